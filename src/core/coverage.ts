@@ -1,0 +1,39 @@
+import type { WorkspacePath } from "./path.ts";
+
+/** Why a path was not captured. The first four leave a capture complete: they were meant. */
+export type OmissionReason =
+  | "excluded"
+  | "special"
+  | "store"
+  | "other-device"
+  | "unreadable"
+  | "too-large"
+  | "over-limit"
+  | "unstable"
+  | "name-too-long";
+
+/** One thing that a capture did not take (an excluded folder is listed once, not file by file). */
+export interface Omission {
+  readonly path: WorkspacePath;
+  readonly reason: OmissionReason;
+  /** For people: the rule, the errno, the kind of special file, the size. */
+  readonly detail?: string;
+}
+
+/** The receipt of what a capture did not take, and why. */
+export interface Coverage {
+  readonly complete: boolean;
+  readonly omitted: readonly Omission[];
+}
+
+const MEANT: ReadonlySet<OmissionReason> = new Set(["excluded", "special", "store", "other-device"]);
+
+/** Does this omission leave a capture complete? */
+export function isMeant(omission: Omission): boolean {
+  return MEANT.has(omission.reason);
+}
+
+/** The receipt for a list of omissions. */
+export function coverageOf(omitted: readonly Omission[]): Coverage {
+  return { complete: omitted.every(isMeant), omitted };
+}

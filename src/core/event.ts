@@ -1,0 +1,49 @@
+import type { Hash } from "./hash.ts";
+
+/** What an event does to its record. */
+export type EventOp = "upsert" | "delete" | "compact" | "migrate";
+
+/** A value that canonical JSON can write. */
+export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
+
+/** The content of a record: any JSON object. */
+export type RecordBody = { readonly [key: string]: Json };
+
+/** One line of the log, parsed. `docs/format.md` gives the bytes. */
+export interface LogEvent {
+  /** 1, 2, 3 … without a gap. */
+  readonly seq: number;
+  /** ISO-8601 UTC with milliseconds. */
+  readonly ts: string;
+  readonly op: EventOp;
+  readonly recordId: string;
+  /** `{}` for a delete. */
+  readonly record: RecordBody;
+  /** Hash of the event before; `""` for event 1. */
+  readonly prevHash: Hash | "";
+  readonly hash: Hash;
+  /** How deep in nested agents; 0 at the top. */
+  readonly recursionDepth: number;
+}
+
+/** An event that is not in the log yet. */
+export interface EventDraft {
+  readonly op: EventOp;
+  readonly recordId: string;
+  readonly record: RecordBody;
+  readonly recursionDepth?: number;
+}
+
+/** An event with its exact line (without the newline). */
+export interface SealedEvent extends LogEvent {
+  readonly line: string;
+}
+
+/** The last event of a chain. Seq 0 and hash `""`: nothing yet. */
+export interface Head {
+  readonly seq: number;
+  readonly hash: Hash | "";
+}
+
+/** The head of an empty log. */
+export const EMPTY_HEAD: Head = { seq: 0, hash: "" };

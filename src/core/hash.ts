@@ -1,0 +1,41 @@
+import { hash as digest } from "node:crypto";
+import { ChronicleError } from "./errors.ts";
+
+/** A SHA-256 as 64 lower-case hex digits. */
+export type Hash = string & { readonly __brand: "Hash" };
+
+const HEX = /^[0-9a-f]{64}$/;
+
+/** SHA-256 of the bytes (a string is hashed as UTF-8). */
+export function sha256(data: Uint8Array | string): Hash {
+  return digest("sha256", data, "hex") as Hash;
+}
+
+/** SHA-256 of the bytes, as 32 bytes. */
+export function sha256Bytes(data: Uint8Array | string): Buffer {
+  return digest("sha256", data, "buffer");
+}
+
+/** Is it 64 lower-case hex digits? */
+export function isHash(text: string): text is Hash {
+  return HEX.test(text);
+}
+
+/** The text as a `Hash`. Throws `INTEGRITY_VIOLATION` when it is not 64 lower-case hex digits. */
+export function parseHash(text: string): Hash {
+  if (isHash(text)) return text;
+  throw new ChronicleError("INTEGRITY_VIOLATION", `not a SHA-256 in lower-case hex: ${JSON.stringify(text)}`);
+}
+
+/** 32 bytes as a `Hash`. */
+export function hashFromBytes(bytes: Uint8Array): Hash {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("hex") as Hash;
+}
+
+/** The 32 bytes of a `Hash`. */
+export function hashToBytes(hash: Hash): Buffer {
+  return Buffer.from(hash, "hex");
+}
+
+/** SHA-256 of nothing. */
+export const EMPTY_HASH = sha256("");

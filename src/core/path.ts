@@ -1,0 +1,200 @@
+import { ChronicleError } from "./errors.ts";
+
+/**
+ * A path inside a workspace: `/`-separated components, none of them empty, `.`, `..` or holding a NUL; `""` is the root.
+ *
+ * Bytes that are not UTF-8 are kept exactly: each is one lone surrogate U+DC80..U+DCFF (as Python's PEP 383 does),
+ * so that a path is well-formed exactly when its bytes are UTF-8.
+ *
+ * A path under a further tracked root begins with the component `\0<root id>`; no file can have that name. The one
+ * door for paths from outside is `parsePath` (text) or `pathFromBytes` (names from a file system).
+ */
+export type WorkspacePath = string & { readonly __brand: "WorkspacePath" };
+
+/** The workspace's root. */
+export const ROOT = "" as WorkspacePath;
+
+/** Longest path accepted, in bytes. */
+export const MAX_PATH_BYTES = 65_535;
+
+const ROOT_MARK = "\0";
+const ROOT_ID = /^[a-z0-9][a-z0-9-]{0,62}$/;
+
+function refuse(text: string, reason: string): never {
+  const shown = text.length > 200 ? `${text.slice(0, 200)}…` : text;
+  throw new ChronicleError("PATH_INVALID", `path ${JSON.stringify(shown)} is refused: ${reason}`, {
+    hint: "give a path relative to the workspace's root, without . or .. components",
+    data: { path: shown, reason },
+  });
+}
+
+function checkComponents(text: string): void {
+  if (text.startsWith("/")) refuse(text, "it is absolute");
+  for (const part of text.split("/")) {
+    if (part === "") refuse(text, "it has an empty component");
+    if (part === "." || part === "..") refuse(text, `it has a ${part} component`);
+    if (part.includes("\0")) refuse(text, "it has a NUL byte");
+  }
+}
+
+/** Text from a user, a peer or a record as a path. Throws `PATH_INVALID`. `""` is the root. */
+export function parsePath(text: string): WorkspacePath {
+  if (text === "") return ROOT;
+  if (!text.isWellFormed()) refuse(text, "it is not well-formed text");
+  checkComponents(text);
+  if (Buffer.byteLength(text) > MAX_PATH_BYTES) refuse(text, `it is longer than ${MAX_PATH_BYTES} bytes`);
+  return text as WorkspacePath;
+}
+
+/** Bytes from a file system or a record as a path. Throws `PATH_INVALID`. */
+export function pathFromBytes(bytes: Uint8Array): WorkspacePath {
+  const text = decodeName(bytes);
+  if (text !== "") checkComponents(text);
+  if (bytes.length > MAX_PATH_BYTES) refuse(text, `it is longer than ${MAX_PATH_BYTES} bytes`);
+  return text as WorkspacePath;
+}
+
+/** The exact bytes of a path (without its root mark: see `splitRoot`). */
+export function pathToBytes(path: string): Buffer {
+  if (path.isWellFormed()) return Buffer.from(path);
+  const parts: Buffer[] = [];
+  for (const run of path.split(/([\uDC80-\uDCFF]+)/)) {
+    if (run === "") continue;
+    const code = run.charCodeAt(0);
+    const escaped = code >= 0xdc80 && code <= 0xdcff;
+    parts.push(escaped ? Buffer.from(Array.from(run, (c) => c.charCodeAt(0) - 0xdc00)) : Buffer.from(run));
+  }
+  return Buffer.concat(parts);
+}
+
+/** Are the path's bytes UTF-8? */
+export function isUtf8Path(path: string): boolean {
+  return path.isWellFormed();
+}
+
+const strict = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+/** The bytes of one name or path as text, with bytes that are not UTF-8 as lone surrogates. */
+export function decodeName(bytes: Uint8Array): string {
+  try {
+    return strict.decode(bytes);
+  } catch {
+    return decodeEscaped(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength));
+  }
+}
+
+function sequenceLength(lead: number): number {
+  if (lead < 0x80) return 1;
+  if (lead >= 0xc2 && lead <= 0xdf) return 2;
+  if (lead >= 0xe0 && lead <= 0xef) return 3;
+  return lead >= 0xf0 && lead <= 0xf4 ? 4 : 0;
+}
+
+function decodeEscaped(bytes: Buffer): string {
+  let out = "";
+  for (let at = 0; at < bytes.length; ) {
+    const lead = bytes[at] ?? 0;
+    const length = sequenceLength(lead);
+    const piece = bytes.subarray(at, at + length);
+    if (length > 0 && piece.length === length && isValid(piece)) {
+      out += piece.toString("utf8");
+      at += length;
+    } else {
+      out += String.fromCharCode(0xdc00 + lead);
+      at += 1;
+    }
+  }
+  return out;
+}
+
+function isValid(piece: Buffer): boolean {
+  try {
+    strict.decode(piece);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Order of paths everywhere: by component, by bytes; a folder directly before what it holds. */
+export function comparePaths(a: string, b: string): number {
+  const length = Math.min(a.length, b.length);
+  for (let i = 0; i < length; i += 1) {
+    const x = a.charCodeAt(i);
+    const y = b.charCodeAt(i);
+    if (x === y) continue;
+    if (x === 0x2f) return -1;
+    if (y === 0x2f) return 1;
+    if (x < 0xd800 && y < 0xd800) return x - y;
+    return compareBytes(a, b);
+  }
+  return a.length - b.length;
+}
+
+/** Order of names in one folder: by bytes. */
+export function compareNames(a: string, b: string): number {
+  return comparePaths(a, b);
+}
+
+function compareBytes(a: string, b: string): number {
+  const left = a.split("/");
+  const right = b.split("/");
+  const length = Math.min(left.length, right.length);
+  for (let i = 0; i < length; i += 1) {
+    const order = Buffer.compare(pathToBytes(left[i] ?? ""), pathToBytes(right[i] ?? ""));
+    if (order !== 0) return order;
+  }
+  return left.length - right.length;
+}
+
+/** The folder that holds the path; the root for a top-level path. */
+export function parentOf(path: WorkspacePath): WorkspacePath {
+  const slash = path.lastIndexOf("/");
+  return (slash < 0 ? "" : path.slice(0, slash)) as WorkspacePath;
+}
+
+/** The last component. */
+export function nameOf(path: WorkspacePath): string {
+  return path.slice(path.lastIndexOf("/") + 1);
+}
+
+/** A child of a folder. The name comes from a file system listing or another path: it is not checked again. */
+export function childOf(folder: WorkspacePath, name: string): WorkspacePath {
+  return (folder === "" ? name : `${folder}/${name}`) as WorkspacePath;
+}
+
+/** Is `path` the folder itself or below it? The root contains everything. */
+export function isWithin(path: WorkspacePath, folder: WorkspacePath): boolean {
+  return folder === "" || path === folder || (path.startsWith(folder) && path.charCodeAt(folder.length) === 0x2f);
+}
+
+/** A path under a further tracked root. `root` undefined: the first root. */
+export function pathInRoot(root: string | undefined, path: WorkspacePath): WorkspacePath {
+  if (root === undefined) return path;
+  if (!ROOT_ID.test(root)) throw new ChronicleError("PATH_INVALID", `not a root id: ${JSON.stringify(root)}`);
+  return childOf(`${ROOT_MARK}${root}` as WorkspacePath, path === "" ? "" : path).replace(/\/$/, "") as WorkspacePath;
+}
+
+/** The root id (undefined: the first root) and the path beneath that root. */
+export function splitRoot(path: WorkspacePath): { readonly root: string | undefined; readonly path: WorkspacePath } {
+  if (!path.startsWith(ROOT_MARK)) return { root: undefined, path };
+  const slash = path.indexOf("/");
+  if (slash < 0) return { root: path.slice(1), path: ROOT };
+  return { root: path.slice(1, slash), path: path.slice(slash + 1) as WorkspacePath };
+}
+
+const UNPRINTABLE = /[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\\]/gu;
+
+/** A path as people see it: control characters, bidi marks and bytes that are not UTF-8 are escaped. */
+export function displayPath(path: WorkspacePath): string {
+  const { root, path: inner } = splitRoot(path);
+  const shown = inner.replace(UNPRINTABLE, (c) => {
+    const code = c.charCodeAt(0);
+    if (c === "\\") return "\\\\";
+    if (c === "\n") return "\\n";
+    if (c === "\t") return "\\t";
+    if (code >= 0xdc80 && code <= 0xdcff) return `\\x${(code - 0xdc00).toString(16)}`;
+    return `\\u{${code.toString(16)}}`;
+  });
+  return root === undefined ? shown : `@${root}:${shown}`;
+}

@@ -1,0 +1,95 @@
+/**
+ * The narrow port under every file that Chronicle reads or writes: the store's and the user's.
+ *
+ * Synchronous: bulk work runs in workers. Backends: `NodeDisk` (the operating system) and `SimDisk` (in memory; it
+ * forgets or tears what was not synced, fails any operation with any errno, stops at any operation).
+ *
+ * Contract
+ * - Paths are absolute strings or bytes. `/proc/self/fd/<fd>` and `/proc/self/fd/<fd>/<name>` name an open folder and a
+ *   child of it, also in the simulation: that is how confined access works.
+ * - Failures throw an `Error` with the errno's name in `code` (`ENOENT`, `ENOSPC` …), as Node does.
+ * - `write` may be short, as in POSIX: callers use `writeFully`.
+ * - Bytes are durable after `sync(fd)`; a name (created, renamed, removed) after `syncFolder` of the folder that holds it.
+ *   A `sync` that failed once says nothing about what is on the disk: it is never repeated.
+ * - `rename` replaces a file atomically. A mode given at creation is not narrowed by the process's umask.
+ */
+
+/** An absolute path, as text or as bytes. */
+export type DiskPath = string | Buffer;
+
+/** What a name stands for. `special`: FIFO, socket, device: never opened. */
+export type NodeKind = "file" | "symlink" | "dir" | "special";
+
+/** What `lstat` and `fstat` tell. */
+export interface FileStat {
+  readonly kind: NodeKind;
+  /** Permission bits, 0..0o7777. */
+  readonly mode: number;
+  readonly size: number;
+  readonly mtimeNs: bigint;
+  readonly ctimeNs: bigint;
+  readonly ino: bigint;
+  readonly dev: bigint;
+  readonly nlink: number;
+  readonly uid: number;
+}
+
+/**
+ * How a file is opened. No way follows a link in the last component; none blocks on a FIFO.
+ * - `read`: an existing file, for reading.
+ * - `folder`: an existing folder, as an anchor for `/proc/self/fd`.
+ * - `create`: a new file, for reading and writing; `EEXIST` if the name is taken.
+ * - `append`: for writing at the end; created if missing.
+ * - `update`: for reading and writing at positions; created if missing.
+ */
+export type OpenHow = "read" | "folder" | "create" | "append" | "update";
+
+/** One name in a folder. */
+export interface FolderItem {
+  /** The exact bytes of the name. */
+  readonly name: Buffer;
+  readonly kind: NodeKind;
+}
+
+/** Free and total space, in bytes, of the file system that holds a path. */
+export interface DiskSpace {
+  readonly freeBytes: number;
+  readonly totalBytes: number;
+}
+
+export interface Disk {
+  /** Opens; `mode` counts only when the file is created (default 0o600). Returns a descriptor. */
+  open(path: DiskPath, how: OpenHow, mode?: number): number;
+  close(fd: number): void;
+  /** Reads up to `into.length` bytes at `position` (null: the descriptor's own). Returns the count, 0 at the end. */
+  read(fd: number, into: Uint8Array, position: number | null): number;
+  /** Writes; returns how many bytes were taken. `position` is ignored for `append`. */
+  write(fd: number, bytes: Uint8Array, position: number | null): number;
+  /** Makes the file's bytes and length durable (`fdatasync`). */
+  sync(fd: number): void;
+  /** Makes the names in a folder durable. */
+  syncFolder(path: DiskPath): void;
+  /** Makes everything on the file system of this path durable (`syncfs`), where the platform can; false where it cannot. */
+  syncAll(path: DiskPath): boolean;
+  truncate(fd: number, length: number): void;
+  fstat(fd: number): FileStat;
+  /** `undefined` when nothing has that name (`ENOENT`, `ENOTDIR`). */
+  lstat(path: DiskPath): FileStat | undefined;
+  list(path: DiskPath): FolderItem[];
+  makeFolder(path: DiskPath, mode?: number): void;
+  removeFolder(path: DiskPath): void;
+  unlink(path: DiskPath): void;
+  rename(from: DiskPath, to: DiskPath): void;
+  link(from: DiskPath, to: DiskPath): void;
+  symlink(target: Buffer, path: DiskPath): void;
+  readlink(path: DiskPath): Buffer;
+  /** Sets permission bits of an open file or folder. */
+  chmod(fd: number, mode: number): void;
+  /** Sets the modification time of an open file or folder, in milliseconds. */
+  setMtime(fd: number, mtimeMs: number): void;
+  /** Clones `from` into the new file `to` sharing its blocks; false where the file system cannot. */
+  clone(from: DiskPath, to: DiskPath): boolean;
+  space(path: DiskPath): DiskSpace;
+  /** The path with every link resolved. */
+  realpath(path: string): string;
+}

@@ -1,0 +1,87 @@
+import type { Hash } from "../core/hash.ts";
+
+/**
+ * Immutable bytes, named by their SHA-256, kept once.
+ *
+ * Backends: `MemoryBlobStore`, `FileBlobStore` (packs).
+ *
+ * Contract
+ * - Durable before visible: `has`, `get` and `list` know a content only once the `commit` of the batch that put it has
+ *   resolved (or an earlier batch's). A batch that is abandoned or crashes leaves nothing that anyone can see.
+ * - Putting a content that is already stored costs no space and succeeds.
+ * - Every read is checked: bytes that do not hash to their name throw `BLOB_CORRUPT`; they are never returned as good.
+ *   A stream is checked at its end: a consumer must not act on its bytes before it has ended without an error.
+ * - Absence is `undefined`. Concurrent batches, also of other processes, are safe.
+ * - After a failed sync the store is poisoned: every later write throws `POISONED` until it is reopened.
+ */
+export interface BlobStore {
+  /** Those of the hashes that are stored durably. */
+  has(hashes: readonly Hash[]): Promise<ReadonlySet<Hash>>;
+  /** Begins a batch of writes. Finish it with `commit` or `abandon`. */
+  batch(): Promise<BlobBatch>;
+  /** The content, or `undefined`. For contents that fit in memory. */
+  get(hash: Hash): Promise<Buffer | undefined>;
+  /** A content of any size, piece by piece (at most 1 MiB each), or `undefined`. */
+  open(hash: Hash): Promise<BlobReader | undefined>;
+  /** Reads many, in the order in which they are stored; those that are missing are yielded with `undefined`. Duplicates are read once. */
+  readMany(hashes: Iterable<Hash>): AsyncIterable<readonly [Hash, BlobReader | undefined]>;
+  /** Everything stored, in any order. */
+  list(): AsyncIterable<BlobInfo>;
+  /** Reads every stored byte from the files themselves and reports what is wrong; changes nothing. */
+  verify(options?: BlobVerifyOptions): AsyncIterable<BlobProblem>;
+  /**
+   * Frees every content for which `keep` is false, and the space of packs that hold little else. Takes the collector's
+   * lock; a content that a running batch has put or asked for by `has` is kept. Crash-safe.
+   */
+  collect(keep: (hash: Hash) => boolean): Promise<CollectReport>;
+  /** Closes files and locks; unfinished batches are abandoned. Idempotent. */
+  close(): Promise<void>;
+}
+
+/** Writes that become durable and visible together. */
+export interface BlobBatch {
+  /** Takes a content; it is kept from now on in bounded memory or in the unpublished tail of a pack. */
+  put(content: Uint8Array): Promise<Hash>;
+  /** Takes a content of any size from its pieces. */
+  putStream(pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>): Promise<{ readonly hash: Hash; readonly size: number }>;
+  /** Makes all of it durable, then visible. */
+  commit(): Promise<void>;
+  /** Gives the batch up. Idempotent; after `commit` it does nothing. */
+  abandon(): Promise<void>;
+}
+
+/** One content, to be read in pieces. `size` is known before. */
+export interface BlobReader {
+  readonly size: number;
+  pieces(): AsyncIterable<Uint8Array>;
+}
+
+/** One stored content. */
+export interface BlobInfo {
+  readonly hash: Hash;
+  /** Bytes of the content. */
+  readonly size: number;
+  /** Bytes that it takes up in the store (its share of a block). */
+  readonly storedBytes: number;
+}
+
+export interface BlobVerifyOptions {
+  /** Called now and then with bytes read so far and in all. */
+  readonly onProgress?: (doneBytes: number, totalBytes: number) => void;
+  /** Called for each content found whole. */
+  readonly onBlob?: (hash: Hash) => void;
+}
+
+/** Something wrong in the blob store. `where` names the file and the offset. */
+export interface BlobProblem {
+  readonly kind: "blob-corrupt" | "pack-damaged" | "index-wrong";
+  readonly where: string;
+  readonly detail: string;
+  /** The contents that are hurt, where they are known. */
+  readonly hashes: readonly Hash[];
+}
+
+export interface CollectReport {
+  readonly freedBlobs: number;
+  readonly freedBytes: number;
+}

@@ -1,0 +1,61 @@
+import type { Head, SealedEvent } from "../core/event.ts";
+
+/**
+ * The append-only log of one workspace: exact lines, in order.
+ *
+ * Backends: `MemoryEventLog`, `FileEventLog` (NDJSON).
+ *
+ * Contract
+ * - `append` resolves only when every line is durable; lines of one call land together or are cut off together.
+ *   Calls made while one is being synced are grouped into the next sync.
+ * - A failed write is cut back; if that fails too, or a sync fails, the log is poisoned: every later `append` throws
+ *   `POISONED` until it is reopened. A sync is never retried.
+ * - The log checks that `seq` and `prevHash` go on from its head, and throws `INTEGRITY_VIOLATION` if they do not; it
+ *   does not hash (the door that seals events does).
+ * - One writer at a time: callers hold the workspace's lock around `refresh` and `append`. Readers need no lock and see
+ *   only whole lines.
+ * - A last line without its newline is a torn tail; it is never read as an event and never appended to.
+ */
+export interface EventLog {
+  /** Where the log ends, as far as this object knows. */
+  readonly head: LogEnd;
+  /** Looks whether another process has appended, and moves `head` there. Never writes. */
+  refresh(): Promise<LogEnd>;
+  append(events: readonly SealedEvent[]): Promise<void>;
+  /** Raw lines from a position to the end, with the position of each. Damage is the reader's to find: lines come as they are. */
+  read(from?: LogPosition): AsyncIterable<readonly RawLine[]>;
+  /** Moves everything from this byte on into quarantine (durable there before it is cut here). Returns the quarantine's name. */
+  quarantine(from: LogPosition): Promise<string>;
+  /** Seals the log into the archive and begins a new one with this line. Atomic. */
+  rotate(first: SealedEvent): Promise<void>;
+  /** Sealed logs, oldest first, as readable streams of raw lines. */
+  archived(): Promise<readonly ArchivedLog[]>;
+  close(): Promise<void>;
+}
+
+/** A position in the log file: the byte at which the line of `seq` begins. */
+export interface LogPosition {
+  readonly seq: number;
+  readonly offset: number;
+}
+
+/** The head, and the length of the whole lines in bytes. `tornBytes`: what stands behind the last whole line. */
+export interface LogEnd extends Head {
+  readonly bytes: number;
+  readonly tornBytes: number;
+}
+
+/** One line as it stands in the file. */
+export interface RawLine {
+  /** Byte offset of the line's first byte. */
+  readonly offset: number;
+  /** 1-based number of the line in the file. */
+  readonly lineNumber: number;
+  /** Without the newline. Valid only until the next batch is asked for. */
+  readonly bytes: Buffer;
+}
+
+export interface ArchivedLog {
+  readonly name: string;
+  read(): AsyncIterable<readonly RawLine[]>;
+}

@@ -1,0 +1,103 @@
+import type { Entry } from "../core/entry.ts";
+import type { EventOp, Head } from "../core/event.ts";
+import type { Hash } from "../core/hash.ts";
+import type { WorkspacePath } from "../core/path.ts";
+
+/**
+ * What is derived from the log, for fast answers. Disposable: it can be rebuilt from the log and the blobs, and
+ * deleting it changes no answer.
+ *
+ * Backends: `MemoryIndexStore`, `SqliteIndexStore`.
+ *
+ * Contract
+ * - `apply` is atomic: all rows of a call are seen, with the new `head`, or none. Seqs only grow; applying a seq at or
+ *   below the head again is an `INTEGRITY_VIOLATION`.
+ * - It is not durable by itself: after a crash it may be at any earlier head, never at a torn one.
+ * - "At seq N" means after event N. Reads see one consistent state.
+ * - A corrupt store throws `INTEGRITY_VIOLATION` at open or at read; the caller discards it (`reset`) and replays.
+ */
+export interface IndexStore {
+  head(): Promise<IndexHead>;
+  /** Forgets everything. */
+  reset(): Promise<void>;
+  apply(batch: IndexBatch): Promise<void>;
+
+  /** Where the line of an event begins, or `undefined`. */
+  locate(seq: number): Promise<EventRow | undefined>;
+  /** The event rows with `from <= seq <= to`, ascending (or descending), at most `limit`. */
+  events(range: SeqRange): Promise<readonly EventRow[]>;
+  /** The last event of a record, or `undefined`. A deleted record is returned with op `delete`. */
+  record(recordId: string): Promise<EventRow | undefined>;
+  /** The last events of all records whose id begins with the prefix, by seq. Deleted ones are left out. */
+  records(prefix: string): Promise<readonly EventRow[]>;
+  /** Every event of one record, ascending. */
+  recordHistory(recordId: string): Promise<readonly EventRow[]>;
+
+  /** All iterations of a path, ascending. */
+  iterations(path: WorkspacePath): Promise<readonly IterationRow[]>;
+  /** The iteration of a path in force at a seq, deletions included, or `undefined` if it was never recorded by then. */
+  iterationAt(path: WorkspacePath, seq: number): Promise<IterationRow | undefined>;
+  /** The same for many paths, in their order. */
+  iterationsAt(paths: readonly WorkspacePath[], seq: number): Promise<readonly (IterationRow | undefined)[]>;
+  /** The children of a folder that exist at a seq, sorted by name bytes. */
+  childrenAt(folder: WorkspacePath, seq: number): Promise<readonly IterationRow[]>;
+  /** Every entry (no absences) at a seq at or beneath a folder, in path order, in batches. The root itself has no entry. */
+  entriesAt(seq: number, beneath?: WorkspacePath): AsyncIterable<readonly IterationRow[]>;
+  /** Paths with an event in `after < seq <= upTo`, in path order. */
+  touched(after: number, upTo: number): Promise<readonly WorkspacePath[]>;
+  /** Paths of any time whose last component is the name, in path order. */
+  pathsNamed(name: string): Promise<readonly WorkspacePath[]>;
+
+  /** The Merkle hash of a folder in force at a seq, or `undefined`. */
+  treeHashAt(folder: WorkspacePath, seq: number): Promise<Hash | undefined>;
+  /** The greatest seq for which tree hashes have been stored; 0 if none. */
+  treeSeq(): Promise<number>;
+  /** Stores folder hashes as of a seq (undefined: the folder is gone). */
+  putTreeHashes(seq: number, hashes: readonly (readonly [WorkspacePath, Hash | undefined])[]): Promise<void>;
+
+  close(): Promise<void>;
+}
+
+/** How far the index has come. `frontier`: the RFC 6962 compact range of the log tree at `seq`, largest subtree first. */
+export interface IndexHead extends Head {
+  /** Byte offset behind the last applied line. */
+  readonly offset: number;
+  readonly frontier: readonly Hash[];
+}
+
+/** What one call of `apply` brings in. */
+export interface IndexBatch {
+  readonly head: IndexHead;
+  readonly events: readonly EventRow[];
+  /** Iterations from events, and those of a base (with the seq of the event that named it). */
+  readonly iterations: readonly IterationRow[];
+}
+
+/** One event, without its body: that is read from the log at `offset`. */
+export interface EventRow {
+  readonly seq: number;
+  readonly ts: string;
+  readonly op: EventOp;
+  readonly recordId: string;
+  readonly hash: Hash;
+  readonly offset: number;
+  /** Bytes of the line, without the newline. */
+  readonly length: number;
+}
+
+/** One iteration of one path. */
+export interface IterationRow {
+  readonly path: WorkspacePath;
+  readonly seq: number;
+  /** 1, 2, 3 … per path; deletions count. */
+  readonly iteration: number;
+  /** `undefined`: deleted. */
+  readonly entry: Entry | undefined;
+}
+
+export interface SeqRange {
+  readonly from: number;
+  readonly to: number;
+  readonly limit?: number;
+  readonly descending?: boolean;
+}
