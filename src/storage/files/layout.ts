@@ -1,0 +1,114 @@
+import type { Hash } from "../../core/hash.ts";
+
+/**
+ * Where everything of a store lies on disk. The only place that knows a name of a file (design §6.1; docs/format.md).
+ *
+ * ```
+ * <home>/
+ *   blobs/
+ *     packs/active/<n>.pack      lane n: append-only, in the hands of one writer at a time
+ *     packs/active/lock.db.<n>   the lock of lane n
+ *     packs/<ulid>.pack          sealed packs
+ *     large/ab/<hash>            a content over 8 MiB as it is; <hash>.z: as a container of compressed pieces
+ *     large/tmp/                 large contents on their way; whatever lies here without a running writer is garbage
+ *     index.db, gc.db            derived; the lock of the collector
+ *   workspaces/<id>/             see `WorkspaceLayout`
+ * ```
+ * Authoritative is all but `index.db*`, `stat.cache`, `lock.db*`, `gc.db*`, `cache/` and `large/tmp/`.
+ */
+export interface StoreLayout {
+  /** The folder of the whole store. */
+  readonly home: string;
+  readonly blobs: BlobLayout;
+  /** The folder that holds one folder for each workspace. */
+  readonly workspaces: string;
+  workspace(id: string): WorkspaceLayout;
+}
+
+/** The files of the blob store. */
+export interface BlobLayout {
+  readonly folder: string;
+  readonly packs: string;
+  readonly active: string;
+  readonly large: string;
+  readonly largeTmp: string;
+  /** SQLite: which content lies where. Derived. */
+  readonly index: string;
+  /** SQLite: the lock between writers (shared) and the collector (exclusive). Never deleted. */
+  readonly gcLock: string;
+  /** The pack that the holder of lane `lane` (0, 1, 2 …) appends to. */
+  activePack(lane: number): string;
+  laneLock(lane: number): string;
+  sealedPack(ulid: string): string;
+  /** The folder of a large content: its first two hex digits. */
+  largeFolder(hash: Hash): string;
+  /** A large content as it is. */
+  largeRaw(hash: Hash): string;
+  /** A large content as a container of compressed pieces. */
+  largePacked(hash: Hash): string;
+}
+
+/** The files of one workspace. */
+export interface WorkspaceLayout {
+  readonly folder: string;
+  /** Format version and id, nothing else. */
+  readonly workspaceJson: string;
+  /** The log. */
+  readonly log: string;
+  /** Logs sealed by compaction. */
+  readonly archive: string;
+  /** What recovery cut off. */
+  readonly quarantine: string;
+  /** SQLite; derived. */
+  readonly index: string;
+  /** Derived. */
+  readonly statCache: string;
+  /** SQLite: the workspace's lock. Never deleted. */
+  readonly lock: string;
+}
+
+/** The layout of a store that lies in the folder `home` (an absolute path without a slash at its end). */
+export function storeLayout(home: string): StoreLayout {
+  const workspaces = `${home}/workspaces`;
+  return {
+    home,
+    blobs: blobLayout(`${home}/blobs`),
+    workspaces,
+    workspace: (id) => workspaceLayout(`${workspaces}/${id}`),
+  };
+}
+
+function blobLayout(folder: string): BlobLayout {
+  const packs = `${folder}/packs`;
+  const active = `${packs}/active`;
+  const large = `${folder}/large`;
+  const largeFolder = (hash: Hash): string => `${large}/${hash.slice(0, 2)}`;
+  return {
+    folder,
+    packs,
+    active,
+    large,
+    largeTmp: `${large}/tmp`,
+    index: `${folder}/index.db`,
+    gcLock: `${folder}/gc.db`,
+    activePack: (lane) => `${active}/${lane}.pack`,
+    laneLock: (lane) => `${active}/lock.db.${lane}`,
+    sealedPack: (ulid) => `${packs}/${ulid}.pack`,
+    largeFolder,
+    largeRaw: (hash) => `${largeFolder(hash)}/${hash}`,
+    largePacked: (hash) => `${largeFolder(hash)}/${hash}.z`,
+  };
+}
+
+function workspaceLayout(folder: string): WorkspaceLayout {
+  return {
+    folder,
+    workspaceJson: `${folder}/workspace.json`,
+    log: `${folder}/events.wal`,
+    archive: `${folder}/archive`,
+    quarantine: `${folder}/quarantine`,
+    index: `${folder}/index.db`,
+    statCache: `${folder}/stat.cache`,
+    lock: `${folder}/lock.db`,
+  };
+}
