@@ -1,0 +1,166 @@
+import type { Change } from "../core/change.ts";
+import type { Omission } from "../core/coverage.ts";
+import type { Entry } from "../core/entry.ts";
+import type { CaptureLimits, FilterOptions, FilterSpec, Verdict } from "../core/filter.ts";
+import type { Hash } from "../core/hash.ts";
+import type { WorkspacePath } from "../core/path.ts";
+import type { FileStat } from "../disk/disk.ts";
+
+/**
+ * The files of a workspace where people and agents edit them.
+ *
+ * Backends: `DiskWorktree` (folders on a disk), `MemoryWorktree`.
+ *
+ * Contract
+ * - Every path is resolved beneath its root without following links, at the time of use. Nothing outside is ever
+ *   opened, written or removed.
+ * - The worktree remembers what it last knew to be on disk (path, stat, entry). A path is unchanged only if size,
+ *   mtime_ns, ctime_ns, inode and device are equal and it is not racily clean; it is then not reported.
+ * - Once tracked, tracked until it is gone: a filter keeps out new paths; it never drops one that is remembered.
+ * - Special files are listed in the omissions and never opened. Folders of other devices are not entered.
+ * - `scan` never says that a path is gone when it could not look: what lies beneath an omitted folder stays as it was.
+ * - `apply` changes only the paths it is given, and each only while it still is what `before` says.
+ */
+export interface Worktree {
+  readonly roots: readonly TrackedRoot[];
+  /**
+   * Compares the disk with what is remembered. `onChanged` gets what must be read, in batches, while the scan goes on.
+   * Changes nothing on disk and nothing that is remembered.
+   */
+  scan(request: ScanRequest, onChanged: (batch: readonly ScannedPath[]) => void): Promise<ScanReport>;
+  /** Takes note of what is known to be on disk, after it was recorded. */
+  remember(known: readonly KnownPath[]): void;
+  /** Forgets paths (they are gone, or must be read again). */
+  forget(paths: readonly WorkspacePath[]): void;
+  /** What is remembered of a path. */
+  recall(path: WorkspacePath): KnownPath | undefined;
+  /** Keeps what is remembered, for the next process. `scannedAtNs`: when the scan that it rests on began. */
+  save(seq: number): Promise<void>;
+
+  /** Reads the entry now on disk, hashing a file's content; `undefined` if there is nothing (or something special). */
+  inspect(path: WorkspacePath): Promise<Entry | undefined>;
+  /** Why a path would or would not be tracked, from the rules on disk now. */
+  explain(path: WorkspacePath): Promise<Verdict>;
+
+  /** Brings paths from `before` to `after`. See `ApplyRequest`. */
+  apply(request: ApplyRequest): Promise<ApplyReport>;
+  /** Removes what an earlier `apply` with this token has left behind (staging, trash); conflict copies stay. */
+  cleanUp(token: string): Promise<void>;
+
+  /** Hints of what may have changed; the truth is always a scan. */
+  watch(onHint: (hint: WatchHint) => void): Promise<WatchHandle>;
+  close(): Promise<void>;
+}
+
+/** A folder (or one file in it) that a workspace tracks. */
+export interface TrackedRoot {
+  /** `undefined` for the first root: its paths stand alone; those of further roots are marked with the id. */
+  readonly id: string | undefined;
+  /** Absolute path of the folder, links resolved. */
+  readonly folder: string;
+  /** Track only this name in the folder: a root that is a single file. */
+  readonly only?: string;
+  readonly filter: FilterOptions;
+  readonly limits: CaptureLimits;
+}
+
+export interface ScanRequest {
+  /** Read everything again, whatever its stat says. */
+  readonly paranoid?: boolean;
+  /** Look only at these paths and what is beneath them (hints of a watcher). Default: everything. */
+  readonly only?: readonly WorkspacePath[];
+  /** Called now and then with the number of paths looked at. */
+  readonly onProgress?: (paths: number) => void;
+}
+
+/** Something on disk that is new, or differs from what is remembered, or cannot be trusted to be unchanged. */
+export interface ScannedPath {
+  readonly path: WorkspacePath;
+  readonly stat: FileStat;
+  /** The target of a symlink. */
+  readonly target?: Buffer;
+}
+
+/** What is known to be on disk: the stat seen before and after its content was read, and the entry recorded for it. */
+export interface KnownPath {
+  readonly entry: Entry;
+  readonly stat: FileStat;
+}
+
+export interface ScanReport {
+  /** False: nothing was remembered (first scan, or the cache was lost): every path was handed to `onChanged`. */
+  readonly remembered: boolean;
+  /** Remembered paths that are no longer there, children before their folders. */
+  readonly gone: readonly WorkspacePath[];
+  readonly omitted: readonly Omission[];
+  /** The filter in force, one per root, in the order of `roots`. */
+  readonly filters: readonly FilterSpec[];
+  /** Tracked paths and bytes on disk now. */
+  readonly entries: number;
+  readonly bytes: number;
+  /** The limits that were passed, with the folders that weigh most (path, entries, bytes), heaviest first. */
+  readonly exceeded: readonly LimitExcess[];
+  /** When the scan began, in ns since the epoch by the disk's clock: files touched later are racily clean. */
+  readonly startedAtNs: bigint;
+}
+
+export interface LimitExcess {
+  readonly limit: keyof CaptureLimits;
+  readonly allowed: number;
+  readonly found: number;
+  readonly heaviest: readonly { readonly path: WorkspacePath; readonly entries: number; readonly bytes: number }[];
+}
+
+/** Content of any size, by pieces (structurally a `BlobReader`). */
+export interface ContentReader {
+  readonly size: number;
+  pieces(): AsyncIterable<Uint8Array>;
+}
+
+export interface ApplyRequest {
+  /** Names the staging and trash folders of this run, so that a later process can finish or clean up. */
+  readonly token: string;
+  /** In any order; `apply` orders them: folders first, files, deletions last, children before their folders. */
+  readonly changes: readonly Change[];
+  /** Reads contents; called once with every hash that is needed, yields them in the order that suits the store. */
+  readonly contents: (hashes: Iterable<Hash>) => AsyncIterable<readonly [Hash, ContentReader | undefined]>;
+  /**
+   * A path that cannot be changed (edited meanwhile, not permitted, a folder that holds unknown files, content
+   * missing): `fail` = nothing at all is changed and `applied` is empty; `skip` = it is left alone and listed.
+   */
+  readonly onBlocked: "fail" | "skip";
+  /** Finishing an interrupted apply: a path that is absent, or already `after`, is not blocked. */
+  readonly resume?: boolean;
+  /** Give files the recorded modification time instead of the present. */
+  readonly keepMtime?: boolean;
+  /** Permission bits that are never set on disk (default 0o7000: setuid, setgid, sticky). */
+  readonly maskMode?: number;
+  readonly onProgress?: (done: number, total: number) => void;
+}
+
+export type BlockReason = "changed" | "not-empty" | "not-permitted" | "content-missing" | "outside" | "no-space" | "busy";
+
+export interface BlockedPath {
+  readonly path: WorkspacePath;
+  readonly reason: BlockReason;
+  readonly detail: string;
+}
+
+export interface ApplyReport {
+  /** Paths that are now `after`, durable, and remembered. */
+  readonly applied: readonly WorkspacePath[];
+  readonly blocked: readonly BlockedPath[];
+  /** Somebody wrote at the last moment: their bytes were kept under another name. */
+  readonly conflicts: readonly { readonly path: WorkspacePath; readonly keptAt: WorkspacePath }[];
+}
+
+/** `paths` undefined: hints were lost, everything must be scanned. */
+export interface WatchHint {
+  readonly paths: readonly WorkspacePath[] | undefined;
+}
+
+export interface WatchHandle {
+  /** True while hints may be missed (watch limits, overflow): the caller scans more often. */
+  readonly degraded: boolean;
+  close(): Promise<void>;
+}
