@@ -1,9 +1,29 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { defineConfig } from "vitest/config";
+import { CountReporter } from "./test/reporter.ts";
+
+// No test may see or touch the store, the keys or the git settings of whoever runs it.
+const home = mkdtempSync(join(tmpdir(), "chronicle-test-home-"));
+process.on("exit", () => rmSync(home, { recursive: true, force: true }));
+delete process.env["CHRONICLE_HOME"];
+delete process.env["NODE_EXTRA_CA_CERTS"];
 
 export default defineConfig({
   test: {
     include: ["src/**/*.test.ts", "test/**/*.test.ts"],
-    reporters: ["default"],
+    reporters: ["default", new CountReporter()],
+    env: {
+      HOME: home,
+      XDG_STATE_HOME: join(home, "state"),
+      XDG_CONFIG_HOME: join(home, "config"),
+      XDG_CACHE_HOME: join(home, "cache"),
+      GIT_CONFIG_GLOBAL: join(home, "gitconfig"),
+      GIT_CONFIG_NOSYSTEM: "1",
+    },
+    pool: "forks",
+    maxWorkers: 2,
     testTimeout: 120_000,
     hookTimeout: 120_000,
   },

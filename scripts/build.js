@@ -1,1 +1,77 @@
-console.log("build")
+// Bundles Chronicle into dist/ and emits its types. Plain JavaScript for Node 20 and later: it runs in `npm ci`.
+//
+// dist/ stays flat (entries and shared chunks side by side), so that `new URL("./x-worker.js", import.meta.url)`
+// means the same file from whichever chunk the code ends up in.
+import { spawnSync } from "node:child_process";
+import { existsSync, readdirSync, rmSync } from "node:fs";
+import { basename, dirname, join, relative } from "node:path";
+import { fileURLToPath } from "node:url";
+import { build } from "esbuild";
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const dist = join(root, "dist");
+
+/** Name in dist/ → source. Workers are found by their file name. */
+const NAMED_ENTRIES = { cli: "src/cli/main.ts", index: "src/index.ts", testing: "src/testing/index.ts" };
+
+/** Left as imports: native code, the caller's test runner, and what a build can do without. */
+const EXTERNAL = ["@parcel/watcher", "vitest", "fast-check"];
+
+/** Entries that exist, as esbuild wants them; the missing ones are named in the output. */
+function findEntries() {
+  const entries = {};
+  for (const [name, source] of Object.entries(NAMED_ENTRIES)) {
+    if (existsSync(join(root, source))) entries[name] = source;
+    else console.log(`skipped dist/${name}.js: there is no ${source}`);
+  }
+  for (const file of readdirSync(join(root, "src"), { recursive: true })) {
+    if (file.endsWith("-worker.ts")) entries[basename(file, ".ts")] = join("src", file);
+  }
+  return entries;
+}
+
+/** Bundles the entries, then removes what an earlier build left. Nothing is removed before: dist/ may be in use. */
+async function bundle(entries) {
+  const result = await build({
+    absWorkingDir: root,
+    entryPoints: entries,
+    outdir: dist,
+    bundle: true,
+    splitting: true,
+    format: "esm",
+    platform: "node",
+    target: "node24",
+    external: EXTERNAL,
+    chunkNames: "chunk-[hash]",
+    metafile: true,
+    logLevel: "warning",
+  });
+  const written = new Set(Object.keys(result.metafile.outputs).map((path) => relative("dist", path)));
+  for (const file of readdirSync(dist, { withFileTypes: true })) {
+    if (file.isFile() && !written.has(file.name)) rmSync(join(dist, file.name));
+  }
+  for (const name of Object.keys(entries)) {
+    const { bytes } = result.metafile.outputs[`dist/${name}.js`];
+    console.log(`built   dist/${name}.js (${Math.ceil(bytes / 1024)} KiB)`);
+  }
+}
+
+/** Emits the types of the library's entries. Returns false, with the compiler's own words on stdout, if there are errors. */
+function emitTypes(entries) {
+  if (!("index" in entries) && !("testing" in entries)) {
+    console.log("skipped dist/types: no library entry");
+    return true;
+  }
+  rmSync(join(dist, "types"), { recursive: true, force: true });
+  const compiler = join(root, "node_modules/typescript/bin/tsc");
+  const run = spawnSync(process.execPath, [compiler, "-p", "tsconfig.build.json"], { cwd: root, stdio: "inherit" });
+  if (run.status === 0) console.log("built   dist/types");
+  return run.status === 0;
+}
+
+const started = performance.now();
+const entries = findEntries();
+if (Object.keys(entries).length > 0) await bundle(entries);
+const typed = emitTypes(entries);
+console.log(`${typed ? "done" : "failed: the types have errors"} in ${Math.round(performance.now() - started)} ms`);
+process.exitCode = typed ? 0 : 1;

@@ -1,0 +1,70 @@
+#!/usr/bin/env node
+// The launcher. It is written for old Nodes too, so that they get an explanation instead of a syntax error.
+import { spawn } from "node:child_process";
+import { existsSync } from "node:fs";
+import * as nodeModule from "node:module";
+import { homedir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+
+const NEEDED_MAJOR = 24;
+const REEXEC_MARK = "CHRONICLE_REEXEC";
+const handedOver = process.env[REEXEC_MARK] === "1";
+delete process.env[REEXEC_MARK];
+const packageRoot = dirname(dirname(fileURLToPath(import.meta.url)));
+
+function refuse(message) {
+  process.stderr.write("chronicle: " + message + "\n");
+  process.exit(1);
+}
+
+/** Runs the same command under another Node and ends as it ends. */
+function handOver(node) {
+  const env = Object.assign({}, process.env, { [REEXEC_MARK]: "1" });
+  const child = spawn(node, process.argv.slice(1), { stdio: "inherit", env: env });
+  // A terminal sends its signals to the whole group: the child has them already.
+  const fromTerminal = process.stdin.isTTY ? ["SIGINT", "SIGQUIT"] : [];
+  ["SIGINT", "SIGQUIT", "SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2"].forEach(function (signal) {
+    process.on(signal, function () {
+      if (fromTerminal.indexOf(signal) < 0) child.kill(signal);
+    });
+  });
+  child.on("error", function (error) {
+    refuse("could not start " + node + ": " + error.message);
+  });
+  child.on("exit", function (code, signal) {
+    if (signal === null) process.exit(code);
+    process.removeAllListeners(signal);
+    process.kill(process.pid, signal);
+  });
+}
+
+/** Keeps compiled code in the store's cache folder; not before there is a store, and never in a workspace. */
+function useCompileCache() {
+  if (typeof nodeModule.enableCompileCache !== "function") return;
+  const state = process.env.XDG_STATE_HOME || join(homedir(), ".local", "state");
+  const home = process.env.CHRONICLE_HOME || join(state, "chronicle");
+  if (existsSync(home)) nodeModule.enableCompileCache(join(home, "cache", "compile"));
+}
+
+function start() {
+  if (process.platform === "win32") {
+    refuse("Windows is not supported. Use WSL (Linux) with Node " + NEEDED_MAJOR + " or later.");
+  }
+  if (parseInt(process.versions.node, 10) < NEEDED_MAJOR) {
+    const local = join(packageRoot, "node_modules", ".bin", "node");
+    if (existsSync(local) && !handedOver) return handOver(local);
+    refuse(
+      "this is Node " + process.versions.node + ", and Chronicle needs Node " + NEEDED_MAJOR + " or later. " +
+        "Install a newer Node, or run `npm ci` in a clone of Chronicle, which brings one along.",
+    );
+  }
+  const main = join(packageRoot, "dist", "cli.js");
+  if (!existsSync(main)) refuse(main + " is missing. Run `npm run build` in " + packageRoot + ".");
+  useCompileCache();
+  import(pathToFileURL(main).href).catch(function (error) {
+    refuse("could not start: " + (error && error.stack ? error.stack : error));
+  });
+}
+
+start();
