@@ -1,0 +1,276 @@
+/**
+ * The shapes that Chronicle gives to programs: what methods return, and what `--json` prints.
+ *
+ * Names are stable: fields may be added, none is renamed. Hashes are 64 lower-case hex digits, times ISO-8601 UTC
+ * unless a name ends in `_ms` or says otherwise, sizes are bytes, permissions are bits as a number. A path whose bytes
+ * are not UTF-8 is shown escaped in `path` and given exactly in `path_b64`.
+ */
+
+export interface OmissionShape {
+  path: string;
+  reason: string;
+  detail?: string;
+}
+
+export interface CoverageShape {
+  complete: boolean;
+  omitted: OmissionShape[];
+}
+
+export interface ChangeShape {
+  path: string;
+  path_b64?: string;
+  change_type: "created" | "modified" | "deleted" | "permissions_changed";
+  kind: "file" | "symlink" | "dir";
+  /** Empty when there was nothing, or for a folder. */
+  before_hash: string;
+  after_hash: string;
+  before_size: number;
+  after_size: number;
+  size_delta: number;
+  before_permissions?: number;
+  after_permissions?: number;
+  /** Unified text, where it was asked for and the content is text. */
+  patch?: string;
+  /** Where a patch was asked for: the content is binary, or too large to compare. */
+  binary?: boolean;
+  too_large?: boolean;
+}
+
+export interface SkippedShape {
+  path: string;
+  reason: string;
+  detail?: string;
+}
+
+export interface SnapshotShape {
+  number: number;
+  id: string;
+  seq: number;
+  root: string;
+  coverage: CoverageShape;
+  timestamp: string;
+  cause: string;
+  name?: string;
+  pinned: boolean;
+  message?: string;
+  /** Number of the snapshot before, `null` for the first. */
+  parent: number | null;
+  session?: string;
+  /** Paths that changed since the snapshot before (`null`: the baseline). */
+  changed: number | null;
+}
+
+export interface HeadShape {
+  workspace: string;
+  seq: number;
+  hash: string;
+  log_root: string;
+  root: string;
+  /** The signed note, whole. */
+  note: string;
+  /** The verifier key of the note's signature (`name+id+base64`). */
+  key: string;
+}
+
+export interface StatusShape {
+  workspace: string;
+  path: string;
+  roots: { id: string | null; path: string; only?: string }[];
+  /** Merkle root of the last recorded state. */
+  root: string;
+  seq: number;
+  head: { seq: number; hash: string };
+  /** Changes on disk that are not recorded yet. */
+  changes: ChangeShape[];
+  coverage: CoverageShape;
+  snapshots: number;
+  latest_snapshot: number | null;
+  entries: number;
+  bytes: number;
+  read_only: boolean;
+  /** What recovery found or what needs a look, for people. */
+  notes: string[];
+}
+
+export interface LogEventShape {
+  seq: number;
+  ts: string;
+  record_id: string;
+  op: string;
+  hash: string;
+  prev_hash: string;
+  recursion_depth: number;
+  record: unknown;
+}
+
+export interface DiffShape {
+  from: string;
+  to: string;
+  from_seq: number;
+  to_seq: number;
+  changes: ChangeShape[];
+}
+
+export interface RestoreShape {
+  changes: ChangeShape[];
+  /** Give this to `undo`; `null` when nothing was changed, for dry runs and for `--to`. */
+  undo_id: string | null;
+  skipped: SkippedShape[];
+  conflicts: { path: string; kept_at: string }[];
+  dry_run: boolean;
+  /** The folder that was filled, for a restore elsewhere. */
+  to?: string;
+}
+
+export interface UndoShape extends RestoreShape {
+  /** The operation that was (or would be) taken back or done again. */
+  operation: OperationShape | null;
+}
+
+/** What `undo` takes back: a run, a restore. */
+export interface OperationShape {
+  id: string;
+  kind: "run" | "restore" | "undo" | "redo";
+  summary: string;
+  started: string;
+  ended: string | null;
+  from_seq: number;
+  to_seq: number;
+  changed: number;
+  /** Was it taken back, and not done again? */
+  undone: boolean;
+}
+
+export interface SessionShape {
+  session_id: string;
+  started: string;
+  ended: string | null;
+  /** Secrets are masked. */
+  command: string[];
+  tracked_paths: string[];
+  exit_code: number | null;
+  signal: string | null;
+  snapshot_count: number;
+  merkle_roots: string[];
+  network_events: unknown[];
+  notes: string[];
+  /** `running` also for one whose process died without a word, until the next command closes it as `abandoned`. */
+  state: "running" | "ended" | "abandoned";
+  from_seq: number;
+  to_seq: number | null;
+  changed: number;
+}
+
+export interface IterationShape {
+  iteration: number;
+  /** Epoch milliseconds. */
+  timestamp: number;
+  size: number;
+  hash: string;
+  deleted?: boolean;
+  kind: string;
+  permissions: number;
+  seq: number;
+  cause: string;
+  session?: string;
+}
+
+export interface ManifestFileShape {
+  kind: "file" | "symlink" | "dir";
+  hash: string;
+  size: number;
+  mtime_ms: number;
+  permissions: number;
+  path_b64?: string;
+}
+
+export interface ManifestShape {
+  number: number;
+  id: string;
+  timestamp: string;
+  parent: number | null;
+  root: string;
+  files: Record<string, ManifestFileShape>;
+}
+
+export interface VerifyProblemShape {
+  kind: string;
+  where: string;
+  detail: string;
+}
+
+export interface VerifyShape {
+  ok: boolean;
+  events: number;
+  blobs: number;
+  bytes: number;
+  problems: VerifyProblemShape[];
+  /** How far the proof reaches: the seq of the newest signed head that the log was checked against. */
+  anchored_to: number | null;
+  seconds: number;
+}
+
+export interface ExplainShape {
+  path: string;
+  tracked: boolean;
+  /** Recorded already: it stays tracked until it is gone, whatever the rules say of new paths. */
+  recorded: boolean;
+  rule: string;
+  pattern?: string;
+  source?: string;
+}
+
+export interface DuShape {
+  /** Bytes on disk. */
+  blobs: { count: number; content_bytes: number; stored_bytes: number };
+  log_bytes: number;
+  index_bytes: number;
+  total_bytes: number;
+  store: string;
+}
+
+export interface GcShape {
+  freed_blobs: number;
+  freed_bytes: number;
+}
+
+export interface RebuildShape {
+  events: number;
+  entries: number;
+  seconds: number;
+}
+
+export interface WorkspaceShape {
+  id: string;
+  path: string;
+  roots: string[];
+  seq: number;
+  created: string;
+  last_event: string | null;
+  /** Does the folder still exist? */
+  present: boolean;
+}
+
+export interface RunShape {
+  session: SessionShape;
+  changes: ChangeShape[];
+  coverage: CoverageShape;
+  exit_code: number;
+  signal: string | null;
+  /** Give this to `undo`; `null` when nothing changed. */
+  undo_id: string | null;
+  /** `--rollback-on-failure` took the changes back. */
+  rolled_back: boolean;
+  skipped: SkippedShape[];
+}
+
+export interface ConfigShape {
+  useGitignore: boolean;
+  excludePatterns: string[];
+  excludeGlobs: string[];
+  forceInclude: string[];
+  maxEntries: number;
+  maxBytes: number;
+  maxFileSize: number;
+}

@@ -1,0 +1,73 @@
+import type { ConfigShape, SnapshotShape, WorkspaceShape } from "./shapes.ts";
+import type { ProgressOptions, WorkspaceApi } from "./workspace-api.ts";
+
+/** What begins a workspace. */
+export interface InitOptions extends ProgressOptions, Partial<ConfigShape> {
+  /** Folders or single files to track, absolute. The first is the workspace's own. */
+  readonly roots: readonly string[];
+  /** Take over this workspace's history for a folder that was moved or copied. */
+  readonly adopt?: string;
+  /** Allow `/` and a home folder. */
+  readonly force?: boolean;
+}
+
+export interface InitShape {
+  workspace: string;
+  path: string;
+  /** False: it was there already and goes on. */
+  created: boolean;
+  snapshot: SnapshotShape;
+}
+
+export interface OpenOptions extends ProgressOptions {
+  /** An absolute folder; the nearest enclosing workspace is used. */
+  readonly folder: string;
+  /** Where there is none: begin one here (takes the baseline) instead of throwing `NOT_FOUND`. */
+  readonly create?: boolean;
+  readonly force?: boolean;
+  /** Never settle, recover or write: for commands that only read. */
+  readonly readOnly?: boolean;
+}
+
+export interface DoctorCheck {
+  name: string;
+  ok: boolean;
+  detail: string;
+  hint?: string;
+}
+
+export interface DoctorShape {
+  ok: boolean;
+  store: string;
+  checks: DoctorCheck[];
+}
+
+/** One store (`CHRONICLE_HOME`) and the workspaces in it. */
+export interface StoreApi {
+  readonly home: string;
+  /** Begins a workspace, or goes on with the one that stands there, and takes a baseline where there is none. */
+  init(options: InitOptions): Promise<{ readonly workspace: WorkspaceApi; readonly result: InitShape }>;
+  open(options: OpenOptions): Promise<WorkspaceApi>;
+  /** By id or unique prefix. */
+  openById(id: string): Promise<WorkspaceApi>;
+  workspaces(): Promise<WorkspaceShape[]>;
+  /** Removes a workspace's history from the store (not its files). Contents are freed by the next `gc`. */
+  forget(id: string): Promise<WorkspaceShape>;
+  /** Looks at the machine, the store and the key, and says what is wrong. */
+  doctor(): Promise<DoctorShape>;
+  close(): Promise<void>;
+}
+
+/** How a store is opened. */
+export interface StoreOptions {
+  /** The store's folder, absolute. */
+  readonly home: string;
+  /** Where the key and the signed heads are kept, absolute. */
+  readonly configFolder: string;
+  /** The user's home folder: refused as a workspace without `force`. */
+  readonly userHome?: string;
+  /** How long to wait for a lock (default 30,000 ms). */
+  readonly waitMs?: number;
+  /** Who acts (default `human`). */
+  readonly actor?: string;
+}

@@ -1,0 +1,177 @@
+import type {
+  ConfigShape,
+  DiffShape,
+  DuShape,
+  ExplainShape,
+  GcShape,
+  HeadShape,
+  IterationShape,
+  LogEventShape,
+  ManifestShape,
+  OperationShape,
+  RebuildShape,
+  RestoreShape,
+  RunShape,
+  SessionShape,
+  SnapshotShape,
+  StatusShape,
+  UndoShape,
+  VerifyShape,
+} from "./shapes.ts";
+
+/** Long work tells how far it is. `total` 0: not known. */
+export interface Progress {
+  readonly phase: "scan" | "capture" | "restore" | "verify" | "rebuild" | "collect";
+  readonly done: number;
+  readonly total: number;
+  readonly unit: "paths" | "bytes" | "events";
+}
+
+export interface ProgressOptions {
+  readonly onProgress?: (progress: Progress) => void;
+}
+
+export interface SnapshotOptions extends ProgressOptions {
+  readonly message?: string;
+  /** A name for the moment; unique in the workspace. */
+  readonly name?: string;
+  readonly pin?: boolean;
+  /** Read everything again, whatever its stat says. */
+  readonly paranoid?: boolean;
+}
+
+export interface DiffOptions {
+  /** Only these paths and what is beneath them. */
+  readonly paths?: readonly string[];
+  /** Add unified text to each change. */
+  readonly patch?: boolean;
+}
+
+export interface RestoreOptions extends ProgressOptions {
+  /** Only these paths and what is beneath them. Default: everything. */
+  readonly paths?: readonly string[];
+  /** Fill this folder instead (created; must be empty or missing). */
+  readonly to?: string;
+  readonly dryRun?: boolean;
+  readonly keepMtime?: boolean;
+  /** Leave what cannot be restored and do the rest (default: all or nothing). */
+  readonly force?: boolean;
+}
+
+export interface UndoOptions extends ProgressOptions {
+  /** The operation to take back; default: the last one that is not undone. */
+  readonly operation?: string;
+  readonly dryRun?: boolean;
+  /** Take along paths that were edited since (they are captured first). */
+  readonly force?: boolean;
+}
+
+export interface VerifyOptions extends ProgressOptions {
+  /** Log, links, root and heads only; no contents. */
+  readonly quick?: boolean;
+  /** What `head` or `head --json` printed earlier: truncation, replacement and roll-back since then are detected. */
+  readonly expect?: string;
+}
+
+export interface LogOptions {
+  readonly from?: number;
+  readonly to?: number;
+  readonly limit?: number;
+  /** Newest first. */
+  readonly reverse?: boolean;
+  /** Only events of records whose id begins with this. */
+  readonly prefix?: string;
+}
+
+export interface RunOptions extends ProgressOptions {
+  readonly command: readonly string[];
+  /** Working folder of the command; default: the workspace's. */
+  readonly cwd?: string;
+  readonly env?: Readonly<Record<string, string | undefined>>;
+  /** Undo everything if the command fails. */
+  readonly rollbackOnFailure?: boolean;
+  /** Kept in the session: what a sandbox or proxy saw of the network. */
+  readonly networkEvents?: readonly unknown[];
+  readonly notes?: readonly string[];
+  /** Called after each capture while the command runs. */
+  readonly onCapture?: (changes: number) => void;
+}
+
+/** A content to be read in pieces. */
+export interface ContentStream {
+  readonly path: string;
+  readonly iteration: number;
+  readonly size: number;
+  readonly hash: string;
+  readonly kind: "file" | "symlink" | "dir";
+  pieces(): AsyncIterable<Uint8Array>;
+}
+
+/** A running recording without a child process: `watch`, or a caller's own loop. */
+export interface Recording {
+  readonly sessionId: string;
+  /** Resolves when the recording has been stopped. */
+  readonly done: Promise<SessionShape>;
+  stop(): Promise<SessionShape>;
+}
+
+/** How much of the past is shown as people think of it. */
+export interface RecentShape {
+  items: RecentItem[];
+}
+
+/** One line of `list`: a baseline, a run, a restore, a snapshot. */
+export interface RecentItem {
+  kind: "baseline" | "run" | "restore" | "undo" | "redo" | "snapshot" | "watch";
+  id: string;
+  timestamp: string;
+  summary: string;
+  changed: number;
+  snapshot?: number;
+  undone?: boolean;
+  /** The command that goes back to before it. */
+  back: string;
+}
+
+/**
+ * What Chronicle offers for one workspace. The embedded workspace implements it; so will the client of a server.
+ *
+ * Moments are text (`core/moment.ts`): `12`, `seq:40`, an id or its prefix, a name, `latest`, `baseline`, `10m`,
+ * ISO-8601, `X~2`; `now` is the disk. Paths are relative to the workspace's first root (`@<root id>:path` for others).
+ * Every method throws `ChronicleError`.
+ */
+export interface WorkspaceApi {
+  readonly id: string;
+  readonly path: string;
+  status(options?: ProgressOptions): Promise<StatusShape>;
+  snapshot(options?: SnapshotOptions): Promise<SnapshotShape>;
+  snapshots(): Promise<SnapshotShape[]>;
+  manifest(moment: string): Promise<ManifestShape>;
+  diff(from: string, to: string, options?: DiffOptions): Promise<DiffShape>;
+  restore(moment: string, options?: RestoreOptions): Promise<RestoreShape>;
+  undo(options?: UndoOptions): Promise<UndoShape>;
+  redo(options?: UndoOptions): Promise<UndoShape>;
+  operations(): Promise<OperationShape[]>;
+  recent(limit?: number): Promise<RecentShape>;
+  log(options?: LogOptions): Promise<LogEventShape[]>;
+  sessions(): Promise<SessionShape[]>;
+  session(id: string): Promise<SessionShape>;
+  /** Iterations of a path, oldest first. */
+  history(path: string): Promise<IterationShape[]>;
+  /** Recorded paths (also deleted ones) with this file name. */
+  find(name: string): Promise<string[]>;
+  /** `iteration` undefined: the latest that is not a deletion. */
+  cat(path: string, iteration?: number): Promise<ContentStream>;
+  explain(path: string): Promise<ExplainShape>;
+  run(options: RunOptions): Promise<RunShape>;
+  /** Records changes until stopped. */
+  watch(options?: ProgressOptions & { readonly onCapture?: (changes: number) => void }): Promise<Recording>;
+  verify(options?: VerifyOptions): Promise<VerifyShape>;
+  rebuild(options?: ProgressOptions): Promise<RebuildShape>;
+  head(): Promise<HeadShape>;
+  gc(options?: ProgressOptions): Promise<GcShape>;
+  du(): Promise<DuShape>;
+  config(): Promise<ConfigShape>;
+  configure(change: Partial<ConfigShape>): Promise<ConfigShape>;
+  close(): Promise<void>;
+}
