@@ -1,0 +1,145 @@
+import canonicalize from "canonicalize";
+import { ChronicleError } from "./errors.ts";
+import type { Json } from "./event.ts";
+
+/**
+ * Canonical JSON: RFC 8785 (JCS). One value has exactly one text: no spaces, keys sorted by UTF-16 code units, numbers
+ * as ECMAScript prints them, only the escapes that JSON demands.
+ *
+ * `JSON.stringify` already writes this for values whose keys are in order, so the sorting writer is only the second way.
+ */
+
+/** How deep arrays and objects may be nested. Deeper values are refused, so that no reader's stack can be exhausted. */
+export const MAX_JSON_DEPTH = 256;
+
+/** What a value must obey beyond RFC 8785. */
+export interface JsonRules {
+  /** Every number is an integer within ±(2^53−1): the rule for Chronicle's own records. */
+  readonly integers?: boolean;
+}
+
+function refuse(reason: string): never {
+  throw new ChronicleError("INTEGRITY_VIOLATION", `not a value for canonical JSON: ${reason}`);
+}
+
+/**
+ * The RFC 8785 text of a value.
+ * Throws `INTEGRITY_VIOLATION` for what has none: NaN, infinities, lone surrogates, `undefined`, functions, class
+ * instances, cycles, nesting deeper than `MAX_JSON_DEPTH`.
+ */
+export function canonicalJson(value: Json, rules: JsonRules = {}): string {
+  const sorted = inspect(value, 0, rules.integers === true);
+  const text = sorted ? JSON.stringify(value) : sortingWrite(value);
+  if (mayHoldLoneSurrogate(text)) assertWellFormed(value);
+  return text;
+}
+
+/**
+ * The value of a text that is exactly canonical.
+ * Throws `INTEGRITY_VIOLATION` for every other text: duplicate keys, spaces, `-0`, `1e21` (canonical: `1e+21`), numbers
+ * that a double cannot hold, needless escapes, lone surrogates, a byte order mark. Keys that look like integers are
+ * ordered as text, and `__proto__` is a key like any other.
+ */
+export function parseCanonical(text: string, rules: JsonRules = {}): Json {
+  let value: Json;
+  try {
+    value = JSON.parse(text) as Json;
+  } catch (cause) {
+    throw new ChronicleError("INTEGRITY_VIOLATION", "not JSON", { cause });
+  }
+  const fault = canonicalFault(text, value, rules);
+  if (fault !== undefined) throw new ChronicleError("INTEGRITY_VIOLATION", fault);
+  return value;
+}
+
+/**
+ * Why `text`, of which `value` was parsed, is not canonical or breaks the rules; `undefined` when nothing is wrong.
+ * For readers that need the reason as a value; others use `parseCanonical`.
+ */
+export function canonicalFault(text: string, value: Json, rules: JsonRules = {}): string | undefined {
+  if (!text.isWellFormed()) return "not canonical JSON: it has a lone surrogate";
+  try {
+    const sorted = inspect(value, 0, rules.integers === true);
+    if (mayHoldLoneSurrogate(text)) assertWellFormed(value);
+    // A parsed object whose keys are in order can still stand for a text with duplicates or other spellings: compare.
+    if (sorted && JSON.stringify(value) === text) return undefined;
+    return !sorted && sortingWrite(value) === text ? undefined : "not canonical JSON";
+  } catch (error) {
+    if (error instanceof ChronicleError) return error.message;
+    throw error;
+  }
+}
+
+/**
+ * Chronicle's own records hold integers within ±(2^53−1) and well-formed strings only.
+ * Throws `INTEGRITY_VIOLATION` for any other value.
+ */
+export function assertIntegers(value: Json): void {
+  inspect(value, 0, true);
+  assertWellFormed(value);
+}
+
+/** Checks types, numbers and depth. True when the keys of every object are already in canonical order. */
+function inspect(value: unknown, depth: number, integers: boolean): boolean {
+  switch (typeof value) {
+    case "string":
+    case "boolean":
+      return true;
+    case "number":
+      if (!Number.isFinite(value)) refuse(`${value} is not a finite number`);
+      if (integers && !Number.isSafeInteger(value)) refuse(`${value} is not an integer within ±(2^53−1)`);
+      return true;
+    case "object":
+      if (value === null) return true;
+      if (depth === MAX_JSON_DEPTH) refuse(`it is nested deeper than ${MAX_JSON_DEPTH} levels`);
+      return Array.isArray(value) ? inspectArray(value, depth, integers) : inspectObject(value, depth, integers);
+    default:
+      return refuse(`it holds ${typeof value === "undefined" ? "undefined" : `a ${typeof value}`}`);
+  }
+}
+
+function inspectArray(items: readonly unknown[], depth: number, integers: boolean): boolean {
+  let sorted = true;
+  for (let i = 0; i < items.length; i += 1) {
+    if (!inspect(items[i], depth + 1, integers)) sorted = false;
+  }
+  return sorted;
+}
+
+function inspectObject(value: object, depth: number, integers: boolean): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  if (prototype !== null && Object.getPrototypeOf(prototype) !== null) refuse("it holds an instance of a class");
+  const keys = Object.keys(value);
+  let sorted = true;
+  let previous = "";
+  for (let i = 0; i < keys.length; i += 1) {
+    const key = keys[i] as string;
+    // JavaScript compares strings by UTF-16 code units, which is the order that RFC 8785 asks for.
+    if (i > 0 && key < previous) sorted = false;
+    previous = key;
+    if (!inspect((value as Record<string, unknown>)[key], depth + 1, integers)) sorted = false;
+  }
+  return sorted;
+}
+
+function sortingWrite(value: Json): string {
+  assertWellFormed(value);
+  const text = canonicalize(value);
+  return text ?? refuse("nothing was written");
+}
+
+/** `JSON.stringify` writes a lone surrogate as `\udXXX`; text without that sequence cannot stand for one. */
+function mayHoldLoneSurrogate(text: string): boolean {
+  return text.includes("\\ud") || text.includes("\\uD");
+}
+
+function assertWellFormed(value: Json): void {
+  if (typeof value === "string") {
+    if (!value.isWellFormed()) refuse("a string holds a lone surrogate");
+  } else if (value !== null && typeof value === "object") {
+    for (const [key, item] of Object.entries(value)) {
+      if (!key.isWellFormed()) refuse("a key holds a lone surrogate");
+      assertWellFormed(item as Json);
+    }
+  }
+}
