@@ -1,0 +1,227 @@
+import * as fs from "node:fs";
+import type { BigIntStats, Dirent } from "node:fs";
+import type { Disk, DiskPath, DiskSpace, FileStat, FolderItem, NodeKind, OpenHow } from "./disk.ts";
+import { errnoOf } from "../core/errors.ts";
+
+const C = fs.constants;
+
+/** Never a link, never a wait for the other end of a FIFO. `O_CLOEXEC` is added by libuv to every open. */
+const CAREFUL = C.O_NOFOLLOW | C.O_NONBLOCK;
+
+const FLAGS: Readonly<Record<OpenHow, number>> = {
+  read: CAREFUL | C.O_RDONLY,
+  folder: CAREFUL | C.O_RDONLY | C.O_DIRECTORY,
+  create: CAREFUL | C.O_RDWR | C.O_CREAT | C.O_EXCL,
+  append: CAREFUL | C.O_WRONLY | C.O_CREAT | C.O_APPEND,
+  update: CAREFUL | C.O_RDWR | C.O_CREAT,
+};
+
+const STAT = { bigint: true } as const;
+const STAT_OR_NOTHING = { bigint: true, throwIfNoEntry: false } as const;
+const LIST = { encoding: "buffer", withFileTypes: true } as const;
+
+/** What Linux moves in one call at most; more would be refused by Node, not shortened. */
+const MOST_BYTES = 0x7ffff000;
+
+/** What a file system says that cannot share blocks between two files. */
+const NO_CLONES: ReadonlySet<string> = new Set(["ENOTSUP", "EOPNOTSUPP", "EXDEV", "EINVAL", "ENOSYS", "ENOTTY"]);
+
+/**
+ * The operating system's disk: `node:fs`, synchronously. Errors are Node's own, untouched.
+ *
+ * What the platform does not give: there is no `syncfs` in Node, so `syncAll` answers false. `setMtime` goes through a
+ * double of seconds, so the time that lands is up to a microsecond later than asked, never earlier: whole milliseconds
+ * read back as they were given. A clone has the mode of its source.
+ */
+export class NodeDisk implements Disk {
+  /** Read once, when a mode first could be narrowed by it. */
+  #umask: number | undefined;
+
+  open(path: DiskPath, how: OpenHow, mode = 0o600): number {
+    if (how === "read") return fs.openSync(path, FLAGS.read);
+    if (how === "folder") return fs.openSync(anchored(path), FLAGS.folder);
+    if (!this.#narrows(mode)) return fs.openSync(path, FLAGS[how], mode);
+    return this.#openWithExactMode(path, how, mode);
+  }
+
+  close(fd: number): void {
+    fs.closeSync(fd);
+  }
+
+  read(fd: number, into: Uint8Array, position: number | null): number {
+    return fs.readSync(fd, into, 0, Math.min(into.length, MOST_BYTES), position);
+  }
+
+  write(fd: number, bytes: Uint8Array, position: number | null): number {
+    return fs.writeSync(fd, bytes, 0, Math.min(bytes.length, MOST_BYTES), position);
+  }
+
+  sync(fd: number): void {
+    fs.fdatasyncSync(fd);
+  }
+
+  syncFolder(path: DiskPath): void {
+    const fd = fs.openSync(anchored(path), FLAGS.folder);
+    try {
+      fs.fsyncSync(fd);
+    } finally {
+      fs.closeSync(fd);
+    }
+  }
+
+  syncAll(_path: DiskPath): boolean {
+    return false;
+  }
+
+  truncate(fd: number, length: number): void {
+    fs.ftruncateSync(fd, length);
+  }
+
+  fstat(fd: number): FileStat {
+    return fileStat(fs.fstatSync(fd, STAT));
+  }
+
+  lstat(path: DiskPath): FileStat | undefined {
+    try {
+      const stats = fs.lstatSync(path, STAT_OR_NOTHING);
+      return stats === undefined ? undefined : fileStat(stats);
+    } catch (error) {
+      if (errnoOf(error) === "ENOTDIR") return undefined;
+      throw error;
+    }
+  }
+
+  list(path: DiskPath): FolderItem[] {
+    // Where the file system does not tell kinds, Node itself stats each name.
+    const found = fs.readdirSync(path, LIST);
+    const items: FolderItem[] = [];
+    for (const item of found) items.push({ name: item.name, kind: kindOfItem(item) });
+    return items;
+  }
+
+  makeFolder(path: DiskPath, mode = 0o700): void {
+    // mkdir(2) drops the set-id bits besides what the umask takes.
+    if (!this.#narrows(mode) && (mode & 0o6000) === 0) {
+      fs.mkdirSync(path, mode);
+      return;
+    }
+    fs.mkdirSync(path, (mode & 0o1777) | 0o700);
+    const fd = fs.openSync(path, FLAGS.folder);
+    try {
+      fs.fchmodSync(fd, mode);
+    } finally {
+      fs.closeSync(fd);
+    }
+  }
+
+  removeFolder(path: DiskPath): void {
+    fs.rmdirSync(path);
+  }
+
+  unlink(path: DiskPath): void {
+    fs.unlinkSync(path);
+  }
+
+  rename(from: DiskPath, to: DiskPath): void {
+    fs.renameSync(from, to);
+  }
+
+  link(from: DiskPath, to: DiskPath): void {
+    fs.linkSync(from, to);
+  }
+
+  symlink(target: Buffer, path: DiskPath): void {
+    fs.symlinkSync(target, path);
+  }
+
+  readlink(path: DiskPath): Buffer {
+    return fs.readlinkSync(path, "buffer");
+  }
+
+  chmod(fd: number, mode: number): void {
+    fs.fchmodSync(fd, mode);
+  }
+
+  setMtime(fd: number, mtimeMs: number): void {
+    // As text: Node takes a negative number for "now". The nudge outweighs the rounding of the double.
+    const seconds = mtimeMs / 1000;
+    const nudged = String(seconds + Math.max(Math.abs(seconds), 2 ** 31) * 2 ** -52);
+    fs.futimesSync(fd, nudged, nudged);
+  }
+
+  clone(from: DiskPath, to: DiskPath): boolean {
+    try {
+      fs.copyFileSync(from, to, C.COPYFILE_FICLONE_FORCE | C.COPYFILE_EXCL);
+      return true;
+    } catch (error) {
+      if (NO_CLONES.has(errnoOf(error) ?? "")) return false;
+      throw error;
+    }
+  }
+
+  space(path: DiskPath): DiskSpace {
+    const found = fs.statfsSync(path);
+    return { freeBytes: found.bavail * found.bsize, totalBytes: found.blocks * found.bsize };
+  }
+
+  realpath(path: string): string {
+    return fs.realpathSync.native(path);
+  }
+
+  #narrows(mode: number): boolean {
+    if ((mode & 0o777 & ~0o700) === 0) return false;
+    this.#umask ??= process.umask();
+    return (mode & this.#umask) !== 0;
+  }
+
+  /** Only whoever created the file may set its mode, so creating and opening are told apart. */
+  #openWithExactMode(path: DiskPath, how: "create" | "append" | "update", mode: number): number {
+    let fd: number;
+    try {
+      fd = fs.openSync(path, FLAGS[how] | C.O_EXCL, mode);
+    } catch (error) {
+      if (how === "create" || errnoOf(error) !== "EEXIST") throw error;
+      return fs.openSync(path, FLAGS[how] & ~C.O_CREAT);
+    }
+    try {
+      fs.fchmodSync(fd, mode);
+      return fd;
+    } catch (error) {
+      fs.closeSync(fd);
+      throw error;
+    }
+  }
+}
+
+/** `/proc/self/fd/<fd>` is a link itself and would be refused; with `/.` the same folder is reached without one. */
+function anchored(path: DiskPath): DiskPath {
+  if (typeof path === "string") return /^\/proc\/self\/fd\/\d+$/.test(path) ? `${path}/.` : path;
+  return /^\/proc\/self\/fd\/\d+$/.test(path.toString("latin1")) ? Buffer.concat([path, Buffer.from("/.")]) : path;
+}
+
+function fileStat(stats: BigIntStats): FileStat {
+  const mode = Number(stats.mode);
+  return {
+    kind: kindOfMode(mode & C.S_IFMT),
+    mode: mode & 0o7777,
+    size: Number(stats.size),
+    mtimeNs: stats.mtimeNs,
+    ctimeNs: stats.ctimeNs,
+    ino: stats.ino,
+    dev: stats.dev,
+    nlink: Number(stats.nlink),
+    uid: Number(stats.uid),
+  };
+}
+
+function kindOfMode(format: number): NodeKind {
+  if (format === C.S_IFREG) return "file";
+  if (format === C.S_IFDIR) return "dir";
+  return format === C.S_IFLNK ? "symlink" : "special";
+}
+
+function kindOfItem(item: Dirent<Buffer>): NodeKind {
+  if (item.isFile()) return "file";
+  if (item.isDirectory()) return "dir";
+  return item.isSymbolicLink() ? "symlink" : "special";
+}

@@ -1,0 +1,82 @@
+import type { Disk, DiskPath } from "./disk.ts";
+import { errnoOf } from "../core/errors.ts";
+
+/**
+ * Writes all of `bytes`, however many writes the disk needs for it. `position`: a byte offset, or null for the
+ * descriptor's own place (the end, for `append`). Throws the disk's error; some of the bytes may then be written.
+ */
+export function writeFully(disk: Disk, fd: number, bytes: Uint8Array, position: number | null): void {
+  let written = 0;
+  while (written < bytes.length) {
+    const rest = written === 0 ? bytes : bytes.subarray(written);
+    const count = disk.write(fd, rest, position === null ? null : position + written);
+    if (count <= 0) throw Object.assign(new Error("EIO: the disk took no bytes, write"), { code: "EIO" });
+    written += count;
+  }
+}
+
+/**
+ * Fills `into` from `position` (null: the descriptor's own place), however many reads it takes. Returns the count, which
+ * is less than `into.length` only where the file ends.
+ */
+export function readFully(disk: Disk, fd: number, into: Uint8Array, position: number | null): number {
+  let filled = 0;
+  while (filled < into.length) {
+    const rest = filled === 0 ? into : into.subarray(filled);
+    const count = disk.read(fd, rest, position === null ? null : position + filled);
+    if (count === 0) break;
+    filled += count;
+  }
+  return filled;
+}
+
+/**
+ * Puts a whole file at `path` (absolute), durably and atomically: whoever reads, also after a crash at any moment, finds
+ * the old content or the new one. The bytes go to `<path>.new` first, so two writers of one path need a lock; what a
+ * crash left there is replaced. `mode` is exact, and defaults to 0o600.
+ */
+export function writeFileDurably(disk: Disk, path: DiskPath, bytes: Uint8Array, mode = 0o600): void {
+  const fresh = withSuffix(path, ".new");
+  const fd = createAnew(disk, fresh, mode);
+  try {
+    try {
+      writeFully(disk, fd, bytes, 0);
+      disk.sync(fd);
+    } finally {
+      disk.close(fd);
+    }
+    disk.rename(fresh, path);
+  } catch (error) {
+    removeLeftover(disk, fresh);
+    throw error;
+  }
+  disk.syncFolder(folderOf(path));
+}
+
+/** The path of the folder that holds `path`, in the form it was given. */
+export function folderOf(path: DiskPath): DiskPath {
+  if (typeof path === "string") return path.slice(0, Math.max(1, path.lastIndexOf("/")));
+  return path.subarray(0, Math.max(1, path.lastIndexOf(0x2f)));
+}
+
+function createAnew(disk: Disk, path: DiskPath, mode: number): number {
+  try {
+    return disk.open(path, "create", mode);
+  } catch (error) {
+    if (errnoOf(error) !== "EEXIST") throw error;
+  }
+  disk.unlink(path);
+  return disk.open(path, "create", mode);
+}
+
+function removeLeftover(disk: Disk, path: DiskPath): void {
+  try {
+    disk.unlink(path);
+  } catch {
+    // The first failure is the one to tell; the next write replaces what is left here.
+  }
+}
+
+function withSuffix(path: DiskPath, suffix: string): DiskPath {
+  return typeof path === "string" ? path + suffix : Buffer.concat([path, Buffer.from(suffix)]);
+}
