@@ -1,0 +1,122 @@
+import type { Entry, EntryKind } from "./entry.ts";
+import type { Json, RecordBody } from "./event.ts";
+import {
+  isUtf8Path,
+  parsePath,
+  pathFromBytes,
+  pathInRoot,
+  pathToBytes,
+  splitRoot,
+  type WorkspacePath,
+} from "./path.ts";
+import { damaged, hashOf, object, optionalText, text, whole } from "./record-fields.ts";
+
+/** File records: the iterations of a path, and how paths and states are written in records. */
+
+/** Why an iteration came to be. */
+export type IterationCause = "baseline" | "capture" | "run" | "watch" | "restore" | "undo" | "redo";
+
+/** `file:<path>`: one iteration of a path. `entry` undefined: deleted. */
+export interface FileRecord {
+  readonly entry: Entry | undefined;
+  readonly iteration: number;
+  readonly cause: IterationCause;
+  readonly actor: string;
+  readonly session?: string;
+  /** The restore, undo or redo that wrote it. */
+  readonly intent?: string;
+}
+
+/** The record id of a path's iterations. */
+export function fileRecordId(path: WorkspacePath): string {
+  const { root, path: inner } = splitRoot(path);
+  const utf8 = isUtf8Path(inner);
+  const shown = utf8 ? inner : pathToBytes(inner).toString("base64");
+  if (root === undefined) return `${utf8 ? "file" : "file64"}:${shown}`;
+  return `${utf8 ? "file" : "file64"}@${root}:${shown}`;
+}
+
+const FILE_ID = /^(file|file64)(?:@([a-z0-9-]+))?:(.+)$/s;
+
+/** The path of a file record's id, or `undefined` for other records. Throws `PATH_INVALID` for a path that is refused. */
+export function pathOfRecordId(recordId: string): WorkspacePath | undefined {
+  const match = FILE_ID.exec(recordId);
+  if (match === null) return undefined;
+  const [, form, root, shown = ""] = match;
+  const inner = form === "file64" ? pathFromBytes(Buffer.from(shown, "base64")) : parsePath(shown);
+  return pathInRoot(root, inner);
+}
+
+const KINDS: ReadonlySet<string> = new Set<EntryKind>(["file", "symlink", "dir"]);
+
+/** A file record as JSON. */
+export function encodeFile(record: FileRecord): RecordBody {
+  const { entry } = record;
+  const body: Record<string, Json> = {
+    kind: entry?.kind ?? "absent",
+    iteration: record.iteration,
+    cause: record.cause,
+    actor: record.actor,
+  };
+  if (entry !== undefined) {
+    body["mode"] = entry.mode;
+    body["size"] = entry.size;
+    body["mtime_ms"] = entry.mtimeMs;
+    if (entry.hash !== undefined) body["hash"] = entry.hash;
+  }
+  if (record.session !== undefined) body["session"] = record.session;
+  if (record.intent !== undefined) body["intent"] = record.intent;
+  return body;
+}
+
+/** The file record in a body, for the path that its id names. */
+export function decodeFile(path: WorkspacePath, body: RecordBody): FileRecord {
+  const kind = text(body, "kind");
+  const session = optionalText(body, "session");
+  const intent = optionalText(body, "intent");
+  return {
+    entry: kind === "absent" ? undefined : decodeEntry(path, kind, body),
+    iteration: whole(body, "iteration"),
+    cause: text(body, "cause") as IterationCause,
+    actor: text(body, "actor"),
+    ...(session === undefined ? {} : { session }),
+    ...(intent === undefined ? {} : { intent }),
+  };
+}
+
+function decodeEntry(path: WorkspacePath, kind: string, body: RecordBody): Entry {
+  if (!KINDS.has(kind)) return damaged(`kind is ${JSON.stringify(kind)}`);
+  const mode = whole(body, "mode");
+  if (mode < 0 || mode > 0o7777) return damaged("mode is not permission bits");
+  const hash = kind === "dir" ? undefined : hashOf(body, "hash");
+  return { path, kind: kind as EntryKind, mode, size: whole(body, "size"), mtimeMs: whole(body, "mtime_ms"), hash };
+}
+
+/** An entry or absence as JSON, without its path (`plan.ts` adds it). */
+export function encodeState(entry: Entry | undefined): Json {
+  if (entry === undefined) return null;
+  const { kind, mode, size, mtimeMs, hash } = entry;
+  return { kind, mode, size, mtime_ms: mtimeMs, ...(hash === undefined ? {} : { hash }) };
+}
+
+/** The entry or absence in what `encodeState` wrote. */
+export function decodeState(path: WorkspacePath, value: Json | undefined): Entry | undefined {
+  if (value === null) return undefined;
+  const body = object(value, "a state");
+  return decodeEntry(path, text(body, "kind"), body);
+}
+
+/** A path as JSON fields: `path`, or `path_b64` when its bytes are not UTF-8; `root` for a further root. */
+export function encodePath(path: WorkspacePath): Record<string, Json> {
+  const { root, path: inner } = splitRoot(path);
+  const named: Record<string, Json> = root === undefined ? {} : { root };
+  if (isUtf8Path(inner)) return { ...named, path: inner };
+  return { ...named, path_b64: pathToBytes(inner).toString("base64") };
+}
+
+/** The path in what `encodePath` wrote. */
+export function decodePath(body: RecordBody): WorkspacePath {
+  const encoded = optionalText(body, "path_b64");
+  const inner = encoded === undefined ? parsePath(text(body, "path")) : pathFromBytes(Buffer.from(encoded, "base64"));
+  return pathInRoot(optionalText(body, "root"), inner);
+}

@@ -1,0 +1,49 @@
+import { ChronicleError } from "./errors.ts";
+import { canonicalJson, parseCanonical } from "./canonical-json.ts";
+import type { Change } from "./change.ts";
+import { sameEntry, type Entry } from "./entry.ts";
+import type { Json, RecordBody } from "./event.ts";
+import { comparePaths, type WorkspacePath } from "./path.ts";
+import { decodePath, decodeState, encodePath, encodeState } from "./file-record.ts";
+
+/**
+ * The plan of a restore: a list of changes, kept as a blob by the intent so that it can be finished after a crash.
+ * Canonical JSON: `[{path | path_b64, root?, before, after}, …]`, a state being `null` or
+ * `{kind, mode, size, mtime_ms, hash?}`; sorted by path.
+ */
+
+/** The bytes of a plan. */
+export function encodePlan(changes: readonly Change[]): Buffer {
+  const sorted = changes.toSorted((a, b) => comparePaths(a.path, b.path));
+  const items = sorted.map((change) => ({
+    ...encodePath(change.path),
+    before: encodeState(change.before),
+    after: encodeState(change.after),
+  }));
+  return Buffer.from(canonicalJson(items as Json));
+}
+
+/** The changes of a plan. Throws `LOG_DAMAGED`, or `PATH_INVALID` for a path that leaves the workspace. */
+export function decodePlan(bytes: Uint8Array): Change[] {
+  const value = parseCanonical(Buffer.from(bytes).toString("utf8"));
+  if (!Array.isArray(value)) throw new ChronicleError("LOG_DAMAGED", "the plan of a restore is not a list");
+  return value.map((item: Json) => {
+    const body = item as RecordBody;
+    const path = decodePath(body);
+    return { path, before: decodeState(path, body["before"]), after: decodeState(path, body["after"]) };
+  });
+}
+
+/** The change of one path between two states, or `undefined` where they are the same. */
+export function changeBetween(
+  path: WorkspacePath,
+  before: Entry | undefined,
+  after: Entry | undefined,
+): Change | undefined {
+  return sameEntry(before, after) ? undefined : { path, before, after };
+}
+
+/** The changes that take these back. */
+export function invert(changes: readonly Change[]): Change[] {
+  return changes.map(({ path, before, after }) => ({ path, before: after, after: before }));
+}

@@ -1,0 +1,63 @@
+import { ChronicleError } from "./errors.ts";
+import type { Json, RecordBody } from "./event.ts";
+import { isHash, type Hash } from "./hash.ts";
+
+/** Strict readers of a record's fields: what is missing or of another type is damage, never a default. */
+
+/** Throws `LOG_DAMAGED`. */
+export function damaged(what: string): never {
+  throw new ChronicleError("LOG_DAMAGED", `a record is not what it should be: ${what}`);
+}
+
+/** A field that must be text. */
+export function text(body: RecordBody, key: string): string {
+  const value = body[key];
+  return typeof value === "string" ? value : damaged(`${key} is not text`);
+}
+
+/** A field that may be missing, else text. */
+export function optionalText(body: RecordBody, key: string): string | undefined {
+  return body[key] === undefined ? undefined : text(body, key);
+}
+
+/** A field that must be a whole number. */
+export function whole(body: RecordBody, key: string): number {
+  const value = body[key];
+  return typeof value === "number" && Number.isSafeInteger(value) ? value : damaged(`${key} is not a whole number`);
+}
+
+/** A field that may be null. */
+export function orNull<T>(body: RecordBody, key: string, read: (body: RecordBody, key: string) => T): T | null {
+  return body[key] === null ? null : read(body, key);
+}
+
+/** A field that must be true or false. */
+export function flag(body: RecordBody, key: string): boolean {
+  const value = body[key];
+  return typeof value === "boolean" ? value : damaged(`${key} is not true or false`);
+}
+
+/** A field that must be a hash. */
+export function hashOf(body: RecordBody, key: string): Hash {
+  const value = text(body, key);
+  return isHash(value) ? value : damaged(`${key} is not a hash`);
+}
+
+/** A field that must be a list. */
+export function list(body: RecordBody, key: string): readonly Json[] {
+  const value = body[key];
+  return Array.isArray(value) ? (value as readonly Json[]) : damaged(`${key} is not a list`);
+}
+
+/** A field that must be a list of texts. */
+export function texts(body: RecordBody, key: string): readonly string[] {
+  return list(body, key).map((item) =>
+    typeof item === "string" ? item : damaged(`${key} holds something else than text`),
+  );
+}
+
+/** A value that must be an object. */
+export function object(value: Json | undefined, what: string): RecordBody {
+  if (value === null || typeof value !== "object" || Array.isArray(value)) return damaged(`${what} is not an object`);
+  return value as RecordBody;
+}

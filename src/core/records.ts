@@ -1,0 +1,280 @@
+import type { Coverage, OmissionReason } from "./coverage.ts";
+import { ChronicleError } from "./errors.ts";
+import type { Json, RecordBody } from "./event.ts";
+import { decodePath, encodePath } from "./file-record.ts";
+import type { CaptureLimits, FilterOptions } from "./filter.ts";
+import type { Hash } from "./hash.ts";
+import { flag, hashOf, list, object, optionalText, orNull, text, texts, whole } from "./record-fields.ts";
+
+/**
+ * The records of Chronicle's own beside files: what stands in the log, as types, and the way there and back.
+ *
+ * Reading is strict: a record that lacks a field or has one of another type is damage (`LOG_DAMAGED`), never a default.
+ */
+
+/** `snapshot:<id>`: a kept name for the state right after its event. */
+export interface SnapshotRecord {
+  readonly number: number;
+  readonly cause: string;
+  readonly root: Hash;
+  readonly parent: number | null;
+  readonly pinned: boolean;
+  readonly actor: string;
+  readonly changed: number | null;
+  readonly coverage: Coverage;
+  /** Blob: canonical JSON of the filters in force, one per root. */
+  readonly filter: Hash;
+  readonly entries: number;
+  readonly bytes: number;
+  readonly name?: string;
+  readonly message?: string;
+  readonly session?: string;
+  /** Blob: the base on which the log starts here. */
+  readonly base?: Hash;
+}
+
+/** One tracked root as the log keeps it. */
+export interface RootRecord {
+  /** `null` for the first. */
+  readonly id: string | null;
+  readonly folder: string;
+  readonly only?: string;
+  readonly filter: FilterOptions;
+  readonly limits: CaptureLimits;
+}
+
+/** `workspace:<id>`: event 1, and again whenever the roots or options change. */
+export interface WorkspaceRecord {
+  readonly format: number;
+  readonly created: string;
+  readonly roots: readonly RootRecord[];
+  /** Device and inode of the first root: how a moved folder is recognised. */
+  readonly device: string;
+  readonly inode: string;
+}
+
+/** `session:<id>`: one actor's run of work. */
+export interface SessionRecord {
+  readonly kind: "run" | "watch";
+  readonly state: "running" | "ended" | "abandoned";
+  readonly command: readonly string[];
+  readonly started: string;
+  readonly ended: string | null;
+  readonly exitCode: number | null;
+  readonly signal: string | null;
+  readonly paths: readonly string[];
+  readonly fromSeq: number;
+  readonly merkleRoots: readonly Hash[];
+  readonly snapshots: number;
+  readonly changed: number;
+  readonly networkEvents: readonly Json[];
+  readonly notes: readonly string[];
+  readonly actor: string;
+  readonly pid: number;
+}
+
+/** `intent:<id>`: something the engine is about to do to the worktree; open until it is done. */
+export interface IntentRecord {
+  readonly kind: "restore" | "undo" | "redo";
+  readonly state: "open" | "done" | "abandoned";
+  readonly summary: string;
+  readonly actor: string;
+  readonly started: string;
+  /** Blob: canonical JSON of the changes (see `plan.ts`). */
+  readonly plan: Hash;
+  readonly paths: number;
+  readonly fromSeq: number;
+  /** For undo and redo: the operation that is taken back or done again. */
+  readonly target?: string;
+  /** When done: paths that were left alone. */
+  readonly skipped?: number;
+}
+
+/** The version of the format that this code writes. */
+export const FORMAT_VERSION = 1;
+
+/** How many omissions a snapshot record lists in full; beyond that only their number is kept. */
+const MAX_OMITTED = 2_000;
+
+function encodeCoverage(coverage: Coverage): Json {
+  const listed = coverage.omitted.slice(0, MAX_OMITTED).map((one) => ({
+    ...encodePath(one.path),
+    reason: one.reason,
+    ...(one.detail === undefined ? {} : { detail: one.detail.toWellFormed() }),
+  }));
+  return { complete: coverage.complete, count: coverage.omitted.length, omitted: listed };
+}
+
+function decodeCoverage(value: Json | undefined): Coverage {
+  const body = object(value, "coverage");
+  const omitted = list(body, "omitted").map((item) => {
+    const one = object(item, "an omission");
+    const detail = optionalText(one, "detail");
+    const base = { path: decodePath(one), reason: text(one, "reason") as OmissionReason };
+    return detail === undefined ? base : { ...base, detail };
+  });
+  return { complete: flag(body, "complete"), omitted };
+}
+
+/** A snapshot record as JSON. */
+export function encodeSnapshot(record: SnapshotRecord): RecordBody {
+  const { coverage, ...rest } = record;
+  return { ...rest, coverage: encodeCoverage(coverage) } as RecordBody;
+}
+
+/** The snapshot record in a body. */
+export function decodeSnapshot(body: RecordBody): SnapshotRecord {
+  const optional: { name?: string; message?: string; session?: string; base?: Hash } = {};
+  for (const key of ["name", "message", "session"] as const) {
+    const value = optionalText(body, key);
+    if (value !== undefined) optional[key] = value;
+  }
+  if (body["base"] !== undefined) optional.base = hashOf(body, "base");
+  return {
+    number: whole(body, "number"),
+    cause: text(body, "cause"),
+    root: hashOf(body, "root"),
+    parent: orNull(body, "parent", whole),
+    pinned: flag(body, "pinned"),
+    actor: text(body, "actor"),
+    changed: orNull(body, "changed", whole),
+    coverage: decodeCoverage(body["coverage"]),
+    filter: hashOf(body, "filter"),
+    entries: whole(body, "entries"),
+    bytes: whole(body, "bytes"),
+    ...optional,
+  };
+}
+
+function encodeFilter(filter: FilterOptions): Json {
+  return {
+    use_gitignore: filter.useGitignore,
+    exclude_patterns: filter.excludePatterns,
+    exclude_globs: filter.excludeGlobs,
+    force_include: filter.forceInclude,
+  };
+}
+
+function decodeFilter(value: Json | undefined): FilterOptions {
+  const body = object(value, "a filter");
+  return {
+    useGitignore: flag(body, "use_gitignore"),
+    excludePatterns: texts(body, "exclude_patterns"),
+    excludeGlobs: texts(body, "exclude_globs"),
+    forceInclude: texts(body, "force_include"),
+  };
+}
+
+/** A workspace record as JSON. */
+export function encodeWorkspace(record: WorkspaceRecord): RecordBody {
+  const roots = record.roots.map((root) => ({
+    id: root.id,
+    folder: root.folder,
+    ...(root.only === undefined ? {} : { only: root.only }),
+    filter: encodeFilter(root.filter),
+    limits: {
+      max_entries: root.limits.maxEntries,
+      max_bytes: root.limits.maxBytes,
+      max_file_size: root.limits.maxFileSize,
+    },
+  }));
+  return { format: record.format, created: record.created, roots, device: record.device, inode: record.inode };
+}
+
+/** The workspace record in a body. Throws `FORMAT_UNSUPPORTED` for one from the future. */
+export function decodeWorkspace(body: RecordBody): WorkspaceRecord {
+  const format = whole(body, "format");
+  if (format > FORMAT_VERSION) {
+    throw new ChronicleError(
+      "FORMAT_UNSUPPORTED",
+      `this workspace has format ${format}; this Chronicle reads up to ${FORMAT_VERSION}`,
+      {
+        hint: "update Chronicle",
+      },
+    );
+  }
+  const roots = list(body, "roots").map((item): RootRecord => {
+    const root = object(item, "a root");
+    const limits = object(root["limits"], "limits");
+    const only = optionalText(root, "only");
+    return {
+      id: orNull(root, "id", text),
+      folder: text(root, "folder"),
+      ...(only === undefined ? {} : { only }),
+      filter: decodeFilter(root["filter"]),
+      limits: {
+        maxEntries: whole(limits, "max_entries"),
+        maxBytes: whole(limits, "max_bytes"),
+        maxFileSize: whole(limits, "max_file_size"),
+      },
+    };
+  });
+  return { format, created: text(body, "created"), roots, device: text(body, "device"), inode: text(body, "inode") };
+}
+
+/** A session record as JSON. */
+export function encodeSession(record: SessionRecord): RecordBody {
+  return {
+    kind: record.kind,
+    state: record.state,
+    command: record.command,
+    started: record.started,
+    ended: record.ended,
+    exit_code: record.exitCode,
+    signal: record.signal,
+    paths: record.paths,
+    from_seq: record.fromSeq,
+    merkle_roots: record.merkleRoots,
+    snapshots: record.snapshots,
+    changed: record.changed,
+    network_events: record.networkEvents,
+    notes: record.notes,
+    actor: record.actor,
+    pid: record.pid,
+  };
+}
+
+/** The session record in a body. */
+export function decodeSession(body: RecordBody): SessionRecord {
+  return {
+    kind: text(body, "kind") as SessionRecord["kind"],
+    state: text(body, "state") as SessionRecord["state"],
+    command: texts(body, "command"),
+    started: text(body, "started"),
+    ended: orNull(body, "ended", text),
+    exitCode: orNull(body, "exit_code", whole),
+    signal: orNull(body, "signal", text),
+    paths: texts(body, "paths"),
+    fromSeq: whole(body, "from_seq"),
+    merkleRoots: texts(body, "merkle_roots") as readonly Hash[],
+    snapshots: whole(body, "snapshots"),
+    changed: whole(body, "changed"),
+    networkEvents: list(body, "network_events"),
+    notes: texts(body, "notes"),
+    actor: text(body, "actor"),
+    pid: whole(body, "pid"),
+  };
+}
+
+/** An intent record as JSON. */
+export function encodeIntent(record: IntentRecord): RecordBody {
+  const { fromSeq, ...rest } = record;
+  return { ...rest, from_seq: fromSeq } as RecordBody;
+}
+
+/** The intent record in a body. */
+export function decodeIntent(body: RecordBody): IntentRecord {
+  const target = optionalText(body, "target");
+  return {
+    kind: text(body, "kind") as IntentRecord["kind"],
+    state: text(body, "state") as IntentRecord["state"],
+    summary: text(body, "summary"),
+    actor: text(body, "actor"),
+    started: text(body, "started"),
+    plan: hashOf(body, "plan"),
+    paths: whole(body, "paths"),
+    fromSeq: whole(body, "from_seq"),
+    ...(target === undefined ? {} : { target }),
+    ...(body["skipped"] === undefined ? {} : { skipped: whole(body, "skipped") }),
+  };
+}
