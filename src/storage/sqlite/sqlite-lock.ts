@@ -1,0 +1,154 @@
+import { DatabaseSync, type StatementSync } from "node:sqlite";
+import { ChronicleError, errnoOf } from "../../core/errors.ts";
+import type { Disk } from "../../disk/disk.ts";
+import { TurnQueue } from "../../util/turn-queue.ts";
+import type { HeldLock, Lock } from "../lock.ts";
+import { findLockHolder, type LockHolder } from "./lock-holder.ts";
+import { fromSqlite, isBusy } from "./sqlite-error.ts";
+
+const FIRST_SLEEP_MS = 1;
+const LONGEST_SLEEP_MS = 50;
+
+/**
+ * A lock between processes: a transaction on an SQLite file of no bytes, whose byte-range locks the kernel drops when
+ * the process ends, however it ends. Exclusive is `BEGIN EXCLUSIVE`, shared is a reading transaction. Nothing is ever
+ * written to the file, so it cannot be damaged, and it is never deleted. Nothing else in this process may open it:
+ * closing it would drop the lock.
+ *
+ * Within one object turns are first come, first served; between processes they are not, and one that waits for an
+ * exclusive lock can be overtaken by shared holders that follow one another without a gap.
+ */
+export class SqliteLock implements Lock {
+  readonly #disk: Disk;
+  readonly #path: string;
+  readonly #queue = new TurnQueue();
+  readonly #held = new Set<HeldLock>();
+  readonly #statements = new Map<string, StatementSync>();
+  #db: DatabaseSync | undefined;
+  #closed = false;
+
+  /** Touches nothing before it is first asked for. The file is created with mode 0600; its folder must exist. */
+  constructor(disk: Disk, path: string) {
+    this.#disk = disk;
+    this.#path = path;
+  }
+
+  exclusive(waitMs: number): Promise<HeldLock> {
+    return this.#hold(true, waitMs);
+  }
+
+  shared(waitMs: number): Promise<HeldLock> {
+    return this.#hold(false, waitMs);
+  }
+
+  close(): void {
+    this.#closed = true;
+    for (const held of this.#held) held.release();
+    this.#statements.clear();
+    this.#db?.close();
+    this.#db = undefined;
+  }
+
+  async #hold(exclusive: boolean, waitMs: number): Promise<HeldLock> {
+    this.#mustBeOpen();
+    const deadline = performance.now() + waitMs;
+    const leave = await this.#queue.enter(exclusive, waitMs);
+    if (leave === undefined) throw this.#locked(waitMs);
+    try {
+      await this.#acquire(exclusive, deadline, waitMs);
+    } catch (error) {
+      leave();
+      throw fromSqlite(error, this.#path);
+    }
+    const release = (): void => {
+      if (!this.#held.delete(held)) return;
+      if (this.#held.size === 0) this.#run("ROLLBACK");
+      leave();
+    };
+    const held: HeldLock = { release, [Symbol.dispose]: release };
+    this.#held.add(held);
+    return held;
+  }
+
+  async #acquire(exclusive: boolean, deadline: number, waitMs: number): Promise<void> {
+    for (let sleep = FIRST_SLEEP_MS; ; sleep = Math.min(sleep * 2, LONGEST_SLEEP_MS)) {
+      this.#mustBeOpen();
+      if (exclusive ? this.#tryExclusive() : this.#tryShared()) return;
+      const left = deadline - performance.now();
+      if (left <= 0) throw this.#locked(waitMs);
+      // Jitter, so that waiting processes do not wake together.
+      const pause = Math.min(left, sleep * (0.5 + Math.random()));
+      await new Promise((resolve) => setTimeout(resolve, pause));
+    }
+  }
+
+  #tryExclusive(): boolean {
+    try {
+      this.#run("BEGIN EXCLUSIVE");
+      return true;
+    } catch (error) {
+      if (isBusy(error)) return false;
+      throw error;
+    }
+  }
+
+  #tryShared(): boolean {
+    if (this.#held.size > 0) return true;
+    this.#run("BEGIN");
+    try {
+      this.#run("SELECT 1 FROM sqlite_schema");
+      return true;
+    } catch (error) {
+      this.#run("ROLLBACK");
+      if (isBusy(error)) return false;
+      throw error;
+    }
+  }
+
+  #run(sql: string): void {
+    const db = (this.#db ??= this.#open());
+    let statement = this.#statements.get(sql);
+    if (statement === undefined) {
+      statement = db.prepare(sql);
+      this.#statements.set(sql, statement);
+    }
+    statement.get();
+  }
+
+  #open(): DatabaseSync {
+    if (this.#disk.lstat(this.#path) === undefined) this.#create();
+    return new DatabaseSync(this.#path, { timeout: 0 });
+  }
+
+  #create(): void {
+    try {
+      // Only a file that this call made is opened and closed here: an existing one may be locked by this process.
+      this.#disk.close(this.#disk.open(this.#path, "create", 0o600));
+    } catch (error) {
+      if (errnoOf(error) !== "EEXIST") throw error;
+    }
+  }
+
+  #mustBeOpen(): void {
+    if (this.#closed) throw new ChronicleError("IO", `lock ${this.#path} has been closed`);
+  }
+
+  #locked(waitMs: number): ChronicleError {
+    const holder = findLockHolder(this.#disk, this.#path);
+    const who = holderName(holder);
+    const stopped = holder?.stopped === true;
+    const hint = stopped
+      ? `continue ${who} (kill -CONT ${holder.pid}) or end it: the lock goes with it`
+      : `wait for ${who} to finish, or end it: the lock goes with it`;
+    const state = stopped ? `${who}, which is stopped` : who;
+    return new ChronicleError("LOCKED", `${this.#path} is held by ${state}; gave up after ${waitMs} ms`, {
+      hint,
+      data: { path: this.#path, ...(holder === undefined ? {} : { pid: holder.pid }) },
+    });
+  }
+}
+
+function holderName(holder: LockHolder | undefined): string {
+  if (holder === undefined) return "another process";
+  return holder.pid === process.pid ? `this process (${holder.pid})` : `process ${holder.pid}`;
+}

@@ -1,0 +1,131 @@
+import { afterEach, describe, expect, test } from "vitest";
+import type { Lock } from "../storage/lock.ts";
+
+/** Makes locks on one and the same thing: each call is a further object, as another process would have. */
+export type LockMaker = () => Lock;
+
+/** The contract of `Lock`. `begin` gives a maker of locks on a fresh thing. */
+export function lockSuite(name: string, begin: () => LockMaker): void {
+  describe(`${name}`, () => {
+    const made: Lock[] = [];
+    function locks(): [Lock, Lock] {
+      const make = begin();
+      const pair: [Lock, Lock] = [make(), make()];
+      made.push(...pair);
+      return pair;
+    }
+    afterEach(() => {
+      for (const lock of made.splice(0)) lock.close();
+    });
+
+    test("an exclusive holder keeps everybody else out", async () => {
+      const [a, b] = locks();
+      const held = await a.exclusive(0);
+      await expect(b.exclusive(0)).rejects.toMatchObject({ code: "LOCKED" });
+      await expect(b.shared(0)).rejects.toMatchObject({ code: "LOCKED" });
+      await expect(a.shared(0)).rejects.toMatchObject({ code: "LOCKED" });
+      await expect(a.exclusive(5)).rejects.toMatchObject({ code: "LOCKED" });
+      held.release();
+      (await b.exclusive(0)).release();
+    });
+
+    test("shared holders share, and keep an exclusive one out until the last has left", async () => {
+      const [a, b] = locks();
+      const first = await a.shared(0);
+      const second = await a.shared(0);
+      const third = await b.shared(0);
+      await expect(b.exclusive(0)).rejects.toMatchObject({ code: "LOCKED" });
+      first.release();
+      third.release();
+      await expect(b.exclusive(0)).rejects.toMatchObject({ code: "LOCKED" });
+      second.release();
+      (await b.exclusive(0)).release();
+    });
+
+    test("waiting ends as soon as the holder lets go, and leaves the event loop free", async () => {
+      const [a, b] = locks();
+      const held = await a.exclusive(0);
+      let ticks = 0;
+      const timer = setInterval(() => (ticks += 1), 1);
+      setTimeout(() => held.release(), 40);
+      const begun = performance.now();
+      (await b.exclusive(5_000)).release();
+      clearInterval(timer);
+      expect(performance.now() - begun).toBeLessThan(1_000);
+      expect(ticks).toBeGreaterThan(3);
+    });
+
+    test("waiting gives up after waitMs, and then holds nothing", async () => {
+      const [a, b] = locks();
+      const held = await a.exclusive(0);
+      const begun = performance.now();
+      await expect(b.shared(30)).rejects.toMatchObject({ code: "LOCKED" });
+      expect(performance.now() - begun).toBeGreaterThanOrEqual(28);
+      held.release();
+      (await a.exclusive(0)).release();
+    });
+
+    test("release is idempotent, and frees only its own hold", async () => {
+      const [a, b] = locks();
+      const first = await a.exclusive(0);
+      first.release();
+      const second = await a.exclusive(0);
+      first.release();
+      await expect(b.shared(0)).rejects.toMatchObject({ code: "LOCKED" });
+      second.release();
+      second[Symbol.dispose]();
+      (await b.shared(0)).release();
+    });
+
+    test("using releases", async () => {
+      const [a, b] = locks();
+      {
+        using held = await a.exclusive(0);
+        expect(held).toBeDefined();
+      }
+      (await b.exclusive(0)).release();
+    });
+
+    test("closing frees what is held; a closed lock gives nothing", async () => {
+      const [a, b] = locks();
+      await a.exclusive(0);
+      a.close();
+      a.close();
+      (await b.exclusive(0)).release();
+      await expect(a.exclusive(0)).rejects.toMatchObject({ code: "IO" });
+    });
+
+    test("turns on one object are first come, first served; shared does not overtake exclusive", async () => {
+      const [a] = locks();
+      const order: string[] = [];
+      const held = await a.shared(0);
+      const exclusive = a.exclusive(1_000).then((lock) => {
+        order.push("exclusive");
+        lock.release();
+      });
+      const shared = a.shared(1_000).then((lock) => {
+        order.push("shared");
+        lock.release();
+      });
+      held.release();
+      await Promise.all([exclusive, shared]);
+      expect(order).toEqual(["exclusive", "shared"]);
+    });
+
+    test("many contenders, one at a time, none forgotten", async () => {
+      const [a, b] = locks();
+      let inside = 0;
+      let done = 0;
+      const work = async (lock: Lock): Promise<void> => {
+        using _held = await lock.exclusive(10_000);
+        inside += 1;
+        expect(inside).toBe(1);
+        await new Promise((resolve) => setImmediate(resolve));
+        inside -= 1;
+        done += 1;
+      };
+      await Promise.all(Array.from({ length: 40 }, (_, i) => work(i % 2 === 0 ? a : b)));
+      expect(done).toBe(40);
+    });
+  });
+}

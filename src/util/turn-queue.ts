@@ -1,0 +1,69 @@
+/** Gives a turn back. Idempotent. */
+export type Leave = () => void;
+
+interface Waiter {
+  readonly exclusive: boolean;
+  readonly admit: (leave: Leave) => void;
+}
+
+/**
+ * Turns at one thing, first come, first served: one holder of an exclusive turn, or any number of shared ones. A
+ * shared turn does not overtake an exclusive one that waits, so nobody starves.
+ */
+export class TurnQueue {
+  readonly #waiting: Waiter[] = [];
+  #holders = 0;
+  #exclusive = false;
+
+  /** How many hold a turn now. */
+  get holders(): number {
+    return this.#holders;
+  }
+
+  /** Waits for a turn, at most so many milliseconds; `undefined` when they have passed. */
+  enter(exclusive: boolean, waitMs: number): Promise<Leave | undefined> {
+    if (this.#waiting.length === 0 && this.#isFree(exclusive)) return Promise.resolve(this.#take(exclusive));
+    if (waitMs <= 0) return Promise.resolve(undefined);
+    return new Promise((resolve) => {
+      const waiter: Waiter = {
+        exclusive,
+        admit: (leave) => {
+          clearTimeout(timer);
+          resolve(leave);
+        },
+      };
+      const timer = setTimeout(
+        () => {
+          this.#waiting.splice(this.#waiting.indexOf(waiter), 1);
+          resolve(undefined);
+          this.#admit();
+        },
+        Math.min(waitMs, 2 ** 31 - 1),
+      );
+      this.#waiting.push(waiter);
+    });
+  }
+
+  #isFree(exclusive: boolean): boolean {
+    return this.#holders === 0 || (!exclusive && !this.#exclusive);
+  }
+
+  #take(exclusive: boolean): Leave {
+    this.#holders += 1;
+    this.#exclusive = exclusive;
+    let left = false;
+    return () => {
+      if (left) return;
+      left = true;
+      this.#holders -= 1;
+      this.#admit();
+    };
+  }
+
+  #admit(): void {
+    for (let next = this.#waiting[0]; next !== undefined && this.#isFree(next.exclusive); next = this.#waiting[0]) {
+      this.#waiting.shift();
+      next.admit(this.#take(next.exclusive));
+    }
+  }
+}
