@@ -55,7 +55,11 @@ function start() {
     const local = join(packageRoot, "node_modules", ".bin", "node");
     if (existsSync(local) && !handedOver) return handOver(local);
     refuse(
-      "this is Node " + process.versions.node + ", and Chronicle needs Node " + NEEDED_MAJOR + " or later. " +
+      "this is Node " +
+        process.versions.node +
+        ", and Chronicle needs Node " +
+        NEEDED_MAJOR +
+        " or later. " +
         "Install a newer Node, or run `npm ci` in a clone of Chronicle, which brings one along.",
     );
   }

@@ -13,11 +13,18 @@ interface Counts {
  * any test count as one failure each, so that the line never says `0 failed` for a run that failed.
  */
 export class CountReporter implements Reporter {
+  #line: string | undefined;
+
+  constructor() {
+    // At the very end: the other reporters write to stdout and stderr, and late.
+    process.once("exit", () => this.#line !== undefined && process.stdout.write(this.#line));
+  }
+
   onTestRunEnd(modules: readonly TestModule[], unhandledErrors: readonly unknown[]): void {
     const counts: Counts = { passed: 0, failed: unhandledErrors.length, skipped: 0 };
     for (const testModule of modules) countModule(testModule, counts);
     const skipped = counts.skipped > 0 ? `, ${counts.skipped} skipped` : "";
-    process.stdout.write(`\n${counts.passed} passed, ${counts.failed} failed${skipped}\n`);
+    this.#line = `\n${counts.passed} passed, ${counts.failed} failed${skipped}\n`;
   }
 }
 
