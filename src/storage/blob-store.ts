@@ -1,4 +1,5 @@
 import type { Hash } from "../core/hash.ts";
+import type { HeldLock } from "./lock.ts";
 
 /**
  * Immutable bytes, named by their SHA-256, kept once.
@@ -17,6 +18,11 @@ import type { Hash } from "../core/hash.ts";
 export interface BlobStore {
   /** Those of the hashes that are stored durably. */
   has(hashes: readonly Hash[]): Promise<ReadonlySet<Hash>>;
+  /**
+   * Keeps the collector out while it is held: from the first `has` on whose answer an event will rest until that event
+   * is durable. Batches hold one of their own. Many may be held at once.
+   */
+  lease(): Promise<HeldLock>;
   /** Begins a batch of writes. Finish it with `commit` or `abandon`. */
   batch(): Promise<BlobBatch>;
   /** The content, or `undefined`. For contents that fit in memory. */
