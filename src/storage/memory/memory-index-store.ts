@@ -1,0 +1,137 @@
+import { EMPTY_HEAD } from "../../core/event.ts";
+import type { Hash } from "../../core/hash.ts";
+import { ROOT, type WorkspacePath } from "../../core/path.ts";
+import { upperBound } from "../../util/upper-bound.ts";
+import { checkIndexBatch, ENTRY_BATCH } from "../check-index-batch.ts";
+import type { EventRow, IndexBatch, IndexHead, IndexStore, IterationRow, SeqRange } from "../index-store.ts";
+import { PathHistory } from "./path-history.ts";
+
+const EMPTY_INDEX_HEAD: IndexHead = { ...EMPTY_HEAD, offset: 0, frontier: [] };
+
+interface TreeRow {
+  readonly seq: number;
+  readonly hash: Hash | undefined;
+}
+
+const seqOf = (row: { readonly seq: number }): number => row.seq;
+
+/** An index in memory; gone with the object. */
+export class MemoryIndexStore implements IndexStore {
+  #head = EMPTY_INDEX_HEAD;
+  #events: EventRow[] = [];
+  #records = new Map<string, EventRow[]>();
+  #history = new PathHistory();
+  #tree = new Map<WorkspacePath, TreeRow[]>();
+  #treeSeq = 0;
+
+  async head(): Promise<IndexHead> {
+    return this.#head;
+  }
+
+  async reset(): Promise<void> {
+    this.#head = EMPTY_INDEX_HEAD;
+    this.#events = [];
+    this.#records = new Map();
+    this.#history = new PathHistory();
+    this.#tree = new Map();
+    this.#treeSeq = 0;
+  }
+
+  async apply(batch: IndexBatch): Promise<void> {
+    checkIndexBatch(this.#head, batch);
+    this.#history.add(batch.iterations);
+    for (const event of batch.events) {
+      this.#events.push(event);
+      const known = this.#records.get(event.recordId);
+      if (known === undefined) this.#records.set(event.recordId, [event]);
+      else known.push(event);
+    }
+    this.#head = batch.head;
+  }
+
+  async locate(seq: number): Promise<EventRow | undefined> {
+    const row = this.#events[upperBound(this.#events, seqOf, seq) - 1];
+    return row?.seq === seq ? row : undefined;
+  }
+
+  async events(range: SeqRange): Promise<readonly EventRow[]> {
+    const from = upperBound(this.#events, seqOf, range.from - 1);
+    const to = Math.max(from, upperBound(this.#events, seqOf, range.to));
+    const limit = Math.min(range.limit ?? to - from, to - from);
+    if (range.descending !== true) return this.#events.slice(from, from + limit);
+    return this.#events.slice(to - limit, to).reverse();
+  }
+
+  async record(recordId: string): Promise<EventRow | undefined> {
+    return this.#records.get(recordId)?.at(-1);
+  }
+
+  async records(prefix: string): Promise<readonly EventRow[]> {
+    const rows: EventRow[] = [];
+    for (const [recordId, events] of this.#records) {
+      const last = events.at(-1);
+      if (last !== undefined && last.op !== "delete" && recordId.startsWith(prefix)) rows.push(last);
+    }
+    return rows.sort((a, b) => a.seq - b.seq);
+  }
+
+  async recordHistory(recordId: string): Promise<readonly EventRow[]> {
+    return this.#records.get(recordId)?.slice() ?? [];
+  }
+
+  async iterations(path: WorkspacePath): Promise<readonly IterationRow[]> {
+    return this.#history.iterations(path);
+  }
+
+  async iterationAt(path: WorkspacePath, seq: number): Promise<IterationRow | undefined> {
+    return this.#history.at(path, seq);
+  }
+
+  async iterationsAt(paths: readonly WorkspacePath[], seq: number): Promise<readonly (IterationRow | undefined)[]> {
+    return paths.map((path) => this.#history.at(path, seq));
+  }
+
+  async childrenAt(folder: WorkspacePath, seq: number): Promise<readonly IterationRow[]> {
+    return this.#history.children(folder, seq);
+  }
+
+  async *entriesAt(seq: number, beneath: WorkspacePath = ROOT): AsyncGenerator<readonly IterationRow[]> {
+    let batch: IterationRow[] = [];
+    for (const row of this.#history.beneath(beneath, seq)) {
+      batch.push(row);
+      if (batch.length < ENTRY_BATCH) continue;
+      yield batch;
+      batch = [];
+    }
+    if (batch.length > 0) yield batch;
+  }
+
+  async touched(after: number, upTo: number): Promise<readonly WorkspacePath[]> {
+    return this.#history.touched(after, upTo);
+  }
+
+  async pathsNamed(name: string): Promise<readonly WorkspacePath[]> {
+    return this.#history.named(name);
+  }
+
+  async treeHashAt(folder: WorkspacePath, seq: number): Promise<Hash | undefined> {
+    const rows = this.#tree.get(folder);
+    return rows?.[upperBound(rows, seqOf, seq) - 1]?.hash;
+  }
+
+  async treeSeq(): Promise<number> {
+    return this.#treeSeq;
+  }
+
+  async putTreeHashes(seq: number, hashes: readonly (readonly [WorkspacePath, Hash | undefined])[]): Promise<void> {
+    for (const [folder, hash] of hashes) {
+      const rows = this.#tree.get(folder) ?? [];
+      this.#tree.set(folder, rows);
+      const at = upperBound(rows, seqOf, seq);
+      rows.splice(rows[at - 1]?.seq === seq ? at - 1 : at, rows[at - 1]?.seq === seq ? 1 : 0, { seq, hash });
+    }
+    this.#treeSeq = Math.max(this.#treeSeq, seq);
+  }
+
+  async close(): Promise<void> {}
+}

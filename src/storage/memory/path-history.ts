@@ -1,0 +1,101 @@
+import { ChronicleError } from "../../core/errors.ts";
+import { childOf, compareNames, comparePaths, nameOf, parentOf, type WorkspacePath } from "../../core/path.ts";
+import { upperBound } from "../../util/upper-bound.ts";
+import type { IterationRow } from "../index-store.ts";
+
+/** The names that a folder ever held; sorted when they are asked for. */
+interface Names {
+  readonly all: Set<string>;
+  sorted: readonly string[] | undefined;
+}
+
+const seqOf = (row: IterationRow): number => row.seq;
+
+/** Every iteration of every path, in plain maps and sorted arrays. */
+export class PathHistory {
+  readonly #paths = new Map<WorkspacePath, IterationRow[]>();
+  readonly #folders = new Map<WorkspacePath, Names>();
+  #bySeq: IterationRow[] = [];
+
+  /** Adds all rows, or none: a path cannot have two iterations at one seq (`INTEGRITY_VIOLATION`). */
+  add(rows: readonly IterationRow[]): void {
+    this.#refuseDuplicates(rows);
+    for (const row of rows) {
+      const known = this.#paths.get(row.path) ?? this.#begin(row.path);
+      known.splice(upperBound(known, seqOf, row.seq), 0, row);
+    }
+    const last = this.#bySeq.at(-1)?.seq ?? 0;
+    const ascending = rows.every((row, at) => row.seq >= (rows[at - 1]?.seq ?? last));
+    for (const row of rows) this.#bySeq.push(row);
+    if (!ascending) this.#bySeq.sort((a, b) => a.seq - b.seq);
+  }
+
+  iterations(path: WorkspacePath): readonly IterationRow[] {
+    return this.#paths.get(path)?.slice() ?? [];
+  }
+
+  at(path: WorkspacePath, seq: number): IterationRow | undefined {
+    const rows = this.#paths.get(path);
+    return rows?.[upperBound(rows, seqOf, seq) - 1];
+  }
+
+  /** The children of a folder that exist at a seq, by name. */
+  children(folder: WorkspacePath, seq: number): IterationRow[] {
+    const rows: IterationRow[] = [];
+    for (const name of this.#namesIn(folder)) {
+      const row = this.at(childOf(folder, name), seq);
+      if (row?.entry !== undefined) rows.push(row);
+    }
+    return rows;
+  }
+
+  /** Everything that exists at a seq at or beneath a path, in path order. */
+  *beneath(path: WorkspacePath, seq: number): Generator<IterationRow> {
+    const row = this.at(path, seq);
+    if (row?.entry !== undefined) yield row;
+    for (const name of this.#namesIn(path)) yield* this.beneath(childOf(path, name), seq);
+  }
+
+  touched(after: number, upTo: number): WorkspacePath[] {
+    const rows = this.#bySeq.slice(upperBound(this.#bySeq, seqOf, after), upperBound(this.#bySeq, seqOf, upTo));
+    return [...new Set(rows.map((row) => row.path))].sort(comparePaths);
+  }
+
+  named(name: string): WorkspacePath[] {
+    return [...this.#paths.keys()].filter((path) => path !== "" && nameOf(path) === name).sort(comparePaths);
+  }
+
+  #refuseDuplicates(rows: readonly IterationRow[]): void {
+    const seen = new Set<string>();
+    for (const row of rows) {
+      const key = `${row.seq}/${row.path}`;
+      if (seen.has(key) || this.at(row.path, row.seq)?.seq === row.seq) {
+        throw new ChronicleError("INTEGRITY_VIOLATION", `index: two iterations of one path at seq ${row.seq}`, {
+          data: { path: row.path, seq: row.seq },
+        });
+      }
+      seen.add(key);
+    }
+  }
+
+  #begin(path: WorkspacePath): IterationRow[] {
+    const rows: IterationRow[] = [];
+    this.#paths.set(path, rows);
+    for (let child = path; child !== ""; child = parentOf(child)) {
+      const parent = parentOf(child);
+      const names = this.#folders.get(parent) ?? { all: new Set<string>(), sorted: undefined };
+      if (names.all.has(nameOf(child))) break;
+      names.all.add(nameOf(child));
+      names.sorted = undefined;
+      this.#folders.set(parent, names);
+    }
+    return rows;
+  }
+
+  #namesIn(folder: WorkspacePath): readonly string[] {
+    const names = this.#folders.get(folder);
+    if (names === undefined) return [];
+    names.sorted ??= [...names.all].sort(compareNames);
+    return names.sorted;
+  }
+}
