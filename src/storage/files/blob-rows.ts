@@ -1,0 +1,98 @@
+import { hashFromBytes, type Hash } from "../../core/hash.ts";
+
+/**
+ * Where contents lie in packs, as flat arrays: cheap to send from a worker thread and to sort.
+ * Row i has the 32 bytes of `hashes` from 32 i on and the six numbers of `fields` from 6 i on (`BlobRow`, in its order).
+ */
+export interface BlobRows {
+  readonly count: number;
+  readonly hashes: Uint8Array<ArrayBuffer>;
+  readonly fields: Uint32Array<ArrayBuffer>;
+}
+
+/** One row of `BlobRows`. All in bytes but `pack`. */
+export interface BlobRow {
+  /** Position in a list of packs that goes with the rows. */
+  readonly pack: number;
+  /** Where the block begins in the pack, and its length with head and table. */
+  readonly block: number;
+  readonly blockBytes: number;
+  /** Where the content begins in the unpacked block, and its length. */
+  readonly at: number;
+  readonly length: number;
+  /** Its share of the block. */
+  readonly stored: number;
+}
+
+const FIELDS = 6;
+
+/** Collects rows. */
+export class BlobRowsBuilder {
+  #hashes = new Uint8Array(32 * 64);
+  #fields = new Uint32Array(FIELDS * 64);
+  #count = 0;
+
+  get count(): number {
+    return this.#count;
+  }
+
+  add(hash: Uint8Array, row: BlobRow): void {
+    if (this.#count * 32 === this.#hashes.length) this.#grow();
+    this.#hashes.set(hash, this.#count * 32);
+    const f = this.#count * FIELDS;
+    this.#fields[f] = row.pack;
+    this.#fields[f + 1] = row.block;
+    this.#fields[f + 2] = row.blockBytes;
+    this.#fields[f + 3] = row.at;
+    this.#fields[f + 4] = row.length;
+    this.#fields[f + 5] = row.stored;
+    this.#count++;
+  }
+
+  /** What was collected, in arrays of their own. */
+  build(): BlobRows {
+    return {
+      count: this.#count,
+      hashes: this.#hashes.slice(0, this.#count * 32),
+      fields: this.#fields.slice(0, this.#count * FIELDS),
+    };
+  }
+
+  #grow(): void {
+    const hashes = new Uint8Array(this.#hashes.length * 2);
+    const fields = new Uint32Array(this.#fields.length * 2);
+    hashes.set(this.#hashes);
+    fields.set(this.#fields);
+    this.#hashes = hashes;
+    this.#fields = fields;
+  }
+}
+
+/** The 32 bytes of row i's hash. A view. */
+export function rowHashBytes(rows: BlobRows, i: number): Uint8Array {
+  return rows.hashes.subarray(i * 32, i * 32 + 32);
+}
+
+/** The hash of row i. */
+export function rowHash(rows: BlobRows, i: number): Hash {
+  return hashFromBytes(rowHashBytes(rows, i));
+}
+
+/** The numbers of row i. */
+export function rowAt(rows: BlobRows, i: number): BlobRow {
+  const f = rows.fields;
+  const at = (k: number): number => f[i * FIELDS + k] ?? 0;
+  return { pack: at(0), block: at(1), blockBytes: at(2), at: at(3), length: at(4), stored: at(5) };
+}
+
+/** The positions of the rows in the order of their hashes: a tree that is filled in order is filled fast. */
+export function rowsByHash(rows: BlobRows): Uint32Array {
+  const view = new DataView(rows.hashes.buffer, rows.hashes.byteOffset, rows.hashes.byteLength);
+  const keys = new Float64Array(rows.count);
+  const order = new Uint32Array(rows.count);
+  for (let i = 0; i < rows.count; i++) {
+    keys[i] = view.getUint32(i * 32) * 0x100000 + (view.getUint32(i * 32 + 4) >>> 12);
+    order[i] = i;
+  }
+  return order.sort((a, b) => (keys[a] ?? 0) - (keys[b] ?? 0));
+}

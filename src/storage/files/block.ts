@@ -1,0 +1,203 @@
+import { constants, crc32, zstdCompressSync, zstdDecompressSync } from "node:zlib";
+import { ChronicleError } from "../../core/errors.ts";
+import { hashFromBytes, type Hash } from "../../core/hash.ts";
+
+/**
+ * The bytes of a pack. All integers are unsigned and big-endian; CRC-32 is that of zlib and gzip (IEEE 802.3).
+ *
+ * A pack is a header and then blocks, one behind the other, up to the end of the file.
+ *
+ * ```
+ * pack header, 40 bytes            block
+ *  0  8  "CHRNPACK"                 0   4     "CBLK"
+ *  8  2  version, 1                 4   1     codec: 0 raw, 1 zstd
+ * 10 26  ULID of the pack, ASCII    5   1     0
+ * 36  4  CRC-32 of bytes 0 to 35    6   2     number of contents n, 1 to 65,535
+ *                                   8   4     stored length s
+ *                                  12   4     raw length r: the sum of the contents' lengths, at most 8 MiB
+ *                                  16   4     CRC-32 of bytes 0 to 15 and of the table
+ *                                  20   36 n  the table: for each content its SHA-256 (32) and its length (4)
+ *                                  20 + 36 n  s bytes: the contents, one behind the other, as the codec has them
+ * ```
+ * The ULID lets a pack keep its identity while its name changes. Codec 0: s = r. Codec 1: one zstd frame that unpacks to
+ * r bytes; it is used where it saves at least 5%. The CRC only finds the edges of blocks; contents are proved by SHA-256.
+ */
+export const PACK_HEADER_BYTES = 40;
+/** Bytes of a block before its table. */
+export const BLOCK_HEAD_BYTES = 20;
+/** Bytes of one content in a block's table. */
+export const BLOCK_ENTRY_BYTES = 36;
+/** Contents above this size, in bytes, are files of their own. */
+export const LARGE_BYTES = 8 * 1024 * 1024;
+/** The most contents that one block can hold. */
+export const MAX_BLOCK_ENTRIES = 0xffff;
+/** The four bytes with which a block begins. */
+export const BLOCK_MAGIC = Buffer.from("CBLK", "latin1");
+
+const PACK_MAGIC = Buffer.from("CHRNPACK", "latin1");
+const PACK_VERSION = 1;
+const CODEC_RAW = 0;
+const CODEC_ZSTD = 1;
+/** Below this a frame's own overhead eats what it could save. */
+const LEAST_TO_COMPRESS = 64;
+
+/** One content of a block: where it lies in the unpacked bytes. */
+export interface BlockEntry {
+  readonly hash: Hash;
+  readonly at: number;
+  readonly length: number;
+}
+
+/** What a block's head and table say. */
+export interface BlockHead {
+  readonly codec: "raw" | "zstd";
+  readonly entries: readonly BlockEntry[];
+  readonly storedLength: number;
+  readonly rawLength: number;
+  /** Bytes before the stored ones. */
+  readonly headBytes: number;
+  /** Bytes of the whole block. */
+  readonly blockBytes: number;
+}
+
+/** The header of the pack with this ULID (26 ASCII characters). */
+export function encodePackHeader(ulid: string): Buffer {
+  const header = Buffer.alloc(PACK_HEADER_BYTES);
+  PACK_MAGIC.copy(header, 0);
+  header.writeUInt16BE(PACK_VERSION, 8);
+  header.write(ulid, 10, 26, "latin1");
+  header.writeUInt32BE(crc32(header.subarray(0, 36)), 36);
+  return header;
+}
+
+/** The ULID in a pack's header, or `undefined` when the bytes are not one. Throws `FORMAT_UNSUPPORTED` for a later version. */
+export function decodePackHeader(bytes: Uint8Array): string | undefined {
+  const header = asBuffer(bytes);
+  if (header.length < PACK_HEADER_BYTES || !header.subarray(0, 8).equals(PACK_MAGIC)) return undefined;
+  if (crc32(header.subarray(0, 36)) !== header.readUInt32BE(36)) return undefined;
+  const version = header.readUInt16BE(8);
+  if (version !== PACK_VERSION) {
+    throw new ChronicleError(
+      "FORMAT_UNSUPPORTED",
+      `a pack has format version ${version}; this program knows ${PACK_VERSION}`,
+      {
+        hint: "Use a newer version of Chronicle.",
+      },
+    );
+  }
+  return header.toString("latin1", 10, 36);
+}
+
+/** Contents of one block on their way into it. */
+export interface BlockInput {
+  /** 32 bytes for each content, one behind the other. */
+  readonly hashes: Uint8Array;
+  readonly lengths: readonly number[];
+  /** The contents, one behind the other. */
+  readonly raw: Uint8Array;
+}
+
+/** A block in two parts that are written one behind the other. */
+export interface EncodedBlock {
+  readonly head: Buffer;
+  readonly stored: Uint8Array;
+}
+
+/** Makes a block; compresses where that saves at least 5%. */
+export function encodeBlock(input: BlockInput): EncodedBlock {
+  const count = input.lengths.length;
+  const packed = compress(input.raw);
+  const stored = packed ?? input.raw;
+  const head = Buffer.allocUnsafe(BLOCK_HEAD_BYTES + BLOCK_ENTRY_BYTES * count);
+  BLOCK_MAGIC.copy(head, 0);
+  head[4] = packed === undefined ? CODEC_RAW : CODEC_ZSTD;
+  head[5] = 0;
+  head.writeUInt16BE(count, 6);
+  head.writeUInt32BE(stored.length, 8);
+  head.writeUInt32BE(input.raw.length, 12);
+  input.lengths.forEach((length, i) => {
+    const at = BLOCK_HEAD_BYTES + BLOCK_ENTRY_BYTES * i;
+    head.set(input.hashes.subarray(32 * i, 32 * i + 32), at);
+    head.writeUInt32BE(length, at + 32);
+  });
+  head.writeUInt32BE(headCrc(head), 16);
+  return { head, stored };
+}
+
+/** The zstd frame (level 1) of the bytes, or `undefined` where it saves less than 5%. */
+export function compress(raw: Uint8Array): Buffer | undefined {
+  if (raw.length < LEAST_TO_COMPRESS) return undefined;
+  const packed = zstdCompressSync(raw, { params: { [constants.ZSTD_c_compressionLevel]: 1 } });
+  return packed.length <= raw.length * 0.95 ? packed : undefined;
+}
+
+/** Unpacks one zstd frame; `undefined` when the bytes are not a frame of exactly this many raw bytes. */
+export function decompress(stored: Uint8Array, rawLength: number): Buffer | undefined {
+  try {
+    const raw = zstdDecompressSync(stored, { maxOutputLength: Math.max(rawLength, 1) });
+    return raw.length === rawLength ? raw : undefined;
+  } catch {
+    // zlib says in many ways that bytes are no frame, or one that is too big: for the caller they are all damage.
+    return undefined;
+  }
+}
+
+/**
+ * Bytes of a block's head with its table, read off its first 20 bytes; `undefined` when they cannot be a head.
+ * Proves nothing yet: that takes `decodeBlockHead`.
+ */
+export function blockHeadBytes(first: Uint8Array): number | undefined {
+  const head = asBuffer(first);
+  if (head.length < BLOCK_HEAD_BYTES || !head.subarray(0, 4).equals(BLOCK_MAGIC)) return undefined;
+  const count = head.readUInt16BE(6);
+  return count === 0 ? undefined : BLOCK_HEAD_BYTES + BLOCK_ENTRY_BYTES * count;
+}
+
+/** Reads a block's head and table, or `undefined` when the bytes are not a whole one with the right CRC. */
+export function decodeBlockHead(bytes: Uint8Array): BlockHead | undefined {
+  const headBytes = blockHeadBytes(bytes);
+  if (headBytes === undefined || bytes.length < headBytes) return undefined;
+  const head = asBuffer(bytes).subarray(0, headBytes);
+  if (headCrc(head) !== head.readUInt32BE(16)) return undefined;
+  const codec = head[4];
+  const storedLength = head.readUInt32BE(8);
+  const rawLength = head.readUInt32BE(12);
+  const entries: BlockEntry[] = [];
+  let at = 0;
+  for (let pos = BLOCK_HEAD_BYTES; pos < headBytes; pos += BLOCK_ENTRY_BYTES) {
+    const length = head.readUInt32BE(pos + 32);
+    entries.push({ hash: hashFromBytes(head.subarray(pos, pos + 32)), at, length });
+    at += length;
+  }
+  const fits = at === rawLength && rawLength <= LARGE_BYTES && storedLength <= rawLength;
+  if (!fits || head[5] !== 0 || (codec === CODEC_RAW ? storedLength !== rawLength : codec !== CODEC_ZSTD))
+    return undefined;
+  return {
+    codec: codec === CODEC_RAW ? "raw" : "zstd",
+    entries,
+    storedLength,
+    rawLength,
+    headBytes,
+    blockBytes: headBytes + storedLength,
+  };
+}
+
+/** The contents of a block, one behind the other; `undefined` when they do not unpack. Not yet checked against the hashes. */
+export function unpackBlock(head: BlockHead, stored: Uint8Array): Buffer | undefined {
+  if (stored.length !== head.storedLength) return undefined;
+  return head.codec === "raw" ? asBuffer(stored) : decompress(stored, head.rawLength);
+}
+
+/** The share of a block of `blockBytes` that one of its contents takes up, in bytes. */
+export function storedShare(head: Pick<BlockHead, "storedLength" | "rawLength">, length: number): number {
+  const body = head.rawLength === 0 ? 0 : Math.round((head.storedLength * length) / head.rawLength);
+  return BLOCK_ENTRY_BYTES + body;
+}
+
+function headCrc(head: Buffer): number {
+  return crc32(head.subarray(BLOCK_HEAD_BYTES), crc32(head.subarray(0, 16)));
+}
+
+function asBuffer(bytes: Uint8Array): Buffer {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}

@@ -1,0 +1,253 @@
+import { DatabaseSync, type StatementSync } from "node:sqlite";
+import { errnoOf } from "../../core/errors.ts";
+import { hashFromBytes, hashToBytes, type Hash } from "../../core/hash.ts";
+import type { Disk } from "../../disk/disk.ts";
+import type { BlobIndex, BlobIndexOpener, BlobPlace, IndexChange, PackRow, PackState, PlacedBlob } from "../files/blob-index.ts";
+import { rowAt, rowHashBytes, rowsByHash, type BlobRows } from "../files/blob-rows.ts";
+import { MemoryBlobIndex } from "../memory/memory-blob-index.ts";
+import { fromSqlite, sqliteCode } from "./sqlite-error.ts";
+
+/**
+ * `blobs/index.db`. `pack` of a blob is the id of a pack, 0 for a large file kept as it is, -1 for one in a container.
+ * A database of another version is thrown away: everything in it can be read again from the packs.
+ */
+const VERSION = 1;
+const SCHEMA = `
+  CREATE TABLE packs(id INTEGER PRIMARY KEY AUTOINCREMENT, ulid TEXT NOT NULL UNIQUE, lane INTEGER, bytes INTEGER NOT NULL) STRICT;
+  CREATE TABLE blobs(hash BLOB PRIMARY KEY, pack INTEGER NOT NULL, block INTEGER NOT NULL, block_bytes INTEGER NOT NULL,
+    at INTEGER NOT NULL, length INTEGER NOT NULL, stored INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+  CREATE INDEX blobs_by_pack ON blobs(pack);
+  PRAGMA user_version = ${VERSION};`;
+const COLUMNS = "hash, pack, block, block_bytes, at, length, stored";
+const LARGE_RAW = 0;
+const LARGE_PACKED = -1;
+const WAIT_FOR_WRITERS_MS = 10_000;
+
+/** Result codes of SQLite that say: the disk does not let this database be written. */
+const CANNOT_WRITE = new Set([8 /* READONLY */, 10 /* IOERR */, 13 /* FULL */, 14 /* CANTOPEN */]);
+
+/** The index in an SQLite file. A write-ahead log and no sync on commit: it is derived, and never torn. */
+export class SqliteBlobIndex implements BlobIndex {
+  readonly #db: DatabaseSync;
+  readonly #path: string;
+  readonly #statements = new Map<string, StatementSync>();
+
+  constructor(db: DatabaseSync, path: string) {
+    this.#db = db;
+    this.#path = path;
+  }
+
+  has(hash: Hash): boolean {
+    return this.#get("SELECT 1 FROM blobs WHERE hash = ?", hashToBytes(hash)) !== undefined;
+  }
+
+  find(hash: Hash): BlobPlace | undefined {
+    const row = this.#get(`SELECT ${COLUMNS} FROM blobs WHERE hash = ?`, hashToBytes(hash));
+    return row === undefined ? undefined : toPlaced(row).place;
+  }
+
+  packs(): readonly PackRow[] {
+    return this.#all("SELECT id, ulid, lane, bytes FROM packs ORDER BY id").map((row) => ({
+      id: numberOf(row["id"]),
+      ulid: String(row["ulid"]),
+      lane: row["lane"] === null ? undefined : numberOf(row["lane"]),
+      bytes: numberOf(row["bytes"]),
+    }));
+  }
+
+  inPack(id: number): readonly PlacedBlob[] {
+    return this.#all(`SELECT ${COLUMNS} FROM blobs WHERE pack = ? ORDER BY block, at`, id).map(toPlaced);
+  }
+
+  large(): readonly PlacedBlob[] {
+    return this.#all(`SELECT ${COLUMNS} FROM blobs WHERE pack <= 0`).map(toPlaced);
+  }
+
+  *all(): Iterable<PlacedBlob> {
+    const statement = this.#db.prepare(`SELECT ${COLUMNS} FROM blobs`);
+    for (const row of statement.iterate()) yield toPlaced(row);
+  }
+
+  apply(change: IndexChange): void {
+    if (change.durable === true) this.#db.exec("PRAGMA synchronous = FULL");
+    try {
+      this.#run("BEGIN IMMEDIATE");
+      try {
+        this.#change(change);
+        this.#run("COMMIT");
+      } catch (error) {
+        if (this.#db.isTransaction) this.#run("ROLLBACK");
+        throw error;
+      }
+    } catch (error) {
+      throw fromSqlite(error, this.#path);
+    } finally {
+      if (change.durable === true) this.#db.exec("PRAGMA synchronous = NORMAL");
+    }
+  }
+
+  close(): void {
+    this.#statements.clear();
+    if (this.#db.isOpen) this.#db.close();
+  }
+
+  #change(change: IndexChange): void {
+    for (const hash of change.forget ?? []) this.#run("DELETE FROM blobs WHERE hash = ?", hashToBytes(hash));
+    for (const id of change.forgetPacks ?? []) {
+      this.#run("DELETE FROM blobs WHERE pack = ?", id);
+      this.#run("DELETE FROM packs WHERE id = ?", id);
+    }
+    const ids = (change.packs ?? []).map((pack) => this.#putPack(pack));
+    const insert = this.#insert(change.replace === true);
+    if (change.rows !== undefined) putRows(insert, change.rows, ids);
+    for (const { hash, packed, length, stored } of change.large ?? []) {
+      insert.run(hashToBytes(hash), packed ? LARGE_PACKED : LARGE_RAW, 0, 0, 0, length, stored);
+    }
+  }
+
+  #insert(replace: boolean): StatementSync {
+    return this.#prepare(`INSERT OR ${replace ? "REPLACE" : "IGNORE"} INTO blobs(${COLUMNS}) VALUES (?,?,?,?,?,?,?)`);
+  }
+
+  #putPack(pack: PackState): number {
+    const sql = `INSERT INTO packs(ulid, lane, bytes) VALUES (?,?,?)
+      ON CONFLICT(ulid) DO UPDATE SET lane = excluded.lane, bytes = excluded.bytes RETURNING id`;
+    return numberOf(this.#prepare(sql).get(pack.ulid, pack.lane ?? null, pack.bytes)?.["id"]);
+  }
+
+  #prepare(sql: string): StatementSync {
+    const known = this.#statements.get(sql);
+    if (known !== undefined) return known;
+    const statement = this.#db.prepare(sql);
+    this.#statements.set(sql, statement);
+    return statement;
+  }
+
+  #run(sql: string, ...values: (number | Uint8Array)[]): void {
+    this.#prepare(sql).run(...values);
+  }
+
+  #get(sql: string, value: Uint8Array): Row | undefined {
+    try {
+      return this.#prepare(sql).get(value);
+    } catch (error) {
+      throw fromSqlite(error, this.#path);
+    }
+  }
+
+  #all(sql: string, ...values: number[]): Row[] {
+    try {
+      return this.#prepare(sql).all(...values);
+    } catch (error) {
+      throw fromSqlite(error, this.#path);
+    }
+  }
+}
+
+/**
+ * Opens `blobs/index.db` (its folder must exist). One that is missing, damaged or of another version begins anew; where
+ * the disk takes no writes the index is kept in memory for as long as the store is open, and the store is read-only.
+ */
+export function sqliteBlobIndex(disk: Disk, path: string): BlobIndexOpener {
+  return () => {
+    try {
+      return { ...openOrDiscard(disk, path), readOnly: false };
+    } catch (error) {
+      if (!cannotWrite(error)) throw fromSqlite(error, path);
+      return { index: new MemoryBlobIndex(), fresh: true, readOnly: true };
+    }
+  };
+}
+
+function openOrDiscard(disk: Disk, path: string): { index: BlobIndex; fresh: boolean } {
+  try {
+    const opened = openDatabase(disk, path);
+    if (opened !== undefined) return opened;
+  } catch (error) {
+    if (!isUnsound(error)) throw error;
+  }
+  for (const suffix of ["-wal", "-shm", ""]) {
+    if (disk.lstat(path + suffix) !== undefined) disk.unlink(path + suffix);
+  }
+  const opened = openDatabase(disk, path);
+  if (opened === undefined) throw new Error(`${path}: a new index has another version`);
+  return { ...opened, fresh: true };
+}
+
+/** `undefined`: a database of another version. */
+function openDatabase(disk: Disk, path: string): { index: BlobIndex; fresh: boolean } | undefined {
+  createPrivate(disk, path);
+  const db = new DatabaseSync(path, { timeout: WAIT_FOR_WRITERS_MS });
+  try {
+    db.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA temp_store = MEMORY");
+    let fresh = false;
+    if (versionOf(db) === 0) {
+      db.exec("BEGIN IMMEDIATE");
+      if (versionOf(db) === 0) {
+        db.exec(SCHEMA);
+        fresh = true;
+      }
+      db.exec("COMMIT");
+    }
+    if (versionOf(db) === VERSION) {
+      db.exec("SELECT count(*) FROM packs; SELECT hash FROM blobs LIMIT 1");
+      return { index: new SqliteBlobIndex(db, path), fresh };
+    }
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+  db.close();
+  return undefined;
+}
+
+/** Creates the file with mode 0600. An existing one is not touched: closing it could drop locks of this process. */
+function createPrivate(disk: Disk, path: string): void {
+  if (disk.lstat(path) !== undefined) return;
+  try {
+    disk.close(disk.open(path, "create", 0o600));
+  } catch (error) {
+    if (errnoOf(error) !== "EEXIST") throw error;
+  }
+}
+
+function versionOf(db: DatabaseSync): number {
+  return numberOf(db.prepare("PRAGMA user_version").get()?.["user_version"]);
+}
+
+function isUnsound(error: unknown): boolean {
+  const code = sqliteCode(error);
+  return code === 1 /* a table is missing */ || code === 11 /* CORRUPT */ || code === 26 /* NOTADB */;
+}
+
+function cannotWrite(error: unknown): boolean {
+  const code = sqliteCode(error);
+  if (code !== undefined) return CANNOT_WRITE.has(code);
+  return ["ENOSPC", "EDQUOT", "EROFS", "EACCES", "EPERM"].includes(errnoOf(error) ?? "");
+}
+
+type Row = Record<string, unknown>;
+
+function putRows(insert: StatementSync, rows: BlobRows, ids: readonly number[]): void {
+  for (const i of rowsByHash(rows)) {
+    const row = rowAt(rows, i);
+    const pack = ids[row.pack];
+    if (pack === undefined) continue;
+    insert.run(rowHashBytes(rows, i), pack, row.block, row.blockBytes, row.at, row.length, row.stored);
+  }
+}
+
+function toPlaced(row: Row): PlacedBlob {
+  const hash = row["hash"] instanceof Uint8Array ? hashFromBytes(row["hash"]) : ("" as Hash);
+  const pack = numberOf(row["pack"]);
+  const length = numberOf(row["length"]);
+  const stored = numberOf(row["stored"]);
+  if (pack <= 0) return { hash, place: { kind: "large", packed: pack === LARGE_PACKED, length, stored } };
+  const block = numberOf(row["block"]);
+  const blockBytes = numberOf(row["block_bytes"]);
+  return { hash, place: { kind: "pack", pack, block, blockBytes, at: numberOf(row["at"]), length, stored } };
+}
+
+function numberOf(value: unknown): number {
+  return typeof value === "number" ? value : 0;
+}
