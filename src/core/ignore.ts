@@ -1,0 +1,274 @@
+import type { FilterOptions, FilterSpec, RuleFile, Verdict } from "./filter.ts";
+import { compileGlob, matchName } from "./ignore-glob.ts";
+import type { Glob } from "./ignore-glob.ts";
+import { RuleSet, byteText, descend, isSpent, ruleFileProblem } from "./ignore-rules.ts";
+import type { LivePaths } from "./ignore-rules.ts";
+
+const GIT = ".git";
+const TRACKED: Verdict = { tracked: true, rule: "default" };
+const GIT_VERDICT: Verdict = { tracked: false, rule: "git", pattern: GIT };
+
+/** A filter for one walk of a worktree from its root down. */
+export interface CompiledFilter {
+  /**
+   * The scope for the children of a folder. `parent` is the scope of the folder that holds it (`undefined` for the
+   * root). `ruleFiles` are those found in this folder, lowest precedence first: for the root `.git/info/exclude`, then
+   * `.gitignore`. They are not looked at when `useGitignore` is off. Where nothing changes, the parent's own scope is
+   * returned.
+   *
+   * A nested git repository is no boundary: its files are tracked as others are, and outer rules go on in it.
+   */
+  enter(parent: FolderScope | undefined, folderPath: string, ruleFiles: readonly RuleFile[]): FolderScope;
+}
+
+/**
+ * Compile the user's exclusions. In order of precedence:
+ *
+ * 1. `forceInclude`. Below a folder that it names, everything is tracked. `.git` and what is below it need a pattern
+ *    with a component `.git`.
+ * 2. `.git`, file or folder, at any depth.
+ * 3. `excludePatterns`. Patterns with a `/` are looked for in the path with a `/` before it, and after it if it is a
+ *    folder: `/a` finds names that begin with `a`, `a/` folders whose names end with `a`.
+ * 4. `excludeGlobs`, against the name of a file or folder: `*`, `?`, `[…]`, `\`; a `**` folder at the start means nothing more.
+ * 5. Ignore files, exactly as git reads them, to the byte; the deepest file with a matching rule decides.
+ *
+ * What lies in an excluded folder is excluded.
+ */
+export function compileFilter(options: FilterOptions): CompiledFilter {
+  return new Filter(options);
+}
+
+/** One pattern of `excludePatterns` or `forceInclude`. */
+interface UserPattern {
+  readonly text: string;
+  readonly isPart: boolean;
+  readonly namesGit: boolean;
+}
+
+function userPatterns(texts: readonly string[]): UserPattern[] {
+  const meant = texts.filter((text) => /[^/]/.test(text));
+  return meant.map((text) => ({ text, isPart: text.includes("/"), namesGit: text.split("/").includes(GIT) }));
+}
+
+class Filter implements CompiledFilter {
+  readonly force: readonly UserPattern[];
+  readonly exclude: readonly UserPattern[];
+  readonly globs: readonly { readonly text: string; readonly glob: Glob }[];
+  /** Do verdicts depend on the whole path, not only on names and rule files? */
+  readonly needsPath: boolean;
+  readonly #useGitignore: boolean;
+  readonly #ruleSets = new Map<string, RuleSet>();
+
+  constructor(options: FilterOptions) {
+    this.force = userPatterns(options.forceInclude);
+    this.exclude = userPatterns(options.excludePatterns);
+    this.globs = options.excludeGlobs.flatMap((text) => {
+      const glob = compileGlob(text.replace(/^(\*\*\/)+/, ""), false);
+      return glob === undefined ? [] : [{ text, glob }];
+    });
+    this.needsPath = [...this.force, ...this.exclude].some((pattern) => pattern.isPart);
+    this.#useGitignore = options.useGitignore;
+  }
+
+  enter(parent: FolderScope | undefined, folderPath: string, ruleFiles: readonly RuleFile[]): FolderScope {
+    const layers = this.#useGitignore ? ruleFiles.flatMap((file) => this.#layer(file)) : [];
+    if (folderPath === "") return this.#root(layers);
+    return (parent ?? this.#outer(folderPath)).child(folderPath, layers);
+  }
+
+  #root(layers: readonly Layer[]): FolderScope {
+    return new FolderScope(this, { path: "", layers });
+  }
+
+  /** The scope that holds a folder when no rule file is known above it. */
+  #outer(folderPath: string): FolderScope {
+    let scope = this.#root([]);
+    for (let at = folderPath.indexOf("/"); at >= 0; at = folderPath.indexOf("/", at + 1)) {
+      scope = scope.child(folderPath.slice(0, at), []);
+    }
+    return scope;
+  }
+
+  #layer(file: RuleFile): Layer[] {
+    if (ruleFileProblem(file) !== undefined) return [];
+    let rules = this.#ruleSets.get(file.text);
+    if (rules === undefined) this.#ruleSets.set(file.text, (rules = new RuleSet(file.text)));
+    return rules.isEmpty ? [] : [{ rules, source: file.source, paths: rules.start }];
+  }
+}
+
+/** One rule file, as seen from a folder in which it holds. */
+interface Layer {
+  readonly rules: RuleSet;
+  readonly source: string;
+  readonly paths: LivePaths;
+}
+
+interface ScopeState {
+  readonly path: string;
+  /** Lowest precedence first. */
+  readonly layers: readonly Layer[];
+  readonly inGit?: boolean;
+  /** What force-includes the folder, and so everything in it. */
+  readonly forcedBy?: UserPattern | undefined;
+  /** What excludes the folder, and so everything in it that is not force-included. */
+  readonly excludedBy?: Verdict | undefined;
+}
+
+/** What the filter says about the children of one folder. Made by `CompiledFilter.enter`. */
+export class FolderScope {
+  readonly #filter: Filter;
+  readonly #state: ScopeState;
+
+  constructor(filter: Filter, state: ScopeState) {
+    this.#filter = filter;
+    this.#state = state;
+  }
+
+  /** Is the child tracked? */
+  tracks(name: string, isFolder: boolean): boolean {
+    return this.judge(name, isFolder).tracked;
+  }
+
+  /**
+   * Is the child folder to be walked: because it is tracked, or because something force-included may lie below it?
+   * In a folder that is walked but not tracked, only what is force-included is tracked.
+   */
+  walks(name: string): boolean {
+    return this.judge(name, true).tracked || this.#forcing(name).length > 0;
+  }
+
+  /** Why the child is or is not tracked. */
+  judge(name: string, isFolder: boolean): Verdict {
+    const forcedBy = this.#forcedBy(name, isFolder);
+    if (forcedBy !== undefined) return { tracked: true, rule: "force-include", pattern: forcedBy.text };
+    return this.#state.excludedBy ?? this.#exclusion(name, isFolder) ?? this.#byRules(name, isFolder);
+  }
+
+  /** The scope of a folder in this one. */
+  child(path: string, own: readonly Layer[]): FolderScope {
+    const name = path.slice(path.lastIndexOf("/") + 1);
+    const forcedBy = this.#forcedBy(name, true);
+    const verdict = this.judge(name, true);
+    const excludedBy = verdict.tracked ? undefined : verdict;
+    const inGit = this.#state.inGit === true || name === GIT;
+    const outer = forcedBy === undefined && excludedBy === undefined ? this.#outerLayers(name) : [];
+    const layers = own.length > 0 && excludedBy === undefined ? [...outer, ...own] : outer;
+    const next = { path, layers, inGit, forcedBy, excludedBy };
+    return this.#isSame(next) ? this : new FolderScope(this.#filter, next);
+  }
+
+  #isSame(next: ScopeState): boolean {
+    const now = this.#state;
+    const flags =
+      now.forcedBy === next.forcedBy && now.excludedBy === next.excludedBy && (now.inGit ?? false) === next.inGit;
+    return flags && now.layers === next.layers && !this.#filter.needsPath;
+  }
+
+  #outerLayers(name: string): readonly Layer[] {
+    const { layers } = this.#state;
+    if (layers.every((layer) => isSpent(layer.paths))) return layers;
+    const bytes = byteText(name);
+    const next = layers.map((layer) => ({ ...layer, paths: descend(layer.paths, bytes) }));
+    return next.filter((layer) => layer.rules.hasNames || !isSpent(layer.paths));
+  }
+
+  #forcing(name: string): readonly UserPattern[] {
+    const { force } = this.#filter;
+    return this.#state.inGit === true || name === GIT ? force.filter((pattern) => pattern.namesGit) : force;
+  }
+
+  #forcedBy(name: string, isFolder: boolean): UserPattern | undefined {
+    if (this.#filter.force.length === 0) return undefined;
+    const forcing = this.#forcing(name);
+    const { forcedBy } = this.#state;
+    if (forcedBy !== undefined && forcing.includes(forcedBy)) return forcedBy;
+    return forcing.find((pattern) => this.#isNamed(pattern, name, isFolder));
+  }
+
+  #isNamed(pattern: UserPattern, name: string, isFolder: boolean): boolean {
+    if (!pattern.isPart) return pattern.text === name;
+    const { path } = this.#state;
+    return `${path === "" ? "" : `/${path}`}/${name}${isFolder ? "/" : ""}`.includes(pattern.text);
+  }
+
+  #exclusion(name: string, isFolder: boolean): Verdict | undefined {
+    if (name === GIT) return GIT_VERDICT;
+    for (const pattern of this.#filter.exclude) {
+      if (this.#isNamed(pattern, name, isFolder)) return { tracked: false, rule: "exclude", pattern: pattern.text };
+    }
+    for (const { text, glob } of this.#filter.globs) {
+      if (matchName(glob, name)) return { tracked: false, rule: "exclude-glob", pattern: text };
+    }
+    return undefined;
+  }
+
+  #byRules(name: string, isFolder: boolean): Verdict {
+    const { layers } = this.#state;
+    if (layers.length === 0) return TRACKED;
+    const bytes = byteText(name);
+    for (let i = layers.length - 1; i >= 0; i -= 1) {
+      const layer = layers[i];
+      const rule = layer?.rules.find(bytes, isFolder, layer.paths);
+      if (layer === undefined || rule === undefined) continue;
+      const source = `${layer.source}:${rule.line}`;
+      return { tracked: rule.negated, rule: "gitignore", pattern: rule.pattern, source };
+    }
+    return TRACKED;
+  }
+}
+
+/** A recorded filter, to be asked about whole paths: what a walk under the same rules would say. */
+export interface SpecFilter {
+  /** Why the path (from the workspace's root; `""` is the root) is or is not tracked. */
+  judge(path: string, isFolder: boolean): Verdict;
+}
+
+/** Compile a recorded filter. Scopes of folders are kept, so that asking about many paths is cheap. */
+export function compileSpec(spec: FilterSpec): SpecFilter {
+  return new RecordedFilter(spec);
+}
+
+class RecordedFilter implements SpecFilter {
+  readonly #filter: CompiledFilter;
+  readonly #rules: ReadonlyMap<string, readonly RuleFile[]>;
+  readonly #scopes = new Map<string, FolderScope>();
+
+  constructor(spec: FilterSpec) {
+    this.#filter = compileFilter(spec.options);
+    this.#rules = Map.groupBy(spec.rules, (file) => file.folder);
+  }
+
+  judge(path: string, isFolder: boolean): Verdict {
+    if (path === "") return TRACKED;
+    const slash = path.lastIndexOf("/");
+    return this.#scope(slash < 0 ? "" : path.slice(0, slash)).judge(path.slice(slash + 1), isFolder);
+  }
+
+  #scope(folder: string): FolderScope {
+    const found = this.#scopes.get(folder);
+    if (found !== undefined) return found;
+    let scope = this.#scopes.get("") ?? this.#enter(undefined, "");
+    for (let at = folder === "" ? -1 : 0; at >= 0;) {
+      at = folder.indexOf("/", at + 1);
+      const path = at < 0 ? folder : folder.slice(0, at);
+      scope = this.#scopes.get(path) ?? this.#enter(scope, path);
+    }
+    return scope;
+  }
+
+  #enter(parent: FolderScope | undefined, folder: string): FolderScope {
+    const scope = this.#filter.enter(parent, folder, this.#rules.get(folder) ?? []);
+    this.#scopes.set(folder, scope);
+    return scope;
+  }
+}
+
+const compiledSpecs = new WeakMap<FilterSpec, SpecFilter>();
+
+/** Why a path is or is not tracked under a recorded filter. For many paths hold on to `compileSpec`. */
+export function explainPath(spec: FilterSpec, path: string, isFolder: boolean): Verdict {
+  let compiled = compiledSpecs.get(spec);
+  if (compiled === undefined) compiledSpecs.set(spec, (compiled = compileSpec(spec)));
+  return compiled.judge(path, isFolder);
+}
