@@ -1,0 +1,120 @@
+import { encodeBase, type BaseEntry } from "../core/base.ts";
+import { ChronicleError } from "../core/errors.ts";
+import type { Hash } from "../core/hash.ts";
+import { manifestRoot } from "../core/merkle.ts";
+import { comparePaths, displayPath } from "../core/path.ts";
+import { coverageOf } from "../core/coverage.ts";
+import { encodeSnapshot, encodeWorkspace, type SnapshotRecord, type WorkspaceRecord } from "../core/records.ts";
+import type { LimitExcess } from "../worktree/worktree.ts";
+import type { Progress } from "../api/workspace-api.ts";
+import { readDisk, type Reading } from "./capture.ts";
+import { withCommit } from "./commit.ts";
+import type { Context } from "./context.ts";
+import { keepFilters } from "./filters.ts";
+
+/**
+ * The first capture of a workspace: one snapshot event, number 0, whose base is the manifest of everything on disk;
+ * each path in it is iteration 1.
+ */
+export async function takeBaseline(
+  context: Context,
+  workspace: WorkspaceRecord,
+  options: { readonly onProgress?: (progress: Progress) => void } = {},
+): Promise<void> {
+  using _lease = await context.blobs.lease();
+  const reading = await readDisk(context, options);
+  const excess = reading.report.exceeded[0];
+  if (excess !== undefined) throw overLimit(excess);
+  await withCommit(context, async (commit) => {
+    const head = await commit.head();
+    // Somebody else was faster: theirs is the baseline.
+    if (head.seq > 0) return;
+    const entries = sortedEntries(reading);
+    const { root, base } = await writeBase(context, entries);
+    const snapshot = await baselineRecord(context, reading, { root, base });
+    await commit.append(
+      [
+        { op: "upsert", recordId: `workspace:${context.workspaceId}`, record: encodeWorkspace(workspace) },
+        { op: "upsert", recordId: `snapshot:${context.newId()}`, record: encodeSnapshot(snapshot) },
+      ],
+      new Map([[base, entries]]),
+    );
+    context.worktree.remember([...reading.present.values()].filter((one) => !one.unstable));
+  });
+}
+
+/** Base entries in path order, without folder hashes. */
+function sortedEntries(reading: Reading): BaseEntry[] {
+  const entries: BaseEntry[] = [];
+  for (const { entry } of reading.present.values()) entries.push({ path: entry.path, iteration: 1, seq: 2, entry });
+  entries.sort((a, b) => comparePaths(a.path, b.path));
+  return entries;
+}
+
+async function writeBase(
+  context: Context,
+  entries: BaseEntry[],
+): Promise<{ readonly root: Hash; readonly base: Hash }> {
+  const furtherRoots = context.worktree.roots.flatMap(({ id }) => (id === undefined ? [] : [id]));
+  const { root, folders } = manifestRoot(presentEntries(entries), furtherRoots);
+  for (const [i, one] of entries.entries()) {
+    const folderHash = folders.get(one.path);
+    if (folderHash !== undefined) entries[i] = { ...one, folderHash };
+  }
+  const batch = await context.blobs.batch();
+  try {
+    const { hash } = await batch.putStream(
+      encodeBase({ root, entries, records: [], counts: { entries: entries.length, records: 0 } }),
+    );
+    await batch.commit();
+    return { root, base: hash };
+  } catch (error) {
+    await batch.abandon();
+    throw error;
+  }
+}
+
+function* presentEntries(entries: readonly BaseEntry[]) {
+  for (const { entry } of entries) if (entry !== undefined) yield entry;
+}
+
+async function baselineRecord(
+  context: Context,
+  reading: Reading,
+  { root, base }: { readonly root: Hash; readonly base: Hash },
+): Promise<SnapshotRecord> {
+  return {
+    number: 0,
+    cause: "baseline",
+    root,
+    parent: null,
+    pinned: true,
+    name: "baseline",
+    actor: context.actor,
+    changed: null,
+    coverage: coverageOf(reading.omitted),
+    filter: await keepFilters(context, reading.report.filters),
+    entries: reading.report.entries,
+    bytes: reading.report.bytes,
+    base,
+  };
+}
+
+const FLAG = { maxEntries: "--max-entries", maxBytes: "--max-bytes", maxFileSize: "--max-file-size" } as const;
+const UNIT = { maxEntries: "paths", maxBytes: "bytes", maxFileSize: "bytes" } as const;
+
+function overLimit({ limit, allowed, found, heaviest }: LimitExcess): ChronicleError {
+  const unit = UNIT[limit];
+  const list = heaviest
+    .slice(0, 5)
+    .map((one) => `${displayPath(one.path)} (${one.entries} paths, ${one.bytes} bytes)`)
+    .join(", ");
+  return new ChronicleError(
+    "LIMIT_EXCEEDED",
+    `there are more than ${allowed} ${unit} to track (${found} so far); the largest folders: ${list}`,
+    {
+      hint: `exclude a folder with --exclude NAME, or raise the limit with ${FLAG[limit]} N (0 = none)`,
+      data: { limit, allowed, found, heaviest: heaviest.map((one) => ({ ...one, path: displayPath(one.path) })) },
+    },
+  );
+}

@@ -1,0 +1,67 @@
+import { sealEvents } from "../core/chain.ts";
+import { ChronicleError } from "../core/errors.ts";
+import type { EventDraft, SealedEvent } from "../core/event.ts";
+import type { IndexHead } from "../storage/index-store.ts";
+import { catchUp } from "./catch-up.ts";
+import type { Context } from "./context.ts";
+import { project, type BasesAtHand } from "./project.ts";
+
+/**
+ * The one door to history.
+ *
+ * Order: contents are durable before (callers put them), then the lines are durable, then the caller is told, then the
+ * index follows. An index that cannot follow is discarded: it is rebuilt from the log at the next look.
+ */
+
+/** What may be done while the workspace's lock is held. */
+export interface Commit {
+  /** Where the history ends now. */
+  head(): Promise<IndexHead>;
+  /** Appends events; when it resolves they are durable, and the index knows them. */
+  append(drafts: readonly EventDraft[], atHand?: BasesAtHand): Promise<readonly SealedEvent[]>;
+}
+
+/** Takes the workspace's lock, replays what others have appended, and lets `work` append. */
+export async function withCommit<T>(context: Context, work: (commit: Commit) => Promise<T>): Promise<T> {
+  using _held = await context.lock.exclusive(context.waitMs);
+  await catchUp(context, { recover: true });
+  return work({
+    head: () => context.index.head(),
+    append: (drafts, atHand) => append(context, drafts, atHand),
+  });
+}
+
+async function append(
+  context: Context,
+  drafts: readonly EventDraft[],
+  atHand?: BasesAtHand,
+): Promise<readonly SealedEvent[]> {
+  if (drafts.length === 0) return [];
+  const head = await context.index.head();
+  const sealed = sealEvents({ seq: head.seq, hash: head.hash }, drafts, await timestamp(context, head.seq));
+  await context.log.append(sealed);
+  let offset = head.offset;
+  const placed = sealed.map((event) => {
+    const length = Buffer.byteLength(event.line);
+    const one = { event, offset, length };
+    offset += length + 1;
+    return one;
+  });
+  try {
+    await project(context, placed, atHand);
+  } catch {
+    // The events are durable and so acknowledged; the index is derived. It starts anew, from the log.
+    await context.index.reset();
+    await catchUp(context, { recover: false });
+  }
+  return sealed;
+}
+
+/** The present, but never before the last event: order is by seq, and times only grow. */
+async function timestamp(context: Context, seq: number): Promise<string> {
+  const now = new Date(context.now()).toISOString();
+  if (seq === 0) return now;
+  const last = await context.index.locate(seq);
+  if (last === undefined) throw new ChronicleError("INTEGRITY_VIOLATION", `the index does not know event ${seq}`);
+  return last.ts > now ? last.ts : now;
+}

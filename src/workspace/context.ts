@@ -1,0 +1,103 @@
+import type { Json } from "../core/event.ts";
+import type { Hash } from "../core/hash.ts";
+import type { BlobStore } from "../storage/blob-store.ts";
+import type { EventLog } from "../storage/event-log.ts";
+import type { IndexStore } from "../storage/index-store.ts";
+import type { Lock } from "../storage/lock.ts";
+import type { ScannedPath, Worktree } from "../worktree/worktree.ts";
+import type { Entry } from "../core/entry.ts";
+import type { Omission } from "../core/coverage.ts";
+import type { FileStat } from "../disk/disk.ts";
+import type { WorkspacePath } from "../core/path.ts";
+
+/**
+ * Everything that the engine needs from outside, for one workspace: ports and the sources of time and chance.
+ * A whole history runs in a deterministic simulation by giving other ones.
+ */
+export interface Context {
+  readonly workspaceId: string;
+  readonly log: EventLog;
+  readonly blobs: BlobStore;
+  readonly index: IndexStore;
+  readonly lock: Lock;
+  readonly worktree: Worktree;
+  readonly ingest: Ingest;
+  readonly heads: HeadKeeper;
+  readonly processes: Processes;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+  /** A new unique id (UUID v4). */
+  readonly newId: () => string;
+  /** How long to wait for a lock, in ms. */
+  readonly waitMs: number;
+  /** Who acts. */
+  readonly actor: string;
+}
+
+/** Reads contents from the worktree into the blob store, with all cores. */
+export interface Ingest {
+  begin(): IngestRun;
+}
+
+/** One capture's reading. */
+export interface IngestRun {
+  /** Begins to read these; returns at once. Folders need not be given. */
+  add(batch: readonly ScannedPath[]): void;
+  /** Resolves when everything that was added is read, durable and visible. `blobs`: contents that were new. */
+  finish(onProgress?: (doneBytes: number) => void): Promise<readonly IngestResult[]>;
+  abandon(): Promise<void>;
+}
+
+/** What became of one path: read (`entry`), or why not. */
+export type IngestResult =
+  | { readonly path: WorkspacePath; readonly entry: Entry; readonly stat: FileStat; readonly unstable: boolean }
+  | { readonly path: WorkspacePath; readonly gone: true }
+  | { readonly path: WorkspacePath; readonly omission: Omission };
+
+/** Keeps the signed heads and the key, apart from the store. */
+export interface HeadKeeper {
+  /** The last head kept for a workspace, or `undefined`. */
+  last(workspaceId: string): KeptHead | undefined;
+  /** Signs and keeps a head. Returns the note and the verifier key. */
+  keep(head: HeadToSign): KeptHead;
+  /** Signs without keeping: for what is only shown. */
+  sign(head: HeadToSign): KeptHead;
+}
+
+export interface HeadToSign {
+  readonly workspaceId: string;
+  readonly seq: number;
+  readonly hash: Hash;
+  readonly logRoot: Hash;
+  readonly root: Hash;
+}
+
+/** A signed head as it is kept. `valid`: the signature verifies with our own key. */
+export interface KeptHead extends HeadToSign {
+  readonly note: string;
+  readonly key: string;
+  readonly valid: boolean;
+}
+
+/** Other processes of this machine. */
+export interface Processes {
+  readonly pid: number;
+  isAlive(pid: number): boolean;
+  /** Runs a command with this process's stdin, stdout and stderr. Throws `NOT_FOUND` or `IO` if it cannot be started. */
+  run(command: readonly string[], options: ProcessOptions): Promise<ProcessEnd>;
+}
+
+export interface ProcessOptions {
+  readonly cwd: string;
+  readonly env?: Readonly<Record<string, string | undefined>>;
+}
+
+export interface ProcessEnd {
+  readonly exitCode: number | null;
+  readonly signal: string | null;
+  /** The code for a shell: the exit code, or 128 + the signal's number. */
+  readonly code: number;
+}
+
+/** JSON that came from a caller (network events, notes). */
+export type CallerJson = Json;

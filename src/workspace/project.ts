@@ -1,0 +1,108 @@
+import { ChronicleError } from "../core/errors.ts";
+import { decodeFile, pathOfRecordId } from "../core/file-record.ts";
+import { LogTree } from "../core/log-tree.ts";
+import { decodeBase, type BaseEntry } from "../core/base.ts";
+import type { LogEvent } from "../core/event.ts";
+import { isHash, type Hash } from "../core/hash.ts";
+import type { EventRow, IndexBatch, IndexHead, IterationRow } from "../storage/index-store.ts";
+import type { BlobStore } from "../storage/blob-store.ts";
+import type { IndexStore } from "../storage/index-store.ts";
+
+/**
+ * From events to rows of the index: what the index knows is this function of the log, and nothing else.
+ */
+
+/** An event and where its line stands. */
+export interface PlacedEvent {
+  readonly event: LogEvent;
+  readonly offset: number;
+  readonly length: number;
+}
+
+/** The row of an event. */
+export function eventRow({ event, offset, length }: PlacedEvent): EventRow {
+  const { seq, ts, op, recordId, hash } = event;
+  return { seq, ts, op, recordId, hash, offset, length };
+}
+
+/** The iteration that a file event brings, or `undefined` for events of other records. */
+export function iterationOf(event: LogEvent): IterationRow | undefined {
+  if (!event.recordId.startsWith("file")) return undefined;
+  const path = pathOfRecordId(event.recordId);
+  if (path === undefined) return undefined;
+  const record = decodeFile(path, event.record);
+  return { path, seq: event.seq, iteration: record.iteration, entry: record.entry };
+}
+
+/** The base that an event starts the history on, or `undefined`. */
+export function baseOf(event: LogEvent): Hash | undefined {
+  if (!event.recordId.startsWith("snapshot:") && event.op !== "compact") return undefined;
+  const base = event.record["base"];
+  return typeof base === "string" && isHash(base) ? base : undefined;
+}
+
+/** Where the index will be after these events. */
+export function advance(head: IndexHead, placed: readonly PlacedEvent[]): IndexHead {
+  const last = placed.at(-1);
+  if (last === undefined) return head;
+  const tree = LogTree.from(head.frontier, head.seq);
+  for (const { event } of placed) tree.append(event.hash);
+  return {
+    seq: last.event.seq,
+    hash: last.event.hash,
+    offset: last.offset + last.length + 1,
+    frontier: tree.frontier(),
+  };
+}
+
+/** Bases whose entries are at hand already, so that they need not be read back. */
+export type BasesAtHand = ReadonlyMap<Hash, readonly BaseEntry[]>;
+
+/** Where events are brought in. */
+export interface ProjectionTarget {
+  readonly index: IndexStore;
+  readonly blobs: BlobStore;
+}
+
+/** Brings events into the index, with the bases that they name. */
+export async function project(
+  { index, blobs }: ProjectionTarget,
+  placed: readonly PlacedEvent[],
+  atHand: BasesAtHand = new Map(),
+): Promise<IndexHead> {
+  const head = advance(await index.head(), placed);
+  const iterations: IterationRow[] = [];
+  const trees: (readonly [number, readonly BaseEntry[]])[] = [];
+  for (const { event } of placed) {
+    const row = iterationOf(event);
+    if (row !== undefined) iterations.push(row);
+    const base = baseOf(event);
+    if (base !== undefined) {
+      const entries = atHand.get(base) ?? (await readBaseEntries(blobs, base, event.seq));
+      for (const one of entries)
+        iterations.push({ path: one.path, seq: event.seq, iteration: one.iteration, entry: one.entry });
+      trees.push([event.seq, entries]);
+    }
+  }
+  await index.apply({ head, events: placed.map(eventRow), iterations } satisfies IndexBatch);
+  for (const [seq, entries] of trees) await putBaseTrees(index, seq, entries);
+  return head;
+}
+
+async function putBaseTrees(index: IndexStore, seq: number, entries: readonly BaseEntry[]): Promise<void> {
+  const hashes = entries.flatMap((one) => (one.folderHash === undefined ? [] : [[one.path, one.folderHash] as const]));
+  if (hashes.length > 0) await index.putTreeHashes(seq, hashes);
+}
+
+async function readBaseEntries(blobs: BlobStore, base: Hash, seq: number): Promise<BaseEntry[]> {
+  const reader = await blobs.open(base);
+  if (reader === undefined) {
+    throw new ChronicleError("BLOB_MISSING", `the base ${base} that event ${seq} starts on is not in the store`, {
+      hint: "run `chronicle verify` to see what else is missing",
+      data: { hash: base, seq },
+    });
+  }
+  const entries: BaseEntry[] = [];
+  for await (const batch of decodeBase(reader.pieces())) entries.push(...(batch.entries ?? []));
+  return entries;
+}

@@ -1,0 +1,41 @@
+import { readEventFast } from "../core/chain.ts";
+import { ChronicleError } from "../core/errors.ts";
+import type { LogEvent } from "../core/event.ts";
+import type { EventRow } from "../storage/index-store.ts";
+import type { Context } from "./context.ts";
+
+/** The body of an event that the index has located. Throws `LOG_DAMAGED` when another line stands there. */
+export async function readEvent(context: Context, row: EventRow): Promise<LogEvent> {
+  for await (const lines of context.log.read({ seq: row.seq, offset: row.offset })) {
+    const first = lines[0];
+    if (first === undefined) continue;
+    const event = readEventFast(first.bytes);
+    if (event.seq === row.seq && event.hash === row.hash) return event;
+    break;
+  }
+  throw new ChronicleError("LOG_DAMAGED", `event ${row.seq} is not where the index says`, {
+    hint: "run `chronicle rebuild`, then `chronicle verify`",
+    data: { seq: row.seq, offset: row.offset },
+  });
+}
+
+/** The bodies of many events, in their order. */
+export async function readEvents(context: Context, rows: readonly EventRow[]): Promise<LogEvent[]> {
+  const events: LogEvent[] = [];
+  for (const row of rows) events.push(await readEvent(context, row));
+  return events;
+}
+
+/** Every event with `from <= seq <= to`, in order, in one pass over the log. */
+export async function* readRange(context: Context, from: number, to: number): AsyncGenerator<LogEvent> {
+  if (to < from) return;
+  const row = await context.index.locate(from);
+  if (row === undefined) return;
+  for await (const lines of context.log.read({ seq: from, offset: row.offset })) {
+    for (const line of lines) {
+      const event = readEventFast(line.bytes);
+      if (event.seq > to) return;
+      yield event;
+    }
+  }
+}

@@ -1,0 +1,114 @@
+import { folderHash, workspaceRoot, type TreeChild } from "../core/merkle.ts";
+import type { Hash } from "../core/hash.ts";
+import { childOf, comparePaths, nameOf, parentOf, pathInRoot, ROOT, type WorkspacePath } from "../core/path.ts";
+import type { IterationRow } from "../storage/index-store.ts";
+import type { Context } from "./context.ts";
+
+/**
+ * The Merkle root at the head, at the cost of what changed: only folders on the way to a touched path are hashed again.
+ */
+
+/** Brings the stored folder hashes up to `seq` (the head) and returns the workspace's root there. */
+export async function rootAtHead(context: Context, seq: number): Promise<Hash> {
+  const from = await context.index.treeSeq();
+  const dirty = dirtyFolders(seq > from ? await context.index.touched(from, seq) : []);
+  const roots = rootFolders(context);
+  for (const root of roots) if ((await context.index.treeHashAt(root, seq)) === undefined) dirty.add(root);
+  const fresh = new Map<WorkspacePath, Hash | undefined>();
+  const order = [...dirty].sort((a, b) => depth(b) - depth(a) || comparePaths(a, b));
+  for (const folder of order)
+    fresh.set(folder, await hashFolder(context, folder, { seq, fresh, isRoot: roots.includes(folder) }));
+  if (seq > from || fresh.size > 0) await context.index.putTreeHashes(seq, await worthStoring(context, fresh, seq));
+  return combine(context, seq, fresh);
+}
+
+/** Folders, and paths that were folders before; not the files among the touched paths. */
+async function worthStoring(
+  context: Context,
+  fresh: ReadonlyMap<WorkspacePath, Hash | undefined>,
+  seq: number,
+): Promise<(readonly [WorkspacePath, Hash | undefined])[]> {
+  const rows: (readonly [WorkspacePath, Hash | undefined])[] = [];
+  for (const [path, hash] of fresh) {
+    if (hash !== undefined || (await context.index.treeHashAt(path, seq)) !== undefined) rows.push([path, hash]);
+  }
+  return rows;
+}
+
+function rootFolders(context: Context): WorkspacePath[] {
+  return context.worktree.roots.map((root) => pathInRoot(root.id, ROOT));
+}
+
+function depth(path: WorkspacePath): number {
+  return path === ROOT ? 0 : path.split("/").length;
+}
+
+function dirtyFolders(touched: readonly WorkspacePath[]): Set<WorkspacePath> {
+  const dirty = new Set<WorkspacePath>();
+  for (const path of touched) {
+    // The path itself may be a folder: one that was made, or whose mode changed.
+    for (let folder = path; !dirty.has(folder); folder = parentOf(folder)) {
+      dirty.add(folder);
+      if (folder === ROOT) break;
+    }
+  }
+  return dirty;
+}
+
+interface Hashing {
+  readonly seq: number;
+  readonly fresh: ReadonlyMap<WorkspacePath, Hash | undefined>;
+  readonly isRoot: boolean;
+}
+
+async function hashFolder(
+  context: Context,
+  folder: WorkspacePath,
+  { seq, fresh, isRoot }: Hashing,
+): Promise<Hash | undefined> {
+  if (!isRoot) {
+    const own = await context.index.iterationAt(folder, seq);
+    if (own?.entry?.kind !== "dir") return undefined;
+  }
+  const children: TreeChild[] = [];
+  for (const row of await context.index.childrenAt(folder, seq)) {
+    const child = await treeChild(context, row, { folder, seq, fresh });
+    if (child !== undefined) children.push(child);
+  }
+  return folderHash(children);
+}
+
+interface ChildPlace {
+  readonly folder: WorkspacePath;
+  readonly seq: number;
+  readonly fresh: ReadonlyMap<WorkspacePath, Hash | undefined>;
+}
+
+async function treeChild(
+  context: Context,
+  row: IterationRow,
+  { folder, seq, fresh }: ChildPlace,
+): Promise<TreeChild | undefined> {
+  const { entry } = row;
+  if (entry === undefined) return undefined;
+  const name = nameOf(row.path);
+  if (entry.hash !== undefined) return { name, kind: entry.kind, mode: entry.mode, hash: entry.hash };
+  const path = childOf(folder, name);
+  const hash = fresh.get(path) ?? (await context.index.treeHashAt(path, seq)) ?? folderHash([]);
+  return { name, kind: entry.kind, mode: entry.mode, hash };
+}
+
+async function combine(
+  context: Context,
+  seq: number,
+  fresh: ReadonlyMap<WorkspacePath, Hash | undefined>,
+): Promise<Hash> {
+  const hashOf = async (folder: WorkspacePath): Promise<Hash> =>
+    fresh.get(folder) ?? (await context.index.treeHashAt(folder, seq)) ?? folderHash([]);
+  const first = await hashOf(ROOT);
+  const further = [];
+  for (const { id } of context.worktree.roots) {
+    if (id !== undefined) further.push({ id, hash: await hashOf(pathInRoot(id, ROOT)) });
+  }
+  return workspaceRoot(first, further);
+}
