@@ -82,15 +82,22 @@ function seal(head: Head, draft: EventDraft, ts: string): SealedEvent {
 
 /** The fields that both a draft and a line have; what is wrong with them. */
 function fieldFault(event: Omit<LogEvent, "hash" | "prevHash">): string | undefined {
-  const { op, recordId, record, recursionDepth, seq, ts } = event;
+  const { op, recordId, recursionDepth, seq, ts } = event;
   if (typeof op !== "string" || !OPS.has(op)) return `op is ${show(op)}`;
-  if (record === null || typeof record !== "object" || Array.isArray(record)) return "record is not an object";
-  if (op === "delete" && Object.keys(record).length > 0) return "a delete has a record that is not empty";
   if (typeof recordId !== "string" || recordId === "") return `record_id is ${show(recordId)}`;
-  if (!Number.isSafeInteger(recursionDepth) || recursionDepth < 0) return `recursion_depth is ${show(recursionDepth)}`;
-  if (!Number.isSafeInteger(seq) || seq < 1) return `seq is ${show(seq)}`;
+  if (!isCount(recursionDepth)) return `recursion_depth is ${show(recursionDepth)}`;
+  if (!isCount(seq) || seq === 0) return `seq is ${show(seq)}`;
   if (typeof ts !== "string" || !isTimestamp(ts)) return `ts is ${show(ts)}`;
-  return undefined;
+  return recordFault(event);
+}
+
+function recordFault({ op, record }: Pick<LogEvent, "op" | "record">): string | undefined {
+  if (record === null || typeof record !== "object" || Array.isArray(record)) return "record is not an object";
+  return op === "delete" && Object.keys(record).length > 0 ? "a delete has a record that is not empty" : undefined;
+}
+
+function isCount(value: unknown): boolean {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
 }
 
 function show(value: unknown): string {

@@ -1,4 +1,5 @@
 import { hash as digest } from "node:crypto";
+import { CompactRange } from "./compact-range.ts";
 import { type Entry, type EntryKind, SYMLINK_MODE } from "./entry.ts";
 import { ChronicleError } from "./errors.ts";
 import { EMPTY_HASH, type Hash, hashFromBytes, hashToBytes } from "./hash.ts";
@@ -30,9 +31,8 @@ export const KIND_BYTES: Readonly<Record<EntryKind, number>> = { file: 0x66, sym
 
 const LEAF_FIXED = 1 + 1 + 4 + 4 + 32;
 
-// Reused for every leaf and node: nothing of them outlives one call.
+// Reused for every leaf: nothing of it outlives one call.
 const leafScratch = Buffer.alloc(LEAF_FIXED + 1024);
-const innerScratch = Buffer.alloc(65, 1);
 
 /** The 32-byte leaf of one child. `hash32`: the 32 bytes of its hash. */
 export function entryLeaf(name: string, kind: EntryKind, mode: number, hash32: Buffer): Buffer {
@@ -47,39 +47,11 @@ export function entryLeaf(name: string, kind: EntryKind, mode: number, hash32: B
   return digest("sha256", input.subarray(0, LEAF_FIXED + length), "buffer");
 }
 
-function inner(left: Buffer, right: Buffer): Buffer {
-  innerScratch.set(left, 1);
-  innerScratch.set(right, 33);
-  return digest("sha256", innerScratch, "buffer");
-}
-
 /** The RFC 6962 §2.1 tree hash over leaves that are hashed already (32 bytes each). No leaves: SHA-256 of nothing. */
 export function treeHash(leaves: readonly Buffer[]): Buffer {
-  const range = new LeafRange();
+  const range = new CompactRange();
   for (const leaf of leaves) range.add(leaf);
   return range.root();
-}
-
-/** The tree over leaves that come one by one; keeps only the roots of its perfect subtrees. */
-class LeafRange {
-  readonly #subtrees: Buffer[] = [];
-  #size = 0;
-
-  add(leaf: Buffer): void {
-    let node = leaf;
-    for (let places = this.#size; places % 2 === 1; places = (places - 1) / 2) {
-      node = inner(this.#subtrees.pop() as Buffer, node);
-    }
-    this.#subtrees.push(node);
-    this.#size += 1;
-  }
-
-  root(): Buffer {
-    let root = this.#subtrees.at(-1);
-    if (root === undefined) return hashToBytes(EMPTY_HASH);
-    for (let i = this.#subtrees.length - 2; i >= 0; i -= 1) root = inner(this.#subtrees[i] as Buffer, root);
-    return root;
-  }
 }
 
 function damaged(reason: string): never {
@@ -96,7 +68,7 @@ function checkMode(kind: EntryKind, mode: number, path: string): void {
  * Throws `INTEGRITY_VIOLATION` when they are out of order, a name comes twice or a mode is impossible.
  */
 export function folderHash(children: readonly TreeChild[]): Hash {
-  const range = new LeafRange();
+  const range = new CompactRange();
   let previous: string | undefined;
   for (const { name, kind, mode, hash } of children) {
     if (previous !== undefined && compareNames(previous, name) >= 0) damaged(`${JSON.stringify(name)} is out of order`);
@@ -143,7 +115,7 @@ export function manifestRoot(entries: Iterable<Entry>, furtherRoots: readonly st
 interface OpenFolder {
   readonly path: WorkspacePath;
   readonly mode: number;
-  readonly range: LeafRange;
+  readonly range: CompactRange;
   lastName: string | undefined;
 }
 
@@ -176,7 +148,7 @@ export class ManifestHasher {
     folder.lastName = name;
     checkMode(kind, mode, path);
     if (kind === "dir") {
-      this.#open.push({ path, mode, range: new LeafRange(), lastName: undefined });
+      this.#open.push({ path, mode, range: new CompactRange(), lastName: undefined });
     } else if (entry.hash === undefined) {
       damaged(`${JSON.stringify(path)} has no hash`);
     } else {
@@ -212,7 +184,7 @@ export class ManifestHasher {
     this.#closeTo(0);
     this.#rootId = id;
     const folder = (root === undefined ? ROOT : `\0${root}`) as WorkspacePath;
-    this.#open = [{ path: folder, mode: 0, range: new LeafRange(), lastName: undefined }];
+    this.#open = [{ path: folder, mode: 0, range: new CompactRange(), lastName: undefined }];
   }
 
   #folderOf(path: WorkspacePath): OpenFolder {
