@@ -1,5 +1,13 @@
 import type { Hash } from "../../core/hash.ts";
-import type { BlobIndex, BlobPlace, IndexChange, LargeRow, PackRow, PackState, PlacedBlob } from "../files/blob-index.ts";
+import type {
+  BlobIndex,
+  BlobPlace,
+  IndexChange,
+  LargeRow,
+  PackRow,
+  PackState,
+  PlacedBlob,
+} from "../files/blob-index.ts";
 import { rowAt, rowHash, type BlobRows } from "../files/blob-rows.ts";
 
 /** A blob index in memory: for simulated disks, and for reading a store whose disk takes no writes. */

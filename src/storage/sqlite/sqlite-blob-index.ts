@@ -2,7 +2,15 @@ import { DatabaseSync, type StatementSync } from "node:sqlite";
 import { errnoOf } from "../../core/errors.ts";
 import { hashFromBytes, hashToBytes, type Hash } from "../../core/hash.ts";
 import type { Disk } from "../../disk/disk.ts";
-import type { BlobIndex, BlobIndexOpener, BlobPlace, IndexChange, PackRow, PackState, PlacedBlob } from "../files/blob-index.ts";
+import type {
+  BlobIndex,
+  BlobIndexOpener,
+  BlobPlace,
+  IndexChange,
+  PackRow,
+  PackState,
+  PlacedBlob,
+} from "../files/blob-index.ts";
 import { rowAt, rowHashBytes, rowsByHash, type BlobRows } from "../files/blob-rows.ts";
 import { MemoryBlobIndex } from "../memory/memory-blob-index.ts";
 import { fromSqlite, sqliteCode } from "./sqlite-error.ts";
@@ -217,7 +225,7 @@ function versionOf(db: DatabaseSync): number {
 
 function isUnsound(error: unknown): boolean {
   const code = sqliteCode(error);
-  return code === 1 /* a table is missing */ || code === 11 /* CORRUPT */ || code === 26 /* NOTADB */;
+  return code === 1 /* a table is missing */ || code === 11 /* CORRUPT */ || code === 26; /* NOTADB */
 }
 
 function cannotWrite(error: unknown): boolean {

@@ -1,0 +1,144 @@
+import { createHash } from "node:crypto";
+import { errnoOf } from "../../core/errors.ts";
+import type { Hash } from "../../core/hash.ts";
+import type { Disk } from "../../disk/disk.ts";
+import { readFully, writeFully } from "../../disk/write-fully.ts";
+import type { LargeRow } from "./blob-index.ts";
+import { compress } from "./block.ts";
+import { encodeLargeHeader, encodePiece, LARGE_HEADER_BYTES, PIECE_BYTES } from "./large-format.ts";
+import type { BlobLayout } from "./layout.ts";
+
+/** So many pieces are looked at before it is decided whether compressing pays. */
+const SAMPLE_PIECES = 8;
+
+/** A large content in a file of a temporary name, complete and synced. */
+export interface LargeTemp {
+  readonly path: string;
+  readonly row: LargeRow;
+}
+
+/**
+ * Writes one large content, piece by piece, to a file of a temporary name: packed where that saves 5% of the first
+ * 8 MiB, else as it is. Holds at most 16 MiB.
+ */
+export class LargeWriter {
+  readonly #disk: Disk;
+  readonly #path: string;
+  readonly #fd: number;
+  readonly #digest = createHash("sha256");
+  readonly #piece = Buffer.allocUnsafe(PIECE_BYTES);
+  #inPiece = 0;
+  #length = 0;
+  #position = 0;
+  #packed: boolean | undefined;
+  #sample: { readonly raw: Buffer; readonly frame: Buffer | undefined }[] = [];
+
+  /** Creates the file `path`. */
+  constructor(disk: Disk, path: string) {
+    this.#disk = disk;
+    this.#path = path;
+    this.#fd = disk.open(path, "create", 0o600);
+  }
+
+  add(bytes: Uint8Array): void {
+    this.#digest.update(bytes);
+    this.#length += bytes.length;
+    for (let from = 0; from < bytes.length;) {
+      const count = Math.min(bytes.length - from, PIECE_BYTES - this.#inPiece);
+      this.#piece.set(bytes.subarray(from, from + count), this.#inPiece);
+      this.#inPiece += count;
+      from += count;
+      if (this.#inPiece === PIECE_BYTES) this.#endPiece();
+    }
+  }
+
+  /** Makes the file complete and durable under its temporary name. */
+  finish(): LargeTemp {
+    this.#endPiece();
+    if (this.#packed === undefined) this.#decide();
+    const hash = this.#digest.digest("hex") as Hash;
+    const packed = this.#packed === true;
+    if (packed) writeFully(this.#disk, this.#fd, encodeLargeHeader({ hash, length: this.#length }), 0);
+    this.#disk.sync(this.#fd);
+    this.#disk.close(this.#fd);
+    return { path: this.#path, row: { hash, packed, length: this.#length, stored: this.#position } };
+  }
+
+  /** Removes the file. */
+  abandon(): void {
+    this.#disk.close(this.#fd);
+    this.#disk.unlink(this.#path);
+  }
+
+  #endPiece(): void {
+    if (this.#inPiece === 0) return;
+    const raw = this.#piece.subarray(0, this.#inPiece);
+    this.#inPiece = 0;
+    if (this.#packed === false) return this.#write(raw);
+    const frame = compress(raw);
+    if (this.#packed === true) return this.#write(encodePiece(raw.length, frame ?? raw));
+    this.#sample.push({ raw: Buffer.from(raw), frame });
+    if (this.#sample.length === SAMPLE_PIECES) this.#decide();
+  }
+
+  #decide(): void {
+    const sample = this.#sample;
+    this.#sample = [];
+    const rawBytes = sample.reduce((sum, { raw }) => sum + raw.length, 0);
+    const packedBytes = sample.reduce((sum, { raw, frame }) => sum + (frame ?? raw).length, 0);
+    this.#packed = packedBytes <= rawBytes * 0.95;
+    if (this.#packed) this.#position = LARGE_HEADER_BYTES;
+    for (const { raw, frame } of sample) this.#write(this.#packed ? encodePiece(raw.length, frame ?? raw) : raw);
+  }
+
+  #write(bytes: Uint8Array): void {
+    writeFully(this.#disk, this.#fd, bytes, this.#position);
+    this.#position += bytes.length;
+  }
+}
+
+/**
+ * A clone of the file `from` under the temporary name, hashed as it then is (the original may change meanwhile), and
+ * synced; `undefined` where the file system cannot clone.
+ */
+export function cloneLarge(disk: Disk, from: string, path: string): LargeTemp | undefined {
+  if (!disk.clone(from, path)) return undefined;
+  const fd = disk.open(path, "update");
+  try {
+    disk.chmod(fd, 0o600);
+    const digest = createHash("sha256");
+    const piece = Buffer.allocUnsafe(PIECE_BYTES);
+    let length = 0;
+    for (;;) {
+      const count = readFully(disk, fd, piece, length);
+      if (count === 0) break;
+      digest.update(piece.subarray(0, count));
+      length += count;
+    }
+    disk.sync(fd);
+    const hash = digest.digest("hex") as Hash;
+    return { path, row: { hash, packed: false, length, stored: length } };
+  } finally {
+    disk.close(fd);
+  }
+}
+
+/** Moves a finished file to its place, durably. One that is there already has the same content and is replaced. */
+export function landLarge(disk: Disk, layout: BlobLayout, { path, row }: LargeTemp): void {
+  const folder = layout.largeFolder(row.hash);
+  makeFolderOnce(disk, folder);
+  // Also when another writer has made the folder: it may not have come to this yet.
+  disk.syncFolder(layout.large);
+  disk.rename(path, row.packed ? layout.largePacked(row.hash) : layout.largeRaw(row.hash));
+  disk.syncFolder(folder);
+}
+
+/** Makes a folder (mode 0700), unless it is there. */
+export function makeFolderOnce(disk: Disk, path: string): void {
+  if (disk.lstat(path) !== undefined) return;
+  try {
+    disk.makeFolder(path, 0o700);
+  } catch (error) {
+    if (errnoOf(error) !== "EEXIST") throw error;
+  }
+}

@@ -1,0 +1,121 @@
+import { errnoOf } from "../../core/errors.ts";
+import { sha256, type Hash } from "../../core/hash.ts";
+import type { Disk } from "../../disk/disk.ts";
+import type { BlobIndex, BlobPlace, PackState } from "./blob-index.ts";
+import { corrupt } from "./blob-trouble.ts";
+import { decodeBlockHead, unpackBlock } from "./block.ts";
+import type { BlobLayout } from "./layout.ts";
+import { readAt, readPackUlid } from "./pack-scan.ts";
+
+/** Unpacked blocks are kept up to this many bytes. */
+const CACHE_BYTES = 8 * 1024 * 1024;
+/** So many packs are kept open. */
+const OPEN_PACKS = 16;
+
+type PackPlace = Extract<BlobPlace, { kind: "pack" }>;
+
+/** Reads contents out of packs. Keeps the last packs open and the last blocks unpacked. */
+export class PackReader {
+  readonly #disk: Disk;
+  readonly #layout: BlobLayout;
+  readonly #index: BlobIndex;
+  readonly #open = new Map<number, number>();
+  readonly #blocks = new Map<string, Buffer>();
+  #cached = 0;
+
+  constructor(disk: Disk, layout: BlobLayout, index: BlobIndex) {
+    this.#disk = disk;
+    this.#layout = layout;
+    this.#index = index;
+  }
+
+  /**
+   * The content at a place, checked: throws `BLOB_CORRUPT` when it is not what it should be. `undefined`: the pack is
+   * gone (moved by a collector, or lost), and the index should be asked again. The bytes belong to the caller.
+   */
+  read(hash: Hash, place: PackPlace): Buffer | undefined {
+    const key = `${place.pack}:${place.block}`;
+    const known = this.#blocks.get(key);
+    const raw = known ?? this.#readBlock(hash, place);
+    if (raw === undefined) return undefined;
+    const content = raw.subarray(place.at, place.at + place.length);
+    if (sha256(content) !== hash) throw corrupt(hash, this.#nameOf(place), "its bytes have another hash");
+    if (known === undefined && raw.length === content.length) return content;
+    this.#keep(key, raw);
+    return Buffer.from(content);
+  }
+
+  close(): void {
+    for (const fd of this.#open.values()) this.#disk.close(fd);
+    this.#open.clear();
+    this.#blocks.clear();
+    this.#cached = 0;
+  }
+
+  #readBlock(hash: Hash, place: PackPlace): Buffer | undefined {
+    const fd = this.#packFile(place.pack);
+    if (fd === undefined) return undefined;
+    const bytes = readAt(this.#disk, fd, place.block, place.blockBytes);
+    const head = decodeBlockHead(bytes);
+    if (head?.blockBytes !== place.blockBytes)
+      throw corrupt(hash, this.#nameOf(place), "the head of its block is damaged");
+    const raw = unpackBlock(head, bytes.subarray(head.headBytes));
+    if (raw === undefined) throw corrupt(hash, this.#nameOf(place), "its block cannot be unpacked");
+    return raw;
+  }
+
+  #packFile(id: number): number | undefined {
+    const known = this.#open.get(id);
+    if (known !== undefined) return known;
+    const pack = this.#index.packs().find((row) => row.id === id);
+    const fd = pack === undefined ? undefined : openPack(this.#disk, this.#layout, pack);
+    if (fd === undefined) return undefined;
+    const [oldest] = this.#open;
+    if (oldest !== undefined && this.#open.size >= OPEN_PACKS) {
+      this.#disk.close(oldest[1]);
+      this.#open.delete(oldest[0]);
+    }
+    this.#open.set(id, fd);
+    return fd;
+  }
+
+  #keep(key: string, raw: Buffer): void {
+    if (this.#blocks.delete(key)) this.#cached -= raw.length;
+    this.#blocks.set(key, raw);
+    this.#cached += raw.length;
+    for (const [oldKey, old] of this.#blocks) {
+      if (this.#cached <= CACHE_BYTES || oldKey === key) break;
+      this.#blocks.delete(oldKey);
+      this.#cached -= old.length;
+    }
+  }
+
+  #nameOf(place: PackPlace): string {
+    const pack = this.#index.packs().find(({ id }) => id === place.pack);
+    return `pack ${pack?.ulid ?? place.pack} at byte ${place.block}`;
+  }
+}
+
+/**
+ * Opens a pack for reading, where it lies now: it may have been sealed since the index heard of it. `undefined`: it is
+ * not there.
+ */
+export function openPack(disk: Disk, layout: BlobLayout, pack: PackState): number | undefined {
+  if (pack.lane !== undefined) {
+    const fd = openIfThere(disk, layout.activePack(pack.lane));
+    if (fd !== undefined) {
+      if (readPackUlid(disk, fd) === pack.ulid) return fd;
+      disk.close(fd);
+    }
+  }
+  return openIfThere(disk, layout.sealedPack(pack.ulid));
+}
+
+function openIfThere(disk: Disk, path: string): number | undefined {
+  try {
+    return disk.open(path, "read");
+  } catch (error) {
+    if (errnoOf(error) === "ENOENT") return undefined;
+    throw error;
+  }
+}

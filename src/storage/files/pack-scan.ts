@@ -1,0 +1,124 @@
+import { sha256 } from "../../core/hash.ts";
+import type { Disk } from "../../disk/disk.ts";
+import { readFully } from "../../disk/write-fully.ts";
+import { BlobRowsBuilder, type BlobRows } from "./blob-rows.ts";
+import {
+  BLOCK_HEAD_BYTES,
+  BLOCK_MAGIC,
+  blockHeadBytes,
+  decodeBlockHead,
+  decodePackHeader,
+  PACK_HEADER_BYTES,
+  storedShare,
+  unpackBlock,
+  type BlockEntry,
+  type BlockHead,
+} from "./block.ts";
+import { hashToBytes } from "../../core/hash.ts";
+
+const WINDOW_BYTES = 1024 * 1024;
+
+/** What stands at some place of a pack: a block, or bytes that are none (`from` to `to`). */
+export type PackPart =
+  | { readonly kind: "block"; readonly offset: number; readonly head: BlockHead }
+  | { readonly kind: "garbage"; readonly from: number; readonly to: number };
+
+/** Reads `length` bytes from `offset`; fewer at the end of the file. */
+export function readAt(disk: Disk, fd: number, offset: number, length: number): Buffer {
+  const bytes = Buffer.allocUnsafe(length);
+  return bytes.subarray(0, readFully(disk, fd, bytes, offset));
+}
+
+/** The ULID in the header of an open pack, or `undefined` when it is damaged. */
+export function readPackUlid(disk: Disk, fd: number): string | undefined {
+  return decodePackHeader(readAt(disk, fd, 0, PACK_HEADER_BYTES));
+}
+
+/**
+ * The blocks of an open pack between two offsets, by their heads alone. Bytes that are no block are skipped up to the
+ * next whole head; a block that goes on behind `to` is garbage.
+ */
+export function* scanPack(disk: Disk, fd: number, from: number, to: number): Generator<PackPart> {
+  for (let offset = from; offset < to;) {
+    const head = readBlockHead(disk, fd, offset);
+    if (head !== undefined && offset + head.blockBytes <= to) {
+      yield { kind: "block", offset, head };
+      offset += head.blockBytes;
+      continue;
+    }
+    const next = findBlock(disk, fd, offset + 1, to) ?? to;
+    yield { kind: "garbage", from: offset, to: next };
+    offset = next;
+  }
+}
+
+/** The contents of one block of an open pack, or `undefined` when they do not unpack. Not checked against their hashes. */
+export function readBlock(disk: Disk, fd: number, offset: number, head: BlockHead): Buffer | undefined {
+  return unpackBlock(head, readAt(disk, fd, offset + head.headBytes, head.storedLength));
+}
+
+/** Those contents of a block whose bytes are not theirs. */
+export function damagedIn(head: BlockHead, raw: Buffer | undefined): readonly BlockEntry[] {
+  if (raw === undefined) return head.entries;
+  return head.entries.filter(({ hash, at, length }) => sha256(raw.subarray(at, at + length)) !== hash);
+}
+
+/** Adds the contents of a block to rows of pack number `pack`. */
+export function addBlockRows(rows: BlobRowsBuilder, pack: number, offset: number, head: BlockHead): void {
+  for (const { hash, at, length } of head.entries) {
+    const stored = storedShare(head, length);
+    rows.add(hashToBytes(hash), { pack, block: offset, blockBytes: head.blockBytes, at, length, stored });
+  }
+}
+
+/** Rows of all blocks of an open pack between two offsets, by their heads alone. For packs that were synced whole. */
+export function rowsByHeads(disk: Disk, fd: number, from: number, to: number): BlobRows {
+  const rows = new BlobRowsBuilder();
+  for (const part of scanPack(disk, fd, from, to)) {
+    if (part.kind === "block") addBlockRows(rows, 0, part.offset, part.head);
+  }
+  return rows.build();
+}
+
+/**
+ * Reads the tail of a pack that nobody has vouched for: rows of its blocks up to the first that is not whole, every
+ * content hashed, and the offset behind the last good one.
+ */
+export function checkTail(
+  disk: Disk,
+  fd: number,
+  from: number,
+  to: number,
+): { readonly rows: BlobRows; readonly end: number } {
+  const rows = new BlobRowsBuilder();
+  let end = from;
+  for (const part of scanPack(disk, fd, from, to)) {
+    if (part.kind === "garbage") break;
+    if (damagedIn(part.head, readBlock(disk, fd, part.offset, part.head)).length > 0) break;
+    addBlockRows(rows, 0, part.offset, part.head);
+    end = part.offset + part.head.blockBytes;
+  }
+  return { rows: rows.build(), end };
+}
+
+function readBlockHead(disk: Disk, fd: number, offset: number): BlockHead | undefined {
+  const first = readAt(disk, fd, offset, 4096);
+  const headBytes = blockHeadBytes(first);
+  if (headBytes === undefined) return undefined;
+  return decodeBlockHead(headBytes <= first.length ? first : readAt(disk, fd, offset, headBytes));
+}
+
+/** The offset of the first whole block head from `from` on, or `undefined`. */
+function findBlock(disk: Disk, fd: number, from: number, to: number): number | undefined {
+  for (let start = from; start + BLOCK_HEAD_BYTES <= to;) {
+    const window = readAt(disk, fd, start, Math.min(WINDOW_BYTES, to - start));
+    if (window.length < BLOCK_HEAD_BYTES) return undefined;
+    for (let at = window.indexOf(BLOCK_MAGIC); at >= 0; at = window.indexOf(BLOCK_MAGIC, at + 1)) {
+      const head = readBlockHead(disk, fd, start + at);
+      if (head !== undefined && start + at + head.blockBytes <= to) return start + at;
+    }
+    // Windows overlap by less than a magic, so that none is missed at their edge.
+    start += window.length - (BLOCK_MAGIC.length - 1);
+  }
+  return undefined;
+}

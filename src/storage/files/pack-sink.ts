@@ -1,0 +1,240 @@
+import { sha256, type Hash } from "../../core/hash.ts";
+import type { Disk } from "../../disk/disk.ts";
+import { BlockFiller } from "./block-filler.ts";
+import type { LargeRow, PackState } from "./blob-index.ts";
+import type { BlobRows } from "./blob-rows.ts";
+import { withTrouble } from "./blob-trouble.ts";
+import { LARGE_BYTES } from "./block.ts";
+import { cloneLarge, landLarge, LargeWriter, type LargeTemp } from "./large-writer.ts";
+import type { BlobLayout } from "./layout.ts";
+import { PackWriter, type LaneGrant } from "./pack-writer.ts";
+
+/** What a sink has stored, for `FileBlobStore.publish`. Plain data: it can be sent from a worker thread. */
+export interface SinkResult {
+  /** The packs that were written to; `rows` counts into them. */
+  readonly packs: readonly PackState[];
+  readonly rows: BlobRows;
+  readonly large: readonly LargeRow[];
+}
+
+/** What a sink needs. */
+export interface PackSinkOptions {
+  readonly grant: LaneGrant;
+  /** A new ULID for each new pack and temporary file. */
+  readonly newPackId: () => string;
+  /** Is a content stored already? It is then only hashed. Asked under the lease of whoever runs the sink. */
+  readonly known?: (hash: Hash) => boolean;
+}
+
+/**
+ * Takes contents synchronously into one lane: what the workers of a bulk capture write to, and the batches of a
+ * `FileBlobStore`. Nothing is visible before the result of `finish` is published.
+ */
+export interface PackSink {
+  /** Is the content known, or in this sink? */
+  has(hash: Hash): boolean;
+  /** Takes a content (its bytes are copied or written). `hash`: its SHA-256, where the caller has it already. */
+  put(content: Uint8Array, hash?: Hash): Hash;
+  /**
+   * Takes a content of any size from its pieces, in bounded memory. `cloneFrom`: a path (`/proc/self/fd/<fd>` too) of a
+   * file with the content: where the file system can it is cloned, and `pieces` is not asked for.
+   */
+  putLarge(pieces: Iterable<Uint8Array>, cloneFrom?: string): { readonly hash: Hash; readonly size: number };
+  /** Makes everything durable. The sink takes nothing more. */
+  finish(): SinkResult;
+  /** Gives everything up. Idempotent; after `finish` it does nothing. */
+  abandon(): void;
+}
+
+/** Opens a sink on a lane that the caller holds (`FileBlobStore.takeLanes`). */
+export function openPackSink(disk: Disk, layout: BlobLayout, options: PackSinkOptions): PackSink {
+  const writer = new PackWriter(disk, layout, options.grant, options.newPackId);
+  return new OpenSink({ disk, layout, writer, newPackId: options.newPackId, known: options.known, ownsWriter: true });
+}
+
+/** What an `OpenSink` is made of. */
+export interface SinkParts {
+  readonly disk: Disk;
+  readonly layout: BlobLayout;
+  readonly writer: PackWriter;
+  readonly newPackId: () => string;
+  readonly known: ((hash: Hash) => boolean) | undefined;
+  /** Does the writer end with the sink? */
+  readonly ownsWriter: boolean;
+}
+
+/** A sink on a writer that others may write to as well. */
+export class OpenSink implements PackSink {
+  readonly #parts: SinkParts;
+  readonly #filler: BlockFiller;
+  readonly #here = new Set<Hash>();
+  readonly #large: LargeTemp[] = [];
+  #landed = 0;
+  #open = true;
+
+  constructor(parts: SinkParts) {
+    this.#parts = parts;
+    this.#filler = new BlockFiller(parts.writer);
+  }
+
+  has(hash: Hash): boolean {
+    return this.#here.has(hash) || this.#parts.known?.(hash) === true;
+  }
+
+  put(content: Uint8Array, hash: Hash = sha256(content)): Hash {
+    this.#mustBeOpen();
+    if (this.has(hash)) return hash;
+    if (content.length > LARGE_BYTES) return this.putLarge([content]).hash;
+    this.#filler.add(hash, content);
+    this.#here.add(hash);
+    return hash;
+  }
+
+  putLarge(pieces: Iterable<Uint8Array>, cloneFrom?: string): { readonly hash: Hash; readonly size: number } {
+    this.#mustBeOpen();
+    const clone = cloneFrom === undefined ? undefined : this.#clone(cloneFrom);
+    if (clone !== undefined) return clone;
+    const intake = this.intake();
+    try {
+      for (const piece of pieces) intake.add(piece);
+      return intake.end();
+    } catch (error) {
+      intake.abandon();
+      throw error;
+    }
+  }
+
+  /** A content of unknown size, piece by piece. */
+  intake(): ContentIntake {
+    const { disk, layout, newPackId } = this.#parts;
+    return new ContentIntake(
+      () => withTrouble(`writing ${layout.largeTmp}`, () => new LargeWriter(disk, `${layout.largeTmp}/${newPackId()}`)),
+      { small: (content) => this.put(content), large: (temp) => this.#takeLarge(temp) },
+    );
+  }
+
+  finish(): SinkResult {
+    this.flush();
+    this.#parts.writer.sync();
+    const result = this.settle();
+    this.#end();
+    return result;
+  }
+
+  /** Hands everything to the writer, and moves large contents to their places. The writer is still to be synced. */
+  flush(): void {
+    this.#mustBeOpen();
+    this.#filler.flush();
+    const { disk, layout } = this.#parts;
+    withTrouble(`writing ${layout.large}`, () => {
+      for (; this.#landed < this.#large.length; this.#landed++) {
+        const temp = this.#large[this.#landed];
+        if (temp !== undefined) landLarge(disk, layout, temp);
+      }
+    });
+  }
+
+  /** What is to be published, once the writer is synced. */
+  settle(): SinkResult {
+    this.#open = false;
+    return { ...this.#filler.result(), large: this.#large.map(({ row }) => row) };
+  }
+
+  abandon(): void {
+    if (!this.#open) return;
+    this.#open = false;
+    this.#filler.abandon();
+    for (const { path } of this.#large.slice(this.#landed)) this.#discard(path);
+    this.#end();
+  }
+
+  #clone(from: string): { readonly hash: Hash; readonly size: number } | undefined {
+    const { disk, layout, newPackId } = this.#parts;
+    const temp = withTrouble(`cloning into ${layout.largeTmp}`, () =>
+      cloneLarge(disk, from, `${layout.largeTmp}/${newPackId()}`),
+    );
+    return temp === undefined ? undefined : { hash: this.#takeLarge(temp), size: temp.row.length };
+  }
+
+  #takeLarge(temp: LargeTemp): Hash {
+    const { hash } = temp.row;
+    if (this.has(hash)) {
+      this.#discard(temp.path);
+    } else {
+      this.#here.add(hash);
+      this.#large.push(temp);
+    }
+    return hash;
+  }
+
+  #discard(path: string): void {
+    try {
+      this.#parts.disk.unlink(path);
+    } catch {
+      // A leftover in the folder for temporary files: the collector removes it.
+    }
+  }
+
+  #end(): void {
+    this.#open = false;
+    if (this.#parts.ownsWriter) this.#parts.writer.close();
+  }
+
+  #mustBeOpen(): void {
+    if (!this.#open) throw new Error("this batch has been finished or abandoned");
+  }
+}
+
+/** Where an intake delivers. */
+interface IntakeEnds {
+  readonly small: (content: Buffer) => Hash;
+  readonly large: (temp: LargeTemp) => Hash;
+}
+
+/** Collects the pieces of one content: in memory up to 8 MiB, from there on in a file. */
+export class ContentIntake {
+  readonly #openLarge: () => LargeWriter;
+  readonly #ends: IntakeEnds;
+  #held: Buffer[] = [];
+  #size = 0;
+  #writer: LargeWriter | undefined;
+
+  constructor(openLarge: () => LargeWriter, ends: IntakeEnds) {
+    this.#openLarge = openLarge;
+    this.#ends = ends;
+  }
+
+  add(piece: Uint8Array): void {
+    this.#size += piece.length;
+    if (this.#writer === undefined && this.#size <= LARGE_BYTES) {
+      this.#held.push(Buffer.from(piece));
+      return;
+    }
+    if (this.#writer === undefined) {
+      this.#writer = this.#openLarge();
+      for (const held of this.#held) this.#write(this.#writer, held);
+      this.#held = [];
+    }
+    this.#write(this.#writer, piece);
+  }
+
+  end(): { readonly hash: Hash; readonly size: number } {
+    const writer = this.#writer;
+    if (writer === undefined)
+      return { hash: this.#ends.small(Buffer.concat(this.#held, this.#size)), size: this.#size };
+    const temp = withTrouble("writing a large content", () => writer.finish());
+    this.#writer = undefined;
+    return { hash: this.#ends.large(temp), size: this.#size };
+  }
+
+  abandon(): void {
+    this.#held = [];
+    const writer = this.#writer;
+    this.#writer = undefined;
+    if (writer !== undefined) withTrouble("removing a large content", () => writer.abandon());
+  }
+
+  #write(writer: LargeWriter, piece: Uint8Array): void {
+    withTrouble("writing a large content", () => writer.add(piece));
+  }
+}

@@ -1,0 +1,210 @@
+import type { Disk } from "../../disk/disk.ts";
+import { writeFully } from "../../disk/write-fully.ts";
+import type { PackState } from "./blob-index.ts";
+import { ioTrouble, poisoned, withTrouble } from "./blob-trouble.ts";
+import { encodePackHeader, PACK_HEADER_BYTES, type EncodedBlock } from "./block.ts";
+import type { BlobLayout } from "./layout.ts";
+
+/** A pack is sealed by the first append that finds it this long, in bytes. */
+export const SEAL_BYTES = 64 * 1024 * 1024;
+/** Below this, head and contents are joined for one write; above, copying costs more than a second write. */
+const JOIN_BYTES = 512 * 1024;
+
+/** The right to append to a lane, and what is in it. Can be sent to a worker thread. */
+export interface LaneGrant {
+  readonly lane: number;
+  /** The pack that lies there, all of it settled, or `undefined` when there is none. */
+  readonly pack: { readonly ulid: string; readonly bytes: number } | undefined;
+}
+
+/** Where a block was put. */
+export interface PlacedBlock {
+  readonly ulid: string;
+  readonly offset: number;
+}
+
+/**
+ * Appends blocks to the packs of one lane, synchronously. Whoever has one holds the lock of the lane.
+ *
+ * - A write that fails is cut off again, and the writer goes on working. A sync that fails poisons it.
+ * - A pack that has grown to 64 MiB is synced, renamed to its ULID, and a new one begun.
+ */
+export class PackWriter {
+  readonly lane: number;
+  readonly #disk: Disk;
+  readonly #layout: BlobLayout;
+  readonly #newPackId: () => string;
+  readonly #sealed = new Map<string, PackState>();
+  #fd: number | undefined;
+  #ulid: string | undefined;
+  /** Bytes of whole blocks; what stands behind them is the rest of a write that failed. */
+  #end: number;
+  #syncedEnd: number;
+  #nameIsNew = false;
+  #restBehindEnd = false;
+  #poisoned = false;
+
+  constructor(disk: Disk, layout: BlobLayout, grant: LaneGrant, newPackId: () => string) {
+    this.#disk = disk;
+    this.#layout = layout;
+    this.#newPackId = newPackId;
+    this.lane = grant.lane;
+    this.#ulid = grant.pack?.ulid;
+    this.#end = grant.pack?.bytes ?? 0;
+    this.#syncedEnd = this.#end;
+  }
+
+  /** Did a sync fail? */
+  get poisoned(): boolean {
+    return this.#poisoned;
+  }
+
+  /** The lane as it is now, for the next writer. Only what is synced counts. */
+  get grant(): LaneGrant {
+    const pack = this.#ulid === undefined ? undefined : { ulid: this.#ulid, bytes: this.#syncedEnd };
+    return { lane: this.lane, pack };
+  }
+
+  /** How far a pack of this writer is durable. */
+  stateOf(ulid: string): PackState {
+    return this.#sealed.get(ulid) ?? { ulid, lane: this.lane, bytes: this.#syncedEnd };
+  }
+
+  /** Appends a block. It is durable after the next `sync`. */
+  append(block: EncodedBlock): PlacedBlock {
+    this.#mustBeSound();
+    return withTrouble(`writing ${this.#layout.activePack(this.lane)}`, () => {
+      if (this.#ulid !== undefined && this.#end >= SEAL_BYTES) this.seal();
+      const fd = this.#open();
+      const offset = this.#end;
+      this.#write(fd, block);
+      return { ulid: this.#ulid ?? "", offset };
+    });
+  }
+
+  /** Makes everything appended durable, and the name of a new pack. */
+  sync(): void {
+    this.#mustBeSound();
+    const fd = this.#fd;
+    if (fd === undefined || (this.#syncedEnd === this.#end && !this.#nameIsNew)) return;
+    this.#orPoison(() => {
+      this.#disk.sync(fd);
+      if (this.#nameIsNew) this.#disk.syncFolder(this.#layout.active);
+    });
+    this.#nameIsNew = false;
+    this.#syncedEnd = this.#end;
+  }
+
+  /** Renames the pack of the lane to its ULID, durably. The next block begins a new one. */
+  seal(): void {
+    const ulid = this.#ulid;
+    if (ulid === undefined) return;
+    const fd = this.#open();
+    if (this.#restBehindEnd) {
+      this.#disk.truncate(fd, this.#end);
+      this.#restBehindEnd = false;
+      this.#orPoison(() => this.#disk.sync(fd));
+    }
+    this.sync();
+    this.#disk.rename(this.#layout.activePack(this.lane), this.#layout.sealedPack(ulid));
+    this.#sealed.set(ulid, { ulid, lane: undefined, bytes: this.#end });
+    this.close();
+    this.#ulid = undefined;
+    this.#end = 0;
+    this.#syncedEnd = 0;
+    this.#orPoison(() => {
+      // The new name first: a file system that orders the two by itself must not lose both.
+      this.#disk.syncFolder(this.#layout.packs);
+      this.#disk.syncFolder(this.#layout.active);
+    });
+  }
+
+  /**
+   * Takes back blocks, last first, for as long as each is the last of the lane and not yet synced: what is synced may
+   * have been published by another batch.
+   */
+  takeBack(blocks: readonly { readonly ulid: string; readonly offset: number; readonly bytes: number }[]): void {
+    for (const block of blocks.toReversed()) {
+      const isLast = block.ulid === this.#ulid && block.offset + block.bytes === this.#end;
+      if (!isLast || block.offset < this.#syncedEnd || this.#poisoned) return;
+      this.#end = block.offset;
+      this.#restBehindEnd = true;
+    }
+  }
+
+  /** Closes the file. The writer may be used again: it opens the file anew. */
+  close(): void {
+    if (this.#fd === undefined) return;
+    if (this.#restBehindEnd) this.#cutRest(this.#fd);
+    this.#disk.close(this.#fd);
+    this.#fd = undefined;
+  }
+
+  #write(fd: number, { head, stored }: EncodedBlock): void {
+    if (this.#restBehindEnd) this.#disk.truncate(fd, this.#end);
+    this.#restBehindEnd = false;
+    const bytes = head.length + stored.length;
+    try {
+      if (bytes <= JOIN_BYTES) {
+        writeFully(this.#disk, fd, Buffer.concat([head, stored], bytes), this.#end);
+      } else {
+        writeFully(this.#disk, fd, head, this.#end);
+        writeFully(this.#disk, fd, stored, this.#end + head.length);
+      }
+      this.#end += bytes;
+    } catch (error) {
+      this.#restBehindEnd = true;
+      this.#cutRest(fd);
+      throw error;
+    }
+  }
+
+  #cutRest(fd: number): void {
+    try {
+      this.#disk.truncate(fd, this.#end);
+      this.#restBehindEnd = false;
+    } catch {
+      // The next write tries again before it writes; until then the rest is an unpublished tail, which nobody reads.
+    }
+  }
+
+  #open(): number {
+    if (this.#fd !== undefined) return this.#fd;
+    const fd = this.#disk.open(this.#layout.activePack(this.lane), "update", 0o600);
+    try {
+      if (this.#ulid === undefined) this.#begin(fd);
+    } catch (error) {
+      this.#disk.close(fd);
+      throw error;
+    }
+    this.#fd = fd;
+    return fd;
+  }
+
+  #begin(fd: number): void {
+    const ulid = this.#newPackId();
+    // What a failed attempt of this writer may have left.
+    if (this.#disk.fstat(fd).size > 0) this.#disk.truncate(fd, 0);
+    writeFully(this.#disk, fd, encodePackHeader(ulid), 0);
+    this.#ulid = ulid;
+    this.#end = PACK_HEADER_BYTES;
+    this.#syncedEnd = 0;
+    this.#nameIsNew = true;
+  }
+
+  #orPoison(action: () => void): void {
+    try {
+      action();
+    } catch (error) {
+      this.#poisoned = true;
+      // What the disk said it could not keep must not be found whole in the page cache by the next one who looks.
+      this.#end = Math.max(this.#syncedEnd, 0);
+      if (this.#fd !== undefined) this.#cutRest(this.#fd);
+      throw ioTrouble(error, `syncing ${this.#layout.activePack(this.lane)}`);
+    }
+  }
+
+  #mustBeSound(): void {
+    if (this.#poisoned) throw poisoned("the blob store");
+  }
+}
