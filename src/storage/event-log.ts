@@ -22,6 +22,11 @@ export interface EventLog {
   /** Looks whether another process has appended, and moves `head` there. Never writes. */
   refresh(): Promise<LogEnd>;
   append(events: readonly SealedEvent[]): Promise<void>;
+  /**
+   * Makes durable what another process wrote and may not have synced before it ended. To be called before anything
+   * durable is derived from lines that this object did not append; free where it appended the last of them.
+   */
+  sync(): Promise<void>;
   /** Raw lines from a position to the end, with the position of each. Damage is the reader's to find: lines come as they are. */
   read(from?: LogPosition): AsyncIterable<readonly RawLine[]>;
   /** Moves everything from this byte on into quarantine (durable there before it is cut here). Returns the quarantine's name. */

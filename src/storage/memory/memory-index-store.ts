@@ -133,5 +133,7 @@ export class MemoryIndexStore implements IndexStore {
     this.#treeSeq = Math.max(this.#treeSeq, seq);
   }
 
-  async close(): Promise<void> {}
+  close(): Promise<void> {
+    return this.reset();
+  }
 }

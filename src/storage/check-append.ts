@@ -1,0 +1,28 @@
+import { ChronicleError } from "../core/errors.ts";
+import type { Head, SealedEvent } from "../core/event.ts";
+
+/** Do the events go on from the head, as lines of the log? Throws `INTEGRITY_VIOLATION`. Hashes are not recomputed. */
+export function checkAppend(head: Head, events: readonly SealedEvent[]): void {
+  let last = head;
+  for (const event of events) {
+    if (event.seq !== last.seq + 1) refuse(event, `the log ends at ${last.seq}`);
+    if (event.prevHash !== last.hash) refuse(event, `its prev_hash is not the hash of event ${last.seq}`);
+    if (event.line.includes("\n")) refuse(event, "its line holds a newline");
+    last = event;
+  }
+}
+
+function refuse(event: SealedEvent, reason: string): never {
+  throw new ChronicleError("INTEGRITY_VIOLATION", `event ${event.seq} cannot be appended: ${reason}`, {
+    hint: "refresh the log and seal the event again",
+    data: { seq: event.seq },
+  });
+}
+
+/** The refusal to append behind something that is not a line. */
+export function tornTail(where: string, tornBytes: number): ChronicleError {
+  return new ChronicleError("LOG_DAMAGED", `${where} ends in ${tornBytes} bytes that are not an event`, {
+    hint: "reopen the workspace for writing: what was not acknowledged is moved to quarantine",
+    data: { tornBytes },
+  });
+}

@@ -1,0 +1,344 @@
+import { ChronicleError, errnoOf } from "../../core/errors.ts";
+import type { Head, SealedEvent } from "../../core/event.ts";
+import type { Disk, FileStat } from "../../disk/disk.ts";
+import { folderOf, writeFully } from "../../disk/write-fully.ts";
+import { checkAppend, tornTail } from "../check-append.ts";
+import type { ArchivedLog, EventLog, LogEnd, LogPosition, RawLine } from "../event-log.ts";
+import { diskTrouble } from "./disk-trouble.ts";
+import type { WorkspaceLayout } from "./layout.ts";
+import { archiveName, linkIntoArchive, listArchive, prepareLog } from "./log-archive.ts";
+import { checkCut, keepTail, makeFolderDurably } from "./log-quarantine.ts";
+import { openIfThere, readLines } from "./log-reader.ts";
+import { EMPTY_END, findLogEnd, firstSeq } from "./log-tail.ts";
+
+/** Where a log lies: its file, and the folders for sealed logs and for what recovery cuts off. */
+export type LogPaths = Pick<WorkspaceLayout, "log" | "archive" | "quarantine">;
+
+/** A call of `append` that waits for its sync. */
+interface Waiting {
+  readonly events: readonly SealedEvent[];
+  readonly resolve: () => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** Text of this many UTF-16 units at most goes into one write. */
+const WRITE_UNITS = 64 * 1024 * 1024;
+
+/**
+ * The log as one NDJSON file (`docs/format.md`).
+ *
+ * Crash story. A crash during `append` leaves the file at any length between the old and the new one, so whole lines of
+ * an unacknowledged call may remain, and one that is not whole behind them. A crash during `quarantine` leaves the log as
+ * it was, or cut with its tail in quarantine. A crash during `rotate` leaves the old log in place, or the new one with
+ * the old one in the archive: the name of the log never points to nothing, because the old file is linked into the
+ * archive before the new one is renamed over it. The file system must therefore know hard links.
+ *
+ * A failed write is cut back. A failed sync is cut back too, so that nobody reads lines that were never made durable, and
+ * poisons the log.
+ */
+export class FileEventLog implements EventLog {
+  readonly #disk: Disk;
+  readonly #paths: LogPaths;
+  #end: LogEnd = EMPTY_END;
+  /** The file as it was when `#end` was found; `undefined`: look again. */
+  #seen: FileStat | "missing" | undefined;
+  /** Open for appending, from the first append on. */
+  #fd: number | undefined;
+  #waiting: Waiting[] = [];
+  /** The last event that waits, or the head. */
+  #tail: Head = EMPTY_END;
+  /** Every byte before this offset is durable. */
+  #durableBytes = 0;
+  #nameIsDurable = false;
+  #poison: unknown;
+  #closed = false;
+
+  /** Finds the end of the log; a file that is missing is an empty log. Writes nothing. Throws `IO`. */
+  constructor(disk: Disk, paths: LogPaths) {
+    this.#disk = disk;
+    this.#paths = paths;
+    this.#guard("open", () => this.#look());
+  }
+
+  get head(): LogEnd {
+    return this.#end;
+  }
+
+  async refresh(): Promise<LogEnd> {
+    this.#mustBeOpen();
+    this.#flush();
+    return this.#guard("look at", () => this.#look());
+  }
+
+  append(events: readonly SealedEvent[]): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#mustBeSound();
+      if (this.#end.tornBytes > 0) throw tornTail(this.#paths.log, this.#end.tornBytes);
+      checkAppend(this.#tail, events);
+      this.#tail = events.at(-1) ?? this.#tail;
+      if (this.#waiting.length === 0) queueMicrotask(() => this.#flush());
+      this.#waiting.push({ events, resolve, reject });
+    });
+  }
+
+  async sync(): Promise<void> {
+    this.#mustBeSound();
+    this.#flush();
+    if (this.#durableBytes >= this.#end.bytes) return;
+    this.#guard("sync", () => {
+      const fd = openIfThere(this.#disk, this.#paths.log);
+      if (fd === undefined) return;
+      try {
+        this.#makeDurable(fd);
+      } finally {
+        this.#disk.close(fd);
+      }
+      this.#durableBytes = this.#end.bytes;
+    });
+  }
+
+  read(from?: LogPosition): AsyncIterable<readonly RawLine[]> {
+    this.#mustBeOpen();
+    this.#flush();
+    return readLines(this.#disk, this.#paths.log, from);
+  }
+
+  async quarantine(from: LogPosition): Promise<string> {
+    this.#mustBeSound();
+    this.#flush();
+    return this.#change("quarantine the tail of", () => {
+      const name = this.#keep(from);
+      const fd = this.#openToAppend();
+      this.#orPoison(() => this.#disk.truncate(fd, from.offset));
+      this.#seen = undefined;
+      this.#makeDurable(fd);
+      this.#look();
+      this.#durableBytes = this.#end.bytes;
+      return name;
+    });
+  }
+
+  async rotate(first: SealedEvent): Promise<void> {
+    this.#mustBeSound();
+    this.#flush();
+    if (this.#end.tornBytes > 0) throw tornTail(this.#paths.log, this.#end.tornBytes);
+    if (this.#end.seq === 0) throw new ChronicleError("USAGE", "an empty log cannot be sealed");
+    checkAppend(this.#end, [first]);
+    this.#change("seal", () => this.#swap(first));
+  }
+
+  async archived(): Promise<readonly ArchivedLog[]> {
+    this.#mustBeOpen();
+    return this.#guard("list the archive of", () => listArchive(this.#disk, this.#paths.archive, this.#paths.log));
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#flush();
+    this.#closed = true;
+    this.#closeFile();
+  }
+
+  /** One write and one sync for all calls that wait. */
+  #flush(): void {
+    const group = this.#waiting;
+    if (group.length === 0) return;
+    this.#waiting = [];
+    try {
+      this.#mustBeSound();
+      this.#guard("append to", () => this.#write(group.flatMap((waiting) => waiting.events)));
+      for (const waiting of group) waiting.resolve();
+    } catch (error) {
+      for (const waiting of group) waiting.reject(error);
+    }
+    this.#tail = this.#end;
+  }
+
+  #write(events: readonly SealedEvent[]): void {
+    const last = events.at(-1);
+    if (last === undefined) return;
+    const fd = this.#openToAppend();
+    const start = this.#end.bytes;
+    if (this.#disk.fstat(fd).size !== start) {
+      this.#seen = undefined;
+      throw new ChronicleError(
+        "INTEGRITY_VIOLATION",
+        `${this.#paths.log} is not as long as it was when last looked at`,
+        {
+          hint: "hold the workspace's lock, refresh the log and try again",
+        },
+      );
+    }
+    let bytes = start;
+    try {
+      for (const piece of encode(events)) {
+        writeFully(this.#disk, fd, piece, null);
+        bytes += piece.length;
+      }
+    } catch (error) {
+      this.#cutBack(fd, start);
+      throw error;
+    }
+    try {
+      this.#makeDurable(fd);
+    } catch (error) {
+      this.#cutBack(fd, start);
+      throw error;
+    }
+    this.#seen = this.#disk.fstat(fd);
+    this.#end = { seq: last.seq, hash: last.hash, bytes, tornBytes: 0 };
+    this.#durableBytes = bytes;
+  }
+
+  #cutBack(fd: number, length: number): void {
+    this.#seen = undefined;
+    try {
+      this.#disk.truncate(fd, length);
+    } catch (error) {
+      this.#poison ??= error;
+    }
+  }
+
+  /** Syncs the bytes, and once per object the name: whoever created the file may have ended before doing so. */
+  #makeDurable(fd: number): void {
+    this.#orPoison(() => {
+      this.#disk.sync(fd);
+      if (!this.#nameIsDurable) this.#disk.syncFolder(folderOf(this.#paths.log));
+      this.#nameIsDurable = true;
+    });
+  }
+
+  #orPoison(work: () => void): void {
+    try {
+      work();
+    } catch (error) {
+      this.#poison = error;
+      throw error;
+    }
+  }
+
+  #keep(from: LogPosition): string {
+    const fd = this.#disk.open(this.#paths.log, "read");
+    try {
+      const tail = { fd, from, size: this.#disk.fstat(fd).size };
+      checkCut(this.#disk, tail);
+      return keepTail(this.#disk, this.#paths.quarantine, tail);
+    } finally {
+      this.#disk.close(fd);
+    }
+  }
+
+  #swap(first: SealedEvent): void {
+    const { log, archive } = this.#paths;
+    const fresh = prepareLog(this.#disk, log, first);
+    makeFolderDurably(this.#disk, archive);
+    const target = `${archive}/${archiveName({ first: this.#firstSeq(), last: this.#end.seq })}`;
+    linkIntoArchive(this.#disk, log, target);
+    this.#orPoison(() => this.#disk.syncFolder(archive));
+    this.#disk.rename(fresh, log);
+    this.#seen = undefined;
+    this.#orPoison(() => this.#disk.syncFolder(folderOf(log)));
+    this.#look();
+    this.#durableBytes = this.#end.bytes;
+  }
+
+  #firstSeq(): number {
+    const fd = this.#disk.open(this.#paths.log, "read");
+    try {
+      const seq = firstSeq(this.#disk, fd);
+      if (seq !== undefined) return seq;
+    } finally {
+      this.#disk.close(fd);
+    }
+    throw new ChronicleError("LOG_DAMAGED", `the first line of ${this.#paths.log} is not an event`);
+  }
+
+  #openToAppend(): number {
+    this.#fd ??= this.#disk.open(this.#paths.log, "append", 0o600);
+    return this.#fd;
+  }
+
+  #closeFile(): void {
+    if (this.#fd !== undefined) this.#disk.close(this.#fd);
+    this.#fd = undefined;
+  }
+
+  /** Moves `#end` to where the file ends now; cheap when nobody has touched it. */
+  #look(): LogEnd {
+    const stat = this.#disk.lstat(this.#paths.log);
+    if (stat === undefined ? this.#seen === "missing" : isSame(this.#seen, stat)) return this.#end;
+    if (stat === undefined || typeof this.#seen !== "object" || this.#seen.ino !== stat.ino) this.#closeFile();
+    const fd = stat === undefined ? undefined : openIfThere(this.#disk, this.#paths.log);
+    const before = this.#end;
+    if (fd === undefined) {
+      this.#end = EMPTY_END;
+      this.#seen = "missing";
+    } else {
+      try {
+        const seen = this.#disk.fstat(fd);
+        this.#end = findLogEnd(this.#disk, fd, seen.size);
+        this.#seen = seen;
+      } finally {
+        this.#disk.close(fd);
+      }
+    }
+    if (this.#end.hash !== before.hash || this.#end.bytes !== before.bytes) this.#durableBytes = 0;
+    this.#tail = this.#end;
+    return this.#end;
+  }
+
+  #guard<Result>(doing: string, work: () => Result): Result {
+    try {
+      return work();
+    } catch (error) {
+      throw diskTrouble(error, `cannot ${doing} ${this.#paths.log}`);
+    }
+  }
+
+  /** As `#guard`, for what changes names: a disk that has failed in the middle of that is not trusted again. */
+  #change<Result>(doing: string, work: () => Result): Result {
+    return this.#guard(doing, () => {
+      try {
+        return work();
+      } catch (error) {
+        if (errnoOf(error) === "EIO") this.#poison = error;
+        throw error;
+      }
+    });
+  }
+
+  #mustBeOpen(): void {
+    if (this.#closed) throw new ChronicleError("IO", `the log ${this.#paths.log} has been closed`);
+  }
+
+  #mustBeSound(): void {
+    this.#mustBeOpen();
+    if (this.#poison === undefined) return;
+    throw new ChronicleError("POISONED", `${this.#paths.log}: an earlier write could not be made durable`, {
+      hint: "check the disk, then reopen the workspace: what was acknowledged is safe",
+      cause: this.#poison,
+    });
+  }
+}
+
+function isSame(seen: FileStat | "missing" | undefined, now: FileStat): boolean {
+  return (
+    typeof seen === "object" &&
+    seen.size === now.size &&
+    seen.ino === now.ino &&
+    seen.ctimeNs === now.ctimeNs &&
+    seen.mtimeNs === now.mtimeNs
+  );
+}
+
+function* encode(events: readonly SealedEvent[]): Generator<Buffer> {
+  let text = "";
+  for (const event of events) {
+    if (text !== "" && text.length + event.line.length > WRITE_UNITS) {
+      yield Buffer.from(text);
+      text = "";
+    }
+    text += `${event.line}\n`;
+  }
+  yield Buffer.from(text);
+}

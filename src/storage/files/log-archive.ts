@@ -1,0 +1,63 @@
+import { ChronicleError } from "../../core/errors.ts";
+import type { SealedEvent } from "../../core/event.ts";
+import type { Disk } from "../../disk/disk.ts";
+import { writeFully } from "../../disk/write-fully.ts";
+import type { ArchivedLog } from "../event-log.ts";
+import { readLines } from "./log-reader.ts";
+
+const NAME = /^(\d{16})-(\d{16})\.wal$/;
+
+/** The first and the last seq of a sealed log. */
+export interface SeqSpan {
+  readonly first: number;
+  readonly last: number;
+}
+
+/** The name of a sealed log in the archive. */
+export function archiveName(span: SeqSpan): string {
+  return `${String(span.first).padStart(16, "0")}-${String(span.last).padStart(16, "0")}.wal`;
+}
+
+/** Puts a new log of one line beside the old one, its bytes durable, and returns its path. What lay there is replaced. */
+export function prepareLog(disk: Disk, path: string, first: SealedEvent): string {
+  const fresh = `${path}.next`;
+  if (disk.lstat(fresh) !== undefined) disk.unlink(fresh);
+  const fd = disk.open(fresh, "create", 0o600);
+  try {
+    writeFully(disk, fd, Buffer.from(`${first.line}\n`), null);
+    disk.sync(fd);
+  } finally {
+    disk.close(fd);
+  }
+  return fresh;
+}
+
+/**
+ * Gives the log a second name in the archive. A second name that an unfinished sealing left there is taken away first:
+ * it would go on growing with the log. Durable only after `syncFolder` of the archive.
+ */
+export function linkIntoArchive(disk: Disk, log: string, target: string): void {
+  const folder = target.slice(0, target.lastIndexOf("/"));
+  const live = disk.lstat(log);
+  for (const name of archiveNames(disk, folder)) {
+    if (disk.lstat(`${folder}/${name}`)?.ino === live?.ino) disk.unlink(`${folder}/${name}`);
+  }
+  if (disk.lstat(target) !== undefined) {
+    throw new ChronicleError("INTEGRITY_VIOLATION", `${target} is there already, and is not the present log`);
+  }
+  disk.link(log, target);
+}
+
+/** The sealed logs, oldest first. A second name of the present log is not a sealed one. */
+export function listArchive(disk: Disk, folder: string, log: string): ArchivedLog[] {
+  const live = disk.lstat(log)?.ino;
+  return archiveNames(disk, folder)
+    .filter((name) => disk.lstat(`${folder}/${name}`)?.ino !== live)
+    .map((name) => ({ name, read: () => readLines(disk, `${folder}/${name}`) }));
+}
+
+function archiveNames(disk: Disk, folder: string): string[] {
+  if (disk.lstat(folder) === undefined) return [];
+  const names = disk.list(folder).map((item) => item.name.toString("latin1"));
+  return names.filter((name) => NAME.test(name)).sort();
+}

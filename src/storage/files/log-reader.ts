@@ -1,0 +1,116 @@
+import { MAX_LINE_BYTES } from "../../core/chain.ts";
+import { errnoOf } from "../../core/errors.ts";
+import type { Disk } from "../../disk/disk.ts";
+import { breathe } from "../../util/breathe.ts";
+import type { LogPosition, RawLine } from "../event-log.ts";
+import { firstSeq, newlineAfter } from "./log-tail.ts";
+
+const NEWLINE = 0x0a;
+const CHUNK_BYTES = 1024 * 1024;
+/** Work between two breaths of the event loop. */
+const BREATH_CHUNKS = 8;
+
+/**
+ * The whole lines of a log file from a position to its end, a chunk at a time. A file that is missing has no lines; a
+ * last line without its newline is not yielded. Lines are split at byte 0x0A and nowhere else. Of a line that is longer
+ * than the log allows, the first `MAX_LINE_BYTES + 1` bytes are yielded: enough for its reader to refuse it and go on.
+ */
+export async function* readLines(
+  disk: Disk,
+  path: string,
+  from?: LogPosition,
+): AsyncGenerator<readonly RawLine[], void, undefined> {
+  const fd = openIfThere(disk, path);
+  if (fd === undefined) return;
+  try {
+    const splitter = new LineSplitter(disk, fd, from);
+    for (let count = 1; ; count += 1) {
+      const lines = splitter.next();
+      if (lines === undefined) return;
+      if (lines.length > 0) yield lines;
+      if (count % BREATH_CHUNKS === 0) await breathe();
+    }
+  } finally {
+    disk.close(fd);
+  }
+}
+
+/** Opens a file to read it; `undefined` when there is none. */
+export function openIfThere(disk: Disk, path: string): number | undefined {
+  try {
+    return disk.open(path, "read");
+  } catch (error) {
+    if (errnoOf(error) === "ENOENT") return undefined;
+    throw error;
+  }
+}
+
+class LineSplitter {
+  readonly #disk: Disk;
+  readonly #fd: number;
+  #buffer = Buffer.allocUnsafe(CHUNK_BYTES);
+  /** Offset in the file of the buffer's first byte; that is where a line begins. */
+  #base: number;
+  #filled = 0;
+  /** Bytes of the buffer that are known to hold no newline. */
+  #searched = 0;
+  /** Bytes at the front of the buffer that have been yielded. */
+  #used = 0;
+  #lineNumber: number;
+
+  constructor(disk: Disk, fd: number, from: LogPosition | undefined) {
+    this.#disk = disk;
+    this.#fd = fd;
+    this.#base = from?.offset ?? 0;
+    const first = from === undefined || from.offset === 0 ? undefined : (firstSeq(disk, fd) ?? 1);
+    this.#lineNumber = first === undefined || from === undefined ? 1 : from.seq - first + 1;
+  }
+
+  /** The next lines; none if a line is longer than what has been read of it; `undefined` at the end. */
+  next(): RawLine[] | undefined {
+    this.#makeRoom();
+    const room = this.#buffer.subarray(this.#filled);
+    const count = this.#disk.read(this.#fd, room, this.#base + this.#filled);
+    if (count === 0) return undefined;
+    this.#filled += count;
+    const lines = this.#split();
+    return lines.length === 0 && this.#filled > MAX_LINE_BYTES ? this.#cutGiant() : lines;
+  }
+
+  #makeRoom(): void {
+    this.#buffer.copyWithin(0, this.#used, this.#filled);
+    this.#base += this.#used;
+    this.#filled -= this.#used;
+    this.#searched = this.#filled;
+    this.#used = 0;
+    if (this.#filled < this.#buffer.length) return;
+    const larger = Buffer.allocUnsafe(Math.min(this.#buffer.length * 2, MAX_LINE_BYTES + 1));
+    this.#buffer.copy(larger, 0, 0, this.#filled);
+    this.#buffer = larger;
+  }
+
+  #split(): RawLine[] {
+    const lines: RawLine[] = [];
+    const bytes = this.#buffer.subarray(0, this.#filled);
+    let start = 0;
+    for (let end = bytes.indexOf(NEWLINE, this.#searched); end >= 0; end = bytes.indexOf(NEWLINE, start)) {
+      lines.push({ offset: this.#base + start, lineNumber: this.#lineNumber, bytes: bytes.subarray(start, end) });
+      this.#lineNumber += 1;
+      start = end + 1;
+    }
+    this.#used = start;
+    return lines;
+  }
+
+  #cutGiant(): RawLine[] | undefined {
+    const end = newlineAfter(this.#disk, this.#fd, this.#base + this.#filled);
+    if (end < 0) return undefined;
+    const bytes = this.#buffer.subarray(0, this.#filled);
+    const line = { offset: this.#base, lineNumber: this.#lineNumber, bytes };
+    this.#lineNumber += 1;
+    this.#base = end + 1;
+    this.#filled = 0;
+    this.#buffer = Buffer.allocUnsafe(CHUNK_BYTES);
+    return [line];
+  }
+}

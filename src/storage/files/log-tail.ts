@@ -1,0 +1,99 @@
+import { EMPTY_HEAD, type Head } from "../../core/event.ts";
+import { parseHash } from "../../core/hash.ts";
+import type { Disk } from "../../disk/disk.ts";
+import { readFully } from "../../disk/write-fully.ts";
+import type { LogEnd } from "../event-log.ts";
+
+const NEWLINE = 0x0a;
+const WINDOW_BYTES = 64 * 1024;
+
+/** A canonical line begins with its hash and ends with its seq and time: the head is read without parsing the rest. */
+const BEGINNING = /^\{"hash":"([0-9a-f]{64})","op":"/;
+const BEGINNING_BYTES = 81;
+const ENDING = /,"seq":([1-9]\d{0,15}),"ts":"[^"]{24}"\}$/;
+const ENDING_BYTES = 64;
+
+/** The end of an empty log. */
+export const EMPTY_END: LogEnd = { ...EMPTY_HEAD, bytes: 0, tornBytes: 0 };
+
+/** Finds newlines backwards, reading each part of the file once. */
+class BackwardScan {
+  readonly #disk: Disk;
+  readonly #fd: number;
+  readonly #window = Buffer.allocUnsafe(WINDOW_BYTES);
+  #from = 0;
+  #to = 0;
+
+  constructor(disk: Disk, fd: number) {
+    this.#disk = disk;
+    this.#fd = fd;
+  }
+
+  /** Offset of the last newline before `limit`, or -1. */
+  newlineBefore(limit: number): number {
+    for (let to = limit; to > 0; to = this.#from) {
+      if (to <= this.#from || to > this.#to) this.#load(to);
+      const at = this.#window.subarray(0, to - this.#from).lastIndexOf(NEWLINE);
+      if (at >= 0) return this.#from + at;
+    }
+    return -1;
+  }
+
+  #load(to: number): void {
+    this.#from = Math.max(0, to - WINDOW_BYTES);
+    this.#to = this.#from + readFully(this.#disk, this.#fd, this.#window.subarray(0, to - this.#from), this.#from);
+    // A file that got shorter meanwhile has no newline there.
+    this.#window.fill(0, this.#to - this.#from);
+    this.#to = to;
+  }
+}
+
+/**
+ * Where the log in this open file of `size` bytes ends: behind the last line that can be an event. What stands behind it,
+ * a line without its newline or lines that cannot be events, is torn.
+ */
+export function findLogEnd(disk: Disk, fd: number, size: number): LogEnd {
+  const scan = new BackwardScan(disk, fd);
+  for (let newline = scan.newlineBefore(size); newline >= 0;) {
+    const before = scan.newlineBefore(newline);
+    const head = headOfLine(disk, fd, { from: before + 1, to: newline });
+    if (head !== undefined) return { ...head, bytes: newline + 1, tornBytes: size - newline - 1 };
+    newline = before;
+  }
+  return { ...EMPTY_END, tornBytes: size };
+}
+
+/** Seq and hash of the line between two offsets; `undefined` when it is not shaped like an event. */
+export function headOfLine(
+  disk: Disk,
+  fd: number,
+  line: { readonly from: number; readonly to: number },
+): Head | undefined {
+  const length = line.to - line.from;
+  if (length < BEGINNING_BYTES) return undefined;
+  const beginning = Buffer.alloc(BEGINNING_BYTES);
+  const ending = Buffer.alloc(Math.min(ENDING_BYTES, length));
+  readFully(disk, fd, beginning, line.from);
+  readFully(disk, fd, ending, line.to - ending.length);
+  const hash = BEGINNING.exec(beginning.toString("latin1"))?.[1];
+  const seq = ENDING.exec(ending.toString("latin1"))?.[1];
+  return hash === undefined || seq === undefined ? undefined : { seq: Number(seq), hash: parseHash(hash) };
+}
+
+/** Offset of the first newline at or behind `from`, or -1. */
+export function newlineAfter(disk: Disk, fd: number, from: number): number {
+  const window = Buffer.allocUnsafe(WINDOW_BYTES);
+  for (let at = from; ;) {
+    const count = readFully(disk, fd, window, at);
+    const found = window.subarray(0, count).indexOf(NEWLINE);
+    if (found >= 0) return at + found;
+    if (count < window.length) return -1;
+    at += count;
+  }
+}
+
+/** The seq of the first line of the log in this open file, or `undefined` when that cannot be an event. */
+export function firstSeq(disk: Disk, fd: number): number | undefined {
+  const newline = newlineAfter(disk, fd, 0);
+  return newline < 0 ? undefined : headOfLine(disk, fd, { from: 0, to: newline })?.seq;
+}

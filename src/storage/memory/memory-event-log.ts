@@ -1,0 +1,139 @@
+import { ChronicleError } from "../../core/errors.ts";
+import { EMPTY_HEAD, type Head, type SealedEvent } from "../../core/event.ts";
+import { checkAppend, tornTail } from "../check-append.ts";
+import type { ArchivedLog, EventLog, LogEnd, LogPosition, RawLine } from "../event-log.ts";
+
+const EMPTY_END: LogEnd = { ...EMPTY_HEAD, bytes: 0, tornBytes: 0 };
+const BATCH_LINES = 1_000;
+
+interface MemoryLine {
+  readonly head: Head;
+  readonly offset: number;
+  readonly bytes: Buffer;
+}
+
+/** What a log in memory consists of. Logs that are given the same state stand for several processes. */
+export interface MemoryLogState {
+  lines: MemoryLine[];
+  /** What stands behind the last whole line. */
+  torn: Buffer;
+  readonly sealed: { readonly name: string; readonly lines: readonly MemoryLine[] }[];
+  readonly quarantined: Map<string, Buffer>;
+}
+
+/** The state of an empty log. */
+export function emptyMemoryLog(): MemoryLogState {
+  return { lines: [], torn: Buffer.alloc(0), sealed: [], quarantined: new Map() };
+}
+
+function endOf(state: MemoryLogState): LogEnd {
+  const last = state.lines.at(-1);
+  const tornBytes = state.torn.length;
+  return last === undefined ? { ...EMPTY_END, tornBytes } : { ...last.head, bytes: offsetBehind(last), tornBytes };
+}
+
+function offsetBehind(line: MemoryLine | undefined): number {
+  return line === undefined ? 0 : line.offset + line.bytes.length + 1;
+}
+
+async function* batches(lines: readonly MemoryLine[], offset = 0): AsyncGenerator<readonly RawLine[]> {
+  const numbered = lines.map((line, at) => ({ offset: line.offset, lineNumber: at + 1, bytes: line.bytes }));
+  const first = numbered.findIndex((line) => line.offset >= offset);
+  if (first < 0) return;
+  for (let at = first; at < numbered.length; at += BATCH_LINES) yield numbered.slice(at, at + BATCH_LINES);
+}
+
+/** A log in memory; it lasts as long as its state. */
+export class MemoryEventLog implements EventLog {
+  readonly #state: MemoryLogState;
+  #end: LogEnd;
+  #closed = false;
+
+  constructor(state: MemoryLogState = emptyMemoryLog()) {
+    this.#state = state;
+    this.#end = endOf(state);
+  }
+
+  get head(): LogEnd {
+    return this.#end;
+  }
+
+  async refresh(): Promise<LogEnd> {
+    this.#mustBeOpen();
+    this.#end = endOf(this.#state);
+    return this.#end;
+  }
+
+  async append(events: readonly SealedEvent[]): Promise<void> {
+    this.#mustBeSound();
+    checkAppend(this.#end, events);
+    this.#add(events);
+  }
+
+  async sync(): Promise<void> {
+    this.#mustBeOpen();
+  }
+
+  read(from?: LogPosition): AsyncIterable<readonly RawLine[]> {
+    this.#mustBeOpen();
+    return batches([...this.#state.lines], from?.offset);
+  }
+
+  async quarantine(from: LogPosition): Promise<string> {
+    this.#mustBeOpen();
+    const { lines, torn, quarantined } = this.#state;
+    const kept = lines.filter((line) => line.offset < from.offset);
+    const cutsAtLine = offsetBehind(kept.at(-1)) === from.offset;
+    const pieces = lines.slice(kept.length).flatMap((line) => [line.bytes, Buffer.from("\n")]);
+    const bytes = Buffer.concat([...pieces, torn]);
+    if (!cutsAtLine || bytes.length === 0) {
+      throw new ChronicleError("USAGE", `no line of the log begins at byte ${from.offset}`, { data: { ...from } });
+    }
+    const name = `${from.seq}-${from.offset}.${quarantined.size + 1}.part`;
+    quarantined.set(name, bytes);
+    this.#state.lines = kept;
+    this.#state.torn = Buffer.alloc(0);
+    this.#end = endOf(this.#state);
+    return name;
+  }
+
+  async rotate(first: SealedEvent): Promise<void> {
+    this.#mustBeSound();
+    const before = this.#state.lines[0];
+    if (before === undefined) throw new ChronicleError("USAGE", "an empty log cannot be sealed");
+    checkAppend(this.#end, [first]);
+    this.#state.sealed.push({ name: `${before.head.seq}-${this.#end.seq}.wal`, lines: this.#state.lines });
+    this.#state.lines = [];
+    this.#add([first]);
+  }
+
+  async archived(): Promise<readonly ArchivedLog[]> {
+    this.#mustBeOpen();
+    return this.#state.sealed.map(({ name, lines }) => ({ name, read: () => batches(lines) }));
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+  }
+
+  #add(events: readonly SealedEvent[]): void {
+    for (const { seq, hash, line } of events) {
+      const offset = offsetBehind(this.#state.lines.at(-1));
+      this.#state.lines.push({ head: { seq, hash }, offset, bytes: Buffer.from(line) });
+    }
+    this.#end = endOf(this.#state);
+  }
+
+  #mustBeOpen(): void {
+    if (this.#closed) throw new ChronicleError("IO", "the log has been closed");
+  }
+
+  #mustBeSound(): void {
+    this.#mustBeOpen();
+    if (this.#state.torn.length > 0) throw tornTail("the log", this.#state.torn.length);
+    if (this.#end.bytes === endOf(this.#state).bytes) return;
+    throw new ChronicleError("INTEGRITY_VIOLATION", "the log has grown since it was last looked at", {
+      hint: "hold the workspace's lock, refresh the log and try again",
+    });
+  }
+}
