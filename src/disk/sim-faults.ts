@@ -1,0 +1,150 @@
+import { systemError, SimulatedCrash } from "./sim-error.ts";
+
+/** Operations that change the disk. An `open` counts here when it creates the file. */
+export type MutatingOperation =
+  | "open"
+  | "write"
+  | "sync"
+  | "syncFolder"
+  | "syncAll"
+  | "truncate"
+  | "rename"
+  | "link"
+  | "unlink"
+  | "makeFolder"
+  | "removeFolder"
+  | "symlink"
+  | "chmod"
+  | "setMtime"
+  | "clone";
+
+/** Operations that only read; `open` of what exists is one. */
+export type ReadingOperation = "open" | "read" | "list" | "lstat";
+
+/** One counted operation, told to the plan before it happens. */
+export interface SimOperation {
+  /** 0, 1, 2 … among the counted operations. */
+  readonly index: number;
+  readonly name: MutatingOperation | ReadingOperation;
+  /** The path it names; for a descriptor, the path that it was opened with. */
+  readonly path: string;
+  readonly reads: boolean;
+}
+
+/**
+ * What becomes of an operation.
+ * - `go`: it happens.
+ * - `{errno}`: it fails with that code. A `write` has then written its first half, and a failed `sync` leaves its writes
+ *   beyond the reach of later syncs. With `lasting`, every later operation fails that can fail with this errno.
+ * - `stop-before`, `stop-after`: the machine stops before or after it.
+ * - `stop-torn`: the machine stops in the middle: a write, a sync or a clone is half done; another operation is not begun.
+ */
+export type SimVerdict =
+  | "go"
+  | "stop-before"
+  | "stop-torn"
+  | "stop-after"
+  | { readonly errno: string; readonly lasting?: boolean };
+
+/** Decides about each counted operation. */
+export type SimPlan = (operation: SimOperation) => SimVerdict;
+
+/** How one operation is carried out, whole and in part. */
+export interface SimSteps<T> {
+  readonly whole: () => T;
+  /** What has happened when the machine stops in the middle. */
+  readonly torn?: () => void;
+  /** What has happened when it fails with an errno. */
+  readonly failed?: () => void;
+}
+
+const TAKING_SPACE: ReadonlySet<string> = new Set([
+  "open",
+  "write",
+  "makeFolder",
+  "symlink",
+  "link",
+  "rename",
+  "clone",
+  "sync",
+]);
+const OPENING: ReadonlySet<string> = new Set(["open", "list", "syncFolder", "syncAll", "clone"]);
+const BY_DESCRIPTOR: ReadonlySet<string> = new Set(["read", "write", "sync", "truncate"]);
+
+/** Whether a real disk could fail this operation with this errno. */
+export function canFailWith(name: SimOperation["name"], errno: string): boolean {
+  if (errno === "ENOSPC" || errno === "EDQUOT") return TAKING_SPACE.has(name);
+  if (errno === "EMFILE" || errno === "ENFILE") return OPENING.has(name);
+  if (errno === "EACCES" || errno === "EPERM" || errno === "EROFS") return !BY_DESCRIPTOR.has(name);
+  return true;
+}
+
+/** Whether a stop in the middle of this operation differs from one before it. */
+export function canTear(name: SimOperation["name"]): boolean {
+  return name === "write" || name === "sync" || name === "syncFolder" || name === "clone";
+}
+
+/** Counts operations, and fails or stops the ones that the plan names. */
+export class SimFaults {
+  plan: SimPlan | undefined;
+  readonly #countsReads: boolean;
+  #operations = 0;
+  #stopped = false;
+  #lasting: string | undefined;
+
+  constructor(plan: SimPlan | undefined, countsReads: boolean) {
+    this.plan = plan;
+    this.#countsReads = countsReads;
+  }
+
+  /** How many operations were counted. */
+  get operations(): number {
+    return this.#operations;
+  }
+
+  get stopped(): boolean {
+    return this.#stopped;
+  }
+
+  /** Throws if the machine has stopped. */
+  checkRunning(where: string): void {
+    if (this.#stopped) throw new SimulatedCrash(`an earlier operation (now: ${where})`);
+  }
+
+  /** Counts an operation that only reads, where reads are counted, and fails or stops it. */
+  observe(name: ReadingOperation, path: string): void {
+    if (this.#countsReads) this.#run(name, path, { whole: () => undefined }, true);
+    else this.checkRunning(name);
+  }
+
+  /** Counts an operation that changes the disk, and carries it out as the plan says. */
+  mutate<T>(name: MutatingOperation, path: string, steps: SimSteps<T>): T {
+    return this.#run(name, path, steps, false);
+  }
+
+  #run<T>(name: SimOperation["name"], path: string, steps: SimSteps<T>, reads: boolean): T {
+    this.checkRunning(name);
+    const index = this.#operations++;
+    const verdict = this.plan?.({ index, name, path, reads }) ?? "go";
+    if (typeof verdict === "object") return this.#fail(name, path, steps, verdict);
+    if (this.#lasting !== undefined && canFailWith(name, this.#lasting)) {
+      return this.#fail(name, path, steps, { errno: this.#lasting });
+    }
+    if (verdict === "go") return steps.whole();
+    if (verdict === "stop-torn") steps.torn?.();
+    if (verdict === "stop-after") steps.whole();
+    this.#stopped = true;
+    throw new SimulatedCrash(`operation ${index}: ${name} ${path}`);
+  }
+
+  #fail<T>(
+    name: SimOperation["name"],
+    path: string,
+    steps: SimSteps<T>,
+    verdict: { readonly errno: string; readonly lasting?: boolean },
+  ): never {
+    if (verdict.lasting === true) this.#lasting = verdict.errno;
+    steps.failed?.();
+    throw systemError(verdict.errno, name, path);
+  }
+}

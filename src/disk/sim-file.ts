@@ -1,0 +1,117 @@
+/**
+ * The content of a simulated file: what a reader sees, what a sync has made durable, and the changes in between.
+ *
+ * `bytes` may be longer than `size`, and may be shared: with `saved` (the durable content is a prefix that is never
+ * overwritten in place) and with the files of a forked disk (then `bytesOwner` is not the disk at hand).
+ */
+export interface SimFile {
+  bytes: Buffer;
+  size: number;
+  bytesOwner: object | undefined;
+  /** What survives every crash. */
+  saved: { readonly bytes: Buffer; readonly size: number };
+  /** What was done since, oldest first. Belongs to this record alone. */
+  pending: FileChange[];
+}
+
+/** One unsynced change. `lost`: a sync of it failed, so no later sync makes it durable (the kernel marks it clean). */
+export type FileChange =
+  | { readonly at: number; readonly bytes: Buffer; readonly lost: boolean }
+  | { readonly length: number; readonly lost: boolean };
+
+const NOTHING = Buffer.alloc(0);
+
+/** A file with nothing in it, durably. */
+export function emptyFile(): SimFile {
+  return { bytes: NOTHING, size: 0, bytesOwner: undefined, saved: { bytes: NOTHING, size: 0 }, pending: [] };
+}
+
+/** A file with this content, durably. */
+export function durableFile(content: Uint8Array): SimFile {
+  const bytes = Buffer.from(content);
+  const saved = { bytes, size: bytes.length };
+  return { bytes, size: bytes.length, bytesOwner: undefined, saved, pending: [] };
+}
+
+/** What a reader sees. A view: copy it before the file changes. */
+export function contentOf(file: SimFile): Buffer {
+  return file.bytes.subarray(0, file.size);
+}
+
+/** Writes at `at`, filling a gap before it with zeros. */
+export function writeBytes(file: SimFile, at: number, bytes: Uint8Array, owner: object): void {
+  if (bytes.length === 0) return;
+  applyWrite(file, at, bytes, owner);
+  file.pending.push({ at, bytes: Buffer.from(bytes), lost: false });
+}
+
+/** Cuts the file, or extends it with zeros. */
+export function setLength(file: SimFile, length: number, owner: object): void {
+  if (length === file.size) return;
+  applyLength(file, length, owner);
+  file.pending.push({ length, lost: false });
+}
+
+/** Makes the first `count` pending changes durable (all: a sync; fewer: a sync that was cut short). Lost ones stay so. */
+export function saveChanges(file: SimFile, count = file.pending.length): void {
+  if (count === file.pending.length && !file.pending.some((change) => change.lost)) {
+    file.saved = { bytes: file.bytes, size: file.size };
+    file.pending = [];
+    return;
+  }
+  const kept = file.pending.slice(0, count).filter((change) => !change.lost);
+  const result = replay(file.saved, kept);
+  file.saved = { bytes: result.bytes, size: result.size };
+  file.pending = file.pending.filter((change, index) => index >= count || change.lost);
+}
+
+/** A sync failed: what was pending may or may not reach the disk, and no later sync will say so. */
+export function loseChanges(file: SimFile): void {
+  file.pending = file.pending.map((change) => ({ ...change, lost: true }));
+}
+
+/** Makes `target` show the content of `source` without copying it, as one unsynced change. */
+export function shareContent(source: SimFile, target: SimFile): void {
+  source.bytesOwner = undefined;
+  target.bytes = source.bytes;
+  target.size = source.size;
+  target.bytesOwner = undefined;
+  if (source.size > 0) target.pending = [{ at: 0, bytes: source.bytes.subarray(0, source.size), lost: false }];
+}
+
+/** The durable content with some changes made to it. */
+export function replay(saved: SimFile["saved"], changes: readonly FileChange[]): SimFile {
+  const owner = {};
+  const file: SimFile = { ...saved, bytesOwner: undefined, saved, pending: [] };
+  for (const change of changes) {
+    if ("length" in change) applyLength(file, change.length, owner);
+    else applyWrite(file, change.at, change.bytes, owner);
+  }
+  return file;
+}
+
+function applyWrite(file: SimFile, at: number, bytes: Uint8Array, owner: object): void {
+  const end = at + bytes.length;
+  makeWritable(file, Math.min(at, file.size), Math.max(end, file.size), owner);
+  if (at > file.size) file.bytes.fill(0, file.size, at);
+  file.bytes.set(bytes, at);
+  file.size = Math.max(file.size, end);
+}
+
+function applyLength(file: SimFile, length: number, owner: object): void {
+  if (length > file.size) {
+    makeWritable(file, file.size, length, owner);
+    file.bytes.fill(0, file.size, length);
+  }
+  file.size = length;
+}
+
+/** Sees to it that bytes from `from` on can be changed up to `capacity` without being seen by anybody else. */
+function makeWritable(file: SimFile, from: number, capacity: number, owner: object): void {
+  const disturbs = file.bytes === file.saved.bytes && from < file.saved.size;
+  if (file.bytesOwner === owner && !disturbs && capacity <= file.bytes.length) return;
+  const room = Buffer.allocUnsafe(capacity <= 64 ? 64 : Math.ceil(capacity * 1.5));
+  file.bytes.copy(room, 0, 0, file.size);
+  file.bytes = room;
+  file.bytesOwner = owner;
+}
