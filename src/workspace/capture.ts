@@ -22,6 +22,8 @@ export interface CaptureOptions {
   readonly paranoid?: boolean;
   /** Look only here (hints of a watcher). Default: everywhere. */
   readonly only?: readonly WorkspacePath[];
+  /** Only look: hash, store nothing. */
+  readonly hashOnly?: boolean;
   readonly onProgress?: (progress: Progress) => void;
 }
 
@@ -82,7 +84,7 @@ export async function capture(context: Context, options: CaptureOptions): Promis
 
 /** Scans, and reads what the scan hands over, at the same time. */
 export async function readDisk(context: Context, options: Omit<CaptureOptions, "cause">): Promise<Reading> {
-  const run = context.ingest.begin();
+  const run = context.ingest.begin({ hashOnly: options.hashOnly ?? false });
   const found: ScannedPath[] = [];
   try {
     const report = await context.worktree.scan(

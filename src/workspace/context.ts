@@ -36,7 +36,8 @@ export interface Context {
 
 /** Reads contents from the worktree into the blob store, with all cores. */
 export interface Ingest {
-  begin(): IngestRun;
+  /** `hashOnly`: contents are hashed, not stored (for looks that record nothing). */
+  begin(options: { readonly hashOnly: boolean }): IngestRun;
 }
 
 /** One capture's reading. */

@@ -45,7 +45,7 @@ export function baseOf(event: LogEvent): Hash | undefined {
 export function advance(head: IndexHead, placed: readonly PlacedEvent[]): IndexHead {
   const last = placed.at(-1);
   if (last === undefined) return head;
-  const tree = LogTree.from(head.frontier, head.seq);
+  const tree = new LogTree(head.frontier, head.seq);
   for (const { event } of placed) tree.append(event.hash);
   return {
     seq: last.event.seq,

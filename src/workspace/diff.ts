@@ -1,0 +1,100 @@
+import type { ChangeShape, DiffShape } from "../api/shapes.ts";
+import type { DiffOptions } from "../api/workspace-api.ts";
+import type { Change } from "../core/change.ts";
+import type { Hash } from "../core/hash.ts";
+import { changeBetween, invert } from "../core/plan.ts";
+import { comparePaths, displayPath, isWithin, type WorkspacePath } from "../core/path.ts";
+import { unifiedDiff } from "../core/text-diff.ts";
+import { compare, readDisk } from "./capture.ts";
+import type { Context } from "./context.ts";
+import { resolveMoment, type ResolvedMoment } from "./moments.ts";
+import { parseGivenPath } from "./given-path.ts";
+import { changeShape } from "./shape.ts";
+
+/** Contents larger than this are not compared line by line. */
+const MAX_TEXT = 4 * 1024 * 1024;
+
+/** The changes from the state after event `from` to that after event `to` (which may be earlier), in path order. */
+export async function changesBetween(context: Context, from: number, to: number): Promise<Change[]> {
+  const touched = await context.index.touched(Math.min(from, to), Math.max(from, to));
+  const before = await context.index.iterationsAt(touched, from);
+  const after = await context.index.iterationsAt(touched, to);
+  return touched.flatMap((path, i) => changeBetween(path, before[i]?.entry, after[i]?.entry) ?? []);
+}
+
+/**
+ * What is on disk but not recorded, without recording it. `keepContents`: what was read is put into the store (where
+ * the collector frees it again), so that it can be compared line by line.
+ */
+export async function unrecordedChanges(context: Context, keepContents = false): Promise<Change[]> {
+  const reading = await readDisk(context, { hashOnly: !keepContents });
+  return [...(await compare(context, reading)).changes];
+}
+
+/** Two lists of changes, one after the other, as one. */
+export function composeChanges(first: readonly Change[], second: readonly Change[]): Change[] {
+  const composed = new Map<WorkspacePath, Change>(first.map((change) => [change.path, change]));
+  for (const change of second) {
+    const before = composed.get(change.path);
+    const joined = before === undefined ? change : changeBetween(change.path, before.before, change.after);
+    if (joined === undefined) composed.delete(change.path);
+    else composed.set(change.path, joined);
+  }
+  return [...composed.values()].sort((a, b) => comparePaths(a.path, b.path));
+}
+
+/** The difference between two moments; `now` is the disk. */
+export async function diffMoments(
+  context: Context,
+  from: string,
+  to: string,
+  options: DiffOptions = {},
+): Promise<DiffShape> {
+  const a = await resolveMoment(context, from);
+  const b = await resolveMoment(context, to);
+  const changes = within(await changesOf(context, [a, b], options.patch === true), options.paths?.map(parseGivenPath));
+  const shapes: ChangeShape[] = [];
+  for (const change of changes) {
+    shapes.push(
+      options.patch === true ? { ...changeShape(change), ...(await patchOf(context, change)) } : changeShape(change),
+    );
+  }
+  return { from: a.label, to: b.label, from_seq: a.seq, to_seq: b.seq, changes: shapes };
+}
+
+async function changesOf(
+  context: Context,
+  [a, b]: readonly [ResolvedMoment, ResolvedMoment],
+  keepContents: boolean,
+): Promise<Change[]> {
+  if (a.now && b.now) return [];
+  const recorded = await changesBetween(context, a.seq, b.seq);
+  if (b.now) return composeChanges(recorded, await unrecordedChanges(context, keepContents));
+  if (!a.now) return recorded;
+  const unrecorded = invert(await unrecordedChanges(context, keepContents));
+  return composeChanges(unrecorded, recorded);
+}
+
+/** The changes at or beneath the paths (all, when none are given). */
+export function within(changes: readonly Change[], paths: readonly WorkspacePath[] | undefined): Change[] {
+  if (paths === undefined || paths.length === 0) return [...changes];
+  return changes.filter((change) => paths.some((path) => isWithin(change.path, path)));
+}
+
+async function patchOf(context: Context, change: Change): Promise<Partial<ChangeShape>> {
+  const { before, after } = change;
+  if (Math.max(before?.size ?? 0, after?.size ?? 0) > MAX_TEXT) return { too_large: true };
+  const old = await textOf(context, before?.hash);
+  const fresh = await textOf(context, after?.hash);
+  const diff = unifiedDiff({
+    path: displayPath(change.path),
+    ...(old === undefined ? {} : { before: old }),
+    ...(fresh === undefined ? {} : { after: fresh }),
+  });
+  if (diff.kind === "text") return { patch: diff.patch };
+  return diff.kind === "binary" ? { binary: true } : { too_large: true };
+}
+
+async function textOf(context: Context, hash: Hash | undefined): Promise<Buffer | undefined> {
+  return hash === undefined ? undefined : context.blobs.get(hash);
+}

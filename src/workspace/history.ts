@@ -1,0 +1,167 @@
+import type { IterationShape, LogEventShape, ManifestFileShape, ManifestShape } from "../api/shapes.ts";
+import type { ContentStream, LogOptions } from "../api/workspace-api.ts";
+import { ChronicleError } from "../core/errors.ts";
+import type { LogEvent } from "../core/event.ts";
+import { ManifestHasher } from "../core/merkle.ts";
+import { comparePaths, nameOf, type WorkspacePath } from "../core/path.ts";
+import type { EventRow, IterationRow } from "../storage/index-store.ts";
+import type { Context } from "./context.ts";
+import { parseGivenPath } from "./given-path.ts";
+import { resolveMoment } from "./moments.ts";
+import { readEvent, readEvents } from "./read-events.ts";
+import { exactPath, shownPath } from "./shape.ts";
+
+/** Reading the past: iterations, contents, events, manifests. */
+
+/** All iterations of a path, oldest first. Throws `NOT_FOUND` with paths of the same name. */
+export async function historyOf(context: Context, given: string): Promise<IterationShape[]> {
+  const path = parseGivenPath(given);
+  const rows = await context.index.iterations(path);
+  if (rows.length === 0) throw await unknownPath(context, path);
+  const shapes: IterationShape[] = [];
+  for (const row of rows) shapes.push(await iterationShape(context, row));
+  return shapes;
+}
+
+async function iterationShape(context: Context, row: IterationRow): Promise<IterationShape> {
+  const located = await context.index.locate(row.seq);
+  if (located === undefined)
+    throw new ChronicleError("INTEGRITY_VIOLATION", `the index does not know event ${row.seq}`);
+  const { record } = await readEvent(context, located);
+  const { entry } = row;
+  const session = record["session"];
+  return {
+    iteration: row.iteration,
+    timestamp: Date.parse(located.ts),
+    size: entry?.size ?? 0,
+    hash: entry?.hash ?? "",
+    ...(entry === undefined ? { deleted: true } : {}),
+    kind: entry?.kind ?? "absent",
+    permissions: entry?.mode ?? 0,
+    seq: row.seq,
+    cause: String(record["cause"]),
+    ...(typeof session === "string" ? { session } : {}),
+  };
+}
+
+async function unknownPath(context: Context, path: WorkspacePath): Promise<ChronicleError> {
+  const candidates = (await context.index.pathsNamed(nameOf(path))).map(shownPath);
+  return new ChronicleError("NOT_FOUND", `${JSON.stringify(shownPath(path))} was never recorded`, {
+    hint:
+      candidates.length > 0
+        ? `recorded with that name: ${candidates.slice(0, 5).join(", ")}`
+        : "`chronicle explain PATH` says whether it would be; `chronicle snapshot` records what is there now",
+    data: { path: shownPath(path), candidates },
+  });
+}
+
+/** Recorded paths with this file name, deleted ones too. */
+export async function findPaths(context: Context, name: string): Promise<string[]> {
+  return (await context.index.pathsNamed(name)).map(shownPath);
+}
+
+/** The content of an iteration; without a number, of the last one that is not a deletion. */
+export async function openIteration(context: Context, given: string, iteration?: number): Promise<ContentStream> {
+  const path = parseGivenPath(given);
+  const rows = await context.index.iterations(path);
+  if (rows.length === 0) throw await unknownPath(context, path);
+  const row =
+    iteration === undefined
+      ? rows.findLast((one) => one.entry !== undefined)
+      : rows.find((one) => one.iteration === iteration);
+  const entry = row?.entry;
+  const range = `${rows[0]?.iteration}..${rows.at(-1)?.iteration}`;
+  if (row === undefined || entry === undefined) {
+    const what = row === undefined ? `has no iteration ${iteration}` : `iteration ${row.iteration} is a deletion`;
+    throw new ChronicleError("NOT_FOUND", `${JSON.stringify(shownPath(path))}: ${what} (it has ${range})`, {
+      hint: `\`chronicle history ${shownPath(path)}\` lists them`,
+    });
+  }
+  if (entry.hash === undefined)
+    throw new ChronicleError("REFUSED", `${JSON.stringify(shownPath(path))} is a folder`, {
+      hint: "name a file in it",
+    });
+  const { hash, kind, size } = entry;
+  const reader = await context.blobs.open(hash);
+  if (reader === undefined) {
+    throw new ChronicleError(
+      "BLOB_MISSING",
+      `the content of ${shownPath(path)}@${row.iteration} (${hash}) is not in the store`,
+      {
+        hint: "run `chronicle verify` to see what else is missing",
+      },
+    );
+  }
+  return { path: shownPath(path), iteration: row.iteration, size, hash, kind, pieces: () => reader.pieces() };
+}
+
+function eventShape(event: LogEvent): LogEventShape {
+  return {
+    seq: event.seq,
+    ts: event.ts,
+    record_id: event.recordId,
+    op: event.op,
+    hash: event.hash,
+    prev_hash: event.prevHash,
+    recursion_depth: event.recursionDepth,
+    record: event.record,
+  };
+}
+
+/** Events of the log. */
+export async function readLog(context: Context, options: LogOptions = {}): Promise<LogEventShape[]> {
+  const head = await context.index.head();
+  const limit = options.limit ?? Number.MAX_SAFE_INTEGER;
+  const wanted: EventRow[] = [];
+  const step = 10_000;
+  let from = Math.max(1, options.from ?? 1);
+  let to = Math.min(head.seq, options.to ?? head.seq);
+  const descending = options.reverse === true;
+  while (from <= to && wanted.length < limit) {
+    const rows = await context.index.events({ from, to, limit: step, descending });
+    for (const row of rows)
+      if (wanted.length < limit && row.recordId.startsWith(options.prefix ?? "")) wanted.push(row);
+    const last = rows.at(-1);
+    if (last === undefined || rows.length < step) break;
+    if (descending) to = last.seq - 1;
+    else from = last.seq + 1;
+  }
+  return (await readEvents(context, wanted)).map(eventShape);
+}
+
+function fileShape(row: IterationRow): ManifestFileShape | undefined {
+  const { entry, path } = row;
+  if (entry === undefined) return undefined;
+  return {
+    kind: entry.kind,
+    hash: entry.hash ?? "",
+    size: entry.size,
+    mtime_ms: entry.mtimeMs,
+    permissions: entry.mode,
+    ...exactPath(path),
+  };
+}
+
+/** The manifest at a moment, under the root that commits to it (recomputed from the entries). */
+export async function manifestAt(context: Context, text: string): Promise<ManifestShape> {
+  const moment = await resolveMoment(context, text);
+  const files: Record<string, ManifestFileShape> = Object.create(null) as Record<string, ManifestFileShape>;
+  const hasher = new ManifestHasher(() => undefined);
+  for await (const rows of context.index.entriesAt(moment.seq)) {
+    for (const row of rows.toSorted((a, b) => comparePaths(a.path, b.path))) {
+      const shape = fileShape(row);
+      if (shape === undefined || row.entry === undefined) continue;
+      hasher.add(row.entry);
+      files[shownPath(row.path)] = shape;
+    }
+  }
+  const { snapshot } = moment;
+  return {
+    number: snapshot?.number ?? -1,
+    id: snapshot?.id ?? "",
+    timestamp: snapshot?.ts ?? "",
+    parent: snapshot?.parent ?? null,
+    root: hasher.finish(context.worktree.roots.flatMap(({ id }) => (id === undefined ? [] : [id]))),
+    files,
+  };
+}

@@ -1,0 +1,138 @@
+import { ChronicleError } from "../core/errors.ts";
+import { parseMoment, type Moment } from "../core/moment.ts";
+import type { Context } from "./context.ts";
+import { listSnapshots, type Snapshot } from "./snapshot.ts";
+
+/** A moment of the history: the state after event `seq`. */
+export interface ResolvedMoment {
+  readonly label: string;
+  readonly seq: number;
+  /** The snapshot that names it, or the last one at or before it. */
+  readonly snapshot: Snapshot | undefined;
+  /** The disk, not the history: `seq` is the head. */
+  readonly now: boolean;
+}
+
+/** The one resolver of moments. Throws `USAGE`, `NOT_FOUND`, `AMBIGUOUS`. */
+export async function resolveMoment(context: Context, text: string): Promise<ResolvedMoment> {
+  const moment = parseMoment(text);
+  const snapshots = await listSnapshots(context);
+  const base = await resolveBase(context, moment, { text, snapshots });
+  return moment.back === 0 ? base : goBack(base, moment.back, { text, snapshots });
+}
+
+interface Asked {
+  readonly text: string;
+  readonly snapshots: readonly Snapshot[];
+}
+
+function missing(what: string, hint: string): never {
+  throw new ChronicleError("NOT_FOUND", what, { hint });
+}
+
+const LOOK = "`chronicle list --snapshots` shows the moments that have a number or a name";
+
+async function resolveBase(context: Context, moment: Moment, asked: Asked): Promise<ResolvedMoment> {
+  const { base } = moment;
+  const head = await context.index.head();
+  switch (base.kind) {
+    case "now":
+      return { label: "now", seq: head.seq, snapshot: asked.snapshots.at(-1), now: true };
+    case "number":
+      return ofSnapshot(
+        asked.snapshots.find((one) => one.number === base.n) ?? missing(`there is no snapshot ${base.n}`, LOOK),
+      );
+    case "baseline":
+      return ofSnapshot(asked.snapshots[0] ?? missing("there is no baseline yet", "run `chronicle init`"));
+    case "latest":
+      return ofSnapshot(asked.snapshots.at(-1) ?? missing("there is no snapshot yet", "run `chronicle init`"));
+    case "seq":
+      return atSeq(`seq:${base.seq}`, base.seq, { head: head.seq, snapshots: asked.snapshots });
+    case "ago":
+      return atTime(context, context.now() - base.ms, asked);
+    case "time":
+      return atTime(context, base.ms, asked);
+    case "word":
+      return ofWord(context, base.text, asked);
+  }
+}
+
+function ofSnapshot(snapshot: Snapshot): ResolvedMoment {
+  return { label: `snapshot ${snapshot.number}`, seq: snapshot.seq, snapshot, now: false };
+}
+
+function before(snapshots: readonly Snapshot[], seq: number): Snapshot | undefined {
+  return snapshots.findLast((one) => one.seq <= seq);
+}
+
+function atSeq(
+  label: string,
+  seq: number,
+  { head, snapshots }: { readonly head: number; readonly snapshots: readonly Snapshot[] },
+): ResolvedMoment {
+  const first = snapshots[0];
+  if (first === undefined || seq < first.seq) {
+    return missing(`there is no state at ${label}: the history begins at seq:${first?.seq ?? 0}`, LOOK);
+  }
+  if (seq > head)
+    return missing(`there is no event ${seq}: the log ends at ${head}`, "`chronicle status` shows the head");
+  return { label, seq, snapshot: before(snapshots, seq), now: false };
+}
+
+async function atTime(context: Context, ms: number, asked: Asked): Promise<ResolvedMoment> {
+  const limit = new Date(ms).toISOString();
+  const head = await context.index.head();
+  // Times only grow with seq, so the last event at or before a time is found by halving.
+  let low = 0;
+  let high = head.seq;
+  while (low < high) {
+    const middle = Math.ceil((low + high) / 2);
+    const row = await context.index.locate(middle);
+    if (row !== undefined && row.ts <= limit) low = middle;
+    else high = middle - 1;
+  }
+  const first = asked.snapshots[0];
+  if (first === undefined || low < first.seq) {
+    return missing(`nothing was recorded yet at ${limit}: the history begins at ${first?.ts ?? "no time"}`, LOOK);
+  }
+  return atSeq(limit, low, { head: head.seq, snapshots: asked.snapshots });
+}
+
+const ID_KINDS = ["snapshot:", "session:", "intent:"] as const;
+
+async function ofWord(context: Context, word: string, { snapshots, text }: Asked): Promise<ResolvedMoment> {
+  const named = snapshots.find((one) => one.name === word);
+  if (named !== undefined) return ofSnapshot(named);
+  const found = [];
+  for (const kind of ID_KINDS) {
+    for (const row of await context.index.records(kind + word)) found.push({ kind, row });
+  }
+  if (found.length > 1) {
+    throw new ChronicleError("AMBIGUOUS", `${JSON.stringify(text)} stands for ${found.length} ids`, {
+      hint: `give more of it: ${found
+        .slice(0, 4)
+        .map(({ row }) => row.recordId.split(":")[1])
+        .join(", ")}`,
+    });
+  }
+  const only = found[0];
+  if (only === undefined) return missing(`there is no snapshot, session or operation ${JSON.stringify(text)}`, LOOK);
+  const snapshot = snapshots.find((one) => only.row.recordId === `snapshot:${one.id}`);
+  if (snapshot !== undefined) return ofSnapshot(snapshot);
+  // An operation or a session as a moment is the state right before it began.
+  const [first] = await context.index.recordHistory(only.row.recordId);
+  const seq = (first?.seq ?? 1) - 1;
+  return { label: `before ${word}`, seq, snapshot: before(snapshots, seq), now: false };
+}
+
+function goBack(base: ResolvedMoment, back: number, { text, snapshots }: Asked): ResolvedMoment {
+  const from = base.snapshot;
+  const at = from === undefined ? -1 : snapshots.indexOf(from);
+  // From a position between two snapshots, one step back is the snapshot before it.
+  const exact = from !== undefined && from.seq === base.seq && !base.now;
+  const target = snapshots[at - back + (exact ? 0 : 1)];
+  if (at < 0 || target === undefined) {
+    return missing(`there are not ${back} snapshots before ${text.replace(/~.*$/, "")}`, LOOK);
+  }
+  return ofSnapshot(target);
+}

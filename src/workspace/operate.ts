@@ -1,0 +1,194 @@
+import type { Progress } from "../api/workspace-api.ts";
+import type { Change } from "../core/change.ts";
+import { ChronicleError } from "../core/errors.ts";
+import type { EventDraft } from "../core/event.ts";
+import { encodeFile, fileRecordId } from "../core/file-record.ts";
+import { decodePlan, encodePlan } from "../core/plan.ts";
+import { decodeIntent, encodeIntent, type IntentRecord } from "../core/records.ts";
+import type { Hash } from "../core/hash.ts";
+import { comparePaths, type WorkspacePath } from "../core/path.ts";
+import type { ApplyReport } from "../worktree/worktree.ts";
+import { withCommit } from "./commit.ts";
+import type { Context } from "./context.ts";
+import { readEvent } from "./read-events.ts";
+import { shownPath } from "./shape.ts";
+
+/**
+ * Every write of the engine to the worktree: a durable intent first, then the files, then one commit that records what
+ * was done and closes the intent. Killed anywhere, `settle` finishes it before anything else is changed.
+ */
+
+/** What is to be done to the files. */
+export interface Operation {
+  readonly kind: IntentRecord["kind"];
+  readonly summary: string;
+  readonly changes: readonly Change[];
+  /** For undo and redo: the operation concerned. */
+  readonly target?: string;
+  /** What cannot be changed: `fail` = nothing is done, `skip` = it is listed. */
+  readonly onBlocked: "fail" | "skip";
+  readonly keepMtime?: boolean;
+  readonly onProgress?: (progress: Progress) => void;
+}
+
+/** What was done. */
+export interface OperationReport extends ApplyReport {
+  /** The intent's id: `undo` takes it. `undefined` when nothing was done. */
+  readonly id: string | undefined;
+}
+
+/** Carries an operation out. Its `before` states must have been captured. */
+export async function operate(context: Context, operation: Operation): Promise<OperationReport> {
+  if (operation.changes.length === 0) return { id: undefined, applied: [], blocked: [], conflicts: [] };
+  using _lease = await context.blobs.lease();
+  const plan = await keepPlan(context, operation.changes);
+  const id = context.newId();
+  return withCommit(context, async (commit) => {
+    const head = await commit.head();
+    const intent: IntentRecord = {
+      kind: operation.kind,
+      state: "open",
+      summary: operation.summary.toWellFormed(),
+      actor: context.actor,
+      started: new Date(context.now()).toISOString(),
+      plan,
+      paths: operation.changes.length,
+      fromSeq: head.seq,
+      ...(operation.target === undefined ? {} : { target: operation.target }),
+    };
+    await commit.append([{ op: "upsert", recordId: `intent:${id}`, record: encodeIntent(intent) }]);
+    const report = await carryOut(context, id, operation);
+    if (report.applied.length === 0 && report.blocked.length > 0) {
+      await commit.append([closing(id, { ...intent, state: "abandoned", skipped: report.blocked.length })]);
+      await context.worktree.cleanUp(id);
+      return { ...report, id: undefined };
+    }
+    await commit.append([
+      ...(await fileDrafts(context, { id, intent, changes: operation.changes, applied: report.applied })),
+      closing(id, { ...intent, state: "done", skipped: report.blocked.length }),
+    ]);
+    await context.worktree.cleanUp(id);
+    return { ...report, id };
+  });
+}
+
+async function carryOut(context: Context, id: string, operation: Operation): Promise<ApplyReport> {
+  return context.worktree.apply({
+    token: id,
+    changes: operation.changes,
+    contents: (hashes) => context.blobs.readMany(hashes),
+    onBlocked: operation.onBlocked,
+    ...(operation.keepMtime === undefined ? {} : { keepMtime: operation.keepMtime }),
+    onProgress: (done, total) => operation.onProgress?.({ phase: "restore", done, total, unit: "paths" }),
+  });
+}
+
+function closing(id: string, intent: IntentRecord): EventDraft {
+  return { op: "upsert", recordId: `intent:${id}`, record: encodeIntent(intent) };
+}
+
+async function keepPlan(context: Context, changes: readonly Change[]): Promise<Hash> {
+  const batch = await context.blobs.batch();
+  try {
+    const hash = await batch.put(encodePlan(changes));
+    await batch.commit();
+    return hash;
+  } catch (error) {
+    await batch.abandon();
+    throw error;
+  }
+}
+
+interface Done {
+  readonly id: string;
+  readonly intent: IntentRecord;
+  readonly changes: readonly Change[];
+  readonly applied: readonly WorkspacePath[];
+}
+
+/** One event for each path that was changed; a folder directly before what it holds. */
+async function fileDrafts(context: Context, { id, intent, changes, applied }: Done): Promise<EventDraft[]> {
+  const wanted = new Set(applied);
+  const done = changes.filter((change) => wanted.has(change.path)).sort((a, b) => comparePaths(a.path, b.path));
+  const { seq } = await context.index.head();
+  const rows = await context.index.iterationsAt(
+    done.map((change) => change.path),
+    seq,
+  );
+  return done.map((change, i) => ({
+    op: "upsert",
+    recordId: fileRecordId(change.path),
+    record: encodeFile({
+      entry: change.after,
+      iteration: (rows[i]?.iteration ?? 0) + 1,
+      cause: intent.kind,
+      actor: intent.actor,
+      intent: id,
+    }),
+  }));
+}
+
+/** An intent that was never closed. */
+export interface OpenIntent {
+  readonly id: string;
+  readonly intent: IntentRecord;
+}
+
+/** Intents that a crash has left open. */
+export async function openIntents(context: Context): Promise<OpenIntent[]> {
+  const open: OpenIntent[] = [];
+  for (const row of await context.index.records("intent:")) {
+    const intent = decodeIntent((await readEvent(context, row)).record);
+    if (intent.state === "open") open.push({ id: row.recordId.slice("intent:".length), intent });
+  }
+  return open;
+}
+
+/** What settling did, for people. */
+export interface Settled {
+  readonly notes: readonly string[];
+}
+
+/**
+ * Finishes what a crash has interrupted. Each path is brought to `after` if it is still `before` (or absent, in
+ * between); a path that is neither was edited meanwhile: it stays, and is recorded by the next capture.
+ */
+export async function settle(context: Context): Promise<Settled> {
+  const notes: string[] = [];
+  if ((await openIntents(context)).length === 0) return { notes };
+  await withCommit(context, async (commit) => {
+    for (const { id, intent } of await openIntents(context)) {
+      const bytes = await context.blobs.get(intent.plan);
+      if (bytes === undefined) {
+        throw new ChronicleError(
+          "BLOB_MISSING",
+          `the plan of the interrupted ${intent.kind} ${id} is not in the store`,
+          {
+            hint: "run `chronicle verify`",
+          },
+        );
+      }
+      const changes = decodePlan(bytes);
+      const report = await context.worktree.apply({
+        token: id,
+        changes,
+        contents: (hashes) => context.blobs.readMany(hashes),
+        onBlocked: "skip",
+        resume: true,
+      });
+      await commit.append([
+        ...(await fileDrafts(context, { id, intent, changes, applied: report.applied })),
+        closing(id, { ...intent, state: "done", skipped: report.blocked.length }),
+      ]);
+      await context.worktree.cleanUp(id);
+      notes.push(noteOf(intent, report));
+    }
+  });
+  return { notes };
+}
+
+function noteOf(intent: IntentRecord, report: ApplyReport): string {
+  const left = report.blocked.map((one) => shownPath(one.path));
+  const rest = left.length === 0 ? "" : `; left alone (edited since): ${left.slice(0, 5).join(", ")}`;
+  return `finished an interrupted ${intent.kind} (${report.applied.length} paths${rest})`;
+}

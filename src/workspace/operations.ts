@@ -1,0 +1,112 @@
+import type { OperationShape } from "../api/shapes.ts";
+import type { Change } from "../core/change.ts";
+import type { Entry } from "../core/entry.ts";
+import { decodeFile, pathOfRecordId } from "../core/file-record.ts";
+import { changeBetween } from "../core/plan.ts";
+import { comparePaths, type WorkspacePath } from "../core/path.ts";
+import { decodeIntent, decodeSession } from "../core/records.ts";
+import { undoStack, type UndoStack } from "../core/undo-stack.ts";
+import type { Context } from "./context.ts";
+import { readEvent, readRange } from "./read-events.ts";
+
+/** What `undo` takes back, as the log tells it: runs and restores, and the undos and redos of them. */
+export interface LoggedOperation {
+  readonly id: string;
+  readonly kind: "run" | "restore" | "undo" | "redo";
+  readonly summary: string;
+  readonly started: string;
+  readonly ended: string | null;
+  /** Its changes are events after this … */
+  readonly fromSeq: number;
+  /** … up to this. */
+  readonly toSeq: number;
+  readonly target?: string;
+  /** Paths changed, as it was recorded. */
+  readonly changed: number;
+}
+
+/** All finished operations, in the order in which they were finished. */
+export async function listOperations(context: Context): Promise<LoggedOperation[]> {
+  const found: LoggedOperation[] = [];
+  for (const row of await context.index.records("session:")) {
+    const session = decodeSession((await readEvent(context, row)).record);
+    if (session.kind !== "run" || session.state === "running" || session.changed === 0) continue;
+    const { fromSeq, started, ended, changed } = session;
+    const summary = session.command.join(" ");
+    found.push({
+      id: row.recordId.slice("session:".length),
+      kind: "run",
+      summary,
+      started,
+      ended,
+      fromSeq,
+      toSeq: row.seq,
+      changed,
+    });
+  }
+  for (const row of await context.index.records("intent:")) {
+    const intent = decodeIntent((await readEvent(context, row)).record);
+    if (intent.state !== "done") continue;
+    const { kind, summary, started, fromSeq, target } = intent;
+    const base = {
+      id: row.recordId.slice("intent:".length),
+      kind,
+      summary,
+      started,
+      ended: row.ts,
+      fromSeq,
+      toSeq: row.seq,
+    };
+    const changed = intent.paths - (intent.skipped ?? 0);
+    found.push(target === undefined ? { ...base, changed } : { ...base, changed, target });
+  }
+  return found.sort((a, b) => a.toSeq - b.toSeq);
+}
+
+/** What can be undone and redone now. */
+export function stackOf(operations: readonly LoggedOperation[]): UndoStack {
+  return undoStack(
+    operations.map(({ id, toSeq, kind, target }) => {
+      if (kind === "undo" || kind === "redo")
+        return { id, seq: toSeq, kind, ...(target === undefined ? {} : { target }) };
+      return { id, seq: toSeq, kind: "operation" as const };
+    }),
+  );
+}
+
+/** The changes that are an operation's own: what others did in between is not among them. */
+export async function changesOfOperation(context: Context, operation: LoggedOperation): Promise<Change[]> {
+  const first = new Map<WorkspacePath, number>();
+  const after = new Map<WorkspacePath, Entry | undefined>();
+  for await (const event of readRange(context, operation.fromSeq + 1, operation.toSeq)) {
+    if (!event.recordId.startsWith("file")) continue;
+    const path = pathOfRecordId(event.recordId);
+    if (path === undefined) continue;
+    const record = decodeFile(path, event.record);
+    if ((operation.kind === "run" ? record.session : record.intent) !== operation.id) continue;
+    if (!first.has(path)) first.set(path, event.seq);
+    after.set(path, record.entry);
+  }
+  const changes: Change[] = [];
+  for (const [path, seq] of first) {
+    const before = await context.index.iterationAt(path, seq - 1);
+    const change = changeBetween(path, before?.entry, after.get(path));
+    if (change !== undefined) changes.push(change);
+  }
+  return changes.sort((a, b) => comparePaths(a.path, b.path));
+}
+
+/** An operation as programs see it. */
+export function operationShape(operation: LoggedOperation, stack: UndoStack): OperationShape {
+  return {
+    id: operation.id,
+    kind: operation.kind,
+    summary: operation.summary,
+    started: operation.started,
+    ended: operation.ended,
+    from_seq: operation.fromSeq,
+    to_seq: operation.toSeq,
+    changed: operation.changed,
+    undone: stack.redoable.includes(operation.id),
+  };
+}

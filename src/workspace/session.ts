@@ -1,0 +1,138 @@
+import type { SessionShape } from "../api/shapes.ts";
+import { ChronicleError } from "../core/errors.ts";
+import type { Json } from "../core/event.ts";
+import type { Hash } from "../core/hash.ts";
+import { maskCommand } from "../core/mask-secrets.ts";
+import { decodeSession, encodeSession, type SessionRecord } from "../core/records.ts";
+import { withCommit } from "./commit.ts";
+import type { Context } from "./context.ts";
+import { readEvent } from "./read-events.ts";
+
+/** One actor's run of work, in the log. */
+export interface Session extends SessionRecord {
+  readonly id: string;
+  /** The seq of its last event. */
+  readonly seq: number;
+}
+
+/** What a session begins with. */
+export interface SessionDraft {
+  readonly kind: SessionRecord["kind"];
+  readonly command: readonly string[];
+  readonly networkEvents?: readonly unknown[];
+  readonly notes?: readonly string[];
+}
+
+/** Writes the beginning of a session. */
+export async function beginSession(context: Context, draft: SessionDraft): Promise<Session> {
+  const id = context.newId();
+  return withCommit(context, async (commit) => {
+    const head = await commit.head();
+    const record: SessionRecord = {
+      kind: draft.kind,
+      state: "running",
+      command: maskCommand(draft.command).map((word) => word.toWellFormed()),
+      started: new Date(context.now()).toISOString(),
+      ended: null,
+      exitCode: null,
+      signal: null,
+      paths: context.worktree.roots.map((root) => root.folder),
+      fromSeq: head.seq + 1,
+      merkleRoots: [],
+      snapshots: 0,
+      changed: 0,
+      networkEvents: (draft.networkEvents ?? []) as readonly Json[],
+      notes: (draft.notes ?? []).map((note) => note.toWellFormed()),
+      actor: context.actor,
+      pid: context.processes.pid,
+    };
+    await commit.append([{ op: "upsert", recordId: `session:${id}`, record: encodeSession(record) }]);
+    return { ...record, id, seq: head.seq + 1 };
+  });
+}
+
+/** What a session ends with. */
+export interface SessionEnd {
+  readonly state: "ended" | "abandoned";
+  readonly exitCode: number | null;
+  readonly signal: string | null;
+  readonly merkleRoots: readonly Hash[];
+  readonly snapshots: number;
+  readonly changed: number;
+}
+
+/** Writes the end of a session. */
+export async function endSession(context: Context, session: Session, end: SessionEnd): Promise<Session> {
+  return withCommit(context, async (commit) => {
+    const { id, seq: _seq, ...record } = session;
+    const ended: SessionRecord = { ...record, ...end, ended: new Date(context.now()).toISOString() };
+    const [event] = await commit.append([{ op: "upsert", recordId: `session:${id}`, record: encodeSession(ended) }]);
+    return { ...ended, id, seq: event?.seq ?? session.seq };
+  });
+}
+
+/** All sessions, oldest first. */
+export async function listSessions(context: Context): Promise<Session[]> {
+  const sessions: Session[] = [];
+  for (const row of await context.index.records("session:")) {
+    const record = decodeSession((await readEvent(context, row)).record);
+    sessions.push({ ...record, id: row.recordId.slice("session:".length), seq: row.seq });
+  }
+  return sessions.sort((a, b) => a.fromSeq - b.fromSeq);
+}
+
+/** A session by id or unique prefix. */
+export async function findSession(context: Context, id: string): Promise<Session> {
+  const matching = (await listSessions(context)).filter((one) => one.id.startsWith(id));
+  const only = matching[0];
+  if (only === undefined)
+    throw new ChronicleError("NOT_FOUND", `there is no session ${JSON.stringify(id)}`, {
+      hint: "`chronicle sessions` lists them",
+    });
+  if (matching.length > 1) {
+    throw new ChronicleError("AMBIGUOUS", `${JSON.stringify(id)} stands for ${matching.length} sessions`, {
+      hint: "give more of the id",
+    });
+  }
+  return only;
+}
+
+/** Closes sessions whose process is gone. What they recorded stays, and can be undone. */
+export async function closeAbandoned(context: Context): Promise<readonly string[]> {
+  const notes: string[] = [];
+  for (const session of await listSessions(context)) {
+    if (session.state !== "running" || context.processes.isAlive(session.pid)) continue;
+    const changed = (await context.index.touched(session.fromSeq, (await context.index.head()).seq)).length;
+    await endSession(context, session, {
+      state: "abandoned",
+      exitCode: null,
+      signal: null,
+      merkleRoots: session.merkleRoots,
+      snapshots: session.snapshots,
+      changed,
+    });
+    notes.push(`the session ${session.id.slice(0, 8)} (${session.command.join(" ")}) ended without a word`);
+  }
+  return notes;
+}
+
+/** A session as programs see it. */
+export function sessionShape(session: Session): SessionShape {
+  return {
+    session_id: session.id,
+    started: session.started,
+    ended: session.ended,
+    command: [...session.command],
+    tracked_paths: [...session.paths],
+    exit_code: session.exitCode,
+    signal: session.signal,
+    snapshot_count: session.snapshots,
+    merkle_roots: [...session.merkleRoots],
+    network_events: [...session.networkEvents],
+    notes: [...session.notes],
+    state: session.state,
+    from_seq: session.fromSeq,
+    to_seq: session.state === "running" ? null : session.seq,
+    changed: session.changed,
+  };
+}

@@ -1,0 +1,53 @@
+import type { ChangeShape, CoverageShape, OmissionShape, SkippedShape } from "../api/shapes.ts";
+import { changeType, type Change } from "../core/change.ts";
+import type { Coverage, Omission } from "../core/coverage.ts";
+import { displayPath, isUtf8Path, pathToBytes, splitRoot, type WorkspacePath } from "../core/path.ts";
+import type { BlockedPath } from "../worktree/worktree.ts";
+
+/** From the engine's values to the shapes that programs see. */
+
+/** The exact bytes, where the shown path is not exact. */
+export function exactPath(path: WorkspacePath): { path_b64?: string } {
+  const inner = splitRoot(path).path;
+  return isUtf8Path(inner) ? {} : { path_b64: pathToBytes(inner).toString("base64") };
+}
+
+/** A path in JSON: the text itself where it is text (JSON escapes what must be), with `@<root>:` for further roots. */
+export function shownPath(path: WorkspacePath): string {
+  const { root, path: inner } = splitRoot(path);
+  if (!isUtf8Path(inner)) return displayPath(path);
+  return root === undefined ? inner : `@${root}:${inner}`;
+}
+
+/** A change. */
+export function changeShape(change: Change): ChangeShape {
+  const { before, after, path } = change;
+  return {
+    path: shownPath(path),
+    ...exactPath(path),
+    change_type: changeType(change),
+    kind: (after ?? before)?.kind ?? "file",
+    before_hash: before?.hash ?? "",
+    after_hash: after?.hash ?? "",
+    before_size: before?.size ?? 0,
+    after_size: after?.size ?? 0,
+    size_delta: (after?.size ?? 0) - (before?.size ?? 0),
+    ...(before === undefined ? {} : { before_permissions: before.mode }),
+    ...(after === undefined ? {} : { after_permissions: after.mode }),
+  };
+}
+
+/** An omission. */
+export function omissionShape(one: Omission): OmissionShape {
+  return { path: shownPath(one.path), reason: one.reason, ...(one.detail === undefined ? {} : { detail: one.detail }) };
+}
+
+/** A coverage receipt. */
+export function coverageShape(coverage: Coverage): CoverageShape {
+  return { complete: coverage.complete, omitted: coverage.omitted.map(omissionShape) };
+}
+
+/** A path that was left alone. */
+export function skippedShape(one: BlockedPath): SkippedShape {
+  return { path: shownPath(one.path), reason: one.reason, detail: one.detail };
+}

@@ -1,0 +1,120 @@
+import type { SnapshotShape } from "../api/shapes.ts";
+import type { SnapshotOptions } from "../api/workspace-api.ts";
+import { ChronicleError } from "../core/errors.ts";
+import { isValidSnapshotName } from "../core/moment.ts";
+import { decodeSnapshot, encodeSnapshot, type SnapshotRecord } from "../core/records.ts";
+import { capture, type Capture } from "./capture.ts";
+import { withCommit } from "./commit.ts";
+import type { Context } from "./context.ts";
+import { keepFilters } from "./filters.ts";
+import { readEvent } from "./read-events.ts";
+import { coverageShape } from "./shape.ts";
+import { rootAtHead } from "./tree.ts";
+
+/** A snapshot: its record, and where it stands. */
+export interface Snapshot extends SnapshotRecord {
+  readonly id: string;
+  /** It names the state right after this event. */
+  readonly seq: number;
+  readonly ts: string;
+}
+
+/** All snapshots, by number. */
+export async function listSnapshots(context: Context): Promise<Snapshot[]> {
+  const rows = await context.index.records("snapshot:");
+  const snapshots: Snapshot[] = [];
+  for (const row of rows) {
+    const { record } = await readEvent(context, row);
+    snapshots.push({ ...decodeSnapshot(record), id: row.recordId.slice("snapshot:".length), seq: row.seq, ts: row.ts });
+  }
+  return snapshots.sort((a, b) => a.number - b.number);
+}
+
+/** The snapshot with the greatest number, or `undefined`. */
+export async function latestSnapshot(context: Context): Promise<Snapshot | undefined> {
+  return (await listSnapshots(context)).at(-1);
+}
+
+/** What a new snapshot is to say. */
+export interface SnapshotDraft {
+  readonly cause: string;
+  readonly session?: string;
+  readonly message?: string;
+  readonly name?: string;
+  readonly pin?: boolean;
+}
+
+/** Captures, then names the moment. */
+export async function takeSnapshot(context: Context, options: SnapshotOptions = {}): Promise<SnapshotShape> {
+  if (options.name !== undefined && !isValidSnapshotName(options.name)) {
+    throw new ChronicleError("USAGE", `${JSON.stringify(options.name)} cannot be the name of a snapshot`, {
+      hint: "use letters, digits, dots and dashes, beginning with a letter, and no word that means something else",
+    });
+  }
+  const captured = await capture(context, {
+    cause: "capture",
+    ...(options.paranoid === undefined ? {} : { paranoid: options.paranoid }),
+    ...(options.onProgress === undefined ? {} : { onProgress: options.onProgress }),
+  });
+  const snapshot = await nameMoment(context, captured, {
+    cause: "snapshot",
+    ...(options.message === undefined ? {} : { message: options.message }),
+    ...(options.name === undefined ? {} : { name: options.name }),
+    ...(options.pin === undefined ? {} : { pin: options.pin }),
+  });
+  return snapshotShape(snapshot);
+}
+
+/** Writes a snapshot of the head, with the coverage of the capture that led there. */
+export async function nameMoment(context: Context, captured: Capture, draft: SnapshotDraft): Promise<Snapshot> {
+  const filter = await keepFilters(context, captured.filters);
+  return withCommit(context, async (commit) => {
+    const head = await commit.head();
+    const all = await listSnapshots(context);
+    const previous = all.at(-1);
+    if (draft.name !== undefined && all.some((one) => one.name === draft.name)) {
+      throw new ChronicleError("REFUSED", `there is a snapshot named ${JSON.stringify(draft.name)} already`, {
+        hint: "choose another name; `chronicle list --snapshots` shows those in use",
+      });
+    }
+    const record: SnapshotRecord = {
+      number: (previous?.number ?? -1) + 1,
+      cause: draft.cause,
+      root: await rootAtHead(context, head.seq),
+      parent: previous?.number ?? null,
+      pinned: draft.pin ?? false,
+      actor: context.actor,
+      changed: (await context.index.touched(previous?.seq ?? 0, head.seq)).length,
+      coverage: captured.coverage,
+      filter,
+      entries: captured.entries,
+      bytes: captured.bytes,
+      ...(draft.name === undefined ? {} : { name: draft.name }),
+      ...(draft.message === undefined ? {} : { message: draft.message.toWellFormed() }),
+      ...(draft.session === undefined ? {} : { session: draft.session }),
+    };
+    const id = context.newId();
+    const [event] = await commit.append([{ op: "upsert", recordId: `snapshot:${id}`, record: encodeSnapshot(record) }]);
+    if (event === undefined) throw new ChronicleError("IO", "the snapshot was not written");
+    return { ...record, id, seq: event.seq, ts: event.ts };
+  });
+}
+
+/** A snapshot as programs see it. */
+export function snapshotShape(snapshot: Snapshot): SnapshotShape {
+  return {
+    number: snapshot.number,
+    id: snapshot.id,
+    seq: snapshot.seq,
+    root: snapshot.root,
+    coverage: coverageShape(snapshot.coverage),
+    timestamp: snapshot.ts,
+    cause: snapshot.cause,
+    ...(snapshot.name === undefined ? {} : { name: snapshot.name }),
+    pinned: snapshot.pinned,
+    ...(snapshot.message === undefined ? {} : { message: snapshot.message }),
+    parent: snapshot.parent,
+    ...(snapshot.session === undefined ? {} : { session: snapshot.session }),
+    changed: snapshot.changed,
+  };
+}
