@@ -1,4 +1,3 @@
-import type { RuleFile } from "./filter.ts";
 import {
   accepts,
   advance,
@@ -12,8 +11,14 @@ import {
 import type { Glob, GlobState } from "./ignore-glob.ts";
 import { pathToBytes } from "./path.ts";
 
-/** Largest rule file that is read, in UTF-8 bytes; a larger one rules nothing. */
+/** Largest rule file that is applied, in UTF-8 bytes. */
 export const MAX_RULE_FILE_BYTES = 1024 ** 2;
+
+/**
+ * Most rules with wildcards inside that a file may have and be applied. Each costs time for each path; plain names and
+ * paths, `*tail` and `head*` do not count.
+ */
+export const MAX_WILD_RULES = 2000;
 
 /** One line of a `.gitignore`. */
 export interface IgnoreRule {
@@ -56,16 +61,22 @@ export function byteText(name: string): string {
   return ASCII.test(name) ? name : pathToBytes(name).toString("latin1");
 }
 
-/** The rules of one file, ready to be asked. Names are to be given as `byteText`. */
+/**
+ * The rules of one file, ready to be asked. Names are to be given as `byteText`. A file beyond the limits above rules
+ * nothing, as a whole: half of it could exclude what its other half keeps.
+ */
 export class RuleSet {
-  readonly rules: readonly IgnoreRule[];
+  /** Why the file is not applied. */
+  readonly problem: string | undefined;
+  readonly #rules: readonly IgnoreRule[];
   readonly #names = new NameRules();
   readonly #start: LivePaths;
 
   constructor(text: string) {
+    const isTooLarge = text.length * 3 > MAX_RULE_FILE_BYTES && Buffer.byteLength(text) > MAX_RULE_FILE_BYTES;
     const rules: IgnoreRule[] = [];
     const paths: LivePath[] = [];
-    for (const line of ruleLines(text)) {
+    for (const line of ruleLines(isTooLarge ? "" : text)) {
       const rule = { ...line.rule, index: rules.length };
       rules.push(rule);
       const body = line.body.startsWith("**/") && !line.body.includes("/", 3) ? line.body.slice(3) : line.body;
@@ -76,12 +87,16 @@ export class RuleSet {
       const glob = compileGlob(body.startsWith("/") ? body.slice(1) : body, true);
       if (glob !== undefined) paths.push({ rule, glob, state: startState(glob) });
     }
-    this.rules = rules;
+    this.#rules = rules;
     this.#start = arrange(paths);
+    const wild = this.#names.globCount + this.#start.wild.length;
+    if (isTooLarge) this.problem = `larger than ${MAX_RULE_FILE_BYTES} bytes`;
+    else if (wild > MAX_WILD_RULES) this.problem = `more than ${MAX_WILD_RULES} rules with wildcards inside`;
   }
 
+  /** Can it decide nothing? */
   get isEmpty(): boolean {
-    return this.rules.length === 0;
+    return this.problem !== undefined || this.#rules.length === 0;
   }
 
   /** Are there rules that hold for names at any depth? */
@@ -97,7 +112,7 @@ export class RuleSet {
   /** The last rule that matches the child of a folder, given what is live there. */
   find(name: string, isFolder: boolean, paths: LivePaths): IgnoreRule | undefined {
     const best = findPath(name, isFolder, paths, this.#names.find(name, isFolder));
-    return best < 0 ? undefined : this.rules[best];
+    return best < 0 ? undefined : this.#rules[best];
   }
 }
 
@@ -167,6 +182,10 @@ class NameRules {
 
   get isEmpty(): boolean {
     return this.#last < 0;
+  }
+
+  get globCount(): number {
+    return this.#globs.size;
   }
 
   add(pattern: string, rule: IgnoreRule): void {
@@ -269,11 +288,4 @@ function trimSpaces(text: string): string {
     if (text[at] === "\\") at += 1;
   }
   return end < 0 ? text : text.slice(0, end);
-}
-
-/** Why a rule file is left unread, for the coverage receipt and `doctor`; `undefined` when it is in force. */
-export function ruleFileProblem(file: RuleFile): string | undefined {
-  if (file.text.length * 3 <= MAX_RULE_FILE_BYTES || Buffer.byteLength(file.text) <= MAX_RULE_FILE_BYTES)
-    return undefined;
-  return `${file.source} is larger than ${MAX_RULE_FILE_BYTES} bytes: its rules are not applied`;
 }

@@ -1,7 +1,7 @@
 import type { FilterOptions, FilterSpec, RuleFile, Verdict } from "./filter.ts";
 import { compileGlob, matchName } from "./ignore-glob.ts";
 import type { Glob } from "./ignore-glob.ts";
-import { RuleSet, byteText, descend, isSpent, ruleFileProblem } from "./ignore-rules.ts";
+import { RuleSet, byteText, descend, isSpent } from "./ignore-rules.ts";
 import type { LivePaths } from "./ignore-rules.ts";
 
 const GIT = ".git";
@@ -19,6 +19,8 @@ export interface CompiledFilter {
    * A nested git repository is no boundary: its files are tracked as others are, and outer rules go on in it.
    */
   enter(parent: FolderScope | undefined, folderPath: string, ruleFiles: readonly RuleFile[]): FolderScope;
+  /** Why a rule file is not applied (too large, too many wildcards); `undefined` when it is. */
+  problemOf(ruleFile: RuleFile): string | undefined;
 }
 
 /**
@@ -89,11 +91,19 @@ class Filter implements CompiledFilter {
     return scope;
   }
 
+  problemOf(file: RuleFile): string | undefined {
+    return this.#ruleSet(file).problem;
+  }
+
   #layer(file: RuleFile): Layer[] {
-    if (ruleFileProblem(file) !== undefined) return [];
+    const rules = this.#ruleSet(file);
+    return rules.isEmpty ? [] : [{ rules, source: file.source, paths: rules.start }];
+  }
+
+  #ruleSet(file: RuleFile): RuleSet {
     let rules = this.#ruleSets.get(file.text);
     if (rules === undefined) this.#ruleSets.set(file.text, (rules = new RuleSet(file.text)));
-    return rules.isEmpty ? [] : [{ rules, source: file.source, paths: rules.start }];
+    return rules;
   }
 }
 
