@@ -1,0 +1,179 @@
+import type { CrashFate } from "../disk/sim-crash.ts";
+import { canFailWith, canTear, type SimOperation, type SimPlan } from "../disk/sim-faults.ts";
+import type { SimDisk } from "../disk/sim-disk.ts";
+
+/** How a run is disturbed: the machine stops before, in the middle of or after an operation. */
+export type StopMode = "before" | "torn" | "after";
+
+/** What one check is about. */
+export interface SweepContext<Fact = unknown> {
+  /** The index of the disturbed operation; for `end`, the number of operations. */
+  readonly point: number;
+  /** That operation; undefined for `end`. */
+  readonly operation: SimOperation | undefined;
+  /** `errno`: the operation failed. `end`: nothing was disturbed, and the power went right after the run. */
+  readonly mode: StopMode | "errno" | "end";
+  /** What the power loss left of unsynced changes; undefined where only the process ended (`errno`). */
+  readonly fate: CrashFate | undefined;
+  readonly errno: string | undefined;
+  /** What the run threw; undefined if it came to its end. */
+  readonly error: unknown;
+  /** What the run had acknowledged by then. */
+  readonly acknowledged: readonly Fact[];
+}
+
+/** A run, and what must hold wherever it is cut off. */
+export interface CrashSweep<Fact = unknown> {
+  /** The disk on which every run begins; called once. */
+  readonly prepare: () => SimDisk | Promise<SimDisk>;
+  /** What is tested. It calls `acknowledge` for whatever must survive from then on. Must do the same each time. */
+  readonly run: (disk: SimDisk, acknowledge: (fact: Fact) => void) => Promise<void> | void;
+  /** Throws if the disk that is found afterwards is not as promised. It may change that disk. */
+  readonly check: (disk: SimDisk, context: SweepContext<Fact>) => Promise<void> | void;
+  /** Default: before, torn, after. `after` is only done where the next `before` does not show the same disk: at the end. */
+  readonly modes?: readonly StopMode[];
+  /** Default: forget, keep and two seeds. A seed is varied from point to point. */
+  readonly fates?: readonly CrashFate[];
+  /** Errnos that each operation fails with once. Default: ENOSPC, EIO, EMFILE, EACCES, each where a disk could say so. */
+  readonly errnos?: readonly string[];
+  /** Also let each errno last from its operation on. Default false. */
+  readonly lasting?: boolean;
+  /** Also fail reading operations. Default false. */
+  readonly reads?: boolean;
+  /** Disturb only every n-th operation. Default 1. */
+  readonly every?: number;
+  /** Disturb only this operation: to look at one failure. */
+  readonly only?: number;
+}
+
+/** How much a sweep did. */
+export interface SweepResult {
+  /** Operations of the undisturbed run. */
+  readonly points: number;
+  /** Runs, the undisturbed one included. */
+  readonly runs: number;
+  readonly checks: number;
+}
+
+const MODES: readonly StopMode[] = ["before", "torn", "after"];
+const FATES: readonly CrashFate[] = ["forget", "keep", { seed: 1 }, { seed: 2 }];
+const ERRNOS: readonly string[] = ["ENOSPC", "EIO", "EMFILE", "EACCES"];
+
+/**
+ * Runs something once undisturbed, then once for each of its operations and each way to disturb it, and checks what is
+ * found on the disk each time. Throws at the first check that fails, with the point, mode and fate in the message.
+ * After an errno the check sees the disk as it is (the process just ended) and after each fate of a power loss.
+ */
+export async function sweepCrashes<Fact = unknown>(sweep: CrashSweep<Fact>): Promise<SweepResult> {
+  return new Sweep(sweep, await sweep.prepare()).run();
+}
+
+/** One run that came to its end or was cut off. */
+interface Outcome<Fact> {
+  readonly disk: SimDisk;
+  readonly error: unknown;
+  readonly acknowledged: readonly Fact[];
+}
+
+class Sweep<Fact> {
+  readonly #sweep: CrashSweep<Fact>;
+  readonly #prepared: SimDisk;
+  readonly #operations: SimOperation[] = [];
+  #runs = 0;
+  #checks = 0;
+
+  constructor(sweep: CrashSweep<Fact>, prepared: SimDisk) {
+    this.#sweep = sweep;
+    this.#prepared = prepared;
+  }
+
+  async run(): Promise<SweepResult> {
+    const clean = await this.#attempt((operation) => {
+      this.#operations.push(operation);
+      return "go";
+    });
+    if (clean.error !== undefined) throw new Error("Crash sweep: the undisturbed run failed.", { cause: clean.error });
+    const points = this.#operations.length;
+    const { only, every = 1 } = this.#sweep;
+    if (only === undefined) await this.#checkFates(clean, { point: points, operation: undefined, mode: "end" });
+    for (const operation of this.#operations) {
+      const wanted = only === undefined ? operation.index % every === 0 : operation.index === only;
+      if (!wanted) continue;
+      await this.#stopAt(operation);
+      await this.#failAt(operation);
+    }
+    return { points, runs: this.#runs, checks: this.#checks };
+  }
+
+  async #stopAt(operation: SimOperation): Promise<void> {
+    if (operation.reads) return;
+    const modes = this.#sweep.modes ?? MODES;
+    for (const mode of modes) {
+      if (mode === "torn" && !canTear(operation.name)) continue;
+      if (mode === "after" && modes.includes("before") && !this.#isLast(operation)) continue;
+      const outcome = await this.#attempt(({ index }) => (index === operation.index ? `stop-${mode}` : "go"));
+      if (outcome.disk.stopped) await this.#checkFates(outcome, { point: operation.index, operation, mode });
+      else throw this.#failure({ point: operation.index, operation, mode }, outcome.error ?? new Error(NOT_REACHED));
+    }
+  }
+
+  /** With thinned points, the next `before` is not swept: only then does `after` show something of its own. */
+  #isLast(operation: SimOperation): boolean {
+    const alone = (this.#sweep.every ?? 1) > 1 || this.#sweep.only !== undefined;
+    return alone || this.#operations.findLast((each) => !each.reads) === operation;
+  }
+
+  async #failAt(operation: SimOperation): Promise<void> {
+    for (const errno of this.#sweep.errnos ?? ERRNOS) {
+      if (!canFailWith(operation.name, errno)) continue;
+      for (const lasting of this.#sweep.lasting === true ? [false, true] : [false]) {
+        const outcome = await this.#attempt(({ index }) => (index === operation.index ? { errno, lasting } : "go"));
+        const what = { point: operation.index, operation, mode: "errno", errno } as const;
+        await this.#check(outcome.disk.fork(), outcome, what);
+        await this.#checkFates(outcome, what);
+      }
+    }
+  }
+
+  async #attempt(onOperation: SimPlan): Promise<Outcome<Fact>> {
+    this.#runs++;
+    const disk = this.#prepared.fork({ onOperation, countsReads: this.#sweep.reads === true });
+    const acknowledged: Fact[] = [];
+    let error: unknown;
+    try {
+      await this.#sweep.run(disk, (fact) => void acknowledged.push(fact));
+    } catch (thrown) {
+      error = thrown;
+    }
+    return { disk, error, acknowledged };
+  }
+
+  async #checkFates(outcome: Outcome<Fact>, what: Disturbance): Promise<void> {
+    for (const each of this.#sweep.fates ?? FATES) {
+      const fate = typeof each === "string" ? each : { seed: each.seed + what.point * 7919 };
+      await this.#check(outcome.disk.crash(fate), outcome, { ...what, fate });
+    }
+  }
+
+  async #check(disk: SimDisk, outcome: Outcome<Fact>, what: Disturbance): Promise<void> {
+    this.#checks++;
+    const { error, acknowledged } = outcome;
+    try {
+      await this.#sweep.check(disk, { fate: undefined, errno: undefined, ...what, error, acknowledged });
+    } catch (problem) {
+      throw this.#failure(what, problem);
+    }
+  }
+
+  #failure(what: Disturbance, cause: unknown): Error {
+    const where = what.operation === undefined ? "the end" : `${what.operation.name} ${what.operation.path}`;
+    const how = [what.mode, what.errno, what.fate === undefined ? undefined : JSON.stringify(what.fate)];
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    const place = `point ${what.point} of ${this.#operations.length} (${where}), ${how.filter(Boolean).join(" ")}`;
+    return new Error(`Crash sweep: ${place}: ${reason}`, { cause });
+  }
+}
+
+type Disturbance = Pick<SweepContext, "point" | "operation" | "mode"> & Partial<Pick<SweepContext, "fate" | "errno">>;
+
+const NOT_REACHED = "the run ended before this operation; it must do the same each time";
