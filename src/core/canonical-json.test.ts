@@ -12,7 +12,7 @@ function nested(depth: number): string {
 
 describe("canonicalJson", () => {
   it("writes the example of RFC 8785 §3.2.2 and §3.2.3", () => {
-    const numbers = [333333333.33333329, 1e30, 4.5, 2e-3, 0.000000000000000000000000001];
+    const numbers = [Number("333333333.33333329"), 1e30, 4.5, 2e-3, 0.000000000000000000000000001];
     const value = {
       numbers,
       string: "\u20ac$\u000F\u000aA'\u0042\u0022\u005c\\\"\u002f",
@@ -136,9 +136,8 @@ describe("parseCanonical", () => {
     fc.assert(
       fc.property(spaced, ([value, indent]) => {
         const text = JSON.stringify(value, undefined, indent);
-        const canonical = canonicalJson(value as Json);
-        if (text === canonical) expect(canonicalFault(text, value as Json)).toBeUndefined();
-        else expect(() => parseCanonical(text)).toThrow(refused);
+        const isCanonical = text === canonicalJson(value as Json);
+        expect(canonicalFault(text, JSON.parse(text) as Json) === undefined).toBe(isCanonical);
       }),
       { numRuns: 100 },
     );
