@@ -1,0 +1,38 @@
+import type { CommandSpec } from "./spec.ts";
+import { REDO, RESTORE, UNDO } from "./table/back.ts";
+import { COMPLETE, COMPLETION, CONFIG, DOCTOR, DU, FORGET, GC, REBUILD, WORKSPACES } from "./table/keep.ts";
+import { CAT, DIFF, EXPLAIN, HISTORY, LIST, LOG, MANIFEST, SESSIONS, SHOW, STATUS } from "./table/look.ts";
+import { HEAD, VERIFY } from "./table/prove.ts";
+import { INIT, RUN, SNAPSHOT, WATCH } from "./table/record.ts";
+
+/** Every command, in the order of the help. */
+export const COMMANDS: readonly CommandSpec[] = [
+  RUN,
+  WATCH,
+  SNAPSHOT,
+  INIT,
+  LIST,
+  STATUS,
+  DIFF,
+  HISTORY,
+  CAT,
+  SHOW,
+  SESSIONS,
+  LOG,
+  MANIFEST,
+  EXPLAIN,
+  UNDO,
+  REDO,
+  RESTORE,
+  VERIFY,
+  HEAD,
+  CONFIG,
+  DU,
+  GC,
+  REBUILD,
+  DOCTOR,
+  WORKSPACES,
+  FORGET,
+  COMPLETION,
+  COMPLETE,
+];

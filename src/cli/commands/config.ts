@@ -1,0 +1,39 @@
+import { EXIT } from "../../api/problems.ts";
+import type { ConfigShape } from "../../api/shapes.ts";
+import { configChange, configKey, isListKey } from "../config-value.ts";
+import type { CommandContext } from "../context.ts";
+import { columns } from "../render/columns.ts";
+import { printable } from "../render/printable.ts";
+import { usageError } from "../usage-error.ts";
+
+function shown(value: ConfigShape[keyof ConfigShape]): string {
+  return Array.isArray(value) ? value.map(printable).join("  ") : String(value);
+}
+
+/** What the command line asks to change, if it does. */
+function wantedChange(context: CommandContext, key: keyof ConfigShape | undefined): Partial<ConfigShape> | undefined {
+  const values = context.input.args.slice(1);
+  const clear = context.input.flag("clear");
+  if (clear && (key === undefined || !isListKey(key) || values.length > 0)) {
+    throw usageError("--clear takes the key of a list and no values", "chronicle config excludePatterns --clear");
+  }
+  if (key === undefined || (values.length === 0 && !clear)) return undefined;
+  return configChange(key, values);
+}
+
+export async function config(context: CommandContext): Promise<number> {
+  const [typed] = context.input.args;
+  const key = typed === undefined ? undefined : configKey(typed);
+  const change = wantedChange(context, key);
+  const workspace = await (change === undefined ? context.reading() : context.workspace({}));
+  const result = change === undefined ? await workspace.config() : await workspace.configure(change);
+  if (context.json) context.printJson(result);
+  else if (key !== undefined && change === undefined) {
+    const value = result[key];
+    for (const line of Array.isArray(value) ? value : [String(value)]) context.print(printable(line));
+  } else {
+    const rows = Object.entries(result).map(([name, value]) => [name, shown(value)]);
+    for (const line of columns(rows)) context.print(line);
+  }
+  return EXIT.done;
+}

@@ -1,0 +1,12 @@
+import { EXIT } from "../../api/problems.ts";
+import { formatBytes } from "../../core/duration.ts";
+import type { CommandContext } from "../context.ts";
+import { counted } from "../render/counted.ts";
+
+export async function gc(context: CommandContext): Promise<number> {
+  const workspace = await context.workspace({});
+  const result = await workspace.gc(context.progress());
+  if (context.json) context.printJson(result);
+  else context.print(`freed ${formatBytes(result.freed_bytes)} (${counted(result.freed_blobs, "blob")})`);
+  return EXIT.done;
+}

@@ -1,0 +1,46 @@
+import { EXIT } from "../../api/problems.ts";
+import type { IterationShape } from "../../api/shapes.ts";
+import type { WorkspaceApi } from "../../api/workspace-api.ts";
+import { formatAgo, formatBytes } from "../../core/duration.ts";
+import type { CommandContext } from "../context.ts";
+import { isUnknownPath, notRecorded } from "../find-file.ts";
+import { modeText } from "../render/changes.ts";
+import { columns } from "../render/columns.ts";
+
+async function iterationsOf(workspace: WorkspaceApi, typed: string, path: string): Promise<IterationShape[]> {
+  try {
+    const found = await workspace.history(path);
+    if (found.length > 0) return found;
+  } catch (error) {
+    if (!isUnknownPath(error)) throw error;
+  }
+  throw await notRecorded(workspace, typed, path);
+}
+
+function rowOf(item: IterationShape, context: CommandContext): string[] {
+  const { paint, io } = context;
+  const when = formatAgo(item.timestamp, io.now());
+  const session = paint("dim", item.session ?? "");
+  if (item.deleted === true) return [`@${item.iteration}`, when, "", "", paint("red", "deleted"), item.cause, session];
+  const what = item.kind === "file" ? formatBytes(item.size) : item.kind;
+  const hash = paint("dim", item.hash.slice(0, 12));
+  return [`@${item.iteration}`, when, modeText(item.permissions), hash, what, item.cause, session];
+}
+
+export async function history(context: CommandContext): Promise<number> {
+  const workspace = await context.reading();
+  const paths = context.paths(workspace);
+  const typed = context.input.args[0] ?? "";
+  const path = await paths.toWorkspace(typed);
+  const iterations = await iterationsOf(workspace, typed, path);
+  if (context.json) context.printJson(iterations);
+  else {
+    for (const line of columns(
+      iterations.map((item) => rowOf(item, context)),
+      "><<<>",
+    ))
+      context.print(line);
+    context.say(context.paintErr("dim", `chronicle cat ${paths.shown(path)}@N prints one`));
+  }
+  return EXIT.done;
+}

@@ -1,0 +1,57 @@
+import { resolve } from "node:path";
+import { EXIT } from "../../api/problems.ts";
+import type { ConfigShape } from "../../api/shapes.ts";
+import type { InitShape } from "../../api/store-api.ts";
+import type { CommandContext } from "../context.ts";
+import type { Input } from "../input.ts";
+import { coverageLines } from "../render/changes.ts";
+import { printable } from "../render/printable.ts";
+
+/** Only what was given: the rest is the workspace's own, or the default. */
+function chosenConfig(input: Input): Partial<ConfigShape> {
+  const config: Partial<ConfigShape> = {};
+  if (!input.flag("gitignore")) config.useGitignore = false;
+  const lists = { exclude: "excludePatterns", excludeGlob: "excludeGlobs", forceInclude: "forceInclude" } as const;
+  for (const [option, key] of Object.entries(lists)) {
+    const values = input.list(option);
+    if (values.length > 0) config[key] = values;
+  }
+  for (const key of ["maxEntries", "maxBytes", "maxFileSize"] as const) {
+    const value = input.number(key);
+    if (value !== undefined) config[key] = value;
+  }
+  return config;
+}
+
+function printResult(context: CommandContext, result: InitShape): void {
+  const { snapshot } = result;
+  const { paint } = context;
+  context.print(
+    result.created
+      ? `${paint("green", "protected:")} ${printable(result.path)}  ${paint("dim", result.workspace)}`
+      : `already protected: ${printable(result.path)}  ${paint("dim", result.workspace)}`,
+  );
+  context.print(`snapshot ${snapshot.number}, root ${snapshot.root}`);
+  const style = { paint, shown: (path: string) => path, most: 20 };
+  const [first = "", ...rest] = coverageLines(snapshot.coverage, style);
+  context.print(`coverage ${first}`);
+  for (const line of rest) context.print(line);
+  if (result.created) context.print(paint("dim", "next: chronicle run -- <command>, or chronicle watch"));
+}
+
+export async function init(context: CommandContext): Promise<number> {
+  const { input, io } = context;
+  const adopt = input.text("adopt");
+  const store = await context.store();
+  const { workspace, result } = await store.init({
+    roots: (input.args.length === 0 ? ["."] : input.args).map((path) => resolve(io.cwd(), path)),
+    ...chosenConfig(input),
+    ...(adopt === undefined ? {} : { adopt }),
+    force: input.flag("force"),
+    ...context.progress(),
+  });
+  context.closing(workspace);
+  if (context.json) context.printJson(result);
+  else printResult(context, result);
+  return result.snapshot.coverage.complete ? EXIT.done : EXIT.failed;
+}

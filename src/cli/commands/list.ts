@@ -1,0 +1,72 @@
+import { EXIT } from "../../api/problems.ts";
+import type { SnapshotShape } from "../../api/shapes.ts";
+import type { RecentItem, WorkspaceApi } from "../../api/workspace-api.ts";
+import { ChronicleError } from "../../core/errors.ts";
+import type { CommandContext } from "../context.ts";
+import { columns } from "../render/columns.ts";
+import { counted } from "../render/counted.ts";
+import { printable } from "../render/printable.ts";
+import { ago } from "../render/when.ts";
+
+const DEFAULT_LIMIT = 20;
+
+const NOTHING_YET = `nothing is recorded here yet
+
+  chronicle run -- <command>     run anything; see what it changed, take it back
+  chronicle watch                record changes as they happen
+  chronicle -h                   everything else`;
+
+function recentRow(context: CommandContext, item: RecentItem): string[] {
+  const { paint } = context;
+  const changed = item.kind === "baseline" ? "" : counted(item.changed, "change");
+  const back = item.undone === true ? paint("dim", "(undone)") : paint("cyan", item.back);
+  return [ago(item.timestamp, context.io.now()), item.kind, printable(item.summary), changed, back];
+}
+
+async function recent(context: CommandContext, workspace: WorkspaceApi, limit: number): Promise<void> {
+  const result = await workspace.recent(limit === 0 ? undefined : limit);
+  if (context.json) return context.printJson(result);
+  const rows = result.items.map((item) => recentRow(context, item));
+  const { paint } = context;
+  const head = ["when", "what", "", "", "go back to before it"].map((text) => paint("dim", text));
+  for (const line of columns([head, ...rows], "<<<>")) context.print(line);
+  context.print();
+  context.print(paint("dim", "chronicle undo takes back the last; chronicle restore <moment> goes anywhere"));
+}
+
+function snapshotRow(context: CommandContext, snapshot: SnapshotShape): string[] {
+  const { paint } = context;
+  const marks = [
+    snapshot.name === undefined ? "" : paint("cyan", printable(snapshot.name)),
+    snapshot.pinned ? "pinned" : "",
+    snapshot.coverage.complete ? "" : paint("yellow", "partial"),
+    printable(snapshot.message ?? ""),
+  ];
+  const changed = snapshot.changed === null ? "" : counted(snapshot.changed, "change");
+  const when = ago(snapshot.timestamp, context.io.now());
+  const id = paint("dim", snapshot.id);
+  return [String(snapshot.number), when, snapshot.cause, changed, id, marks.filter(Boolean).join(" ")];
+}
+
+async function snapshots(context: CommandContext, workspace: WorkspaceApi, limit: number): Promise<void> {
+  const all = await workspace.snapshots();
+  const newest = limit === 0 ? all : all.slice(-limit);
+  if (context.json) return context.printJson(context.input.number("limit") === undefined ? all : newest);
+  for (const line of columns(newest.map((item) => snapshotRow(context, item)).reverse(), "><<>")) context.print(line);
+  if (newest.length < all.length) context.print(`… and ${all.length - newest.length} older: --limit 0`);
+}
+
+/** Recent work, or snapshots. Also what a bare `chronicle` does: where nothing is recorded it says how to begin. */
+export async function list(context: CommandContext): Promise<number> {
+  const limit = context.input.number("limit") ?? DEFAULT_LIMIT;
+  const bare = context.io.argv.every((word) => word !== "list");
+  try {
+    const workspace = await context.reading();
+    await (context.input.flag("snapshots") ? snapshots : recent)(context, workspace, limit);
+  } catch (error) {
+    const none = error instanceof ChronicleError && error.code === "NOT_FOUND";
+    if (!none || !bare || context.json) throw error;
+    context.print(NOTHING_YET);
+  }
+  return EXIT.done;
+}

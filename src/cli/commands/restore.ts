@@ -1,0 +1,58 @@
+import { resolve } from "node:path";
+import { EXIT } from "../../api/problems.ts";
+import type { RestoreShape } from "../../api/shapes.ts";
+import type { RestoreOptions, WorkspaceApi } from "../../api/workspace-api.ts";
+import { confirm } from "../confirm.ts";
+import type { CommandContext } from "../context.ts";
+import { counted } from "../render/counted.ts";
+import { printable } from "../render/printable.ts";
+import { restoredLines, restoredSentence } from "../render/restored.ts";
+
+const PREVIEW_LINES = 40;
+
+async function optionsOf(context: CommandContext, workspace: WorkspaceApi): Promise<RestoreOptions> {
+  const { input, io } = context;
+  const paths = context.paths(workspace);
+  const wanted = await Promise.all(input.args.slice(1).map((path) => paths.toWorkspace(path)));
+  const to = input.text("to");
+  return {
+    ...(wanted.length === 0 ? {} : { paths: wanted }),
+    ...(to === undefined ? {} : { to: resolve(io.cwd(), to) }),
+    keepMtime: input.flag("mtime"),
+    force: input.flag("force"),
+    ...context.progress(),
+  };
+}
+
+function print(context: CommandContext, workspace: WorkspaceApi, result: RestoreShape): void {
+  const paths = context.paths(workspace);
+  const style = { paint: context.paint, shown: (path: string) => paths.shown(path) };
+  for (const line of restoredLines(result, style)) context.print(line);
+  const where = result.to === undefined ? "" : ` in ${printable(result.to)}`;
+  context.print(restoredSentence(result, result.dry_run ? `would change${where}` : `restored${where}`));
+  if (result.undo_id !== null) context.print(context.paint("dim", "take it back: chronicle undo"));
+}
+
+/** Shows what would happen and asks. */
+async function agreed(context: CommandContext, workspace: WorkspaceApi, preview: RestoreShape): Promise<boolean> {
+  const paths = context.paths(workspace);
+  const style = { paint: context.paintErr, shown: (path: string) => paths.shown(path), most: PREVIEW_LINES };
+  for (const line of restoredLines(preview, style)) context.say(line);
+  return confirm(context, `Change ${counted(preview.changes.length, "path")} in ${printable(workspace.path)}?`);
+}
+
+export async function restore(context: CommandContext): Promise<number> {
+  const { input } = context;
+  const moment = input.args[0] ?? "";
+  const workspace = await context.workspace({});
+  const options = await optionsOf(context, workspace);
+  const dryRun = input.flag("dryRun");
+  if (!dryRun && options.to === undefined && context.canAsk && !input.flag("yes")) {
+    const preview = await workspace.restore(moment, { ...options, dryRun: true });
+    if (preview.changes.length > 0 && !(await agreed(context, workspace, preview))) return EXIT.failed;
+  }
+  const result = await workspace.restore(moment, { ...options, dryRun });
+  if (context.json) context.printJson(result);
+  else print(context, workspace, result);
+  return result.skipped.length > 0 && !dryRun ? EXIT.failed : EXIT.done;
+}

@@ -1,0 +1,68 @@
+import { resolve } from "node:path";
+import { EXIT } from "../../api/problems.ts";
+import type { RunShape } from "../../api/shapes.ts";
+import { ChronicleError } from "../../core/errors.ts";
+import type { CommandContext } from "../context.ts";
+import { readJsonList } from "../read-json-list.ts";
+import { runSummary } from "../render/run-summary.ts";
+import { reportError } from "../report-error.ts";
+import { runUnrecorded } from "../run-unrecorded.ts";
+import { usageError } from "../usage-error.ts";
+import { writeWholeFile } from "../user-files.ts";
+
+/** The child's exit code, where an error came after its end. */
+function childCode(error: unknown): number | undefined {
+  const code = error instanceof ChronicleError ? error.data["exit_code"] : undefined;
+  return typeof code === "number" ? code : undefined;
+}
+
+async function record(context: CommandContext, command: readonly string[]): Promise<RunShape> {
+  const { input, io } = context;
+  const networkFile = input.text("networkEvents");
+  const networkEvents = networkFile === undefined ? [] : readJsonList(networkFile, io.cwd());
+  const workspace = await context.workspace({ create: true });
+  return workspace.run({
+    command,
+    cwd: io.cwd(),
+    env: io.env,
+    rollbackOnFailure: input.flag("rollbackOnFailure"),
+    networkEvents,
+    notes: input.list("note"),
+  });
+}
+
+/** A summary that cannot be written is said; the exit code stays the command's. */
+function writeSummary(context: CommandContext, file: string, result: RunShape): void {
+  try {
+    writeWholeFile(resolve(context.io.cwd(), file), `${JSON.stringify(result, null, 2)}\n`);
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    context.say(`chronicle: the summary could not be written to ${file}: ${why}`);
+  }
+}
+
+function tell(context: CommandContext, result: RunShape): void {
+  const { io } = context;
+  if (context.json) io.err.write(`${JSON.stringify(result)}\n`);
+  else
+    for (const line of runSummary(result, { paint: context.paintErr, forPeople: io.err.isTerminal })) context.say(line);
+}
+
+export async function run(context: CommandContext): Promise<number> {
+  const { input, io } = context;
+  const command = input.args;
+  if (command.length === 0) throw usageError("no command to run", "chronicle run -- <command> [argument...]");
+  if (input.flag("otr")) return runUnrecorded(command, io);
+  let result: RunShape;
+  try {
+    result = await record(context, command);
+  } catch (error) {
+    const style = { json: context.json, jsonOnStderr: true, paint: context.paintErr };
+    const code = reportError(error, io, style);
+    return childCode(error) ?? (code === EXIT.usage ? code : EXIT.notStarted);
+  }
+  const summary = input.text("summary");
+  if (summary !== undefined) writeSummary(context, summary, result);
+  tell(context, result);
+  return result.exit_code;
+}

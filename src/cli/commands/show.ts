@@ -1,0 +1,60 @@
+import { EXIT } from "../../api/problems.ts";
+import type { DiffShape, SessionShape } from "../../api/shapes.ts";
+import type { WorkspaceApi } from "../../api/workspace-api.ts";
+import { ChronicleError } from "../../core/errors.ts";
+import type { CommandContext } from "../context.ts";
+import { changeLines, countsOf } from "../render/changes.ts";
+import { counted } from "../render/counted.ts";
+import { patchLines } from "../render/patch.ts";
+import { printable } from "../render/printable.ts";
+import { sessionCommand, sessionEnd } from "../render/sessions.ts";
+
+async function chosen(context: CommandContext, workspace: WorkspaceApi): Promise<SessionShape> {
+  const [id] = context.input.args;
+  if (id !== undefined && id !== "latest") return workspace.session(id);
+  const all = (await workspace.sessions()).toSorted((a, b) => a.from_seq - b.from_seq);
+  const last = all.at(-1);
+  if (last !== undefined) return last;
+  throw new ChronicleError("NOT_FOUND", "there are no sessions yet", { hint: "chronicle run -- <command>" });
+}
+
+function headLines(session: SessionShape, context: CommandContext): string[] {
+  const ended = session.ended === null ? "" : ` to ${session.ended}`;
+  const { paint } = context;
+  return [
+    `session   ${session.session_id}`,
+    `command   ${sessionCommand(session)}`,
+    `time      ${session.started}${ended}`,
+    `ended     ${sessionEnd(session, paint)}`,
+    `snapshots ${session.snapshot_count}`,
+    `root      ${session.merkle_roots.at(-1) ?? ""}`,
+    ...(session.network_events.length === 0 ? [] : [`network   ${counted(session.network_events.length, "event")}`]),
+    ...session.notes.map((note) => `note      ${printable(note)}`),
+  ];
+}
+
+/** What the session changed; `undefined` where the disk holds its end and nothing was recorded of it yet. */
+async function changesOf(workspace: WorkspaceApi, session: SessionShape, patch: boolean): Promise<DiffShape> {
+  const to = session.to_seq === null ? "now" : `seq:${session.to_seq}`;
+  return workspace.diff(`seq:${session.from_seq}`, to, { patch });
+}
+
+export async function show(context: CommandContext): Promise<number> {
+  const workspace = await context.reading();
+  const session = await chosen(context, workspace);
+  if (context.json) {
+    context.printJson(session);
+    return EXIT.done;
+  }
+  for (const line of headLines(session, context)) context.print(line);
+  const patch = context.input.flag("patch");
+  const { changes } = await changesOf(workspace, session, patch);
+  context.print(`changes   ${countsOf(changes)}`);
+  const { paint, io } = context;
+  const paths = context.paths(workspace);
+  const lines = patch
+    ? patchLines(changes, { paint, escape: io.out.isTerminal })
+    : changeLines(changes, { paint, shown: (path) => paths.shown(path) });
+  for (const line of lines) context.print(line);
+  return EXIT.done;
+}

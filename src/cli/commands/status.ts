@@ -1,0 +1,45 @@
+import { EXIT } from "../../api/problems.ts";
+import type { StatusShape } from "../../api/shapes.ts";
+import { formatBytes } from "../../core/duration.ts";
+import type { CommandContext } from "../context.ts";
+import { changeLines, type ChangesStyle, countsOf, coverageLines } from "../render/changes.ts";
+import { counted } from "../render/counted.ts";
+import { printable } from "../render/printable.ts";
+
+const MOST_LINES = 50;
+
+function labelled(label: string, [first = "", ...rest]: readonly string[]): string[] {
+  return [`${label.padEnd(10)} ${first}`, ...rest];
+}
+
+function linesOf(status: StatusShape, style: ChangesStyle): string[] {
+  const { paint } = style;
+  const latest = status.latest_snapshot === null ? "no snapshot" : `snapshot ${status.latest_snapshot}`;
+  const size = `${counted(status.entries, "path")}, ${formatBytes(status.bytes)}`;
+  const more = status.roots.slice(1).map((root) => `@${root.id ?? ""}: ${printable(root.path)}`);
+  return [
+    ...labelled("workspace", [`${printable(status.path)}  ${paint("dim", status.workspace)}`]),
+    ...more.flatMap((root) => labelled("", [root])),
+    ...labelled("recorded", [`${size}  ${paint("dim", `seq ${status.seq}, ${latest}`)}`]),
+    ...(status.changes.length === 0
+      ? labelled("changes", ["none: everything on disk is recorded"])
+      : labelled("changes", [`not recorded yet: ${countsOf(status.changes)}`, ...changeLines(status.changes, style)])),
+    ...labelled("coverage", coverageLines(status.coverage, style)),
+    ...(status.read_only
+      ? labelled("read-only", [paint("red", "nothing can be recorded; see: chronicle verify")])
+      : []),
+    ...status.notes.flatMap((note) => labelled("note", [printable(note)])),
+  ];
+}
+
+export async function status(context: CommandContext): Promise<number> {
+  const workspace = await context.reading();
+  const result = await workspace.status(context.progress());
+  if (context.json) context.printJson(result);
+  else {
+    const paths = context.paths(workspace);
+    const style = { paint: context.paint, shown: (path: string) => paths.shown(path), most: MOST_LINES };
+    for (const line of linesOf(result, style)) context.print(line);
+  }
+  return EXIT.done;
+}

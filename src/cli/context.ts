@@ -1,0 +1,107 @@
+import type { OpenOptions, StoreApi } from "../api/store-api.ts";
+import type { ProgressOptions, WorkspaceApi } from "../api/workspace-api.ts";
+import type { Input } from "./input.ts";
+import type { Io } from "./io.ts";
+import { type Paint, paintFor } from "./paint.ts";
+import { placesOf } from "./places.ts";
+import { ProgressLine } from "./progress-line.ts";
+import { writeJson } from "./render/json.ts";
+import type { CommandSpec } from "./spec.ts";
+import { UserPaths } from "./user-path.ts";
+
+const DEFAULT_WAIT_SECONDS = 30;
+
+/** What a command works with: its input, the world, and the store, which is opened when it is first asked for. */
+export class CommandContext {
+  readonly io: Io;
+  readonly input: Input;
+  readonly commands: readonly CommandSpec[];
+  readonly json: boolean;
+  /** Colours for stdout, and for stderr. */
+  readonly paint: Paint;
+  readonly paintErr: Paint;
+  #store: StoreApi | undefined;
+  readonly #workspaces: WorkspaceApi[] = [];
+  #progress: ProgressLine | undefined;
+
+  constructor(io: Io, input: Input, commands: readonly CommandSpec[]) {
+    this.io = io;
+    this.input = input;
+    this.commands = commands;
+    this.json = input.flag("json");
+    this.paint = paintFor(input.flag("color") && io.out.colours);
+    this.paintErr = paintFor(input.flag("color") && io.err.colours);
+  }
+
+  /** Are there people at the other end, who can be asked? */
+  get canAsk(): boolean {
+    return this.io.stdinIsTerminal && this.io.err.isTerminal && !this.json;
+  }
+
+  async store(): Promise<StoreApi> {
+    const { io, input } = this;
+    const waitSeconds = input.number("wait") ?? DEFAULT_WAIT_SECONDS;
+    const places = placesOf({ env: io.env, userHome: io.userHome, cwd: io.cwd(), store: input.text("store") });
+    this.#store ??= await io.openStore({ ...places, waitMs: waitSeconds * 1000 });
+    return this.#store;
+  }
+
+  /** The nearest workspace around the current folder. */
+  async workspace(options: Pick<OpenOptions, "create" | "readOnly">): Promise<WorkspaceApi> {
+    const store = await this.store();
+    const opened = await store.open({ folder: this.io.cwd(), ...options, ...this.progress() });
+    this.#progress?.clear();
+    return this.closing(opened);
+  }
+
+  /** For commands that only look. */
+  reading(): Promise<WorkspaceApi> {
+    return this.workspace({ readOnly: true });
+  }
+
+  /** Has `close` close it. */
+  closing(workspace: WorkspaceApi): WorkspaceApi {
+    this.#workspaces.push(workspace);
+    return workspace;
+  }
+
+  paths(workspace: WorkspaceApi): UserPaths {
+    return new UserPaths(workspace, this.io.cwd());
+  }
+
+  /** Options that show how far a long piece of work is: on a terminal, after a second. */
+  progress(): ProgressOptions {
+    if (!this.io.err.isTerminal || this.json) return {};
+    const line = (this.#progress ??= new ProgressLine(this.io.err, () => this.io.now()));
+    return { onProgress: (progress) => line.show(progress) };
+  }
+
+  /** A line of the answer (stdout). */
+  print(line = ""): void {
+    this.#progress?.clear();
+    this.io.out.write(`${line}\n`);
+  }
+
+  /** A line beside the answer (stderr). */
+  say(line = ""): void {
+    this.#progress?.clear();
+    this.io.err.write(`${line}\n`);
+  }
+
+  /** The answer as JSON (stdout). */
+  printJson(value: unknown): void {
+    this.#progress?.clear();
+    writeJson(value, (text) => this.io.out.write(text));
+  }
+
+  async close(): Promise<void> {
+    this.#progress?.clear();
+    for (const workspace of this.#workspaces.splice(0)) await workspace.close();
+    const store = this.#store;
+    this.#store = undefined;
+    await store?.close();
+  }
+}
+
+/** What a command does. Resolves to the exit code. */
+export type Action = (context: CommandContext) => Promise<number>;

@@ -1,0 +1,34 @@
+import type { StoreApi, StoreOptions } from "../api/store-api.ts";
+
+/** Where text and bytes go. */
+export interface Sink {
+  readonly isTerminal: boolean;
+  readonly colours: boolean;
+  /** Width in characters; 80 where it is not known. */
+  readonly columns: number;
+  /** True when the reader has gone (`EPIPE`): everything further is dropped. */
+  readonly broken: boolean;
+  write(text: string): void;
+  /** Resolves when more may be written. */
+  writeBytes(bytes: Uint8Array): Promise<void>;
+}
+
+/** All that the command line knows of the world. `main.ts` makes it from the process. */
+export interface Io {
+  /** Without the program and the script. */
+  readonly argv: readonly string[];
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly userHome: string;
+  readonly version: string;
+  readonly out: Sink;
+  readonly err: Sink;
+  readonly stdinIsTerminal: boolean;
+  readStdin(): Promise<string>;
+  cwd(): string;
+  chdir(folder: string): void;
+  /** Epoch milliseconds. */
+  now(): number;
+  openStore(options: StoreOptions): Promise<StoreApi>;
+  /** Calls back at Ctrl-C, SIGTERM and SIGHUP instead of ending the process. Returns what ends that. */
+  onInterrupt(callback: (signal: NodeJS.Signals) => void): () => void;
+}

@@ -1,0 +1,42 @@
+import type { Action } from "./context.ts";
+
+type Loader = () => Promise<Action>;
+
+/** Each command's code is read only when it is run: a command line should start at once. */
+const LOADERS: Readonly<Record<string, Loader>> = {
+  cat: async () => (await import("./commands/cat.ts")).cat,
+  complete: async () => (await import("./commands/complete.ts")).complete,
+  completion: async () => (await import("./commands/completion.ts")).completion,
+  config: async () => (await import("./commands/config.ts")).config,
+  diff: async () => (await import("./commands/diff.ts")).diff,
+  doctor: async () => (await import("./commands/doctor.ts")).doctor,
+  du: async () => (await import("./commands/du.ts")).du,
+  explain: async () => (await import("./commands/explain.ts")).explain,
+  forget: async () => (await import("./commands/forget.ts")).forget,
+  gc: async () => (await import("./commands/gc.ts")).gc,
+  head: async () => (await import("./commands/head.ts")).head,
+  history: async () => (await import("./commands/history.ts")).history,
+  init: async () => (await import("./commands/init.ts")).init,
+  list: async () => (await import("./commands/list.ts")).list,
+  log: async () => (await import("./commands/log.ts")).log,
+  manifest: async () => (await import("./commands/manifest.ts")).manifest,
+  rebuild: async () => (await import("./commands/rebuild.ts")).rebuild,
+  redo: async () => (await import("./commands/redo.ts")).redo,
+  restore: async () => (await import("./commands/restore.ts")).restore,
+  run: async () => (await import("./commands/run.ts")).run,
+  sessions: async () => (await import("./commands/sessions.ts")).sessions,
+  show: async () => (await import("./commands/show.ts")).show,
+  snapshot: async () => (await import("./commands/snapshot.ts")).snapshot,
+  status: async () => (await import("./commands/status.ts")).status,
+  undo: async () => (await import("./commands/undo.ts")).undo,
+  verify: async () => (await import("./commands/verify.ts")).verify,
+  watch: async () => (await import("./commands/watch.ts")).watch,
+  workspaces: async () => (await import("./commands/workspaces.ts")).workspaces,
+};
+
+/** The code of a command of the table. */
+export function loadAction(name: string): Promise<Action> {
+  const load = LOADERS[name];
+  if (load === undefined) throw new Error(`the command ${name} is in the table and has no code`);
+  return load();
+}

@@ -1,0 +1,80 @@
+import { homedir } from "node:os";
+import { isatty, type WriteStream } from "node:tty";
+import { errnoOf } from "../core/errors.ts";
+import type { Io, Sink } from "./io.ts";
+
+const SIGNALS: readonly NodeJS.Signals[] = ["SIGINT", "SIGTERM", "SIGHUP"];
+
+/** A stream of the process. Its reader may go at any time (`chronicle log | head`): that ends the writing, not the work. */
+class StreamSink implements Sink {
+  readonly #stream: WriteStream;
+  #broken = false;
+
+  constructor(stream: WriteStream) {
+    this.#stream = stream;
+    stream.on("error", (error: Error) => {
+      if (errnoOf(error) !== "EPIPE") throw error;
+      this.#broken = true;
+    });
+  }
+
+  get isTerminal(): boolean {
+    return this.#stream.isTTY === true;
+  }
+
+  get colours(): boolean {
+    return this.isTerminal && this.#stream.hasColors();
+  }
+
+  get columns(): number {
+    return this.#stream.columns ?? 80;
+  }
+
+  get broken(): boolean {
+    return this.#broken;
+  }
+
+  write(text: string): void {
+    if (!this.#broken) this.#stream.write(text);
+  }
+
+  async writeBytes(bytes: Uint8Array): Promise<void> {
+    if (this.#broken) return;
+    await new Promise<void>((done) => {
+      this.#stream.write(bytes, () => done());
+    });
+  }
+}
+
+async function readStdin(): Promise<string> {
+  const pieces: Buffer[] = [];
+  for await (const piece of process.stdin) pieces.push(Buffer.from(piece));
+  return Buffer.concat(pieces).toString("utf8");
+}
+
+function onInterrupt(callback: (signal: NodeJS.Signals) => void): () => void {
+  for (const signal of SIGNALS) process.on(signal, callback);
+  return () => {
+    for (const signal of SIGNALS) process.off(signal, callback);
+  };
+}
+
+/** The world of this process. */
+export function processIo(version: string): Io {
+  return {
+    argv: process.argv.slice(2),
+    env: process.env,
+    userHome: process.env["HOME"] || homedir(),
+    version,
+    out: new StreamSink(process.stdout),
+    err: new StreamSink(process.stderr),
+    // Not `process.stdin`: opening it would take what is meant for a child.
+    stdinIsTerminal: isatty(0),
+    readStdin,
+    cwd: () => process.cwd(),
+    chdir: (folder) => process.chdir(folder),
+    now: () => Date.now(),
+    openStore: async (options) => (await import("../open.ts")).openStore(options),
+    onInterrupt,
+  };
+}

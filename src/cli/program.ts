@@ -1,0 +1,153 @@
+import { Command, type CommanderError, InvalidArgumentError, Option } from "commander";
+import { COMMANDS } from "./command-table.ts";
+import { closestTo } from "./render/closest.ts";
+import { type CommandSpec, GLOBAL_OPTIONS, type OptionSpec } from "./spec.ts";
+import { parseValue } from "./parse-value.ts";
+import { usageError } from "./usage-error.ts";
+
+/** A command line that was understood: which command, with which options and arguments. */
+export interface Parsed {
+  /** `undefined`: a bare `chronicle`. */
+  readonly spec: CommandSpec | undefined;
+  readonly options: Readonly<Record<string, unknown>>;
+  readonly args: readonly string[];
+}
+
+const INTRODUCTION = "Records what a command changes in a folder, proves it, and takes it back.";
+
+const FIRST_STEPS = `
+First steps:
+  chronicle run -- <command>     run anything; see what it changed
+  chronicle undo                 take it back
+  chronicle                      recent work, and how to go back
+
+Exit codes: 0 done, 1 failed or partial coverage, 2 usage, 3 not found, 4 damaged, 5 locked, 6 refused.
+Help on one command: chronicle <command> -h`;
+
+function readValue(spec: OptionSpec, text: string, previous: unknown): unknown {
+  const read = parseValue(spec.value ?? "text", text);
+  if ("wanted" in read) throw new InvalidArgumentError(`It must be ${read.wanted}.`);
+  if (spec.repeated !== true) return read.value;
+  return [...(Array.isArray(previous) ? previous : []), read.value];
+}
+
+function optionOf(spec: OptionSpec): Option {
+  const option = new Option(spec.flags, spec.description);
+  if (option.required || option.optional) {
+    option.argParser((text, previous: unknown) => readValue(spec, text, previous));
+  }
+  return option;
+}
+
+function addGlobals(command: Command): void {
+  for (const spec of GLOBAL_OPTIONS) command.addOption(optionOf(spec).helpGroup("Everywhere:"));
+  command.helpOption("-h, --help", "help with examples");
+}
+
+/** The usage line of a command, without the program's name. */
+export function usageOf(spec: CommandSpec): string {
+  return spec.usage ?? ["[options]", ...spec.args.map((arg) => arg.name)].join(" ");
+}
+
+function examplesOf(spec: CommandSpec): string {
+  const width = Math.max(...spec.examples.map((example) => example.line.length));
+  const lines = spec.examples.map(({ line, why }) => `  ${line.padEnd(width)}  # ${why}`);
+  return `\nExamples:\n${lines.join("\n")}`;
+}
+
+/** What commander calls an error, as ours; help and version end quietly. */
+function onExit(usage: string, help: string): (error: CommanderError) => never {
+  return (error) => {
+    if (error.exitCode === 0) throw error;
+    const [message = "", ...more] = error.message.replace(/^error: /, "").split("\n");
+    throw usageError(message, [...more, `usage: ${usage}`, `help: ${help}`].join("\n"));
+  };
+}
+
+function addCommand(program: Command, spec: CommandSpec, done: (parsed: Parsed) => void): void {
+  const command = program.command(spec.name, { hidden: spec.hidden === true });
+  command.summary(spec.summary).helpGroup(`${spec.group}:`).usage(usageOf(spec));
+  command.description(
+    [`${spec.summary[0]?.toUpperCase()}${spec.summary.slice(1)}.`, spec.details].filter(Boolean).join("\n\n"),
+  );
+  for (const arg of spec.args) command.argument(arg.name, arg.description);
+  for (const option of spec.options) command.addOption(optionOf(option));
+  addGlobals(command);
+  if (spec.examples.length > 0) command.addHelpText("after", examplesOf(spec));
+  if (spec.passThrough === true) command.passThroughOptions();
+  command.exitOverride(onExit(`chronicle ${spec.name} ${usageOf(spec)}`, `chronicle ${spec.name} -h`));
+  command.action(() => done({ spec, options: { ...program.opts(), ...givenOptions(command) }, args: command.args }));
+}
+
+/** A command's own options, without defaults that would hide what stood before its name. */
+function givenOptions(command: Command): Record<string, unknown> {
+  const all: Record<string, unknown> = command.opts();
+  const given = Object.entries(all).filter(
+    ([key]) => command.getOptionValueSource(key) !== "default" || command.parent?.getOptionValue(key) === undefined,
+  );
+  return Object.fromEntries(given);
+}
+
+function unknownCommand(word: string): never {
+  const [near] = closestTo(
+    word,
+    COMMANDS.filter((spec) => spec.hidden !== true).map((spec) => spec.name),
+    1,
+  );
+  const hint = near === undefined ? [] : [`did you mean: chronicle ${near}`];
+  throw usageError(
+    `unknown command '${word}'`,
+    [...hint, `to record a command: chronicle run -- ${word}`, "help: chronicle -h"].join("\n"),
+  );
+}
+
+/** Where commander writes help to. */
+export interface HelpSink {
+  readonly columns: number;
+  readonly colours: boolean;
+  write(text: string): void;
+}
+
+/** The parser for all commands; `done` gets the command line once it is understood. */
+export function buildProgram(version: string, sink: HelpSink, done: (parsed: Parsed) => void): Command {
+  const program = new Command("chronicle");
+  program.configureOutput({
+    writeOut: (text) => sink.write(text),
+    // Errors are reported from what is thrown, in one place and one form.
+    writeErr: () => undefined,
+    getOutHelpWidth: () => Math.min(sink.columns, 110),
+    getOutHasColors: () => sink.colours,
+  });
+  program.configureHelp({ styleTitle: (text) => (sink.colours ? `\u001b[1m${text}\u001b[22m` : text) });
+  program.description(INTRODUCTION).usage("[options] [command]").version(version, "--version", "print the version");
+  program.enablePositionalOptions().allowExcessArguments();
+  addGlobals(program);
+  program.addHelpText("after", FIRST_STEPS);
+  program.exitOverride(onExit("chronicle [options] [command]", "chronicle -h"));
+  for (const spec of COMMANDS) addCommand(program, spec, done);
+  program.action(() => {
+    const [word] = program.args;
+    if (word !== undefined) unknownCommand(word);
+    done({ spec: undefined, options: program.opts(), args: [] });
+  });
+  return program;
+}
+
+/** Understands a command line. `undefined`: help or the version was printed. Throws `USAGE`. */
+export function parseCommandLine(argv: readonly string[], version: string, sink: HelpSink): Parsed | undefined {
+  let parsed: Parsed | undefined;
+  const program = buildProgram(version, sink, (result) => {
+    parsed = result;
+  });
+  try {
+    program.parse([...argv], { from: "user" });
+  } catch (error) {
+    if (isQuietEnd(error)) return undefined;
+    throw error;
+  }
+  return parsed;
+}
+
+function isQuietEnd(error: unknown): boolean {
+  return error instanceof Error && error.name === "CommanderError" && "exitCode" in error && error.exitCode === 0;
+}

@@ -1,0 +1,29 @@
+import { resolve } from "node:path";
+import { errnoOf } from "../core/errors.ts";
+import { readWholeFile } from "./user-files.ts";
+import { usageError } from "./usage-error.ts";
+
+/** A file that holds a JSON array. Throws `USAGE` for anything else. */
+export function readJsonList(file: string, cwd: string): readonly unknown[] {
+  const text = readUserFile(file, cwd);
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw usageError(`${file} is not JSON: ${why}`, "it must hold a JSON array of events");
+  }
+  if (!Array.isArray(value)) throw usageError(`${file} holds no JSON array`, "it must hold a JSON array of events");
+  return value;
+}
+
+/** The text of a file that the user named. Throws `USAGE` if it cannot be read. */
+export function readUserFile(file: string, cwd: string): string {
+  try {
+    return readWholeFile(resolve(cwd, file)).toString("utf8");
+  } catch (error) {
+    const errno = errnoOf(error);
+    if (errno === undefined) throw error;
+    throw usageError(`cannot read ${file}: ${errno}`, "name a file that can be read");
+  }
+}

@@ -1,0 +1,96 @@
+import type { ChangeShape, CoverageShape, SkippedShape } from "../../api/shapes.ts";
+import { formatBytes } from "../../core/duration.ts";
+import type { Format, Paint } from "../paint.ts";
+import { columns } from "./columns.ts";
+import { counted } from "./counted.ts";
+import { printable } from "./printable.ts";
+
+/** How a list of changes is shown. */
+export interface ChangesStyle {
+  readonly paint: Paint;
+  /** A path as the user would type it. */
+  readonly shown: (path: string) => string;
+  /** At most so many lines (default: all); the rest is counted. */
+  readonly most?: number;
+}
+
+type ChangeType = ChangeShape["change_type"];
+
+const SIGNS: Readonly<Record<ChangeType, { sign: string; colour: Format; word: string }>> = {
+  created: { sign: "+", colour: "green", word: "created" },
+  modified: { sign: "~", colour: "yellow", word: "modified" },
+  deleted: { sign: "-", colour: "red", word: "deleted" },
+  permissions_changed: { sign: "m", colour: "cyan", word: "permissions changed" },
+};
+
+/** Permission bits as people know them: `0644`. */
+export function modeText(permissions: number | undefined): string {
+  return permissions === undefined ? "" : permissions.toString(8).padStart(4, "0");
+}
+
+function signed(bytes: number): string {
+  return `${bytes < 0 ? "-" : "+"}${formatBytes(Math.abs(bytes))}`;
+}
+
+function remark(change: ChangeShape): string {
+  if (change.change_type === "permissions_changed") {
+    return `${modeText(change.before_permissions)} → ${modeText(change.after_permissions)}`;
+  }
+  if (change.kind === "dir") return "folder";
+  if (change.kind === "symlink") return "link";
+  if (change.change_type === "created") return formatBytes(change.after_size);
+  return change.change_type === "deleted" ? formatBytes(change.before_size) : signed(change.size_delta);
+}
+
+/** `2 created, 1 deleted`; `nothing` for none. */
+export function countsOf(changes: readonly ChangeShape[]): string {
+  const parts = Object.entries(SIGNS).flatMap(([type, { word }]) => {
+    const count = changes.filter((change) => change.change_type === type).length;
+    return count === 0 ? [] : [`${count} ${word}`];
+  });
+  return parts.length === 0 ? "nothing" : parts.join(", ");
+}
+
+/** One line a change, indented, with a sign: `+` created, `~` modified, `-` deleted, `m` permissions changed. */
+export function changeLines(changes: readonly ChangeShape[], style: ChangesStyle): string[] {
+  const most = style.most ?? changes.length;
+  const shownOnes = changes.length <= most + 1 ? changes : changes.slice(0, most);
+  const rows = shownOnes.map((change) => {
+    const { sign, colour } = SIGNS[change.change_type];
+    const name = style.shown(change.path) + (change.kind === "dir" ? "/" : "");
+    return [`  ${style.paint(colour, sign)} ${name}`, style.paint("dim", remark(change))];
+  });
+  const rest = changes.length - shownOnes.length;
+  return [...columns(rows), ...(rest > 0 ? [`  … and ${rest.toLocaleString("en-US")} more`] : [])];
+}
+
+/** Paths with the reason why something was not done. */
+export function skippedLines(
+  skipped: readonly SkippedShape[],
+  style: ChangesStyle & { readonly sign?: string },
+): string[] {
+  const most = style.most ?? skipped.length;
+  const lines = skipped.slice(0, most).map(({ path, reason, detail }) => {
+    const why = detail === undefined ? printable(reason) : `${printable(reason)}: ${printable(detail)}`;
+    return `  ${style.paint("yellow", style.sign ?? "!")} ${style.shown(path)} (${why})`;
+  });
+  const rest = skipped.length - lines.length;
+  return [...lines, ...(rest > 0 ? [`  … and ${rest.toLocaleString("en-US")} more`] : [])];
+}
+
+const MEANT: ReadonlySet<string> = new Set(["excluded", "special", "store", "other-device"]);
+
+/** What a capture should have taken and did not. */
+export function missingFrom(coverage: CoverageShape): CoverageShape["omitted"] {
+  return coverage.omitted.filter((omission) => !MEANT.has(omission.reason));
+}
+
+/** Coverage in lines: what is missing, one by one; what was left out on purpose, counted. */
+export function coverageLines(coverage: CoverageShape, style: ChangesStyle): string[] {
+  const missing = missingFrom(coverage);
+  const meant = coverage.omitted.length - missing.length;
+  const left = meant === 0 ? "" : `; ${counted(meant, "path")} left out on purpose`;
+  if (coverage.complete) return [`complete${left}`];
+  const head = style.paint("yellow", `partial: ${counted(missing.length, "path")} not recorded`);
+  return [`${head}${left}`, ...skippedLines(missing, style)];
+}

@@ -1,0 +1,27 @@
+const UNPRINTABLE = /[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]/gu;
+const UNPRINTABLE_IN_TEXT =
+  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]/gu;
+
+const SHORT: Readonly<Record<string, string>> = { "\n": "\\n", "\t": "\\t", "\r": "\\r", "\u001b": "\\e" };
+
+function escape(char: string): string {
+  return SHORT[char] ?? `\\u{${char.charCodeAt(0).toString(16)}}`;
+}
+
+/** Text from elsewhere (a message, a command, a reason) on one line: nothing in it can move the cursor or hide. */
+export function printable(text: string): string {
+  return text.replace(UNPRINTABLE, escape);
+}
+
+/** As `printable`, but lines and tabs stay: for texts with several lines. */
+export function printableText(text: string): string {
+  return text.replace(UNPRINTABLE_IN_TEXT, escape);
+}
+
+/** A command as one could type it. */
+export function shownCommand(argv: readonly string[]): string {
+  return argv
+    .map((word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`))
+    .map(printable)
+    .join(" ");
+}

@@ -1,0 +1,22 @@
+import type { RestoreShape } from "../../api/shapes.ts";
+import { changeLines, type ChangesStyle, countsOf, skippedLines } from "./changes.ts";
+import { printable } from "./printable.ts";
+
+/** What a restore did or would do: paths, and whatever was left or kept aside. */
+export function restoredLines(result: RestoreShape, style: ChangesStyle): string[] {
+  const { paint } = style;
+  return [
+    ...changeLines(result.changes, style),
+    ...(result.skipped.length === 0 ? [] : [paint("yellow", "left as they are:")]),
+    ...skippedLines(result.skipped, style),
+    ...(result.conflicts.length === 0 ? [] : [paint("yellow", "changed meanwhile; the other content is kept:")]),
+    ...result.conflicts.map(({ path, kept_at }) => `  ${style.shown(path)} → ${printable(kept_at)}`),
+  ];
+}
+
+/** `3 modified, 1 deleted`, as the sentence that ends a restore. */
+export function restoredSentence(result: RestoreShape, verb: string): string {
+  return result.changes.length === 0
+    ? "nothing to change: it is like that already"
+    : `${verb}: ${countsOf(result.changes)}`;
+}

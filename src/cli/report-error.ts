@@ -1,0 +1,54 @@
+import { EXIT, exitCodeOf } from "../api/problems.ts";
+import { ChronicleError, errnoOf } from "../core/errors.ts";
+import type { Io } from "./io.ts";
+import type { Paint } from "./paint.ts";
+import { writeJson } from "./render/json.ts";
+import { printable, printableText } from "./render/printable.ts";
+
+/** How an error is told: which form, where to, in which colours. */
+export interface ReportStyle {
+  readonly json: boolean;
+  /** JSON goes to stderr: stdout belongs to somebody else's command. */
+  readonly jsonOnStderr?: boolean;
+  readonly paint: Paint;
+}
+
+interface Told {
+  readonly code: string;
+  readonly message: string;
+  readonly hint: string | null;
+  readonly data: Readonly<Record<string, unknown>>;
+  readonly exitCode: number;
+}
+
+function told(error: unknown): Told {
+  if (error instanceof ChronicleError) {
+    const { code, message, hint, data } = error;
+    return { code, message, hint: hint ?? null, data, exitCode: exitCodeOf(code) };
+  }
+  const message = error instanceof Error ? error.message : String(error);
+  const errno = errnoOf(error);
+  if (errno !== undefined) return { code: "IO", message, hint: null, data: { errno }, exitCode: EXIT.failed };
+  const hint = "this is a bug in Chronicle; CHRONICLE_DEBUG=1 shows where";
+  return { code: "INTERNAL", message: `unexpected: ${message}`, hint, data: {}, exitCode: EXIT.failed };
+}
+
+/** Tells people or programs what went wrong. Returns the exit code. */
+export function reportError(error: unknown, io: Io, style: ReportStyle): number {
+  const { exitCode, ...shape } = told(error);
+  if (style.json) {
+    const sink = style.jsonOnStderr === true ? io.err : io.out;
+    writeJson({ error: shape }, (text) => sink.write(text));
+  } else {
+    io.err.write(`${style.paint("red", "chronicle:")} ${printable(shape.message)}\n`);
+    for (const line of shape.hint?.split("\n") ?? []) io.err.write(`  ${printable(line)}\n`);
+  }
+  if (io.env["CHRONICLE_DEBUG"] === "1") io.err.write(`${printableText(stackOf(error))}\n`);
+  return exitCode;
+}
+
+function stackOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const own = error.stack ?? error.message;
+  return error.cause === undefined ? own : `${own}\ncaused by: ${stackOf(error.cause)}`;
+}

@@ -1,0 +1,59 @@
+import { EXIT } from "../api/problems.ts";
+import { ChronicleError, errnoOf } from "../core/errors.ts";
+import { COMMANDS } from "./command-table.ts";
+import { type Action, CommandContext } from "./context.ts";
+import { Input } from "./input.ts";
+import type { Io } from "./io.ts";
+import { loadAction } from "./load-action.ts";
+import { paintFor } from "./paint.ts";
+import { type Parsed, parseCommandLine } from "./program.ts";
+import { reportError } from "./report-error.ts";
+
+function argvBeforeDashes(argv: readonly string[]): readonly string[] {
+  const at = argv.indexOf("--");
+  return at < 0 ? argv : argv.slice(0, at);
+}
+
+function changeFolder(io: Io, folder: string | undefined): void {
+  if (folder === undefined) return;
+  try {
+    io.chdir(folder);
+  } catch (error) {
+    const errno = errnoOf(error) ?? "unknown";
+    throw new ChronicleError("NOT_FOUND", `cannot go to the folder ${folder}: ${errno}`, {
+      hint: "-C takes an existing folder",
+      data: { path: folder, errno },
+      cause: error,
+    });
+  }
+}
+
+async function perform(action: Action, context: CommandContext): Promise<number> {
+  try {
+    return await action(context);
+  } finally {
+    await context.close();
+  }
+}
+
+function inputOf(parsed: Parsed, argv: readonly string[]): Input {
+  const at = argv.indexOf("--");
+  const dashed = at < 0 || parsed.spec?.passThrough === true ? 0 : argv.length - at - 1;
+  return new Input(parsed.options, parsed.args, Math.min(dashed, parsed.args.length));
+}
+
+/** Runs one command line. Resolves to the exit code; never throws for what a user or a disk can cause. */
+export async function runCli(io: Io): Promise<number> {
+  const early = argvBeforeDashes(io.argv);
+  let style = { json: early.includes("--json"), paint: paintFor(io.err.colours && !early.includes("--no-color")) };
+  try {
+    const parsed = parseCommandLine(io.argv, io.version, io.out);
+    if (parsed === undefined) return EXIT.done;
+    const context = new CommandContext(io, inputOf(parsed, io.argv), COMMANDS);
+    style = { json: context.json, paint: context.paintErr };
+    changeFolder(io, context.input.text("directory"));
+    return await perform(await loadAction(parsed.spec?.name ?? "list"), context);
+  } catch (error) {
+    return reportError(error, io, style);
+  }
+}

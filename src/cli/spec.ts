@@ -1,0 +1,64 @@
+/**
+ * What a command looks like, as plain data: the parser, the help, the completions and `docs/cli.md` are all made from it.
+ */
+
+/** What stands at a place of the command line, for shell completion. */
+export type Completes =
+  | "path"
+  | "moment"
+  | "session"
+  | "operation"
+  | "workspace"
+  | "config-key"
+  | "command"
+  | readonly string[];
+
+/** How an option's value is read. `count`: a whole number from 0. `size`: bytes, `2GiB`. `seconds`: a number from 0. */
+export type ValueKind = "text" | "count" | "size" | "seconds";
+
+export interface OptionSpec {
+  /** As commander writes it: `-m, --message <text>`. */
+  readonly flags: string;
+  readonly description: string;
+  readonly value?: ValueKind;
+  /** May be given several times. */
+  readonly repeated?: boolean;
+  readonly completes?: Completes;
+}
+
+export interface ArgumentSpec {
+  /** As commander writes it: `<moment>`, `[path...]`. */
+  readonly name: string;
+  readonly description: string;
+  readonly completes?: Completes;
+}
+
+export interface ExampleSpec {
+  readonly line: string;
+  readonly why: string;
+}
+
+export interface CommandSpec {
+  readonly name: string;
+  readonly group: string;
+  readonly summary: string;
+  /** More than the summary, for `-h` and the reference. */
+  readonly details?: string;
+  /** Instead of what commander makes of arguments and options. */
+  readonly usage?: string;
+  readonly args: readonly ArgumentSpec[];
+  readonly options: readonly OptionSpec[];
+  readonly examples: readonly ExampleSpec[];
+  /** Options end at the first argument: the rest belongs to somebody else's command. */
+  readonly passThrough?: boolean;
+  readonly hidden?: boolean;
+}
+
+/** Options that every command takes, before or after its name. */
+export const GLOBAL_OPTIONS: readonly OptionSpec[] = [
+  { flags: "-C, --directory <dir>", description: "work as if started in this folder", completes: "path" },
+  { flags: "--store <dir>", description: "where histories are kept (default: $CHRONICLE_HOME)", completes: "path" },
+  { flags: "--json", description: "print one JSON document instead of text" },
+  { flags: "--wait <seconds>", description: "how long to wait for a lock (default: 30)", value: "seconds" },
+  { flags: "--no-color", description: "no colours (NO_COLOR does the same)" },
+];

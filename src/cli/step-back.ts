@@ -1,0 +1,71 @@
+import { EXIT } from "../api/problems.ts";
+import type { UndoShape } from "../api/shapes.ts";
+import type { UndoOptions, WorkspaceApi } from "../api/workspace-api.ts";
+import { confirm } from "./confirm.ts";
+import type { CommandContext } from "./context.ts";
+import { printable } from "./render/printable.ts";
+import { restoredLines, restoredSentence } from "./render/restored.ts";
+import { ago } from "./render/when.ts";
+
+/** Undo and redo differ in the method and in their words. */
+export interface Direction {
+  readonly verb: "undo" | "redo";
+  readonly done: string;
+  readonly step: (workspace: WorkspaceApi, options: UndoOptions) => Promise<UndoShape>;
+}
+
+const PREVIEW_LINES = 40;
+
+function summaryOf(context: CommandContext, result: UndoShape): string {
+  const { operation } = result;
+  if (operation === null) return "";
+  return `${operation.kind}: ${printable(operation.summary)}  (${ago(operation.started, context.io.now())})`;
+}
+
+function print(context: CommandContext, workspace: WorkspaceApi, result: UndoShape, direction: Direction): void {
+  const paths = context.paths(workspace);
+  const style = { paint: context.paint, shown: (path: string) => paths.shown(path) };
+  context.print(summaryOf(context, result));
+  for (const line of restoredLines(result, style)) context.print(line);
+  context.print(restoredSentence(result, result.dry_run ? `would be ${direction.done}` : direction.done));
+  if (result.dry_run) return;
+  const other = direction.verb === "undo" ? "chronicle redo brings it again" : "chronicle undo takes it back";
+  context.print(context.paint("dim", other));
+}
+
+async function agreed(
+  context: CommandContext,
+  workspace: WorkspaceApi,
+  options: UndoOptions,
+  direction: Direction,
+): Promise<boolean> {
+  const preview = await direction.step(workspace, { ...options, dryRun: true });
+  // Nothing to ask about: the step itself says why it has nothing to do, or why it refuses.
+  if (preview.operation === null || (preview.skipped.length > 0 && options.force !== true)) return true;
+  const paths = context.paths(workspace);
+  const style = { paint: context.paintErr, shown: (path: string) => paths.shown(path), most: PREVIEW_LINES };
+  context.say(summaryOf(context, preview));
+  for (const line of restoredLines(preview, style)) context.say(line);
+  return confirm(context, `${direction.verb === "undo" ? "Take this back" : "Do this again"}?`);
+}
+
+/** One step back or forward. Resolves to the exit code. */
+export async function stepBack(context: CommandContext, direction: Direction): Promise<number> {
+  const { input } = context;
+  const [operation] = input.args;
+  const workspace = await context.workspace({});
+  const dryRun = input.flag("dryRun");
+  const options: UndoOptions = {
+    ...(operation === undefined ? {} : { operation }),
+    force: input.flag("force"),
+    ...context.progress(),
+  };
+  const asks = !dryRun && context.canAsk && !input.flag("yes");
+  if (asks && !(await agreed(context, workspace, options, direction))) return EXIT.failed;
+  const result = await direction.step(workspace, { ...options, dryRun });
+  if (context.json) context.printJson(result);
+  else if (result.operation === null) context.say(`there is nothing to ${direction.verb}`);
+  else print(context, workspace, result, direction);
+  if (result.operation === null) return EXIT.notFound;
+  return result.skipped.length > 0 && !dryRun ? EXIT.failed : EXIT.done;
+}

@@ -1,0 +1,103 @@
+import type { CommandSpec } from "../spec.ts";
+
+const GROUP = "Keep";
+
+export const CONFIG: CommandSpec = {
+  name: "config",
+  group: GROUP,
+  summary: "what is tracked, and the limits: show or change it",
+  details:
+    "Keys: useGitignore, excludePatterns, excludeGlobs, forceInclude, maxEntries, maxBytes, maxFileSize. A list takes " +
+    "all its values at once.",
+  args: [
+    { name: "[key]", description: "one of the keys", completes: "config-key" },
+    { name: "[value...]", description: "its new value; for a list, all values" },
+  ],
+  options: [{ flags: "--clear", description: "make a list empty" }],
+  examples: [
+    { line: "chronicle config", why: "show all" },
+    { line: "chronicle config maxBytes 10GiB", why: "change a limit" },
+    { line: "chronicle config excludePatterns build .cache", why: "two patterns instead of the present ones" },
+  ],
+};
+
+export const DU: CommandSpec = {
+  name: "du",
+  group: GROUP,
+  summary: "how much the store takes on disk",
+  args: [],
+  options: [],
+  examples: [{ line: "chronicle du", why: "contents, log and index" }],
+};
+
+export const GC: CommandSpec = {
+  name: "gc",
+  group: GROUP,
+  summary: "free contents that nothing names any more",
+  details: "Nothing that a history can still reach is removed.",
+  args: [],
+  options: [],
+  examples: [{ line: "chronicle gc", why: "after forget" }],
+};
+
+export const REBUILD: CommandSpec = {
+  name: "rebuild",
+  group: GROUP,
+  summary: "make the index anew from the log",
+  args: [],
+  options: [],
+  examples: [{ line: "chronicle rebuild", why: "the index is never the only copy of anything" }],
+};
+
+export const DOCTOR: CommandSpec = {
+  name: "doctor",
+  group: GROUP,
+  summary: "look at the machine, the store and the key, and say what is wrong",
+  args: [],
+  options: [],
+  examples: [{ line: "chronicle doctor", why: "exits 1 if something is wrong" }],
+};
+
+export const WORKSPACES: CommandSpec = {
+  name: "workspaces",
+  group: GROUP,
+  summary: "every workspace in the store",
+  args: [],
+  options: [],
+  examples: [{ line: "chronicle workspaces", why: "also those whose folder is gone" }],
+};
+
+export const FORGET: CommandSpec = {
+  name: "forget",
+  group: GROUP,
+  summary: "remove a workspace's history from the store (never its files)",
+  details: "This cannot be undone. Without a terminal it needs --yes.",
+  args: [{ name: "<id>", description: "an id or its unique prefix", completes: "workspace" }],
+  options: [{ flags: "-y, --yes", description: "do not ask" }],
+  examples: [{ line: "chronicle forget 01JD", why: "then `chronicle gc` frees the space" }],
+};
+
+export const COMPLETION: CommandSpec = {
+  name: "completion",
+  group: GROUP,
+  summary: "print completions for a shell",
+  args: [{ name: "<shell>", description: "bash, zsh or fish", completes: ["bash", "zsh", "fish"] }],
+  options: [],
+  examples: [
+    { line: 'eval "$(chronicle completion bash)"', why: "in ~/.bashrc (needs bash-completion)" },
+    { line: "source <(chronicle completion zsh)", why: "in ~/.zshrc" },
+    { line: "chronicle completion fish > ~/.config/fish/completions/chronicle.fish", why: "once" },
+  ],
+};
+
+/** What the completion scripts call; not for people. */
+export const COMPLETE: CommandSpec = {
+  name: "complete",
+  group: GROUP,
+  summary: "the words that may stand next (called by the completion scripts)",
+  args: [{ name: "[word...]", description: "the words so far, after --" }],
+  options: [],
+  examples: [],
+  passThrough: true,
+  hidden: true,
+};

@@ -1,0 +1,103 @@
+import type { CommandSpec } from "../spec.ts";
+
+const GROUP = "Record";
+
+export const INIT: CommandSpec = {
+  name: "init",
+  group: GROUP,
+  summary: "begin a history for a folder and take the baseline (snapshot 0)",
+  details:
+    "The first path is the workspace's own folder; further ones are tracked beside it. A single file may be a root. " +
+    "Without a path: the current folder. Where a workspace stands already, it goes on.",
+  args: [{ name: "[path...]", description: "folders or single files to track", completes: "path" }],
+  options: [
+    {
+      flags: "--exclude <pattern>",
+      description: "leave out: a path component, or with / a part of the path",
+      repeated: true,
+    },
+    { flags: "--exclude-glob <glob>", description: "leave out file names that match", repeated: true },
+    {
+      flags: "--force-include <pattern>",
+      description: "take it whatever else says no (same form as --exclude)",
+      repeated: true,
+    },
+    { flags: "--no-gitignore", description: "do not respect .gitignore" },
+    { flags: "--max-entries <n>", description: "most paths (default 300000; 0: no limit)", value: "count" },
+    { flags: "--max-bytes <size>", description: "most bytes (default 2GiB; 0: no limit)", value: "size" },
+    { flags: "--max-file-size <size>", description: "leave out larger files (default 0: no limit)", value: "size" },
+    {
+      flags: "--adopt <id>",
+      description: "go on with this workspace's history in a folder that was moved or copied",
+      completes: "workspace",
+    },
+    { flags: "--force", description: "allow / and a home folder" },
+  ],
+  examples: [
+    { line: "chronicle init", why: "protect this folder" },
+    { line: "chronicle init --exclude build --max-bytes 10GiB", why: "leave build folders out, allow more" },
+    { line: "chronicle init ~/moved --adopt 01JD", why: "go on after the folder was moved" },
+  ],
+};
+
+export const RUN: CommandSpec = {
+  name: "run",
+  group: GROUP,
+  summary: "run a command, record what it changes, say how to take it back",
+  details:
+    "stdin, stdout and the terminal are the command's; Chronicle's own words go to stderr. The exit code is the " +
+    "command's, 128 + signal if a signal ended it, 125 if Chronicle failed before it started. No init is needed. " +
+    "With --json the result is one line of JSON at the end of stderr.",
+  usage: "[options] [--] <command> [argument...]",
+  args: [{ name: "[command...]", description: "the command and its arguments" }],
+  options: [
+    { flags: "--rollback-on-failure", description: "take all changes back if the command fails" },
+    { flags: "--otr", description: "off the record: run it, record nothing" },
+    { flags: "--summary <file>", description: "write the result as JSON to this file", completes: "path" },
+    {
+      flags: "--network-events <file>",
+      description: "keep this JSON array with the session: what a sandbox or proxy saw",
+      completes: "path",
+    },
+    { flags: "--note <text>", description: "keep a note with the session", repeated: true },
+  ],
+  examples: [
+    { line: "chronicle run -- npm test", why: "record a command" },
+    { line: "chronicle run -- claude", why: "an agent keeps its terminal" },
+    { line: "chronicle run --rollback-on-failure -- ./migrate.sh", why: "all or nothing" },
+    { line: "chronicle undo", why: "take the last run back" },
+  ],
+  passThrough: true,
+};
+
+export const WATCH: CommandSpec = {
+  name: "watch",
+  group: GROUP,
+  summary: "record changes as they happen, without wrapping a command",
+  details: "Runs until Ctrl-C. The folder is scanned when something changes, so nothing is missed.",
+  args: [],
+  options: [],
+  examples: [
+    { line: "chronicle watch", why: "protect this folder while you work" },
+    { line: "chronicle -C ~/project watch", why: "another folder" },
+  ],
+};
+
+export const SNAPSHOT: CommandSpec = {
+  name: "snapshot",
+  group: GROUP,
+  summary: "record the present state and give it a number",
+  details: "Exits 1 if something could not be recorded (coverage is partial), and names it.",
+  args: [],
+  options: [
+    { flags: "-m, --message <text>", description: "what this state is" },
+    { flags: "--name <name>", description: "a name for the moment, to be used like its number" },
+    { flags: "--pin", description: "never prune it" },
+    { flags: "--paranoid", description: "read every file again, whatever its stat says" },
+  ],
+  examples: [
+    { line: 'chronicle snapshot -m "before the big rename"', why: "with a message" },
+    { line: "chronicle snapshot --name good --pin", why: "restore it later with: chronicle restore good" },
+    { line: "chronicle list --snapshots", why: "see them all" },
+  ],
+};

@@ -1,0 +1,63 @@
+import { basename, dirname, isAbsolute, join, posix, relative, resolve } from "node:path";
+import type { WorkspaceApi } from "../api/workspace-api.ts";
+import { errnoOf } from "../core/errors.ts";
+import { NodeDisk } from "../disk/node-disk.ts";
+import { usageError } from "./usage-error.ts";
+
+/** The path beneath a folder, `undefined` if it lies elsewhere. */
+function beneath(folder: string, path: string): string | undefined {
+  const inner = relative(folder, path);
+  return inner === ".." || inner.startsWith("../") || isAbsolute(inner) ? undefined : inner;
+}
+
+/** With the links of the folder that holds it resolved; the last component is never followed. */
+function withRealFolder(path: string): string {
+  try {
+    return join(new NodeDisk().realpath(dirname(path)), basename(path));
+  } catch (error) {
+    // A folder that is gone has no links to resolve: deleted files are asked for by such paths.
+    if (errnoOf(error) === undefined) throw error;
+    return path;
+  }
+}
+
+/**
+ * Paths between a user, who stands in some folder, and a workspace, where they begin at its root.
+ * `@<root id>:path` names a path beneath a further root and stays as it is.
+ */
+export class UserPaths {
+  readonly #workspace: WorkspaceApi;
+  readonly #cwd: string;
+
+  constructor(workspace: WorkspaceApi, cwd: string) {
+    this.#workspace = workspace;
+    this.#cwd = cwd;
+  }
+
+  /** A path as the user typed it, as the workspace knows it. Throws `USAGE` for one that is outside. */
+  async toWorkspace(typed: string): Promise<string> {
+    if (/^@[a-z0-9][a-z0-9-]*:/.test(typed)) return typed;
+    const absolute = resolve(this.#cwd, typed);
+    const inner = beneath(this.#workspace.path, absolute) ?? beneath(this.#workspace.path, withRealFolder(absolute));
+    return inner ?? this.#inFurtherRoot(absolute);
+  }
+
+  async #inFurtherRoot(absolute: string): Promise<string> {
+    const { roots } = await this.#workspace.status();
+    for (const root of roots) {
+      const inner = beneath(root.path, absolute);
+      if (inner !== undefined && root.id !== null) return `@${root.id}:${inner}`;
+    }
+    throw usageError(
+      `${absolute} is outside of the workspace ${this.#workspace.path}`,
+      "name the workspace's folder with -C DIR, or begin one there with: chronicle init",
+    );
+  }
+
+  /** A path of the workspace as the user would type it here. */
+  shown(path: string): string {
+    const here = beneath(this.#workspace.path, this.#cwd);
+    if (here === undefined || here === "" || path.startsWith("@")) return path === "" ? "." : path;
+    return posix.relative(here, path) || ".";
+  }
+}
