@@ -129,6 +129,13 @@ describe("ignore files", () => {
     });
   });
 
+  it("are read line by line as git does", () => {
+    const given = spec({}, rootRules("\uFEFFbom\na\\ \nb\\   \nc  \nd\r\n#e\n\\#f\n\\!g\nh\0i\n\n/\n!\n"));
+    const excluded = ["bom", "a ", "b ", "c", "d", "#f", "!g", "h"];
+    expect(excluded.filter((path) => isTracked(given, path))).toEqual([]);
+    expect(["a", "b  ", "c  ", "d\r", "e", "#e", "hi"].filter((path) => !isTracked(given, path))).toEqual([]);
+  });
+
   it("are not looked at when they are switched off", () => {
     expect(isTracked(spec({ useGitignore: false }, rootRules("*")), "a")).toBe(true);
   });

@@ -1,0 +1,102 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { formatAgo, formatBytes, formatDuration, parseDuration } from "./duration.ts";
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+
+describe("parseDuration", () => {
+  it.each([
+    ["10m", 10 * MINUTE],
+    ["2h30m", 2.5 * HOUR],
+    ["3d", 3 * DAY],
+    ["1w2d", 9 * DAY],
+    ["1.5h", 1.5 * HOUR],
+    ["250ms", 250],
+    ["1m5ms", MINUTE + 5],
+    ["0s", 0],
+  ])("%s", (text, ms) => expect(parseDuration(text)).toBe(ms));
+
+  it.each([
+    "",
+    "10",
+    "m",
+    "10 m",
+    "-1h",
+    "1h1h",
+    "1m1h",
+    "1y",
+    "1.h",
+    ".5h",
+    "1H",
+    "99999999999999w",
+    "9".repeat(70) + "s",
+  ])("not %j", (text) => expect(parseDuration(text)).toBeUndefined());
+});
+
+describe("formatDuration", () => {
+  it.each([
+    [0, "0ms"],
+    [850.9, "850ms"],
+    [1000, "1.0s"],
+    [9999, "9.9s"],
+    [59_999, "59s"],
+    [MINUTE, "1m"],
+    [125_000, "2m 5s"],
+    [90 * MINUTE, "1h 30m"],
+    [DAY - 1, "23h 59m"],
+    [76 * HOUR, "3d 4h"],
+    [-1500, "-1.5s"],
+    [Number.NaN, "unknown"],
+  ])("%d", (ms, text) => expect(formatDuration(ms)).toBe(text));
+});
+
+describe("formatAgo", () => {
+  const now = Date.UTC(2026, 10, 5);
+  it.each([
+    [0, "just now"],
+    [-4999, "just now"],
+    [5000, "5 seconds ago"],
+    [MINUTE, "1 minute ago"],
+    [59.9 * MINUTE, "59 minutes ago"],
+    [HOUR, "1 hour ago"],
+    [6 * DAY, "6 days ago"],
+    [13 * DAY, "1 week ago"],
+    [45 * DAY, "1 month ago"],
+    [800 * DAY, "2 years ago"],
+    [-2 * HOUR, "in 2 hours"],
+    [-DAY, "in 1 day"],
+  ])("%d ms before", (before, text) => expect(formatAgo(now - before, now)).toBe(text));
+
+  it("names what is no time", () => {
+    const texts = [Number.NaN, Number.POSITIVE_INFINITY, 9e15].map((then) => formatAgo(then, now));
+    expect(new Set([...texts, formatAgo(now, Number.NaN)])).toEqual(new Set(["at an unknown time"]));
+  });
+});
+
+describe("formatBytes", () => {
+  it.each([
+    [0, "0 B"],
+    [1023, "1023 B"],
+    [1024, "1 KiB"],
+    [1536, "1.5 KiB"],
+    [10_189, "10 KiB"],
+    [1024 ** 2 - 1, "1 MiB"],
+    [12.4 * 1024 ** 2, "12 MiB"],
+    [2 ** 60, "1 EiB"],
+    [2 ** 72, "4096 EiB"],
+    [-1, "unknown size"],
+    [Number.NaN, "unknown size"],
+  ])("%d", (bytes, text) => expect(formatBytes(bytes)).toBe(text));
+});
+
+it("a duration that is written in one unit is read back", () => {
+  fc.assert(
+    fc.property(
+      fc.nat(1000),
+      fc.constantFrom(["s", 1000] as const, ["m", MINUTE] as const, ["d", DAY] as const),
+      (n, [unit, size]) => expect(parseDuration(`${n}${unit}`)).toBe(n * size),
+    ),
+  );
+});

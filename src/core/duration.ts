@@ -1,0 +1,89 @@
+/** Times and sizes as people write and read them. English, independent of locale and time zone. */
+
+const SECOND = 1000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+const WEEK = 7 * DAY;
+const YEAR = 365 * DAY;
+
+const UNITS: Readonly<Record<string, number>> = { ms: 1, s: SECOND, m: MINUTE, h: HOUR, d: DAY, w: WEEK };
+
+/** Largest number of milliseconds that a time (`Date`) can hold. */
+const MAX_TIME_MS = 8.64e15;
+
+/**
+ * A duration such as `10m`, `2h30m`, `3d`, `1w`, `1.5h`, `250ms`, in whole milliseconds. Units go from large to small,
+ * each once. `undefined` when it is not one.
+ */
+export function parseDuration(text: string): number | undefined {
+  if (text.length > 64 || !/^(\d+(\.\d+)?(ms|[smhdw]))+$/.test(text)) return undefined;
+  let total = 0;
+  let previous = Number.POSITIVE_INFINITY;
+  for (const [, amount, , unit] of text.matchAll(/(\d+(\.\d+)?)(ms|[smhdw])/g)) {
+    const size = UNITS[unit ?? ""] ?? 0;
+    if (size >= previous) return undefined;
+    previous = size;
+    total += Number(amount) * size;
+  }
+  return total <= MAX_TIME_MS ? Math.round(total) : undefined;
+}
+
+/** A length of time in at most two units, rounded down: `0ms`, `850ms`, `4.2s`, `2m 5s`, `1h 30m`, `3d 4h`. */
+export function formatDuration(ms: number): string {
+  if (!Number.isFinite(ms)) return "unknown";
+  if (ms < 0) return `-${formatDuration(-ms)}`;
+  if (ms < SECOND) return `${Math.floor(ms)}ms`;
+  if (ms < 10 * SECOND) return `${(Math.floor(ms / 100) / 10).toFixed(1)}s`;
+  if (ms < MINUTE) return `${Math.floor(ms / SECOND)}s`;
+  if (ms < HOUR) return twoUnits(ms, MINUTE, "m", SECOND, "s");
+  if (ms < DAY) return twoUnits(ms, HOUR, "h", MINUTE, "m");
+  return twoUnits(ms, DAY, "d", HOUR, "h");
+}
+
+function twoUnits(ms: number, large: number, largeUnit: string, small: number, smallUnit: string): string {
+  const rest = Math.floor((ms % large) / small);
+  return `${Math.floor(ms / large)}${largeUnit}${rest === 0 ? "" : ` ${rest}${smallUnit}`}`;
+}
+
+/**
+ * When something was, seen from `nowMs` (both in milliseconds since 1970): `just now`, `5 minutes ago`, `in 2 hours`,
+ * `yesterday` never, since that depends on the time zone. `at an unknown time` when `thenMs` is no time.
+ */
+export function formatAgo(thenMs: number, nowMs: number): string {
+  const distance = Math.abs(nowMs - thenMs);
+  if (!Number.isFinite(thenMs) || Math.abs(thenMs) > MAX_TIME_MS || Number.isNaN(distance)) return "at an unknown time";
+  if (distance < 5 * SECOND) return "just now";
+  const amount = inOneUnit(distance);
+  return thenMs < nowMs ? `${amount} ago` : `in ${amount}`;
+}
+
+function inOneUnit(ms: number): string {
+  const units = [
+    [YEAR, "year"],
+    [30 * DAY, "month"],
+    [WEEK, "week"],
+    [DAY, "day"],
+    [HOUR, "hour"],
+    [MINUTE, "minute"],
+    [SECOND, "second"],
+  ] as const;
+  const [size, name] = units.find(([unit]) => ms >= unit) ?? [SECOND, "second"];
+  const count = Math.floor(ms / size);
+  return `${count} ${name}${count === 1 ? "" : "s"}`;
+}
+
+const SIZES = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"] as const;
+
+/** A number of bytes in powers of 1024: `0 B`, `1.5 KiB`, `12 MiB`. One decimal below ten, rounded to nearest. */
+export function formatBytes(bytes: number): string {
+  if (!Number.isFinite(bytes) || bytes < 0) return "unknown size";
+  let value = bytes;
+  let unit = 0;
+  while (unit < SIZES.length - 1 && Math.round(value) >= 1024) {
+    value /= 1024;
+    unit += 1;
+  }
+  const shown = unit === 0 || value >= 9.95 ? Math.round(value).toString() : value.toFixed(1).replace(/\.0$/, "");
+  return `${shown} ${SIZES[unit]}`;
+}

@@ -1,0 +1,122 @@
+import { spawnSync } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import fc from "fast-check";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { MAX_DIFF_BYTES, MAX_EDITS, unifiedDiff } from "./text-diff.ts";
+import type { DiffInput } from "./text-diff.ts";
+
+function bytes(text: string | undefined): Uint8Array | undefined {
+  return text === undefined ? undefined : Buffer.from(text);
+}
+
+function patchOf(before: string | undefined, after: string | undefined, more: Partial<DiffInput> = {}): string {
+  const diff = unifiedDiff({ path: "x", before: bytes(before), after: bytes(after), ...more });
+  if (diff.kind !== "text") throw new Error(`no patch: ${diff.kind}`);
+  return diff.patch;
+}
+
+describe("unifiedDiff", () => {
+  it("writes git's headers and one hunk with context", () => {
+    const lines = ["1", "2", "3", "4", "5", "6", "7", "8", "9", ""];
+    const patch = patchOf(lines.join("\n"), lines.join("\n").replace("5", "five"), { context: 1 });
+    const expected = ["diff --git a/x b/x", "--- a/x", "+++ b/x", "@@ -4,3 +4,3 @@", " 4", "-5", "+five", " 6", ""];
+    expect(patch.split("\n")).toEqual(expected);
+  });
+
+  it("names /dev/null for a side that does not exist, and says the mode", () => {
+    const created = "diff --git a/x b/x\nnew file mode 100755\n--- /dev/null\n+++ b/x\n@@ -0,0 +1,1 @@\n+a\n";
+    expect(patchOf(undefined, "a\n", { mode: 0o755 })).toBe(created);
+    const deleted = "diff --git a/x b/x\ndeleted file mode 100644\n--- a/x\n+++ /dev/null\n@@ -1,1 +0,0 @@\n-a\n";
+    expect(patchOf("a\n", undefined)).toBe(deleted);
+    expect(patchOf(undefined, "")).toBe("diff --git a/x b/x\nnew file mode 100644\n");
+  });
+
+  it("says where there is no newline at the end", () => {
+    expect(patchOf("a", "a\n")).toContain("-a\n\\ No newline at end of file\n+a\n");
+  });
+
+  it("is empty for equal sides", () => {
+    expect([patchOf("a", "a"), patchOf("", ""), patchOf(undefined, undefined)]).toEqual(["", "", ""]);
+  });
+
+  it("knows binary and large contents", () => {
+    const late = Buffer.concat([Buffer.alloc(8000, 97), Buffer.from([0])]);
+    expect(unifiedDiff({ path: "x", before: Buffer.from("a\0b") })).toEqual({ kind: "binary" });
+    expect(unifiedDiff({ path: "x", after: Buffer.from([0x61, 0xff]) })).toEqual({ kind: "binary" });
+    expect(unifiedDiff({ path: "x", after: late }).kind).toBe("text");
+    expect(unifiedDiff({ path: "x", after: Buffer.alloc(MAX_DIFF_BYTES + 1, 97) })).toEqual({ kind: "too-large" });
+  });
+
+  it("quotes names as git does", () => {
+    expect(patchOf("a", "b", { path: 'é\n"\\' })).toContain('--- "a/\\303\\251\\n\\"\\\\"\n');
+    expect(patchOf("a", "b", { path: "\udcff" })).toContain('+++ "b/\\377"\n');
+    expect(patchOf("a", "b", { path: "a b" })).toContain("--- a/a b\t\n+++ b/a b\t\n");
+  });
+});
+
+const hasGit = spawnSync("git", ["--version"]).status === 0;
+const hasPatch = spawnSync("patch", ["--version"]).status === 0;
+
+describe("a patch, applied", () => {
+  let folder = "";
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), "chronicle-diff-"));
+  });
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+  /** What the file holds after the patch has been applied by the tool; `undefined` when it is gone. */
+  function apply(tool: string[], path: string, before: string | undefined, patch: string): string | undefined {
+    const file = join(folder, path);
+    mkdirSync(dirname(file), { recursive: true });
+    rmSync(file, { force: true });
+    if (before !== undefined) writeFileSync(file, before);
+    const [command = "", ...args] = tool;
+    const { status, stderr } = spawnSync(command, args, { cwd: folder, input: patch, encoding: "utf8" });
+    expect([status, stderr]).toEqual([0, ""]);
+    return existsSync(file) ? readFileSync(file, "utf8") : undefined;
+  }
+
+  const gitApply = ["git", "apply", "--whitespace=nowarn", "--unidiff-zero", "-"];
+  const line = fc.constantFrom("a", "b", "", "c\r", "é", "-x", "+y", " z", "\\ No newline", "\u2028");
+  const text = fc
+    .tuple(fc.array(line, { maxLength: 14 }), fc.boolean())
+    .map(([lines, ends]) => lines.join("\n") + (ends ? "\n" : ""));
+  const side = fc.option(text, { nil: undefined });
+  const path = fc.constantFrom("x", "dir/a b", "é", '"q"', "tab\there");
+
+  it.skipIf(!hasGit)("by git apply gives the other side (skipped where git is not installed)", () => {
+    const sides = fc.record({ before: side, after: side, path, context: fc.constantFrom(0, 1, 3) });
+    fc.assert(
+      fc.property(sides, ({ before, after, path: name, context }) => {
+        const patch = patchOf(before, after, { path: name, context });
+        if (patch !== "") expect(apply(gitApply, name, before, patch)).toBe(after);
+      }),
+      { numRuns: 150 },
+    );
+  });
+
+  it.skipIf(!hasPatch)("by patch -p1 gives the other side (skipped where patch is not installed)", () => {
+    const cases: [string | undefined, string | undefined][] = [
+      ["a\nb\nc\n", "a\nB\nc"],
+      [undefined, "new\n"],
+      ["old\n", undefined],
+      ["a", "a\nb"],
+    ];
+    for (const [before, after] of cases) {
+      const patch = patchOf(before, after, { path: "dir/a b" });
+      expect(apply(["patch", "-p1", "-s"], "dir/a b", before, patch)).toBe(after);
+    }
+  });
+
+  it.skipIf(!hasGit)("with more edits than are searched for still applies (skipped where git is not installed)", () => {
+    const lines = (word: string): string[] => Array.from({ length: MAX_EDITS }, (_, i) => `${word} ${i}`);
+    const [before, after] = ["old", "new"].map((word) =>
+      ["same", "same", "x", "x", ...lines(word), "end", "x", "x", "y"].join("\n"),
+    );
+    const patch = patchOf(before, after);
+    expect(patch).toContain(`@@ -2,${MAX_EDITS + 6} +2,${MAX_EDITS + 6} @@\n same\n x\n x\n-old 0\n`);
+    expect(apply(gitApply, "x", before, patch)).toBe(after);
+  });
+});
