@@ -1,8 +1,8 @@
 import { encodeBase, type BaseEntry } from "../core/base.ts";
 import { ChronicleError } from "../core/errors.ts";
-import type { Hash } from "../core/hash.ts";
+import { EMPTY_HASH, type Hash } from "../core/hash.ts";
 import { manifestRoot } from "../core/merkle.ts";
-import { comparePaths, displayPath } from "../core/path.ts";
+import { comparePaths, displayPath, pathInRoot, ROOT } from "../core/path.ts";
 import { coverageOf } from "../core/coverage.ts";
 import { encodeSnapshot, encodeWorkspace, type SnapshotRecord, type WorkspaceRecord } from "../core/records.ts";
 import type { LimitExcess } from "../worktree/worktree.ts";
@@ -55,17 +55,20 @@ async function writeBase(
   context: Context,
   entries: BaseEntry[],
 ): Promise<{ readonly root: Hash; readonly base: Hash }> {
-  const furtherRoots = context.worktree.roots.flatMap(({ id }) => (id === undefined ? [] : [id]));
-  const { root, folders } = manifestRoot(presentEntries(entries), furtherRoots);
+  const ids = context.worktree.roots.map(({ id }) => id);
+  const { root, folders } = manifestRoot(
+    presentEntries(entries),
+    ids.flatMap((id) => id ?? []),
+  );
   for (const [i, one] of entries.entries()) {
     const folderHash = folders.get(one.path);
     if (folderHash !== undefined) entries[i] = { ...one, folderHash };
   }
+  const roots = ids.map((id) => ({ id: id ?? "", hash: folders.get(pathInRoot(id, ROOT)) ?? EMPTY_HASH }));
+  const counts = { entries: entries.length, records: 0 };
   const batch = await context.blobs.batch();
   try {
-    const { hash } = await batch.putStream(
-      encodeBase({ root, entries, records: [], counts: { entries: entries.length, records: 0 } }),
-    );
+    const { hash } = await batch.putStream(encodeBase({ root, roots, entries, records: [], counts }));
     await batch.commit();
     return { root, base: hash };
   } catch (error) {
@@ -103,7 +106,8 @@ async function baselineRecord(
 const FLAG = { maxEntries: "--max-entries", maxBytes: "--max-bytes", maxFileSize: "--max-file-size" } as const;
 const UNIT = { maxEntries: "paths", maxBytes: "bytes", maxFileSize: "bytes" } as const;
 
-function overLimit({ limit, allowed, found, heaviest }: LimitExcess): ChronicleError {
+/** The error for a workspace that is over a limit before anything was done. */
+export function overLimit({ limit, allowed, found, heaviest }: LimitExcess): ChronicleError {
   const unit = UNIT[limit];
   const list = heaviest
     .slice(0, 5)

@@ -10,7 +10,7 @@ import { sha256 } from "../core/hash.ts";
 import { comparePaths, isWithin, type WorkspacePath } from "../core/path.ts";
 import type { FileStat } from "../disk/disk.ts";
 import type { IterationRow } from "../storage/index-store.ts";
-import type { KnownPath, ScannedPath, ScanReport } from "../worktree/worktree.ts";
+import type { KnownPath, LimitExcess, ScannedPath, ScanReport } from "../worktree/worktree.ts";
 import { withCommit } from "./commit.ts";
 import type { Context, IngestResult } from "./context.ts";
 
@@ -34,6 +34,7 @@ export interface Capture {
   readonly filters: readonly FilterSpec[];
   readonly entries: number;
   readonly bytes: number;
+  readonly exceeded: readonly LimitExcess[];
   /** The head after it. */
   readonly seq: number;
 }
@@ -79,7 +80,15 @@ export async function capture(context: Context, options: CaptureOptions): Promis
   }
   const { report } = reading;
   const coverage = coverageOf(reading.omitted);
-  return { changes, coverage, filters: report.filters, entries: report.entries, bytes: report.bytes, seq };
+  return {
+    changes,
+    coverage,
+    filters: report.filters,
+    entries: report.entries,
+    bytes: report.bytes,
+    exceeded: report.exceeded,
+    seq,
+  };
 }
 
 /** Scans, and reads what the scan hands over, at the same time. */

@@ -1,6 +1,5 @@
-import type { Json } from "../core/event.ts";
 import type { Hash } from "../core/hash.ts";
-import type { BlobStore } from "../storage/blob-store.ts";
+import type { BlobStore, CollectReport } from "../storage/blob-store.ts";
 import type { EventLog } from "../storage/event-log.ts";
 import type { IndexStore } from "../storage/index-store.ts";
 import type { Lock } from "../storage/lock.ts";
@@ -23,6 +22,7 @@ export interface Context {
   readonly worktree: Worktree;
   readonly ingest: Ingest;
   readonly heads: HeadKeeper;
+  readonly store: StoreTasks;
   readonly processes: Processes;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
@@ -54,6 +54,18 @@ export type IngestResult =
   | { readonly path: WorkspacePath; readonly entry: Entry; readonly stat: FileStat; readonly unstable: boolean }
   | { readonly path: WorkspacePath; readonly gone: true }
   | { readonly path: WorkspacePath; readonly omission: Omission };
+
+/** What concerns the whole store, not one workspace. */
+export interface StoreTasks {
+  /** The store's folder, for people. */
+  readonly home: string;
+  /** An empty index that nobody else sees, for recomputing. */
+  scratchIndex(): IndexStore;
+  /** Frees what no workspace of the store needs. */
+  collect(): Promise<CollectReport>;
+  /** Bytes on disk of this workspace's index, and of the whole store. */
+  usage(): Promise<{ readonly indexBytes: number; readonly totalBytes: number }>;
+}
 
 /** Keeps the signed heads and the key, apart from the store. */
 export interface HeadKeeper {
@@ -99,6 +111,3 @@ export interface ProcessEnd {
   /** The code for a shell: the exit code, or 128 + the signal's number. */
   readonly code: number;
 }
-
-/** JSON that came from a caller (network events, notes). */
-export type CallerJson = Json;

@@ -1,0 +1,63 @@
+import type { HeadShape } from "../api/shapes.ts";
+import { ChronicleError } from "../core/errors.ts";
+import { frontierRoot } from "../core/log-tree.ts";
+import type { Context, HeadToSign } from "./context.ts";
+import { rootAtHead } from "./tree.ts";
+
+/** How long recorded work may stay without a kept head, in ms. */
+const KEEP_EVERY_MS = 1_000;
+
+/** The head of the history, as it is signed. Throws `NOT_FOUND` for an empty history. */
+async function headNow(context: Context): Promise<HeadToSign> {
+  const head = await context.index.head();
+  if (head.hash === "") {
+    throw new ChronicleError("NOT_FOUND", "nothing is recorded yet, so there is no head", {
+      hint: "run `chronicle init`",
+    });
+  }
+  return {
+    workspaceId: context.workspaceId,
+    seq: head.seq,
+    hash: head.hash,
+    logRoot: frontierRoot(head.frontier),
+    root: await rootAtHead(context, head.seq),
+  };
+}
+
+/** Signs the head and keeps it apart from the store, unless it is kept already. */
+export async function keepHead(context: Context): Promise<void> {
+  const { seq, hash } = await context.index.head();
+  const last = context.heads.last(context.workspaceId);
+  if (seq === 0 || (last?.valid === true && last.seq === seq && last.hash === hash)) return;
+  context.heads.keep(await headNow(context));
+}
+
+const kept = new WeakMap<Context, number>();
+
+/** Keeps the head if the last time is a second ago: called after each commit, so that busy times leave heads too. */
+export async function keepHeadNowAndThen(context: Context): Promise<void> {
+  const now = context.now();
+  const last = kept.get(context);
+  if (last === undefined) {
+    kept.set(context, now);
+    return;
+  }
+  if (now - last < KEEP_EVERY_MS) return;
+  kept.set(context, now);
+  await keepHead(context);
+}
+
+/** The signed head, for people and programs. */
+export async function showHead(context: Context): Promise<HeadShape> {
+  const head = await headNow(context);
+  const signed = context.heads.sign(head);
+  return {
+    workspace: context.workspaceId,
+    seq: head.seq,
+    hash: head.hash,
+    log_root: head.logRoot,
+    root: head.root,
+    note: signed.note,
+    key: signed.key,
+  };
+}

@@ -1,0 +1,82 @@
+import type { RecentItem, RecentShape } from "../api/workspace-api.ts";
+import type { Context } from "./context.ts";
+import { listOperations, stackOf } from "./operations.ts";
+import { listSessions } from "./session.ts";
+import { listSnapshots, type Snapshot } from "./snapshot.ts";
+
+/** Recent work as people think of it, newest first. */
+export async function recentWork(context: Context, limit = 20): Promise<RecentShape> {
+  const snapshots = await listSnapshots(context);
+  const items = [
+    ...snapshots.filter(isOfItsOwn).map((one) => ({ seq: one.seq, item: snapshotItem(one) })),
+    ...(await operationItems(context, snapshots)),
+    ...(await watchItems(context)),
+  ];
+  items.sort((a, b) => b.seq - a.seq);
+  return { items: items.slice(0, limit).map(({ item }) => item) };
+}
+
+/** Snapshots that a session took are part of its line. */
+function isOfItsOwn(snapshot: Snapshot): boolean {
+  return snapshot.session === undefined;
+}
+
+function snapshotItem(snapshot: Snapshot): RecentItem {
+  const baseline = snapshot.cause === "baseline";
+  const named =
+    snapshot.message ?? snapshot.name ?? (snapshot.cause === "before-session" ? "edits before a run" : "snapshot");
+  return {
+    kind: baseline ? "baseline" : "snapshot",
+    id: snapshot.id,
+    timestamp: snapshot.ts,
+    summary: baseline ? `baseline of ${snapshot.entries} paths` : named,
+    changed: snapshot.changed ?? snapshot.entries,
+    snapshot: snapshot.number,
+    back: `chronicle restore ${snapshot.number}`,
+  };
+}
+
+async function operationItems(
+  context: Context,
+  snapshots: readonly Snapshot[],
+): Promise<{ readonly seq: number; readonly item: RecentItem }[]> {
+  const operations = await listOperations(context);
+  const stack = stackOf(operations);
+  return operations.map((one) => {
+    const snapshot = snapshots.find((taken) => taken.session === one.id);
+    const undone = stack.redoable.includes(one.id);
+    return {
+      seq: one.toSeq,
+      item: {
+        kind: one.kind,
+        id: one.id,
+        timestamp: one.ended ?? one.started,
+        summary: one.summary,
+        changed: one.changed,
+        ...(snapshot === undefined ? {} : { snapshot: snapshot.number }),
+        ...(undone ? { undone } : {}),
+        back: undone
+          ? "chronicle redo"
+          : stack.undoable.at(-1) === one.id
+            ? "chronicle undo"
+            : `chronicle undo ${one.id.slice(0, 8)}`,
+      },
+    };
+  });
+}
+
+async function watchItems(context: Context): Promise<{ readonly seq: number; readonly item: RecentItem }[]> {
+  return (await listSessions(context))
+    .filter((one) => one.kind === "watch" && one.state !== "running" && one.changed > 0)
+    .map((one) => ({
+      seq: one.seq,
+      item: {
+        kind: "watch" as const,
+        id: one.id,
+        timestamp: one.ended ?? one.started,
+        summary: "watched the folder",
+        changed: one.changed,
+        back: `chronicle restore ${one.id.slice(0, 8)}`,
+      },
+    }));
+}

@@ -1,0 +1,110 @@
+import type { Hash } from "../core/hash.ts";
+import type { IterationCause } from "../core/file-record.ts";
+import type { WorkspacePath } from "../core/path.ts";
+import type { WatchHandle, WatchHint } from "../worktree/worktree.ts";
+import { capture, type Capture } from "./capture.ts";
+import { withCommit } from "./commit.ts";
+import type { Context } from "./context.ts";
+import { rootAtHead } from "./tree.ts";
+
+/** How long after a hint a capture begins: editors and tools write in bursts. */
+const SETTLE_MS = 60;
+/** A capture may use this share of the time at most, so that a busy folder is not read all the time. */
+const BUSY_FACTOR = 3;
+/** While hints may be missed, everything is scanned this often. */
+const BLIND_SCAN_MS = 2_000;
+
+export interface RecorderOptions {
+  readonly cause: IterationCause;
+  readonly session: string;
+  readonly onCapture?: (changes: number) => void;
+}
+
+/** What a recorder has seen. */
+export interface Recorded {
+  /** Merkle root after each capture that found something. */
+  readonly roots: readonly Hash[];
+  readonly last: Capture;
+}
+
+/** Captures changes as they happen: a watcher's hints say where to look, the last look is everywhere. */
+export class Recorder {
+  readonly #context: Context;
+  readonly #options: RecorderOptions;
+  readonly #roots: Hash[] = [];
+  #watch: WatchHandle | undefined;
+  #pending: Set<WorkspacePath> | "all" | undefined;
+  #working: Promise<void> | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #blindTimer: NodeJS.Timeout | undefined;
+  #failure: unknown;
+
+  constructor(context: Context, options: RecorderOptions) {
+    this.#context = context;
+    this.#options = options;
+  }
+
+  async start(): Promise<void> {
+    this.#watch = await this.#context.worktree.watch((hint) => this.#onHint(hint));
+    this.#blindTimer = setInterval(() => {
+      if (this.#watch?.degraded === true) this.#onHint({ paths: undefined });
+    }, BLIND_SCAN_MS);
+  }
+
+  /** Stops watching, and looks once more at everything. Throws what went wrong on the way. */
+  async stop(): Promise<Recorded> {
+    clearInterval(this.#blindTimer);
+    clearTimeout(this.#timer);
+    await this.#watch?.close();
+    await this.#working;
+    const last = await this.#capture(undefined);
+    return { roots: this.#roots, last };
+  }
+
+  /** What went wrong in a capture on the way, if anything; the last capture makes up for it. */
+  get failure(): unknown {
+    return this.#failure;
+  }
+
+  #onHint({ paths }: WatchHint): void {
+    if (paths === undefined) this.#pending = "all";
+    else if (this.#pending !== "all") {
+      this.#pending ??= new Set();
+      for (const path of paths) this.#pending.add(path);
+    }
+    this.#plan(SETTLE_MS);
+  }
+
+  #plan(delay: number): void {
+    if (this.#timer !== undefined || this.#working !== undefined) return;
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined;
+      this.#working = this.#work();
+    }, delay);
+  }
+
+  async #work(): Promise<void> {
+    const began = performance.now();
+    const pending = this.#pending;
+    this.#pending = undefined;
+    try {
+      if (pending !== undefined) await this.#capture(pending === "all" ? undefined : [...pending]);
+    } catch (error) {
+      this.#failure = error;
+    }
+    this.#working = undefined;
+    if (this.#pending !== undefined) this.#plan(Math.max(SETTLE_MS, (performance.now() - began) * BUSY_FACTOR));
+  }
+
+  async #capture(only: readonly WorkspacePath[] | undefined): Promise<Capture> {
+    const { cause, session, onCapture } = this.#options;
+    const captured = await capture(this.#context, { cause, session, ...(only === undefined ? {} : { only }) });
+    if (captured.changes.length > 0) {
+      this.#roots.push(
+        await withCommit(this.#context, async (commit) => rootAtHead(this.#context, (await commit.head()).seq)),
+      );
+      onCapture?.(captured.changes.length);
+    }
+    return captured;
+  }
+}

@@ -1,0 +1,115 @@
+import type { RunShape, SessionShape } from "../api/shapes.ts";
+import type { ProgressOptions, Recording, RunOptions } from "../api/workspace-api.ts";
+import type { Change } from "../core/change.ts";
+import { overLimit } from "./baseline.ts";
+import { capture } from "./capture.ts";
+import type { Context, ProcessEnd } from "./context.ts";
+import { changesBetween } from "./diff.ts";
+import { settle } from "./operate.ts";
+import { Recorder } from "./recorder.ts";
+import { beginSession, closeAbandoned, endSession, sessionShape, type Session } from "./session.ts";
+import { changeShape, coverageShape } from "./shape.ts";
+import { nameMoment } from "./snapshot.ts";
+import { undo } from "./undo.ts";
+
+/** Records what is there, so that what follows is the session's own. */
+async function prepare(context: Context, options: ProgressOptions): Promise<void> {
+  await settle(context);
+  await closeAbandoned(context);
+  const before = await capture(context, {
+    cause: "capture",
+    ...(options.onProgress === undefined ? {} : { onProgress: options.onProgress }),
+  });
+  const excess = before.exceeded[0];
+  if (excess !== undefined) throw overLimit(excess);
+  if (before.changes.length > 0) await nameMoment(context, before, { cause: "before-session" });
+}
+
+interface Finished {
+  readonly session: Session;
+  readonly changes: readonly Change[];
+  readonly coverage: RunShape["coverage"];
+}
+
+async function finish(
+  context: Context,
+  session: Session,
+  given: { readonly recorder: Recorder; readonly end?: ProcessEnd },
+): Promise<Finished> {
+  const { recorder, end } = given;
+  const { roots, last } = await recorder.stop();
+  const changes = await changesBetween(context, session.fromSeq, last.seq);
+  if (changes.length > 0) await nameMoment(context, last, { cause: session.kind, session: session.id });
+  const ended = await endSession(context, session, {
+    state: "ended",
+    exitCode: end?.exitCode ?? null,
+    signal: end?.signal ?? null,
+    merkleRoots: roots,
+    snapshots: changes.length > 0 ? 1 : 0,
+    changed: changes.length,
+  });
+  return { session: ended, changes, coverage: coverageShape(last.coverage) };
+}
+
+/** Runs a command and records what it changes while it runs. */
+export async function run(context: Context, options: RunOptions): Promise<RunShape> {
+  await prepare(context, options);
+  const session = await beginSession(context, { ...options, kind: "run" });
+  const recorder = new Recorder(context, {
+    cause: "run",
+    session: session.id,
+    ...(options.onCapture ? { onCapture: options.onCapture } : {}),
+  });
+  let end: ProcessEnd;
+  try {
+    await recorder.start();
+    end = await context.processes.run(options.command, {
+      cwd: options.cwd ?? context.worktree.roots[0]?.folder ?? "/",
+      ...(options.env === undefined ? {} : { env: options.env }),
+    });
+  } catch (error) {
+    await finish(context, session, { recorder });
+    throw error;
+  }
+  const done = await finish(context, session, { recorder, end });
+  const undone = options.rollbackOnFailure === true && end.code !== 0 && done.changes.length > 0;
+  const taken = undone ? await undo(context, { operation: session.id }) : undefined;
+  return {
+    session: sessionShape(done.session),
+    changes: done.changes.map(changeShape),
+    coverage: done.coverage,
+    exit_code: end.code,
+    signal: end.signal,
+    undo_id: done.changes.length > 0 && taken === undefined ? session.id : null,
+    rolled_back: taken !== undefined,
+    skipped: taken?.skipped ?? [],
+  };
+}
+
+/** Records changes until it is stopped. */
+export async function watch(
+  context: Context,
+  options: ProgressOptions & { readonly onCapture?: (changes: number) => void },
+): Promise<Recording> {
+  await prepare(context, options);
+  const session = await beginSession(context, { kind: "watch", command: [] });
+  const recorder = new Recorder(context, {
+    cause: "watch",
+    session: session.id,
+    ...(options.onCapture ? { onCapture: options.onCapture } : {}),
+  });
+  await recorder.start();
+  const { promise, resolve, reject } = Promise.withResolvers<SessionShape>();
+  let stopping = false;
+  return {
+    sessionId: session.id,
+    done: promise,
+    stop: () => {
+      if (!stopping) {
+        stopping = true;
+        finish(context, session, { recorder }).then((done) => resolve(sessionShape(done.session)), reject);
+      }
+      return promise;
+    },
+  };
+}

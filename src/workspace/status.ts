@@ -1,0 +1,59 @@
+import type { StatusShape } from "../api/shapes.ts";
+import type { ProgressOptions } from "../api/workspace-api.ts";
+import { coverageOf } from "../core/coverage.ts";
+import { compare, readDisk } from "./capture.ts";
+import { catchUp } from "./catch-up.ts";
+import type { Context } from "./context.ts";
+import { openIntents } from "./operate.ts";
+import { listSessions } from "./session.ts";
+import { changeShape, coverageShape } from "./shape.ts";
+import { latestSnapshot } from "./snapshot.ts";
+import { rootAtHead } from "./tree.ts";
+
+/** Where things stand; records nothing. */
+export async function statusOf(context: Context, options: ProgressOptions = {}): Promise<StatusShape> {
+  const { head, damage } = await catchUp(context, { recover: false });
+  const reading = await readDisk(context, { hashOnly: true, ...options });
+  const { changes } = await compare(context, reading);
+  const latest = await latestSnapshot(context);
+  return {
+    workspace: context.workspaceId,
+    path: context.worktree.roots[0]?.folder ?? "",
+    roots: context.worktree.roots.map((root) => ({
+      id: root.id ?? null,
+      path: root.folder,
+      ...(root.only === undefined ? {} : { only: root.only }),
+    })),
+    root: damage === undefined ? await rootAtHead(context, head.seq) : (latest?.root ?? ""),
+    seq: head.seq,
+    head: { seq: head.seq, hash: head.hash },
+    changes: changes.map(changeShape),
+    coverage: coverageShape(coverageOf(reading.omitted)),
+    snapshots: latest === undefined ? 0 : latest.number + 1,
+    latest_snapshot: latest?.number ?? null,
+    entries: reading.report.entries,
+    bytes: reading.report.bytes,
+    read_only: damage !== undefined,
+    notes: await notesOf(context, damage),
+  };
+}
+
+async function notesOf(context: Context, damage: Error | undefined): Promise<string[]> {
+  const notes: string[] = [];
+  if (damage !== undefined) notes.push(damage.message);
+  for (const { intent } of await openIntents(context)) {
+    notes.push(
+      `a ${intent.kind} was interrupted (${intent.paths} paths); the next command that changes something finishes it`,
+    );
+  }
+  for (const session of await listSessions(context)) {
+    if (session.state !== "running") continue;
+    const alive = context.processes.isAlive(session.pid);
+    notes.push(
+      alive
+        ? `recording: ${session.command.join(" ") || "watch"} (process ${session.pid})`
+        : `the session ${session.id.slice(0, 8)} ended without a word`,
+    );
+  }
+  return notes;
+}

@@ -1,0 +1,147 @@
+import type { VerifyProblemShape, VerifyShape } from "../api/shapes.ts";
+import type { VerifyOptions } from "../api/workspace-api.ts";
+import type { Hash } from "../core/hash.ts";
+import { parseExpected, verifySignedHead } from "../core/signed-head.ts";
+import type { Context } from "./context.ts";
+import { verifyBlobs } from "./verify-blobs.ts";
+import { verifyLog, type LogFindings } from "./verify-log.ts";
+
+/** A problem, before it is shown. */
+export type Problem = VerifyProblemShape;
+
+/**
+ * Recomputes everything from the files themselves and lists what is wrong: every line, link and hash, every content,
+ * every root and head. Changes nothing, and believes nothing because the index says so.
+ */
+export async function verify(context: Context, options: VerifyOptions = {}): Promise<VerifyShape> {
+  const began = performance.now();
+  const problems: Problem[] = [];
+  const log = await verifyLog(context, {
+    problems,
+    ...(options.onProgress === undefined ? {} : { onProgress: options.onProgress }),
+    seqsOfInterest: seqsOfInterest(context, options),
+  });
+  problems.push(...checkKept(context, log), ...(await checkIndex(context, log)));
+  if (options.expect !== undefined) problems.push(...checkExpected(context, log, options.expect));
+  const blobs = await verifyBlobs(context, {
+    needed: log.needed,
+    quick: options.quick === true,
+    problems,
+    ...(options.onProgress === undefined ? {} : { onProgress: options.onProgress }),
+  });
+  const kept = context.heads.last(context.workspaceId);
+  return {
+    ok: problems.length === 0,
+    events: log.events,
+    blobs: blobs.count,
+    bytes: blobs.bytes,
+    problems,
+    anchored_to: kept?.valid === true && kept.seq <= log.events ? kept.seq : null,
+    seconds: Math.round(performance.now() - began) / 1_000,
+  };
+}
+
+function seqsOfInterest(context: Context, options: VerifyOptions): ReadonlySet<number> {
+  const seqs = new Set<number>();
+  const kept = context.heads.last(context.workspaceId);
+  if (kept !== undefined) seqs.add(kept.seq);
+  if (options.expect !== undefined) seqs.add(parseExpected(options.expect).seq);
+  return seqs;
+}
+
+interface Claim {
+  readonly seq: number;
+  readonly hash: Hash;
+  readonly logRoot: Hash;
+  readonly root?: Hash;
+  readonly where: string;
+}
+
+/** Does the log hold what a head says? */
+function checkClaim(log: LogFindings, claim: Claim): Problem[] {
+  const { where, seq } = claim;
+  if (log.lastSeq < seq) {
+    return [
+      {
+        kind: "log-truncated",
+        where,
+        detail: `the log ends at event ${log.lastSeq}, but a head says that event ${seq} was recorded`,
+      },
+    ];
+  }
+  const at = log.at.get(seq);
+  if (at === undefined) return [{ kind: "head-unknown", where, detail: `event ${seq} could not be read` }];
+  const problems: Problem[] = [];
+  if (at.hash !== claim.hash)
+    problems.push({
+      kind: "log-replaced",
+      where,
+      detail: `event ${seq} is ${at.hash}, but the head says ${claim.hash}`,
+    });
+  else if (at.logRoot !== claim.logRoot) {
+    problems.push({
+      kind: "log-replaced",
+      where,
+      detail: `the log tree at ${seq} is ${at.logRoot}, but the head says ${claim.logRoot}`,
+    });
+  }
+  if (problems.length === 0 && claim.root !== undefined && at.root !== undefined && at.root !== claim.root) {
+    problems.push({
+      kind: "root-wrong",
+      where,
+      detail: `the Merkle root at ${seq} is ${at.root}, but the head says ${claim.root}`,
+    });
+  }
+  return problems;
+}
+
+function checkKept(context: Context, log: LogFindings): Problem[] {
+  const kept = context.heads.last(context.workspaceId);
+  const where = `heads/${context.workspaceId}`;
+  if (kept === undefined) return [];
+  if (!kept.valid)
+    return [
+      { kind: "head-invalid", where, detail: "the signature of the kept head does not verify with the key beside it" },
+    ];
+  return checkClaim(log, { ...kept, where });
+}
+
+function checkExpected(context: Context, log: LogFindings, text: string): Problem[] {
+  const expected = parseExpected(text);
+  const where = "--expect";
+  if (expected.workspace !== context.workspaceId) {
+    return [
+      {
+        kind: "wrong-workspace",
+        where,
+        detail: `the head is of workspace ${expected.workspace}, this is ${context.workspaceId}`,
+      },
+    ];
+  }
+  const { note, key } = expected;
+  if (note !== undefined && key !== undefined && !verifySignedHead(note, key)) {
+    return [{ kind: "head-invalid", where, detail: "the signature of the expected head does not verify with its key" }];
+  }
+  return checkClaim(log, { ...expected, where });
+}
+
+/** The index is not believed, but where it says something else than the log, somebody should know. */
+async function checkIndex(context: Context, log: LogFindings): Promise<Problem[]> {
+  const head = await context.index.head();
+  if (head.seq === 0) return [];
+  const where = "index.db";
+  if (head.seq > log.lastSeq) {
+    return [
+      {
+        kind: "log-truncated",
+        where,
+        detail: `the log ends at event ${log.lastSeq}, but the index knows event ${head.seq}`,
+      },
+    ];
+  }
+  const at = log.hashes(head.seq);
+  if (at !== undefined && at !== head.hash) {
+    return [{ kind: "log-replaced", where, detail: `event ${head.seq} is ${at}, but the index knows ${head.hash}` }];
+  }
+  return [];
+}
