@@ -19,6 +19,7 @@ export function checkIndexBatch(head: Head, batch: IndexBatch): void {
   }
   if (before > last) refuse(`event ${before} lies above the head ${last}`);
   for (const row of batch.iterations) {
+    if (row.path === "") refuse("the root has no iterations");
     if (row.seq > last) refuse(`an iteration at ${row.seq} lies above the head ${last}`);
   }
 }

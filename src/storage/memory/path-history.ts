@@ -49,11 +49,22 @@ export class PathHistory {
     return rows;
   }
 
-  /** Everything that exists at a seq at or beneath a path, in path order. */
+  /** Everything that exists at a seq at or beneath a path, in path order. Without recursion: trees may be very deep. */
   *beneath(path: WorkspacePath, seq: number): Generator<IterationRow> {
-    const row = this.at(path, seq);
-    if (row?.entry !== undefined) yield row;
-    for (const name of this.#namesIn(path)) yield* this.beneath(childOf(path, name), seq);
+    const own = this.at(path, seq);
+    if (own?.entry !== undefined) yield own;
+    const stack = [{ path, names: this.#namesIn(path)[Symbol.iterator]() }];
+    for (let here = stack.at(-1); here !== undefined; here = stack.at(-1)) {
+      const name = here.names.next().value;
+      if (name === undefined) {
+        stack.pop();
+        continue;
+      }
+      const child = childOf(here.path, name);
+      const row = this.at(child, seq);
+      if (row?.entry !== undefined) yield row;
+      stack.push({ path: child, names: this.#namesIn(child)[Symbol.iterator]() });
+    }
   }
 
   touched(after: number, upTo: number): WorkspacePath[] {

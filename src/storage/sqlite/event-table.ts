@@ -1,0 +1,81 @@
+import type { EventOp } from "../../core/event.ts";
+import { hashFromBytes, hashToBytes } from "../../core/hash.ts";
+import type { EventRow, SeqRange } from "../index-store.ts";
+import { bytesAt, DamagedCell, numberAt, type Row, type Statements, textAt } from "./statements.ts";
+
+const COLUMNS = "seq, ts, op, record_id, hash, offset, length";
+const OPS: ReadonlySet<string> = new Set<EventOp>(["upsert", "delete", "compact", "migrate"]);
+
+function isOp(text: string): text is EventOp {
+  return OPS.has(text);
+}
+
+function eventRow(row: Row): EventRow {
+  const op = textAt(row, 2);
+  if (!isOp(op)) throw new DamagedCell(`an event has the op ${JSON.stringify(op)}`);
+  return {
+    seq: numberAt(row, 0),
+    ts: textAt(row, 1),
+    op,
+    recordId: bytesAt(row, 3).toString("utf8"),
+    hash: hashFromBytes(bytesAt(row, 4)),
+    offset: numberAt(row, 5),
+    length: numberAt(row, 6),
+  };
+}
+
+/** The rows of events, without their bodies. Record ids are bytes: text with a NUL in it survives, order is plain. */
+export class EventTable {
+  readonly #sql: Statements;
+
+  constructor(sql: Statements) {
+    this.#sql = sql;
+  }
+
+  add(event: EventRow): void {
+    const { seq, ts, op, recordId, hash, offset, length } = event;
+    const id = Buffer.from(recordId);
+    this.#sql.run(
+      "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?)",
+      seq,
+      ts,
+      op,
+      id,
+      hashToBytes(hash),
+      offset,
+      length,
+    );
+  }
+
+  at(seq: number): EventRow | undefined {
+    const row = this.#sql.first(`SELECT ${COLUMNS} FROM events WHERE seq = ?`, seq);
+    return row === undefined ? undefined : eventRow(row);
+  }
+
+  range({ from, to, limit = -1, descending = false }: SeqRange): EventRow[] {
+    const order = descending ? "DESC" : "ASC";
+    const sql = `SELECT ${COLUMNS} FROM events WHERE seq BETWEEN ? AND ? ORDER BY seq ${order} LIMIT ?`;
+    return this.#sql.all(sql, from, to, limit).map(eventRow);
+  }
+
+  last(recordId: string): EventRow | undefined {
+    const sql = `SELECT ${COLUMNS} FROM events WHERE record_id = ? ORDER BY seq DESC LIMIT 1`;
+    const row = this.#sql.first(sql, Buffer.from(recordId));
+    return row === undefined ? undefined : eventRow(row);
+  }
+
+  history(recordId: string): EventRow[] {
+    const sql = `SELECT ${COLUMNS} FROM events WHERE record_id = ? ORDER BY seq`;
+    return this.#sql.all(sql, Buffer.from(recordId)).map(eventRow);
+  }
+
+  lastWithPrefix(prefix: string): EventRow[] {
+    const from = Buffer.from(prefix);
+    // No byte of UTF-8 is 0xFF, so it stands behind everything that begins with the prefix.
+    const to = Buffer.concat([from, Buffer.from([0xff])]);
+    const sql = `SELECT ${COLUMNS} FROM events WHERE seq IN
+      (SELECT max(seq) FROM events WHERE record_id >= ? AND record_id < ? GROUP BY record_id)
+      AND op <> 'delete' ORDER BY seq`;
+    return this.#sql.all(sql, from, to).map(eventRow);
+  }
+}

@@ -1,0 +1,88 @@
+import { childOf, decodeName, nameOf, parentOf, pathToBytes, ROOT, type WorkspacePath } from "../../core/path.ts";
+import { bytesAt, DamagedCell, numberAt, type Statements } from "./statements.ts";
+
+const ROOT_ID = 1;
+/** Folders whose ids or paths are kept in memory. */
+const CACHED = 20_000;
+
+/** The numbers of folders: rows of other tables name a folder by its number. */
+export class FolderTable {
+  readonly #sql: Statements;
+  readonly #ids = new Map<WorkspacePath, number>();
+  readonly #paths = new Map<number, WorkspacePath>();
+
+  constructor(sql: Statements) {
+    this.#sql = sql;
+  }
+
+  /** To be called when rows may have gone: after a rollback, or a reset by another process. */
+  forget(): void {
+    this.#ids.clear();
+    this.#paths.clear();
+  }
+
+  /** The number of a folder, or `undefined` if nothing was ever recorded beneath it. */
+  find(folder: WorkspacePath): number | undefined {
+    return this.#walk(folder, false);
+  }
+
+  /** The number of a folder; it gets one if it has none. Within a transaction. */
+  ensure(folder: WorkspacePath): number {
+    const id = this.#walk(folder, true);
+    if (id === undefined) throw new DamagedCell("a folder that was just added is missing");
+    return id;
+  }
+
+  /** The path of a folder. */
+  pathOf(id: number): WorkspacePath {
+    const pending: [number, string][] = [];
+    let at = id;
+    let path = this.#known(at);
+    while (path === undefined) {
+      const row = this.#sql.first("SELECT parent, name FROM folders WHERE id = ?", at);
+      if (row === undefined) throw new DamagedCell(`folder ${at} is missing`);
+      pending.push([at, decodeName(bytesAt(row, 1))]);
+      at = numberAt(row, 0);
+      path = this.#known(at);
+    }
+    for (const [child, name] of pending.reverse()) {
+      path = childOf(path, name);
+      if (this.#paths.size >= CACHED) this.#paths.clear();
+      this.#paths.set(child, path);
+    }
+    return path;
+  }
+
+  #known(id: number): WorkspacePath | undefined {
+    return id === ROOT_ID ? ROOT : this.#paths.get(id);
+  }
+
+  /** From the nearest folder whose number is known down to the one that is asked for. */
+  #walk(folder: WorkspacePath, add: boolean): number | undefined {
+    const pending: WorkspacePath[] = [];
+    let at = folder;
+    let id = this.#knownId(at);
+    while (id === undefined) {
+      pending.push(at);
+      at = parentOf(at);
+      id = this.#knownId(at);
+    }
+    for (const path of pending.reverse()) {
+      id = this.#child(id, pathToBytes(nameOf(path)), add);
+      if (id === undefined) return undefined;
+      if (this.#ids.size >= CACHED) this.#ids.clear();
+      this.#ids.set(path, id);
+    }
+    return id;
+  }
+
+  #knownId(folder: WorkspacePath): number | undefined {
+    return folder === ROOT ? ROOT_ID : this.#ids.get(folder);
+  }
+
+  #child(parent: number, name: Buffer, add: boolean): number | undefined {
+    const row = this.#sql.first("SELECT id FROM folders WHERE parent = ? AND name = ?", parent, name);
+    if (row !== undefined) return numberAt(row, 0);
+    return add ? this.#sql.insert("INSERT INTO folders (parent, name) VALUES (?, ?)", parent, name) : undefined;
+  }
+}

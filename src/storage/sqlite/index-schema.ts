@@ -1,0 +1,53 @@
+import type { DatabaseSync } from "node:sqlite";
+
+/** Version of the tables, in `user_version`. An index of another version is emptied and filled again from the log. */
+const FORMAT = 1;
+
+/**
+ * `state`: how far the index has come; `generation` counts resets, so that a connection notices one by another process.
+ * `folders`: one row for each folder that ever held something; the root is row 1, its own parent is 0.
+ * `iterations`: names are bytes, so that their order is the order of paths; `kind` 0 is a deletion.
+ */
+const TABLES = `
+  CREATE TABLE state (
+    seq INTEGER NOT NULL, hash TEXT NOT NULL, offset INTEGER NOT NULL, frontier TEXT NOT NULL,
+    tree_seq INTEGER NOT NULL, generation INTEGER NOT NULL);
+  CREATE TABLE events (
+    seq INTEGER PRIMARY KEY, ts TEXT NOT NULL, op TEXT NOT NULL, record_id BLOB NOT NULL, hash BLOB NOT NULL,
+    offset INTEGER NOT NULL, length INTEGER NOT NULL);
+  CREATE INDEX events_by_record ON events (record_id);
+  CREATE TABLE folders (id INTEGER PRIMARY KEY, parent INTEGER NOT NULL, name BLOB NOT NULL, UNIQUE (parent, name));
+  INSERT INTO folders VALUES (1, 0, x'');
+  CREATE TABLE iterations (
+    folder INTEGER NOT NULL, name BLOB NOT NULL, seq INTEGER NOT NULL, iteration INTEGER NOT NULL,
+    kind INTEGER NOT NULL, mode INTEGER NOT NULL, size INTEGER NOT NULL, mtime INTEGER NOT NULL, hash BLOB,
+    PRIMARY KEY (folder, name, seq)) WITHOUT ROWID;
+  CREATE INDEX iterations_by_seq ON iterations (seq);
+  CREATE TABLE tree (
+    folder INTEGER NOT NULL, seq INTEGER NOT NULL, hash BLOB, PRIMARY KEY (folder, seq)) WITHOUT ROWID;
+`;
+
+/** Sets the connection up, and makes the tables if they are missing or of another version. */
+export function prepareIndex(db: DatabaseSync): void {
+  // WAL with `synchronous = NORMAL`: commits are not synced, checkpoints are. After power loss the index is at an earlier
+  // head, never torn; with OFF it could be torn without SQLite noticing.
+  db.exec(
+    "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 4000; " +
+      "PRAGMA cell_size_check = ON; PRAGMA cache_size = -16384; PRAGMA temp_store = MEMORY",
+  );
+  if (versionOf(db) === FORMAT) return;
+  db.exec("BEGIN IMMEDIATE");
+  if (versionOf(db) !== FORMAT) recreateTables(db, 0);
+  db.exec("COMMIT");
+}
+
+/** Drops every table and makes them anew, empty. Within a transaction. */
+export function recreateTables(db: DatabaseSync, generation: number): void {
+  const tables = db.prepare("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'").all();
+  for (const { name } of tables) db.exec(`DROP TABLE "${String(name).replaceAll('"', '""')}"`);
+  db.exec(`${TABLES} INSERT INTO state VALUES (0, '', 0, '', 0, ${generation}); PRAGMA user_version = ${FORMAT}`);
+}
+
+function versionOf(db: DatabaseSync): unknown {
+  return db.prepare("PRAGMA user_version").get()?.["user_version"];
+}

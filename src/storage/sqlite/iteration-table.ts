@@ -1,0 +1,123 @@
+import type { Entry, EntryKind } from "../../core/entry.ts";
+import { hashFromBytes, hashToBytes } from "../../core/hash.ts";
+import { childOf, decodeName, nameOf, parentOf, pathToBytes, type WorkspacePath } from "../../core/path.ts";
+import type { IterationRow } from "../index-store.ts";
+import type { FolderTable } from "./folder-table.ts";
+import { bytesAt, DamagedCell, numberAt, type Row, type Statements } from "./statements.ts";
+
+const DELETED = 0;
+const KINDS: readonly (EntryKind | undefined)[] = [undefined, "file", "symlink", "dir"];
+const COLUMNS = "seq, iteration, kind, mode, size, mtime, hash";
+
+/** How many names one query over a folder brings at most. */
+const PAGE = 2_000;
+
+/** A name in a folder with what the query knows about it. */
+export interface NamedRow {
+  readonly name: Buffer;
+  readonly row: Row;
+}
+
+function entryOf(path: WorkspacePath, row: Row): Entry | undefined {
+  const code = numberAt(row, 2);
+  if (code === DELETED) return undefined;
+  const kind = KINDS[code];
+  if (kind === undefined) throw new DamagedCell(`an iteration has the kind ${code}`);
+  const hash = row[6] === null ? undefined : hashFromBytes(bytesAt(row, 6));
+  return { path, kind, mode: numberAt(row, 3), size: numberAt(row, 4), mtimeMs: numberAt(row, 5), hash };
+}
+
+/** A row of the columns of this table as an iteration. */
+export function iterationRow(path: WorkspacePath, row: Row): IterationRow {
+  return { path, seq: numberAt(row, 0), iteration: numberAt(row, 1), entry: entryOf(path, row) };
+}
+
+/** Every iteration of every path, by folder and name. */
+export class IterationTable {
+  readonly #sql: Statements;
+  readonly #folders: FolderTable;
+
+  constructor(sql: Statements, folders: FolderTable) {
+    this.#sql = sql;
+    this.#folders = folders;
+  }
+
+  add({ path, seq, iteration, entry }: IterationRow): void {
+    const folder = this.#folders.ensure(parentOf(path));
+    const name = pathToBytes(nameOf(path));
+    const sql = "INSERT INTO iterations VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)";
+    if (entry === undefined) {
+      this.#sql.run(sql, folder, name, seq, iteration, DELETED, 0, 0, 0, null);
+      return;
+    }
+    const { kind, mode, size, mtimeMs, hash } = entry;
+    const hashBytes = hash === undefined ? null : hashToBytes(hash);
+    this.#sql.run(sql, folder, name, seq, iteration, KINDS.indexOf(kind), mode, size, mtimeMs, hashBytes);
+  }
+
+  all(path: WorkspacePath): IterationRow[] {
+    const folder = this.#folders.find(parentOf(path));
+    if (folder === undefined) return [];
+    const sql = `SELECT ${COLUMNS} FROM iterations WHERE folder = ? AND name = ? ORDER BY seq`;
+    return this.#sql.all(sql, folder, pathToBytes(nameOf(path))).map((row) => iterationRow(path, row));
+  }
+
+  at(path: WorkspacePath, seq: number): IterationRow | undefined {
+    const folder = this.#folders.find(parentOf(path));
+    if (folder === undefined) return undefined;
+    const sql = `SELECT ${COLUMNS} FROM iterations WHERE folder = ? AND name = ? AND seq <= ? ORDER BY seq DESC LIMIT 1`;
+    const row = this.#sql.first(sql, folder, pathToBytes(nameOf(path)), seq);
+    return row === undefined ? undefined : iterationRow(path, row);
+  }
+
+  children(folder: WorkspacePath, seq: number): IterationRow[] {
+    const id = this.#folders.find(folder);
+    if (id === undefined) return [];
+    return Array.from(this.entriesIn(id, seq), ({ name, row }) => iterationRow(childOf(folder, decodeName(name)), row));
+  }
+
+  /** The entries in a folder at a seq, by name, read a page at a time. */
+  *entriesIn(folder: number, seq: number): Generator<NamedRow> {
+    // With one max() SQLite takes the other columns from the row that has it.
+    const sql = `SELECT max(seq), iteration, kind, mode, size, mtime, hash, name FROM iterations
+      WHERE folder = ? AND name > ? AND seq <= ? GROUP BY name ORDER BY name LIMIT ${PAGE}`;
+    let after: Buffer = Buffer.alloc(0);
+    for (;;) {
+      const rows = this.#sql.all(sql, folder, after, seq);
+      for (const row of rows) {
+        after = bytesAt(row, 7);
+        if (row[2] !== DELETED) yield { name: after, row };
+      }
+      if (rows.length < PAGE) return;
+    }
+  }
+
+  /** The folders that ever were in a folder, by name, read a page at a time; a row is the number of the folder. */
+  *foldersIn(folder: number): Generator<NamedRow> {
+    const sql = `SELECT id, name FROM folders WHERE parent = ? AND name > ? ORDER BY name LIMIT ${PAGE}`;
+    let after: Buffer = Buffer.alloc(0);
+    for (;;) {
+      const rows = this.#sql.all(sql, folder, after);
+      for (const row of rows) {
+        after = bytesAt(row, 1);
+        yield { name: after, row };
+      }
+      if (rows.length < PAGE) return;
+    }
+  }
+
+  /** Paths with an iteration in `after < seq <= upTo`, in no order. */
+  touched(after: number, upTo: number): WorkspacePath[] {
+    return this.#paths("SELECT DISTINCT folder, name FROM iterations WHERE seq > ? AND seq <= ?", after, upTo);
+  }
+
+  /** Paths of any time with this last component, in no order. */
+  named(name: string): WorkspacePath[] {
+    return this.#paths("SELECT DISTINCT folder, name FROM iterations WHERE name = ?", pathToBytes(name));
+  }
+
+  #paths(sql: string, ...cells: readonly (number | Buffer)[]): WorkspacePath[] {
+    const rows = this.#sql.all(sql, ...cells);
+    return rows.map((row) => childOf(this.#folders.pathOf(numberAt(row, 0)), decodeName(bytesAt(row, 1))));
+  }
+}

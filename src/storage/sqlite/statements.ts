@@ -1,0 +1,69 @@
+import type { DatabaseSync, StatementSync } from "node:sqlite";
+
+/** A value that a statement takes or a column holds. */
+export type Cell = null | number | string | Uint8Array;
+
+/** The prepared statements of one connection, each prepared when it is first used. Rows are arrays of cells. */
+export class Statements {
+  readonly #db: DatabaseSync;
+  readonly #prepared = new Map<string, StatementSync>();
+
+  constructor(db: DatabaseSync) {
+    this.#db = db;
+  }
+
+  run(sql: string, ...cells: readonly Cell[]): void {
+    this.#of(sql).run(...cells);
+  }
+
+  /** Runs, and returns the row id that was given to the inserted row. */
+  insert(sql: string, ...cells: readonly Cell[]): number {
+    return Number(this.#of(sql).run(...cells).lastInsertRowid);
+  }
+
+  all(sql: string, ...cells: readonly Cell[]): readonly Row[] {
+    // With `setReturnArrays` rows are arrays, which the types of node:sqlite cannot say.
+    return this.#of(sql).all(...cells) as unknown as Cell[][];
+  }
+
+  first(sql: string, ...cells: readonly Cell[]): Row | undefined {
+    return this.#of(sql).get(...cells) as unknown as Cell[] | undefined;
+  }
+
+  #of(sql: string): StatementSync {
+    let statement = this.#prepared.get(sql);
+    if (statement === undefined) {
+      statement = this.#db.prepare(sql);
+      statement.setReturnArrays(true);
+      this.#prepared.set(sql, statement);
+    }
+    return statement;
+  }
+}
+
+/** One row: its cells, in the order of the statement's columns. */
+export type Row = readonly Cell[];
+
+/** The cell as a number. Throws when the table holds something else there: it is not what was written. */
+export function numberAt(row: Row, at: number): number {
+  const cell = row[at];
+  if (typeof cell === "number") return cell;
+  throw new DamagedCell(`column ${at} holds ${typeof cell}, not a number`);
+}
+
+/** The cell as text. */
+export function textAt(row: Row, at: number): string {
+  const cell = row[at];
+  if (typeof cell === "string") return cell;
+  throw new DamagedCell(`column ${at} holds ${typeof cell}, not text`);
+}
+
+/** The cell as bytes. */
+export function bytesAt(row: Row, at: number): Buffer {
+  const cell = row[at];
+  if (cell instanceof Uint8Array) return Buffer.from(cell.buffer, cell.byteOffset, cell.byteLength);
+  throw new DamagedCell(`column ${at} holds ${typeof cell}, not bytes`);
+}
+
+/** A cell that does not hold what was written into it. */
+export class DamagedCell extends Error {}
