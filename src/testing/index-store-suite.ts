@@ -1,0 +1,412 @@
+import { afterEach, describe, expect, test } from "vitest";
+import type { Entry, EntryKind } from "../core/entry.ts";
+import type { EventOp } from "../core/event.ts";
+import { type Hash, sha256 } from "../core/hash.ts";
+import { comparePaths, pathFromBytes, pathInRoot, parsePath, ROOT, type WorkspacePath } from "../core/path.ts";
+import type { EventRow, IndexBatch, IndexStore, IterationRow } from "../storage/index-store.ts";
+
+/** An entry whose hash follows from its text. */
+export function entryAt(path: WorkspacePath, kind: EntryKind = "file", text = "text"): Entry {
+  if (kind === "dir") return { path, kind, mode: 0o755, size: 0, mtimeMs: 0, hash: undefined };
+  return {
+    path,
+    kind,
+    mode: kind === "file" ? 0o644 : 0o777,
+    size: text.length,
+    mtimeMs: 1_700_000_000_123,
+    hash: sha256(text),
+  };
+}
+
+/** The row of an event; `offset` and `length` follow from its seq. */
+export function eventAt(seq: number, recordId: string, op: EventOp = "upsert"): EventRow {
+  const ts = "2026-01-31T09:30:00.000Z";
+  return { seq, ts, op, recordId, hash: sha256(`${seq}`), offset: (seq - 1) * 100, length: 99 };
+}
+
+/** A batch that ends at a seq. */
+export function batchTo(seq: number, part: Partial<Omit<IndexBatch, "head">> = {}): IndexBatch {
+  const head = { seq, hash: sha256(`${seq}`), offset: seq * 100, frontier: [sha256("left"), sha256(`${seq}`)] };
+  return { head, events: part.events ?? [], iterations: part.iterations ?? [] };
+}
+
+/** What one step does to one path: a kind (with a text), or a deletion. */
+export type Step = readonly [path: string, what: "deleted" | "dir" | `file:${string}` | `symlink:${string}`];
+
+/** Turns steps into rows: step n is event n. */
+export function rowsOf(steps: readonly Step[], firstSeq = 1): IterationRow[] {
+  const counts = new Map<string, number>();
+  return steps.map(([text, what], at) => {
+    const path = text.startsWith("\0") ? (text as WorkspacePath) : parsePath(text);
+    const iteration = (counts.get(text) ?? 0) + 1;
+    counts.set(text, iteration);
+    const [kind = "", ...content] = what.split(":");
+    const entry = what === "deleted" ? undefined : entryAt(path, kind as EntryKind, content.join(":"));
+    return { path, seq: firstSeq + at, iteration, entry };
+  });
+}
+
+async function applySteps(store: IndexStore, steps: readonly Step[]): Promise<void> {
+  const { seq } = await store.head();
+  for (const row of rowsOf(steps)) {
+    const at = seq + row.seq;
+    const iterations = [{ ...row, seq: at }];
+    await store.apply(batchTo(at, { events: [eventAt(at, `file:${row.path}`)], iterations }));
+  }
+}
+
+async function entriesAt(store: IndexStore, seq: number, beneath?: string): Promise<string[]> {
+  const paths: string[] = [];
+  const folder = beneath === undefined ? undefined : (beneath as WorkspacePath);
+  for await (const batch of store.entriesAt(seq, folder)) {
+    for (const row of batch) paths.push(`${row.path}${row.entry?.kind === "dir" ? "/" : ""}`);
+  }
+  return paths;
+}
+
+const p = (text: string): WorkspacePath => parsePath(text);
+
+/** The contract of `IndexStore`. `open` gives an empty store. */
+export function indexStoreSuite(name: string, open: () => IndexStore): void {
+  describe(`${name}`, () => {
+    const opened: IndexStore[] = [];
+    function fresh(): IndexStore {
+      const store = open();
+      opened.push(store);
+      return store;
+    }
+    afterEach(async () => {
+      for (const store of opened.splice(0)) await store.close();
+    });
+
+    test("empty: head 0, nothing anywhere", async () => {
+      const store = fresh();
+      expect(await store.head()).toEqual({ seq: 0, hash: "", offset: 0, frontier: [] });
+      expect(await store.locate(1)).toBeUndefined();
+      expect(await store.events({ from: 1, to: 10 })).toEqual([]);
+      expect(await store.record("user:a")).toBeUndefined();
+      expect(await store.records("")).toEqual([]);
+      expect(await store.iterations(p("a"))).toEqual([]);
+      expect(await store.iterationAt(p("a/b/c"), 1)).toBeUndefined();
+      expect(await store.childrenAt(ROOT, 1)).toEqual([]);
+      expect(await entriesAt(store, 1)).toEqual([]);
+      expect(await store.touched(0, 9)).toEqual([]);
+      expect(await store.treeHashAt(ROOT, 9)).toBeUndefined();
+      expect(await store.treeSeq()).toBe(0);
+    });
+
+    test("the head is what the last batch said", async () => {
+      const store = fresh();
+      await store.apply(batchTo(7));
+      expect(await store.head()).toEqual(batchTo(7).head);
+      await store.apply(batchTo(8));
+      expect(await store.head()).toEqual(batchTo(8).head);
+    });
+
+    test("seqs only grow, and a refused batch leaves nothing", async () => {
+      const store = fresh();
+      const a = rowsOf([["a", "file:1"]]);
+      await store.apply(batchTo(3, { events: [eventAt(3, "file:a")], iterations: a }));
+      const again = { ...batchTo(4), iterations: [...rowsOf([["b/c", "file:1"]], 4), ...a] };
+      const bad = [
+        batchTo(3),
+        batchTo(2),
+        batchTo(5, { events: [eventAt(3, "file:b")] }),
+        batchTo(5, { events: [eventAt(5, "file:b"), eventAt(4, "file:c")] }),
+        batchTo(5, { events: [eventAt(6, "file:b")] }),
+        batchTo(5, { events: [eventAt(4, "file:b")], iterations: rowsOf([["b", "file:1"]], 6) }),
+        again,
+      ];
+      for (const batch of bad) await expect(store.apply(batch)).rejects.toMatchObject({ code: "INTEGRITY_VIOLATION" });
+      expect(await store.head()).toEqual(batchTo(3).head);
+      expect(await store.events({ from: 1, to: 100 })).toEqual([eventAt(3, "file:a")]);
+      expect(await entriesAt(store, 100)).toEqual(["a"]);
+      await store.apply(batchTo(4, { events: [eventAt(4, "file:b/c")], iterations: rowsOf([["b/c", "file:1"]], 4) }));
+      expect(await entriesAt(store, 100)).toEqual(["a", "b/c"]);
+      expect((await store.iterationAt(p("b/c"), 4))?.entry?.kind).toBe("file");
+    });
+
+    test("events are located, and ranged over in both directions", async () => {
+      const store = fresh();
+      const events = [2, 3, 5, 8].map((seq) => eventAt(seq, `user:${seq}`));
+      await store.apply(batchTo(8, { events }));
+      expect(await store.locate(5)).toEqual(eventAt(5, "user:5"));
+      expect(await store.locate(4)).toBeUndefined();
+      const seqs = async (range: Parameters<IndexStore["events"]>[0]): Promise<number[]> => {
+        return (await store.events(range)).map((event) => event.seq);
+      };
+      expect(await seqs({ from: 1, to: 100 })).toEqual([2, 3, 5, 8]);
+      expect(await seqs({ from: 3, to: 5 })).toEqual([3, 5]);
+      expect(await seqs({ from: 1, to: 100, limit: 2 })).toEqual([2, 3]);
+      expect(await seqs({ from: 1, to: 100, limit: 2, descending: true })).toEqual([8, 5]);
+      expect(await seqs({ from: 3, to: 8, descending: true })).toEqual([8, 5, 3]);
+      expect(await seqs({ from: 9, to: 3 })).toEqual([]);
+      expect(await seqs({ from: 1, to: 100, limit: 0 })).toEqual([]);
+    });
+
+    test("records: the last event, the whole history, all with a prefix", async () => {
+      const store = fresh();
+      const ids = ["user:b", "user:a", "user:ab", "user:b", "other", "user:😀", "user:\0x", "user:ab"];
+      const events = ids.map((id, at) => eventAt(at + 1, id, at === 7 ? "delete" : "upsert"));
+      await store.apply(batchTo(8, { events }));
+      const seqs = (rows: readonly EventRow[]): number[] => rows.map((row) => row.seq);
+      expect((await store.record("user:b"))?.seq).toBe(4);
+      expect(await store.record("user:ab")).toEqual(eventAt(8, "user:ab", "delete"));
+      expect(await store.record("user:")).toBeUndefined();
+      expect(seqs(await store.recordHistory("user:ab"))).toEqual([3, 8]);
+      expect(seqs(await store.recordHistory("none"))).toEqual([]);
+      expect(seqs(await store.records("user:"))).toEqual([2, 4, 6, 7]);
+      expect(seqs(await store.records(""))).toEqual([2, 4, 5, 6, 7]);
+      expect(seqs(await store.records("user:a"))).toEqual([2]);
+      expect((await store.records("user:\0")).map((row) => row.recordId)).toEqual(["user:\0x"]);
+    });
+
+    test("iterations of a path, and the one in force at any seq", async () => {
+      const store = fresh();
+      await applySteps(store, [
+        ["a", "file:1"],
+        ["b", "file:1"],
+        ["a", "file:2"],
+        ["a", "deleted"],
+        ["a", "symlink:b"],
+      ]);
+      const all = await store.iterations(p("a"));
+      expect(all.map((row) => [row.seq, row.iteration, row.entry?.kind])).toEqual([
+        [1, 1, "file"],
+        [3, 2, "file"],
+        [4, 3, undefined],
+        [5, 4, "symlink"],
+      ]);
+      expect(all[0]?.entry).toEqual(entryAt(p("a"), "file", "1"));
+      expect(all[3]?.entry).toEqual(entryAt(p("a"), "symlink", "b"));
+      expect(await store.iterationAt(p("a"), 0)).toBeUndefined();
+      expect((await store.iterationAt(p("a"), 2))?.iteration).toBe(1);
+      expect(await store.iterationAt(p("a"), 4)).toMatchObject({ iteration: 3, entry: undefined });
+      expect((await store.iterationAt(p("a"), 999))?.iteration).toBe(4);
+      const many = await store.iterationsAt([p("b"), p("none"), p("a"), p("b")], 3);
+      expect(many.map((row) => row?.iteration)).toEqual([1, undefined, 2, 1]);
+    });
+
+    test("time travel: entries at every seq, in path order", async () => {
+      const store = fresh();
+      await applySteps(store, [
+        ["d", "dir"],
+        ["d/x", "file:1"],
+        ["d!", "file:1"],
+        ["d/e", "dir"],
+        ["d/e/f", "file:1"],
+        ["d/e/f", "deleted"],
+        ["d/e", "deleted"],
+        ["d/x", "deleted"],
+        ["d", "deleted"],
+        ["d", "file:now a file"],
+        ["d", "deleted"],
+        ["d", "dir"],
+        ["d/x", "file:2"],
+      ]);
+      const states = [
+        [],
+        ["d/"],
+        ["d/", "d/x"],
+        ["d/", "d/x", "d!"],
+        ["d/", "d/e/", "d/x", "d!"],
+        ["d/", "d/e/", "d/e/f", "d/x", "d!"],
+        ["d/", "d/e/", "d/x", "d!"],
+        ["d/", "d/x", "d!"],
+        ["d/", "d!"],
+        ["d!"],
+        ["d", "d!"],
+        ["d!"],
+        ["d/", "d!"],
+        ["d/", "d/x", "d!"],
+      ];
+      for (const [seq, expected] of states.entries()) expect(await entriesAt(store, seq)).toEqual(expected);
+      expect((await store.childrenAt(p("d"), 5)).map((row) => row.path)).toEqual(["d/e", "d/x"]);
+      expect((await store.childrenAt(p("d"), 10)).map((row) => row.path)).toEqual([]);
+      expect((await store.childrenAt(ROOT, 10)).map((row) => row.path)).toEqual(["d", "d!"]);
+      expect((await store.iterationAt(p("d/x"), 13))?.iteration).toBe(3);
+    });
+
+    test("entries beneath a folder, a file, and nothing", async () => {
+      const store = fresh();
+      await applySteps(store, [
+        ["a", "dir"],
+        ["a/b", "dir"],
+        ["a/b/c", "file:1"],
+        ["a/bb", "file:1"],
+        ["ab", "file:1"],
+      ]);
+      expect(await entriesAt(store, 9, "a")).toEqual(["a/", "a/b/", "a/b/c", "a/bb"]);
+      expect(await entriesAt(store, 9, "a/b")).toEqual(["a/b/", "a/b/c"]);
+      expect(await entriesAt(store, 9, "a/b/c")).toEqual(["a/b/c"]);
+      expect(await entriesAt(store, 9, "none/at/all")).toEqual([]);
+      expect(await entriesAt(store, 9, "")).toHaveLength(5);
+    });
+
+    test("children of folders that were never recorded themselves are found, also under a further root", async () => {
+      const store = fresh();
+      const further = pathInRoot("lib", p("src/x"));
+      await applySteps(store, [
+        ["deep/er/file", "file:1"],
+        [further, "file:1"],
+        ["a", "file:1"],
+      ]);
+      expect(await entriesAt(store, 9)).toEqual([further, "a", "deep/er/file"]);
+      expect(await entriesAt(store, 9, "\0lib")).toEqual([further]);
+      expect((await store.childrenAt(pathInRoot("lib", p("src")), 9)).map((row) => row.path)).toEqual([further]);
+    });
+
+    test("order is by component and by bytes; names that are not UTF-8 survive", async () => {
+      const store = fresh();
+      const raw = [[0x66, 0xff], [0x66, 0xc3, 0x28], [0xf0, 0x9f, 0x98, 0x80], [0xef, 0xac, 0xb3], [0x66], [0x46]];
+      const paths = raw.map((bytes) => pathFromBytes(Buffer.from(bytes)));
+      paths.push(p("f/a"), p("f-a"), p("f/a/b"), p("f/a!"), p("f/\u{1f600}"), p("f/\ufb33"));
+      const iterations = paths.map((path) => ({ path, seq: 1, iteration: 1, entry: entryAt(path) }));
+      await store.apply(batchTo(1, { events: [eventAt(1, "snapshot:0")], iterations }));
+      const sorted = [...paths].sort(comparePaths);
+      expect(await entriesAt(store, 1)).toEqual(sorted);
+      expect(await store.touched(0, 1)).toEqual(sorted);
+      for (const path of paths) expect((await store.iterationAt(path, 1))?.path).toBe(path);
+    });
+
+    test("touched: the paths with events in a span, deletions included", async () => {
+      const store = fresh();
+      await applySteps(store, [
+        ["b", "file:1"],
+        ["a/x", "file:1"],
+        ["b", "file:2"],
+        ["a/x", "deleted"],
+        ["c", "file:1"],
+      ]);
+      expect(await store.touched(0, 2)).toEqual(["a/x", "b"]);
+      expect(await store.touched(2, 4)).toEqual(["a/x", "b"]);
+      expect(await store.touched(3, 4)).toEqual(["a/x"]);
+      expect(await store.touched(4, 99)).toEqual(["c"]);
+      expect(await store.touched(5, 99)).toEqual([]);
+    });
+
+    test("pathsNamed: by the last component, of any time", async () => {
+      const store = fresh();
+      await applySteps(store, [
+        ["z/main.go", "file:1"],
+        ["main.go", "file:1"],
+        ["main.go/x", "file:1"],
+        ["z/main.go", "deleted"],
+      ]);
+      expect(await store.pathsNamed("main.go")).toEqual(["main.go", "z/main.go"]);
+      expect(await store.pathsNamed("main")).toEqual([]);
+    });
+
+    test("a base brings many iterations at one seq, of any earlier seq too", async () => {
+      const store = fresh();
+      await store.apply(batchTo(5));
+      const old = rowsOf([["kept", "file:1"]], 2).map((row) => ({ ...row, iteration: 4 }));
+      const base = Array.from({ length: 4_500 }, (_, i) => {
+        const path = p(`f${String(i).padStart(5, "0")}`);
+        return { path, seq: 6, iteration: 1, entry: entryAt(path) };
+      });
+      await store.apply(batchTo(6, { events: [eventAt(6, "snapshot:0")], iterations: [...base, ...old] }));
+      let count = 0;
+      let last = "";
+      for await (const batch of store.entriesAt(6)) {
+        expect(batch.length).toBeLessThanOrEqual(2_000);
+        for (const row of batch) {
+          expect(comparePaths(last, row.path)).toBeLessThan(0);
+          last = row.path;
+          count += 1;
+        }
+      }
+      expect(count).toBe(4_501);
+      expect(await entriesAt(store, 5)).toEqual(["kept"]);
+      expect(await store.touched(1, 2)).toEqual(["kept"]);
+      expect(await store.touched(0, 6)).toHaveLength(4_501);
+      expect(await store.childrenAt(ROOT, 6)).toHaveLength(4_501);
+    });
+
+    test("reading goes on undisturbed while later events are applied", async () => {
+      const store = fresh();
+      const base = Array.from({ length: 5_000 }, (_, i) => {
+        const path = p(`d${i % 50}/f${i}`);
+        return { path, seq: 1, iteration: 1, entry: entryAt(path) };
+      });
+      await store.apply(batchTo(1, { iterations: base }));
+      let count = 0;
+      for await (const batch of store.entriesAt(1)) {
+        count += batch.length;
+        const { seq } = await store.head();
+        await store.apply(
+          batchTo(seq + 1, {
+            iterations: rowsOf(
+              [
+                [`d3/new${seq}`, "file:x"],
+                ["zz", "file:y"],
+              ],
+              seq,
+            ).map((row) => ({ ...row, seq: seq + 1 })),
+          }),
+        );
+      }
+      expect(count).toBe(5_000);
+    });
+
+    test("a very deep path", async () => {
+      const store = fresh();
+      const path = p(Array.from({ length: 3_000 }, () => "d").join("/"));
+      await store.apply(batchTo(1, { iterations: [{ path, seq: 1, iteration: 1, entry: entryAt(path) }] }));
+      expect(await entriesAt(store, 1)).toEqual([path]);
+      expect(await store.touched(0, 1)).toEqual([path]);
+      expect((await store.iterationAt(path, 1))?.iteration).toBe(1);
+    });
+
+    test("folder hashes over time", async () => {
+      const store = fresh();
+      const one = sha256("one");
+      const two = sha256("two");
+      const put = (seq: number, rows: [string, Hash | undefined][]): Promise<void> => {
+        return store.putTreeHashes(
+          seq,
+          rows.map(([path, hash]) => [path as WorkspacePath, hash] as const),
+        );
+      };
+      await put(3, [
+        ["", one],
+        ["a", one],
+        ["a/b", one],
+      ]);
+      await put(5, [
+        ["", two],
+        ["a/b", undefined],
+      ]);
+      expect(await store.treeSeq()).toBe(5);
+      expect(await store.treeHashAt(ROOT, 2)).toBeUndefined();
+      expect(await store.treeHashAt(ROOT, 4)).toBe(one);
+      expect(await store.treeHashAt(ROOT, 5)).toBe(two);
+      expect(await store.treeHashAt(p("a"), 99)).toBe(one);
+      expect(await store.treeHashAt(p("a/b"), 4)).toBe(one);
+      expect(await store.treeHashAt(p("a/b"), 5)).toBeUndefined();
+      expect(await store.treeHashAt(p("a/none"), 5)).toBeUndefined();
+      await put(5, [["", one]]);
+      expect(await store.treeHashAt(ROOT, 5)).toBe(one);
+    });
+
+    test("reset forgets everything, and the store is as good as new", async () => {
+      const store = fresh();
+      await applySteps(store, [
+        ["a/b", "file:1"],
+        ["c", "file:1"],
+      ]);
+      await store.putTreeHashes(2, [[p("a"), sha256("x")]]);
+      await store.reset();
+      expect(await store.head()).toEqual({ seq: 0, hash: "", offset: 0, frontier: [] });
+      expect(await entriesAt(store, 99)).toEqual([]);
+      expect(await store.events({ from: 0, to: 99 })).toEqual([]);
+      expect(await store.treeHashAt(p("a"), 99)).toBeUndefined();
+      expect(await store.treeSeq()).toBe(0);
+      await applySteps(store, [
+        ["x/y", "file:1"],
+        ["a/b", "file:1"],
+      ]);
+      expect(await entriesAt(store, 99)).toEqual(["a/b", "x/y"]);
+    });
+  });
+}
