@@ -37,9 +37,10 @@ export interface BlobStore {
   verify(options?: BlobVerifyOptions): AsyncIterable<BlobProblem>;
   /**
    * Frees every content for which `keep` is false, and the space of packs that hold little else. Takes the collector's
-   * lock; a content that a running batch has put or asked for by `has` is kept. Crash-safe.
+   * lock, so it waits for running batches (and leases) and throws `LOCKED` when they do not end; new ones wait for it.
+   * `keep` is asked only under the lock. Crash-safe.
    */
-  collect(keep: (hash: Hash) => boolean): Promise<CollectReport>;
+  collect(keep: (hash: Hash) => boolean, options?: CollectOptions): Promise<CollectReport>;
   /** Closes files and locks; unfinished batches are abandoned. Idempotent. */
   close(): Promise<void>;
 }
@@ -49,7 +50,9 @@ export interface BlobBatch {
   /** Takes a content; it is kept from now on in bounded memory or in the unpublished tail of a pack. */
   put(content: Uint8Array): Promise<Hash>;
   /** Takes a content of any size from its pieces. */
-  putStream(pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>): Promise<{ readonly hash: Hash; readonly size: number }>;
+  putStream(
+    pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
+  ): Promise<{ readonly hash: Hash; readonly size: number }>;
   /** Makes all of it durable, then visible. */
   commit(): Promise<void>;
   /** Gives the batch up. Idempotent; after `commit` it does nothing. */
@@ -85,6 +88,13 @@ export interface BlobProblem {
   readonly detail: string;
   /** The contents that are hurt, where they are known. */
   readonly hashes: readonly Hash[];
+}
+
+export interface CollectOptions {
+  /** Runs under the collector's lock, before `keep` is first asked: the time to read what was written since marking. */
+  readonly whenLocked?: () => Promise<void>;
+  /** Rewrites every pack that holds anything to be freed, so that no byte of it remains. Default: false. */
+  readonly thorough?: boolean;
 }
 
 export interface CollectReport {

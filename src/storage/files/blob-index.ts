@@ -20,8 +20,6 @@ export interface BlobIndex {
   inPack(id: number): readonly PlacedBlob[];
   /** All contents that are files of their own. */
   large(): readonly PlacedBlob[];
-  /** Everything, in any order. The index must not be changed meanwhile. */
-  all(): Iterable<PlacedBlob>;
   apply(change: IndexChange): void;
   close(): void;
 }

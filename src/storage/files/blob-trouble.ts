@@ -30,6 +30,11 @@ export function withTrouble<T>(doing: string, action: () => T): T {
   }
 }
 
+/** Does the error say that the disk takes no writes now, though it may be read? */
+export function takesNoWrites(error: unknown): boolean {
+  return ["ENOSPC", "EDQUOT", "EROFS", "EACCES", "EPERM"].includes(errnoOf(error) ?? "");
+}
+
 /** The stored bytes of a content are not that content. */
 export function corrupt(hash: Hash, where: string, why: string): ChronicleError {
   return new ChronicleError("BLOB_CORRUPT", `content ${hash} is damaged in ${where}: ${why}`, {

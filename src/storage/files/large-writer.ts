@@ -11,6 +11,9 @@ import type { BlobLayout } from "./layout.ts";
 /** So many pieces are looked at before it is decided whether compressing pays. */
 const SAMPLE_PIECES = 8;
 
+/** Runs a sync; when it fails, the store takes no more writes. */
+export type SyncGuard = (sync: () => void) => void;
+
 /** A large content in a file of a temporary name, complete and synced. */
 export interface LargeTemp {
   readonly path: string;
@@ -53,21 +56,25 @@ export class LargeWriter {
   }
 
   /** Makes the file complete and durable under its temporary name. */
-  finish(): LargeTemp {
+  finish(guard: SyncGuard): LargeTemp {
     this.#endPiece();
     if (this.#packed === undefined) this.#decide();
     const hash = this.#digest.digest("hex") as Hash;
     const packed = this.#packed === true;
     if (packed) writeFully(this.#disk, this.#fd, encodeLargeHeader({ hash, length: this.#length }), 0);
-    this.#disk.sync(this.#fd);
+    guard(() => this.#disk.sync(this.#fd));
     this.#disk.close(this.#fd);
     return { path: this.#path, row: { hash, packed, length: this.#length, stored: this.#position } };
   }
 
-  /** Removes the file. */
+  /** Gives up, and removes the file if that is possible: the collector does it otherwise. */
   abandon(): void {
-    this.#disk.close(this.#fd);
-    this.#disk.unlink(this.#path);
+    try {
+      this.#disk.close(this.#fd);
+      this.#disk.unlink(this.#path);
+    } catch {
+      // Called after a failure, which is the one to tell.
+    }
   }
 
   #endPiece(): void {
@@ -101,7 +108,7 @@ export class LargeWriter {
  * A clone of the file `from` under the temporary name, hashed as it then is (the original may change meanwhile), and
  * synced; `undefined` where the file system cannot clone.
  */
-export function cloneLarge(disk: Disk, from: string, path: string): LargeTemp | undefined {
+export function cloneLarge(disk: Disk, from: string, path: string, guard: SyncGuard): LargeTemp | undefined {
   if (!disk.clone(from, path)) return undefined;
   const fd = disk.open(path, "update");
   try {
@@ -115,7 +122,7 @@ export function cloneLarge(disk: Disk, from: string, path: string): LargeTemp | 
       digest.update(piece.subarray(0, count));
       length += count;
     }
-    disk.sync(fd);
+    guard(() => disk.sync(fd));
     const hash = digest.digest("hex") as Hash;
     return { path, row: { hash, packed: false, length, stored: length } };
   } finally {
@@ -124,13 +131,13 @@ export function cloneLarge(disk: Disk, from: string, path: string): LargeTemp | 
 }
 
 /** Moves a finished file to its place, durably. One that is there already has the same content and is replaced. */
-export function landLarge(disk: Disk, layout: BlobLayout, { path, row }: LargeTemp): void {
+export function landLarge(disk: Disk, layout: BlobLayout, { path, row }: LargeTemp, guard: SyncGuard): void {
   const folder = layout.largeFolder(row.hash);
   makeFolderOnce(disk, folder);
   // Also when another writer has made the folder: it may not have come to this yet.
-  disk.syncFolder(layout.large);
+  guard(() => disk.syncFolder(layout.large));
   disk.rename(path, row.packed ? layout.largePacked(row.hash) : layout.largeRaw(row.hash));
-  disk.syncFolder(folder);
+  guard(() => disk.syncFolder(folder));
 }
 
 /** Makes a folder (mode 0700), unless it is there. */

@@ -5,7 +5,7 @@ import type { LargeRow, PackState } from "./blob-index.ts";
 import type { BlobRows } from "./blob-rows.ts";
 import { withTrouble } from "./blob-trouble.ts";
 import { LARGE_BYTES } from "./block.ts";
-import { cloneLarge, landLarge, LargeWriter, type LargeTemp } from "./large-writer.ts";
+import { cloneLarge, landLarge, LargeWriter, type LargeTemp, type SyncGuard } from "./large-writer.ts";
 import type { BlobLayout } from "./layout.ts";
 import { PackWriter, type LaneGrant } from "./pack-writer.ts";
 
@@ -69,12 +69,14 @@ export class OpenSink implements PackSink {
   readonly #filler: BlockFiller;
   readonly #here = new Set<Hash>();
   readonly #large: LargeTemp[] = [];
+  readonly #guard: SyncGuard;
   #landed = 0;
   #open = true;
 
   constructor(parts: SinkParts) {
     this.#parts = parts;
     this.#filler = new BlockFiller(parts.writer);
+    this.#guard = (sync) => parts.writer.guard(sync);
   }
 
   has(hash: Hash): boolean {
@@ -109,7 +111,7 @@ export class OpenSink implements PackSink {
     const { disk, layout, newPackId } = this.#parts;
     return new ContentIntake(
       () => withTrouble(`writing ${layout.largeTmp}`, () => new LargeWriter(disk, `${layout.largeTmp}/${newPackId()}`)),
-      { small: (content) => this.put(content), large: (temp) => this.#takeLarge(temp) },
+      { small: (content) => this.put(content), large: (writer) => this.#takeLarge(writer.finish(this.#guard)) },
     );
   }
 
@@ -129,7 +131,7 @@ export class OpenSink implements PackSink {
     withTrouble(`writing ${layout.large}`, () => {
       for (; this.#landed < this.#large.length; this.#landed++) {
         const temp = this.#large[this.#landed];
-        if (temp !== undefined) landLarge(disk, layout, temp);
+        if (temp !== undefined) landLarge(disk, layout, temp, this.#guard);
       }
     });
   }
@@ -151,7 +153,7 @@ export class OpenSink implements PackSink {
   #clone(from: string): { readonly hash: Hash; readonly size: number } | undefined {
     const { disk, layout, newPackId } = this.#parts;
     const temp = withTrouble(`cloning into ${layout.largeTmp}`, () =>
-      cloneLarge(disk, from, `${layout.largeTmp}/${newPackId()}`),
+      cloneLarge(disk, from, `${layout.largeTmp}/${newPackId()}`, this.#guard),
     );
     return temp === undefined ? undefined : { hash: this.#takeLarge(temp), size: temp.row.length };
   }
@@ -188,7 +190,7 @@ export class OpenSink implements PackSink {
 /** Where an intake delivers. */
 interface IntakeEnds {
   readonly small: (content: Buffer) => Hash;
-  readonly large: (temp: LargeTemp) => Hash;
+  readonly large: (writer: LargeWriter) => Hash;
 }
 
 /** Collects the pieces of one content: in memory up to 8 MiB, from there on in a file. */
@@ -222,16 +224,16 @@ export class ContentIntake {
     const writer = this.#writer;
     if (writer === undefined)
       return { hash: this.#ends.small(Buffer.concat(this.#held, this.#size)), size: this.#size };
-    const temp = withTrouble("writing a large content", () => writer.finish());
+    const hash = withTrouble("writing a large content", () => this.#ends.large(writer));
     this.#writer = undefined;
-    return { hash: this.#ends.large(temp), size: this.#size };
+    return { hash, size: this.#size };
   }
 
   abandon(): void {
     this.#held = [];
     const writer = this.#writer;
     this.#writer = undefined;
-    if (writer !== undefined) withTrouble("removing a large content", () => writer.abandon());
+    writer?.abandon();
   }
 
   #write(writer: LargeWriter, piece: Uint8Array): void {

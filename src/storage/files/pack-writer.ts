@@ -132,6 +132,12 @@ export class PackWriter {
     }
   }
 
+  /** Does a sync of another file of the store; its failure poisons this writer too. */
+  guard(sync: () => void): void {
+    this.#mustBeSound();
+    this.#orPoison(sync);
+  }
+
   /** Closes the file. The writer may be used again: it opens the file anew. */
   close(): void {
     if (this.#fd === undefined) return;
@@ -200,7 +206,7 @@ export class PackWriter {
       // What the disk said it could not keep must not be found whole in the page cache by the next one who looks.
       this.#end = Math.max(this.#syncedEnd, 0);
       if (this.#fd !== undefined) this.#cutRest(this.#fd);
-      throw ioTrouble(error, `syncing ${this.#layout.activePack(this.lane)}`);
+      throw ioTrouble(error, `syncing ${this.#layout.folder}`);
     }
   }
 

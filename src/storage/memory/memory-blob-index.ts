@@ -29,16 +29,12 @@ export class MemoryBlobIndex implements BlobIndex {
   }
 
   inPack(id: number): readonly PlacedBlob[] {
-    const found = [...this.all()].filter(({ place }) => place.kind === "pack" && place.pack === id);
+    const found = [...this.#all()].filter(({ place }) => place.kind === "pack" && place.pack === id);
     return found.sort((a, b) => positionOf(a) - positionOf(b));
   }
 
   large(): readonly PlacedBlob[] {
-    return [...this.all()].filter(({ place }) => place.kind === "large");
-  }
-
-  *all(): Iterable<PlacedBlob> {
-    for (const [hash, place] of this.#places) yield { hash, place };
+    return [...this.#all()].filter(({ place }) => place.kind === "large");
   }
 
   apply(change: IndexChange): void {
@@ -52,6 +48,10 @@ export class MemoryBlobIndex implements BlobIndex {
   close(): void {
     this.#places.clear();
     this.#packs.clear();
+  }
+
+  *#all(): Iterable<PlacedBlob> {
+    for (const [hash, place] of this.#places) yield { hash, place };
   }
 
   #forgetPack(id: number): void {

@@ -11,6 +11,7 @@ import type {
   PackState,
   PlacedBlob,
 } from "../files/blob-index.ts";
+import { takesNoWrites } from "../files/blob-trouble.ts";
 import { rowAt, rowHashBytes, rowsByHash, type BlobRows } from "../files/blob-rows.ts";
 import { MemoryBlobIndex } from "../memory/memory-blob-index.ts";
 import { fromSqlite, sqliteCode } from "./sqlite-error.ts";
@@ -69,11 +70,6 @@ export class SqliteBlobIndex implements BlobIndex {
 
   large(): readonly PlacedBlob[] {
     return this.#all(`SELECT ${COLUMNS} FROM blobs WHERE pack <= 0`).map(toPlaced);
-  }
-
-  *all(): Iterable<PlacedBlob> {
-    const statement = this.#db.prepare(`SELECT ${COLUMNS} FROM blobs`);
-    for (const row of statement.iterate()) yield toPlaced(row);
   }
 
   apply(change: IndexChange): void {
@@ -231,7 +227,7 @@ function isUnsound(error: unknown): boolean {
 function cannotWrite(error: unknown): boolean {
   const code = sqliteCode(error);
   if (code !== undefined) return CANNOT_WRITE.has(code);
-  return ["ENOSPC", "EDQUOT", "EROFS", "EACCES", "EPERM"].includes(errnoOf(error) ?? "");
+  return takesNoWrites(error);
 }
 
 type Row = Record<string, unknown>;

@@ -1,0 +1,218 @@
+import type { Hash } from "../../core/hash.ts";
+import type { CollectReport } from "../blob-store.ts";
+import type { PackRow, PlacedBlob } from "./blob-index.ts";
+import { BlockFiller } from "./block-filler.ts";
+import { catchUpLarge, catchUpPacks, listLarge } from "./blob-recovery.ts";
+import { withTrouble } from "./blob-trouble.ts";
+import { PACK_HEADER_BYTES, decodeBlockHead, unpackBlock } from "./block.ts";
+import type { BlobFiles, HeldLane, Lanes } from "./lanes.ts";
+import { openPack } from "./pack-reader.ts";
+import { damagedIn, readAt } from "./pack-scan.ts";
+import { PackWriter } from "./pack-writer.ts";
+
+/** A pack of which less than this is alive is written anew without the rest. */
+const LEAST_LIVE_SHARE = 0.7;
+
+/** What is kept, and how hard the rest is looked for. */
+export interface CollectWish {
+  readonly keep: (hash: Hash) => boolean;
+  /** Write anew every pack that holds anything dead. */
+  readonly thorough: boolean;
+}
+
+/**
+ * Frees what is not kept. The caller holds the collector's lock exclusively, so there are no batches; other processes
+ * may still sit on idle lanes, which are left alone but for their rows in the index.
+ *
+ * Order for each pack: what lives is written to a new one and synced; the index is moved there, durably (or it would
+ * speak of freed contents after a power cut); only then is the old pack removed. Packs without any life come first: that
+ * needs no space.
+ */
+export async function collectBlobs(files: BlobFiles, lanes: Lanes, wish: CollectWish): Promise<CollectReport> {
+  removeTemporary(files);
+  await catchUpPacks(files, lanes);
+  catchUpLarge(files);
+  const large = collectLarge(files, wish.keep);
+  const work = new PackCollector(files, lanes, wish);
+  const packs = await work.run();
+  return {
+    freedBlobs: large.freedBlobs + packs.freedBlobs,
+    freedBytes: Math.max(0, large.freedBytes + packs.freedBytes),
+  };
+}
+
+function removeTemporary({ disk, layout }: BlobFiles): void {
+  withTrouble(`cleaning ${layout.largeTmp}`, () => {
+    for (const { name } of disk.list(layout.largeTmp)) disk.unlink(`${layout.largeTmp}/${name.toString("latin1")}`);
+  });
+}
+
+function collectLarge(files: BlobFiles, keep: (hash: Hash) => boolean): CollectReport {
+  const { disk, layout, index } = files;
+  const dead = index.large().filter(({ hash }) => !keep(hash));
+  if (dead.length > 0) index.apply({ forget: dead.map(({ hash }) => hash), durable: true });
+  let freedBytes = 0;
+  withTrouble(`cleaning ${layout.large}`, () => {
+    for (const { hash, packed, stored } of listLarge(files)) {
+      const place = index.find(hash);
+      // Kept in another form, or in a pack: this file is a second copy.
+      if (place?.kind === "large" && place.packed === packed) continue;
+      disk.unlink(packed ? layout.largePacked(hash) : layout.largeRaw(hash));
+      freedBytes += stored;
+    }
+  });
+  return { freedBlobs: dead.length, freedBytes };
+}
+
+interface Candidate {
+  readonly pack: PackRow;
+  readonly size: number;
+  readonly liveShare: number;
+}
+
+class PackCollector {
+  readonly #files: BlobFiles;
+  readonly #lanes: Lanes;
+  readonly #wish: CollectWish;
+  #target: { readonly writer: PackWriter; readonly lane: HeldLane } | undefined;
+  #freedBlobs = 0;
+  #freedBytes = 0;
+
+  constructor(files: BlobFiles, lanes: Lanes, wish: CollectWish) {
+    this.#files = files;
+    this.#lanes = lanes;
+    this.#wish = wish;
+  }
+
+  async run(): Promise<CollectReport> {
+    const { layout, disk } = this.#files;
+    const candidates = this.#files.index.packs().flatMap((pack) => this.#judge(pack) ?? []);
+    candidates.sort((a, b) => a.liveShare - b.liveShare);
+    try {
+      for (const candidate of candidates) await this.#collect(candidate);
+      if (candidates.length > 0) withTrouble(`syncing ${layout.packs}`, () => disk.syncFolder(layout.packs));
+    } finally {
+      this.#target?.writer.close();
+      this.#target?.lane.release();
+    }
+    return { freedBlobs: this.#freedBlobs, freedBytes: this.#freedBytes };
+  }
+
+  /** `undefined`: everything in the pack is alive. */
+  #judge(pack: PackRow): Candidate | undefined {
+    const { disk, layout, index } = this.#files;
+    const path = pack.lane === undefined ? layout.sealedPack(pack.ulid) : layout.activePack(pack.lane);
+    const size = disk.lstat(path)?.size ?? pack.bytes;
+    const placed = index.inPack(pack.id);
+    const live = placed.filter(({ hash }) => this.#wish.keep(hash));
+    const liveBytes = live.reduce((sum, { place }) => sum + place.stored, 0);
+    const liveShare = live.length === 0 ? 0 : liveBytes / Math.max(1, size - PACK_HEADER_BYTES);
+    if (live.length === placed.length && liveShare >= LEAST_LIVE_SHARE) return undefined;
+    if (placed.length === 0 && size <= PACK_HEADER_BYTES) return undefined;
+    return { pack, size, liveShare };
+  }
+
+  async #collect({ pack, size, liveShare }: Candidate): Promise<void> {
+    const placed = this.#files.index.inPack(pack.id);
+    const live = placed.filter(({ hash }) => this.#wish.keep(hash));
+    const dead = placed.filter(({ hash }) => !this.#wish.keep(hash)).map(({ hash }) => hash);
+    this.#freedBlobs += dead.length;
+    const worthIt = liveShare < LEAST_LIVE_SHARE || (this.#wish.thorough && dead.length > 0);
+    if (worthIt && (await this.#isSealed(pack)) && (await this.#rewrite(pack, live))) {
+      this.#freedBytes += size;
+    } else if (dead.length > 0) {
+      this.#files.index.apply({ forget: dead });
+    }
+  }
+
+  /** Seals the pack if it lies in an idle lane. False: somebody sits on the lane, or this collector writes to it. */
+  async #isSealed(pack: PackRow): Promise<boolean> {
+    if (pack.lane === undefined) return true;
+    const lane = await this.#lanes.tryTake(pack.lane);
+    if (lane === undefined) return false;
+    try {
+      if (lane.grant.pack?.ulid !== pack.ulid) return false;
+      const { disk, layout, newPackId, index } = this.#files;
+      const writer = new PackWriter(disk, layout, lane.grant, newPackId);
+      withTrouble(`sealing pack ${pack.ulid}`, () => writer.seal());
+      index.apply({ packs: [writer.stateOf(pack.ulid)] });
+      return true;
+    } finally {
+      lane.release();
+    }
+  }
+
+  /** False: something alive in it is damaged, and the pack stays as it is. */
+  async #rewrite(pack: PackRow, live: readonly PlacedBlob[]): Promise<boolean> {
+    const { disk, layout, index } = this.#files;
+    if (live.length === 0) {
+      index.apply({ forgetPacks: [pack.id], durable: true });
+    } else {
+      const copied = this.#copy(pack, live, await this.#openTarget());
+      if (copied === undefined) return false;
+      index.apply({ forgetPacks: [pack.id], ...copied, replace: true, durable: true });
+      for (let i = 0; i < copied.rows.count; i++) this.#freedBytes -= copied.rows.fields[i * 6 + 5] ?? 0;
+    }
+    withTrouble(`removing pack ${pack.ulid}`, () => disk.unlink(layout.sealedPack(pack.ulid)));
+    return true;
+  }
+
+  #copy(pack: PackRow, live: readonly PlacedBlob[], writer: PackWriter): ReturnType<BlockFiller["result"]> | undefined {
+    const { disk, layout } = this.#files;
+    const filler = new BlockFiller(writer);
+    const fd = withTrouble(`opening pack ${pack.ulid}`, () => openPack(disk, layout, { ...pack, lane: undefined }));
+    if (fd === undefined) return undefined;
+    try {
+      for (const [hash, content] of contentsOf(this.#files, fd, live)) {
+        if (content === undefined) {
+          filler.abandon();
+          return undefined;
+        }
+        filler.add(hash, content);
+      }
+      filler.flush();
+      writer.sync();
+      return filler.result();
+    } catch (error) {
+      filler.abandon();
+      throw error;
+    } finally {
+      disk.close(fd);
+    }
+  }
+
+  async #openTarget(): Promise<PackWriter> {
+    if (this.#target === undefined) {
+      const lane = await this.#lanes.take();
+      const { disk, layout, newPackId } = this.#files;
+      this.#target = { lane, writer: new PackWriter(disk, layout, lane.grant, newPackId) };
+    }
+    return this.#target.writer;
+  }
+}
+
+/** The contents of one pack in the order in which they lie there; `undefined` for one that is damaged. */
+function* contentsOf(
+  { disk }: BlobFiles,
+  fd: number,
+  live: readonly PlacedBlob[],
+): Generator<[Hash, Buffer | undefined]> {
+  let at = -1;
+  let raw: Buffer | undefined;
+  for (const { hash, place } of live) {
+    if (place.kind !== "pack") continue;
+    if (place.block !== at) {
+      at = place.block;
+      raw = goodBlock(readAt(disk, fd, place.block, place.blockBytes));
+    }
+    yield [hash, raw?.subarray(place.at, place.at + place.length)];
+  }
+}
+
+/** The unpacked block if all of it is good. One damaged content keeps its whole pack where it is, for whoever mends it. */
+function goodBlock(bytes: Buffer): Buffer | undefined {
+  const head = decodeBlockHead(bytes);
+  if (head === undefined) return undefined;
+  const raw = unpackBlock(head, bytes.subarray(head.headBytes));
+  return damagedIn(head, raw).length === 0 ? raw : undefined;
+}

@@ -1,0 +1,116 @@
+import { ChronicleError } from "../../core/errors.ts";
+import type { Hash } from "../../core/hash.ts";
+import type { BlobInfo, BlobReader } from "../blob-store.ts";
+import type { BlobPlace, PlacedBlob } from "./blob-index.ts";
+import { withTrouble } from "./blob-trouble.ts";
+import type { BlobFiles } from "./lanes.ts";
+import { readLarge, type LargeSource } from "./large-reader.ts";
+import { PIECE_BYTES } from "./large-format.ts";
+import { PackReader } from "./pack-reader.ts";
+
+/** The reading half of a file blob store. */
+export class BlobReading {
+  readonly #files: BlobFiles;
+  readonly #catchUp: (hash: Hash) => Promise<void>;
+  readonly #packs: PackReader;
+
+  /** `catchUp`: brings the index up to the disk, as far as it concerns one content. */
+  constructor(files: BlobFiles, catchUp: (hash: Hash) => Promise<void>) {
+    this.#files = files;
+    this.#catchUp = catchUp;
+    this.#packs = new PackReader(files.disk, files.layout, files.index);
+  }
+
+  async get(hash: Hash): Promise<Buffer | undefined> {
+    const found = await this.#locate(hash, (place) => this.#load(hash, place));
+    if (found === undefined || Buffer.isBuffer(found)) return found;
+    return withTrouble(`reading ${found.path}`, () => Buffer.concat([...readLarge(this.#files.disk, found)]));
+  }
+
+  async open(hash: Hash): Promise<BlobReader | undefined> {
+    const size = this.#files.index.find(hash)?.length;
+    const found = await this.#locate(hash, (place) => this.#load(hash, place));
+    if (found === undefined) return undefined;
+    if (Buffer.isBuffer(found)) return { size: found.length, pieces: () => piecesOf(found) };
+    return { size: size ?? this.#files.index.find(hash)?.length ?? 0, pieces: () => this.#stream(found) };
+  }
+
+  async *readMany(hashes: Iterable<Hash>): AsyncIterable<readonly [Hash, BlobReader | undefined]> {
+    const missing: Hash[] = [];
+    const stored: PlacedBlob[] = [];
+    for (const hash of new Set(hashes)) {
+      const place = this.#files.index.find(hash);
+      if (place === undefined) missing.push(hash);
+      else stored.push({ hash, place });
+    }
+    stored.sort((a, b) => byPosition(a.place, b.place));
+    for (const { hash, place } of stored) yield [hash, { size: place.length, pieces: () => this.#whole(hash) }];
+    for (const hash of missing) yield [hash, await this.open(hash)];
+  }
+
+  async *list(): AsyncIterable<BlobInfo> {
+    const { index } = this.#files;
+    for (const { id } of index.packs()) yield* index.inPack(id).map(infoOf);
+    yield* index.large().map(infoOf);
+  }
+
+  close(): void {
+    this.#packs.close();
+  }
+
+  /** Looks a content up and reads it; when it is not where the index says, or not known, the disk is looked at once. */
+  async #locate<T>(hash: Hash, read: (place: BlobPlace) => T | undefined): Promise<T | undefined> {
+    for (let attempt = 0; attempt < 3; attempt++) {
+      const place = this.#files.index.find(hash);
+      const found = place === undefined ? undefined : read(place);
+      if (found !== undefined) return found;
+      if (place === undefined && attempt > 0) return undefined;
+      await this.#catchUp(hash);
+    }
+    return undefined;
+  }
+
+  /** The content, or for a large one the file that it is in. `undefined`: it is not there. */
+  #load(hash: Hash, place: BlobPlace): Buffer | LargeSource | undefined {
+    const { disk, layout } = this.#files;
+    return withTrouble(`reading content ${hash}`, () => {
+      if (place.kind === "pack") return this.#packs.read(hash, place);
+      const path = place.packed ? layout.largePacked(hash) : layout.largeRaw(hash);
+      return disk.lstat(path) === undefined ? undefined : { path, packed: place.packed, hash };
+    });
+  }
+
+  async *#whole(hash: Hash): AsyncIterable<Uint8Array> {
+    const reader = await this.open(hash);
+    if (reader === undefined) {
+      throw new ChronicleError("BLOB_MISSING", `content ${hash} is not in the store any more`, { data: { hash } });
+    }
+    yield* reader.pieces();
+  }
+
+  async *#stream(source: LargeSource): AsyncIterable<Uint8Array> {
+    const pieces = readLarge(this.#files.disk, source);
+    try {
+      for (;;) {
+        const next = withTrouble(`reading ${source.path}`, () => pieces.next());
+        if (next.done === true) return;
+        yield next.value;
+      }
+    } finally {
+      pieces.return(undefined);
+    }
+  }
+}
+
+async function* piecesOf(content: Buffer): AsyncIterable<Uint8Array> {
+  for (let at = 0; at < content.length; at += PIECE_BYTES) yield content.subarray(at, at + PIECE_BYTES);
+}
+
+function byPosition(a: BlobPlace, b: BlobPlace): number {
+  if (a.kind === "large" || b.kind === "large") return Number(a.kind === "large") - Number(b.kind === "large");
+  return a.pack - b.pack || a.block - b.block || a.at - b.at;
+}
+
+function infoOf({ hash, place }: PlacedBlob): BlobInfo {
+  return { hash, size: place.length, storedBytes: place.stored };
+}

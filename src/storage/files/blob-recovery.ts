@@ -1,0 +1,143 @@
+import { isHash, type Hash } from "../../core/hash.ts";
+import type { LargeRow, PackRow } from "./blob-index.ts";
+import { withTrouble } from "./blob-trouble.ts";
+import { PACK_HEADER_BYTES } from "./block.ts";
+import type { BlobFiles, Lanes } from "./lanes.ts";
+import { largeLength } from "./large-reader.ts";
+import { rowsByHeads } from "./pack-scan.ts";
+
+/** The packs that are on the disk. */
+export interface PackListing {
+  /** ULIDs of sealed packs, with their sizes where they had to be asked for. */
+  readonly sealed: readonly string[];
+  /** Lanes that hold a pack, with its size in bytes. */
+  readonly active: readonly { readonly lane: number; readonly size: number }[];
+}
+
+/** Lists the packs. Sizes of sealed ones are not looked at: they never change. */
+export function listPacks({ disk, layout }: BlobFiles): PackListing {
+  const stems = (folder: string): string[] =>
+    disk.list(folder).flatMap(({ name, kind }) => {
+      const text = name.toString("latin1");
+      return kind === "file" && text.endsWith(".pack") ? [text.slice(0, -".pack".length)] : [];
+    });
+  const lanes = stems(layout.active).filter((stem) => /^\d+$/.test(stem));
+  const active = lanes.flatMap((stem) => {
+    const lane = Number(stem);
+    const size = disk.lstat(layout.activePack(lane))?.size;
+    return size === undefined ? [] : [{ lane, size }];
+  });
+  return { sealed: stems(layout.packs), active };
+}
+
+/** Do the index and the packs on the disk disagree anywhere, lanes of this process aside? Cheap: no pack is opened. */
+export function isBehind(files: BlobFiles, lanes: Lanes): boolean {
+  const listing = listPacks(files);
+  const rows = files.index.packs();
+  const sealed = new Set(rows.filter(({ lane }) => lane === undefined).map(({ ulid }) => ulid));
+  const active = new Map(rows.map((row) => [row.lane, row]));
+  const others = listing.active.filter(({ lane }) => !lanes.holds(lane));
+  const rowsElsewhere = rows.filter(({ lane }) => lane !== undefined && !lanes.holds(lane));
+  return (
+    listing.sealed.length !== sealed.size ||
+    listing.sealed.some((ulid) => !sealed.has(ulid)) ||
+    rowsElsewhere.length !== others.length ||
+    others.some(({ lane, size }) => active.get(lane)?.bytes !== size)
+  );
+}
+
+/**
+ * Brings the index up to the packs that are on the disk: after a power cut, a lost index, a writer that was killed. The
+ * caller holds the collector's lock, shared or exclusively. Lanes of running writers are left to them.
+ */
+export async function catchUpPacks(files: BlobFiles, lanes: Lanes): Promise<void> {
+  const listing = listPacks(files);
+  for (const ulid of listing.sealed) learnSealed(files, ulid);
+  for (const { lane } of listing.active) (await lanes.tryTake(lane))?.release();
+  const lost = files.index.packs().filter((row) => !lanes.holds(row.lane ?? -1) && isLost(files, row));
+  if (lost.length > 0) files.index.apply({ forgetPacks: lost.map(({ id }) => id) });
+}
+
+/** Publishes what lies in large files. Their names are believed here; every read checks the bytes. */
+export function catchUpLarge(files: BlobFiles): void {
+  const rows = listLarge(files).filter(({ hash }) => !files.index.has(hash));
+  if (rows.length > 0) files.index.apply({ large: rows });
+}
+
+/** One content: published when its large file is there, forgotten when the index says large and it is not. */
+export function catchUpOneLarge(files: BlobFiles, hash: Hash): void {
+  const place = files.index.find(hash);
+  if (place?.kind === "pack") return;
+  const [found] = [false, true].flatMap((packed) => largeRow(files, hash, packed) ?? []);
+  if (place !== undefined && place.packed === found?.packed) return;
+  if (place === undefined && found === undefined) return;
+  files.index.apply({ forget: [hash], large: found === undefined ? [] : [found] });
+}
+
+/** All whole-looking large files. */
+export function listLarge(files: BlobFiles): LargeRow[] {
+  const { disk, layout } = files;
+  const rows: LargeRow[] = [];
+  for (const { name, kind } of disk.list(layout.large)) {
+    const prefix = name.toString("latin1");
+    if (kind !== "dir" || !/^[0-9a-f]{2}$/.test(prefix)) continue;
+    for (const { name: file } of disk.list(`${layout.large}/${prefix}`)) {
+      const [hash = "", suffix] = file.toString("latin1").split(".");
+      const row =
+        isHash(hash) && (suffix === undefined || suffix === "z") ? largeRow(files, hash, suffix === "z") : undefined;
+      if (row !== undefined) rows.push(row);
+    }
+  }
+  return rows;
+}
+
+/** For a store that cannot be written: everything by heads and names, with no lock and no change on the disk. */
+export function learnReadOnly(files: BlobFiles): void {
+  const { disk, layout, index } = files;
+  if (disk.lstat(layout.packs) === undefined) return;
+  const listing = listPacks(files);
+  for (const ulid of listing.sealed) learnSealed(files, ulid);
+  for (const { lane, size } of listing.active) {
+    const fd = disk.open(layout.activePack(lane), "read");
+    try {
+      const rows = rowsByHeads(disk, fd, PACK_HEADER_BYTES, size);
+      index.apply({ packs: [{ ulid: `lane ${lane}`, lane: undefined, bytes: size }], rows });
+    } finally {
+      disk.close(fd);
+    }
+  }
+  catchUpLarge(files);
+}
+
+function learnSealed({ disk, layout, index }: BlobFiles, ulid: string): void {
+  const row = index.packs().find((pack) => pack.ulid === ulid);
+  if (row !== undefined && row.lane === undefined) return;
+  const path = layout.sealedPack(ulid);
+  withTrouble(`reading ${path}`, () => {
+    const fd = disk.open(path, "read");
+    try {
+      const size = disk.fstat(fd).size;
+      const settled = row !== undefined && row.bytes <= size ? row.bytes : PACK_HEADER_BYTES;
+      const rows = rowsByHeads(disk, fd, Math.max(settled, PACK_HEADER_BYTES), size);
+      const forgetPacks = row !== undefined && row.bytes > size ? [row.id] : [];
+      index.apply({ forgetPacks, packs: [{ ulid, lane: undefined, bytes: size }], rows });
+    } finally {
+      disk.close(fd);
+    }
+  });
+}
+
+function isLost({ disk, layout, index }: BlobFiles, row: PackRow): boolean {
+  if (row.lane === undefined) return disk.lstat(layout.sealedPack(row.ulid)) === undefined;
+  if (disk.lstat(layout.sealedPack(row.ulid)) !== undefined) return false;
+  if (disk.lstat(layout.activePack(row.lane)) === undefined) return true;
+  // Another pack of the same lane came after this one.
+  return index.packs().some((other) => other.lane === row.lane && other.id > row.id);
+}
+
+function largeRow({ disk, layout }: BlobFiles, hash: Hash, packed: boolean): LargeRow | undefined {
+  const path = packed ? layout.largePacked(hash) : layout.largeRaw(hash);
+  const length = largeLength(disk, { path, packed, hash });
+  if (length === undefined) return undefined;
+  return { hash, packed, length, stored: disk.lstat(path)?.size ?? 0 };
+}

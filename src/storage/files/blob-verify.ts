@@ -1,0 +1,228 @@
+import { isHash, type Hash } from "../../core/hash.ts";
+import { ChronicleError } from "../../core/errors.ts";
+import type { BlobProblem, BlobVerifyOptions } from "../blob-store.ts";
+import type { PackRow, PlacedBlob } from "./blob-index.ts";
+import { listPacks } from "./blob-recovery.ts";
+import { withTrouble } from "./blob-trouble.ts";
+import { PACK_HEADER_BYTES } from "./block.ts";
+import type { BlobFiles } from "./lanes.ts";
+import { readLarge, type LargeSource } from "./large-reader.ts";
+import { damagedIn, readBlock, readPackUlid, scanPack } from "./pack-scan.ts";
+
+/** After so many bytes the event loop gets a turn. */
+const BREATH_BYTES = 8 * 1024 * 1024;
+
+interface PackFile {
+  readonly path: string;
+  readonly size: number;
+  readonly sealed: boolean;
+  readonly row: PackRow | undefined;
+}
+
+/** Counts bytes, tells the caller, and lets others run now and then. */
+class Progress {
+  readonly #total: number;
+  readonly #tell: BlobVerifyOptions["onProgress"];
+  #done = 0;
+  #breathAt = BREATH_BYTES;
+
+  constructor(total: number, tell: BlobVerifyOptions["onProgress"]) {
+    this.#total = total;
+    this.#tell = tell;
+  }
+
+  async add(bytes: number): Promise<void> {
+    this.#done += bytes;
+    if (this.#done < this.#breathAt) return;
+    this.#breathAt = this.#done + BREATH_BYTES;
+    this.#tell?.(Math.min(this.#done, this.#total), this.#total);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+
+  end(): void {
+    this.#tell?.(this.#total, this.#total);
+  }
+}
+
+/**
+ * Reads every pack and every large file and reports what is wrong, also where the index and the files disagree. The
+ * unpublished tail of a lane is nobody's promise and is not looked at. The caller holds a lease.
+ */
+export async function* verifyBlobs(files: BlobFiles, options: BlobVerifyOptions): AsyncGenerator<BlobProblem> {
+  const packs = packFiles(files);
+  const large = largeFiles(files);
+  const total = [...packs, ...large.sound].reduce((sum, { size }) => sum + size, 0);
+  const progress = new Progress(total, options.onProgress);
+  for (const pack of packs) yield* verifyPack(files, pack, progress, options.onBlob);
+  for (const source of large.sound) yield* verifyLarge(files, source, progress, options.onBlob);
+  yield* large.strange;
+  yield* missingFiles(files, packs);
+  progress.end();
+}
+
+function packFiles(files: BlobFiles): PackFile[] {
+  const { disk, layout, index } = files;
+  return withTrouble(`listing ${layout.packs}`, () => {
+    const rows = index.packs();
+    const { sealed, active } = listPacks(files);
+    return [
+      ...sealed.map((ulid): PackFile => {
+        const path = layout.sealedPack(ulid);
+        return { path, size: disk.lstat(path)?.size ?? 0, sealed: true, row: rows.find((row) => row.ulid === ulid) };
+      }),
+      ...active.map(({ lane, size }): PackFile => {
+        const row = rows.find((known) => known.lane === lane);
+        return { path: layout.activePack(lane), size, sealed: false, row };
+      }),
+    ];
+  });
+}
+
+async function* verifyPack(
+  { disk, index }: BlobFiles,
+  pack: PackFile,
+  progress: Progress,
+  onBlob: BlobVerifyOptions["onBlob"],
+): AsyncGenerator<BlobProblem> {
+  const rows = pack.row === undefined ? [] : index.inPack(pack.row.id);
+  const fd = withTrouble(`opening ${pack.path}`, () => disk.open(pack.path, "read"));
+  try {
+    const promised = pack.sealed ? Math.max(pack.size, pack.row?.bytes ?? 0) : (pack.row?.bytes ?? pack.size);
+    if (promised > 0 && readPackUlid(disk, fd) === undefined)
+      yield damage(pack.path, 0, "the header of the pack is damaged");
+    if (promised > pack.size) {
+      const lost = hashesWithin(rows, pack.size, promised);
+      yield damage(pack.path, pack.size, `the pack is cut off: ${promised - pack.size} bytes are missing`, lost);
+    }
+    const found = new Map<number, readonly { readonly hash: Hash; readonly at: number }[]>();
+    const end = Math.min(promised, pack.size);
+    for (const part of scanPack(disk, fd, PACK_HEADER_BYTES, end)) {
+      if (part.kind === "garbage") {
+        const isOpenTail = !pack.sealed && pack.row === undefined && part.to === end;
+        const hurt = hashesWithin(rows, part.from, part.to);
+        if (!isOpenTail) yield damage(pack.path, part.from, `${part.to - part.from} bytes are no block`, hurt);
+        found.set(part.from, []);
+        continue;
+      }
+      found.set(part.offset, part.head.entries);
+      const damaged = damagedIn(
+        part.head,
+        withTrouble(`reading ${pack.path}`, () => readBlock(disk, fd, part.offset, part.head)),
+      );
+      for (const { hash } of damaged) {
+        yield {
+          kind: "blob-corrupt",
+          where: `${pack.path} at byte ${part.offset}`,
+          detail: "the bytes have another hash",
+          hashes: [hash],
+        };
+      }
+      for (const entry of part.head.entries) if (!damaged.includes(entry)) onBlob?.(entry.hash);
+      await progress.add(part.head.blockBytes);
+    }
+    const astray = rows.filter((row) => pointsNowhere(row, found));
+    if (astray.length > 0) {
+      yield {
+        kind: "index-wrong",
+        where: pack.path,
+        detail: "the index points where no such content is",
+        hashes: hashesOf(astray),
+      };
+    }
+  } finally {
+    disk.close(fd);
+  }
+}
+
+/** Rows whose block was found but does not hold them there. Those in damaged stretches were reported with the damage. */
+function pointsNowhere(
+  { hash, place }: PlacedBlob,
+  found: ReadonlyMap<number, readonly { hash: Hash; at: number }[]>,
+): boolean {
+  if (place.kind !== "pack") return false;
+  const entries = found.get(place.block);
+  return (
+    entries !== undefined &&
+    entries.length > 0 &&
+    !entries.some((entry) => entry.hash === hash && entry.at === place.at)
+  );
+}
+
+interface LargeFile extends LargeSource {
+  readonly size: number;
+}
+
+function largeFiles({ disk, layout }: BlobFiles): {
+  readonly sound: readonly LargeFile[];
+  readonly strange: readonly BlobProblem[];
+} {
+  const sound: LargeFile[] = [];
+  const strange: BlobProblem[] = [];
+  for (const { name, kind } of disk.list(layout.large)) {
+    const folder = `${layout.large}/${name.toString("latin1")}`;
+    if (folder === layout.largeTmp) continue;
+    const inside = kind === "dir" ? disk.list(folder) : [{ name: Buffer.alloc(0), kind }];
+    for (const file of inside) {
+      const text = file.name.toString("latin1");
+      const path = text === "" ? folder : `${folder}/${text}`;
+      const hash = text.slice(0, 64);
+      const packed = text === `${hash}.z`;
+      if (file.kind === "file" && isHash(hash) && (packed || text === hash) && layout.largeFolder(hash) === folder) {
+        sound.push({ path, packed, hash, size: disk.lstat(path)?.size ?? 0 });
+      } else {
+        strange.push({ kind: "pack-damaged", where: path, detail: "nothing of the store has such a name", hashes: [] });
+      }
+    }
+  }
+  return { sound, strange };
+}
+
+async function* verifyLarge(
+  { disk }: BlobFiles,
+  source: LargeFile,
+  progress: Progress,
+  onBlob: BlobVerifyOptions["onBlob"],
+): AsyncGenerator<BlobProblem> {
+  const { path, hash } = source;
+  try {
+    let read = 0;
+    for (const _piece of readLarge(disk, source, (bytes) => (read = bytes))) await progress.add(read);
+    onBlob?.(hash);
+  } catch (error) {
+    if (!(error instanceof ChronicleError) || error.code !== "BLOB_CORRUPT") throw error;
+    yield { kind: "blob-corrupt", where: path, detail: error.message, hashes: [hash] };
+  }
+}
+
+function* missingFiles({ disk, layout, index }: BlobFiles, packs: readonly PackFile[]): Generator<BlobProblem> {
+  const there = new Set(packs.map(({ row }) => row?.id));
+  for (const row of index.packs()) {
+    if (there.has(row.id)) continue;
+    const where = layout.sealedPack(row.ulid);
+    yield {
+      kind: "index-wrong",
+      where,
+      detail: "the index knows a pack that is not there",
+      hashes: hashesOf(index.inPack(row.id)),
+    };
+  }
+  for (const { hash, place } of index.large()) {
+    const where = place.kind === "large" && place.packed ? layout.largePacked(hash) : layout.largeRaw(hash);
+    if (disk.lstat(where) !== undefined) continue;
+    yield { kind: "index-wrong", where, detail: "the index knows a large content that is not there", hashes: [hash] };
+  }
+}
+
+function damage(path: string, offset: number, detail: string, hashes: readonly Hash[] = []): BlobProblem {
+  return { kind: "pack-damaged", where: `${path} at byte ${offset}`, detail, hashes };
+}
+
+function hashesWithin(rows: readonly PlacedBlob[], from: number, to: number): Hash[] {
+  return hashesOf(
+    rows.filter(({ place }) => place.kind === "pack" && place.block + place.blockBytes > from && place.block < to),
+  );
+}
+
+function hashesOf(rows: readonly PlacedBlob[]): Hash[] {
+  return rows.map(({ hash }) => hash);
+}

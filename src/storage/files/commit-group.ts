@@ -1,0 +1,48 @@
+import type { BlobIndex } from "./blob-index.ts";
+import type { OpenSink } from "./pack-sink.ts";
+import type { PackWriter } from "./pack-writer.ts";
+
+interface Waiting {
+  readonly sink: OpenSink;
+  readonly resolve: () => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** Commits sinks of one writer. Those that are asked for in one turn of the event loop share one sync. */
+export class CommitGroup {
+  readonly #index: BlobIndex;
+  #waiting: Waiting[] = [];
+
+  constructor(index: BlobIndex) {
+    this.#index = index;
+  }
+
+  /** Resolves when the sink is durable and published. */
+  commit(sink: OpenSink, writer: PackWriter): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ sink, resolve, reject });
+      if (this.#waiting.length === 1) queueMicrotask(() => this.#commitAll(writer));
+    });
+  }
+
+  #commitAll(writer: PackWriter): void {
+    const group = this.#waiting;
+    this.#waiting = [];
+    const flushed = group.filter((each) => attempt(each, () => each.sink.flush()));
+    const synced = flushed.filter((each) => attempt(each, () => writer.sync()));
+    for (const each of synced) {
+      const { packs, rows, large } = each.sink.settle();
+      if (attempt(each, () => this.#index.apply({ packs, rows, large }))) each.resolve();
+    }
+  }
+}
+
+function attempt(waiting: Waiting, action: () => void): boolean {
+  try {
+    action();
+    return true;
+  } catch (error) {
+    waiting.reject(error);
+    return false;
+  }
+}

@@ -1,0 +1,86 @@
+import type { Hash } from "../../core/hash.ts";
+import type { BlobBatch } from "../blob-store.ts";
+import type { HeldLock } from "../lock.ts";
+import type { OpenSink } from "./pack-sink.ts";
+
+/** What a batch asks of its store. */
+export interface BatchHost {
+  /** A sink on the store's own lane. */
+  openSink(): Promise<OpenSink>;
+  /** Makes a sink durable, then visible. Commits that are asked for together share one sync. */
+  commitSink(sink: OpenSink): Promise<void>;
+  /** Says that the batch is over. */
+  batchEnded(batch: FileBlobBatch): void;
+}
+
+/** A batch on a `FileBlobStore`. Holds a lease from its beginning to its end; takes a lane only when it is put to. */
+export class FileBlobBatch implements BlobBatch {
+  readonly #host: BatchHost;
+  readonly #lease: HeldLock;
+  #sink: Promise<OpenSink> | undefined;
+  #state: "open" | "committing" | "ended" = "open";
+
+  constructor(host: BatchHost, lease: HeldLock) {
+    this.#host = host;
+    this.#lease = lease;
+  }
+
+  async put(content: Uint8Array): Promise<Hash> {
+    return (await this.#open()).put(content);
+  }
+
+  async putStream(
+    pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
+  ): Promise<{ readonly hash: Hash; readonly size: number }> {
+    const intake = (await this.#open()).intake();
+    try {
+      for await (const piece of pieces) {
+        this.#mustBeOpen();
+        intake.add(piece);
+      }
+      this.#mustBeOpen();
+      return intake.end();
+    } catch (error) {
+      intake.abandon();
+      throw error;
+    }
+  }
+
+  async commit(): Promise<void> {
+    this.#mustBeOpen();
+    this.#state = "committing";
+    try {
+      if (this.#sink !== undefined) await this.#host.commitSink(await this.#sink);
+    } finally {
+      await this.#end();
+    }
+  }
+
+  async abandon(): Promise<void> {
+    if (this.#state === "open") await this.#end();
+  }
+
+  async #end(): Promise<void> {
+    this.#state = "ended";
+    try {
+      const sink = await this.#sink?.catch(() => undefined);
+      sink?.abandon();
+    } finally {
+      this.#lease.release();
+      this.#host.batchEnded(this);
+    }
+  }
+
+  #open(): Promise<OpenSink> {
+    this.#mustBeOpen();
+    this.#sink ??= this.#host.openSink().catch((error: unknown) => {
+      this.#sink = undefined;
+      throw error;
+    });
+    return this.#sink;
+  }
+
+  #mustBeOpen(): void {
+    if (this.#state !== "open") throw new Error("this batch has been committed or abandoned");
+  }
+}

@@ -1,0 +1,285 @@
+import { ChronicleError } from "../../core/errors.ts";
+import type { Hash } from "../../core/hash.ts";
+import type { Disk } from "../../disk/disk.ts";
+import { folderOf } from "../../disk/write-fully.ts";
+import type {
+  BlobBatch,
+  BlobInfo,
+  BlobProblem,
+  BlobReader,
+  BlobStore,
+  BlobVerifyOptions,
+  CollectOptions,
+  CollectReport,
+} from "../blob-store.ts";
+import type { HeldLock, Lock } from "../lock.ts";
+import { collectBlobs } from "./blob-collect.ts";
+import type { BlobIndexOpener } from "./blob-index.ts";
+import { BlobReading } from "./blob-reading.ts";
+import { catchUpLarge, catchUpOneLarge, catchUpPacks, isBehind, learnReadOnly } from "./blob-recovery.ts";
+import { ioTrouble, poisoned, takesNoWrites, withTrouble } from "./blob-trouble.ts";
+import { verifyBlobs } from "./blob-verify.ts";
+import { CommitGroup } from "./commit-group.ts";
+import { FileBlobBatch } from "./file-blob-batch.ts";
+import { GcLease } from "./gc-lease.ts";
+import { Lanes, type BlobFiles, type HeldLane } from "./lanes.ts";
+import { makeFolderOnce } from "./large-writer.ts";
+import type { BlobLayout } from "./layout.ts";
+import { OpenSink, type SinkResult } from "./pack-sink.ts";
+import { PackWriter } from "./pack-writer.ts";
+
+const LOCK_WAIT_MS = 10_000;
+
+/** What a file blob store is made of. */
+export interface FileBlobStoreOptions {
+  readonly disk: Disk;
+  readonly layout: BlobLayout;
+  /** `sqliteBlobIndex(disk, layout.index)`, or a memory index on a simulated disk. */
+  readonly openIndex: BlobIndexOpener;
+  /** Makes the lock that lies at a path. */
+  readonly lock: (path: string) => Lock;
+  /** A new ULID, never the same twice: names of packs and of temporary files. */
+  readonly newPackId: () => string;
+  /** How long to wait for the collector, or as the collector for writers. Default: 10 s. */
+  readonly lockWaitMs?: number;
+}
+
+interface Writing {
+  readonly writer: PackWriter;
+  readonly lane: HeldLane;
+}
+
+/**
+ * Contents in packs on a disk (design §6.1): many in each pack, the last in the lane of this process; those over 8 MiB
+ * in files of their own; `BlobIndex` says where each lies.
+ */
+export class FileBlobStore implements BlobStore {
+  readonly #options: FileBlobStoreOptions;
+  readonly #files: BlobFiles;
+  readonly #lanes: Lanes;
+  readonly #lease: GcLease;
+  readonly #reading: BlobReading;
+  readonly #commits: CommitGroup;
+  readonly #batches = new Set<FileBlobBatch>();
+  #writing: Promise<Writing> | undefined;
+  #writer: PackWriter | undefined;
+  readonly #readOnly: boolean;
+  #closed = false;
+
+  private constructor(options: FileBlobStoreOptions, opened: ReturnType<BlobIndexOpener>) {
+    const { disk, layout, newPackId } = options;
+    this.#options = options;
+    this.#readOnly = opened.readOnly;
+    this.#files = { disk, layout, index: opened.index, newPackId };
+    this.#lanes = new Lanes(this.#files, options.lock);
+    this.#lease = new GcLease(options.lock(layout.gcLock), options.lockWaitMs ?? LOCK_WAIT_MS);
+    this.#reading = new BlobReading(this.#files, (hash) => this.#catchUp(hash));
+    this.#commits = new CommitGroup(opened.index);
+  }
+
+  /** Opens a store; its folders are made when they are missing. What a crash left behind is looked at first. */
+  static async open(options: FileBlobStoreOptions): Promise<FileBlobStore> {
+    const canWrite = makeFolders(options);
+    const opened = options.openIndex();
+    const store = new FileBlobStore(options, { ...opened, readOnly: opened.readOnly || !canWrite });
+    try {
+      await store.#start(opened.fresh);
+    } catch (error) {
+      await store.close();
+      throw error;
+    }
+    return store;
+  }
+
+  /** Is the disk one that takes no writes? Then everything can be read and verified, nothing written. */
+  get readOnly(): boolean {
+    return this.#readOnly;
+  }
+
+  async has(hashes: readonly Hash[]): Promise<ReadonlySet<Hash>> {
+    return new Set(hashes.filter((hash) => this.hasSync(hash)));
+  }
+
+  /** Is the content stored durably? For loops over many; about 4 µs. */
+  hasSync(hash: Hash): boolean {
+    return this.#files.index.has(hash);
+  }
+
+  async batch(): Promise<BlobBatch> {
+    this.#mustTakeWrites();
+    const batch = new FileBlobBatch(
+      {
+        openSink: () => this.#openSink(),
+        commitSink: (sink) => this.#commits.commit(sink, this.#soundWriter()),
+        batchEnded: (ended) => this.#batches.delete(ended),
+      },
+      await this.#lease.take(),
+    );
+    this.#batches.add(batch);
+    return batch;
+  }
+
+  get(hash: Hash): Promise<Buffer | undefined> {
+    return this.#reading.get(hash);
+  }
+
+  open(hash: Hash): Promise<BlobReader | undefined> {
+    return this.#reading.open(hash);
+  }
+
+  readMany(hashes: Iterable<Hash>): AsyncIterable<readonly [Hash, BlobReader | undefined]> {
+    return this.#reading.readMany(hashes);
+  }
+
+  list(): AsyncIterable<BlobInfo> {
+    return this.#reading.list();
+  }
+
+  async *verify(options: BlobVerifyOptions = {}): AsyncIterable<BlobProblem> {
+    // A store that cannot be written cannot be locked, and nobody can collect it.
+    const lease = this.#readOnly ? undefined : await this.#lease.take();
+    try {
+      yield* verifyBlobs(this.#files, options);
+    } finally {
+      lease?.release();
+    }
+  }
+
+  async collect(keep: (hash: Hash) => boolean, options: CollectOptions = {}): Promise<CollectReport> {
+    this.#mustTakeWrites();
+    using _turn = await this.#lease.exclusive();
+    await options.whenLocked?.();
+    await this.#endWriting();
+    try {
+      return await collectBlobs(this.#files, this.#lanes, { keep, thorough: options.thorough === true });
+    } finally {
+      // Packs that are still open would keep their space.
+      this.#reading.close();
+    }
+  }
+
+  lease(): Promise<HeldLock> {
+    return this.#lease.take();
+  }
+
+  /**
+   * Takes lanes for sinks of their own (`openPackSink`), for example one for each worker thread. Hold a lease meanwhile;
+   * publish the results, then release the lanes.
+   */
+  async takeLanes(count: number): Promise<readonly HeldLane[]> {
+    this.#mustTakeWrites();
+    const held: HeldLane[] = [];
+    try {
+      while (held.length < count) held.push(await this.#lanes.take());
+      return held;
+    } catch (error) {
+      for (const lane of held) lane.release();
+      throw error;
+    }
+  }
+
+  /** Makes visible what sinks have made durable. A content that two of them wrote is taken from the first. */
+  async publish(results: readonly SinkResult[]): Promise<void> {
+    this.#mustTakeWrites();
+    for (const { packs, rows, large } of results) this.#files.index.apply({ packs, rows, large });
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    await Promise.allSettled([...this.#batches].map((batch) => batch.abandon()));
+    await this.#endWriting();
+    this.#lanes.close();
+    this.#lease.close();
+    this.#reading.close();
+    this.#files.index.close();
+  }
+
+  async #start(fresh: boolean): Promise<void> {
+    if (this.#readOnly) return learnReadOnly(this.#files);
+    if (!fresh && !isBehind(this.#files, this.#lanes)) return;
+    using _lease = await this.#lease.take();
+    if (fresh) syncFolders(this.#files);
+    await catchUpPacks(this.#files, this.#lanes);
+    if (fresh) catchUpLarge(this.#files);
+  }
+
+  async #catchUp(hash: Hash): Promise<void> {
+    if (this.#readOnly) return;
+    using _lease = await this.#lease.take();
+    if (isBehind(this.#files, this.#lanes)) await catchUpPacks(this.#files, this.#lanes);
+    catchUpOneLarge(this.#files, hash);
+  }
+
+  async #openSink(): Promise<OpenSink> {
+    const { writer } = await this.#startWriting();
+    this.#mustTakeWrites();
+    const { disk, layout, newPackId, index } = this.#files;
+    return new OpenSink({ disk, layout, writer, newPackId, known: (hash) => index.has(hash), ownsWriter: false });
+  }
+
+  #startWriting(): Promise<Writing> {
+    this.#writing ??= this.#takeLane().catch((error: unknown) => {
+      this.#writing = undefined;
+      throw error;
+    });
+    return this.#writing;
+  }
+
+  async #takeLane(): Promise<Writing> {
+    const lane = await this.#lanes.take();
+    const writer = new PackWriter(this.#options.disk, this.#options.layout, lane.grant, this.#options.newPackId);
+    this.#writer = writer;
+    return { writer, lane };
+  }
+
+  /** Closes and gives back the lane of this process; the next batch takes one anew. */
+  async #endWriting(): Promise<void> {
+    const writing = await this.#writing?.catch(() => undefined);
+    if (writing === undefined || writing.writer.poisoned) return;
+    this.#writing = undefined;
+    this.#writer = undefined;
+    writing.writer.close();
+    writing.lane.release();
+  }
+
+  #soundWriter(): PackWriter {
+    this.#mustTakeWrites();
+    if (this.#writer === undefined) throw new Error("a batch outlived the lane that it was written to");
+    return this.#writer;
+  }
+
+  #mustTakeWrites(): void {
+    if (this.#closed) throw new ChronicleError("IO", "the blob store has been closed");
+    if (this.#writer?.poisoned === true) throw poisoned("the blob store");
+    if (this.#readOnly) {
+      throw new ChronicleError(
+        "READ_ONLY",
+        `${this.#files.layout.folder} cannot be written: it was opened for reading`,
+        {
+          hint: "Free space on the disk, or mend its permissions, and open the store again.",
+        },
+      );
+    }
+  }
+}
+
+/** False where the disk does not let the folders be made. */
+function makeFolders({ disk, layout }: FileBlobStoreOptions): boolean {
+  try {
+    for (const folder of [layout.folder, layout.packs, layout.active, layout.large, layout.largeTmp]) {
+      makeFolderOnce(disk, folder);
+    }
+    return true;
+  } catch (error) {
+    if (takesNoWrites(error)) return false;
+    throw ioTrouble(error, `creating ${layout.folder}`);
+  }
+}
+
+/** Makes the names of the store's folders durable. */
+function syncFolders({ disk, layout }: BlobFiles): void {
+  withTrouble(`syncing ${layout.folder}`, () => {
+    for (const folder of [folderOf(layout.folder), layout.folder, layout.packs, layout.large]) disk.syncFolder(folder);
+  });
+}

@@ -1,0 +1,114 @@
+import type { Disk } from "../../disk/disk.ts";
+import { writeFully } from "../../disk/write-fully.ts";
+import type { BlobIndex, PackRow } from "./blob-index.ts";
+import { withTrouble } from "./blob-trouble.ts";
+import { PACK_HEADER_BYTES } from "./block.ts";
+import type { BlobLayout } from "./layout.ts";
+import type { LaneGrant } from "./pack-writer.ts";
+import { checkTail, damagedIn, readAt, readBlock, readPackUlid, rowsByHeads, scanPack } from "./pack-scan.ts";
+
+const COPY_BYTES = 1024 * 1024;
+
+interface Parts {
+  readonly disk: Disk;
+  readonly layout: BlobLayout;
+  readonly index: BlobIndex;
+  readonly newPackId: () => string;
+}
+
+/**
+ * Makes a lane fit to be appended to, and says what is in it. Only for who holds the lane's lock.
+ *
+ * What stands behind the bytes that the index calls settled is hashed again: whole blocks are kept and published, and
+ * the lane is cut at the first that is not. Where the index does not know the pack, or says more than is there, nothing
+ * is settled, and damage may be older than the last run: a pack with whole blocks behind damage is sealed as it is.
+ */
+export function settleLane(parts: Parts, lane: number): LaneGrant {
+  const path = parts.layout.activePack(lane);
+  return withTrouble(`recovering ${path}`, () => {
+    const size = parts.disk.lstat(path)?.size;
+    if (size === undefined) return { lane, pack: undefined };
+    const fd = parts.disk.open(path, "update");
+    try {
+      return { lane, pack: settlePack(parts, { fd, lane, size }) };
+    } finally {
+      parts.disk.close(fd);
+    }
+  });
+}
+
+interface LaneFile {
+  readonly fd: number;
+  readonly lane: number;
+  readonly size: number;
+}
+
+function settlePack(parts: Parts, file: LaneFile): LaneGrant["pack"] {
+  const { disk, index } = parts;
+  const ulid = readPackUlid(disk, file.fd);
+  const row = index.packs().find((pack) => (ulid === undefined ? pack.lane === file.lane : pack.ulid === ulid));
+  if (ulid === undefined) return clearAway(parts, file, row?.ulid);
+  if (row?.lane === file.lane && row.bytes === file.size) return { ulid, bytes: file.size };
+
+  const isTail = row !== undefined && row.bytes >= PACK_HEADER_BYTES && row.bytes < file.size;
+  const from = isTail ? row.bytes : PACK_HEADER_BYTES;
+  const { rows, end } = checkTail(disk, file.fd, from, file.size);
+  if (!isTail && hasWholeBlock(disk, file.fd, end, file.size)) return sealAsItIs(parts, file, { ulid, row });
+  keepTail(parts, file, { from, end });
+  const forgetPacks = row === undefined || isTail ? [] : [row.id];
+  index.apply({ forgetPacks, packs: [{ ulid, lane: file.lane, bytes: end }], rows });
+  return { ulid, bytes: end };
+}
+
+/**
+ * Makes a tail that was found whole durable, and cuts what is behind it. The bytes are written once more: after a failed
+ * sync the system may take pages for clean that never reached the disk.
+ */
+function keepTail(
+  { disk, layout }: Parts,
+  { fd, size }: LaneFile,
+  tail: { readonly from: number; readonly end: number },
+): void {
+  for (let at = tail.from; at < tail.end; at += COPY_BYTES) {
+    writeFully(disk, fd, readAt(disk, fd, at, Math.min(COPY_BYTES, tail.end - at)), at);
+  }
+  if (tail.end < size) disk.truncate(fd, tail.end);
+  disk.sync(fd);
+  disk.syncFolder(layout.active);
+}
+
+/** The header cannot be read: a new pack that never came to be is removed, anything else is sealed as it is. */
+function clearAway(parts: Parts, file: LaneFile, ulid: string | undefined): undefined {
+  if (hasWholeBlock(parts.disk, file.fd, 0, file.size)) {
+    return sealAsItIs(parts, file, { ulid: ulid ?? parts.newPackId(), row: undefined });
+  }
+  parts.disk.unlink(parts.layout.activePack(file.lane));
+  return undefined;
+}
+
+function sealAsItIs(
+  { disk, layout, index }: Parts,
+  { fd, lane, size }: LaneFile,
+  { ulid, row }: { readonly ulid: string; readonly row: PackRow | undefined },
+): undefined {
+  disk.sync(fd);
+  disk.rename(layout.activePack(lane), layout.sealedPack(ulid));
+  disk.syncFolder(layout.packs);
+  disk.syncFolder(layout.active);
+  const rows = rowsByHeads(disk, fd, PACK_HEADER_BYTES, size);
+  index.apply({
+    forgetPacks: row === undefined ? [] : [row.id],
+    packs: [{ ulid, lane: undefined, bytes: size }],
+    rows,
+  });
+  return undefined;
+}
+
+function hasWholeBlock(disk: Disk, fd: number, from: number, to: number): boolean {
+  for (const part of scanPack(disk, fd, from, to)) {
+    if (part.kind === "garbage") continue;
+    const damaged = damagedIn(part.head, readBlock(disk, fd, part.offset, part.head));
+    if (damaged.length < part.head.entries.length) return true;
+  }
+  return false;
+}

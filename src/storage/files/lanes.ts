@@ -1,0 +1,86 @@
+import { ChronicleError } from "../../core/errors.ts";
+import type { Disk } from "../../disk/disk.ts";
+import type { HeldLock, Lock } from "../lock.ts";
+import type { BlobIndex } from "./blob-index.ts";
+import { settleLane } from "./lane-recovery.ts";
+import type { BlobLayout } from "./layout.ts";
+import type { LaneGrant } from "./pack-writer.ts";
+
+const MAX_LANES = 1024;
+
+/** What the parts of a file blob store share. */
+export interface BlobFiles {
+  readonly disk: Disk;
+  readonly layout: BlobLayout;
+  readonly index: BlobIndex;
+  /** A new ULID. */
+  readonly newPackId: () => string;
+}
+
+/** A lane in the hands of this process. */
+export interface HeldLane {
+  /** For the one writer, also in a worker thread. */
+  readonly grant: LaneGrant;
+  /** Gives it back. The writer must have been closed. */
+  release(): void;
+}
+
+/** Hands out lanes: the lowest that nobody else holds, its tail looked at. */
+export class Lanes {
+  readonly #files: BlobFiles;
+  readonly #lockOf: (path: string) => Lock;
+  readonly #mine = new Map<number, () => void>();
+
+  constructor(files: BlobFiles, lockOf: (path: string) => Lock) {
+    this.#files = files;
+    this.#lockOf = lockOf;
+  }
+
+  /** The lowest free lane. */
+  async take(): Promise<HeldLane> {
+    for (let lane = 0; lane < MAX_LANES; lane++) {
+      const held = await this.tryTake(lane);
+      if (held !== undefined) return held;
+    }
+    throw new ChronicleError("LOCKED", `all ${MAX_LANES} lanes of ${this.#files.layout.active} are in use`);
+  }
+
+  /** This lane, or `undefined` when somebody holds it. */
+  async tryTake(lane: number): Promise<HeldLane | undefined> {
+    if (this.#mine.has(lane)) return undefined;
+    const lock = this.#lockOf(this.#files.layout.laneLock(lane));
+    const release = (): void => {
+      this.#mine.delete(lane);
+      lock.close();
+    };
+    this.#mine.set(lane, release);
+    try {
+      if ((await tryLock(lock)) === undefined) {
+        release();
+        return undefined;
+      }
+      return { grant: settleLane(this.#files, lane), release };
+    } catch (error) {
+      release();
+      throw error;
+    }
+  }
+
+  /** Is the lane in the hands of this object? */
+  holds(lane: number): boolean {
+    return this.#mine.has(lane);
+  }
+
+  close(): void {
+    for (const release of [...this.#mine.values()]) release();
+  }
+}
+
+async function tryLock(lock: Lock): Promise<HeldLock | undefined> {
+  try {
+    return await lock.exclusive(0);
+  } catch (error) {
+    if (error instanceof ChronicleError && error.code === "LOCKED") return undefined;
+    throw error;
+  }
+}
