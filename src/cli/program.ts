@@ -1,5 +1,6 @@
 import { Command, type CommanderError, InvalidArgumentError, Option } from "commander";
 import { COMMANDS } from "./command-table.ts";
+import { paintFor } from "./paint.ts";
 import { closestTo } from "./render/closest.ts";
 import { type CommandSpec, GLOBAL_OPTIONS, type OptionSpec } from "./spec.ts";
 import { parseValue } from "./parse-value.ts";
@@ -72,6 +73,7 @@ function addCommand(program: Command, spec: CommandSpec, done: (parsed: Parsed) 
   );
   for (const arg of spec.args) command.argument(arg.name, arg.description);
   for (const option of spec.options) command.addOption(optionOf(option));
+  command.allowExcessArguments(false);
   addGlobals(command);
   if (spec.examples.length > 0) command.addHelpText("after", examplesOf(spec));
   if (spec.passThrough === true) command.passThroughOptions();
@@ -111,6 +113,7 @@ export interface HelpSink {
 /** The parser for all commands; `done` gets the command line once it is understood. */
 export function buildProgram(version: string, sink: HelpSink, done: (parsed: Parsed) => void): Command {
   const program = new Command("chronicle");
+  const paint = paintFor(sink.colours);
   program.configureOutput({
     writeOut: (text) => sink.write(text),
     // Errors are reported from what is thrown, in one place and one form.
@@ -118,9 +121,15 @@ export function buildProgram(version: string, sink: HelpSink, done: (parsed: Par
     getOutHelpWidth: () => Math.min(sink.columns, 110),
     getOutHasColors: () => sink.colours,
   });
-  program.configureHelp({ styleTitle: (text) => (sink.colours ? `\u001b[1m${text}\u001b[22m` : text) });
+  program.configureHelp({
+    styleTitle: (text) => paint("bold", text),
+    styleSubcommandTerm: (text) => paint("cyan", text),
+    subcommandTerm: (command) => command.name(),
+  });
   program.description(INTRODUCTION).usage("[options] [command]").version(version, "--version", "print the version");
   program.enablePositionalOptions().allowExcessArguments();
+  const help = program.createCommand("help").argument("[command]").summary("help with examples");
+  program.addHelpCommand(help.helpGroup("Keep:"));
   addGlobals(program);
   program.addHelpText("after", FIRST_STEPS);
   program.exitOverride(onExit("chronicle [options] [command]", "chronicle -h"));
