@@ -1,0 +1,37 @@
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, realpathSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { NodeDisk } from "./node-disk.ts";
+import { diskSuite } from "../testing/disk-suite.ts";
+
+function freshFolder(): string {
+  return realpathSync(mkdtempSync(join(tmpdir(), "chronicle-disk-")));
+}
+
+diskSuite("NodeDisk", () => {
+  const folder = freshFolder();
+  execFileSync("mkfifo", [join(folder, "fifo")]);
+  const end = () => rmSync(folder, { recursive: true, force: true });
+  return { disk: new NodeDisk(), folder, fifo: "fifo", anchors: process.platform === "linux", end };
+});
+
+describe("NodeDisk", () => {
+  it("leaves the umask as it is", () => {
+    const folder = freshFolder();
+    const before = process.umask();
+    const disk = new NodeDisk();
+    disk.close(disk.open(join(folder, "f"), "create", 0o666));
+    expect(process.umask()).toBe(before);
+    rmSync(folder, { recursive: true });
+  });
+
+  it("reads what is longer than one read gives", () => {
+    // A file of the kernel's own has no size to trust.
+    const disk = new NodeDisk();
+    const fd = disk.open("/dev/null", "read");
+    expect(disk.read(fd, Buffer.alloc(8), null)).toBe(0);
+    disk.close(fd);
+  });
+});
