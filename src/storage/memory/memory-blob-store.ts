@@ -1,0 +1,174 @@
+import { ChronicleError } from "../../core/errors.ts";
+import { sha256, type Hash } from "../../core/hash.ts";
+import type {
+  BlobBatch,
+  BlobInfo,
+  BlobProblem,
+  BlobReader,
+  BlobStore,
+  BlobVerifyOptions,
+  CollectOptions,
+  CollectReport,
+} from "../blob-store.ts";
+import { GcLease } from "../files/gc-lease.ts";
+import type { HeldLock, Lock } from "../lock.ts";
+import { MemoryLock } from "./memory-lock.ts";
+
+const PIECE_BYTES = 1024 * 1024;
+const LOCK_WAIT_MS = 10_000;
+
+/** What a memory blob store is made of. Stores with the same parts are the same store, as those of two processes are. */
+export interface MemoryBlobStoreOptions {
+  readonly contents?: Map<Hash, Buffer>;
+  /** The collector's lock. */
+  readonly lock?: Lock;
+  /** How long to wait for the collector, or as the collector for writers. Default: 10 s. */
+  readonly lockWaitMs?: number;
+}
+
+/** Contents in memory. Nothing of it is durable beyond the process. */
+export class MemoryBlobStore implements BlobStore {
+  readonly #contents: Map<Hash, Buffer>;
+  readonly #lease: GcLease;
+  readonly #batches = new Set<MemoryBatch>();
+  #closed = false;
+
+  constructor(options: MemoryBlobStoreOptions = {}) {
+    this.#contents = options.contents ?? new Map();
+    this.#lease = new GcLease(options.lock ?? new MemoryLock(), options.lockWaitMs ?? LOCK_WAIT_MS);
+  }
+
+  async has(hashes: readonly Hash[]): Promise<ReadonlySet<Hash>> {
+    return new Set(hashes.filter((hash) => this.#contents.has(hash)));
+  }
+
+  lease(): Promise<HeldLock> {
+    this.#mustBeOpen();
+    return this.#lease.take();
+  }
+
+  async batch(): Promise<BlobBatch> {
+    const lease = await this.lease();
+    const batch = new MemoryBatch(this.#contents, () => {
+      lease.release();
+      this.#batches.delete(batch);
+    });
+    this.#batches.add(batch);
+    return batch;
+  }
+
+  async get(hash: Hash): Promise<Buffer | undefined> {
+    const content = this.#contents.get(hash);
+    if (content === undefined) return undefined;
+    if (sha256(content) !== hash) throw damaged(hash);
+    return Buffer.from(content);
+  }
+
+  async open(hash: Hash): Promise<BlobReader | undefined> {
+    const content = this.#contents.get(hash);
+    return content === undefined ? undefined : { size: content.length, pieces: () => piecesOf(hash, content) };
+  }
+
+  async *readMany(hashes: Iterable<Hash>): AsyncIterable<readonly [Hash, BlobReader | undefined]> {
+    for (const hash of new Set(hashes)) yield [hash, await this.open(hash)];
+  }
+
+  async *list(): AsyncIterable<BlobInfo> {
+    for (const [hash, { length }] of this.#contents) yield { hash, size: length, storedBytes: length };
+  }
+
+  async *verify(options: BlobVerifyOptions = {}): AsyncIterable<BlobProblem> {
+    using _lease = await this.lease();
+    const total = this.#contents.values().reduce((sum, { length }) => sum + length, 0);
+    let done = 0;
+    for (const [hash, content] of this.#contents) {
+      done += content.length;
+      if (sha256(content) === hash) options.onBlob?.(hash);
+      else yield { kind: "blob-corrupt", where: "memory", detail: "the bytes have another hash", hashes: [hash] };
+      options.onProgress?.(done, total);
+    }
+  }
+
+  async collect(keep: (hash: Hash) => boolean, options: CollectOptions = {}): Promise<CollectReport> {
+    this.#mustBeOpen();
+    using _turn = await this.#lease.exclusive();
+    await options.whenLocked?.();
+    let freedBlobs = 0;
+    let freedBytes = 0;
+    for (const [hash, { length }] of this.#contents) {
+      if (keep(hash)) continue;
+      this.#contents.delete(hash);
+      freedBlobs++;
+      freedBytes += length;
+    }
+    return { freedBlobs, freedBytes };
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    await Promise.all([...this.#batches].map((batch) => batch.abandon()));
+    this.#lease.close();
+  }
+
+  #mustBeOpen(): void {
+    if (this.#closed) throw new ChronicleError("IO", "the blob store has been closed");
+  }
+}
+
+class MemoryBatch implements BlobBatch {
+  readonly #contents: Map<Hash, Buffer>;
+  readonly #ended: () => void;
+  readonly #pending = new Map<Hash, Buffer>();
+  #open = true;
+
+  constructor(contents: Map<Hash, Buffer>, ended: () => void) {
+    this.#contents = contents;
+    this.#ended = ended;
+  }
+
+  async put(content: Uint8Array): Promise<Hash> {
+    this.#mustBeOpen();
+    const hash = sha256(content);
+    if (!this.#contents.has(hash)) this.#pending.set(hash, Buffer.from(content));
+    return hash;
+  }
+
+  async putStream(
+    pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
+  ): Promise<{ readonly hash: Hash; readonly size: number }> {
+    this.#mustBeOpen();
+    const held: Buffer[] = [];
+    for await (const piece of pieces) held.push(Buffer.from(piece));
+    const content = Buffer.concat(held);
+    return { hash: await this.put(content), size: content.length };
+  }
+
+  async commit(): Promise<void> {
+    this.#mustBeOpen();
+    for (const [hash, content] of this.#pending) this.#contents.set(hash, content);
+    this.#end();
+  }
+
+  async abandon(): Promise<void> {
+    if (this.#open) this.#end();
+  }
+
+  #end(): void {
+    this.#open = false;
+    this.#pending.clear();
+    this.#ended();
+  }
+
+  #mustBeOpen(): void {
+    if (!this.#open) throw new Error("this batch has been committed or abandoned");
+  }
+}
+
+async function* piecesOf(hash: Hash, content: Buffer): AsyncIterable<Uint8Array> {
+  if (sha256(content) !== hash) throw damaged(hash);
+  for (let at = 0; at < content.length; at += PIECE_BYTES) yield Buffer.from(content.subarray(at, at + PIECE_BYTES));
+}
+
+function damaged(hash: Hash): ChronicleError {
+  return new ChronicleError("BLOB_CORRUPT", `content ${hash} is damaged in memory`, { data: { hash } });
+}
