@@ -1,0 +1,174 @@
+import { describe, expect, it } from "vitest";
+import type { ChangeShape, CoverageShape, RunShape, SessionShape } from "../../api/shapes.ts";
+import { paintFor } from "../paint.ts";
+import { changeLines, countsOf, coverageLines } from "./changes.ts";
+import { closestTo, distance } from "./closest.ts";
+import { columns } from "./columns.ts";
+import { writeJson } from "./json.ts";
+import { patchLines, statLines } from "./patch.ts";
+import { printable, printableText, shownCommand } from "./printable.ts";
+import { runSummary } from "./run-summary.ts";
+
+const plain = { paint: paintFor(false), shown: (path: string) => path };
+
+function change(path: string, change_type: ChangeShape["change_type"], more: Partial<ChangeShape> = {}): ChangeShape {
+  const base = { before_hash: "", after_hash: "", before_size: 0, after_size: 0, size_delta: 0 };
+  return { path, change_type, kind: "file", ...base, ...more };
+}
+
+const CHANGES = [
+  change("a.txt", "created", { after_size: 2048 }),
+  change("b.txt", "modified", { size_delta: -20 }),
+  change("c", "deleted", { kind: "dir" }),
+  change("run.sh", "permissions_changed", { before_permissions: 0o644, after_permissions: 0o755 }),
+];
+
+describe("changes", () => {
+  it("are one line each, aligned, and counted", () => {
+    expect(changeLines(CHANGES, plain)).toEqual([
+      "  + a.txt   2 KiB",
+      "  ~ b.txt   -20 B",
+      "  - c/      folder",
+      "  m run.sh  0644 → 0755",
+    ]);
+    expect(countsOf(CHANGES)).toBe("1 created, 1 modified, 1 deleted, 1 permissions changed");
+    expect(countsOf([])).toBe("nothing");
+  });
+
+  it("are cut after the most that is wanted, and the rest is counted", () => {
+    const many = Array.from({ length: 12 }, (_, i) => change(`f${i}`, "created"));
+    expect(changeLines(many, { ...plain, most: 10 })).toHaveLength(11);
+    expect(changeLines(many, { ...plain, most: 10 }).at(-1)).toBe("  … and 2 more");
+    expect(changeLines(many, { ...plain, most: 11 })).toHaveLength(12);
+  });
+
+  it("have colours only where they are wanted", () => {
+    expect(changeLines(CHANGES, { ...plain, paint: paintFor(true) }).join("")).toContain("\u001b[32m+\u001b[39m");
+    expect(changeLines(CHANGES, plain).join("")).not.toContain("\u001b");
+  });
+});
+
+describe("coverage", () => {
+  it("counts what was meant and names what is missing", () => {
+    const omitted = [
+      { path: "node_modules", reason: "excluded" },
+      { path: "pipe", reason: "special" },
+    ];
+    const missing = { path: "secret", reason: "unreadable", detail: "EACCES" };
+    expect(coverageLines({ complete: true, omitted }, plain)).toEqual(["complete; 2 paths left out on purpose"]);
+    expect(coverageLines({ complete: false, omitted: [...omitted, missing] }, plain)).toEqual([
+      "partial: 1 path not recorded; 2 paths left out on purpose",
+      "  ! secret (unreadable: EACCES)",
+    ]);
+  });
+});
+
+const SESSION: SessionShape = {
+  session_id: "0198",
+  started: "2026-01-01T00:00:00.000Z",
+  ended: null,
+  command: ["sh"],
+  tracked_paths: [],
+  exit_code: 0,
+  signal: null,
+  snapshot_count: 1,
+  merkle_roots: [],
+  network_events: [],
+  notes: [],
+  state: "ended",
+  from_seq: 1,
+  to_seq: 2,
+  changed: 4,
+};
+
+function runShape(more: Partial<RunShape>): RunShape {
+  const coverage: CoverageShape = { complete: true, omitted: [] };
+  const base = { exit_code: 0, signal: null, undo_id: "u", rolled_back: false, skipped: [] };
+  return { session: SESSION, changes: CHANGES, coverage, ...base, ...more };
+}
+
+describe("the summary of a run", () => {
+  const brief = { paint: paintFor(false), forPeople: false };
+
+  it("is one line for a log", () => {
+    expect(runSummary(runShape({}), brief)).toEqual([
+      "chronicle: 4 changes (1 created, 1 modified, 1 deleted, 1 permissions changed). Take back: chronicle undo",
+    ]);
+    expect(runSummary(runShape({ changes: [], undo_id: null }), brief)).toEqual(["chronicle: nothing changed"]);
+  });
+
+  it("is at most three lines for a log, whatever happened", () => {
+    const omitted = Array.from({ length: 9 }, (_, i) => ({ path: `p${i}`, reason: "unreadable" }));
+    const skipped = [{ path: "x", reason: "changed" }];
+    const lines = runSummary(runShape({ coverage: { complete: false, omitted }, skipped, rolled_back: true }), brief);
+    expect(lines).toHaveLength(3);
+    expect(lines[0]).toContain("taken back");
+    expect(lines[1]).toMatch(/WARNING: 9 paths could not be recorded/);
+    expect(lines[2]).toMatch(/WARNING: 1 path could not be taken back/);
+  });
+
+  it("names ten paths for people, and where the rest is", () => {
+    const many = Array.from({ length: 30 }, (_, i) => change(`f${i}`, "created"));
+    const lines = runSummary(runShape({ changes: many }), { ...brief, forPeople: true });
+    expect(lines).toHaveLength(13);
+    expect(lines.at(-1)).toContain("chronicle show 0198");
+  });
+});
+
+describe("patches", () => {
+  const patch = "--- a/x\n+++ b/x\n@@ -1 +1,2 @@\n-a\n+b\u001b[2J\n+--- c\n";
+  const text = change("x", "modified", { patch });
+
+  it("stay as they are for programs, and cannot move the cursor for people", () => {
+    expect(patchLines([text], { paint: paintFor(false), escape: false }).join("\n")).toBe(patch.trimEnd());
+    const shown = patchLines([text], { paint: paintFor(false), escape: true }).join("\n");
+    expect(shown).toContain("+b\\e[2J");
+    expect(shown).not.toContain("\u001b");
+  });
+
+  it("say what has no text", () => {
+    const style = { paint: paintFor(false), escape: false };
+    expect(patchLines([change("x.png", "modified", { binary: true })], style)).toEqual(["Binary file x.png modified"]);
+    expect(patchLines([CHANGES[3] ?? text], style)).toEqual(["run.sh: permissions changed"]);
+  });
+
+  it("are counted by lines", () => {
+    expect(statLines([text], plain)).toEqual(["  x  +2  -1"]);
+  });
+});
+
+describe("text from elsewhere", () => {
+  it("cannot move the cursor, hide or add lines", () => {
+    expect(printable("a\nb\t\u001b[31mc\u202e\u0000")).toBe("a\\nb\\t\\e[31mc\\u{202e}\\u{0}");
+    expect(printableText("a\n\tb\r\u001b")).toBe("a\n\tb\\r\\e");
+    expect(printable("ünï 文 😀")).toBe("ünï 文 😀");
+  });
+
+  it("shows commands as they could be typed", () => {
+    expect(shownCommand(["sh", "-c", "echo 'a b' > c"])).toBe(`sh -c 'echo '\\''a b'\\'' > c'`);
+    expect(shownCommand([])).toBe("");
+  });
+});
+
+describe("small helpers", () => {
+  it("aligns columns, without spaces at the end", () => {
+    expect(columns([["a", "1"], ["bbb", "22"], ["c"]], "<>")).toEqual(["a     1", "bbb  22", "c"]);
+    expect(columns([["\u001b[31mab\u001b[39m", "x"]])).toEqual(["\u001b[31mab\u001b[39m  x"]);
+  });
+
+  it("finds what was meant", () => {
+    expect(distance("kitten", "sitting")).toBe(3);
+    expect(distance("stauts", "status")).toBe(1);
+    expect(closestTo("src/mian.ts", ["src/main.ts", "src/math.ts", "README.md"], 1)).toEqual(["src/main.ts"]);
+    expect(closestTo("xyz", ["status"], 3)).toEqual([]);
+  });
+
+  it("writes lists of any length as one document", () => {
+    for (const value of [[], [1], [{ a: 1 }, { b: [2] }], { a: 1 }, null]) {
+      let text = "";
+      writeJson(value, (piece) => void (text += piece));
+      expect(JSON.parse(text)).toEqual(value);
+      expect(text.endsWith("\n")).toBe(true);
+    }
+  });
+});

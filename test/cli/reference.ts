@@ -1,0 +1,81 @@
+import { COMMANDS } from "../../src/cli/command-table.ts";
+import { usageOf } from "../../src/cli/program.ts";
+import { type CommandSpec, GLOBAL_OPTIONS, type OptionSpec } from "../../src/cli/spec.ts";
+
+const INTRODUCTION = `# The command line
+
+Made from the table of commands in \`src/cli/table/\`; a test keeps this page equal to it (\`npx vitest run test/cli/reference -u\`
+writes it anew). Words are explained in [glossary.md](glossary.md).
+
+- A bare \`chronicle\` is \`chronicle list\`: recent work, and how to go back.
+- The workspace is the nearest one around the current folder (\`-C DIR\`: around that folder). \`run\`, \`watch\`, \`snapshot\` and
+  \`init\` begin one where there is none.
+- A **moment** is a snapshot's number (\`3\`), a position in the log (\`seq:40\`), an id or its unique prefix, a name, \`latest\`,
+  \`baseline\`, \`now\` (the disk; for \`diff\`), a time (\`10m\`, \`2h30m\`, \`2026-01-31T12:00\`), and \`X~2\`: two snapshots before X.
+- Paths are relative to where you stand; \`@ID:path\` names a path in a further root of the workspace.
+- \`--json\` prints one document on stdout, in the shapes of \`src/api/shapes.ts\`: fields may be added, none is renamed. An error
+  is \`{"error": {"code", "message", "hint", "data"}}\`. For \`run\`, whose stdout is the command's, the result is the last line of
+  stderr. Paths are shown escaped; \`path_b64\` has the exact bytes where they are not UTF-8.
+- Progress is shown on a terminal only, on stderr, after a second.
+
+## Exit codes
+
+| code | meaning |
+|---|---|
+| 0 | done (\`diff\`, \`status\` and dry runs too, whether or not there is a difference) |
+| 1 | failed, or done with partial coverage or with paths left alone; or you answered no |
+| 2 | the command line was not understood |
+| 3 | not found: workspace, moment, path, session |
+| 4 | \`verify\` found damage, or damaged content was met |
+| 5 | locked by another process, after \`--wait\` seconds |
+| 6 | refused: over a limit, unsafe, edited since |
+| 125 | \`run\`: Chronicle failed before the command started |
+| other | \`run\`: the command's own, 128 + signal, 126 or 127 if it could not be started |
+
+## Environment
+
+| variable | use |
+|---|---|
+| \`CHRONICLE_HOME\` | the store; else \`$XDG_STATE_HOME/chronicle\`, else \`~/.local/state/chronicle\` |
+| \`XDG_CONFIG_HOME\` | the key and the signed heads are in \`chronicle/\` there; else in \`~/.config/chronicle\` |
+| \`NO_COLOR\` | no colours, as \`--no-color\` |
+| \`CHRONICLE_DEBUG=1\` | errors with their stack |
+
+## Completions
+
+\`eval "$(chronicle completion bash)"\` (with bash-completion), \`source <(chronicle completion zsh)\`, or
+\`chronicle completion fish > ~/.config/fish/completions/chronicle.fish\`.
+`;
+
+function optionRows(options: readonly OptionSpec[]): string {
+  const rows = options.map((option) => {
+    const again = option.repeated === true ? " (may be repeated)" : "";
+    return `| \`${option.flags}\` | ${option.description}${again} |`;
+  });
+  return ["| option | |", "|---|---|", ...rows].join("\n");
+}
+
+function section(spec: CommandSpec): string {
+  const args = spec.args.map((arg) => `- \`${arg.name}\`: ${arg.description}`).join("\n");
+  const examples = spec.examples.map(({ line, why }) => `${line}    # ${why}`).join("\n");
+  return [
+    `### chronicle ${spec.name}`,
+    `\`chronicle ${spec.name} ${usageOf(spec)}\``,
+    `${spec.summary[0]?.toUpperCase()}${spec.summary.slice(1)}.${spec.details === undefined ? "" : ` ${spec.details}`}`,
+    ...(args === "" ? [] : [args]),
+    ...(spec.options.length === 0 ? [] : [optionRows(spec.options)]),
+    `\`\`\`sh\n${examples}\n\`\`\``,
+  ].join("\n\n");
+}
+
+/** The page `docs/cli.md`. */
+export function cliReference(): string {
+  const visible = COMMANDS.filter((spec) => spec.hidden !== true);
+  const groups = [...new Set(visible.map((spec) => spec.group))];
+  const parts = groups.map((group) => {
+    const sections = visible.filter((spec) => spec.group === group).map(section);
+    return [`## ${group}`, ...sections].join("\n\n");
+  });
+  const everywhere = `## Options everywhere\n\n${optionRows(GLOBAL_OPTIONS)}`;
+  return `${[INTRODUCTION, everywhere, ...parts].join("\n\n").replaceAll("\n\n\n", "\n\n")}\n`;
+}
