@@ -1,0 +1,119 @@
+import { parseDuration } from "./duration.ts";
+import { ChronicleError } from "./errors.ts";
+
+/** How a moment is named, before anything is looked up. Times and lengths of time are in milliseconds. */
+export type MomentBase =
+  /** A snapshot's number; the baseline is 0. */
+  | { readonly kind: "number"; readonly n: number }
+  /** A position in the log; 0 is before its first event. */
+  | { readonly kind: "seq"; readonly seq: number }
+  | { readonly kind: "latest" }
+  | { readonly kind: "baseline" }
+  /** The state at present, recorded or not. */
+  | { readonly kind: "now" }
+  | { readonly kind: "ago"; readonly ms: number }
+  /** Since 1970, UTC. */
+  | { readonly kind: "time"; readonly ms: number }
+  /** A snapshot's name, its id, or the beginning of its id. */
+  | { readonly kind: "word"; readonly text: string };
+
+/** A moment of a history as a user writes it. */
+export interface Moment {
+  readonly base: MomentBase;
+  /** How many snapshots before the base; 0 is the base itself. */
+  readonly back: number;
+}
+
+/** Year, month (from 0), day, hour, minute, second and millisecond of a time without a zone. */
+export type CalendarTime = readonly [number, number, number, number, number, number, number];
+
+/** The forms of a moment, for help texts and hints. */
+export const MOMENT_FORMS =
+  "a snapshot's number, id, beginning of an id or name, `latest`, `baseline`, `now`, `seq:N`, " +
+  "how long ago (`10m`, `2h30m`, `3d`), a time (`2026-01-31T09:30`, with or without a zone), " +
+  "or any of these with `~N` for N snapshots before";
+
+const WORD = /^[\p{L}\p{N}][\p{L}\p{M}\p{N}._+@-]*$/u;
+const MAX_WORD_LENGTH = 100;
+
+/**
+ * Read a moment: see `MOMENT_FORMS`. `X~2~1` is `X~3`, `X~` is `X~1`.
+ *
+ * `toUtc` says when a time without a zone is, in milliseconds since 1970: UTC unless the caller knows the user's zone.
+ * Throws `USAGE`.
+ */
+export function parseMoment(text: string, toUtc: (time: CalendarTime) => number = inUtc): Moment {
+  const given = text.trim();
+  const tail = /(?:~\d*)+$/.exec(given)?.[0] ?? "";
+  const base = parseBase(given.slice(0, given.length - tail.length), toUtc);
+  const steps = tail.split("~").slice(1);
+  const back = steps.reduce((sum, step) => sum + (step === "" ? 1 : Number(step)), 0);
+  if (base === undefined || !Number.isSafeInteger(back)) refuse(given);
+  return { base, back };
+}
+
+/**
+ * Can a snapshot have this name? It begins with a letter or digit, goes on with letters, digits and `._+@-`, is at most
+ * 100 characters long, in Unicode's composed form, and cannot be read as another way to name a moment.
+ */
+export function isValidSnapshotName(name: string): boolean {
+  if (name.normalize("NFC") !== name || /^(?:latest|baseline|now)$/i.test(name)) return false;
+  return parseBase(name, inUtc)?.kind === "word";
+}
+
+function refuse(text: string): never {
+  const shown = text.length > 100 ? `${text.slice(0, 100)}…` : text;
+  throw new ChronicleError("USAGE", `${JSON.stringify(shown)} does not name a moment`, {
+    hint: `give ${MOMENT_FORMS}`,
+    data: { moment: shown },
+  });
+}
+
+function inUtc(time: CalendarTime): number {
+  return Date.UTC(...time);
+}
+
+/** `undefined` when the text has none of the forms. What looks like a number or a date is never taken for a word. */
+function parseBase(text: string, toUtc: (time: CalendarTime) => number): MomentBase | undefined {
+  if (text === "latest" || text === "baseline" || text === "now") return { kind: text };
+  if (/^\d+$/.test(text)) return wholeNumber(text, (n) => ({ kind: "number", n }));
+  if (text.startsWith("seq:")) return wholeNumber(text.slice(4), (seq) => ({ kind: "seq", seq }));
+  if (/^\d{4}-\d\d-\d\d/.test(text)) return parseTime(text, toUtc);
+  const ms = parseDuration(text);
+  if (ms !== undefined) return { kind: "ago", ms };
+  return text.length <= MAX_WORD_LENGTH && WORD.test(text) ? { kind: "word", text } : undefined;
+}
+
+function wholeNumber(text: string, make: (n: number) => MomentBase): MomentBase | undefined {
+  const n = /^\d+$/.test(text) ? Number(text) : Number.NaN;
+  return Number.isSafeInteger(n) ? make(n) : undefined;
+}
+
+const TIME = /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?(Z|[+-]\d\d(?::?\d\d)?)?)?$/;
+
+function parseTime(text: string, toUtc: (time: CalendarTime) => number): MomentBase | undefined {
+  const found = TIME.exec(text);
+  if (found === null) return undefined;
+  const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = found
+    .slice(1, 7)
+    .map((part) => Number(part ?? 0));
+  const fraction = Number((found[7] ?? "").padEnd(3, "0").slice(0, 3));
+  const time: CalendarTime = [year, month - 1, day, hour, minute, second, fraction];
+  const utc = Date.UTC(...time);
+  // A day or an hour that does not exist would be carried over into the next one.
+  if (!new Date(utc).toISOString().startsWith(clockText(time))) return undefined;
+  const offset = offsetMinutes(found[8]);
+  const ms = offset === undefined ? toUtc(time) : utc - offset * 60_000;
+  return Number.isFinite(ms) && Math.abs(offset ?? 0) < 24 * 60 ? { kind: "time", ms } : undefined;
+}
+
+function clockText([year, month, day, hour, minute, second]: CalendarTime): string {
+  const two = (n: number): string => n.toString().padStart(2, "0");
+  return `${year.toString().padStart(4, "0")}-${two(month + 1)}-${two(day)}T${two(hour)}:${two(minute)}:${two(second)}`;
+}
+
+function offsetMinutes(zone: string | undefined): number | undefined {
+  if (zone === undefined || zone === "Z") return zone === undefined ? undefined : 0;
+  const minutes = Number(zone.slice(1, 3)) * 60 + Number(zone.slice(3).replace(":", "") || 0);
+  return zone.startsWith("-") ? -minutes : minutes;
+}
