@@ -16,6 +16,8 @@ export const MAX_JSON_DEPTH = 256;
 export interface JsonRules {
   /** Every number is an integer within ±(2^53−1): the rule for Chronicle's own records. */
   readonly integers?: boolean;
+  /** How many objects or arrays will stand around the value; they count as nesting. Default 0. */
+  readonly outer?: number;
 }
 
 function refuse(reason: string): never {
@@ -28,7 +30,7 @@ function refuse(reason: string): never {
  * instances, cycles, nesting deeper than `MAX_JSON_DEPTH`.
  */
 export function canonicalJson(value: Json, rules: JsonRules = {}): string {
-  const sorted = inspect(value, 0, rules.integers === true);
+  const sorted = inspect(value, rules.outer ?? 0, rules.integers === true);
   const text = sorted ? JSON.stringify(value) : sortingWrite(value);
   if (mayHoldLoneSurrogate(text)) assertWellFormed(value);
   return text;
@@ -59,7 +61,7 @@ export function parseCanonical(text: string, rules: JsonRules = {}): Json {
 export function canonicalFault(text: string, value: Json, rules: JsonRules = {}): string | undefined {
   if (!text.isWellFormed()) return "not canonical JSON: it has a lone surrogate";
   try {
-    const sorted = inspect(value, 0, rules.integers === true);
+    const sorted = inspect(value, rules.outer ?? 0, rules.integers === true);
     if (mayHoldLoneSurrogate(text)) assertWellFormed(value);
     // A parsed object whose keys are in order can still stand for a text with duplicates or other spellings: compare.
     if (sorted && JSON.stringify(value) === text) return undefined;

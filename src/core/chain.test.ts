@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { canonicalJson } from "./canonical-json.ts";
+import { canonicalJson, MAX_JSON_DEPTH } from "./canonical-json.ts";
 import {
   checkLine,
   isTimestamp,
@@ -76,6 +76,14 @@ describe("sealEvents", () => {
       expect(isTimestamp(ts)).toBe(false);
       expect(() => sealEvents(EMPTY_HEAD, [], ts)).toThrow("not a time");
     }
+  });
+
+  it("refuses a record that no reader would take for its depth", () => {
+    const nested = (depth: number): RecordBody =>
+      JSON.parse(`${'{"a":'.repeat(depth)}1${"}".repeat(depth)}`) as RecordBody;
+    const deepest = sealOne(draft("user:a", nested(MAX_JSON_DEPTH - 1)));
+    expect(parseLine(Buffer.from(deepest.line)).hash).toBe(deepest.hash);
+    expect(() => sealOne(draft("user:a", nested(MAX_JSON_DEPTH)))).toThrow("nested deeper");
   });
 
   it("refuses a line over 64 MiB", () => {

@@ -67,7 +67,7 @@ function seal(head: Head, draft: EventDraft, ts: string): SealedEvent {
   const seq = head.seq + 1;
   const fault = fieldFault({ op, recordId, record, recursionDepth, seq, ts });
   if (fault !== undefined) throw new ChronicleError("INTEGRITY_VIOLATION", `the event is refused: ${fault}`);
-  const recordText = canonicalJson(record, { integers: mustHoldIntegers(recordId) });
+  const recordText = canonicalJson(record, { integers: mustHoldIntegers(recordId), outer: 1 });
   const tail = `"record":${recordText},"record_id":${canonicalJson(recordId)},"recursion_depth":${recursionDepth},"seq":${seq},"ts":"${ts}"}`;
   const hash = sha256(`${head.hash}{"op":"${op}",${tail}`);
   const line = `{"hash":"${hash}","op":"${op}","prev_hash":"${head.hash}",${tail}`;
