@@ -1,8 +1,24 @@
 /** Shells that completions are made for. */
 export const SHELLS: readonly string[] = ["bash", "zsh", "fish"];
 
+/**
+ * For bash, our own: the library's script runs the words of the line through `eval`, needs bash-completion, and never
+ * offers files. This one works in any bash from 3.2 on.
+ */
+const BASH = `# bash completion for chronicle
+_chronicle() {
+  local line
+  COMPREPLY=()
+  while IFS= read -r line; do
+    [[ $line == :* ]] || COMPREPLY+=("$(printf '%q' "\${line%%$'\\t'*}")")
+  done < <(chronicle complete -- "\${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
+}
+complete -o default -F _chronicle chronicle
+`;
+
 /** The script that teaches a shell to ask `chronicle complete -- <words>`. */
 export async function completionScript(shell: string): Promise<string> {
+  if (shell === "bash") return BASH;
   const { script } = await import("@bomb.sh/tab");
   // The library prints; a file that is sourced should hold its script and nothing else.
   const lines: string[] = [];

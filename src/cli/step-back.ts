@@ -53,8 +53,8 @@ async function agreed(
 export async function stepBack(context: CommandContext, direction: Direction): Promise<number> {
   const { input } = context;
   const [operation] = input.args;
-  const workspace = await context.workspace({});
   const dryRun = input.flag("dryRun");
+  const workspace = await context.workspace({ readOnly: dryRun });
   const options: UndoOptions = {
     ...(operation === undefined ? {} : { operation }),
     force: input.flag("force"),

@@ -92,7 +92,7 @@ function sequenceLength(lead: number): number {
 
 function decodeEscaped(bytes: Buffer): string {
   let out = "";
-  for (let at = 0; at < bytes.length; ) {
+  for (let at = 0; at < bytes.length;) {
     const lead = bytes[at] ?? 0;
     const length = sequenceLength(lead);
     const piece = bytes.subarray(at, at + length);

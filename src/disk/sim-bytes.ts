@@ -10,9 +10,10 @@ import type { SimNode } from "./sim-state.ts";
 export function openFile(machine: SimMachine, path: DiskPath, how: OpenHow, mode: number): number {
   machine.faults.checkRunning("open");
   const text = pathText(path);
-  const place = machine.resolve(path, "trailing");
-  const creates = place.node === 0 && how !== "read" && how !== "folder";
-  if (creates) return createFile(machine, place, { path: text, how, mode });
+  const mayCreate = how !== "read" && how !== "folder";
+  const place = machine.resolve(path, mayCreate ? "new" : "trailing");
+  if (mayCreate && place.trailing) throw systemError("EISDIR", "open", text);
+  if (mayCreate && place.node === 0) return createFile(machine, place, { path: text, how, mode });
   machine.faults.observe("open", text);
   const node = machine.existing(place, "open", path);
   if (place.end === "anchor" && how !== "folder") throw systemError("ELOOP", "open", text);
@@ -25,7 +26,6 @@ function createFile(
   place: SimPlace,
   { path, how, mode }: { readonly path: string; readonly how: OpenHow; readonly mode: number },
 ): number {
-  if (place.trailing) throw systemError("EISDIR", "open", path);
   if (machine.state.node(place.folder).nlink === 0) throw systemError("ENOENT", "open", path);
   machine.checkFolderWritable(place, path);
   machine.descriptors.checkRoom(path);

@@ -18,7 +18,7 @@ import { cloneFile, linkName, makeFolder, removeFolder, renameName, symlinkName,
 import { errnoOf } from "../core/errors.ts";
 import type { SimPlace } from "./sim-path.ts";
 import { ROOT, SimState, type SimNode } from "./sim-state.ts";
-import { dumpTree, folderAt, plantNode, plantTree, type SimTree } from "./sim-tree.ts";
+import { dumpTree, folderAt, namesTo, plantNode, plantTree, type SimTree } from "./sim-tree.ts";
 
 const BOUNDLESS_BYTES = 2 ** 40;
 
@@ -185,7 +185,7 @@ export class SimDisk implements Disk {
   }
 
   readlink(path: DiskPath): Buffer {
-    const node = this.#existing(path, "never", "readlink");
+    const node = this.#existing(path, "trailing", "readlink");
     if (node.kind !== "symlink") throw systemError("EINVAL", "readlink", pathText(path));
     return Buffer.from(node.target);
   }
@@ -215,16 +215,14 @@ export class SimDisk implements Disk {
   }
 
   realpath(path: string): string {
-    this.#machine.faults.checkRunning("realpath");
+    const node = this.#existing(path, "always", "realpath");
+    // Of what was opened and then removed the kernel tells no path, so nothing below it is found either.
+    const anchor = /^\/proc\/self\/fd\/\d+/.exec(path)?.[0];
+    const start = anchor === undefined ? node : this.#existing(anchor, "always", "realpath");
+    if (node.nlink === 0 || start.nlink === 0) throw systemError("ENOENT", "realpath", path);
     const { state } = this.#machine;
     const place = this.#machine.resolve(path, "always");
-    const node = this.#machine.existing(place, "realpath", path);
-    if (node.nlink === 0) throw systemError("ENOENT", "realpath", path);
-    const names = node.kind === "dir" ? [] : [place.name];
-    for (let id = node.kind === "dir" ? node.id : place.folder; id !== ROOT; id = state.node(id).parent) {
-      const siblings = state.node(state.node(id).parent).names;
-      names.unshift([...siblings].find(([, sibling]) => sibling === id)?.[0] ?? "");
-    }
+    const names = place.end === "name" ? [...namesTo(state, place.folder), place.name] : namesTo(state, node.id);
     return Buffer.from(`/${names.join("/")}`, "latin1").toString("utf8");
   }
 
@@ -233,7 +231,7 @@ export class SimDisk implements Disk {
     return { ...kept, ...options };
   }
 
-  #existing(path: DiskPath, follow: "always" | "trailing" | "never", call: string): SimNode {
+  #existing(path: DiskPath, follow: "always" | "trailing", call: string): SimNode {
     this.#machine.faults.checkRunning(call);
     return this.#machine.existing(this.#machine.resolve(path, follow), call, path);
   }

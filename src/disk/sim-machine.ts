@@ -89,7 +89,7 @@ export class SimMachine {
   /** The place for a new name; throws `EEXIST` where it is taken and `ENOENT` where its folder was removed. */
   newName(path: DiskPath, call: string): SimPlace {
     this.faults.checkRunning(call);
-    const place = this.resolve(path, "never");
+    const place = this.resolve(path, "new");
     if (place.node !== 0) throw systemError("EEXIST", call, pathText(path));
     if (this.state.node(place.folder).nlink === 0) throw systemError("ENOENT", call, pathText(path));
     this.checkFolderWritable(place, pathText(path));

@@ -41,8 +41,8 @@ export function unlinkName(machine: SimMachine, path: DiskPath): void {
 /** rename(2). */
 export function renameName(machine: SimMachine, from: DiskPath, to: DiskPath): void {
   machine.faults.checkRunning("rename");
-  const source = machine.resolve(from, "never");
-  const target = machine.resolve(to, "never");
+  const source = machine.resolve(from, "new");
+  const target = machine.resolve(to, "new");
   const path = `${pathText(from)} -> ${pathText(to)}`;
   if (source.end !== "name" || target.end !== "name") throw systemError("EBUSY", "rename", path);
   const node = machine.existing(source, "rename", from);
@@ -60,7 +60,7 @@ export function renameName(machine: SimMachine, from: DiskPath, to: DiskPath): v
 /** link(2): a link to a symbolic link is one to the link itself. */
 export function linkName(machine: SimMachine, from: DiskPath, to: DiskPath): void {
   machine.faults.checkRunning("link");
-  const source = machine.resolve(from, "never");
+  const source = machine.resolve(from, "trailing");
   const node = machine.existing(source, "link", from);
   const path = `${pathText(from)} -> ${pathText(to)}`;
   const place = machine.newName(to, "link");
@@ -104,9 +104,9 @@ function renameProblem(machine: SimMachine, node: SimNode, source: SimPlace, tar
   const into = machine.state.node(target.folder);
   if (node.dev !== into.dev) return "EXDEV";
   if (into.nlink === 0) return "ENOENT";
+  if (node.kind !== "dir" && (source.trailing || target.trailing)) return "ENOTDIR";
   if (node.kind === "dir" && isWithin(machine, target.folder, node.id)) return "EINVAL";
-  if (target.node === 0) return target.trailing && node.kind !== "dir" ? "ENOTDIR" : undefined;
-  if (target.node === source.node) return undefined;
+  if (target.node === 0 || target.node === source.node) return undefined;
   if (isWithin(machine, source.folder, target.node)) return "ENOTEMPTY";
   const old = machine.state.node(target.node);
   if (old.kind === "dir" && node.kind !== "dir") return "EISDIR";

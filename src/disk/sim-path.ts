@@ -16,8 +16,11 @@ export interface SimPlace {
   readonly trailing: boolean;
 }
 
-/** Whether a symbolic link in the last component is followed: always, only with a `/` behind it, or not even then. */
-export type FollowLast = "always" | "trailing" | "never";
+/**
+ * Whether a symbolic link in the last component is followed: always, only with a `/` behind it, or not even then.
+ * `new`: as `never`, for a name to be made; it does not matter yet that what has the name is no folder.
+ */
+export type FollowLast = "always" | "trailing" | "never" | "new";
 
 /** What resolving needs to know beside the state. */
 export interface SimPathView {
@@ -51,7 +54,7 @@ export function resolvePath(view: SimPathView, path: DiskPath, follow: FollowLas
   if (text.length > LONGEST_PATH) throw systemError("ENAMETOOLONG", "resolve", text);
   const trailing = text.endsWith("/");
   const place = new Walk(view, text, follow === "always" || (follow === "trailing" && trailing)).run(trailing);
-  if (trailing && place.node !== 0 && view.state.node(place.node).kind !== "dir") {
+  if (trailing && follow !== "new" && place.node !== 0 && view.state.node(place.node).kind !== "dir") {
     throw systemError("ENOTDIR", "resolve", text);
   }
   return place;

@@ -69,6 +69,16 @@ function plantItem(state: SimState, folder: number, name: string, item: SimTreeI
   }
 }
 
+/** The names from the root to a node; of a file with several, one of them. */
+export function namesTo(state: SimState, id: number): string[] {
+  if (id === ROOT) return [];
+  for (const folder of state.nodes.values()) {
+    if (folder.nlink === 0) continue;
+    for (const [name, child] of folder.names) if (child === id) return [...namesTo(state, folder.id), name];
+  }
+  throw new Error(`Nothing leads to node ${id} of the simulated disk.`);
+}
+
 /** Everything below a folder, sorted by path: `file 644 1 12 <sha256>` (links, size), `dir 755`, `symlink -> target`. */
 export function dumpTree(state: SimState, from: number): Readonly<Record<string, string>> {
   const lines: [string, string][] = [];

@@ -3,7 +3,7 @@ import { parseLine } from "../core/chain.ts";
 import type { LogEvent } from "../core/event.ts";
 import { isHash, type Hash } from "../core/hash.ts";
 import type { BlobStore } from "../storage/blob-store.ts";
-import type { EventLog } from "../storage/event-log.ts";
+import type { EventLog, LogPosition } from "../storage/event-log.ts";
 import { baseOf } from "./project.ts";
 
 /** Contents that an event needs: an iteration's content, a snapshot's filter and base, an open intent's plan. */
@@ -30,13 +30,14 @@ export async function* contentsOfBase(blobs: BlobStore, base: Hash): AsyncGenera
 }
 
 /**
- * Every content that a workspace's history needs. Throws `LOG_DAMAGED` at a line that cannot be read: nothing is freed
+ * Every content that a workspace's history needs (`from`: that its events from there on need). Throws `LOG_DAMAGED` at a line that cannot be read: nothing is freed
  * while it is not known what a history needs.
  */
-export async function* aliveContents(log: EventLog, blobs: BlobStore): AsyncGenerator<Hash> {
+export async function* aliveContents(log: EventLog, blobs: BlobStore, from?: LogPosition): AsyncGenerator<Hash> {
   const openPlans = new Map<string, Hash>();
-  for (const source of [...(await log.archived()), log]) {
-    for await (const lines of source.read()) {
+  const whole = from === undefined ? await log.archived() : [];
+  for (const source of [...whole.map((archive) => archive.read()), log.read(from)]) {
+    for await (const lines of source) {
       for (const line of lines) {
         const event = parseLine(line.bytes);
         if (event.recordId.startsWith("intent:")) trackPlan(openPlans, event);

@@ -4,7 +4,7 @@ import { EMPTY_HEAD, type EventDraft, type Head } from "../core/event.ts";
 import type { IndexHead } from "../storage/index-store.ts";
 import type { LogPosition, RawLine } from "../storage/event-log.ts";
 import { sealEvents } from "../core/chain.ts";
-import type { Context } from "./context.ts";
+import type { HistoryContext } from "./context.ts";
 import { project, type PlacedEvent } from "./project.ts";
 
 /** How many events are brought into the index at once. */
@@ -31,7 +31,7 @@ interface BadLine {
  * greater of the kept head's size and the index's seq: what was acknowledged can only be damaged, never torn.
  * Damage at or below the bound throws with `recover`, and is reported otherwise.
  */
-export async function catchUp(context: Context, options: { readonly recover: boolean }): Promise<CatchUp> {
+export async function catchUp(context: HistoryContext, options: { readonly recover: boolean }): Promise<CatchUp> {
   const end = await context.log.refresh();
   const before = await context.index.head();
   if (before.seq > end.seq)
@@ -56,11 +56,11 @@ function stop(head: IndexHead, damage: ChronicleError, options: { readonly recov
 }
 
 /** Does the log still hold the very event up to which the index knows it? */
-async function stillHolds(context: Context, head: IndexHead, end: Head): Promise<boolean> {
+async function stillHolds(context: HistoryContext, head: IndexHead, end: Head): Promise<boolean> {
   return head.seq === end.seq ? head.hash === end.hash : holds(context, head);
 }
 
-async function holds(context: Context, head: IndexHead): Promise<boolean> {
+async function holds(context: HistoryContext, head: IndexHead): Promise<boolean> {
   const row = await context.index.locate(head.seq);
   if (row === undefined) return false;
   for await (const lines of context.log.read({ seq: head.seq, offset: row.offset })) {
@@ -71,7 +71,7 @@ async function holds(context: Context, head: IndexHead): Promise<boolean> {
   return false;
 }
 
-async function replay(context: Context, start: IndexHead): Promise<BadLine | undefined> {
+async function replay(context: HistoryContext, start: IndexHead): Promise<BadLine | undefined> {
   let prev: Head = start.seq === 0 ? EMPTY_HEAD : { seq: start.seq, hash: start.hash };
   let pending: PlacedEvent[] = [];
   for await (const lines of context.log.read({ seq: start.seq + 1, offset: start.offset })) {
@@ -104,7 +104,7 @@ interface Findings {
   readonly indexed: number;
 }
 
-async function judge(context: Context, { head, bad, indexed }: Findings): Promise<ChronicleError | undefined> {
+async function judge(context: HistoryContext, { head, bad, indexed }: Findings): Promise<ChronicleError | undefined> {
   const last = context.heads.last(context.workspaceId);
   const kept = last?.valid === true ? last : undefined;
   const bound = Math.max(indexed, kept?.seq ?? 0);
@@ -143,7 +143,7 @@ function replaced(seq: number): ChronicleError {
   );
 }
 
-async function cutTail(context: Context, position: LogPosition, detail: string): Promise<IndexHead> {
+async function cutTail(context: HistoryContext, position: LogPosition, detail: string): Promise<IndexHead> {
   const name = await context.log.quarantine(position);
   const head = await context.index.head();
   const draft: EventDraft = {

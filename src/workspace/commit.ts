@@ -4,6 +4,7 @@ import type { EventDraft, SealedEvent } from "../core/event.ts";
 import type { IndexHead } from "../storage/index-store.ts";
 import { catchUp } from "./catch-up.ts";
 import type { Context } from "./context.ts";
+import { keepHeadNowAndThen } from "./head.ts";
 import { project, type BasesAtHand } from "./project.ts";
 
 /**
@@ -25,10 +26,12 @@ export interface Commit {
 export async function withCommit<T>(context: Context, work: (commit: Commit) => Promise<T>): Promise<T> {
   using _held = await context.lock.exclusive(context.waitMs);
   await catchUp(context, { recover: true });
-  return work({
+  const result = await work({
     head: () => context.index.head(),
     append: (drafts, atHand) => append(context, drafts, atHand),
   });
+  await keepHeadNowAndThen(context);
+  return result;
 }
 
 async function append(

@@ -34,6 +34,9 @@ export interface Context {
   readonly actor: string;
 }
 
+/** What reading and catching up with the history needs; a worktree is not among it. */
+export type HistoryContext = Pick<Context, "workspaceId" | "log" | "blobs" | "index" | "heads" | "now" | "newId">;
+
 /** Reads contents from the worktree into the blob store, with all cores. */
 export interface Ingest {
   /** `hashOnly`: contents are hashed, not stored (for looks that record nothing). */
@@ -63,6 +66,8 @@ export interface StoreTasks {
   scratchIndex(): IndexStore;
   /** Frees what no workspace of the store needs. */
   collect(): Promise<CollectReport>;
+  /** A worktree over a folder that is empty, or is made now. Throws `REFUSED` for one that is not empty. */
+  emptyWorktree(folder: string): Promise<Worktree>;
   /** Bytes on disk of this workspace's index, and of the whole store. */
   usage(): Promise<{ readonly indexBytes: number; readonly totalBytes: number }>;
 }

@@ -2,10 +2,10 @@ import { readEventFast } from "../core/chain.ts";
 import { ChronicleError } from "../core/errors.ts";
 import type { LogEvent } from "../core/event.ts";
 import type { EventRow } from "../storage/index-store.ts";
-import type { Context } from "./context.ts";
+import type { HistoryContext } from "./context.ts";
 
 /** The body of an event that the index has located. Throws `LOG_DAMAGED` when another line stands there. */
-export async function readEvent(context: Context, row: EventRow): Promise<LogEvent> {
+export async function readEvent(context: HistoryContext, row: EventRow): Promise<LogEvent> {
   for await (const lines of context.log.read({ seq: row.seq, offset: row.offset })) {
     const first = lines[0];
     if (first === undefined) continue;
@@ -20,14 +20,14 @@ export async function readEvent(context: Context, row: EventRow): Promise<LogEve
 }
 
 /** The bodies of many events, in their order. */
-export async function readEvents(context: Context, rows: readonly EventRow[]): Promise<LogEvent[]> {
+export async function readEvents(context: HistoryContext, rows: readonly EventRow[]): Promise<LogEvent[]> {
   const events: LogEvent[] = [];
   for (const row of rows) events.push(await readEvent(context, row));
   return events;
 }
 
 /** Every event with `from <= seq <= to`, in order, in one pass over the log. */
-export async function* readRange(context: Context, from: number, to: number): AsyncGenerator<LogEvent> {
+export async function* readRange(context: HistoryContext, from: number, to: number): AsyncGenerator<LogEvent> {
   if (to < from) return;
   const row = await context.index.locate(from);
   if (row === undefined) return;

@@ -2,7 +2,7 @@ import type { VerifyOptions } from "../api/workspace-api.ts";
 import type { Hash } from "../core/hash.ts";
 import type { Context } from "./context.ts";
 import type { Need } from "./verify-log.ts";
-import type { Problem } from "./verify.ts";
+import type { VerifyProblemShape as Problem } from "../api/shapes.ts";
 
 export interface VerifyBlobsOptions extends Pick<VerifyOptions, "onProgress"> {
   readonly needed: ReadonlyMap<Hash, Need>;

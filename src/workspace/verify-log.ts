@@ -12,7 +12,7 @@ import { contentsOf } from "./alive.ts";
 import type { Context } from "./context.ts";
 import { baseOf, iterationOf, project, type PlacedEvent } from "./project.ts";
 import { rootAtHead } from "./tree.ts";
-import type { Problem } from "./verify.ts";
+import type { VerifyProblemShape as Problem } from "../api/shapes.ts";
 
 /** Where a content is needed: the first place found. */
 export interface Need {

@@ -43,7 +43,7 @@ writes it anew). Words are explained in [glossary.md](glossary.md).
 
 ## Completions
 
-\`eval "$(chronicle completion bash)"\` (with bash-completion), \`source <(chronicle completion zsh)\`, or
+\`eval "$(chronicle completion bash)"\` in \`~/.bashrc\`, \`source <(chronicle completion zsh)\`, or
 \`chronicle completion fish > ~/.config/fish/completions/chronicle.fish\`.
 `;
 

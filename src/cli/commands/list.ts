@@ -24,7 +24,7 @@ function recentRow(context: CommandContext, item: RecentItem): string[] {
 }
 
 async function recent(context: CommandContext, workspace: WorkspaceApi, limit: number): Promise<void> {
-  const result = await workspace.recent(limit === 0 ? undefined : limit);
+  const result = await workspace.recent(limit === 0 ? Number.MAX_SAFE_INTEGER : limit);
   if (context.json) return context.printJson(result);
   const rows = result.items.map((item) => recentRow(context, item));
   const { paint } = context;

@@ -44,9 +44,9 @@ async function agreed(context: CommandContext, workspace: WorkspaceApi, preview:
 export async function restore(context: CommandContext): Promise<number> {
   const { input } = context;
   const moment = input.args[0] ?? "";
-  const workspace = await context.workspace({});
-  const options = await optionsOf(context, workspace);
   const dryRun = input.flag("dryRun");
+  const workspace = await context.workspace({ readOnly: dryRun });
+  const options = await optionsOf(context, workspace);
   if (!dryRun && options.to === undefined && context.canAsk && !input.flag("yes")) {
     const preview = await workspace.restore(moment, { ...options, dryRun: true });
     if (preview.changes.length > 0 && !(await agreed(context, workspace, preview))) return EXIT.failed;

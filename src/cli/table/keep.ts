@@ -84,7 +84,7 @@ export const COMPLETION: CommandSpec = {
   args: [{ name: "<shell>", description: "bash, zsh or fish", completes: ["bash", "zsh", "fish"] }],
   options: [],
   examples: [
-    { line: 'eval "$(chronicle completion bash)"', why: "in ~/.bashrc (needs bash-completion)" },
+    { line: 'eval "$(chronicle completion bash)"', why: "in ~/.bashrc" },
     { line: "source <(chronicle completion zsh)", why: "in ~/.zshrc" },
     { line: "chronicle completion fish > ~/.config/fish/completions/chronicle.fish", why: "once" },
   ],

@@ -19,6 +19,7 @@ import { BlobReading } from "./blob-reading.ts";
 import { catchUpLarge, catchUpOneLarge, catchUpPacks, isBehind, learnReadOnly } from "./blob-recovery.ts";
 import { ioTrouble, poisoned, takesNoWrites, withTrouble } from "./blob-trouble.ts";
 import { verifyBlobs } from "./blob-verify.ts";
+import { LARGE_BYTES } from "./block.ts";
 import { CommitGroup } from "./commit-group.ts";
 import { FileBlobBatch } from "./file-blob-batch.ts";
 import { GcLease } from "./gc-lease.ts";
@@ -42,6 +43,8 @@ export interface FileBlobStoreOptions {
   readonly newPackId: () => string;
   /** How long to wait for the collector, or as the collector for writers. Default: 10 s. */
   readonly lockWaitMs?: number;
+  /** Contents above this become files of their own. In bytes; at most 8 MiB, the default. */
+  readonly largeBytes?: number;
 }
 
 interface Writing {
@@ -94,6 +97,11 @@ export class FileBlobStore implements BlobStore {
   /** Is the disk one that takes no writes? Then everything can be read and verified, nothing written. */
   get readOnly(): boolean {
     return this.#readOnly;
+  }
+
+  /** Is nothing stored yet? Then there is no point in asking `hasSync` for each content. */
+  get isEmpty(): boolean {
+    return this.#files.index.packs().length === 0 && this.#files.index.large().length === 0;
   }
 
   async has(hashes: readonly Hash[]): Promise<ReadonlySet<Hash>> {
@@ -215,7 +223,9 @@ export class FileBlobStore implements BlobStore {
     const { writer } = await this.#startWriting();
     this.#mustTakeWrites();
     const { disk, layout, newPackId, index } = this.#files;
-    return new OpenSink({ disk, layout, writer, newPackId, known: (hash) => index.has(hash), ownsWriter: false });
+    const known = (hash: Hash): boolean => index.has(hash);
+    const largeBytes = this.#options.largeBytes ?? LARGE_BYTES;
+    return new OpenSink({ disk, layout, writer, newPackId, known, largeBytes, ownsWriter: false });
   }
 
   #startWriting(): Promise<Writing> {

@@ -24,6 +24,8 @@ export interface PackSinkOptions {
   readonly newPackId: () => string;
   /** Is a content stored already? It is then only hashed. Asked under the lease of whoever runs the sink. */
   readonly known?: (hash: Hash) => boolean;
+  /** Contents above this become files of their own. In bytes; at most 8 MiB, the default. */
+  readonly largeBytes?: number;
 }
 
 /**
@@ -49,7 +51,8 @@ export interface PackSink {
 /** Opens a sink on a lane that the caller holds (`FileBlobStore.takeLanes`). */
 export function openPackSink(disk: Disk, layout: BlobLayout, options: PackSinkOptions): PackSink {
   const writer = new PackWriter(disk, layout, options.grant, options.newPackId);
-  return new OpenSink({ disk, layout, writer, newPackId: options.newPackId, known: options.known, ownsWriter: true });
+  const { newPackId, known, largeBytes = LARGE_BYTES } = options;
+  return new OpenSink({ disk, layout, writer, newPackId, known, largeBytes, ownsWriter: true });
 }
 
 /** What an `OpenSink` is made of. */
@@ -59,6 +62,7 @@ export interface SinkParts {
   readonly writer: PackWriter;
   readonly newPackId: () => string;
   readonly known: ((hash: Hash) => boolean) | undefined;
+  readonly largeBytes: number;
   /** Does the writer end with the sink? */
   readonly ownsWriter: boolean;
 }
@@ -86,7 +90,7 @@ export class OpenSink implements PackSink {
   put(content: Uint8Array, hash: Hash = sha256(content)): Hash {
     this.#mustBeOpen();
     if (this.has(hash)) return hash;
-    if (content.length > LARGE_BYTES) return this.putLarge([content]).hash;
+    if (content.length > this.#parts.largeBytes) return this.putLarge([content]).hash;
     this.#filler.add(hash, content);
     this.#here.add(hash);
     return hash;
@@ -108,8 +112,9 @@ export class OpenSink implements PackSink {
 
   /** A content of unknown size, piece by piece. */
   intake(): ContentIntake {
-    const { disk, layout, newPackId } = this.#parts;
+    const { disk, layout, newPackId, largeBytes } = this.#parts;
     return new ContentIntake(
+      largeBytes,
       () => withTrouble(`writing ${layout.largeTmp}`, () => new LargeWriter(disk, `${layout.largeTmp}/${newPackId()}`)),
       { small: (content) => this.put(content), large: (writer) => this.#takeLarge(writer.finish(this.#guard)) },
     );
@@ -193,22 +198,24 @@ interface IntakeEnds {
   readonly large: (writer: LargeWriter) => Hash;
 }
 
-/** Collects the pieces of one content: in memory up to 8 MiB, from there on in a file. */
+/** Collects the pieces of one content: in memory as long as it is small, from there on in a file. */
 export class ContentIntake {
+  readonly #largeBytes: number;
   readonly #openLarge: () => LargeWriter;
   readonly #ends: IntakeEnds;
   #held: Buffer[] = [];
   #size = 0;
   #writer: LargeWriter | undefined;
 
-  constructor(openLarge: () => LargeWriter, ends: IntakeEnds) {
+  constructor(largeBytes: number, openLarge: () => LargeWriter, ends: IntakeEnds) {
+    this.#largeBytes = largeBytes;
     this.#openLarge = openLarge;
     this.#ends = ends;
   }
 
   add(piece: Uint8Array): void {
     this.#size += piece.length;
-    if (this.#writer === undefined && this.#size <= LARGE_BYTES) {
+    if (this.#writer === undefined && this.#size <= this.#largeBytes) {
       this.#held.push(Buffer.from(piece));
       return;
     }

@@ -97,26 +97,8 @@ export class PackWriter {
 
   /** Renames the pack of the lane to its ULID, durably. The next block begins a new one. */
   seal(): void {
-    const ulid = this.#ulid;
-    if (ulid === undefined) return;
-    const fd = this.#open();
-    if (this.#restBehindEnd) {
-      this.#disk.truncate(fd, this.#end);
-      this.#restBehindEnd = false;
-      this.#orPoison(() => this.#disk.sync(fd));
-    }
-    this.sync();
-    this.#disk.rename(this.#layout.activePack(this.lane), this.#layout.sealedPack(ulid));
-    this.#sealed.set(ulid, { ulid, lane: undefined, bytes: this.#end });
-    this.close();
-    this.#ulid = undefined;
-    this.#end = 0;
-    this.#syncedEnd = 0;
-    this.#orPoison(() => {
-      // The new name first: a file system that orders the two by itself must not lose both.
-      this.#disk.syncFolder(this.#layout.packs);
-      this.#disk.syncFolder(this.#layout.active);
-    });
+    this.#mustBeSound();
+    withTrouble(`sealing ${this.#layout.activePack(this.lane)}`, () => this.#seal());
   }
 
   /**
@@ -144,6 +126,29 @@ export class PackWriter {
     if (this.#restBehindEnd) this.#cutRest(this.#fd);
     this.#disk.close(this.#fd);
     this.#fd = undefined;
+  }
+
+  #seal(): void {
+    const ulid = this.#ulid;
+    if (ulid === undefined) return;
+    const fd = this.#open();
+    if (this.#restBehindEnd) {
+      this.#disk.truncate(fd, this.#end);
+      this.#restBehindEnd = false;
+      this.#orPoison(() => this.#disk.sync(fd));
+    }
+    this.sync();
+    this.#disk.rename(this.#layout.activePack(this.lane), this.#layout.sealedPack(ulid));
+    this.#sealed.set(ulid, { ulid, lane: undefined, bytes: this.#end });
+    this.close();
+    this.#ulid = undefined;
+    this.#end = 0;
+    this.#syncedEnd = 0;
+    this.#orPoison(() => {
+      // The new name first: a file system that orders the two by itself must not lose both.
+      this.#disk.syncFolder(this.#layout.packs);
+      this.#disk.syncFolder(this.#layout.active);
+    });
   }
 
   #write(fd: number, { head, stored }: EncodedBlock): void {

@@ -1,0 +1,24 @@
+import type { Disk } from "../disk/disk.ts";
+import type { BlobIndexOpener } from "../storage/files/blob-index.ts";
+import type { IndexStore } from "../storage/index-store.ts";
+import type { Lock } from "../storage/lock.ts";
+import type { Processes } from "../workspace/context.ts";
+
+/**
+ * What a store stands on. The real one is in `open.ts`; a simulated one makes whole histories run in memory, with a disk
+ * that crashes.
+ */
+export interface Backends {
+  readonly disk: Disk;
+  /** Opens a workspace's index; a damaged one is discarded first. */
+  readonly openIndex: (path: string) => IndexStore;
+  readonly scratchIndex: () => IndexStore;
+  readonly openBlobIndex: (path: string) => BlobIndexOpener;
+  readonly lock: (path: string) => Lock;
+  readonly processes: Processes;
+  readonly now: () => number;
+  readonly newId: () => string;
+  readonly newPackId: () => string;
+  /** May worker threads read the disk? */
+  readonly threads: boolean;
+}

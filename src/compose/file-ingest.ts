@@ -1,0 +1,138 @@
+import type { Disk } from "../disk/disk.ts";
+import type { FileBlobStore } from "../storage/files/file-blob-store.ts";
+import type { HeldLane } from "../storage/files/lanes.ts";
+import type { StoreLayout } from "../storage/files/layout.ts";
+import { openPackSink, type PackSink } from "../storage/files/pack-sink.ts";
+import type { Ingest, IngestResult, IngestRun } from "../workspace/context.ts";
+import { ConfinedFs } from "../worktree/confined-fs.ts";
+import type { ScannedPath, TrackedRoot } from "../worktree/worktree.ts";
+import { hashingSink, ingestBatch, storingSink } from "./ingest-job.ts";
+import { IngestPool, poolSize } from "./ingest-pool.ts";
+import { toBatch, toResults } from "./ingest-results.ts";
+
+/** Up to this much is read by the main thread: starting workers would take longer. */
+const INLINE_BYTES = 16 * 1024 * 1024;
+const INLINE_PATHS = 1_500;
+
+export interface FileIngestOptions {
+  readonly disk: Disk;
+  readonly layout: StoreLayout;
+  readonly blobs: FileBlobStore;
+  readonly roots: readonly TrackedRoot[];
+  readonly newPackId: () => string;
+  /** May worker threads be used? Only on a real disk. */
+  readonly threads: boolean;
+}
+
+/** Reads from folders on a disk into packs: small captures in this thread, large ones in workers. */
+export class FileIngest implements Ingest {
+  readonly #options: FileIngestOptions;
+
+  constructor(options: FileIngestOptions) {
+    this.#options = options;
+  }
+
+  begin({ hashOnly }: { readonly hashOnly: boolean }): IngestRun {
+    return new FileIngestRun(this.#options, hashOnly);
+  }
+}
+
+class FileIngestRun implements IngestRun {
+  readonly #options: FileIngestOptions;
+  readonly #hashOnly: boolean;
+  #waiting: ScannedPath[] = [];
+  #bytes = 0;
+  #pool: Promise<IngestPool> | undefined;
+  #lanes: readonly HeldLane[] | undefined;
+  #onProgress: ((bytes: number) => void) | undefined;
+
+  constructor(options: FileIngestOptions, hashOnly: boolean) {
+    this.#options = options;
+    this.#hashOnly = hashOnly;
+  }
+
+  add(batch: readonly ScannedPath[]): void {
+    if (this.#pool !== undefined) {
+      // A pool that could not be started is reported by `finish`.
+      this.#pool.then((pool) => pool.add(batch)).catch(() => undefined);
+      return;
+    }
+    for (const one of batch) {
+      if (one.stat.kind === "dir") continue;
+      this.#waiting.push(one);
+      this.#bytes += one.stat.size;
+    }
+    const large = this.#bytes > INLINE_BYTES || this.#waiting.length > INLINE_PATHS;
+    if (large && this.#options.threads) this.#startPool();
+  }
+
+  async finish(onProgress?: (doneBytes: number) => void): Promise<readonly IngestResult[]> {
+    this.#onProgress = onProgress;
+    if (this.#pool === undefined) return this.#inline();
+    const pool = await this.#pool;
+    pool.onBytes = onProgress;
+    const { results, sinks } = await pool.finish();
+    await this.#options.blobs.publish(sinks);
+    this.#release();
+    return results;
+  }
+
+  async abandon(): Promise<void> {
+    const pool = await this.#pool?.catch(() => undefined);
+    await pool?.abandon();
+    this.#release();
+  }
+
+  #startPool(): void {
+    const first = this.#waiting;
+    this.#waiting = [];
+    this.#pool = this.#openPool().then((pool) => {
+      pool.add(first);
+      return pool;
+    });
+    this.#pool.catch(() => undefined);
+  }
+
+  async #openPool(): Promise<IngestPool> {
+    const { blobs, layout, roots } = this.#options;
+    if (!this.#hashOnly) this.#lanes = await blobs.takeLanes(poolSize());
+    return new IngestPool({ home: layout.home, roots, lanes: this.#lanes, askKnown: !blobs.isEmpty });
+  }
+
+  async #inline(): Promise<readonly IngestResult[]> {
+    const { disk, roots, blobs } = this.#options;
+    if (this.#waiting.length === 0) return [];
+    const folders = roots.map((root) => new ConfinedFs(disk, root.folder));
+    let sink: PackSink | undefined;
+    try {
+      if (!this.#hashOnly) sink = await this.#openSink();
+      const columns = ingestBatch(
+        folders,
+        toBatch(roots, this.#waiting),
+        sink === undefined ? hashingSink : storingSink(sink),
+      );
+      if (sink !== undefined) await blobs.publish([sink.finish()]);
+      this.#onProgress?.(columns.bytes);
+      return toResults(this.#waiting, columns);
+    } catch (error) {
+      sink?.abandon();
+      throw error;
+    } finally {
+      for (const folder of folders) folder.release();
+      this.#release();
+    }
+  }
+
+  async #openSink(): Promise<PackSink> {
+    const { disk, layout, blobs, newPackId } = this.#options;
+    this.#lanes = await blobs.takeLanes(1);
+    const [lane] = this.#lanes;
+    if (lane === undefined) throw new Error("no lane was given");
+    return openPackSink(disk, layout.blobs, { grant: lane.grant, newPackId, known: (hash) => blobs.hasSync(hash) });
+  }
+
+  #release(): void {
+    for (const lane of this.#lanes ?? []) lane.release();
+    this.#lanes = undefined;
+  }
+}

@@ -1,0 +1,190 @@
+import { availableParallelism } from "node:os";
+import { Worker } from "node:worker_threads";
+import { ChronicleError, type ErrorCode } from "../core/errors.ts";
+import type { IngestReply, IngestRequest, IngestWorkerData } from "../ingest-worker.ts";
+import type { HeldLane } from "../storage/files/lanes.ts";
+import type { SinkResult } from "../storage/files/pack-sink.ts";
+import type { IngestResult } from "../workspace/context.ts";
+import type { ScannedPath, TrackedRoot } from "../worktree/worktree.ts";
+import type { IngestColumns } from "./ingest-job.ts";
+import { toBatch, toResults } from "./ingest-results.ts";
+
+/** A batch is closed at this many bytes or paths, so that all workers finish at about the same time. */
+const BATCH_BYTES = 4 * 1024 * 1024;
+const BATCH_PATHS = 256;
+/** Batches that a worker has waiting, so that it never idles between two. */
+const AHEAD = 2;
+const MAX_WORKERS = 8;
+
+/** What a pool works for. */
+export interface PoolOptions {
+  readonly home: string;
+  readonly roots: readonly TrackedRoot[];
+  /** Lanes to write to, one for each worker; `undefined`: only hash. */
+  readonly lanes: readonly HeldLane[] | undefined;
+  readonly askKnown: boolean;
+}
+
+/** How many workers a bulk capture uses. */
+export function poolSize(): number {
+  return Math.min(MAX_WORKERS, availableParallelism());
+}
+
+interface Job {
+  readonly scanned: readonly ScannedPath[];
+}
+
+/** Worker threads that read, hash, compress and write, each to a pack of its own; whoever is free takes the next batch. */
+export class IngestPool {
+  readonly #options: PoolOptions;
+  readonly #members: PoolMember[] = [];
+  readonly #queue: Job[] = [];
+  readonly #results: IngestResult[] = [];
+  #bytes = 0;
+  #open: ScannedPath[] = [];
+  #openBytes = 0;
+  #failure: unknown;
+  #idle: PromiseWithResolvers<void> | undefined;
+  onBytes: ((bytes: number) => void) | undefined;
+
+  constructor(options: PoolOptions) {
+    this.#options = options;
+    const count = options.lanes?.length ?? poolSize();
+    for (let i = 0; i < count; i += 1) this.#members.push(this.#spawn(options.lanes?.[i]));
+  }
+
+  add(scanned: Iterable<ScannedPath>): void {
+    for (const one of scanned) {
+      if (one.stat.kind === "dir") continue;
+      this.#open.push(one);
+      this.#openBytes += one.stat.size;
+      if (this.#open.length >= BATCH_PATHS || this.#openBytes >= BATCH_BYTES) this.#close();
+    }
+    this.#feed();
+  }
+
+  /** Waits until everything is read, and every worker's pack is durable. */
+  async finish(): Promise<{ readonly results: readonly IngestResult[]; readonly sinks: readonly SinkResult[] }> {
+    this.#close();
+    this.#feed();
+    await this.#whenIdle();
+    const sinks = await Promise.all(this.#members.map((member) => member.end("finish")));
+    return { results: this.#results, sinks: sinks.flatMap((sink) => sink ?? []) };
+  }
+
+  async abandon(): Promise<void> {
+    this.#queue.length = 0;
+    await Promise.allSettled(this.#members.map((member) => member.end("abandon")));
+  }
+
+  #spawn(lane: HeldLane | undefined): PoolMember {
+    const data: IngestWorkerData = {
+      home: this.#options.home,
+      roots: this.#options.roots.map((root) => root.folder),
+      grant: lane?.grant,
+      askKnown: this.#options.askKnown,
+    };
+    return new PoolMember(data, {
+      onColumns: (scanned, columns) => {
+        for (const result of toResults(scanned, columns)) this.#results.push(result);
+        this.#bytes += columns.bytes;
+        this.onBytes?.(this.#bytes);
+        this.#feed();
+      },
+      onFailure: (error) => {
+        this.#failure ??= error;
+        this.#queue.length = 0;
+        this.#settle();
+      },
+    });
+  }
+
+  #close(): void {
+    if (this.#open.length > 0) this.#queue.push({ scanned: this.#open });
+    this.#open = [];
+    this.#openBytes = 0;
+  }
+
+  #feed(): void {
+    for (const member of this.#members) {
+      while (member.waiting < AHEAD && this.#failure === undefined) {
+        const job = this.#queue.shift();
+        if (job === undefined) break;
+        member.send(job.scanned, toBatch(this.#options.roots, job.scanned));
+      }
+    }
+    this.#settle();
+  }
+
+  #settle(): void {
+    const busy = this.#queue.length > 0 || this.#members.some((member) => member.waiting > 0);
+    if (this.#idle === undefined) return;
+    if (this.#failure !== undefined) this.#idle.reject(this.#failure);
+    else if (!busy) this.#idle.resolve();
+  }
+
+  #whenIdle(): Promise<void> {
+    this.#idle = Promise.withResolvers<void>();
+    this.#settle();
+    return this.#idle.promise;
+  }
+}
+
+interface MemberEvents {
+  readonly onColumns: (scanned: readonly ScannedPath[], columns: IngestColumns) => void;
+  readonly onFailure: (error: unknown) => void;
+}
+
+/** One worker thread and what it was given. */
+class PoolMember {
+  readonly #worker: Worker;
+  readonly #events: MemberEvents;
+  readonly #sent: (readonly ScannedPath[])[] = [];
+  #ending: PromiseWithResolvers<SinkResult | undefined> | undefined;
+
+  constructor(data: IngestWorkerData, events: MemberEvents) {
+    this.#events = events;
+    // In a checkout the sources run as they are; in the package this file is bundled beside the worker.
+    const file = import.meta.url.endsWith(".ts") ? "../ingest-worker.ts" : "./ingest-worker.js";
+    this.#worker = new Worker(new URL(file, import.meta.url), { workerData: data, execArgv: [] });
+    this.#worker.on("message", (reply: IngestReply) => this.#onReply(reply));
+    this.#worker.on("error", (error) => this.#fail(error));
+    this.#worker.on("exit", () => this.#fail(new ChronicleError("IO", "a worker thread ended too early")));
+  }
+
+  get waiting(): number {
+    return this.#sent.length;
+  }
+
+  send(scanned: readonly ScannedPath[], batch: ReturnType<typeof toBatch>): void {
+    this.#sent.push(scanned);
+    this.#worker.postMessage({ kind: "batch", batch } satisfies IngestRequest);
+  }
+
+  async end(kind: "finish" | "abandon"): Promise<SinkResult | undefined> {
+    this.#ending = Promise.withResolvers();
+    this.#worker.postMessage({ kind } satisfies IngestRequest);
+    try {
+      return await this.#ending.promise;
+    } finally {
+      await this.#worker.terminate();
+    }
+  }
+
+  #onReply(reply: IngestReply): void {
+    if (reply.kind === "finished") this.#ending?.resolve(reply.result);
+    else if (reply.kind === "failed") {
+      const details = reply.hint === undefined ? {} : { hint: reply.hint };
+      this.#fail(new ChronicleError(reply.code as ErrorCode, reply.message, details));
+    } else {
+      const scanned = this.#sent.shift();
+      if (scanned !== undefined) this.#events.onColumns(scanned, reply.columns);
+    }
+  }
+
+  #fail(error: unknown): void {
+    this.#sent.length = 0;
+    this.#ending?.reject(error);
+    this.#events.onFailure(error);
+  }
+}

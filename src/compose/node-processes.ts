@@ -1,0 +1,57 @@
+import { spawn } from "node:child_process";
+import { constants } from "node:os";
+import { ChronicleError } from "../core/errors.ts";
+import type { ProcessEnd, Processes, ProcessOptions } from "../workspace/context.ts";
+
+/** Passed on to the child. From a terminal the child gets them by itself; then passing on is harmless. */
+const PASSED_ON: readonly NodeJS.Signals[] = [
+  "SIGTERM",
+  "SIGHUP",
+  "SIGQUIT",
+  "SIGUSR1",
+  "SIGUSR2",
+  "SIGWINCH",
+  "SIGCONT",
+];
+
+/** The processes of this machine. */
+export const nodeProcesses: Processes = { pid: process.pid, isAlive, run };
+
+function isAlive(pid: number): boolean {
+  if (pid === process.pid) return true;
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return error instanceof Error && "code" in error && error.code === "EPERM";
+  }
+}
+
+function run(command: readonly string[], options: ProcessOptions): Promise<ProcessEnd> {
+  const [program = "", ...args] = command;
+  const environment = options.env === undefined ? {} : { env: { ...options.env } };
+  const child = spawn(program, args, { cwd: options.cwd, ...environment, stdio: "inherit" });
+  // Ctrl-C is the child's to answer: it gets it from the terminal; this process stays to record what came of it.
+  const stay = (): void => undefined;
+  const passOn = (signal: NodeJS.Signals): void => void child.kill(signal);
+  process.on("SIGINT", stay);
+  for (const signal of PASSED_ON) process.on(signal, passOn);
+  const { promise, resolve, reject } = Promise.withResolvers<ProcessEnd>();
+  child.on("error", (error) => reject(notStarted(program, error)));
+  child.on("exit", (exitCode, signal) => {
+    const code = signal === null ? (exitCode ?? 1) : 128 + constants.signals[signal];
+    resolve({ exitCode, signal, code });
+  });
+  return promise.finally(() => {
+    process.off("SIGINT", stay);
+    for (const signal of PASSED_ON) process.off(signal, passOn);
+  });
+}
+
+function notStarted(program: string, cause: Error): ChronicleError {
+  const missing = "code" in cause && cause.code === "ENOENT";
+  return new ChronicleError(missing ? "NOT_FOUND" : "IO", `${program} could not be started: ${cause.message}`, {
+    hint: missing ? "is it installed, and on the PATH?" : "check its permissions",
+    cause,
+  });
+}

@@ -1,0 +1,71 @@
+import { parentPort, workerData } from "node:worker_threads";
+import { hashingSink, ingestBatch, storingSink, type IngestBatch, type IngestColumns } from "./compose/ingest-job.ts";
+import { NodeDisk } from "./disk/node-disk.ts";
+import { storeLayout } from "./storage/files/layout.ts";
+import { openPackSink, type PackSink, type SinkResult } from "./storage/files/pack-sink.ts";
+import type { LaneGrant } from "./storage/files/pack-writer.ts";
+import { sqliteBlobIndex } from "./storage/sqlite/sqlite-blob-index.ts";
+import { newUlid } from "./util/ulid.ts";
+import { ConfinedFs } from "./worktree/confined-fs.ts";
+
+/** The second composition root: one thread of a bulk capture. It joins confined reads to a pack of its own. */
+
+/** What a worker begins with. `grant` undefined: only hash. */
+export interface IngestWorkerData {
+  readonly home: string;
+  readonly roots: readonly string[];
+  readonly grant: LaneGrant | undefined;
+  /** Ask the store which contents it has; pointless for an empty one. */
+  readonly askKnown: boolean;
+}
+
+export type IngestRequest =
+  | { readonly kind: "batch"; readonly batch: IngestBatch }
+  | { readonly kind: "finish" }
+  | { readonly kind: "abandon" };
+
+export type IngestReply =
+  | { readonly kind: "columns"; readonly columns: IngestColumns }
+  | { readonly kind: "finished"; readonly result: SinkResult | undefined }
+  | { readonly kind: "failed"; readonly code: string; readonly message: string; readonly hint: string | undefined };
+
+const port = parentPort;
+if (port === null) throw new Error("this file is a worker thread");
+
+const { home, roots, grant, askKnown } = workerData as IngestWorkerData;
+const disk = new NodeDisk();
+const layout = storeLayout(home).blobs;
+const folders = roots.map((root) => new ConfinedFs(disk, root));
+const known = askKnown ? sqliteBlobIndex(disk, layout.index)().index : undefined;
+
+function openSink(lane: LaneGrant): PackSink {
+  return openPackSink(disk, layout, {
+    grant: lane,
+    newPackId: newUlid,
+    ...(known === undefined ? {} : { known: (hash) => known.has(hash) }),
+  });
+}
+
+const sink = grant === undefined ? undefined : openSink(grant);
+const stable = sink === undefined ? hashingSink : storingSink(sink);
+
+function answer(request: IngestRequest): IngestReply {
+  if (request.kind === "batch") return { kind: "columns", columns: ingestBatch(folders, request.batch, stable) };
+  for (const folder of folders) folder.release();
+  if (request.kind === "abandon") {
+    sink?.abandon();
+    return { kind: "finished", result: undefined };
+  }
+  return { kind: "finished", result: sink?.finish() };
+}
+
+port.on("message", (request: IngestRequest) => {
+  try {
+    port.postMessage(answer(request));
+  } catch (error) {
+    const known = error instanceof Error ? error : new Error(String(error));
+    const code = "code" in known ? String(known.code) : "IO";
+    const hint = "hint" in known && typeof known.hint === "string" ? known.hint : undefined;
+    port.postMessage({ kind: "failed", code, message: known.message, hint } satisfies IngestReply);
+  }
+});
