@@ -1,0 +1,144 @@
+import type { Entry } from "../core/entry.ts";
+import type { WorkspacePath } from "../core/path.ts";
+import type { FileStat } from "../disk/disk.ts";
+import type { Step } from "./apply-step.ts";
+import type { StatCache } from "./stat-cache.ts";
+import { sha256 } from "../core/hash.ts";
+import { childOf, decodeName, parentOf } from "../core/path.ts";
+import { block, blockFor } from "./apply-step.ts";
+import { hashFile } from "./inspect.ts";
+import { isSameStat } from "./same-stat.ts";
+
+/** What the checks before the first change know. */
+export interface CheckContext {
+  readonly steps: readonly Step[];
+  readonly cache: StatCache;
+  readonly resume: boolean;
+}
+
+/**
+ * Looks at every path before anything is changed, and decides what is to be done or why it cannot be. Steps are in
+ * order, folders before what they hold.
+ */
+export function checkSteps(context: CheckContext): void {
+  const planned = new Map(context.steps.map((step) => [step.path, step]));
+  for (const step of context.steps) {
+    try {
+      checkStep(context, step, planned);
+    } catch (error) {
+      blockFor(step, error);
+    }
+  }
+  for (const step of context.steps.toReversed()) {
+    if (step.blocked === undefined && removesFolder(step)) checkEmptied(step, planned);
+  }
+  for (const step of context.steps) blockWithParent(step, planned);
+}
+
+function checkStep(context: CheckContext, step: Step, planned: ReadonlyMap<WorkspacePath, Step>): void {
+  const { fs } = step.root;
+  step.present = fs.lstat(step.inner);
+  if (step.present === undefined && !hasFolder(step, planned)) return;
+  const isBefore = isEntry(context, step, step.before);
+  if (isBefore || mayResume(context, step)) decide(step);
+  else block(step, "changed", "it is not what it was");
+}
+
+/** Finishing an interrupted run: what is gone, already done, or a folder on its way to its mode. */
+function mayResume(context: CheckContext, step: Step): boolean {
+  if (!context.resume) return false;
+  const { present, after } = step;
+  if (present === undefined) return true;
+  return (present.kind === "dir" && after?.kind === "dir") || isEntry(context, step, after);
+}
+
+function decide(step: Step): void {
+  const { present, after } = step;
+  if (present === undefined) step.todo = after === undefined ? "nothing" : "create";
+  else if (after === undefined) step.todo = "remove";
+  else if (isDone(step, present, after)) step.todo = "nothing";
+  else if (present.kind === after.kind && (after.kind === "dir" || step.before?.hash === after.hash)) step.todo = "chmod";
+  else if (present.kind === "dir" || after.kind === "dir") {
+    step.todo = "create";
+    step.clear = true;
+  } else step.todo = "replace";
+}
+
+/** Decided only after the present state was found to be `before` or `after`: hashes need not be compared again. */
+function isDone(step: Step, present: FileStat, after: Entry): boolean {
+  if (present.kind !== after.kind || (present.mode !== after.mode && present.kind !== "symlink")) return false;
+  return after.kind === "dir" || step.stat === present || step.before?.hash === after.hash;
+}
+
+/** Is what is there this entry? Notes a match with `after` in the step. */
+function isEntry(context: CheckContext, step: Step, entry: Entry | undefined): boolean {
+  const { present } = step;
+  if (present === undefined || entry === undefined) return present === undefined && entry === undefined;
+  if (present.kind !== entry.kind) return false;
+  if (present.kind !== "symlink" && present.mode !== entry.mode) return false;
+  const same = present.kind === "dir" || hashOf(context, step, present, entry) === entry.hash;
+  if (same && entry === step.after) step.stat = present;
+  return same;
+}
+
+function hashOf(context: CheckContext, step: Step, present: FileStat, entry: Entry): string | undefined {
+  const { fs } = step.root;
+  if (present.kind === "symlink") return sha256(fs.readlink(step.inner));
+  if (present.size !== entry.size) return undefined;
+  const known = context.cache.get(step.path);
+  if (known !== undefined && !known.racy && isSameStat(known.stat, present)) return known.entry.hash;
+  const read = hashFile(fs, step.inner);
+  if (read.kind === "unreadable") block(step, "not-permitted", `cannot be read: ${read.detail}`);
+  if (read.kind !== "read" || read.unstable) return undefined;
+  step.present = read.stat;
+  return read.hash;
+}
+
+/** Is there a real folder to hold the path, or will there be one? Blocks the step if not. */
+function hasFolder(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): boolean {
+  const { fs } = step.root;
+  let path = step.path;
+  for (let folder = step.inner; folder !== ""; ) {
+    folder = parentOf(folder);
+    path = parentOf(path);
+    const above = planned.get(path);
+    if (above?.after?.kind === "dir") return true;
+    if (folder === "") return true;
+    const stat = fs.lstat(folder);
+    if (stat?.kind === "dir") break;
+    if (stat !== undefined) {
+      block(step, stat.kind === "symlink" ? "outside" : "changed", `${JSON.stringify(folder)} is no folder`);
+      return false;
+    }
+  }
+  if (parentOf(step.inner) === "" || fs.lstat(parentOf(step.inner))?.kind === "dir" || step.after === undefined) return true;
+  block(step, "changed", "its folder is not there");
+  return false;
+}
+
+function removesFolder(step: Step): boolean {
+  return step.present?.kind === "dir" && (step.todo === "remove" || step.clear);
+}
+
+/** A folder goes only when everything in it goes too. */
+function checkEmptied(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): void {
+  try {
+    for (const { name } of step.root.fs.list(step.inner)) {
+      const child = planned.get(childOf(step.path, decodeName(name)));
+      if (child?.todo === "remove" && child.blocked === undefined) continue;
+      block(step, "not-empty", `it holds ${JSON.stringify(decodeName(name))}`);
+      return;
+    }
+  } catch (error) {
+    blockFor(step, error);
+  }
+}
+
+/** Nothing can be made in a folder that will not be made. */
+function blockWithParent(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): void {
+  const above = planned.get(parentOf(step.path));
+  if (above === undefined || step.blocked !== undefined || step.todo !== "create") return;
+  if (above.blocked !== undefined && above.present?.kind !== "dir") {
+    block(step, above.blocked.reason, `its folder is blocked: ${above.blocked.detail}`);
+  }
+}

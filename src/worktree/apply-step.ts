@@ -1,0 +1,73 @@
+import type { Entry } from "../core/entry.ts";
+import type { WorkspacePath } from "../core/path.ts";
+import type { FileStat } from "../disk/disk.ts";
+import type { OpenRoot } from "./scan.ts";
+import type { Staging } from "./staging.ts";
+import type { BlockReason } from "./worktree.ts";
+import { errnoOf } from "../core/errors.ts";
+
+/** A root with the place where an apply stages files for it. */
+export interface ApplyRoot extends OpenRoot {
+  readonly staging: Staging;
+}
+
+/**
+ * What a step does. `create`: makes what is not there (after `clear`, if something of another kind is). `replace`: a
+ * file or link in place of one. `chmod`: only the mode.
+ */
+export type Todo = "nothing" | "create" | "replace" | "chmod" | "remove";
+
+/** One change on its way. */
+export interface Step {
+  /** Its place among all changes in order: names its files in staging. */
+  readonly index: number;
+  readonly path: WorkspacePath;
+  /** The path beneath the root. */
+  readonly inner: WorkspacePath;
+  readonly root: ApplyRoot;
+  readonly before: Entry | undefined;
+  /** With the mode that is to be set on disk. */
+  readonly after: Entry | undefined;
+  /** What was there when it was checked. */
+  present: FileStat | undefined;
+  todo: Todo;
+  /** Something of another kind must go first. */
+  clear: boolean;
+  blocked: { readonly reason: BlockReason; readonly detail: string } | undefined;
+  /** Where its new file lies in staging. */
+  staged: WorkspacePath | undefined;
+  /** The new folder that takes this path along when it is renamed into place: staged inside it. */
+  carrier: Step | undefined;
+  /** The state after it was staged or landed. */
+  stat: FileStat | undefined;
+  landed: boolean;
+}
+
+/** Says why a step is not done; the first reason stays. */
+export function block(step: Step, reason: BlockReason, detail: string): void {
+  step.blocked ??= { reason, detail };
+}
+
+const REASONS: Readonly<Record<string, BlockReason>> = {
+  EACCES: "not-permitted",
+  EPERM: "not-permitted",
+  EROFS: "not-permitted",
+  ENOSPC: "no-space",
+  EDQUOT: "no-space",
+  EBUSY: "busy",
+  ETXTBSY: "busy",
+  ENOTDIR: "outside",
+  ELOOP: "outside",
+  ENOENT: "changed",
+  EEXIST: "changed",
+  EISDIR: "changed",
+  ENOTEMPTY: "not-empty",
+};
+
+/** Blocks a step for what the disk said; anything that is trouble, not an answer, is thrown on. */
+export function blockFor(step: Step, error: unknown): void {
+  const errno = errnoOf(error);
+  const reason = errno === undefined ? undefined : REASONS[errno];
+  if (reason === undefined) throw error;
+  block(step, reason, errno ?? "");
+}

@@ -1,0 +1,199 @@
+import type { Verdict } from "../core/filter.ts";
+import type { NodeKind } from "../disk/disk.ts";
+import type { FolderRules } from "./folder-rules.ts";
+import type { FolderWork, Found, RootScanParts } from "./scan-look.ts";
+import type { ExcludedName, KnownChild } from "./stat-cache.ts";
+import type { Listing } from "./stat-table.ts";
+import { errnoOf } from "../core/errors.ts";
+import { childOf, decodeName, pathInRoot, ROOT } from "../core/path.ts";
+import { NameMarks } from "./name-marks.ts";
+import { isRacy } from "./same-stat.ts";
+import { ScanLook, foundIn } from "./scan-look.ts";
+
+/** Where staging lies when the store is on another device: never captured. */
+export const STAGING_FOLDER = ".chronicle-tmp";
+
+/** The walk of one root, top-down and a folder at a time: whoever drives it decides when others get a turn. */
+export class RootScan {
+  readonly look: ScanLook;
+  readonly #p: RootScanParts;
+
+  constructor(parts: RootScanParts) {
+    this.#p = parts;
+    this.look = new ScanLook(parts);
+  }
+
+  /** The folder of the root itself, given the rules for what it holds. */
+  rootWork(rules: FolderRules): FolderWork {
+    const { root, stat, tally, cache } = this.#p;
+    const path = pathInRoot(root.id, ROOT);
+    return {
+      path,
+      inner: ROOT,
+      stat,
+      row: cache.rowOf(path),
+      above: undefined,
+      weight: tally.weigh(path, undefined),
+      rules,
+      tracked: true,
+      unsettled: false,
+      overLimit: 0,
+    };
+  }
+
+  /** Walks the next folder; false when there is none. */
+  step(): boolean {
+    const { folders } = this.look;
+    const work = folders.pop();
+    if (work === undefined) return false;
+    const depth = folders.length;
+    this.#visit(work);
+    if (work.overLimit > 0) this.look.omit(work.path, "over-limit", `${work.overLimit} new paths`);
+    // What was pushed last is walked first: turn it round, so that the walk goes in order.
+    for (const next of folders.splice(depth).reverse()) folders.push(next);
+    return true;
+  }
+
+  /** Looks at one name in a folder, which may be there or not. Answers the folder to be walked, if it is one. */
+  lookFor(above: FolderWork, name: string): FolderWork | undefined {
+    const { look } = this;
+    const found = foundIn(above, name, this.#p.cache.child(childOf(above.path, name)));
+    const depth = look.folders.length;
+    if (look.isKnown(found)) {
+      look.look(above, found, false);
+    } else {
+      const stat = look.statOf(above, found, false);
+      if (stat === undefined) look.missing(above, found.child);
+      else if (stat !== "omitted") this.#judge(above, found, stat.kind);
+    }
+    return look.folders.length > depth ? look.folders.at(-1) : undefined;
+  }
+
+  /** Was the folder remembered as one before? */
+  isKnownFolder(work: FolderWork): boolean {
+    const child = this.#p.cache.child(work.path);
+    return child !== undefined && this.#p.cache.kindOf(child) === "dir";
+  }
+
+  #visit(work: FolderWork): void {
+    const { root, cache, paranoid } = this.#p;
+    if (root.only !== undefined && work.above === undefined) {
+      this.look.look(work, foundIn(work, root.only, cache.child(childOf(work.path, root.only))), false);
+      return;
+    }
+    const children = cache.children(work.path, work.row);
+    const listing = paranoid ? undefined : cache.listing(work.path, work.row);
+    if (listing === undefined || !this.#isAsListed(work, listing, children)) {
+      this.#visitListed(work, children);
+      return;
+    }
+    for (const { name, detail } of cache.excluded.get(work.path) ?? []) {
+      this.look.omit(childOf(work.path, name), "excluded", detail);
+    }
+    for (const child of children) this.look.look(work, foundIn(work, child.name, child), true);
+  }
+
+  /** Nothing was added, removed or renamed in the folder, and no rule changed: what is remembered is what is there. */
+  #isAsListed(work: FolderWork, listing: Listing, children: readonly KnownChild[]): boolean {
+    const { stat, rules } = work;
+    const same =
+      !listing.racy &&
+      listing.mtimeNs === stat.mtimeNs &&
+      listing.ctimeNs === stat.ctimeNs &&
+      listing.ino === stat.ino &&
+      listing.dev === stat.dev;
+    if (!same || listing.marks[0] !== rules.marks[0] || listing.marks[1] !== rules.marks[1]) return false;
+    const names = new NameMarks();
+    for (const child of children) {
+      if (this.#p.cache.kindOf(child) === undefined) return false;
+      names.add(child.name);
+    }
+    return listing.marks[2] === names.sum && listing.marks[3] === names.mix;
+  }
+
+  #visitListed(work: FolderWork, children: readonly KnownChild[]): void {
+    const items = this.#list(work);
+    if (items === undefined) return;
+    const known = new Map(children.map((child) => [child.name, child]));
+    const names = new NameMarks();
+    const excluded: ExcludedName[] = [];
+    for (const { name, kind } of items) {
+      const found = foundIn(work, name, known.get(name));
+      known.delete(name);
+      if (this.look.isKnown(found)) {
+        names.add(name);
+        this.look.look(work, found, true);
+      } else if (work.inner !== "" || name !== STAGING_FOLDER) {
+        const verdict = this.#judge(work, found, kind);
+        if (verdict.tracked) names.add(name);
+        else excluded.push({ name, detail: detailOf(verdict) });
+      }
+    }
+    for (const child of known.values()) this.look.missing(work, child);
+    this.#keepListing(work, names, excluded);
+  }
+
+  /** Asks the filter about a new name; looks at it, or lists it as excluded. */
+  #judge(work: FolderWork, found: Found, kind: NodeKind): Verdict {
+    const { scope } = work.rules;
+    const verdict = this.#p.root.only === undefined ? scope.judge(found.name, kind === "dir") : WANTED;
+    if (verdict.tracked) {
+      this.look.look(work, found, false);
+      return verdict;
+    }
+    if (work.tracked) this.look.omit(found.path, "excluded", detailOf(verdict));
+    if (kind === "dir" && scope.walks(found.name)) {
+      work.unsettled = true;
+      const stat = this.look.statOf(work, found, false);
+      if (typeof stat === "object" && stat.kind === "dir" && this.#isOwn(stat)) this.look.enter(work, found, stat, false);
+    }
+    return verdict;
+  }
+
+  #isOwn(stat: { readonly dev: bigint; readonly ino: bigint }): boolean {
+    const { stat: root, store } = this.#p;
+    return stat.dev === root.dev && !store.some((own) => own.ino === stat.ino && own.dev === stat.dev);
+  }
+
+  #keepListing(work: FolderWork, names: NameMarks, excluded: readonly ExcludedName[]): void {
+    const { cache, startedAtNs } = this.#p;
+    if (work.unsettled || work.overLimit > 0 || !work.tracked) return;
+    const { mtimeNs, ctimeNs, ino, dev } = work.stat;
+    const [first, second] = work.rules.marks;
+    const marks = [first, second, names.sum, names.mix] as const;
+    cache.putListing(work.path, { mtimeNs, ctimeNs, ino, dev, racy: isRacy(work.stat, startedAtNs), marks });
+    if (excluded.length > 0) cache.excluded.set(work.path, excluded);
+    else cache.excluded.delete(work.path);
+  }
+
+  #list(work: FolderWork): { name: string; kind: NodeKind }[] | undefined {
+    try {
+      const items = this.#p.fs.list(work.inner).map((item) => ({ name: decodeName(item.name), kind: item.kind }));
+      return items.sort((a, b) => (a.name < b.name ? -1 : 1));
+    } catch (error) {
+      const errno = errnoOf(error);
+      if (errno === undefined) throw error;
+      if (errno === "ENOENT" || errno === "ENOTDIR" || errno === "ELOOP") this.#vanished(work, errno);
+      else this.look.omit(work.path, "unreadable", errno);
+      return undefined;
+    }
+  }
+
+  /** The folder went away, or was exchanged, after it was looked at. */
+  #vanished(work: FolderWork, errno: string): void {
+    const { above } = work;
+    if (above === undefined || this.#p.fs.lstat(work.inner) !== undefined) {
+      this.look.omit(work.path, "unstable", errno);
+      return;
+    }
+    this.look.missing(above, this.#p.cache.child(work.path));
+  }
+}
+
+const WANTED: Verdict = { tracked: true, rule: "default" };
+
+/** Why a name is excluded, for people. */
+function detailOf(verdict: Verdict): string {
+  const where = verdict.source === undefined ? "" : ` (${verdict.source})`;
+  return verdict.pattern === undefined ? verdict.rule : `${verdict.rule}: ${verdict.pattern}${where}`;
+}

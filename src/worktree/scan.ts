@@ -1,0 +1,208 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import type { FilterSpec, RuleFile } from "../core/filter.ts";
+import type { WorkspacePath } from "../core/path.ts";
+import type { Disk } from "../disk/disk.ts";
+import type { ConfinedFs } from "./confined-fs.ts";
+import type { FolderWork } from "./scan-look.ts";
+import type { StatCache } from "./stat-cache.ts";
+import type { ScanReport, ScanRequest, ScannedPath, TrackedRoot } from "./worktree.ts";
+import { ChronicleError } from "../core/errors.ts";
+import { compileFilter } from "../core/ignore.ts";
+import { childOf, comparePaths, isWithin, nameOf, parentOf, pathInRoot, ROOT, splitRoot } from "../core/path.ts";
+import { FolderRules, RuleReader } from "./folder-rules.ts";
+import { RootScan, STAGING_FOLDER } from "./scan-root.ts";
+import { ScanTally } from "./scan-tally.ts";
+
+/** Changed paths are handed over in batches of about this many. */
+const BATCH = 512;
+/** Paths looked at before others get a turn. */
+const TURN = 4096;
+
+const EXCLUDE_FILE = ".git/info/exclude" as WorkspacePath;
+
+/** A root and the way to its files. */
+export interface OpenRoot {
+  readonly root: TrackedRoot;
+  readonly fs: ConfinedFs;
+}
+
+/** What a scan works with. */
+export interface ScanContext {
+  readonly disk: Disk;
+  readonly roots: readonly OpenRoot[];
+  readonly cache: StatCache;
+  readonly remembered: boolean;
+  readonly startedAtNs: bigint;
+  /** Folders of the store: never captured. */
+  readonly storeFolders: readonly string[];
+}
+
+/** One root being scanned. */
+interface Running {
+  readonly scan: RootScan;
+  readonly tally: ScanTally;
+  readonly reader: RuleReader;
+  readonly start: FolderWork;
+}
+
+/** Compares the disk with what is remembered: see `Worktree.scan`. */
+export async function scanRoots(
+  context: ScanContext,
+  request: ScanRequest,
+  onChanged: (batch: readonly ScannedPath[]) => void,
+): Promise<ScanReport> {
+  using _pinned = context.cache.pin();
+  const runs: Running[] = [];
+  let looked = 0;
+  for (const open of context.roots) {
+    const only = request.only === undefined ? undefined : onlyIn(open.root, request.only);
+    using _open = open.fs;
+    const run = start(context, open, request);
+    runs.push(run);
+    if (only === undefined) run.scan.look.folders.push(run.start);
+    else lookForAll(run, open, only);
+    await drive(run.scan, open.fs, { onChanged, onTurn: (done) => request.onProgress?.(looked + done) });
+    looked += run.scan.look.looked;
+    keepRules(context.cache, open.root, run.reader, only !== undefined);
+  }
+  request.onProgress?.(looked);
+  return {
+    remembered: context.remembered,
+    gone: runs.flatMap((run) => run.scan.look.gone),
+    omitted: runs.flatMap((run) => run.scan.look.omitted),
+    filters: context.roots.map(({ root }) => filterOf(context.cache, root)),
+    entries: runs.reduce((sum, run) => sum + run.tally.entries, 0),
+    bytes: runs.reduce((sum, run) => sum + run.tally.bytes, 0),
+    exceeded: runs.flatMap((run) => run.tally.exceeded()),
+    startedAtNs: context.startedAtNs,
+  };
+}
+
+/** The filter in force in a root, from the ignore files as they were last met. */
+export function filterOf(cache: StatCache, root: TrackedRoot): FilterSpec {
+  const rules: RuleFile[] = [];
+  for (const [path, { text }] of cache.rules) {
+    const { root: id, path: inner } = splitRoot(path);
+    if (id !== root.id) continue;
+    rules.push({ folder: inner === EXCLUDE_FILE ? ROOT : parentOf(inner), source: inner, text });
+  }
+  const order = (rule: RuleFile): number => (rule.source === EXCLUDE_FILE ? 0 : 1);
+  rules.sort((a, b) => order(a) - order(b) || comparePaths(a.folder, b.folder));
+  return { options: root.filter, rules };
+}
+
+function start(context: ScanContext, { root, fs }: OpenRoot, request: ScanRequest): Running {
+  const { cache, startedAtNs } = context;
+  const partial = request.only !== undefined;
+  const stat = fs.lstat(ROOT);
+  if (stat === undefined) {
+    throw new ChronicleError("NOT_FOUND", `the tracked folder ${root.folder} is not there`, {
+      hint: "mount it or put it back; nothing was recorded as deleted",
+      data: { folder: root.folder },
+    });
+  }
+  const store = context.storeFolders.map((folder) => context.disk.lstat(folder)).filter((own) => own !== undefined);
+  if (store.some((own) => own.ino === stat.ino && own.dev === stat.dev)) {
+    throw new ChronicleError("REFUSED", `${root.folder} is Chronicle's own store`, { hint: "track another folder" });
+  }
+  const known = (path: WorkspacePath) => cache.rules.get(pathInRoot(root.id, path));
+  const enabled = root.filter.useGitignore && root.only === undefined;
+  const reader = new RuleReader({ fs, enabled, known, startedAtNs });
+  const tally = new ScanTally(root.limits, partial ? cache.totals(root.id) : { entries: 0, bytes: 0 });
+  const paranoid = request.paranoid === true;
+  const scan = new RootScan({ root, fs, cache, rules: reader, tally, startedAtNs, paranoid, partial, store, stat });
+  const rules = FolderRules.root(compileFilter(root.filter), JSON.stringify(root.filter), reader.read(ROOT));
+  return { scan, tally, reader, start: scan.rootWork(rules) };
+}
+
+async function drive(
+  scan: RootScan,
+  fs: ConfinedFs,
+  on: { onChanged: (batch: readonly ScannedPath[]) => void; onTurn: (looked: number) => void },
+): Promise<void> {
+  const { look } = scan;
+  let lastTurn = 0;
+  const hand = (): void => {
+    const batch = look.changed;
+    look.changed = [];
+    if (batch.length > 0) on.onChanged(batch);
+  };
+  while (scan.step()) {
+    if (look.changed.length < BATCH && look.looked - lastTurn < TURN) continue;
+    lastTurn = look.looked;
+    hand();
+    on.onTurn(look.looked);
+    fs.release();
+    await nextTurn();
+  }
+  hand();
+}
+
+/** The paths asked for that lie in a root, without those beneath another. A changed ignore file stands for its folder. */
+function onlyIn(root: TrackedRoot, only: readonly WorkspacePath[]): WorkspacePath[] {
+  const inner: WorkspacePath[] = [];
+  for (const path of only) {
+    const split = splitRoot(path);
+    if (split.root !== root.id) continue;
+    if (split.path === EXCLUDE_FILE) inner.push(ROOT);
+    else inner.push(nameOf(split.path) === ".gitignore" ? parentOf(split.path) : split.path);
+  }
+  const outermost: WorkspacePath[] = [];
+  for (const path of inner.sort(comparePaths)) {
+    const last = outermost.at(-1);
+    if (last === undefined || !isWithin(path, last)) outermost.push(path);
+  }
+  return outermost;
+}
+
+/** Goes down to each path, and leaves those that are folders to be walked. */
+function lookForAll(run: Running, { root }: OpenRoot, only: readonly WorkspacePath[]): void {
+  const { scan } = run;
+  const onTheWay = new Map<string, FolderWork | undefined>([["", run.start]]);
+  for (const path of only) {
+    if (path === "" || root.only !== undefined) {
+      scan.look.folders.push(run.start);
+      return;
+    }
+    const parts = path.split("/");
+    if (parts[0] === STAGING_FOLDER) continue;
+    const last = parts.pop() ?? "";
+    const above = wayTo(scan, onTheWay, parts);
+    if (above !== undefined) scan.lookFor(above, last);
+  }
+}
+
+/** The folder on the way, if there is one and it is walked. */
+function wayTo(scan: RootScan, met: Map<string, FolderWork | undefined>, parts: readonly string[]): FolderWork | undefined {
+  let path = ROOT;
+  let work = met.get(path);
+  for (const name of parts) {
+    path = childOf(path, name);
+    if (!met.has(path)) {
+      const next = work === undefined ? undefined : scan.lookFor(work, name);
+      // A new folder is walked whole; of a known one only what was asked for.
+      const known = next !== undefined && scan.isKnownFolder(next);
+      if (known) scan.look.folders.pop();
+      met.set(path, known ? next : undefined);
+    }
+    work = met.get(path);
+  }
+  return work;
+}
+
+function keepRules(cache: StatCache, root: TrackedRoot, reader: RuleReader, partial: boolean): void {
+  if (!partial) {
+    for (const path of [...cache.rules.keys()]) {
+      const split = splitRoot(path);
+      if (split.root === root.id && reader.met.get(split.path) === undefined) cache.rules.delete(path);
+    }
+  }
+  for (const [inner, rules] of reader.met) {
+    const path = pathInRoot(root.id, inner);
+    if (rules === undefined) cache.rules.delete(path);
+    else if (cache.rules.get(path) !== rules) {
+      cache.rules.set(path, rules);
+      cache.markDirty();
+    }
+  }
+}

@@ -1,0 +1,141 @@
+import type { WorkspacePath } from "../core/path.ts";
+import type { Disk } from "../disk/disk.ts";
+import type { OpenRoot } from "./scan.ts";
+import { ChronicleError, errnoOf } from "../core/errors.ts";
+import { childOf, decodeName, ROOT } from "../core/path.ts";
+import { ConfinedFs } from "./confined-fs.ts";
+import { STAGING_FOLDER } from "./scan-root.ts";
+
+const TOKEN = /^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$/;
+
+/**
+ * Where one apply keeps its new files (`new/<n>`) and the old ones that it moved aside (`old/<n>`), on the device of
+ * the root: in the store's staging folder if that is on the same one, else in `<root>/.chronicle-tmp/`.
+ */
+export class Staging {
+  /** Two ways into the same place, so that going to and fro does not open folders again and again. */
+  readonly fresh: ConfinedFs;
+  readonly trash: ConfinedFs;
+  readonly #prefix: WorkspacePath;
+  readonly #inRoot: boolean;
+
+  constructor(disk: Disk, base: string, prefix: string) {
+    this.fresh = new ConfinedFs(disk, base);
+    this.trash = new ConfinedFs(disk, base);
+    this.#prefix = prefix as WorkspacePath;
+    this.#inRoot = prefix.startsWith(`${STAGING_FOLDER}/`);
+  }
+
+  newPath(name: string): WorkspacePath {
+    return `${this.#prefix}/new/${name}` as WorkspacePath;
+  }
+
+  oldPath(name: string): WorkspacePath {
+    return `${this.#prefix}/old/${name}` as WorkspacePath;
+  }
+
+  /** The note of modes that were loosened for the moment. */
+  get notePath(): WorkspacePath {
+    return `${this.#prefix}/modes` as WorkspacePath;
+  }
+
+  /** Makes the folders, and empties `new`. */
+  prepare(): void {
+    let folder = ROOT;
+    for (const name of this.#prefix.split("/")) {
+      folder = childOf(folder, name);
+      makeIfMissing(this.fresh, folder);
+    }
+    removeTree(this.fresh, childOf(this.#prefix, "new"));
+    makeIfMissing(this.fresh, childOf(this.#prefix, "new"));
+    makeIfMissing(this.fresh, childOf(this.#prefix, "old"));
+  }
+
+  /** Does it exist: left by an earlier run, or by this one? */
+  exists(): boolean {
+    return this.fresh.lstat(this.#prefix) !== undefined;
+  }
+
+  /** Removes everything in it, and it. */
+  purge(): void {
+    this.release();
+    removeTree(this.fresh, this.#prefix);
+    if (this.#inRoot) removeIfEmpty(this.fresh, STAGING_FOLDER as WorkspacePath);
+    this.release();
+  }
+
+  release(): void {
+    this.fresh.release();
+    this.trash.release();
+  }
+}
+
+/** Where staging for a root can lie. */
+export interface StagingOptions {
+  readonly disk: Disk;
+  /** A folder in the store, created when it is needed. */
+  readonly candidate: string | undefined;
+  readonly token: string;
+}
+
+/** The staging place of one root for a token: the same one each time, as long as devices stay what they are. */
+export function stagingFor({ root, fs }: OpenRoot, options: StagingOptions): Staging {
+  const { disk, candidate, token } = options;
+  if (!TOKEN.test(token)) throw new ChronicleError("USAGE", `not a token: ${JSON.stringify(token)}`);
+  const own = root.id === undefined ? token : `${token}.${root.id}`;
+  if (candidate !== undefined && isReachable(fs, disk, candidate)) return new Staging(disk, candidate, own);
+  return new Staging(disk, root.folder, `${STAGING_FOLDER}/${own}`);
+}
+
+/** Can a file be renamed from the staging folder into the root? */
+function isReachable(fs: ConfinedFs, disk: Disk, folder: string): boolean {
+  try {
+    if (disk.lstat(folder) === undefined) disk.makeFolder(folder, 0o700);
+    const there = disk.lstat(folder);
+    if (there?.kind !== "dir" || there.dev !== fs.lstat(ROOT)?.dev) return false;
+    using target = new ConfinedFs(disk, folder);
+    // One device can be mounted twice: the kernel says so before it looks for the name, so nothing is changed.
+    fs.renameFile(".chronicle-no-such-name" as WorkspacePath, ".chronicle-no-such-name" as WorkspacePath, target);
+    return false;
+  } catch (error) {
+    const errno = errnoOf(error);
+    if (errno === undefined) throw error;
+    return errno === "ENOENT" && disk.lstat(folder) !== undefined;
+  }
+}
+
+function makeIfMissing(fs: ConfinedFs, folder: WorkspacePath): void {
+  try {
+    fs.makeFolder(folder, 0o700);
+  } catch (error) {
+    if (errnoOf(error) !== "EEXIST") throw error;
+  }
+}
+
+function removeIfEmpty(fs: ConfinedFs, folder: WorkspacePath): void {
+  try {
+    fs.removeFolder(folder);
+  } catch (error) {
+    const errno = errnoOf(error);
+    if (errno !== "ENOTEMPTY" && errno !== "ENOENT" && errno !== "EEXIST") throw error;
+  }
+}
+
+/** Removes a folder of our own with everything in it. */
+export function removeTree(fs: ConfinedFs, folder: WorkspacePath): void {
+  const stat = fs.lstat(folder);
+  if (stat === undefined) return;
+  if (stat.kind !== "dir") {
+    fs.unlink(folder);
+    return;
+  }
+  if ((stat.mode & 0o700) !== 0o700) fs.chmod(folder, stat.mode | 0o700, "dir");
+  const inner: WorkspacePath[] = [];
+  for (const { name, kind } of fs.list(folder)) {
+    const path = childOf(folder, decodeName(name));
+    if (kind === "dir") inner.push(path);
+    else fs.unlink(path);
+  }
+  for (const path of inner) removeTree(fs, path);
+  fs.removeFolder(folder);
+}

@@ -1,0 +1,295 @@
+import type { WorkspacePath } from "../core/path.ts";
+import type { FileStat } from "../disk/disk.ts";
+import type { Listing, KnownRow } from "./stat-table.ts";
+import type { KnownPath } from "./worktree.ts";
+import { childOf, comparePaths, nameOf, parentOf, splitRoot } from "../core/path.ts";
+import { NO_ROW, StatTable, StatTableBuilder, columnsOver } from "./stat-table.ts";
+import { isRacy, isSameStat } from "./same-stat.ts";
+
+/** Changes kept beside the table before both are merged. */
+const MOST_CHANGES = 16_384;
+
+/** An ignore file as it was read. */
+export interface KnownRules {
+  readonly stat: FileStat;
+  readonly text: string;
+  readonly racy: boolean;
+}
+
+/** A name in a folder that the rules exclude, and why. */
+export interface ExcludedName {
+  readonly name: string;
+  readonly detail: string;
+}
+
+/** A remembered child of a folder. `known` false: it only holds remembered paths. */
+export interface KnownChild {
+  readonly name: string;
+  readonly path: WorkspacePath;
+  /** Its row in the table, or `NO_ROW`. */
+  readonly row: number;
+  readonly over: KnownRow | undefined;
+}
+
+/**
+ * What was last known to be on disk: per path its entry and the stat it had, per folder how it was last listed, and the
+ * ignore files. A table in columns with changes beside it.
+ *
+ * A path is racily clean when it was changed less than two seconds before it was read: a later change might not show
+ * in its times, so it is never trusted, until it has been read again later.
+ */
+export class StatCache {
+  #table: StatTable;
+  readonly #changes = new Map<WorkspacePath, KnownRow | null>();
+  /** The names in a folder that have changes, or hold some. */
+  readonly #changedIn = new Map<string, Set<string>>();
+  readonly #listings = new Map<WorkspacePath, Listing>();
+  readonly excluded = new Map<WorkspacePath, readonly ExcludedName[]>();
+  readonly rules = new Map<WorkspacePath, KnownRules>();
+  readonly #totals = new Map<string | undefined, { entries: number; bytes: number }>();
+  #dirty = false;
+  #pins = 0;
+
+  constructor(table: StatTable = emptyTable()) {
+    this.#table = table;
+    for (let top = 0; top < table.rows; top = table.endOf(top)) {
+      const total = this.#totalOf(table.nameOf(top));
+      for (let row = top; row < table.endOf(top); row += 1) {
+        const kind = table.kindOf(row);
+        if (kind !== undefined) total.entries += 1;
+        if (kind === "file") total.bytes += table.sizeOf(row);
+      }
+    }
+  }
+
+  /** Remembered paths of a root, and the bytes of the files among them. */
+  totals(root: string | undefined): { readonly entries: number; readonly bytes: number } {
+    return this.#totals.get(root) ?? { entries: 0, bytes: 0 };
+  }
+
+  /** Is there anything that a file kept earlier does not say? */
+  get isDirty(): boolean {
+    return this.#dirty;
+  }
+
+  markKept(): void {
+    this.#dirty = false;
+  }
+
+  markDirty(): void {
+    this.#dirty = true;
+  }
+
+  get(path: WorkspacePath): KnownRow | undefined {
+    const changed = this.#changes.get(path);
+    if (changed !== undefined) return changed ?? undefined;
+    const row = this.#table.find(path);
+    return row === NO_ROW ? undefined : this.#table.knownAt(row, path);
+  }
+
+  /** Takes note of a path that was read at or after a time (ns since the epoch). */
+  put(known: KnownPath, readAtNs: bigint): void {
+    this.#change(known.entry.path, { entry: known.entry, stat: known.stat, racy: isRacy(known.stat, readAtNs) });
+    this.#mergeIfLarge();
+  }
+
+  /** Keeps the rows of the table where they are, for a scan, until the result is disposed of. */
+  pin(): Disposable {
+    this.#pins += 1;
+    return {
+      [Symbol.dispose]: () => {
+        this.#pins -= 1;
+        this.#mergeIfLarge();
+      },
+    };
+  }
+
+  #mergeIfLarge(): void {
+    if (this.#pins === 0 && this.#changes.size > Math.max(MOST_CHANGES, this.#table.rows / 2)) this.merge();
+  }
+
+  remove(path: WorkspacePath): void {
+    this.#change(path, undefined);
+  }
+
+  /** What is remembered at a path, as one of its folder's children. */
+  child(path: WorkspacePath): KnownChild | undefined {
+    const found: KnownChild[] = [];
+    this.#pushChild(found, { name: nameOf(path), path, row: this.#table.find(path) }, true);
+    const [child] = found;
+    const holds = child !== undefined && (this.kindOf(child) !== undefined || this.#holdsSome(child));
+    return holds ? child : undefined;
+  }
+
+  /** The row of a folder, for `children`. */
+  rowOf(path: WorkspacePath): number {
+    return this.#table.find(path);
+  }
+
+  /** What is remembered directly in a folder, given its row. Sorted only where nothing changed. */
+  children(folder: WorkspacePath, row: number): KnownChild[] {
+    const found: KnownChild[] = [];
+    const changed = this.#changedIn.get(folder);
+    const seen = changed === undefined ? undefined : new Set<string>();
+    if (row !== NO_ROW || folder === "") {
+      const table = this.#table;
+      for (let at = table.firstChild(row); at < table.endOf(row); at = table.endOf(at)) {
+        const name = table.nameOf(at);
+        seen?.add(name);
+        this.#pushChild(found, { name, path: childOf(folder, name), row: at }, changed?.has(name) === true);
+      }
+    }
+    for (const name of changed ?? []) {
+      if (seen?.has(name) !== true) this.#pushChild(found, { name, path: childOf(folder, name), row: NO_ROW }, true);
+    }
+    return found;
+  }
+
+  /** Everything remembered beneath a folder, children before their folders. Not the folder itself. */
+  *beneath(folder: WorkspacePath, row: number): Generator<WorkspacePath> {
+    const stack = this.children(folder, row).map((child) => ({ child, open: false }));
+    while (stack.length > 0) {
+      const top = stack.at(-1);
+      if (top === undefined) return;
+      const inner = top.open ? [] : this.children(top.child.path, top.child.row);
+      if (inner.length > 0) {
+        top.open = true;
+        for (const child of inner) stack.push({ child, open: false });
+      } else {
+        stack.pop();
+        if (this.kindOf(top.child) !== undefined) yield top.child.path;
+      }
+    }
+  }
+
+  kindOf(child: KnownChild): KnownRow["entry"]["kind"] | undefined {
+    if (child.over !== undefined) return child.over.entry.kind;
+    return child.row === NO_ROW || this.#changes.get(child.path) === null ? undefined : this.#table.kindOf(child.row);
+  }
+
+  /** Bytes of the remembered file; 0 of anything else. */
+  bytesOf(child: KnownChild): number {
+    if (this.kindOf(child) !== "file") return 0;
+    return child.over?.stat.size ?? this.#table.sizeOf(child.row);
+  }
+
+  modeOf(child: KnownChild): number {
+    return child.over?.entry.mode ?? this.#table.modeOf(child.row);
+  }
+
+  /** Is a file or link on disk certainly what is remembered of it? */
+  isUnchanged(child: KnownChild, stat: FileStat): boolean {
+    if (child.over !== undefined) return !child.over.racy && isSameStat(child.over.stat, stat);
+    return this.#table.hasStat(child.row, stat) && !this.#table.isRacy(child.row);
+  }
+
+  listing(folder: WorkspacePath, row: number): Listing | undefined {
+    return this.#listings.get(folder) ?? (row === NO_ROW ? undefined : this.#table.listingOf(row));
+  }
+
+  putListing(folder: WorkspacePath, listing: Listing): void {
+    this.#listings.set(folder, listing);
+    this.#dirty = true;
+  }
+
+  /** The table with every change in it. Not while a scan has the rows pinned. */
+  merge(): StatTable {
+    if (this.#changes.size === 0 && this.#listings.size === 0) return this.#table;
+    const keys = [...this.#changes.keys()].sort(comparePaths);
+    const bytes = keys.reduce((sum, path) => sum + path.length, 0);
+    const builder = new StatTableBuilder(this.#table.rows + keys.length, this.#table.names.length + bytes);
+    this.#pour(builder, keys);
+    this.#table = builder.finish();
+    this.#changes.clear();
+    this.#changedIn.clear();
+    for (const path of [...this.#listings.keys()]) if (this.#table.kindOf(this.#table.find(path)) === "dir") this.#listings.delete(path);
+    return this.#table;
+  }
+
+  /** Listings of folders that have no row: the roots. */
+  get rootListings(): readonly (readonly [WorkspacePath, Listing])[] {
+    return [...this.#listings].filter(([path]) => isRootPath(path));
+  }
+
+  #pour(builder: StatTableBuilder, keys: readonly WorkspacePath[]): void {
+    const table = this.#table;
+    const folders: { path: WorkspacePath; end: number }[] = [];
+    let next = 0;
+    for (let row = 0; row < table.rows; row += 1) {
+      while (folders.length > 0 && (folders.at(-1)?.end ?? 0) <= row) folders.pop();
+      const path = childOf(folders.at(-1)?.path ?? ("" as WorkspacePath), table.nameOf(row));
+      if (table.endOf(row) > row + 1) folders.push({ path, end: table.endOf(row) });
+      while (next < keys.length && comparePaths(keys[next] ?? "", path) < 0) this.#pourChange(builder, keys[next++]);
+      if (next < keys.length && keys[next] === path) this.#pourChange(builder, keys[next++], row);
+      else if (table.kindOf(row) !== undefined) builder.copy(path, table, row, this.#listings.get(path));
+    }
+    while (next < keys.length) this.#pourChange(builder, keys[next++]);
+  }
+
+  #pourChange(builder: StatTableBuilder, path: WorkspacePath | undefined, row = NO_ROW): void {
+    const known = path === undefined ? undefined : this.#changes.get(path);
+    if (path === undefined || known === undefined || known === null) return;
+    builder.add(path, known, known.entry.kind === "dir" ? this.listing(path, row) : undefined);
+  }
+
+  #pushChild(found: KnownChild[], child: Omit<KnownChild, "over">, changed: boolean): void {
+    const over = changed ? this.#changes.get(child.path) : undefined;
+    if (over === null && !this.#holdsSome(child)) return;
+    found.push({ ...child, over: over ?? undefined });
+  }
+
+  /** A folder that was forgotten may hold paths that were not. */
+  #holdsSome(child: Omit<KnownChild, "over">): boolean {
+    const { row, path } = child;
+    return this.#changedIn.has(path) || (row !== NO_ROW && this.#table.endOf(row) > row + 1);
+  }
+
+  #change(path: WorkspacePath, known: KnownRow | undefined): void {
+    const before = this.get(path);
+    this.#count(before, -1);
+    this.#count(known, 1);
+    if (before === undefined && known === undefined) return;
+    this.#dirty = true;
+    this.#changes.set(path, known ?? null);
+    this.#mark(path);
+    if (known === undefined) {
+      this.#listings.delete(path);
+      this.excluded.delete(path);
+    }
+  }
+
+  #count(known: KnownRow | undefined, sign: 1 | -1): void {
+    if (known === undefined) return;
+    const total = this.#totalOf(known.entry.path);
+    total.entries += sign;
+    if (known.entry.kind === "file") total.bytes += sign * known.stat.size;
+  }
+
+  #totalOf(path: string): { entries: number; bytes: number } {
+    const { root } = splitRoot(path as WorkspacePath);
+    let total = this.#totals.get(root);
+    if (total === undefined) this.#totals.set(root, (total = { entries: 0, bytes: 0 }));
+    return total;
+  }
+
+  #mark(path: WorkspacePath): void {
+    for (let at = path; at !== ""; at = parentOf(at)) {
+      const folder = parentOf(at);
+      const names = this.#changedIn.get(folder);
+      if (names !== undefined) {
+        names.add(nameOf(at));
+        return;
+      }
+      this.#changedIn.set(folder, new Set([nameOf(at)]));
+    }
+  }
+}
+
+/** Roots have no entry, so their listings have no row to be in. */
+function isRootPath(path: string): boolean {
+  return path === "" || (path.startsWith("\0") && !path.includes("/"));
+}
+
+function emptyTable(): StatTable {
+  return new StatTable(columnsOver(new ArrayBuffer(0), 0, 0), Buffer.alloc(0), 0);
+}
