@@ -1,0 +1,139 @@
+import { spawn, spawnSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+
+const repo = dirname(dirname(import.meta.dirname));
+const main = join(repo, "src", "cli", "main.ts");
+
+/** How a command line ended. */
+export interface Ran {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface RunHow {
+  /** Relative to the sandbox; default: the project. */
+  readonly cwd?: string;
+  readonly input?: string;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** A folder with a project, a home, a store and nothing of the machine's own. Made for `using`. */
+export class Sandbox {
+  readonly folder: string;
+  readonly project: string;
+  readonly store: string;
+  readonly #transcript: string[] = [];
+
+  constructor() {
+    this.folder = realpathSync(mkdtempSync(join(tmpdir(), "chronicle-cli-")));
+    this.project = join(this.folder, "project");
+    this.store = join(this.folder, "store");
+    for (const name of ["project", "home", "config", "state"]) mkdirSync(join(this.folder, name));
+  }
+
+  [Symbol.dispose](): void {
+    spawnSync("chmod", ["-R", "u+rwX", this.folder]);
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  /** The environment of every command. */
+  env(more: Readonly<Record<string, string>> = {}): NodeJS.ProcessEnv {
+    return {
+      PATH: process.env["PATH"],
+      HOME: join(this.folder, "home"),
+      XDG_CONFIG_HOME: join(this.folder, "config"),
+      XDG_STATE_HOME: join(this.folder, "state"),
+      CHRONICLE_HOME: this.store,
+      LC_ALL: "C.UTF-8",
+      ...more,
+    };
+  }
+
+  /** The words that start the command line. */
+  get command(): readonly string[] {
+    return [process.execPath, main];
+  }
+
+  write(path: string, content: string | Uint8Array): void {
+    const full = join(this.project, path);
+    mkdirSync(dirname(full), { recursive: true });
+    writeFileSync(full, content);
+  }
+
+  /** Runs `chronicle` with these words. */
+  run(args: readonly string[], how: RunHow = {}): Ran {
+    const [node = "", ...first] = this.command;
+    const ended = spawnSync(node, [...first, ...args], {
+      cwd: join(this.folder, how.cwd ?? "project"),
+      env: this.env(how.env),
+      input: how.input ?? "",
+      encoding: "utf8",
+      maxBuffer: 64 * 1024 ** 2,
+    });
+    if (ended.error !== undefined) throw ended.error;
+    return { code: ended.status, stdout: ended.stdout, stderr: ended.stderr };
+  }
+
+  /** Runs `chronicle … --json` and reads what it printed. */
+  json(args: readonly string[], how: RunHow = {}): { readonly code: number | null; readonly value: unknown } {
+    const { code, stdout, stderr } = this.run([...args, "--json"], how);
+    try {
+      return { code, value: JSON.parse(stdout) };
+    } catch (error) {
+      throw new Error(`no JSON from ${args.join(" ")}: ${stdout}${stderr}`, { cause: error });
+    }
+  }
+
+  /** Starts `chronicle` and leaves it running. */
+  start(args: readonly string[]) {
+    const [node = "", ...first] = this.command;
+    return spawn(node, [...first, ...args], { cwd: this.project, env: this.env(), stdio: ["ignore", "pipe", "pipe"] });
+  }
+
+  /** A shell command in the project. */
+  sh(script: string): void {
+    const ended = spawnSync("sh", ["-ec", script], { cwd: this.project, env: this.env(), encoding: "utf8" });
+    if (ended.status !== 0) throw new Error(`${script}: ${ended.stderr}`);
+  }
+
+  /** Runs a command line and writes it down as it was: words, stdout, stderr (`!`), exit code. */
+  step(args: readonly string[], how: RunHow = {}): Ran {
+    const ran = this.run(args, how);
+    const shown = args.map((word) => (/^[\w@%+=:,./~-]+$/.test(word) ? word : `'${word}'`)).join(" ");
+    const lines = (text: string, mark: string) =>
+      text === ""
+        ? []
+        : text
+            .replace(/\n$/, "")
+            .split("\n")
+            .map((line) => `${mark}${line}`.trimEnd());
+    const parts = [`$ chronicle ${shown}`, ...lines(ran.stdout, ""), ...lines(ran.stderr, "! ")];
+    this.#transcript.push(...parts.map((line) => this.#same(line)), `[${ran.code}]`, "");
+    return ran;
+  }
+
+  /** A remark between steps. */
+  remark(text: string): void {
+    this.#transcript.push(`# ${text}`, "");
+  }
+
+  /** Everything written down, with what differs from run to run replaced. */
+  get transcript(): string {
+    return this.#transcript.join("\n");
+  }
+
+  #same(line: string): string {
+    return line
+      .replaceAll(this.folder, "/box")
+      .replace(/\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/g, "<id>")
+      .replace(/\b[0-9a-f]{64}\b/g, "<hash>")
+      .replace(/\b[0-9a-f]{12}\b/g, "<hash>")
+      .replace(/\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g, "<time>")
+      .replace(/just now|\d+ seconds? ago/g, "<ago>")
+      .replace(/in [\d.]+ s, [\d,]+ events\/s/g, "in <seconds>")
+      .replace(/in [\d.]+ s\b/g, "in <seconds>");
+  }
+}
