@@ -36,14 +36,14 @@ export function formatDuration(ms: number): string {
   if (ms < SECOND) return `${Math.floor(ms)}ms`;
   if (ms < 10 * SECOND) return `${(Math.floor(ms / 100) / 10).toFixed(1)}s`;
   if (ms < MINUTE) return `${Math.floor(ms / SECOND)}s`;
-  if (ms < HOUR) return twoUnits(ms, MINUTE, "m", SECOND, "s");
-  if (ms < DAY) return twoUnits(ms, HOUR, "h", MINUTE, "m");
-  return twoUnits(ms, DAY, "d", HOUR, "h");
+  if (ms < HOUR) return twoUnits(ms, ["m", MINUTE], ["s", SECOND]);
+  if (ms < DAY) return twoUnits(ms, ["h", HOUR], ["m", MINUTE]);
+  return twoUnits(ms, ["d", DAY], ["h", HOUR]);
 }
 
-function twoUnits(ms: number, large: number, largeUnit: string, small: number, smallUnit: string): string {
-  const rest = Math.floor((ms % large) / small);
-  return `${Math.floor(ms / large)}${largeUnit}${rest === 0 ? "" : ` ${rest}${smallUnit}`}`;
+function twoUnits(ms: number, large: readonly [string, number], small: readonly [string, number]): string {
+  const rest = Math.floor((ms % large[1]) / small[1]);
+  return `${Math.floor(ms / large[1])}${large[0]}${rest === 0 ? "" : ` ${rest}${small[0]}`}`;
 }
 
 /**

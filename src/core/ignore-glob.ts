@@ -24,17 +24,16 @@ export interface Glob {
   readonly suffix: string;
 }
 
-/** The positions that a glob may be at after some text. Empty: it can no longer match. */
-export type GlobState = readonly number[];
-
-const SLASH = 0x2f;
-const ANY = -1;
-const STAR = -2;
+export const SLASH = 0x2f;
+/** `?` */
+export const ANY = -1;
+export const STAR = -2;
 /** `**` between slashes: anything, slashes too. */
-const GLOBSTAR = -3;
+export const GLOBSTAR = -3;
 /** Takes nothing. Stands before a `**` with a plain `/` after it, and may leave both out: `a/**` + `/b` matches `a/b`. */
-const MAYBE = -4;
-const FIRST_CLASS = -16;
+export const MAYBE = -4;
+/** Steps from here down are classes. */
+export const FIRST_CLASS = -16;
 
 /** Has the text none of the characters that are special in a glob? */
 export function isLiteral(pattern: string): boolean {
@@ -53,39 +52,65 @@ export function literalLength(pattern: string): number {
  */
 export function compileGlob(pattern: string, paths: boolean): Glob | undefined {
   if (pattern.length > MAX_PATTERN_LENGTH) return undefined;
-  const steps: number[] = [];
-  const classes: CharClass[] = [];
-  // git cuts the plain text at the start off before it matches, so `**` directly after it counts as standing alone.
-  const wildFrom = literalLength(pattern);
-  for (let at = 0; at < pattern.length;) {
-    const c = pattern.codePointAt(at) ?? 0;
-    const width = c > 0xffff ? 2 : 1;
-    if (c === 0x2a) {
-      const end = endOfStars(pattern, at);
-      const stars = end - at > 1 && paths ? starsBetweenSlashes(pattern, at, end, wildFrom) : STAR;
-      if (stars === MAYBE) steps.push(MAYBE, GLOBSTAR);
-      else if (stars === GLOBSTAR || steps.at(-1) !== STAR) steps.push(stars);
-      at = end;
-    } else if (c === 0x3f) {
-      steps.push(ANY);
-      at += 1;
-    } else if (c === 0x5b) {
-      const parsed = parseClass(pattern, at);
-      if (parsed === undefined) return undefined;
-      steps.push(FIRST_CLASS - classes.length);
-      classes.push(parsed.charClass);
-      at = parsed.end;
-    } else if (c === 0x5c) {
-      const escaped = pattern.codePointAt(at + 1);
-      if (escaped === undefined) return undefined;
-      steps.push(escaped);
-      at += escaped > 0xffff ? 3 : 2;
-    } else {
-      steps.push(c);
-      at += width;
-    }
+  const compiler = new GlobCompiler(pattern, paths);
+  for (let at: number | undefined = 0; at !== pattern.length; at = compiler.step(at)) {
+    if (at === undefined) return undefined;
   }
+  const { steps, classes } = compiler;
   return { steps, classes, ...boundsOf(steps) };
+}
+
+class GlobCompiler {
+  readonly steps: number[] = [];
+  readonly classes: CharClass[] = [];
+  readonly #pattern: string;
+  readonly #paths: boolean;
+  /** git cuts the plain text at the start off before it matches, so `**` directly after it counts as standing alone. */
+  readonly #wildFrom: number;
+
+  constructor(pattern: string, paths: boolean) {
+    this.#pattern = pattern;
+    this.#paths = paths;
+    this.#wildFrom = literalLength(pattern);
+  }
+
+  /** Compile what stands at a position; the position after it, or `undefined` when it is malformed. */
+  step(at: number): number | undefined {
+    const c = this.#pattern.codePointAt(at) ?? 0;
+    if (c === 0x2a) return this.#stars(at);
+    if (c === 0x5b) return this.#charClass(at);
+    if (c === 0x5c) return this.#escaped(at);
+    this.steps.push(c === 0x3f ? ANY : c);
+    return at + widthOf(c);
+  }
+
+  #stars(at: number): number {
+    const end = endOfStars(this.#pattern, at);
+    const stars = end - at > 1 && this.#paths ? starsBetweenSlashes(this.#pattern, at, end, this.#wildFrom) : STAR;
+    if (stars === MAYBE) this.steps.push(MAYBE, GLOBSTAR);
+    else if (stars === GLOBSTAR || this.steps.at(-1) !== STAR) this.steps.push(stars);
+    return end;
+  }
+
+  #charClass(at: number): number | undefined {
+    const parsed = parseClass(this.#pattern, at);
+    if (parsed === undefined) return undefined;
+    this.steps.push(FIRST_CLASS - this.classes.length);
+    this.classes.push(parsed.charClass);
+    return parsed.end;
+  }
+
+  #escaped(at: number): number | undefined {
+    const c = this.#pattern.codePointAt(at + 1);
+    if (c === undefined) return undefined;
+    this.steps.push(c);
+    return at + 1 + widthOf(c);
+  }
+}
+
+/** How many UTF-16 units the code point takes. */
+export function widthOf(c: number): number {
+  return c > 0xffff ? 2 : 1;
 }
 
 function boundsOf(steps: readonly number[]): { minLength: number; prefix: string; suffix: string } {
@@ -100,7 +125,8 @@ function boundsOf(steps: readonly number[]): { minLength: number; prefix: string
   };
 }
 
-function textOf(steps: readonly number[]): string {
+/** The text of steps that are all code points. */
+export function textOf(steps: readonly number[]): string {
   let text = "";
   for (const step of steps) text += String.fromCodePoint(step);
   return text;
@@ -160,7 +186,7 @@ class ClassReader {
 
   #take(): number | undefined {
     const c = this.#pattern.codePointAt(this.#at);
-    if (c !== undefined) this.#at += c > 0xffff ? 2 : 1;
+    if (c !== undefined) this.#at += widthOf(c);
     return c;
   }
 
@@ -209,121 +235,4 @@ function parseClass(pattern: string, at: number): { charClass: CharClass; end: n
   const reader = new ClassReader(pattern, at + (negated ? 2 : 1));
   const end = reader.read();
   return end === undefined ? undefined : { charClass: { negated, ranges: reader.ranges }, end };
-}
-
-function classHolds(glob: Glob, step: number, c: number): boolean {
-  const found = glob.classes[FIRST_CLASS - step];
-  if (found === undefined) return false;
-  const { ranges, negated } = found;
-  for (let i = 0; i < ranges.length; i += 2) {
-    if (c >= (ranges[i] ?? 0) && c <= (ranges[i + 1] ?? -1)) return !negated;
-  }
-  return negated;
-}
-
-function stepTakes(glob: Glob, step: number, c: number): boolean {
-  if (step >= 0) return step === c;
-  if (c === SLASH) return false;
-  return step === ANY || classHolds(glob, step, c);
-}
-
-/** Does the glob match the whole name? The name has no `/`, the glob no `**`. */
-export function matchName(glob: Glob, name: string): boolean {
-  if (name.length < glob.minLength || !name.startsWith(glob.prefix) || !name.endsWith(glob.suffix)) return false;
-  const { steps } = glob;
-  let step = 0;
-  let at = 0;
-  // Where to go on when a later part fails: only the last star need ever take more.
-  let star = -1;
-  let starAt = 0;
-  while (at < name.length) {
-    const c = name.codePointAt(at) ?? 0;
-    const wanted = steps[step];
-    if (wanted === STAR) {
-      star = step;
-      starAt = at;
-      step += 1;
-    } else if (wanted !== undefined && stepTakes(glob, wanted, c)) {
-      step += 1;
-      at += c > 0xffff ? 2 : 1;
-    } else if (star >= 0) {
-      starAt += (name.codePointAt(starAt) ?? 0) > 0xffff ? 2 : 1;
-      at = starAt;
-      step = star + 1;
-    } else {
-      return false;
-    }
-  }
-  while (steps[step] === STAR) step += 1;
-  return step === steps.length;
-}
-
-/** The state before any text. */
-export function startState(glob: Glob): GlobState {
-  return stateAt(glob, 0);
-}
-
-/** The state at one step. */
-export function stateAt(glob: Glob, step: number): GlobState {
-  const state: number[] = [];
-  addStep(glob, step, state);
-  return state;
-}
-
-/** `seen` has one flag per step, for long patterns; short states are looked through. */
-function addStep(glob: Glob, step: number, state: number[], seen?: Uint8Array): void {
-  if (seen === undefined ? state.includes(step) : seen[step] === 1) return;
-  if (seen !== undefined) seen[step] = 1;
-  state.push(step);
-  const mark = glob.steps[step];
-  if (mark !== STAR && mark !== GLOBSTAR && mark !== MAYBE) return;
-  addStep(glob, step + 1, state, seen);
-  if (mark === MAYBE) addStep(glob, step + 3, state, seen);
-}
-
-/** The state after more text. */
-export function advance(glob: Glob, from: GlobState, text: string): GlobState {
-  let state = from;
-  for (let at = 0; at < text.length && state.length > 0;) {
-    const c = text.codePointAt(at) ?? 0;
-    state = advanceOne(glob, state, c);
-    at += c > 0xffff ? 2 : 1;
-  }
-  return state;
-}
-
-function advanceOne(glob: Glob, state: GlobState, c: number): GlobState {
-  const next: number[] = [];
-  const seen = state.length > 32 ? new Uint8Array(glob.steps.length + 2) : undefined;
-  for (const step of state) {
-    const mark = glob.steps[step];
-    if (mark === undefined || mark === MAYBE) continue;
-    if (mark === GLOBSTAR || (mark === STAR && c !== SLASH)) addStep(glob, step, next, seen);
-    else if (mark !== STAR && stepTakes(glob, mark, c)) addStep(glob, step + 1, next, seen);
-  }
-  return next;
-}
-
-/** Is the text so far a whole match? */
-export function accepts(glob: Glob, state: GlobState): boolean {
-  return state.includes(glob.steps.length);
-}
-
-/**
- * What the next component must be, if there is only one possibility: its name, and the state after the `/` that follows
- * it (`undefined` when the glob ends there). `undefined`: there is a wildcard in it.
- */
-export function literalComponent(
-  glob: Glob,
-  state: GlobState,
-): { name: string; after: GlobState | undefined } | undefined {
-  const [start] = state;
-  if (start === undefined || state.length !== 1) return undefined;
-  let end = start;
-  for (let step = glob.steps[end]; step !== undefined && step !== SLASH; step = glob.steps[end]) {
-    if (step < 0) return undefined;
-    end += 1;
-  }
-  const name = textOf(glob.steps.slice(start, end));
-  return { name, after: end === glob.steps.length ? undefined : stateAt(glob, end + 1) };
 }

@@ -1,14 +1,7 @@
-import {
-  accepts,
-  advance,
-  compileGlob,
-  isLiteral,
-  literalComponent,
-  literalLength,
-  matchName,
-  startState,
-} from "./ignore-glob.ts";
-import type { Glob, GlobState } from "./ignore-glob.ts";
+import { compileGlob, isLiteral, literalLength } from "./ignore-glob.ts";
+import type { Glob } from "./ignore-glob.ts";
+import { accepts, advance, literalComponent, matchName, startState } from "./ignore-match.ts";
+import type { GlobState } from "./ignore-match.ts";
 import { pathToBytes } from "./path.ts";
 
 /** Largest rule file that is applied, in UTF-8 bytes. */

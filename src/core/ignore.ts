@@ -1,6 +1,7 @@
 import type { FilterOptions, FilterSpec, RuleFile, Verdict } from "./filter.ts";
-import { compileGlob, matchName } from "./ignore-glob.ts";
+import { compileGlob } from "./ignore-glob.ts";
 import type { Glob } from "./ignore-glob.ts";
+import { matchName } from "./ignore-match.ts";
 import { RuleSet, byteText, descend, isSpent } from "./ignore-rules.ts";
 import type { LivePaths } from "./ignore-rules.ts";
 
