@@ -1,7 +1,6 @@
-import { innerHash } from "./compact-range.ts";
+import { CompactRange, innerHash } from "./compact-range.ts";
 import { ChronicleError } from "./errors.ts";
-import { EMPTY_HASH, type Hash, hashFromBytes, hashToBytes, isHash } from "./hash.ts";
-import { treeHash } from "./merkle.ts";
+import { EMPTY_HASH, type Hash, isHash } from "./hash.ts";
 
 /**
  * Proofs about the log tree (RFC 6962 §2.1.1 and §2.1.2): that an event is in it, and that an older tree is its prefix.
@@ -10,7 +9,9 @@ import { treeHash } from "./merkle.ts";
 
 /** The root over leaf hashes. */
 export function logRoot(leaves: readonly Hash[]): Hash {
-  return hashFromBytes(treeHash(leaves.map(hashToBytes)));
+  const range = new CompactRange();
+  for (const leaf of leaves) range.add(leaf);
+  return range.root();
 }
 
 /** The largest power of two below `size` (`size` ≥ 2): where RFC 6962 cuts a tree. */
@@ -63,12 +64,12 @@ export interface InclusionClaim {
 
 /** Does the proof show the claim? (RFC 9162 §2.1.3.2) */
 export function verifyInclusion({ leaf, index, size, root, proof }: InclusionClaim): boolean {
-  if (!isCount(size) || !isCount(index) || index >= size || !proof.every(isHash)) return false;
-  let node = hashToBytes(leaf);
-  const complete = climb({ index, last: size - 1 }, proof.map(hashToBytes), (sibling, isLeft) => {
+  if (!isCount(size) || !isCount(index) || index >= size || ![leaf, ...proof].every(isHash)) return false;
+  let node = leaf;
+  const complete = climb({ index, last: size - 1 }, proof, (sibling, isLeft) => {
     node = isLeft ? innerHash(sibling, node) : innerHash(node, sibling);
   });
-  return complete && hashFromBytes(node) === root;
+  return complete && node === root;
 }
 
 /** What a consistency proof says: the tree with `first` leaves is a prefix of the tree with `second` leaves. */
@@ -82,11 +83,11 @@ export interface ConsistencyClaim {
 
 /** Does the proof show the claim? (RFC 9162 §2.1.4.2) */
 export function verifyConsistency({ first, firstRoot, second, secondRoot, proof }: ConsistencyClaim): boolean {
-  if (!isCount(first) || !isCount(second) || first > second || !proof.every(isHash)) return false;
+  if (!isCount(first) || !isCount(second) || first > second || ![firstRoot, ...proof].every(isHash)) return false;
   if (first === second) return proof.length === 0 && firstRoot === secondRoot;
   if (first === 0) return proof.length === 0 && firstRoot === EMPTY_HASH;
   // A first tree that is one perfect subtree is itself the start of the path.
-  const [start, ...path] = (Number.isInteger(Math.log2(first)) ? [firstRoot, ...proof] : proof).map(hashToBytes);
+  const [start, ...path] = Number.isInteger(Math.log2(first)) ? [firstRoot, ...proof] : proof;
   if (start === undefined) return false;
   const at = { index: first - 1, last: second - 1 };
   while (at.index % 2 === 1) halve(at);
@@ -95,7 +96,7 @@ export function verifyConsistency({ first, firstRoot, second, secondRoot, proof 
     if (isLeft) older = innerHash(sibling, older);
     newer = isLeft ? innerHash(sibling, newer) : innerHash(newer, sibling);
   });
-  return complete && hashFromBytes(older) === firstRoot && hashFromBytes(newer) === secondRoot;
+  return complete && older === firstRoot && newer === secondRoot;
 }
 
 function isCount(value: number): boolean {
@@ -114,7 +115,7 @@ function halve(place: Place): void {
 }
 
 /** Climbs from a place to the root, telling for each node of the proof whether it stands on the left. True at the root. */
-function climb(from: Place, path: readonly Buffer[], step: (sibling: Buffer, isLeft: boolean) => void): boolean {
+function climb(from: Place, path: readonly Hash[], step: (sibling: Hash, isLeft: boolean) => void): boolean {
   const place = { ...from };
   for (const sibling of path) {
     if (place.last === 0) return false;

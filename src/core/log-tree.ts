@@ -1,7 +1,6 @@
-import { hash as digest } from "node:crypto";
-import { CompactRange, innerHash } from "./compact-range.ts";
+import { CompactRange, foldSubtrees } from "./compact-range.ts";
 import { ChronicleError } from "./errors.ts";
-import { EMPTY_HASH, type Hash, hashFromBytes, hashToBytes } from "./hash.ts";
+import { type Hash, isHash, sha256 } from "./hash.ts";
 
 /**
  * The log tree: the RFC 6962 Merkle tree over the hashes of all events, in order.
@@ -13,16 +12,13 @@ import { EMPTY_HASH, type Hash, hashFromBytes, hashToBytes } from "./hash.ts";
  * the largest first. It is all that is needed to go on.
  */
 
+// Reused for every leaf: nothing of it outlives one call.
 const leafInput = Buffer.alloc(33);
 
 /** The leaf of an event. */
 export function leafHash(eventHash: Hash): Hash {
-  return hashFromBytes(leafBytes(eventHash));
-}
-
-function leafBytes(eventHash: Hash): Buffer {
   leafInput.write(eventHash, 1, "hex");
-  return digest("sha256", leafInput, "buffer");
+  return sha256(leafInput);
 }
 
 /** The number of subtrees in the frontier of a tree: the ones among the binary digits of its size. */
@@ -45,13 +41,14 @@ export class LogTree {
    * Throws `INTEGRITY_VIOLATION` when the two disagree.
    */
   constructor(frontier: readonly Hash[] = [], size = 0) {
-    if (!Number.isSafeInteger(size) || size < 0 || frontier.length !== frontierLength(size)) {
+    const fits = Number.isSafeInteger(size) && size >= 0 && frontier.length === frontierLength(size);
+    if (!fits || !frontier.every(isHash)) {
       throw new ChronicleError(
         "INTEGRITY_VIOLATION",
         `a frontier of ${frontier.length} cannot stand for ${size} events`,
       );
     }
-    this.#range = new CompactRange(size, frontier.map(hashToBytes));
+    this.#range = new CompactRange(size, frontier);
   }
 
   /** How many events. */
@@ -60,7 +57,7 @@ export class LogTree {
   }
 
   append(eventHash: Hash): void {
-    this.#range.add(leafBytes(eventHash));
+    this.#range.add(leafHash(eventHash));
   }
 
   /**
@@ -82,12 +79,12 @@ export class LogTree {
 
   /** The RFC 6962 root; SHA-256 of nothing for no events. */
   root(): Hash {
-    return hashFromBytes(this.#range.root());
+    return this.#range.root();
   }
 
   /** The compact range, largest subtree first. */
   frontier(): Hash[] {
-    return this.#range.subtrees.map(hashFromBytes);
+    return [...this.#range.subtrees];
   }
 }
 
@@ -100,6 +97,5 @@ export function appendLeaf(frontier: readonly Hash[], size: number, eventHash: H
 
 /** The root of the tree that a frontier stands for. */
 export function frontierRoot(frontier: readonly Hash[]): Hash {
-  if (frontier.length === 0) return EMPTY_HASH;
-  return hashFromBytes(frontier.map(hashToBytes).reduceRight((right, left) => innerHash(left, right)));
+  return foldSubtrees(frontier);
 }

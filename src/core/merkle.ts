@@ -1,8 +1,7 @@
-import { hash as digest } from "node:crypto";
 import { CompactRange } from "./compact-range.ts";
 import { type Entry, type EntryKind, SYMLINK_MODE } from "./entry.ts";
 import { ChronicleError } from "./errors.ts";
-import { EMPTY_HASH, type Hash, hashFromBytes, hashToBytes } from "./hash.ts";
+import { EMPTY_HASH, type Hash, hashFromBytes, hashToBytes, sha256 } from "./hash.ts";
 import { compareNames, isWithin, nameOf, pathToBytes, ROOT, splitRoot, type WorkspacePath } from "./path.ts";
 
 /**
@@ -34,8 +33,8 @@ const LEAF_FIXED = 1 + 1 + 4 + 4 + 32;
 // Reused for every leaf: nothing of it outlives one call.
 const leafScratch = Buffer.alloc(LEAF_FIXED + 1024);
 
-/** The 32-byte leaf of one child. `hash32`: the 32 bytes of its hash. */
-export function entryLeaf(name: string, kind: EntryKind, mode: number, hash32: Buffer): Buffer {
+/** The leaf of one child of a folder; `hash` is that of its content, target or folder. */
+function leafOf(name: string, kind: EntryKind, mode: number, hash: Hash): Hash {
   const size = LEAF_FIXED + name.length * 3;
   const input = size <= leafScratch.length ? leafScratch : Buffer.alloc(size);
   const length = name.isWellFormed() ? input.write(name, 10, "utf8") : pathToBytes(name).copy(input, 10);
@@ -43,15 +42,20 @@ export function entryLeaf(name: string, kind: EntryKind, mode: number, hash32: B
   input[1] = KIND_BYTES[kind];
   input.writeUInt32BE(mode, 2);
   input.writeUInt32BE(length, 6);
-  input.set(hash32, 10 + length);
-  return digest("sha256", input.subarray(0, LEAF_FIXED + length), "buffer");
+  input.write(hash, 10 + length, "hex");
+  return sha256(input.subarray(0, LEAF_FIXED + length));
+}
+
+/** The 32-byte leaf of one child. `hash32`: the 32 bytes of its hash. */
+export function entryLeaf(name: string, kind: EntryKind, mode: number, hash32: Buffer): Buffer {
+  return hashToBytes(leafOf(name, kind, mode, hashFromBytes(hash32)));
 }
 
 /** The RFC 6962 §2.1 tree hash over leaves that are hashed already (32 bytes each). No leaves: SHA-256 of nothing. */
 export function treeHash(leaves: readonly Buffer[]): Buffer {
   const range = new CompactRange();
-  for (const leaf of leaves) range.add(leaf);
-  return range.root();
+  for (const leaf of leaves) range.add(hashFromBytes(leaf));
+  return hashToBytes(range.root());
 }
 
 function damaged(reason: string): never {
@@ -74,9 +78,9 @@ export function folderHash(children: readonly TreeChild[]): Hash {
     if (previous !== undefined && compareNames(previous, name) >= 0) damaged(`${JSON.stringify(name)} is out of order`);
     previous = name;
     checkMode(kind, mode, name);
-    range.add(entryLeaf(name, kind, mode, hashToBytes(hash)));
+    range.add(leafOf(name, kind, mode, hash));
   }
-  return hashFromBytes(range.root());
+  return range.root();
 }
 
 /** A further tracked root: its id and the hash of its folder. */
@@ -152,7 +156,7 @@ export class ManifestHasher {
     } else if (entry.hash === undefined) {
       damaged(`${JSON.stringify(path)} has no hash`);
     } else {
-      folder.range.add(entryLeaf(name, kind, mode, hashToBytes(entry.hash)));
+      folder.range.add(leafOf(name, kind, mode, entry.hash));
     }
   }
 
@@ -202,11 +206,10 @@ export class ManifestHasher {
   #closeTo(keep: number): void {
     while (this.#open.length > keep) {
       const { path, mode, range } = this.#open.pop() as OpenFolder;
-      const bytes = range.root();
-      const hash = hashFromBytes(bytes);
+      const hash = range.root();
       const parent = this.#open.at(-1);
       if (parent === undefined) this.#roots.set(this.#rootId as string, hash);
-      else parent.range.add(entryLeaf(nameOf(path), "dir", mode, bytes));
+      else parent.range.add(leafOf(nameOf(path), "dir", mode, hash));
       this.#onFolder(path, hash);
     }
   }
