@@ -137,7 +137,7 @@ export function buildProgram(version: string, sink: HelpSink, done: (parsed: Par
   program.action(() => {
     const [word] = program.args;
     if (word !== undefined) unknownCommand(word);
-    done({ spec: undefined, options: program.opts(), args: [] });
+    done({ spec: undefined, options: { ...program.opts(), bare: true }, args: [] });
   });
   return program;
 }

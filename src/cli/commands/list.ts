@@ -59,13 +59,12 @@ async function snapshots(context: CommandContext, workspace: WorkspaceApi, limit
 /** Recent work, or snapshots. Also what a bare `chronicle` does: where nothing is recorded it says how to begin. */
 export async function list(context: CommandContext): Promise<number> {
   const limit = context.input.number("limit") ?? DEFAULT_LIMIT;
-  const bare = context.io.argv.every((word) => word !== "list");
   try {
     const workspace = await context.reading();
     await (context.input.flag("snapshots") ? snapshots : recent)(context, workspace, limit);
   } catch (error) {
     const none = error instanceof ChronicleError && error.code === "NOT_FOUND";
-    if (!none || !bare || context.json) throw error;
+    if (!none || !context.input.flag("bare") || context.json) throw error;
     context.print(NOTHING_YET);
   }
   return EXIT.done;

@@ -1,0 +1,149 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { Sandbox } from "./sandbox.ts";
+
+/** Keys that programs rely on: fields may be added, none is renamed or removed. */
+const COVERAGE = { complete: true, omitted: [] };
+const CHANGE = ["path", "change_type", "before_hash", "after_hash", "size_delta"];
+
+let box: Sandbox;
+
+function object(value: unknown): Record<string, unknown> {
+  expect(value).toBeTypeOf("object");
+  expect(value).not.toBeNull();
+  return value as Record<string, unknown>;
+}
+
+function list(value: unknown): Record<string, unknown>[] {
+  expect(Array.isArray(value)).toBe(true);
+  return value as Record<string, unknown>[];
+}
+
+function has(value: unknown, keys: readonly string[]): Record<string, unknown> {
+  const found = object(value);
+  expect(Object.keys(found)).toEqual(expect.arrayContaining([...keys]));
+  return found;
+}
+
+function json(...args: string[]): unknown {
+  const { code, value } = box.json(args);
+  expect(code, args.join(" ")).toBe(0);
+  return value;
+}
+
+beforeAll(() => {
+  box = new Sandbox();
+  box.write("a.txt", "one\n");
+  box.write("dir/b.txt", "two\n");
+  expect(box.run(["init"]).code).toBe(0);
+  expect(box.run(["run", "--note", "hello", "--", "sh", "-c", "echo more >> a.txt; rm dir/b.txt"]).code).toBe(0);
+});
+
+afterAll(() => box[Symbol.dispose]());
+
+describe("shapes that programs rely on", () => {
+  it("snapshot", () => {
+    const shape = has(json("snapshot"), ["number", "id", "seq", "root", "coverage"]);
+    expect(shape["coverage"]).toMatchObject(COVERAGE);
+    expect(shape["number"]).toBeTypeOf("number");
+    expect(shape["root"]).toMatch(/^[0-9a-f]{64}$/);
+  });
+
+  it("log", () => {
+    const events = list(json("log"));
+    for (const event of events) has(event, ["seq", "ts", "record_id", "op", "hash"]);
+    expect(events.map((event) => event["seq"])).toEqual(events.map((_, i) => i + 1));
+    expect(list(json("log", "--from", "2", "--limit", "2")).map((event) => event["seq"])).toEqual([2, 3]);
+  });
+
+  it("status", () => {
+    box.write("new.txt", "new");
+    const shape = has(json("status"), ["workspace", "path", "root", "seq", "head", "changes"]);
+    expect(shape["path"]).toBe(box.project);
+    expect(has(shape["head"], ["seq", "hash"])["seq"]).toBe(shape["seq"]);
+    for (const change of list(shape["changes"])) has(change, CHANGE);
+    expect(list(shape["changes"]).map((change) => change["path"])).toContain("new.txt");
+    box.sh("rm new.txt");
+  });
+
+  it("diff and restore --dry-run", () => {
+    for (const shape of [json("diff", "0", "now"), json("restore", "0", "--dry-run")]) {
+      const changes = list(has(shape, ["changes"])["changes"]);
+      expect(changes.map((change) => change["path"])).toEqual(expect.arrayContaining(["a.txt", "dir/b.txt"]));
+      for (const change of changes) has(change, CHANGE);
+    }
+    const [first] = list(object(json("diff", "0", "now", "--", "a.txt"))["changes"]);
+    expect(first).toMatchObject({ change_type: "modified", size_delta: 5 });
+  });
+
+  it("restore, undo and redo", () => {
+    const shape = has(json("restore", "0"), ["changes", "undo_id", "skipped"]);
+    expect(shape["undo_id"]).toBeTypeOf("string");
+    expect(list(shape["changes"])).toHaveLength(2);
+    has(json("undo", String(shape["undo_id"])), ["changes", "undo_id", "skipped", "operation"]);
+    has(json("redo"), ["changes", "undo_id", "skipped", "operation"]);
+    has(json("undo"), ["changes", "undo_id", "skipped", "operation"]);
+  });
+
+  it("manifest", () => {
+    const shape = has(json("manifest", "0"), ["number", "id", "timestamp", "parent", "root", "files"]);
+    expect([shape["number"], shape["parent"]]).toEqual([0, null]);
+    const files = object(shape["files"]);
+    expect(Object.keys(files)).toEqual(["a.txt", "dir", "dir/b.txt"]);
+    has(files["a.txt"], ["kind", "hash", "size", "mtime_ms", "permissions"]);
+  });
+
+  it("sessions and show", () => {
+    const [session] = list(json("sessions"));
+    const shape = has(json("show", String(session?.["session_id"])), [
+      ...["session_id", "started", "ended", "command", "tracked_paths", "exit_code", "snapshot_count"],
+      ...["merkle_roots", "network_events"],
+    ]);
+    expect(shape).toMatchObject({ exit_code: 0, notes: ["hello"], tracked_paths: [box.project] });
+    expect(json("show")).toEqual(shape);
+  });
+
+  it("history: numbers go on after a deletion", () => {
+    box.sh("rm a.txt");
+    json("snapshot");
+    box.write("a.txt", "back\n");
+    json("snapshot");
+    const iterations = list(json("history", "a.txt"));
+    for (const item of iterations) has(item, ["iteration", "timestamp", "size", "hash"]);
+    expect(iterations.map((item) => item["iteration"])).toEqual(iterations.map((_, i) => i + 1));
+    expect(iterations.at(-2)).toMatchObject({ deleted: true });
+    expect(iterations.at(-1)?.["timestamp"]).toBeTypeOf("number");
+  });
+
+  it("verify, head", () => {
+    const verified = has(json("verify"), ["ok", "events", "blobs", "problems"]);
+    expect([verified["ok"], verified["problems"]]).toEqual([true, []]);
+    const head = has(json("head"), ["workspace", "seq", "hash", "log_root", "root", "note", "key"]);
+    expect(head["note"]).toContain(String(head["workspace"]));
+  });
+
+  it("init, list, config, du, doctor, workspaces, explain, cat, gc, rebuild", () => {
+    has(json("init"), ["workspace", "path", "created", "snapshot"]);
+    const recent = object(json("list"));
+    for (const item of list(recent["items"])) has(item, ["kind", "id", "timestamp", "summary", "changed", "back"]);
+    expect(json()).toEqual(recent);
+    for (const item of list(json("list", "--snapshots"))) has(item, ["number", "id", "seq", "root", "coverage"]);
+    has(json("config"), [
+      ...["useGitignore", "excludePatterns", "excludeGlobs", "forceInclude"],
+      ...["maxEntries", "maxBytes", "maxFileSize"],
+    ]);
+    has(json("du"), ["blobs", "log_bytes", "index_bytes", "total_bytes", "store"]);
+    has(json("doctor"), ["ok", "store", "checks"]);
+    const [workspace] = list(json("workspaces"));
+    has(workspace, ["id", "path", "roots", "seq", "created", "last_event", "present"]);
+    has(json("explain", "a.txt"), ["path", "tracked", "recorded", "rule"]);
+    expect(json("cat", "a.txt@1")).toMatchObject({ iteration: 1, encoding: "utf8", content: "one\n" });
+    has(json("gc"), ["freed_blobs", "freed_bytes"]);
+    has(json("rebuild"), ["events", "entries", "seconds"]);
+  });
+
+  it("errors", () => {
+    const { code, value } = box.json(["history", "nothing-like-that.bin"]);
+    expect(code).toBe(3);
+    has(object(value)["error"], ["code", "message", "hint", "data"]);
+  });
+});
