@@ -1,0 +1,73 @@
+import type { DoctorCheck, DoctorShape, StoreOptions } from "../api/store-api.ts";
+import type { Disk } from "../disk/disk.ts";
+import { ConfinedFs } from "../worktree/confined-fs.ts";
+import type { StoreParts } from "./open-context.ts";
+
+/** Least free space that lets work go on, in bytes. */
+const LOW_SPACE = 256 * 1024 * 1024;
+
+/** Looks at the machine, the store and the key. */
+export async function examine(parts: StoreParts, options: StoreOptions): Promise<DoctorShape> {
+  const { disk } = parts.backends;
+  const checks: DoctorCheck[] = [
+    { name: "node", ok: true, detail: `Node ${process.versions.node} on ${process.platform}` },
+    confinement(disk, options.home),
+    privacy(disk, "store", options.home),
+    keyCheck(disk, options.configFolder),
+    spaceCheck(disk, options.home),
+    await watcherCheck(),
+    await blobCheck(parts),
+  ];
+  return { ok: checks.every((check) => check.ok), store: options.home, checks };
+}
+
+function confinement(disk: Disk, home: string): DoctorCheck {
+  using fs = new ConfinedFs(disk, home);
+  const name = "confined access";
+  if (fs.confined) return { name, ok: true, detail: "paths are resolved beneath open folders" };
+  return {
+    name,
+    ok: false,
+    detail: "best effort only: this platform has no /proc/self/fd",
+    hint: "do not record folders that others may swap for links",
+  };
+}
+
+function privacy(disk: Disk, name: string, path: string): DoctorCheck {
+  const mode = disk.lstat(path)?.mode;
+  if (mode === undefined) return { name, ok: true, detail: `${path} is made at first use` };
+  const shown = mode.toString(8);
+  if ((mode & 0o077) === 0) return { name, ok: true, detail: `${path} (${shown})` };
+  return { name, ok: false, detail: `${path} can be read by others (${shown})`, hint: `chmod go-rwx ${path}` };
+}
+
+function keyCheck(disk: Disk, folder: string): DoctorCheck {
+  return privacy(disk, "key", `${folder}/key.pem`);
+}
+
+function spaceCheck(disk: Disk, home: string): DoctorCheck {
+  const { freeBytes } = disk.space(home);
+  const detail = `${Math.floor(freeBytes / 1024 ** 2)} MiB free`;
+  if (freeBytes >= LOW_SPACE) return { name: "space", ok: true, detail };
+  return { name: "space", ok: false, detail, hint: "free some space, or move the store with --store" };
+}
+
+async function watcherCheck(): Promise<DoctorCheck> {
+  try {
+    await import("@parcel/watcher");
+    return { name: "watcher", ok: true, detail: "changes are noticed as they happen" };
+  } catch (error) {
+    const detail = error instanceof Error ? error.message : String(error);
+    return { name: "watcher", ok: false, detail, hint: "runs are recorded by scanning every few seconds instead" };
+  }
+}
+
+async function blobCheck({ blobs }: StoreParts): Promise<DoctorCheck> {
+  if (!blobs.readOnly) return { name: "blobs", ok: true, detail: "the store can be written" };
+  return {
+    name: "blobs",
+    ok: false,
+    detail: "the store cannot be written: it is opened for reading only",
+    hint: "check its permissions and the disk",
+  };
+}

@@ -1,0 +1,249 @@
+import type { DoctorShape, InitOptions, InitShape, OpenOptions, StoreApi, StoreOptions } from "../api/store-api.ts";
+import type { SnapshotShape, WorkspaceShape } from "../api/shapes.ts";
+import type { WorkspaceApi } from "../api/workspace-api.ts";
+import { ChronicleError } from "../core/errors.ts";
+import type { RootRecord } from "../core/records.ts";
+import { FileBlobStore } from "../storage/files/file-blob-store.ts";
+import { storeLayout } from "../storage/files/layout.ts";
+import { adoptFolder } from "../workspace/adopt.ts";
+import { takeBaseline } from "../workspace/baseline.ts";
+import { listSnapshots, snapshotShape } from "../workspace/snapshot.ts";
+import { Workspace } from "../workspace/workspace.ts";
+import type { Backends } from "./backends.ts";
+import { examine } from "./doctor.ts";
+import { FileHeadKeeper, makeFolders } from "./file-head-keeper.ts";
+import { openContext, type OpenedContext, type StoreParts } from "./open-context.ts";
+import { removeTree } from "./remove-tree.ts";
+import { listedWorkspace, RootsCache, type ListedWorkspace } from "./roots-cache.ts";
+import { refuseUnsafe, rootsFrom } from "./roots.ts";
+import { storeTasks } from "./store-tasks.ts";
+import { writeFileDurably } from "../disk/write-fully.ts";
+
+const DEFAULT_WAIT_MS = 30_000;
+
+/** A store on a disk and the workspaces in it. Made by `openFileStore`. */
+export class FileStore implements StoreApi {
+  readonly #parts: StoreParts;
+  readonly #options: StoreOptions;
+  readonly #cache: RootsCache;
+  readonly #open = new Set<OpenedContext>();
+
+  constructor(parts: StoreParts, options: StoreOptions) {
+    this.#parts = parts;
+    this.#options = options;
+    this.#cache = new RootsCache(parts.backends.disk, parts.layout);
+  }
+
+  get home(): string {
+    return this.#options.home;
+  }
+
+  async init(options: InitOptions): Promise<{ readonly workspace: WorkspaceApi; readonly result: InitShape }> {
+    const roots = rootsFrom(this.#parts.backends.disk, options);
+    for (const root of roots) refuseUnsafe(root.folder, { ...this.#options, force: options.force === true });
+    const [first] = roots;
+    if (first === undefined) throw new ChronicleError("USAGE", "there is no folder to track", { hint: "name one" });
+    const standing =
+      options.adopt === undefined ? await this.#standing(first, true) : await this.#adopt(options.adopt, first);
+    const opened = standing === undefined ? await this.#begin(roots, options) : await this.#openId(standing.id);
+    const [baseline] = await listSnapshots(opened.context);
+    if (baseline === undefined) throw new ChronicleError("IO", "the baseline was not recorded");
+    const snapshot: SnapshotShape = snapshotShape(baseline);
+    const workspace = this.#workspace(opened);
+    const { id, path } = workspace;
+    return { workspace, result: { workspace: id, path, created: standing === undefined, snapshot } };
+  }
+
+  async open(options: OpenOptions): Promise<WorkspaceApi> {
+    const folder = this.#parts.backends.disk.realpath(options.folder);
+    const found = await this.#enclosing(folder, options.readOnly === true);
+    if (found !== undefined) return this.#workspace(await this.#openId(found.id));
+    if (options.create !== true) {
+      throw new ChronicleError("NOT_FOUND", `no workspace holds ${folder}`, {
+        hint: "`chronicle init` begins one here; `chronicle workspaces` lists those there are",
+        data: { folder },
+      });
+    }
+    const progress = options.onProgress === undefined ? {} : { onProgress: options.onProgress };
+    const forced = options.force === undefined ? {} : { force: options.force };
+    return (await this.init({ roots: [folder], ...forced, ...progress })).workspace;
+  }
+
+  async openById(id: string): Promise<WorkspaceApi> {
+    return this.#workspace(await this.#openId((await this.#byId(id)).id));
+  }
+
+  async workspaces(): Promise<WorkspaceShape[]> {
+    const shapes: WorkspaceShape[] = [];
+    for (const one of await this.#cache.list()) shapes.push(await this.#shape(one));
+    return shapes;
+  }
+
+  async forget(id: string): Promise<WorkspaceShape> {
+    const found = await this.#byId(id);
+    const shape = await this.#shape(found);
+    const { backends, layout, waitMs } = this.#parts;
+    const { folder, lock: lockPath } = layout.workspace(found.id);
+    const lock = backends.lock(lockPath);
+    const gone = `${folder}.forgotten`;
+    const held = await lock.exclusive(waitMs);
+    backends.disk.rename(folder, gone);
+    backends.disk.syncFolder(layout.workspaces);
+    held.release();
+    lock.close();
+    removeTree(backends.disk, gone);
+    return shape;
+  }
+
+  doctor(): Promise<DoctorShape> {
+    return examine(this.#parts, this.#options);
+  }
+
+  async close(): Promise<void> {
+    for (const opened of this.#open) await opened.close();
+    this.#open.clear();
+    await this.#parts.blobs.close();
+  }
+
+  async #begin(roots: readonly RootRecord[], options: InitOptions): Promise<OpenedContext> {
+    const { backends, layout } = this.#parts;
+    const id = backends.newId();
+    const files = layout.workspace(id);
+    makeFolders(backends.disk, files.folder);
+    writeFileDurably(backends.disk, files.workspaceJson, Buffer.from(`${JSON.stringify({ format: 1, id })}\n`), 0o600);
+    const opened = await this.#openId(id, roots);
+    const [first] = roots;
+    const stat = backends.disk.lstat(first?.folder ?? "/");
+    const record = {
+      format: 1,
+      created: new Date(backends.now()).toISOString(),
+      roots,
+      device: String(stat?.dev ?? 0n),
+      inode: String(stat?.ino ?? 0n),
+    };
+    try {
+      await takeBaseline(
+        opened.context,
+        record,
+        options.onProgress === undefined ? {} : { onProgress: options.onProgress },
+      );
+    } catch (error) {
+      this.#open.delete(opened);
+      await opened.close();
+      removeTree(backends.disk, files.folder);
+      throw error;
+    }
+    await this.#cache.put(listedWorkspace(id, record));
+    return opened;
+  }
+
+  async #openId(id: string, roots?: readonly RootRecord[]): Promise<OpenedContext> {
+    const opened = await openContext(this.#parts, id, { roots, tasks: () => storeTasks(this.#parts, id) });
+    this.#open.add(opened);
+    return opened;
+  }
+
+  #workspace(opened: OpenedContext): Workspace {
+    return new Workspace(opened.context, async () => {
+      this.#open.delete(opened);
+      await opened.close();
+    });
+  }
+
+  async #byId(id: string): Promise<ListedWorkspace> {
+    const matching = (await this.#cache.list()).filter((one) => one.id.startsWith(id));
+    const only = matching[0];
+    const hint = "`chronicle workspaces` lists them";
+    if (only === undefined || id === "")
+      throw new ChronicleError("NOT_FOUND", `there is no workspace ${JSON.stringify(id)}`, { hint });
+    if (matching.length > 1)
+      throw new ChronicleError("AMBIGUOUS", `${JSON.stringify(id)} stands for ${matching.length} workspaces`, { hint });
+    return only;
+  }
+
+  /** The workspace whose own folder this is: by path, or, moved, by device and inode. */
+  async #standing(root: RootRecord, mayAdopt: boolean): Promise<ListedWorkspace | undefined> {
+    const folder = root.only === undefined ? root.folder : `${root.folder}/${root.only}`;
+    const all = await this.#cache.list();
+    const here = all.find((one) => one.folders[0] === folder);
+    if (here !== undefined) return here;
+    const stat = this.#parts.backends.disk.lstat(folder);
+    const moved = all.find(
+      (one) => one.device === String(stat?.dev) && one.inode === String(stat?.ino) && !this.#isPresent(one),
+    );
+    if (moved === undefined || !mayAdopt || root.only !== undefined) return moved;
+    return this.#adopt(moved.id, root);
+  }
+
+  async #enclosing(folder: string, readOnly: boolean): Promise<ListedWorkspace | undefined> {
+    for (let at = folder; ; at = at.slice(0, at.lastIndexOf("/")) || "/") {
+      const [root] = rootsFrom(this.#parts.backends.disk, { roots: [at] });
+      const found = root === undefined ? undefined : await this.#standing(root, !readOnly);
+      if (found !== undefined || at === "/") return found;
+    }
+  }
+
+  #isPresent(one: ListedWorkspace): boolean {
+    const stat = this.#parts.backends.disk.lstat(one.folders[0] ?? "/");
+    return stat !== undefined && String(stat.ino) === one.inode && String(stat.dev) === one.device;
+  }
+
+  async #adopt(id: string, root: RootRecord): Promise<ListedWorkspace> {
+    const found = await this.#byId(id);
+    const opened = await this.#openId(found.id);
+    try {
+      const stat = this.#parts.backends.disk.lstat(root.folder);
+      const place = { folder: root.folder, device: String(stat?.dev ?? 0n), inode: String(stat?.ino ?? 0n) };
+      const listed = listedWorkspace(found.id, await adoptFolder(opened.context, place));
+      await this.#cache.put(listed);
+      return listed;
+    } finally {
+      this.#open.delete(opened);
+      await opened.close();
+    }
+  }
+
+  async #shape(one: ListedWorkspace): Promise<WorkspaceShape> {
+    const opened = await this.#openId(one.id);
+    try {
+      const head = await opened.context.index.head();
+      const row = await opened.context.index.locate(head.seq);
+      return {
+        id: one.id,
+        path: one.folders[0] ?? "",
+        roots: [...one.folders],
+        seq: head.seq,
+        created: one.created,
+        last_event: row?.ts ?? null,
+        present: this.#isPresent(one),
+      };
+    } finally {
+      this.#open.delete(opened);
+      await opened.close();
+    }
+  }
+}
+
+/** Opens a store on these backends; makes its folders (0700) where they are missing. */
+export async function openFileStore(options: StoreOptions, backends: Backends): Promise<StoreApi> {
+  const layout = storeLayout(options.home);
+  makeFolders(backends.disk, layout.workspaces);
+  const blobs = await FileBlobStore.open({
+    disk: backends.disk,
+    layout: layout.blobs,
+    openIndex: backends.openBlobIndex(layout.blobs.index),
+    lock: backends.lock,
+    newPackId: backends.newPackId,
+    lockWaitMs: options.waitMs ?? DEFAULT_WAIT_MS,
+  });
+  const heads = new FileHeadKeeper(backends.disk, options.configFolder);
+  const parts = {
+    backends,
+    layout,
+    blobs,
+    heads,
+    actor: options.actor ?? "human",
+    waitMs: options.waitMs ?? DEFAULT_WAIT_MS,
+  };
+  return new FileStore(parts, options);
+}

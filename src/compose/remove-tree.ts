@@ -1,0 +1,13 @@
+import { Buffer } from "node:buffer";
+import type { Disk, DiskPath } from "../disk/disk.ts";
+
+/** Removes a folder of the store and all in it. Follows no links. */
+export function removeTree(disk: Disk, folder: DiskPath): void {
+  if (disk.lstat(folder)?.kind !== "dir") return;
+  for (const { name, kind } of disk.list(folder)) {
+    const path = Buffer.concat([Buffer.from(folder), Buffer.from("/"), name]);
+    if (kind === "dir") removeTree(disk, path);
+    else disk.unlink(path);
+  }
+  disk.removeFolder(folder);
+}

@@ -1,0 +1,90 @@
+import type { InitOptions } from "../api/store-api.ts";
+import { ChronicleError, errnoOf } from "../core/errors.ts";
+import { DEFAULT_FILTER, DEFAULT_LIMITS } from "../core/filter.ts";
+import type { RootRecord } from "../core/records.ts";
+import type { Disk } from "../disk/disk.ts";
+import { changedRoot } from "../workspace/config.ts";
+
+/** The roots to track, from the folders or single files that the caller names. The first has no id. */
+export function rootsFrom(disk: Disk, options: InitOptions): RootRecord[] {
+  const { roots, adopt: _adopt, force: _force, onProgress: _onProgress, ...config } = options;
+  const ids = new Set<string>();
+  return roots.map((given, i) => {
+    const place = placeOf(disk, given);
+    const root: RootRecord = {
+      id: i === 0 ? null : newRootId(place, ids),
+      ...place,
+      filter: DEFAULT_FILTER,
+      limits: DEFAULT_LIMITS,
+    };
+    return changedRoot(root, config);
+  });
+}
+
+interface Place {
+  readonly folder: string;
+  readonly only?: string;
+}
+
+function placeOf(disk: Disk, given: string): Place {
+  const path = resolved(disk, given);
+  if (!path.isWellFormed())
+    throw new ChronicleError("REFUSED", "a tracked folder's own path must be UTF-8", { hint: "rename it" });
+  const kind = disk.lstat(path)?.kind;
+  if (kind === "dir") return { folder: path };
+  if (kind !== "file")
+    throw new ChronicleError("REFUSED", `${path} is neither a folder nor a file`, { hint: "name a folder or a file" });
+  const slash = path.lastIndexOf("/");
+  return { folder: path.slice(0, slash) || "/", only: path.slice(slash + 1) };
+}
+
+function resolved(disk: Disk, given: string): string {
+  try {
+    return disk.realpath(given);
+  } catch (error) {
+    if (errnoOf(error) !== "ENOENT") throw error;
+    throw new ChronicleError("NOT_FOUND", `there is no ${given}`, {
+      hint: "name a folder or a file that exists",
+      cause: error,
+    });
+  }
+}
+
+function newRootId({ folder, only }: Place, taken: Set<string>): string {
+  const name = only ?? folder.slice(folder.lastIndexOf("/") + 1);
+  const base =
+    name
+      .toLowerCase()
+      .replace(/[^a-z0-9]+/g, "-")
+      .replace(/^-+|-+$/g, "")
+      .slice(0, 40) || "root";
+  let id = base;
+  for (let n = 2; taken.has(id); n += 1) id = `${base}-${n}`;
+  taken.add(id);
+  return id;
+}
+
+/** Folders that nobody means to track whole, and the store itself. Throws `UNSAFE`. */
+export function refuseUnsafe(
+  folder: string,
+  options: {
+    readonly home: string;
+    readonly configFolder: string;
+    readonly userHome?: string;
+    readonly force: boolean;
+  },
+): void {
+  for (const own of [options.home, options.configFolder]) {
+    if (folder === own || folder.startsWith(`${own}/`)) {
+      throw new ChronicleError("UNSAFE", `${folder} belongs to Chronicle's own store: it cannot be tracked`, {
+        hint: "choose another folder",
+      });
+    }
+  }
+  if (options.force || (folder !== "/" && folder !== options.userHome)) return;
+  const what = folder === "/" ? "the whole file system" : "a home folder";
+  throw new ChronicleError("UNSAFE", `${folder} is ${what}`, {
+    hint: "begin in a project's folder (`-C DIR`), or say --force if you mean it",
+    data: { folder },
+  });
+}

@@ -1,0 +1,94 @@
+import { ChronicleError } from "../core/errors.ts";
+import { DEFAULT_FILTER, DEFAULT_LIMITS } from "../core/filter.ts";
+import type { Hash } from "../core/hash.ts";
+import type { CollectReport } from "../storage/blob-store.ts";
+import type { LogPosition } from "../storage/event-log.ts";
+import { FileEventLog } from "../storage/files/file-event-log.ts";
+import type { Disk } from "../disk/disk.ts";
+import { aliveContents } from "../workspace/alive.ts";
+import type { StoreTasks } from "../workspace/context.ts";
+import { DiskWorktree } from "../worktree/disk-worktree.ts";
+import type { Worktree } from "../worktree/worktree.ts";
+import { makeFolders } from "./file-head-keeper.ts";
+import type { StoreParts } from "./open-context.ts";
+
+/** What an engine may ask of the whole store. */
+export function storeTasks(parts: StoreParts, workspaceId: string): StoreTasks {
+  return {
+    home: parts.layout.home,
+    scratchIndex: parts.backends.scratchIndex,
+    collect: () => collect(parts),
+    emptyWorktree: async (folder) => emptyWorktree(parts, folder),
+    usage: async () => ({
+      indexBytes: sizeOf(parts.backends.disk, parts.layout.workspace(workspaceId).index),
+      totalBytes: treeSize(parts.backends.disk, parts.layout.home),
+    }),
+  };
+}
+
+/**
+ * Marks over all workspaces without a lock, then, with the collector's lock held, only what was appended meanwhile.
+ * Throws `LOG_DAMAGED` rather than free anything while a history cannot be read.
+ */
+async function collect(parts: StoreParts): Promise<CollectReport> {
+  const alive = new Set<Hash>();
+  const ends = new Map<string, LogPosition>();
+  const mark = async (): Promise<void> => {
+    for (const id of workspaceIds(parts)) {
+      const log = openLog(parts, id);
+      try {
+        const { seq, bytes } = log.head;
+        for await (const hash of aliveContents(log, parts.blobs, ends.get(id))) alive.add(hash);
+        ends.set(id, { seq: seq + 1, offset: bytes });
+      } finally {
+        await log.close();
+      }
+    }
+  };
+  await mark();
+  return parts.blobs.collect((hash) => alive.has(hash), { whenLocked: mark });
+}
+
+function workspaceIds({ backends, layout }: StoreParts): string[] {
+  if (backends.disk.lstat(layout.workspaces) === undefined) return [];
+  const folders = backends.disk.list(layout.workspaces).filter((item) => item.kind === "dir");
+  return folders.map((item) => item.name.toString()).filter((name) => !name.includes("."));
+}
+
+function openLog({ backends, layout }: StoreParts, id: string): FileEventLog {
+  const { log, archive, quarantine } = layout.workspace(id);
+  return new FileEventLog(backends.disk, { log, archive, quarantine });
+}
+
+function emptyWorktree({ backends }: StoreParts, folder: string): Worktree {
+  const { disk } = backends;
+  if (disk.lstat(folder) === undefined) makeFolders(disk, folder);
+  const root = disk.realpath(folder);
+  if (disk.list(root).length > 0) {
+    throw new ChronicleError("REFUSED", `${folder} is not empty`, {
+      hint: "name an empty folder, or one that does not exist yet",
+    });
+  }
+  const roots = [{ id: undefined, folder: root, filter: DEFAULT_FILTER, limits: DEFAULT_LIMITS }];
+  return new DiskWorktree({
+    disk,
+    roots,
+    cacheFile: undefined,
+    staging: undefined,
+    storeFolders: [],
+    clock: backends.now,
+  });
+}
+
+function sizeOf(disk: Disk, path: string): number {
+  return ["", "-wal", "-shm"].reduce((sum, suffix) => sum + (disk.lstat(path + suffix)?.size ?? 0), 0);
+}
+
+function treeSize(disk: Disk, folder: string): number {
+  let bytes = 0;
+  for (const { name, kind } of disk.list(folder)) {
+    const path = `${folder}/${name.toString()}`;
+    bytes += kind === "dir" ? treeSize(disk, path) : (disk.lstat(path)?.size ?? 0);
+  }
+  return bytes;
+}

@@ -1,0 +1,70 @@
+import { randomUUID } from "node:crypto";
+import { ChronicleError } from "./core/errors.ts";
+import type { OpenOptions, StoreApi, StoreOptions } from "./api/store-api.ts";
+import type { WorkspaceApi } from "./api/workspace-api.ts";
+import type { Backends } from "./compose/backends.ts";
+import { openFileStore } from "./compose/file-store.ts";
+import { nodeProcesses } from "./compose/node-processes.ts";
+import { NodeDisk } from "./disk/node-disk.ts";
+import type { IndexStore } from "./storage/index-store.ts";
+import { MemoryIndexStore } from "./storage/memory/memory-index-store.ts";
+import { discardSqliteFiles } from "./storage/sqlite/discard-sqlite-files.ts";
+import { sqliteBlobIndex } from "./storage/sqlite/sqlite-blob-index.ts";
+import { openSqliteIndexStore } from "./storage/sqlite/sqlite-index-store.ts";
+import { SqliteLock } from "./storage/sqlite/sqlite-lock.ts";
+import { newUlid } from "./util/ulid.ts";
+
+/** The composition root: the one place that says which backends a store on this machine stands on. */
+
+const disk = new NodeDisk();
+
+const nodeBackends: Backends = {
+  disk,
+  openIndex,
+  scratchIndex: () => new MemoryIndexStore(),
+  openBlobIndex: (path) => sqliteBlobIndex(disk, path),
+  lock: (path) => new SqliteLock(disk, path),
+  processes: nodeProcesses,
+  now: () => Date.now(),
+  newId: () => randomUUID(),
+  newPackId: newUlid,
+  threads: true,
+};
+
+/** A damaged index is derived data: it is discarded, and rebuilt from the log. */
+function openIndex(path: string): IndexStore {
+  try {
+    return openSqliteIndexStore(path, disk);
+  } catch (error) {
+    if (!(error instanceof ChronicleError) || error.code !== "INTEGRITY_VIOLATION") throw error;
+    discardSqliteFiles(disk, path);
+    return openSqliteIndexStore(path, disk);
+  }
+}
+
+/** Opens a store on this machine. Throws `PLATFORM_UNSUPPORTED` on Windows. */
+export async function openStore(options: StoreOptions): Promise<StoreApi> {
+  if (process.platform === "win32") {
+    throw new ChronicleError("PLATFORM_UNSUPPORTED", "Chronicle does not run on Windows", {
+      hint: "use it inside WSL",
+    });
+  }
+  return openFileStore(options, nodeBackends);
+}
+
+/** Opens one workspace: the store is closed with it. */
+export async function open(options: StoreOptions & OpenOptions): Promise<WorkspaceApi> {
+  const store = await openStore(options);
+  try {
+    const workspace = await store.open(options);
+    const close = workspace.close.bind(workspace);
+    workspace.close = async () => {
+      await close();
+      await store.close();
+    };
+    return workspace;
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+}

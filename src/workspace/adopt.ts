@@ -1,0 +1,24 @@
+import { encodeWorkspace, type WorkspaceRecord } from "../core/records.ts";
+import { withCommit } from "./commit.ts";
+import { workspaceRecord } from "./config.ts";
+import type { Context } from "./context.ts";
+
+/** Where the first root lies now. */
+export interface Place {
+  readonly folder: string;
+  readonly device: string;
+  readonly inode: string;
+}
+
+/** Records that the first root was moved. Nothing on disk is touched. */
+export async function adoptFolder(context: Context, { folder, device, inode }: Place): Promise<WorkspaceRecord> {
+  return withCommit(context, async (commit) => {
+    const record = await workspaceRecord(context);
+    const roots = record.roots.map((root, i) => (i === 0 ? { ...root, folder } : root));
+    const moved = { ...record, roots, device, inode };
+    await commit.append([
+      { op: "upsert", recordId: `workspace:${context.workspaceId}`, record: encodeWorkspace(moved) },
+    ]);
+    return moved;
+  });
+}

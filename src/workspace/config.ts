@@ -1,0 +1,65 @@
+import type { ConfigShape } from "../api/shapes.ts";
+import { ChronicleError } from "../core/errors.ts";
+import type { CaptureLimits, FilterOptions } from "../core/filter.ts";
+import { decodeWorkspace, encodeWorkspace, type RootRecord, type WorkspaceRecord } from "../core/records.ts";
+import { withCommit } from "./commit.ts";
+import type { Context, HistoryContext } from "./context.ts";
+import { readEvent } from "./read-events.ts";
+
+/** The workspace record in force. Throws `NOT_FOUND` for an empty log. */
+export async function workspaceRecord(context: HistoryContext): Promise<WorkspaceRecord> {
+  const row = await context.index.record(`workspace:${context.workspaceId}`);
+  if (row === undefined) {
+    throw new ChronicleError("NOT_FOUND", "the workspace has no record of itself", { hint: "run `chronicle verify`" });
+  }
+  return decodeWorkspace((await readEvent(context, row)).record);
+}
+
+/** The options of a root as programs see them. */
+export function configShape({
+  filter,
+  limits,
+}: {
+  readonly filter: FilterOptions;
+  readonly limits: CaptureLimits;
+}): ConfigShape {
+  return {
+    useGitignore: filter.useGitignore,
+    excludePatterns: [...filter.excludePatterns],
+    excludeGlobs: [...filter.excludeGlobs],
+    forceInclude: [...filter.forceInclude],
+    ...limits,
+  };
+}
+
+/** The options of the first root. */
+export async function configOf(context: Context): Promise<ConfigShape> {
+  const [first] = (await workspaceRecord(context)).roots;
+  if (first === undefined) throw new ChronicleError("LOG_DAMAGED", "the workspace has no root");
+  return configShape(first);
+}
+
+/** Options with some of them changed. Throws `USAGE` for a limit that is not a whole number. */
+export function changedRoot(root: RootRecord, change: Partial<ConfigShape>): RootRecord {
+  const merged = { ...configShape(root), ...change };
+  for (const key of ["maxEntries", "maxBytes", "maxFileSize"] as const) {
+    if (!Number.isSafeInteger(merged[key]) || merged[key] < 0) {
+      throw new ChronicleError("USAGE", `${key} is not a whole number: ${merged[key]}`, { hint: "0 means no limit" });
+    }
+  }
+  const { maxEntries, maxBytes, maxFileSize, ...filter } = merged;
+  return { ...root, filter, limits: { maxEntries, maxBytes, maxFileSize } };
+}
+
+/** Changes the options of every root; in force from the next time the workspace is opened. */
+export async function configure(context: Context, change: Partial<ConfigShape>): Promise<ConfigShape> {
+  return withCommit(context, async (commit) => {
+    const record = await workspaceRecord(context);
+    const roots = record.roots.map((root) => changedRoot(root, change));
+    const recordId = `workspace:${context.workspaceId}`;
+    await commit.append([{ op: "upsert", recordId, record: encodeWorkspace({ ...record, roots }) }]);
+    const [first] = roots;
+    if (first === undefined) throw new ChronicleError("LOG_DAMAGED", "the workspace has no root");
+    return configShape(first);
+  });
+}

@@ -1,0 +1,64 @@
+import type { RestoreShape } from "../api/shapes.ts";
+import type { RestoreOptions } from "../api/workspace-api.ts";
+import type { Change } from "../core/change.ts";
+import { isWithin, parentOf, ROOT, type WorkspacePath } from "../core/path.ts";
+import type { Context } from "./context.ts";
+import { parseGivenPath } from "./given-path.ts";
+import { resolveMoment } from "./moments.ts";
+import { blocked } from "./restore.ts";
+import { changeShape, shownPath, skippedShape } from "./shape.ts";
+
+/** Fills another, empty folder with the files of a moment; the workspace itself is not touched. */
+export async function restoreTo(context: Context, text: string, options: RestoreOptions): Promise<RestoreShape> {
+  const moment = await resolveMoment(context, text);
+  const changes = await entriesToMake(context, moment.seq, options.paths?.map(parseGivenPath));
+  const shape = { undo_id: null, conflicts: [], to: options.to ?? "" };
+  if (options.dryRun === true) return { ...shape, changes: changes.map(changeShape), skipped: [], dry_run: true };
+  const target = await context.store.emptyWorktree(options.to ?? "");
+  try {
+    const token = context.newId();
+    const report = await target.apply({
+      token,
+      changes,
+      contents: (hashes) => context.blobs.readMany(hashes),
+      onBlocked: options.force === true ? "skip" : "fail",
+      ...(options.keepMtime === undefined ? {} : { keepMtime: options.keepMtime }),
+      onProgress: (done, total) => options.onProgress?.({ phase: "restore", done, total, unit: "paths" }),
+    });
+    if (report.applied.length === 0 && report.blocked.length > 0) throw blocked(report.blocked);
+    await target.cleanUp(token);
+    const applied = new Set(report.applied);
+    return {
+      ...shape,
+      changes: changes.filter((change) => applied.has(change.path)).map(changeShape),
+      skipped: report.blocked.map(skippedShape),
+      conflicts: report.conflicts.map((one) => ({ path: shownPath(one.path), kept_at: shownPath(one.keptAt) })),
+      dry_run: false,
+    };
+  } finally {
+    await target.close();
+  }
+}
+
+async function entriesToMake(
+  context: Context,
+  seq: number,
+  paths: readonly WorkspacePath[] | undefined,
+): Promise<Change[]> {
+  const wanted = paths === undefined || paths.length === 0 ? undefined : paths;
+  const folders = new Set<WorkspacePath>(wanted?.flatMap(ancestors) ?? []);
+  const changes: Change[] = [];
+  for await (const rows of context.index.entriesAt(seq)) {
+    for (const { path, entry } of rows) {
+      if (wanted !== undefined && !folders.has(path) && !wanted.some((one) => isWithin(path, one))) continue;
+      changes.push({ path, before: undefined, after: entry });
+    }
+  }
+  return changes;
+}
+
+function ancestors(path: WorkspacePath): WorkspacePath[] {
+  const found: WorkspacePath[] = [];
+  for (let folder = parentOf(path); folder !== ROOT; folder = parentOf(folder)) found.push(folder);
+  return found;
+}

@@ -1,0 +1,194 @@
+import type * as shapes from "../api/shapes.ts";
+import type * as api from "../api/workspace-api.ts";
+import type { WorkspaceApi } from "../api/workspace-api.ts";
+import { catchUp } from "./catch-up.ts";
+import { configOf, configure } from "./config.ts";
+import type { Context } from "./context.ts";
+import { diffMoments } from "./diff.ts";
+import { usageOf } from "./du.ts";
+import { parseGivenPath } from "./given-path.ts";
+import { keepHead, showHead } from "./head.ts";
+import { findPaths, historyOf, manifestAt, openIteration, readLog } from "./history.ts";
+import { resolveMoment } from "./moments.ts";
+import { listOperations, operationShape, stackOf } from "./operations.ts";
+import { rebuildIndex } from "./rebuild.ts";
+import { recentWork } from "./recent.ts";
+import { restoreTo } from "./restore-to.ts";
+import { restore } from "./restore.ts";
+import { run, watch } from "./run.ts";
+import { findSession, listSessions, sessionShape } from "./session.ts";
+import { listSnapshots, snapshotShape, takeSnapshot } from "./snapshot.ts";
+import { statusOf } from "./status.ts";
+import { shownPath } from "./shape.ts";
+import { redo, undo } from "./undo.ts";
+import { verify } from "./verify.ts";
+
+/** The embedded workspace: one line per operation. Calls that change something are done one after another. */
+export class Workspace implements WorkspaceApi {
+  readonly #context: Context;
+  readonly #onClose: () => Promise<void>;
+  #last: Promise<unknown> = Promise.resolve();
+  #closed = false;
+
+  constructor(context: Context, onClose: () => Promise<void>) {
+    this.#context = context;
+    this.#onClose = onClose;
+  }
+
+  get id(): string {
+    return this.#context.workspaceId;
+  }
+
+  get path(): string {
+    return this.#context.worktree.roots[0]?.folder ?? "";
+  }
+
+  status(options: api.ProgressOptions = {}): Promise<shapes.StatusShape> {
+    return this.#inTurn(() => statusOf(this.#context, options));
+  }
+
+  snapshot(options: api.SnapshotOptions = {}): Promise<shapes.SnapshotShape> {
+    return this.#inTurn(() => takeSnapshot(this.#context, options));
+  }
+
+  async snapshots(): Promise<shapes.SnapshotShape[]> {
+    return (await this.#read(() => listSnapshots(this.#context))).map(snapshotShape);
+  }
+
+  manifest(moment: string): Promise<shapes.ManifestShape> {
+    return this.#read(() => manifestAt(this.#context, moment));
+  }
+
+  diff(from: string, to: string, options: api.DiffOptions = {}): Promise<shapes.DiffShape> {
+    return this.#inTurn(() => this.#read(() => diffMoments(this.#context, from, to, options)));
+  }
+
+  restore(moment: string, options: api.RestoreOptions = {}): Promise<shapes.RestoreShape> {
+    if (options.to !== undefined) return this.#read(() => restoreTo(this.#context, moment, options));
+    return this.#inTurn(() => restore(this.#context, moment, options));
+  }
+
+  undo(options: api.UndoOptions = {}): Promise<shapes.UndoShape> {
+    return this.#inTurn(() => undo(this.#context, options));
+  }
+
+  redo(options: api.UndoOptions = {}): Promise<shapes.UndoShape> {
+    return this.#inTurn(() => redo(this.#context, options));
+  }
+
+  async operations(): Promise<shapes.OperationShape[]> {
+    const all = await this.#read(() => listOperations(this.#context));
+    const stack = stackOf(all);
+    return all.map((one) => operationShape(one, stack));
+  }
+
+  recent(limit?: number): Promise<api.RecentShape> {
+    return this.#read(() => recentWork(this.#context, limit));
+  }
+
+  log(options: api.LogOptions = {}): Promise<shapes.LogEventShape[]> {
+    return this.#read(() => readLog(this.#context, options));
+  }
+
+  async sessions(): Promise<shapes.SessionShape[]> {
+    return (await this.#read(() => listSessions(this.#context))).map(sessionShape);
+  }
+
+  async session(id: string): Promise<shapes.SessionShape> {
+    return sessionShape(await this.#read(() => findSession(this.#context, id)));
+  }
+
+  history(path: string): Promise<shapes.IterationShape[]> {
+    return this.#read(() => historyOf(this.#context, path));
+  }
+
+  find(name: string): Promise<string[]> {
+    return this.#read(() => findPaths(this.#context, name));
+  }
+
+  cat(path: string, iteration?: number): Promise<api.ContentStream> {
+    return this.#read(() => openIteration(this.#context, path, iteration));
+  }
+
+  async explain(given: string): Promise<shapes.ExplainShape> {
+    const path = parseGivenPath(given);
+    const verdict = await this.#context.worktree.explain(path);
+    const { seq } = await this.#read(() => resolveMoment(this.#context, "now"));
+    const recorded = (await this.#context.index.iterationAt(path, seq))?.entry !== undefined;
+    return {
+      path: shownPath(path),
+      tracked: verdict.tracked || recorded,
+      recorded,
+      rule: verdict.rule,
+      ...(verdict.pattern === undefined ? {} : { pattern: verdict.pattern }),
+      ...(verdict.source === undefined ? {} : { source: verdict.source }),
+    };
+  }
+
+  run(options: api.RunOptions): Promise<shapes.RunShape> {
+    return this.#inTurn(() => run(this.#context, options));
+  }
+
+  watch(
+    options: api.ProgressOptions & { readonly onCapture?: (changes: number) => void } = {},
+  ): Promise<api.Recording> {
+    return this.#inTurn(() => watch(this.#context, options));
+  }
+
+  verify(options: api.VerifyOptions = {}): Promise<shapes.VerifyShape> {
+    return verify(this.#context, options);
+  }
+
+  rebuild(options: api.ProgressOptions = {}): Promise<shapes.RebuildShape> {
+    return this.#inTurn(() => rebuildIndex(this.#context, options));
+  }
+
+  head(): Promise<shapes.HeadShape> {
+    return this.#inTurn(() => this.#read(() => showHead(this.#context)));
+  }
+
+  async gc(): Promise<shapes.GcShape> {
+    const { freedBlobs, freedBytes } = await this.#inTurn(() => this.#context.store.collect());
+    return { freed_blobs: freedBlobs, freed_bytes: freedBytes };
+  }
+
+  du(): Promise<shapes.DuShape> {
+    return this.#read(() => usageOf(this.#context));
+  }
+
+  config(): Promise<shapes.ConfigShape> {
+    return this.#read(() => configOf(this.#context));
+  }
+
+  configure(change: Partial<shapes.ConfigShape>): Promise<shapes.ConfigShape> {
+    return this.#inTurn(() => configure(this.#context, change));
+  }
+
+  /** Keeps the signed head and what is remembered of the disk, and closes everything. */
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    await this.#last.catch(() => undefined);
+    try {
+      const { damage, head } = await catchUp(this.#context, { recover: false });
+      if (damage === undefined) {
+        await keepHead(this.#context);
+        await this.#context.worktree.save(head.seq);
+      }
+    } finally {
+      await this.#onClose();
+    }
+  }
+
+  /** Answers from the index, brought up to the log first. */
+  async #read<T>(work: () => Promise<T>): Promise<T> {
+    await catchUp(this.#context, { recover: false });
+    return work();
+  }
+
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const next = this.#last.catch(() => undefined).then(work);
+    this.#last = next;
+    return next;
+  }
+}
