@@ -1,4 +1,4 @@
-import type { Entry, EntryKind } from "./entry.ts";
+import type { Entry } from "./entry.ts";
 import type { EventOp, RecordBody } from "./event.ts";
 import type { Hash } from "./hash.ts";
 import type { WorkspacePath } from "./path.ts";
@@ -73,9 +73,6 @@ export interface BaseCounts {
   readonly entries: number;
   readonly records: number;
 }
-
-/** The kind byte of a live row. */
-export const TAG_OF_KIND: Readonly<Record<EntryKind, number>> = { file: 0x66, symlink: 0x6c, dir: 0x64 };
 
 /** The folder of a root as a path: `""` for the first root, else `\0<id>`. */
 export function rootFolder(id: string): WorkspacePath {

@@ -11,7 +11,6 @@ import {
   RECORD_TAG,
   ROOT_TAG,
   rootFolder,
-  TAG_OF_KIND,
 } from "./base-format.ts";
 import { BaseRows, notABase } from "./base-rows.ts";
 import { parseCanonical } from "./canonical-json.ts";
@@ -20,7 +19,7 @@ import { type EntryKind, SYMLINK_MODE } from "./entry.ts";
 import { ChronicleError } from "./errors.ts";
 import type { EventOp } from "./event.ts";
 import type { Hash } from "./hash.ts";
-import { workspaceRoot } from "./merkle.ts";
+import { KIND_BYTES, workspaceRoot } from "./merkle.ts";
 import { compareNames, decodeName, pathInRoot, ROOT } from "./path.ts";
 
 /** Some rows of a base, in its order. The first batch has the header. */
@@ -49,7 +48,7 @@ export async function* decodeBase(pieces: AsyncIterable<Uint8Array> | Iterable<U
 }
 
 const KINDS: ReadonlyMap<number, EntryKind> = new Map(
-  (["file", "symlink", "dir"] as const).map((kind) => [TAG_OF_KIND[kind], kind]),
+  (["file", "symlink", "dir"] as const).map((kind) => [KIND_BYTES[kind], kind]),
 );
 
 /** Bytes of an entry row up to the length of its name; between name and live columns; the live columns. */

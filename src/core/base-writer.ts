@@ -10,12 +10,12 @@ import {
   RECORD_TAG,
   ROOT_TAG,
   rootFolder,
-  TAG_OF_KIND,
 } from "./base-format.ts";
 import { BaseRows, notABase } from "./base-rows.ts";
 import { canonicalJson } from "./canonical-json.ts";
 import { type Entry, SYMLINK_MODE } from "./entry.ts";
 import type { Hash } from "./hash.ts";
+import { KIND_BYTES } from "./merkle.ts";
 import { compareNames, nameOf, pathInRoot, pathToBytes, ROOT, splitRoot } from "./path.ts";
 
 /** Largest piece that is written, in bytes. */
@@ -184,7 +184,7 @@ function entryRow(writer: PieceWriter, rows: BaseRows, one: BaseEntry): void {
   if (rows.enter({ depth, name, live, liveFolder: entry?.kind === "dir" }) !== path) {
     notABase(`${JSON.stringify(path)} comes without its folder`);
   }
-  writer.u8(live ? TAG_OF_KIND[entry.kind] : DELETED_TAG);
+  writer.u8(live ? KIND_BYTES[entry.kind] : DELETED_TAG);
   writer.u16(depth);
   writer.name(name);
   writer.u64(one.iteration);

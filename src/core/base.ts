@@ -2,7 +2,7 @@
  * The base: all entries of a workspace and its other live records as one blob, on which a log starts or goes on.
  * The bytes are described in `base-format.ts`.
  */
-export type { BaseCounts, BaseEntry, BaseHeader, BaseRecord, BaseRoot } from "./base-format.ts";
-export { type BaseBatch, decodeBase } from "./base-reader.ts";
+export type { BaseEntry, BaseHeader, BaseRecord } from "./base-format.ts";
+export { decodeBase } from "./base-reader.ts";
 export { BaseTreeCheck } from "./base-tree-check.ts";
 export { type BaseContent, encodeBase } from "./base-writer.ts";

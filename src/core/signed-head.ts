@@ -30,7 +30,7 @@ export interface SignedHeadContent {
 }
 
 /** One signature line. The name and the key id say whose it claims to be; only a verifier key can tell. */
-export interface NoteSignature {
+interface NoteSignature {
   readonly name: string;
   /** 8 hex digits. */
   readonly keyId: string;
