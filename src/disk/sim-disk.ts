@@ -215,11 +215,10 @@ export class SimDisk implements Disk {
   }
 
   realpath(path: string): string {
-    const node = this.#existing(path, "always", "realpath");
     // Of what was opened and then removed the kernel tells no path, so nothing below it is found either.
-    const anchor = /^\/proc\/self\/fd\/\d+/.exec(path)?.[0];
-    const start = anchor === undefined ? node : this.#existing(anchor, "always", "realpath");
-    if (node.nlink === 0 || start.nlink === 0) throw systemError("ENOENT", "realpath", path);
+    const anchor = /^\/proc\/self\/fd\/\d+/.exec(path)?.[0] ?? "/";
+    if (this.#existing(anchor, "always", "realpath").nlink === 0) throw systemError("ENOENT", "realpath", path);
+    const node = this.#existing(path, "always", "realpath");
     const { state } = this.#machine;
     const place = this.#machine.resolve(path, "always");
     const names = place.end === "name" ? [...namesTo(state, place.folder), place.name] : namesTo(state, node.id);

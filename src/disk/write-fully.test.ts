@@ -1,0 +1,72 @@
+import { describe, expect, it } from "vitest";
+import { SimDisk } from "./sim-disk.ts";
+import { folderOf, readFully, writeFileDurably, writeFully } from "./write-fully.ts";
+import { sweepCrashes } from "../testing/crash-sweep.ts";
+
+describe("writeFully and readFully", () => {
+  it("go on where a short write or read stopped", () => {
+    const disk = SimDisk.fromTree({ "/f": "0123456789" }, { mostBytes: 3 });
+    const fd = disk.open("/f", "update");
+    writeFully(disk, fd, Buffer.from("abcdefgh"), 1);
+    const into = Buffer.alloc(20);
+    expect(readFully(disk, fd, into, 0)).toBe(10);
+    expect(into.toString("utf8", 0, 10)).toBe("0abcdefgh9");
+    const end = disk.open("/f", "append");
+    writeFully(disk, end, Buffer.from("the end"), null);
+    expect(disk.content("/f")?.toString()).toBe("0abcdefgh9the end");
+    expect(readFully(disk, fd, Buffer.alloc(4), null)).toBe(4);
+    expect(readFully(disk, fd, into, null)).toBe(13);
+  });
+
+  it("a disk that is full says so, and one that takes nothing is no endless loop", () => {
+    const disk = SimDisk.fromTree({ "/f": "" }, { capacityBytes: 5 });
+    const fd = disk.open("/f", "update");
+    expect(() => writeFully(disk, fd, Buffer.from("too much"), 0)).toThrow(/ENOSPC/);
+    const idle = SimDisk.fromTree({ "/f": "" }, { mostBytes: 0 });
+    idle.write = () => 0;
+    expect(() => writeFully(idle, idle.open("/f", "update"), Buffer.from("x"), 0)).toThrow(/took no bytes/);
+  });
+});
+
+describe("writeFileDurably", () => {
+  it("shows the old content or the new one wherever it is cut off, and the new one once it returned", async () => {
+    const old = "old ".repeat(300);
+    const fresh = "new ".repeat(400);
+    const result = await sweepCrashes<string>({
+      prepare: () => SimDisk.fromTree({ "/d/f": { content: old, mode: 0o640 } }),
+      run: (disk, acknowledge) => {
+        writeFileDurably(disk, "/d/f", Buffer.from(fresh), 0o600);
+        acknowledge(fresh);
+      },
+      check: (disk, { acknowledged }) => {
+        const found = disk.content("/d/f")?.toString();
+        if (acknowledged.length > 0) expect(found).toBe(fresh);
+        expect([old, fresh]).toContain(found);
+        expect(disk.lstat("/d/f")?.mode).toBe(found === old ? 0o640 : 0o600);
+        writeFileDurably(disk, "/d/f", Buffer.from("after"));
+        expect(disk.crash("forget").content("/d/f")?.toString()).toBe("after");
+        expect(Object.keys(disk.dump("/d"))).toEqual(["f"]);
+      },
+      lasting: true,
+    });
+    expect(result.points).toBe(5);
+  });
+
+  it("leaves no descriptor open and no leftover when it fails", () => {
+    for (const name of ["write", "sync", "rename"]) {
+      const disk = SimDisk.fromTree({ "/f": "old" });
+      disk.plan = (operation) => (operation.name === name ? { errno: "EIO" } : "go");
+      expect(() => writeFileDurably(disk, "/f", Buffer.from("new"))).toThrow(/EIO/);
+      expect([disk.openDescriptors, Object.keys(disk.dump())]).toEqual([0, ["f"]]);
+    }
+  });
+});
+
+describe("folderOf", () => {
+  it("names the folder in the form of the path", () => {
+    expect(folderOf("/a/b")).toBe("/a");
+    expect(folderOf("/a")).toBe("/");
+    expect(folderOf(Buffer.from("/a/\xff", "latin1"))).toEqual(Buffer.from("/a"));
+    expect(folderOf("/proc/self/fd/7/f")).toBe("/proc/self/fd/7");
+  });
+});
