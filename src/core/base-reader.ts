@@ -63,6 +63,7 @@ class BaseReader {
   #at = 0;
   // Pieces that wait until a long record is complete, so that it is joined once.
   #waiting: Buffer[] = [];
+  #waitingBytes = 0;
   #wanted = 0;
   #header: BaseHeader | undefined;
   #section = -1;
@@ -75,11 +76,12 @@ class BaseReader {
   push(piece: Uint8Array): void {
     // A copy: the caller may use its buffer again.
     this.#waiting.push(Buffer.from(piece));
-    const waiting = this.#waiting.reduce((sum, one) => sum + one.length, 0);
-    if (this.#left + waiting < this.#wanted) return;
+    this.#waitingBytes += piece.length;
+    if (this.#left + this.#waitingBytes < this.#wanted) return;
     this.#bytes = Buffer.concat([this.#bytes.subarray(this.#at), ...this.#waiting]);
     this.#at = 0;
     this.#waiting = [];
+    this.#waitingBytes = 0;
     this.#wanted = 0;
   }
 
@@ -118,7 +120,7 @@ class BaseReader {
   finish(): void {
     const header = this.#header ?? notABase("its header is cut off");
     const { counts, roots } = header;
-    if (this.#left + this.#waiting.length > 0) notABase("its last row is cut off");
+    if (this.#left + this.#waitingBytes > 0) notABase("its last row is cut off");
     if (this.#section !== roots.length - 1) notABase(`it has ${this.#section + 1} sections, not ${roots.length}`);
     if (this.#entryCount !== counts.entries) notABase(`it has ${this.#entryCount} entries, not ${counts.entries}`);
     if (this.#recordCount !== counts.records) notABase(`it has ${this.#recordCount} records, not ${counts.records}`);
