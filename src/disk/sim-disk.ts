@@ -17,7 +17,7 @@ import { pathText, SimMachine, type SimDiskOptions } from "./sim-machine.ts";
 import { cloneFile, linkName, makeFolder, removeFolder, renameName, symlinkName, unlinkName } from "./sim-names.ts";
 import { errnoOf } from "../core/errors.ts";
 import type { SimPlace } from "./sim-path.ts";
-import { ROOT, SimState, type SimNode } from "./sim-state.ts";
+import { SimState, type SimNode } from "./sim-state.ts";
 import { dumpTree, folderAt, namesTo, plantNode, plantTree, type SimTree } from "./sim-tree.ts";
 
 const BOUNDLESS_BYTES = 2 ** 40;

@@ -32,7 +32,7 @@ export interface SimDiskOptions {
 }
 
 /** What is wanted of a node, as its owner's permission bits tell it. */
-export type SimRight = "read" | "write" | "search";
+type SimRight = "read" | "write" | "search";
 
 const BIT: Readonly<Record<SimRight, number>> = { read: 0o400, write: 0o200, search: 0o100 };
 

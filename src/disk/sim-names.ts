@@ -108,7 +108,10 @@ function renameProblem(machine: SimMachine, node: SimNode, source: SimPlace, tar
   if (node.kind === "dir" && isWithin(machine, target.folder, node.id)) return "EINVAL";
   if (target.node === 0 || target.node === source.node) return undefined;
   if (isWithin(machine, source.folder, target.node)) return "ENOTEMPTY";
-  const old = machine.state.node(target.node);
+  return replaceProblem(node, machine.state.node(target.node));
+}
+
+function replaceProblem(node: SimNode, old: SimNode): string | undefined {
   if (old.kind === "dir" && node.kind !== "dir") return "EISDIR";
   if (old.kind !== "dir" && node.kind === "dir") return "ENOTDIR";
   return old.names.size > 0 ? "ENOTEMPTY" : undefined;
