@@ -75,6 +75,7 @@ describe("a signed head", () => {
     ["head and root swapped", NOTE.replace("\nhead ", "\nx ").replace("\nroot ", "\nhead ").replace("\nx ", "\nroot ")],
     ["a carriage return", NOTE.replaceAll("\n", "\r\n")],
     ["an empty extension line", NOTE.replace("\n\n", "\n\n\n")],
+    ["a control character in an extension line", NOTE.replace("\n\n", "\nx\ty\n\n")],
     ["no newline at the end", NOTE.slice(0, -1)],
     ["a dash instead of the mark", NOTE.replace("— ", "- ")],
     ["a signature of two words", NOTE.slice(0, -1) + " x\n"],

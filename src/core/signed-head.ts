@@ -56,6 +56,8 @@ const ED25519 = 1;
 const SPKI_PREFIX = Buffer.from("302a300506032b6570032100", "hex");
 const WORKSPACE_ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
 const KEY_NAME = /^[^\s+\p{Cc}]{1,255}$/u;
+// What signed notes may not hold: control characters below U+0020 but the newline.
+const CONTROL = /[^\P{Cc}\n\u007f-\u009f]/u;
 const MAX_NOTE_CHARS = 1_000_000;
 const MAX_SIGNATURES = 100;
 
@@ -134,6 +136,7 @@ function fromBase64(text: string, length?: number): Buffer | undefined {
 /** Reads a note; checks its form, not its signatures. Throws `INTEGRITY_VIOLATION`. */
 export function parseSignedHead(note: string): ParsedSignedHead {
   if (note.length > MAX_NOTE_CHARS || !note.isWellFormed()) malformed("it is too long or not text");
+  if (CONTROL.test(note)) malformed("it has a control character");
   const end = note.lastIndexOf("\n\n");
   if (end < 0 || !note.endsWith("\n")) malformed("no empty line ends its text");
   const text = note.slice(0, end + 1);

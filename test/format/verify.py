@@ -6,7 +6,7 @@
     verify.py note FILE VKEY    a signed head
     verify.py vectors FOLDER    every example in test/format/vectors
 
-Prints what it computed as one JSON object; the first problem goes to stderr and the exit code is 1.
+Prints what it computed as one JSON object; the first problem goes to stderr and the exit code is 1 (2: cannot read).
 """
 
 import base64
@@ -409,6 +409,7 @@ def verify_note(note, vkey):
     name, key_id, typed = vkey.split("+", 2)
     typed = b64(typed, 33)
     demand(typed[0] == 1 and sha(name.encode(), b"\n", typed)[:4].hex() == key_id, "bad verifier key")
+    demand(not any(c < " " and c != "\n" for c in note), "a control character")
     text, _, tail = note.rpartition("\n\n")
     text += "\n"
     lines = text[:-1].split("\n")
@@ -556,9 +557,12 @@ def main(args):
     try:
         print(json.dumps(COMMANDS[args[0]](*args[1:])))
         return 0
-    except Problem as problem:
+    except (Problem, ValueError) as problem:
         print("verify.py: %s" % problem, file=sys.stderr)
         return 1
+    except OSError as error:
+        print("verify.py: %s" % error, file=sys.stderr)
+        return 2
 
 
 if __name__ == "__main__":
