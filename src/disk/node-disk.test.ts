@@ -12,7 +12,7 @@ function freshFolder(): string {
 
 diskSuite("NodeDisk", () => {
   const folder = freshFolder();
-  execFileSync("mkfifo", [join(folder, "fifo")]);
+  execFileSync("/bin/sh", ["-c", 'mkfifo "$0"', join(folder, "fifo")]);
   const end = () => rmSync(folder, { recursive: true, force: true });
   return { disk: new NodeDisk(), folder, fifo: "fifo", anchors: process.platform === "linux", end };
 });

@@ -4,7 +4,7 @@ import { contentOf, durableFile } from "./sim-file.ts";
 import { ROOT, type SimNode, type SimState } from "./sim-state.ts";
 
 /** What stands at one path of a tree: a file (its content, or that and more), a link, a folder or a FIFO. */
-export type SimTreeItem =
+type SimTreeItem =
   | string
   | Uint8Array
   | { readonly content: string | Uint8Array; readonly mode?: number; readonly mtimeMs?: number }

@@ -3,7 +3,7 @@ import { canFailWith, canTear, type SimOperation, type SimPlan } from "../disk/s
 import type { SimDisk } from "../disk/sim-disk.ts";
 
 /** How a run is disturbed: the machine stops before, in the middle of or after an operation. */
-export type StopMode = "before" | "torn" | "after";
+type StopMode = "before" | "torn" | "after";
 
 /** What one check is about. */
 export interface SweepContext<Fact = unknown> {
