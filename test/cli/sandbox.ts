@@ -77,6 +77,13 @@ export class Sandbox {
     return { code: ended.status, stdout: ended.stdout, stderr: ended.stderr };
   }
 
+  /** Runs `chronicle`; anything but exit code 0 is an error. */
+  must(args: readonly string[], how: RunHow = {}): Ran {
+    const ran = this.run(args, how);
+    if (ran.code !== 0) throw new Error(`chronicle ${args.join(" ")} ended with ${ran.code}: ${ran.stderr}`);
+    return ran;
+  }
+
   /** Runs `chronicle … --json` and reads what it printed. */
   json(args: readonly string[], how: RunHow = {}): { readonly code: number | null; readonly value: unknown } {
     const { code, stdout, stderr } = this.run([...args, "--json"], how);

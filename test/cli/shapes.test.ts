@@ -26,7 +26,7 @@ function has(value: unknown, keys: readonly string[]): Record<string, unknown> {
 
 function json(...args: string[]): unknown {
   const { code, value } = box.json(args);
-  expect(code, args.join(" ")).toBe(0);
+  expect({ args, code, ...(code === 0 ? {} : { value }) }).toEqual({ args, code: 0 });
   return value;
 }
 
@@ -34,8 +34,8 @@ beforeAll(() => {
   box = new Sandbox();
   box.write("a.txt", "one\n");
   box.write("dir/b.txt", "two\n");
-  expect(box.run(["init"]).code).toBe(0);
-  expect(box.run(["run", "--note", "hello", "--", "sh", "-c", "echo more >> a.txt; rm dir/b.txt"]).code).toBe(0);
+  box.must(["init"]);
+  box.must(["run", "--note", "hello", "--", "sh", "-c", "echo more >> a.txt; rm dir/b.txt"]);
 });
 
 afterAll(() => box[Symbol.dispose]());

@@ -7,6 +7,7 @@ import { readJsonList } from "../read-json-list.ts";
 import { runSummary } from "../render/run-summary.ts";
 import { reportError } from "../report-error.ts";
 import { runUnrecorded } from "../run-unrecorded.ts";
+import { startFailureCode } from "../start-failure.ts";
 import { usageError } from "../usage-error.ts";
 import { writeWholeFile } from "../user-files.ts";
 
@@ -51,7 +52,7 @@ function tell(context: CommandContext, result: RunShape): void {
 export async function run(context: CommandContext): Promise<number> {
   const { input, io } = context;
   const command = input.args;
-  if (command.length === 0) throw usageError("no command to run", "chronicle run -- <command> [argument...]");
+  if ((command[0] ?? "") === "") throw usageError("no command to run", "chronicle run -- <command> [argument...]");
   if (input.flag("otr")) return runUnrecorded(command, io);
   let result: RunShape;
   try {
@@ -59,7 +60,7 @@ export async function run(context: CommandContext): Promise<number> {
   } catch (error) {
     const style = { json: context.json, jsonOnStderr: true, paint: context.paintErr };
     const code = reportError(error, io, style);
-    return childCode(error) ?? (code === EXIT.usage ? code : EXIT.notStarted);
+    return childCode(error) ?? startFailureCode(error) ?? (code === EXIT.usage ? code : EXIT.notStarted);
   }
   const summary = input.text("summary");
   if (summary !== undefined) writeSummary(context, summary, result);

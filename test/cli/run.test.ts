@@ -1,0 +1,231 @@
+import { spawnSync } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { describe, expect, it } from "vitest";
+import { Sandbox } from "./sandbox.ts";
+
+/** Waits until a file is there. */
+async function appears(path: string): Promise<void> {
+  for (let i = 0; i < 400; i += 1) {
+    if (existsSync(path)) return;
+    await sleep(25);
+  }
+  throw new Error(`${path} did not appear`);
+}
+
+function ended(child: { once(event: "exit", done: (code: number | null) => void): unknown }): Promise<number | null> {
+  return new Promise((resolve) => {
+    child.once("exit", resolve);
+  });
+}
+
+describe("run", () => {
+  it("leaves stdin and stdout to the command and passes its exit code on", () => {
+    using box = new Sandbox();
+    const ran = box.run(["run", "--", "sh", "-c", "cat; echo err >&2; exit 7"], { input: "from stdin\n" });
+    expect([ran.code, ran.stdout]).toEqual([7, "from stdin\n"]);
+    expect(ran.stderr).toBe("err\nchronicle: nothing changed\n");
+    expect(box.run(["run", "--", "sh", "-c", "kill -9 $$"]).code).toBe(137);
+    expect(box.run(["run", "--", "sh", "-c", "kill -TERM $$"]).code).toBe(143);
+    expect(box.run(["run", "--otr", "--", "sh", "-c", "cat; exit 3"], { input: "x" })).toEqual({
+      code: 3,
+      stdout: "x",
+      stderr: "",
+    });
+  });
+
+  it("a command that cannot be started is said, as a shell would", () => {
+    using box = new Sandbox();
+    box.write("not-executable", "x");
+    for (const more of [[], ["--otr"]]) {
+      const missing = box.run(["run", ...more, "--", "no-such-command-anywhere"]);
+      expect([missing.code, missing.stdout]).toEqual([127, ""]);
+      expect(missing.stderr).toContain("no-such-command-anywhere");
+      expect(box.run(["run", ...more, "--", "./not-executable"]).code).toBe(126);
+    }
+  });
+
+  it("--otr records nothing at all", () => {
+    using box = new Sandbox();
+    expect(box.run(["run", "--otr", "--", "sh", "-c", "echo x > new"]).code).toBe(0);
+    expect(existsSync(box.store)).toBe(false);
+    expect(existsSync(join(box.folder, "config", "chronicle"))).toBe(false);
+    expect(box.run(["list"]).code).toBe(3);
+  });
+
+  it("--rollback-on-failure takes everything back, and only then", () => {
+    using box = new Sandbox();
+    box.write("a", "one");
+    const failed = box.run(["run", "--rollback-on-failure", "--", "sh", "-c", "echo two > a; echo x > b; exit 9"]);
+    expect(failed.code).toBe(9);
+    expect(failed.stderr).toContain("taken back");
+    expect([readFileSync(join(box.project, "a"), "utf8"), existsSync(join(box.project, "b"))]).toEqual(["one", false]);
+    expect(box.run(["run", "--rollback-on-failure", "--", "sh", "-c", "echo two > a"]).code).toBe(0);
+    expect(readFileSync(join(box.project, "a"), "utf8")).toBe("two\n");
+  });
+
+  it("--summary writes the result; one that cannot be written is said and changes nothing", () => {
+    using box = new Sandbox();
+    const file = join(box.folder, "summary.json");
+    expect(box.run(["run", "--summary", file, "--", "sh", "-c", "echo x > new; exit 4"]).code).toBe(4);
+    const summary: unknown = JSON.parse(readFileSync(file, "utf8"));
+    expect(summary).toMatchObject({ exit_code: 4, signal: null, changes: [{ path: "new", change_type: "created" }] });
+    const lost = box.run(["run", "--summary", "no/such/folder/s.json", "--", "true"]);
+    expect(lost.code).toBe(0);
+    expect(lost.stderr).toContain("the summary could not be written to no/such/folder/s.json");
+  });
+
+  it("--json is the last line of stderr", () => {
+    using box = new Sandbox();
+    const { code, stdout, stderr } = box.run([
+      "run",
+      "--json",
+      "--",
+      "sh",
+      "-c",
+      "echo out; echo err >&2; echo x > new",
+    ]);
+    expect([code, stdout]).toEqual([0, "out\n"]);
+    const shape: unknown = JSON.parse(stderr.trimEnd().split("\n").at(-1) ?? "");
+    expect(shape).toMatchObject({ exit_code: 0, changes: [{ path: "new" }], coverage: { complete: true } });
+  });
+
+  it("keeps notes and network events, masks secrets, and refuses what is no list", () => {
+    using box = new Sandbox();
+    box.write("../net.json", '[{"host":"example.org"}]');
+    box.write("../bad.json", '{"host":"example.org"}');
+    const words = ["--network-events", "../net.json", "--note", "n", "--", "sh", "-c", "exit 0", "--token", "s3cr3t"];
+    expect(box.run(["run", ...words]).code).toBe(0);
+    expect(box.json(["show"]).value).toMatchObject({ notes: ["n"], network_events: [{ host: "example.org" }] });
+    expect(box.run(["show", "--json"]).stdout).not.toContain("s3cr3t");
+    expect(box.run(["run", "--network-events", "../bad.json", "--", "touch", "never"]).code).toBe(2);
+    expect(box.run(["run", "--network-events", "../none.json", "--", "touch", "never"]).code).toBe(2);
+    expect(existsSync(join(box.project, "never"))).toBe(false);
+  });
+
+  it("hands a signal on to the command and records what it left", async () => {
+    using box = new Sandbox();
+    const script = "trap 'echo trapped > left; exit 5' TERM; echo x > started; while :; do sleep 0.05; done";
+    const child = box.start(["run", "--", "sh", "-c", script]);
+    await appears(join(box.project, "started"));
+    child.kill("SIGTERM");
+    expect(await ended(child)).toBe(5);
+    expect(box.json(["history", "left"]).value).toMatchObject([{ iteration: 1 }]);
+  });
+
+  it("records from a subfolder, with the command started where one stands", () => {
+    using box = new Sandbox();
+    box.write("src/a", "1");
+    box.must(["init"]);
+    expect(box.must(["run", "--", "pwd"], { cwd: "project/src" }).stdout).toBe(`${box.project}/src\n`);
+    box.must(["run", "--", "sh", "-c", "echo 2 > a"], { cwd: "project/src" });
+    expect(box.must(["diff", "0"], { cwd: "project/src" }).stdout).toContain("~ a ");
+    expect(box.must(["cat", "a"], { cwd: "project/src" }).stdout).toBe("2\n");
+    expect(box.must(["cat", join(box.project, "src/a")]).stdout).toBe("2\n");
+    expect(box.must(["-C", "src", "cat", "a@1"]).stdout).toBe("1");
+  });
+});
+
+describe("watch", () => {
+  it("records until it is stopped", async () => {
+    using box = new Sandbox();
+    box.write("a", "1");
+    const child = box.start(["watch"]);
+    let [out, err] = ["", ""];
+    child.stdout.on("data", (piece: Buffer) => (out += piece.toString()));
+    child.stderr.on("data", (piece: Buffer) => (err += piece.toString()));
+    while (!err.includes("watching")) await sleep(25);
+    box.write("a", "22");
+    while (!err.includes("1 change")) await sleep(25);
+    box.write("b", "x");
+    child.kill("SIGINT");
+    expect(await ended(child)).toBe(0);
+    expect(out).toMatch(/recorded 2 changes/);
+    expect(box.json(["history", "b"]).value).toMatchObject([{ iteration: 1 }]);
+  });
+});
+
+describe("bytes and pipes", () => {
+  it("cat gives every byte back", () => {
+    using box = new Sandbox();
+    const bytes = Buffer.from(Array.from({ length: 70_000 }, (_, i) => (i * 7919) % 256));
+    box.write("blob.bin", bytes);
+    box.must(["init"]);
+    const [node = "", ...first] = box.command;
+    const ran = spawnSync(node, [...first, "cat", "blob.bin"], { cwd: box.project, env: box.env() });
+    expect(ran.stdout.equals(bytes)).toBe(true);
+    expect(box.json(["cat", "blob.bin"]).value).toMatchObject({
+      encoding: "base64",
+      content: bytes.toString("base64"),
+    });
+  });
+
+  it("a reader that goes away is no error", () => {
+    using box = new Sandbox();
+    box.write("big.txt", "0123456789abcdef\n".repeat(200_000));
+    box.must(["init"]);
+    for (const words of ["cat big.txt", "manifest", "log --json", "diff 0 now -p", "-h"]) {
+      const line = `${box.command.join(" ")} ${words} | head -c 1 > /dev/null; echo "\${PIPESTATUS[0]}"`;
+      const ran = spawnSync("bash", ["--norc", "-c", line], { cwd: box.project, env: box.env(), encoding: "utf8" });
+      expect([words, ran.stdout, ran.stderr]).toEqual([words, "0\n", ""]);
+    }
+  });
+
+  it("names that could move the cursor are escaped", () => {
+    using box = new Sandbox();
+    box.write("a\u001b[2Jb\nc", "x");
+    box.must(["init"]);
+    box.write("a\u001b[2Jb\nc", "y");
+    for (const words of [
+      ["status"],
+      ["manifest"],
+      ["diff"],
+      ["diff", "-p"],
+      ["snapshot", "-m", "\u001b[2J"],
+      ["list"],
+    ]) {
+      expect(box.must(words).stdout).not.toContain("\u001b");
+    }
+    expect(box.must(["cat", "a\u001b[2Jb\nc"]).stdout).toBe("y");
+  });
+});
+
+describe("a terminal", () => {
+  const script = spawnSync("script", ["--version"], { encoding: "utf8" });
+
+  /** Runs a command line on a pseudo terminal and types into it. */
+  function onTerminal(box: Sandbox, words: string, typed: string): string {
+    const line = `${box.command.join(" ")} ${words}`;
+    const ran = spawnSync("script", ["-qec", line, "/dev/null"], {
+      cwd: box.project,
+      env: box.env({ TERM: "xterm", SHELL: "/bin/sh" }),
+      input: typed,
+      encoding: "utf8",
+    });
+    return ran.stdout;
+  }
+
+  it.skipIf(script.error !== undefined)("restore shows and asks; no changes nothing, --yes does not ask", () => {
+    using box = new Sandbox();
+    box.write("a", "one");
+    box.must(["init"]);
+    box.write("a", "two");
+    const shown = onTerminal(box, "restore 0", "n");
+    expect(shown).toContain("Change 1 path");
+    expect(readFileSync(join(box.project, "a"), "utf8")).toBe("two");
+    onTerminal(box, "restore 0", "y");
+    expect(readFileSync(join(box.project, "a"), "utf8")).toBe("one");
+    expect(onTerminal(box, "undo --yes", "")).not.toContain("Take this back");
+    expect(readFileSync(join(box.project, "a"), "utf8")).toBe("two");
+  });
+
+  it.skipIf(script.error !== undefined)("has colours; NO_COLOR has none", () => {
+    using box = new Sandbox();
+    box.must(["init"]);
+    box.write("new", "x");
+    expect(onTerminal(box, "status", "")).toContain("\u001b[32m+");
+    expect(onTerminal(box, "--no-color status", "")).not.toContain("\u001b[32m");
+    expect(onTerminal(box, "status", "")).toContain("\u001b[32m+");
+  });
+});
