@@ -1,0 +1,120 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import {
+  comparePaths,
+  decodeName,
+  displayPath,
+  isUtf8Path,
+  isWithin,
+  parsePath,
+  pathFromBytes,
+  pathInRoot,
+  pathToBytes,
+  splitRoot,
+  type WorkspacePath,
+} from "./path.ts";
+
+describe("parsePath", () => {
+  it.each([
+    "/etc/x",
+    "../x",
+    "a/../../x",
+    "a/./b",
+    "a//b",
+    "a/",
+    "a\0b",
+    ".",
+    "..",
+    "\ud800",
+    "\0id/a",
+    `a/${"x".repeat(70_000)}`,
+  ])("refuses %j", (text) => {
+    expect(() => parsePath(text)).toThrow(expect.objectContaining({ code: "PATH_INVALID" }));
+  });
+
+  it.each(["a", "a/b", "..a/b..", "a b", "--force", "\n", "C:\\x", "名/é", "__proto__"])(
+    "takes %j as it is",
+    (text) => {
+      expect(parsePath(text)).toBe(text);
+    },
+  );
+});
+
+describe("bytes", () => {
+  it("any name goes to text and back without loss, and no two become one", () => {
+    const name = fc
+      .uint8Array({ minLength: 1, maxLength: 12 })
+      .map((bytes) => bytes.map((b) => (b === 0 || b === 0x2f ? 0x61 : b)));
+    fc.assert(
+      fc.property(name, name, (a, b) => {
+        expect([...pathToBytes(decodeName(a))]).toEqual([...a]);
+        if (Buffer.compare(a, b) !== 0) expect(decodeName(a)).not.toBe(decodeName(b));
+      }),
+    );
+  });
+
+  it("is well-formed exactly when the bytes are UTF-8", () => {
+    expect(isUtf8Path(decodeName(Buffer.from("é")))).toBe(true);
+    expect(isUtf8Path(decodeName(Buffer.from([0x61, 0xff])))).toBe(false);
+    // A surrogate encoded as UTF-8 is not UTF-8.
+    expect(isUtf8Path(decodeName(Buffer.from([0xed, 0xb3, 0x80])))).toBe(false);
+  });
+
+  it("refuses names that leave the folder", () => {
+    expect(() => pathFromBytes(Buffer.from("a/../b"))).toThrow(expect.objectContaining({ code: "PATH_INVALID" }));
+  });
+});
+
+describe("comparePaths", () => {
+  it("orders by component, by bytes", () => {
+    const order = (a: string, b: string): number => {
+      const left = a.split("/").map((part) => pathToBytes(part));
+      const right = b.split("/").map((part) => pathToBytes(part));
+      for (let i = 0; i < Math.min(left.length, right.length); i += 1) {
+        const one = Buffer.compare(left[i] ?? Buffer.alloc(0), right[i] ?? Buffer.alloc(0));
+        if (one !== 0) return one;
+      }
+      return left.length - right.length;
+    };
+    const part = fc.string({
+      unit: fc.constantFrom("a", "b", ".", "-", "\u{1F600}", "\ufb33", "\udcff", "é"),
+      minLength: 1,
+      maxLength: 3,
+    });
+    const path = fc.array(part, { minLength: 1, maxLength: 3 }).map((parts) => parts.join("/"));
+    fc.assert(
+      fc.property(path, path, (a, b) => {
+        expect(Math.sign(comparePaths(a, b))).toBe(Math.sign(order(a, b)));
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+});
+
+describe("further roots", () => {
+  it("go there and back", () => {
+    const path = pathInRoot("lib", parsePath("a/b"));
+    expect(splitRoot(path)).toEqual({ root: "lib", path: "a/b" });
+    expect(splitRoot(parsePath("a"))).toEqual({ root: undefined, path: "a" });
+    expect(splitRoot(pathInRoot("lib", parsePath("")))).toEqual({ root: "lib", path: "" });
+    expect(displayPath(path)).toBe("@lib:a/b");
+  });
+});
+
+describe("isWithin", () => {
+  it.each([
+    ["a/b", "a", true],
+    ["a", "a", true],
+    ["ab", "a", false],
+    ["a", "", true],
+  ])("%s in %s: %s", (path, folder, expected) => {
+    expect(isWithin(path as WorkspacePath, folder as WorkspacePath)).toBe(expected);
+  });
+});
+
+describe("displayPath", () => {
+  it("escapes what would disturb a terminal or deceive a reader", () => {
+    expect(displayPath(parsePath("a\u001b[2Jb\nc\u202ed"))).toBe("a\\u{1b}[2Jb\\nc\\u{202e}d");
+    expect(displayPath(pathFromBytes(Buffer.from([0x61, 0xff])))).toBe("a\\xff");
+  });
+});

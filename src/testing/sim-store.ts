@@ -1,0 +1,51 @@
+import type { StoreApi } from "../api/store-api.ts";
+import type { Backends } from "../compose/backends.ts";
+import { openFileStore } from "../compose/file-store.ts";
+import type { SimDisk } from "../disk/sim-disk.ts";
+import { MemoryBlobIndex } from "../storage/memory/memory-blob-index.ts";
+import { MemoryIndexStore } from "../storage/memory/memory-index-store.ts";
+import { memoryLocks } from "../storage/memory/memory-lock.ts";
+import type { ProcessEnd } from "../workspace/context.ts";
+
+/** A machine in memory: what is not on its disk is gone when it is opened again, the indexes too. */
+export interface SimMachineOptions {
+  /** Ids begin here, so that two openings do not make the same. */
+  readonly firstId: number;
+  /** What a command does to the disk; its exit code. */
+  readonly command?: (command: readonly string[]) => number | Promise<number>;
+  /** The clock at the beginning, in ms. */
+  readonly startMs?: number;
+}
+
+/** Opens a store on a simulated disk: store in `/store`, key and heads in `/config`. */
+export function openSimStore(disk: SimDisk, options: SimMachineOptions): Promise<StoreApi> {
+  return openFileStore(
+    { home: "/store", configFolder: "/config", userHome: "/root", waitMs: 50 },
+    simBackends(disk, options),
+  );
+}
+
+/** The backends of such a machine: the clock moves a millisecond at each look, ids count upwards. */
+export function simBackends(disk: SimDisk, options: SimMachineOptions): Backends {
+  let ms = options.startMs ?? Date.parse("2030-01-01T00:00:00Z") + options.firstId;
+  let id = options.firstId;
+  return {
+    disk,
+    openIndex: () => new MemoryIndexStore(),
+    scratchIndex: () => new MemoryIndexStore(),
+    openBlobIndex: () => () => ({ index: new MemoryBlobIndex(), fresh: true, readOnly: false }),
+    lock: memoryLocks(),
+    processes: {
+      pid: 1,
+      isAlive: () => false,
+      run: async (command): Promise<ProcessEnd> => {
+        const code = (await options.command?.(command)) ?? 0;
+        return { exitCode: code, signal: null, code };
+      },
+    },
+    now: () => (ms += 1),
+    newId: () => `00000000-0000-4000-8000-${String((id += 1)).padStart(12, "0")}`,
+    newPackId: () => String((id += 1)).padStart(26, "0"),
+    threads: false,
+  };
+}
