@@ -61,6 +61,14 @@ export interface SnapshotShape {
   changed: number | null;
 }
 
+/** What was recorded of some paths. */
+export interface RecordShape {
+  /** The head after it. */
+  seq: number;
+  changes: ChangeShape[];
+  coverage: CoverageShape;
+}
+
 export interface HeadShape {
   workspace: string;
   seq: number;

@@ -10,6 +10,7 @@ import type {
   ManifestShape,
   OperationShape,
   RebuildShape,
+  RecordShape,
   RestoreShape,
   RunShape,
   SessionShape,
@@ -145,6 +146,8 @@ export interface WorkspaceApi {
   readonly path: string;
   status(options?: ProgressOptions): Promise<StatusShape>;
   snapshot(options?: SnapshotOptions): Promise<SnapshotShape>;
+  /** Records what changed at these paths and beneath them, durably: for a program that knows what it wrote. No scan. */
+  record(paths: readonly string[]): Promise<RecordShape>;
   snapshots(): Promise<SnapshotShape[]>;
   manifest(moment: string): Promise<ManifestShape>;
   diff(from: string, to: string, options?: DiffOptions): Promise<DiffShape>;

@@ -13,6 +13,7 @@ import { resolveMoment } from "./moments.ts";
 import { listOperations, operationShape, stackOf } from "./operations.ts";
 import { rebuildIndex } from "./rebuild.ts";
 import { recentWork } from "./recent.ts";
+import { record } from "./record.ts";
 import { restoreTo } from "./restore-to.ts";
 import { restore } from "./restore.ts";
 import { run, watch } from "./run.ts";
@@ -49,6 +50,10 @@ export class Workspace implements WorkspaceApi {
 
   snapshot(options: api.SnapshotOptions = {}): Promise<shapes.SnapshotShape> {
     return this.#inTurn(() => takeSnapshot(this.#context, options));
+  }
+
+  record(paths: readonly string[]): Promise<shapes.RecordShape> {
+    return this.#inTurn(() => record(this.#context, paths));
   }
 
   async snapshots(): Promise<shapes.SnapshotShape[]> {
