@@ -69,9 +69,23 @@ function emitTypes(entries) {
   return run.status === 0;
 }
 
+/** Returns what went wrong, in words; the details were printed by then. */
+async function run(entries) {
+  if (Object.keys(entries).length > 0) {
+    try {
+      await bundle(entries);
+    } catch (error) {
+      if (!Array.isArray(error.errors)) throw error;
+      return "the bundle has errors";
+    }
+  }
+  return emitTypes(entries) ? undefined : "the types have errors";
+}
+
 const started = performance.now();
 const entries = findEntries();
-if (Object.keys(entries).length > 0) await bundle(entries);
-const typed = emitTypes(entries);
-console.log(`${typed ? "done" : "failed: the types have errors"} in ${Math.round(performance.now() - started)} ms`);
-process.exitCode = typed ? 0 : 1;
+const failure = await run(entries);
+console.log(
+  `${failure === undefined ? "done" : `failed: ${failure}`} in ${Math.round(performance.now() - started)} ms`,
+);
+process.exitCode = failure === undefined ? 0 : 1;

@@ -36,6 +36,7 @@ const FOLDERS = {
   sql: "src/storage/sql/plant.ts",
   wrap: "src/storage/wrap/plant.ts",
   worktree: "src/worktree/plant.ts",
+  compose: "src/compose/plant.ts",
   api: "src/api/plant.ts",
   workspace: "src/workspace/plant.ts",
   replication: "src/replication/plant.ts",
@@ -60,14 +61,15 @@ const WALLS: readonly (readonly [Folder, readonly string[], string])[] = [
   ["sqlite", ["worktree", "workspace", "api", "cli"], "a backend sees"],
   ["worktree", ["storage", "api", "workspace", "replication", "cli"], "worktree knows files only"],
   ["api", ["disk", "storage", "worktree", "workspace", "replication", "cli"], "the contract knows"],
-  ["workspace", ["replication", "server", "mcp", "hooks", "client", "cli"], "the engine sees ports"],
-  ["replication", ["server", "mcp", "hooks", "client", "cli"], "replication sees"],
+  ["workspace", ["replication", "compose", "server", "mcp", "hooks", "client", "cli"], "the engine sees ports"],
+  ["replication", ["compose", "server", "mcp", "hooks", "client", "cli"], "replication sees"],
   ["server", ["disk", "storage", "worktree", "workspace", "replication", "mcp", "cli"], "a surface speaks"],
   ["mcp", ["disk", "storage", "worktree", "workspace", "replication", "server", "cli"], "a surface speaks"],
   ["hooks", ["disk", "storage", "worktree", "workspace", "replication", "client", "cli"], "a surface speaks"],
   ["client", ["disk", "storage", "worktree", "workspace", "replication", "hooks", "cli"], "a surface speaks"],
-  ["cli", ["storage", "worktree", "workspace", "replication"], "the command line speaks"],
-  ["command", ["storage", "worktree", "workspace", "replication"], "the command line speaks"],
+  ["compose", ["server", "mcp", "hooks", "client", "cli"], "a composition root"],
+  ["cli", ["storage", "worktree", "workspace", "replication", "compose"], "the command line speaks"],
+  ["command", ["storage", "worktree", "workspace", "replication", "compose"], "the command line speaks"],
 ];
 
 const BACKENDS: readonly Folder[] = ["memory", "files", "sqlite", "postgres", "s3", "wrap"];
@@ -85,7 +87,7 @@ function* walls(): Generator<Plant> {
   }
   yield importing(FOLDERS.port, "./files/thing.ts", "a port knows");
   for (const [name, path] of Object.entries(FOLDERS)) {
-    if (name !== "cli" && name !== "command")
+    if (name !== "cli" && name !== "command" && name !== "compose")
       yield importing(path, `${"../".repeat(path.split("/").length - 2)}open.ts`, "");
     if (name !== "disk") yield importing(path, "node:fs", "node:fs only in disk");
     if (name !== "disk") yield importing(path, "node:fs/promises", "node:fs only in disk");

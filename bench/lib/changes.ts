@@ -1,0 +1,41 @@
+import { appendFileSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+const EDITS = 10;
+const CREATIONS = 4;
+const DELETIONS = 4;
+
+/** Files of a tree, in one order for all copies of it. */
+function filesOf(tree: string): string[] {
+  return readdirSync(tree, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && !entry.parentPath.includes("bench-new"))
+    .map((entry) => join(entry.parentPath, entry.name))
+    .sort();
+}
+
+/**
+ * Makes 18 changes spread over the tree: 10 files edited, 4 created (in a new folder), 4 deleted. Another round changes
+ * other files; the same round changes the same ones in every copy.
+ */
+export class Changes {
+  readonly #tree: string;
+  readonly #files: string[];
+
+  constructor(tree: string) {
+    this.#tree = tree;
+    this.#files = filesOf(tree);
+  }
+
+  make(round: number): void {
+    const step = Math.floor(this.#files.length / (EDITS + DELETIONS));
+    for (let i = 0; i < EDITS + DELETIONS; i++) {
+      const file = this.#files[(i * step + round * 7) % this.#files.length] ?? "";
+      if (i < EDITS) appendFileSync(file, `// round ${round}\n`);
+      else rmSync(file, { force: true });
+    }
+    const folder = join(this.#tree, `bench-new-${round}`);
+    mkdirSync(folder);
+    for (let i = 0; i < CREATIONS; i++)
+      writeFileSync(join(folder, `new-${i}.ts`), `export const n = ${round * 10 + i};\n`);
+  }
+}

@@ -1,0 +1,47 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { baseEnv, runCommand, type Command } from "./command.ts";
+import type { Kept, Tool } from "./tool.ts";
+
+/**
+ * git with its repository beside the tree. Its automatic collection is off: it would run in the background of what is
+ * timed next, and its loose objects are what the promise compares with.
+ */
+export const gitTool: Tool = {
+  name: "git",
+  begin(tree, store) {
+    const config = join(store, "config-of-bench");
+    writeFileSync(
+      config,
+      "[user]\nname = bench\nemail = bench@example.com\n[gc]\nauto = 0\n[init]\ndefaultBranch = main\n",
+    );
+    const env = {
+      ...baseEnv(store),
+      GIT_CONFIG_GLOBAL: config,
+      GIT_CONFIG_NOSYSTEM: "1",
+      GIT_DIR: join(store, "git"),
+      GIT_WORK_TREE: tree,
+    };
+    runCommand({ argv: ["git", "init", "-q"], cwd: tree, env });
+    return keptByGit(tree, store, env);
+  },
+};
+
+function keptByGit(tree: string, store: string, env: Record<string, string>): Kept {
+  const git = (...args: string[]): Command => ({ argv: ["git", ...args], cwd: tree, env });
+  return {
+    tree,
+    store: join(store, "git"),
+    record: () => [git("add", "-A"), git("commit", "-q", "--allow-empty", "-m", "x")],
+    status: () => [git("status", "--porcelain")],
+    restoreInPlace: () => [git("reset", "-q", "--hard"), git("clean", "-fdq")],
+    restoreTo: (folder) => [
+      {
+        argv: ["git", "checkout", "-q", "-f", "HEAD", "--", "."],
+        cwd: folder,
+        env: { ...env, GIT_WORK_TREE: folder, GIT_INDEX_FILE: join(store, `index-${Date.now()}`) },
+      },
+    ],
+    collect: () => [git("gc", "-q", "--prune=now")],
+  };
+}

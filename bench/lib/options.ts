@@ -1,0 +1,42 @@
+import { parseArgs } from "node:util";
+
+/** Which corpus a bench runs on: S ≈ 7,000 files / 40 MB, M ≈ 51,000 / 613 MB, L ≈ four times M. */
+export type CorpusName = "S" | "M" | "L";
+
+/** What the caller of `npm run bench` asked for. */
+export interface BenchOptions {
+  /** Benches by name; empty means all. */
+  readonly names: readonly string[];
+  readonly corpus: CorpusName;
+  /** Timed rounds; each round takes every tool once, in turn. */
+  readonly rounds: number;
+  readonly json: boolean;
+  readonly list: boolean;
+  /** Where trees and repositories are made. Undefined: a file system image of its own where that is possible. */
+  readonly scratch: string | undefined;
+}
+
+export const USAGE = `npm run bench -- [NAME…] [--corpus S|M|L] [--rounds N] [--scratch DIR] [--json] [--list]
+
+Without --scratch and as root on Linux, everything happens on a journaled ext4 in a loop-mounted image in bench/.cache,
+because creating files soon after a mass delete is ten times slower on some file systems, and would be measured.`;
+
+/** Reads the command line. Throws for what it does not know. */
+export function parseBenchOptions(argv: readonly string[]): BenchOptions {
+  const { values, positionals } = parseArgs({
+    args: [...argv],
+    allowPositionals: true,
+    options: {
+      corpus: { type: "string", default: "M" },
+      rounds: { type: "string", default: "5" },
+      scratch: { type: "string" },
+      json: { type: "boolean", default: false },
+      list: { type: "boolean", default: false },
+    },
+  });
+  const { corpus } = values;
+  if (corpus !== "S" && corpus !== "M" && corpus !== "L") throw new Error(`no such corpus: ${corpus}\n\n${USAGE}`);
+  const rounds = Number(values.rounds);
+  if (!Number.isInteger(rounds) || rounds < 1) throw new Error(`not a number of rounds: ${values.rounds}\n\n${USAGE}`);
+  return { names: positionals, corpus, rounds, json: values.json, list: values.list, scratch: values.scratch };
+}

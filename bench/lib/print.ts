@@ -1,0 +1,51 @@
+import type { Bench } from "./bench.ts";
+import type { Machine } from "./machine.ts";
+import { isKept, median, type Ratio, type Result } from "./result.ts";
+
+/** Everything of one run, as `--json` prints it. */
+export interface Report {
+  readonly machine: Machine;
+  readonly corpus: string;
+  readonly rounds: number;
+  readonly disk: string;
+  readonly benches: readonly { readonly name: string; readonly promise: string; readonly result: Result }[];
+}
+
+export function machineLine(report: Pick<Report, "machine" | "corpus" | "rounds" | "disk">): string {
+  const { machine } = report;
+  return [
+    `${machine.cpu}, ${machine.cores} cores, ${machine.memoryGib} GiB, ${machine.system}, Node ${machine.node}`,
+    `${machine.git ?? "no git"}; ${machine.restic ?? "no restic"}`,
+    `corpus ${report.corpus}, ${report.rounds} rounds in turn, medians (least to most); disk: ${report.disk}`,
+  ].join("\n");
+}
+
+/** A bench's findings as a Markdown table. */
+export function resultTable(bench: Bench, result: Result): string {
+  const rows = result.rows.map((row) => `| ${row.what} | ${spread(row.samples, row.unit)} | |`);
+  const ratios = result.ratios.map(
+    (ratio) => `| **${ratio.what}** | ${spread(ratio.samples, ratio.unit ?? "×")} | ${verdict(ratio)} |`,
+  );
+  const notes = result.notes.map((note) => `\n${note[0]?.toUpperCase()}${note.slice(1)}.`);
+  return [
+    `### ${bench.name}: ${bench.promise}\n`,
+    "| | median | promised |",
+    "|---|---|---|",
+    ...rows,
+    ...ratios,
+    ...notes,
+    "",
+  ].join("\n");
+}
+
+function spread(samples: readonly number[], unit: string): string {
+  const show = (value: number) => value.toFixed(value < 10 ? 2 : value < 100 ? 1 : 0);
+  const range = samples.length > 1 ? ` (${show(Math.min(...samples))}–${show(Math.max(...samples))})` : "";
+  return `${show(median(samples))} ${unit}${range}`;
+}
+
+function verdict(ratio: Ratio): string {
+  if (ratio.target === undefined) return "";
+  const bound = `${ratio.target.kind === "at-least" ? "≥" : "≤"} ${ratio.target.value}`;
+  return `${bound}: ${isKept(ratio) ? "kept" : "**missed**"}`;
+}

@@ -1,0 +1,108 @@
+import { join } from "node:path";
+import { sealEvents } from "../src/core/chain.ts";
+import type { EventDraft, Head } from "../src/core/event.ts";
+import { NodeDisk } from "../src/disk/node-disk.ts";
+import { openStore } from "../src/open.ts";
+import { FileEventLog } from "../src/storage/files/file-event-log.ts";
+import { storeLayout } from "../src/storage/files/layout.ts";
+import type { Bench, BenchContext } from "./lib/bench.ts";
+import { smallProject } from "./lib/corpus.ts";
+
+const EVENTS = 1_000_000;
+const BATCH = 5_000;
+
+export const millionEvents: Bench = {
+  name: "million-events",
+  promise:
+    "a log of a million events opens within 0.3 s with its index and is verified at 150,000 events a second or more",
+  async run(context) {
+    const tree = context.scratch.fresh("million-tree");
+    smallProject(tree);
+    const home = context.scratch.fresh("million-store");
+    const options = { home: join(home, "home"), configFolder: join(home, "config") };
+    const id = await begin(options, tree);
+    context.say(`writing ${EVENTS} events`);
+    const bytes = await fill(options.home, id);
+    context.say("bringing the index up to the log");
+    const firstOpen = await timeOpen(options, tree);
+    const opens: number[] = [];
+    for (let round = 0; round < context.options.rounds; round++) opens.push(await timeOpen(options, tree));
+    const rates = await timeVerify(context, options, tree);
+    return {
+      rows: [
+        { what: "log", unit: "MiB", samples: [bytes / 2 ** 20] },
+        { what: "first open, which fills the index", unit: "s", samples: [firstOpen] },
+      ],
+      ratios: [
+        { what: "open", unit: "s", samples: opens, target: { kind: "at-most", value: 0.3 } },
+        { what: "verify --quick", unit: "events/s", samples: rates, target: { kind: "at-least", value: 150_000 } },
+      ],
+      notes: ["in an open process; lines of about 600 bytes, as a file's event has"],
+    };
+  },
+};
+
+interface Places {
+  readonly home: string;
+  readonly configFolder: string;
+}
+
+async function begin(options: Places, tree: string): Promise<string> {
+  const store = await openStore(options);
+  const { workspace } = await store.init({ roots: [tree] });
+  const { id } = workspace;
+  await workspace.close();
+  await store.close();
+  return id;
+}
+
+/** Appends events to the log as the engine would, all hashes and links included. Returns the log's length in bytes. */
+async function fill(home: string, id: string): Promise<number> {
+  const log = new FileEventLog(new NodeDisk(), storeLayout(home).workspace(id));
+  let head: Head = { seq: log.head.seq, hash: log.head.hash };
+  while (head.seq < EVENTS) {
+    const drafts = Array.from({ length: Math.min(BATCH, EVENTS - head.seq) }, (_, i) => draft(head.seq + i + 1));
+    const sealed = sealEvents(head, drafts, new Date(1_790_000_000_000 + head.seq).toISOString());
+    await log.append(sealed);
+    const last = sealed.at(-1);
+    if (last !== undefined) head = { seq: last.seq, hash: last.hash };
+  }
+  const { bytes } = log.head;
+  await log.close();
+  return bytes;
+}
+
+function draft(n: number): EventDraft {
+  const text = `what a program keeps about step ${n} of its work; `.repeat(5);
+  return { op: "upsert", recordId: `user:step-${n % 5000}`, record: { step: n, name: `step-${n}`, text } };
+}
+
+/** Seconds from nothing to an open workspace that has answered once. */
+async function timeOpen(options: Places, tree: string): Promise<number> {
+  const started = performance.now();
+  const store = await openStore(options);
+  const workspace = await store.open({ folder: tree });
+  await workspace.log({ limit: 1, reverse: true });
+  const seconds = (performance.now() - started) / 1000;
+  await workspace.close();
+  await store.close();
+  return seconds;
+}
+
+/** Events a second, for each round. */
+async function timeVerify(context: BenchContext, options: Places, tree: string): Promise<number[]> {
+  const rates: number[] = [];
+  const store = await openStore(options);
+  const workspace = await store.open({ folder: tree });
+  for (let round = 0; round < context.options.rounds; round++) {
+    const started = performance.now();
+    const report = await workspace.verify({ quick: true });
+    const seconds = (performance.now() - started) / 1000;
+    if (!report.ok) throw new Error(`verify found problems: ${JSON.stringify(report.problems.slice(0, 3))}`);
+    rates.push(report.events / seconds);
+    context.say(`verify: ${seconds.toFixed(2)} s`);
+  }
+  await workspace.close();
+  await store.close();
+  return rates;
+}

@@ -1,0 +1,60 @@
+import { baseline } from "./baseline.ts";
+import { diskUsed } from "./disk-used.ts";
+import { fewChanges } from "./few-changes.ts";
+import type { Bench } from "./lib/bench.ts";
+import { cacheFolder } from "./lib/corpus.ts";
+import { describeMachine } from "./lib/machine.ts";
+import { parseBenchOptions } from "./lib/options.ts";
+import { machineLine, resultTable, type Report } from "./lib/print.ts";
+import { openScratch } from "./lib/scratch.ts";
+import { millionEvents } from "./million-events.ts";
+import { nothingChanged } from "./nothing-changed.ts";
+import { oneFile } from "./one-file.ts";
+import { peakMemoryBench } from "./peak-memory.ts";
+import { restoreInPlace } from "./restore-in-place.ts";
+import { restoreIntoEmpty } from "./restore-into-empty.ts";
+
+const BENCHES: readonly Bench[] = [
+  baseline,
+  nothingChanged,
+  fewChanges,
+  restoreInPlace,
+  restoreIntoEmpty,
+  diskUsed,
+  oneFile,
+  millionEvents,
+  peakMemoryBench,
+];
+
+const options = parseBenchOptions(process.argv.slice(2));
+const unknown = options.names.filter((name) => !BENCHES.some((bench) => bench.name === name));
+if (unknown.length > 0) {
+  throw new Error(`no such bench: ${unknown.join(", ")}. There are: ${BENCHES.map((bench) => bench.name).join(", ")}`);
+}
+if (options.list) {
+  for (const bench of BENCHES) console.log(`${bench.name.padEnd(20)} ${bench.promise}`);
+  process.exit(0);
+}
+await runAll(BENCHES.filter((bench) => options.names.length === 0 || options.names.includes(bench.name)));
+
+/** Runs the benches one after the other. One that fails is told at the end; the others still run. */
+async function runAll(chosen: readonly Bench[]): Promise<void> {
+  delete process.env["NODE_EXTRA_CA_CERTS"]; // makes every start of Node three times slower
+  using scratch = openScratch(cacheFolder(), options.scratch);
+  const say = (words: string) => console.error(`bench: ${words}`);
+  const head = { machine: describeMachine(), corpus: options.corpus, rounds: options.rounds, disk: scratch.kind };
+  if (!options.json) console.log(`${machineLine(head)}\n`);
+  const done: Report["benches"][number][] = [];
+  for (const bench of chosen) {
+    say(bench.name);
+    try {
+      const result = await bench.run({ options, scratch, say });
+      done.push({ name: bench.name, promise: bench.promise, result });
+      if (!options.json) console.log(resultTable(bench, result));
+    } catch (error) {
+      process.exitCode = 1;
+      console.error(`bench: ${bench.name} failed:`, error);
+    }
+  }
+  if (options.json) console.log(JSON.stringify({ ...head, benches: done } satisfies Report, undefined, 2));
+}
