@@ -73,7 +73,7 @@ function emptyWorktree({ backends }: StoreParts, folder: string): Worktree {
   return new DiskWorktree({
     disk,
     roots,
-    cacheFile: undefined,
+    cacheFile: `${folder}.stat-cache`,
     staging: undefined,
     storeFolders: [],
     clock: backends.now,

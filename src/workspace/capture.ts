@@ -2,17 +2,18 @@ import type { Progress } from "../api/workspace-api.ts";
 import { changeBetween } from "../core/plan.ts";
 import type { Change } from "../core/change.ts";
 import { coverageOf, type Coverage, type Omission } from "../core/coverage.ts";
-import { sameEntry, SYMLINK_MODE, type Entry } from "../core/entry.ts";
+import { SYMLINK_MODE, type Entry } from "../core/entry.ts";
 import type { EventDraft } from "../core/event.ts";
 import { encodeFile, fileRecordId, type IterationCause } from "../core/file-record.ts";
 import type { FilterSpec } from "../core/filter.ts";
 import { sha256 } from "../core/hash.ts";
-import { comparePaths, isWithin, type WorkspacePath } from "../core/path.ts";
+import { comparePaths, type WorkspacePath } from "../core/path.ts";
 import type { FileStat } from "../disk/disk.ts";
 import type { IterationRow } from "../storage/index-store.ts";
 import type { KnownPath, LimitExcess, ScannedPath, ScanReport } from "../worktree/worktree.ts";
 import { withCommit } from "./commit.ts";
 import type { Context, IngestResult } from "./context.ts";
+import { rememberRecorded } from "./remember-recorded.ts";
 
 /** Records what changed on disk since it was last looked at. */
 
@@ -93,6 +94,7 @@ export async function capture(context: Context, options: CaptureOptions): Promis
 
 /** Scans, and reads what the scan hands over, at the same time. */
 export async function readDisk(context: Context, options: Omit<CaptureOptions, "cause">): Promise<Reading> {
+  await rememberRecorded(context);
   const run = context.ingest.begin({ hashOnly: options.hashOnly ?? false });
   const found: ScannedPath[] = [];
   try {
@@ -196,25 +198,11 @@ export async function compare(context: Context, reading: Reading): Promise<Compa
     iterations.set(path, row?.iteration ?? 0);
   };
   paths.forEach((path, i) => consider(path, recorded[i], reading.present.get(path)?.entry));
-  const gone = await goneOf(context, reading, seq);
+  const gone = reading.gone.filter((path) => !reading.present.has(path));
   const last = await context.index.iterationsAt(gone, seq);
   gone.forEach((path, i) => consider(path, last[i], undefined));
   changes.sort((a, b) => comparePaths(a.path, b.path));
   return { changes, iterations };
-}
-
-/** With nothing remembered a scan cannot tell what is gone: then it is what is recorded and was not seen. */
-async function goneOf(context: Context, reading: Reading, seq: number): Promise<WorkspacePath[]> {
-  const gone = new Set(reading.gone);
-  if (!reading.report.remembered) {
-    const blind = reading.omitted.map((one) => one.path);
-    for await (const rows of context.index.entriesAt(seq)) {
-      for (const { path } of rows) {
-        if (!reading.present.has(path) && !blind.some((folder) => isWithin(path, folder))) gone.add(path);
-      }
-    }
-  }
-  return [...gone].filter((path) => !reading.present.has(path));
 }
 
 function draftOf(
@@ -241,9 +229,4 @@ function remember(context: Context, reading: Reading, except: ReadonlySet<Worksp
   for (const one of reading.present.values()) if (!one.unstable && !except.has(one.entry.path)) known.push(one);
   context.worktree.remember(known);
   context.worktree.forget(reading.gone);
-}
-
-/** Are these states the same on disk and in the record? */
-export function isRecorded(row: IterationRow | undefined, entry: Entry | undefined): boolean {
-  return sameEntry(row?.entry, entry);
 }

@@ -23,6 +23,8 @@ import type { FileStat } from "../disk/disk.ts";
  */
 export interface Worktree {
   readonly roots: readonly TrackedRoot[];
+  /** The seq that `save` was last given, in this process or an earlier one; `undefined`: nothing was kept. */
+  readonly rememberedSeq: number | undefined;
   /**
    * Compares the disk with what is remembered. `onChanged` gets what must be read, in batches, while the scan goes on.
    * Changes nothing on disk and nothing that is remembered.
@@ -34,7 +36,7 @@ export interface Worktree {
   forget(paths: readonly WorkspacePath[]): void;
   /** What is remembered of a path. */
   recall(path: WorkspacePath): KnownPath | undefined;
-  /** Keeps what is remembered, for the next process. `scannedAtNs`: when the scan that it rests on began. */
+  /** Keeps what is remembered, for the next process. `seq`: the event up to which it knows the record. */
   save(seq: number): Promise<void>;
 
   /** Reads the entry now on disk, hashing a file's content; `undefined` if there is nothing (or something special). */
@@ -138,7 +140,14 @@ export interface ApplyRequest {
   readonly onProgress?: (done: number, total: number) => void;
 }
 
-export type BlockReason = "changed" | "not-empty" | "not-permitted" | "content-missing" | "outside" | "no-space" | "busy";
+export type BlockReason =
+  | "changed"
+  | "not-empty"
+  | "not-permitted"
+  | "content-missing"
+  | "outside"
+  | "no-space"
+  | "busy";
 
 export interface BlockedPath {
   readonly path: WorkspacePath;

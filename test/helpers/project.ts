@@ -1,0 +1,102 @@
+import { createHash } from "node:crypto";
+import {
+  chmodSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import type { InitOptions, StoreApi } from "../../src/api/store-api.ts";
+import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
+import { openStore } from "../../src/open.ts";
+
+/** A folder to record, and a store and configuration of its own, on the real disk. Disposed of at the end. */
+export class Project implements AsyncDisposable {
+  readonly base = realpathSync(mkdtempSync(join(tmpdir(), "chronicle-test-")));
+  readonly folder = join(this.base, "project");
+  readonly home = join(this.base, "store");
+  readonly configFolder = join(this.base, "config");
+  readonly #stores = new Set<StoreApi>();
+  readonly #workspaces = new Set<WorkspaceApi>();
+
+  constructor() {
+    mkdirSync(this.folder);
+  }
+
+  /** The file's path on the disk. */
+  at(path: string): string {
+    return join(this.folder, path);
+  }
+
+  write(path: string, content: string | Uint8Array, mode = 0o644): void {
+    mkdirSync(dirname(this.at(path)), { recursive: true });
+    writeFileSync(this.at(path), content);
+    chmodSync(this.at(path), mode);
+  }
+
+  read(path: string): string {
+    return readFileSync(this.at(path), "utf8");
+  }
+
+  link(path: string, target: string): void {
+    mkdirSync(dirname(this.at(path)), { recursive: true });
+    symlinkSync(target, this.at(path));
+  }
+
+  remove(path: string): void {
+    rmSync(this.at(path), { recursive: true, force: true });
+  }
+
+  async store(): Promise<StoreApi> {
+    const store = await openStore({ home: this.home, configFolder: this.configFolder, waitMs: 5_000 });
+    this.#stores.add(store);
+    return store;
+  }
+
+  async init(options: Partial<InitOptions> = {}): Promise<WorkspaceApi> {
+    const { workspace } = await (await this.store()).init({ roots: [this.folder], ...options });
+    this.#workspaces.add(workspace);
+    return workspace;
+  }
+
+  async open(): Promise<WorkspaceApi> {
+    const workspace = await (await this.store()).open({ folder: this.folder });
+    this.#workspaces.add(workspace);
+    return workspace;
+  }
+
+  /** Everything beneath the project: kind, mode and content of each path. */
+  tree(folder = this.folder): Record<string, string> {
+    const found: Record<string, string> = {};
+    const walk = (at: string, prefix: string): void => {
+      for (const name of readdirSync(at, { encoding: "latin1" }).sort()) {
+        const path = Buffer.concat([Buffer.from(`${at}/`, "latin1"), Buffer.from(name, "latin1")]);
+        const stat = lstatSync(path);
+        const mode = (stat.mode & 0o7777).toString(8);
+        if (stat.isSymbolicLink()) found[prefix + name] = `link ${readlinkSync(path)}`;
+        else if (stat.isDirectory()) {
+          found[prefix + name] = `dir ${mode}`;
+          walk(path.toString("latin1"), `${prefix}${name}/`);
+        } else if (stat.isFile())
+          found[prefix + name] = `file ${mode} ${createHash("sha256").update(readFileSync(path)).digest("hex")}`;
+        else found[prefix + name] = "special";
+      }
+    };
+    walk(folder, "");
+    return found;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const workspace of this.#workspaces) await workspace.close();
+    for (const store of this.#stores) await store.close();
+    rmSync(this.base, { recursive: true, force: true });
+  }
+}
