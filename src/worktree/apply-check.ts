@@ -57,7 +57,8 @@ function decide(step: Step): void {
   if (present === undefined) step.todo = after === undefined ? "nothing" : "create";
   else if (after === undefined) step.todo = "remove";
   else if (isDone(step, present, after)) step.todo = "nothing";
-  else if (present.kind === after.kind && (after.kind === "dir" || step.before?.hash === after.hash)) step.todo = "chmod";
+  else if (present.kind === after.kind && (after.kind === "dir" || step.before?.hash === after.hash))
+    step.todo = "chmod";
   else if (present.kind === "dir" || after.kind === "dir") {
     step.todo = "create";
     step.clear = true;
@@ -67,7 +68,7 @@ function decide(step: Step): void {
 /** Decided only after the present state was found to be `before` or `after`: hashes need not be compared again. */
 function isDone(step: Step, present: FileStat, after: Entry): boolean {
   if (present.kind !== after.kind || (present.mode !== after.mode && present.kind !== "symlink")) return false;
-  return after.kind === "dir" || step.stat === present || step.before?.hash === after.hash;
+  return after.kind === "dir" || step.isAfter || step.before?.hash === after.hash;
 }
 
 /** Is what is there this entry? Notes a match with `after` in the step. */
@@ -77,7 +78,7 @@ function isEntry(context: CheckContext, step: Step, entry: Entry | undefined): b
   if (present.kind !== entry.kind) return false;
   if (present.kind !== "symlink" && present.mode !== entry.mode) return false;
   const same = present.kind === "dir" || hashOf(context, step, present, entry) === entry.hash;
-  if (same && entry === step.after) step.stat = present;
+  if (same && entry === step.after) step.isAfter = true;
   return same;
 }
 
@@ -98,7 +99,7 @@ function hashOf(context: CheckContext, step: Step, present: FileStat, entry: Ent
 function hasFolder(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): boolean {
   const { fs } = step.root;
   let path = step.path;
-  for (let folder = step.inner; folder !== ""; ) {
+  for (let folder = step.inner; folder !== "";) {
     folder = parentOf(folder);
     path = parentOf(path);
     const above = planned.get(path);
@@ -111,7 +112,8 @@ function hasFolder(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): boole
       return false;
     }
   }
-  if (parentOf(step.inner) === "" || fs.lstat(parentOf(step.inner))?.kind === "dir" || step.after === undefined) return true;
+  if (parentOf(step.inner) === "" || fs.lstat(parentOf(step.inner))?.kind === "dir" || step.after === undefined)
+    return true;
   block(step, "changed", "its folder is not there");
   return false;
 }

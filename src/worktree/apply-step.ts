@@ -30,6 +30,8 @@ export interface Step {
   readonly after: Entry | undefined;
   /** What was there when it was checked. */
   present: FileStat | undefined;
+  /** It was found to be `after` already. */
+  isAfter: boolean;
   todo: Todo;
   /** Something of another kind must go first. */
   clear: boolean;

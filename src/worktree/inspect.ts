@@ -53,10 +53,13 @@ export function inspectPath(fs: ConfinedFs, path: WorkspacePath, inner: Workspac
   if (stat.kind === "dir") return { stat, entry: entryOf(path, stat, undefined) };
   if (stat.kind === "symlink") return inspectLink(fs, path, inner);
   const read = hashFile(fs, inner);
-  if (read.kind === "read") return { stat: read.stat, entry: { ...entryOf(path, read.stat, read.hash), size: read.size } };
+  if (read.kind === "read")
+    return { stat: read.stat, entry: { ...entryOf(path, read.stat, read.hash), size: read.size } };
   if (read.kind === "gone") return undefined;
   if (read.kind === "other") return inspectPath(fs, path, inner);
-  throw new ChronicleError("IO", `cannot read ${JSON.stringify(path)}: ${read.detail}`, { data: { errno: read.detail } });
+  throw new ChronicleError("IO", `cannot read ${JSON.stringify(path)}: ${read.detail}`, {
+    data: { errno: read.detail },
+  });
 }
 
 function inspectLink(fs: ConfinedFs, path: WorkspacePath, inner: WorkspacePath): Inspected | undefined {

@@ -30,7 +30,13 @@ export interface StableSink {
  * - `other`: it is a link, a folder or something special by now.
  */
 export type StableRead =
-  | { readonly kind: "read"; readonly stat: FileStat; readonly hash: Hash; readonly size: number; readonly unstable: boolean }
+  | {
+      readonly kind: "read";
+      readonly stat: FileStat;
+      readonly hash: Hash;
+      readonly size: number;
+      readonly unstable: boolean;
+    }
   | { readonly kind: "gone" }
   | { readonly kind: "unreadable"; readonly detail: string }
   | { readonly kind: "other"; readonly stat: FileStat };
@@ -124,7 +130,7 @@ function fill(source: Source, expected: number): number {
 
 function* piecesOf(source: Source): Generator<Uint8Array> {
   if (buffer.length < PIECE_BYTES) buffer = Buffer.allocUnsafe(PIECE_BYTES);
-  for (let at = 0; ; ) {
+  for (let at = 0; ;) {
     const count = readPiece(source, buffer.subarray(0, PIECE_BYTES), at);
     if (count === 0) return;
     yield buffer.subarray(0, count);

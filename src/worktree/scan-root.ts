@@ -145,7 +145,8 @@ export class RootScan {
     if (kind === "dir" && scope.walks(found.name)) {
       work.unsettled = true;
       const stat = this.look.statOf(work, found, false);
-      if (typeof stat === "object" && stat.kind === "dir" && this.#isOwn(stat)) this.look.enter(work, found, stat, false);
+      if (typeof stat === "object" && stat.kind === "dir" && this.#isOwn(stat))
+        this.look.enter(work, found, stat, false);
     }
     return verdict;
   }

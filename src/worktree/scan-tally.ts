@@ -58,7 +58,12 @@ export class ScanTally {
     const found: LimitExcess[] = [];
     const { maxEntries, maxBytes } = this.#limits;
     if (maxEntries > 0 && this.entries > maxEntries) {
-      found.push({ limit: "maxEntries", allowed: maxEntries, found: this.entries, heaviest: this.#heaviest("entries") });
+      found.push({
+        limit: "maxEntries",
+        allowed: maxEntries,
+        found: this.entries,
+        heaviest: this.#heaviest("entries"),
+      });
     }
     if (maxBytes > 0 && this.bytes > maxBytes) {
       found.push({ limit: "maxBytes", allowed: maxBytes, found: this.bytes, heaviest: this.#heaviest("bytes") });

@@ -173,7 +173,11 @@ function lookForAll(run: Running, { root }: OpenRoot, only: readonly WorkspacePa
 }
 
 /** The folder on the way, if there is one and it is walked. */
-function wayTo(scan: RootScan, met: Map<string, FolderWork | undefined>, parts: readonly string[]): FolderWork | undefined {
+function wayTo(
+  scan: RootScan,
+  met: Map<string, FolderWork | undefined>,
+  parts: readonly string[],
+): FolderWork | undefined {
   let path = ROOT;
   let work = met.get(path);
   for (const name of parts) {

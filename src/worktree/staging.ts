@@ -18,6 +18,7 @@ export class Staging {
   readonly trash: ConfinedFs;
   readonly #prefix: WorkspacePath;
   readonly #inRoot: boolean;
+  #hasLinks: boolean | undefined;
 
   constructor(disk: Disk, base: string, prefix: string) {
     this.fresh = new ConfinedFs(disk, base);
@@ -56,6 +57,19 @@ export class Staging {
     return this.fresh.lstat(this.#prefix) !== undefined;
   }
 
+  /** Does its file system have hard links? Some say no with the errno that also means "not permitted". */
+  hasLinks(): boolean {
+    this.#hasLinks ??= this.#tryLink();
+    return this.#hasLinks;
+  }
+
+  /** The indexes of the files set aside that are still there. */
+  leftAside(): string[] {
+    const folder = childOf(this.#prefix, "old");
+    if (this.trash.lstat(folder) === undefined) return [];
+    return this.trash.list(folder).map(({ name }) => decodeName(name));
+  }
+
   /** Removes everything in it, and it. */
   purge(): void {
     this.release();
@@ -64,10 +78,39 @@ export class Staging {
     this.release();
   }
 
+  #tryLink(): boolean {
+    const [a, b] = [this.oldPath("probe-a"), this.oldPath("probe-b")];
+    this.trash.create(a, 0o600)[Symbol.dispose]();
+    try {
+      this.trash.link(a, b);
+      this.trash.unlink(b);
+      return true;
+    } catch (error) {
+      if (errnoOf(error) === undefined) throw error;
+      return false;
+    } finally {
+      this.trash.unlink(a);
+    }
+  }
+
   release(): void {
     this.fresh.release();
     this.trash.release();
   }
+}
+
+/** Every place where a token's staging for a root may have been left. */
+export function stagingPlaces({ root }: OpenRoot, options: StagingOptions): Staging[] {
+  const { disk, candidate } = options;
+  const own = ownName(root.id, options.token);
+  const inRoot = new Staging(disk, root.folder, `${STAGING_FOLDER}/${own}`);
+  if (candidate === undefined || disk.lstat(candidate)?.kind !== "dir") return [inRoot];
+  return [new Staging(disk, candidate, own), inRoot];
+}
+
+function ownName(rootId: string | undefined, token: string): string {
+  if (!TOKEN.test(token)) throw new ChronicleError("USAGE", `not a token: ${JSON.stringify(token)}`);
+  return rootId === undefined ? token : `${token}.${rootId}`;
 }
 
 /** Where staging for a root can lie. */
@@ -80,9 +123,8 @@ export interface StagingOptions {
 
 /** The staging place of one root for a token: the same one each time, as long as devices stay what they are. */
 export function stagingFor({ root, fs }: OpenRoot, options: StagingOptions): Staging {
-  const { disk, candidate, token } = options;
-  if (!TOKEN.test(token)) throw new ChronicleError("USAGE", `not a token: ${JSON.stringify(token)}`);
-  const own = root.id === undefined ? token : `${token}.${root.id}`;
+  const { disk, candidate } = options;
+  const own = ownName(root.id, options.token);
   if (candidate !== undefined && isReachable(fs, disk, candidate)) return new Staging(disk, candidate, own);
   return new Staging(disk, root.folder, `${STAGING_FOLDER}/${own}`);
 }

@@ -120,7 +120,10 @@ function encode({ cache, seq }: LoadedCache): Buffer[] {
   const body = [padded, ...columnPieces(table.columns, slots), table.names];
   const prefix = Buffer.alloc(PREFIX_BYTES);
   prefix.write(MAGIC, "latin1");
-  prefix.writeUInt32LE(body.reduce((crc, piece) => crc32(piece, crc), 0), 8);
+  prefix.writeUInt32LE(
+    body.reduce((crc, piece) => crc32(piece, crc), 0),
+    8,
+  );
   prefix.writeUInt32LE(padded.length, 12);
   return [prefix, ...body];
 }

@@ -202,7 +202,8 @@ export class StatCache {
     this.#table = builder.finish();
     this.#changes.clear();
     this.#changedIn.clear();
-    for (const path of [...this.#listings.keys()]) if (this.#table.kindOf(this.#table.find(path)) === "dir") this.#listings.delete(path);
+    for (const path of [...this.#listings.keys()])
+      if (this.#table.kindOf(this.#table.find(path)) === "dir") this.#listings.delete(path);
     return this.#table;
   }
 

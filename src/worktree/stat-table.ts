@@ -306,7 +306,8 @@ export class StatTableBuilder {
   #append(path: string): number {
     const slash = path.lastIndexOf("/");
     const folder = slash < 0 ? "" : path.slice(0, slash);
-    while (this.#open.length > 0 && !isBeneath(path, this.#open.at(-1)?.path ?? "")) this.#closeDownTo(this.#open.length - 1);
+    while (this.#open.length > 0 && !isBeneath(path, this.#open.at(-1)?.path ?? ""))
+      this.#closeDownTo(this.#open.length - 1);
     if ((this.#open.at(-1)?.path ?? "") !== folder) this.#append(folder);
     this.#reserve();
     const row = this.#rows;

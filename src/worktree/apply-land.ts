@@ -1,0 +1,254 @@
+import type { WorkspacePath } from "../core/path.ts";
+import type { Disk, FileStat } from "../disk/disk.ts";
+import type { Step } from "./apply-step.ts";
+import { errnoOf } from "../core/errors.ts";
+import { parentOf } from "../core/path.ts";
+import { block, blockFor } from "./apply-step.ts";
+import { hashFile } from "./inspect.ts";
+import { keepConflict } from "./conflict-copy.ts";
+import { loosened } from "./loose-modes.ts";
+import type { LooseModes } from "./loose-modes.ts";
+import { isRacy, isSameContent } from "./same-stat.ts";
+import { sha256 } from "../core/hash.ts";
+
+/** What putting things into place works with. */
+export interface LandContext {
+  readonly disk: Disk;
+  readonly steps: readonly Step[];
+  readonly token: string;
+  readonly modes: LooseModes;
+  readonly nowNs: () => bigint;
+  readonly conflicts: { readonly path: WorkspacePath; readonly keptAt: WorkspacePath }[];
+  /** How to take back what was done, last one last. */
+  readonly undo: (() => void)[];
+}
+
+/** Errnos of a file system without hard links, or a file with too many. */
+const NO_LINKS: ReadonlySet<string> = new Set(["ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EMLINK"]);
+
+/**
+ * Gives every file that will be replaced or removed a second name in the trash, before anything is changed: whoever
+ * may not do that is told so while nothing has happened yet.
+ */
+export function setAside(context: LandContext): void {
+  for (const step of context.steps) {
+    if (!isLive(step) || !takesAway(step) || step.present?.kind === "dir") continue;
+    try {
+      linkAside(step);
+    } catch (error) {
+      blockFor(step, error);
+    }
+  }
+}
+
+function isLive(step: Step): boolean {
+  return step.blocked === undefined && step.todo !== "nothing";
+}
+
+function takesAway(step: Step): boolean {
+  return step.todo === "replace" || step.todo === "remove" || step.clear;
+}
+
+function aside(step: Step): WorkspacePath {
+  return step.root.staging.oldPath(String(step.index));
+}
+
+function removedTo(step: Step): WorkspacePath {
+  return step.root.staging.oldPath(`${step.index}.r`);
+}
+
+function linkAside(step: Step): void {
+  const { fs, staging } = step.root;
+  try {
+    fs.link(step.inner, aside(step), staging.trash);
+  } catch (error) {
+    const errno = errnoOf(error) ?? "";
+    if (NO_LINKS.has(errno) || (errno === "EPERM" && !staging.hasLinks())) return;
+    throw error;
+  }
+}
+
+/** Puts one step into place. A step that cannot be done is blocked; trouble of the disk is thrown. */
+export function land(context: LandContext, step: Step): void {
+  if (!isLive(step) || step.landed) return;
+  try {
+    loosened(context.modes, step, () => landOne(context, step));
+    step.landed = step.blocked === undefined;
+  } catch (error) {
+    blockFor(step, error);
+  }
+}
+
+function landOne(context: LandContext, step: Step): void {
+  if (step.todo === "create") landNew(context, step);
+  else if (step.todo === "replace") landReplaced(context, step);
+  else if (step.todo === "chmod" && step.after?.kind === "file") landMode(context, step);
+}
+
+function landNew(context: LandContext, step: Step): void {
+  const { fs, staging } = step.root;
+  // What lies in a new folder came along with it.
+  if (step.carrier !== undefined) {
+    if (!step.carrier.landed) block(step, "changed", "its folder was not put into place");
+    return;
+  }
+  if (step.staged === undefined) return;
+  if (step.after?.kind === "dir") {
+    if (fs.lstat(step.inner) !== undefined) throw taken();
+    staging.fresh.rename(step.staged, step.inner, fs);
+  } else {
+    moveToFree(step, step.staged);
+    step.stat = fs.lstat(step.inner);
+  }
+  context.undo.push(() => takeBack(context, step));
+}
+
+/** Gives a staged file its name, unless something has that name by now. */
+function moveToFree(step: Step, staged: WorkspacePath): void {
+  const { fs, staging } = step.root;
+  try {
+    staging.fresh.link(staged, step.inner, fs);
+  } catch (error) {
+    const errno = errnoOf(error) ?? "";
+    if (!NO_LINKS.has(errno) && errno !== "EPERM") throw error;
+    if (fs.lstat(step.inner) !== undefined) throw taken();
+    staging.fresh.renameFile(staged, step.inner, fs);
+    return;
+  }
+  staging.fresh.unlink(staged);
+}
+
+function taken(): Error {
+  return Object.assign(new Error("the name is taken"), { code: "EEXIST" });
+}
+
+function landReplaced(context: LandContext, step: Step): void {
+  const { fs, staging } = step.root;
+  if (step.staged === undefined) return;
+  const kept = ensureAside(context, step);
+  if (step.blocked !== undefined) return;
+  staging.fresh.renameFile(step.staged, step.inner, fs);
+  step.stat = fs.lstat(step.inner);
+  const after = staging.trash.lstat(aside(step));
+  if (kept !== undefined && after !== undefined && !isStill(context, step, kept, after))
+    keepConflict(context, step, aside(step));
+  context.undo.push(() => putBack(step, aside(step)));
+}
+
+/** The stat of what lies aside, which is exactly what is about to be replaced; blocks the step if that was changed. */
+function ensureAside(context: LandContext, step: Step): FileStat | undefined {
+  const { fs, staging } = step.root;
+  const now = fs.lstat(step.inner);
+  let kept = staging.trash.lstat(aside(step));
+  if (now === undefined) {
+    block(step, "changed", "it is gone");
+    return undefined;
+  }
+  if (kept !== undefined && (kept.ino !== now.ino || kept.dev !== now.dev)) {
+    // Another file by that name since it was linked: an editor saved by renaming.
+    staging.trash.unlink(aside(step));
+    kept = undefined;
+  }
+  if (kept === undefined) {
+    linkAside(step);
+    kept = staging.trash.lstat(aside(step));
+  }
+  const seen = kept ?? now;
+  const same = step.present !== undefined && isStill(context, step, step.present, seen);
+  if (!same) block(step, "changed", "it was written meanwhile");
+  if (same && kept === undefined) moveAside(step);
+  return seen;
+}
+
+/** Without hard links there is a moment without the file; a run that is finished later makes it again. */
+function moveAside(step: Step): void {
+  step.root.fs.renameFile(step.inner, aside(step), step.root.staging.trash);
+}
+
+/** Does a file set aside hold what it held at an earlier look? Where times could hide a write, its bytes are compared. */
+function isStill(context: LandContext, step: Step, earlier: FileStat, now: FileStat): boolean {
+  if (isSameContent(earlier, now) && !isRacy({ ...now, ctimeNs: now.mtimeNs }, context.nowNs())) return true;
+  const trash = step.root.staging.trash;
+  const path = trash.lstat(aside(step)) === undefined ? removedTo(step) : aside(step);
+  const there = trash.lstat(path);
+  if (there === undefined) return isSameContent(earlier, now);
+  if (there.kind !== step.before?.kind) return false;
+  if (there.kind === "symlink") return sha256(trash.readlink(path)) === step.before.hash;
+  const read = hashFile(trash, path);
+  return read.kind === "read" && !read.unstable && read.hash === step.before.hash;
+}
+
+function landMode(context: LandContext, step: Step): void {
+  const { fs } = step.root;
+  const { present, after } = step;
+  if (present === undefined || after === undefined) return;
+  using file = fs.openRead(step.inner);
+  const now = fs.fstat(file);
+  if (now.ino !== present.ino || now.kind !== "file") {
+    block(step, "changed", "another file has its name");
+    return;
+  }
+  context.disk.chmod(file.fd, after.mode);
+  step.stat = fs.fstat(file);
+  context.undo.push(() => fs.chmod(step.inner, present.mode, "file"));
+}
+
+/** Takes away what is there: a file or link goes to the trash, a folder only if it is empty. */
+export function remove(context: LandContext, step: Step): void {
+  if (!isLive(step)) return;
+  try {
+    loosened(context.modes, step, () => removeOne(context, step));
+    if (step.todo === "remove") step.landed = step.blocked === undefined;
+  } catch (error) {
+    blockFor(step, error);
+  }
+}
+
+function removeOne(context: LandContext, step: Step): void {
+  const { fs, staging } = step.root;
+  const { present } = step;
+  const now = fs.lstat(step.inner);
+  if (present === undefined || now === undefined) return;
+  if (now.ino !== present.ino || now.dev !== present.dev || now.kind !== present.kind) {
+    block(step, "changed", "another file has its name");
+    return;
+  }
+  if (present.kind === "dir") {
+    fs.removeFolder(step.inner);
+    context.undo.push(() => fs.makeFolder(step.inner, present.mode));
+    return;
+  }
+  fs.renameFile(step.inner, removedTo(step), staging.trash);
+  const moved = staging.trash.lstat(removedTo(step));
+  if (moved !== undefined && !isStill(context, step, present, moved)) keepConflict(context, step, removedTo(step));
+  context.undo.push(() => putBack(step, removedTo(step)));
+}
+
+function putBack(step: Step, from: WorkspacePath): void {
+  const { fs, staging } = step.root;
+  if (staging.trash.lstat(from) === undefined) return;
+  staging.trash.renameFile(from, step.inner, fs);
+  step.landed = false;
+}
+
+/** Undoes a creation, as far as it is still what was made. */
+function takeBack(context: LandContext, step: Step): void {
+  const { fs } = step.root;
+  const carried = context.steps.filter((one) => one === step || one.carrier === step);
+  for (const one of carried.toReversed()) {
+    const now = fs.lstat(one.inner);
+    if (now === undefined || one.blocked !== undefined) continue;
+    if (now.kind === "dir") fs.removeFolder(one.inner);
+    else if (now.kind !== "file" || (one.stat !== undefined && isSameContent(one.stat, now))) fs.unlink(one.inner);
+    one.landed = false;
+  }
+}
+
+/** The folders whose names were changed. */
+export function touchedFolders(steps: readonly Step[]): Step[] {
+  const seen = new Map<string, Step>();
+  for (const step of steps) {
+    if (step.landed && step.carrier === undefined && step.todo !== "chmod") seen.set(parentOf(step.path), step);
+  }
+  return [...seen.values()];
+}

@@ -1,0 +1,38 @@
+import type { LandContext } from "./apply-land.ts";
+import type { ApplyRoot, Step } from "./apply-step.ts";
+import type { WorkspacePath } from "../core/path.ts";
+import { sha256 } from "../core/hash.ts";
+import { keepConflict } from "./conflict-copy.ts";
+import { hashFile } from "./inspect.ts";
+
+/**
+ * Looks at what an interrupted run has set aside. Bytes that are recorded, or that still have their own name, need
+ * their second one no more; anything else was written at the last moment, and is kept as a conflict copy.
+ */
+export function settleLeftovers(run: LandContext, root: ApplyRoot): void {
+  const { staging } = root;
+  if (!staging.exists()) return;
+  run.modes.load(root);
+  const steps = new Map(run.steps.filter((step) => step.root === root).map((step) => [String(step.index), step]));
+  for (const name of staging.leftAside()) {
+    const step = steps.get(name.replace(/\.r$/, ""));
+    const path = staging.oldPath(name);
+    if (step !== undefined && !isRecorded(step, path) && !hasName(step, path)) keepConflict(run, step, path);
+    if (staging.trash.lstat(path) !== undefined) staging.trash.unlink(path);
+  }
+}
+
+function hasName(step: Step, path: WorkspacePath): boolean {
+  const now = step.root.fs.lstat(step.inner);
+  const kept = step.root.staging.trash.lstat(path);
+  return now !== undefined && kept !== undefined && now.ino === kept.ino && now.dev === kept.dev;
+}
+
+function isRecorded(step: Step, path: WorkspacePath): boolean {
+  const { trash } = step.root.staging;
+  const hash = step.before?.hash;
+  if (hash === undefined) return false;
+  if (trash.lstat(path)?.kind === "symlink") return sha256(trash.readlink(path)) === hash;
+  const read = hashFile(trash, path);
+  return read.kind === "read" && !read.unstable && read.hash === hash;
+}

@@ -1,0 +1,213 @@
+import type { Hash } from "../core/hash.ts";
+import type { WorkspacePath } from "../core/path.ts";
+import type { Disk } from "../disk/disk.ts";
+import type { ConfinedFs, OpenedFile } from "./confined-fs.ts";
+import type { ApplyRoot, Step } from "./apply-step.ts";
+import type { ApplyRequest, ContentReader } from "./worktree.ts";
+import { ChronicleError, errnoOf } from "../core/errors.ts";
+import { childOf, nameOf, parentOf } from "../core/path.ts";
+import { block } from "./apply-step.ts";
+
+/** Up to this many files are made durable one by one; more by one `syncAll`, where the platform can. */
+const FEW = 256;
+/** Contents up to this size are held in memory when several paths want them. */
+const HELD_BYTES = 8 * 1024 * 1024;
+const PIECE_BYTES = 1024 * 1024;
+
+/** What staging works with. */
+export interface StageContext {
+  readonly disk: Disk;
+  readonly steps: readonly Step[];
+  readonly request: ApplyRequest;
+}
+
+/**
+ * Writes every new file, link and folder into staging, durably; nothing that the user sees changes. A new folder is
+ * staged with all that it will hold, and goes into place by one rename.
+ * A content that is missing or damaged blocks its steps; a disk without room throws `ENOSPC` or `EDQUOT`.
+ */
+export async function stageSteps(context: StageContext): Promise<void> {
+  const wanted = placeFolders(context.steps);
+  const each = countOf(wanted) <= FEW;
+  const seen = new Set<Hash>();
+  if (wanted.size > 0) {
+    for await (const [hash, reader] of context.request.contents(wanted.keys())) {
+      const steps = wanted.get(hash);
+      if (steps === undefined || seen.has(hash)) continue;
+      seen.add(hash);
+      await stageContent(context, steps, reader, each);
+    }
+  }
+  for (const [hash, steps] of wanted) {
+    if (!seen.has(hash)) for (const step of steps) block(step, "content-missing", hash);
+  }
+  makeDurable(context, each);
+}
+
+function countOf(wanted: ReadonlyMap<Hash, readonly Step[]>): number {
+  let count = 0;
+  for (const steps of wanted.values()) count += steps.length;
+  return count;
+}
+
+/** Gives each new path its place, makes the staged folders, and answers who needs which content. */
+function placeFolders(steps: readonly Step[]): Map<Hash, Step[]> {
+  const wanted = new Map<Hash, Step[]>();
+  const carriers = new Map<WorkspacePath, Step>();
+  for (const step of steps) {
+    const { after } = step;
+    if (step.blocked !== undefined || after === undefined) continue;
+    if (step.todo !== "create" && step.todo !== "replace") continue;
+    const above = carriers.get(parentOf(step.path));
+    place(step, above);
+    if (after.kind === "dir") {
+      carriers.set(step.path, step);
+      step.root.staging.fresh.makeFolder(step.staged ?? step.path, after.mode | 0o700);
+    } else if (after.hash !== undefined) {
+      const sharing = wanted.get(after.hash);
+      if (sharing === undefined) wanted.set(after.hash, [step]);
+      else sharing.push(step);
+    }
+  }
+  return wanted;
+}
+
+function place(step: Step, above: Step | undefined): void {
+  if (above?.staged === undefined) {
+    step.staged = step.root.staging.newPath(String(step.index));
+    return;
+  }
+  step.carrier = above.carrier ?? above;
+  step.staged = childOf(above.staged, nameOf(step.inner));
+}
+
+async function stageContent(
+  context: StageContext,
+  steps: readonly Step[],
+  reader: ContentReader | undefined,
+  each: boolean,
+): Promise<void> {
+  const [first, ...others] = steps;
+  if (first === undefined) return;
+  try {
+    if (reader === undefined) throw new ChronicleError("BLOB_MISSING", "the content is not in the store");
+    const held = await stageFirst(context, first, reader, each);
+    for (const step of others) {
+      if (held === undefined) copyStaged(context, first, step, each);
+      else stageHeld(context, step, held, each);
+    }
+  } catch (error) {
+    if (!isContentTrouble(error)) throw error;
+    for (const step of steps) {
+      dropStaged(step);
+      block(step, "content-missing", error.message);
+    }
+  }
+}
+
+function isContentTrouble(error: unknown): error is ChronicleError {
+  return error instanceof ChronicleError && (error.code === "BLOB_MISSING" || error.code === "BLOB_CORRUPT");
+}
+
+function dropStaged(step: Step): void {
+  if (step.staged === undefined) return;
+  try {
+    step.root.staging.fresh.unlink(step.staged);
+  } catch (error) {
+    if (errnoOf(error) !== "ENOENT") throw error;
+  }
+}
+
+/** Stages the content for one step; answers it if it is small enough to be held. */
+async function stageFirst(
+  context: StageContext,
+  step: Step,
+  reader: ContentReader,
+  each: boolean,
+): Promise<readonly Uint8Array[] | undefined> {
+  if (reader.size <= HELD_BYTES) {
+    const pieces: Uint8Array[] = [];
+    // Read to the end before it is believed: only then was it checked.
+    for await (const piece of reader.pieces()) pieces.push(piece);
+    stageHeld(context, step, pieces, each);
+    return pieces;
+  }
+  const fs = step.root.staging.fresh;
+  using file = createStaged(step);
+  let size = 0;
+  for await (const piece of reader.pieces()) {
+    fs.write(file, piece);
+    size += piece.length;
+  }
+  finishFile(context, step, file, { size, each });
+  return undefined;
+}
+
+function stageHeld(context: StageContext, step: Step, pieces: readonly Uint8Array[], each: boolean): void {
+  const fs = step.root.staging.fresh;
+  if (step.after?.kind === "symlink") {
+    fs.symlink(Buffer.concat(pieces), step.staged ?? step.path);
+    return;
+  }
+  using file = createStaged(step);
+  let size = 0;
+  for (const piece of pieces) {
+    if (piece.length > 0) fs.write(file, piece);
+    size += piece.length;
+  }
+  finishFile(context, step, file, { size, each });
+}
+
+/** The same large content for another path: cloned where the file system can. */
+function copyStaged(context: StageContext, first: Step, step: Step, each: boolean): void {
+  const from = first.root.staging.fresh;
+  using source = from.openRead(first.staged ?? first.path);
+  using file = createStaged(step);
+  const buffer = Buffer.allocUnsafe(PIECE_BYTES);
+  let size = 0;
+  for (let count = from.read(source, buffer, 0); count > 0; count = from.read(source, buffer, size)) {
+    step.root.staging.fresh.write(file, buffer.subarray(0, count));
+    size += count;
+  }
+  finishFile(context, step, file, { size, each });
+}
+
+function createStaged(step: Step): OpenedFile {
+  return step.root.staging.fresh.create(step.staged ?? step.path, (step.after?.mode ?? 0o600) & 0o1777);
+}
+
+function finishFile(
+  { disk, request }: StageContext,
+  step: Step,
+  file: OpenedFile,
+  done: { readonly size: number; readonly each: boolean },
+): void {
+  const { after } = step;
+  if (after === undefined) return;
+  if (done.size !== after.size) {
+    throw new ChronicleError("BLOB_CORRUPT", `the content has ${done.size} bytes, not ${after.size}`);
+  }
+  // Writing clears these bits, so they come last.
+  if ((after.mode & 0o6000) !== 0) disk.chmod(file.fd, after.mode);
+  if (request.keepMtime === true) disk.setMtime(file.fd, after.mtimeMs);
+  if (done.each) disk.sync(file.fd);
+  step.stat = disk.fstat(file.fd);
+}
+
+function makeDurable({ disk, steps }: StageContext, each: boolean): void {
+  const staged = steps.filter((step) => step.staged !== undefined && step.blocked === undefined);
+  for (const root of new Set(staged.map((step) => step.root))) {
+    if (!each && disk.syncAll(root.fs.root)) continue;
+    for (const step of staged) if (step.root === root) syncStaged(disk, root, step, each);
+  }
+}
+
+/** A staged folder's names must be durable before it is renamed into place; files were synced if they were few. */
+function syncStaged(disk: Disk, root: ApplyRoot, step: Step, each: boolean): void {
+  const fs: ConfinedFs = root.staging.fresh;
+  if (step.staged === undefined) return;
+  if (step.after?.kind === "dir") fs.syncFolder(step.staged);
+  if (each || step.after?.kind !== "file") return;
+  using file = fs.openRead(step.staged);
+  disk.sync(file.fd);
+}

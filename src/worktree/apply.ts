@@ -1,0 +1,276 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import type { Change } from "../core/change.ts";
+import type { Entry } from "../core/entry.ts";
+import type { WorkspacePath } from "../core/path.ts";
+import type { Disk } from "../disk/disk.ts";
+import type { LandContext } from "./apply-land.ts";
+import type { ApplyRoot, Step } from "./apply-step.ts";
+import type { OpenRoot } from "./scan.ts";
+import type { StatCache } from "./stat-cache.ts";
+import type { ApplyReport, ApplyRequest } from "./worktree.ts";
+import { ChronicleError, errnoOf } from "../core/errors.ts";
+import { comparePaths, isWithin, parentOf, splitRoot } from "../core/path.ts";
+import { checkSteps } from "./apply-check.ts";
+import { land, remove, setAside, touchedFolders } from "./apply-land.ts";
+import { settleLeftovers } from "./apply-resume.ts";
+import { stageSteps } from "./apply-stage.ts";
+import { block } from "./apply-step.ts";
+import { entryOf } from "./inspect.ts";
+import { LooseModes } from "./loose-modes.ts";
+import { stagingFor, stagingPlaces } from "./staging.ts";
+
+/** Setuid, setgid and sticky are not set unless asked for. */
+const DEFAULT_MASK = 0o7000;
+/** Steps before others get a turn. */
+const TURN = 2048;
+/** Up to this many folders are made durable one by one. */
+const FEW_FOLDERS = 256;
+
+/** What an apply works with. */
+export interface ApplyContext {
+  readonly disk: Disk;
+  readonly roots: readonly OpenRoot[];
+  readonly cache: StatCache;
+  /** A folder in the store for staging, if it is on the device of a root. */
+  readonly staging: string | undefined;
+  readonly nowNs: () => bigint;
+}
+
+/**
+ * Brings paths from `before` to `after`: see `Worktree.apply`. In phases, each of which may be the last one before the
+ * power goes: look at everything; stage all that is new, durably; set old files aside; put into place, folders first;
+ * remove, children first; make names durable; empty the trash.
+ */
+export async function applyChanges(context: ApplyContext, request: ApplyRequest): Promise<ApplyReport> {
+  const steps = makeSteps(context, request);
+  const roots = [...new Set(steps.map((step) => step.root))];
+  const modes = new LooseModes();
+  const nowNs = context.nowNs;
+  const run: LandContext = { disk: context.disk, steps, token: request.token, modes, nowNs, conflicts: [], undo: [] };
+  try {
+    if (request.resume === true) for (const root of roots) settleLeftovers(run, root);
+    checkSteps({ steps, cache: context.cache, resume: request.resume === true });
+    if (!mayGoOn(steps, request) || lacksSpace(context, steps)) return reportOf(run, []);
+    for (const { fs } of roots) fs.release();
+    for (const root of roots) root.staging.prepare();
+    if (!(await stage(context, steps, request)) || !mayGoOn(steps, request)) return discard(run, roots);
+    setAside(run);
+    if (!mayGoOn(steps, request)) return discard(run, roots);
+    if (!(await putIntoPlace(run, request))) return takeAllBack(run, roots);
+    return finish(context, run, roots);
+  } finally {
+    for (const { fs, staging } of roots) {
+      fs.release();
+      staging.release();
+    }
+  }
+}
+
+/** Removes what an apply with this token left behind, and sets back the modes of folders that it had loosened. */
+export function cleanUpApply(context: ApplyContext, token: string): void {
+  for (const open of context.roots) {
+    using fs = open.fs;
+    for (const staging of stagingPlaces(open, { disk: context.disk, candidate: context.staging, token })) {
+      if (!staging.exists()) continue;
+      const modes = new LooseModes();
+      modes.load({ ...open, fs, staging });
+      modes.restore();
+      staging.purge();
+    }
+  }
+}
+
+function makeSteps(context: ApplyContext, request: ApplyRequest): Step[] {
+  const mask = request.maskMode ?? DEFAULT_MASK;
+  const roots = new Map<string | undefined, ApplyRoot>();
+  for (const open of context.roots) {
+    const options = { disk: context.disk, candidate: context.staging, token: request.token };
+    roots.set(open.root.id, { ...open, staging: stagingFor(open, options) });
+  }
+  const sorted = request.changes.toSorted((a, b) => comparePaths(a.path, b.path));
+  return sorted.map((change, index) => stepOf(change, { index, roots, mask }));
+}
+
+function stepOf(
+  change: Change,
+  given: { readonly index: number; readonly roots: ReadonlyMap<string | undefined, ApplyRoot>; readonly mask: number },
+): Step {
+  const { root: id, path: inner } = splitRoot(change.path);
+  const root = given.roots.get(id);
+  if (root === undefined || inner === "") {
+    throw new ChronicleError("PATH_INVALID", `not a path in a tracked folder: ${JSON.stringify(change.path)}`);
+  }
+  return {
+    index: given.index,
+    path: change.path,
+    inner,
+    root,
+    before: change.before,
+    after: masked(change.after, given.mask),
+    present: undefined,
+    isAfter: false,
+    todo: "nothing",
+    clear: false,
+    blocked: undefined,
+    staged: undefined,
+    carrier: undefined,
+    stat: undefined,
+    landed: false,
+  };
+}
+
+function masked(entry: Entry | undefined, mask: number): Entry | undefined {
+  return entry === undefined || (entry.mode & mask) === 0 ? entry : { ...entry, mode: entry.mode & ~mask };
+}
+
+function mayGoOn(steps: readonly Step[], request: ApplyRequest): boolean {
+  return request.onBlocked === "skip" || steps.every((step) => step.blocked === undefined);
+}
+
+function blockAll(steps: readonly Step[], detail: string): void {
+  for (const step of steps) block(step, "no-space", detail);
+}
+
+/** Would the new bytes fit? Blocks everything if not. */
+function lacksSpace(context: ApplyContext, steps: readonly Step[]): boolean {
+  for (const open of context.roots) {
+    let bytes = 0;
+    for (const { root, todo, after } of steps) {
+      if (root.root === open.root && (todo === "create" || todo === "replace")) bytes += after?.size ?? 0;
+    }
+    if (bytes === 0) continue;
+    const { freeBytes } = context.disk.space(open.root.folder);
+    if (bytes <= freeBytes) continue;
+    blockAll(steps, `${bytes} bytes are needed and ${freeBytes} are free`);
+    return true;
+  }
+  return false;
+}
+
+async function stage(context: ApplyContext, steps: readonly Step[], request: ApplyRequest): Promise<boolean> {
+  try {
+    await stageSteps({ disk: context.disk, steps, request });
+    return true;
+  } catch (error) {
+    const errno = errnoOf(error);
+    if (errno !== "ENOSPC" && errno !== "EDQUOT") throw error;
+    blockAll(steps, errno);
+    return false;
+  }
+}
+
+/** False when a step could not be done and none may be skipped. */
+async function putIntoPlace(run: LandContext, request: ApplyRequest): Promise<boolean> {
+  const { steps } = run;
+  const early = earlyRemovals(steps);
+  const order: [Step, typeof land][] = [
+    ...steps
+      .filter((step) => early.has(step))
+      .toReversed()
+      .map((step): [Step, typeof land] => [step, remove]),
+    ...steps.filter((step) => step.todo !== "remove").map((step): [Step, typeof land] => [step, land]),
+    ...steps
+      .filter((step) => step.todo === "remove" && !early.has(step))
+      .toReversed()
+      .map((step): [Step, typeof land] => [step, remove]),
+  ];
+  let done = 0;
+  for (const [step, act] of order) {
+    act(run, step);
+    if (step.blocked !== undefined && request.onBlocked === "fail") return false;
+    done += 1;
+    if (done % TURN !== 0) continue;
+    request.onProgress?.(done, order.length);
+    for (const { fs, staging } of new Set(steps.map((one) => one.root))) {
+      fs.release();
+      staging.release();
+    }
+    await nextTurn();
+  }
+  request.onProgress?.(order.length, order.length);
+  return true;
+}
+
+/** What must go before something of another kind can take its place. */
+function earlyRemovals(steps: readonly Step[]): Set<Step> {
+  const early = new Set<Step>();
+  let cleared: WorkspacePath | undefined;
+  for (const step of steps) {
+    if (step.clear) cleared = step.path;
+    const isBeneath = cleared !== undefined && isWithin(step.path, cleared);
+    if (step.clear || (isBeneath && step.todo === "remove")) early.add(step);
+  }
+  return early;
+}
+
+function finish(context: ApplyContext, run: LandContext, roots: readonly ApplyRoot[]): ApplyReport {
+  setFolderModes(run.steps);
+  run.modes.restore();
+  syncNames(context.disk, run.steps);
+  const applied = run.steps.filter((step) => step.blocked === undefined);
+  rememberAll(context, applied);
+  for (const { staging } of roots) staging.purge();
+  return reportOf(run, applied);
+}
+
+/** Last, since a folder without write permission takes no new names. */
+function setFolderModes(steps: readonly Step[]): void {
+  for (const step of steps.toReversed()) {
+    const { after, blocked, todo } = step;
+    if (blocked !== undefined || after?.kind !== "dir") continue;
+    const isLoose = todo === "create" && (after.mode & 0o700) !== 0o700;
+    if (isLoose || todo === "chmod") step.root.fs.chmod(step.inner, after.mode, "dir");
+  }
+}
+
+function syncNames(disk: Disk, steps: readonly Step[]): void {
+  const touched = touchedFolders(steps);
+  const synced = new Set<ApplyRoot>();
+  for (const { root, inner } of touched) {
+    if (synced.has(root)) continue;
+    if (touched.length > FEW_FOLDERS && disk.syncAll(root.root.folder)) synced.add(root);
+    else if (root.fs.lstat(parentOf(inner))?.kind === "dir") root.fs.syncFolder(parentOf(inner));
+  }
+}
+
+function rememberAll({ cache, nowNs }: ApplyContext, applied: readonly Step[]): void {
+  const now = nowNs();
+  for (const step of applied) {
+    const { after, path, inner, root } = step;
+    if (after === undefined) {
+      cache.remove(path);
+      continue;
+    }
+    const stat = after.kind === "file" && step.stat !== undefined ? step.stat : root.fs.lstat(inner);
+    if (stat?.kind === after.kind) cache.put({ entry: entryOf(path, stat, after.hash), stat }, now);
+  }
+}
+
+function discard(run: LandContext, roots: readonly ApplyRoot[]): ApplyReport {
+  for (const { staging } of roots) staging.purge();
+  return reportOf(run, []);
+}
+
+/** A step could not be done after others were: what was done is undone, as far as nobody changed it since. */
+function takeAllBack(run: LandContext, roots: readonly ApplyRoot[]): ApplyReport {
+  for (const undo of run.undo.toReversed()) {
+    try {
+      undo();
+    } catch (error) {
+      // Somebody works there: what cannot be taken back stays, and is reported as applied.
+      if (errnoOf(error) === undefined) throw error;
+    }
+  }
+  run.modes.restore();
+  syncNames(run.disk, run.steps);
+  for (const { staging } of roots) staging.purge();
+  return reportOf(
+    run,
+    run.steps.filter((step) => step.landed),
+  );
+}
+
+function reportOf(run: LandContext, applied: readonly Step[]): ApplyReport {
+  const blocked = run.steps.flatMap(({ path, blocked: why }) => (why === undefined ? [] : [{ path, ...why }]));
+  return { applied: applied.map((step) => step.path), blocked, conflicts: run.conflicts };
+}

@@ -1,0 +1,168 @@
+import type { Entry } from "../core/entry.ts";
+import type { Verdict } from "../core/filter.ts";
+import type { WorkspacePath } from "../core/path.ts";
+import type { Disk } from "../disk/disk.ts";
+import type { ApplyContext } from "./apply.ts";
+import type { OpenRoot } from "./scan.ts";
+import type {
+  ApplyReport,
+  ApplyRequest,
+  KnownPath,
+  ScanReport,
+  ScanRequest,
+  ScannedPath,
+  TrackedRoot,
+  WatchHandle,
+  WatchHint,
+  Worktree,
+} from "./worktree.ts";
+import { ChronicleError, errnoOf } from "../core/errors.ts";
+import { splitRoot } from "../core/path.ts";
+import { applyChanges, cleanUpApply } from "./apply.ts";
+import { ConfinedFs } from "./confined-fs.ts";
+import { explainOnDisk } from "./explain.ts";
+import { inspectPath } from "./inspect.ts";
+import { scanRoots } from "./scan.ts";
+import { loadStatCache, saveStatCache } from "./stat-cache-file.ts";
+import { StatCache } from "./stat-cache.ts";
+import { watchRoots } from "./watch.ts";
+
+/** What a worktree on a disk is made of. */
+export interface DiskWorktreeOptions {
+  readonly disk: Disk;
+  readonly roots: readonly TrackedRoot[];
+  /** Where what is remembered is kept for the next process. Disposable. */
+  readonly cacheFile: string;
+  /** A folder in the store for staging; used for roots on its device, made when it is needed. */
+  readonly staging: string | undefined;
+  /** Folders of the store: never captured, wherever they lie. */
+  readonly storeFolders: readonly string[];
+  /** Milliseconds since the epoch, of the same clock as the disk's times. */
+  readonly clock: () => number;
+}
+
+/** The folders of a workspace on a disk: see `Worktree`. What is remembered is read when it is first needed. */
+export class DiskWorktree implements Worktree {
+  readonly roots: readonly TrackedRoot[];
+  readonly #options: DiskWorktreeOptions;
+  readonly #open: readonly OpenRoot[];
+  readonly #watches = new Set<WatchHandle>();
+  #loaded: { readonly cache: StatCache; readonly seq: number | undefined } | undefined;
+  #remembered = false;
+  /** Nothing that was read since can have been read earlier: when the last scan began. */
+  #readFloorNs: bigint | undefined;
+
+  constructor(options: DiskWorktreeOptions) {
+    this.roots = options.roots;
+    this.#options = options;
+    this.#open = options.roots.map((root) => ({ root, fs: new ConfinedFs(options.disk, root.folder) }));
+  }
+
+  /** The log position for which the cache was kept; `undefined` when there was none. */
+  get rememberedSeq(): number | undefined {
+    return this.#load().seq;
+  }
+
+  async scan(request: ScanRequest, onChanged: (batch: readonly ScannedPath[]) => void): Promise<ScanReport> {
+    const { disk, storeFolders } = this.#options;
+    const { cache } = this.#load();
+    const startedAtNs = this.#nowNs();
+    this.#readFloorNs = startedAtNs;
+    const remembered = this.#remembered;
+    return scanRoots({ disk, roots: this.#open, cache, remembered, startedAtNs, storeFolders }, request, onChanged);
+  }
+
+  remember(known: readonly KnownPath[]): void {
+    const { cache } = this.#load();
+    // Without a scan nobody knows when it was read: then it is never trusted.
+    const readAtNs = this.#readFloorNs ?? 0n;
+    for (const one of known) cache.put(one, readAtNs);
+    this.#remembered = true;
+  }
+
+  forget(paths: readonly WorkspacePath[]): void {
+    const { cache } = this.#load();
+    for (const path of paths) cache.remove(path);
+  }
+
+  recall(path: WorkspacePath): KnownPath | undefined {
+    const known = this.#load().cache.get(path);
+    return known === undefined ? undefined : { entry: known.entry, stat: known.stat };
+  }
+
+  /** A cache that cannot be written is no error: the next process reads again what it would have said. */
+  async save(seq: number): Promise<void> {
+    const { cache, seq: keptSeq } = this.#load();
+    if (!cache.isDirty && keptSeq !== undefined) return;
+    try {
+      saveStatCache(this.#options.disk, this.#options.cacheFile, { cache, seq });
+      cache.markKept();
+      this.#loaded = { cache, seq };
+      this.#remembered = true;
+    } catch (error) {
+      if (errnoOf(error) === undefined) throw error;
+    }
+  }
+
+  async inspect(path: WorkspacePath): Promise<Entry | undefined> {
+    const { open, inner } = this.#rootOf(path);
+    using fs = open.fs;
+    return inspectPath(fs, path, inner)?.entry;
+  }
+
+  async explain(path: WorkspacePath): Promise<Verdict> {
+    const { open, inner } = this.#rootOf(path);
+    using fs = open.fs;
+    return explainOnDisk(fs, open.root, inner);
+  }
+
+  async apply(request: ApplyRequest): Promise<ApplyReport> {
+    return applyChanges(this.#applyContext(), request);
+  }
+
+  async cleanUp(token: string): Promise<void> {
+    cleanUpApply(this.#applyContext(), token);
+  }
+
+  async watch(onHint: (hint: WatchHint) => void): Promise<WatchHandle> {
+    const handle = await watchRoots(this.roots, onHint);
+    this.#watches.add(handle);
+    return handle;
+  }
+
+  async close(): Promise<void> {
+    for (const { fs } of this.#open) fs.release();
+    for (const handle of this.#watches) await handle.close();
+    this.#watches.clear();
+  }
+
+  #applyContext(): ApplyContext {
+    const { disk, staging } = this.#options;
+    return { disk, roots: this.#open, cache: this.#load().cache, staging, nowNs: () => this.#nowNs() };
+  }
+
+  #nowNs(): bigint {
+    return BigInt(Math.floor(this.#options.clock())) * 1_000_000n;
+  }
+
+  #rootOf(path: WorkspacePath): { readonly open: OpenRoot; readonly inner: WorkspacePath } {
+    const { root: id, path: inner } = splitRoot(path);
+    const open = this.#open.find(({ root }) => root.id === id);
+    if (open === undefined) throw new ChronicleError("PATH_INVALID", `no tracked folder ${JSON.stringify(id)}`);
+    return { open, inner };
+  }
+
+  #load(): { readonly cache: StatCache; readonly seq: number | undefined } {
+    if (this.#loaded === undefined) {
+      const kept = loadStatCache(this.#options.disk, this.#options.cacheFile);
+      this.#remembered = kept !== undefined;
+      this.#loaded = kept ?? { cache: new StatCache(), seq: undefined };
+    }
+    return this.#loaded;
+  }
+}
+
+/** Confined access to a root, for a worker of its own. */
+export function openConfined(disk: Disk, root: string): ConfinedFs {
+  return new ConfinedFs(disk, root);
+}

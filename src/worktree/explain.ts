@@ -1,0 +1,24 @@
+import type { Verdict } from "../core/filter.ts";
+import type { WorkspacePath } from "../core/path.ts";
+import type { ConfinedFs } from "./confined-fs.ts";
+import type { TrackedRoot } from "./worktree.ts";
+import { compileFilter } from "../core/ignore.ts";
+import { childOf, ROOT } from "../core/path.ts";
+import { FolderRules, RuleReader } from "./folder-rules.ts";
+
+/** Why a path of a root would or would not be tracked, from the ignore files on disk now. */
+export function explainOnDisk(fs: ConfinedFs, root: TrackedRoot, inner: WorkspacePath): Verdict {
+  if (inner === "" || root.only === inner) return { tracked: true, rule: "default" };
+  if (root.only !== undefined) return { tracked: false, rule: "exclude", pattern: root.only };
+  const enabled = root.filter.useGitignore;
+  const reader = new RuleReader({ fs, enabled, known: () => undefined, startedAtNs: 0n });
+  let rules = FolderRules.root(compileFilter(root.filter), "", reader.read(ROOT));
+  const parts = inner.split("/");
+  const last = parts.pop() ?? "";
+  let folder = ROOT;
+  for (const name of parts) {
+    folder = childOf(folder, name);
+    rules = rules.enter(folder, reader.read(folder));
+  }
+  return rules.scope.judge(last, fs.lstat(inner)?.kind === "dir");
+}

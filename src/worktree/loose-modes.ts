@@ -1,0 +1,66 @@
+import type { WorkspacePath } from "../core/path.ts";
+import type { ApplyRoot, Step } from "./apply-step.ts";
+import { errnoOf } from "../core/errors.ts";
+import { parentOf } from "../core/path.ts";
+
+/** Folders that were made writable for the moment, with the mode to set back. Noted in staging before it is done. */
+export class LooseModes {
+  readonly #modes = new Map<ApplyRoot, Map<WorkspacePath, number>>();
+
+  /** Takes over what an interrupted run has noted. */
+  load(root: ApplyRoot): void {
+    const { staging } = root;
+    if (staging.fresh.lstat(staging.notePath) === undefined) return;
+    using file = staging.fresh.openRead(staging.notePath);
+    const bytes = Buffer.alloc(staging.fresh.fstat(file).size);
+    staging.fresh.read(file, bytes, 0);
+    try {
+      const noted = JSON.parse(bytes.toString("utf8")) as [WorkspacePath, number][];
+      this.#modes.set(root, new Map(noted));
+    } catch (error) {
+      // Torn before anything was loosened.
+      if (!(error instanceof SyntaxError)) throw error;
+    }
+  }
+
+  /** Makes a folder writable for its owner; false if it is already. */
+  loosen(root: ApplyRoot, folder: WorkspacePath): boolean {
+    const stat = root.fs.lstat(folder);
+    if (stat?.kind !== "dir" || (stat.mode & 0o700) === 0o700) return false;
+    const modes = this.#modes.get(root) ?? new Map<WorkspacePath, number>();
+    this.#modes.set(root, modes);
+    if (!modes.has(folder)) modes.set(folder, stat.mode);
+    this.#note(root, modes);
+    root.fs.chmod(folder, stat.mode | 0o700, "dir");
+    return true;
+  }
+
+  /** Sets everything back. */
+  restore(): void {
+    for (const [root, modes] of this.#modes) {
+      for (const [folder, mode] of [...modes].toReversed()) {
+        if (root.fs.lstat(folder)?.kind === "dir") root.fs.chmod(folder, mode, "dir");
+      }
+    }
+    this.#modes.clear();
+  }
+
+  #note(root: ApplyRoot, modes: ReadonlyMap<WorkspacePath, number>): void {
+    const { fresh, notePath } = root.staging;
+    const next = `${notePath}.next` as WorkspacePath;
+    if (fresh.lstat(next) !== undefined) fresh.unlink(next);
+    using file = fresh.create(next, 0o600);
+    fresh.write(file, Buffer.from(JSON.stringify([...modes])));
+    fresh.renameFile(next, notePath);
+  }
+}
+
+/** Does something in a folder; where that is not permitted, once more with the folder made writable. */
+export function loosened(modes: LooseModes, step: Step, act: () => void): void {
+  try {
+    act();
+  } catch (error) {
+    if (errnoOf(error) !== "EACCES" || !modes.loosen(step.root, parentOf(step.inner))) throw error;
+    act();
+  }
+}
