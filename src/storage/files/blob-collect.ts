@@ -1,4 +1,4 @@
-import type { Hash } from "../../core/hash.ts";
+import { sha256, type Hash } from "../../core/hash.ts";
 import type { CollectReport } from "../blob-store.ts";
 import type { PackRow, PlacedBlob } from "./blob-index.ts";
 import { BlockFiller } from "./block-filler.ts";
@@ -7,7 +7,7 @@ import { withTrouble } from "./blob-trouble.ts";
 import { PACK_HEADER_BYTES, decodeBlockHead, unpackBlock } from "./block.ts";
 import type { BlobFiles, HeldLane, Lanes } from "./lanes.ts";
 import { openPack } from "./pack-reader.ts";
-import { damagedIn, readAt } from "./pack-scan.ts";
+import { readAt } from "./pack-scan.ts";
 import { PackWriter } from "./pack-writer.ts";
 
 /** A pack of which less than this is alive is written anew without the rest. */
@@ -203,16 +203,15 @@ function* contentsOf(
     if (place.kind !== "pack") continue;
     if (place.block !== at) {
       at = place.block;
-      raw = goodBlock(readAt(disk, fd, place.block, place.blockBytes));
+      raw = unpacked(readAt(disk, fd, place.block, place.blockBytes));
     }
-    yield [hash, raw?.subarray(place.at, place.at + place.length)];
+    const content = raw?.subarray(place.at, place.at + place.length);
+    // A damaged content keeps its pack where it is, for whoever mends it.
+    yield [hash, content !== undefined && sha256(content) === hash ? content : undefined];
   }
 }
 
-/** The unpacked block if all of it is good. One damaged content keeps its whole pack where it is, for whoever mends it. */
-function goodBlock(bytes: Buffer): Buffer | undefined {
+function unpacked(bytes: Buffer): Buffer | undefined {
   const head = decodeBlockHead(bytes);
-  if (head === undefined) return undefined;
-  const raw = unpackBlock(head, bytes.subarray(head.headBytes));
-  return damagedIn(head, raw).length === 0 ? raw : undefined;
+  return head === undefined ? undefined : unpackBlock(head, bytes.subarray(head.headBytes));
 }

@@ -12,11 +12,16 @@ import { PackReader } from "./pack-reader.ts";
 export class BlobReading {
   readonly #files: BlobFiles;
   readonly #catchUp: (hash: Hash) => Promise<void>;
+  readonly #damaged: Set<Hash>;
   readonly #packs: PackReader;
 
-  /** `catchUp`: brings the index up to the disk, as far as it concerns one content. */
-  constructor(files: BlobFiles, catchUp: (hash: Hash) => Promise<void>) {
+  /**
+   * `catchUp`: brings the index up to the disk, as far as it concerns one content. `damaged`: contents that are found to
+   * be damaged are noted here.
+   */
+  constructor(files: BlobFiles, damaged: Set<Hash>, catchUp: (hash: Hash) => Promise<void>) {
     this.#files = files;
+    this.#damaged = damaged;
     this.#catchUp = catchUp;
     this.#packs = new PackReader(files.disk, files.layout, files.index);
   }
@@ -24,7 +29,7 @@ export class BlobReading {
   async get(hash: Hash): Promise<Buffer | undefined> {
     const found = await this.#locate(hash, (place) => this.#load(hash, place));
     if (found === undefined || Buffer.isBuffer(found)) return found;
-    return withTrouble(`reading ${found.path}`, () => Buffer.concat([...readLarge(this.#files.disk, found)]));
+    return this.#noting(hash, () => Buffer.concat([...readLarge(this.#files.disk, found)]));
   }
 
   async open(hash: Hash): Promise<BlobReader | undefined> {
@@ -44,7 +49,7 @@ export class BlobReading {
       else stored.push({ hash, place });
     }
     stored.sort((a, b) => byPosition(a.place, b.place));
-    for (const { hash, place } of stored) yield [hash, { size: place.length, pieces: () => this.#whole(hash) }];
+    for (const { hash, place } of stored) yield [hash, { size: place.length, pieces: () => this.#whole(hash, place) }];
     for (const hash of missing) yield [hash, await this.open(hash)];
   }
 
@@ -73,14 +78,17 @@ export class BlobReading {
   /** The content, or for a large one the file that it is in. `undefined`: it is not there. */
   #load(hash: Hash, place: BlobPlace): Buffer | LargeSource | undefined {
     const { disk, layout } = this.#files;
-    return withTrouble(`reading content ${hash}`, () => {
+    return this.#noting(hash, () => {
       if (place.kind === "pack") return this.#packs.read(hash, place);
       const path = place.packed ? layout.largePacked(hash) : layout.largeRaw(hash);
       return disk.lstat(path) === undefined ? undefined : { path, packed: place.packed, hash };
     });
   }
 
-  async *#whole(hash: Hash): AsyncIterable<Uint8Array> {
+  /** A content at its place, or, when it is not there any more, wherever it is. */
+  async *#whole(hash: Hash, place: BlobPlace): AsyncIterable<Uint8Array> {
+    const found = this.#load(hash, place);
+    if (found !== undefined) return yield* Buffer.isBuffer(found) ? cut(found) : this.#stream(found);
     const reader = await this.open(hash);
     if (reader === undefined) {
       throw new ChronicleError("BLOB_MISSING", `content ${hash} is not in the store any more`, { data: { hash } });
@@ -88,11 +96,21 @@ export class BlobReading {
     yield* reader.pieces();
   }
 
+  /** Reads; notes a content that is damaged, so that putting it again mends it. */
+  #noting<T>(hash: Hash, read: () => T): T {
+    try {
+      return withTrouble(`reading content ${hash}`, read);
+    } catch (error) {
+      if (error instanceof ChronicleError && error.code === "BLOB_CORRUPT") this.#damaged.add(hash);
+      throw error;
+    }
+  }
+
   async *#stream(source: LargeSource): AsyncIterable<Uint8Array> {
     const pieces = readLarge(this.#files.disk, source);
     try {
       for (;;) {
-        const next = withTrouble(`reading ${source.path}`, () => pieces.next());
+        const next = this.#noting(source.hash, () => pieces.next());
         if (next.done === true) return;
         yield next.value;
       }
@@ -103,6 +121,10 @@ export class BlobReading {
 }
 
 async function* piecesOf(content: Buffer): AsyncIterable<Uint8Array> {
+  yield* cut(content);
+}
+
+function* cut(content: Buffer): Generator<Uint8Array> {
   for (let at = 0; at < content.length; at += PIECE_BYTES) yield content.subarray(at, at + PIECE_BYTES);
 }
 

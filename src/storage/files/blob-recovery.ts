@@ -1,10 +1,12 @@
 import { isHash, type Hash } from "../../core/hash.ts";
+import type { Disk } from "../../disk/disk.ts";
 import type { LargeRow, PackRow } from "./blob-index.ts";
+import { BlobRowsBuilder, type BlobRows } from "./blob-rows.ts";
 import { withTrouble } from "./blob-trouble.ts";
 import { PACK_HEADER_BYTES } from "./block.ts";
 import type { BlobFiles, Lanes } from "./lanes.ts";
 import { largeLength } from "./large-reader.ts";
-import { rowsByHeads } from "./pack-scan.ts";
+import { addBlockRows, readPackUlid, rowsByHeads, scanPack } from "./pack-scan.ts";
 
 /** The packs that are on the disk. */
 export interface PackListing {
@@ -100,13 +102,26 @@ export function learnReadOnly(files: BlobFiles): void {
   for (const { lane, size } of listing.active) {
     const fd = disk.open(layout.activePack(lane), "read");
     try {
-      const rows = rowsByHeads(disk, fd, PACK_HEADER_BYTES, size);
-      index.apply({ packs: [{ ulid: `lane ${lane}`, lane: undefined, bytes: size }], rows });
+      const ulid = readPackUlid(disk, fd);
+      // Bytes behind the last whole block may be a torn tail: nothing is promised about them.
+      const { rows, end } = rowsAndEnd(disk, fd, size);
+      if (ulid !== undefined) index.apply({ packs: [{ ulid, lane, bytes: end }], rows });
     } finally {
       disk.close(fd);
     }
   }
   catchUpLarge(files);
+}
+
+function rowsAndEnd(disk: Disk, fd: number, size: number): { readonly rows: BlobRows; readonly end: number } {
+  const rows = new BlobRowsBuilder();
+  let end = PACK_HEADER_BYTES;
+  for (const part of scanPack(disk, fd, PACK_HEADER_BYTES, size)) {
+    if (part.kind === "garbage") continue;
+    addBlockRows(rows, 0, part.offset, part.head);
+    end = part.offset + part.head.blockBytes;
+  }
+  return { rows: rows.build(), end };
 }
 
 function learnSealed({ disk, layout, index }: BlobFiles, ulid: string): void {

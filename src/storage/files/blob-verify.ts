@@ -4,9 +4,10 @@ import type { BlobProblem, BlobVerifyOptions } from "../blob-store.ts";
 import type { PackRow, PlacedBlob } from "./blob-index.ts";
 import { listPacks } from "./blob-recovery.ts";
 import { withTrouble } from "./blob-trouble.ts";
-import { PACK_HEADER_BYTES } from "./block.ts";
+import { PACK_HEADER_BYTES, type BlockEntry } from "./block.ts";
 import type { BlobFiles } from "./lanes.ts";
 import { readLarge, type LargeSource } from "./large-reader.ts";
+import { openPack } from "./pack-reader.ts";
 import { damagedIn, readBlock, readPackUlid, scanPack } from "./pack-scan.ts";
 
 /** After so many bytes the event loop gets a turn. */
@@ -79,73 +80,68 @@ function packFiles(files: BlobFiles): PackFile[] {
 }
 
 async function* verifyPack(
-  { disk, index }: BlobFiles,
+  files: BlobFiles,
   pack: PackFile,
   progress: Progress,
   onBlob: BlobVerifyOptions["onBlob"],
 ): AsyncGenerator<BlobProblem> {
+  const { disk, layout, index } = files;
   const rows = pack.row === undefined ? [] : index.inPack(pack.row.id);
-  const fd = withTrouble(`opening ${pack.path}`, () => disk.open(pack.path, "read"));
+  const fd = withTrouble(`opening ${pack.path}`, () =>
+    pack.row === undefined ? disk.open(pack.path, "read") : openPack(disk, layout, pack.row),
+  );
+  // Gone since it was listed; if the index still names it, that is said later.
+  if (fd === undefined) return;
   try {
     const promised = pack.sealed ? Math.max(pack.size, pack.row?.bytes ?? 0) : (pack.row?.bytes ?? pack.size);
     if (promised > 0 && readPackUlid(disk, fd) === undefined)
-      yield damage(pack.path, 0, "the header of the pack is damaged");
+      yield damage(pack.path, 0, "the pack's header is damaged");
     if (promised > pack.size) {
       const lost = hashesWithin(rows, pack.size, promised);
       yield damage(pack.path, pack.size, `the pack is cut off: ${promised - pack.size} bytes are missing`, lost);
     }
-    const found = new Map<number, readonly { readonly hash: Hash; readonly at: number }[]>();
+    const found = new Map<number, readonly BlockEntry[]>();
     const end = Math.min(promised, pack.size);
     for (const part of scanPack(disk, fd, PACK_HEADER_BYTES, end)) {
       if (part.kind === "garbage") {
         const isOpenTail = !pack.sealed && pack.row === undefined && part.to === end;
         const hurt = hashesWithin(rows, part.from, part.to);
         if (!isOpenTail) yield damage(pack.path, part.from, `${part.to - part.from} bytes are no block`, hurt);
-        found.set(part.from, []);
         continue;
       }
       found.set(part.offset, part.head.entries);
-      const damaged = damagedIn(
-        part.head,
-        withTrouble(`reading ${pack.path}`, () => readBlock(disk, fd, part.offset, part.head)),
-      );
-      for (const { hash } of damaged) {
-        yield {
-          kind: "blob-corrupt",
-          where: `${pack.path} at byte ${part.offset}`,
-          detail: "the bytes have another hash",
-          hashes: [hash],
-        };
-      }
+      const raw = withTrouble(`reading ${pack.path}`, () => readBlock(disk, fd, part.offset, part.head));
+      const damaged = damagedIn(part.head, raw);
+      for (const { hash } of damaged) yield damagedContent(files, pack, part.offset, hash);
       for (const entry of part.head.entries) if (!damaged.includes(entry)) onBlob?.(entry.hash);
       await progress.add(part.head.blockBytes);
     }
     const astray = rows.filter((row) => pointsNowhere(row, found));
-    if (astray.length > 0) {
-      yield {
-        kind: "index-wrong",
-        where: pack.path,
-        detail: "the index points where no such content is",
-        hashes: hashesOf(astray),
-      };
-    }
+    if (astray.length > 0) yield indexWrong(pack.path, "the index points where no such content is", hashesOf(astray));
   } finally {
     disk.close(fd);
   }
 }
 
+/** A damaged copy hurts its content only where the index does not name another one, which is looked at in its own place. */
+function damagedContent({ index }: BlobFiles, pack: PackFile, offset: number, hash: Hash): BlobProblem {
+  const place = index.find(hash);
+  const isHere =
+    place === undefined || (place.kind === "pack" && place.pack === pack.row?.id && place.block === offset);
+  if (!isHere) return damage(pack.path, offset, `a second copy of content ${hash} is damaged`);
+  const where = `${pack.path} at byte ${offset}`;
+  return { kind: "blob-corrupt", where, detail: "the bytes have another hash", hashes: [hash] };
+}
+
+function indexWrong(where: string, detail: string, hashes: readonly Hash[]): BlobProblem {
+  return { kind: "index-wrong", where, detail, hashes };
+}
+
 /** Rows whose block was found but does not hold them there. Those in damaged stretches were reported with the damage. */
-function pointsNowhere(
-  { hash, place }: PlacedBlob,
-  found: ReadonlyMap<number, readonly { hash: Hash; at: number }[]>,
-): boolean {
+function pointsNowhere({ hash, place }: PlacedBlob, found: ReadonlyMap<number, readonly BlockEntry[]>): boolean {
   if (place.kind !== "pack") return false;
   const entries = found.get(place.block);
-  return (
-    entries !== undefined &&
-    entries.length > 0 &&
-    !entries.some((entry) => entry.hash === hash && entry.at === place.at)
-  );
+  return entries !== undefined && !entries.some((entry) => entry.hash === hash && entry.at === place.at);
 }
 
 interface LargeFile extends LargeSource {
@@ -197,19 +193,12 @@ async function* verifyLarge(
 function* missingFiles({ disk, layout, index }: BlobFiles, packs: readonly PackFile[]): Generator<BlobProblem> {
   const there = new Set(packs.map(({ row }) => row?.id));
   for (const row of index.packs()) {
-    if (there.has(row.id)) continue;
-    const where = layout.sealedPack(row.ulid);
-    yield {
-      kind: "index-wrong",
-      where,
-      detail: "the index knows a pack that is not there",
-      hashes: hashesOf(index.inPack(row.id)),
-    };
+    if (there.has(row.id) || disk.lstat(layout.sealedPack(row.ulid)) !== undefined) continue;
+    yield indexWrong(layout.sealedPack(row.ulid), "the pack is missing", hashesOf(index.inPack(row.id)));
   }
   for (const { hash, place } of index.large()) {
     const where = place.kind === "large" && place.packed ? layout.largePacked(hash) : layout.largeRaw(hash);
-    if (disk.lstat(where) !== undefined) continue;
-    yield { kind: "index-wrong", where, detail: "the index knows a large content that is not there", hashes: [hash] };
+    if (disk.lstat(where) === undefined) yield indexWrong(where, "the large content is missing", [hash]);
   }
 }
 

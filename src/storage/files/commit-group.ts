@@ -1,5 +1,4 @@
-import type { BlobIndex } from "./blob-index.ts";
-import type { OpenSink } from "./pack-sink.ts";
+import type { OpenSink, SinkResult } from "./pack-sink.ts";
 import type { PackWriter } from "./pack-writer.ts";
 
 interface Waiting {
@@ -10,11 +9,12 @@ interface Waiting {
 
 /** Commits sinks of one writer. Those that are asked for in one turn of the event loop share one sync. */
 export class CommitGroup {
-  readonly #index: BlobIndex;
+  readonly #publish: (result: SinkResult) => void;
   #waiting: Waiting[] = [];
 
-  constructor(index: BlobIndex) {
-    this.#index = index;
+  /** `publish`: makes a durable result visible. */
+  constructor(publish: (result: SinkResult) => void) {
+    this.#publish = publish;
   }
 
   /** Resolves when the sink is durable and published. */
@@ -31,8 +31,7 @@ export class CommitGroup {
     const flushed = group.filter((each) => attempt(each, () => each.sink.flush()));
     const synced = flushed.filter((each) => attempt(each, () => writer.sync()));
     for (const each of synced) {
-      const { packs, rows, large } = each.sink.settle();
-      if (attempt(each, () => this.#index.apply({ packs, rows, large }))) each.resolve();
+      if (attempt(each, () => this.#publish(each.sink.settle()))) each.resolve();
     }
   }
 }

@@ -16,6 +16,7 @@ import type { HeldLock, Lock } from "../lock.ts";
 import { collectBlobs } from "./blob-collect.ts";
 import type { BlobIndexOpener } from "./blob-index.ts";
 import { BlobReading } from "./blob-reading.ts";
+import { rowHash } from "./blob-rows.ts";
 import { catchUpLarge, catchUpOneLarge, catchUpPacks, isBehind, learnReadOnly } from "./blob-recovery.ts";
 import { ioTrouble, poisoned, takesNoWrites, withTrouble } from "./blob-trouble.ts";
 import { verifyBlobs } from "./blob-verify.ts";
@@ -64,6 +65,8 @@ export class FileBlobStore implements BlobStore {
   readonly #reading: BlobReading;
   readonly #commits: CommitGroup;
   readonly #batches = new Set<FileBlobBatch>();
+  /** Contents that were read and found damaged: not stored, as far as writers are concerned. */
+  readonly #damaged = new Set<Hash>();
   #writing: Promise<Writing> | undefined;
   #writer: PackWriter | undefined;
   readonly #readOnly: boolean;
@@ -76,8 +79,8 @@ export class FileBlobStore implements BlobStore {
     this.#files = { disk, layout, index: opened.index, newPackId };
     this.#lanes = new Lanes(this.#files, options.lock);
     this.#lease = new GcLease(options.lock(layout.gcLock), options.lockWaitMs ?? LOCK_WAIT_MS);
-    this.#reading = new BlobReading(this.#files, (hash) => this.#catchUp(hash));
-    this.#commits = new CommitGroup(opened.index);
+    this.#reading = new BlobReading(this.#files, this.#damaged, (hash) => this.#catchUp(hash));
+    this.#commits = new CommitGroup((result) => this.#publish(result));
   }
 
   /** Opens a store; its folders are made when they are missing. What a crash left behind is looked at first. */
@@ -110,7 +113,7 @@ export class FileBlobStore implements BlobStore {
 
   /** Is the content stored durably? For loops over many; about 4 µs. */
   hasSync(hash: Hash): boolean {
-    return this.#files.index.has(hash);
+    return this.#files.index.has(hash) && !this.#damaged.has(hash);
   }
 
   async batch(): Promise<BlobBatch> {
@@ -189,7 +192,7 @@ export class FileBlobStore implements BlobStore {
   /** Makes visible what sinks have made durable. A content that two of them wrote is taken from the first. */
   async publish(results: readonly SinkResult[]): Promise<void> {
     this.#mustTakeWrites();
-    for (const { packs, rows, large } of results) this.#files.index.apply({ packs, rows, large });
+    for (const result of results) this.#publish(result);
   }
 
   async close(): Promise<void> {
@@ -222,10 +225,17 @@ export class FileBlobStore implements BlobStore {
   async #openSink(): Promise<OpenSink> {
     const { writer } = await this.#startWriting();
     this.#mustTakeWrites();
-    const { disk, layout, newPackId, index } = this.#files;
-    const known = (hash: Hash): boolean => index.has(hash);
+    const { disk, layout, newPackId } = this.#files;
+    const known = (hash: Hash): boolean => this.hasSync(hash);
     const largeBytes = this.#options.largeBytes ?? LARGE_BYTES;
     return new OpenSink({ disk, layout, writer, newPackId, known, largeBytes, ownsWriter: false });
+  }
+
+  #publish({ packs, rows, large }: SinkResult): void {
+    this.#files.index.apply({ packs, rows, large, replace: this.#damaged.size > 0 });
+    if (this.#damaged.size === 0) return;
+    for (let i = 0; i < rows.count; i++) this.#damaged.delete(rowHash(rows, i));
+    for (const { hash } of large) this.#damaged.delete(hash);
   }
 
   #startWriting(): Promise<Writing> {

@@ -1,3 +1,4 @@
+import { ioTrouble } from "./blob-trouble.ts";
 import type { HeldLock, Lock } from "../lock.ts";
 
 /**
@@ -26,7 +27,7 @@ export class GcLease {
       }
     } catch (error) {
       this.#drop();
-      throw error;
+      throw ioTrouble(error, "taking the lock of the collector");
     } finally {
       this.#acquiring = undefined;
     }
@@ -39,8 +40,12 @@ export class GcLease {
   }
 
   /** The collector's turn: waits for every lease, of other processes too. */
-  exclusive(): Promise<HeldLock> {
-    return this.#lock.exclusive(this.#waitMs);
+  async exclusive(): Promise<HeldLock> {
+    try {
+      return await this.#lock.exclusive(this.#waitMs);
+    } catch (error) {
+      throw ioTrouble(error, "taking the lock of the collector");
+    }
   }
 
   close(): void {

@@ -2,6 +2,7 @@ import { ChronicleError } from "../../core/errors.ts";
 import type { Disk } from "../../disk/disk.ts";
 import type { HeldLock, Lock } from "../lock.ts";
 import type { BlobIndex } from "./blob-index.ts";
+import { ioTrouble } from "./blob-trouble.ts";
 import { settleLane } from "./lane-recovery.ts";
 import type { BlobLayout } from "./layout.ts";
 import type { LaneGrant } from "./pack-writer.ts";
@@ -62,7 +63,7 @@ export class Lanes {
       return { grant: settleLane(this.#files, lane), release };
     } catch (error) {
       release();
-      throw error;
+      throw ioTrouble(error, `taking lane ${lane} of ${this.#files.layout.active}`);
     }
   }
 

@@ -1,5 +1,5 @@
 import { DatabaseSync, type StatementSync } from "node:sqlite";
-import { errnoOf } from "../../core/errors.ts";
+import { ChronicleError, errnoOf } from "../../core/errors.ts";
 import { hashFromBytes, hashToBytes, type Hash } from "../../core/hash.ts";
 import type { Disk } from "../../disk/disk.ts";
 import type {
@@ -37,11 +37,13 @@ const CANNOT_WRITE = new Set([8 /* READONLY */, 10 /* IOERR */, 13 /* FULL */, 1
 
 /** The index in an SQLite file. A write-ahead log and no sync on commit: it is derived, and never torn. */
 export class SqliteBlobIndex implements BlobIndex {
+  readonly #disk: Disk;
   readonly #db: DatabaseSync;
   readonly #path: string;
   readonly #statements = new Map<string, StatementSync>();
 
-  constructor(db: DatabaseSync, path: string) {
+  constructor(disk: Disk, db: DatabaseSync, path: string) {
+    this.#disk = disk;
     this.#db = db;
     this.#path = path;
   }
@@ -73,8 +75,8 @@ export class SqliteBlobIndex implements BlobIndex {
   }
 
   apply(change: IndexChange): void {
-    if (change.durable === true) this.#db.exec("PRAGMA synchronous = FULL");
     try {
+      if (change.durable === true) this.#db.exec("PRAGMA synchronous = FULL");
       this.#run("BEGIN IMMEDIATE");
       try {
         this.#change(change);
@@ -84,7 +86,7 @@ export class SqliteBlobIndex implements BlobIndex {
         throw error;
       }
     } catch (error) {
-      throw fromSqlite(error, this.#path);
+      throw this.#trouble(error);
     } finally {
       if (change.durable === true) this.#db.exec("PRAGMA synchronous = NORMAL");
     }
@@ -93,6 +95,16 @@ export class SqliteBlobIndex implements BlobIndex {
   close(): void {
     this.#statements.clear();
     if (this.#db.isOpen) this.#db.close();
+  }
+
+  /** A database that is found to be damaged is removed at once: the next who opens the store reads the packs again. */
+  #trouble(error: unknown): unknown {
+    if (!isUnsound(error)) return fromSqlite(error, this.#path);
+    discard(this.#disk, this.#path);
+    return new ChronicleError("INTEGRITY_VIOLATION", `${this.#path} is damaged and has been removed`, {
+      cause: error,
+      hint: "Try again: it is derived, and is made anew from the packs when the store is opened.",
+    });
   }
 
   #change(change: IndexChange): void {
@@ -135,7 +147,7 @@ export class SqliteBlobIndex implements BlobIndex {
     try {
       return this.#prepare(sql).get(value);
     } catch (error) {
-      throw fromSqlite(error, this.#path);
+      throw this.#trouble(error);
     }
   }
 
@@ -143,7 +155,7 @@ export class SqliteBlobIndex implements BlobIndex {
     try {
       return this.#prepare(sql).all(...values);
     } catch (error) {
-      throw fromSqlite(error, this.#path);
+      throw this.#trouble(error);
     }
   }
 }
@@ -170,12 +182,16 @@ function openOrDiscard(disk: Disk, path: string): { index: BlobIndex; fresh: boo
   } catch (error) {
     if (!isUnsound(error)) throw error;
   }
-  for (const suffix of ["-wal", "-shm", ""]) {
-    if (disk.lstat(path + suffix) !== undefined) disk.unlink(path + suffix);
-  }
+  discard(disk, path);
   const opened = openDatabase(disk, path);
   if (opened === undefined) throw new Error(`${path}: a new index has another version`);
   return { ...opened, fresh: true };
+}
+
+function discard(disk: Disk, path: string): void {
+  for (const suffix of ["-wal", "-shm", ""]) {
+    if (disk.lstat(path + suffix) !== undefined) disk.unlink(path + suffix);
+  }
 }
 
 /** `undefined`: a database of another version. */
@@ -195,7 +211,7 @@ function openDatabase(disk: Disk, path: string): { index: BlobIndex; fresh: bool
     }
     if (versionOf(db) === VERSION) {
       db.exec("SELECT count(*) FROM packs; SELECT hash FROM blobs LIMIT 1");
-      return { index: new SqliteBlobIndex(db, path), fresh };
+      return { index: new SqliteBlobIndex(disk, db, path), fresh };
     }
   } catch (error) {
     db.close();
