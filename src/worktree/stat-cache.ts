@@ -2,7 +2,7 @@ import type { WorkspacePath } from "../core/path.ts";
 import type { FileStat } from "../disk/disk.ts";
 import type { Listing, KnownRow } from "./stat-table.ts";
 import type { KnownPath } from "./worktree.ts";
-import { childOf, comparePaths, nameOf, parentOf, splitRoot } from "../core/path.ts";
+import { childOf, comparePaths, nameOf, parentOf, ROOT, splitRoot } from "../core/path.ts";
 import { NO_ROW, StatTable, StatTableBuilder, columnsOver } from "./stat-table.ts";
 import { isRacy, isSameStat } from "./same-stat.ts";
 
@@ -214,22 +214,24 @@ export class StatCache {
 
   #pour(builder: StatTableBuilder, keys: readonly WorkspacePath[]): void {
     const table = this.#table;
-    const folders: { path: WorkspacePath; end: number }[] = [];
     let next = 0;
-    for (let row = 0; row < table.rows; row += 1) {
-      while (folders.length > 0 && (folders.at(-1)?.end ?? 0) <= row) folders.pop();
-      const path = childOf(folders.at(-1)?.path ?? ("" as WorkspacePath), table.nameOf(row));
-      if (table.endOf(row) > row + 1) folders.push({ path, end: table.endOf(row) });
-      while (next < keys.length && comparePaths(keys[next] ?? "", path) < 0) this.#pourChange(builder, keys[next++]);
-      if (next < keys.length && keys[next] === path) this.#pourChange(builder, keys[next++], row);
-      else if (table.kindOf(row) !== undefined) builder.copy(path, table, row, this.#listings.get(path));
+    for (const [row, path] of pathsOf(table)) {
+      let key = keys[next];
+      for (; key !== undefined && comparePaths(key, path) < 0; key = keys[next]) {
+        this.#pourChange(builder, key);
+        next += 1;
+      }
+      if (key === path) {
+        this.#pourChange(builder, key, row);
+        next += 1;
+      } else if (table.kindOf(row) !== undefined) builder.copy(path, table, row, this.#listings.get(path));
     }
-    while (next < keys.length) this.#pourChange(builder, keys[next++]);
+    for (const key of keys.slice(next)) this.#pourChange(builder, key);
   }
 
-  #pourChange(builder: StatTableBuilder, path: WorkspacePath | undefined, row = NO_ROW): void {
-    const known = path === undefined ? undefined : this.#changes.get(path);
-    if (path === undefined || known === undefined || known === null) return;
+  #pourChange(builder: StatTableBuilder, path: WorkspacePath, row = NO_ROW): void {
+    const known = this.#changes.get(path);
+    if (known === undefined || known === null) return;
     builder.add(path, known, known.entry.kind === "dir" ? this.listing(path, row) : undefined);
   }
 
@@ -283,6 +285,17 @@ export class StatCache {
       }
       this.#changedIn.set(folder, new Set([nameOf(at)]));
     }
+  }
+}
+
+/** Every row of a table with its path, in order. */
+function* pathsOf(table: StatTable): Generator<[number, WorkspacePath]> {
+  const folders: { readonly path: WorkspacePath; readonly end: number }[] = [];
+  for (let row = 0; row < table.rows; row += 1) {
+    while (folders.length > 0 && (folders.at(-1)?.end ?? 0) <= row) folders.pop();
+    const path = childOf(folders.at(-1)?.path ?? ROOT, table.nameOf(row));
+    if (table.endOf(row) > row + 1) folders.push({ path, end: table.endOf(row) });
+    yield [row, path];
   }
 }
 

@@ -1,0 +1,585 @@
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import type { Change } from "../core/change.ts";
+import type { Entry } from "../core/entry.ts";
+import type { CaptureLimits, FilterOptions } from "../core/filter.ts";
+import { DEFAULT_FILTER } from "../core/filter.ts";
+import type { Hash } from "../core/hash.ts";
+import { sha256 } from "../core/hash.ts";
+import type { WorkspacePath } from "../core/path.ts";
+import { pathFromBytes } from "../core/path.ts";
+import type { FileStat } from "../disk/disk.ts";
+import type {
+  ApplyReport,
+  ApplyRequest,
+  ContentReader,
+  KnownPath,
+  ScanReport,
+  ScanRequest,
+  Worktree,
+} from "../worktree/worktree.ts";
+
+/** Somebody who works on the files behind the worktree's back. Paths are relative to the first root. */
+export interface WorktreeEditor {
+  write(path: string, content: string | Buffer, mode?: number): void;
+  makeFolder(path: string, mode?: number): void;
+  symlink(target: string, path: string): void;
+  /** Removes a file, a link or a whole folder. */
+  remove(path: string): void;
+  move(from: string, to: string): void;
+  chmod(path: string, mode: number): void;
+  read(path: string): Buffer;
+  stat(path: string): FileStat | undefined;
+  /** Every path there is, sorted. */
+  list(): string[];
+}
+
+/** A worktree and somebody who edits its files. */
+export interface WorktreeHarness {
+  readonly worktree: Worktree;
+  readonly edit: WorktreeEditor;
+  /** Another worktree on the same files, as the next process would open it. */
+  reopen(): Worktree;
+  /** Lets time go by, so that nothing is racily clean. */
+  later(): void;
+  dispose(): void;
+}
+
+export interface HarnessOptions {
+  readonly filter: FilterOptions;
+  readonly limits: CaptureLimits;
+}
+
+const NO_LIMITS: CaptureLimits = { maxEntries: 0, maxBytes: 0, maxFileSize: 0 };
+
+/** What a capture would do: scans, reads what changed, remembers it, and keeps the contents. */
+class Recorder {
+  readonly entries = new Map<WorkspacePath, Entry>();
+  readonly contents = new Map<Hash, Buffer>();
+  readonly harness: WorktreeHarness;
+
+  constructor(harness: WorktreeHarness) {
+    this.harness = harness;
+  }
+
+  async capture(
+    request: ScanRequest = {},
+    worktree = this.harness.worktree,
+  ): Promise<ScanReport & { changed: string[] }> {
+    const known: KnownPath[] = [];
+    const found: { path: WorkspacePath; stat: FileStat; target?: Buffer }[] = [];
+    const report = await worktree.scan(request, (batch) => found.push(...batch));
+    for (const { path, stat, target } of found) {
+      const entry = await worktree.inspect(path);
+      if (entry === undefined) continue;
+      if (entry.kind === "file") this.keep(this.harness.edit.read(path));
+      if (entry.kind === "symlink") this.keep(target ?? Buffer.alloc(0));
+      this.entries.set(path, entry);
+      known.push({ entry, stat });
+    }
+    for (const path of report.gone) this.entries.delete(path);
+    worktree.remember(known);
+    worktree.forget(report.gone);
+    return { ...report, changed: found.map((one) => one.path as string) };
+  }
+
+  keep(content: Buffer): Hash {
+    const hash = sha256(content);
+    this.contents.set(hash, content);
+    return hash;
+  }
+
+  state(): Map<WorkspacePath, Entry> {
+    return new Map(this.entries);
+  }
+
+  /** Everything that differs between what is recorded now and an earlier state. */
+  changesTo(target: ReadonlyMap<WorkspacePath, Entry>): Change[] {
+    const changes: Change[] = [];
+    for (const path of new Set([...this.entries.keys(), ...target.keys()])) {
+      const [before, after] = [this.entries.get(path), target.get(path)];
+      const same = before?.kind === after?.kind && before?.mode === after?.mode && before?.hash === after?.hash;
+      if (!same) changes.push({ path, before, after });
+    }
+    return changes;
+  }
+
+  async apply(changes: readonly Change[], more: Partial<ApplyRequest> = {}): Promise<ApplyReport> {
+    const contents = (hashes: Iterable<Hash>) => this.#read(hashes);
+    const request: ApplyRequest = { token: "01TESTTOKEN", changes, contents, onBlocked: "fail", ...more };
+    const report = await this.harness.worktree.apply(request);
+    for (const { path, after } of changes) {
+      if (!report.applied.includes(path)) continue;
+      if (after === undefined) this.entries.delete(path);
+      else this.entries.set(path, after);
+    }
+    return report;
+  }
+
+  async *#read(hashes: Iterable<Hash>): AsyncGenerator<readonly [Hash, ContentReader | undefined]> {
+    for (const hash of [...hashes].toReversed()) {
+      const content = this.contents.get(hash);
+      yield [hash, content === undefined ? undefined : readerOf(content)] as const;
+    }
+  }
+}
+
+function readerOf(content: Buffer): ContentReader {
+  return {
+    size: content.length,
+    async *pieces() {
+      if (content.length > 0) yield content;
+    },
+  };
+}
+
+function asPath(text: string): WorkspacePath {
+  return pathFromBytes(Buffer.from(text));
+}
+
+/** The contract of `Worktree`. `make` gives a worktree over an empty folder. */
+export function worktreeSuite(name: string, make: (options: HarnessOptions) => WorktreeHarness): void {
+  describe(name, () => {
+    let harness: WorktreeHarness;
+    let edit: WorktreeEditor;
+    let recorder: Recorder;
+
+    function begin(options: Partial<HarnessOptions> = {}): void {
+      harness?.dispose();
+      harness = make({ filter: DEFAULT_FILTER, limits: NO_LIMITS, ...options });
+      edit = harness.edit;
+      recorder = new Recorder(harness);
+    }
+
+    beforeEach(() => begin());
+    afterEach(() => harness.dispose());
+
+    function smallTree(): void {
+      edit.makeFolder("src");
+      edit.makeFolder("src/deep");
+      edit.makeFolder("empty");
+      edit.write("readme", "hello");
+      edit.write("src/a.ts", "a");
+      edit.write("src/deep/b.ts", "b", 0o755);
+      edit.symlink("../readme", "src/link");
+    }
+
+    async function captured(): Promise<Map<WorkspacePath, Entry>> {
+      harness.later();
+      await recorder.capture();
+      return recorder.state();
+    }
+
+    describe("scan", () => {
+      test("the first hands over everything, folders before what they hold", async () => {
+        smallTree();
+        const report = await recorder.capture();
+        expect(report.remembered).toBe(false);
+        expect([...report.changed].sort()).toEqual(
+          ["empty", "readme", "src", "src/a.ts", "src/deep", "src/deep/b.ts", "src/link"].sort(),
+        );
+        expect(report.changed.indexOf("src")).toBeLessThan(report.changed.indexOf("src/a.ts"));
+        expect(report.entries).toBe(7);
+        expect(report.bytes).toBe(7);
+        expect(recorder.entries.get(asPath("src/deep/b.ts"))).toMatchObject({ kind: "file", mode: 0o755, size: 1 });
+        expect(recorder.entries.get(asPath("src/link"))).toMatchObject({ kind: "symlink", hash: sha256("../readme") });
+      });
+
+      test("nothing changed, nothing handed over; counts stay", async () => {
+        smallTree();
+        harness.later();
+        await recorder.capture();
+        const again = await recorder.capture();
+        expect(again).toMatchObject({ remembered: true, changed: [], gone: [], entries: 7, bytes: 7 });
+      });
+
+      test("what was changed just before it was read is read again, until it is settled", async () => {
+        edit.write("a", "1");
+        await recorder.capture();
+        expect((await recorder.capture()).changed).toEqual(["a"]);
+        harness.later();
+        expect((await recorder.capture()).changed).toEqual(["a"]);
+        expect((await recorder.capture()).changed).toEqual([]);
+      });
+
+      test("finds a same-size edit, a mode, a new file and a removed one", async () => {
+        smallTree();
+        await captured();
+        edit.write("readme", "HELLO");
+        edit.chmod("src/a.ts", 0o600);
+        edit.write("src/new", "n");
+        edit.remove("src/deep");
+        const report = await recorder.capture();
+        expect([...report.changed].sort()).toEqual(["readme", "src/a.ts", "src/new"]);
+        expect(report.gone).toEqual(["src/deep/b.ts", "src/deep"]);
+      });
+
+      test("kinds change: a folder becomes a file, a file a folder, a file a link", async () => {
+        smallTree();
+        await captured();
+        edit.remove("src");
+        edit.write("src", "now a file");
+        edit.remove("readme");
+        edit.makeFolder("readme");
+        edit.write("readme/inner", "x");
+        const report = await recorder.capture();
+        expect([...report.changed].sort()).toEqual(["readme", "readme/inner", "src"]);
+        expect([...report.gone].sort()).toEqual(["src/a.ts", "src/deep", "src/deep/b.ts", "src/link"]);
+      });
+
+      test("a paranoid scan hands over every file again", async () => {
+        smallTree();
+        await captured();
+        expect((await recorder.capture({ paranoid: true })).changed.sort()).toEqual(
+          ["readme", "src/a.ts", "src/deep/b.ts", "src/link"].sort(),
+        );
+      });
+
+      test("a scan of some paths looks at nothing else, and goes beneath folders", async () => {
+        smallTree();
+        await captured();
+        edit.write("readme", "new!!");
+        edit.write("src/a.ts", "A");
+        edit.write("src/deep/c", "c");
+        edit.makeFolder("fresh");
+        edit.write("fresh/x", "x");
+        const one = await recorder.capture({ only: [asPath("src/deep"), asPath("fresh/x")] });
+        expect([...one.changed].sort()).toEqual(["fresh", "fresh/x", "src/deep/c"]);
+        expect(one.entries).toBe(10);
+        const rest = await recorder.capture();
+        expect(rest.changed).toEqual(expect.arrayContaining(["readme", "src/a.ts"]));
+      });
+
+      test("a hint beneath a folder that is gone tells all that went with it", async () => {
+        smallTree();
+        await captured();
+        edit.remove("src");
+        const report = await recorder.capture({ only: [asPath("src/deep/b.ts")] });
+        expect([...report.gone].sort()).toEqual(["src", "src/a.ts", "src/deep", "src/deep/b.ts", "src/link"]);
+        expect(report.entries).toBe(2);
+      });
+
+      test("a link is recorded as a link and never followed", async () => {
+        edit.makeFolder("real");
+        edit.write("real/x", "x");
+        edit.symlink("real", "to-folder");
+        edit.symlink("/nowhere/at/all", "dangling");
+        edit.symlink("loop", "loop");
+        const report = await recorder.capture();
+        expect([...report.changed].sort()).toEqual(["dangling", "loop", "real", "real/x", "to-folder"]);
+        expect(recorder.entries.get(asPath("to-folder"))?.kind).toBe("symlink");
+      });
+
+      test("names that are odd stay what they are", async () => {
+        const names = ["a\nb", 'q"uote', "back\\slash", "-dash", "#hash", "!bang", "é", "e\u0301", "😀", " space "];
+        for (const one of names) edit.write(one, one);
+        await recorder.capture();
+        expect([...recorder.entries.keys()].sort()).toEqual([...names].sort());
+        const before = recorder.state();
+        for (const one of names) edit.remove(one);
+        await recorder.capture();
+        await recorder.apply(recorder.changesTo(before));
+        expect(edit.list()).toEqual([...names].sort());
+      });
+    });
+
+    describe("filter", () => {
+      test("ignored names are listed once and stay out; what was tracked before stays tracked", async () => {
+        edit.write(".gitignore", "*.log\nbuild/\n");
+        edit.write("kept.txt", "k");
+        edit.write("a.log", "l");
+        edit.makeFolder("build");
+        edit.write("build/out", "o");
+        const first = await recorder.capture();
+        expect([...first.changed].sort()).toEqual([".gitignore", "kept.txt"]);
+        expect(first.omitted.map(({ path, reason }) => [path, reason])).toEqual([
+          ["a.log", "excluded"],
+          ["build", "excluded"],
+        ]);
+        expect(first.filters[0]?.rules).toEqual([{ folder: "", source: ".gitignore", text: "*.log\nbuild/\n" }]);
+        harness.later();
+        await recorder.capture();
+        const again = await recorder.capture();
+        expect(again.changed).toEqual([]);
+        expect(again.omitted).toEqual(first.omitted);
+        edit.write(".gitignore", "*.log\nbuild/\nkept.txt\nnew.txt\n");
+        edit.write("new.txt", "n");
+        edit.write("kept.txt", "k2");
+        const third = await recorder.capture();
+        expect([...third.changed].sort()).toEqual([".gitignore", "kept.txt"]);
+        expect(third.gone).toEqual([]);
+        expect(third.omitted.map((one) => one.path)).toContain("new.txt");
+      });
+
+      test("a rule that goes away brings files back, also deep down", async () => {
+        edit.makeFolder("a");
+        edit.makeFolder("a/b");
+        edit.write("a/.gitignore", "secret\n");
+        edit.write("a/b/secret", "s");
+        await captured();
+        expect(recorder.entries.has(asPath("a/b/secret"))).toBe(false);
+        await captured();
+        edit.remove("a/.gitignore");
+        const report = await recorder.capture();
+        expect(report.changed).toEqual(["a/b/secret"]);
+        expect(report.filters[0]?.rules).toEqual([]);
+      });
+
+      test("something force-included in an excluded folder brings its folders along", async () => {
+        begin({ filter: { ...DEFAULT_FILTER, excludePatterns: ["out"], forceInclude: ["keep.me"] } });
+        edit.makeFolder("out");
+        edit.makeFolder("out/x");
+        edit.write("out/x/keep.me", "k");
+        edit.write("out/x/not", "n");
+        edit.makeFolder("out/y");
+        const report = await recorder.capture();
+        expect([...report.changed].sort()).toEqual(["out", "out/x", "out/x/keep.me"]);
+        expect(report.omitted.map((one) => one.path)).toContain("out");
+      });
+
+      test("explain names the rule", async () => {
+        edit.makeFolder("src");
+        edit.write("src/.gitignore", "*.tmp\n");
+        expect(await harness.worktree.explain(asPath("src/x.tmp"))).toMatchObject({
+          tracked: false,
+          rule: "gitignore",
+          source: "src/.gitignore:1",
+        });
+        expect(await harness.worktree.explain(asPath("src/x.ts"))).toMatchObject({ tracked: true });
+      });
+
+      test("our own staging folder is never captured", async () => {
+        edit.makeFolder(".chronicle-tmp");
+        edit.write(".chronicle-tmp/x", "x");
+        expect((await recorder.capture()).changed).toEqual([]);
+      });
+    });
+
+    describe("limits", () => {
+      test("too many paths: the heaviest folders are named, what is new is left out, nothing silently", async () => {
+        begin({ limits: { ...NO_LIMITS, maxEntries: 5 } });
+        edit.makeFolder("light");
+        edit.makeFolder("heavy");
+        for (let i = 0; i < 9; i += 1) edit.write(`heavy/${i}`, "x");
+        edit.write("light/a", "a");
+        const report = await recorder.capture();
+        expect(report.exceeded).toMatchObject([{ limit: "maxEntries", allowed: 5, found: 12 }]);
+        expect(report.exceeded[0]?.heaviest[0]).toMatchObject({ path: "heavy", entries: 9 });
+        expect(report.changed.length).toBeLessThanOrEqual(5);
+        expect(report.omitted.some((one) => one.reason === "over-limit")).toBe(true);
+      });
+
+      test("a file over the size limit is left out until it is small enough", async () => {
+        begin({ limits: { ...NO_LIMITS, maxFileSize: 10 } });
+        edit.write("big", "x".repeat(11));
+        harness.later();
+        const first = await recorder.capture();
+        expect(first.changed).toEqual([]);
+        expect(first.omitted).toMatchObject([{ path: "big", reason: "too-large" }]);
+        edit.write("big", "small");
+        expect((await recorder.capture()).changed).toEqual(["big"]);
+      });
+    });
+
+    describe("memory", () => {
+      test("what is saved is known to the next process", async () => {
+        smallTree();
+        await captured();
+        await recorder.capture();
+        await harness.worktree.save(7);
+        const next = harness.reopen();
+        const report = await recorder.capture({}, next);
+        expect(report).toMatchObject({ remembered: true, changed: [], entries: 7, bytes: 7 });
+        expect(next.recall(asPath("src/a.ts"))?.entry).toEqual(recorder.entries.get(asPath("src/a.ts")));
+        edit.write("src/a.ts", "changed");
+        edit.remove("empty");
+        expect(await recorder.capture({}, next)).toMatchObject({ changed: ["src/a.ts"], gone: ["empty"] });
+        await next.close();
+      });
+
+      test("what is forgotten is handed over again", async () => {
+        smallTree();
+        await captured();
+        harness.worktree.forget([asPath("readme")]);
+        expect(harness.worktree.recall(asPath("readme"))).toBeUndefined();
+        expect((await recorder.capture()).changed).toContain("readme");
+      });
+    });
+
+    describe("apply", () => {
+      test("brings everything back: contents, links, modes, kinds, empty folders", async () => {
+        smallTree();
+        const before = await captured();
+        edit.remove("src");
+        edit.write("src", "a file now");
+        edit.remove("empty");
+        edit.write("readme", "other");
+        edit.makeFolder("more");
+        edit.write("more/x", "x");
+        const changed = await captured();
+        const report = await recorder.apply(recorder.changesTo(before));
+        expect(report).toMatchObject({ blocked: [], conflicts: [] });
+        expect(edit.list()).toEqual([...before.keys()].sort());
+        expect(edit.read("readme").toString()).toBe("hello");
+        expect(edit.stat("src/deep/b.ts")?.mode).toBe(0o755);
+        expect(edit.read("src/link").toString()).toBe("../readme");
+        await recorder.capture({ paranoid: true });
+        expect(recorder.changesTo(before)).toEqual([]);
+        await recorder.apply(recorder.changesTo(changed));
+        expect(edit.list()).toEqual([...changed.keys()].sort());
+        expect(edit.read("src").toString()).toBe("a file now");
+      });
+
+      test("files that are the same are not touched; a mode alone does not rewrite the file", async () => {
+        smallTree();
+        const before = await captured();
+        const same = edit.stat("src/a.ts");
+        const mode = edit.stat("src/deep/b.ts");
+        edit.write("readme", "x");
+        edit.chmod("src/deep/b.ts", 0o600);
+        await recorder.capture();
+        await recorder.apply(recorder.changesTo(before));
+        expect(edit.stat("src/a.ts")).toEqual(same);
+        expect(edit.stat("src/deep/b.ts")).toMatchObject({ mode: 0o755, ino: mode?.ino, mtimeNs: mode?.mtimeNs });
+      });
+
+      test("a path that is not what it was blocks: everything, or only itself", async () => {
+        smallTree();
+        const before = await captured();
+        edit.write("readme", "mine");
+        edit.write("src/a.ts", "agent");
+        await recorder.capture();
+        edit.write("src/a.ts", "human");
+        const changes = recorder.changesTo(before);
+        const refused = await recorder.apply(changes);
+        expect(refused).toMatchObject({ applied: [], blocked: [{ path: "src/a.ts", reason: "changed" }] });
+        expect(edit.read("readme").toString()).toBe("mine");
+        const skipped = await recorder.apply(changes, { onBlocked: "skip" });
+        expect(skipped).toMatchObject({ applied: ["readme"], blocked: [{ path: "src/a.ts", reason: "changed" }] });
+        expect(edit.read("readme").toString()).toBe("hello");
+        expect(edit.read("src/a.ts").toString()).toBe("human");
+      });
+
+      test("a folder with unknown files is not removed", async () => {
+        edit.write("base", "b");
+        const before = await captured();
+        edit.makeFolder("made");
+        edit.write("made/known", "k");
+        await captured();
+        edit.write("made/unknown", "u");
+        const changes = recorder.changesTo(before);
+        expect(await recorder.apply(changes)).toMatchObject({
+          applied: [],
+          blocked: [{ path: "made", reason: "not-empty" }],
+        });
+        expect(edit.read("made/known").toString()).toBe("k");
+        const skipped = await recorder.apply(changes, { onBlocked: "skip" });
+        expect(skipped).toMatchObject({ applied: ["made/known"], blocked: [{ path: "made", reason: "not-empty" }] });
+        expect(edit.list()).toEqual(["base", "made", "made/unknown"]);
+      });
+
+      test("a folder with unknown files is not replaced by a file", async () => {
+        edit.write("x", "file");
+        const before = await captured();
+        edit.remove("x");
+        edit.makeFolder("x");
+        await captured();
+        edit.write("x/unknown", "u");
+        expect(await recorder.apply(recorder.changesTo(before))).toMatchObject({
+          applied: [],
+          blocked: [{ path: "x", reason: "not-empty" }],
+        });
+        expect(edit.read("x/unknown").toString()).toBe("u");
+      });
+
+      test("a missing content is said before anything is written", async () => {
+        edit.write("a", "1");
+        edit.write("b", "2");
+        const before = await captured();
+        edit.write("a", "one");
+        edit.write("b", "two");
+        await recorder.capture();
+        recorder.contents.delete(sha256("2"));
+        expect(await recorder.apply(recorder.changesTo(before))).toMatchObject({
+          applied: [],
+          blocked: [{ path: "b", reason: "content-missing" }],
+        });
+        expect(edit.read("a").toString()).toBe("one");
+        expect(edit.list()).toEqual(["a", "b"]);
+      });
+
+      test("a parent that became a link is not followed", async () => {
+        edit.makeFolder("dir");
+        edit.write("dir/x", "x");
+        edit.makeFolder("elsewhere");
+        const before = await captured();
+        edit.write("dir/x", "changed");
+        await recorder.capture();
+        edit.remove("dir");
+        edit.symlink("elsewhere", "dir");
+        const changes = recorder.changesTo(before).filter((one) => one.path === "dir/x");
+        expect(await recorder.apply(changes)).toMatchObject({
+          applied: [],
+          blocked: [{ path: "dir/x", reason: "outside" }],
+        });
+        expect(edit.list()).toEqual(["dir", "elsewhere"]);
+      });
+
+      test("set-id bits are not set unless asked for", async () => {
+        edit.write("a", "1");
+        const before = await captured();
+        const path = asPath("a");
+        const entry = before.get(path);
+        if (entry === undefined) throw new Error("not captured");
+        const changes: Change[] = [{ path, before: entry, after: { ...entry, mode: 0o4755 } }];
+        await recorder.apply(changes);
+        expect(edit.stat("a")?.mode).toBe(0o755);
+      });
+
+      test("the recorded time is given on request, else the present", async () => {
+        edit.write("a", "1");
+        const before = await captured();
+        const was = before.get(asPath("a"))?.mtimeMs;
+        edit.write("a", "2");
+        await recorder.capture();
+        await recorder.apply(recorder.changesTo(before), { keepMtime: true });
+        expect(Number((edit.stat("a")?.mtimeNs ?? 0n) / 1_000_000n)).toBe(was);
+      });
+
+      test("the same request again, finishing, changes nothing and says it is done", async () => {
+        smallTree();
+        const before = await captured();
+        edit.remove("src");
+        edit.write("readme", "x");
+        await captured();
+        const changes = recorder.changesTo(before);
+        await recorder.apply(changes);
+        const again = await recorder.apply(changes, { resume: true });
+        expect(again.blocked).toEqual([]);
+        expect([...again.applied].sort()).toEqual(changes.map((one) => one.path as string).sort());
+        expect(edit.list()).toEqual([...before.keys()].sort());
+      });
+
+      test("what was applied is remembered, and read again because it is fresh", async () => {
+        edit.write("a", "1");
+        const before = await captured();
+        edit.write("a", "22");
+        await recorder.capture();
+        await recorder.apply(recorder.changesTo(before));
+        expect(harness.worktree.recall(asPath("a"))?.entry.hash).toBe(sha256("1"));
+        edit.write("a", "3");
+        expect((await recorder.capture()).changed).toEqual(["a"]);
+      });
+
+      test("nothing of ours is left behind", async () => {
+        smallTree();
+        const before = await captured();
+        edit.remove("src");
+        edit.write("readme", "x");
+        await recorder.capture();
+        await recorder.apply(recorder.changesTo(before));
+        await harness.worktree.cleanUp("01TESTTOKEN");
+        expect(edit.list().filter((path) => path.includes("chronicle"))).toEqual([]);
+      });
+    });
+  });
+}
