@@ -27,7 +27,7 @@ class StreamSink implements Sink {
   }
 
   get columns(): number {
-    return this.#stream.columns ?? 80;
+    return this.#stream.columns || 80;
   }
 
   get broken(): boolean {

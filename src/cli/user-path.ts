@@ -2,6 +2,7 @@ import { basename, dirname, isAbsolute, join, posix, relative, resolve } from "n
 import type { WorkspaceApi } from "../api/workspace-api.ts";
 import { errnoOf } from "../core/errors.ts";
 import { NodeDisk } from "../disk/node-disk.ts";
+import { printable } from "./render/printable.ts";
 import { usageError } from "./usage-error.ts";
 
 /** The path beneath a folder, `undefined` if it lies elsewhere. */
@@ -54,10 +55,10 @@ export class UserPaths {
     );
   }
 
-  /** A path of the workspace as the user would type it here. */
+  /** A path of the workspace as the user would type it here, on one line: nothing in it can move the cursor. */
   shown(path: string): string {
     const here = beneath(this.#workspace.path, this.#cwd);
-    if (here === undefined || here === "" || path.startsWith("@")) return path === "" ? "." : path;
-    return posix.relative(here, path) || ".";
+    const fromHere = here === undefined || here === "" || path.startsWith("@") ? path : posix.relative(here, path);
+    return printable(fromHere || ".");
   }
 }

@@ -196,7 +196,7 @@ describe("a terminal", () => {
 
   /** Runs a command line on a pseudo terminal and types into it. */
   function onTerminal(box: Sandbox, words: string, typed: string): string {
-    const line = `${box.command.join(" ")} ${words}`;
+    const line = `stty rows 24 cols 80; ${box.command.join(" ")} ${words}`;
     const ran = spawnSync("script", ["-qec", line, "/dev/null"], {
       cwd: box.project,
       env: box.env({ TERM: "xterm", SHELL: "/bin/sh" }),

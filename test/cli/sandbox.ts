@@ -48,6 +48,8 @@ export class Sandbox {
       XDG_STATE_HOME: join(this.folder, "state"),
       CHRONICLE_HOME: this.store,
       LC_ALL: "C.UTF-8",
+      // The sources are stripped of their types at each start; the test run's own home keeps the result.
+      NODE_COMPILE_CACHE: join(process.env["HOME"] ?? tmpdir(), "compile"),
       ...more,
     };
   }
@@ -86,7 +88,7 @@ export class Sandbox {
 
   /** Runs `chronicle … --json` and reads what it printed. */
   json(args: readonly string[], how: RunHow = {}): { readonly code: number | null; readonly value: unknown } {
-    const { code, stdout, stderr } = this.run([...args, "--json"], how);
+    const { code, stdout, stderr } = this.run(["--json", ...args], how);
     try {
       return { code, value: JSON.parse(stdout) };
     } catch (error) {
@@ -132,12 +134,15 @@ export class Sandbox {
     return this.#transcript.join("\n");
   }
 
+  /** Widths of columns depend on how long ago things were: runs of spaces within a line count as two. */
   #same(line: string): string {
     return line
+      .replace(/(?<=\S) {2,}/g, "  ")
       .replaceAll(this.folder, "/box")
       .replace(/\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/g, "<id>")
       .replace(/\b[0-9a-f]{64}\b/g, "<hash>")
       .replace(/\b[0-9a-f]{12}\b/g, "<hash>")
+      .replace(/(?<=(?:undo|restore) )[0-9a-f]{8}\b/g, "<id>")
       .replace(/\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g, "<time>")
       .replace(/just now|\d+ seconds? ago/g, "<ago>")
       .replace(/in [\d.]+ s, [\d,]+ events\/s/g, "in <seconds>")

@@ -40,7 +40,8 @@ export async function history(context: CommandContext): Promise<number> {
       "><<<>",
     ))
       context.print(line);
-    context.say(context.paintErr("dim", `chronicle cat ${paths.shown(path)}@N prints one`));
+    if (context.io.err.isTerminal)
+      context.say(context.paintErr("dim", `chronicle cat ${paths.shown(path)}@N prints one`));
   }
   return EXIT.done;
 }

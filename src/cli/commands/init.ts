@@ -32,7 +32,7 @@ function printResult(context: CommandContext, result: InitShape): void {
       : `already protected: ${printable(result.path)}  ${paint("dim", result.workspace)}`,
   );
   context.print(`snapshot ${snapshot.number}, root ${snapshot.root}`);
-  const style = { paint, shown: (path: string) => path, most: 20 };
+  const style = { paint, shown: printable, most: 20 };
   const [first = "", ...rest] = coverageLines(snapshot.coverage, style);
   context.print(`coverage ${first}`);
   for (const line of rest) context.print(line);
@@ -42,15 +42,18 @@ function printResult(context: CommandContext, result: InitShape): void {
 export async function init(context: CommandContext): Promise<number> {
   const { input, io } = context;
   const adopt = input.text("adopt");
+  const config = chosenConfig(input);
   const store = await context.store();
   const { workspace, result } = await store.init({
     roots: (input.args.length === 0 ? ["."] : input.args).map((path) => resolve(io.cwd(), path)),
-    ...chosenConfig(input),
+    ...config,
     ...(adopt === undefined ? {} : { adopt }),
     force: input.flag("force"),
     ...context.progress(),
   });
   context.closing(workspace);
+  // A workspace that stood already keeps its own options, except for what was asked for now.
+  if (!result.created && Object.keys(config).length > 0) await workspace.configure(config);
   if (context.json) context.printJson(result);
   else printResult(context, result);
   return result.snapshot.coverage.complete ? EXIT.done : EXIT.failed;

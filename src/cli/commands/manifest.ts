@@ -3,6 +3,7 @@ import { formatBytes } from "../../core/duration.ts";
 import type { CommandContext } from "../context.ts";
 import { modeText } from "../render/changes.ts";
 import { columns } from "../render/columns.ts";
+import { printable } from "../render/printable.ts";
 
 const LETTERS = { file: "-", symlink: "l", dir: "d" } as const;
 
@@ -20,7 +21,7 @@ export async function manifest(context: CommandContext): Promise<number> {
     `${LETTERS[file.kind]} ${modeText(file.permissions)}`,
     file.kind === "dir" ? "" : formatBytes(file.size),
     paint("dim", file.hash.slice(0, 12)),
-    path === "" ? "." : path,
+    path === "" ? "." : printable(path),
   ]);
   for (const line of columns(rows, "<>")) context.print(line);
   return EXIT.done;

@@ -8,7 +8,7 @@ import { printable } from "./printable.ts";
 /** How a list of changes is shown. */
 export interface ChangesStyle {
   readonly paint: Paint;
-  /** A path as the user would type it. */
+  /** A path as the user would type it, escaped. */
   readonly shown: (path: string) => string;
   /** At most so many lines (default: all); the rest is counted. */
   readonly most?: number;
@@ -29,6 +29,7 @@ export function modeText(permissions: number | undefined): string {
 }
 
 function signed(bytes: number): string {
+  if (bytes === 0) return "same size";
   return `${bytes < 0 ? "-" : "+"}${formatBytes(Math.abs(bytes))}`;
 }
 

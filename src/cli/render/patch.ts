@@ -1,7 +1,7 @@
 import type { ChangeShape } from "../../api/shapes.ts";
 import type { Format, Paint } from "../paint.ts";
 import { columns } from "./columns.ts";
-import { printableText } from "./printable.ts";
+import { printable, printableText } from "./printable.ts";
 
 const COLOURS: readonly (readonly [RegExp, Format])[] = [
   [/^(diff |--- |\+\+\+ )/, "bold"],
@@ -17,9 +17,10 @@ function coloured(line: string, paint: Paint): string {
 
 /** What stands in place of a patch where there is none. */
 function withoutText(change: ChangeShape): string {
-  if (change.binary === true) return `Binary file ${change.path} ${change.change_type}`;
-  if (change.too_large === true) return `File ${change.path} ${change.change_type}, too large to compare`;
-  return `${change.path}: ${change.change_type.replace("_", " ")}`;
+  const path = printable(change.path);
+  if (change.binary === true) return `Binary file ${path} ${change.change_type}`;
+  if (change.too_large === true) return `File ${path} ${change.change_type}, too large to compare`;
+  return `${path}: ${change.change_type.replace("_", " ")}`;
 }
 
 /** Changes as unified text. On a terminal (`escape`), nothing in a file can move the cursor; else bytes stay as they are. */

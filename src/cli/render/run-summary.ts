@@ -24,7 +24,7 @@ function missingLine(result: RunShape): string[] {
   const missing = missingFrom(result.coverage);
   const [first] = missing;
   if (result.coverage.complete || first === undefined) return [];
-  const example = `${first.path} (${printable(first.reason)})`;
+  const example = `${printable(first.path)} (${printable(first.reason)})`;
   return [
     `WARNING: ${counted(missing.length, "path")} could not be recorded and cannot be taken back, such as ${example}`,
   ];
@@ -41,7 +41,7 @@ function briefLines(result: RunShape): string[] {
 }
 
 function fullLines(result: RunShape, paint: Paint): string[] {
-  const style = { paint, shown: (path: string) => path, most: MOST_PATHS };
+  const style = { paint, shown: printable, most: MOST_PATHS };
   const missing = missingFrom(result.coverage);
   return [
     `${paint("bold", "chronicle:")} ${firstLine(result)}`,
