@@ -104,6 +104,8 @@ function hasFolder(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): boole
     path = parentOf(path);
     const above = planned.get(path);
     if (above?.after?.kind === "dir") return true;
+    // What takes the folder's place is there already: then this went before.
+    if (above?.after !== undefined && step.after === undefined) return true;
     if (folder === "") return true;
     const stat = fs.lstat(folder);
     if (stat?.kind === "dir") break;

@@ -189,6 +189,7 @@ function landMode(context: LandContext, step: Step): void {
     return;
   }
   context.disk.chmod(file.fd, after.mode);
+  context.disk.sync(file.fd);
   step.stat = fs.fstat(file);
   context.undo.push(() => fs.chmod(step.inner, present.mode, "file"));
 }

@@ -148,10 +148,11 @@ export class ConfinedFs implements Disposable {
     this.#both(from, to, into, (a, b) => this.#disk.link(a, b));
   }
 
-  /** Sets permission bits of a file or a folder, through its descriptor. */
+  /** Sets permission bits of a file or a folder, through its descriptor, durably. */
   chmod(path: WorkspacePath, mode: number, kind: "file" | "dir"): void {
     using opened = kind === "dir" ? this.openFolder(path) : this.openRead(path);
     this.#disk.chmod(opened.fd, mode);
+    this.#disk.sync(opened.fd);
   }
 
   /** Makes the names in a folder durable. */

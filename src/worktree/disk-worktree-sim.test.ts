@@ -20,7 +20,7 @@ function readAll(disk: Disk, path: string): Buffer {
   const fd = disk.open(path, "read");
   try {
     const bytes = Buffer.alloc(disk.fstat(fd).size);
-    for (let at = 0; at < bytes.length; ) at += disk.read(fd, bytes.subarray(at), at);
+    for (let at = 0; at < bytes.length;) at += disk.read(fd, bytes.subarray(at), at);
     return bytes;
   } finally {
     disk.close(fd);
@@ -32,7 +32,7 @@ function rewrite(disk: Disk, path: string, content: string | Buffer, mode: numbe
   try {
     disk.truncate(fd, 0);
     const bytes = Buffer.from(content);
-    for (let at = 0; at < bytes.length; ) at += disk.write(fd, bytes.subarray(at), at);
+    for (let at = 0; at < bytes.length;) at += disk.write(fd, bytes.subarray(at), at);
     disk.chmod(fd, mode);
   } finally {
     disk.close(fd);

@@ -1,0 +1,175 @@
+import { expect, test } from "vitest";
+import type { Change } from "../core/change.ts";
+import type { Entry, EntryKind } from "../core/entry.ts";
+import type { Hash } from "../core/hash.ts";
+import type { SimTree } from "../disk/sim-tree.ts";
+import type { ApplyReport, ApplyRequest, ContentReader } from "./worktree.ts";
+import { SYMLINK_MODE } from "../core/entry.ts";
+import { DEFAULT_FILTER } from "../core/filter.ts";
+import { sha256 } from "../core/hash.ts";
+import { parsePath } from "../core/path.ts";
+import { SimDisk } from "../disk/sim-disk.ts";
+import { sweepCrashes } from "../testing/crash-sweep.ts";
+import { DiskWorktree } from "./disk-worktree.ts";
+
+type Node = { readonly kind: EntryKind; readonly mode: number; readonly content: string };
+type Tree = Readonly<Record<string, Node>>;
+
+const file = (content: string, mode = 0o644): Node => ({ kind: "file", mode, content });
+const dir = (mode = 0o755): Node => ({ kind: "dir", mode, content: "" });
+const link = (content: string): Node => ({ kind: "symlink", mode: SYMLINK_MODE, content });
+
+/** Every way in which a path can differ. */
+const BEFORE: Tree = {
+  same: file("untouched"),
+  edited: file("old content of some length"),
+  moded: file("x", 0o644),
+  removed: file("going"),
+  gone: dir(),
+  "gone/inner": dir(),
+  "gone/inner/leaf": file("leaf"),
+  "gone/link": link("nowhere"),
+  "to-file": dir(),
+  "to-file/child": file("child"),
+  "to-dir": file("was a file"),
+  "to-link": file("was a file too"),
+  retargeted: link("old-target"),
+};
+
+const AFTER: Tree = {
+  same: file("untouched"),
+  edited: file("new content"),
+  moded: file("x", 0o755),
+  "to-file": file("now a file"),
+  "to-dir": dir(0o750),
+  "to-dir/new": file("in it"),
+  "to-link": link("same"),
+  retargeted: link("new-target"),
+  made: dir(),
+  "made/deep": dir(0o700),
+  "made/deep/a": file("a"),
+  "made/deep/b": file("b", 0o600),
+  fresh: file("fresh"),
+};
+
+function entryOf(path: string, node: Node | undefined): Entry | undefined {
+  if (node === undefined) return undefined;
+  const isDir = node.kind === "dir";
+  const hash = isDir ? undefined : sha256(node.content);
+  return { path: parsePath(path), kind: node.kind, mode: node.mode, size: node.content.length, mtimeMs: 0, hash };
+}
+
+function changesOf(before: Tree, after: Tree): Change[] {
+  const paths = [...new Set([...Object.keys(before), ...Object.keys(after)])];
+  return paths.flatMap((path) => {
+    const change = { path: parsePath(path), before: entryOf(path, before[path]), after: entryOf(path, after[path]) };
+    return JSON.stringify(before[path]) === JSON.stringify(after[path]) ? [] : [change];
+  });
+}
+
+async function* contents(hashes: Iterable<Hash>): AsyncGenerator<readonly [Hash, ContentReader | undefined]> {
+  const all = new Map(Object.values({ ...BEFORE, ...AFTER }).map((one) => [sha256(one.content), one.content]));
+  for (const tree of [BEFORE, AFTER]) for (const one of Object.values(tree)) all.set(sha256(one.content), one.content);
+  for (const hash of hashes) {
+    const bytes = Buffer.from(all.get(hash) ?? "");
+    const pieces = async function* (): AsyncGenerator<Uint8Array> {
+      yield bytes;
+    };
+    yield [hash, all.has(hash) ? { size: bytes.length, pieces } : undefined] as const;
+  }
+}
+
+function plant(tree: Tree): SimTree {
+  const planted: Record<string, SimTree[string]> = { "/store/staging": { folder: 0o700 }, "/root": { folder: 0o755 } };
+  for (const [path, node] of Object.entries(tree)) {
+    if (node.kind === "dir") planted[`/root/${path}`] = { folder: node.mode };
+    else if (node.kind === "symlink") planted[`/root/${path}`] = { symlink: node.content };
+    else planted[`/root/${path}`] = { content: node.content, mode: node.mode };
+  }
+  return planted;
+}
+
+function read(disk: SimDisk, path: string): Node {
+  const at = `/root/${path}`;
+  const stat = disk.lstat(at);
+  if (stat?.kind === "symlink") return link(disk.readlink(at).toString());
+  if (stat?.kind === "dir") return dir(stat.mode);
+  const fd = disk.open(at, "read");
+  const bytes = Buffer.alloc(stat?.size ?? 0);
+  disk.read(fd, bytes, 0);
+  disk.close(fd);
+  return file(bytes.toString(), stat?.mode);
+}
+
+function treeOf(disk: SimDisk, folder = ""): Record<string, Node> {
+  const found: Record<string, Node> = {};
+  for (const { name, kind } of disk.list(folder === "" ? "/root" : `/root/${folder}`)) {
+    const path = folder === "" ? name.toString() : `${folder}/${name.toString()}`;
+    found[path] = read(disk, path);
+    if (kind === "dir") Object.assign(found, treeOf(disk, path));
+  }
+  return found;
+}
+
+function apply(disk: SimDisk, staging: string | undefined, more: Partial<ApplyRequest> = {}): Promise<ApplyReport> {
+  const limits = { maxEntries: 0, maxBytes: 0, maxFileSize: 0 };
+  const worktree = new DiskWorktree({
+    disk,
+    roots: [{ id: undefined, folder: "/root", filter: DEFAULT_FILTER, limits }],
+    cacheFile: "/store/stat.cache",
+    staging,
+    storeFolders: ["/store"],
+    clock: () => 1_800_000_000_000,
+  });
+  return worktree.apply({ token: "TOKEN", changes: changesOf(BEFORE, AFTER), contents, onBlocked: "fail", ...more });
+}
+
+/** Each file that was there or will be is old, new or (between the two) not there: never a mixture. */
+function expectWhole(disk: SimDisk): void {
+  for (const [path, node] of Object.entries(treeOf(disk))) {
+    if (path.startsWith(".chronicle-tmp") || node.kind === "dir") continue;
+    expect([BEFORE[path]?.content, AFTER[path]?.content], path).toContain(node.content);
+  }
+  expect(treeOf(disk)["same"]).toEqual(BEFORE["same"]);
+}
+
+for (const [where, staging] of [
+  ["in the store", "/store/staging"],
+  ["in the root", undefined],
+] as const) {
+  test(`cut off anywhere and finished, an apply ends exactly at its goal; staging ${where}`, async () => {
+    const result = await sweepCrashes({
+      prepare: () => SimDisk.fromTree(plant(BEFORE)),
+      run: async (disk) => {
+        await apply(disk, staging);
+      },
+      check: async (disk) => {
+        expectWhole(disk);
+        const report = await apply(disk, staging, { resume: true });
+        expect(report.blocked).toEqual([]);
+        expect(treeOf(disk)).toEqual({ ...AFTER });
+        expect(disk.list("/store/staging")).toEqual([]);
+        expect(disk.openDescriptors).toBe(0);
+      },
+    });
+    expect(result.points).toBeGreaterThan(50);
+  });
+}
+
+test("what is reported as applied survives the power going right after", async () => {
+  const disk = SimDisk.fromTree(plant(BEFORE));
+  const report = await apply(disk, "/store/staging");
+  expect(report).toMatchObject({ blocked: [], conflicts: [] });
+  const after = disk.crash("forget");
+  expect(treeOf(after)).toEqual({ ...AFTER });
+});
+
+test("a disk that runs full changes nothing", async () => {
+  for (const capacityBytes of [140, 150, 160, 170, 180]) {
+    const disk = SimDisk.fromTree(plant(BEFORE), { capacityBytes });
+    const report = await apply(disk, "/store/staging").catch((error: unknown) => error);
+    if (treeOf(disk)["edited"]?.content === AFTER["edited"]?.content) continue;
+    expect(report).toMatchObject({ applied: [] });
+    expect(treeOf(disk)).toEqual({ ...BEFORE });
+  }
+});
