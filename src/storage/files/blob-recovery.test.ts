@@ -1,0 +1,209 @@
+import { describe, expect, test } from "vitest";
+import { sha256, type Hash } from "../../core/hash.ts";
+import { findStored, flipAt, flipStored, SimBlobs } from "../../testing/blob-store-rig.ts";
+import { problemsOf, putAll, someBytes } from "../../testing/blob-store-suite.ts";
+import type { FileBlobStore } from "./file-blob-store.ts";
+import { openPackSink } from "./pack-sink.ts";
+
+const KIB = 1024;
+
+async function filled(contents: readonly Buffer[]): Promise<{ blobs: SimBlobs; hashes: Hash[] }> {
+  const blobs = new SimBlobs();
+  const store = await blobs.open();
+  const hashes: Hash[] = [];
+  for (const content of contents) hashes.push(...(await putAll(store, [content])));
+  await store.close();
+  return { blobs, hashes };
+}
+
+async function found(store: FileBlobStore, contents: readonly Buffer[]): Promise<boolean[]> {
+  const all = contents.map(async (content) => (await store.get(sha256(content)))?.equals(content) === true);
+  return Promise.all(all);
+}
+
+function truncate(blobs: SimBlobs, path: string, length: number): void {
+  const fd = blobs.disk.open(path, "update");
+  blobs.disk.truncate(fd, length);
+  blobs.disk.close(fd);
+}
+
+const three = [someBytes(3_000, 1), someBytes(4_000, 2, true), someBytes(5_000, 3)];
+const sealed = (blobs: SimBlobs): string[] => blobs.disk.list(blobs.layout.packs).map(({ name }) => name.toString());
+
+describe("a lost index", () => {
+  test("changes no answer", async () => {
+    const { blobs, hashes } = await filled([...three, someBytes(9_000 * KIB, 4)]);
+    blobs.loseIndex();
+    const store = await blobs.open();
+    expect(await store.has(hashes)).toEqual(new Set(hashes));
+    expect(await found(store, three)).toEqual([true, true, true]);
+    expect((await Array.fromAsync(store.list())).map(({ hash }) => hash).toSorted()).toEqual(hashes.toSorted());
+    expect(await problemsOf(store)).toEqual([]);
+  });
+
+  test("damage in the middle of a lane costs only what is damaged, and later contents are not cut off", async () => {
+    const { blobs } = await filled(three);
+    flipStored(blobs.disk, blobs.layout, sha256(three[1] as Buffer));
+    blobs.loseIndex();
+    const store = await blobs.open();
+    expect(sealed(blobs)).toHaveLength(2);
+    await expect(store.get(sha256(three[1] as Buffer))).rejects.toMatchObject({ code: "BLOB_CORRUPT" });
+    expect(await found(store, [three[0] as Buffer, three[2] as Buffer])).toEqual([true, true]);
+    expect(await problemsOf(store)).toMatchObject([{ kind: "blob-corrupt", hashes: [sha256(three[1] as Buffer)] }]);
+    await putAll(store, [Buffer.from("goes on")]);
+  });
+
+  test("a damaged block head is skipped over", async () => {
+    const { blobs } = await filled(three);
+    const path = blobs.layout.activePack(0);
+    flipAt(blobs.disk, path, (findStored(blobs.disk, path, sha256(three[1] as Buffer))?.block ?? 0) + 30);
+    blobs.loseIndex();
+    const store = await blobs.open();
+    expect(await found(store, three)).toEqual([true, false, true]);
+    expect(await problemsOf(store)).toMatchObject([{ kind: "pack-damaged" }]);
+  });
+
+  test("a damaged header of a pack loses nothing", async () => {
+    const { blobs } = await filled(three);
+    flipAt(blobs.disk, blobs.layout.activePack(0), 12);
+    blobs.loseIndex();
+    const store = await blobs.open();
+    expect(await found(store, three)).toEqual([true, true, true]);
+    expect(await problemsOf(store)).toMatchObject([{ kind: "pack-damaged", hashes: [] }]);
+  });
+});
+
+describe("an unpublished tail", () => {
+  /** Stores the contents, each in a block of its own, as a process does that is killed before it publishes. */
+  async function killedBeforePublish(blobs: SimBlobs, contents: readonly Buffer[]): Promise<SimBlobs> {
+    const store = await blobs.open();
+    for (const lane of await store.takeLanes(1)) {
+      const sink = openPackSink(blobs.disk, blobs.layout, { grant: lane.grant, newPackId: blobs.newPackId });
+      for (const content of contents) sink.put(content);
+      sink.finish();
+      lane.release();
+    }
+    await store.close();
+    return blobs;
+  }
+  const big = [someBytes(300 * KIB, 11), someBytes(300 * KIB, 12), someBytes(300 * KIB, 13)];
+
+  test("that is whole is kept", async () => {
+    const { blobs } = await filled(three);
+    const store = await (await killedBeforePublish(blobs, big)).open();
+    expect(await found(store, [...three, ...big])).toEqual([true, true, true, true, true, true]);
+  });
+
+  test("is cut at its first bad block, and appended to from there", async () => {
+    const { blobs } = await filled(three);
+    await killedBeforePublish(blobs, big);
+    const path = blobs.layout.activePack(0);
+    const bad = findStored(blobs.disk, path, sha256(big[1] as Buffer));
+    flipAt(blobs.disk, path, (bad?.stored ?? 0) + 5);
+    const store = await blobs.open();
+    expect(blobs.disk.lstat(path)?.size).toBe(bad?.block);
+    expect(await found(store, [...three, ...big])).toEqual([true, true, true, true, false, false]);
+    await putAll(store, big);
+    expect(await found(store, big)).toEqual([true, true, true]);
+    expect(await problemsOf(store)).toEqual([]);
+  });
+
+  test("of a lane that somebody holds is left to its holder", async () => {
+    const { blobs } = await filled(three);
+    const writer = await blobs.open();
+    const batch = await writer.batch();
+    for (const content of big) await batch.put(content);
+    const size = blobs.disk.lstat(blobs.layout.activePack(0))?.size;
+    const other = await blobs.open();
+    expect(await other.get(sha256(big[0] as Buffer))).toBeUndefined();
+    expect(blobs.disk.lstat(blobs.layout.activePack(0))?.size).toBe(size);
+    expect(await problemsOf(other)).toEqual([]);
+    await batch.commit();
+    expect(await found(other, big)).toEqual([true, true, true]);
+  });
+});
+
+describe("files that do not fit the index", () => {
+  test("a pack that is shorter than published: said, and has() is honest after the next opening", async () => {
+    const { blobs, hashes } = await filled(three);
+    const store = await blobs.open();
+    const path = blobs.layout.activePack(0);
+    truncate(blobs, path, (blobs.disk.lstat(path)?.size ?? 0) - 10);
+    expect(await problemsOf(store)).toContainEqual(
+      expect.objectContaining({ kind: "pack-damaged", hashes: [hashes[2]] }),
+    );
+    await store.close();
+    const again = await blobs.open();
+    expect(await again.has(hashes)).toEqual(new Set(hashes.slice(0, 2)));
+    await putAll(again, [three[2] as Buffer]);
+    expect(await found(again, three)).toEqual([true, true, true]);
+  });
+
+  test("a pack that is gone: its contents are absent, and can be put again", async () => {
+    const { blobs, hashes } = await filled(three);
+    blobs.disk.unlink(blobs.layout.activePack(0));
+    const store = await blobs.open();
+    expect(await store.has(hashes)).toEqual(new Set());
+    await putAll(store, three);
+    expect(await found(store, three)).toEqual([true, true, true]);
+    expect(await problemsOf(store)).toEqual([]);
+  });
+
+  test("a large file that is gone", async () => {
+    const large = someBytes(9_000 * KIB, 1);
+    const { blobs, hashes } = await filled([large]);
+    const [hash] = hashes as [Hash];
+    const store = await blobs.open();
+    blobs.disk.unlink(blobs.layout.largeRaw(hash));
+    expect(await problemsOf(store)).toMatchObject([{ kind: "index-wrong", hashes: [hash] }]);
+    expect(await store.get(hash)).toBeUndefined();
+    expect(await store.has([hash])).toEqual(new Set());
+  });
+
+  test("a pack that was sealed by a process that did not get to say so", async () => {
+    const { blobs, hashes } = await filled(three);
+    const running = await blobs.open();
+    const ulid = blobs.index.packs()[0]?.ulid ?? "";
+    blobs.disk.rename(blobs.layout.activePack(0), blobs.layout.sealedPack(ulid));
+    expect(await found(running, three)).toEqual([true, true, true]);
+    const store = await blobs.open();
+    expect(blobs.index.packs()).toMatchObject([{ ulid, lane: undefined }]);
+    expect(await store.has(hashes)).toEqual(new Set(hashes));
+    await putAll(store, [Buffer.from("new pack")]);
+    expect(await problemsOf(store)).toEqual([]);
+  });
+
+  test("an index that points nowhere is found out by verify", async () => {
+    const { blobs } = await filled(three);
+    const store = await blobs.open();
+    const lie = sha256("never stored");
+    const rows = {
+      count: 1,
+      hashes: new Uint8Array(Buffer.from(lie, "hex")),
+      fields: new Uint32Array([0, 40, 3076, 0, 12, 12]),
+    };
+    blobs.index.apply({ packs: blobs.index.packs(), rows });
+    expect(await problemsOf(store)).toMatchObject([{ kind: "index-wrong", hashes: [lie] }]);
+    await expect(store.get(lie)).rejects.toMatchObject({ code: "BLOB_CORRUPT" });
+  });
+});
+
+describe("mending", () => {
+  test.each([
+    ["a small", someBytes(3_000, 5)],
+    ["a large", someBytes(9_000 * KIB, 6)],
+  ])("%s content that was found damaged is whole again when it is put again", async (_, content) => {
+    const { blobs, hashes } = await filled([content, three[0] as Buffer]);
+    const [hash] = hashes as [Hash, Hash];
+    flipStored(blobs.disk, blobs.layout, hash);
+    const store = await blobs.open();
+    await expect(store.get(hash)).rejects.toMatchObject({ code: "BLOB_CORRUPT" });
+    expect(await store.has([hash])).toEqual(new Set());
+    await putAll(store, [content]);
+    expect(await found(store, [content])).toEqual([true]);
+    expect((await problemsOf(store)).flatMap((problem) => problem.hashes)).toEqual([]);
+    await store.collect(() => true, { thorough: true });
+    expect(await problemsOf(store)).toEqual([]);
+    expect(await found(store, [content, three[0] as Buffer])).toEqual([true, true]);
+  });
+});

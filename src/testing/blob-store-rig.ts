@@ -1,0 +1,102 @@
+import type { Hash } from "../core/hash.ts";
+import type { Disk } from "../disk/disk.ts";
+import { SimDisk } from "../disk/sim-disk.ts";
+import { FileBlobStore, type FileBlobStoreOptions } from "../storage/files/file-blob-store.ts";
+import { storeLayout, type BlobLayout } from "../storage/files/layout.ts";
+import { readAt, scanPack } from "../storage/files/pack-scan.ts";
+import { PACK_HEADER_BYTES } from "../storage/files/block.ts";
+import { MemoryBlobIndex } from "../storage/memory/memory-blob-index.ts";
+import { memoryLocks } from "../storage/memory/memory-lock.ts";
+
+/** Names for packs in tests, in order: 26 characters, never the same twice in one process. */
+export function countingIds(): () => string {
+  let count = 0;
+  return () => String((count += 1)).padStart(26, "0");
+}
+
+/** A file blob store on a simulated disk, which several objects can have open, as several processes would. */
+export class SimBlobs {
+  readonly disk: SimDisk;
+  readonly layout: BlobLayout = storeLayout("/home").blobs;
+  readonly newPackId: () => string;
+  #locks = memoryLocks();
+  #index: MemoryBlobIndex | undefined;
+
+  constructor(disk: SimDisk = newHome(), newPackId: () => string = countingIds()) {
+    this.disk = disk;
+    this.newPackId = newPackId;
+  }
+
+  /** The index that all objects share, as they do a file. */
+  get index(): MemoryBlobIndex {
+    return (this.#index ??= new KeptIndex());
+  }
+
+  open(options: Partial<FileBlobStoreOptions> = {}): Promise<FileBlobStore> {
+    const { disk, layout, newPackId } = this;
+    const openIndex = () => {
+      const fresh = this.#index === undefined;
+      return { index: this.index, fresh, readOnly: false };
+    };
+    return FileBlobStore.open({ disk, layout, openIndex, lock: this.#locks, newPackId, lockWaitMs: 50, ...options });
+  }
+
+  /** The same disk as a process finds it that starts anew; what it had in memory is gone. */
+  restarted(disk: SimDisk = this.disk): SimBlobs {
+    return new SimBlobs(disk, this.newPackId);
+  }
+
+  loseIndex(): void {
+    this.#index = undefined;
+  }
+}
+
+class KeptIndex extends MemoryBlobIndex {
+  override close(): void {
+    // The other objects on the same store still use it.
+  }
+}
+
+function newHome(): SimDisk {
+  const disk = new SimDisk();
+  disk.makeFolder("/home");
+  return disk;
+}
+
+/** Where the stored bytes of the block lie that holds a content: in a pack, by its path. */
+export function findStored(
+  disk: Disk,
+  path: string,
+  hash: Hash,
+): { readonly block: number; readonly stored: number; readonly length: number } | undefined {
+  const fd = disk.open(path, "read");
+  try {
+    for (const part of scanPack(disk, fd, PACK_HEADER_BYTES, disk.fstat(fd).size)) {
+      if (part.kind === "block" && part.head.entries.some((entry) => entry.hash === hash)) {
+        return { block: part.offset, stored: part.offset + part.head.headBytes, length: part.head.storedLength };
+      }
+    }
+    return undefined;
+  } finally {
+    disk.close(fd);
+  }
+}
+
+/** Flips one bit of a file. */
+export function flipAt(disk: Disk, path: string, at: number): void {
+  const fd = disk.open(path, "update");
+  const byte = readAt(disk, fd, at, 1);
+  byte[0] = (byte[0] ?? 0) ^ 4;
+  disk.write(fd, byte, at);
+  disk.close(fd);
+}
+
+/** Flips a bit in the middle of what is stored of a content, in lane 0 or in its large file. */
+export function flipStored(disk: Disk, layout: BlobLayout, hash: Hash): void {
+  for (const path of [layout.largeRaw(hash), layout.largePacked(hash)]) {
+    const size = disk.lstat(path)?.size;
+    if (size !== undefined) flipAt(disk, path, size >> 1);
+  }
+  const found = findStored(disk, layout.activePack(0), hash);
+  if (found !== undefined) flipAt(disk, layout.activePack(0), found.stored + (found.length >> 1));
+}
