@@ -24,6 +24,11 @@ export class MemorySink implements Sink {
   }
 }
 
+/** A world for command lines inside of this process: sinks in memory, and whatever else is given. */
+export function innerIo(argv: readonly string[], given: Partial<Io>): Io & { out: MemorySink; err: MemorySink } {
+  return { ...memoryIo(argv), now: () => Date.now(), ...given, out: new MemorySink(), err: new MemorySink() };
+}
+
 /** A world in memory: no process, no disk. `open` is what stands for the store. */
 export function memoryIo(
   argv: readonly string[],

@@ -21,7 +21,7 @@ function ended(child: { once(event: "exit", done: (code: number | null) => void)
 }
 
 describe("run", () => {
-  it("leaves stdin and stdout to the command and passes its exit code on", () => {
+  it("leaves stdin and stdout to the command and passes its exit code on", async () => {
     using box = new Sandbox();
     const ran = box.run(["run", "--", "sh", "-c", "cat; echo err >&2; exit 7"], { input: "from stdin\n" });
     expect([ran.code, ran.stdout]).toEqual([7, "from stdin\n"]);
@@ -35,7 +35,7 @@ describe("run", () => {
     });
   });
 
-  it("a command that cannot be started is said, as a shell would", () => {
+  it("a command that cannot be started is said, as a shell would", async () => {
     using box = new Sandbox();
     box.write("not-executable", "x");
     for (const more of [[], ["--otr"]]) {
@@ -46,7 +46,7 @@ describe("run", () => {
     }
   });
 
-  it("--otr records nothing at all", () => {
+  it("--otr records nothing at all", async () => {
     using box = new Sandbox();
     expect(box.run(["run", "--otr", "--", "sh", "-c", "echo x > new"]).code).toBe(0);
     expect(existsSync(box.store)).toBe(false);
@@ -54,7 +54,7 @@ describe("run", () => {
     expect(box.run(["list"]).code).toBe(3);
   });
 
-  it("--rollback-on-failure takes everything back, and only then", () => {
+  it("--rollback-on-failure takes everything back, and only then", async () => {
     using box = new Sandbox();
     box.write("a", "one");
     const failed = box.run(["run", "--rollback-on-failure", "--", "sh", "-c", "echo two > a; echo x > b; exit 9"]);
@@ -65,7 +65,7 @@ describe("run", () => {
     expect(readFileSync(join(box.project, "a"), "utf8")).toBe("two\n");
   });
 
-  it("--summary writes the result; one that cannot be written is said and changes nothing", () => {
+  it("--summary writes the result; one that cannot be written is said and changes nothing", async () => {
     using box = new Sandbox();
     const file = join(box.folder, "summary.json");
     expect(box.run(["run", "--summary", file, "--", "sh", "-c", "echo x > new; exit 4"]).code).toBe(4);
@@ -76,7 +76,7 @@ describe("run", () => {
     expect(lost.stderr).toContain("the summary could not be written to no/such/folder/s.json");
   });
 
-  it("--json is the last line of stderr", () => {
+  it("--json is the last line of stderr", async () => {
     using box = new Sandbox();
     const { code, stdout, stderr } = box.run([
       "run",
@@ -91,13 +91,13 @@ describe("run", () => {
     expect(shape).toMatchObject({ exit_code: 0, changes: [{ path: "new" }], coverage: { complete: true } });
   });
 
-  it("keeps notes and network events, masks secrets, and refuses what is no list", () => {
+  it("keeps notes and network events, masks secrets, and refuses what is no list", async () => {
     using box = new Sandbox();
     box.write("../net.json", '[{"host":"example.org"}]');
     box.write("../bad.json", '{"host":"example.org"}');
     const words = ["--network-events", "../net.json", "--note", "n", "--", "sh", "-c", "exit 0", "--token", "s3cr3t"];
     expect(box.run(["run", ...words]).code).toBe(0);
-    expect(box.json(["show"]).value).toMatchObject({ notes: ["n"], network_events: [{ host: "example.org" }] });
+    expect((await box.json(["show"])).value).toMatchObject({ notes: ["n"], network_events: [{ host: "example.org" }] });
     expect(box.run(["show", "--json"]).stdout).not.toContain("s3cr3t");
     expect(box.run(["run", "--network-events", "../bad.json", "--", "touch", "never"]).code).toBe(2);
     expect(box.run(["run", "--network-events", "../none.json", "--", "touch", "never"]).code).toBe(2);
@@ -111,19 +111,19 @@ describe("run", () => {
     await appears(join(box.project, "started"));
     child.kill("SIGTERM");
     expect(await ended(child)).toBe(5);
-    expect(box.json(["history", "left"]).value).toMatchObject([{ iteration: 1 }]);
+    expect((await box.json(["history", "left"])).value).toMatchObject([{ iteration: 1 }]);
   });
 
-  it("records from a subfolder, with the command started where one stands", () => {
+  it("records from a subfolder, with the command started where one stands", async () => {
     using box = new Sandbox();
     box.write("src/a", "1");
-    box.must(["init"]);
-    expect(box.must(["run", "--", "pwd"], { cwd: "project/src" }).stdout).toBe(`${box.project}/src\n`);
-    box.must(["run", "--", "sh", "-c", "echo 2 > a"], { cwd: "project/src" });
-    expect(box.must(["diff", "0"], { cwd: "project/src" }).stdout).toContain("~ a ");
-    expect(box.must(["cat", "a"], { cwd: "project/src" }).stdout).toBe("2\n");
-    expect(box.must(["cat", join(box.project, "src/a")]).stdout).toBe("2\n");
-    expect(box.must(["-C", "src", "cat", "a@1"]).stdout).toBe("1");
+    await box.must(["init"]);
+    expect((await box.must(["run", "--", "pwd"], { cwd: "project/src" })).stdout).toBe(`${box.project}/src\n`);
+    await box.must(["run", "--", "sh", "-c", "echo 2 > a"], { cwd: "project/src" });
+    expect((await box.must(["diff", "0"], { cwd: "project/src" })).stdout).toContain("~ a ");
+    expect((await box.must(["cat", "a"], { cwd: "project/src" })).stdout).toBe("2\n");
+    expect((await box.must(["cat", join(box.project, "src/a")])).stdout).toBe("2\n");
+    expect((await box.must(["-C", "src", "cat", "a@1"])).stdout).toBe("1");
   });
 });
 
@@ -142,29 +142,29 @@ describe("watch", () => {
     child.kill("SIGINT");
     expect(await ended(child)).toBe(0);
     expect(out).toMatch(/recorded 2 changes/);
-    expect(box.json(["history", "b"]).value).toMatchObject([{ iteration: 1 }]);
+    expect((await box.json(["history", "b"])).value).toMatchObject([{ iteration: 1 }]);
   });
 });
 
 describe("bytes and pipes", () => {
-  it("cat gives every byte back", () => {
+  it("cat gives every byte back", async () => {
     using box = new Sandbox();
     const bytes = Buffer.from(Array.from({ length: 70_000 }, (_, i) => (i * 7919) % 256));
     box.write("blob.bin", bytes);
-    box.must(["init"]);
+    await box.must(["init"]);
     const [node = "", ...first] = box.command;
     const ran = spawnSync(node, [...first, "cat", "blob.bin"], { cwd: box.project, env: box.env() });
     expect(ran.stdout.equals(bytes)).toBe(true);
-    expect(box.json(["cat", "blob.bin"]).value).toMatchObject({
+    expect((await box.json(["cat", "blob.bin"])).value).toMatchObject({
       encoding: "base64",
       content: bytes.toString("base64"),
     });
   });
 
-  it("a reader that goes away is no error", () => {
+  it("a reader that goes away is no error", async () => {
     using box = new Sandbox();
     box.write("big.txt", "0123456789abcdef\n".repeat(200_000));
-    box.must(["init"]);
+    await box.must(["init"]);
     for (const words of ["cat big.txt", "manifest", "log --json", "diff 0 now -p", "-h"]) {
       const line = `${box.command.join(" ")} ${words} | head -c 1 > /dev/null; echo "\${PIPESTATUS[0]}"`;
       const ran = spawnSync("bash", ["--norc", "-c", line], { cwd: box.project, env: box.env(), encoding: "utf8" });
@@ -172,10 +172,10 @@ describe("bytes and pipes", () => {
     }
   });
 
-  it("names that could move the cursor are escaped", () => {
+  it("names that could move the cursor are escaped", async () => {
     using box = new Sandbox();
     box.write("a\u001b[2Jb\nc", "x");
-    box.must(["init"]);
+    await box.must(["init"]);
     box.write("a\u001b[2Jb\nc", "y");
     for (const words of [
       ["status"],
@@ -185,9 +185,9 @@ describe("bytes and pipes", () => {
       ["snapshot", "-m", "\u001b[2J"],
       ["list"],
     ]) {
-      expect(box.must(words).stdout).not.toContain("\u001b");
+      expect((await box.must(words)).stdout).not.toContain("\u001b");
     }
-    expect(box.must(["cat", "a\u001b[2Jb\nc"]).stdout).toBe("y");
+    expect((await box.must(["cat", "a\u001b[2Jb\nc"])).stdout).toBe("y");
   });
 });
 
@@ -206,10 +206,10 @@ describe("a terminal", () => {
     return ran.stdout;
   }
 
-  it.skipIf(script.error !== undefined)("restore shows and asks; no changes nothing, --yes does not ask", () => {
+  it.skipIf(script.error !== undefined)("restore shows and asks; no changes nothing, --yes does not ask", async () => {
     using box = new Sandbox();
     box.write("a", "one");
-    box.must(["init"]);
+    await box.must(["init"]);
     box.write("a", "two");
     const shown = onTerminal(box, "restore 0", "n");
     expect(shown).toContain("Change 1 path");
@@ -220,9 +220,9 @@ describe("a terminal", () => {
     expect(readFileSync(join(box.project, "a"), "utf8")).toBe("two");
   });
 
-  it.skipIf(script.error !== undefined)("has colours; NO_COLOR has none", () => {
+  it.skipIf(script.error !== undefined)("has colours; NO_COLOR has none", async () => {
     using box = new Sandbox();
-    box.must(["init"]);
+    await box.must(["init"]);
     box.write("new", "x");
     expect(onTerminal(box, "status", "")).toContain("\u001b[32m+");
     expect(onTerminal(box, "--no-color status", "")).not.toContain("\u001b[32m");

@@ -1,7 +1,10 @@
 import { spawn, spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { dirname, join, resolve } from "node:path";
+import { runCli } from "../../src/cli/run-cli.ts";
+import { openStore } from "../../src/open.ts";
+import { innerIo } from "./memory-io.ts";
 
 const repo = dirname(dirname(import.meta.dirname));
 const main = join(repo, "src", "cli", "main.ts");
@@ -65,7 +68,23 @@ export class Sandbox {
     writeFileSync(full, content);
   }
 
-  /** Runs `chronicle` with these words. */
+  /** Runs `chronicle` with these words: a process of its own where it has a command to run, else within this one. */
+  async call(args: readonly string[], how: RunHow = {}): Promise<Ran> {
+    if (args.includes("run")) return this.run(args, how);
+    let folder = join(this.folder, how.cwd ?? "project");
+    const io = innerIo(args, {
+      env: this.env(how.env),
+      userHome: join(this.folder, "home"),
+      readStdin: () => Promise.resolve(how.input ?? ""),
+      cwd: () => folder,
+      chdir: (to) => void (folder = realpathSync(resolve(folder, to))),
+      openStore,
+    });
+    const code = await runCli(io);
+    return { code, stdout: io.out.text, stderr: io.err.text };
+  }
+
+  /** Runs `chronicle` with these words in a process of its own. */
   run(args: readonly string[], how: RunHow = {}): Ran {
     const [node = "", ...first] = this.command;
     const ended = spawnSync(node, [...first, ...args], {
@@ -79,16 +98,16 @@ export class Sandbox {
     return { code: ended.status, stdout: ended.stdout, stderr: ended.stderr };
   }
 
-  /** Runs `chronicle`; anything but exit code 0 is an error. */
-  must(args: readonly string[], how: RunHow = {}): Ran {
-    const ran = this.run(args, how);
+  /** As `call`; anything but exit code 0 is an error. */
+  async must(args: readonly string[], how: RunHow = {}): Promise<Ran> {
+    const ran = await this.call(args, how);
     if (ran.code !== 0) throw new Error(`chronicle ${args.join(" ")} ended with ${ran.code}: ${ran.stderr}`);
     return ran;
   }
 
-  /** Runs `chronicle … --json` and reads what it printed. */
-  json(args: readonly string[], how: RunHow = {}): { readonly code: number | null; readonly value: unknown } {
-    const { code, stdout, stderr } = this.run(["--json", ...args], how);
+  /** As `call`, with `--json`; reads what was printed. */
+  async json(args: readonly string[], how: RunHow = {}): Promise<{ code: number | null; value: unknown }> {
+    const { code, stdout, stderr } = await this.call(["--json", ...args], how);
     try {
       return { code, value: JSON.parse(stdout) };
     } catch (error) {
@@ -108,9 +127,9 @@ export class Sandbox {
     if (ended.status !== 0) throw new Error(`${script}: ${ended.stderr}`);
   }
 
-  /** Runs a command line and writes it down as it was: words, stdout, stderr (`!`), exit code. */
-  step(args: readonly string[], how: RunHow = {}): Ran {
-    const ran = this.run(args, how);
+  /** As `call`, and writes it down as it was: words, stdout, stderr (`!`), exit code. */
+  async step(args: readonly string[], how: RunHow = {}): Promise<Ran> {
+    const ran = await this.call(args, how);
     const shown = args.map((word) => (/^[\w@%+=:,./~-]+$/.test(word) ? word : `'${word}'`)).join(" ");
     const lines = (text: string, mark: string) =>
       text === ""
@@ -134,10 +153,10 @@ export class Sandbox {
     return this.#transcript.join("\n");
   }
 
-  /** Widths of columns depend on how long ago things were: runs of spaces within a line count as two. */
+  /** Widths of columns depend on how long ago things were: in such tables, runs of spaces within a line count as two. */
   #same(line: string): string {
-    return line
-      .replace(/(?<=\S) {2,}/g, "  ")
+    const isTable = /^when |just now|\d+ seconds? ago/.test(line);
+    return (isTable ? line.replace(/(?<=\S) {2,}/g, "  ") : line)
       .replaceAll(this.folder, "/box")
       .replace(/\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/g, "<id>")
       .replace(/\b[0-9a-f]{64}\b/g, "<hash>")

@@ -24,40 +24,40 @@ function has(value: unknown, keys: readonly string[]): Record<string, unknown> {
   return found;
 }
 
-function json(...args: string[]): unknown {
-  const { code, value } = box.json(args);
+async function json(...args: string[]): Promise<unknown> {
+  const { code, value } = await box.json(args);
   expect({ args, code, ...(code === 0 ? {} : { value }) }).toEqual({ args, code: 0 });
   return value;
 }
 
-beforeAll(() => {
+beforeAll(async () => {
   box = new Sandbox();
   box.write("a.txt", "one\n");
   box.write("dir/b.txt", "two\n");
-  box.must(["init"]);
-  box.must(["run", "--note", "hello", "--", "sh", "-c", "echo more >> a.txt; rm dir/b.txt"]);
+  await box.must(["init"]);
+  await box.must(["run", "--note", "hello", "--", "sh", "-c", "echo more >> a.txt; rm dir/b.txt"]);
 });
 
 afterAll(() => box[Symbol.dispose]());
 
-describe("shapes that programs rely on", () => {
-  it("snapshot", () => {
-    const shape = has(json("snapshot"), ["number", "id", "seq", "root", "coverage"]);
+describe("shapes that programs rely on", async () => {
+  it("snapshot", async () => {
+    const shape = has(await json("snapshot"), ["number", "id", "seq", "root", "coverage"]);
     expect(shape["coverage"]).toMatchObject(COVERAGE);
     expect(shape["number"]).toBeTypeOf("number");
     expect(shape["root"]).toMatch(/^[0-9a-f]{64}$/);
   });
 
-  it("log", () => {
-    const events = list(json("log"));
+  it("log", async () => {
+    const events = list(await json("log"));
     for (const event of events) has(event, ["seq", "ts", "record_id", "op", "hash"]);
     expect(events.map((event) => event["seq"])).toEqual(events.map((_, i) => i + 1));
-    expect(list(json("log", "--from", "2", "--limit", "2")).map((event) => event["seq"])).toEqual([2, 3]);
+    expect(list(await json("log", "--from", "2", "--limit", "2")).map((event) => event["seq"])).toEqual([2, 3]);
   });
 
-  it("status", () => {
+  it("status", async () => {
     box.write("new.txt", "new");
-    const shape = has(json("status"), ["workspace", "path", "root", "seq", "head", "changes"]);
+    const shape = has(await json("status"), ["workspace", "path", "root", "seq", "head", "changes"]);
     expect(shape["path"]).toBe(box.project);
     expect(has(shape["head"], ["seq", "hash"])["seq"]).toBe(shape["seq"]);
     for (const change of list(shape["changes"])) has(change, CHANGE);
@@ -65,84 +65,84 @@ describe("shapes that programs rely on", () => {
     box.sh("rm new.txt");
   });
 
-  it("diff and restore --dry-run", () => {
-    for (const shape of [json("diff", "0", "now"), json("restore", "0", "--dry-run")]) {
+  it("diff and restore --dry-run", async () => {
+    for (const shape of [await json("diff", "0", "now"), await json("restore", "0", "--dry-run")]) {
       const changes = list(has(shape, ["changes"])["changes"]);
       expect(changes.map((change) => change["path"])).toEqual(expect.arrayContaining(["a.txt", "dir/b.txt"]));
       for (const change of changes) has(change, CHANGE);
     }
-    const [first] = list(object(json("diff", "0", "now", "--", "a.txt"))["changes"]);
+    const [first] = list(object(await json("diff", "0", "now", "--", "a.txt"))["changes"]);
     expect(first).toMatchObject({ change_type: "modified", size_delta: 5 });
   });
 
-  it("restore, undo and redo", () => {
-    const shape = has(json("restore", "0"), ["changes", "undo_id", "skipped"]);
+  it("restore, undo and redo", async () => {
+    const shape = has(await json("restore", "0"), ["changes", "undo_id", "skipped"]);
     expect(shape["undo_id"]).toBeTypeOf("string");
     expect(list(shape["changes"])).toHaveLength(2);
-    has(json("undo", String(shape["undo_id"])), ["changes", "undo_id", "skipped", "operation"]);
-    has(json("redo"), ["changes", "undo_id", "skipped", "operation"]);
-    has(json("undo"), ["changes", "undo_id", "skipped", "operation"]);
+    has(await json("undo", String(shape["undo_id"])), ["changes", "undo_id", "skipped", "operation"]);
+    has(await json("redo"), ["changes", "undo_id", "skipped", "operation"]);
+    has(await json("undo"), ["changes", "undo_id", "skipped", "operation"]);
   });
 
-  it("manifest", () => {
-    const shape = has(json("manifest", "0"), ["number", "id", "timestamp", "parent", "root", "files"]);
+  it("manifest", async () => {
+    const shape = has(await json("manifest", "0"), ["number", "id", "timestamp", "parent", "root", "files"]);
     expect([shape["number"], shape["parent"]]).toEqual([0, null]);
     const files = object(shape["files"]);
     expect(Object.keys(files)).toEqual(["a.txt", "dir", "dir/b.txt"]);
     has(files["a.txt"], ["kind", "hash", "size", "mtime_ms", "permissions"]);
   });
 
-  it("sessions and show", () => {
-    const [session] = list(json("sessions"));
-    const shape = has(json("show", String(session?.["session_id"])), [
+  it("sessions and show", async () => {
+    const [session] = list(await json("sessions"));
+    const shape = has(await json("show", String(session?.["session_id"])), [
       ...["session_id", "started", "ended", "command", "tracked_paths", "exit_code", "snapshot_count"],
       ...["merkle_roots", "network_events"],
     ]);
     expect(shape).toMatchObject({ exit_code: 0, notes: ["hello"], tracked_paths: [box.project] });
-    expect(json("show")).toEqual(shape);
+    expect(await json("show")).toEqual(shape);
   });
 
-  it("history: numbers go on after a deletion", () => {
+  it("history: numbers go on after a deletion", async () => {
     box.sh("rm a.txt");
-    json("snapshot");
+    await json("snapshot");
     box.write("a.txt", "back\n");
-    json("snapshot");
-    const iterations = list(json("history", "a.txt"));
+    await json("snapshot");
+    const iterations = list(await json("history", "a.txt"));
     for (const item of iterations) has(item, ["iteration", "timestamp", "size", "hash"]);
     expect(iterations.map((item) => item["iteration"])).toEqual(iterations.map((_, i) => i + 1));
     expect(iterations.at(-2)).toMatchObject({ deleted: true });
     expect(iterations.at(-1)?.["timestamp"]).toBeTypeOf("number");
   });
 
-  it("verify, head", () => {
-    const verified = has(json("verify"), ["ok", "events", "blobs", "problems"]);
+  it("verify, head", async () => {
+    const verified = has(await json("verify"), ["ok", "events", "blobs", "problems"]);
     expect([verified["ok"], verified["problems"]]).toEqual([true, []]);
-    const head = has(json("head"), ["workspace", "seq", "hash", "log_root", "root", "note", "key"]);
+    const head = has(await json("head"), ["workspace", "seq", "hash", "log_root", "root", "note", "key"]);
     expect(head["note"]).toContain(String(head["workspace"]));
   });
 
-  it("init, list, config, du, doctor, workspaces, explain, cat, gc, rebuild", () => {
-    has(json("init"), ["workspace", "path", "created", "snapshot"]);
-    const recent = object(json("list"));
+  it("init, list, config, du, doctor, workspaces, explain, cat, gc, rebuild", async () => {
+    has(await json("init"), ["workspace", "path", "created", "snapshot"]);
+    const recent = object(await json("list"));
     for (const item of list(recent["items"])) has(item, ["kind", "id", "timestamp", "summary", "changed", "back"]);
-    expect(json()).toEqual(recent);
-    for (const item of list(json("list", "--snapshots"))) has(item, ["number", "id", "seq", "root", "coverage"]);
-    has(json("config"), [
+    expect(await json()).toEqual(recent);
+    for (const item of list(await json("list", "--snapshots"))) has(item, ["number", "id", "seq", "root", "coverage"]);
+    has(await json("config"), [
       ...["useGitignore", "excludePatterns", "excludeGlobs", "forceInclude"],
       ...["maxEntries", "maxBytes", "maxFileSize"],
     ]);
-    has(json("du"), ["blobs", "log_bytes", "index_bytes", "total_bytes", "store"]);
-    has(json("doctor"), ["ok", "store", "checks"]);
-    const [workspace] = list(json("workspaces"));
+    has(await json("du"), ["blobs", "log_bytes", "index_bytes", "total_bytes", "store"]);
+    has(await json("doctor"), ["ok", "store", "checks"]);
+    const [workspace] = list(await json("workspaces"));
     has(workspace, ["id", "path", "roots", "seq", "created", "last_event", "present"]);
-    has(json("explain", "a.txt"), ["path", "tracked", "recorded", "rule"]);
-    expect(json("cat", "a.txt@1")).toMatchObject({ iteration: 1, encoding: "utf8", content: "one\n" });
-    has(json("gc"), ["freed_blobs", "freed_bytes"]);
-    has(json("rebuild"), ["events", "entries", "seconds"]);
+    has(await json("explain", "a.txt"), ["path", "tracked", "recorded", "rule"]);
+    expect(await json("cat", "a.txt@1")).toMatchObject({ iteration: 1, encoding: "utf8", content: "one\n" });
+    has(await json("gc"), ["freed_blobs", "freed_bytes"]);
+    has(await json("rebuild"), ["events", "entries", "seconds"]);
   });
 
-  it("errors", () => {
-    const { code, value } = box.json(["history", "nothing-like-that.bin"]);
+  it("errors", async () => {
+    const { code, value } = await box.json(["history", "nothing-like-that.bin"]);
     expect(code).toBe(3);
     has(object(value)["error"], ["code", "message", "hint", "data"]);
   });

@@ -12,69 +12,69 @@ it("a first day: run, see, undo, redo", async () => {
   box.write("README.md", "hello\n");
   box.write("src/main.ts", "export const answer = 41;\n");
   box.write("src/old.ts", "old\n");
-  box.step([]);
-  box.step(["status"]);
-  box.step([
+  await box.step([]);
+  await box.step(["status"]);
+  await box.step([
     "run",
     "--",
     "sh",
     "-c",
     "echo built; sed -i s/41/42/ src/main.ts; rm src/old.ts; mkdir out; echo x > out/new",
   ]);
-  box.step([]);
-  box.step(["diff", "baseline", "now", "-p"]);
-  box.step(["diff", "0", "--stat"]);
-  box.step(["undo", "--dry-run"]);
-  box.step(["undo"]);
-  box.step(["diff", "0"]);
-  box.step(["redo"]);
-  box.step(["diff", "0"]);
-  box.step(["undo"]);
-  box.step(["undo"]);
-  box.step(["list"]);
-  box.step(["list", "--snapshots"]);
+  await box.step([]);
+  await box.step(["diff", "baseline", "now", "-p"]);
+  await box.step(["diff", "0", "--stat"]);
+  await box.step(["undo", "--dry-run"]);
+  await box.step(["undo"]);
+  await box.step(["diff", "0"]);
+  await box.step(["redo"]);
+  await box.step(["diff", "0"]);
+  await box.step(["undo"]);
+  await box.step(["undo"]);
+  await box.step(["list"]);
+  await box.step(["list", "--snapshots"]);
   await isKept(box, "first-day");
 });
 
 it("snapshots and moments", async () => {
   using box = new Sandbox();
   box.write("a.txt", "one\n");
-  box.step(["init"]);
+  await box.step(["init"]);
   box.write("a.txt", "two\n");
-  box.step(["snapshot", "-m", "the second", "--name", "good", "--pin"]);
+  await box.step(["snapshot", "-m", "the second", "--name", "good", "--pin"]);
   box.write("a.txt", "three\n");
   box.write("b.txt", "b\n");
-  box.step(["status"]);
-  box.step(["restore", "good", "--dry-run"]);
-  box.step(["restore", "good", "a.txt"]);
-  box.step(["restore", "latest~1"]);
-  box.step(["restore", "baseline", "--to", "../copy"]);
-  box.step(["manifest", "good"]);
-  box.step(["restore", "99"]);
-  box.step(["restore", "nonsense"]);
-  box.step(["diff", "a.txt"]);
-  box.step(["diff", "--", "a.txt"]);
+  await box.step(["status"]);
+  await box.step(["restore", "good", "--dry-run"]);
+  await box.step(["restore", "good", "a.txt"]);
+  await box.step(["restore", "latest~1"]);
+  await box.step(["restore", "baseline", "--to", "../copy"]);
+  await box.step(["manifest", "good"]);
+  await box.step(["restore", "99"]);
+  await box.step(["restore", "nonsense"]);
+  await box.step(["diff", "a.txt"]);
+  await box.step(["diff", "--", "a.txt"]);
   await isKept(box, "moments");
 });
 
 it("the history of a file, also a deleted one", async () => {
   using box = new Sandbox();
   box.write("src/notes.txt", "one\n");
-  box.step(["init"]);
+  await box.step(["init"]);
   box.write("src/notes.txt", "two\n");
-  box.must(["snapshot"]);
+  await box.must(["snapshot"]);
   box.sh("rm src/notes.txt");
-  box.must(["snapshot"]);
-  box.step(["history", "src/notes.txt"]);
-  box.step(["history", "notes.txt"], { cwd: "project/src" });
-  box.step(["history", "notes.txt"]);
-  box.step(["cat", "src/notes.txt"]);
-  box.step(["cat", "src/notes.txt@1"]);
-  box.step(["cat", "src/notes.txt@3"]);
-  box.step(["cat", "src/notes.txt@9"]);
-  box.step(["cat", "src/ntoes.txt"]);
-  box.step(["cat", "src"]);
-  box.step(["cat", "../elsewhere.txt"]);
+  await box.must(["snapshot"]);
+  await box.step(["history", "src/notes.txt"]);
+  await box.step(["history", "notes.txt"], { cwd: "project/src" });
+  await box.step(["history", "notes.txt"]);
+  await box.step(["cat", "src/notes.txt"]);
+  await box.step(["cat", "src/notes.txt@1"]);
+  await box.step(["cat", "src/notes.txt@3"]);
+  await box.step(["cat", "src/notes.txt@9"]);
+  await box.step(["cat", "src/ntoes.txt"]);
+  await box.step(["cat", "src"]);
+  await box.step(["cat", "../elsewhere.txt"]);
   await isKept(box, "history");
 });
 
@@ -85,26 +85,26 @@ it("what is covered, and why", async () => {
   box.write("a.log", "x");
   box.write("keep/b.tmp", "x");
   box.sh("mkfifo pipe");
-  box.step(["init", "--exclude-glob", "*.tmp"]);
-  box.step(["status"]);
-  box.step(["explain", "dist/app.js", "a.log", "keep/b.tmp", ".gitignore", ".git/config"]);
-  box.step(["config"]);
-  box.step(["config", "max-bytes", "1GiB"]);
-  box.step(["config", "maxBytes"]);
-  box.step(["config", "excludePatterns", "build", "cache"]);
-  box.step(["config", "excludePatterns", "--clear"]);
-  box.step(["config", "maxBites"]);
-  box.step(["config", "useGitignore", "perhaps"]);
+  await box.step(["init", "--exclude-glob", "*.tmp"]);
+  await box.step(["status"]);
+  await box.step(["explain", "dist/app.js", "a.log", "keep/b.tmp", ".gitignore", ".git/config"]);
+  await box.step(["config"]);
+  await box.step(["config", "max-bytes", "1GiB"]);
+  await box.step(["config", "maxBytes"]);
+  await box.step(["config", "excludePatterns", "build", "cache"]);
+  await box.step(["config", "excludePatterns", "--clear"]);
+  await box.step(["config", "maxBites"]);
+  await box.step(["config", "useGitignore", "perhaps"]);
   await isKept(box, "coverage");
 });
 
 it("limits and unsafe folders are refused, with what to do", async () => {
   using box = new Sandbox();
   for (let i = 0; i < 12; i += 1) box.write(`many/${i}`, "x");
-  box.step(["init", "--max-entries", "5"]);
-  box.step(["run", "--", "touch", "never"], { cwd: "home" });
-  box.step(["init", "/"]);
-  box.step(["status"]);
+  await box.step(["init", "--max-entries", "5"]);
+  await box.step(["run", "--", "touch", "never"], { cwd: "home" });
+  await box.step(["init", "/"]);
+  await box.step(["status"]);
   await isKept(box, "refused");
 });
 
@@ -118,19 +118,19 @@ it.skipIf(process.getuid?.() === 0)("partial coverage is said and exits 1", () =
 it("verify, head and the store", async () => {
   using box = new Sandbox();
   box.write("a.txt", "one\n");
-  box.must(["init"]);
-  const head = box.must(["head"]).stdout;
+  await box.must(["init"]);
+  const head = (await box.must(["head"])).stdout;
   box.write("a.txt", "two\n");
-  box.must(["snapshot"]);
-  box.step(["verify"]);
-  box.step(["verify", "--quick"]);
+  await box.must(["snapshot"]);
+  await box.step(["verify"]);
+  await box.step(["verify", "--quick"]);
   expect(box.run(["verify", "--expect", "-"], { input: head }).code).toBe(0);
   expect(box.run(["verify", "--expect", "-"], { input: box.run(["head", "--json"]).stdout }).code).toBe(0);
-  box.step(["verify", "--expect", "missing.txt"]);
-  box.step(["rebuild"]);
-  box.step(["forget", "0"]);
+  await box.step(["verify", "--expect", "missing.txt"]);
+  await box.step(["rebuild"]);
+  await box.step(["forget", "0"]);
   expect(box.run(["forget", "--yes", String(box.run(["workspaces"]).stdout.split(" ")[0])]).code).toBe(0);
-  box.step(["workspaces"]);
-  box.step(["status"]);
+  await box.step(["workspaces"]);
+  await box.step(["status"]);
   await isKept(box, "store");
 });
