@@ -214,6 +214,8 @@ export interface VerifyShape {
   blobs: number;
   bytes: number;
   problems: VerifyProblemShape[];
+  /** What is not wrong but worth knowing: a torn tail that was never acknowledged, for example. */
+  notes: string[];
   /** How far the proof reaches: the seq of the newest signed head that the log was checked against. */
   anchored_to: number | null;
   seconds: number;

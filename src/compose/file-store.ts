@@ -1,7 +1,7 @@
 import type { DoctorShape, InitOptions, InitShape, OpenOptions, StoreApi, StoreOptions } from "../api/store-api.ts";
 import type { SnapshotShape, WorkspaceShape } from "../api/shapes.ts";
 import type { WorkspaceApi } from "../api/workspace-api.ts";
-import { ChronicleError } from "../core/errors.ts";
+import { ChronicleError, withCode } from "../core/errors.ts";
 import type { RootRecord } from "../core/records.ts";
 import { FileBlobStore } from "../storage/files/file-blob-store.ts";
 import { storeLayout } from "../storage/files/layout.ts";
@@ -38,7 +38,15 @@ export class FileStore implements StoreApi {
     return this.#options.home;
   }
 
-  async init(options: InitOptions): Promise<{ readonly workspace: WorkspaceApi; readonly result: InitShape }> {
+  init(options: InitOptions): Promise<{ readonly workspace: WorkspaceApi; readonly result: InitShape }> {
+    return withCode(() => this.#init(options));
+  }
+
+  open(options: OpenOptions): Promise<WorkspaceApi> {
+    return withCode(() => this.#openFolder(options));
+  }
+
+  async #init(options: InitOptions): Promise<{ readonly workspace: WorkspaceApi; readonly result: InitShape }> {
     const roots = rootsFrom(this.#parts.backends.disk, options);
     for (const root of roots) refuseUnsafe(root.folder, { ...this.#options, force: options.force === true });
     const [first] = roots;
@@ -54,7 +62,7 @@ export class FileStore implements StoreApi {
     return { workspace, result: { workspace: id, path, created: standing === undefined, snapshot } };
   }
 
-  async open(options: OpenOptions): Promise<WorkspaceApi> {
+  async #openFolder(options: OpenOptions): Promise<WorkspaceApi> {
     const folder = this.#parts.backends.disk.realpath(options.folder);
     const found = await this.#enclosing(folder, options.readOnly === true);
     if (found !== undefined) return this.#workspace(await this.#openId(found.id));
@@ -69,8 +77,8 @@ export class FileStore implements StoreApi {
     return (await this.init({ roots: [folder], ...forced, ...progress })).workspace;
   }
 
-  async openById(id: string): Promise<WorkspaceApi> {
-    return this.#workspace(await this.#openId((await this.#byId(id)).id));
+  openById(id: string): Promise<WorkspaceApi> {
+    return withCode(async () => this.#workspace(await this.#openId((await this.#byId(id)).id)));
   }
 
   async workspaces(): Promise<WorkspaceShape[]> {
@@ -225,7 +233,11 @@ export class FileStore implements StoreApi {
 }
 
 /** Opens a store on these backends; makes its folders (0700) where they are missing. */
-export async function openFileStore(options: StoreOptions, backends: Backends): Promise<StoreApi> {
+export function openFileStore(options: StoreOptions, backends: Backends): Promise<StoreApi> {
+  return withCode(() => openParts(options, backends));
+}
+
+async function openParts(options: StoreOptions, backends: Backends): Promise<StoreApi> {
   const layout = storeLayout(options.home);
   makeFolders(backends.disk, layout.workspaces);
   const blobs = await FileBlobStore.open({

@@ -55,3 +55,35 @@ export function errnoOf(error: unknown): string | undefined {
   const code: unknown = error.code;
   return typeof code === "string" && /^E[A-Z0-9]+$/.test(code) ? code : undefined;
 }
+
+const HINTS: Readonly<Record<string, string>> = {
+  ENOSPC: "free some space on that disk, and try again",
+  EDQUOT: "free some space within your quota, and try again",
+  EROFS: "that file system is mounted read-only",
+  EACCES: "check the permissions of that path",
+  EPERM: "check the permissions of that path",
+  EMFILE: "too many files are open: raise the limit (`ulimit -n`)",
+  ENFILE: "too many files are open on this machine",
+  EIO: "the disk reports a failure: check it before going on",
+};
+
+/** A failure of the operating system as `IO` with a hint; anything else as it is. */
+function codedError(error: unknown): unknown {
+  const errno = errnoOf(error);
+  if (errno === undefined || error instanceof ChronicleError || !(error instanceof Error)) return error;
+  const hint = HINTS[errno];
+  return new ChronicleError("IO", error.message, {
+    ...(hint === undefined ? {} : { hint }),
+    cause: error,
+    data: { errno },
+  });
+}
+
+/** Runs something, giving failures of the operating system a code and a hint. */
+export async function withCode<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw codedError(error);
+  }
+}

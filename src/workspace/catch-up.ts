@@ -78,7 +78,7 @@ async function replay(context: HistoryContext, start: IndexHead): Promise<BadLin
     for (const line of lines) {
       const checked = checkLine(line.bytes, prev);
       if ("fault" in checked) {
-        await project(context, pending);
+        if (pending.length > 0) await project(context, pending);
         return badLine(line, prev.seq + 1, checked.fault.detail);
       }
       pending.push({ event: checked.event, offset: line.offset, length: line.bytes.length });

@@ -39,6 +39,10 @@ export interface LogFindings {
 
 export interface VerifyLogOptions extends Pick<VerifyOptions, "onProgress"> {
   readonly problems: Problem[];
+  /** Gets what is not wrong, but worth knowing. */
+  readonly notes: string[];
+  /** Events up to here were recorded for certain: what is bad behind them was torn by a crash, and is cut off by the next command. */
+  readonly bound: number;
   readonly seqsOfInterest: ReadonlySet<number>;
 }
 
@@ -53,12 +57,10 @@ export async function verifyLog(context: Context, options: VerifyLogOptions): Pr
     const end = await context.log.refresh();
     for (const archive of await context.log.archived()) await reader.read(archive.read(), archive.name);
     await reader.read(context.log.read(), "events.wal");
-    if (end.tornBytes > 0) {
-      options.problems.push({
-        kind: "torn-tail",
-        where: "events.wal",
-        detail: `${end.tornBytes} bytes stand behind the last whole line`,
-      });
+    if (end.tornBytes > 0 && !reader.torn) {
+      options.notes.push(
+        `${end.tornBytes} bytes behind the last whole line were torn by a crash; the next command moves them away`,
+      );
     }
     return await reader.finish();
   } finally {
@@ -79,6 +81,8 @@ class LogVerifier {
   #events = 0;
   /** After a break in the chain nothing can be replayed any more; lines are still checked one by one. */
   #broken = false;
+  /** The rest of the log was torn by a crash, and never acknowledged. */
+  torn = false;
 
   constructor(context: Context, options: VerifyLogOptions) {
     this.#context = context;
@@ -109,9 +113,15 @@ class LogVerifier {
   }
 
   async #line(line: RawLine, file: string): Promise<void> {
+    if (this.torn) return;
     const where = `${file}:${line.lineNumber}`;
-    this.#events += 1;
     const checked = checkLine(line.bytes, this.#prev);
+    if ("fault" in checked && this.#prev.seq >= this.#options.bound && !this.#broken) {
+      this.torn = true;
+      this.#options.notes.push(`the log was torn by a crash at ${where}: the next command moves the rest away`);
+      return;
+    }
+    this.#events += 1;
     if ("fault" in checked) {
       this.#report(
         `line-${checked.fault.kind}`,

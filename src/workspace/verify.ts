@@ -16,8 +16,11 @@ export type Problem = VerifyProblemShape;
 export async function verify(context: Context, options: VerifyOptions = {}): Promise<VerifyShape> {
   const began = performance.now();
   const problems: Problem[] = [];
+  const notes: string[] = [];
   const log = await verifyLog(context, {
     problems,
+    notes,
+    bound: await boundOf(context),
     ...(options.onProgress === undefined ? {} : { onProgress: options.onProgress }),
     seqsOfInterest: seqsOfInterest(context, options),
   });
@@ -36,9 +39,16 @@ export async function verify(context: Context, options: VerifyOptions = {}): Pro
     blobs: blobs.count,
     bytes: blobs.bytes,
     problems,
+    notes,
     anchored_to: kept?.valid === true && kept.seq <= log.events ? kept.seq : null,
     seconds: Math.round(performance.now() - began) / 1_000,
   };
+}
+
+/** What was recorded for certain: a line at or below it can be damaged, but not torn. */
+async function boundOf(context: Context): Promise<number> {
+  const kept = context.heads.last(context.workspaceId);
+  return Math.max((await context.index.head()).seq, kept?.valid === true ? kept.seq : 0);
 }
 
 function seqsOfInterest(context: Context, options: VerifyOptions): ReadonlySet<number> {

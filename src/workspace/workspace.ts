@@ -1,6 +1,7 @@
 import type * as shapes from "../api/shapes.ts";
 import type * as api from "../api/workspace-api.ts";
 import type { WorkspaceApi } from "../api/workspace-api.ts";
+import { withCode } from "../core/errors.ts";
 import { catchUp } from "./catch-up.ts";
 import { configOf, configure } from "./config.ts";
 import type { Context } from "./context.ts";
@@ -141,7 +142,7 @@ export class Workspace implements WorkspaceApi {
   }
 
   verify(options: api.VerifyOptions = {}): Promise<shapes.VerifyShape> {
-    return verify(this.#context, options);
+    return withCode(() => verify(this.#context, options));
   }
 
   rebuild(options: api.ProgressOptions = {}): Promise<shapes.RebuildShape> {
@@ -174,6 +175,10 @@ export class Workspace implements WorkspaceApi {
     if (this.#closed) return;
     this.#closed = true;
     await this.#last.catch(() => undefined);
+    await withCode(() => this.#end());
+  }
+
+  async #end(): Promise<void> {
     try {
       const { damage, head } = await catchUp(this.#context, { recover: false });
       if (damage === undefined) {
@@ -187,12 +192,14 @@ export class Workspace implements WorkspaceApi {
 
   /** Answers from the index, brought up to the log first. */
   async #read<T>(work: () => Promise<T>): Promise<T> {
-    await catchUp(this.#context, { recover: false });
-    return work();
+    return withCode(async () => {
+      await catchUp(this.#context, { recover: false });
+      return work();
+    });
   }
 
   #inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const next = this.#last.catch(() => undefined).then(work);
+    const next = this.#last.catch(() => undefined).then(() => withCode(work));
     this.#last = next;
     return next;
   }
