@@ -206,7 +206,7 @@ function earlyRemovals(steps: readonly Step[]): Set<Step> {
 function finish(context: ApplyContext, run: LandContext, roots: readonly ApplyRoot[]): ApplyReport {
   setFolderModes(run.steps);
   run.modes.restore();
-  syncNames(context.disk, run.steps);
+  syncNames(context.disk, touchedFolders(run.steps));
   const applied = run.steps.filter((step) => step.blocked === undefined);
   rememberAll(context, applied);
   for (const { staging } of roots) staging.purge();
@@ -223,8 +223,7 @@ function setFolderModes(steps: readonly Step[]): void {
   }
 }
 
-function syncNames(disk: Disk, steps: readonly Step[]): void {
-  const touched = touchedFolders(steps);
+function syncNames(disk: Disk, touched: readonly Step[]): void {
   const synced = new Set<ApplyRoot>();
   for (const { root, inner } of touched) {
     if (synced.has(root)) continue;
@@ -253,6 +252,8 @@ function discard(run: LandContext, roots: readonly ApplyRoot[]): ApplyReport {
 
 /** A step could not be done after others were: what was done is undone, as far as nobody changed it since. */
 function takeAllBack(run: LandContext, roots: readonly ApplyRoot[]): ApplyReport {
+  // Found before the undoing, which takes the marks off: the names that it sets back must be durable too.
+  const touched = touchedFolders(run.steps);
   for (const undo of run.undo.toReversed()) {
     try {
       undo();
@@ -262,7 +263,7 @@ function takeAllBack(run: LandContext, roots: readonly ApplyRoot[]): ApplyReport
     }
   }
   run.modes.restore();
-  syncNames(run.disk, run.steps);
+  syncNames(run.disk, touched);
   for (const { staging } of roots) staging.purge();
   return reportOf(
     run,
