@@ -7,7 +7,7 @@ import { withTrouble } from "./blob-trouble.ts";
 import { PACK_HEADER_BYTES, decodeBlockHead, unpackBlock } from "./block.ts";
 import type { BlobFiles, HeldLane, Lanes } from "./lanes.ts";
 import { openPack } from "./pack-reader.ts";
-import { readAt } from "./pack-scan.ts";
+import { readAt, scanPack, type PackPart } from "./pack-scan.ts";
 import { PackWriter } from "./pack-writer.ts";
 
 /** A pack of which less than this is alive is written anew without the rest. */
@@ -68,6 +68,7 @@ interface Candidate {
   readonly pack: PackRow;
   readonly size: number;
   readonly liveShare: number;
+  readonly rewrite: boolean;
 }
 
 class PackCollector {
@@ -98,7 +99,7 @@ class PackCollector {
     return { freedBlobs: this.#freedBlobs, freedBytes: this.#freedBytes };
   }
 
-  /** `undefined`: everything in the pack is alive. */
+  /** `undefined`: the pack stays as it is. */
   #judge(pack: PackRow): Candidate | undefined {
     const { disk, layout, index } = this.#files;
     const path = pack.lane === undefined ? layout.sealedPack(pack.ulid) : layout.activePack(pack.lane);
@@ -107,18 +108,34 @@ class PackCollector {
     const live = placed.filter(({ hash }) => this.#wish.keep(hash));
     const liveBytes = live.reduce((sum, { place }) => sum + place.stored, 0);
     const liveShare = live.length === 0 ? 0 : liveBytes / Math.max(1, size - PACK_HEADER_BYTES);
-    if (live.length === placed.length && liveShare >= LEAST_LIVE_SHARE) return undefined;
     if (placed.length === 0 && size <= PACK_HEADER_BYTES) return undefined;
-    return { pack, size, liveShare };
+    const rewrite = liveShare < LEAST_LIVE_SHARE || (this.#wish.thorough && this.#holdsOther(pack, live));
+    return rewrite || live.length < placed.length ? { pack, size, liveShare, rewrite } : undefined;
   }
 
-  async #collect({ pack, size, liveShare }: Candidate): Promise<void> {
+  /** Is there anything in the pack but these contents, each where the index says? */
+  #holdsOther(pack: PackRow, live: readonly PlacedBlob[]): boolean {
+    const { disk, layout } = this.#files;
+    const known = new Set(live.map(({ hash, place }) => (place.kind === "pack" ? `${place.block} ${hash}` : "")));
+    return withTrouble(`reading pack ${pack.ulid}`, () => {
+      const fd = openPack(disk, layout, pack);
+      if (fd === undefined) return false;
+      try {
+        const isOther = (part: PackPart): boolean =>
+          part.kind === "garbage" || part.head.entries.some(({ hash }) => !known.has(`${part.offset} ${hash}`));
+        return scanPack(disk, fd, PACK_HEADER_BYTES, disk.fstat(fd).size).some(isOther);
+      } finally {
+        disk.close(fd);
+      }
+    });
+  }
+
+  async #collect({ pack, size, rewrite }: Candidate): Promise<void> {
     const placed = this.#files.index.inPack(pack.id);
     const live = placed.filter(({ hash }) => this.#wish.keep(hash));
     const dead = placed.filter(({ hash }) => !this.#wish.keep(hash)).map(({ hash }) => hash);
     this.#freedBlobs += dead.length;
-    const worthIt = liveShare < LEAST_LIVE_SHARE || (this.#wish.thorough && dead.length > 0);
-    if (worthIt && (await this.#isSealed(pack)) && (await this.#rewrite(pack, live))) {
+    if (rewrite && (await this.#isSealed(pack)) && (await this.#rewrite(pack, live))) {
       this.#freedBytes += size;
     } else if (dead.length > 0) {
       this.#files.index.apply({ forget: dead });

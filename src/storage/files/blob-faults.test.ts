@@ -1,0 +1,220 @@
+import { describe, expect, test } from "vitest";
+import { sha256, type Hash } from "../../core/hash.ts";
+import { SimDisk } from "../../disk/sim-disk.ts";
+import { countingIds, SimBlobs } from "../../testing/blob-store-rig.ts";
+import { problemsOf, putAll, readAll, someBytes } from "../../testing/blob-store-suite.ts";
+import { MemoryBlobIndex } from "../memory/memory-blob-index.ts";
+import { openPackSink, type SinkResult } from "./pack-sink.ts";
+
+const KIB = 1024;
+const MIB = 1024 * KIB;
+
+describe("a disk in trouble", () => {
+  test("a full disk: IO with a hint, nothing half-done, and it works again once there is room", async () => {
+    const disk = new SimDisk({ capacityBytes: 200 * KIB });
+    disk.makeFolder("/home");
+    const ballast = disk.open("/ballast", "create");
+    disk.write(ballast, Buffer.alloc(120 * KIB), 0);
+    disk.close(ballast);
+    const blobs = new SimBlobs(disk);
+    const store = await blobs.open();
+    const [early] = (await putAll(store, [someBytes(20 * KIB, 1)])) as [Hash];
+    const batch = await store.batch();
+    const late = await batch.put(someBytes(100 * KIB, 2));
+    await expect(batch.commit()).rejects.toMatchObject({ code: "IO", hint: expect.stringContaining("space") });
+    expect(await store.has([early, late])).toEqual(new Set([early]));
+    expect(await problemsOf(store)).toEqual([]);
+    await putAll(store, [someBytes(10 * KIB, 3)]);
+    disk.unlink("/ballast");
+    await putAll(store, [someBytes(100 * KIB, 2)]);
+    expect(await store.get(late)).toEqual(someBytes(100 * KIB, 2));
+    await store.close();
+    expect(await problemsOf(await blobs.restarted().open())).toEqual([]);
+  });
+
+  test("a failed sync: every later write is refused, reading goes on, and reopening looks at the disk", async () => {
+    const blobs = new SimBlobs();
+    const store = await blobs.open();
+    const [early] = (await putAll(store, [someBytes(2_000, 1)])) as [Hash];
+    const waiting = await store.batch();
+    await waiting.put(someBytes(100, 9));
+    blobs.disk.plan = ({ name }) => (name === "sync" ? { errno: "EIO" } : "go");
+    await expect(putAll(store, [someBytes(2_000, 2)])).rejects.toMatchObject({ code: "IO" });
+    blobs.disk.plan = undefined;
+    await expect(store.batch()).rejects.toMatchObject({ code: "POISONED" });
+    await expect(waiting.commit()).rejects.toMatchObject({ code: "POISONED" });
+    await expect(store.publish([])).rejects.toMatchObject({ code: "POISONED" });
+    await expect(store.collect(() => true)).rejects.toMatchObject({ code: "POISONED" });
+    expect(await store.get(early)).toEqual(someBytes(2_000, 1));
+    expect(await store.has([sha256(someBytes(2_000, 2))])).toEqual(new Set());
+    await store.close();
+    const again = await blobs.restarted(blobs.disk.crash("keep")).open();
+    expect(await again.get(early)).toEqual(someBytes(2_000, 1));
+    await putAll(again, [someBytes(2_000, 2)]);
+    expect(await problemsOf(again)).toEqual([]);
+  });
+
+  test("a failed sync of a large content poisons as well", async () => {
+    const blobs = new SimBlobs();
+    const store = await blobs.open({ largeBytes: 10 * KIB });
+    blobs.disk.plan = ({ name, path }) => (name === "sync" && path.includes("large") ? { errno: "EIO" } : "go");
+    const batch = await store.batch();
+    await expect(batch.put(someBytes(20 * KIB, 1))).rejects.toMatchObject({ code: "IO" });
+    blobs.disk.plan = undefined;
+    await batch.abandon();
+    await expect(store.batch()).rejects.toMatchObject({ code: "POISONED" });
+  });
+
+  test.each(["EMFILE", "EACCES", "EROFS", "EDQUOT", "EIO"])(
+    "%s at any write: no half-done state, and it works again",
+    async (errno) => {
+      const blobs = new SimBlobs();
+      const store = await blobs.open({ largeBytes: 10 * KIB });
+      const contents = [someBytes(2_000, 1), someBytes(20 * KIB, 2), someBytes(300, 3)];
+      blobs.disk.plan = ({ name }) => (["open", "write", "rename"].includes(name) ? { errno } : "go");
+      await expect(putAll(store, contents)).rejects.toMatchObject({ code: "IO", data: { errno } });
+      blobs.disk.plan = undefined;
+      expect(await store.has(contents.map((content) => sha256(content)))).toEqual(new Set());
+      await putAll(store, contents);
+      for (const content of contents) expect(await store.get(sha256(content))).toEqual(content);
+      expect(await problemsOf(store)).toEqual([]);
+    },
+  );
+
+  test("a disk that takes no writes: everything is read and verified, nothing written", async () => {
+    const blobs = new SimBlobs();
+    const first = await blobs.open({ largeBytes: 10 * KIB });
+    const contents = [someBytes(2_000, 1), someBytes(20 * KIB, 2, true), someBytes(300 * KIB, 3)];
+    const hashes = await putAll(first, contents);
+    await first.close();
+    const before = blobs.disk.operations;
+    const openIndex = () => ({ index: new MemoryBlobIndex(), fresh: true, readOnly: true });
+    const store = await blobs.open({ openIndex });
+    expect(store.readOnly).toBe(true);
+    for (const [i, hash] of hashes.entries()) expect(await store.get(hash)).toEqual(contents[i]);
+    expect(await problemsOf(store)).toEqual([]);
+    await expect(store.batch()).rejects.toMatchObject({ code: "READ_ONLY" });
+    await expect(store.collect(() => true)).rejects.toMatchObject({ code: "READ_ONLY" });
+    await store.close();
+    expect(blobs.disk.operations).toBe(before);
+  });
+
+  test("nothing stays open", async () => {
+    const blobs = new SimBlobs();
+    const store = await blobs.open();
+    const hashes = await putAll(store, [someBytes(2_000, 1), someBytes(9 * MIB, 2)]);
+    for await (const [, reader] of store.readMany(hashes)) await readAll(reader);
+    const reader = await store.open(hashes[1] as Hash);
+    for await (const _ of reader?.pieces() ?? []) break;
+    await store.close();
+    expect(blobs.disk.openDescriptors).toBe(0);
+  });
+});
+
+describe("sinks", () => {
+  test("a pack that has grown to 64 MiB is sealed under its ULID", async () => {
+    const blobs = new SimBlobs();
+    const store = await blobs.open();
+    const contents = Array.from({ length: 10 }, (_, i) => someBytes(8 * MIB, i));
+    const results: SinkResult[] = [];
+    const lanes = await store.takeLanes(1);
+    for (const lane of lanes) {
+      const sink = openPackSink(blobs.disk, blobs.layout, { grant: lane.grant, newPackId: countingIds() });
+      for (const content of contents) sink.put(content);
+      results.push(structuredClone(sink.finish()));
+    }
+    expect(results[0]?.packs).toMatchObject([{ lane: undefined }, { lane: 0 }]);
+    await store.publish(results);
+    for (const lane of lanes) lane.release();
+    const other = await blobs.open();
+    for (const content of contents) expect((await other.get(sha256(content)))?.equals(content)).toBe(true);
+    await store.close();
+    await other.close();
+    blobs.loseIndex();
+    const again = await blobs.open();
+    expect(await again.has(contents.map((content) => sha256(content)))).toHaveProperty("size", 10);
+  });
+
+  test("each has a lane of its own; what two of them wrote is taken from the first", async () => {
+    const blobs = new SimBlobs();
+    const store = await blobs.open();
+    await putAll(store, [Buffer.from("lane 0")]);
+    const lanes = await store.takeLanes(3);
+    expect(lanes.map(({ grant }) => grant.lane)).toEqual([1, 2, 3]);
+    const shared = someBytes(5_000, 1);
+    const results = lanes.map(({ grant }, i) => {
+      const sink = openPackSink(blobs.disk, blobs.layout, { grant, newPackId: blobs.newPackId });
+      sink.put(shared);
+      expect(sink.put(shared, sha256(shared))).toBe(sha256(shared));
+      expect(sink.has(sha256(shared))).toBe(true);
+      sink.put(someBytes(1_000, 10 + i));
+      return sink.finish();
+    });
+    expect(results.map(({ rows }) => rows.count)).toEqual([2, 2, 2]);
+    expect(await store.has([sha256(shared)])).toEqual(new Set());
+    await store.publish(results);
+    for (const lane of lanes) lane.release();
+    expect(await Array.fromAsync(store.list())).toHaveLength(5);
+    expect(await store.get(sha256(shared))).toEqual(shared);
+    expect(await problemsOf(store)).toEqual([]);
+  });
+
+  test("one that is abandoned gives its bytes back", async () => {
+    const blobs = new SimBlobs();
+    const store = await blobs.open();
+    await putAll(store, [someBytes(3_000, 1)]);
+    await store.close();
+    const size = blobs.disk.lstat(blobs.layout.activePack(0))?.size;
+    const again = await blobs.open();
+    for (const lane of await again.takeLanes(1)) {
+      const sink = openPackSink(blobs.disk, blobs.layout, { grant: lane.grant, newPackId: blobs.newPackId });
+      for (let i = 0; i < 10; i++) sink.put(someBytes(100 * KIB, 20 + i));
+      sink.putLarge([someBytes(9 * MIB, 3)]);
+      sink.abandon();
+      sink.abandon();
+      lane.release();
+    }
+    expect(blobs.disk.lstat(blobs.layout.activePack(0))?.size).toBe(size);
+    expect(blobs.disk.list(blobs.layout.largeTmp)).toEqual([]);
+  });
+
+  test("a known content is not written", async () => {
+    const blobs = new SimBlobs();
+    const store = await blobs.open();
+    const content = someBytes(3_000, 1);
+    await putAll(store, [content]);
+    for (const { grant } of await store.takeLanes(1)) {
+      const known = (hash: Hash): boolean => store.hasSync(hash);
+      const sink = openPackSink(blobs.disk, blobs.layout, { grant, newPackId: blobs.newPackId, known });
+      sink.put(content);
+      expect(sink.finish().rows.count).toBe(0);
+    }
+  });
+
+  test.each([true, false])("a large content from a file (clones: %s)", async (clones) => {
+    const disk = new SimDisk({ clones });
+    disk.makeFolder("/home");
+    const content = someBytes(9 * MIB, 1);
+    const source = disk.open("/source", "create");
+    disk.write(source, content, 0);
+    const blobs = new SimBlobs(disk);
+    const store = await blobs.open();
+    for (const { grant } of await store.takeLanes(1)) {
+      const sink = openPackSink(disk, blobs.layout, { grant, newPackId: blobs.newPackId });
+      let asked = false;
+      const pieces = function* (): Generator<Uint8Array> {
+        asked = true;
+        yield content;
+      };
+      expect(sink.putLarge(pieces(), `/proc/self/fd/${source}`)).toEqual({
+        hash: sha256(content),
+        size: content.length,
+      });
+      expect(asked).toBe(!clones);
+      await store.publish([sink.finish()]);
+    }
+    expect((await store.get(sha256(content)))?.equals(content)).toBe(true);
+    expect(disk.lstat(blobs.layout.largeRaw(sha256(content)))?.mode).toBe(0o600);
+    expect(await problemsOf(store)).toEqual([]);
+  });
+});
