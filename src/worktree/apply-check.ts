@@ -4,7 +4,7 @@ import type { FileStat } from "../disk/disk.ts";
 import type { Step } from "./apply-step.ts";
 import type { StatCache } from "./stat-cache.ts";
 import { sha256 } from "../core/hash.ts";
-import { childOf, decodeName, parentOf } from "../core/path.ts";
+import { childOf, decodeName, parentOf, ROOT } from "../core/path.ts";
 import { block, blockFor } from "./apply-step.ts";
 import { hashFile } from "./inspect.ts";
 import { isSameStat } from "./same-stat.ts";
@@ -98,24 +98,25 @@ function hashOf(context: CheckContext, step: Step, present: FileStat, entry: Ent
 /** Is there a real folder to hold the path, or will there be one? Blocks the step if not. */
 function hasFolder(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): boolean {
   const { fs } = step.root;
+  const isGoing = step.after === undefined;
   let path = step.path;
-  for (let folder = step.inner; folder !== "";) {
-    folder = parentOf(folder);
+  for (let folder = parentOf(step.inner); folder !== ""; folder = parentOf(folder)) {
     path = parentOf(path);
-    const above = planned.get(path);
-    if (above?.after?.kind === "dir") return true;
-    // What takes the folder's place is there already: then this went before.
-    if (above?.after !== undefined && step.after === undefined) return true;
-    if (folder === "") return true;
+    const above = planned.get(path)?.after;
+    // For what goes: what takes the folder's place may be there already, then this went before.
+    if (above?.kind === "dir" || (isGoing && above !== undefined)) return true;
     const stat = fs.lstat(folder);
-    if (stat?.kind === "dir") break;
-    if (stat !== undefined) {
-      block(step, stat.kind === "symlink" ? "outside" : "changed", `${JSON.stringify(folder)} is no folder`);
-      return false;
-    }
+    if (stat?.kind === "dir") return isGoing || hasDirectFolder(step, folder);
+    if (stat === undefined) continue;
+    block(step, stat.kind === "symlink" ? "outside" : "changed", `${JSON.stringify(folder)} is no folder`);
+    return false;
   }
-  if (parentOf(step.inner) === "" || fs.lstat(parentOf(step.inner))?.kind === "dir" || step.after === undefined)
-    return true;
+  return isGoing || hasDirectFolder(step, ROOT);
+}
+
+/** `folder` is the innermost one that is there. */
+function hasDirectFolder(step: Step, folder: WorkspacePath): boolean {
+  if (parentOf(step.inner) === folder) return true;
   block(step, "changed", "its folder is not there");
   return false;
 }

@@ -128,7 +128,9 @@ function apply(disk: SimDisk, staging: string | undefined, more: Partial<ApplyRe
 function expectWhole(disk: SimDisk): void {
   for (const [path, node] of Object.entries(treeOf(disk))) {
     if (path.startsWith(".chronicle-tmp") || node.kind === "dir") continue;
-    expect([BEFORE[path]?.content, AFTER[path]?.content], path).toContain(node.content);
+    expect([BEFORE[path]?.content, AFTER[path]?.content].map((text) => `${path}: ${text}`)).toContain(
+      `${path}: ${node.content}`,
+    );
   }
   expect(treeOf(disk)["same"]).toEqual(BEFORE["same"]);
 }

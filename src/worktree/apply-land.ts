@@ -188,10 +188,10 @@ function landMode(context: LandContext, step: Step): void {
     block(step, "changed", "another file has its name");
     return;
   }
+  context.undo.push(() => fs.chmod(step.inner, present.mode, "file"));
   context.disk.chmod(file.fd, after.mode);
   context.disk.sync(file.fd);
   step.stat = fs.fstat(file);
-  context.undo.push(() => fs.chmod(step.inner, present.mode, "file"));
 }
 
 /** Takes away what is there: a file or link goes to the trash, a folder only if it is empty. */

@@ -252,8 +252,6 @@ function discard(run: LandContext, roots: readonly ApplyRoot[]): ApplyReport {
 
 /** A step could not be done after others were: what was done is undone, as far as nobody changed it since. */
 function takeAllBack(run: LandContext, roots: readonly ApplyRoot[]): ApplyReport {
-  // Found before the undoing, which takes the marks off: the names that it sets back must be durable too.
-  const touched = touchedFolders(run.steps);
   for (const undo of run.undo.toReversed()) {
     try {
       undo();
@@ -263,12 +261,17 @@ function takeAllBack(run: LandContext, roots: readonly ApplyRoot[]): ApplyReport
     }
   }
   run.modes.restore();
-  syncNames(run.disk, touched);
+  // The names that were set back must be durable too, wherever a step may have got to.
+  syncNames(run.disk, onePerFolder(run.steps.filter((step) => step.todo !== "nothing")));
   for (const { staging } of roots) staging.purge();
   return reportOf(
     run,
     run.steps.filter((step) => step.landed),
   );
+}
+
+function onePerFolder(steps: readonly Step[]): Step[] {
+  return [...new Map(steps.map((step) => [parentOf(step.path), step])).values()];
 }
 
 function reportOf(run: LandContext, applied: readonly Step[]): ApplyReport {

@@ -194,7 +194,7 @@ export class RootScan {
 const WANTED: Verdict = { tracked: true, rule: "default" };
 
 /** Why a name is excluded, for people. */
-function detailOf(verdict: Verdict): string {
+export function detailOf(verdict: Verdict): string {
   const where = verdict.source === undefined ? "" : ` (${verdict.source})`;
   return verdict.pattern === undefined ? verdict.rule : `${verdict.rule}: ${verdict.pattern}${where}`;
 }

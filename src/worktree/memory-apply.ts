@@ -1,0 +1,158 @@
+import type { Change } from "../core/change.ts";
+import type { Entry } from "../core/entry.ts";
+import type { Hash } from "../core/hash.ts";
+import type { WorkspacePath } from "../core/path.ts";
+import type { MemoryFiles, MemoryNode } from "./memory-files.ts";
+import type { ApplyReport, ApplyRequest, BlockReason, BlockedPath, ContentReader } from "./worktree.ts";
+import { SYMLINK_MODE } from "../core/entry.ts";
+import { sha256 } from "../core/hash.ts";
+import { comparePaths, parentOf } from "../core/path.ts";
+
+const DEFAULT_MASK = 0o7000;
+
+/** The entry of a file in memory. */
+export function memoryEntry(path: WorkspacePath, node: MemoryNode): Entry {
+  const { kind, content, stat } = node;
+  if (kind === "dir") return { path, kind, mode: stat.mode, size: 0, mtimeMs: 0, hash: undefined };
+  const mtimeMs = Number(stat.mtimeNs / 1_000_000n);
+  const mode = kind === "symlink" ? SYMLINK_MODE : stat.mode;
+  return { path, kind, mode, size: content.length, mtimeMs, hash: sha256(content) };
+}
+
+/** One apply to files in memory: looks at everything, reads every content, then changes all of it at once. */
+export class MemoryApply {
+  readonly #files: MemoryFiles;
+  readonly #request: ApplyRequest;
+  readonly #changes: ReadonlyMap<WorkspacePath, Change>;
+  readonly #blocked = new Map<WorkspacePath, BlockedPath>();
+  readonly #contents = new Map<Hash, Buffer>();
+
+  constructor(files: MemoryFiles, request: ApplyRequest) {
+    this.#files = files;
+    this.#request = request;
+    const mask = request.maskMode ?? DEFAULT_MASK;
+    const sorted = request.changes.toSorted((a, b) => comparePaths(a.path, b.path));
+    this.#changes = new Map(
+      sorted.map(({ path, before, after }) => {
+        return [path, { path, before, after: after && { ...after, mode: after.mode & ~mask } }];
+      }),
+    );
+  }
+
+  async run(): Promise<ApplyReport> {
+    for (const change of this.#changes.values()) this.#check(change);
+    for (const change of [...this.#changes.values()].toReversed()) this.#checkEmptied(change);
+    if (this.#mayGoOn()) await this.#read();
+    for (const change of this.#changes.values()) this.#checkParent(change);
+    if (!this.#mayGoOn()) return { applied: [], blocked: [...this.#blocked.values()], conflicts: [] };
+    const todo = [...this.#changes.values()].filter(({ path }) => !this.#blocked.has(path));
+    for (const change of todo.toReversed()) if (this.#goes(change)) this.#files.remove(change.path);
+    for (const change of todo) this.#make(change);
+    this.#request.onProgress?.(todo.length, todo.length);
+    return { applied: todo.map((one) => one.path), blocked: [...this.#blocked.values()], conflicts: [] };
+  }
+
+  #mayGoOn(): boolean {
+    return this.#request.onBlocked === "skip" || this.#blocked.size === 0;
+  }
+
+  #block(path: WorkspacePath, reason: BlockReason, detail: string): void {
+    if (!this.#blocked.has(path)) this.#blocked.set(path, { path, reason, detail });
+  }
+
+  #is(path: WorkspacePath, entry: Entry | undefined): boolean {
+    const node = this.#files.get(path);
+    if (node === undefined || entry === undefined) return node === undefined && entry === undefined;
+    const now = memoryEntry(path, node);
+    return now.kind === entry.kind && now.mode === entry.mode && now.hash === entry.hash;
+  }
+
+  #check(change: Change): void {
+    const { path, before, after } = change;
+    for (let folder = parentOf(path); folder !== ""; folder = parentOf(folder)) {
+      const kind = this.#files.get(folder)?.kind;
+      const planned = this.#changes.get(folder)?.after;
+      if (kind === undefined || kind === "dir" || planned?.kind === "dir") continue;
+      if (planned === undefined) this.#block(path, kind === "symlink" ? "outside" : "changed", "its folder is none");
+    }
+    const node = this.#files.get(path);
+    const resumed =
+      this.#request.resume === true && (node === undefined || this.#is(path, after) || isFolderAgain(node, after));
+    if (!this.#is(path, before) && !resumed) this.#block(path, "changed", "it is not what it was");
+  }
+
+  /** Is something taken away: for good, or for another kind to take its place? */
+  #goes({ path, after }: Change): boolean {
+    const kind = this.#files.get(path)?.kind;
+    return (
+      kind !== undefined && kind !== after?.kind && (after === undefined || kind === "dir" || after.kind === "dir")
+    );
+  }
+
+  #checkEmptied(change: Change): void {
+    if (this.#files.get(change.path)?.kind !== "dir" || !this.#goes(change)) return;
+    for (const inner of this.#files.beneath(change.path)) {
+      const known = this.#changes.get(inner);
+      const goes = known !== undefined && known.after === undefined && !this.#blocked.has(inner);
+      if (!goes) this.#block(change.path, "not-empty", `it holds ${JSON.stringify(inner)}`);
+    }
+  }
+
+  #checkParent({ path, after }: Change): void {
+    const folder = parentOf(path);
+    if (after === undefined || folder === "" || folder.startsWith("\0") || this.#files.get(folder)?.kind === "dir")
+      return;
+    if (this.#changes.get(folder)?.after?.kind !== "dir") this.#block(path, "changed", "its folder is not there");
+    const above = this.#blocked.get(folder);
+    if (above !== undefined) this.#block(path, above.reason, "its folder is blocked");
+  }
+
+  async #read(): Promise<void> {
+    const wanted = new Set<Hash>();
+    for (const change of this.#changes.values()) {
+      const { path, after } = change;
+      if (!this.#blocked.has(path) && after?.hash !== undefined && !this.#is(path, after)) wanted.add(after.hash);
+    }
+    if (wanted.size > 0) {
+      for await (const [hash, reader] of this.#request.contents(wanted)) {
+        if (reader !== undefined) this.#contents.set(hash, await readAll(reader));
+      }
+    }
+    for (const { path, after } of this.#changes.values()) {
+      const isMissing = after?.hash !== undefined && wanted.has(after.hash) && !this.#contents.has(after.hash);
+      if (isMissing) this.#block(path, "content-missing", after.hash ?? "");
+    }
+  }
+
+  #make({ path, after }: Change): void {
+    if (after === undefined || this.#is(path, after)) return;
+    const node = this.#files.get(path);
+    if (
+      node !== undefined &&
+      node.kind === after.kind &&
+      (node.kind === "dir" || sha256(node.content) === after.hash)
+    ) {
+      this.#files.chmod(path, after.mode);
+      return;
+    }
+    if (after.kind === "dir") {
+      this.#files.makeFolder(path, after.mode);
+      return;
+    }
+    const content = this.#contents.get(after.hash ?? ("" as Hash)) ?? Buffer.alloc(0);
+    if (node !== undefined) this.#files.remove(path);
+    if (after.kind === "symlink") this.#files.symlink(content, path);
+    else this.#files.write(path, content, after.mode);
+    if (this.#request.keepMtime === true && after.kind === "file") this.#files.setMtime(path, after.mtimeMs);
+  }
+}
+
+function isFolderAgain(node: MemoryNode, after: Entry | undefined): boolean {
+  return node.kind === "dir" && after?.kind === "dir";
+}
+
+async function readAll(reader: ContentReader): Promise<Buffer> {
+  const pieces: Uint8Array[] = [];
+  for await (const piece of reader.pieces()) pieces.push(piece);
+  return Buffer.concat(pieces);
+}

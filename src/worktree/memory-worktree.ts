@@ -1,0 +1,147 @@
+import type { Entry } from "../core/entry.ts";
+import type { FilterSpec, Verdict } from "../core/filter.ts";
+import type { WorkspacePath } from "../core/path.ts";
+import type { KnownRow } from "./stat-table.ts";
+import type {
+  ApplyReport,
+  ApplyRequest,
+  KnownPath,
+  ScanReport,
+  ScanRequest,
+  ScannedPath,
+  TrackedRoot,
+  WatchHandle,
+  WatchHint,
+  Worktree,
+} from "./worktree.ts";
+import { DEFAULT_FILTER, DEFAULT_LIMITS } from "../core/filter.ts";
+import { explainPath } from "../core/ignore.ts";
+import { splitRoot } from "../core/path.ts";
+import { MemoryApply, memoryEntry } from "./memory-apply.ts";
+import { MemoryFiles } from "./memory-files.ts";
+import { memoryRules, MemoryScan } from "./memory-scan.ts";
+import { isRacy } from "./same-stat.ts";
+
+/** What one process keeps for the next. */
+export interface KeptMemory {
+  known: ReadonlyMap<WorkspacePath, KnownRow> | undefined;
+  seq: number | undefined;
+}
+
+/** What a worktree in memory is made of. */
+export interface MemoryWorktreeOptions {
+  /** Milliseconds since the epoch. */
+  readonly clock: () => number;
+  /** Default: one root with the default filter and limits. */
+  readonly roots?: readonly TrackedRoot[];
+  /** Default: empty. Several worktrees may look at the same files. */
+  readonly files?: MemoryFiles;
+  /** Where `save` keeps what is remembered. */
+  readonly kept?: KeptMemory;
+}
+
+/** A worktree whose files are in memory; `files` is the way to edit them behind its back. */
+export class MemoryWorktree implements Worktree {
+  readonly roots: readonly TrackedRoot[];
+  readonly files: MemoryFiles;
+  readonly #clock: () => number;
+  readonly #kept: KeptMemory;
+  readonly #known: Map<WorkspacePath, KnownRow>;
+  #remembered: boolean;
+  #readFloorNs: bigint | undefined;
+  readonly #stops = new Set<() => void>();
+
+  constructor(options: MemoryWorktreeOptions) {
+    const root = { id: undefined, folder: "/memory", filter: DEFAULT_FILTER, limits: DEFAULT_LIMITS };
+    this.roots = options.roots ?? [root];
+    this.files = options.files ?? new MemoryFiles(options.clock);
+    this.#clock = options.clock;
+    this.#kept = options.kept ?? { known: undefined, seq: undefined };
+    this.#known = new Map(this.#kept.known ?? []);
+    this.#remembered = this.#kept.known !== undefined;
+  }
+
+  get rememberedSeq(): number | undefined {
+    return this.#kept.seq;
+  }
+
+  async scan(request: ScanRequest, onChanged: (batch: readonly ScannedPath[]) => void): Promise<ScanReport> {
+    const startedAtNs = BigInt(Math.floor(this.#clock())) * 1_000_000n;
+    this.#readFloorNs = startedAtNs;
+    const scans = this.roots.map((root) => new MemoryScan(this.files, root, this.#known, request));
+    for (const { changed } of scans) if (changed.length > 0) onChanged(changed);
+    const entries = scans.reduce((sum, scan) => sum + scan.tally.entries, 0);
+    request.onProgress?.(entries);
+    return {
+      remembered: this.#remembered,
+      gone: scans.flatMap((scan) => scan.gone),
+      omitted: scans.flatMap((scan) => scan.omitted),
+      filters: scans.map((scan, i): FilterSpec => {
+        return { options: this.roots[i]?.filter ?? DEFAULT_FILTER, rules: scan.rules };
+      }),
+      entries,
+      bytes: scans.reduce((sum, scan) => sum + scan.tally.bytes, 0),
+      exceeded: scans.flatMap((scan) => scan.tally.exceeded()),
+      startedAtNs,
+    };
+  }
+
+  remember(known: readonly KnownPath[]): void {
+    for (const { entry, stat } of known) {
+      this.#known.set(entry.path, { entry, stat, racy: isRacy(stat, this.#readFloorNs ?? 0n) });
+    }
+    this.#remembered = true;
+  }
+
+  forget(paths: readonly WorkspacePath[]): void {
+    for (const path of paths) this.#known.delete(path);
+  }
+
+  recall(path: WorkspacePath): KnownPath | undefined {
+    const known = this.#known.get(path);
+    return known === undefined ? undefined : { entry: known.entry, stat: known.stat };
+  }
+
+  async save(seq: number): Promise<void> {
+    this.#kept.known = new Map(this.#known);
+    this.#kept.seq = seq;
+    this.#remembered = true;
+  }
+
+  async inspect(path: WorkspacePath): Promise<Entry | undefined> {
+    const node = this.files.get(path);
+    return node === undefined ? undefined : memoryEntry(path, node);
+  }
+
+  async explain(path: WorkspacePath): Promise<Verdict> {
+    const { root: id, path: inner } = splitRoot(path);
+    const root = this.roots.find((one) => one.id === id) ?? this.roots[0];
+    if (root === undefined) return { tracked: false, rule: "default" };
+    const rules = [...memoryRules(this.files, root).values()].flat();
+    return explainPath({ options: root.filter, rules }, inner, this.files.get(path)?.kind === "dir");
+  }
+
+  async apply(request: ApplyRequest): Promise<ApplyReport> {
+    const report = await new MemoryApply(this.files, request).run();
+    const now = BigInt(Math.floor(this.#clock())) * 1_000_000n;
+    for (const path of report.applied) {
+      const node = this.files.get(path);
+      if (node === undefined) this.#known.delete(path);
+      else this.#known.set(path, { entry: memoryEntry(path, node), stat: node.stat, racy: isRacy(node.stat, now) });
+    }
+    return report;
+  }
+
+  /** Nothing is ever left behind in memory. */
+  async cleanUp(_token: string): Promise<void> {}
+
+  async watch(onHint: (hint: WatchHint) => void): Promise<WatchHandle> {
+    const stop = this.files.watch((path) => onHint({ paths: [path] }));
+    this.#stops.add(stop);
+    return { degraded: false, close: async () => stop() };
+  }
+
+  async close(): Promise<void> {
+    for (const stop of this.#stops) stop();
+  }
+}
