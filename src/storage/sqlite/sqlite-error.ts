@@ -1,5 +1,6 @@
 import { ChronicleError } from "../../core/errors.ts";
 
+const GENERIC = 1;
 const BUSY = 5;
 const CORRUPT = 11;
 const CONSTRAINT = 19;
@@ -17,14 +18,15 @@ export function isBusy(error: unknown): boolean {
 }
 
 /**
- * The same trouble as a `ChronicleError`: `INTEGRITY_VIOLATION` when the file is not a sound database, or a row breaks
- * its table's rules, `LOCKED` when another connection holds it, else `IO`.
+ * The same trouble as a `ChronicleError`: `INTEGRITY_VIOLATION` when the file is not a sound database, lacks a table, or
+ * a row breaks its table's rules, `LOCKED` when another connection holds it, else `IO`.
  */
 export function fromSqlite(error: unknown, path: string): unknown {
   const code = sqliteCode(error);
   if (code === undefined || !(error instanceof Error)) return error;
   const details = { cause: error, data: { path, sqlite: code } };
-  if (code === CORRUPT || code === NOT_A_DATABASE || code === CONSTRAINT) {
+  const foreign = code === GENERIC && /^no such (?:table|column)/.test(error.message);
+  if (foreign || code === CORRUPT || code === NOT_A_DATABASE || code === CONSTRAINT) {
     return new ChronicleError("INTEGRITY_VIOLATION", `${path}: ${error.message}`, details);
   }
   return new ChronicleError(code === BUSY ? "LOCKED" : "IO", `${path}: ${error.message}`, details);

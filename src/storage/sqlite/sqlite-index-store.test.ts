@@ -1,9 +1,14 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll } from "vitest";
+import { DatabaseSync } from "node:sqlite";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { comparePaths, parsePath, ROOT, type WorkspacePath } from "../../core/path.ts";
 import { NodeDisk } from "../../disk/node-disk.ts";
-import { indexStoreSuite } from "../../testing/index-store-suite.ts";
+import { batchTo, entryAt, eventAt, indexStoreSuite, rowsOf, type Step } from "../../testing/index-store-suite.ts";
+import type { IndexStore, IterationRow } from "../index-store.ts";
+import { MemoryIndexStore } from "../memory/memory-index-store.ts";
+import { discardSqliteFiles } from "./discard-sqlite-files.ts";
 import { openSqliteIndexStore } from "./sqlite-index-store.ts";
 
 let folder = "";
@@ -17,3 +22,206 @@ const disk = new NodeDisk();
 const freshPath = (): string => join(folder, `${(count += 1)}.db`);
 
 indexStoreSuite("SqliteIndexStore", () => openSqliteIndexStore(freshPath(), disk));
+
+/** A closed index with a few thousand rows; its path. */
+async function filled(): Promise<string> {
+  const path = freshPath();
+  const store = openSqliteIndexStore(path, disk);
+  const steps = Array.from({ length: 4_000 }, (_, i): Step => [`d${i % 40}/file-${i}`, `file:${i}`]);
+  const iterations = rowsOf(steps);
+  const events = iterations.map((row) => eventAt(row.seq, `file:${row.path}`));
+  await store.apply(batchTo(iterations.length, { events, iterations }));
+  await store.close();
+  return path;
+}
+
+/** Reads every table. */
+async function readAll(store: IndexStore): Promise<number> {
+  let count = 0;
+  for await (const batch of store.entriesAt(4_000)) count += batch.length;
+  await store.events({ from: 1, to: 4_000 });
+  await store.records("");
+  await store.touched(0, 4_000);
+  return count;
+}
+
+describe("SqliteIndexStore on disk", () => {
+  test("what was applied is there when it is opened again; the files are private", async () => {
+    const path = await filled();
+    expect(statSync(path).mode & 0o777).toBe(0o600);
+    const store = openSqliteIndexStore(path, disk);
+    expect(await store.head()).toEqual(batchTo(4_000).head);
+    expect(await readAll(store)).toBe(4_000);
+    expect(statSync(`${path}-wal`).mode & 0o777).toBe(0o600);
+    await store.close();
+    await store.close();
+  });
+
+  test("two connections see one index; a reset by one is noticed by the other", async () => {
+    const path = freshPath();
+    const one = openSqliteIndexStore(path, disk);
+    const other = openSqliteIndexStore(path, disk);
+    await one.apply(batchTo(1, { iterations: rowsOf([["a/b", "file:1"]]) }));
+    expect(await other.head()).toEqual(batchTo(1).head);
+    await other.apply(batchTo(2, { iterations: rowsOf([["c/d", "file:1"]], 2) }));
+    await expect(one.apply(batchTo(2))).rejects.toMatchObject({ code: "INTEGRITY_VIOLATION" });
+    await other.reset();
+    await other.apply(batchTo(1, { iterations: rowsOf([["x/y", "file:1"]]) }));
+    await one.apply(batchTo(2, { iterations: rowsOf([["a/b", "file:2"]], 2) }));
+    expect((await other.childrenAt(parsePath("a"), 2)).map((row) => row.path)).toEqual(["a/b"]);
+    expect((await one.childrenAt(parsePath("x"), 2)).map((row) => row.path)).toEqual(["x/y"]);
+    await one.close();
+    await other.close();
+  });
+
+  test("a reset in the middle of a long read is told, not answered with other rows", async () => {
+    const path = await filled();
+    const one = openSqliteIndexStore(path, disk);
+    const other = openSqliteIndexStore(path, disk);
+    const reading = one.entriesAt(4_000)[Symbol.asyncIterator]();
+    await reading.next();
+    await other.reset();
+    await expect(reading.next()).rejects.toMatchObject({ code: "IO" });
+    await one.close();
+    await other.close();
+  });
+
+  test("an index of another format comes up empty and works", async () => {
+    const path = await filled();
+    const db = new DatabaseSync(path);
+    db.exec("PRAGMA user_version = 99; ALTER TABLE events RENAME TO elsewhere; CREATE TABLE more (x)");
+    db.close();
+    const store = openSqliteIndexStore(path, disk);
+    expect((await store.head()).seq).toBe(0);
+    await store.apply(batchTo(1, { events: [eventAt(1, "user:a")] }));
+    expect(await store.locate(1)).toEqual(eventAt(1, "user:a"));
+    await store.close();
+  });
+
+  test("a file of no bytes is an empty index", async () => {
+    const path = freshPath();
+    writeFileSync(path, "");
+    const store = openSqliteIndexStore(path, disk);
+    expect((await store.head()).seq).toBe(0);
+    await store.close();
+  });
+
+  const damages: readonly (readonly [string, (path: string) => void])[] = [
+    ["garbage", (path) => writeFileSync(path, "this is no database at all, ".repeat(1_000))],
+    ["a damaged header", (path) => writeFileSync(path, readFileSync(path).fill(0xaa, 16, 100))],
+    ["a cut file", (path) => truncateSync(path, Math.floor(statSync(path).size / 2))],
+    ["a file cut within its first page", (path) => truncateSync(path, 1_000)],
+    ["a damaged first page", (path) => writeFileSync(path, readFileSync(path).fill(0xff, 100, 4_096))],
+    ["a state that is gone", (path) => execute(path, "DELETE FROM state")],
+    ["a state of the wrong type", (path) => execute(path, "UPDATE state SET hash = 'zz'")],
+    ["a missing table", (path) => execute(path, "DROP TABLE state")],
+  ];
+
+  function execute(path: string, sql: string): void {
+    const db = new DatabaseSync(path);
+    db.exec(sql);
+    db.close();
+  }
+
+  test.each(damages)("%s: INTEGRITY_VIOLATION at open; discarded, it is as good as new", async (_, damage) => {
+    const path = await filled();
+    damage(path);
+    expect(() => openSqliteIndexStore(path, disk)).toThrow(expect.objectContaining({ code: "INTEGRITY_VIOLATION" }));
+    discardSqliteFiles(disk, path);
+    expect([path, `${path}-wal`, `${path}-shm`].filter((file) => existsSync(file))).toEqual([]);
+    discardSqliteFiles(disk, path);
+    const store = openSqliteIndexStore(path, disk);
+    await store.apply(batchTo(1));
+    await store.close();
+  });
+
+  test("pages that are overwritten with garbage are found when they are read", async () => {
+    const path = await filled();
+    const bytes = readFileSync(path);
+    for (let page = 8; page * 4_096 < bytes.length; page += 3) bytes.fill(0x5a, page * 4_096, page * 4_096 + 4_096);
+    writeFileSync(path, bytes);
+    const read = async (): Promise<number> => {
+      const store = openSqliteIndexStore(path, disk);
+      try {
+        return await readAll(store);
+      } finally {
+        await store.close();
+      }
+    };
+    await expect(read()).rejects.toMatchObject({ code: "INTEGRITY_VIOLATION" });
+  });
+
+  test("a row that is not what was written is found when it is read", async () => {
+    const path = await filled();
+    execute(
+      path,
+      "UPDATE iterations SET kind = 9 WHERE seq = 5; UPDATE events SET op = 'no' WHERE seq = 7; PRAGMA user_version",
+    );
+    const store = openSqliteIndexStore(path, disk);
+    const wrong = { code: "INTEGRITY_VIOLATION" };
+    await expect(store.iterationAt(parsePath("d4/file-4"), 10)).rejects.toMatchObject(wrong);
+    await expect(store.locate(7)).rejects.toMatchObject(wrong);
+    expect((await store.locate(8))?.seq).toBe(8);
+    await store.close();
+  });
+});
+
+describe("SqliteIndexStore and MemoryIndexStore", () => {
+  /** Numbers that look random and are the same each time. */
+  function numbers(seed: number): (below: number) => number {
+    let state = seed;
+    return (below) => {
+      state = (state * 1_103_515_245 + 12_345) % 2_147_483_648;
+      return Math.floor((state / 2_147_483_648) * below);
+    };
+  }
+
+  function randomRows(seed: number, seq: number): IterationRow[] {
+    const next = numbers(seed);
+    const names = ["a", "b", "a!", "ab", "\udcff", "ä", "z"];
+    const rows = new Map<WorkspacePath, IterationRow>();
+    for (let i = next(6); i >= 0; i -= 1) {
+      const parts = Array.from({ length: 1 + next(3) }, () => names[next(names.length)]);
+      const path = parts.join("/") as WorkspacePath;
+      const kind = (["file", "dir", "symlink"] as const)[next(3)];
+      rows.set(path, {
+        path,
+        seq,
+        iteration: seq,
+        entry: next(3) === 0 ? undefined : entryAt(path, kind, `${next(9)}`),
+      });
+    }
+    return [...rows.values()];
+  }
+
+  async function answers(store: IndexStore, seq: number): Promise<unknown> {
+    const entries: IterationRow[] = [];
+    for await (const batch of store.entriesAt(seq)) entries.push(...batch);
+    expect(entries.map((row) => row.path)).toEqual(entries.map((row) => row.path).sort(comparePaths));
+    const paths = [...(await store.touched(0, seq))];
+    return {
+      entries,
+      paths,
+      children: await store.childrenAt(parsePath("a"), seq),
+      root: await store.childrenAt(ROOT, seq),
+      at: await store.iterationsAt(paths, seq),
+      touched: await store.touched(seq - 3, seq),
+      named: await store.pathsNamed("b"),
+      records: await store.records("file:"),
+      histories: await Promise.all(paths.map((path) => store.recordHistory(`file:${path.toWellFormed()}`))),
+      all: await Promise.all(paths.map((path) => store.iterations(path))),
+    };
+  }
+
+  test.each([1, 2, 3, 4, 5])("give the same answers to a random history (%i)", async (seed) => {
+    const memory = new MemoryIndexStore();
+    const sqlite = openSqliteIndexStore(freshPath(), disk);
+    for (let seq = 1; seq <= 60; seq += 1) {
+      const iterations = randomRows(seed * 1_000 + seq, seq);
+      const events = [eventAt(seq, `file:${iterations[0]?.path.toWellFormed() ?? "none"}`)];
+      for (const store of [memory, sqlite]) await store.apply(batchTo(seq, { events, iterations }));
+    }
+    for (const seq of [0, 1, 7, 30, 59, 60, 61]) expect(await answers(sqlite, seq)).toEqual(await answers(memory, seq));
+    await sqlite.close();
+  });
+});
