@@ -12,15 +12,20 @@ export interface BlobBackend {
 
 const KIB = 1024;
 const MIB = 1024 * KIB;
+const made = new Map<string, Buffer>();
 
 /** `length` bytes, the same for the same seed; `shallow` ones can be compressed well. */
 export function someBytes(length: number, seed: number, shallow = false): Buffer {
+  const key = `${length} ${seed} ${shallow}`;
+  const known = made.get(key);
+  if (known !== undefined) return Buffer.from(known);
   const bytes = Buffer.allocUnsafe(length);
   let state = (seed + 1) * 2_654_435_761;
   for (let i = 0; i < length; i++) {
     state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
     bytes[i] = shallow ? 97 + ((state >>> 24) & 3) : state >>> 24;
   }
+  if (length <= MIB) made.set(key, Buffer.from(bytes));
   return bytes;
 }
 

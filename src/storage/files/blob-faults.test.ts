@@ -115,7 +115,8 @@ describe("sinks", () => {
   test("a pack that has grown to 64 MiB is sealed under its ULID", async () => {
     const blobs = new SimBlobs();
     const store = await blobs.open();
-    const contents = Array.from({ length: 10 }, (_, i) => someBytes(8 * MIB, i));
+    const noise = someBytes(8 * MIB, 1);
+    const contents = Array.from({ length: 10 }, (_, i) => Buffer.concat([Buffer.from([i]), noise.subarray(1)]));
     const results: SinkResult[] = [];
     const lanes = await store.takeLanes(1);
     for (const lane of lanes) {

@@ -153,6 +153,7 @@ function isLost({ disk, layout, index }: BlobFiles, row: PackRow): boolean {
 function largeRow({ disk, layout }: BlobFiles, hash: Hash, packed: boolean): LargeRow | undefined {
   const path = packed ? layout.largePacked(hash) : layout.largeRaw(hash);
   const length = largeLength(disk, { path, packed, hash });
-  if (length === undefined) return undefined;
+  // A file without bytes is what is left of one that never reached the disk.
+  if (length === undefined || length === 0) return undefined;
   return { hash, packed, length, stored: disk.lstat(path)?.size ?? 0 };
 }

@@ -70,6 +70,7 @@ export class FileBlobStore implements BlobStore {
   #writing: Promise<Writing> | undefined;
   #writer: PackWriter | undefined;
   readonly #readOnly: boolean;
+  #poisoned = false;
   #closed = false;
 
   private constructor(options: FileBlobStoreOptions, opened: ReturnType<BlobIndexOpener>) {
@@ -256,7 +257,8 @@ export class FileBlobStore implements BlobStore {
   /** Closes and gives back the lane of this process; the next batch takes one anew. */
   async #endWriting(): Promise<void> {
     const writing = await this.#writing?.catch(() => undefined);
-    if (writing === undefined || writing.writer.poisoned) return;
+    if (writing === undefined) return;
+    this.#poisoned ||= writing.writer.poisoned;
     this.#writing = undefined;
     this.#writer = undefined;
     writing.writer.close();
@@ -271,7 +273,7 @@ export class FileBlobStore implements BlobStore {
 
   #mustTakeWrites(): void {
     if (this.#closed) throw new ChronicleError("IO", "the blob store has been closed");
-    if (this.#writer?.poisoned === true) throw poisoned("the blob store");
+    if (this.#poisoned || this.#writer?.poisoned === true) throw poisoned("the blob store");
     if (this.#readOnly) {
       throw new ChronicleError(
         "READ_ONLY",
