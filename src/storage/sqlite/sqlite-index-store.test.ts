@@ -149,6 +149,12 @@ describe("SqliteIndexStore on disk", () => {
       }
     };
     await expect(read()).rejects.toMatchObject({ code: "INTEGRITY_VIOLATION" });
+    const store = openSqliteIndexStore(path, disk);
+    await store.reset();
+    expect((await store.head()).seq).toBe(0);
+    await store.apply(batchTo(1, { iterations: rowsOf([["a/b", "file:1"]]) }));
+    expect(await store.touched(0, 9)).toEqual(["a/b"]);
+    await store.close();
   });
 
   test("a row that is not what was written is found when it is read", async () => {

@@ -1,77 +1,42 @@
-import { DatabaseSync } from "node:sqlite";
-import { ChronicleError, errnoOf } from "../../core/errors.ts";
+import { ChronicleError } from "../../core/errors.ts";
 import { type Hash, hashFromBytes, hashToBytes, parseHash } from "../../core/hash.ts";
 import { comparePaths, ROOT, type WorkspacePath } from "../../core/path.ts";
 import type { Disk } from "../../disk/disk.ts";
 import { checkIndexBatch, ENTRY_BATCH } from "../check-index-batch.ts";
 import type { EventRow, IndexBatch, IndexHead, IndexStore, IterationRow, SeqRange } from "../index-store.ts";
+import { discardSqliteFiles } from "./discard-sqlite-files.ts";
 import { walkEntries } from "./entry-walk.ts";
-import { EventTable } from "./event-table.ts";
-import { FolderTable } from "./folder-table.ts";
-import { prepareIndex, recreateTables } from "./index-schema.ts";
-import { IterationTable } from "./iteration-table.ts";
-import { fromSqlite } from "./sqlite-error.ts";
-import { bytesAt, DamagedCell, numberAt, type Row, Statements, textAt } from "./statements.ts";
-
-/** How long another process's write is waited for, in milliseconds. Writers hold the workspace's lock, so hardly ever. */
-const BUSY_MS = 5_000;
+import { IndexConnection, indexTrouble } from "./index-connection.ts";
+import { recreateTables } from "./index-schema.ts";
+import { bytesAt, DamagedCell, numberAt, type Row, textAt } from "./statements.ts";
 
 /**
  * Opens the index in this file, or makes an empty one (0600). Throws `INTEGRITY_VIOLATION` when the file is not a sound
  * database: `discardSqliteFiles` removes it. An index of another format comes up empty.
  */
 export function openSqliteIndexStore(path: string, disk: Disk): SqliteIndexStore {
-  if (disk.lstat(path) === undefined) create(disk, path);
-  let db: DatabaseSync | undefined;
-  try {
-    db = new DatabaseSync(path, { timeout: BUSY_MS });
-    prepareIndex(db);
-    const store = new SqliteIndexStore(db, path);
-    store.checkHead();
-    return store;
-  } catch (error) {
-    db?.close();
-    throw trouble(error, path);
-  }
+  return new SqliteIndexStore(path, disk);
 }
 
-function create(disk: Disk, path: string): void {
-  try {
-    disk.close(disk.open(path, "create", 0o600));
-  } catch (error) {
-    if (errnoOf(error) !== "EEXIST") throw error;
-  }
-}
-
-function trouble(error: unknown, path: string): unknown {
-  const outOfRange = error instanceof RangeError && "code" in error && error.code === "ERR_OUT_OF_RANGE";
-  if (!outOfRange && !(error instanceof DamagedCell)) return fromSqlite(error, path);
-  return new ChronicleError("INTEGRITY_VIOLATION", `${path}: ${error.message}`, { cause: error, data: { path } });
-}
-
-/** The index in one SQLite file. Made by `openSqliteIndexStore`. */
+/** The index in one SQLite file. */
 export class SqliteIndexStore implements IndexStore {
-  readonly #db: DatabaseSync;
+  readonly #disk: Disk;
   readonly #path: string;
-  readonly #sql: Statements;
-  readonly #folders: FolderTable;
-  readonly #iterations: IterationTable;
-  readonly #events: EventTable;
+  #on: IndexConnection;
   /** The number of resets that this object's caches know of. */
   #generation = -1;
 
-  constructor(db: DatabaseSync, path: string) {
-    this.#db = db;
+  /** See `openSqliteIndexStore`. */
+  constructor(path: string, disk: Disk) {
+    this.#disk = disk;
     this.#path = path;
-    this.#sql = new Statements(db);
-    this.#folders = new FolderTable(this.#sql);
-    this.#iterations = new IterationTable(this.#sql, this.#folders);
-    this.#events = new EventTable(this.#sql);
-  }
-
-  /** Throws when the state cannot be read. */
-  checkHead(): void {
-    this.#readState();
+    this.#on = new IndexConnection(path, disk);
+    try {
+      this.#guard(() => this.#readState());
+    } catch (error) {
+      this.#on.close();
+      throw error;
+    }
   }
 
   async head(): Promise<IndexHead> {
@@ -79,58 +44,66 @@ export class SqliteIndexStore implements IndexStore {
   }
 
   async reset(): Promise<void> {
-    this.#change(() => {
-      this.#readState();
-      recreateTables(this.#db, this.#generation + 1);
-      this.#folders.forget();
-    });
+    try {
+      this.#change(() => {
+        this.#readState();
+        recreateTables(this.#on.db, this.#generation + 1);
+        this.#on.folders.forget();
+      });
+    } catch (error) {
+      if (!(error instanceof ChronicleError) || error.code !== "INTEGRITY_VIOLATION") throw error;
+      // Tables that are damaged cannot be dropped.
+      this.#on.close();
+      discardSqliteFiles(this.#disk, this.#path);
+      this.#on = new IndexConnection(this.#path, this.#disk);
+    }
   }
 
   async apply(batch: IndexBatch): Promise<void> {
     this.#change(() => {
       checkIndexBatch(this.#readState(), batch);
-      for (const event of batch.events) this.#events.add(event);
-      for (const row of batch.iterations) this.#iterations.add(row);
+      for (const event of batch.events) this.#on.events.add(event);
+      for (const row of batch.iterations) this.#on.iterations.add(row);
       const { seq, hash, offset, frontier } = batch.head;
       const sql = "UPDATE state SET seq = ?, hash = ?, offset = ?, frontier = ?";
-      this.#sql.run(sql, seq, hash, offset, frontier.join(" "));
+      this.#on.sql.run(sql, seq, hash, offset, frontier.join(" "));
     });
   }
 
   async locate(seq: number): Promise<EventRow | undefined> {
-    return this.#guard(() => this.#events.at(seq));
+    return this.#guard(() => this.#on.events.at(seq));
   }
 
   async events(range: SeqRange): Promise<readonly EventRow[]> {
-    return this.#guard(() => this.#events.range(range));
+    return this.#guard(() => this.#on.events.range(range));
   }
 
   async record(recordId: string): Promise<EventRow | undefined> {
-    return this.#guard(() => this.#events.last(recordId));
+    return this.#guard(() => this.#on.events.last(recordId));
   }
 
   async records(prefix: string): Promise<readonly EventRow[]> {
-    return this.#guard(() => this.#events.lastWithPrefix(prefix));
+    return this.#guard(() => this.#on.events.lastWithPrefix(prefix));
   }
 
   async recordHistory(recordId: string): Promise<readonly EventRow[]> {
-    return this.#guard(() => this.#events.history(recordId));
+    return this.#guard(() => this.#on.events.history(recordId));
   }
 
   async iterations(path: WorkspacePath): Promise<readonly IterationRow[]> {
-    return this.#read(() => this.#iterations.all(path));
+    return this.#read(() => this.#on.iterations.all(path));
   }
 
   async iterationAt(path: WorkspacePath, seq: number): Promise<IterationRow | undefined> {
-    return this.#read(() => this.#iterations.at(path, seq));
+    return this.#read(() => this.#on.iterations.at(path, seq));
   }
 
   async iterationsAt(paths: readonly WorkspacePath[], seq: number): Promise<readonly (IterationRow | undefined)[]> {
-    return this.#read(() => paths.map((path) => this.#iterations.at(path, seq)));
+    return this.#read(() => paths.map((path) => this.#on.iterations.at(path, seq)));
   }
 
   async childrenAt(folder: WorkspacePath, seq: number): Promise<readonly IterationRow[]> {
-    return this.#read(() => this.#iterations.children(folder, seq));
+    return this.#read(() => this.#on.iterations.children(folder, seq));
   }
 
   async *entriesAt(seq: number, beneath: WorkspacePath = ROOT): AsyncGenerator<readonly IterationRow[]> {
@@ -147,25 +120,25 @@ export class SqliteIndexStore implements IndexStore {
   }
 
   async touched(after: number, upTo: number): Promise<readonly WorkspacePath[]> {
-    return this.#read(() => this.#iterations.touched(after, upTo).sort(comparePaths));
+    return this.#read(() => this.#on.iterations.touched(after, upTo).sort(comparePaths));
   }
 
   async pathsNamed(name: string): Promise<readonly WorkspacePath[]> {
-    return this.#read(() => this.#iterations.named(name).sort(comparePaths));
+    return this.#read(() => this.#on.iterations.named(name).sort(comparePaths));
   }
 
   async treeHashAt(folder: WorkspacePath, seq: number): Promise<Hash | undefined> {
     return this.#read(() => {
-      const id = this.#folders.find(folder);
+      const id = this.#on.folders.find(folder);
       const sql = "SELECT hash FROM tree WHERE folder = ? AND seq <= ? ORDER BY seq DESC LIMIT 1";
-      const row = id === undefined ? undefined : this.#sql.first(sql, id, seq);
+      const row = id === undefined ? undefined : this.#on.sql.first(sql, id, seq);
       return row === undefined || row[0] === null ? undefined : hashFromBytes(bytesAt(row, 0));
     });
   }
 
   async treeSeq(): Promise<number> {
     return this.#guard(() => {
-      const row = this.#sql.first("SELECT tree_seq FROM state");
+      const row = this.#on.sql.first("SELECT tree_seq FROM state");
       return row === undefined ? 0 : numberAt(row, 0);
     });
   }
@@ -175,29 +148,29 @@ export class SqliteIndexStore implements IndexStore {
       this.#readState();
       for (const [folder, hash] of hashes) {
         const cell = hash === undefined ? null : hashToBytes(hash);
-        this.#sql.run("INSERT OR REPLACE INTO tree VALUES (?, ?, ?)", this.#folders.ensure(folder), seq, cell);
+        this.#on.sql.run("INSERT OR REPLACE INTO tree VALUES (?, ?, ?)", this.#on.folders.ensure(folder), seq, cell);
       }
-      this.#sql.run("UPDATE state SET tree_seq = max(tree_seq, ?)", seq);
+      this.#on.sql.run("UPDATE state SET tree_seq = max(tree_seq, ?)", seq);
     });
   }
 
   async close(): Promise<void> {
-    if (this.#db.isOpen) this.#db.close();
+    this.#on.close();
   }
 
   *#walk(seq: number, beneath: WorkspacePath): Generator<IterationRow> {
-    const own = beneath === ROOT ? undefined : this.#iterations.at(beneath, seq);
+    const own = beneath === ROOT ? undefined : this.#on.iterations.at(beneath, seq);
     if (own?.entry !== undefined) yield own;
-    const id = this.#folders.find(beneath);
-    if (id !== undefined) yield* walkEntries(this.#iterations, { path: beneath, id }, seq);
+    const id = this.#on.folders.find(beneath);
+    if (id !== undefined) yield* walkEntries(this.#on.iterations, { path: beneath, id }, seq);
   }
 
   /** The head; and caches are dropped if another process has emptied the index. Within a transaction. */
   #readState(): IndexHead {
-    const row = this.#sql.first("SELECT seq, hash, offset, frontier, generation FROM state");
+    const row = this.#on.sql.first("SELECT seq, hash, offset, frontier, generation FROM state");
     if (row === undefined) throw new DamagedCell("the state is missing");
     const generation = numberAt(row, 4);
-    if (generation !== this.#generation) this.#folders.forget();
+    if (generation !== this.#generation) this.#on.folders.forget();
     this.#generation = generation;
     return headOf(row);
   }
@@ -205,25 +178,25 @@ export class SqliteIndexStore implements IndexStore {
   /** One consistent state for several queries. */
   #read<Result>(work: () => Result): Result {
     return this.#guard(() => {
-      this.#sql.run("BEGIN");
+      this.#on.sql.run("BEGIN");
       try {
         this.#readState();
         return work();
       } finally {
-        if (this.#db.isTransaction) this.#sql.run("COMMIT");
+        if (this.#on.db.isTransaction) this.#on.sql.run("COMMIT");
       }
     });
   }
 
   #change(work: () => void): void {
     this.#guard(() => {
-      this.#sql.run("BEGIN IMMEDIATE");
+      this.#on.sql.run("BEGIN IMMEDIATE");
       try {
         work();
-        this.#sql.run("COMMIT");
+        this.#on.sql.run("COMMIT");
       } catch (error) {
-        this.#folders.forget();
-        if (this.#db.isTransaction) this.#sql.run("ROLLBACK");
+        this.#on.folders.forget();
+        if (this.#on.db.isTransaction) this.#on.sql.run("ROLLBACK");
         throw error;
       }
     });
@@ -233,7 +206,7 @@ export class SqliteIndexStore implements IndexStore {
     try {
       return work();
     } catch (error) {
-      throw trouble(error, this.#path);
+      throw indexTrouble(error, this.#path);
     }
   }
 }

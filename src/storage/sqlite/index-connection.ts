@@ -1,0 +1,60 @@
+import { DatabaseSync } from "node:sqlite";
+import { ChronicleError, errnoOf } from "../../core/errors.ts";
+import type { Disk } from "../../disk/disk.ts";
+import { EventTable } from "./event-table.ts";
+import { FolderTable } from "./folder-table.ts";
+import { prepareIndex } from "./index-schema.ts";
+import { IterationTable } from "./iteration-table.ts";
+import { fromSqlite } from "./sqlite-error.ts";
+import { DamagedCell, Statements } from "./statements.ts";
+
+/** How long another process's write is waited for, in milliseconds. Writers hold the workspace's lock, so hardly ever. */
+const BUSY_MS = 5_000;
+
+/** One connection to an index, with its tables. */
+export class IndexConnection {
+  readonly db: DatabaseSync;
+  readonly sql: Statements;
+  readonly folders: FolderTable;
+  readonly iterations: IterationTable;
+  readonly events: EventTable;
+
+  /** Opens the file, or makes it (0600) with empty tables. Throws `INTEGRITY_VIOLATION` when it is not a sound index. */
+  constructor(path: string, disk: Disk) {
+    try {
+      if (disk.lstat(path) === undefined) create(disk, path);
+      this.db = new DatabaseSync(path, { timeout: BUSY_MS });
+    } catch (error) {
+      throw indexTrouble(error, path);
+    }
+    try {
+      prepareIndex(this.db);
+    } catch (error) {
+      this.db.close();
+      throw indexTrouble(error, path);
+    }
+    this.sql = new Statements(this.db);
+    this.folders = new FolderTable(this.sql);
+    this.iterations = new IterationTable(this.sql, this.folders);
+    this.events = new EventTable(this.sql);
+  }
+
+  close(): void {
+    if (this.db.isOpen) this.db.close();
+  }
+}
+
+/** Any error of an index in this file as a `ChronicleError`; cells that were never written so: `INTEGRITY_VIOLATION`. */
+export function indexTrouble(error: unknown, path: string): unknown {
+  const outOfRange = error instanceof RangeError && "code" in error && error.code === "ERR_OUT_OF_RANGE";
+  if (!outOfRange && !(error instanceof DamagedCell)) return fromSqlite(error, path);
+  return new ChronicleError("INTEGRITY_VIOLATION", `${path}: ${error.message}`, { cause: error, data: { path } });
+}
+
+function create(disk: Disk, path: string): void {
+  try {
+    disk.close(disk.open(path, "create", 0o600));
+  } catch (error) {
+    if (errnoOf(error) !== "EEXIST") throw error;
+  }
+}
