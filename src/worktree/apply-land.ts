@@ -115,7 +115,12 @@ function moveToFree(step: Step, staged: WorkspacePath): void {
     staging.fresh.renameFile(staged, step.inner, fs);
     return;
   }
-  staging.fresh.unlink(staged);
+  try {
+    staging.fresh.unlink(staged);
+  } catch (error) {
+    // It has its name; the second one goes when the staging folder is emptied.
+    if (errnoOf(error) === undefined) throw error;
+  }
 }
 
 function taken(): Error {

@@ -9,13 +9,14 @@ import type { OpenRoot } from "./scan.ts";
 import type { StatCache } from "./stat-cache.ts";
 import type { ApplyReport, ApplyRequest } from "./worktree.ts";
 import { ChronicleError, errnoOf } from "../core/errors.ts";
+import { sameEntry } from "../core/entry.ts";
 import { comparePaths, isWithin, parentOf, splitRoot } from "../core/path.ts";
 import { checkSteps } from "./apply-check.ts";
 import { land, remove, setAside, touchedFolders } from "./apply-land.ts";
 import { settleLeftovers } from "./apply-resume.ts";
 import { stageSteps } from "./apply-stage.ts";
 import { block } from "./apply-step.ts";
-import { entryOf } from "./inspect.ts";
+import { entryOf, inspectPath } from "./inspect.ts";
 import { LooseModes } from "./loose-modes.ts";
 import { stagingFor, stagingPlaces } from "./staging.ts";
 
@@ -264,10 +265,15 @@ function takeAllBack(run: LandContext, roots: readonly ApplyRoot[]): ApplyReport
   // The names that were set back must be durable too, wherever a step may have got to.
   syncNames(run.disk, onePerFolder(run.steps.filter((step) => step.todo !== "nothing")));
   for (const { staging } of roots) staging.purge();
+  // What is on disk decides: nothing may be reported as done that was taken back.
   return reportOf(
     run,
-    run.steps.filter((step) => step.landed),
+    run.steps.filter((step) => step.todo !== "nothing" && isAfter(step)),
   );
+}
+
+function isAfter({ root, path, inner, after }: Step): boolean {
+  return sameEntry(inspectPath(root.fs, path, inner)?.entry, after);
 }
 
 function onePerFolder(steps: readonly Step[]): Step[] {

@@ -17,7 +17,7 @@ import type {
   Worktree,
 } from "./worktree.ts";
 import { ChronicleError, errnoOf } from "../core/errors.ts";
-import { splitRoot } from "../core/path.ts";
+import { childOf, splitRoot } from "../core/path.ts";
 import { applyChanges, cleanUpApply } from "./apply.ts";
 import { ConfinedFs } from "./confined-fs.ts";
 import { explainOnDisk } from "./explain.ts";
@@ -58,7 +58,6 @@ export class DiskWorktree implements Worktree {
     this.#open = options.roots.map((root) => ({ root, fs: new ConfinedFs(options.disk, root.folder) }));
   }
 
-  /** The log position for which the cache was kept; `undefined` when there was none. */
   get rememberedSeq(): number | undefined {
     return this.#load().seq;
   }
@@ -93,11 +92,11 @@ export class DiskWorktree implements Worktree {
   /** A cache that cannot be written is no error: the next process reads again what it would have said. */
   async save(seq: number): Promise<void> {
     const { cache, seq: keptSeq } = this.#load();
+    this.#loaded = { cache, seq };
     if (!cache.isDirty && keptSeq !== undefined) return;
     try {
       saveStatCache(this.#options.disk, this.#options.cacheFile, { cache, seq });
       cache.markKept();
-      this.#loaded = { cache, seq };
       this.#remembered = true;
     } catch (error) {
       if (errnoOf(error) === undefined) throw error;
@@ -125,7 +124,8 @@ export class DiskWorktree implements Worktree {
   }
 
   async watch(onHint: (hint: WatchHint) => void): Promise<WatchHandle> {
-    const handle = await watchRoots(this.roots, onHint);
+    const ignored = (root: TrackedRoot): string[] => this.#unwatched(root);
+    const handle = await watchRoots({ roots: this.roots, ignored, onHint });
     this.#watches.add(handle);
     return handle;
   }
@@ -134,6 +134,17 @@ export class DiskWorktree implements Worktree {
     for (const { fs } of this.#open) fs.release();
     for (const handle of this.#watches) await handle.close();
     this.#watches.clear();
+  }
+
+  /** Folders that the last scan found excluded, and the store's. */
+  #unwatched(root: TrackedRoot): string[] {
+    const folders: string[] = this.#options.storeFolders.filter((folder) => folder.startsWith(`${root.folder}/`));
+    for (const [path, names] of this.#load().cache.excluded) {
+      const { root: id, path: inner } = splitRoot(path);
+      if (id !== root.id) continue;
+      for (const { name, isFolder } of names) if (isFolder) folders.push(`${root.folder}/${childOf(inner, name)}`);
+    }
+    return folders;
   }
 
   #applyContext(): ApplyContext {

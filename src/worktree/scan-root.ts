@@ -126,7 +126,7 @@ export class RootScan {
       } else if (work.inner !== "" || name !== STAGING_FOLDER) {
         const verdict = this.#judge(work, found, kind);
         if (verdict.tracked) names.add(name);
-        else excluded.push({ name, detail: detailOf(verdict) });
+        else excluded.push({ name, detail: detailOf(verdict), isFolder: kind === "dir" });
       }
     }
     for (const child of known.values()) this.look.missing(work, child);

@@ -20,6 +20,7 @@ export interface KnownRules {
 export interface ExcludedName {
   readonly name: string;
   readonly detail: string;
+  readonly isFolder: boolean;
 }
 
 /** A remembered child of a folder. `known` false: it only holds remembered paths. */
@@ -170,7 +171,7 @@ export class StatCache {
   /** Bytes of the remembered file; 0 of anything else. */
   bytesOf(child: KnownChild): number {
     if (this.kindOf(child) !== "file") return 0;
-    return child.over?.stat.size ?? this.#table.sizeOf(child.row);
+    return child.over?.entry.size ?? this.#table.sizeOf(child.row);
   }
 
   modeOf(child: KnownChild): number {
@@ -265,7 +266,7 @@ export class StatCache {
     if (known === undefined) return;
     const total = this.#totalOf(known.entry.path);
     total.entries += sign;
-    if (known.entry.kind === "file") total.bytes += sign * known.stat.size;
+    if (known.entry.kind === "file") total.bytes += sign * known.entry.size;
   }
 
   #totalOf(path: string): { entries: number; bytes: number } {

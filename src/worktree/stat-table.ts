@@ -264,7 +264,8 @@ export class StatTableBuilder {
     c.ctimeNs[row] = stat.ctimeNs;
     c.ino[row] = stat.ino;
     c.dev[row] = stat.dev;
-    c.size[row] = stat.size;
+    // What is known from the record alone has no stat, but its size counts.
+    c.size[row] = entry.kind === "dir" ? stat.size : entry.size;
     c.mtimeMs[row] = entry.mtimeMs;
     c.nlink[row] = stat.nlink;
     c.uid[row] = stat.uid;
