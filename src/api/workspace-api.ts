@@ -94,6 +94,8 @@ export interface RunOptions extends ProgressOptions {
   /** Kept in the session: what a sandbox or proxy saw of the network. */
   readonly networkEvents?: readonly unknown[];
   readonly notes?: readonly string[];
+  /** Called when everything is ready, just before the command starts: from here on an interrupt is the command's. */
+  readonly onStart?: () => void;
   /** Called after each capture while the command runs. */
   readonly onCapture?: (changes: number) => void;
 }

@@ -4,7 +4,7 @@ import type { UndoOptions, WorkspaceApi } from "../api/workspace-api.ts";
 import { confirm } from "./confirm.ts";
 import type { CommandContext } from "./context.ts";
 import { printable } from "./render/printable.ts";
-import { restoredLines, restoredSentence } from "./render/restored.ts";
+import { mostLines, restoredLines, restoredSentence } from "./render/restored.ts";
 import { ago } from "./render/when.ts";
 
 /** Undo and redo differ in the method and in their words. */
@@ -22,14 +22,20 @@ function summaryOf(context: CommandContext, result: UndoShape): string {
   return `${operation.kind}: ${printable(operation.summary)}  (${ago(operation.started, context.io.now())})`;
 }
 
-function print(context: CommandContext, workspace: WorkspaceApi, result: UndoShape, direction: Direction): void {
+/** How a step is told; `asked`: the changes were shown before. */
+interface Telling extends Direction {
+  readonly asked: boolean;
+}
+
+function print(context: CommandContext, workspace: WorkspaceApi, result: UndoShape, telling: Telling): void {
   const paths = context.paths(workspace);
-  const style = { paint: context.paint, shown: (path: string) => paths.shown(path) };
-  context.print(summaryOf(context, result));
+  const most = mostLines(result, telling.asked);
+  const style = { paint: context.paint, shown: (path: string) => paths.shown(path), most };
+  if (!telling.asked) context.print(summaryOf(context, result));
   for (const line of restoredLines(result, style)) context.print(line);
-  context.print(restoredSentence(result, result.dry_run ? `would be ${direction.done}` : direction.done));
+  context.print(restoredSentence(result, result.dry_run ? `would be ${telling.done}` : telling.done));
   if (result.dry_run) return;
-  const other = direction.verb === "undo" ? "chronicle redo brings it again" : "chronicle undo takes it back";
+  const other = telling.verb === "undo" ? "chronicle redo brings it again" : "chronicle undo takes it back";
   context.print(context.paint("dim", other));
 }
 
@@ -65,7 +71,7 @@ export async function stepBack(context: CommandContext, direction: Direction): P
   const result = await direction.step(workspace, { ...options, dryRun });
   if (context.json) context.printJson(result);
   else if (result.operation === null) context.say(`there is nothing to ${direction.verb}`);
-  else print(context, workspace, result, direction);
+  else print(context, workspace, result, { ...direction, asked: asks });
   if (result.operation === null) return EXIT.notFound;
   return result.skipped.length > 0 && !dryRun ? EXIT.failed : EXIT.done;
 }

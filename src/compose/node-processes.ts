@@ -1,5 +1,6 @@
-import { spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { constants } from "node:os";
+import { isatty } from "node:tty";
 import { ChronicleError } from "../core/errors.ts";
 import type { ProcessEnd, Processes, ProcessOptions } from "../workspace/context.ts";
 
@@ -27,25 +28,32 @@ function isAlive(pid: number): boolean {
   }
 }
 
-function run(command: readonly string[], options: ProcessOptions): Promise<ProcessEnd> {
+async function run(command: readonly string[], options: ProcessOptions): Promise<ProcessEnd> {
   const [program = "", ...args] = command;
   const environment = options.env === undefined ? {} : { env: { ...options.env } };
-  const child = spawn(program, args, { cwd: options.cwd, ...environment, stdio: "inherit" });
-  // Ctrl-C is the child's to answer: it gets it from the terminal; this process stays to record what came of it.
-  const stay = (): void => undefined;
-  const passOn = (signal: NodeJS.Signals): void => void child.kill(signal);
-  process.on("SIGINT", stay);
+  let child: ChildProcess | undefined;
+  const passOn = (signal: NodeJS.Signals): void => void child?.kill(signal);
+  // From a terminal the child gets Ctrl-C itself, and answers it; this process stays to record what came of it.
+  const passOnUnlessTyped = (signal: NodeJS.Signals): void => (isatty(0) ? undefined : passOn(signal));
+  process.on("SIGINT", passOnUnlessTyped);
   for (const signal of PASSED_ON) process.on(signal, passOn);
+  try {
+    child = spawn(program, args, { cwd: options.cwd, ...environment, stdio: "inherit" });
+    return await endOf(child, program);
+  } finally {
+    process.off("SIGINT", passOnUnlessTyped);
+    for (const signal of PASSED_ON) process.off(signal, passOn);
+  }
+}
+
+function endOf(child: ChildProcess, program: string): Promise<ProcessEnd> {
   const { promise, resolve, reject } = Promise.withResolvers<ProcessEnd>();
   child.on("error", (error) => reject(notStarted(program, error)));
   child.on("exit", (exitCode, signal) => {
     const code = signal === null ? (exitCode ?? 1) : 128 + constants.signals[signal];
     resolve({ exitCode, signal, code });
   });
-  return promise.finally(() => {
-    process.off("SIGINT", stay);
-    for (const signal of PASSED_ON) process.off(signal, passOn);
-  });
+  return promise;
 }
 
 function notStarted(program: string, cause: Error): ChronicleError {

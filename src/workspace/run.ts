@@ -63,6 +63,7 @@ export async function run(context: Context, options: RunOptions): Promise<RunSha
   let end: ProcessEnd;
   try {
     await recorder.start();
+    options.onStart?.();
     end = await context.processes.run(options.command, {
       cwd: options.cwd ?? context.worktree.roots[0]?.folder ?? "/",
       ...(options.env === undefined ? {} : { env: options.env }),

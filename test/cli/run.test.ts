@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
@@ -112,6 +112,21 @@ describe("run", () => {
     child.kill("SIGTERM");
     expect(await ended(child)).toBe(5);
     expect((await box.json(["history", "left"])).value).toMatchObject([{ iteration: 1 }]);
+  });
+
+  it("Ctrl-C again and again is the command's: what it left is still recorded, and can be taken back", async () => {
+    using box = new Sandbox();
+    const script =
+      "trap 'for i in 1 2 3 4 5 6; do echo $i > left$i; done; exit 6' INT; echo x > started; while :; do sleep 0.05; done";
+    const child = box.start(["run", "--", "sh", "-c", script]);
+    await appears(join(box.project, "started"));
+    const typing = setInterval(() => child.kill("SIGINT"), 20);
+    // The summary comes last; while a process is being torn down nobody can answer a signal.
+    child.stderr.once("data", () => clearInterval(typing));
+    expect(await ended(child)).toBe(6);
+    expect((await box.json(["sessions"])).value).toMatchObject([{ state: "ended", exit_code: 6, changed: 7 }]);
+    await box.must(["undo"]);
+    expect(readdirSync(box.project)).toEqual([]);
   });
 
   it("records from a subfolder, with the command started where one stands", async () => {

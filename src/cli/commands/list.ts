@@ -5,7 +5,7 @@ import { ChronicleError } from "../../core/errors.ts";
 import type { CommandContext } from "../context.ts";
 import { columns } from "../render/columns.ts";
 import { counted } from "../render/counted.ts";
-import { printable } from "../render/printable.ts";
+import { printable, shortened } from "../render/printable.ts";
 import { ago } from "../render/when.ts";
 
 const DEFAULT_LIMIT = 20;
@@ -17,15 +17,17 @@ const NOTHING_YET = `nothing is recorded here yet
   chronicle watch                record changes as they happen
   chronicle -h                   everything else`;
 
-function shortened(text: string): string {
-  return text.length <= LONGEST_SUMMARY ? text : `${text.slice(0, LONGEST_SUMMARY - 1)}…`;
-}
-
 function recentRow(context: CommandContext, item: RecentItem): string[] {
   const { paint } = context;
   const changed = item.kind === "baseline" ? "" : counted(item.changed, "change");
   const back = item.undone === true ? paint("dim", "(undone)") : paint("cyan", item.back);
-  return [ago(item.timestamp, context.io.now()), item.kind, shortened(printable(item.summary)), changed, back];
+  return [
+    ago(item.timestamp, context.io.now()),
+    item.kind,
+    shortened(printable(item.summary), LONGEST_SUMMARY),
+    changed,
+    back,
+  ];
 }
 
 async function recent(context: CommandContext, workspace: WorkspaceApi, limit: number): Promise<void> {

@@ -6,7 +6,7 @@ import { confirm } from "../confirm.ts";
 import type { CommandContext } from "../context.ts";
 import { counted } from "../render/counted.ts";
 import { printable } from "../render/printable.ts";
-import { restoredLines, restoredSentence } from "../render/restored.ts";
+import { mostLines, restoredLines, restoredSentence } from "../render/restored.ts";
 
 const PREVIEW_LINES = 40;
 
@@ -24,9 +24,11 @@ async function optionsOf(context: CommandContext, workspace: WorkspaceApi): Prom
   };
 }
 
-function print(context: CommandContext, workspace: WorkspaceApi, result: RestoreShape): void {
+/** `asked`: the changes were shown before. */
+function print(context: CommandContext, workspace: WorkspaceApi, result: RestoreShape, asked: boolean): void {
   const paths = context.paths(workspace);
-  const style = { paint: context.paint, shown: (path: string) => paths.shown(path) };
+  const most = mostLines(result, asked);
+  const style = { paint: context.paint, shown: (path: string) => paths.shown(path), most };
   for (const line of restoredLines(result, style)) context.print(line);
   const where = result.to === undefined ? "" : ` in ${printable(result.to)}`;
   context.print(restoredSentence(result, result.dry_run ? `would change${where}` : `restored${where}`));
@@ -45,14 +47,15 @@ export async function restore(context: CommandContext): Promise<number> {
   const { input } = context;
   const moment = input.args[0] ?? "";
   const dryRun = input.flag("dryRun");
+  const asks = !dryRun && input.text("to") === undefined && context.canAsk && !input.flag("yes");
   const workspace = await context.workspace({ readOnly: dryRun });
   const options = await optionsOf(context, workspace);
-  if (!dryRun && options.to === undefined && context.canAsk && !input.flag("yes")) {
+  if (asks) {
     const preview = await workspace.restore(moment, { ...options, dryRun: true });
     if (preview.changes.length > 0 && !(await agreed(context, workspace, preview))) return EXIT.failed;
   }
   const result = await workspace.restore(moment, { ...options, dryRun });
   if (context.json) context.printJson(result);
-  else print(context, workspace, result);
+  else print(context, workspace, result, asks);
   return result.skipped.length > 0 && !dryRun ? EXIT.failed : EXIT.done;
 }

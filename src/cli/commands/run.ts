@@ -24,6 +24,9 @@ async function record(context: CommandContext, command: readonly string[]): Prom
   const workspace = await context.workspace({ create: true });
   return workspace.run({
     command,
+    // From here to the end of this process an interrupt is the command's alone: what it leaves is recorded and told
+    // even if Ctrl-C is typed again.
+    onStart: () => void io.onInterrupt(() => undefined),
     cwd: io.cwd(),
     env: io.env,
     rollbackOnFailure: input.flag("rollbackOnFailure"),

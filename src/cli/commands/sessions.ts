@@ -2,8 +2,11 @@ import { EXIT } from "../../api/problems.ts";
 import type { CommandContext } from "../context.ts";
 import { columns } from "../render/columns.ts";
 import { counted } from "../render/counted.ts";
+import { shortened } from "../render/printable.ts";
 import { sessionCommand, sessionEnd } from "../render/sessions.ts";
 import { ago } from "../render/when.ts";
+
+const LONGEST_COMMAND = 60;
 
 export async function sessions(context: CommandContext): Promise<number> {
   const workspace = await context.reading();
@@ -18,7 +21,7 @@ export async function sessions(context: CommandContext): Promise<number> {
       ago(session.started, now),
       sessionEnd(session, context.paint),
       counted(session.changed, "change"),
-      sessionCommand(session),
+      shortened(sessionCommand(session), LONGEST_COMMAND),
     ]);
     for (const line of columns(rows, "<<<>")) context.print(line);
     if (rows.length === 0) context.say("no sessions yet: chronicle run -- <command>");

@@ -47,7 +47,7 @@ function remark(change: ChangeShape): string {
 export function countsOf(changes: readonly ChangeShape[]): string {
   const parts = Object.entries(SIGNS).flatMap(([type, { word }]) => {
     const count = changes.filter((change) => change.change_type === type).length;
-    return count === 0 ? [] : [`${count} ${word}`];
+    return count === 0 ? [] : [`${count.toLocaleString("en-US")} ${word}`];
   });
   return parts.length === 0 ? "nothing" : parts.join(", ");
 }

@@ -18,6 +18,12 @@ export function printableText(text: string): string {
   return text.replace(UNPRINTABLE_IN_TEXT, escape);
 }
 
+/** The beginning of a text, with `…` where something was cut off. */
+export function shortened(text: string, most: number): string {
+  const letters = [...text];
+  return letters.length <= most ? text : `${letters.slice(0, most - 1).join("")}…`;
+}
+
 /** A command as one could type it. */
 export function shownCommand(argv: readonly string[]): string {
   return argv

@@ -2,13 +2,21 @@ import type { RestoreShape } from "../../api/shapes.ts";
 import { changeLines, type ChangesStyle, countsOf, skippedLines } from "./changes.ts";
 import { printable } from "./printable.ts";
 
+const MOST_LINES = 100;
+
+/** How many changes to list: all for a dry run, none (0) where they were shown before, else the first hundred. */
+export function mostLines(result: RestoreShape, asked: boolean): number {
+  if (asked) return 0;
+  return result.dry_run ? result.changes.length : MOST_LINES;
+}
+
 /** What a restore did or would do: paths, and whatever was left or kept aside. */
 export function restoredLines(result: RestoreShape, style: ChangesStyle): string[] {
   const { paint } = style;
   return [
-    ...changeLines(result.changes, style),
+    ...(style.most === 0 ? [] : changeLines(result.changes, style)),
     ...(result.skipped.length === 0 ? [] : [paint("yellow", "left as they are:")]),
-    ...skippedLines(result.skipped, style),
+    ...skippedLines(result.skipped, { paint, shown: style.shown }),
     ...(result.conflicts.length === 0 ? [] : [paint("yellow", "changed meanwhile; the other content is kept:")]),
     ...result.conflicts.map(({ path, kept_at }) => `  ${style.shown(path)} → ${printable(kept_at)}`),
   ];
