@@ -9,6 +9,7 @@ import { NodeDisk } from "./disk/node-disk.ts";
 import type { IndexStore } from "./storage/index-store.ts";
 import { MemoryIndexStore } from "./storage/memory/memory-index-store.ts";
 import { discardSqliteFiles } from "./storage/sqlite/discard-sqlite-files.ts";
+import { MemoryBlobIndex } from "./storage/memory/memory-blob-index.ts";
 import { sqliteBlobIndex } from "./storage/sqlite/sqlite-blob-index.ts";
 import { openSqliteIndexStore } from "./storage/sqlite/sqlite-index-store.ts";
 import { SqliteLock } from "./storage/sqlite/sqlite-lock.ts";
@@ -22,7 +23,7 @@ const nodeBackends: Backends = {
   disk,
   openIndex,
   scratchIndex: () => new MemoryIndexStore(),
-  openBlobIndex: (path) => sqliteBlobIndex(disk, path),
+  openBlobIndex: (path) => sqliteBlobIndex(disk, path, () => new MemoryBlobIndex()),
   lock: (path) => new SqliteLock(disk, path),
   processes: nodeProcesses,
   now: () => Date.now(),

@@ -1,5 +1,5 @@
 import type { Disk } from "../disk/disk.ts";
-import type { BlobIndexOpener } from "../storage/files/blob-index.ts";
+import type { BlobIndexOpener } from "../storage/blob-index.ts";
 import type { IndexStore } from "../storage/index-store.ts";
 import type { Lock } from "../storage/lock.ts";
 import type { Processes } from "../workspace/context.ts";

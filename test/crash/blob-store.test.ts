@@ -3,7 +3,7 @@ import { ChronicleError, errnoOf } from "../../src/core/errors.ts";
 import { sha256, type Hash } from "../../src/core/hash.ts";
 import { SimDisk } from "../../src/disk/sim-disk.ts";
 import type { BlobStore } from "../../src/storage/blob-store.ts";
-import type { IndexChange } from "../../src/storage/files/blob-index.ts";
+import type { IndexChange } from "../../src/storage/blob-index.ts";
 import { FileBlobStore } from "../../src/storage/files/file-blob-store.ts";
 import { storeLayout } from "../../src/storage/files/layout.ts";
 import { OpenSink } from "../../src/storage/files/pack-sink.ts";

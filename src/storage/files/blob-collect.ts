@@ -1,9 +1,9 @@
 import { sha256, type Hash } from "../../core/hash.ts";
 import type { CollectReport } from "../blob-store.ts";
-import type { PackRow, PlacedBlob } from "./blob-index.ts";
+import type { PackRow, PlacedBlob } from "../blob-index.ts";
 import { BlockFiller } from "./block-filler.ts";
 import { catchUpLarge, catchUpPacks, listLarge } from "./blob-recovery.ts";
-import { withTrouble } from "./blob-trouble.ts";
+import { withTrouble } from "../io-trouble.ts";
 import { PACK_HEADER_BYTES, decodeBlockHead, unpackBlock } from "./block.ts";
 import type { BlobFiles, HeldLane, Lanes } from "./lanes.ts";
 import { openPack } from "./pack-reader.ts";

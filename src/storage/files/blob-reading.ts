@@ -1,8 +1,8 @@
 import { ChronicleError } from "../../core/errors.ts";
 import type { Hash } from "../../core/hash.ts";
 import type { BlobInfo, BlobReader } from "../blob-store.ts";
-import type { BlobPlace, PlacedBlob } from "./blob-index.ts";
-import { withTrouble } from "./blob-trouble.ts";
+import type { BlobPlace, PlacedBlob } from "../blob-index.ts";
+import { withTrouble } from "../io-trouble.ts";
 import type { BlobFiles } from "./lanes.ts";
 import { readLarge, type LargeSource } from "./large-reader.ts";
 import { PIECE_BYTES } from "./large-format.ts";

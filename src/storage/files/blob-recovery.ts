@@ -1,8 +1,8 @@
 import { isHash, type Hash } from "../../core/hash.ts";
 import type { Disk } from "../../disk/disk.ts";
-import type { LargeRow, PackRow } from "./blob-index.ts";
-import { BlobRowsBuilder, type BlobRows } from "./blob-rows.ts";
-import { withTrouble } from "./blob-trouble.ts";
+import type { LargeRow, PackRow } from "../blob-index.ts";
+import { BlobRowsBuilder, type BlobRows } from "../blob-rows.ts";
+import { withTrouble } from "../io-trouble.ts";
 import { PACK_HEADER_BYTES } from "./block.ts";
 import type { BlobFiles, Lanes } from "./lanes.ts";
 import { largeLength } from "./large-reader.ts";

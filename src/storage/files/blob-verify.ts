@@ -1,9 +1,10 @@
 import { isHash, type Hash } from "../../core/hash.ts";
 import { ChronicleError } from "../../core/errors.ts";
+import type { Disk } from "../../disk/disk.ts";
 import type { BlobProblem, BlobVerifyOptions } from "../blob-store.ts";
-import type { PackRow, PlacedBlob } from "./blob-index.ts";
+import type { PackRow, PlacedBlob } from "../blob-index.ts";
 import { listPacks } from "./blob-recovery.ts";
-import { withTrouble } from "./blob-trouble.ts";
+import { withTrouble } from "../io-trouble.ts";
 import { PACK_HEADER_BYTES, type BlockEntry } from "./block.ts";
 import type { BlobFiles } from "./lanes.ts";
 import { readLarge, type LargeSource } from "./large-reader.ts";
@@ -93,20 +94,12 @@ async function* verifyPack(
   // Gone since it was listed; if the index still names it, that is said later.
   if (fd === undefined) return;
   try {
-    const promised = pack.sealed ? Math.max(pack.size, pack.row?.bytes ?? 0) : (pack.row?.bytes ?? pack.size);
-    if (promised > 0 && readPackUlid(disk, fd) === undefined)
-      yield damage(pack.path, 0, "the pack's header is damaged");
-    if (promised > pack.size) {
-      const lost = hashesWithin(rows, pack.size, promised);
-      yield damage(pack.path, pack.size, `the pack is cut off: ${promised - pack.size} bytes are missing`, lost);
-    }
+    const promised = promisedBytes(pack);
+    yield* verifyEnds(disk, fd, pack, rows);
     const found = new Map<number, readonly BlockEntry[]>();
-    const end = Math.min(promised, pack.size);
-    for (const part of scanPack(disk, fd, PACK_HEADER_BYTES, end)) {
+    for (const part of scanPack(disk, fd, PACK_HEADER_BYTES, Math.min(promised, pack.size))) {
       if (part.kind === "garbage") {
-        const isOpenTail = !pack.sealed && pack.row === undefined && part.to === end;
-        const hurt = hashesWithin(rows, part.from, part.to);
-        if (!isOpenTail) yield damage(pack.path, part.from, `${part.to - part.from} bytes are no block`, hurt);
+        if (!isOpenTail(pack, part.to)) yield garbage(pack, part, rows);
         continue;
       }
       found.set(part.offset, part.head.entries);
@@ -121,6 +114,33 @@ async function* verifyPack(
   } finally {
     disk.close(fd);
   }
+}
+
+/** Bytes of a pack that somebody may rely on: of a lane, no more than the index has published. */
+function promisedBytes({ sealed, size, row }: PackFile): number {
+  return sealed ? Math.max(size, row?.bytes ?? 0) : (row?.bytes ?? size);
+}
+
+/** Bytes up to the end of a lane that the index does not know: perhaps torn, and promised to nobody. */
+function isOpenTail({ sealed, size, row }: PackFile, to: number): boolean {
+  return !sealed && row === undefined && to === size;
+}
+
+function* verifyEnds(disk: Disk, fd: number, pack: PackFile, rows: readonly PlacedBlob[]): Generator<BlobProblem> {
+  const promised = promisedBytes(pack);
+  if (promised > 0 && readPackUlid(disk, fd) === undefined) yield damage(pack.path, 0, "the pack's header is damaged");
+  if (promised <= pack.size) return;
+  const lost = hashesWithin(rows, pack.size, promised);
+  yield damage(pack.path, pack.size, `the pack is cut off: ${promised - pack.size} bytes are missing`, lost);
+}
+
+function garbage(
+  pack: PackFile,
+  part: { readonly from: number; readonly to: number },
+  rows: readonly PlacedBlob[],
+): BlobProblem {
+  const hurt = hashesWithin(rows, part.from, part.to);
+  return damage(pack.path, part.from, `${part.to - part.from} bytes are no block`, hurt);
 }
 
 /** A damaged copy hurts its content only where the index does not name another one, which is looked at in its own place. */

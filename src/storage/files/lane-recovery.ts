@@ -1,7 +1,7 @@
 import type { Disk } from "../../disk/disk.ts";
 import { writeFully } from "../../disk/write-fully.ts";
-import type { BlobIndex, PackRow } from "./blob-index.ts";
-import { withTrouble } from "./blob-trouble.ts";
+import type { BlobIndex, PackRow } from "../blob-index.ts";
+import { withTrouble } from "../io-trouble.ts";
 import { PACK_HEADER_BYTES } from "./block.ts";
 import type { BlobLayout } from "./layout.ts";
 import type { LaneGrant } from "./pack-writer.ts";

@@ -1,8 +1,8 @@
 import { ChronicleError } from "../../core/errors.ts";
 import type { Disk } from "../../disk/disk.ts";
 import type { HeldLock, Lock } from "../lock.ts";
-import type { BlobIndex } from "./blob-index.ts";
-import { ioTrouble } from "./blob-trouble.ts";
+import type { BlobIndex } from "../blob-index.ts";
+import { ioTrouble } from "../io-trouble.ts";
 import { settleLane } from "./lane-recovery.ts";
 import type { BlobLayout } from "./layout.ts";
 import type { LaneGrant } from "./pack-writer.ts";

@@ -1,7 +1,7 @@
 import { errnoOf } from "../../core/errors.ts";
 import { sha256, type Hash } from "../../core/hash.ts";
 import type { Disk } from "../../disk/disk.ts";
-import type { BlobIndex, BlobPlace, PackState } from "./blob-index.ts";
+import type { BlobIndex, BlobPlace, PackState } from "../blob-index.ts";
 import { corrupt } from "./blob-trouble.ts";
 import { decodeBlockHead, unpackBlock } from "./block.ts";
 import type { BlobLayout } from "./layout.ts";

@@ -1,7 +1,7 @@
 import { sha256 } from "../../core/hash.ts";
 import type { Disk } from "../../disk/disk.ts";
 import { readFully } from "../../disk/write-fully.ts";
-import { BlobRowsBuilder, type BlobRows } from "./blob-rows.ts";
+import { BlobRowsBuilder, type BlobRows } from "../blob-rows.ts";
 import {
   BLOCK_HEAD_BYTES,
   BLOCK_MAGIC,

@@ -1,9 +1,9 @@
 import { sha256, type Hash } from "../../core/hash.ts";
 import type { Disk } from "../../disk/disk.ts";
 import { BlockFiller } from "./block-filler.ts";
-import type { LargeRow, PackState } from "./blob-index.ts";
-import type { BlobRows } from "./blob-rows.ts";
-import { withTrouble } from "./blob-trouble.ts";
+import type { LargeRow, PackState } from "../blob-index.ts";
+import type { BlobRows } from "../blob-rows.ts";
+import { withTrouble } from "../io-trouble.ts";
 import { LARGE_BYTES } from "./block.ts";
 import { cloneLarge, landLarge, LargeWriter, type LargeTemp, type SyncGuard } from "./large-writer.ts";
 import type { BlobLayout } from "./layout.ts";

@@ -1,12 +1,13 @@
 import type { Disk } from "../../disk/disk.ts";
 import { writeFully } from "../../disk/write-fully.ts";
-import type { PackState } from "./blob-index.ts";
-import { ioTrouble, poisoned, withTrouble } from "./blob-trouble.ts";
+import type { PackState } from "../blob-index.ts";
+import { poisoned } from "./blob-trouble.ts";
+import { ioTrouble, withTrouble } from "../io-trouble.ts";
 import { encodePackHeader, PACK_HEADER_BYTES, type EncodedBlock } from "./block.ts";
 import type { BlobLayout } from "./layout.ts";
 
 /** A pack is sealed by the first append that finds it this long, in bytes. */
-export const SEAL_BYTES = 64 * 1024 * 1024;
+const SEAL_BYTES = 64 * 1024 * 1024;
 /** Below this, head and contents are joined for one write; above, copying costs more than a second write. */
 const JOIN_BYTES = 512 * 1024;
 

@@ -1,14 +1,6 @@
 import type { Hash } from "../../core/hash.ts";
-import type {
-  BlobIndex,
-  BlobPlace,
-  IndexChange,
-  LargeRow,
-  PackRow,
-  PackState,
-  PlacedBlob,
-} from "../files/blob-index.ts";
-import { rowAt, rowHash, type BlobRows } from "../files/blob-rows.ts";
+import type { BlobIndex, BlobPlace, IndexChange, LargeRow, PackRow, PackState, PlacedBlob } from "../blob-index.ts";
+import { rowAt, rowHash, type BlobRows } from "../blob-rows.ts";
 
 /** A blob index in memory: for simulated disks, and for reading a store whose disk takes no writes. */
 export class MemoryBlobIndex implements BlobIndex {

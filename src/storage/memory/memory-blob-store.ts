@@ -10,7 +10,7 @@ import type {
   CollectOptions,
   CollectReport,
 } from "../blob-store.ts";
-import { GcLease } from "../files/gc-lease.ts";
+import { GcLease } from "../gc-lease.ts";
 import type { HeldLock, Lock } from "../lock.ts";
 import { MemoryLock } from "./memory-lock.ts";
 

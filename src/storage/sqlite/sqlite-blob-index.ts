@@ -10,10 +10,9 @@ import type {
   PackRow,
   PackState,
   PlacedBlob,
-} from "../files/blob-index.ts";
-import { takesNoWrites } from "../files/blob-trouble.ts";
-import { rowAt, rowHashBytes, rowsByHash, type BlobRows } from "../files/blob-rows.ts";
-import { MemoryBlobIndex } from "../memory/memory-blob-index.ts";
+} from "../blob-index.ts";
+import { takesNoWrites } from "../io-trouble.ts";
+import { rowAt, rowHashBytes, rowsByHash, type BlobRows } from "../blob-rows.ts";
 import { fromSqlite, sqliteCode } from "./sqlite-error.ts";
 
 /**
@@ -36,7 +35,7 @@ const WAIT_FOR_WRITERS_MS = 10_000;
 const CANNOT_WRITE = new Set([8 /* READONLY */, 10 /* IOERR */, 13 /* FULL */, 14 /* CANTOPEN */]);
 
 /** The index in an SQLite file. A write-ahead log and no sync on commit: it is derived, and never torn. */
-export class SqliteBlobIndex implements BlobIndex {
+class SqliteBlobIndex implements BlobIndex {
   readonly #disk: Disk;
   readonly #db: DatabaseSync;
   readonly #path: string;
@@ -161,16 +160,17 @@ export class SqliteBlobIndex implements BlobIndex {
 }
 
 /**
- * Opens `blobs/index.db` (its folder must exist). One that is missing, damaged or of another version begins anew; where
- * the disk takes no writes the index is kept in memory for as long as the store is open, and the store is read-only.
+ * Opens `blobs/index.db` (its folder must exist). One that is missing, damaged or of another version begins anew. Where
+ * the disk takes no writes, `whenReadOnly` gives an index to use meanwhile, and the store is read-only; without it that
+ * is an error.
  */
-export function sqliteBlobIndex(disk: Disk, path: string): BlobIndexOpener {
+export function sqliteBlobIndex(disk: Disk, path: string, whenReadOnly?: () => BlobIndex): BlobIndexOpener {
   return () => {
     try {
       return { ...openOrDiscard(disk, path), readOnly: false };
     } catch (error) {
-      if (!cannotWrite(error)) throw fromSqlite(error, path);
-      return { index: new MemoryBlobIndex(), fresh: true, readOnly: true };
+      if (whenReadOnly === undefined || !cannotWrite(error)) throw fromSqlite(error, path);
+      return { index: whenReadOnly(), fresh: true, readOnly: true };
     }
   };
 }

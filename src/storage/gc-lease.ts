@@ -1,5 +1,5 @@
-import { ioTrouble } from "./blob-trouble.ts";
-import type { HeldLock, Lock } from "../lock.ts";
+import { ioTrouble } from "./io-trouble.ts";
+import type { HeldLock, Lock } from "./lock.ts";
 
 /**
  * This process's share in the lock between writers and the collector. Any number of leases ride on one shared lock, so

@@ -1,4 +1,4 @@
-import type { Hash } from "../../core/hash.ts";
+import type { Hash } from "../core/hash.ts";
 import type { BlobRows } from "./blob-rows.ts";
 
 /**
@@ -61,7 +61,7 @@ export type BlobPlace =
   | LargePlace;
 
 /** A content in a file of its own: as it is, or packed in a container. */
-export interface LargePlace {
+interface LargePlace {
   readonly kind: "large";
   readonly packed: boolean;
   readonly length: number;
