@@ -15,11 +15,6 @@ export class TurnQueue {
   #holders = 0;
   #exclusive = false;
 
-  /** How many hold a turn now. */
-  get holders(): number {
-    return this.#holders;
-  }
-
   /** Waits for a turn, at most so many milliseconds; `undefined` when they have passed. */
   enter(exclusive: boolean, waitMs: number): Promise<Leave | undefined> {
     if (this.#waiting.length === 0 && this.#isFree(exclusive)) return Promise.resolve(this.#take(exclusive));
