@@ -64,7 +64,7 @@ export function findLogEnd(disk: Disk, fd: number, size: number): LogEnd {
 }
 
 /** Seq and hash of the line between two offsets; `undefined` when it is not shaped like an event. */
-export function headOfLine(
+function headOfLine(
   disk: Disk,
   fd: number,
   line: { readonly from: number; readonly to: number },
