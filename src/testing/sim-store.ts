@@ -13,8 +13,8 @@ export interface SimMachineOptions {
   readonly firstId: number;
   /** What a command does to the disk; its exit code. */
   readonly command?: (command: readonly string[]) => number | Promise<number>;
-  /** The clock at the beginning, in ms. */
-  readonly startMs?: number;
+  /** Milliseconds since the epoch; the disk should have the same clock. Default: one that moves at each look. */
+  readonly clock?: () => number;
 }
 
 /** Opens a store on a simulated disk: store in `/store`, key and heads in `/config`. */
@@ -27,7 +27,7 @@ export function openSimStore(disk: SimDisk, options: SimMachineOptions): Promise
 
 /** The backends of such a machine: the clock moves a millisecond at each look, ids count upwards. */
 export function simBackends(disk: SimDisk, options: SimMachineOptions): Backends {
-  let ms = options.startMs ?? Date.parse("2030-01-01T00:00:00Z") + options.firstId;
+  let ms = Date.parse("2030-01-01T00:00:00Z") + options.firstId;
   let id = options.firstId;
   return {
     disk,
@@ -43,7 +43,7 @@ export function simBackends(disk: SimDisk, options: SimMachineOptions): Backends
         return { exitCode: code, signal: null, code };
       },
     },
-    now: () => (ms += 1),
+    now: options.clock ?? (() => (ms += 1)),
     newId: () => `00000000-0000-4000-8000-${String((id += 1)).padStart(12, "0")}`,
     newPackId: () => String((id += 1)).padStart(26, "0"),
     threads: false,

@@ -72,13 +72,20 @@ export function cleanUpApply(context: ApplyContext, token: string): void {
   for (const open of context.roots) {
     using fs = open.fs;
     for (const staging of stagingPlaces(open, { disk: context.disk, candidate: context.staging, token })) {
-      if (!staging.exists()) continue;
-      const modes = new LooseModes();
-      modes.load({ ...open, fs, staging });
-      modes.restore();
-      staging.purge();
+      try {
+        if (staging.exists()) purgeLeftovers({ ...open, fs, staging });
+      } finally {
+        staging.release();
+      }
     }
   }
+}
+
+function purgeLeftovers(root: ApplyRoot): void {
+  const modes = new LooseModes();
+  modes.load(root);
+  modes.restore();
+  root.staging.purge();
 }
 
 function makeSteps(context: ApplyContext, request: ApplyRequest): Step[] {

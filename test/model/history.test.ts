@@ -1,0 +1,251 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import type { StoreApi } from "../../src/api/store-api.ts";
+import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
+import { SimDisk } from "../../src/disk/sim-disk.ts";
+import { openSimStore } from "../../src/testing/sim-store.ts";
+
+/**
+ * Random histories against a plain map: whatever is done to the files, a restore brings back exactly the bytes, modes
+ * and links that a snapshot had seen, an undo exactly what was there before, and `verify` is clean all along.
+ */
+
+type Tree = Readonly<Record<string, string>>;
+
+const NAMES = ["a", "b", "c", "é", "\u{1F600}", "x y", "--f"];
+const name = fc.constantFrom(...NAMES);
+const path = fc.array(name, { minLength: 1, maxLength: 3 }).map((parts) => parts.join("/"));
+const content = fc.oneof(fc.string({ maxLength: 12 }), fc.constantFrom("", "same", "x".repeat(5_000)));
+
+type Step =
+  | { readonly kind: "write"; readonly path: string; readonly content: string }
+  | { readonly kind: "mkdir" | "remove"; readonly path: string }
+  | { readonly kind: "chmod"; readonly path: string; readonly mode: number }
+  | { readonly kind: "symlink"; readonly path: string; readonly target: string }
+  | { readonly kind: "rename"; readonly path: string; readonly to: string }
+  | { readonly kind: "snapshot" | "undo" | "redo" | "reopen" | "forget-cache" | "wait" | "gc" }
+  | { readonly kind: "restore"; readonly pick: number };
+
+const step: fc.Arbitrary<Step> = fc.oneof(
+  { weight: 6, arbitrary: fc.record({ kind: fc.constant("write" as const), path, content }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constantFrom("mkdir" as const, "remove" as const), path }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      kind: fc.constant("chmod" as const),
+      path,
+      mode: fc.constantFrom(0o600, 0o644, 0o755, 0o700),
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      kind: fc.constant("symlink" as const),
+      path,
+      target: fc.constantFrom("a", "/etc/passwd", "../..", "b/c"),
+    }),
+  },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant("rename" as const), path, to: path }) },
+  { weight: 3, arbitrary: fc.record({ kind: fc.constant("snapshot" as const) }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant("restore" as const), pick: fc.nat(20) }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      kind: fc.constantFrom(
+        "undo" as const,
+        "redo" as const,
+        "reopen" as const,
+        "forget-cache" as const,
+        "wait" as const,
+        "gc" as const,
+      ),
+    }),
+  },
+);
+
+/** A machine whose disk and engine share a clock. */
+class Machine {
+  ms = Date.parse("2030-01-01T00:00:00Z");
+  readonly disk: SimDisk = SimDisk.fromTree(
+    { "/proj": { folder: 0o755 }, "/root": { folder: 0o700 } },
+    { clock: () => BigInt(this.#tick()) * 1_000_000n },
+  );
+  #ids = 0;
+  #looks = 0;
+  #store: StoreApi | undefined;
+  #workspace: WorkspaceApi | undefined;
+
+  /** As coarse as a kernel's: several operations fall into one tick. */
+  #tick(): number {
+    this.#looks += 1;
+    if (this.#looks % 4 === 0) this.ms += 4;
+    return this.ms;
+  }
+
+  async open(): Promise<WorkspaceApi> {
+    this.#ids += 10_000;
+    this.#store = await openSimStore(this.disk, { firstId: this.#ids, clock: () => this.#tick() });
+    this.#workspace = await this.#store.open({ folder: "/proj", create: true });
+    return this.#workspace;
+  }
+
+  async close(): Promise<void> {
+    await this.#workspace?.close();
+    await this.#store?.close();
+  }
+
+  tree(): Tree {
+    const entries = Object.entries(this.disk.dump("/proj"));
+    return Object.fromEntries(entries.map(([at, state]) => [at, state.replace(/^file (\d+) \d+/, "file $1")]));
+  }
+}
+
+/** Does something to the files; what a file system refuses is no step. */
+function touch(disk: SimDisk, done: Extract<Step, { readonly path: string }>): void {
+  const at = `/proj/${done.path}`;
+  try {
+    if (done.kind === "write") write(disk, at, done.content);
+    else if (done.kind === "mkdir") disk.makeFolder(at, 0o755);
+    else if (done.kind === "remove") remove(disk, at);
+    else if (done.kind === "symlink") disk.symlink(Buffer.from(done.target), at);
+    else if (done.kind === "rename") disk.rename(at, `/proj/${done.to}`);
+    else if (done.kind === "chmod") chmod(disk, at, done.mode);
+  } catch (error) {
+    if (!(error instanceof Error && "code" in error)) throw error;
+  }
+}
+
+function write(disk: SimDisk, at: string, text: string): void {
+  const fd = disk.open(at, "update", 0o644);
+  disk.truncate(fd, 0);
+  disk.write(fd, Buffer.from(text), 0);
+  disk.close(fd);
+}
+
+function remove(disk: SimDisk, at: string): void {
+  const kind = disk.lstat(at)?.kind;
+  if (kind !== "dir") {
+    disk.unlink(at);
+    return;
+  }
+  for (const item of disk.list(at)) remove(disk, `${at}/${item.name.toString()}`);
+  disk.removeFolder(at);
+}
+
+function chmod(disk: SimDisk, at: string, mode: number): void {
+  const kind = disk.lstat(at)?.kind;
+  if (kind === "symlink") return;
+  const fd = disk.open(at, kind === "dir" ? "folder" : "read");
+  disk.chmod(fd, mode);
+  disk.close(fd);
+}
+
+/** The plain map: what each snapshot saw, and what undo and redo must bring. */
+class Model {
+  readonly snapshots = new Map<number, Tree>();
+  undo: Tree[] = [];
+  redo: Tree[] = [];
+}
+
+async function isRefused(work: () => Promise<unknown>): Promise<boolean> {
+  try {
+    await work();
+    return false;
+  } catch (error) {
+    if (error instanceof Error && "code" in error && (error.code === "NOT_FOUND" || error.code === "REFUSED"))
+      return true;
+    throw error;
+  }
+}
+
+async function act(
+  machine: Machine,
+  given: { workspace: WorkspaceApi; readonly model: Model },
+  done: Step,
+): Promise<void> {
+  const { model, workspace } = given;
+  const before = machine.tree();
+  switch (done.kind) {
+    case "snapshot": {
+      const { number } = await workspace.snapshot();
+      model.snapshots.set(number, before);
+      expect(machine.tree()).toEqual(before);
+      return;
+    }
+    case "restore": {
+      const numbers = [...model.snapshots.keys()];
+      const number = numbers[done.pick % numbers.length] ?? 0;
+      const { undo_id: undoId } = await workspace.restore(String(number));
+      expect(machine.tree()).toEqual(model.snapshots.get(number));
+      if (undoId !== null) {
+        model.undo.push(before);
+        model.redo = [];
+      }
+      return;
+    }
+    case "undo":
+    case "redo": {
+      const stack = model[done.kind];
+      const expected = stack.at(-1);
+      const direction: "undo" | "redo" = done.kind;
+      const refused = await isRefused(() => workspace[direction]());
+      // Refused: nothing to do, or a path was edited since; then nothing at all has changed.
+      if (refused) expect(machine.tree()).toEqual(before);
+      else {
+        expect(expected).toBeDefined();
+        stack.pop();
+        model[done.kind === "undo" ? "redo" : "undo"].push(before);
+      }
+      return;
+    }
+    case "reopen":
+      await machine.close();
+      given.workspace = await machine.open();
+      return;
+    case "forget-cache": {
+      await machine.close();
+      const cache = `/store/workspaces/${workspace.id}/stat.cache`;
+      if (machine.disk.lstat(cache) !== undefined) machine.disk.unlink(cache);
+      given.workspace = await machine.open();
+      return;
+    }
+    case "gc":
+      await workspace.gc();
+      return;
+    case "wait":
+      machine.ms += 10_000;
+      return;
+    default:
+      touch(machine.disk, done);
+      return;
+  }
+}
+
+describe("random histories", () => {
+  it("agree with a plain map", async () => {
+    let histories = 0;
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 40 }), async (steps) => {
+        histories += 1;
+        const machine = new Machine();
+        write(machine.disk, "/proj/first", "first");
+        const state = { workspace: await machine.open(), model: new Model() };
+        state.model.snapshots.set(0, machine.tree());
+        for (const done of steps) await act(machine, state, done);
+        const { number } = await state.workspace.snapshot();
+        state.model.snapshots.set(number, machine.tree());
+        expect((await state.workspace.status()).changes).toEqual([]);
+        expect((await state.workspace.verify()).problems).toEqual([]);
+        for (const [at, tree] of state.model.snapshots) {
+          await state.workspace.restore(String(at));
+          expect(machine.tree()).toEqual(tree);
+        }
+        expect((await state.workspace.verify()).problems).toEqual([]);
+        await machine.close();
+        expect(machine.disk.openDescriptors).toBe(0);
+      }),
+      { numRuns: Number(process.env["MODEL_RUNS"] ?? 60) },
+    );
+    process.stdout.write(`model: ${histories} random histories\n`);
+  });
+});
