@@ -96,6 +96,8 @@ async function sweep(
   let index = lastIndex;
   const result = await sweepCrashes<Hash>({
     prepare: () => from.disk,
+    // With a lost index all of them are tried; the code does not look at which one it is.
+    ...(left === "nothing" ? {} : { errnos: ["ENOSPC", "EIO"] }),
     run: async (disk, tell) => {
       const opening = openStore(disk, 0, before);
       index = lastIndex;

@@ -26,7 +26,7 @@ export const PACK_HEADER_BYTES = 40;
 /** Bytes of a block before its table. */
 export const BLOCK_HEAD_BYTES = 20;
 /** Bytes of one content in a block's table. */
-export const BLOCK_ENTRY_BYTES = 36;
+const BLOCK_ENTRY_BYTES = 36;
 /** Contents above this size, in bytes, are files of their own. */
 export const LARGE_BYTES = 8 * 1024 * 1024;
 /** The most contents that one block can hold. */
