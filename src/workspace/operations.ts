@@ -96,6 +96,11 @@ export async function changesOfOperation(context: Context, operation: LoggedOper
   return changes.sort((a, b) => comparePaths(a.path, b.path));
 }
 
+/** Was it taken back, and not done again? (A new operation ends redo: then it stays so.) */
+export function isUndone(operation: LoggedOperation, stack: UndoStack): boolean {
+  return (operation.kind === "run" || operation.kind === "restore") && !stack.undoable.includes(operation.id);
+}
+
 /** An operation as programs see it. */
 export function operationShape(operation: LoggedOperation, stack: UndoStack): OperationShape {
   return {
@@ -107,6 +112,6 @@ export function operationShape(operation: LoggedOperation, stack: UndoStack): Op
     from_seq: operation.fromSeq,
     to_seq: operation.toSeq,
     changed: operation.changed,
-    undone: stack.redoable.includes(operation.id),
+    undone: isUndone(operation, stack),
   };
 }

@@ -1,6 +1,7 @@
 import type { RecentItem, RecentShape } from "../api/workspace-api.ts";
 import type { Context } from "./context.ts";
-import { listOperations, stackOf } from "./operations.ts";
+import type { UndoStack } from "../core/undo-stack.ts";
+import { isUndone, type LoggedOperation, listOperations, stackOf } from "./operations.ts";
 import { listSessions } from "./session.ts";
 import { listSnapshots, type Snapshot } from "./snapshot.ts";
 
@@ -44,7 +45,7 @@ async function operationItems(
   const stack = stackOf(operations);
   return operations.map((one) => {
     const snapshot = snapshots.find((taken) => taken.session === one.id);
-    const undone = stack.redoable.includes(one.id);
+    const undone = isUndone(one, stack);
     return {
       seq: one.toSeq,
       item: {
@@ -55,14 +56,19 @@ async function operationItems(
         changed: one.changed,
         ...(snapshot === undefined ? {} : { snapshot: snapshot.number }),
         ...(undone ? { undone } : {}),
-        back: undone
-          ? "chronicle redo"
-          : stack.undoable.at(-1) === one.id
-            ? "chronicle undo"
-            : `chronicle undo ${one.id.slice(0, 8)}`,
+        back: wayBack(one, stack, one === operations.at(-1)),
       },
     };
   });
+}
+
+/** The command that goes back to before an operation: one step where it is the last, else to the moment itself. */
+function wayBack(operation: LoggedOperation, stack: UndoStack, isLast: boolean): string {
+  const { id, kind, fromSeq } = operation;
+  if (isLast && kind === "undo") return "chronicle redo";
+  if ((isLast && kind === "redo") || stack.undoable.at(-1) === id) return "chronicle undo";
+  if (stack.undoable.includes(id)) return `chronicle undo ${id.slice(0, 8)}`;
+  return `chronicle restore seq:${fromSeq}`;
 }
 
 async function watchItems(context: Context): Promise<{ readonly seq: number; readonly item: RecentItem }[]> {

@@ -1,3 +1,4 @@
+import { stripVTControlCharacters } from "node:util";
 import { EXIT } from "../../api/problems.ts";
 import type { SnapshotShape } from "../../api/shapes.ts";
 import type { RecentItem, WorkspaceApi } from "../../api/workspace-api.ts";
@@ -9,7 +10,8 @@ import { printable, shortened } from "../render/printable.ts";
 import { ago } from "../render/when.ts";
 
 const DEFAULT_LIMIT = 20;
-const LONGEST_SUMMARY = 48;
+const LONGEST_SUMMARY = 60;
+const SHORTEST_SUMMARY = 16;
 
 const NOTHING_YET = `nothing is recorded here yet
 
@@ -17,23 +19,28 @@ const NOTHING_YET = `nothing is recorded here yet
   chronicle watch                record changes as they happen
   chronicle -h                   everything else`;
 
-function recentRow(context: CommandContext, item: RecentItem): string[] {
+/** How long a summary may be: what the other columns leave of a terminal's width. */
+function summaryWidth(context: CommandContext, items: readonly RecentItem[]): number {
+  if (!context.io.out.isTerminal) return LONGEST_SUMMARY;
+  const others = items.map((item) => recentRow(context, { ...item, summary: "" }));
+  const [row = ""] = columns(others, "<<<>")
+    .map((line) => stripVTControlCharacters(line))
+    .sort((a, b) => b.length - a.length);
+  return Math.max(SHORTEST_SUMMARY, Math.min(LONGEST_SUMMARY, context.io.out.columns - row.length - 2));
+}
+
+function recentRow(context: CommandContext, item: RecentItem, most = LONGEST_SUMMARY): string[] {
   const { paint } = context;
   const changed = item.kind === "baseline" ? "" : counted(item.changed, "change");
   const back = item.undone === true ? paint("dim", "(undone)") : paint("cyan", item.back);
-  return [
-    ago(item.timestamp, context.io.now()),
-    item.kind,
-    shortened(printable(item.summary), LONGEST_SUMMARY),
-    changed,
-    back,
-  ];
+  return [ago(item.timestamp, context.io.now()), item.kind, shortened(printable(item.summary), most), changed, back];
 }
 
 async function recent(context: CommandContext, workspace: WorkspaceApi, limit: number): Promise<void> {
   const result = await workspace.recent(limit === 0 ? Number.MAX_SAFE_INTEGER : limit);
   if (context.json) return context.printJson(result);
-  const rows = result.items.map((item) => recentRow(context, item));
+  const most = summaryWidth(context, result.items);
+  const rows = result.items.map((item) => recentRow(context, item, most));
   const { paint } = context;
   const head = ["when", "what", "", "", "go back to before it"].map((text) => paint("dim", text));
   for (const line of columns([head, ...rows], "<<<>")) context.print(line);
