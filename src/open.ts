@@ -32,8 +32,20 @@ const nodeBackends: Backends = {
   threads: true,
 };
 
-/** A damaged index is derived data: it is discarded, and rebuilt from the log. */
+/**
+ * The index is derived data: a damaged one is discarded, and rebuilt from the log; where the disk is full or read-only
+ * it is built in memory, so that reading and verifying still work.
+ */
 function openIndex(path: string): IndexStore {
+  try {
+    return openOrDiscard(path);
+  } catch (error) {
+    if (!(error instanceof ChronicleError) || error.code !== "IO") throw error;
+    return new MemoryIndexStore();
+  }
+}
+
+function openOrDiscard(path: string): IndexStore {
   try {
     return openSqliteIndexStore(path, disk);
   } catch (error) {

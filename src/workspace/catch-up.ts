@@ -2,13 +2,13 @@ import { checkLine } from "../core/chain.ts";
 import { ChronicleError } from "../core/errors.ts";
 import { EMPTY_HEAD, type EventDraft, type Head } from "../core/event.ts";
 import type { IndexHead } from "../storage/index-store.ts";
-import type { LogPosition, RawLine } from "../storage/event-log.ts";
+import type { LogEnd, LogPosition, RawLine } from "../storage/event-log.ts";
 import { sealEvents } from "../core/chain.ts";
 import type { HistoryContext } from "./context.ts";
 import { project, type PlacedEvent } from "./project.ts";
 
 /** How many events are brought into the index at once. */
-const BATCH = 5_000;
+const BATCH = 20_000;
 
 /** What a look at the log found. */
 export interface CatchUp {
@@ -34,10 +34,13 @@ interface BadLine {
 export async function catchUp(context: HistoryContext, options: { readonly recover: boolean }): Promise<CatchUp> {
   const end = await context.log.refresh();
   const before = await context.index.head();
-  if (before.seq > end.seq)
-    return stop({ ...before, seq: end.seq, hash: end.hash }, rolledBack(end.seq, before.seq), options);
+  if (before.seq > end.seq) {
+    return stop({ ...before, seq: end.seq, hash: end.hash }, shorter(end, before.seq), options);
+  }
   if (before.seq > 0 && !(await stillHolds(context, before, end))) return stop(before, replaced(before.seq), options);
   const settled = before.seq === end.seq && end.tornBytes === 0;
+  // What another process wrote and did not live to sync must be durable before the index vouches for it.
+  if (!settled) await context.log.sync();
   const bad = settled ? undefined : await replay(context, before);
   const head = settled ? before : await context.index.head();
   const damage = await judge(context, { head, bad, indexed: before.seq });
@@ -119,6 +122,19 @@ function damagedAt(bad: BadLine): ChronicleError {
     hint: "nothing is written any more; run `chronicle verify` for the whole list, and restore the log from a copy",
     data: { seq: bad.position.seq, offset: bad.position.offset, line: bad.lineNumber },
   });
+}
+
+/** The index knows of more events than the log has lines: cut off, or the last ones are garbled. */
+function shorter(end: LogEnd, bound: number): ChronicleError {
+  if (end.tornBytes === 0) return rolledBack(end.seq, bound);
+  return new ChronicleError(
+    "LOG_DAMAGED",
+    `the log is damaged behind event ${end.seq}: ${end.tornBytes} bytes there are no events`,
+    {
+      hint: "nothing is written any more; run `chronicle verify` for the whole list, and restore the log from a copy",
+      data: { seq: end.seq + 1, bound },
+    },
+  );
 }
 
 function rolledBack(seq: number, bound: number): ChronicleError {

@@ -42,7 +42,7 @@ async function append(
   if (drafts.length === 0) return [];
   const head = await context.index.head();
   const sealed = sealEvents({ seq: head.seq, hash: head.hash }, drafts, await timestamp(context, head.seq));
-  await context.log.append(sealed);
+  await appendDurably(context, sealed);
   let offset = head.offset;
   const placed = sealed.map((event) => {
     const length = Buffer.byteLength(event.line);
@@ -58,6 +58,19 @@ async function append(
     await catchUp(context, { recover: false });
   }
   return sealed;
+}
+
+/**
+ * Appends lines. If that fails the log is cut back; a reader that came by in between may have brought the lines into the
+ * index already, which would then vouch for what never was: it starts anew.
+ */
+async function appendDurably(context: Context, sealed: readonly SealedEvent[]): Promise<void> {
+  try {
+    await context.log.append(sealed);
+  } catch (error) {
+    if ((await context.index.head()).seq > context.log.head.seq) await context.index.reset();
+    throw error;
+  }
 }
 
 /** The present, but never before the last event: order is by seq, and times only grow. */

@@ -1,7 +1,7 @@
 import type * as shapes from "../api/shapes.ts";
 import type * as api from "../api/workspace-api.ts";
 import type { WorkspaceApi } from "../api/workspace-api.ts";
-import { withCode } from "../core/errors.ts";
+import { ChronicleError, withCode } from "../core/errors.ts";
 import { catchUp } from "./catch-up.ts";
 import { configOf, configure } from "./config.ts";
 import type { Context } from "./context.ts";
@@ -193,8 +193,16 @@ export class Workspace implements WorkspaceApi {
   /** Answers from the index, brought up to the log first. */
   async #read<T>(work: () => Promise<T>): Promise<T> {
     return withCode(async () => {
-      await catchUp(this.#context, { recover: false });
-      return work();
+      try {
+        await catchUp(this.#context, { recover: false });
+        return await work();
+      } catch (error) {
+        if (!(error instanceof ChronicleError) || error.code !== "INTEGRITY_VIOLATION") throw error;
+        // A damaged index is found when it is read; it is derived, so it is built anew, and asked again.
+        await this.#context.index.reset();
+        await catchUp(this.#context, { recover: false });
+        return work();
+      }
     });
   }
 
