@@ -28,6 +28,7 @@ export class ProgressLine {
   readonly #now: () => number;
   #phase: Progress["phase"] | undefined;
   #started = 0;
+  #phaseStarted = 0;
   #shownAt = 0;
   #visible = false;
 
@@ -41,6 +42,7 @@ export class ProgressLine {
     if (progress.phase !== this.#phase) {
       if (this.#phase === undefined) this.#started = now;
       this.#phase = progress.phase;
+      this.#phaseStarted = now;
     }
     if (now - this.#started < QUIET_MS || now - this.#shownAt < EVERY_MS) return;
     this.#shownAt = now;
@@ -57,7 +59,8 @@ export class ProgressLine {
 
   #text(progress: Progress, now: number): string {
     const { done, total, unit } = progress;
-    const rate = `${amount(Math.round(done / ((now - this.#started) / 1000)), unit)}/s`;
+    const seconds = Math.max(0.1, (now - this.#phaseStarted) / 1000);
+    const rate = `${amount(Math.round(done / seconds), unit)}/s`;
     const word = WORDS[progress.phase].padEnd(10);
     const noun = unit === "bytes" ? "" : ` ${unit}`;
     if (total <= 0) return `${word} ${amount(done, unit)}${noun}  ${rate}`;
