@@ -16,7 +16,7 @@ export interface BenchOptions {
   readonly scratch: string | undefined;
 }
 
-export const USAGE = `npm run bench -- [NAME…] [--corpus S|M|L] [--rounds N] [--scratch DIR] [--json] [--list]
+const USAGE = `npm run bench -- [NAME…] [--corpus S|M|L] [--rounds N] [--scratch DIR] [--json] [--list]
 
 Without --scratch and as root on Linux, everything happens on a journaled ext4 in a loop-mounted image in bench/.cache,
 because creating files soon after a mass delete is ten times slower on some file systems, and would be measured.`;

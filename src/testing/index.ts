@@ -1,0 +1,11 @@
+/**
+ * `chronicle/testing`: the contract of each port as a suite of vitest tests. A backend's own test hands its factory to the
+ * suite of its port; what the suite asks for is said there.
+ */
+export { blobStoreSuite, type BlobBackend } from "./blob-store-suite.ts";
+export { sweepCrashes, type CrashSweep, type SweepContext, type SweepResult } from "./crash-sweep.ts";
+export { diskSuite, type DiskUnderTest } from "./disk-suite.ts";
+export { eventLogSuite, type LogBackend } from "./event-log-suite.ts";
+export { indexStoreSuite } from "./index-store-suite.ts";
+export { lockSuite, type LockMaker } from "./lock-suite.ts";
+export { worktreeSuite, type HarnessOptions, type WorktreeEditor, type WorktreeHarness } from "./worktree-suite.ts";
