@@ -1,3 +1,4 @@
+import { ChronicleError } from "../core/errors.ts";
 import { ioTrouble } from "./io-trouble.ts";
 import type { HeldLock, Lock } from "./lock.ts";
 
@@ -44,6 +45,17 @@ export class GcLease {
     try {
       return await this.#lock.exclusive(this.#waitMs);
     } catch (error) {
+      throw ioTrouble(error, "taking the lock of the collector");
+    }
+  }
+
+  /** The collector's turn if nobody holds a lease, or lets go of it within `waitMs`; else `undefined`. */
+  async tryExclusive(waitMs: number): Promise<HeldLock | undefined> {
+    if (this.#count > 0) return undefined;
+    try {
+      return await this.#lock.exclusive(waitMs);
+    } catch (error) {
+      if (error instanceof ChronicleError && error.code === "LOCKED") return undefined;
       throw ioTrouble(error, "taking the lock of the collector");
     }
   }

@@ -6,7 +6,7 @@ import { withTrouble } from "../io-trouble.ts";
 import { PACK_HEADER_BYTES } from "./block.ts";
 import type { BlobFiles, Lanes } from "./lanes.ts";
 import { largeLength } from "./large-reader.ts";
-import { addBlockRows, readPackUlid, rowsByHeads, scanPack } from "./pack-scan.ts";
+import { addBlockRows, checkTail, readPackUlid, rowsByHeads, scanPack } from "./pack-scan.ts";
 
 /** The packs that are on the disk. */
 export interface PackListing {
@@ -58,6 +58,28 @@ export async function catchUpPacks(files: BlobFiles, lanes: Lanes): Promise<void
   for (const { lane } of listing.active) (await lanes.tryTake(lane))?.release();
   const lost = files.index.packs().filter((row) => !lanes.holds(row.lane ?? -1) && isLost(files, row));
   if (lost.length > 0) files.index.apply({ forgetPacks: lost.map(({ id }) => id) });
+}
+
+/**
+ * Publishes what lies in lanes of other processes that the index does not know at all: it was lost while they run. Only
+ * under the collector's lock: nobody is writing then, so all whole blocks are there to stay.
+ */
+export function learnForeignLanes(files: BlobFiles, lanes: Lanes): void {
+  const { disk, layout, index } = files;
+  for (const { lane, size } of listPacks(files).active) {
+    if (lanes.holds(lane) || index.packs().some((row) => row.lane === lane)) continue;
+    const path = layout.activePack(lane);
+    withTrouble(`reading ${path}`, () => {
+      const fd = disk.open(path, "read");
+      try {
+        const ulid = readPackUlid(disk, fd);
+        const { rows, end } = checkTail(disk, fd, PACK_HEADER_BYTES, size);
+        if (ulid !== undefined && rows.count > 0) index.apply({ packs: [{ ulid, lane, bytes: end }], rows });
+      } finally {
+        disk.close(fd);
+      }
+    });
+  }
 }
 
 /** Publishes what lies in large files. Their names are believed here; every read checks the bytes. */

@@ -205,7 +205,7 @@ describe("the index file", () => {
     expect(await problemsOf(again)).toEqual([]);
   });
 
-  test("damage that shows only later: said once, and mended by opening again", async () => {
+  test("damage that shows only later: said once, then made anew", async () => {
     const home = freshHome();
     const { index } = storeLayout(home).blobs;
     const store = await open(home);
@@ -217,9 +217,42 @@ describe("the index file", () => {
     const damaged = await open(home);
     const refused = await damaged.has(hashes).catch((error: unknown) => error);
     expect(refused).toMatchObject({ code: "INTEGRITY_VIOLATION", hint: expect.stringContaining("again") });
+    expect(await damaged.has(hashes)).toEqual(new Set(hashes));
     await damaged.close();
     const again = await open(home);
     expect(await again.has(hashes)).toEqual(new Set(hashes));
+  });
+
+  test("deleted while another process runs: both go on, and see each other's contents", async () => {
+    const home = freshHome();
+    const { index } = storeLayout(home).blobs;
+    const running = await open(home);
+    const hashes = await putAll(running, contents);
+    for (const suffix of ["", "-wal", "-shm"]) rmSync(index + suffix, { force: true });
+    const other = await open(home);
+    expect(await other.has(hashes)).toEqual(new Set(hashes));
+    const [theirs] = (await putAll(other, [Buffer.from("theirs")])) as [Hash];
+    const [mine] = (await putAll(running, [Buffer.from("mine")])) as [Hash];
+    for (const store of [running, other, await open(home)]) {
+      expect((await store.get(theirs))?.toString()).toBe("theirs");
+      expect((await store.get(mine))?.toString()).toBe("mine");
+      expect(await store.has(hashes)).toEqual(new Set(hashes));
+      expect(await problemsOf(store)).toEqual([]);
+    }
+  });
+
+  test("deleted in the middle of a batch: what it commits is found later", async () => {
+    const home = freshHome();
+    const { index } = storeLayout(home).blobs;
+    const store = await open(home);
+    const batch = await store.batch();
+    const hash = await batch.put(Buffer.from("begun before"));
+    for (const suffix of ["", "-wal", "-shm"]) rmSync(index + suffix, { force: true });
+    await batch.commit();
+    expect((await store.get(hash))?.toString()).toBe("begun before");
+    expect(await store.has([hash])).toEqual(new Set([hash]));
+    await store.close();
+    expect((await (await open(home)).get(hash))?.toString()).toBe("begun before");
   });
 
   test("folders are private, and so is every file", async () => {

@@ -17,7 +17,14 @@ import { collectBlobs } from "./blob-collect.ts";
 import type { BlobIndexOpener } from "../blob-index.ts";
 import { BlobReading } from "./blob-reading.ts";
 import { rowHash } from "../blob-rows.ts";
-import { catchUpLarge, catchUpOneLarge, catchUpPacks, isBehind, learnReadOnly } from "./blob-recovery.ts";
+import {
+  catchUpLarge,
+  catchUpOneLarge,
+  catchUpPacks,
+  isBehind,
+  learnForeignLanes,
+  learnReadOnly,
+} from "./blob-recovery.ts";
 import { poisoned } from "./blob-trouble.ts";
 import { ioTrouble, takesNoWrites, withTrouble } from "../io-trouble.ts";
 import { verifyBlobs } from "./blob-verify.ts";
@@ -30,8 +37,11 @@ import { makeFolderOnce } from "./large-writer.ts";
 import type { BlobLayout } from "./layout.ts";
 import { OpenSink, type SinkResult } from "./pack-sink.ts";
 import { PackWriter } from "./pack-writer.ts";
+import { RenewableIndex } from "./renewable-index.ts";
 
 const LOCK_WAIT_MS = 10_000;
+/** How long a lost index may wait for running batches before it is rebuilt without their lanes. */
+const REBUILD_WAIT_MS = 500;
 
 /** What a file blob store is made of. */
 export interface FileBlobStoreOptions {
@@ -61,6 +71,7 @@ interface Writing {
 export class FileBlobStore implements BlobStore {
   readonly #options: FileBlobStoreOptions;
   readonly #files: BlobFiles;
+  readonly #index: RenewableIndex;
   readonly #lanes: Lanes;
   readonly #lease: GcLease;
   readonly #reading: BlobReading;
@@ -71,6 +82,8 @@ export class FileBlobStore implements BlobStore {
   #writing: Promise<Writing> | undefined;
   #writer: PackWriter | undefined;
   readonly #readOnly: boolean;
+  #indexInode: bigint | undefined;
+  #following: Promise<void> | undefined;
   #poisoned = false;
   #closed = false;
 
@@ -78,7 +91,9 @@ export class FileBlobStore implements BlobStore {
     const { disk, layout, newPackId } = options;
     this.#options = options;
     this.#readOnly = opened.readOnly;
-    this.#files = { disk, layout, index: opened.index, newPackId };
+    this.#index = new RenewableIndex(opened.index);
+    this.#indexInode = disk.lstat(layout.index)?.ino;
+    this.#files = { disk, layout, index: this.#index, newPackId };
     this.#lanes = new Lanes(this.#files, options.lock);
     this.#lease = new GcLease(options.lock(layout.gcLock), options.lockWaitMs ?? LOCK_WAIT_MS);
     this.#reading = new BlobReading(this.#files, this.#damaged, (hash) => this.#catchUp(hash));
@@ -110,6 +125,7 @@ export class FileBlobStore implements BlobStore {
   }
 
   async has(hashes: readonly Hash[]): Promise<ReadonlySet<Hash>> {
+    await this.#followIndex();
     return new Set(hashes.filter((hash) => this.hasSync(hash)));
   }
 
@@ -120,6 +136,7 @@ export class FileBlobStore implements BlobStore {
 
   async batch(): Promise<BlobBatch> {
     this.#mustTakeWrites();
+    await this.#followIndex();
     const batch = new FileBlobBatch(
       {
         openSink: () => this.#openSink(),
@@ -211,14 +228,39 @@ export class FileBlobStore implements BlobStore {
   async #start(fresh: boolean): Promise<void> {
     if (this.#readOnly) return learnReadOnly(this.#files);
     if (!fresh && !isBehind(this.#files, this.#lanes)) return;
-    using _lease = await this.#lease.take();
+    const alone = fresh ? await this.#lease.tryExclusive(REBUILD_WAIT_MS) : undefined;
+    using _lock = alone ?? (await this.#lease.take());
     if (fresh) syncFolders(this.#files);
     await catchUpPacks(this.#files, this.#lanes);
+    if (alone !== undefined) learnForeignLanes(this.#files, this.#lanes);
     if (fresh) catchUpLarge(this.#files);
+  }
+
+  /**
+   * Goes over to the index file that has taken the place of ours, as soon as nothing is being written: ours was lost, or
+   * found to be damaged. What is in the lane of this process is published there when the lane is taken again.
+   */
+  #followIndex(): Promise<void> | undefined {
+    if (this.#following !== undefined) return this.#following;
+    const inode = this.#options.disk.lstat(this.#options.layout.index)?.ino;
+    if (inode === this.#indexInode || this.#readOnly || this.#closed) return undefined;
+    if (this.#batches.size > 0 || this.#lanes.count > (this.#writing === undefined ? 0 : 1)) return undefined;
+    this.#following = this.#renewIndex().finally(() => (this.#following = undefined));
+    return this.#following;
+  }
+
+  async #renewIndex(): Promise<void> {
+    await this.#endWriting();
+    this.#reading.close();
+    const opened = this.#options.openIndex();
+    this.#index.renew(opened.index);
+    this.#indexInode = this.#options.disk.lstat(this.#options.layout.index)?.ino;
+    await this.#start(opened.fresh);
   }
 
   async #catchUp(hash: Hash): Promise<void> {
     if (this.#readOnly) return;
+    await this.#followIndex();
     using _lease = await this.#lease.take();
     if (isBehind(this.#files, this.#lanes)) await catchUpPacks(this.#files, this.#lanes);
     catchUpOneLarge(this.#files, hash);

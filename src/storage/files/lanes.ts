@@ -67,6 +67,11 @@ export class Lanes {
     }
   }
 
+  /** How many lanes this object holds. */
+  get count(): number {
+    return this.#mine.size;
+  }
+
   /** Is the lane in the hands of this object? */
   holds(lane: number): boolean {
     return this.#mine.has(lane);

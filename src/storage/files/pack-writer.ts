@@ -112,6 +112,8 @@ export class PackWriter {
       if (!isLast || block.offset < this.#syncedEnd || this.#poisoned) return;
       this.#end = block.offset;
       this.#restBehindEnd = true;
+      // At once: whole blocks behind the end must not be taken for a tail that was written and is to be kept.
+      if (this.#fd !== undefined) this.#cutRest(this.#fd);
     }
   }
 

@@ -96,13 +96,13 @@ class SqliteBlobIndex implements BlobIndex {
     if (this.#db.isOpen) this.#db.close();
   }
 
-  /** A database that is found to be damaged is removed at once: the next who opens the store reads the packs again. */
+  /** A database that is found to be damaged is removed at once; the store then makes a new one from the packs. */
   #trouble(error: unknown): unknown {
     if (!isUnsound(error)) return fromSqlite(error, this.#path);
     discard(this.#disk, this.#path);
     return new ChronicleError("INTEGRITY_VIOLATION", `${this.#path} is damaged and has been removed`, {
       cause: error,
-      hint: "Try again: it is derived, and is made anew from the packs when the store is opened.",
+      hint: "Try again: it is derived, and is made anew from the packs.",
     });
   }
 

@@ -1,0 +1,45 @@
+import type { Hash } from "../../core/hash.ts";
+import type { BlobIndex, BlobPlace, IndexChange, PackRow, PlacedBlob } from "../blob-index.ts";
+
+/** An index that can be exchanged for another while everything that works with it goes on. */
+export class RenewableIndex implements BlobIndex {
+  #current: BlobIndex;
+
+  constructor(first: BlobIndex) {
+    this.#current = first;
+  }
+
+  /** Goes over to another index; the present one is closed. */
+  renew(next: BlobIndex): void {
+    this.#current.close();
+    this.#current = next;
+  }
+
+  has(hash: Hash): boolean {
+    return this.#current.has(hash);
+  }
+
+  find(hash: Hash): BlobPlace | undefined {
+    return this.#current.find(hash);
+  }
+
+  packs(): readonly PackRow[] {
+    return this.#current.packs();
+  }
+
+  inPack(id: number): readonly PlacedBlob[] {
+    return this.#current.inPack(id);
+  }
+
+  large(): readonly PlacedBlob[] {
+    return this.#current.large();
+  }
+
+  apply(change: IndexChange): void {
+    this.#current.apply(change);
+  }
+
+  close(): void {
+    this.#current.close();
+  }
+}
