@@ -2,7 +2,6 @@ import type { WorkspacePath } from "../core/path.ts";
 import type { Disk, FileStat } from "../disk/disk.ts";
 import type { Step } from "./apply-step.ts";
 import { errnoOf } from "../core/errors.ts";
-import { parentOf } from "../core/path.ts";
 import { block, blockFor } from "./apply-step.ts";
 import { hashFile } from "./inspect.ts";
 import { keepConflict } from "./conflict-copy.ts";
@@ -250,11 +249,7 @@ function takeBack(context: LandContext, step: Step): void {
   }
 }
 
-/** The folders whose names were changed. */
-export function touchedFolders(steps: readonly Step[]): Step[] {
-  const seen = new Map<string, Step>();
-  for (const step of steps) {
-    if (step.landed && step.carrier === undefined && step.todo !== "chmod") seen.set(parentOf(step.path), step);
-  }
-  return [...seen.values()];
+/** Did the step change a name in the folder that holds it? */
+export function changesNames(step: Step): boolean {
+  return step.landed && step.carrier === undefined && step.todo !== "chmod";
 }

@@ -10,12 +10,12 @@ import type { StatCache } from "./stat-cache.ts";
 import type { ApplyReport, ApplyRequest } from "./worktree.ts";
 import { ChronicleError, errnoOf } from "../core/errors.ts";
 import { sameEntry } from "../core/entry.ts";
-import { comparePaths, isWithin, parentOf, splitRoot } from "../core/path.ts";
+import { comparePaths, isWithin, parentOf, ROOT, splitRoot } from "../core/path.ts";
 import { checkSteps } from "./apply-check.ts";
-import { land, remove, setAside, touchedFolders } from "./apply-land.ts";
+import { changesNames, land, remove, setAside } from "./apply-land.ts";
 import { settleLeftovers } from "./apply-resume.ts";
 import { stageSteps } from "./apply-stage.ts";
-import { block } from "./apply-step.ts";
+import { block, blockFor } from "./apply-step.ts";
 import { entryOf, inspectPath } from "./inspect.ts";
 import { LooseModes } from "./loose-modes.ts";
 import { stagingFor, stagingPlaces } from "./staging.ts";
@@ -214,7 +214,7 @@ function earlyRemovals(steps: readonly Step[]): Set<Step> {
 function finish(context: ApplyContext, run: LandContext, roots: readonly ApplyRoot[]): ApplyReport {
   setFolderModes(run.steps);
   run.modes.restore();
-  syncNames(context.disk, touchedFolders(run.steps));
+  syncNames(context.disk, run.steps.filter(changesNames), blockLost(run));
   const applied = run.steps.filter((step) => step.blocked === undefined);
   rememberAll(context, applied);
   for (const { staging } of roots) staging.purge();
@@ -227,17 +227,37 @@ function setFolderModes(steps: readonly Step[]): void {
     const { after, blocked, todo } = step;
     if (blocked !== undefined || after?.kind !== "dir") continue;
     const isLoose = todo === "create" && (after.mode & 0o700) !== 0o700;
-    if (isLoose || todo === "chmod") step.root.fs.chmod(step.inner, after.mode, "dir");
+    if (!isLoose && todo !== "chmod") continue;
+    try {
+      step.root.fs.chmod(step.inner, after.mode, "dir");
+    } catch (error) {
+      blockFor(step, error);
+    }
   }
 }
 
-function syncNames(disk: Disk, touched: readonly Step[]): void {
+/** Makes the names in the folders of these steps durable. `onLost`: a folder is not there any more. */
+function syncNames(disk: Disk, steps: readonly Step[], onLost: (steps: readonly Step[], error: unknown) => void): void {
+  const folders = Map.groupBy(steps, (step) => parentOf(step.path));
   const synced = new Set<ApplyRoot>();
-  for (const { root, inner } of touched) {
-    if (synced.has(root)) continue;
-    if (touched.length > FEW_FOLDERS && disk.syncAll(root.root.folder)) synced.add(root);
-    else if (root.fs.lstat(parentOf(inner))?.kind === "dir") root.fs.syncFolder(parentOf(inner));
+  for (const group of folders.values()) {
+    const [{ root, inner } = { root: undefined, inner: ROOT }] = group;
+    if (root === undefined || synced.has(root)) continue;
+    try {
+      if (folders.size > FEW_FOLDERS && disk.syncAll(root.root.folder)) synced.add(root);
+      else root.fs.syncFolder(parentOf(inner));
+    } catch (error) {
+      onLost(group, error);
+    }
   }
+}
+
+/** Somebody exchanged the folder: what was done in it was done elsewhere. One that this run took away needs no sync. */
+function blockLost(run: LandContext): (steps: readonly Step[], error: unknown) => void {
+  const taken = new Set(run.steps.filter((step) => step.landed && step.after?.kind !== "dir").map((step) => step.path));
+  return (steps, error) => {
+    for (const step of steps) if (!taken.has(parentOf(step.path))) blockFor(step, error);
+  };
 }
 
 function rememberAll({ cache, nowNs }: ApplyContext, applied: readonly Step[]): void {
@@ -270,7 +290,10 @@ function takeAllBack(run: LandContext, roots: readonly ApplyRoot[]): ApplyReport
   }
   run.modes.restore();
   // The names that were set back must be durable too, wherever a step may have got to.
-  syncNames(run.disk, onePerFolder(run.steps.filter((step) => step.todo !== "nothing")));
+  const tried = run.steps.filter((step) => step.todo !== "nothing");
+  syncNames(run.disk, tried, (_steps, error) => {
+    if (errnoOf(error) === undefined || errnoOf(error) === "EIO") throw error;
+  });
   for (const { staging } of roots) staging.purge();
   // What is on disk decides: nothing may be reported as done that was taken back.
   return reportOf(
@@ -281,10 +304,6 @@ function takeAllBack(run: LandContext, roots: readonly ApplyRoot[]): ApplyReport
 
 function isAfter({ root, path, inner, after }: Step): boolean {
   return sameEntry(inspectPath(root.fs, path, inner)?.entry, after);
-}
-
-function onePerFolder(steps: readonly Step[]): Step[] {
-  return [...new Map(steps.map((step) => [parentOf(step.path), step])).values()];
 }
 
 function reportOf(run: LandContext, applied: readonly Step[]): ApplyReport {

@@ -3,6 +3,8 @@ import type { ApplyRoot, Step } from "./apply-step.ts";
 import { errnoOf } from "../core/errors.ts";
 import { parentOf } from "../core/path.ts";
 
+const GONE: ReadonlySet<string> = new Set(["ENOENT", "ENOTDIR", "ELOOP"]);
+
 /** Folders that were made writable for the moment, with the mode to set back. Noted in staging before it is done. */
 export class LooseModes {
   readonly #modes = new Map<ApplyRoot, Map<WorkspacePath, number>>();
@@ -39,7 +41,12 @@ export class LooseModes {
   restore(): void {
     for (const [root, modes] of this.#modes) {
       for (const [folder, mode] of [...modes].toReversed()) {
-        if (root.fs.lstat(folder)?.kind === "dir") root.fs.chmod(folder, mode, "dir");
+        try {
+          root.fs.chmod(folder, mode, "dir");
+        } catch (error) {
+          // Removed by this very run, or moved away by somebody.
+          if (!GONE.has(errnoOf(error) ?? "")) throw error;
+        }
       }
     }
     this.#modes.clear();
