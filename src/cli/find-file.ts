@@ -7,6 +7,7 @@ const MOST_CANDIDATES = 10;
 
 /** Recorded paths that were perhaps meant: with this file name (also deleted ones), else with a similar path. */
 async function candidatesFor(workspace: WorkspaceApi, path: string): Promise<string[]> {
+  if (path === "") return [];
   const named = await workspace.find(basename(path));
   if (named.length > 0) return named.slice(0, MOST_CANDIDATES);
   const recorded = Object.keys((await workspace.manifest("latest")).files);

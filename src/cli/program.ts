@@ -111,7 +111,7 @@ export interface HelpSink {
 }
 
 /** The parser for all commands; `done` gets the command line once it is understood. */
-export function buildProgram(version: string, sink: HelpSink, done: (parsed: Parsed) => void): Command {
+function buildProgram(version: string, sink: HelpSink, done: (parsed: Parsed) => void): Command {
   const program = new Command("chronicle");
   const paint = paintFor(sink.colours);
   program.configureOutput({

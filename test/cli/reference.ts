@@ -15,7 +15,7 @@ writes it anew). Words are explained in [glossary.md](glossary.md).
 - Paths are relative to where you stand; \`@ID:path\` names a path in a further root of the workspace.
 - \`--json\` prints one document on stdout, in the shapes of \`src/api/shapes.ts\`: fields may be added, none is renamed. An error
   is \`{"error": {"code", "message", "hint", "data"}}\`. For \`run\`, whose stdout is the command's, the result is the last line of
-  stderr. Paths are shown escaped; \`path_b64\` has the exact bytes where they are not UTF-8.
+  stderr, and so is the error if there is one. Paths are shown escaped; \`path_b64\` has the exact bytes where they are not UTF-8.
 - Progress is shown on a terminal only, on stderr, after a second.
 
 ## Exit codes

@@ -5,7 +5,7 @@ import { isUnknownPath, notRecorded } from "../find-file.ts";
 import type { Input } from "../input.ts";
 
 /** `notes.txt@3`: the third iteration. With `--iteration` the text is a path and nothing else. */
-export function readTarget(input: Input): { typed: string; iteration: number | undefined } {
+function readTarget(input: Input): { typed: string; iteration: number | undefined } {
   const text = input.args[0] ?? "";
   const iteration = input.number("iteration");
   const match = iteration === undefined ? /^(.+)@(\d+)$/s.exec(text) : null;

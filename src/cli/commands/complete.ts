@@ -18,8 +18,8 @@ async function moments(context: CommandContext): Promise<Suggestion[]> {
   const numbers = snapshots.map(({ number, message, cause, timestamp }) => {
     return { value: String(number), about: `${message ?? cause} ${timestamp}` };
   });
-  const words = ["latest", "baseline", "now", "10m", "1h"].map((value) => ({ value, about: "" }));
-  return [...named, ...words, ...numbers.slice(0, 50)];
+  const words = ["latest", "now", "10m", "1h"].map((value) => ({ value, about: "" }));
+  return [...words, ...named, ...numbers.slice(0, 50)];
 }
 
 async function looked(what: Completes, context: CommandContext): Promise<Suggestion[]> {

@@ -23,7 +23,7 @@ function chosenConfig(input: Input): Partial<ConfigShape> {
   return config;
 }
 
-function printResult(context: CommandContext, result: InitShape): void {
+function printResult(context: CommandContext, result: InitShape, changed: readonly string[]): void {
   const { snapshot } = result;
   const { paint } = context;
   context.print(
@@ -36,6 +36,7 @@ function printResult(context: CommandContext, result: InitShape): void {
   const [first = "", ...rest] = coverageLines(snapshot.coverage, style);
   context.print(`coverage ${first}`);
   for (const line of rest) context.print(line);
+  if (!result.created && changed.length > 0) context.print(`changed  ${changed.join(", ")}`);
   if (result.created) context.print(paint("dim", "next: chronicle run -- <command>, or chronicle watch"));
 }
 
@@ -55,6 +56,6 @@ export async function init(context: CommandContext): Promise<number> {
   // A workspace that stood already keeps its own options, except for what was asked for now.
   if (!result.created && Object.keys(config).length > 0) await workspace.configure(config);
   if (context.json) context.printJson(result);
-  else printResult(context, result);
+  else printResult(context, result, Object.keys(config));
   return result.snapshot.coverage.complete ? EXIT.done : EXIT.failed;
 }

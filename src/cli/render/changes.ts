@@ -1,4 +1,5 @@
 import type { ChangeShape, CoverageShape, SkippedShape } from "../../api/shapes.ts";
+import { isMeant } from "../../core/coverage.ts";
 import { formatBytes } from "../../core/duration.ts";
 import type { Format, Paint } from "../paint.ts";
 import { columns } from "./columns.ts";
@@ -79,11 +80,9 @@ export function skippedLines(
   return [...lines, ...(rest > 0 ? [`  … and ${rest.toLocaleString("en-US")} more`] : [])];
 }
 
-const MEANT: ReadonlySet<string> = new Set(["excluded", "special", "store", "other-device"]);
-
 /** What a capture should have taken and did not. */
 export function missingFrom(coverage: CoverageShape): CoverageShape["omitted"] {
-  return coverage.omitted.filter((omission) => !MEANT.has(omission.reason));
+  return coverage.omitted.filter((omission) => !isMeant(omission));
 }
 
 /** Coverage in lines: what is missing, one by one; what was left out on purpose, counted. */
