@@ -11,6 +11,7 @@ import { unrecordedChanges } from "./diff.ts";
 import { operate, settle } from "./operate.ts";
 import { changesOfOperation, listOperations, operationShape, stackOf, type LoggedOperation } from "./operations.ts";
 import { blocked } from "./restore.ts";
+import { closeAbandoned } from "./session.ts";
 import { changeShape, shownPath, skippedShape } from "./shape.ts";
 
 type Direction = "undo" | "redo";
@@ -26,7 +27,11 @@ export async function redo(context: Context, options: UndoOptions = {}): Promise
 }
 
 async function reverse(context: Context, direction: Direction, options: UndoOptions): Promise<UndoShape> {
-  if (options.dryRun !== true) await settle(context);
+  if (options.dryRun !== true) {
+    await settle(context);
+    // A run whose process was killed is an operation as well, once it is closed.
+    await closeAbandoned(context);
+  }
   const unrecorded = await lookOrCapture(context, options);
   const operations = await listOperations(context);
   const stack = stackOf(operations);

@@ -129,6 +129,18 @@ describe("run", () => {
     expect(readdirSync(box.project)).toEqual([]);
   });
 
+  it("a run that was killed with kill -9 can be taken back all the same", async () => {
+    using box = new Sandbox();
+    box.write("a", "1");
+    const script = "echo 2 > a; sleep 0.4; kill -9 $PPID";
+    box.run(["run", "--", "sh", "-c", script]);
+    expect((await box.must(["status"])).stdout).toContain("ended without a word");
+    await box.must(["undo"]);
+    expect(readFileSync(join(box.project, "a"), "utf8")).toBe("1");
+    expect((await box.json(["sessions"])).value).toMatchObject([{ state: "abandoned", changed: 1 }]);
+    await box.must(["verify"]);
+  });
+
   it("records from a subfolder, with the command started where one stands", async () => {
     using box = new Sandbox();
     box.write("src/a", "1");

@@ -1,4 +1,3 @@
-import { chmodSync } from "node:fs";
 import { expect, it } from "vitest";
 import { Sandbox } from "./sandbox.ts";
 
@@ -108,11 +107,17 @@ it("limits and unsafe folders are refused, with what to do", async () => {
   await isKept(box, "refused");
 });
 
-it.skipIf(process.getuid?.() === 0)("partial coverage is said and exits 1", () => {
+it("partial coverage is said, and exits 1; a run keeps its command's code", async () => {
   using box = new Sandbox();
-  box.write("secret", "x");
-  chmodSync(`${box.project}/secret`, 0);
-  expect(box.run(["init"]).code).toBe(1);
+  box.write("a.txt", "one\n");
+  box.write("big.bin", "x".repeat(5000));
+  expect((await box.step(["init", "--max-file-size", "1k"])).code).toBe(1);
+  expect((await box.step(["snapshot"])).code).toBe(1);
+  expect((await box.step(["run", "--", "sh", "-c", "echo two > a.txt; exit 3"])).code).toBe(3);
+  expect((await box.step(["status"])).code).toBe(0);
+  expect((await box.step(["init", "--max-file-size", "0"])).code).toBe(0);
+  expect((await box.step(["snapshot"])).code).toBe(0);
+  await isKept(box, "partial");
 });
 
 it("verify, head and the store", async () => {

@@ -57,5 +57,5 @@ export async function init(context: CommandContext): Promise<number> {
   if (!result.created && Object.keys(config).length > 0) await workspace.configure(config);
   if (context.json) context.printJson(result);
   else printResult(context, result, Object.keys(config));
-  return result.snapshot.coverage.complete ? EXIT.done : EXIT.failed;
+  return result.snapshot.coverage.complete || !result.created ? EXIT.done : EXIT.failed;
 }

@@ -16,7 +16,7 @@ function firstLine(result: RunShape): string {
   const { changes, rolled_back, undo_id } = result;
   if (changes.length === 0) return "nothing changed";
   const what = `${counted(changes.length, "change")} (${countsOf(changes)})`;
-  if (rolled_back) return `the command failed; its ${what} taken back. chronicle redo brings them again`;
+  if (rolled_back) return `the command failed: ${what} taken back. Bring back: chronicle redo`;
   return undo_id === null ? what : `${what}. Take back: chronicle undo`;
 }
 
