@@ -61,3 +61,12 @@ export function object(value: Json | undefined, what: string): RecordBody {
   if (value === null || typeof value !== "object" || Array.isArray(value)) return damaged(`${what} is not an object`);
   return value as RecordBody;
 }
+
+/** The value that a text of JSON stands for. */
+export function jsonOf(value: string, key: string): Json {
+  try {
+    return JSON.parse(value) as Json;
+  } catch {
+    return damaged(`${key} holds a text that is not JSON`);
+  }
+}

@@ -126,12 +126,14 @@ describe("other records", () => {
       merkleRoots: [hash],
       snapshots: 1,
       changed: 1,
-      networkEvents: [{ host: "x" }],
+      networkEvents: [{ host: "x", seconds: 1.5, deep: [{ "\ud800": -2e-7 }] }, 0.25, "text", null],
       notes: ["n"],
       actor: "a",
       pid: 4,
     };
     expect(decodeSession(through(encodeSession(session)))).toEqual(session);
+    const broken = { ...encodeSession(session), network_events: ["{"] };
+    expect(() => decodeSession(broken)).toThrow(expect.objectContaining({ code: "LOG_DAMAGED" }));
   });
 
   it("a workspace from the future is refused", () => {

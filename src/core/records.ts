@@ -4,7 +4,7 @@ import type { Json, RecordBody } from "./event.ts";
 import { decodePath, encodePath } from "./file-record.ts";
 import type { CaptureLimits, FilterOptions } from "./filter.ts";
 import type { Hash } from "./hash.ts";
-import { flag, hashOf, list, object, optionalText, orNull, text, texts, whole } from "./record-fields.ts";
+import { flag, hashOf, jsonOf, list, object, optionalText, orNull, text, texts, whole } from "./record-fields.ts";
 
 /**
  * The records of Chronicle's own beside files: what stands in the log, as types, and the way there and back.
@@ -227,7 +227,8 @@ export function encodeSession(record: SessionRecord): RecordBody {
     merkle_roots: record.merkleRoots,
     snapshots: record.snapshots,
     changed: record.changed,
-    network_events: record.networkEvents,
+    // What a caller hands in may hold fractions, which our own records do not: each event stands there as JSON text.
+    network_events: record.networkEvents.map((event) => JSON.stringify(event)),
     notes: record.notes,
     actor: record.actor,
     pid: record.pid,
@@ -249,7 +250,7 @@ export function decodeSession(body: RecordBody): SessionRecord {
     merkleRoots: texts(body, "merkle_roots") as readonly Hash[],
     snapshots: whole(body, "snapshots"),
     changed: whole(body, "changed"),
-    networkEvents: list(body, "network_events"),
+    networkEvents: texts(body, "network_events").map((one) => jsonOf(one, "network_events")),
     notes: texts(body, "notes"),
     actor: text(body, "actor"),
     pid: whole(body, "pid"),

@@ -26,6 +26,7 @@ export interface SessionDraft {
 /** Writes the beginning of a session. */
 export async function beginSession(context: Context, draft: SessionDraft): Promise<Session> {
   const id = context.newId();
+  const networkEvents = (draft.networkEvents ?? []).map(asJson);
   return withCommit(context, async (commit) => {
     const head = await commit.head();
     const record: SessionRecord = {
@@ -41,13 +42,26 @@ export async function beginSession(context: Context, draft: SessionDraft): Promi
       merkleRoots: [],
       snapshots: 0,
       changed: 0,
-      networkEvents: (draft.networkEvents ?? []) as readonly Json[],
+      networkEvents,
       notes: (draft.notes ?? []).map((note) => note.toWellFormed()),
       actor: context.actor,
       pid: context.processes.pid,
     };
     await commit.append([{ op: "upsert", recordId: `session:${id}`, record: encodeSession(record) }]);
     return { ...record, id, seq: head.seq + 1 };
+  });
+}
+
+/** What a caller handed in, as JSON would carry it. Throws `USAGE` for what JSON cannot hold. */
+function asJson(value: unknown): Json {
+  try {
+    const text: string | undefined = JSON.stringify(value);
+    if (text !== undefined) return JSON.parse(text) as Json;
+  } catch {
+    // Circles and big integers: said below.
+  }
+  throw new ChronicleError("USAGE", "a network event is no JSON value", {
+    hint: "give objects, lists, texts, numbers, true, false or null",
   });
 }
 
