@@ -21,6 +21,12 @@ import { writeFileDurably } from "../disk/write-fully.ts";
 
 const DEFAULT_WAIT_MS = 30_000;
 
+interface HowToOpen {
+  /** For a workspace that has no log yet. */
+  readonly roots?: readonly RootRecord[];
+  readonly readOnly?: boolean;
+}
+
 /** A store on a disk and the workspaces in it. Made by `openFileStore`. */
 export class FileStore implements StoreApi {
   readonly #parts: StoreParts;
@@ -65,7 +71,8 @@ export class FileStore implements StoreApi {
   async #openFolder(options: OpenOptions): Promise<WorkspaceApi> {
     const folder = this.#parts.backends.disk.realpath(options.folder);
     const found = await this.#enclosing(folder, options.readOnly === true);
-    if (found !== undefined) return this.#workspace(await this.#openId(found.id));
+    const readOnly = options.readOnly === true;
+    if (found !== undefined) return this.#workspace(await this.#openId(found.id, { readOnly }));
     if (options.create !== true) {
       throw new ChronicleError("NOT_FOUND", `no workspace holds ${folder}`, {
         hint: "`chronicle init` begins one here; `chronicle workspaces` lists those there are",
@@ -119,7 +126,7 @@ export class FileStore implements StoreApi {
     const files = layout.workspace(id);
     makeFolders(backends.disk, files.folder);
     writeFileDurably(backends.disk, files.workspaceJson, Buffer.from(`${JSON.stringify({ format: 1, id })}\n`), 0o600);
-    const opened = await this.#openId(id, roots);
+    const opened = await this.#openId(id, { roots });
     const [first] = roots;
     const stat = backends.disk.lstat(first?.folder ?? "/");
     const record = {
@@ -145,8 +152,12 @@ export class FileStore implements StoreApi {
     return opened;
   }
 
-  async #openId(id: string, roots?: readonly RootRecord[]): Promise<OpenedContext> {
-    const opened = await openContext(this.#parts, id, { roots, tasks: () => storeTasks(this.#parts, id) });
+  async #openId(id: string, how: HowToOpen = {}): Promise<OpenedContext> {
+    const opened = await openContext(this.#parts, id, {
+      roots: how.roots,
+      tasks: () => storeTasks(this.#parts, id),
+      readOnly: how.readOnly === true,
+    });
     this.#open.add(opened);
     return opened;
   }

@@ -31,7 +31,11 @@ export interface OpenedContext {
 export async function openContext(
   parts: StoreParts,
   id: string,
-  given: { readonly roots: readonly RootRecord[] | undefined; readonly tasks: (id: string) => StoreTasks },
+  given: {
+    readonly roots: readonly RootRecord[] | undefined;
+    readonly tasks: (id: string) => StoreTasks;
+    readonly readOnly: boolean;
+  },
 ): Promise<OpenedContext> {
   const { backends, layout, blobs, heads, actor, waitMs } = parts;
   const files = layout.workspace(id);
@@ -74,6 +78,7 @@ export async function openContext(
       processes: backends.processes,
       waitMs,
       actor,
+      readOnly: given.readOnly,
     };
     const close = async (): Promise<void> => {
       await worktree.close();

@@ -22,8 +22,17 @@ export interface Commit {
   append(drafts: readonly EventDraft[], atHand?: BasesAtHand): Promise<readonly SealedEvent[]>;
 }
 
-/** Takes the workspace's lock, replays what others have appended, and lets `work` append. */
+/** Throws `READ_ONLY` where the workspace was opened to look only. */
+export function refuseReadOnly(context: Context): void {
+  if (!context.readOnly) return;
+  throw new ChronicleError("READ_ONLY", "this workspace was opened for reading only", {
+    hint: "open it without `readOnly` to change something",
+  });
+}
+
+/** Takes the workspace's lock, replays what others have appended, and lets `work` append. Throws `READ_ONLY`. */
 export async function withCommit<T>(context: Context, work: (commit: Commit) => Promise<T>): Promise<T> {
+  refuseReadOnly(context);
   using _held = await context.lock.exclusive(context.waitMs);
   await catchUp(context, { recover: true });
   const result = await work({

@@ -32,6 +32,8 @@ export interface Context {
   readonly waitMs: number;
   /** Who acts. */
   readonly actor: string;
+  /** Opened to look only: the history and the kept head stay as they are. What is derived may be brought up to date. */
+  readonly readOnly: boolean;
 }
 
 /** What reading and catching up with the history needs; a worktree is not among it. */

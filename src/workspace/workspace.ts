@@ -3,6 +3,7 @@ import type * as api from "../api/workspace-api.ts";
 import type { WorkspaceApi } from "../api/workspace-api.ts";
 import { ChronicleError, withCode } from "../core/errors.ts";
 import { catchUp } from "./catch-up.ts";
+import { refuseReadOnly } from "./commit.ts";
 import { configOf, configure } from "./config.ts";
 import type { Context } from "./context.ts";
 import { diffMoments } from "./diff.ts";
@@ -50,11 +51,11 @@ export class Workspace implements WorkspaceApi {
   }
 
   snapshot(options: api.SnapshotOptions = {}): Promise<shapes.SnapshotShape> {
-    return this.#inTurn(() => takeSnapshot(this.#context, options));
+    return this.#change(() => takeSnapshot(this.#context, options));
   }
 
   record(paths: readonly string[]): Promise<shapes.RecordShape> {
-    return this.#inTurn(() => record(this.#context, paths));
+    return this.#change(() => record(this.#context, paths));
   }
 
   async snapshots(): Promise<shapes.SnapshotShape[]> {
@@ -71,15 +72,15 @@ export class Workspace implements WorkspaceApi {
 
   restore(moment: string, options: api.RestoreOptions = {}): Promise<shapes.RestoreShape> {
     if (options.to !== undefined) return this.#read(() => restoreTo(this.#context, moment, options));
-    return this.#inTurn(() => restore(this.#context, moment, options));
+    return this.#change(() => restore(this.#context, moment, options), options.dryRun);
   }
 
   undo(options: api.UndoOptions = {}): Promise<shapes.UndoShape> {
-    return this.#inTurn(() => undo(this.#context, options));
+    return this.#change(() => undo(this.#context, options), options.dryRun);
   }
 
   redo(options: api.UndoOptions = {}): Promise<shapes.UndoShape> {
-    return this.#inTurn(() => redo(this.#context, options));
+    return this.#change(() => redo(this.#context, options), options.dryRun);
   }
 
   async operations(): Promise<shapes.OperationShape[]> {
@@ -132,13 +133,13 @@ export class Workspace implements WorkspaceApi {
   }
 
   run(options: api.RunOptions): Promise<shapes.RunShape> {
-    return this.#inTurn(() => run(this.#context, options));
+    return this.#change(() => run(this.#context, options));
   }
 
   watch(
     options: api.ProgressOptions & { readonly onCapture?: (changes: number) => void } = {},
   ): Promise<api.Recording> {
-    return this.#inTurn(() => watch(this.#context, options));
+    return this.#change(() => watch(this.#context, options));
   }
 
   verify(options: api.VerifyOptions = {}): Promise<shapes.VerifyShape> {
@@ -146,7 +147,7 @@ export class Workspace implements WorkspaceApi {
   }
 
   rebuild(options: api.ProgressOptions = {}): Promise<shapes.RebuildShape> {
-    return this.#inTurn(() => rebuildIndex(this.#context, options));
+    return this.#change(() => rebuildIndex(this.#context, options));
   }
 
   head(): Promise<shapes.HeadShape> {
@@ -154,7 +155,7 @@ export class Workspace implements WorkspaceApi {
   }
 
   async gc(): Promise<shapes.GcShape> {
-    const { freedBlobs, freedBytes } = await this.#inTurn(() => this.#context.store.collect());
+    const { freedBlobs, freedBytes } = await this.#change(() => this.#context.store.collect());
     return { freed_blobs: freedBlobs, freed_bytes: freedBytes };
   }
 
@@ -167,7 +168,7 @@ export class Workspace implements WorkspaceApi {
   }
 
   configure(change: Partial<shapes.ConfigShape>): Promise<shapes.ConfigShape> {
-    return this.#inTurn(() => configure(this.#context, change));
+    return this.#change(() => configure(this.#context, change));
   }
 
   /** Keeps the signed head and what is remembered of the disk, and closes everything. */
@@ -182,7 +183,7 @@ export class Workspace implements WorkspaceApi {
     try {
       const { damage, head } = await catchUp(this.#context, { recover: false });
       if (damage === undefined) {
-        await keepHead(this.#context);
+        if (!this.#context.readOnly) await keepHead(this.#context);
         await this.#context.worktree.save(head.seq);
       }
     } finally {
@@ -203,6 +204,14 @@ export class Workspace implements WorkspaceApi {
         await catchUp(this.#context, { recover: false });
         return work();
       }
+    });
+  }
+
+  /** For what changes something; a dry run does not. */
+  #change<T>(work: () => Promise<T>, dryRun = false): Promise<T> {
+    return this.#inTurn(async () => {
+      if (!dryRun) refuseReadOnly(this.#context);
+      return work();
     });
   }
 
