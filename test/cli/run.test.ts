@@ -1,9 +1,8 @@
-import { spawnSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
-import { Sandbox } from "./sandbox.ts";
+import { ended, Sandbox } from "./sandbox.ts";
 
 /** Waits until a file is there. */
 async function appears(path: string): Promise<void> {
@@ -12,12 +11,6 @@ async function appears(path: string): Promise<void> {
     await sleep(25);
   }
   throw new Error(`${path} did not appear`);
-}
-
-function ended(child: { once(event: "exit", done: (code: number | null) => void): unknown }): Promise<number | null> {
-  return new Promise((resolve) => {
-    child.once("exit", resolve);
-  });
 }
 
 describe("run", () => {
@@ -151,108 +144,5 @@ describe("run", () => {
     expect((await box.must(["cat", "a"], { cwd: "project/src" })).stdout).toBe("2\n");
     expect((await box.must(["cat", join(box.project, "src/a")])).stdout).toBe("2\n");
     expect((await box.must(["-C", "src", "cat", "a@1"])).stdout).toBe("1");
-  });
-});
-
-describe("watch", () => {
-  it("records until it is stopped", async () => {
-    using box = new Sandbox();
-    box.write("a", "1");
-    const child = box.start(["watch"]);
-    let [out, err] = ["", ""];
-    child.stdout.on("data", (piece: Buffer) => (out += piece.toString()));
-    child.stderr.on("data", (piece: Buffer) => (err += piece.toString()));
-    while (!err.includes("watching")) await sleep(25);
-    box.write("a", "22");
-    while (!err.includes("1 change")) await sleep(25);
-    box.write("b", "x");
-    child.kill("SIGINT");
-    expect(await ended(child)).toBe(0);
-    expect(out).toMatch(/recorded 2 changes/);
-    expect((await box.json(["history", "b"])).value).toMatchObject([{ iteration: 1 }]);
-  });
-});
-
-describe("bytes and pipes", () => {
-  it("cat gives every byte back", async () => {
-    using box = new Sandbox();
-    const bytes = Buffer.from(Array.from({ length: 70_000 }, (_, i) => (i * 7919) % 256));
-    box.write("blob.bin", bytes);
-    await box.must(["init"]);
-    const [node = "", ...first] = box.command;
-    const ran = spawnSync(node, [...first, "cat", "blob.bin"], { cwd: box.project, env: box.env() });
-    expect(ran.stdout.equals(bytes)).toBe(true);
-    expect((await box.json(["cat", "blob.bin"])).value).toMatchObject({
-      encoding: "base64",
-      content: bytes.toString("base64"),
-    });
-  });
-
-  it("a reader that goes away is no error", async () => {
-    using box = new Sandbox();
-    box.write("big.txt", "0123456789abcdef\n".repeat(200_000));
-    await box.must(["init"]);
-    for (const words of ["cat big.txt", "manifest", "log --json", "diff 0 now -p", "-h"]) {
-      const line = `${box.command.join(" ")} ${words} | head -c 1 > /dev/null; echo "\${PIPESTATUS[0]}"`;
-      const ran = spawnSync("bash", ["--norc", "-c", line], { cwd: box.project, env: box.env(), encoding: "utf8" });
-      expect([words, ran.stdout, ran.stderr]).toEqual([words, "0\n", ""]);
-    }
-  });
-
-  it("names that could move the cursor are escaped", async () => {
-    using box = new Sandbox();
-    box.write("a\u001b[2Jb\nc", "x");
-    await box.must(["init"]);
-    box.write("a\u001b[2Jb\nc", "y");
-    for (const words of [
-      ["status"],
-      ["manifest"],
-      ["diff"],
-      ["diff", "-p"],
-      ["snapshot", "-m", "\u001b[2J"],
-      ["list"],
-    ]) {
-      expect((await box.must(words)).stdout).not.toContain("\u001b");
-    }
-    expect((await box.must(["cat", "a\u001b[2Jb\nc"])).stdout).toBe("y");
-  });
-});
-
-describe("a terminal", () => {
-  const script = spawnSync("script", ["--version"], { encoding: "utf8" });
-
-  /** Runs a command line on a pseudo terminal and types into it. */
-  function onTerminal(box: Sandbox, words: string, typed: string): string {
-    const line = `stty rows 24 cols 80; ${box.command.join(" ")} ${words}`;
-    const ran = spawnSync("script", ["-qec", line, "/dev/null"], {
-      cwd: box.project,
-      env: box.env({ TERM: "xterm", SHELL: "/bin/sh" }),
-      input: typed,
-      encoding: "utf8",
-    });
-    return ran.stdout;
-  }
-
-  it.skipIf(script.error !== undefined)("restore shows and asks; no changes nothing, --yes does not ask", async () => {
-    using box = new Sandbox();
-    box.write("a", "one");
-    await box.must(["init"]);
-    box.write("a", "two");
-    const shown = onTerminal(box, "restore 0", "n");
-    expect(shown).toContain("Change 1 path");
-    expect(readFileSync(join(box.project, "a"), "utf8")).toBe("two");
-    onTerminal(box, "restore 0", "y");
-    expect(readFileSync(join(box.project, "a"), "utf8")).toBe("one");
-    expect(onTerminal(box, "undo --yes", "")).not.toContain("Take this back");
-    expect(readFileSync(join(box.project, "a"), "utf8")).toBe("two");
-  });
-
-  it.skipIf(script.error !== undefined)("has colours; NO_COLOR has none", async () => {
-    using box = new Sandbox();
-    await box.must(["init"]);
-    box.write("new", "x");
-    expect(onTerminal(box, "status", "")).toContain("\u001b[32m+");
-    expect(onTerminal(box, "--no-color status", "")).not.toContain("\u001b[32m");
-    expect(onTerminal(box, "status", "")).toContain("\u001b[32m+");
   });
 });

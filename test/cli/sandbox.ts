@@ -1,4 +1,4 @@
-import { spawn, spawnSync } from "node:child_process";
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
@@ -21,6 +21,13 @@ export interface RunHow {
   readonly cwd?: string;
   readonly input?: string;
   readonly env?: Readonly<Record<string, string>>;
+}
+
+/** Resolves to a child's exit code, `null` if a signal ended it. */
+export function ended(child: ChildProcess): Promise<number | null> {
+  return new Promise((done) => {
+    child.once("exit", done);
+  });
 }
 
 /** A folder with a project, a home, a store and nothing of the machine's own. Made for `using`. */

@@ -24,20 +24,20 @@ function chosenConfig(input: Input): Partial<ConfigShape> {
 }
 
 function printResult(context: CommandContext, result: InitShape, changed: readonly string[]): void {
-  const { snapshot } = result;
   const { paint } = context;
-  context.print(
-    result.created
-      ? `${paint("green", "protected:")} ${printable(result.path)}  ${paint("dim", result.workspace)}`
-      : `already protected: ${printable(result.path)}  ${paint("dim", result.workspace)}`,
-  );
+  const where = `${printable(result.path)}  ${paint("dim", result.workspace)}`;
+  if (!result.created) {
+    context.print(`already protected: ${where}`);
+    if (changed.length > 0) context.print(`changed: ${changed.join(", ")}`);
+    return;
+  }
+  const { snapshot } = result;
+  context.print(`${paint("green", "protected:")} ${where}`);
   context.print(`snapshot ${snapshot.number}, root ${snapshot.root}`);
-  const style = { paint, shown: printable, most: 20 };
-  const [first = "", ...rest] = coverageLines(snapshot.coverage, style);
+  const [first = "", ...rest] = coverageLines(snapshot.coverage, { paint, shown: printable, most: 20 });
   context.print(`coverage ${first}`);
   for (const line of rest) context.print(line);
-  if (!result.created && changed.length > 0) context.print(`changed  ${changed.join(", ")}`);
-  if (result.created) context.print(paint("dim", "next: chronicle run -- <command>, or chronicle watch"));
+  context.print(paint("dim", "next: chronicle run -- <command>, or chronicle watch"));
 }
 
 export async function init(context: CommandContext): Promise<number> {

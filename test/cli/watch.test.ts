@@ -1,0 +1,22 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { describe, expect, it } from "vitest";
+import { ended, Sandbox } from "./sandbox.ts";
+
+describe("watch", () => {
+  it("records until it is stopped", async () => {
+    using box = new Sandbox();
+    box.write("a", "1");
+    const child = box.start(["watch"]);
+    let [out, err] = ["", ""];
+    child.stdout.on("data", (piece: Buffer) => (out += piece.toString()));
+    child.stderr.on("data", (piece: Buffer) => (err += piece.toString()));
+    while (!err.includes("watching")) await sleep(25);
+    box.write("a", "22");
+    while (!err.includes("1 change")) await sleep(25);
+    box.write("b", "x");
+    child.kill("SIGINT");
+    expect(await ended(child)).toBe(0);
+    expect(out).toMatch(/recorded 2 changes/);
+    expect((await box.json(["history", "b"])).value).toMatchObject([{ iteration: 1 }]);
+  });
+});
