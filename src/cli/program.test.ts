@@ -67,6 +67,7 @@ describe("a command line", () => {
     [["staus"], /unknown command 'staus'/, /did you mean: chronicle status/],
     [["npm"], /unknown command 'npm'/, /chronicle run -- npm/],
     [["restore"], /missing required argument 'moment'/, /usage: chronicle restore/],
+    [["help", "nonsense"], /no such command/, /chronicle -h/],
     [["status", "extra"], /too many arguments/, /usage: chronicle status/],
     [["status", "--jsno"], /unknown option '--jsno'/, /--json/],
     [["log", "--limit", "-1"], /whole number/, /usage: chronicle log/],

@@ -60,6 +60,8 @@ function examplesOf(spec: CommandSpec): string {
 function onExit(usage: string, help: string): (error: CommanderError) => never {
   return (error) => {
     if (error.exitCode === 0) throw error;
+    // `help nonsense` ends in help that nobody asked for.
+    if (error.code === "commander.help") throw usageError("there is no such command", `help: ${help}`);
     const [message = "", ...more] = error.message.replace(/^error: /, "").split("\n");
     throw usageError(message, [...more, `usage: ${usage}`, `help: ${help}`].join("\n"));
   };

@@ -43,7 +43,7 @@ export function memoryIo(
     err: new MemorySink(terminal),
     stdinIsTerminal: terminal,
     readStdin: () => Promise.resolve(""),
-    cwd: () => "/work",
+    cwd: () => "/somewhere",
     chdir: () => undefined,
     now: () => Date.parse("2026-01-01T00:00:00Z"),
     openStore: open ?? (() => Promise.reject(new Error("there is no store here"))),

@@ -8,11 +8,11 @@ describe("a terminal", () => {
   const script = spawnSync("script", ["--version"], { encoding: "utf8" });
 
   /** Runs a command line on a pseudo terminal and types into it. */
-  function onTerminal(box: Sandbox, words: string, typed: string): string {
+  function onTerminal(box: Sandbox, words: string, typed: string, env: Readonly<Record<string, string>> = {}): string {
     const line = `stty rows 24 cols 80; ${box.command.join(" ")} ${words}`;
     const ran = spawnSync("script", ["-qec", line, "/dev/null"], {
       cwd: box.project,
-      env: box.env({ TERM: "xterm", SHELL: "/bin/sh" }),
+      env: box.env({ TERM: "xterm", SHELL: "/bin/sh", ...env }),
       input: typed,
       encoding: "utf8",
     });
@@ -39,6 +39,6 @@ describe("a terminal", () => {
     box.write("new", "x");
     expect(onTerminal(box, "status", "")).toContain("\u001b[32m+");
     expect(onTerminal(box, "--no-color status", "")).not.toContain("\u001b[32m");
-    expect(onTerminal(box, "status", "")).toContain("\u001b[32m+");
+    expect(onTerminal(box, "status", "", { NO_COLOR: "1" })).not.toContain("\u001b[32m");
   });
 });

@@ -1,0 +1,59 @@
+import { existsSync, mkdirSync, renameSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { Sandbox } from "./sandbox.ts";
+
+describe("where histories are kept", () => {
+  it("--store makes a store of its own, readable by its user alone", async () => {
+    using box = new Sandbox();
+    const own = join(box.folder, "own");
+    await box.must(["--store", own, "init"]);
+    expect(statSync(own).mode & 0o777).toBe(0o700);
+    expect(existsSync(box.store)).toBe(false);
+    expect((await box.must(["status", "--store", own])).stdout).toContain(box.project);
+    expect((await box.call(["status"])).code).toBe(3);
+  });
+
+  it("a history survives rm -rf in the workspace, and is found from every subfolder", async () => {
+    using box = new Sandbox();
+    box.write("deep/er/a.txt", "one\n");
+    await box.must(["init"]);
+    expect((await box.must(["status"], { cwd: "project/deep/er" })).stdout).toContain(`${box.project} `);
+    box.sh("rm -rf -- * .[!.]* 2>/dev/null || :");
+    await box.must(["restore", "latest"]);
+    expect((await box.must(["cat", "deep/er/a.txt"])).stdout).toBe("one\n");
+    expect((await box.must(["diff", "0"])).stdout).toBe("no difference\n");
+  });
+
+  it("a moved folder is recognised, and a copy can be adopted", async () => {
+    using box = new Sandbox();
+    box.write("a.txt", "one\n");
+    await box.must(["init"]);
+    renameSync(box.project, join(box.folder, "moved"));
+    box.write("a.txt", "two\n");
+    await box.must(["snapshot"], { cwd: "moved" });
+    const before = await box.json(["workspaces"]);
+    expect(before.value).toMatchObject([{ path: join(box.folder, "moved") }]);
+    mkdirSync(join(box.folder, "elsewhere"));
+    const id = (before.value as { id: string }[])[0]?.id ?? "";
+    await box.must(["init", "../elsewhere", "--adopt", id]);
+    expect((await box.json(["workspaces"])).value).toMatchObject([{ id, path: join(box.folder, "elsewhere") }]);
+  });
+
+  it("several roots, and a single file as one", async () => {
+    using box = new Sandbox();
+    box.write("a.txt", "one\n");
+    box.write("../second/b.txt", "two\n");
+    box.write("../second/not-tracked.txt", "x\n");
+    await box.must(["init", ".", "../second/b.txt"]);
+    box.write("../second/b.txt", "three\n");
+    box.write("../second/not-tracked.txt", "y\n");
+    const { stdout } = await box.must(["diff"]);
+    expect(stdout).toContain("@b-txt:b.txt");
+    expect(stdout).not.toContain("not-tracked");
+    expect((await box.must(["cat", "@b-txt:b.txt"])).stdout).toBe("two\n");
+    expect((await box.must(["cat", "../second/b.txt"])).stdout).toBe("two\n");
+    await box.must(["restore", "0"]);
+    expect((await box.must(["diff", "0"])).stdout).toBe("no difference\n");
+  });
+});
