@@ -36,9 +36,11 @@ export function checkSteps(context: CheckContext): void {
 }
 
 function checkStep(context: CheckContext, step: Step, planned: ReadonlyMap<WorkspacePath, Step>): void {
-  const { fs } = step.root;
-  step.present = fs.lstat(step.inner);
-  if (step.present === undefined && !hasFolder(step, planned)) return;
+  const above = planned.get(parentOf(step.path));
+  // In a folder that is yet to be made there is nothing to look at.
+  const isNew = above?.todo === "create" && above.after?.kind === "dir" && above.blocked === undefined;
+  step.present = isNew ? undefined : step.root.fs.lstat(step.inner);
+  if (step.present === undefined && !isNew && !hasFolder(step, planned)) return;
   const isBefore = isEntry(context, step, step.before);
   if (isBefore || mayResume(context, step)) decide(step);
   else block(step, "changed", "it is not what it was");

@@ -71,7 +71,7 @@ export class DiskWorktree implements Worktree {
     return scanRoots({ disk, roots: this.#open, cache, remembered, startedAtNs, storeFolders }, request, onChanged);
   }
 
-  remember(known: readonly KnownPath[]): void {
+  remember(known: Iterable<KnownPath>): void {
     const { cache } = this.#load();
     // Without a scan nobody knows when it was read: then it is never trusted.
     const readAtNs = this.#readFloorNs ?? 0n;

@@ -86,7 +86,7 @@ export class MemoryWorktree implements Worktree {
     };
   }
 
-  remember(known: readonly KnownPath[]): void {
+  remember(known: Iterable<KnownPath>): void {
     for (const { entry, stat } of known) {
       this.#known.set(entry.path, { entry, stat, racy: isRacy(stat, this.#readFloorNs ?? 0n) });
     }

@@ -7,7 +7,7 @@ import { NO_ROW, StatTable, StatTableBuilder, columnsOver } from "./stat-table.t
 import { isRacy, isSameStat } from "./same-stat.ts";
 
 /** Changes kept beside the table before both are merged. */
-const MOST_CHANGES = 16_384;
+const MOST_CHANGES = 65_536;
 
 /** An ignore file as it was read. */
 export interface KnownRules {

@@ -247,12 +247,20 @@ export class StatTableBuilder {
   /** Copies a row of another table. */
   copy(path: WorkspacePath, from: StatTable, row: number, listing: Listing | undefined): void {
     const to = this.#append(path);
-    const c = from.columns;
-    for (const [name] of LAYOUT) {
-      if (name === "hash") this.#columns.hash.set(c.hash.subarray(row * 32, row * 32 + 32), to * 32);
-      else if (name !== "parent" && name !== "end" && name !== "nameEnd") set(this.#columns[name], to, c[name][row]);
-    }
-    this.#keepAscii(to, path);
+    const [a, b] = [this.#columns, from.columns];
+    a.mtimeNs[to] = b.mtimeNs[row] ?? 0n;
+    a.ctimeNs[to] = b.ctimeNs[row] ?? 0n;
+    a.ino[to] = b.ino[row] ?? 0n;
+    a.dev[to] = b.dev[row] ?? 0n;
+    a.size[to] = b.size[row] ?? 0;
+    a.mtimeMs[to] = b.mtimeMs[row] ?? 0;
+    a.nlink[to] = b.nlink[row] ?? 0;
+    a.uid[to] = b.uid[row] ?? 0;
+    a.mode[to] = b.mode[row] ?? 0;
+    a.entryMode[to] = b.entryMode[row] ?? 0;
+    a.kind[to] = b.kind[row] ?? 0;
+    a.flags[to] = b.flags[row] ?? 0;
+    for (let i = 0; i < 32; i += 1) a.hash[to * 32 + i] = b.hash[row * 32 + i] ?? 0;
     if (listing !== undefined) this.#putListing(to, listing);
   }
 
@@ -342,11 +350,6 @@ export class StatTableBuilder {
 }
 
 type Column = Columns[keyof Columns];
-
-function set(column: Column, row: number, value: number | bigint | undefined): void {
-  const target: { [index: number]: number | bigint } = column;
-  target[row] = value ?? 0;
-}
 
 function copyColumn(from: Column, to: Column): void {
   new Uint8Array(to.buffer, to.byteOffset).set(new Uint8Array(from.buffer, from.byteOffset, from.byteLength));

@@ -31,7 +31,7 @@ export interface Worktree {
    */
   scan(request: ScanRequest, onChanged: (batch: readonly ScannedPath[]) => void): Promise<ScanReport>;
   /** Takes note of what is known to be on disk, after it was recorded. */
-  remember(known: readonly KnownPath[]): void;
+  remember(known: Iterable<KnownPath>): void;
   /** Forgets paths (they are gone, or must be read again). */
   forget(paths: readonly WorkspacePath[]): void;
   /** What is remembered of a path. */
