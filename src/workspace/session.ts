@@ -97,7 +97,7 @@ export async function listSessions(context: Context): Promise<Session[]> {
 
 /** A session by id or unique prefix. */
 export async function findSession(context: Context, id: string): Promise<Session> {
-  const matching = (await listSessions(context)).filter((one) => one.id.startsWith(id));
+  const matching = (await listSessions(context)).filter((one) => id !== "" && one.id.startsWith(id));
   const only = matching[0];
   if (only === undefined)
     throw new ChronicleError("NOT_FOUND", `there is no session ${JSON.stringify(id)}`, {

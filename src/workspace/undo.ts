@@ -102,7 +102,7 @@ function pick(
       hint: "`chronicle list` shows what was done; `chronicle restore MOMENT` goes back to any moment",
     });
   }
-  const matching = operations.filter((one) => one.id.startsWith(asked));
+  const matching = operations.filter((one) => asked !== "" && one.id.startsWith(asked));
   const only = matching[0];
   if (only === undefined) {
     throw new ChronicleError("NOT_FOUND", `there is no operation ${JSON.stringify(asked)}`, {

@@ -14,7 +14,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import type { InitOptions, StoreApi } from "../../src/api/store-api.ts";
+import type { InitOptions, OpenOptions, StoreApi, StoreOptions } from "../../src/api/store-api.ts";
 import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
 import { openStore } from "../../src/open.ts";
 
@@ -22,12 +22,14 @@ import { openStore } from "../../src/open.ts";
 export class Project implements AsyncDisposable {
   readonly base = realpathSync(mkdtempSync(join(tmpdir(), "chronicle-test-")));
   readonly folder = join(this.base, "project");
-  readonly home = join(this.base, "store");
+  readonly home: string;
   readonly configFolder = join(this.base, "config");
   readonly #stores = new Set<StoreApi>();
   readonly #workspaces = new Set<WorkspaceApi>();
 
-  constructor() {
+  /** `storeInside`: the store lies in the tracked folder, as `.state`. */
+  constructor({ storeInside = false }: { readonly storeInside?: boolean } = {}) {
+    this.home = storeInside ? join(this.folder, ".state") : join(this.base, "store");
     mkdirSync(this.folder);
   }
 
@@ -55,8 +57,8 @@ export class Project implements AsyncDisposable {
     rmSync(this.at(path), { recursive: true, force: true });
   }
 
-  async store(): Promise<StoreApi> {
-    const store = await openStore({ home: this.home, configFolder: this.configFolder, waitMs: 5_000 });
+  async store(options: Partial<StoreOptions> = {}): Promise<StoreApi> {
+    const store = await openStore({ home: this.home, configFolder: this.configFolder, waitMs: 5_000, ...options });
     this.#stores.add(store);
     return store;
   }
@@ -67,8 +69,8 @@ export class Project implements AsyncDisposable {
     return workspace;
   }
 
-  async open(): Promise<WorkspaceApi> {
-    const workspace = await (await this.store()).open({ folder: this.folder });
+  async open(options: Partial<OpenOptions> = {}): Promise<WorkspaceApi> {
+    const workspace = await (await this.store()).open({ folder: this.folder, ...options });
     this.#workspaces.add(workspace);
     return workspace;
   }
