@@ -28,8 +28,8 @@ function printResult(context: CommandContext, result: VerifyShape): void {
     ? paint("green", "ok")
     : paint("red", `DAMAGED: ${counted(result.problems.length, "problem")}`);
   context.print(`${verdict}: ${size} in ${result.seconds.toFixed(2)} s${rate}`);
-  if (result.anchored_to === null) context.print("no signed head was found to hold the log to");
-  else context.print(`held to the signed head at seq ${result.anchored_to}`);
+  if (result.anchored_to !== null) context.print(`held to the signed head at seq ${result.anchored_to}`);
+  else if (result.ok) context.print("no signed head was found to hold the log to");
 }
 
 export async function verify(context: CommandContext): Promise<number> {
