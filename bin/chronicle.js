@@ -39,12 +39,20 @@ function handOver(node) {
   });
 }
 
-/** Keeps compiled code in the store's cache folder; not before there is a store, and never in a workspace. */
+/** The store that the command line will use; a guess is good enough for a cache. */
+function storeFolder() {
+  const at = process.argv.indexOf("--store");
+  const end = process.argv.indexOf("--");
+  if (at > 0 && (end < 0 || at < end) && process.argv[at + 1]) return process.argv[at + 1];
+  const state = process.env.XDG_STATE_HOME || join(homedir(), ".local", "state");
+  return process.env.CHRONICLE_HOME || join(state, "chronicle");
+}
+
+/** Keeps compiled code in the store's cache folder (a tenth of the start). Not before there is a store. */
 function useCompileCache() {
   if (typeof nodeModule.enableCompileCache !== "function") return;
-  const state = process.env.XDG_STATE_HOME || join(homedir(), ".local", "state");
-  const home = process.env.CHRONICLE_HOME || join(state, "chronicle");
-  if (existsSync(home)) nodeModule.enableCompileCache(join(home, "cache", "compile"));
+  const cache = join(storeFolder(), "cache");
+  if (existsSync(cache)) nodeModule.enableCompileCache(join(cache, "compile"));
 }
 
 function start() {

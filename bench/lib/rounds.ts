@@ -36,11 +36,18 @@ export function inTurn(context: BenchContext, sides: readonly Side[]): Row[] {
   return sides.map((side, i) => ({ what: side.name, unit: "s", samples: samples[i] ?? [] }));
 }
 
+/**
+ * A file that was changed within the last moments is read again by the next capture (git does alike), because a change
+ * within one tick of the clock does not show. A tree that people work in has stood still for longer than that.
+ */
+const STAND_STILL_MS = 2_500;
+
 /** A copy of the corpus on the scratch, with its pages in memory. */
 export function copyOfCorpus(context: BenchContext, name: string): string {
   const tree = join(context.scratch.fresh(name), "tree");
   const copied = spawnSync("cp", ["-a", corpusFolder(context.options.corpus), tree], { encoding: "utf8" });
   if (copied.status !== 0) throw new Error(`could not copy the corpus: ${copied.stderr}`);
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, STAND_STILL_MS);
   return tree;
 }
 
