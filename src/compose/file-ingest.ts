@@ -3,7 +3,7 @@ import type { FileBlobStore } from "../storage/files/file-blob-store.ts";
 import type { HeldLane } from "../storage/files/lanes.ts";
 import type { StoreLayout } from "../storage/files/layout.ts";
 import { openPackSink, type PackSink } from "../storage/files/pack-sink.ts";
-import type { Ingest, IngestResult, IngestRun } from "../workspace/context.ts";
+import type { Ingest, IngestOptions, IngestRun } from "../workspace/context.ts";
 import { ConfinedFs } from "../worktree/confined-fs.ts";
 import type { ScannedPath, TrackedRoot } from "../worktree/worktree.ts";
 import { hashingSink, ingestBatch, storingSink } from "./ingest-job.ts";
@@ -32,23 +32,23 @@ export class FileIngest implements Ingest {
     this.#options = options;
   }
 
-  begin({ hashOnly }: { readonly hashOnly: boolean }): IngestRun {
-    return new FileIngestRun(this.#options, hashOnly);
+  begin(given: IngestOptions): IngestRun {
+    return new FileIngestRun(this.#options, given);
   }
 }
 
 class FileIngestRun implements IngestRun {
   readonly #options: FileIngestOptions;
-  readonly #hashOnly: boolean;
+  readonly #given: IngestOptions;
   #waiting: ScannedPath[] = [];
   #bytes = 0;
   #pool: Promise<IngestPool> | undefined;
   #lanes: readonly HeldLane[] | undefined;
   #onProgress: ((bytes: number) => void) | undefined;
 
-  constructor(options: FileIngestOptions, hashOnly: boolean) {
+  constructor(options: FileIngestOptions, given: IngestOptions) {
     this.#options = options;
-    this.#hashOnly = hashOnly;
+    this.#given = given;
   }
 
   add(batch: readonly ScannedPath[]): void {
@@ -66,15 +66,13 @@ class FileIngestRun implements IngestRun {
     if (large && this.#options.threads) this.#startPool();
   }
 
-  async finish(onProgress?: (doneBytes: number) => void): Promise<readonly IngestResult[]> {
+  async finish(onProgress?: (doneBytes: number) => void): Promise<void> {
     this.#onProgress = onProgress;
     if (this.#pool === undefined) return this.#inline();
     const pool = await this.#pool;
     pool.onBytes = onProgress;
-    const { results, sinks } = await pool.finish();
-    await this.#options.blobs.publish(sinks);
+    await this.#options.blobs.publish(await pool.finish());
     this.#release();
-    return results;
   }
 
   async abandon(): Promise<void> {
@@ -95,17 +93,23 @@ class FileIngestRun implements IngestRun {
 
   async #openPool(): Promise<IngestPool> {
     const { blobs, layout, roots } = this.#options;
-    if (!this.#hashOnly) this.#lanes = await blobs.takeLanes(poolSize());
-    return new IngestPool({ home: layout.home, roots, lanes: this.#lanes, askKnown: !blobs.isEmpty });
+    if (!this.#given.hashOnly) this.#lanes = await blobs.takeLanes(poolSize());
+    return new IngestPool({
+      home: layout.home,
+      roots,
+      lanes: this.#lanes,
+      askKnown: !blobs.isEmpty,
+      onResult: this.#given.onResult,
+    });
   }
 
-  async #inline(): Promise<readonly IngestResult[]> {
+  async #inline(): Promise<void> {
     const { disk, roots, blobs } = this.#options;
-    if (this.#waiting.length === 0) return [];
+    if (this.#waiting.length === 0) return;
     const folders = roots.map((root) => new ConfinedFs(disk, root.folder));
     let sink: PackSink | undefined;
     try {
-      if (!this.#hashOnly) sink = await this.#openSink();
+      if (!this.#given.hashOnly) sink = await this.#openSink();
       const columns = ingestBatch(
         folders,
         toBatch(roots, this.#waiting),
@@ -113,7 +117,7 @@ class FileIngestRun implements IngestRun {
       );
       if (sink !== undefined) await blobs.publish([sink.finish()]);
       this.#onProgress?.(columns.bytes);
-      return toResults(this.#waiting, columns);
+      for (const result of toResults(this.#waiting, columns)) this.#given.onResult(result);
     } catch (error) {
       sink?.abandon();
       throw error;

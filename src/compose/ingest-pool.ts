@@ -23,6 +23,7 @@ export interface PoolOptions {
   /** Lanes to write to, one for each worker; `undefined`: only hash. */
   readonly lanes: readonly HeldLane[] | undefined;
   readonly askKnown: boolean;
+  readonly onResult: (result: IngestResult) => void;
 }
 
 /** How many workers a bulk capture uses. */
@@ -39,7 +40,6 @@ export class IngestPool {
   readonly #options: PoolOptions;
   readonly #members: PoolMember[] = [];
   readonly #queue: Job[] = [];
-  readonly #results: IngestResult[] = [];
   #bytes = 0;
   #open: ScannedPath[] = [];
   #openBytes = 0;
@@ -64,12 +64,12 @@ export class IngestPool {
   }
 
   /** Waits until everything is read, and every worker's pack is durable. */
-  async finish(): Promise<{ readonly results: readonly IngestResult[]; readonly sinks: readonly SinkResult[] }> {
+  async finish(): Promise<readonly SinkResult[]> {
     this.#close();
     this.#feed();
     await this.#whenIdle();
     const sinks = await Promise.all(this.#members.map((member) => member.end("finish")));
-    return { results: this.#results, sinks: sinks.flatMap((sink) => sink ?? []) };
+    return sinks.flatMap((sink) => sink ?? []);
   }
 
   async abandon(): Promise<void> {
@@ -86,7 +86,7 @@ export class IngestPool {
     };
     return new PoolMember(data, {
       onColumns: (scanned, columns) => {
-        for (const result of toResults(scanned, columns)) this.#results.push(result);
+        for (const result of toResults(scanned, columns)) this.#options.onResult(result);
         this.#bytes += columns.bytes;
         this.onBytes?.(this.#bytes);
         this.#feed();

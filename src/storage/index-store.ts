@@ -69,8 +69,8 @@ export interface IndexHead extends Head {
 export interface IndexBatch {
   readonly head: IndexHead;
   readonly events: readonly EventRow[];
-  /** Iterations from events, and those of a base (with the seq of the event that named it). */
-  readonly iterations: readonly IterationRow[];
+  /** Iterations from events, and those of a base (with the seq of the event that named it). May be asked for twice. */
+  readonly iterations: Iterable<IterationRow>;
 }
 
 /** One event, without its body: that is read from the log at `offset`. */

@@ -1,16 +1,21 @@
 import { encodeBase, type BaseEntry } from "../core/base.ts";
+import type { Entry } from "../core/entry.ts";
 import { ChronicleError } from "../core/errors.ts";
 import { EMPTY_HASH, type Hash } from "../core/hash.ts";
 import { manifestRoot } from "../core/merkle.ts";
-import { comparePaths, displayPath, pathInRoot, ROOT } from "../core/path.ts";
+import { displayPath, pathInRoot, ROOT, type WorkspacePath } from "../core/path.ts";
 import { coverageOf } from "../core/coverage.ts";
 import { encodeSnapshot, encodeWorkspace, type SnapshotRecord, type WorkspaceRecord } from "../core/records.ts";
 import type { LimitExcess } from "../worktree/worktree.ts";
 import type { Progress } from "../api/workspace-api.ts";
-import { readDisk, type Reading } from "./capture.ts";
+import { readDisk, settledPaths, type Reading } from "./capture.ts";
 import { withCommit } from "./commit.ts";
 import type { Context } from "./context.ts";
 import { keepFilters } from "./filters.ts";
+import type { ReadTable } from "./read-table.ts";
+
+/** The event that names the base of a new history: the second, after the workspace's own. */
+const BASE_SEQ = 2;
 
 /**
  * The first capture of a workspace: one snapshot event, number 0, whose base is the manifest of everything on disk;
@@ -29,8 +34,7 @@ export async function takeBaseline(
     const head = await commit.head();
     // Somebody else was faster: theirs is the baseline.
     if (head.seq > 0) return;
-    const entries = sortedEntries(reading);
-    const { root, base } = await writeBase(context, entries);
+    const { root, base, entries } = await writeBase(context, reading.present);
     const snapshot = await baselineRecord(context, reading, { root, base });
     await commit.append(
       [
@@ -39,46 +43,54 @@ export async function takeBaseline(
       ],
       new Map([[base, entries]]),
     );
-    context.worktree.remember([...reading.present.values()].filter((one) => !one.unstable));
+    context.worktree.remember(settledPaths(reading.present));
   });
 }
 
-/** Base entries in path order, without folder hashes. */
-function sortedEntries(reading: Reading): BaseEntry[] {
-  const entries: BaseEntry[] = [];
-  for (const { entry } of reading.present.values()) entries.push({ path: entry.path, iteration: 1, seq: 2, entry });
-  entries.sort((a, b) => comparePaths(a.path, b.path));
-  return entries;
+/** The base's entries in path order, made anew each time they are asked for: as objects they would fill the memory. */
+class BaseEntries implements Iterable<BaseEntry> {
+  readonly #present: ReadTable;
+  readonly #rows: Uint32Array;
+  folders: ReadonlyMap<WorkspacePath, Hash> = new Map();
+
+  constructor(present: ReadTable) {
+    this.#present = present;
+    this.#rows = present.sortedRows();
+  }
+
+  *entries(): Generator<Entry> {
+    for (const row of this.#rows) yield this.#present.entryAt(row);
+  }
+
+  *[Symbol.iterator](): Generator<BaseEntry> {
+    for (const entry of this.entries()) {
+      const folderHash = this.folders.get(entry.path);
+      const base = { path: entry.path, iteration: 1, seq: BASE_SEQ, entry };
+      yield folderHash === undefined ? base : { ...base, folderHash };
+    }
+  }
 }
 
 async function writeBase(
   context: Context,
-  entries: BaseEntry[],
-): Promise<{ readonly root: Hash; readonly base: Hash }> {
+  present: ReadTable,
+): Promise<{ readonly root: Hash; readonly base: Hash; readonly entries: Iterable<BaseEntry> }> {
   const ids = context.worktree.roots.map(({ id }) => id);
-  const { root, folders } = manifestRoot(
-    presentEntries(entries),
-    ids.flatMap((id) => id ?? []),
-  );
-  for (const [i, one] of entries.entries()) {
-    const folderHash = folders.get(one.path);
-    if (folderHash !== undefined) entries[i] = { ...one, folderHash };
-  }
+  const entries = new BaseEntries(present);
+  const further = ids.flatMap((id) => id ?? []);
+  const { root, folders } = manifestRoot(entries.entries(), further);
+  entries.folders = folders;
   const roots = ids.map((id) => ({ id: id ?? "", hash: folders.get(pathInRoot(id, ROOT)) ?? EMPTY_HASH }));
-  const counts = { entries: entries.length, records: 0 };
+  const counts = { entries: present.size, records: 0 };
   const batch = await context.blobs.batch();
   try {
     const { hash } = await batch.putStream(encodeBase({ root, roots, entries, records: [], counts }));
     await batch.commit();
-    return { root, base: hash };
+    return { root, base: hash, entries };
   } catch (error) {
     await batch.abandon();
     throw error;
   }
-}
-
-function* presentEntries(entries: readonly BaseEntry[]) {
-  for (const { entry } of entries) if (entry !== undefined) yield entry;
 }
 
 async function baselineRecord(

@@ -9,10 +9,10 @@ import type { FilterSpec } from "../core/filter.ts";
 import { sha256 } from "../core/hash.ts";
 import { comparePaths, type WorkspacePath } from "../core/path.ts";
 import type { FileStat } from "../disk/disk.ts";
-import type { IterationRow } from "../storage/index-store.ts";
-import type { KnownPath, LimitExcess, ScannedPath, ScanReport } from "../worktree/worktree.ts";
+import type { LimitExcess, ScanReport } from "../worktree/worktree.ts";
 import { withCommit } from "./commit.ts";
 import type { Context, IngestResult } from "./context.ts";
+import { ReadTable, type ReadPath } from "./read-table.ts";
 import { rememberRecorded } from "./remember-recorded.ts";
 
 /** Records what changed on disk since it was last looked at. */
@@ -44,14 +44,10 @@ export interface Capture {
 export interface Reading {
   readonly report: ScanReport;
   /** Present paths, with the entry now on disk. */
-  readonly present: ReadonlyMap<WorkspacePath, ReadPath>;
+  readonly present: ReadTable;
   /** Paths that are not there (any more). */
   readonly gone: readonly WorkspacePath[];
   readonly omitted: readonly Omission[];
-}
-
-export interface ReadPath extends KnownPath {
-  readonly unstable: boolean;
 }
 
 /** How often paths that another process recorded meanwhile are looked at again. */
@@ -95,46 +91,49 @@ export async function capture(context: Context, options: CaptureOptions): Promis
 /** Scans, and reads what the scan hands over, at the same time. */
 export async function readDisk(context: Context, options: Omit<CaptureOptions, "cause">): Promise<Reading> {
   await rememberRecorded(context);
-  const run = context.ingest.begin({ hashOnly: options.hashOnly ?? false });
-  const found: ScannedPath[] = [];
+  const { onProgress } = options;
+  const present = new ReadTable();
+  const gone: WorkspacePath[] = [];
+  const omitted: Omission[] = [];
+  const run = context.ingest.begin({
+    hashOnly: options.hashOnly ?? false,
+    onResult: (result) => take(result, { present, gone, omitted }),
+  });
   try {
     const report = await context.worktree.scan(
       {
         ...(options.paranoid === undefined ? {} : { paranoid: options.paranoid }),
         ...(options.only === undefined ? {} : { only: options.only }),
-        onProgress: (paths) => options.onProgress?.({ phase: "scan", done: paths, total: 0, unit: "paths" }),
+        onProgress: (paths) => onProgress?.({ phase: "scan", done: paths, total: 0, unit: "paths" }),
       },
       (batch) => {
-        for (const one of batch) found.push(one);
+        for (const { path, stat } of batch) {
+          if (stat.kind === "dir") present.push({ entry: folderEntry(path, stat), stat, unstable: false });
+        }
         run.add(batch);
       },
     );
-    const results = await run.finish((bytes) =>
-      options.onProgress?.({ phase: "capture", done: bytes, total: report.bytes, unit: "bytes" }),
-    );
-    return assemble(report, found, results);
+    await run.finish((bytes) => onProgress?.({ phase: "capture", done: bytes, total: report.bytes, unit: "bytes" }));
+    return { report, present, gone: [...report.gone, ...gone], omitted: [...report.omitted, ...omitted] };
   } catch (error) {
     await run.abandon();
     throw error;
   }
 }
 
-function assemble(report: ScanReport, found: readonly ScannedPath[], results: readonly IngestResult[]): Reading {
-  const present = new Map<WorkspacePath, ReadPath>();
-  for (const { path, stat } of found) {
-    if (stat.kind === "dir") present.set(path, { entry: folderEntry(path, stat), stat, unstable: false });
-  }
-  const gone: WorkspacePath[] = [...report.gone];
-  const omitted: Omission[] = [...report.omitted];
-  for (const result of results) {
-    if ("entry" in result) {
-      present.set(result.path, { entry: result.entry, stat: result.stat, unstable: result.unstable });
-      if (result.unstable)
-        omitted.push({ path: result.path, reason: "unstable", detail: "it changed while it was read" });
-    } else if ("omission" in result) omitted.push(result.omission);
-    else gone.push(result.path);
-  }
-  return { report, present, gone, omitted };
+interface Taken {
+  readonly present: ReadTable;
+  readonly gone: WorkspacePath[];
+  readonly omitted: Omission[];
+}
+
+function take(result: IngestResult, { present, gone, omitted }: Taken): void {
+  if ("entry" in result) {
+    present.push(result);
+    if (result.unstable)
+      omitted.push({ path: result.path, reason: "unstable", detail: "it changed while it was read" });
+  } else if ("omission" in result) omitted.push(result.omission);
+  else gone.push(result.path);
 }
 
 /** The entry of a folder. */
@@ -184,23 +183,31 @@ interface Comparison {
   readonly iterations: ReadonlyMap<WorkspacePath, number>;
 }
 
+/** Paths that are compared at once. */
+const COMPARE = 8_192;
+
 /** What was read against what is recorded. */
-export async function compare(context: Context, reading: Reading): Promise<Comparison> {
+export async function compare(context: Context, { present, gone }: Reading): Promise<Comparison> {
   const { seq } = await context.index.head();
-  const paths = [...reading.present.keys()];
-  const recorded = await context.index.iterationsAt(paths, seq);
   const changes: Change[] = [];
   const iterations = new Map<WorkspacePath, number>();
-  const consider = (path: WorkspacePath, row: IterationRow | undefined, now: Entry | undefined): void => {
-    const change = changeBetween(path, row?.entry, now);
-    if (change === undefined) return;
-    changes.push(change);
-    iterations.set(path, row?.iteration ?? 0);
+  const consider = async (paths: readonly WorkspacePath[], now: (at: number) => Entry | undefined): Promise<void> => {
+    const recorded = await context.index.iterationsAt(paths, seq);
+    paths.forEach((path, i) => {
+      const row = recorded[i];
+      const change = changeBetween(path, row?.entry, now(i));
+      if (change === undefined) return;
+      changes.push(change);
+      iterations.set(path, row?.iteration ?? 0);
+    });
   };
-  paths.forEach((path, i) => consider(path, recorded[i], reading.present.get(path)?.entry));
-  const gone = reading.gone.filter((path) => !reading.present.has(path));
-  const last = await context.index.iterationsAt(gone, seq);
-  gone.forEach((path, i) => consider(path, last[i], undefined));
+  for (let from = 0; from < present.size; from += COMPARE) {
+    await consider(present.paths.slice(from, from + COMPARE), (i) => present.entryAt(from + i));
+  }
+  await consider(
+    gone.filter((path) => !present.has(path)),
+    () => undefined,
+  );
   changes.sort((a, b) => comparePaths(a.path, b.path));
   return { changes, iterations };
 }
@@ -225,8 +232,11 @@ function draftOf(
 }
 
 function remember(context: Context, reading: Reading, except: ReadonlySet<WorkspacePath>): void {
-  const known: KnownPath[] = [];
-  for (const one of reading.present.values()) if (!one.unstable && !except.has(one.entry.path)) known.push(one);
-  context.worktree.remember(known);
+  context.worktree.remember(settledPaths(reading.present, except));
   context.worktree.forget(reading.gone);
+}
+
+/** What was read whole, and may be trusted at the next look. */
+export function* settledPaths(present: ReadTable, except: ReadonlySet<WorkspacePath> = new Set()): Generator<ReadPath> {
+  for (const one of present.values()) if (!one.unstable && !except.has(one.entry.path)) yield one;
 }

@@ -41,16 +41,22 @@ export type HistoryContext = Pick<Context, "workspaceId" | "log" | "blobs" | "in
 
 /** Reads contents from the worktree into the blob store, with all cores. */
 export interface Ingest {
-  /** `hashOnly`: contents are hashed, not stored (for looks that record nothing). */
-  begin(options: { readonly hashOnly: boolean }): IngestRun;
+  begin(options: IngestOptions): IngestRun;
+}
+
+export interface IngestOptions {
+  /** Contents are hashed, not stored: for looks that record nothing. */
+  readonly hashOnly: boolean;
+  /** Gets what became of each path, as it comes. What was stored is durable only after `finish`. */
+  readonly onResult: (result: IngestResult) => void;
 }
 
 /** One capture's reading. */
 export interface IngestRun {
   /** Begins to read these; returns at once. Folders need not be given. */
   add(batch: readonly ScannedPath[]): void;
-  /** Resolves when everything that was added is read, durable and visible. `blobs`: contents that were new. */
-  finish(onProgress?: (doneBytes: number) => void): Promise<readonly IngestResult[]>;
+  /** Resolves when everything that was added is read, durable and visible. */
+  finish(onProgress?: (doneBytes: number) => void): Promise<void>;
   abandon(): Promise<void>;
 }
 

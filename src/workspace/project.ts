@@ -4,6 +4,7 @@ import { LogTree } from "../core/log-tree.ts";
 import { decodeBase, type BaseEntry } from "../core/base.ts";
 import type { LogEvent } from "../core/event.ts";
 import { isHash, type Hash } from "../core/hash.ts";
+import type { WorkspacePath } from "../core/path.ts";
 import type { EventRow, IndexBatch, IndexHead, IterationRow } from "../storage/index-store.ts";
 import type { BlobStore } from "../storage/blob-store.ts";
 import type { IndexStore } from "../storage/index-store.ts";
@@ -56,7 +57,7 @@ export function advance(head: IndexHead, placed: readonly PlacedEvent[]): IndexH
 }
 
 /** Bases whose entries are at hand already, so that they need not be read back. */
-export type BasesAtHand = ReadonlyMap<Hash, readonly BaseEntry[]>;
+export type BasesAtHand = ReadonlyMap<Hash, Iterable<BaseEntry>>;
 
 /** Where events are brought in. */
 export interface ProjectionTarget {
@@ -71,26 +72,40 @@ export async function project(
   atHand: BasesAtHand = new Map(),
 ): Promise<IndexHead> {
   const head = advance(await index.head(), placed);
-  const iterations: IterationRow[] = [];
-  const trees: (readonly [number, readonly BaseEntry[]])[] = [];
+  const sources: Iterable<IterationRow>[] = [];
+  const trees: (readonly [number, Iterable<BaseEntry>])[] = [];
   for (const { event } of placed) {
     const row = iterationOf(event);
-    if (row !== undefined) iterations.push(row);
+    if (row !== undefined) sources.push([row]);
     const base = baseOf(event);
     if (base !== undefined) {
       const entries = atHand.get(base) ?? (await readBaseEntries(blobs, base, event.seq));
-      for (const one of entries)
-        iterations.push({ path: one.path, seq: event.seq, iteration: one.iteration, entry: one.entry });
+      sources.push(rowsOfBase(entries, event.seq));
       trees.push([event.seq, entries]);
     }
   }
+  const iterations: Iterable<IterationRow> = { [Symbol.iterator]: () => flatten(sources) };
   await index.apply({ head, events: placed.map(eventRow), iterations } satisfies IndexBatch);
   for (const [seq, entries] of trees) await putBaseTrees(index, seq, entries);
   return head;
 }
 
-async function putBaseTrees(index: IndexStore, seq: number, entries: readonly BaseEntry[]): Promise<void> {
-  const hashes = entries.flatMap((one) => (one.folderHash === undefined ? [] : [[one.path, one.folderHash] as const]));
+/** Made anew each time they are asked for: a base can hold hundreds of thousands. */
+function rowsOfBase(entries: Iterable<BaseEntry>, seq: number): Iterable<IterationRow> {
+  return {
+    *[Symbol.iterator]() {
+      for (const { path, iteration, entry } of entries) yield { path, seq, iteration, entry };
+    },
+  };
+}
+
+function* flatten<T>(sources: Iterable<Iterable<T>>): Generator<T> {
+  for (const source of sources) yield* source;
+}
+
+async function putBaseTrees(index: IndexStore, seq: number, entries: Iterable<BaseEntry>): Promise<void> {
+  const hashes: (readonly [WorkspacePath, Hash])[] = [];
+  for (const { path, folderHash } of entries) if (folderHash !== undefined) hashes.push([path, folderHash]);
   if (hashes.length > 0) await index.putTreeHashes(seq, hashes);
 }
 

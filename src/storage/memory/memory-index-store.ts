@@ -39,7 +39,7 @@ export class MemoryIndexStore implements IndexStore {
 
   async apply(batch: IndexBatch): Promise<void> {
     checkIndexBatch(this.#head, batch);
-    this.#history.add(batch.iterations);
+    this.#history.add([...batch.iterations]);
     for (const event of batch.events) {
       this.#events.push(event);
       const known = this.#records.get(event.recordId);
