@@ -24,6 +24,7 @@ import { explainOnDisk } from "./explain.ts";
 import { inspectPath } from "./inspect.ts";
 import { scanRoots } from "./scan.ts";
 import { loadStatCache, saveStatCache } from "./stat-cache-file.ts";
+import type { CacheFile } from "./stat-cache-file.ts";
 import { StatCache } from "./stat-cache.ts";
 import { watchRoots } from "./watch.ts";
 
@@ -41,13 +42,20 @@ export interface DiskWorktreeOptions {
   readonly clock: () => number;
 }
 
+/** What is remembered, the log position that it was kept for, and the file that says so. */
+interface Loaded {
+  readonly cache: StatCache;
+  readonly seq: number | undefined;
+  readonly file: CacheFile | undefined;
+}
+
 /** The folders of a workspace on a disk: see `Worktree`. What is remembered is read when it is first needed. */
 export class DiskWorktree implements Worktree {
   readonly roots: readonly TrackedRoot[];
   readonly #options: DiskWorktreeOptions;
   readonly #open: readonly OpenRoot[];
   readonly #watches = new Set<WatchHandle>();
-  #loaded: { readonly cache: StatCache; readonly seq: number | undefined } | undefined;
+  #loaded: Loaded | undefined;
   #remembered = false;
   /** Nothing that was read since can have been read earlier: when the last scan began. */
   #readFloorNs: bigint | undefined;
@@ -91,12 +99,14 @@ export class DiskWorktree implements Worktree {
 
   /** A cache that cannot be written is no error: the next process reads again what it would have said. */
   async save(seq: number): Promise<void> {
-    const { cache, seq: keptSeq } = this.#load();
-    this.#loaded = { cache, seq };
-    if (!cache.isDirty && keptSeq !== undefined) return;
+    const { cache, file } = this.#load();
+    this.#loaded = { cache, seq, file };
     try {
-      saveStatCache(this.#options.disk, this.#options.cacheFile, { cache, seq });
-      cache.markKept();
+      this.#loaded = {
+        cache,
+        seq,
+        file: saveStatCache(this.#options.disk, this.#options.cacheFile, { cache, seq, file }),
+      };
       this.#remembered = true;
     } catch (error) {
       if (errnoOf(error) === undefined) throw error;
@@ -163,11 +173,11 @@ export class DiskWorktree implements Worktree {
     return { open, inner };
   }
 
-  #load(): { readonly cache: StatCache; readonly seq: number | undefined } {
+  #load(): Loaded {
     if (this.#loaded === undefined) {
       const kept = loadStatCache(this.#options.disk, this.#options.cacheFile);
       this.#remembered = kept !== undefined;
-      this.#loaded = kept ?? { cache: new StatCache(), seq: undefined };
+      this.#loaded = kept ?? { cache: new StatCache(), seq: undefined, file: undefined };
     }
     return this.#loaded;
   }

@@ -163,8 +163,10 @@ export class RootScan {
     const [first, second] = work.rules.marks;
     const marks = [first, second, names.sum, names.mix] as const;
     cache.putListing(work.path, { mtimeNs, ctimeNs, ino, dev, racy: isRacy(work.stat, startedAtNs), marks });
-    if (excluded.length > 0) cache.excluded.set(work.path, excluded);
-    else cache.excluded.delete(work.path);
+    if (excluded.length === 0) cache.excluded.delete(work.path);
+    else if (JSON.stringify(cache.excluded.get(work.path)) !== JSON.stringify(excluded)) {
+      cache.excluded.set(work.path, excluded);
+    }
   }
 
   #list(work: FolderWork): { name: string; kind: NodeKind }[] | undefined {

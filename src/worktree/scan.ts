@@ -204,9 +204,6 @@ function keepRules(cache: StatCache, root: TrackedRoot, reader: RuleReader, part
   for (const [inner, rules] of reader.met) {
     const path = pathInRoot(root.id, inner);
     if (rules === undefined) cache.rules.delete(path);
-    else if (cache.rules.get(path) !== rules) {
-      cache.rules.set(path, rules);
-      cache.markDirty();
-    }
+    else if (cache.rules.get(path) !== rules) cache.rules.set(path, rules);
   }
 }

@@ -1,7 +1,7 @@
 import { crc32 } from "node:zlib";
 import type { WorkspacePath } from "../core/path.ts";
 import type { Disk } from "../disk/disk.ts";
-import type { Columns, Listing } from "./stat-table.ts";
+import type { Columns, KnownRow, Listing } from "./stat-table.ts";
 import type { ExcludedName, KnownRules } from "./stat-cache.ts";
 import { errnoOf } from "../core/errors.ts";
 import { readFully, writeFully } from "../disk/write-fully.ts";
@@ -10,14 +10,21 @@ import { ROW_BYTES, StatTable, columnsOver } from "./stat-table.ts";
 
 const MAGIC = "CHRSTAT1";
 const FORMAT = 1;
-const PREFIX_BYTES = 16;
+const PREFIX_BYTES = 24;
+/** Up to this many changes are appended; more are worth writing everything anew. */
+const FEW_CHANGES = 2000;
+/** Appended changes may grow to this part of what they follow, or to this many bytes. */
+const MOST_APPENDED = 1 / 4;
+const APPENDED_BYTES = 256 * 1024;
 
 /**
- * The file: magic (8 bytes), CRC-32 of everything after byte 16 (u32 LE), length of the header (u32 LE), the header as
- * JSON padded with spaces to a multiple of eight, the columns of the table one after the other (`slots` elements each,
- * native byte order), the bytes of all names.
+ * The file: magic (8 bytes), length of this first part (f64 LE), CRC-32 of what follows in it (u32 LE), length of the
+ * header (u32 LE); the header as JSON padded with spaces to a multiple of eight, the columns of the table one after the
+ * other (`slots` elements each, native byte order), the bytes of all names.
+ * Then any number of later changes, each: length (u32 LE), CRC-32 (u32 LE), JSON. A later one wins.
  *
- * It is disposable: not synced, and anything wrong with it means that there is none.
+ * It is disposable: not synced; a damaged first part means that there is no cache, a damaged change ends the file. Two
+ * processes may write in turn: each row says what was true when it was written, and stats tell if it still is.
  */
 interface Header {
   readonly format: number;
@@ -32,10 +39,26 @@ interface Header {
   readonly rootListings: readonly (readonly [string, unknown])[];
 }
 
-/** A cache read from its file, and the log position that it was kept for. */
-export interface LoadedCache {
+/** The file as it was last read or written whole. `bytes`: of its first part. */
+export interface CacheFile {
+  readonly bytes: number;
+}
+
+/** A cache and the log position that it is kept for. `file` undefined: it must be written anew. */
+export interface KeptCache {
   readonly cache: StatCache;
   readonly seq: number;
+  readonly file: CacheFile | undefined;
+}
+
+/** Changes appended to the file. */
+interface Later {
+  readonly seq: number;
+  readonly known: readonly KnownRow[];
+  readonly removed: readonly WorkspacePath[];
+  readonly listings: readonly (readonly [WorkspacePath, Listing])[];
+  readonly excluded: readonly (readonly [WorkspacePath, readonly ExcludedName[] | null])[];
+  readonly rules: readonly (readonly [WorkspacePath, KnownRules | null])[];
 }
 
 const BIG = /^-?\d+n$/;
@@ -56,7 +79,7 @@ function toBig(value: unknown): bigint {
 const LITTLE_ENDIAN = new Uint8Array(new Uint32Array([1]).buffer)[0] === 1;
 
 /** Reads a cache; `undefined` when there is none, or it is damaged or of another format. */
-export function loadStatCache(disk: Disk, file: string): LoadedCache | undefined {
+export function loadStatCache(disk: Disk, file: string): KeptCache | undefined {
   try {
     const buffer = readWhole(disk, file);
     return buffer === undefined ? undefined : decode(buffer);
@@ -66,8 +89,73 @@ export function loadStatCache(disk: Disk, file: string): LoadedCache | undefined
   }
 }
 
-/** Writes a cache beside the file and renames it into place. Throws the disk's errno. */
-export function saveStatCache(disk: Disk, file: string, kept: LoadedCache): void {
+/** Keeps a cache: appends what changed, or writes everything beside the file and renames it. Throws the disk's errno. */
+export function saveStatCache(disk: Disk, file: string, kept: KeptCache): CacheFile {
+  const { unsaved } = kept.cache;
+  const changes = unsaved.paths.size + unsaved.listings.size + unsaved.excluded.size + unsaved.rules.size;
+  const now = disk.lstat(file)?.size;
+  if (kept.file !== undefined && now !== undefined && changes <= FEW_CHANGES) {
+    const appended = now - kept.file.bytes;
+    if (changes === 0) return kept.file;
+    if (appended < Math.max(APPENDED_BYTES, kept.file.bytes * MOST_APPENDED))
+      return append(disk, file, kept, kept.file);
+  }
+  return writeWhole(disk, file, kept);
+}
+
+function append(disk: Disk, path: string, { cache, seq }: KeptCache, file: CacheFile): CacheFile {
+  const text = Buffer.from(toJson(laterOf(cache, seq)));
+  const head = Buffer.alloc(8);
+  head.writeUInt32LE(text.length, 0);
+  head.writeUInt32LE(crc32(text), 4);
+  const fd = disk.open(path, "append", 0o600);
+  try {
+    writeFully(disk, fd, Buffer.concat([head, text]), null);
+  } finally {
+    disk.close(fd);
+  }
+  cache.markSaved();
+  return file;
+}
+
+function laterOf(cache: StatCache, seq: number): Later {
+  const { unsaved } = cache;
+  const known: KnownRow[] = [];
+  const removed: WorkspacePath[] = [];
+  for (const path of unsaved.paths) {
+    const row = cache.get(path);
+    if (row === undefined) removed.push(path);
+    else known.push(row);
+  }
+  const listings = [...unsaved.listings].flatMap((path): [WorkspacePath, Listing][] => {
+    const listing = cache.listing(path, cache.rowOf(path));
+    return listing === undefined ? [] : [[path, listing]];
+  });
+  return {
+    seq,
+    known,
+    removed,
+    listings,
+    excluded: [...unsaved.excluded].map((path) => [path, cache.excluded.get(path) ?? null] as const),
+    rules: [...unsaved.rules].map((path) => [path, cache.rules.get(path) ?? null] as const),
+  };
+}
+
+function applyLater(cache: StatCache, later: Later): void {
+  for (const row of later.known) cache.restore(row);
+  for (const path of later.removed) cache.remove(path);
+  for (const [path, listing] of later.listings) cache.putListing(path, listing);
+  for (const [path, names] of later.excluded) {
+    if (names === null) cache.excluded.delete(path);
+    else cache.excluded.set(path, names);
+  }
+  for (const [path, rules] of later.rules) {
+    if (rules === null) cache.rules.delete(path);
+    else cache.rules.set(path, rules);
+  }
+}
+
+function writeWhole(disk: Disk, file: string, kept: KeptCache): CacheFile {
   const pieces = encode(kept);
   const temporary = `${file}.tmp`;
   const fd = createAfresh(disk, temporary);
@@ -77,6 +165,8 @@ export function saveStatCache(disk: Disk, file: string, kept: LoadedCache): void
     disk.close(fd);
   }
   disk.rename(temporary, file);
+  kept.cache.markSaved();
+  return { bytes: pieces.reduce((sum, piece) => sum + piece.length, 0) };
 }
 
 function createAfresh(disk: Disk, path: string): number {
@@ -101,7 +191,7 @@ function readWhole(disk: Disk, file: string): ArrayBuffer | undefined {
   }
 }
 
-function encode({ cache, seq }: LoadedCache): Buffer[] {
+function encode({ cache, seq }: KeptCache): Buffer[] {
   const table = cache.merge();
   const slots = Math.ceil(table.rows / 8) * 8;
   const header: Header = {
@@ -120,11 +210,11 @@ function encode({ cache, seq }: LoadedCache): Buffer[] {
   const body = [padded, ...columnPieces(table.columns, slots), table.names];
   const prefix = Buffer.alloc(PREFIX_BYTES);
   prefix.write(MAGIC, "latin1");
-  prefix.writeUInt32LE(
-    body.reduce((crc, piece) => crc32(piece, crc), 0),
-    8,
-  );
-  prefix.writeUInt32LE(padded.length, 12);
+  const bytes = body.reduce((sum, piece) => sum + piece.length, PREFIX_BYTES);
+  const crc = body.reduce((sum, piece) => crc32(piece, sum), 0);
+  prefix.writeDoubleLE(bytes, 8);
+  prefix.writeUInt32LE(crc, 16);
+  prefix.writeUInt32LE(padded.length, 20);
   return [prefix, ...body];
 }
 
@@ -136,20 +226,39 @@ function columnPieces(columns: Columns, slots: number): Buffer[] {
   });
 }
 
-function decode(buffer: ArrayBuffer): LoadedCache | undefined {
+function decode(buffer: ArrayBuffer): KeptCache | undefined {
   const bytes = Buffer.from(buffer);
   if (bytes.length < PREFIX_BYTES || bytes.toString("latin1", 0, 8) !== MAGIC) return undefined;
-  if (crc32(bytes.subarray(PREFIX_BYTES)) !== bytes.readUInt32LE(8)) return undefined;
-  const at = PREFIX_BYTES + bytes.readUInt32LE(12);
+  const length = bytes.readDoubleLE(8);
+  if (!Number.isInteger(length) || length < PREFIX_BYTES || length > bytes.length) return undefined;
+  if (crc32(bytes.subarray(PREFIX_BYTES, length)) !== bytes.readUInt32LE(16)) return undefined;
+  const at = PREFIX_BYTES + bytes.readUInt32LE(20);
   const header = JSON.parse(bytes.toString("utf8", PREFIX_BYTES, at), reviveBig) as Header;
   if (header.format !== FORMAT || header.littleEndian !== LITTLE_ENDIAN) return undefined;
   const namesAt = at + header.slots * ROW_BYTES;
-  if (namesAt + header.nameBytes !== bytes.length) return undefined;
-  const names = bytes.subarray(namesAt);
+  if (namesAt + header.nameBytes !== length) return undefined;
+  const names = bytes.subarray(namesAt, length);
   const cache = new StatCache(new StatTable(columnsOver(buffer, at, header.slots), names, header.rows));
   for (const [path, found] of header.excluded) cache.excluded.set(path as WorkspacePath, found);
   for (const [path, rules] of header.rules) cache.rules.set(path as WorkspacePath, rules as KnownRules);
   for (const [path, listing] of header.rootListings) cache.putListing(path as WorkspacePath, listing as Listing);
-  cache.markKept();
-  return { cache, seq: header.seq };
+  const { seq, isWhole } = decodeLater(cache, bytes.subarray(length), header.seq);
+  cache.markSaved();
+  return { cache, seq, file: isWhole ? { bytes: length } : undefined };
+}
+
+/** Takes over the changes up to the first damaged one: after that, nothing may be appended any more. */
+function decodeLater(cache: StatCache, bytes: Buffer, first: number): { seq: number; isWhole: boolean } {
+  let seq = first;
+  for (let at = 0; at < bytes.length;) {
+    if (at + 8 > bytes.length) return { seq, isWhole: false };
+    const text = bytes.subarray(at + 8, at + 8 + bytes.readUInt32LE(at));
+    if (text.length !== bytes.readUInt32LE(at) || crc32(text) !== bytes.readUInt32LE(at + 4))
+      return { seq, isWhole: false };
+    const later = JSON.parse(text.toString("utf8"), reviveBig) as Later;
+    applyLater(cache, later);
+    seq = later.seq;
+    at += 8 + text.length;
+  }
+  return { seq, isWhole: true };
 }

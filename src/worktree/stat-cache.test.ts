@@ -67,7 +67,7 @@ test("what is put is found, before and after a merge and in the next process", (
   check(cache);
   cache.merge();
   check(cache);
-  saveStatCache(disk, "/s/stat.cache", { cache, seq: 42 });
+  saveStatCache(disk, "/s/stat.cache", { cache, seq: 42, file: undefined });
   const loaded = loadStatCache(disk, "/s/stat.cache");
   expect(loaded?.seq).toBe(42);
   if (loaded !== undefined) check(loaded.cache);
@@ -108,12 +108,42 @@ test("racily clean: changed less than two seconds before it was read", () => {
   expect(cache.get(parsePath("a"))?.racy).toBe(false);
 });
 
+test("few changes are appended, and taken over; a torn one costs only itself", () => {
+  const disk = new SimDisk();
+  disk.makeFolder("/s");
+  const cache = new StatCache();
+  const [a, b, c] = [parsePath("a"), parsePath("b"), parsePath("c/d")];
+  cache.put(known(a), LATER);
+  cache.put(known(b), LATER);
+  let file = saveStatCache(disk, "/s/c", { cache, seq: 1, file: undefined });
+  const base = disk.lstat("/s/c")?.size ?? 0;
+  cache.remove(a);
+  cache.put(known(c), LATER);
+  cache.excluded.set(a, [{ name: "x", detail: "y", isFolder: false }]);
+  file = saveStatCache(disk, "/s/c", { cache, seq: 2, file });
+  const appended = disk.lstat("/s/c")?.size ?? 0;
+  expect(appended).toBeGreaterThan(base);
+  const loaded = loadStatCache(disk, "/s/c");
+  expect(loaded).toMatchObject({ seq: 2, file });
+  expect(loaded?.cache.get(a)).toBeUndefined();
+  expect(loaded?.cache.get(c)).toEqual(cache.get(c));
+  expect([...(loaded?.cache.excluded ?? [])]).toEqual([...cache.excluded]);
+  expect(saveStatCache(disk, "/s/c", { cache, seq: 3, file })).toBe(file);
+  expect(disk.lstat("/s/c")?.size).toBe(appended);
+  const fd = disk.open("/s/c", "update");
+  disk.truncate(fd, appended - 1);
+  disk.close(fd);
+  const torn = loadStatCache(disk, "/s/c");
+  expect(torn).toMatchObject({ seq: 1, file: undefined });
+  expect(torn?.cache.get(a)).toBeDefined();
+});
+
 test("any damage to the file means that there is none", () => {
   const disk = new SimDisk();
   disk.makeFolder("/s");
   const cache = new StatCache();
   for (let i = 0; i < 20; i += 1) cache.put(known(parsePath(`f${i}`)), LATER);
-  saveStatCache(disk, "/s/c", { cache, seq: 1 });
+  saveStatCache(disk, "/s/c", { cache, seq: 1, file: undefined });
   const size = disk.lstat("/s/c")?.size ?? 0;
   const fd = disk.open("/s/c", "update");
   for (let at = 0; at < size; at += 13) {
@@ -141,7 +171,7 @@ test("many paths are small in memory and quick to load", () => {
   }
   const disk = new SimDisk();
   disk.makeFolder("/s");
-  saveStatCache(disk, "/s/c", { cache, seq: 1 });
+  saveStatCache(disk, "/s/c", { cache, seq: 1, file: undefined });
   expect(disk.lstat("/s/c")?.size).toBeLessThan(total * 200);
   const began = performance.now();
   const loaded = loadStatCache(disk, "/s/c");

@@ -3,6 +3,7 @@ import type { FileStat } from "../disk/disk.ts";
 import type { Listing, KnownRow } from "./stat-table.ts";
 import type { KnownPath } from "./worktree.ts";
 import { childOf, comparePaths, nameOf, parentOf, ROOT, splitRoot } from "../core/path.ts";
+import { NotedMap } from "./noted-map.ts";
 import { NO_ROW, StatTable, StatTableBuilder, columnsOver } from "./stat-table.ts";
 import { isRacy, isSameStat } from "./same-stat.ts";
 
@@ -32,6 +33,14 @@ export interface KnownChild {
   readonly over: KnownRow | undefined;
 }
 
+/** What changed since it was last kept in a file. */
+export interface Unsaved {
+  readonly paths: ReadonlySet<WorkspacePath>;
+  readonly listings: ReadonlySet<WorkspacePath>;
+  readonly excluded: ReadonlySet<WorkspacePath>;
+  readonly rules: ReadonlySet<WorkspacePath>;
+}
+
 /**
  * What was last known to be on disk: per path its entry and the stat it had, per folder how it was last listed, and the
  * ignore files. A table in columns with changes beside it.
@@ -45,10 +54,13 @@ export class StatCache {
   /** The names in a folder that have changes, or hold some. */
   readonly #changedIn = new Map<string, Set<string>>();
   readonly #listings = new Map<WorkspacePath, Listing>();
-  readonly excluded = new Map<WorkspacePath, readonly ExcludedName[]>();
-  readonly rules = new Map<WorkspacePath, KnownRules>();
+  readonly #notedPaths = new Set<WorkspacePath>();
+  readonly #notedListings = new Set<WorkspacePath>();
+  /** By folder, the names in it that the rules exclude. */
+  readonly excluded = new NotedMap<readonly ExcludedName[]>();
+  /** The ignore files that were met last. */
+  readonly rules = new NotedMap<KnownRules>();
   readonly #totals = new Map<string | undefined, { entries: number; bytes: number }>();
-  #dirty = false;
   #pins = 0;
 
   constructor(table: StatTable = emptyTable()) {
@@ -68,17 +80,22 @@ export class StatCache {
     return this.#totals.get(root) ?? { entries: 0, bytes: 0 };
   }
 
-  /** Is there anything that a file kept earlier does not say? */
-  get isDirty(): boolean {
-    return this.#dirty;
+  /** What a file kept earlier does not say. */
+  get unsaved(): Unsaved {
+    return {
+      paths: this.#notedPaths,
+      listings: this.#notedListings,
+      excluded: this.excluded.noted,
+      rules: this.rules.noted,
+    };
   }
 
-  markKept(): void {
-    this.#dirty = false;
-  }
-
-  markDirty(): void {
-    this.#dirty = true;
+  /** Everything is kept in a file now. */
+  markSaved(): void {
+    this.#notedPaths.clear();
+    this.#notedListings.clear();
+    this.excluded.clearNotes();
+    this.rules.clearNotes();
   }
 
   get(path: WorkspacePath): KnownRow | undefined {
@@ -86,6 +103,11 @@ export class StatCache {
     if (changed !== undefined) return changed ?? undefined;
     const row = this.#table.find(path);
     return row === NO_ROW ? undefined : this.#table.knownAt(row, path);
+  }
+
+  /** Takes over a path as it was kept. */
+  restore(known: KnownRow): void {
+    this.#change(known.entry.path, known);
   }
 
   /** Takes note of a path that was read at or after a time (ns since the epoch). */
@@ -189,8 +211,9 @@ export class StatCache {
   }
 
   putListing(folder: WorkspacePath, listing: Listing): void {
+    if (isSameListing(this.listing(folder, this.#table.find(folder)), listing)) return;
     this.#listings.set(folder, listing);
-    this.#dirty = true;
+    this.#notedListings.add(folder);
   }
 
   /** The table with every change in it. Not while a scan has the rows pinned. */
@@ -253,7 +276,7 @@ export class StatCache {
     this.#count(before, -1);
     this.#count(known, 1);
     if (before === undefined && known === undefined) return;
-    this.#dirty = true;
+    this.#notedPaths.add(path);
     this.#changes.set(path, known ?? null);
     this.#mark(path);
     if (known === undefined) {
@@ -287,6 +310,11 @@ export class StatCache {
       this.#changedIn.set(folder, new Set([nameOf(at)]));
     }
   }
+}
+
+function isSameListing(a: Listing | undefined, b: Listing): boolean {
+  if (a === undefined || a.mtimeNs !== b.mtimeNs || a.ctimeNs !== b.ctimeNs || a.ino !== b.ino) return false;
+  return a.dev === b.dev && a.racy === b.racy && a.marks.every((word, i) => word === b.marks[i]);
 }
 
 /** Every row of a table with its path, in order. */
