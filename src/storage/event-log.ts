@@ -19,6 +19,8 @@ import type { Head, SealedEvent } from "../core/event.ts";
 export interface EventLog {
   /** Where the log ends, as far as this object knows. */
   readonly head: LogEnd;
+  /** The seq of the present log's first line, as of the last look: 1, or that of a compaction's sentinel. */
+  readonly firstSeq: number;
   /** Looks whether another process has appended, and moves `head` there. Never writes. */
   refresh(): Promise<LogEnd>;
   append(events: readonly SealedEvent[]): Promise<void>;
@@ -27,7 +29,11 @@ export interface EventLog {
    * durable is derived from lines that this object did not append; free where it appended the last of them.
    */
   sync(): Promise<void>;
-  /** Raw lines from a position to the end, with the position of each. Damage is the reader's to find: lines come as they are. */
+  /**
+   * Raw lines with the position of each. Damage is the reader's to find: lines come as they are. Without a position: those
+   * of the present log. From a position: from that event on to the end, through the archive as far as it is there; where
+   * it is not, from the oldest line behind the position. A log that is sealed meanwhile is read to where it ended.
+   */
   read(from?: LogPosition): AsyncIterable<readonly RawLine[]>;
   /** Moves everything from this byte on into quarantine (durable there before it is cut here). Returns the quarantine's name. */
   quarantine(from: LogPosition): Promise<string>;
@@ -35,10 +41,12 @@ export interface EventLog {
   rotate(first: SealedEvent): Promise<void>;
   /** Sealed logs, oldest first, as readable streams of raw lines. */
   archived(): Promise<readonly ArchivedLog[]>;
+  /** Removes the sealed logs, oldest first, each durably before the next. Nothing brings them back. */
+  dropArchive(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** A position in the log file: the byte at which the line of `seq` begins. */
+/** A position: the byte at which the line of `seq` begins, in the file that holds this seq. */
 export interface LogPosition {
   readonly seq: number;
   readonly offset: number;
@@ -52,6 +60,8 @@ export interface LogEnd extends Head {
 
 /** One line as it stands in the file. */
 export interface RawLine {
+  /** Name of the file, for people. */
+  readonly file: string;
   /** Byte offset of the line's first byte. */
   readonly offset: number;
   /** 1-based number of the line in the file. */
@@ -60,7 +70,10 @@ export interface RawLine {
   readonly bytes: Buffer;
 }
 
+/** A sealed log, with the seqs of its first and its last line. */
 export interface ArchivedLog {
   readonly name: string;
+  readonly first: number;
+  readonly last: number;
   read(): AsyncIterable<readonly RawLine[]>;
 }

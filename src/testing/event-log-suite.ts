@@ -229,6 +229,48 @@ export function eventLogSuite(name: string, begin: () => LogBackend): void {
       expect((await collectLines(log.read({ seq: 5, offset }))).map((line) => line.lineNumber)).toEqual([2, 3]);
     });
 
+    test("reading from a position goes through the archive, file by file, to the end", async () => {
+      const { backend, log, events } = await filled(3);
+      const second = (await collectLines(log.read()))[1];
+      const all = [...events];
+      for (let round = 0; round < 2; round += 1) {
+        const endOfFile = log.head.bytes;
+        const first = nextEvents(log.head, 1, "sentinel");
+        await log.rotate(first[0] as SealedEvent);
+        const more = nextEvents(log.head, 2, `more ${round}`);
+        await log.append(more);
+        all.push(...first, ...more);
+        // Right behind the end of a sealed log comes the first line of the next one.
+        const next = { seq: first[0]?.seq ?? 0, offset: endOfFile };
+        expect(await texts(log.read(next))).toEqual(linesOf(all.slice(next.seq - 1)));
+      }
+      const other = open(backend);
+      expect(other.firstSeq).toBe(7);
+      expect(await texts(other.read({ seq: 1, offset: 0 }))).toEqual(linesOf(all));
+      const fromSecond = await collectLines(other.read({ seq: 2, offset: second?.offset ?? -1 }));
+      expect(fromSecond.map((line) => line.bytes.toString())).toEqual(linesOf(all.slice(1)));
+      expect(fromSecond.map((line) => line.lineNumber)).toEqual([2, 3, 1, 2, 3, 1, 2, 3]);
+      expect(new Set(fromSecond.map((line) => line.file)).size).toBe(3);
+      expect((await other.archived()).map(({ first, last }) => [first, last])).toEqual([
+        [1, 3],
+        [4, 6],
+      ]);
+      await other.dropArchive();
+      expect(await log.archived()).toEqual([]);
+      expect(await texts(log.read({ seq: 1, offset: 0 }))).toEqual(linesOf(all.slice(6)));
+    });
+
+    test("a reader that began before a rotation reads to where the log ended then", async () => {
+      const { backend, log, events } = await filled(3);
+      const reader = log.read({ seq: 1, offset: 0 })[Symbol.asyncIterator]();
+      const batch = await reader.next();
+      const other = open(backend);
+      await other.rotate(nextEvents(other.head, 1)[0] as SealedEvent);
+      const lines = batch.done === true ? [] : [...batch.value];
+      for (let step = await reader.next(); step.done !== true; step = await reader.next()) lines.push(...step.value);
+      expect(lines.map((line) => line.bytes.toString())).toEqual(linesOf(events));
+    });
+
     test("rotate checks that its line goes on from the head, and refuses an empty log", async () => {
       const { log, events } = await filled(2);
       const wrong = nextEvents({ seq: 1, hash: events[0]?.hash ?? "" }, 1)[0] as SealedEvent;

@@ -6,7 +6,8 @@ import { checkAppend, tornTail } from "../check-append.ts";
 import type { ArchivedLog, EventLog, LogEnd, LogPosition, RawLine } from "../event-log.ts";
 import { diskTrouble } from "./disk-trouble.ts";
 import type { WorkspaceLayout } from "./layout.ts";
-import { archiveName, linkIntoArchive, listArchive, prepareLog } from "./log-archive.ts";
+import { archiveName, linkIntoArchive, listArchive, prepareLog, removeArchive } from "./log-archive.ts";
+import { readHistory } from "./log-history.ts";
 import { checkCut, keepTail, makeFolderDurably } from "./log-quarantine.ts";
 import { openIfThere, readLines } from "./log-reader.ts";
 import { EMPTY_END, findLogEnd, firstSeq } from "./log-tail.ts";
@@ -40,6 +41,8 @@ export class FileEventLog implements EventLog {
   readonly #disk: Disk;
   readonly #paths: LogPaths;
   #end: LogEnd = EMPTY_END;
+  /** The seq of the first line; `undefined`: no line yet, or one that is no event. */
+  #first: number | undefined;
   /** The file as it was when `#end` was found; `undefined`: look again. */
   #seen: FileStat | "missing" | undefined;
   /** Open for appending, from the first append on. */
@@ -62,6 +65,10 @@ export class FileEventLog implements EventLog {
 
   get head(): LogEnd {
     return this.#end;
+  }
+
+  get firstSeq(): number {
+    return this.#first ?? 1;
   }
 
   async refresh(): Promise<LogEnd> {
@@ -100,7 +107,7 @@ export class FileEventLog implements EventLog {
   read(from?: LogPosition): AsyncIterable<readonly RawLine[]> {
     this.#mustBeOpen();
     this.#flush();
-    return readLines(this.#disk, this.#paths.log, from);
+    return from === undefined ? readLines(this.#disk, this.#paths.log) : readHistory(this.#disk, this.#paths, from);
   }
 
   async quarantine(from: LogPosition): Promise<string> {
@@ -129,7 +136,12 @@ export class FileEventLog implements EventLog {
 
   async archived(): Promise<readonly ArchivedLog[]> {
     this.#mustBeOpen();
-    return this.#guard("list the archive of", () => listArchive(this.#disk, this.#paths.archive, this.#paths.log));
+    return this.#guard("list the archive of", () => listArchive(this.#disk, this.#paths.archive, this.#inode()));
+  }
+
+  async dropArchive(): Promise<void> {
+    this.#mustBeSound();
+    this.#change("drop the archive of", () => removeArchive(this.#disk, this.#paths.archive, this.#inode()));
   }
 
   async close(): Promise<void> {
@@ -187,6 +199,7 @@ export class FileEventLog implements EventLog {
     }
     this.#seen = this.#disk.fstat(fd);
     this.#end = { seq: last.seq, hash: last.hash, bytes, tornBytes: 0 };
+    if (start === 0) this.#first = events[0]?.seq;
     this.#durableBytes = bytes;
   }
 
@@ -232,7 +245,7 @@ export class FileEventLog implements EventLog {
     const { log, archive } = this.#paths;
     const fresh = prepareLog(this.#disk, log, first);
     makeFolderDurably(this.#disk, archive);
-    const target = `${archive}/${archiveName({ first: this.#firstSeq(), last: this.#end.seq })}`;
+    const target = `${archive}/${archiveName({ first: this.#mustHaveFirst(), last: this.#end.seq })}`;
     linkIntoArchive(this.#disk, log, target);
     this.#orPoison(() => this.#disk.syncFolder(archive));
     this.#disk.rename(fresh, log);
@@ -242,20 +255,25 @@ export class FileEventLog implements EventLog {
     this.#durableBytes = this.#end.bytes;
   }
 
-  #firstSeq(): number {
-    const fd = this.#disk.open(this.#paths.log, "read");
-    try {
-      const seq = firstSeq(this.#disk, fd);
-      if (seq !== undefined) return seq;
-    } finally {
-      this.#disk.close(fd);
-    }
+  #mustHaveFirst(): number {
+    if (this.#first !== undefined) return this.#first;
     throw new ChronicleError("LOG_DAMAGED", `the first line of ${this.#paths.log} is not an event`);
+  }
+
+  #inode(): bigint | undefined {
+    return this.#disk.lstat(this.#paths.log)?.ino;
   }
 
   #openToAppend(): number {
     this.#fd ??= this.#disk.open(this.#paths.log, "append", 0o600);
     return this.#fd;
+  }
+
+  /** Another file, or none, has the log's name now: what is known of the one before does not hold for it. */
+  #forgetFile(): void {
+    this.#closeFile();
+    this.#first = undefined;
+    this.#nameIsDurable = false;
   }
 
   #closeFile(): void {
@@ -267,7 +285,7 @@ export class FileEventLog implements EventLog {
   #look(): LogEnd {
     const stat = this.#disk.lstat(this.#paths.log);
     if (stat === undefined ? this.#seen === "missing" : isSame(this.#seen, stat)) return this.#end;
-    if (stat === undefined || typeof this.#seen !== "object" || this.#seen.ino !== stat.ino) this.#closeFile();
+    if (stat === undefined || typeof this.#seen !== "object" || this.#seen.ino !== stat.ino) this.#forgetFile();
     const fd = stat === undefined ? undefined : openIfThere(this.#disk, this.#paths.log);
     const before = this.#end;
     if (fd === undefined) {
@@ -277,6 +295,7 @@ export class FileEventLog implements EventLog {
       try {
         const seen = this.#disk.fstat(fd);
         this.#end = findLogEnd(this.#disk, fd, seen.size);
+        this.#first ??= firstSeq(this.#disk, fd);
         this.#seen = seen;
       } finally {
         this.#disk.close(fd);

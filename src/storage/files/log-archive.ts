@@ -48,12 +48,24 @@ export function linkIntoArchive(disk: Disk, log: string, target: string): void {
   disk.link(log, target);
 }
 
-/** The sealed logs, oldest first. A second name of the present log is not a sealed one. */
-export function listArchive(disk: Disk, folder: string, log: string): ArchivedLog[] {
-  const live = disk.lstat(log)?.ino;
+/** The sealed logs, oldest first. A second name of the present log (its inode) is not a sealed one. */
+export function listArchive(disk: Disk, folder: string, live: bigint | undefined): ArchivedLog[] {
   return archiveNames(disk, folder)
     .filter((name) => disk.lstat(`${folder}/${name}`)?.ino !== live)
-    .map((name) => ({ name, read: () => readLines(disk, `${folder}/${name}`) }));
+    .map((name) => ({ name, ...spanOf(name), read: () => readLines(disk, `${folder}/${name}`) }));
+}
+
+/** Removes the sealed logs, oldest first: whatever is left begins with a sentinel. */
+export function removeArchive(disk: Disk, folder: string, live: bigint | undefined): void {
+  for (const { name } of listArchive(disk, folder, live)) {
+    disk.unlink(`${folder}/${name}`);
+    disk.syncFolder(folder);
+  }
+}
+
+function spanOf(name: string): SeqSpan {
+  const match = NAME.exec(name);
+  return { first: Number(match?.[1]), last: Number(match?.[2]) };
 }
 
 function archiveNames(disk: Disk, folder: string): string[] {

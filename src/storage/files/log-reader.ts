@@ -23,15 +23,28 @@ export async function* readLines(
   const fd = openIfThere(disk, path);
   if (fd === undefined) return;
   try {
-    const splitter = new LineSplitter(disk, fd, from);
-    for (let count = 1; ; count += 1) {
-      const lines = splitter.next();
-      if (lines === undefined) return;
-      if (lines.length > 0) yield lines;
-      if (count % BREATH_CHUNKS === 0) await breathe();
-    }
+    yield* linesOf({ disk, fd, file: path.slice(path.lastIndexOf("/") + 1) }, from);
   } finally {
     disk.close(fd);
+  }
+}
+
+/** A log file that is open. */
+export interface OpenLog {
+  readonly disk: Disk;
+  readonly fd: number;
+  /** Its name, without folders. */
+  readonly file: string;
+}
+
+/** The same for a file that is open, and stays so. */
+export async function* linesOf(log: OpenLog, from?: LogPosition): AsyncGenerator<readonly RawLine[], void, undefined> {
+  const splitter = new LineSplitter(log, from);
+  for (let count = 1; ; count += 1) {
+    const lines = splitter.next();
+    if (lines === undefined) return;
+    if (lines.length > 0) yield lines;
+    if (count % BREATH_CHUNKS === 0) await breathe();
   }
 }
 
@@ -48,6 +61,7 @@ export function openIfThere(disk: Disk, path: string): number | undefined {
 class LineSplitter {
   readonly #disk: Disk;
   readonly #fd: number;
+  readonly #file: string;
   #buffer = Buffer.allocUnsafe(CHUNK_BYTES);
   /** Offset in the file of the buffer's first byte; that is where a line begins. */
   #base: number;
@@ -58,9 +72,10 @@ class LineSplitter {
   #used = 0;
   #lineNumber: number;
 
-  constructor(disk: Disk, fd: number, from: LogPosition | undefined) {
+  constructor({ disk, fd, file }: OpenLog, from: LogPosition | undefined) {
     this.#disk = disk;
     this.#fd = fd;
+    this.#file = file;
     this.#base = from?.offset ?? 0;
     const first = from === undefined || from.offset === 0 ? undefined : (firstSeq(disk, fd) ?? 1);
     this.#lineNumber = first === undefined || from === undefined ? 1 : from.seq - first + 1;
@@ -94,7 +109,8 @@ class LineSplitter {
     const bytes = this.#buffer.subarray(0, this.#filled);
     let start = 0;
     for (let end = bytes.indexOf(NEWLINE, this.#searched); end >= 0; end = bytes.indexOf(NEWLINE, start)) {
-      lines.push({ offset: this.#base + start, lineNumber: this.#lineNumber, bytes: bytes.subarray(start, end) });
+      const place = { file: this.#file, offset: this.#base + start, lineNumber: this.#lineNumber };
+      lines.push({ ...place, bytes: bytes.subarray(start, end) });
       this.#lineNumber += 1;
       start = end + 1;
     }
@@ -106,7 +122,7 @@ class LineSplitter {
     const end = newlineAfter(this.#disk, this.#fd, this.#base + this.#filled);
     if (end < 0) return undefined;
     const bytes = this.#buffer.subarray(0, this.#filled);
-    const line = { offset: this.#base, lineNumber: this.#lineNumber, bytes };
+    const line = { file: this.#file, offset: this.#base, lineNumber: this.#lineNumber, bytes };
     this.#lineNumber += 1;
     this.#base = end + 1;
     this.#filled = 0;

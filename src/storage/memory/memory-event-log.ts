@@ -36,11 +36,28 @@ function offsetBehind(line: MemoryLine | undefined): number {
   return line === undefined ? 0 : line.offset + line.bytes.length + 1;
 }
 
-async function* batches(lines: readonly MemoryLine[], offset = 0): AsyncGenerator<readonly RawLine[]> {
-  const numbered = lines.map((line, at) => ({ offset: line.offset, lineNumber: at + 1, bytes: line.bytes }));
+/** Lines of one log; the name of a sealed one. */
+interface MemoryFile {
+  readonly name?: string;
+  readonly lines: readonly MemoryLine[];
+}
+
+async function* batches({ name, lines }: MemoryFile, offset = 0): AsyncGenerator<readonly RawLine[]> {
+  const file = name ?? "events.wal";
+  const numbered = lines.map((line, at) => ({ file, offset: line.offset, lineNumber: at + 1, bytes: line.bytes }));
   const first = numbered.findIndex((line) => line.offset >= offset);
   if (first < 0) return;
   for (let at = first; at < numbered.length; at += BATCH_LINES) yield numbered.slice(at, at + BATCH_LINES);
+}
+
+/** From an event on, one file after the other. */
+async function* history(files: readonly MemoryFile[], from: LogPosition): AsyncGenerator<readonly RawLine[]> {
+  for (const file of files) {
+    const [first, last] = [file.lines[0], file.lines.at(-1)];
+    if (first === undefined || last === undefined) continue;
+    const isLive = file === files.at(-1);
+    if (last.head.seq >= from.seq || isLive) yield* batches(file, first.head.seq < from.seq ? from.offset : 0);
+  }
 }
 
 /** A log in memory; it lasts as long as its state. */
@@ -56,6 +73,10 @@ export class MemoryEventLog implements EventLog {
 
   get head(): LogEnd {
     return this.#end;
+  }
+
+  get firstSeq(): number {
+    return this.#state.lines[0]?.head.seq ?? 1;
   }
 
   async refresh(): Promise<LogEnd> {
@@ -76,7 +97,8 @@ export class MemoryEventLog implements EventLog {
 
   read(from?: LogPosition): AsyncIterable<readonly RawLine[]> {
     this.#mustBeOpen();
-    return batches([...this.#state.lines], from?.offset);
+    const live = { lines: [...this.#state.lines] };
+    return from === undefined ? batches(live) : history([...this.#state.sealed, live], from);
   }
 
   async quarantine(from: LogPosition): Promise<string> {
@@ -109,7 +131,15 @@ export class MemoryEventLog implements EventLog {
 
   async archived(): Promise<readonly ArchivedLog[]> {
     this.#mustBeOpen();
-    return this.#state.sealed.map(({ name, lines }) => ({ name, read: () => batches(lines) }));
+    return this.#state.sealed.map(({ name, lines }) => {
+      const [first = 0, last = 0] = [lines[0]?.head.seq, lines.at(-1)?.head.seq];
+      return { name, first, last, read: () => batches({ name, lines }) };
+    });
+  }
+
+  async dropArchive(): Promise<void> {
+    this.#mustBeSound();
+    this.#state.sealed.length = 0;
   }
 
   async close(): Promise<void> {
