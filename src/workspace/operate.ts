@@ -1,9 +1,10 @@
 import type { Progress } from "../api/workspace-api.ts";
 import type { Change } from "../core/change.ts";
+import type { Entry } from "../core/entry.ts";
 import { ChronicleError } from "../core/errors.ts";
 import type { EventDraft } from "../core/event.ts";
 import { encodeFile, fileRecordId } from "../core/file-record.ts";
-import { decodePlan, encodePlan } from "../core/plan.ts";
+import { changeBetween, decodePlan, encodePlan } from "../core/plan.ts";
 import { decodeIntent, encodeIntent, type IntentRecord } from "../core/records.ts";
 import type { Hash } from "../core/hash.ts";
 import { comparePaths, type WorkspacePath } from "../core/path.ts";
@@ -39,7 +40,10 @@ export interface OperationReport extends ApplyReport {
 
 /** Carries an operation out. Its `before` states must have been captured. */
 export async function operate(context: Context, operation: Operation): Promise<OperationReport> {
-  if (operation.changes.length === 0) return { id: undefined, applied: [], blocked: [], conflicts: [] };
+  // An undo of what is as it was already is still an undo: the next one goes further back.
+  if (operation.changes.length === 0 && operation.target === undefined) {
+    return { id: undefined, applied: [], blocked: [], conflicts: [] };
+  }
   using _lease = await context.blobs.lease();
   const plan = await keepPlan(context, operation.changes);
   const id = context.newId();
@@ -70,6 +74,20 @@ export async function operate(context: Context, operation: Operation): Promise<O
     await context.worktree.cleanUp(id);
     return { ...report, id };
   });
+}
+
+/** Setuid, setgid and sticky: recorded, but never set on disk by Chronicle. */
+const NEVER_SET = 0o7000;
+
+/** An entry as Chronicle would put it on disk. */
+export function settable(entry: Entry | undefined): Entry | undefined {
+  if (entry === undefined || (entry.mode & NEVER_SET) === 0) return entry;
+  return { ...entry, mode: entry.mode & ~NEVER_SET };
+}
+
+/** The changes as they can be made on disk; those that then change nothing are left out. */
+export function makeable(changes: readonly Change[]): Change[] {
+  return changes.flatMap(({ path, before, after }) => changeBetween(path, before, settable(after)) ?? []);
 }
 
 async function carryOut(context: Context, id: string, operation: Operation): Promise<ApplyReport> {

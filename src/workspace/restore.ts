@@ -12,7 +12,7 @@ import { changesBetween, composeChanges, unrecordedChanges, within } from "./dif
 import { readFilters } from "./filters.ts";
 import { parseGivenPath } from "./given-path.ts";
 import { resolveMoment, type ResolvedMoment } from "./moments.ts";
-import { operate, settle } from "./operate.ts";
+import { makeable, operate, settle } from "./operate.ts";
 import { changeShape, shownPath, skippedShape } from "./shape.ts";
 
 /** Brings files back to an earlier moment; what is there now is captured first, so that it can be undone. */
@@ -63,7 +63,7 @@ async function planRestore(context: Context, moment: ResolvedMoment, options: Re
   }
   // From what is there now to the target: what is unrecorded is taken back first.
   const all = composeChanges(invert(unrecorded), await changesBetween(context, head, moment.seq));
-  return keepUnknown(context, moment, within(all, options.paths?.map(parseGivenPath)));
+  return keepUnknown(context, moment, makeable(within(all, options.paths?.map(parseGivenPath))));
 }
 
 /**

@@ -8,7 +8,7 @@ import type { BlockedPath } from "../worktree/worktree.ts";
 import { capture } from "./capture.ts";
 import type { Context } from "./context.ts";
 import { unrecordedChanges } from "./diff.ts";
-import { operate, settle } from "./operate.ts";
+import { makeable, operate, settable, settle } from "./operate.ts";
 import { changesOfOperation, listOperations, operationShape, stackOf, type LoggedOperation } from "./operations.ts";
 import { blocked } from "./restore.ts";
 import { closeAbandoned } from "./session.ts";
@@ -43,7 +43,7 @@ async function reverse(context: Context, direction: Direction, options: UndoOpti
   const wanted = direction === "undo" ? invert(own) : own;
   const { clean, edited } = await sort(context, wanted, unrecorded);
   const forced = options.force === true;
-  const changes = forced ? [...clean, ...edited.map((one) => one.change)] : clean;
+  const changes = makeable(forced ? [...clean, ...edited.map((one) => one.change)] : clean);
   const shape = operationShape(operation, stack);
   const left = edited.map((one) => one.blocked);
   if (options.dryRun === true) {
@@ -141,7 +141,7 @@ async function sort(
     const present = pending === undefined ? rows[i]?.entry : pending.after;
     const needed = changeBetween(change.path, present, change.after);
     if (needed === undefined) return;
-    if (sameEntry(present, change.before)) clean.push(needed);
+    if (sameEntry(present, change.before) || sameEntry(present, settable(change.before))) clean.push(needed);
     else
       edited.push({ change: needed, blocked: { path: change.path, reason: "changed", detail: "it was edited since" } });
   });

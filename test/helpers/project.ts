@@ -77,7 +77,7 @@ export class Project implements AsyncDisposable {
 
   /** Everything beneath the project: kind, mode and content of each path. */
   tree(folder = this.folder): Record<string, string> {
-    const found: Record<string, string> = {};
+    const found: Record<string, string> = Object.create(null) as Record<string, string>;
     const walk = (at: string, prefix: string): void => {
       for (const name of readdirSync(at, { encoding: "latin1" }).sort()) {
         const path = Buffer.concat([Buffer.from(`${at}/`, "latin1"), Buffer.from(name, "latin1")]);
@@ -93,7 +93,7 @@ export class Project implements AsyncDisposable {
       }
     };
     walk(folder, "");
-    return found;
+    return Object.fromEntries(Object.entries(found));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

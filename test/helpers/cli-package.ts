@@ -1,0 +1,42 @@
+import { buildSync } from "esbuild";
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { basename, dirname, join } from "node:path";
+
+const repo = dirname(dirname(import.meta.dirname));
+let made: string | undefined;
+
+/**
+ * The command line as it is installed: the launcher and a bundle of the present sources, in a folder of its own, so that
+ * no test depends on when `dist/` was last built. Returns the path of the launcher. Made once per test file.
+ */
+export function chronicleBin(): string {
+  made ??= buildPackage();
+  return join(made, "bin", "chronicle.js");
+}
+
+function buildPackage(): string {
+  const folder = mkdtempSync(join(tmpdir(), "chronicle-package-"));
+  process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
+  const workers = readdirSync(join(repo, "src")).filter((name) => name.endsWith("-worker.ts"));
+  const entries = { cli: "src/cli/main.ts" } as Record<string, string>;
+  for (const worker of workers) entries[basename(worker, ".ts")] = join("src", worker);
+  buildSync({
+    absWorkingDir: repo,
+    entryPoints: entries,
+    outdir: join(folder, "dist"),
+    bundle: true,
+    splitting: true,
+    format: "esm",
+    platform: "node",
+    target: "node24",
+    external: ["@parcel/watcher", "vitest", "fast-check"],
+    logLevel: "error",
+  });
+  mkdirSync(join(folder, "bin"));
+  cpSync(join(repo, "bin", "chronicle.js"), join(folder, "bin", "chronicle.js"));
+  cpSync(join(repo, "package.json"), join(folder, "package.json"));
+  symlinkSync(join(repo, "node_modules"), join(folder, "node_modules"));
+  writeFileSync(join(folder, "README"), "a bundle for tests\n");
+  return folder;
+}
