@@ -88,6 +88,11 @@ export class ConfinedFs implements Disposable {
     return this.#disk.read(file.fd, into, at);
   }
 
+  /** Makes a file's bytes durable. */
+  sync(file: OpenedFile): void {
+    this.#disk.sync(file.fd);
+  }
+
   fstat(file: OpenedFile): FileStat {
     return this.#disk.fstat(file.fd);
   }

@@ -5,6 +5,7 @@ import type { Disk } from "../disk/disk.ts";
 import type { ApplyContext } from "./apply.ts";
 import type { OpenRoot } from "./scan.ts";
 import type {
+  OnChanged,
   ApplyReport,
   ApplyRequest,
   KnownPath,
@@ -70,7 +71,7 @@ export class DiskWorktree implements Worktree {
     return this.#load().seq;
   }
 
-  async scan(request: ScanRequest, onChanged: (batch: readonly ScannedPath[]) => void): Promise<ScanReport> {
+  async scan(request: ScanRequest, onChanged: OnChanged): Promise<ScanReport> {
     const { disk, storeFolders } = this.#options;
     const { cache } = this.#load();
     const startedAtNs = this.#nowNs();

@@ -58,7 +58,13 @@ export class LooseModes {
     if (fresh.lstat(next) !== undefined) fresh.unlink(next);
     using file = fresh.create(next, 0o600);
     fresh.write(file, Buffer.from(JSON.stringify([...modes])));
+    fresh.sync(file);
     fresh.renameFile(next, notePath);
+    // Durable with every folder on the way, before the first folder is loosened.
+    for (let folder = notePath; folder !== "";) {
+      folder = parentOf(folder);
+      fresh.syncFolder(folder);
+    }
   }
 }
 

@@ -49,7 +49,7 @@ export class MemoryFiles {
 
   /** Removes a path with everything beneath. */
   remove(path: WorkspacePath): void {
-    for (const one of this.beneath(path)) this.#nodes.delete(one);
+    if (this.#nodes.get(path)?.kind === "dir") for (const one of this.beneath(path)) this.#nodes.delete(one);
     this.#nodes.delete(path);
     this.#tell(path);
   }
@@ -99,7 +99,7 @@ export class MemoryFiles {
 
   /** The paths beneath a folder, in order. */
   beneath(folder: WorkspacePath): WorkspacePath[] {
-    return this.list().filter((path) => path !== folder && isWithin(path, folder));
+    return [...this.#nodes.keys()].filter((path) => path !== folder && isWithin(path, folder)).sort(comparePaths);
   }
 
   /** Everything as text, for tests: `path` → content, `path@` → target of a link, `path/` → mode of a folder. */
@@ -124,7 +124,9 @@ export class MemoryFiles {
     if (folder !== "" && nameOf(path) !== "" && this.#nodes.get(folder)?.kind !== "dir" && !isRootFolder(folder)) {
       this.makeFolder(folder);
     }
-    if (given.kind !== "dir") for (const inner of this.beneath(path)) this.#nodes.delete(inner);
+    if (given.kind !== "dir" && this.#nodes.get(path)?.kind === "dir") {
+      for (const inner of this.beneath(path)) this.#nodes.delete(inner);
+    }
     const now = this.#tick();
     const ino = given.ino ?? (this.#lastIno += 1n);
     const { kind, content, mode } = given;

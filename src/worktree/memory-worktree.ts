@@ -3,6 +3,7 @@ import type { FilterSpec, Verdict } from "../core/filter.ts";
 import type { WorkspacePath } from "../core/path.ts";
 import type { KnownRow } from "./stat-table.ts";
 import type {
+  OnChanged,
   ApplyReport,
   ApplyRequest,
   KnownPath,
@@ -65,7 +66,7 @@ export class MemoryWorktree implements Worktree {
     return this.#kept.seq;
   }
 
-  async scan(request: ScanRequest, onChanged: (batch: readonly ScannedPath[]) => void): Promise<ScanReport> {
+  async scan(request: ScanRequest, onChanged: OnChanged): Promise<ScanReport> {
     const startedAtNs = BigInt(Math.floor(this.#clock())) * 1_000_000n;
     this.#readFloorNs = startedAtNs;
     const scans = this.roots.map((root) => new MemoryScan(this.files, root, this.#known, request));

@@ -5,7 +5,7 @@ import type { Disk } from "../disk/disk.ts";
 import type { ConfinedFs } from "./confined-fs.ts";
 import type { FolderWork } from "./scan-look.ts";
 import type { StatCache } from "./stat-cache.ts";
-import type { ScanReport, ScanRequest, ScannedPath, TrackedRoot } from "./worktree.ts";
+import type { OnChanged, ScanReport, ScanRequest, ScannedPath, TrackedRoot } from "./worktree.ts";
 import { ChronicleError } from "../core/errors.ts";
 import { compileFilter } from "../core/ignore.ts";
 import { childOf, comparePaths, isWithin, nameOf, parentOf, pathInRoot, ROOT, splitRoot } from "../core/path.ts";
@@ -46,11 +46,7 @@ interface Running {
 }
 
 /** Compares the disk with what is remembered: see `Worktree.scan`. */
-export async function scanRoots(
-  context: ScanContext,
-  request: ScanRequest,
-  onChanged: (batch: readonly ScannedPath[]) => void,
-): Promise<ScanReport> {
+export async function scanRoots(context: ScanContext, request: ScanRequest, onChanged: OnChanged): Promise<ScanReport> {
   using _pinned = context.cache.pin();
   const runs: Running[] = [];
   let looked = 0;
@@ -118,24 +114,24 @@ function start(context: ScanContext, { root, fs }: OpenRoot, request: ScanReques
 async function drive(
   scan: RootScan,
   fs: ConfinedFs,
-  on: { onChanged: (batch: readonly ScannedPath[]) => void; onTurn: (looked: number) => void },
+  on: { onChanged: OnChanged; onTurn: (looked: number) => void },
 ): Promise<void> {
   const { look } = scan;
   let lastTurn = 0;
-  const hand = (): void => {
+  const hand = async (): Promise<void> => {
     const batch = look.changed;
     look.changed = [];
-    if (batch.length > 0) on.onChanged(batch);
+    if (batch.length > 0) await on.onChanged(batch);
   };
   while (scan.step()) {
     if (look.changed.length < BATCH && look.looked - lastTurn < TURN) continue;
     lastTurn = look.looked;
-    hand();
+    await hand();
     on.onTurn(look.looked);
     fs.release();
     await nextTurn();
   }
-  hand();
+  await hand();
 }
 
 /** The paths asked for that lie in a root, without those beneath another. A changed ignore file stands for its folder. */

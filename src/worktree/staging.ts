@@ -3,6 +3,7 @@ import type { Disk } from "../disk/disk.ts";
 import type { OpenRoot } from "./scan.ts";
 import { ChronicleError, errnoOf } from "../core/errors.ts";
 import { childOf, decodeName, ROOT } from "../core/path.ts";
+import { folderOf } from "../disk/write-fully.ts";
 import { ConfinedFs } from "./confined-fs.ts";
 import { STAGING_FOLDER } from "./scan-root.ts";
 
@@ -132,7 +133,10 @@ export function stagingFor({ root, fs }: OpenRoot, options: StagingOptions): Sta
 /** Can a file be renamed from the staging folder into the root? */
 function isReachable(fs: ConfinedFs, disk: Disk, folder: string): boolean {
   try {
-    if (disk.lstat(folder) === undefined) disk.makeFolder(folder, 0o700);
+    if (disk.lstat(folder) === undefined) {
+      disk.makeFolder(folder, 0o700);
+      disk.syncFolder(folderOf(folder));
+    }
     const there = disk.lstat(folder);
     if (there?.kind !== "dir" || there.dev !== fs.lstat(ROOT)?.dev) return false;
     using target = new ConfinedFs(disk, folder);

@@ -247,20 +247,8 @@ export class StatTableBuilder {
   /** Copies a row of another table. */
   copy(path: WorkspacePath, from: StatTable, row: number, listing: Listing | undefined): void {
     const to = this.#append(path);
-    const [a, b] = [this.#columns, from.columns];
-    a.mtimeNs[to] = b.mtimeNs[row] ?? 0n;
-    a.ctimeNs[to] = b.ctimeNs[row] ?? 0n;
-    a.ino[to] = b.ino[row] ?? 0n;
-    a.dev[to] = b.dev[row] ?? 0n;
-    a.size[to] = b.size[row] ?? 0;
-    a.mtimeMs[to] = b.mtimeMs[row] ?? 0;
-    a.nlink[to] = b.nlink[row] ?? 0;
-    a.uid[to] = b.uid[row] ?? 0;
-    a.mode[to] = b.mode[row] ?? 0;
-    a.entryMode[to] = b.entryMode[row] ?? 0;
-    a.kind[to] = b.kind[row] ?? 0;
-    a.flags[to] = b.flags[row] ?? 0;
-    for (let i = 0; i < 32; i += 1) a.hash[to * 32 + i] = b.hash[row * 32 + i] ?? 0;
+    copyWide(from.columns, row, this.#columns, to);
+    copyNarrow(from.columns, row, this.#columns, to);
     if (listing !== undefined) this.#putListing(to, listing);
   }
 
@@ -350,6 +338,25 @@ export class StatTableBuilder {
 }
 
 type Column = Columns[keyof Columns];
+
+function copyWide(from: Columns, row: number, to: Columns, at: number): void {
+  to.mtimeNs[at] = from.mtimeNs[row] ?? 0n;
+  to.ctimeNs[at] = from.ctimeNs[row] ?? 0n;
+  to.ino[at] = from.ino[row] ?? 0n;
+  to.dev[at] = from.dev[row] ?? 0n;
+  to.size[at] = from.size[row] ?? 0;
+  to.mtimeMs[at] = from.mtimeMs[row] ?? 0;
+}
+
+function copyNarrow(from: Columns, row: number, to: Columns, at: number): void {
+  to.nlink[at] = from.nlink[row] ?? 0;
+  to.uid[at] = from.uid[row] ?? 0;
+  to.mode[at] = from.mode[row] ?? 0;
+  to.entryMode[at] = from.entryMode[row] ?? 0;
+  to.kind[at] = from.kind[row] ?? 0;
+  to.flags[at] = from.flags[row] ?? 0;
+  for (let i = 0; i < 32; i += 1) to.hash[at * 32 + i] = from.hash[row * 32 + i] ?? 0;
+}
 
 function copyColumn(from: Column, to: Column): void {
   new Uint8Array(to.buffer, to.byteOffset).set(new Uint8Array(from.buffer, from.byteOffset, from.byteLength));

@@ -29,7 +29,7 @@ export interface Worktree {
    * Compares the disk with what is remembered. `onChanged` gets what must be read, in batches, while the scan goes on.
    * Changes nothing on disk and nothing that is remembered.
    */
-  scan(request: ScanRequest, onChanged: (batch: readonly ScannedPath[]) => void): Promise<ScanReport>;
+  scan(request: ScanRequest, onChanged: OnChanged): Promise<ScanReport>;
   /** Takes note of what is known to be on disk, after it was recorded. */
   remember(known: Iterable<KnownPath>): void;
   /** Forgets paths (they are gone, or must be read again). */
@@ -65,6 +65,9 @@ export interface TrackedRoot {
   readonly filter: FilterOptions;
   readonly limits: CaptureLimits;
 }
+
+/** Gets a batch of what must be read. The scan goes on when the promise resolves: so readers keep up with it. */
+export type OnChanged = (batch: readonly ScannedPath[]) => void | Promise<void>;
 
 export interface ScanRequest {
   /** Read everything again, whatever its stat says. */

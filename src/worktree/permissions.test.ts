@@ -1,0 +1,160 @@
+import { expect, test } from "vitest";
+import type { Change } from "../core/change.ts";
+import type { Entry } from "../core/entry.ts";
+import type { Hash } from "../core/hash.ts";
+import type { SimTree } from "../disk/sim-tree.ts";
+import type { SimDiskOptions } from "../disk/sim-machine.ts";
+import type { ContentReader, ScanReport } from "./worktree.ts";
+import { DEFAULT_FILTER } from "../core/filter.ts";
+import { sha256 } from "../core/hash.ts";
+import { parsePath } from "../core/path.ts";
+import { SimDisk } from "../disk/sim-disk.ts";
+import { sweepCrashes } from "../testing/crash-sweep.ts";
+import { DiskWorktree } from "./disk-worktree.ts";
+
+const USER: SimDiskOptions = { enforceModes: true, uid: 1000 };
+
+function worktreeOn(disk: SimDisk, staging?: string): DiskWorktree {
+  const limits = { maxEntries: 0, maxBytes: 0, maxFileSize: 0 };
+  return new DiskWorktree({
+    disk,
+    roots: [{ id: undefined, folder: "/root", filter: DEFAULT_FILTER, limits }],
+    cacheFile: "/store/stat.cache",
+    staging,
+    storeFolders: ["/store"],
+    clock: () => 4_000_000_000_000,
+  });
+}
+
+async function scan(worktree: DiskWorktree): Promise<ScanReport & { changed: string[] }> {
+  const changed: string[] = [];
+  const report = await worktree.scan({}, (batch) => changed.push(...batch.map((one) => one.path)));
+  return { ...report, changed: changed.sort() };
+}
+
+function plant(tree: SimTree, options: SimDiskOptions = USER): SimDisk {
+  return SimDisk.fromTree({ "/store": { folder: 0o700 }, "/root": { folder: 0o755 }, ...tree }, options);
+}
+
+function file(path: string, content: string, mode = 0o644): Entry {
+  return { path: parsePath(path), kind: "file", mode, size: content.length, mtimeMs: 0, hash: sha256(content) };
+}
+
+function folder(path: string, mode = 0o755): Entry {
+  return { path: parsePath(path), kind: "dir", mode, size: 0, mtimeMs: 0, hash: undefined };
+}
+
+async function* contents(hashes: Iterable<Hash>): AsyncGenerator<readonly [Hash, ContentReader | undefined]> {
+  const all = new Map(["new", "old", "fresh"].map((text) => [sha256(text), Buffer.from(text)]));
+  for (const hash of hashes) {
+    const bytes = all.get(hash) ?? Buffer.alloc(0);
+    const pieces = async function* (): AsyncGenerator<Uint8Array> {
+      yield bytes;
+    };
+    yield [hash, { size: bytes.length, pieces }] as const;
+  }
+}
+
+function apply(worktree: DiskWorktree, changes: Change[]): ReturnType<DiskWorktree["apply"]> {
+  return worktree.apply({ token: "TOKEN", changes, contents, onBlocked: "fail" });
+}
+
+test("a folder that may not be read is listed; what is remembered in it stays", async () => {
+  const disk = plant({ "/root/open": "o", "/root/closed/inner": "i", "/root/closed": { folder: 0o755 } });
+  const worktree = worktreeOn(disk);
+  await scan(worktree);
+  const inner = await worktree.inspect(parsePath("closed/inner"));
+  const stat = disk.lstat("/root/closed/inner");
+  const closed = disk.lstat("/root/closed");
+  if (inner === undefined || stat === undefined || closed === undefined) throw new Error("not there");
+  worktree.remember([
+    { entry: inner, stat },
+    { entry: folder("closed"), stat: closed },
+  ]);
+  const fd = disk.open("/root/closed", "folder");
+  disk.chmod(fd, 0o000);
+  disk.close(fd);
+  const report = await scan(worktree);
+  expect(report.gone).toEqual([]);
+  expect(report.omitted).toContainEqual({ path: "closed", reason: "unreadable", detail: "EACCES" });
+  expect(worktree.recall(parsePath("closed/inner"))).toBeDefined();
+});
+
+test("folders on other devices are not entered", async () => {
+  const disk = plant({ "/root/here": "h", "/root/mounted/there": "t" }, { mounts: ["/root/mounted"] });
+  const report = await scan(worktreeOn(disk));
+  expect(report.changed).toEqual(["here"]);
+  expect(report.omitted).toMatchObject([{ path: "mounted", reason: "other-device" }]);
+});
+
+test("with the store on another device, staging lies in the root and is gone afterwards", async () => {
+  const disk = plant({ "/root/a": "old", "/store/staging": { folder: 0o700 } }, { mounts: ["/store"] });
+  const worktree = worktreeOn(disk, "/store/staging");
+  const report = await apply(worktree, [
+    { path: parsePath("a"), before: file("a", "old"), after: file("a", "new") },
+    { path: parsePath("b"), before: undefined, after: folder("b") },
+    { path: parsePath("b/c"), before: undefined, after: file("b/c", "fresh") },
+  ]);
+  expect(report).toMatchObject({ blocked: [], applied: ["a", "b", "b/c"] });
+  expect(disk.list("/root").map((one) => one.name.toString())).toEqual(["a", "b"]);
+});
+
+test.each(["/store/staging", undefined])(
+  "a read-only folder is opened for the moment and closed again (%s)",
+  async (staging) => {
+    const disk = plant({
+      "/root/ro": { folder: 0o555 },
+      "/root/ro/a": { content: "old", mode: 0o444 },
+      "/root/ro/b": "old",
+    });
+    const report = await apply(worktreeOn(disk, staging), [
+      { path: parsePath("ro/a"), before: file("ro/a", "old", 0o444), after: file("ro/a", "new", 0o444) },
+      { path: parsePath("ro/b"), before: file("ro/b", "old"), after: undefined },
+      { path: parsePath("ro/new"), before: undefined, after: folder("ro/new", 0o500) },
+      { path: parsePath("ro/new/f"), before: undefined, after: file("ro/new/f", "fresh", 0o400) },
+    ]);
+    expect(report.blocked).toEqual([]);
+    expect(disk.lstat("/root/ro")?.mode).toBe(0o555);
+    expect(disk.lstat("/root/ro/new")?.mode).toBe(0o500);
+    expect(disk.lstat("/root/ro/b")).toBeUndefined();
+    expect(disk.list("/root").map((one) => one.name.toString())).toEqual(["ro"]);
+  },
+);
+
+test("a folder of somebody else's: nothing at all is changed", async () => {
+  const disk = plant({ "/root/mine": "old", "/root/theirs/x": "old" }, { enforceModes: true, uid: 1000 });
+  const theirs = { ...file("theirs/x", "old") };
+  const before = disk.lstat("/root/mine")?.ino;
+  const fd = disk.open("/root/theirs", "folder");
+  disk.chmod(fd, 0o055);
+  disk.close(fd);
+  const report = await apply(worktreeOn(disk, "/store/staging"), [
+    { path: parsePath("mine"), before: file("mine", "old"), after: file("mine", "new") },
+    { path: parsePath("theirs/x"), before: theirs, after: file("theirs/x", "new") },
+  ]);
+  expect(report).toMatchObject({ applied: [], blocked: [{ path: "theirs/x", reason: "not-permitted" }] });
+  expect(disk.lstat("/root/mine")?.ino).toBe(before);
+});
+
+test("cut off anywhere, read-only folders are read-only again when it is finished", async () => {
+  const changes: Change[] = [
+    { path: parsePath("ro/a"), before: file("ro/a", "old"), after: file("ro/a", "new") },
+    { path: parsePath("ro/b"), before: file("ro/b", "old"), after: undefined },
+    { path: parsePath("ro/new"), before: undefined, after: folder("ro/new", 0o500) },
+    { path: parsePath("ro/new/f"), before: undefined, after: file("ro/new/f", "fresh") },
+  ];
+  const request = { token: "TOKEN", changes, contents, onBlocked: "fail" } as const;
+  await sweepCrashes({
+    prepare: () => plant({ "/root/ro": { folder: 0o555 }, "/root/ro/a": "old", "/root/ro/b": "old" }),
+    run: async (disk) => {
+      await worktreeOn(disk, "/store/staging").apply(request);
+    },
+    check: async (disk) => {
+      const report = await worktreeOn(disk, "/store/staging").apply({ ...request, resume: true });
+      expect(report.blocked).toEqual([]);
+      expect(disk.lstat("/root/ro")?.mode).toBe(0o555);
+      expect(disk.lstat("/root/ro/new")?.mode).toBe(0o500);
+      expect(disk.list("/root/ro").map((one) => one.name.toString())).toEqual(["a", "new"]);
+    },
+  });
+});
