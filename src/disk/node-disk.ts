@@ -2,6 +2,7 @@ import * as fs from "node:fs";
 import type { BigIntStats, Dirent } from "node:fs";
 import type { Disk, DiskPath, DiskSpace, FileStat, FolderItem, NodeKind, OpenHow } from "./disk.ts";
 import { errnoOf } from "../core/errors.ts";
+import { syncFileSystem } from "./sync-file-system.ts";
 
 const C = fs.constants;
 
@@ -29,7 +30,7 @@ const NO_CLONES: ReadonlySet<string> = new Set(["ENOTSUP", "EOPNOTSUPP", "EXDEV"
 /**
  * The operating system's disk: `node:fs`, synchronously. Errors are Node's own, untouched.
  *
- * What the platform does not give: there is no `syncfs` in Node, so `syncAll` answers false. `setMtime` goes through a
+ * What the platform does not give: there is no `syncfs` in Node, so `syncAll` asks a program for it. `setMtime` goes through a
  * double of seconds, so the time that lands is up to a microsecond later than asked, never earlier: whole milliseconds
  * read back as they were given. A clone has the mode of its source.
  */
@@ -69,8 +70,13 @@ export class NodeDisk implements Disk {
     }
   }
 
-  syncAll(_path: DiskPath): boolean {
-    return false;
+  syncAll(path: DiskPath): boolean {
+    const fd = fs.openSync(anchored(path), FLAGS.folder);
+    try {
+      return syncFileSystem(fd);
+    } finally {
+      fs.closeSync(fd);
+    }
   }
 
   truncate(fd: number, length: number): void {
