@@ -260,6 +260,8 @@ export interface WorkspaceShape {
   last_event: string | null;
   /** Does the folder still exist? */
   present: boolean;
+  /** Why its history cannot be opened, if so; `seq` and `last_event` are then not known. */
+  problem?: string;
 }
 
 export interface RunShape {

@@ -222,20 +222,21 @@ export class FileStore implements StoreApi {
     }
   }
 
+  /** A history that cannot be opened is listed with what is wrong: it can still be seen, and forgotten. */
   async #shape(one: ListedWorkspace): Promise<WorkspaceShape> {
-    const opened = await this.#openId(one.id);
+    const { id, folders, created } = one;
+    const shape = { id, path: folders[0] ?? "", roots: [...folders], created, present: this.#isPresent(one) };
+    let opened: OpenedContext;
+    try {
+      opened = await this.#openId(id, { readOnly: true });
+    } catch (error) {
+      if (!(error instanceof ChronicleError)) throw error;
+      return { ...shape, seq: 0, last_event: null, problem: error.message };
+    }
     try {
       const head = await opened.context.index.head();
       const row = await opened.context.index.locate(head.seq);
-      return {
-        id: one.id,
-        path: one.folders[0] ?? "",
-        roots: [...one.folders],
-        seq: head.seq,
-        created: one.created,
-        last_event: row?.ts ?? null,
-        present: this.#isPresent(one),
-      };
+      return { ...shape, seq: head.seq, last_event: row?.ts ?? null };
     } finally {
       this.#open.delete(opened);
       await opened.close();

@@ -95,8 +95,10 @@ export async function openContext(
 }
 
 async function rootsOf(history: HistoryContext): Promise<readonly RootRecord[]> {
-  await catchUp(history, { recover: false });
-  const { roots } = await workspaceRecord(history);
+  const { damage } = await catchUp(history, { recover: false });
+  const { roots } = await workspaceRecord(history).catch((error: unknown) => {
+    throw damage ?? error;
+  });
   if (roots.length === 0) throw new ChronicleError("LOG_DAMAGED", "the workspace tracks no folder");
   return roots;
 }

@@ -9,13 +9,26 @@ export async function readEvent(context: HistoryContext, row: EventRow): Promise
   for await (const lines of context.log.read({ seq: row.seq, offset: row.offset })) {
     const first = lines[0];
     if (first === undefined) continue;
-    const event = readEventFast(first.bytes);
+    const event = eventIn(first.bytes, row);
     if (event.seq === row.seq && event.hash === row.hash) return event;
     break;
   }
-  throw new ChronicleError("LOG_DAMAGED", `event ${row.seq} is not where the index says`, {
-    hint: "run `chronicle rebuild`, then `chronicle verify`",
-    data: { seq: row.seq, offset: row.offset },
+  throw damagedEvent(row, "it is not where the index says");
+}
+
+function eventIn(bytes: Uint8Array, row: EventRow): LogEvent {
+  try {
+    return readEventFast(bytes);
+  } catch (cause) {
+    throw damagedEvent(row, cause instanceof Error ? cause.message : "it cannot be read", cause);
+  }
+}
+
+function damagedEvent({ seq, offset }: EventRow, why: string, cause?: unknown): ChronicleError {
+  return new ChronicleError("LOG_DAMAGED", `event ${seq} cannot be read: ${why}`, {
+    hint: "run `chronicle verify` for the whole list, and restore the log from a copy",
+    data: { seq, offset },
+    cause,
   });
 }
 

@@ -8,10 +8,9 @@ import { configOf, configure } from "./config.ts";
 import type { Context } from "./context.ts";
 import { diffMoments } from "./diff.ts";
 import { usageOf } from "./du.ts";
-import { parseGivenPath } from "./given-path.ts";
+import { explain } from "./explain.ts";
 import { keepHead, showHead } from "./head.ts";
 import { findPaths, historyOf, manifestAt, openIteration, readLog } from "./history.ts";
-import { resolveMoment } from "./moments.ts";
 import { listOperations, operationShape, stackOf } from "./operations.ts";
 import { rebuildIndex } from "./rebuild.ts";
 import { recentWork } from "./recent.ts";
@@ -22,7 +21,6 @@ import { run, watch } from "./run.ts";
 import { findSession, listSessions, sessionShape } from "./session.ts";
 import { listSnapshots, snapshotShape, takeSnapshot } from "./snapshot.ts";
 import { statusOf } from "./status.ts";
-import { shownPath } from "./shape.ts";
 import { redo, undo } from "./undo.ts";
 import { verify } from "./verify.ts";
 
@@ -67,7 +65,7 @@ export class Workspace implements WorkspaceApi {
   }
 
   diff(from: string, to: string, options: api.DiffOptions = {}): Promise<shapes.DiffShape> {
-    return this.#inTurn(() => this.#read(() => diffMoments(this.#context, from, to, options)));
+    return this.#inTurn(() => this.#upToDate(() => diffMoments(this.#context, from, to, options)));
   }
 
   restore(moment: string, options: api.RestoreOptions = {}): Promise<shapes.RestoreShape> {
@@ -117,19 +115,8 @@ export class Workspace implements WorkspaceApi {
     return this.#read(() => openIteration(this.#context, path, iteration));
   }
 
-  async explain(given: string): Promise<shapes.ExplainShape> {
-    const path = parseGivenPath(given);
-    const verdict = await this.#context.worktree.explain(path);
-    const { seq } = await this.#read(() => resolveMoment(this.#context, "now"));
-    const recorded = (await this.#context.index.iterationAt(path, seq))?.entry !== undefined;
-    return {
-      path: shownPath(path),
-      tracked: verdict.tracked || recorded,
-      recorded,
-      rule: verdict.rule,
-      ...(verdict.pattern === undefined ? {} : { pattern: verdict.pattern }),
-      ...(verdict.source === undefined ? {} : { source: verdict.source }),
-    };
+  explain(path: string): Promise<shapes.ExplainShape> {
+    return this.#read(() => explain(this.#context, path));
   }
 
   run(options: api.RunOptions): Promise<shapes.RunShape> {
@@ -143,7 +130,7 @@ export class Workspace implements WorkspaceApi {
   }
 
   verify(options: api.VerifyOptions = {}): Promise<shapes.VerifyShape> {
-    return withCode(() => verify(this.#context, options));
+    return this.#whileOpen(() => verify(this.#context, options));
   }
 
   rebuild(options: api.ProgressOptions = {}): Promise<shapes.RebuildShape> {
@@ -151,7 +138,7 @@ export class Workspace implements WorkspaceApi {
   }
 
   head(): Promise<shapes.HeadShape> {
-    return this.#inTurn(() => this.#read(() => showHead(this.#context)));
+    return this.#inTurn(() => this.#upToDate(() => showHead(this.#context)));
   }
 
   async gc(): Promise<shapes.GcShape> {
@@ -191,8 +178,17 @@ export class Workspace implements WorkspaceApi {
     }
   }
 
+  #read<T>(work: () => Promise<T>): Promise<T> {
+    return this.#whileOpen(() => this.#upToDate(work));
+  }
+
+  async #whileOpen<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#closed) throw new ChronicleError("USAGE", "this workspace has been closed", { hint: "open it again" });
+    return withCode(work);
+  }
+
   /** Answers from the index, brought up to the log first. */
-  async #read<T>(work: () => Promise<T>): Promise<T> {
+  async #upToDate<T>(work: () => Promise<T>): Promise<T> {
     return withCode(async () => {
       try {
         await catchUp(this.#context, { recover: false });
@@ -216,8 +212,10 @@ export class Workspace implements WorkspaceApi {
   }
 
   #inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const next = this.#last.catch(() => undefined).then(() => withCode(work));
-    this.#last = next;
-    return next;
+    return this.#whileOpen(() => {
+      const next = this.#last.catch(() => undefined).then(() => withCode(work));
+      this.#last = next;
+      return next;
+    });
   }
 }

@@ -16,7 +16,9 @@ export async function workspaces(context: CommandContext): Promise<number> {
     paint("dim", item.id),
     ago(item.last_event ?? item.created, io.now()),
     `seq ${item.seq}`,
-    printable(item.path) + (item.present ? "" : paint("yellow", "  (the folder is gone)")),
+    printable(item.path) +
+      (item.present ? "" : paint("yellow", "  (the folder is gone)")) +
+      (item.problem === undefined ? "" : paint("red", `  (cannot be opened: ${printable(item.problem)})`)),
   ]);
   for (const line of columns(rows, "<<>")) context.print(line);
   if (rows.length === 0) context.say(`no workspaces in ${printable(store.home)}`);
