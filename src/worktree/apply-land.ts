@@ -229,9 +229,12 @@ function removeOne(context: LandContext, step: Step): void {
   context.undo.push(() => putBack(step, removedTo(step)));
 }
 
+/** Gives the old file its name again, unless somebody has worked on what has it now. */
 function putBack(step: Step, from: WorkspacePath): void {
   const { fs, staging } = step.root;
   if (staging.trash.lstat(from) === undefined) return;
+  const now = fs.lstat(step.inner);
+  if (now !== undefined && (step.stat === undefined || !isSameContent(step.stat, now))) return;
   staging.trash.renameFile(from, step.inner, fs);
   step.landed = false;
 }

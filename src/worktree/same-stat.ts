@@ -1,7 +1,7 @@
 import type { FileStat } from "../disk/disk.ts";
 
 /** How close to its last change a file must have been read for a later change to go unseen, in ns (coarse clocks). */
-export const RACY_NS = 2_000_000_000n;
+const RACY_NS = 2_000_000_000n;
 
 /** Do two stats show the same, unchanged file? */
 export function isSameStat(a: FileStat, b: FileStat): boolean {

@@ -5,7 +5,7 @@ import type { Disk } from "../disk/disk.ts";
 import type { ConfinedFs } from "./confined-fs.ts";
 import type { FolderWork } from "./scan-look.ts";
 import type { StatCache } from "./stat-cache.ts";
-import type { OnChanged, ScanReport, ScanRequest, ScannedPath, TrackedRoot } from "./worktree.ts";
+import type { OnChanged, ScanReport, ScanRequest, TrackedRoot } from "./worktree.ts";
 import { ChronicleError } from "../core/errors.ts";
 import { compileFilter } from "../core/ignore.ts";
 import { childOf, comparePaths, isWithin, nameOf, parentOf, pathInRoot, ROOT, splitRoot } from "../core/path.ts";
@@ -75,7 +75,7 @@ export async function scanRoots(context: ScanContext, request: ScanRequest, onCh
 }
 
 /** The filter in force in a root, from the ignore files as they were last met. */
-export function filterOf(cache: StatCache, root: TrackedRoot): FilterSpec {
+function filterOf(cache: StatCache, root: TrackedRoot): FilterSpec {
   const rules: RuleFile[] = [];
   for (const [path, { text }] of cache.rules) {
     const { root: id, path: inner } = splitRoot(path);
@@ -121,6 +121,8 @@ async function drive(
   const hand = async (): Promise<void> => {
     const batch = look.changed;
     look.changed = [];
+    // Others get a turn now: no folder may stay open under a name that it loses meanwhile.
+    fs.release();
     if (batch.length > 0) await on.onChanged(batch);
   };
   while (scan.step()) {
@@ -128,7 +130,6 @@ async function drive(
     lastTurn = look.looked;
     await hand();
     on.onTurn(look.looked);
-    fs.release();
     await nextTurn();
   }
   await hand();
