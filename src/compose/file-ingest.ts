@@ -51,11 +51,11 @@ class FileIngestRun implements IngestRun {
     this.#given = given;
   }
 
-  add(batch: readonly ScannedPath[]): void {
+  async add(batch: readonly ScannedPath[]): Promise<void> {
     if (this.#pool !== undefined) {
-      // A pool that could not be started is reported by `finish`.
-      this.#pool.then((pool) => pool.add(batch)).catch(() => undefined);
-      return;
+      const pool = await this.#pool;
+      pool.add(batch);
+      return pool.whenRoom();
     }
     for (const one of batch) {
       if (one.stat.kind === "dir") continue;

@@ -15,6 +15,8 @@ const BATCH_PATHS = 256;
 /** Batches that a worker has waiting, so that it never idles between two. */
 const AHEAD = 2;
 const MAX_WORKERS = 8;
+/** Batches that wait for a worker before the scan is held up. */
+const MOST_WAITING = 32;
 
 /** What a pool works for. */
 export interface PoolOptions {
@@ -44,6 +46,7 @@ export class IngestPool {
   #open: ScannedPath[] = [];
   #openBytes = 0;
   #failure: unknown;
+  #room: PromiseWithResolvers<void> | undefined;
   #idle: PromiseWithResolvers<void> | undefined;
   onBytes: ((bytes: number) => void) | undefined;
 
@@ -61,6 +64,13 @@ export class IngestPool {
       if (this.#open.length >= BATCH_PATHS || this.#openBytes >= BATCH_BYTES) this.#close();
     }
     this.#feed();
+  }
+
+  /** Resolves when little enough waits: else a fast scan would pile up what slow readers have to do. */
+  whenRoom(): Promise<void> {
+    if (this.#queue.length < MOST_WAITING || this.#failure !== undefined) return Promise.resolve();
+    this.#room ??= Promise.withResolvers<void>();
+    return this.#room.promise;
   }
 
   /** Waits until everything is read, and every worker's pack is durable. */
@@ -117,6 +127,10 @@ export class IngestPool {
   }
 
   #settle(): void {
+    if (this.#queue.length < MOST_WAITING || this.#failure !== undefined) {
+      this.#room?.resolve();
+      this.#room = undefined;
+    }
     const busy = this.#queue.length > 0 || this.#members.some((member) => member.waiting > 0);
     if (this.#idle === undefined) return;
     if (this.#failure !== undefined) this.#idle.reject(this.#failure);
@@ -146,7 +160,11 @@ class PoolMember {
     this.#events = events;
     // In a checkout the sources run as they are; in the package this file is bundled beside the worker.
     const file = import.meta.url.endsWith(".ts") ? "../ingest-worker.ts" : "./ingest-worker.js";
-    this.#worker = new Worker(new URL(file, import.meta.url), { workerData: data, execArgv: [] });
+    this.#worker = new Worker(new URL(file, import.meta.url), {
+      workerData: data,
+      execArgv: [],
+      resourceLimits: { maxYoungGenerationSizeMb: 4 },
+    });
     this.#worker.on("message", (reply: IngestReply) => this.#onReply(reply));
     this.#worker.on("error", (error) => this.#fail(error));
     this.#worker.on("exit", () => this.#fail(new ChronicleError("IO", "a worker thread ended too early")));

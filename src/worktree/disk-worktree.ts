@@ -11,7 +11,6 @@ import type {
   KnownPath,
   ScanReport,
   ScanRequest,
-  ScannedPath,
   TrackedRoot,
   WatchHandle,
   WatchHint,

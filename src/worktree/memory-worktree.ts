@@ -9,7 +9,6 @@ import type {
   KnownPath,
   ScanReport,
   ScanRequest,
-  ScannedPath,
   TrackedRoot,
   WatchHandle,
   WatchHint,
@@ -70,7 +69,7 @@ export class MemoryWorktree implements Worktree {
     const startedAtNs = BigInt(Math.floor(this.#clock())) * 1_000_000n;
     this.#readFloorNs = startedAtNs;
     const scans = this.roots.map((root) => new MemoryScan(this.files, root, this.#known, request));
-    for (const { changed } of scans) if (changed.length > 0) onChanged(changed);
+    for (const { changed } of scans) if (changed.length > 0) await onChanged(changed);
     const entries = scans.reduce((sum, scan) => sum + scan.tally.entries, 0);
     request.onProgress?.(entries);
     return {

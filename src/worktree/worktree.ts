@@ -67,7 +67,7 @@ export interface TrackedRoot {
 }
 
 /** Gets a batch of what must be read. The scan goes on when the promise resolves: so readers keep up with it. */
-export type OnChanged = (batch: readonly ScannedPath[]) => void | Promise<void>;
+export type OnChanged = (batch: readonly ScannedPath[]) => unknown;
 
 export interface ScanRequest {
   /** Read everything again, whatever its stat says. */

@@ -3,6 +3,7 @@ import type { PackState } from "../blob-index.ts";
 import { BlobRowsBuilder, type BlobRows } from "../blob-rows.ts";
 import { encodeBlock, MAX_BLOCK_ENTRIES, storedShare, type BlockInput } from "./block.ts";
 import type { PackWriter } from "./pack-writer.ts";
+import { freeBytes } from "../../util/free-bytes.ts";
 
 /** Small contents share a block of at most this many raw bytes; measured: faster and smaller than one by one. */
 const SHARED_BLOCK_BYTES = 256 * 1024;
@@ -64,9 +65,11 @@ export class BlockFiller {
   #append(input: BlockInput): void {
     const block = encodeBlock(input);
     const { ulid, offset } = this.#writer.append(block);
-    const bytes = block.head.length + block.stored.length;
+    const storedLength = block.stored.length;
+    const bytes = block.head.length + storedLength;
+    if (block.stored !== input.raw) freeBytes(block.stored);
     this.#blocks.push({ ulid, offset, bytes });
-    const share = { storedLength: block.stored.length, rawLength: input.raw.length };
+    const share = { storedLength, rawLength: input.raw.length };
     const pack = this.#packNumber(ulid);
     let at = 0;
     input.lengths.forEach((length, i) => {

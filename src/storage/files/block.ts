@@ -1,6 +1,7 @@
 import { constants, crc32, zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import { ChronicleError } from "../../core/errors.ts";
 import { hashFromBytes, type Hash } from "../../core/hash.ts";
+import { freeBytes } from "../../util/free-bytes.ts";
 
 /**
  * The bytes of a pack. All integers are unsigned and big-endian; CRC-32 is that of zlib and gzip (IEEE 802.3).
@@ -130,7 +131,9 @@ export function compress(raw: Uint8Array): Buffer | undefined {
   // One output buffer that is big enough: zlib's own are of 16 KiB, and joining them costs a third of the time.
   const chunkSize = raw.length + LEAST_TO_COMPRESS;
   const packed = zstdCompressSync(raw, { chunkSize, params: { [constants.ZSTD_c_compressionLevel]: 1 } });
-  return packed.length <= raw.length * 0.95 ? packed : undefined;
+  if (packed.length <= raw.length * 0.95) return packed;
+  freeBytes(packed);
+  return undefined;
 }
 
 /** Unpacks one zstd frame; `undefined` when the bytes are not a frame of exactly this many raw bytes. */
