@@ -3,7 +3,7 @@
 // dist/ stays flat (entries and shared chunks side by side), so that `new URL("./x-worker.js", import.meta.url)`
 // means the same file from whichever chunk the code ends up in.
 import { spawnSync } from "node:child_process";
-import { existsSync, readdirSync, rmSync } from "node:fs";
+import { existsSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { basename, dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
@@ -47,6 +47,7 @@ async function bundle(entries) {
     logLevel: "warning",
   });
   const written = new Set(Object.keys(result.metafile.outputs).map((path) => relative("dist", path)));
+  written.add(writeNotices(Object.keys(result.metafile.inputs)));
   for (const file of readdirSync(dist, { withFileTypes: true })) {
     if (file.isFile() && !written.has(file.name)) rmSync(join(dist, file.name));
   }
@@ -54,6 +55,19 @@ async function bundle(entries) {
     const { bytes } = result.metafile.outputs[`dist/${name}.js`];
     console.log(`built   dist/${name}.js (${Math.ceil(bytes / 1024)} KiB)`);
   }
+}
+
+/** Keeps the licenses of the packages that went into the bundle beside it. Returns the file's name in dist/. */
+function writeNotices(inputs) {
+  const folders = inputs.map((path) => /^.*node_modules\/(@[^/]+\/)?[^/]+/.exec(path)?.[0]).filter(Boolean);
+  const notices = [...new Set(folders)].sort().map((folder) => {
+    const { name, version, license } = JSON.parse(readFileSync(join(root, folder, "package.json"), "utf8"));
+    const file = readdirSync(join(root, folder)).find((one) => /^licen[cs]e/i.test(one));
+    const text = file === undefined ? "" : readFileSync(join(root, folder, file), "utf8");
+    return `${name} ${version} (${license})\n\n${text.trim()}\n`;
+  });
+  writeFileSync(join(dist, "third-party.txt"), notices.join(`\n${"-".repeat(80)}\n\n`));
+  return "third-party.txt";
 }
 
 /** Emits the types of the library's entries. Returns false, with the compiler's own words on stdout, if there are errors. */
