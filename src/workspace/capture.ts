@@ -110,7 +110,7 @@ export async function readDisk(context: Context, options: Omit<CaptureOptions, "
         for (const { path, stat } of batch) {
           if (stat.kind === "dir") present.push({ entry: folderEntry(path, stat), stat, unstable: false });
         }
-        run.add(batch);
+        return run.add(batch);
       },
     );
     await run.finish((bytes) => onProgress?.({ phase: "capture", done: bytes, total: report.bytes, unit: "bytes" }));
@@ -238,5 +238,5 @@ function remember(context: Context, reading: Reading, except: ReadonlySet<Worksp
 
 /** What was read whole, and may be trusted at the next look. */
 export function* settledPaths(present: ReadTable, except: ReadonlySet<WorkspacePath> = new Set()): Generator<ReadPath> {
-  for (const one of present.values()) if (!one.unstable && !except.has(one.entry.path)) yield one;
+  for (const one of present.sortedValues()) if (!one.unstable && !except.has(one.entry.path)) yield one;
 }

@@ -53,8 +53,8 @@ export interface IngestOptions {
 
 /** One capture's reading. */
 export interface IngestRun {
-  /** Begins to read these; returns at once. Folders need not be given. */
-  add(batch: readonly ScannedPath[]): void;
+  /** Begins to read these; resolves when there is room for more. Folders need not be given. */
+  add(batch: readonly ScannedPath[]): Promise<void>;
   /** Resolves when everything that was added is read, durable and visible. */
   finish(onProgress?: (doneBytes: number) => void): Promise<void>;
   abandon(): Promise<void>;

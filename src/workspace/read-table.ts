@@ -61,9 +61,9 @@ export class ReadTable {
     return row === undefined ? undefined : this.entryAt(row);
   }
 
-  /** Everything, in the order in which it was read. */
-  *values(): Generator<ReadPath> {
-    for (let row = 0; row < this.size; row += 1) yield this.#at(row);
+  /** Everything, in path order. */
+  *sortedValues(): Generator<ReadPath> {
+    for (const row of this.sortedRows()) yield this.#at(row);
   }
 
   /** The numbers of all rows, in path order. */

@@ -83,7 +83,7 @@ export class DiskWorktree implements Worktree {
     const { cache } = this.#load();
     // Without a scan nobody knows when it was read: then it is never trusted.
     const readAtNs = this.#readFloorNs ?? 0n;
-    for (const one of known) cache.put(one, readAtNs);
+    cache.putAll(known, readAtNs);
     this.#remembered = true;
   }
 
@@ -181,9 +181,4 @@ export class DiskWorktree implements Worktree {
     }
     return this.#loaded;
   }
-}
-
-/** Confined access to a root, for a worker of its own. */
-export function openConfined(disk: Disk, root: string): ConfinedFs {
-  return new ConfinedFs(disk, root);
 }

@@ -116,6 +116,39 @@ export class StatCache {
     this.#mergeIfLarge();
   }
 
+  /**
+   * Takes note of many. Into a cache that knows nothing yet, those that come in path order go straight to the table: a
+   * place among the changes costs ten times as much memory.
+   */
+  putAll(known: Iterable<KnownPath>, readAtNs: bigint): void {
+    if (this.#table.rows > 0 || this.#changes.size > 0 || this.#pins > 0) {
+      for (const one of known) this.put(one, readAtNs);
+      return;
+    }
+    const late: KnownPath[] = [];
+    this.#table = this.#fill(known, { readAtNs, late });
+    for (const path of [...this.#listings.keys()])
+      if (this.#table.kindOf(this.#table.find(path)) === "dir") this.#listings.delete(path);
+    for (const one of late) this.put(one, readAtNs);
+  }
+
+  #fill(known: Iterable<KnownPath>, given: { readonly readAtNs: bigint; readonly late: KnownPath[] }): StatTable {
+    const builder = new StatTableBuilder(MOST_CHANGES, MOST_CHANGES * 16);
+    let last: string | undefined;
+    for (const one of known) {
+      const { entry, stat } = one;
+      if (last !== undefined && comparePaths(last, entry.path) >= 0) {
+        given.late.push(one);
+        continue;
+      }
+      last = entry.path;
+      const row = { entry, stat, racy: isRacy(stat, given.readAtNs) };
+      this.#count(row, 1);
+      builder.add(entry.path, row, entry.kind === "dir" ? this.#listings.get(entry.path) : undefined);
+    }
+    return builder.finish();
+  }
+
   /** Keeps the rows of the table where they are, for a scan, until the result is disposed of. */
   pin(): Disposable {
     this.#pins += 1;
