@@ -94,7 +94,7 @@ export function saveStatCache(disk: Disk, file: string, kept: KeptCache): CacheF
   const { unsaved } = kept.cache;
   const changes = unsaved.paths.size + unsaved.listings.size + unsaved.excluded.size + unsaved.rules.size;
   const now = disk.lstat(file)?.size;
-  if (kept.file !== undefined && now !== undefined && changes <= FEW_CHANGES) {
+  if (kept.file !== undefined && now !== undefined && changes <= FEW_CHANGES && !unsaved.everything) {
     const appended = now - kept.file.bytes;
     if (changes === 0) return kept.file;
     if (appended < Math.max(APPENDED_BYTES, kept.file.bytes * MOST_APPENDED))

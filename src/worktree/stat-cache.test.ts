@@ -138,6 +138,17 @@ test("few changes are appended, and taken over; a torn one costs only itself", (
   expect(torn?.cache.get(a)).toBeDefined();
 });
 
+test("what an empty cache learns at once is kept too", () => {
+  const disk = new SimDisk();
+  disk.makeFolder("/s");
+  const file = saveStatCache(disk, "/s/c", { cache: new StatCache(), seq: 1, file: undefined });
+  const kept = loadStatCache(disk, "/s/c");
+  if (kept === undefined) throw new Error("not loaded");
+  kept.cache.putAll([known(parsePath("a")), known(parsePath("b"))], LATER);
+  saveStatCache(disk, "/s/c", { cache: kept.cache, seq: 2, file });
+  expect(loadStatCache(disk, "/s/c")?.cache.get(parsePath("b"))).toEqual(kept.cache.get(parsePath("b")));
+});
+
 test("any damage to the file means that there is none", () => {
   const disk = new SimDisk();
   disk.makeFolder("/s");

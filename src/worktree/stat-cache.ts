@@ -39,6 +39,8 @@ export interface Unsaved {
   readonly listings: ReadonlySet<WorkspacePath>;
   readonly excluded: ReadonlySet<WorkspacePath>;
   readonly rules: ReadonlySet<WorkspacePath>;
+  /** So much that it was not noted path by path. */
+  readonly everything: boolean;
 }
 
 /**
@@ -62,6 +64,8 @@ export class StatCache {
   readonly rules = new NotedMap<KnownRules>();
   readonly #totals = new Map<string | undefined, { entries: number; bytes: number }>();
   #pins = 0;
+  /** The table holds changes that were not noted one by one. */
+  #isUnnoted = false;
 
   constructor(table: StatTable = emptyTable()) {
     this.#table = table;
@@ -87,6 +91,7 @@ export class StatCache {
       listings: this.#notedListings,
       excluded: this.excluded.noted,
       rules: this.rules.noted,
+      everything: this.#isUnnoted,
     };
   }
 
@@ -96,6 +101,7 @@ export class StatCache {
     this.#notedListings.clear();
     this.excluded.clearNotes();
     this.rules.clearNotes();
+    this.#isUnnoted = false;
   }
 
   get(path: WorkspacePath): KnownRow | undefined {
@@ -127,6 +133,7 @@ export class StatCache {
     }
     const late: KnownPath[] = [];
     this.#table = this.#fill(known, { readAtNs, late });
+    this.#isUnnoted = true;
     for (const path of [...this.#listings.keys()])
       if (this.#table.kindOf(this.#table.find(path)) === "dir") this.#listings.delete(path);
     for (const one of late) this.put(one, readAtNs);
