@@ -29,7 +29,7 @@ export async function takeBaseline(
   using _lease = await context.blobs.lease();
   const reading = await readDisk(context, options);
   const excess = reading.report.exceeded[0];
-  if (excess !== undefined) throw overLimit(excess);
+  if (excess !== undefined) throw overLimit(context, excess);
   await withCommit(context, async (commit) => {
     const head = await commit.head();
     // Somebody else was faster: theirs is the baseline.
@@ -119,15 +119,16 @@ const FLAG = { maxEntries: "--max-entries", maxBytes: "--max-bytes", maxFileSize
 const UNIT = { maxEntries: "paths", maxBytes: "bytes", maxFileSize: "bytes" } as const;
 
 /** The error for a workspace that is over a limit before anything was done. */
-export function overLimit({ limit, allowed, found, heaviest }: LimitExcess): ChronicleError {
-  const unit = UNIT[limit];
-  const list = heaviest
+export function overLimit(context: Context, { limit, allowed, found, heaviest }: LimitExcess): ChronicleError {
+  const folders = heaviest
     .slice(0, 5)
     .map((one) => `${displayPath(one.path)} (${one.entries} paths, ${one.bytes} bytes)`)
     .join(", ");
+  const roots = context.worktree.roots.map(({ folder, only }) => (only === undefined ? folder : `${folder}/${only}`));
+  const where = folders === "" ? `all directly in ${roots.join(", ")}` : `the largest folders: ${folders}`;
   return new ChronicleError(
     "LIMIT_EXCEEDED",
-    `there are more than ${allowed} ${unit} to track (${found} so far); the largest folders: ${list}`,
+    `there are more than ${allowed} ${UNIT[limit]} to track (${found} so far); ${where}`,
     {
       hint: `exclude a folder with --exclude NAME, or raise the limit with ${FLAG[limit]} N (0 = none)`,
       data: { limit, allowed, found, heaviest: heaviest.map((one) => ({ ...one, path: displayPath(one.path) })) },

@@ -45,6 +45,11 @@ export interface Step {
   landed: boolean;
 }
 
+/** Is this a reason to change nothing at all, where all or nothing is wanted? A folder that merely stays is none. */
+export function stopsAll({ blocked, after }: Step): boolean {
+  return blocked !== undefined && (blocked.reason !== "not-empty" || after !== undefined);
+}
+
 /** Says why a step is not done; the first reason stays. */
 export function block(step: Step, reason: BlockReason, detail: string): void {
   step.blocked ??= { reason, detail };

@@ -15,7 +15,7 @@ import { checkSteps } from "./apply-check.ts";
 import { changesNames, land, remove, setAside } from "./apply-land.ts";
 import { settleLeftovers } from "./apply-resume.ts";
 import { stageSteps } from "./apply-stage.ts";
-import { block, blockFor } from "./apply-step.ts";
+import { block, blockFor, stopsAll } from "./apply-step.ts";
 import { entryOf, inspectPath } from "./inspect.ts";
 import { LooseModes } from "./loose-modes.ts";
 import { stagingFor, stagingPlaces } from "./staging.ts";
@@ -132,7 +132,7 @@ function masked(entry: Entry | undefined, mask: number): Entry | undefined {
 }
 
 function mayGoOn(steps: readonly Step[], request: ApplyRequest): boolean {
-  return request.onBlocked === "skip" || steps.every((step) => step.blocked === undefined);
+  return request.onBlocked === "skip" || !steps.some(stopsAll);
 }
 
 function blockAll(steps: readonly Step[], detail: string): void {
@@ -185,7 +185,7 @@ async function putIntoPlace(run: LandContext, request: ApplyRequest): Promise<bo
   let done = 0;
   for (const [step, act] of order) {
     act(run, step);
-    if (step.blocked !== undefined && request.onBlocked === "fail") return false;
+    if (stopsAll(step) && request.onBlocked === "fail") return false;
     done += 1;
     if (done % TURN !== 0) continue;
     request.onProgress?.(done, order.length);

@@ -268,11 +268,12 @@ describe("restoring where others are", () => {
       { path: madeDir, before: undefined, after: { ...dirEntry, path: madeDir } },
       { path: parsePath("dir"), before: dirEntry, after: undefined },
     ];
-    disk.act = () => fs.writeFileSync(join(root, "dir/surprise"), "s");
+    disk.act = () => fs.writeFileSync(join(root, "fresh"), "s");
     const report = await apply(worktree, changes);
-    expect(report).toMatchObject({ applied: [], blocked: [{ path: "dir", reason: "not-empty" }] });
+    expect(report).toMatchObject({ applied: [], blocked: [{ path: "fresh", reason: "changed" }] });
     expect(fs.readFileSync(join(root, "a"), "utf8")).toBe("old a");
-    expect(fs.readdirSync(root).sort()).toEqual(["a", "dir"]);
+    expect(fs.readFileSync(join(root, "fresh"), "utf8")).toBe("s");
+    expect(fs.readdirSync(root).sort()).toEqual(["a", "dir", "fresh"]);
   });
 
   test("a file that may not be changed is found before anything is", async ({ skip }) => {

@@ -53,7 +53,10 @@ export class MemoryApply {
   }
 
   #mayGoOn(): boolean {
-    return this.#request.onBlocked === "skip" || this.#blocked.size === 0;
+    if (this.#request.onBlocked === "skip") return true;
+    const stays = ({ path, reason }: BlockedPath): boolean =>
+      reason === "not-empty" && this.#changes.get(path)?.after === undefined;
+    return [...this.#blocked.values()].every(stays);
   }
 
   #block(path: WorkspacePath, reason: BlockReason, detail: string): void {

@@ -131,7 +131,8 @@ export interface ApplyRequest {
   readonly contents: (hashes: Iterable<Hash>) => AsyncIterable<readonly [Hash, ContentReader | undefined]>;
   /**
    * A path that cannot be changed (edited meanwhile, not permitted, a folder that holds unknown files, content
-   * missing): `fail` = nothing at all is changed and `applied` is empty; `skip` = it is left alone and listed.
+   * missing): `fail` = nothing at all is changed and `applied` is empty; `skip` = it is left alone and listed. A folder
+   * that was to go and still holds something unknown is left alone and listed either way: nothing is lost by its staying.
    */
   readonly onBlocked: "fail" | "skip";
   /** Finishing an interrupted apply: a path that is absent, or already `after`, is not blocked. */
