@@ -59,6 +59,8 @@ export interface SnapshotShape {
   session?: string;
   /** Paths that changed since the snapshot before (`null`: the baseline). */
   changed: number | null;
+  /** It cannot be gone back to any more: the event by which it was compacted away. */
+  compacted_by?: number;
 }
 
 /** What was recorded of some paths. */
@@ -251,6 +253,20 @@ export interface RebuildShape {
   seconds: number;
 }
 
+/** What a compaction did. */
+export interface CompactShape {
+  /** Events that were moved into the archive; 0: there was nothing to do. */
+  events_archived: number;
+  /** The base on which the log goes on: hash of a content. */
+  base: string;
+  /** The event with which the log goes on. */
+  seq: number;
+  /** File name in `archive/`; `null` when nothing was archived, or when it was dropped. */
+  archive: string | null;
+  /** Events that were removed for good. */
+  dropped: number;
+}
+
 export interface WorkspaceShape {
   id: string;
   path: string;
@@ -267,6 +283,8 @@ export interface WorkspaceShape {
 export interface RunShape {
   session: SessionShape;
   changes: ChangeShape[];
+  /** Paths that changed while another run was going on too: nobody's, and not taken back with this run. */
+  ambiguous: string[];
   coverage: CoverageShape;
   exit_code: number;
   signal: string | null;

@@ -1,4 +1,5 @@
 import type {
+  CompactShape,
   ConfigShape,
   DiffShape,
   DuShape,
@@ -82,6 +83,14 @@ export interface LogOptions {
   readonly reverse?: boolean;
   /** Only events of records whose id begins with this. */
   readonly prefix?: string;
+}
+
+export interface CompactOptions extends ProgressOptions {
+  /**
+   * Remove the archived events for good, once the whole log was verified. The history then begins at the compaction:
+   * earlier snapshots are listed, but nothing goes back to them, and undo does not reach further. Default: false.
+   */
+  readonly dropArchive?: boolean;
 }
 
 export interface RunOptions extends ProgressOptions {
@@ -174,6 +183,8 @@ export interface WorkspaceApi {
   verify(options?: VerifyOptions): Promise<VerifyShape>;
   rebuild(options?: ProgressOptions): Promise<RebuildShape>;
   head(): Promise<HeadShape>;
+  /** Moves the log into the archive, and goes on in a new one. Throws `REFUSED` if it cannot be dropped safely. */
+  compact(options?: CompactOptions): Promise<CompactShape>;
   gc(options?: ProgressOptions): Promise<GcShape>;
   du(): Promise<DuShape>;
   config(): Promise<ConfigShape>;

@@ -17,7 +17,7 @@ import { removeTree } from "./remove-tree.ts";
 import { listedWorkspace, RootsCache, type ListedWorkspace } from "./roots-cache.ts";
 import { refuseUnsafe, rootsFrom } from "./roots.ts";
 import { storeTasks } from "./store-tasks.ts";
-import { writeFileDurably } from "../disk/write-fully.ts";
+import { writeWorkspaceFile } from "./workspace-file.ts";
 
 const DEFAULT_WAIT_MS = 30_000;
 
@@ -25,7 +25,11 @@ interface HowToOpen {
   /** For a workspace that has no log yet. */
   readonly roots?: readonly RootRecord[];
   readonly readOnly?: boolean;
+  readonly movedTo?: string | undefined;
 }
+
+/** A workspace that was found for a folder. `movedTo`: it was recorded elsewhere, and only looked at here. */
+type Standing = ListedWorkspace & { readonly movedTo?: string };
 
 /** A store on a disk and the workspaces in it. Made by `openFileStore`. */
 export class FileStore implements StoreApi {
@@ -72,7 +76,7 @@ export class FileStore implements StoreApi {
     const folder = this.#parts.backends.disk.realpath(options.folder);
     const found = await this.#enclosing(folder, options.readOnly === true);
     const readOnly = options.readOnly === true;
-    if (found !== undefined) return this.#workspace(await this.#openId(found.id, { readOnly }));
+    if (found !== undefined) return this.#workspace(await this.#openId(found.id, { readOnly, movedTo: found.movedTo }));
     if (options.create !== true) {
       throw new ChronicleError("NOT_FOUND", `no workspace holds ${folder}`, {
         hint: "`chronicle init` begins one here; `chronicle workspaces` lists those there are",
@@ -125,7 +129,7 @@ export class FileStore implements StoreApi {
     const id = backends.newId();
     const files = layout.workspace(id);
     makeFolders(backends.disk, files.folder);
-    writeFileDurably(backends.disk, files.workspaceJson, Buffer.from(`${JSON.stringify({ format: 1, id })}\n`), 0o600);
+    writeWorkspaceFile(backends.disk, files.workspaceJson, id);
     const opened = await this.#openId(id, { roots });
     const [first] = roots;
     const stat = backends.disk.lstat(first?.folder ?? "/");
@@ -157,6 +161,7 @@ export class FileStore implements StoreApi {
       roots: how.roots,
       tasks: () => storeTasks(this.#parts, id),
       readOnly: how.readOnly === true,
+      movedTo: how.movedTo,
     });
     this.#open.add(opened);
     return opened;
@@ -181,7 +186,7 @@ export class FileStore implements StoreApi {
   }
 
   /** The workspace whose own folder this is: by path, or, moved, by device and inode. */
-  async #standing(root: RootRecord, mayAdopt: boolean): Promise<ListedWorkspace | undefined> {
+  async #standing(root: RootRecord, mayAdopt: boolean): Promise<Standing | undefined> {
     const folder = root.only === undefined ? root.folder : `${root.folder}/${root.only}`;
     const all = await this.#cache.list();
     const here = all.find((one) => one.folders[0] === folder);
@@ -190,11 +195,11 @@ export class FileStore implements StoreApi {
     const moved = all.find(
       (one) => one.device === String(stat?.dev) && one.inode === String(stat?.ino) && !this.#isPresent(one),
     );
-    if (moved === undefined || !mayAdopt || root.only !== undefined) return moved;
-    return this.#adopt(moved.id, root);
+    if (moved === undefined || root.only !== undefined) return moved;
+    return mayAdopt ? this.#adopt(moved.id, root) : { ...moved, movedTo: root.folder };
   }
 
-  async #enclosing(folder: string, readOnly: boolean): Promise<ListedWorkspace | undefined> {
+  async #enclosing(folder: string, readOnly: boolean): Promise<Standing | undefined> {
     for (let at = folder; ; at = at.slice(0, at.lastIndexOf("/")) || "/") {
       const [root] = rootsFrom(this.#parts.backends.disk, { roots: [at] });
       const found = root === undefined ? undefined : await this.#standing(root, !readOnly);

@@ -10,6 +10,7 @@ import { DiskWorktree } from "../worktree/disk-worktree.ts";
 import type { TrackedRoot } from "../worktree/worktree.ts";
 import type { Backends } from "./backends.ts";
 import { FileIngest } from "./file-ingest.ts";
+import { refuseFutureFormat } from "./workspace-file.ts";
 
 /** What all workspaces of one store share. */
 export interface StoreParts {
@@ -35,10 +36,13 @@ export async function openContext(
     readonly roots: readonly RootRecord[] | undefined;
     readonly tasks: (id: string) => StoreTasks;
     readonly readOnly: boolean;
+    /** The first root lies here now; nobody has recorded that yet. */
+    readonly movedTo?: string | undefined;
   },
 ): Promise<OpenedContext> {
   const { backends, layout, blobs, heads, actor, waitMs } = parts;
   const files = layout.workspace(id);
+  refuseFutureFormat(backends.disk, files.workspaceJson);
   const log = new FileEventLog(backends.disk, { log: files.log, archive: files.archive, quarantine: files.quarantine });
   const index = backends.openIndex(files.index);
   const history: HistoryContext = {
@@ -51,7 +55,10 @@ export async function openContext(
     newId: backends.newId,
   };
   try {
-    const roots = (given.roots ?? (await rootsOf(history))).map(trackedRoot);
+    const recorded = given.roots ?? (await rootsOf(history));
+    const roots = recorded.map((root, i) =>
+      trackedRoot(i > 0 ? root : { ...root, folder: given.movedTo ?? root.folder }),
+    );
     const lock = backends.lock(files.lock);
     const worktree = new DiskWorktree({
       disk: backends.disk,

@@ -1,9 +1,11 @@
 import { parseLine } from "../core/chain.ts";
 import { decodeWorkspace, type WorkspaceRecord } from "../core/records.ts";
+import { decodeSentinel, sentinelId } from "../core/sentinel.ts";
 import { FileEventLog } from "../storage/files/file-event-log.ts";
 import type { StoreLayout } from "../storage/files/layout.ts";
 import type { Disk } from "../disk/disk.ts";
 import { makeFolders, readText } from "./file-head-keeper.ts";
+import { newUlid } from "../util/ulid.ts";
 import { writeFully } from "../disk/write-fully.ts";
 
 /** A workspace, as the store's list shows it. */
@@ -56,15 +58,19 @@ export class RootsCache {
       .map((item) => item.name.toString());
   }
 
-  /** The last `workspace:` record in the log. */
+  /** The last `workspace:` record in the present log; what it begins with, if it goes on behind a compaction, has one too. */
   async #read(id: string): Promise<ListedWorkspace | undefined> {
     const { log: file, archive, quarantine } = this.#layout.workspace(id);
     const log = new FileEventLog(this.#disk, { log: file, archive, quarantine });
     let record: WorkspaceRecord | undefined;
-    const mark = Buffer.from(`"record_id":"workspace:${id}"`);
+    const marks = [`workspace:${id}`, sentinelId(id)].map((recordId) => Buffer.from(`"record_id":"${recordId}"`));
     try {
       for await (const lines of log.read()) {
-        for (const line of lines) if (line.bytes.includes(mark)) record = decodeWorkspace(parseLine(line.bytes).record);
+        for (const line of lines) {
+          if (!marks.some((mark) => line.bytes.includes(mark))) continue;
+          const event = parseLine(line.bytes);
+          record = event.op === "compact" ? decodeSentinel(event).workspace : decodeWorkspace(event.record);
+        }
       }
     } finally {
       await log.close();
@@ -87,8 +93,7 @@ export class RootsCache {
   #save(listed: readonly ListedWorkspace[]): void {
     const folder = `${this.#layout.home}/cache`;
     makeFolders(this.#disk, folder);
-    const temporary = `${folder}/roots.json.${listed.length}.${this.#disk.list(folder).length}.tmp`;
-    if (this.#disk.lstat(temporary) !== undefined) this.#disk.unlink(temporary);
+    const temporary = `${folder}/roots.json.${newUlid()}`;
     const fd = this.#disk.open(temporary, "create", 0o600);
     try {
       writeFully(this.#disk, fd, Buffer.from(JSON.stringify(listed)), null);

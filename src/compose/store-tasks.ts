@@ -11,11 +11,17 @@ import { DiskWorktree } from "../worktree/disk-worktree.ts";
 import type { Worktree } from "../worktree/worktree.ts";
 import { makeFolders } from "./file-head-keeper.ts";
 import type { StoreParts } from "./open-context.ts";
+import { faultOfWorkspaceFile } from "./workspace-file.ts";
 
 /** What an engine may ask of the whole store. */
 export function storeTasks(parts: StoreParts, workspaceId: string): StoreTasks {
   return {
     home: parts.layout.home,
+    fileFaults: () => {
+      const path = parts.layout.workspace(workspaceId).workspaceJson;
+      const fault = faultOfWorkspaceFile(parts.backends.disk, path, workspaceId);
+      return fault === undefined ? [] : [{ where: "workspace.json", fault }];
+    },
     scratchIndex: parts.backends.scratchIndex,
     collect: () => collect(parts),
     emptyWorktree: async (folder) => emptyWorktree(parts, folder),

@@ -3,6 +3,6 @@
  * The bytes are described in `base-format.ts`.
  */
 export type { BaseEntry, BaseHeader, BaseRecord } from "./base-format.ts";
-export { decodeBase } from "./base-reader.ts";
+export { type BaseBatch, decodeBase } from "./base-reader.ts";
 export { BaseTreeCheck } from "./base-tree-check.ts";
 export { type BaseContent, encodeBase } from "./base-writer.ts";

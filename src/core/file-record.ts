@@ -9,7 +9,7 @@ import {
   splitRoot,
   type WorkspacePath,
 } from "./path.ts";
-import { damaged, hashOf, object, optionalText, text, whole } from "./record-fields.ts";
+import { damaged, hashOf, object, optionalText, text, texts, whole } from "./record-fields.ts";
 
 /** File records: the iterations of a path, and how paths and states are written in records. */
 
@@ -23,6 +23,8 @@ export interface FileRecord {
   readonly cause: IterationCause;
   readonly actor: string;
   readonly session?: string;
+  /** With the actor `ambiguous`: the sessions that were going on. */
+  readonly candidates?: readonly string[];
   /** The restore, undo or redo that wrote it. */
   readonly intent?: string;
 }
@@ -65,6 +67,7 @@ export function encodeFile(record: FileRecord): RecordBody {
     if (entry.hash !== undefined) body["hash"] = entry.hash;
   }
   if (record.session !== undefined) body["session"] = record.session;
+  if (record.candidates !== undefined) body["candidates"] = record.candidates;
   if (record.intent !== undefined) body["intent"] = record.intent;
   return body;
 }
@@ -80,6 +83,7 @@ export function decodeFile(path: WorkspacePath, body: RecordBody): FileRecord {
     cause: text(body, "cause") as IterationCause,
     actor: text(body, "actor"),
     ...(session === undefined ? {} : { session }),
+    ...(body["candidates"] === undefined ? {} : { candidates: texts(body, "candidates") }),
     ...(intent === undefined ? {} : { intent }),
   };
 }

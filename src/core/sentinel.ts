@@ -2,7 +2,8 @@ import { ChronicleError } from "./errors.ts";
 import type { Head, LogEvent, RecordBody } from "./event.ts";
 import { isHash, type Hash } from "./hash.ts";
 import { LogTree } from "./log-tree.ts";
-import { damaged, flag, hashOf, list, whole } from "./record-fields.ts";
+import { damaged, flag, hashOf, list, object, whole } from "./record-fields.ts";
+import { decodeWorkspace, encodeWorkspace, type WorkspaceRecord } from "./records.ts";
 
 /**
  * The sentinel: the first event of a log that goes on behind a compaction (`docs/format.md`, "Compaction"). It says what
@@ -21,6 +22,8 @@ export interface Sentinel {
   readonly size: number;
   /** The compact range of the log tree at `size`. */
   readonly frontier: readonly Hash[];
+  /** The workspace's own record, so that its folders are known without the base. */
+  readonly workspace: WorkspaceRecord;
   /** The events before this one were removed on purpose: that they are missing is no damage. */
   readonly dropsArchive: boolean;
 }
@@ -32,8 +35,8 @@ export function sentinelId(workspaceId: string): string {
 
 /** A sentinel as JSON. */
 export function encodeSentinel(sentinel: Sentinel): RecordBody {
-  const { dropsArchive, ...rest } = sentinel;
-  return { ...rest, drops_archive: dropsArchive } as RecordBody;
+  const { dropsArchive, workspace, ...rest } = sentinel;
+  return { ...rest, drops_archive: dropsArchive, workspace: encodeWorkspace(workspace) } as RecordBody;
 }
 
 /**
@@ -55,7 +58,8 @@ export function decodeSentinel(event: LogEvent): Sentinel {
     head: hashOf(record, "head"),
     size: whole(record, "size"),
     frontier,
-    dropsArchive: record["drops_archive"] === undefined ? false : flag(record, "drops_archive"),
+    workspace: decodeWorkspace(object(record["workspace"], "workspace")),
+    dropsArchive: flag(record, "drops_archive"),
   };
   checkPlace(event, sentinel);
   return sentinel;

@@ -69,7 +69,7 @@ export interface IndexHead extends Head {
 export interface IndexBatch {
   readonly head: IndexHead;
   readonly events: readonly EventRow[];
-  /** Iterations from events, and those of a base (with the seq of the event that named it). May be asked for twice. */
+  /** Iterations from events, and those of a base (with the seqs of the events that recorded them). May be asked for twice. */
   readonly iterations: Iterable<IterationRow>;
 }
 
@@ -79,7 +79,9 @@ export interface EventRow {
   readonly ts: string;
   readonly op: EventOp;
   readonly recordId: string;
+  /** Where `offset` is −1: of the base that holds the record. */
   readonly hash: Hash;
+  /** In the file that holds this seq. −1: the line is compacted away, its record stands in a base. */
   readonly offset: number;
   /** Bytes of the line, without the newline. */
   readonly length: number;

@@ -10,6 +10,7 @@ import { sha256 } from "../core/hash.ts";
 import { comparePaths, type WorkspacePath } from "../core/path.ts";
 import type { FileStat } from "../disk/disk.ts";
 import type { LimitExcess, ScanReport } from "../worktree/worktree.ts";
+import { attribute, type Attribution } from "./attribution.ts";
 import { withCommit } from "./commit.ts";
 import type { Context, IngestResult } from "./context.ts";
 import { ReadTable, type ReadPath } from "./read-table.ts";
@@ -18,8 +19,8 @@ import { rememberRecorded } from "./remember-recorded.ts";
 /** Records what changed on disk since it was last looked at. */
 
 export interface CaptureOptions {
+  /** What it is recorded as, unless a session is going on. */
   readonly cause: IterationCause;
-  readonly session?: string;
   readonly paranoid?: boolean;
   /** Look only here (hints of a watcher). Default: everywhere. */
   readonly only?: readonly WorkspacePath[];
@@ -170,7 +171,9 @@ async function commitReading(
     const contested = new Set(head.seq > given.startSeq ? await context.index.touched(given.startSeq, head.seq) : []);
     const { changes, iterations } = head.seq > given.startSeq ? await compare(context, reading) : before;
     const ours = changes.filter((change) => !contested.has(change.path));
-    await commit.append(ours.map((change) => draftOf(context, change, { ...given.options, iterations })));
+    const attribution = await attribute(context, given.options.cause);
+    const drafts = ours.map((change) => draftOf(change, (iterations.get(change.path) ?? 0) + 1, attribution));
+    await commit.append(drafts);
     remember(context, reading, contested);
     given.onCommitted(ours, head.seq + ours.length);
     return changes.filter((change) => contested.has(change.path)).map((change) => change.path);
@@ -212,22 +215,11 @@ export async function compare(context: Context, { present, gone }: Reading): Pro
   return { changes, iterations };
 }
 
-function draftOf(
-  context: Context,
-  change: Change,
-  given: CaptureOptions & { readonly iterations: ReadonlyMap<WorkspacePath, number> },
-): EventDraft {
-  const { cause, session, iterations } = given;
+function draftOf(change: Change, iteration: number, attribution: Attribution): EventDraft {
   return {
     op: "upsert",
     recordId: fileRecordId(change.path),
-    record: encodeFile({
-      entry: change.after,
-      iteration: (iterations.get(change.path) ?? 0) + 1,
-      cause,
-      actor: context.actor,
-      ...(session === undefined ? {} : { session }),
-    }),
+    record: encodeFile({ entry: change.after, iteration, ...attribution }),
   };
 }
 

@@ -1,11 +1,14 @@
-import { checkLine } from "../core/chain.ts";
+import { checkLine, parseLine } from "../core/chain.ts";
 import { ChronicleError } from "../core/errors.ts";
 import { EMPTY_HEAD, type EventDraft, type Head } from "../core/event.ts";
+import { decodeSentinel, headBefore, sentinelId } from "../core/sentinel.ts";
 import type { IndexHead } from "../storage/index-store.ts";
 import type { LogEnd, LogPosition, RawLine } from "../storage/event-log.ts";
 import { sealEvents } from "../core/chain.ts";
 import type { HistoryContext } from "./context.ts";
+import { indexedFrom, oldestSeq } from "./history-start.ts";
 import { project, type PlacedEvent } from "./project.ts";
+import { isInBase } from "./read-base.ts";
 
 /** How many events are brought into the index at once. */
 const BATCH = 20_000;
@@ -33,17 +36,21 @@ interface BadLine {
  */
 export async function catchUp(context: HistoryContext, options: { readonly recover: boolean }): Promise<CatchUp> {
   const end = await context.log.refresh();
-  const before = await context.index.head();
-  if (before.seq > end.seq) {
-    return stop({ ...before, seq: end.seq, hash: end.hash }, shorter(end, before.seq), options);
+  const known = await context.index.head();
+  if (known.seq > end.seq) {
+    return stop({ ...known, seq: end.seq, hash: end.hash }, shorter(end, known.seq), options);
   }
-  if (before.seq > 0 && !(await stillHolds(context, before, end))) return stop(before, replaced(before.seq), options);
+  const oldest = await oldestSeq(context.log);
+  if (known.seq > 0 && !(await stillHolds(context, known, { end, oldest }))) {
+    return stop(known, replaced(known.seq), options);
+  }
+  const before = await beginWhereLogBegins(context, known, oldest);
   const settled = before.seq === end.seq && end.tornBytes === 0;
   // What another process wrote and did not live to sync must be durable before the index vouches for it.
   if (!settled) await context.log.sync();
   const bad = settled ? undefined : await replay(context, before);
   const head = settled ? before : await context.index.head();
-  const damage = await judge(context, { head, bad, indexed: before.seq });
+  const damage = await judge(context, { head, bad, indexed: known.seq });
   if (damage !== undefined) return stop(head, damage, options);
   if (options.recover && (bad !== undefined || end.tornBytes > 0)) {
     const position = bad?.position ?? { seq: head.seq + 1, offset: head.offset };
@@ -59,8 +66,30 @@ function stop(head: IndexHead, damage: ChronicleError, options: { readonly recov
 }
 
 /** Does the log still hold the very event up to which the index knows it? */
-async function stillHolds(context: HistoryContext, head: IndexHead, end: Head): Promise<boolean> {
-  return head.seq === end.seq ? head.hash === end.hash : holds(context, head);
+async function stillHolds(
+  context: HistoryContext,
+  head: IndexHead,
+  { end, oldest }: { readonly end: Head; readonly oldest: number },
+): Promise<boolean> {
+  if (head.seq === end.seq) return head.hash === end.hash;
+  if (head.seq >= oldest) return holds(context, head);
+  // Compacted away since. The sentinel still names the last of those events; what was before that cannot be asked.
+  if (head.seq < oldest - 1) return true;
+  for await (const [first] of context.log.read({ seq: oldest, offset: 0 })) {
+    if (first !== undefined) return first.bytes.includes(`"prev_hash":"${head.hash}"`);
+  }
+  return false;
+}
+
+/**
+ * An index that begins elsewhere than the log (the archive was dropped, or put back) starts anew: what it answers must
+ * be what a rebuilt one would.
+ */
+async function beginWhereLogBegins(context: HistoryContext, known: IndexHead, oldest: number): Promise<IndexHead> {
+  if (known.seq === 0 || (oldest === 1 && context.log.firstSeq === 1)) return known;
+  if ((await indexedFrom(context)) === oldest) return known;
+  await context.index.reset();
+  return context.index.head();
 }
 
 async function holds(context: HistoryContext, head: IndexHead): Promise<boolean> {
@@ -75,10 +104,11 @@ async function holds(context: HistoryContext, head: IndexHead): Promise<boolean>
 }
 
 async function replay(context: HistoryContext, start: IndexHead): Promise<BadLine | undefined> {
-  let prev: Head = start.seq === 0 ? EMPTY_HEAD : { seq: start.seq, hash: start.hash };
+  let prev: Head | undefined = start.seq === 0 ? undefined : { seq: start.seq, hash: start.hash };
   let pending: PlacedEvent[] = [];
   for await (const lines of context.log.read({ seq: start.seq + 1, offset: start.offset })) {
     for (const line of lines) {
+      prev ??= headBeforeFirst(line, context.workspaceId);
       const checked = checkLine(line.bytes, prev);
       if ("fault" in checked) {
         if (pending.length > 0) await project(context, pending);
@@ -96,6 +126,20 @@ async function replay(context: HistoryContext, start: IndexHead): Promise<BadLin
   return undefined;
 }
 
+/** What a history's first line goes on from: nothing, or what a compaction's sentinel says. */
+export function headBeforeFirst(line: RawLine, workspaceId: string): Head {
+  try {
+    const event = parseLine(line.bytes);
+    if (event.op !== "compact" || event.recordId !== sentinelId(workspaceId)) return EMPTY_HEAD;
+    decodeSentinel(event);
+    return headBefore(event);
+  } catch (error) {
+    // What is wrong with the line is found when it is checked.
+    if (error instanceof ChronicleError) return EMPTY_HEAD;
+    throw error;
+  }
+}
+
 function badLine(line: RawLine, seq: number, detail: string): BadLine {
   return { position: { seq, offset: line.offset }, lineNumber: line.lineNumber, detail };
 }
@@ -111,10 +155,17 @@ async function judge(context: HistoryContext, { head, bad, indexed }: Findings):
   const last = context.heads.last(context.workspaceId);
   const kept = last?.valid === true ? last : undefined;
   const bound = Math.max(indexed, kept?.seq ?? 0);
+  if (bad !== undefined && isSealed(context, bad.position)) return damagedAt(bad);
   if (head.seq < bound) return bad === undefined ? rolledBack(head.seq, bound) : damagedAt(bad);
   if (kept === undefined || kept.seq === 0) return undefined;
   const row = await context.index.locate(kept.seq);
-  return row === undefined || row.hash === kept.hash ? undefined : replaced(kept.seq);
+  if (row === undefined || isInBase(row)) return undefined;
+  return row.hash === kept.hash ? undefined : replaced(kept.seq);
+}
+
+/** Is the line in the archive, or the first one behind it? Such lines were durable before anything could go on. */
+export function isSealed({ log }: Pick<HistoryContext, "log">, { seq, offset }: LogPosition): boolean {
+  return seq < log.firstSeq || (seq > 1 && offset === 0);
 }
 
 function damagedAt(bad: BadLine): ChronicleError {

@@ -5,7 +5,7 @@ import type { IndexHead } from "../storage/index-store.ts";
 import { catchUp } from "./catch-up.ts";
 import type { Context } from "./context.ts";
 import { keepHeadNowAndThen } from "./head.ts";
-import { project, type BasesAtHand } from "./project.ts";
+import { project, type BasesAtHand, type PlacedEvent } from "./project.ts";
 
 /**
  * The one door to history.
@@ -20,6 +20,10 @@ export interface Commit {
   head(): Promise<IndexHead>;
   /** Appends events; when it resolves they are durable, and the index knows them. */
   append(drafts: readonly EventDraft[], atHand?: BasesAtHand): Promise<readonly SealedEvent[]>;
+  /** Seals the log into the archive; the event begins the next one. */
+  seal(draft: EventDraft): Promise<SealedEvent>;
+  /** Removes the sealed logs for good; the history then begins on the base of the present log. */
+  dropArchive(): Promise<void>;
 }
 
 /** Throws `READ_ONLY` where the workspace was opened to look only. */
@@ -38,6 +42,11 @@ export async function withCommit<T>(context: Context, work: (commit: Commit) => 
   const result = await work({
     head: () => context.index.head(),
     append: (drafts, atHand) => append(context, drafts, atHand),
+    seal: (draft) => seal(context, draft),
+    dropArchive: async () => {
+      await context.log.dropArchive();
+      await catchUp(context, { recover: false });
+    },
   });
   await keepHeadNowAndThen(context);
   return result;
@@ -59,14 +68,27 @@ async function append(
     offset += length + 1;
     return one;
   });
+  await follow(context, placed, atHand);
+  return sealed;
+}
+
+/** Lets the index follow what is durable, and so acknowledged. If it cannot, it starts anew, from the log. */
+async function follow(context: Context, placed: readonly PlacedEvent[], atHand?: BasesAtHand): Promise<void> {
   try {
     await project(context, placed, atHand);
   } catch {
-    // The events are durable and so acknowledged; the index is derived. It starts anew, from the log.
     await context.index.reset();
     await catchUp(context, { recover: false });
   }
-  return sealed;
+}
+
+async function seal(context: Context, draft: EventDraft): Promise<SealedEvent> {
+  const head = await context.index.head();
+  const [event] = sealEvents({ seq: head.seq, hash: head.hash }, [draft], await timestamp(context, head.seq));
+  if (event === undefined) throw new ChronicleError("IO", "the event was not sealed");
+  await context.log.rotate(event);
+  await follow(context, [{ event, offset: 0, length: Buffer.byteLength(event.line) }]);
+  return event;
 }
 
 /**

@@ -70,6 +70,8 @@ export type IngestResult =
 export interface StoreTasks {
   /** The store's folder, for people. */
   readonly home: string;
+  /** What is wrong with the workspace's files beside its log and contents. */
+  fileFaults(): readonly { readonly where: string; readonly fault: string }[];
   /** An empty index that nobody else sees, for recomputing. */
   scratchIndex(): IndexStore;
   /** Frees what no workspace of the store needs. */

@@ -8,6 +8,8 @@ import type { EventRow, IterationRow } from "../storage/index-store.ts";
 import type { Context } from "./context.ts";
 import { parseGivenPath } from "./given-path.ts";
 import { resolveMoment } from "./moments.ts";
+import { historyStart } from "./history-start.ts";
+import { isInBase } from "./read-base.ts";
 import { readEvent, readEvents } from "./read-events.ts";
 import { exactPath, shownPath } from "./shape.ts";
 
@@ -25,14 +27,16 @@ export async function historyOf(context: Context, given: string): Promise<Iterat
 
 async function iterationShape(context: Context, row: IterationRow): Promise<IterationShape> {
   const located = await context.index.locate(row.seq);
-  if (located === undefined)
-    throw new ChronicleError("INTEGRITY_VIOLATION", `the index does not know event ${row.seq}`);
-  const { record } = await readEvent(context, located);
+  // The event may be compacted away: then a base has brought the iteration, and nothing else is left of it.
+  const start = located === undefined ? await historyStart(context) : undefined;
+  const ts = located?.ts ?? start?.ts;
+  if (ts === undefined) throw new ChronicleError("INTEGRITY_VIOLATION", `the index does not know event ${row.seq}`);
+  const record = located === undefined ? { cause: "compact" } : (await readEvent(context, located)).record;
   const { entry } = row;
-  const session = record["session"];
+  const session = "session" in record ? record["session"] : undefined;
   return {
     iteration: row.iteration,
-    timestamp: Date.parse(located.ts),
+    timestamp: Date.parse(ts),
     size: entry?.size ?? 0,
     hash: entry?.hash ?? "",
     ...(entry === undefined ? { deleted: true } : {}),
@@ -120,7 +124,7 @@ export async function readLog(context: Context, options: LogOptions = {}): Promi
   while (from <= to && wanted.length < limit) {
     const rows = await context.index.events({ from, to, limit: step, descending });
     for (const row of rows)
-      if (wanted.length < limit && row.recordId.startsWith(options.prefix ?? "")) wanted.push(row);
+      if (wanted.length < limit && !isInBase(row) && row.recordId.startsWith(options.prefix ?? "")) wanted.push(row);
     const last = rows.at(-1);
     if (last === undefined || rows.length < step) break;
     if (descending) to = last.seq - 1;

@@ -1,6 +1,7 @@
 import { ChronicleError } from "../core/errors.ts";
 import { parseMoment, type Moment } from "../core/moment.ts";
 import type { Context } from "./context.ts";
+import { historyStart, type HistoryStart } from "./history-start.ts";
 import { listSnapshots, type Snapshot } from "./snapshot.ts";
 
 /** A moment of the history: the state after event `seq`. */
@@ -17,13 +18,23 @@ export interface ResolvedMoment {
 export async function resolveMoment(context: Context, text: string): Promise<ResolvedMoment> {
   const moment = parseMoment(text);
   const snapshots = await listSnapshots(context);
-  const base = await resolveBase(context, moment, { text, snapshots });
-  return moment.back === 0 ? base : goBack(base, moment.back, { text, snapshots });
+  const start = await historyStart(context);
+  const base = await resolveBase(context, moment, { text, snapshots, start });
+  return moment.back === 0 ? base : goBack(base, moment.back, { text, snapshots, start });
 }
 
 interface Asked {
   readonly text: string;
   readonly snapshots: readonly Snapshot[];
+  readonly start: HistoryStart | undefined;
+}
+
+/** The error for a state that no line of the log knows any more. */
+function compactedAway(what: string, by: number): never {
+  throw new ChronicleError("PRUNED", `${what} was compacted away by event ${by}`, {
+    hint: `the history begins there: \`seq:${by}\` is the earliest state that can be gone back to`,
+    data: { seq: by },
+  });
 }
 
 function missing(what: string, hint: string): never {
@@ -47,7 +58,7 @@ async function resolveBase(context: Context, moment: Moment, asked: Asked): Prom
     case "latest":
       return ofSnapshot(asked.snapshots.at(-1) ?? missing("there is no snapshot yet", "run `chronicle init`"));
     case "seq":
-      return atSeq(`seq:${base.seq}`, base.seq, { head: head.seq, snapshots: asked.snapshots });
+      return atSeq(`seq:${base.seq}`, base.seq, { ...asked, head: head.seq });
     case "ago":
       return atTime(context, context.now() - base.ms, asked);
     case "time":
@@ -58,7 +69,9 @@ async function resolveBase(context: Context, moment: Moment, asked: Asked): Prom
 }
 
 function ofSnapshot(snapshot: Snapshot): ResolvedMoment {
-  return { label: `snapshot ${snapshot.number}`, seq: snapshot.seq, snapshot, now: false };
+  const label = `snapshot ${snapshot.number}`;
+  if (snapshot.compactedBy !== undefined) return compactedAway(label, snapshot.compactedBy);
+  return { label, seq: snapshot.stateSeq, snapshot, now: false };
 }
 
 function before(snapshots: readonly Snapshot[], seq: number): Snapshot | undefined {
@@ -68,9 +81,12 @@ function before(snapshots: readonly Snapshot[], seq: number): Snapshot | undefin
 function atSeq(
   label: string,
   seq: number,
-  { head, snapshots }: { readonly head: number; readonly snapshots: readonly Snapshot[] },
+  { head, snapshots, start }: Omit<Asked, "text"> & { readonly head: number },
 ): ResolvedMoment {
   const first = snapshots[0];
+  // A compaction changes no file: the state right before it is that of its base.
+  if (start !== undefined && seq === start.seq - 1) return atSeq(label, start.seq, { head, snapshots, start });
+  if (start !== undefined && seq < start.seq) return compactedAway(`the state at ${label}`, start.seq);
   if (first === undefined || seq < first.seq) {
     return missing(`there is no state at ${label}: the history begins at seq:${first?.seq ?? 0}`, LOOK);
   }
@@ -83,7 +99,9 @@ async function atTime(context: Context, ms: number, asked: Asked): Promise<Resol
   const limit = new Date(ms).toISOString();
   const head = await context.index.head();
   // Times only grow with seq, so the last event at or before a time is found by halving.
-  let low = 0;
+  const { start } = asked;
+  const beforeAll = start === undefined ? 0 : start.seq - 1;
+  let low = beforeAll;
   let high = head.seq;
   while (low < high) {
     const middle = Math.ceil((low + high) / 2);
@@ -92,15 +110,16 @@ async function atTime(context: Context, ms: number, asked: Asked): Promise<Resol
     else high = middle - 1;
   }
   const first = asked.snapshots[0];
+  if (start !== undefined && low === beforeAll) return compactedAway(`the state at ${limit}`, start.seq);
   if (first === undefined || low < first.seq) {
     return missing(`nothing was recorded yet at ${limit}: the history begins at ${first?.ts ?? "no time"}`, LOOK);
   }
-  return atSeq(limit, low, { head: head.seq, snapshots: asked.snapshots });
+  return atSeq(limit, low, { ...asked, head: head.seq });
 }
 
 const ID_KINDS = ["snapshot:", "session:", "intent:"] as const;
 
-async function ofWord(context: Context, word: string, { snapshots, text }: Asked): Promise<ResolvedMoment> {
+async function ofWord(context: Context, word: string, { snapshots, start, text }: Asked): Promise<ResolvedMoment> {
   const named = snapshots.find((one) => one.name === word);
   if (named !== undefined) return ofSnapshot(named);
   const found = [];
@@ -122,6 +141,7 @@ async function ofWord(context: Context, word: string, { snapshots, text }: Asked
   // An operation or a session as a moment is the state right before it began.
   const [first] = await context.index.recordHistory(only.row.recordId);
   const seq = (first?.seq ?? 1) - 1;
+  if (start !== undefined && seq < start.seq) return atSeq(`before ${word}`, seq, { head: seq, snapshots, start });
   return { label: `before ${word}`, seq, snapshot: before(snapshots, seq), now: false };
 }
 
@@ -129,7 +149,7 @@ function goBack(base: ResolvedMoment, back: number, { text, snapshots }: Asked):
   const from = base.snapshot;
   const at = from === undefined ? -1 : snapshots.indexOf(from);
   // From a position between two snapshots, one step back is the snapshot before it.
-  const exact = from !== undefined && from.seq === base.seq && !base.now;
+  const exact = from !== undefined && from.stateSeq === base.seq && !base.now;
   const target = snapshots[at - back + (exact ? 0 : 1)];
   if (at < 0 || target === undefined) {
     return missing(`there are not ${back} snapshots before ${text.replace(/~.*$/, "")}`, LOOK);

@@ -1,13 +1,11 @@
 import type { OperationShape } from "../api/shapes.ts";
 import type { Change } from "../core/change.ts";
-import type { Entry } from "../core/entry.ts";
-import { decodeFile, pathOfRecordId } from "../core/file-record.ts";
-import { changeBetween } from "../core/plan.ts";
-import { comparePaths, type WorkspacePath } from "../core/path.ts";
 import { decodeIntent, decodeSession } from "../core/records.ts";
 import { undoStack, type UndoStack } from "../core/undo-stack.ts";
 import type { Context } from "./context.ts";
-import { readEvent, readRange } from "./read-events.ts";
+import { indexedFrom } from "./history-start.ts";
+import { ownChanges } from "./own-changes.ts";
+import { readEvent } from "./read-events.ts";
 
 /** What `undo` takes back, as the log tells it: runs and restores, and the undos and redos of them. */
 export interface LoggedOperation {
@@ -25,7 +23,7 @@ export interface LoggedOperation {
   readonly changed: number;
 }
 
-/** All finished operations, in the order in which they were finished. */
+/** All finished operations whose events are all there, in the order in which they were finished. */
 export async function listOperations(context: Context): Promise<LoggedOperation[]> {
   const found: LoggedOperation[] = [];
   for (const row of await context.index.records("session:")) {
@@ -60,7 +58,8 @@ export async function listOperations(context: Context): Promise<LoggedOperation[
     const changed = intent.paths - (intent.skipped ?? 0);
     found.push(target === undefined ? { ...base, changed } : { ...base, changed, target });
   }
-  return found.sort((a, b) => a.toSeq - b.toSeq);
+  const begins = (await indexedFrom(context)) ?? 1;
+  return found.filter((one) => one.fromSeq >= begins - 1).sort((a, b) => a.toSeq - b.toSeq);
 }
 
 /** What can be undone and redone now. */
@@ -75,25 +74,9 @@ export function stackOf(operations: readonly LoggedOperation[]): UndoStack {
 }
 
 /** The changes that are an operation's own: what others did in between is not among them. */
-export async function changesOfOperation(context: Context, operation: LoggedOperation): Promise<Change[]> {
-  const first = new Map<WorkspacePath, number>();
-  const after = new Map<WorkspacePath, Entry | undefined>();
-  for await (const event of readRange(context, operation.fromSeq + 1, operation.toSeq)) {
-    if (!event.recordId.startsWith("file")) continue;
-    const path = pathOfRecordId(event.recordId);
-    if (path === undefined) continue;
-    const record = decodeFile(path, event.record);
-    if ((operation.kind === "run" ? record.session : record.intent) !== operation.id) continue;
-    if (!first.has(path)) first.set(path, event.seq);
-    after.set(path, record.entry);
-  }
-  const changes: Change[] = [];
-  for (const [path, seq] of first) {
-    const before = await context.index.iterationAt(path, seq - 1);
-    const change = changeBetween(path, before?.entry, after.get(path));
-    if (change !== undefined) changes.push(change);
-  }
-  return changes.sort((a, b) => comparePaths(a.path, b.path));
+export function changesOfOperation(context: Context, operation: LoggedOperation): Promise<Change[]> {
+  const { id, kind } = operation;
+  return ownChanges(context, operation, (record) => (kind === "run" ? record.session : record.intent) === id);
 }
 
 /** Was it taken back, and not done again? (A new operation ends redo: then it stays so.) */

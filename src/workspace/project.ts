@@ -1,13 +1,14 @@
-import { ChronicleError } from "../core/errors.ts";
 import { decodeFile, pathOfRecordId } from "../core/file-record.ts";
 import { LogTree } from "../core/log-tree.ts";
-import { decodeBase, type BaseEntry } from "../core/base.ts";
+import type { BaseEntry } from "../core/base.ts";
 import type { LogEvent } from "../core/event.ts";
 import { isHash, type Hash } from "../core/hash.ts";
 import type { WorkspacePath } from "../core/path.ts";
+import { decodeSentinel } from "../core/sentinel.ts";
 import type { EventRow, IndexBatch, IndexHead, IterationRow } from "../storage/index-store.ts";
 import type { BlobStore } from "../storage/blob-store.ts";
 import type { IndexStore } from "../storage/index-store.ts";
+import { baseRecordRow, readBase } from "./read-base.ts";
 
 /**
  * From events to rows of the index: what the index knows is this function of the log, and nothing else.
@@ -65,36 +66,57 @@ export interface ProjectionTarget {
   readonly blobs: BlobStore;
 }
 
-/** Brings events into the index, with the bases that they name. */
+/**
+ * Brings events into the index, with the bases that they name. A compaction's base is only needed where the history
+ * begins on it: else it repeats what the events before it have brought.
+ */
 export async function project(
   { index, blobs }: ProjectionTarget,
   placed: readonly PlacedEvent[],
   atHand: BasesAtHand = new Map(),
 ): Promise<IndexHead> {
-  const head = advance(await index.head(), placed);
+  const before = await index.head();
+  const start = sentinelAtStart(before, placed);
+  const head = advance(start === undefined ? before : headOfSentinel(start), placed);
+  const records: EventRow[] = [];
   const sources: Iterable<IterationRow>[] = [];
   const trees: (readonly [number, Iterable<BaseEntry>])[] = [];
   for (const { event } of placed) {
     const row = iterationOf(event);
     if (row !== undefined) sources.push([row]);
     const base = baseOf(event);
-    if (base !== undefined) {
-      const entries = atHand.get(base) ?? (await readBaseEntries(blobs, base, event.seq));
-      sources.push(rowsOfBase(entries, event.seq));
-      trees.push([event.seq, entries]);
+    if (base === undefined || (event.op === "compact" && event !== start)) continue;
+    let entries = event === start ? undefined : atHand.get(base);
+    if (entries === undefined) {
+      const rows = await readBase(blobs, base, `that event ${event.seq} starts on`);
+      entries = rows.entries;
+      for (const record of rows.records) records.push(baseRecordRow(base, record));
     }
+    sources.push(rowsOfBase(entries));
+    trees.push([event.seq, entries]);
   }
   const iterations: Iterable<IterationRow> = { [Symbol.iterator]: () => flatten(sources) };
-  await index.apply({ head, events: placed.map(eventRow), iterations } satisfies IndexBatch);
+  await index.apply({ head, events: [...records, ...placed.map(eventRow)], iterations } satisfies IndexBatch);
   for (const [seq, entries] of trees) await putBaseTrees(index, seq, entries);
   return head;
 }
 
+/** The first of the events, if it is a compaction and nothing is known of what was before it. */
+function sentinelAtStart(head: IndexHead, placed: readonly PlacedEvent[]): LogEvent | undefined {
+  const event = placed[0]?.event;
+  return head.seq === 0 && event?.op === "compact" ? event : undefined;
+}
+
+function headOfSentinel(event: LogEvent): IndexHead {
+  const { size, head, frontier } = decodeSentinel(event);
+  return { seq: size, hash: head, offset: 0, frontier };
+}
+
 /** Made anew each time they are asked for: a base can hold hundreds of thousands. */
-function rowsOfBase(entries: Iterable<BaseEntry>, seq: number): Iterable<IterationRow> {
+function rowsOfBase(entries: Iterable<BaseEntry>): Iterable<IterationRow> {
   return {
     *[Symbol.iterator]() {
-      for (const { path, iteration, entry } of entries) yield { path, seq, iteration, entry };
+      for (const { path, seq, iteration, entry } of entries) yield { path, seq, iteration, entry };
     },
   };
 }
@@ -107,17 +129,4 @@ async function putBaseTrees(index: IndexStore, seq: number, entries: Iterable<Ba
   const hashes: (readonly [WorkspacePath, Hash])[] = [];
   for (const { path, folderHash } of entries) if (folderHash !== undefined) hashes.push([path, folderHash]);
   if (hashes.length > 0) await index.putTreeHashes(seq, hashes);
-}
-
-async function readBaseEntries(blobs: BlobStore, base: Hash, seq: number): Promise<BaseEntry[]> {
-  const reader = await blobs.open(base);
-  if (reader === undefined) {
-    throw new ChronicleError("BLOB_MISSING", `the base ${base} that event ${seq} starts on is not in the store`, {
-      hint: "run `chronicle verify` to see what else is missing",
-      data: { hash: base, seq },
-    });
-  }
-  const entries: BaseEntry[] = [];
-  for await (const batch of decodeBase(reader.pieces())) entries.push(...(batch.entries ?? []));
-  return entries;
 }

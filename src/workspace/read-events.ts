@@ -3,9 +3,11 @@ import { ChronicleError } from "../core/errors.ts";
 import type { LogEvent } from "../core/event.ts";
 import type { EventRow } from "../storage/index-store.ts";
 import type { HistoryContext } from "./context.ts";
+import { isInBase, readBaseRecord } from "./read-base.ts";
 
 /** The body of an event that the index has located. Throws `LOG_DAMAGED` when another line stands there. */
 export async function readEvent(context: HistoryContext, row: EventRow): Promise<LogEvent> {
+  if (isInBase(row)) return readBaseRecord(context.blobs, row);
   for await (const lines of context.log.read({ seq: row.seq, offset: row.offset })) {
     const first = lines[0];
     if (first === undefined) continue;
@@ -43,7 +45,7 @@ export async function readEvents(context: HistoryContext, rows: readonly EventRo
 export async function* readRange(context: HistoryContext, from: number, to: number): AsyncGenerator<LogEvent> {
   if (to < from) return;
   const row = await context.index.locate(from);
-  if (row === undefined) return;
+  if (row === undefined || isInBase(row)) return;
   for await (const lines of context.log.read({ seq: from, offset: row.offset })) {
     for (const line of lines) {
       const event = readEventFast(line.bytes);

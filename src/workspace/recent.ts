@@ -17,9 +17,9 @@ export async function recentWork(context: Context, limit = 20): Promise<RecentSh
   return { items: items.slice(0, limit).map(({ item }) => item) };
 }
 
-/** Snapshots that a session took are part of its line. */
+/** Snapshots that a session took are part of its line; nothing goes back to what is compacted away. */
 function isOfItsOwn(snapshot: Snapshot): boolean {
-  return snapshot.session === undefined;
+  return snapshot.session === undefined && snapshot.compactedBy === undefined;
 }
 
 function snapshotItem(snapshot: Snapshot): RecentItem {

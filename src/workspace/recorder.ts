@@ -16,7 +16,6 @@ const BLIND_SCAN_MS = 2_000;
 
 export interface RecorderOptions {
   readonly cause: IterationCause;
-  readonly session: string;
   readonly onCapture?: (changes: number) => void;
 }
 
@@ -97,8 +96,8 @@ export class Recorder {
   }
 
   async #capture(only: readonly WorkspacePath[] | undefined): Promise<Capture> {
-    const { cause, session, onCapture } = this.#options;
-    const captured = await capture(this.#context, { cause, session, ...(only === undefined ? {} : { only }) });
+    const { cause, onCapture } = this.#options;
+    const captured = await capture(this.#context, { cause, ...(only === undefined ? {} : { only }) });
     if (captured.changes.length > 0) {
       this.#roots.push(
         await withCommit(this.#context, async (commit) => rootAtHead(this.#context, (await commit.head()).seq)),

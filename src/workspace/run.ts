@@ -1,14 +1,15 @@
 import type { RunShape, SessionShape } from "../api/shapes.ts";
 import type { ProgressOptions, Recording, RunOptions } from "../api/workspace-api.ts";
 import type { Change } from "../core/change.ts";
+import type { WorkspacePath } from "../core/path.ts";
 import { overLimit } from "./baseline.ts";
 import { capture } from "./capture.ts";
 import type { Context, ProcessEnd } from "./context.ts";
-import { changesBetween } from "./diff.ts";
 import { settle } from "./operate.ts";
+import { changesOfSession } from "./own-changes.ts";
 import { Recorder } from "./recorder.ts";
 import { beginSession, closeAbandoned, endSession, sessionShape, type Session } from "./session.ts";
-import { changeShape, coverageShape } from "./shape.ts";
+import { changeShape, coverageShape, shownPath } from "./shape.ts";
 import { nameMoment } from "./snapshot.ts";
 import { undo } from "./undo.ts";
 
@@ -28,6 +29,7 @@ async function prepare(context: Context, options: ProgressOptions): Promise<void
 interface Finished {
   readonly session: Session;
   readonly changes: readonly Change[];
+  readonly ambiguous: readonly WorkspacePath[];
   readonly coverage: RunShape["coverage"];
 }
 
@@ -38,7 +40,8 @@ async function finish(
 ): Promise<Finished> {
   const { recorder, end } = given;
   const { roots, last } = await recorder.stop();
-  const changes = await changesBetween(context, session.fromSeq, last.seq);
+  const { id, fromSeq } = session;
+  const { changes, ambiguous } = await changesOfSession(context, id, { fromSeq, toSeq: last.seq });
   if (changes.length > 0) await nameMoment(context, last, { cause: session.kind, session: session.id });
   const ended = await endSession(context, session, {
     state: "ended",
@@ -48,7 +51,7 @@ async function finish(
     snapshots: changes.length > 0 ? 1 : 0,
     changed: changes.length,
   });
-  return { session: ended, changes, coverage: coverageShape(last.coverage) };
+  return { session: ended, changes, ambiguous, coverage: coverageShape(last.coverage) };
 }
 
 /** Runs a command and records what it changes while it runs. */
@@ -57,7 +60,6 @@ export async function run(context: Context, options: RunOptions): Promise<RunSha
   const session = await beginSession(context, { ...options, kind: "run" });
   const recorder = new Recorder(context, {
     cause: "run",
-    session: session.id,
     ...(options.onCapture ? { onCapture: options.onCapture } : {}),
   });
   let end: ProcessEnd;
@@ -78,6 +80,7 @@ export async function run(context: Context, options: RunOptions): Promise<RunSha
   return {
     session: sessionShape(done.session),
     changes: done.changes.map(changeShape),
+    ambiguous: done.ambiguous.map(shownPath),
     coverage: done.coverage,
     exit_code: end.code,
     signal: end.signal,
@@ -96,7 +99,6 @@ export async function watch(
   const session = await beginSession(context, { kind: "watch", command: [] });
   const recorder = new Recorder(context, {
     cause: "watch",
-    session: session.id,
     ...(options.onCapture ? { onCapture: options.onCapture } : {}),
   });
   await recorder.start();

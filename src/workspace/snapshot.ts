@@ -7,6 +7,8 @@ import { capture, type Capture } from "./capture.ts";
 import { withCommit } from "./commit.ts";
 import type { Context } from "./context.ts";
 import { keepFilters } from "./filters.ts";
+import { historyStart, type HistoryStart } from "./history-start.ts";
+import { settle } from "./operate.ts";
 import { readEvent } from "./read-events.ts";
 import { coverageShape } from "./shape.ts";
 import { rootAtHead } from "./tree.ts";
@@ -17,17 +19,33 @@ export interface Snapshot extends SnapshotRecord {
   /** It names the state right after this event. */
   readonly seq: number;
   readonly ts: string;
+  /** The event at which its state is found: its own, or where the history begins, if its files are those. */
+  readonly stateSeq: number;
+  /** Its state is compacted away: the event that did it. */
+  readonly compactedBy?: number;
 }
 
 /** All snapshots, by number. */
 export async function listSnapshots(context: Context): Promise<Snapshot[]> {
   const rows = await context.index.records("snapshot:");
+  const start = await historyStart(context);
   const snapshots: Snapshot[] = [];
   for (const row of rows) {
-    const { record } = await readEvent(context, row);
-    snapshots.push({ ...decodeSnapshot(record), id: row.recordId.slice("snapshot:".length), seq: row.seq, ts: row.ts });
+    const record = decodeSnapshot((await readEvent(context, row)).record);
+    const { seq, ts } = row;
+    snapshots.push({ ...record, id: row.recordId.slice("snapshot:".length), seq, ts, ...stateOf(seq, record, start) });
   }
   return snapshots.sort((a, b) => a.number - b.number);
+}
+
+/** A snapshot before the beginning of the history is gone, unless its files are those of the beginning. */
+function stateOf(
+  seq: number,
+  { root }: SnapshotRecord,
+  start: HistoryStart | undefined,
+): Pick<Snapshot, "stateSeq" | "compactedBy"> {
+  if (start === undefined || seq >= start.seq) return { stateSeq: seq };
+  return root === start.root ? { stateSeq: start.seq } : { stateSeq: seq, compactedBy: start.seq };
 }
 
 /** The snapshot with the greatest number, or `undefined`. */
@@ -51,6 +69,7 @@ export async function takeSnapshot(context: Context, options: SnapshotOptions = 
       hint: "use letters, digits, dots and dashes, beginning with a letter, and no word that means something else",
     });
   }
+  await settle(context);
   const captured = await capture(context, {
     cause: "capture",
     ...(options.paranoid === undefined ? {} : { paranoid: options.paranoid }),
@@ -96,7 +115,7 @@ export async function nameMoment(context: Context, captured: Capture, draft: Sna
     const id = context.newId();
     const [event] = await commit.append([{ op: "upsert", recordId: `snapshot:${id}`, record: encodeSnapshot(record) }]);
     if (event === undefined) throw new ChronicleError("IO", "the snapshot was not written");
-    return { ...record, id, seq: event.seq, ts: event.ts };
+    return { ...record, id, seq: event.seq, ts: event.ts, stateSeq: event.seq };
   });
 }
 
@@ -116,5 +135,6 @@ export function snapshotShape(snapshot: Snapshot): SnapshotShape {
     parent: snapshot.parent,
     ...(snapshot.session === undefined ? {} : { session: snapshot.session }),
     changed: snapshot.changed,
+    ...(snapshot.compactedBy === undefined ? {} : { compacted_by: snapshot.compactedBy }),
   };
 }

@@ -1,14 +1,18 @@
 import type { VerifyOptions } from "../api/workspace-api.ts";
-import { BaseTreeCheck, decodeBase, type BaseEntry } from "../core/base.ts";
-import { checkLine } from "../core/chain.ts";
+import type { BaseBatch, BaseEntry } from "../core/base.ts";
+import { checkLine, parseLine } from "../core/chain.ts";
 import { ChronicleError } from "../core/errors.ts";
 import { EMPTY_HEAD, type Head, type LogEvent } from "../core/event.ts";
 import type { Hash } from "../core/hash.ts";
 import { LogTree } from "../core/log-tree.ts";
 import { displayPath } from "../core/path.ts";
 import { decodeIntent, decodeSession, decodeSnapshot, decodeWorkspace } from "../core/records.ts";
+import { decodeSentinel, headBefore, type Sentinel } from "../core/sentinel.ts";
 import type { RawLine } from "../storage/event-log.ts";
-import { contentsOf } from "./alive.ts";
+import type { IndexStore } from "../storage/index-store.ts";
+import { contentsOf, contentsOfRows } from "./alive.ts";
+import { headBeforeFirst, isSealed } from "./catch-up.ts";
+import { checkBase } from "./check-base.ts";
 import type { Context } from "./context.ts";
 import { baseOf, iterationOf, project, type PlacedEvent } from "./project.ts";
 import { rootAtHead } from "./tree.ts";
@@ -29,6 +33,8 @@ export interface LogAt {
 /** What verifying the log has found. */
 export interface LogFindings {
   readonly events: number;
+  /** The oldest event that is there: 1, or the sentinel of a compaction whose archive is gone. */
+  readonly firstSeq: number;
   /** The last event that could be read. */
   readonly lastSeq: number;
   readonly needed: ReadonlyMap<Hash, Need>;
@@ -44,6 +50,8 @@ export interface VerifyLogOptions extends Pick<VerifyOptions, "onProgress"> {
   /** Events up to here were recorded for certain: what is bad behind them was torn by a crash, and is cut off by the next command. */
   readonly bound: number;
   readonly seqsOfInterest: ReadonlySet<number>;
+  /** Is given the replayed state at the end, if everything could be replayed. */
+  readonly atEnd?: (index: IndexStore) => Promise<void>;
 }
 
 /** How many events are replayed at once. */
@@ -55,14 +63,15 @@ export async function verifyLog(context: Context, options: VerifyLogOptions): Pr
   try {
     const reader = new LogVerifier({ ...context, index }, options);
     const end = await context.log.refresh();
-    for (const archive of await context.log.archived()) await reader.read(archive.read(), archive.name);
-    await reader.read(context.log.read(), "events.wal");
+    await reader.read(context.log.read({ seq: 1, offset: 0 }));
     if (end.tornBytes > 0 && !reader.torn) {
       options.notes.push(
         `${end.tornBytes} bytes behind the last whole line were torn by a crash; the next command moves them away`,
       );
     }
-    return await reader.finish();
+    const findings = await reader.finish();
+    if (!reader.broken) await options.atEnd?.(index);
+    return findings;
   } finally {
     await index.close();
   }
@@ -71,7 +80,7 @@ export async function verifyLog(context: Context, options: VerifyLogOptions): Pr
 class LogVerifier {
   readonly #context: Context;
   readonly #options: VerifyLogOptions;
-  readonly #tree = new LogTree();
+  #tree = new LogTree();
   readonly #needed = new Map<Hash, Need>();
   readonly #at = new Map<number, LogAt>();
   readonly #openPlans = new Map<string, Hash>();
@@ -79,8 +88,14 @@ class LogVerifier {
   #pending: PlacedEvent[] = [];
   #prev: Head = EMPTY_HEAD;
   #events = 0;
+  /** The sentinel on which the history begins, if it does not begin at event 1. */
+  #start: Sentinel | undefined;
+  /** Were events removed on purpose, as a sentinel says? */
+  #dropped = false;
+  /** The file that is being read, its first event, and that of the file before. */
+  #file = { name: "", first: 0, before: 0 };
   /** After a break in the chain nothing can be replayed any more; lines are still checked one by one. */
-  #broken = false;
+  broken = false;
   /** The rest of the log was torn by a crash, and never acknowledged. */
   torn = false;
 
@@ -89,34 +104,62 @@ class LogVerifier {
     this.#options = options;
   }
 
-  async read(lines: AsyncIterable<readonly RawLine[]>, file: string): Promise<void> {
+  async read(lines: AsyncIterable<readonly RawLine[]>): Promise<void> {
     for await (const batch of lines) {
-      for (const line of batch) await this.#line(line, file);
+      for (const line of batch) await this.#line(line);
       this.#options.onProgress?.({ phase: "verify", done: this.#events, total: 0, unit: "events" });
     }
   }
 
   async finish(): Promise<LogFindings> {
     await this.#replay();
+    if (this.#start !== undefined) this.#tellStart(this.#start);
     for (const [id, hash] of this.#openPlans) this.#need(hash, `plan of ${id}`);
     return {
       events: this.#events,
+      firstSeq: this.#firstSeq,
       lastSeq: this.#prev.seq,
       needed: this.#needed,
       at: this.#at,
-      hashes: (seq) => this.#hashes[seq - 1],
+      hashes: (seq) => this.#hashes[seq - this.#firstSeq],
     };
+  }
+
+  get #firstSeq(): number {
+    return this.#start === undefined ? 1 : this.#start.size + 1;
+  }
+
+  /** The events before a history's first sentinel are not there: dropped on purpose, or lost. */
+  #tellStart({ size }: Sentinel): void {
+    const what = `events 1..${size} were compacted away by event ${size + 1}`;
+    if (this.#dropped) this.#options.notes.push(`${what}, and their archive was dropped: the history begins there`);
+    else this.#report("archive-missing", "archive/", `${what}, and are not in the archive, though nobody dropped it`);
+  }
+
+  /** Takes a history up where its first line says that it begins. */
+  #begin(line: RawLine): void {
+    this.#prev = headBeforeFirst(line, this.#context.workspaceId);
+    if (this.#prev.seq === 0) return;
+    this.#start = decodeSentinel(parseLine(line.bytes));
+    const { size, head, frontier, root } = this.#start;
+    this.#tree = new LogTree(frontier, size);
+    // What the sentinel says of the event before it can be held to a head of that very size.
+    this.#at.set(size, { hash: head, logRoot: this.#tree.root(), root });
   }
 
   #report(kind: string, where: string, detail: string): void {
     this.#options.problems.push({ kind, where, detail });
   }
 
-  async #line(line: RawLine, file: string): Promise<void> {
+  async #line(line: RawLine): Promise<void> {
     if (this.torn) return;
-    const where = `${file}:${line.lineNumber}`;
+    if (this.#events === 0) this.#begin(line);
+    const where = `${line.file}:${line.lineNumber}`;
+    if (line.file !== this.#file.name) {
+      this.#file = { name: line.file, first: this.#prev.seq + 1, before: this.#file.first };
+    }
     const checked = checkLine(line.bytes, this.#prev);
-    if ("fault" in checked && this.#prev.seq >= this.#options.bound && !this.#broken) {
+    if ("fault" in checked && this.#mayBeTorn(line)) {
       this.torn = true;
       this.#options.notes.push(`the log was torn by a crash at ${where}: the next command moves the rest away`);
       return;
@@ -135,16 +178,23 @@ class LogVerifier {
     this.#prev = event;
     this.#hashes.push(event.hash);
     this.#collect(event, where);
-    if (!this.#broken) {
+    if (!this.broken) {
+      // Alone, so that the log tree and the index stand right before it.
+      if (event.op === "compact") await this.#replay();
       this.#pending.push({ event, offset: line.offset, length: line.bytes.length });
       if (this.#pending.length >= BATCH || this.#isMilestone(event)) await this.#replay();
     }
   }
 
+  #mayBeTorn({ offset }: RawLine): boolean {
+    const { seq } = this.#prev;
+    return !this.broken && seq >= this.#options.bound && !isSealed(this.#context, { seq: seq + 1, offset });
+  }
+
   /** Goes on behind a bad line with whatever its own seq and hash claim, so that later damage is found too. */
   async #breakAt(line: RawLine): Promise<void> {
     await this.#replay();
-    this.#broken = true;
+    this.broken = true;
     const claim = /^\{"hash":"([0-9a-f]{64})".*"seq":(\d+),"ts":"[^"]*"\}$/s.exec(line.bytes.toString("latin1"));
     this.#prev =
       claim === null
@@ -154,7 +204,9 @@ class LogVerifier {
   }
 
   #isMilestone(event: LogEvent): boolean {
-    return event.recordId.startsWith("snapshot:") || this.#options.seqsOfInterest.has(event.seq);
+    return (
+      event.recordId.startsWith("snapshot:") || event.op === "compact" || this.#options.seqsOfInterest.has(event.seq)
+    );
   }
 
   #need(hash: Hash, where: string): void {
@@ -185,12 +237,14 @@ class LogVerifier {
     const bases = new Map<Hash, readonly BaseEntry[]>();
     try {
       for (const { event } of pending) {
-        const base = baseOf(event);
-        if (base !== undefined) bases.set(base, await this.#checkBase(base, event));
+        const base = event.op === "compact" ? undefined : baseOf(event);
+        if (base !== undefined) bases.set(base, await this.#checkBaseline(base, event));
       }
       await project(this.#context, pending, bases);
+      const [first] = pending;
+      if (first?.event.op === "compact") await this.#checkSentinel(first.event);
     } catch (error) {
-      this.#broken = true;
+      this.broken = true;
       this.#report(
         "replay-failed",
         `events ${pending[0]?.event.seq}..${pending.at(-1)?.event.seq}`,
@@ -202,31 +256,54 @@ class LogVerifier {
     await this.#checkMilestone(pending.at(-1)?.event);
   }
 
-  /** Reads a base from the blob store, recomputes its folder hashes, and notes what its entries need. */
-  async #checkBase(base: Hash, event: LogEvent): Promise<BaseEntry[]> {
-    const reader = await this.#context.blobs.open(base);
-    if (reader === undefined)
-      throw new ChronicleError("BLOB_MISSING", `the base ${base} of event ${event.seq} is missing`);
+  /** Reads a base from the blob store, recomputes its hashes, and notes what its rows need. */
+  async #checkBaseline(base: Hash, event: LogEvent): Promise<BaseEntry[]> {
     const entries: BaseEntry[] = [];
-    let check: BaseTreeCheck | undefined;
-    for await (const batch of decodeBase(reader.pieces())) {
-      if (batch.header !== undefined) check = new BaseTreeCheck(batch.header);
-      if (batch.entries === undefined) continue;
-      check?.add(batch.entries);
-      for (const one of batch.entries) {
-        entries.push(one);
-        if (one.entry?.hash !== undefined)
-          this.#need(one.entry.hash, `base of event ${event.seq}: ${displayPath(one.path)}@${one.iteration}`);
-      }
-    }
-    for (const fault of check?.finish() ?? []) {
-      this.#report(
-        "root-wrong",
-        `base of event ${event.seq}: ${displayPath(fault.path)}`,
-        `stored ${fault.stored ?? "nothing"}, computed ${fault.computed}`,
-      );
-    }
+    const faults = await checkBase(this.#context.blobs, base, {
+      onRows: (batch) => {
+        for (const entry of batch.entries ?? []) entries.push(entry);
+        this.#needRows(batch, event);
+      },
+    });
+    if (faults === undefined)
+      throw new ChronicleError("BLOB_MISSING", `the base ${base} of event ${event.seq} is missing`);
+    for (const { where, detail } of faults) this.#report("root-wrong", `base of event ${event.seq}: ${where}`, detail);
     return entries;
+  }
+
+  #needRows(batch: BaseBatch, event: LogEvent): void {
+    const where = `base of event ${event.seq}`;
+    for (const { path, iteration, entry } of batch.entries ?? []) {
+      if (entry?.hash !== undefined) this.#need(entry.hash, `${where}: ${displayPath(path)}@${iteration}`);
+    }
+    for (const hash of contentsOfRows({ records: batch.records ?? [] })) this.#need(hash, where);
+  }
+
+  /** The sentinel is replayed; the log tree stands right before it. */
+  async #checkSentinel(event: LogEvent): Promise<void> {
+    const sentinel = decodeSentinel(event);
+    const where = `event ${event.seq} (${event.recordId})`;
+    const isStart = this.#start !== undefined && headBefore(event).seq === this.#start.size;
+    this.#dropped ||= sentinel.dropsArchive;
+    if (this.#file.first !== event.seq || (!isStart && sentinel.range[0] !== this.#file.before)) {
+      this.#report("sentinel-wrong", where, `it does not stand behind a log of events ${sentinel.range.join("..")}`);
+    }
+    if (this.#tree.frontier().join() !== sentinel.frontier.join()) {
+      this.#report("sentinel-wrong", where, "its frontier is not that of the log tree");
+    }
+    const root = await rootAtHead(this.#context, event.seq);
+    if (root !== sentinel.root) {
+      this.#report("root-wrong", where, `states the Merkle root ${sentinel.root}, computed ${root}`);
+    }
+    const faults = await checkBase(this.#context.blobs, sentinel.base, {
+      root: sentinel.root,
+      ...(isStart ? {} : { against: this.#context.index }),
+      onRows: (batch) => this.#needRows(batch, event),
+    });
+    // A base that is missing is reported with the other contents.
+    for (const fault of faults ?? []) {
+      this.#report("base-wrong", `base of event ${event.seq}: ${fault.where}`, fault.detail);
+    }
   }
 
   async #checkMilestone(event: LogEvent | undefined): Promise<void> {
@@ -256,6 +333,10 @@ function checkRecord(event: LogEvent, workspaceId: string): void {
     );
   }
   if (op === "delete") return;
+  if (op === "compact") {
+    decodeSentinel(event);
+    return;
+  }
   if (recordId.startsWith("file")) iterationOf(event);
   else if (recordId.startsWith("snapshot:")) decodeSnapshot(record);
   else if (recordId.startsWith("session:")) decodeSession(record);

@@ -24,8 +24,11 @@ export async function verify(context: Context, options: VerifyOptions = {}): Pro
     ...(options.onProgress === undefined ? {} : { onProgress: options.onProgress }),
     seqsOfInterest: seqsOfInterest(context, options),
   });
-  problems.push(...checkKept(context, log), ...(await checkIndex(context, log)));
-  if (options.expect !== undefined) problems.push(...checkExpected(context, log, options.expect));
+  const held: Held = { log, notes };
+  problems.push(...checkKept(context, held), ...(await checkIndex(context, log)));
+  for (const { where, fault } of context.store.fileFaults())
+    problems.push({ kind: "file-damaged", where, detail: fault });
+  if (options.expect !== undefined) problems.push(...checkExpected(context, held, options.expect));
   const blobs = await verifyBlobs(context, {
     needed: log.needed,
     quick: options.quick === true,
@@ -40,7 +43,7 @@ export async function verify(context: Context, options: VerifyOptions = {}): Pro
     bytes: blobs.bytes,
     problems,
     notes,
-    anchored_to: kept?.valid === true && kept.seq <= log.events ? kept.seq : null,
+    anchored_to: kept?.valid === true && log.at.has(kept.seq) ? kept.seq : null,
     seconds: Math.round(performance.now() - began) / 1_000,
   };
 }
@@ -67,8 +70,14 @@ interface Claim {
   readonly where: string;
 }
 
+/** What heads are held to, and where to say what cannot be told. */
+interface Held {
+  readonly log: LogFindings;
+  readonly notes: string[];
+}
+
 /** Does the log hold what a head says? */
-function checkClaim(log: LogFindings, claim: Claim): Problem[] {
+function checkClaim({ log, notes }: Held, claim: Claim): Problem[] {
   const { where, seq } = claim;
   if (log.lastSeq < seq) {
     return [
@@ -80,6 +89,13 @@ function checkClaim(log: LogFindings, claim: Claim): Problem[] {
     ];
   }
   const at = log.at.get(seq);
+  if (at === undefined && seq < log.firstSeq) {
+    notes.push(
+      `${where}: event ${seq} was compacted away by event ${log.firstSeq}, and the archive is not there: ` +
+        "that head cannot be checked any more",
+    );
+    return [];
+  }
   if (at === undefined) return [{ kind: "head-unknown", where, detail: `event ${seq} could not be read` }];
   const problems: Problem[] = [];
   if (at.hash !== claim.hash)
@@ -105,7 +121,7 @@ function checkClaim(log: LogFindings, claim: Claim): Problem[] {
   return problems;
 }
 
-function checkKept(context: Context, log: LogFindings): Problem[] {
+function checkKept(context: Context, held: Held): Problem[] {
   const kept = context.heads.last(context.workspaceId);
   const where = `heads/${context.workspaceId}`;
   if (kept === undefined) return [];
@@ -113,10 +129,10 @@ function checkKept(context: Context, log: LogFindings): Problem[] {
     return [
       { kind: "head-invalid", where, detail: "the signature of the kept head does not verify with the key beside it" },
     ];
-  return checkClaim(log, { ...kept, where });
+  return checkClaim(held, { ...kept, where });
 }
 
-function checkExpected(context: Context, log: LogFindings, text: string): Problem[] {
+function checkExpected(context: Context, held: Held, text: string): Problem[] {
   const expected = parseExpected(text);
   const where = "--expect";
   if (expected.workspace !== context.workspaceId) {
@@ -132,7 +148,7 @@ function checkExpected(context: Context, log: LogFindings, text: string): Proble
   if (note !== undefined && key !== undefined && !verifySignedHead(note, key)) {
     return [{ kind: "head-invalid", where, detail: "the signature of the expected head does not verify with its key" }];
   }
-  return checkClaim(log, { ...expected, where });
+  return checkClaim(held, { ...expected, where });
 }
 
 /** The index is not believed, but where it says something else than the log, somebody should know. */

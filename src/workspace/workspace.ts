@@ -4,6 +4,7 @@ import type { WorkspaceApi } from "../api/workspace-api.ts";
 import { ChronicleError, withCode } from "../core/errors.ts";
 import { catchUp } from "./catch-up.ts";
 import { refuseReadOnly } from "./commit.ts";
+import { compact } from "./compact.ts";
 import { configOf, configure } from "./config.ts";
 import type { Context } from "./context.ts";
 import { diffMoments } from "./diff.ts";
@@ -139,6 +140,10 @@ export class Workspace implements WorkspaceApi {
 
   head(): Promise<shapes.HeadShape> {
     return this.#inTurn(() => this.#upToDate(() => showHead(this.#context)));
+  }
+
+  compact(options: api.CompactOptions = {}): Promise<shapes.CompactShape> {
+    return this.#inTurn(() => compact(this.#context, options));
   }
 
   async gc(): Promise<shapes.GcShape> {

@@ -83,7 +83,7 @@ const SESSION: SessionShape = {
 
 function runShape(more: Partial<RunShape>): RunShape {
   const coverage: CoverageShape = { complete: true, omitted: [] };
-  const base = { exit_code: 0, signal: null, undo_id: "u", rolled_back: false, skipped: [] };
+  const base = { exit_code: 0, signal: null, undo_id: "u", rolled_back: false, skipped: [], ambiguous: [] };
   return { session: SESSION, changes: CHANGES, coverage, ...base, ...more };
 }
 

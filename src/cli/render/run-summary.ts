@@ -35,8 +35,19 @@ function skippedLine(result: RunShape): string[] {
   return count === 0 ? [] : [`WARNING: ${counted(count, "path")} could not be taken back; see chronicle status`];
 }
 
+function ambiguousLine({ ambiguous }: RunShape): string[] {
+  if (ambiguous.length === 0) return [];
+  const more = `${counted(ambiguous.length, "path")} changed while another run was going on: nobody's, not taken back`;
+  return [`${more} by undo, such as ${printable(ambiguous[0] ?? "")}`];
+}
+
 function briefLines(result: RunShape): string[] {
-  const [first, ...more] = [firstLine(result), ...missingLine(result), ...skippedLine(result)];
+  const [first, ...more] = [
+    firstLine(result),
+    ...missingLine(result),
+    ...ambiguousLine(result),
+    ...skippedLine(result),
+  ];
   return [`chronicle: ${first}`, ...more.map((line) => `chronicle: ${line}`)];
 }
 
@@ -48,6 +59,7 @@ function fullLines(result: RunShape, paint: Paint): string[] {
     ...changeLines(result.changes, style),
     ...(missing.length === 0 ? [] : [paint("yellow", "not recorded, cannot be taken back:")]),
     ...skippedLines(missing, style),
+    ...ambiguousLine(result),
     ...(result.skipped.length === 0 ? [] : [paint("yellow", "not taken back:")]),
     ...skippedLines(result.skipped, style),
     ...(result.changes.length === 0

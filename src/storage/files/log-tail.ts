@@ -64,11 +64,7 @@ export function findLogEnd(disk: Disk, fd: number, size: number): LogEnd {
 }
 
 /** Seq and hash of the line between two offsets; `undefined` when it is not shaped like an event. */
-function headOfLine(
-  disk: Disk,
-  fd: number,
-  line: { readonly from: number; readonly to: number },
-): Head | undefined {
+function headOfLine(disk: Disk, fd: number, line: { readonly from: number; readonly to: number }): Head | undefined {
   const length = line.to - line.from;
   if (length < BEGINNING_BYTES) return undefined;
   const beginning = Buffer.alloc(BEGINNING_BYTES);

@@ -1,0 +1,122 @@
+import { BaseTreeCheck, decodeBase, type BaseBatch, type BaseEntry } from "../core/base.ts";
+import { sameEntry } from "../core/entry.ts";
+import { pathOfRecordId } from "../core/file-record.ts";
+import type { Hash } from "../core/hash.ts";
+import { displayPath } from "../core/path.ts";
+import type { BlobStore } from "../storage/blob-store.ts";
+import type { EventRow, IndexStore } from "../storage/index-store.ts";
+
+/** What is wrong with a base, and where. */
+export interface BaseFault {
+  readonly where: string;
+  readonly detail: string;
+}
+
+export interface BaseCheckOptions {
+  /** The Merkle root that the base must have, if it is stated elsewhere. */
+  readonly root?: Hash;
+  /** Every row must be what this index knows at its head. */
+  readonly against?: IndexStore;
+  /** Gets the rows as they are read. */
+  readonly onRows?: (batch: BaseBatch) => void;
+}
+
+/**
+ * Reads a base back from the store, recomputes its hashes, and compares it with what is known otherwise. `undefined`: it
+ * is not in the store. Throws `INTEGRITY_VIOLATION` for bytes that are no base, and `BLOB_CORRUPT`.
+ */
+export async function checkBase(
+  blobs: BlobStore,
+  base: Hash,
+  options: BaseCheckOptions = {},
+): Promise<readonly BaseFault[] | undefined> {
+  const reader = await blobs.open(base);
+  if (reader === undefined) return undefined;
+  const faults: BaseFault[] = [];
+  const comparison = options.against === undefined ? undefined : await Comparison.begin(options.against);
+  let tree: BaseTreeCheck | undefined;
+  for await (const batch of decodeBase(reader.pieces())) {
+    if (batch.header !== undefined) {
+      tree = new BaseTreeCheck(batch.header);
+      if (options.root !== undefined && batch.header.root !== options.root) {
+        faults.push({ where: "root", detail: `states ${batch.header.root}, not ${options.root}` });
+      }
+    }
+    tree?.add(batch.entries ?? []);
+    faults.push(...((await comparison?.take(batch)) ?? []));
+    options.onRows?.(batch);
+  }
+  for (const { path, stored, computed } of tree?.finish() ?? []) {
+    faults.push({ where: displayPath(path), detail: `stored ${stored ?? "nothing"}, computed ${computed}` });
+  }
+  return [...faults, ...(comparison?.finish() ?? [])];
+}
+
+/** The rows of a base against those of an index. */
+class Comparison {
+  readonly #index: IndexStore;
+  readonly #seq: number;
+  readonly #records: Map<string, EventRow>;
+  #missing: number;
+
+  private constructor(index: IndexStore, given: { seq: number; paths: number; records: readonly EventRow[] }) {
+    this.#index = index;
+    this.#seq = given.seq;
+    this.#missing = given.paths;
+    this.#records = new Map(given.records.map((row) => [row.recordId, row]));
+  }
+
+  static async begin(index: IndexStore): Promise<Comparison> {
+    const { seq } = await index.head();
+    const paths = (await index.touched(0, seq)).length;
+    return new Comparison(index, { seq, paths, records: await liveRecords(index) });
+  }
+
+  async take({ entries = [], records = [] }: BaseBatch): Promise<BaseFault[]> {
+    const faults = await this.#compareEntries(entries);
+    for (const { recordId, seq, ts, op } of records) {
+      const row = this.#records.get(recordId);
+      this.#records.delete(recordId);
+      if (row === undefined || row.seq !== seq || row.ts !== ts || row.op !== op) {
+        faults.push({ where: recordId, detail: `stands there as of event ${seq}; the log has ${row?.seq ?? "none"}` });
+      }
+    }
+    return faults;
+  }
+
+  finish(): BaseFault[] {
+    const faults = [...this.#records.keys()].map((where) => ({ where, detail: "is not in it" }));
+    if (this.#missing > 0) faults.push({ where: "entries", detail: `${this.#missing} paths are not in it` });
+    return faults;
+  }
+
+  async #compareEntries(entries: readonly BaseEntry[]): Promise<BaseFault[]> {
+    const faults: BaseFault[] = [];
+    const rows = await this.#index.iterationsAt(
+      entries.map((one) => one.path),
+      this.#seq,
+    );
+    this.#missing -= entries.length;
+    entries.forEach((one, i) => {
+      const row = rows[i];
+      if (row?.iteration === one.iteration && row.seq === one.seq && isSame(row.entry, one.entry)) return;
+      const known = row === undefined ? "nothing" : `iteration ${row.iteration} of event ${row.seq}`;
+      const where = displayPath(one.path);
+      faults.push({
+        where,
+        detail: `stands there as iteration ${one.iteration} of event ${one.seq}; the log has ${known}`,
+      });
+    });
+    return faults;
+  }
+}
+
+function isSame(a: BaseEntry["entry"], b: BaseEntry["entry"]): boolean {
+  return sameEntry(a, b) && a?.size === b?.size && a?.mtimeMs === b?.mtimeMs;
+}
+
+/** The last events of all live records that are neither a path's nor a compaction's. */
+export async function liveRecords(index: IndexStore): Promise<readonly EventRow[]> {
+  const rows = await index.records("");
+  return rows.filter(({ recordId, op }) => op !== "compact" && pathOfRecordId(recordId) === undefined);
+}

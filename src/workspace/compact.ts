@@ -1,0 +1,167 @@
+import type { CompactShape } from "../api/shapes.ts";
+import type { CompactOptions } from "../api/workspace-api.ts";
+import { ChronicleError } from "../core/errors.ts";
+import type { Hash } from "../core/hash.ts";
+import { decodeSentinel, encodeSentinel, sentinelId, type Sentinel } from "../core/sentinel.ts";
+import type { IndexHead } from "../storage/index-store.ts";
+import { capture } from "./capture.ts";
+import { checkBase } from "./check-base.ts";
+import { withCommit, type Commit } from "./commit.ts";
+import { workspaceRecord } from "./config.ts";
+import type { Context } from "./context.ts";
+import { keepHead } from "./head.ts";
+import { openIntents, settle } from "./operate.ts";
+import { readEvent } from "./read-events.ts";
+import { listSessions } from "./session.ts";
+import { latestSnapshot, nameMoment } from "./snapshot.ts";
+import { rootAtHead } from "./tree.ts";
+import { verifyLog } from "./verify-log.ts";
+import { writeBase } from "./write-base.ts";
+
+/**
+ * Moves the log into the archive and goes on in a new one that begins with a sentinel. While the archive is there nothing
+ * else changes: every moment can still be gone back to. With `dropArchive` it is removed, after the log was verified
+ * from its first line and the base against what it amounts to: the history then begins at the sentinel.
+ */
+export async function compact(context: Context, options: CompactOptions = {}): Promise<CompactShape> {
+  const drop = options.dropArchive === true;
+  await settle(context);
+  if (drop) await prepareToDrop(context, options);
+  using _lease = await context.blobs.lease();
+  return withCommit(context, async (commit) => {
+    const head = await commit.head();
+    if (head.seq === 0) throw nothingRecorded();
+    await refuseOpenIntents(context);
+    const present = await sentinelOfLog(context);
+    const isFresh = present !== undefined && head.seq === context.log.firstSeq;
+    const isDone = isFresh && (!drop || present.dropsArchive);
+    const shape = isDone
+      ? { events_archived: 0, base: present.base, seq: head.seq, archive: null }
+      : await sealLog(context, commit, { head, options });
+    if (!drop) return { ...shape, dropped: 0 };
+    return { ...shape, archive: null, dropped: await dropArchive(context, commit, { base: shape.base as Hash, isDone }) };
+  });
+}
+
+interface Sealing {
+  readonly head: IndexHead;
+  readonly options: CompactOptions;
+}
+
+async function sealLog(
+  context: Context,
+  commit: Commit,
+  { head, options }: Sealing,
+): Promise<Omit<CompactShape, "dropped">> {
+  const { seq, hash, frontier } = head;
+  if (hash === "") throw nothingRecorded();
+  const first = context.log.firstSeq;
+  const { base, root } = await writeBase(context, seq);
+  const dropsArchive = options.dropArchive === true;
+  if (dropsArchive) await verifyBeforeDrop(context, { base, root, options });
+  const workspace = await workspaceRecord(context);
+  const sentinel: Sentinel = { base, root, range: [first, seq], head: hash, size: seq, frontier, workspace, dropsArchive };
+  const recordId = sentinelId(context.workspaceId);
+  const event = await commit.seal({ op: "compact", recordId, record: encodeSentinel(sentinel) });
+  await keepHead(context);
+  const archive = (await context.log.archived()).at(-1)?.name ?? null;
+  return { events_archived: seq - first + 1, base, seq: event.seq, archive };
+}
+
+/** The sentinel with which the present log begins, if it does. */
+async function sentinelOfLog(context: Context): Promise<Sentinel | undefined> {
+  const row = context.log.firstSeq === 1 ? undefined : await context.index.locate(context.log.firstSeq);
+  return row === undefined ? undefined : decodeSentinel(await readEvent(context, row));
+}
+
+interface Dropping {
+  readonly base: Hash;
+  /** Nothing was sealed now: an earlier call has verified the log, and did not come to its end. */
+  readonly isDone: boolean;
+}
+
+/** Removes the archive. Returns how many events that were. */
+async function dropArchive(context: Context, commit: Commit, { base, isDone }: Dropping): Promise<number> {
+  const archived = await context.log.archived();
+  if (archived.length === 0) return 0;
+  if (isDone) {
+    const [fault] = (await checkBase(context.blobs, base)) ?? [{ where: base, detail: "it is not in the store" }];
+    if (fault !== undefined) throw notDropped([`base: ${fault.where}: ${fault.detail}`]);
+  }
+  await commit.dropArchive();
+  return archived.reduce((sum, { first, last }) => sum + last - first + 1, 0);
+}
+
+interface ToVerify {
+  readonly base: Hash;
+  readonly root: Hash;
+  readonly options: CompactOptions;
+}
+
+/** Lines are removed only if every one of them was read and found whole, and the base is what they amount to. */
+async function verifyBeforeDrop(context: Context, { base, root, options }: ToVerify): Promise<void> {
+  const problems: { kind: string; where: string; detail: string }[] = [];
+  const kept = context.heads.last(context.workspaceId);
+  const { seq } = await context.index.head();
+  const log = await verifyLog(context, {
+    problems,
+    notes: [],
+    bound: seq,
+    seqsOfInterest: new Set(),
+    ...(options.onProgress === undefined ? {} : { onProgress: options.onProgress }),
+    atEnd: async (index) => {
+      const faults = (await checkBase(context.blobs, base, { root, against: index })) ?? [];
+      problems.push(...faults.map((fault) => ({ kind: "base-wrong", ...fault })));
+    },
+  });
+  const stored = await context.blobs.has([...log.needed.keys()]);
+  for (const [hash, { where }] of log.needed) {
+    if (!stored.has(hash)) problems.push({ kind: "blob-missing", where, detail: `the content ${hash} is not there` });
+  }
+  if (kept?.valid === true && kept.seq >= log.firstSeq && log.hashes(kept.seq) !== kept.hash) {
+    problems.push({ kind: "log-replaced", where: `event ${kept.seq}`, detail: "it is not what the kept head says" });
+  }
+  if (log.lastSeq !== seq) problems.push({ kind: "log-truncated", where: "log", detail: `it ends at ${log.lastSeq}` });
+  if (problems.length > 0) throw notDropped(problems.map((one) => `${one.kind}: ${one.where}: ${one.detail}`));
+}
+
+function notDropped(reasons: readonly string[]): ChronicleError {
+  const shown = reasons.slice(0, 3).join("; ");
+  return new ChronicleError("REFUSED", `nothing was removed, because the history could not be verified: ${shown}`, {
+    hint: "run `chronicle verify` for the whole list",
+    data: { problems: reasons },
+  });
+}
+
+function nothingRecorded(): ChronicleError {
+  return new ChronicleError("NOT_FOUND", "nothing is recorded yet, so there is nothing to compact", {
+    hint: "run `chronicle init`",
+  });
+}
+
+/** A crash between settling and now would leave one; it is settled by the next call. */
+async function refuseOpenIntents(context: Context): Promise<void> {
+  const [open] = await openIntents(context);
+  if (open === undefined) return;
+  throw new ChronicleError("REFUSED", `the ${open.intent.kind} ${open.id} is not finished`, { hint: "try again" });
+}
+
+/**
+ * Nothing that is going on loses its beginning, and the last state gets a snapshot: it will be the earliest that has a
+ * number.
+ */
+async function prepareToDrop(context: Context, options: CompactOptions): Promise<void> {
+  const running = (await listSessions(context)).find(
+    (one) => one.state === "running" && context.processes.isAlive(one.pid),
+  );
+  if (running !== undefined) {
+    throw new ChronicleError("REFUSED", `the session ${running.id.slice(0, 8)} is being recorded: it could not be undone`, {
+      hint: "try again when it has ended",
+    });
+  }
+  const progress = options.onProgress === undefined ? {} : { onProgress: options.onProgress };
+  const captured = await capture(context, { cause: "capture", ...progress });
+  const latest = await latestSnapshot(context);
+  const root = await withCommit(context, async (commit) => rootAtHead(context, (await commit.head()).seq));
+  if (latest?.root !== root) await nameMoment(context, captured, { cause: "compact" });
+}

@@ -1,0 +1,39 @@
+import type { Hash } from "../core/hash.ts";
+import { decodeSentinel, sentinelId } from "../core/sentinel.ts";
+import type { EventLog } from "../storage/event-log.ts";
+import type { HistoryContext } from "./context.ts";
+import { readEvent } from "./read-events.ts";
+
+/** The compaction on which a history begins: the events before it are in no log any more. */
+export interface HistoryStart {
+  /** The seq of the sentinel: the earliest state that can be gone back to. */
+  readonly seq: number;
+  readonly ts: string;
+  /** The Merkle root of the files there. */
+  readonly root: Hash;
+}
+
+/** The seq of the oldest line, the archive included. */
+export async function oldestSeq(log: EventLog): Promise<number> {
+  if (log.firstSeq === 1) return 1;
+  return (await log.archived())[0]?.first ?? log.firstSeq;
+}
+
+/** The seq of the first event that the index knows as a line, or `undefined` for an empty index. */
+export async function indexedFrom({ index, workspaceId }: HistoryContext): Promise<number | undefined> {
+  const [first] = await index.events({ from: 1, to: Number.MAX_SAFE_INTEGER, limit: 1 });
+  if (first === undefined) return undefined;
+  if (first.offset >= 0) return first.seq;
+  // Before the sentinel stand the records of its base.
+  return (await index.recordHistory(sentinelId(workspaceId)))[0]?.seq;
+}
+
+/** Where the history begins, if it does not begin at event 1. */
+export async function historyStart(context: HistoryContext): Promise<HistoryStart | undefined> {
+  const seq = await indexedFrom(context);
+  if (seq === undefined || seq === 1) return undefined;
+  const row = await context.index.locate(seq);
+  if (row === undefined) return undefined;
+  const { root } = decodeSentinel(await readEvent(context, row));
+  return { seq, ts: row.ts, root };
+}

@@ -1,0 +1,194 @@
+import { cpSync, lstatSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { VerifyShape } from "../../src/api/shapes.ts";
+import { storeLayout, type WorkspaceLayout } from "../../src/storage/files/layout.ts";
+import { Project } from "../helpers/project.ts";
+
+/**
+ * One flipped bit anywhere in a file that the store answers for is found by `verify`, and the file is named. Random
+ * positions, from a seed that is printed; `DETECT_FLIPS` sets how many there are in each file.
+ */
+
+const FLIPS = Number(process.env["DETECT_FLIPS"] ?? 12);
+const SEED = Number(process.env["DETECT_SEED"] ?? Date.now() % 1_000_000);
+
+let project: Project;
+let files: WorkspaceLayout;
+let id: string;
+let head: string;
+
+/** A small generator, so that a failure can be had again. */
+function random(seed: number): (below: number) => number {
+  let state = seed >>> 0;
+  return (below) => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return Math.floor((state / 2 ** 32) * below);
+  };
+}
+
+function noise(bytes: number, seed: number): Buffer {
+  const next = random(seed);
+  return Buffer.from(Array.from({ length: bytes }, () => next(256)));
+}
+
+beforeAll(async () => {
+  project = new Project();
+  project.write("text", "some text that compresses well, ".repeat(2_000));
+  project.write("noise", noise(30_000, 7));
+  for (let i = 0; i < 30; i += 1) project.write(`many/${i}`, `file ${i}\n`.repeat(i));
+  project.write("large.raw", Buffer.concat(Array.from({ length: 300 }, (_, i) => noise(30_000, i))));
+  project.write("large.zeros", Buffer.alloc(9_000_000, "compressible "));
+  project.write(".gitignore", "*.log\n");
+  const workspace = await project.init();
+  project.write("text", "edited");
+  project.write("more/deep/file", "more\n");
+  project.remove("many/3");
+  await workspace.snapshot({ name: "first" });
+  await workspace.run({ command: ["sh", "-c", "echo agent > made; rm noise"] });
+  await workspace.undo();
+  await workspace.restore("baseline");
+  head = JSON.stringify(await workspace.head());
+  id = workspace.id;
+  files = storeLayout(project.home).workspace(id);
+  await workspace.close();
+  process.stdout.write(`verify-detects: seed ${SEED}\n`);
+});
+
+afterAll(() => project[Symbol.asyncDispose]());
+
+function filesBeneath(folder: string): string[] {
+  return readdirSync(folder, { recursive: true, encoding: "utf8" })
+    .map((name) => join(folder, name))
+    .filter((path) => lstatSync(path).isFile());
+}
+
+/** Everything in a store but what is derived, and what lies beside it. */
+function authoritative(): string[] {
+  const derived = /\/(index\.db|gc\.db|lock\.db)[^/]*$|\/stat\.cache[^/]*$|\/cache\/|\/large\/tmp\/|\/staging\//;
+  return [...filesBeneath(project.home).filter((path) => !derived.test(path)), `${project.configFolder}/heads/${id}`];
+}
+
+async function verified(expectHead?: string): Promise<VerifyShape | Error> {
+  try {
+    const store = await project.store();
+    const workspace = await store.openById(id);
+    try {
+      return await workspace.verify(expectHead === undefined ? {} : { expect: expectHead });
+    } finally {
+      await workspace.close();
+    }
+  } catch (error) {
+    if (error instanceof Error) return error;
+    throw error;
+  }
+}
+
+/** What each kind of file is called in a problem. */
+function nameOf(path: string): RegExp {
+  if (path === files.log) return /events\.wal:\d+|--expect|heads\//;
+  if (path.includes("/heads/")) return /heads\//;
+  if (path === files.workspaceJson) return /workspace\.json/;
+  return new RegExp(path.split("/").at(-1)?.replace(".z", "") ?? "");
+}
+
+describe("one flipped bit", () => {
+  it("nothing is wrong before, and all kinds of files are there", async () => {
+    expect(await verified(head)).toMatchObject({ ok: true, problems: [] });
+    const kinds = authoritative().map((path) => path.slice(project.base.length).replaceAll(/[0-9a-f]{64}/g, "<hash>"));
+    for (const kind of [
+      /active\/\d+\.pack$/,
+      /large\/..\/<hash>$/,
+      /<hash>\.z$/,
+      /events\.wal$/,
+      /workspace\.json$/,
+      /heads/,
+    ])
+      expect(kinds.filter((path) => kind.test(path)).length).toBeGreaterThan(0);
+  });
+
+  it("is found wherever it is, and its file is named", async () => {
+    const next = random(SEED);
+    let flips = 0;
+    for (const path of authoritative()) {
+      const sound = readFileSync(path);
+      for (let i = 0; i < FLIPS; i += 1) {
+        // The first bytes and the last ones are as likely as all others together.
+        const near = next(3);
+        const at =
+          near === 0
+            ? next(Math.min(64, sound.length))
+            : near === 1
+              ? sound.length - 1 - next(Math.min(64, sound.length))
+              : next(sound.length);
+        const bit = 1 << next(8);
+        const hurt = Buffer.from(sound);
+        hurt[at] = (hurt[at] ?? 0) ^ bit;
+        writeFileSync(path, hurt);
+        const found = await verified();
+        writeFileSync(path, sound);
+        const what = `${path} byte ${at} of ${sound.length} bit ${bit} (seed ${SEED})`;
+        if (found instanceof Error) {
+          expect(found, what).toMatchObject({
+            code: expect.stringMatching(/DAMAGED|CORRUPT|MISSING|VIOLATION|ROLLBACK|FORMAT/) as string,
+          });
+          continue;
+        }
+        expect(found.ok, what).toBe(false);
+        expect(found.problems.map((one) => `${one.where} ${one.detail}`).join("\n"), what).toMatch(nameOf(path));
+        flips += 1;
+      }
+    }
+    process.stdout.write(`verify-detects: ${flips} flipped bits in ${authoritative().length} files, all found\n`);
+    expect(await verified(head)).toMatchObject({ ok: true });
+  });
+});
+
+describe("files that are cut, emptied or gone", () => {
+  it("are found, each named", async () => {
+    for (const path of authoritative()) {
+      const sound = readFileSync(path);
+      const damages: (readonly [string, () => void])[] = [
+        ["cut", () => writeFileSync(path, sound.subarray(0, sound.length - 5))],
+        ["emptied", () => writeFileSync(path, "")],
+        ["gone", () => rmSync(path)],
+        ["longer", () => writeFileSync(path, Buffer.concat([sound, Buffer.from("more")]))],
+      ];
+      for (const [how, damage] of damages) {
+        // A tail behind the last line, or in a lane behind what is published, is what a crash leaves: no damage.
+        if (how === "longer" && /events\.wal$|active\/\d+\.pack$/.test(path)) continue;
+        // Without a kept head there is nothing to hold the log to but what somebody else holds.
+        if (how === "gone" && path.includes("/heads/")) continue;
+        damage();
+        const found = await verified(head);
+        rmSync(path, { force: true });
+        writeFileSync(path, sound, { mode: 0o600 });
+        const ok = found instanceof Error ? false : found.ok;
+        expect(ok, `${path} ${how}`).toBe(false);
+      }
+    }
+    expect(await verified(head)).toMatchObject({ ok: true });
+  });
+});
+
+describe("a store in the place of another", () => {
+  it("an older copy of everything is found by the kept head, and by --expect", async () => {
+    const copy = join(project.base, "copy");
+    mkdirSync(copy);
+    cpSync(project.home, join(copy, "store"), { recursive: true });
+    const workspace = await project.open();
+    project.write("text", "after the copy");
+    await workspace.snapshot();
+    const newer = JSON.stringify(await workspace.head());
+    await workspace.close();
+    const saved = join(project.base, "saved");
+    cpSync(project.home, saved, { recursive: true });
+    rmSync(project.home, { recursive: true });
+    cpSync(join(copy, "store"), project.home, { recursive: true });
+    const found = await verified(newer);
+    expect(found).toMatchObject({ ok: false, problems: [{ kind: "log-truncated" }, { kind: "log-truncated" }] });
+    rmSync(project.home, { recursive: true });
+    cpSync(saved, project.home, { recursive: true });
+    expect(await verified(newer)).toMatchObject({ ok: true });
+  });
+});
