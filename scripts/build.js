@@ -59,13 +59,17 @@ async function bundle(entries) {
 
 /** Keeps the licenses of the packages that went into the bundle beside it. Returns the file's name in dist/. */
 function writeNotices(inputs) {
-  const folders = inputs.map((path) => /^.*node_modules\/(@[^/]+\/)?[^/]+/.exec(path)?.[0]).filter(Boolean);
-  const notices = [...new Set(folders)].sort().map((folder) => {
-    const { name, version, license } = JSON.parse(readFileSync(join(root, folder, "package.json"), "utf8"));
-    const file = readdirSync(join(root, folder)).find((one) => /^licen[cs]e/i.test(one));
-    const text = file === undefined ? "" : readFileSync(join(root, folder, file), "utf8");
-    return `${name} ${version} (${license})\n\n${text.trim()}\n`;
-  });
+  const folders = inputs
+    .map((path) => /^.*node_modules\/(@[^/]+\/)?[^/]+/.exec(path)?.[0])
+    .filter((one) => one !== undefined);
+  const notices = [...new Set(folders)]
+    .sort((a, b) => (a < b ? -1 : 1))
+    .map((folder) => {
+      const { name, version, license } = JSON.parse(readFileSync(join(root, folder, "package.json"), "utf8"));
+      const file = readdirSync(join(root, folder)).find((one) => /^licen[cs]e/i.test(one));
+      const text = file === undefined ? "" : readFileSync(join(root, folder, file), "utf8");
+      return `${name} ${version} (${license})\n\n${text.trim()}\n`;
+    });
   writeFileSync(join(dist, "third-party.txt"), notices.join(`\n${"-".repeat(80)}\n\n`));
   return "third-party.txt";
 }

@@ -12,7 +12,7 @@ import { Workspace } from "../workspace/workspace.ts";
 import type { Backends } from "./backends.ts";
 import { examine } from "./doctor.ts";
 import { FileHeadKeeper, makeFolders } from "./file-head-keeper.ts";
-import { openContext, type OpenedContext, type StoreParts } from "./open-context.ts";
+import { openContext, type HowToOpen, type OpenedContext, type StoreParts } from "./open-context.ts";
 import { removeTree } from "./remove-tree.ts";
 import { listedWorkspace, RootsCache, type ListedWorkspace } from "./roots-cache.ts";
 import { refuseUnsafe, rootsFrom } from "./roots.ts";
@@ -21,18 +21,11 @@ import { writeWorkspaceFile } from "./workspace-file.ts";
 
 const DEFAULT_WAIT_MS = 30_000;
 
-interface HowToOpen {
-  /** For a workspace that has no log yet. */
-  readonly roots?: readonly RootRecord[];
-  readonly readOnly?: boolean;
-  readonly movedTo?: string | undefined;
-}
-
 /** A workspace that was found for a folder. `movedTo`: it was recorded elsewhere, and only looked at here. */
 type Standing = ListedWorkspace & { readonly movedTo?: string };
 
 /** A store on a disk and the workspaces in it. Made by `openFileStore`. */
-export class FileStore implements StoreApi {
+class FileStore implements StoreApi {
   readonly #parts: StoreParts;
   readonly #options: StoreOptions;
   readonly #cache: RootsCache;
@@ -157,12 +150,7 @@ export class FileStore implements StoreApi {
   }
 
   async #openId(id: string, how: HowToOpen = {}): Promise<OpenedContext> {
-    const opened = await openContext(this.#parts, id, {
-      roots: how.roots,
-      tasks: () => storeTasks(this.#parts, id),
-      readOnly: how.readOnly === true,
-      movedTo: how.movedTo,
-    });
+    const opened = await openContext(this.#parts, id, { ...how, tasks: storeTasks(this.#parts, id) });
     this.#open.add(opened);
     return opened;
   }

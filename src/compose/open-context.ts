@@ -28,77 +28,73 @@ export interface OpenedContext {
   readonly close: () => Promise<void>;
 }
 
-/** Opens the engine of a workspace. `roots` undefined: those that its log names. */
+/** How a workspace is opened. */
+export interface HowToOpen {
+  /** Default: those that its log names. */
+  readonly roots?: readonly RootRecord[] | undefined;
+  readonly readOnly?: boolean;
+  /** The first root lies here now; nobody has recorded that yet. */
+  readonly movedTo?: string | undefined;
+}
+
+/** Opens the engine of a workspace. */
 export async function openContext(
   parts: StoreParts,
   id: string,
-  given: {
-    readonly roots: readonly RootRecord[] | undefined;
-    readonly tasks: (id: string) => StoreTasks;
-    readonly readOnly: boolean;
-    /** The first root lies here now; nobody has recorded that yet. */
-    readonly movedTo?: string | undefined;
-  },
+  how: HowToOpen & { readonly tasks: StoreTasks },
 ): Promise<OpenedContext> {
-  const { backends, layout, blobs, heads, actor, waitMs } = parts;
+  const { backends, layout, blobs, heads } = parts;
   const files = layout.workspace(id);
   refuseFutureFormat(backends.disk, files.workspaceJson);
   const log = new FileEventLog(backends.disk, { log: files.log, archive: files.archive, quarantine: files.quarantine });
   const index = backends.openIndex(files.index);
-  const history: HistoryContext = {
-    workspaceId: id,
-    log,
-    blobs,
-    index,
-    heads,
-    now: backends.now,
-    newId: backends.newId,
-  };
+  const history = { workspaceId: id, log, blobs, index, heads, now: backends.now, newId: backends.newId };
   try {
-    const recorded = given.roots ?? (await rootsOf(history));
-    const roots = recorded.map((root, i) =>
-      trackedRoot(i > 0 ? root : { ...root, folder: given.movedTo ?? root.folder }),
-    );
-    const lock = backends.lock(files.lock);
-    const worktree = new DiskWorktree({
-      disk: backends.disk,
-      roots,
-      cacheFile: files.statCache,
-      staging: `${files.folder}/staging`,
-      storeFolders: [layout.home],
-      clock: backends.now,
-    });
-    const ingest = new FileIngest({
-      disk: backends.disk,
-      layout,
-      blobs,
-      roots,
-      newPackId: backends.newPackId,
-      threads: backends.threads,
-    });
-    const context: Context = {
-      ...history,
-      lock,
-      worktree,
-      ingest,
-      store: given.tasks(id),
-      processes: backends.processes,
-      waitMs,
-      actor,
-      readOnly: given.readOnly,
-    };
-    const close = async (): Promise<void> => {
-      await worktree.close();
-      lock.close();
-      await index.close();
-      await log.close();
-    };
-    return { context, close };
+    return withFolders(parts, history, { ...how, roots: how.roots ?? (await rootsOf(history)) });
   } catch (error) {
     await index.close();
     await log.close();
     throw error;
   }
+}
+
+/** Adds what concerns the files on disk, and the lock. */
+function withFolders(
+  parts: StoreParts,
+  history: HistoryContext,
+  how: HowToOpen & { readonly roots: readonly RootRecord[]; readonly tasks: StoreTasks },
+): OpenedContext {
+  const { backends, layout, blobs, actor, waitMs } = parts;
+  const { disk } = backends;
+  const files = layout.workspace(history.workspaceId);
+  const roots = how.roots.map((root, i) => trackedRoot(i > 0 ? root : { ...root, folder: how.movedTo ?? root.folder }));
+  const lock = backends.lock(files.lock);
+  const worktree = new DiskWorktree({
+    disk,
+    roots,
+    cacheFile: files.statCache,
+    staging: `${files.folder}/staging`,
+    storeFolders: [layout.home],
+    clock: backends.now,
+  });
+  const ingest = new FileIngest({
+    disk,
+    layout,
+    blobs,
+    roots,
+    newPackId: backends.newPackId,
+    threads: backends.threads,
+  });
+  const { processes } = backends;
+  const readOnly = how.readOnly === true;
+  const context: Context = { ...history, lock, worktree, ingest, store: how.tasks, processes, waitMs, actor, readOnly };
+  const close = async (): Promise<void> => {
+    await worktree.close();
+    lock.close();
+    await history.index.close();
+    await history.log.close();
+  };
+  return { context, close };
 }
 
 async function rootsOf(history: HistoryContext): Promise<readonly RootRecord[]> {

@@ -5,7 +5,7 @@
  */
 
 /** Longest pattern that is compiled, in characters; a longer one never matches. */
-export const MAX_PATTERN_LENGTH = 4096;
+const MAX_PATTERN_LENGTH = 4096;
 
 /** Ranges of code points (pairs of first and last), or everything but them. */
 interface CharClass {

@@ -28,7 +28,7 @@ export interface Moment {
 export type CalendarTime = readonly [number, number, number, number, number, number, number];
 
 /** The forms of a moment, for help texts and hints. */
-export const MOMENT_FORMS =
+const MOMENT_FORMS =
   "a snapshot's number, id, beginning of an id or name, `latest`, `baseline`, `now`, `seq:N`, " +
   "how long ago (`10m`, `2h30m`, `3d`), a time (`2026-01-31T09:30`, with or without a zone), " +
   "or any of these with `~N` for N snapshots before";

@@ -138,7 +138,7 @@ function take(result: IngestResult, { present, gone, omitted }: Taken): void {
 }
 
 /** The entry of a folder. */
-export function folderEntry(path: WorkspacePath, stat: FileStat): Entry {
+function folderEntry(path: WorkspacePath, stat: FileStat): Entry {
   return { path, kind: "dir", mode: stat.mode, size: 0, mtimeMs: 0, hash: undefined };
 }
 

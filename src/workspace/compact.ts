@@ -39,7 +39,11 @@ export async function compact(context: Context, options: CompactOptions = {}): P
       ? { events_archived: 0, base: present.base, seq: head.seq, archive: null }
       : await sealLog(context, commit, { head, options });
     if (!drop) return { ...shape, dropped: 0 };
-    return { ...shape, archive: null, dropped: await dropArchive(context, commit, { base: shape.base as Hash, isDone }) };
+    return {
+      ...shape,
+      archive: null,
+      dropped: await dropArchive(context, commit, { base: shape.base as Hash, isDone }),
+    };
   });
 }
 
@@ -60,7 +64,16 @@ async function sealLog(
   const dropsArchive = options.dropArchive === true;
   if (dropsArchive) await verifyBeforeDrop(context, { base, root, options });
   const workspace = await workspaceRecord(context);
-  const sentinel: Sentinel = { base, root, range: [first, seq], head: hash, size: seq, frontier, workspace, dropsArchive };
+  const sentinel: Sentinel = {
+    base,
+    root,
+    range: [first, seq],
+    head: hash,
+    size: seq,
+    frontier,
+    workspace,
+    dropsArchive,
+  };
   const recordId = sentinelId(context.workspaceId);
   const event = await commit.seal({ op: "compact", recordId, record: encodeSentinel(sentinel) });
   await keepHead(context);
@@ -155,9 +168,13 @@ async function prepareToDrop(context: Context, options: CompactOptions): Promise
     (one) => one.state === "running" && context.processes.isAlive(one.pid),
   );
   if (running !== undefined) {
-    throw new ChronicleError("REFUSED", `the session ${running.id.slice(0, 8)} is being recorded: it could not be undone`, {
-      hint: "try again when it has ended",
-    });
+    throw new ChronicleError(
+      "REFUSED",
+      `the session ${running.id.slice(0, 8)} is being recorded: it could not be undone`,
+      {
+        hint: "try again when it has ended",
+      },
+    );
   }
   const progress = options.onProgress === undefined ? {} : { onProgress: options.onProgress };
   const captured = await capture(context, { cause: "capture", ...progress });

@@ -43,7 +43,7 @@ async function iterationShape(context: Context, row: IterationRow): Promise<Iter
     kind: entry?.kind ?? "absent",
     permissions: entry?.mode ?? 0,
     seq: row.seq,
-    cause: String(record["cause"]),
+    cause: typeof record["cause"] === "string" ? record["cause"] : "baseline",
     ...(typeof session === "string" ? { session } : {}),
   };
 }

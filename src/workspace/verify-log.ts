@@ -318,7 +318,7 @@ class LogVerifier {
       this.#report(
         "root-wrong",
         `event ${event.seq} (${event.recordId})`,
-        `states the Merkle root ${String(stated)}, computed ${root}`,
+        `states the Merkle root ${JSON.stringify(stated)}, computed ${root}`,
       );
   }
 }

@@ -34,7 +34,10 @@ export async function writeBase(context: Context, seq: number): Promise<WrittenB
   if (root !== (await rootAtHead(context, seq))) throw indexWrong(seq);
   const roots = ids.map((id) => ({ id: id ?? "", hash: folders.get(pathInRoot(id, ROOT)) ?? EMPTY_HASH }));
   const counts = { entries: entries.length, records: records.length };
-  const base = await store(context, encodeBase({ root, roots, entries: withFolders(entries, folders), records, counts }));
+  const base = await store(
+    context,
+    encodeBase({ root, roots, entries: withFolders(entries, folders), records, counts }),
+  );
   const faults = await checkBase(context.blobs, base, { root, against: context.index });
   const [fault] = faults ?? [{ where: base, detail: "it is not in the store" }];
   if (fault !== undefined) {

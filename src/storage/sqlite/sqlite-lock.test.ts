@@ -99,7 +99,7 @@ describe("SqliteLock between processes", () => {
         writeFileSync(${JSON.stringify(counter)}, String(before + 1));
       }`;
     const running = await Promise.all([1, 2, 3, 4].map(() => child(path, code)));
-    await Promise.all(running.map((one) => (one.exitCode === null ? once(one, "exit") : undefined)));
+    await Promise.all(running.filter((one) => one.exitCode === null).map((one) => once(one, "exit")));
     expect(readFileSync(counter, "utf8")).toBe("400");
   });
 

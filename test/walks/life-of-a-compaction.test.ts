@@ -1,0 +1,170 @@
+import { readdirSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
+import { Project } from "../helpers/project.ts";
+
+/**
+ * Life of a compaction: settle → the state at the head as a base, read back and verified → the log is sealed into the
+ * archive → a new one begins with the sentinel. With the archive nothing else changes; without it the history begins
+ * at the sentinel.
+ */
+
+/** Everything that a workspace answers about its past. */
+async function answers(workspace: WorkspaceApi, upTo: number): Promise<unknown> {
+  const snapshots = await workspace.snapshots();
+  const manifests = [];
+  for (const { number } of snapshots) manifests.push(await workspace.manifest(String(number)));
+  const histories = [];
+  for (const path of ["a.txt", "dir", "dir/b.txt", "gone.txt", "new.txt"])
+    histories.push(await workspace.history(path));
+  return {
+    snapshots,
+    manifests,
+    histories,
+    log: await workspace.log({ to: upTo }),
+    sessions: await workspace.sessions(),
+    operations: await workspace.operations(),
+    recent: await workspace.recent(),
+    diff: await workspace.diff("baseline", "latest", { patch: true }),
+    old: (await Array.fromAsync((await workspace.cat("a.txt", 1)).pieces())).map((piece) =>
+      Buffer.from(piece).toString(),
+    ),
+  };
+}
+
+/** A history with a baseline, snapshots, a run, a restore and an undo. */
+async function lived(project: Project): Promise<WorkspaceApi> {
+  project.write("a.txt", "alpha\n");
+  project.write("dir/b.txt", "beta\n");
+  project.write("gone.txt", "gone\n");
+  const workspace = await project.init();
+  project.write("a.txt", "ALPHA\n");
+  project.remove("gone.txt");
+  await workspace.snapshot({ name: "one" });
+  await workspace.run({ command: ["sh", "-c", "echo new > new.txt; rm dir/b.txt"], cwd: project.folder });
+  await workspace.restore("baseline");
+  await workspace.undo();
+  project.write("dir/c.txt", "gamma\n");
+  await workspace.snapshot();
+  return workspace;
+}
+
+describe("life of a compaction", () => {
+  it("with the archive every answer stays the same, before and after a rebuild", async () => {
+    await using project = new Project();
+    const workspace = await lived(project);
+    const { seq } = await workspace.head();
+    const before = await answers(workspace, seq);
+    const tree = project.tree();
+    const done = await workspace.compact();
+    expect(done).toMatchObject({ events_archived: seq, seq: seq + 1, dropped: 0 });
+    expect(done.archive).toBe(`${"1".padStart(16, "0")}-${String(seq).padStart(16, "0")}.wal`);
+    expect(await answers(workspace, seq)).toEqual(before);
+    expect(await workspace.verify()).toMatchObject({ ok: true, problems: [], events: seq + 1 });
+    await workspace.rebuild();
+    expect(await answers(workspace, seq)).toEqual(before);
+    expect(await workspace.compact()).toMatchObject({ events_archived: 0, archive: null, seq: seq + 1 });
+    await workspace.close();
+    const again = await project.open();
+    expect(await answers(again, seq)).toEqual(before);
+    expect((await again.status()).changes).toEqual([]);
+    await again.gc();
+    await again.restore("baseline");
+    expect(Object.keys(project.tree())).toContain("gone.txt");
+    await again.undo();
+    expect(project.tree()).toEqual(tree);
+    await again.compact();
+    expect((await again.verify()).problems).toEqual([]);
+    // Three files now: two sealed, one live.
+    expect(await answers(again, seq)).toMatchObject({ histories: expect.anything() as unknown });
+  });
+
+  it("a head from before holds after it, with the archive; without it that is said, not feigned", async () => {
+    await using project = new Project();
+    const workspace = await lived(project);
+    const early = await workspace.head();
+    project.write("a.txt", "later\n");
+    await workspace.snapshot();
+    const atSize = await workspace.head();
+    await workspace.compact();
+    const expectHead = async (head: unknown): Promise<{ ok: boolean; notes: string[] }> =>
+      workspace.verify({ expect: JSON.stringify(head) });
+    expect(await expectHead(early)).toMatchObject({ ok: true, notes: [] });
+    expect(await expectHead(atSize)).toMatchObject({ ok: true, notes: [] });
+    const forged = { ...early, log_root: "0".repeat(64), note: undefined, key: undefined };
+    expect((await expectHead(forged)).ok).toBe(false);
+    const { size } = { size: (await workspace.log()).length };
+    await workspace.compact({ dropArchive: true });
+    const after = await expectHead(early);
+    expect(after.ok).toBe(true);
+    expect(after.notes.join("\n")).toMatch(/event \d+ was compacted away .* cannot be checked any more/);
+    expect(after.notes.join("\n")).toContain(`events 1..${size}`);
+  });
+
+  it("with the archive dropped the history begins at the base, numbers go on, and nothing else breaks", async () => {
+    await using project = new Project();
+    const workspace = await lived(project);
+    const tree = project.tree();
+    const before = await workspace.snapshots();
+    const history = await workspace.history("gone.txt");
+    const { seq } = await workspace.head();
+    const done = await workspace.compact({ dropArchive: true });
+    expect(done).toMatchObject({ events_archived: seq, dropped: seq, archive: null, seq: seq + 1 });
+    expect(readdirSync(join(project.home, "workspaces", workspace.id, "archive"))).toEqual([]);
+    const check = async (again: WorkspaceApi): Promise<void> => {
+      const listed = await again.snapshots();
+      expect(listed.map(({ number, id, root }) => ({ number, id, root }))).toEqual(
+        before.map(({ number, id, root }) => ({ number, id, root })),
+      );
+      expect(listed.map((one) => one.compacted_by)).toEqual([...before.slice(1).map(() => seq + 1), undefined]);
+      for (const moment of ["0", "one", "baseline", "seq:3", "latest~1"]) {
+        await expect(again.restore(moment)).rejects.toMatchObject({ code: "PRUNED" });
+      }
+      await expect(again.undo()).rejects.toMatchObject({ code: "NOT_FOUND" });
+      expect(await again.operations()).toEqual([]);
+      expect((await again.sessions()).length).toBe(1);
+      expect((await again.log()).map((event) => event.op)).toEqual(["compact"]);
+      expect(await again.history("gone.txt")).toMatchObject([{ iteration: history.at(-1)?.iteration, deleted: true }]);
+      expect((await again.status()).changes).toEqual([]);
+      expect((await again.restore("latest")).changes).toEqual([]);
+      const verified = await again.verify();
+      expect(verified.problems).toEqual([]);
+      expect(verified.notes).toEqual([
+        expect.stringContaining(`events 1..${seq} were compacted away by event ${seq + 1}`),
+      ]);
+    };
+    await check(workspace);
+    await workspace.rebuild();
+    await check(workspace);
+    await workspace.gc();
+    await workspace.close();
+    rmSync(join(project.home, "cache"), { recursive: true });
+    for (const file of ["index.db", "index.db-wal", "index.db-shm"]) {
+      rmSync(join(project.home, "workspaces", workspace.id, file), { force: true });
+    }
+    const again = await project.open();
+    await check(again);
+    project.write("gone.txt", "back\n");
+    await again.run({ command: ["sh", "-c", "echo x >> a.txt"], cwd: project.folder });
+    expect((await again.history("gone.txt")).at(-1)?.iteration).toBe((history.at(-1)?.iteration ?? 0) + 1);
+    expect((await again.snapshot()).changed).toBe(0);
+    await again.undo();
+    await again.restore(`seq:${seq + 1}`);
+    expect(project.tree()).toEqual(tree);
+    expect(await again.compact({ dropArchive: true })).toMatchObject({ archive: null });
+    expect((await again.verify()).problems).toEqual([]);
+    expect((await again.history("gone.txt")).at(-1)?.iteration).toBe((history.at(-1)?.iteration ?? 0) + 2);
+  });
+
+  it("an archive that is missing, though nobody dropped it, is damage; what is there can still be read", async () => {
+    await using project = new Project();
+    const workspace = await lived(project);
+    await workspace.compact();
+    rmSync(join(project.home, "workspaces", workspace.id, "archive"), { recursive: true });
+    expect((await workspace.verify()).problems).toMatchObject([{ kind: "archive-missing" }]);
+    expect((await workspace.restore("latest")).changes).toEqual([]);
+    await expect(workspace.restore("baseline")).rejects.toMatchObject({ code: "PRUNED" });
+    await expect(workspace.compact({ dropArchive: true })).rejects.toMatchObject({ code: "REFUSED" });
+  });
+});
