@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { StoreApi } from "../../src/api/store-api.ts";
@@ -24,6 +25,7 @@ type Step =
   | { readonly kind: "symlink"; readonly path: string; readonly target: string }
   | { readonly kind: "rename"; readonly path: string; readonly to: string }
   | { readonly kind: "snapshot" | "undo" | "redo" | "reopen" | "forget-cache" | "wait" | "gc" }
+  | { readonly kind: "compact" | "drop" | "rebuild" }
   | { readonly kind: "restore"; readonly pick: number };
 
 const step: fc.Arbitrary<Step> = fc.oneof(
@@ -48,6 +50,12 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 2, arbitrary: fc.record({ kind: fc.constant("rename" as const), path, to: path }) },
   { weight: 3, arbitrary: fc.record({ kind: fc.constant("snapshot" as const) }) },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant("restore" as const), pick: fc.nat(20) }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      kind: fc.constantFrom("compact" as const, "compact" as const, "rebuild" as const, "drop" as const),
+    }),
+  },
   {
     weight: 3,
     arbitrary: fc.record({
@@ -158,6 +166,20 @@ async function isRefused(work: () => Promise<unknown>): Promise<boolean> {
   }
 }
 
+/** Without the archive only what equals the present state can be gone back to, and there is nothing to undo. */
+async function forgetDropped(workspace: WorkspaceApi, model: Model, now: Tree): Promise<void> {
+  const listed = await workspace.snapshots();
+  for (const { number, compacted_by: gone } of listed) {
+    const saw = model.snapshots.get(number);
+    if (saw !== undefined) expect([number, gone === undefined]).toEqual([number, isDeepStrictEqual(saw, now)]);
+    if (gone === undefined) model.snapshots.set(number, now);
+    else model.snapshots.delete(number);
+  }
+  expect(listed.at(-1)?.compacted_by).toBeUndefined();
+  model.undo = [];
+  model.redo = [];
+}
+
 async function act(
   machine: Machine,
   given: { workspace: WorkspaceApi; readonly model: Model },
@@ -211,6 +233,18 @@ async function act(
     }
     case "gc":
       await workspace.gc();
+      return;
+    case "rebuild":
+      await workspace.rebuild();
+      return;
+    case "compact":
+      await workspace.compact();
+      expect(machine.tree()).toEqual(before);
+      return;
+    case "drop":
+      await workspace.compact({ dropArchive: true });
+      expect(machine.tree()).toEqual(before);
+      await forgetDropped(workspace, model, before);
       return;
     case "wait":
       machine.ms += 10_000;
