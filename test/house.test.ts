@@ -159,7 +159,7 @@ const HABITS: readonly Plant[] = [
     source: "export const f = (a: 1, b: 1, c: 1, d: 1, e: 1) => [a, b, c, d, e];\n",
     rule: "eslint(max-params)",
   },
-  { path: FOLDERS.api, source: body("if (x === 1) x = 2;\n".repeat(15)), rule: "eslint(complexity)" },
+  { path: FOLDERS.api, source: body("if (x === 1) x = 2;\n".repeat(25)), rule: "eslint(complexity)" },
   { path: FOLDERS.api, source: body("if (x == 1) return 2;"), rule: "eslint(eqeqeq)" },
   { path: FOLDERS.api, source: body("var y = x; x = y;"), rule: "eslint(no-var)" },
   { path: FOLDERS.api, source: body("try { JSON.parse(String(x)); } catch {}"), rule: "eslint(no-empty)" },

@@ -1,6 +1,6 @@
 import type { CommandSpec } from "./spec.ts";
 import { REDO, RESTORE, UNDO } from "./table/back.ts";
-import { COMPLETE, COMPLETION, CONFIG, DOCTOR, DU, FORGET, GC, REBUILD, WORKSPACES } from "./table/keep.ts";
+import { COMPACT, COMPLETE, COMPLETION, CONFIG, DOCTOR, DU, FORGET, GC, REBUILD, WORKSPACES } from "./table/keep.ts";
 import { CAT, DIFF, EXPLAIN, HISTORY, LIST, LOG, MANIFEST, SESSIONS, SHOW, STATUS } from "./table/look.ts";
 import { HEAD, VERIFY } from "./table/prove.ts";
 import { INIT, RUN, SNAPSHOT, WATCH } from "./table/record.ts";
@@ -29,6 +29,7 @@ export const COMMANDS: readonly CommandSpec[] = [
   CONFIG,
   DU,
   GC,
+  COMPACT,
   REBUILD,
   DOCTOR,
   WORKSPACES,

@@ -5,6 +5,7 @@ type Loader = () => Promise<Action>;
 /** Each command's code is read only when it is run: a command line should start at once. */
 const LOADERS: Readonly<Record<string, Loader>> = {
   cat: async () => (await import("./commands/cat.ts")).cat,
+  compact: async () => (await import("./commands/compact.ts")).compact,
   complete: async () => (await import("./commands/complete.ts")).complete,
   completion: async () => (await import("./commands/completion.ts")).completion,
   config: async () => (await import("./commands/config.ts")).config,

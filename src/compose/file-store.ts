@@ -142,6 +142,11 @@ class FileStore implements StoreApi {
     } catch (error) {
       this.#open.delete(opened);
       await opened.close();
+      // Without its log first, it is nothing that anybody could find.
+      if (backends.disk.lstat(files.log) !== undefined) {
+        backends.disk.unlink(files.log);
+        backends.disk.syncFolder(files.folder);
+      }
       removeTree(backends.disk, files.folder);
       throw error;
     }

@@ -80,17 +80,17 @@ async function* contents(hashes: Iterable<Hash>): AsyncGenerator<readonly [Hash,
 }
 
 function plant(tree: Tree): SimTree {
-  const planted: Record<string, SimTree[string]> = { "/store/staging": { folder: 0o700 }, "/root": { folder: 0o755 } };
+  const planted: Record<string, SimTree[string]> = { "/store/staging": { folder: 0o700 }, "/base": { folder: 0o755 } };
   for (const [path, node] of Object.entries(tree)) {
-    if (node.kind === "dir") planted[`/root/${path}`] = { folder: node.mode };
-    else if (node.kind === "symlink") planted[`/root/${path}`] = { symlink: node.content };
-    else planted[`/root/${path}`] = { content: node.content, mode: node.mode };
+    if (node.kind === "dir") planted[`/base/${path}`] = { folder: node.mode };
+    else if (node.kind === "symlink") planted[`/base/${path}`] = { symlink: node.content };
+    else planted[`/base/${path}`] = { content: node.content, mode: node.mode };
   }
   return planted;
 }
 
 function read(disk: SimDisk, path: string): Node {
-  const at = `/root/${path}`;
+  const at = `/base/${path}`;
   const stat = disk.lstat(at);
   if (stat?.kind === "symlink") return link(disk.readlink(at).toString());
   if (stat?.kind === "dir") return dir(stat.mode);
@@ -103,7 +103,7 @@ function read(disk: SimDisk, path: string): Node {
 
 function treeOf(disk: SimDisk, folder = ""): Record<string, Node> {
   const found: Record<string, Node> = {};
-  for (const { name, kind } of disk.list(folder === "" ? "/root" : `/root/${folder}`)) {
+  for (const { name, kind } of disk.list(folder === "" ? "/base" : `/base/${folder}`)) {
     const path = folder === "" ? name.toString() : `${folder}/${name.toString()}`;
     found[path] = read(disk, path);
     if (kind === "dir") Object.assign(found, treeOf(disk, path));
@@ -115,7 +115,7 @@ function apply(disk: SimDisk, staging: string | undefined, more: Partial<ApplyRe
   const limits = { maxEntries: 0, maxBytes: 0, maxFileSize: 0 };
   const worktree = new DiskWorktree({
     disk,
-    roots: [{ id: undefined, folder: "/root", filter: DEFAULT_FILTER, limits }],
+    roots: [{ id: undefined, folder: "/base", filter: DEFAULT_FILTER, limits }],
     cacheFile: "/store/stat.cache",
     staging,
     storeFolders: ["/store"],

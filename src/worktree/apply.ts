@@ -252,10 +252,14 @@ function syncNames(disk: Disk, steps: readonly Step[], onLost: (steps: readonly 
   }
 }
 
+const LOST: ReadonlySet<string> = new Set(["ENOENT", "ENOTDIR", "ELOOP"]);
+
 /** Somebody exchanged the folder: what was done in it was done elsewhere. One that this run took away needs no sync. */
 function blockLost(run: LandContext): (steps: readonly Step[], error: unknown) => void {
   const taken = new Set(run.steps.filter((step) => step.landed && step.after?.kind !== "dir").map((step) => step.path));
   return (steps, error) => {
+    // Names that could not be made durable must not be reported as done: the caller finishes later, as after a crash.
+    if (!LOST.has(errnoOf(error) ?? "")) throw error;
     for (const step of steps) if (!taken.has(parentOf(step.path))) blockFor(step, error);
   };
 }

@@ -18,7 +18,7 @@ function worktreeOn(disk: SimDisk, staging?: string): DiskWorktree {
   const limits = { maxEntries: 0, maxBytes: 0, maxFileSize: 0 };
   return new DiskWorktree({
     disk,
-    roots: [{ id: undefined, folder: "/root", filter: DEFAULT_FILTER, limits }],
+    roots: [{ id: undefined, folder: "/base", filter: DEFAULT_FILTER, limits }],
     cacheFile: "/store/stat.cache",
     staging,
     storeFolders: ["/store"],
@@ -33,7 +33,7 @@ async function scan(worktree: DiskWorktree): Promise<ScanReport & { changed: str
 }
 
 function plant(tree: SimTree, options: SimDiskOptions = USER): SimDisk {
-  return SimDisk.fromTree({ "/store": { folder: 0o700 }, "/root": { folder: 0o755 }, ...tree }, options);
+  return SimDisk.fromTree({ "/store": { folder: 0o700 }, "/base": { folder: 0o755 }, ...tree }, options);
 }
 
 function file(path: string, content: string, mode = 0o644): Entry {
@@ -60,18 +60,18 @@ function apply(worktree: DiskWorktree, changes: Change[]): ReturnType<DiskWorktr
 }
 
 test("a folder that may not be read is listed; what is remembered in it stays", async () => {
-  const disk = plant({ "/root/open": "o", "/root/closed/inner": "i", "/root/closed": { folder: 0o755 } });
+  const disk = plant({ "/base/open": "o", "/base/closed/inner": "i", "/base/closed": { folder: 0o755 } });
   const worktree = worktreeOn(disk);
   await scan(worktree);
   const inner = await worktree.inspect(parsePath("closed/inner"));
-  const stat = disk.lstat("/root/closed/inner");
-  const closed = disk.lstat("/root/closed");
+  const stat = disk.lstat("/base/closed/inner");
+  const closed = disk.lstat("/base/closed");
   if (inner === undefined || stat === undefined || closed === undefined) throw new Error("not there");
   worktree.remember([
     { entry: inner, stat },
     { entry: folder("closed"), stat: closed },
   ]);
-  const fd = disk.open("/root/closed", "folder");
+  const fd = disk.open("/base/closed", "folder");
   disk.chmod(fd, 0o000);
   disk.close(fd);
   const report = await scan(worktree);
@@ -81,14 +81,14 @@ test("a folder that may not be read is listed; what is remembered in it stays", 
 });
 
 test("folders on other devices are not entered", async () => {
-  const disk = plant({ "/root/here": "h", "/root/mounted/there": "t" }, { mounts: ["/root/mounted"] });
+  const disk = plant({ "/base/here": "h", "/base/mounted/there": "t" }, { mounts: ["/base/mounted"] });
   const report = await scan(worktreeOn(disk));
   expect(report.changed).toEqual(["here"]);
   expect(report.omitted).toMatchObject([{ path: "mounted", reason: "other-device" }]);
 });
 
 test("with the store on another device, staging lies in the root and is gone afterwards", async () => {
-  const disk = plant({ "/root/a": "old", "/store/staging": { folder: 0o700 } }, { mounts: ["/store"] });
+  const disk = plant({ "/base/a": "old", "/store/staging": { folder: 0o700 } }, { mounts: ["/store"] });
   const worktree = worktreeOn(disk, "/store/staging");
   const report = await apply(worktree, [
     { path: parsePath("a"), before: file("a", "old"), after: file("a", "new") },
@@ -96,16 +96,16 @@ test("with the store on another device, staging lies in the root and is gone aft
     { path: parsePath("b/c"), before: undefined, after: file("b/c", "fresh") },
   ]);
   expect(report).toMatchObject({ blocked: [], applied: ["a", "b", "b/c"] });
-  expect(disk.list("/root").map((one) => one.name.toString())).toEqual(["a", "b"]);
+  expect(disk.list("/base").map((one) => one.name.toString())).toEqual(["a", "b"]);
 });
 
 test.each(["/store/staging", undefined])(
   "a read-only folder is opened for the moment and closed again (%s)",
   async (staging) => {
     const disk = plant({
-      "/root/ro": { folder: 0o555 },
-      "/root/ro/a": { content: "old", mode: 0o444 },
-      "/root/ro/b": "old",
+      "/base/ro": { folder: 0o555 },
+      "/base/ro/a": { content: "old", mode: 0o444 },
+      "/base/ro/b": "old",
     });
     const report = await apply(worktreeOn(disk, staging), [
       { path: parsePath("ro/a"), before: file("ro/a", "old", 0o444), after: file("ro/a", "new", 0o444) },
@@ -114,18 +114,18 @@ test.each(["/store/staging", undefined])(
       { path: parsePath("ro/new/f"), before: undefined, after: file("ro/new/f", "fresh", 0o400) },
     ]);
     expect(report.blocked).toEqual([]);
-    expect(disk.lstat("/root/ro")?.mode).toBe(0o555);
-    expect(disk.lstat("/root/ro/new")?.mode).toBe(0o500);
-    expect(disk.lstat("/root/ro/b")).toBeUndefined();
-    expect(disk.list("/root").map((one) => one.name.toString())).toEqual(["ro"]);
+    expect(disk.lstat("/base/ro")?.mode).toBe(0o555);
+    expect(disk.lstat("/base/ro/new")?.mode).toBe(0o500);
+    expect(disk.lstat("/base/ro/b")).toBeUndefined();
+    expect(disk.list("/base").map((one) => one.name.toString())).toEqual(["ro"]);
   },
 );
 
 test("a folder of somebody else's: nothing at all is changed", async () => {
-  const disk = plant({ "/root/mine": "old", "/root/theirs/x": "old" }, { enforceModes: true, uid: 1000 });
+  const disk = plant({ "/base/mine": "old", "/base/theirs/x": "old" }, { enforceModes: true, uid: 1000 });
   const theirs = { ...file("theirs/x", "old") };
-  const before = disk.lstat("/root/mine")?.ino;
-  const fd = disk.open("/root/theirs", "folder");
+  const before = disk.lstat("/base/mine")?.ino;
+  const fd = disk.open("/base/theirs", "folder");
   disk.chmod(fd, 0o055);
   disk.close(fd);
   const report = await apply(worktreeOn(disk, "/store/staging"), [
@@ -133,7 +133,7 @@ test("a folder of somebody else's: nothing at all is changed", async () => {
     { path: parsePath("theirs/x"), before: theirs, after: file("theirs/x", "new") },
   ]);
   expect(report).toMatchObject({ applied: [], blocked: [{ path: "theirs/x", reason: "not-permitted" }] });
-  expect(disk.lstat("/root/mine")?.ino).toBe(before);
+  expect(disk.lstat("/base/mine")?.ino).toBe(before);
 });
 
 test("cut off anywhere, read-only folders are read-only again when it is finished", async () => {
@@ -145,16 +145,16 @@ test("cut off anywhere, read-only folders are read-only again when it is finishe
   ];
   const request = { token: "TOKEN", changes, contents, onBlocked: "fail" } as const;
   await sweepCrashes({
-    prepare: () => plant({ "/root/ro": { folder: 0o555 }, "/root/ro/a": "old", "/root/ro/b": "old" }),
+    prepare: () => plant({ "/base/ro": { folder: 0o555 }, "/base/ro/a": "old", "/base/ro/b": "old" }),
     run: async (disk) => {
       await worktreeOn(disk, "/store/staging").apply(request);
     },
     check: async (disk) => {
       const report = await worktreeOn(disk, "/store/staging").apply({ ...request, resume: true });
       expect(report.blocked).toEqual([]);
-      expect(disk.lstat("/root/ro")?.mode).toBe(0o555);
-      expect(disk.lstat("/root/ro/new")?.mode).toBe(0o500);
-      expect(disk.list("/root/ro").map((one) => one.name.toString())).toEqual(["a", "new"]);
+      expect(disk.lstat("/base/ro")?.mode).toBe(0o555);
+      expect(disk.lstat("/base/ro/new")?.mode).toBe(0o500);
+      expect(disk.list("/base/ro").map((one) => one.name.toString())).toEqual(["a", "new"]);
     },
   });
 });

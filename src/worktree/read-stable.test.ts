@@ -22,13 +22,13 @@ class Restless extends SimDisk {
 
 function diskWith(content: string | Buffer): Restless {
   const disk = new Restless();
-  disk.makeFolder("/root", 0o755);
+  disk.makeFolder("/base", 0o755);
   rewrite(disk, content);
   return disk;
 }
 
 function rewrite(disk: SimDisk, content: string | Buffer): void {
-  const fd = disk.open("/root/f", "update", 0o644);
+  const fd = disk.open("/base/f", "update", 0o644);
   const bytes = Buffer.from(content);
   disk.truncate(fd, 0);
   for (let at = 0; at < bytes.length;) at += disk.write(fd, bytes.subarray(at), at);
@@ -56,7 +56,7 @@ class Kept implements StableSink {
 }
 
 function read(disk: SimDisk, sink: StableSink = new Kept(), name = "f"): ReturnType<typeof readStable> {
-  using fs = new ConfinedFs(disk, "/root");
+  using fs = new ConfinedFs(disk, "/base");
   const result = readStable(fs, parsePath(name), sink);
   fs.release();
   expect(disk.openDescriptors).toBe(0);
@@ -110,8 +110,8 @@ test("a file that never settles is unstable; what is kept has its own hash and s
 
 test("what is no file (any more) is told apart", () => {
   const disk = diskWith("x");
-  disk.makeFolder("/root/dir", 0o755);
-  disk.symlink(Buffer.from("f"), "/root/link");
+  disk.makeFolder("/base/dir", 0o755);
+  disk.symlink(Buffer.from("f"), "/base/link");
   expect(read(disk, new Kept(), "dir")).toMatchObject({ kind: "other", stat: { kind: "dir" } });
   expect(read(disk, new Kept(), "link")).toMatchObject({ kind: "other", stat: { kind: "symlink" } });
   expect(read(disk, new Kept(), "missing")).toEqual({ kind: "gone" });
@@ -120,7 +120,7 @@ test("what is no file (any more) is told apart", () => {
 });
 
 test("what may not be read is said; a failure of the sink is the sink's", () => {
-  const disk = SimDisk.fromTree({ "/root/f": { content: "x", mode: 0o000 } }, { enforceModes: true, uid: 1000 });
+  const disk = SimDisk.fromTree({ "/base/f": { content: "x", mode: 0o000 } }, { enforceModes: true, uid: 1000 });
   expect(read(disk)).toEqual({ kind: "unreadable", detail: "EACCES" });
   const full: StableSink = {
     small: () => {

@@ -25,7 +25,7 @@ class Walk {
   constructor(seed: number) {
     this.#seed = seed;
     this.disk = SimDisk.fromTree(
-      { "/store": { folder: 0o700 }, "/root": { folder: 0o755 } },
+      { "/store": { folder: 0o700 }, "/base": { folder: 0o755 } },
       { clock: () => this.#ns },
     );
     this.worktree = this.#open();
@@ -35,7 +35,7 @@ class Walk {
     const limits = { maxEntries: 0, maxBytes: 0, maxFileSize: 0 };
     return new DiskWorktree({
       disk: this.disk,
-      roots: [{ id: undefined, folder: "/root", filter: DEFAULT_FILTER, limits }],
+      roots: [{ id: undefined, folder: "/base", filter: DEFAULT_FILTER, limits }],
       cacheFile: "/store/stat.cache",
       staging: undefined,
       storeFolders: ["/store"],
@@ -54,7 +54,7 @@ class Walk {
   }
 
   edit(): void {
-    using fs = new ConfinedFs(this.disk, "/root");
+    using fs = new ConfinedFs(this.disk, "/base");
     const path = this.#path();
     const there = fs.lstat(path)?.kind;
     const action = this.random(7);
@@ -74,7 +74,7 @@ class Walk {
       using file = fs.create(path, 0o644);
       fs.write(file, content);
     } else if (there === "file") {
-      const fd = this.disk.open(`/root/${path}`, "update");
+      const fd = this.disk.open(`/base/${path}`, "update");
       this.disk.write(fd, content, 0);
       this.disk.close(fd);
     }
@@ -130,7 +130,7 @@ class Walk {
   }
 
   #compare(entries: number): { readonly known: object; readonly truth: object } {
-    using fs = new ConfinedFs(this.disk, "/root");
+    using fs = new ConfinedFs(this.disk, "/base");
     const ignored = fs.lstat(parsePath(".gitignore")) !== undefined;
     const truth = new Map<WorkspacePath, string>();
     const visit = (folder: WorkspacePath): void => {

@@ -55,6 +55,7 @@ function snapshotRow(context: CommandContext, snapshot: SnapshotShape): string[]
     snapshot.pinned ? "pinned" : "",
     snapshot.coverage.complete ? "" : paint("yellow", "partial"),
     printable(snapshot.message ?? ""),
+    snapshot.compacted_by === undefined ? "" : paint("dim", `(compacted away by event ${snapshot.compacted_by})`),
   ];
   const changed = snapshot.changed === null ? "" : counted(snapshot.changed, "change");
   const when = ago(snapshot.timestamp, context.io.now());

@@ -40,6 +40,26 @@ export const GC: CommandSpec = {
   examples: [{ line: "chronicle gc", why: "after forget" }],
 };
 
+export const COMPACT: CommandSpec = {
+  name: "compact",
+  group: GROUP,
+  summary: "move the log into the archive and go on in a short one",
+  details:
+    "Nothing is lost: every moment can still be gone back to, and verify goes through the archive. With --drop-archive " +
+    "the whole history is verified, then its archived events are removed for good: it begins at the compaction, " +
+    "earlier snapshots are listed but cannot be restored, and undo does not reach further. Without a terminal that " +
+    "needs --yes.",
+  args: [],
+  options: [
+    { flags: "--drop-archive", description: "remove all archived events, once everything was verified" },
+    { flags: "-y, --yes", description: "do not ask" },
+  ],
+  examples: [
+    { line: "chronicle compact", why: "a shorter log; everything stays" },
+    { line: "chronicle compact --drop-archive && chronicle gc", why: "forget the past, free its space" },
+  ],
+};
+
 export const REBUILD: CommandSpec = {
   name: "rebuild",
   group: GROUP,
