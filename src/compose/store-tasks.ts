@@ -1,11 +1,11 @@
 import { ChronicleError } from "../core/errors.ts";
 import { DEFAULT_FILTER, DEFAULT_LIMITS } from "../core/filter.ts";
+import type { Head } from "../core/event.ts";
 import type { Hash } from "../core/hash.ts";
 import type { CollectReport } from "../storage/blob-store.ts";
-import type { LogPosition } from "../storage/event-log.ts";
 import { FileEventLog } from "../storage/files/file-event-log.ts";
 import type { Disk } from "../disk/disk.ts";
-import { aliveContents } from "../workspace/alive.ts";
+import { aliveContents, type AliveOptions } from "../workspace/alive.ts";
 import type { StoreTasks } from "../workspace/context.ts";
 import { DiskWorktree } from "../worktree/disk-worktree.ts";
 import type { Worktree } from "../worktree/worktree.ts";
@@ -34,18 +34,21 @@ export function storeTasks(parts: StoreParts, workspaceId: string): StoreTasks {
 
 /**
  * Marks over all workspaces without a lock, then, with the collector's lock held, only what was appended meanwhile.
- * Throws `LOG_DAMAGED` rather than free anything while a history cannot be read.
+ * Throws rather than free anything while a history cannot be read, or is shorter than it was.
  */
 async function collect(parts: StoreParts): Promise<CollectReport> {
   const alive = new Set<Hash>();
-  const ends = new Map<string, LogPosition>();
+  const ends = new Map<string, NonNullable<AliveOptions["from"]>>();
   const mark = async (): Promise<void> => {
     for (const id of workspaceIds(parts)) {
       const log = openLog(parts, id);
       try {
-        const { seq, bytes } = log.head;
-        for await (const hash of aliveContents(log, parts.blobs, ends.get(id))) alive.add(hash);
-        ends.set(id, { seq: seq + 1, offset: bytes });
+        const { seq, hash: last, bytes } = log.head;
+        const from = ends.get(id);
+        const anchors = from === undefined ? await anchorsOf(parts, id) : [];
+        const options = from === undefined ? { anchors } : { anchors, from };
+        for await (const hash of aliveContents(log, parts.blobs, options)) alive.add(hash);
+        if (seq > 0) ends.set(id, { position: { seq: seq + 1, offset: bytes }, prev: { seq, hash: last } });
       } finally {
         await log.close();
       }
@@ -53,6 +56,18 @@ async function collect(parts: StoreParts): Promise<CollectReport> {
   };
   await mark();
   return parts.blobs.collect((hash) => alive.has(hash), { whenLocked: mark });
+}
+
+/** What is known of a history beside its log: the kept head, and what the index has seen. */
+async function anchorsOf({ backends, layout, heads }: StoreParts, id: string): Promise<Head[]> {
+  const kept = heads.last(id);
+  const index = backends.openIndex(layout.workspace(id).index);
+  try {
+    const known = await index.head();
+    return [...(kept?.valid === true ? [kept] : []), known].filter(({ seq }) => seq > 0);
+  } finally {
+    await index.close();
+  }
 }
 
 function workspaceIds({ backends, layout }: StoreParts): string[] {

@@ -1,6 +1,6 @@
 import { checkLine, parseLine } from "../core/chain.ts";
 import { ChronicleError } from "../core/errors.ts";
-import { EMPTY_HEAD, type EventDraft, type Head } from "../core/event.ts";
+import { EMPTY_HEAD, type EventDraft, type Head, type LogEvent } from "../core/event.ts";
 import { decodeSentinel, headBefore, sentinelId } from "../core/sentinel.ts";
 import type { IndexHead } from "../storage/index-store.ts";
 import type { LogEnd, LogPosition, RawLine } from "../storage/event-log.ts";
@@ -25,6 +25,8 @@ interface BadLine {
   readonly position: LogPosition;
   readonly lineNumber: number;
   readonly detail: string;
+  /** It is sound, but of another workspace. */
+  readonly foreign?: boolean;
 }
 
 /**
@@ -37,15 +39,13 @@ interface BadLine {
 export async function catchUp(context: HistoryContext, options: { readonly recover: boolean }): Promise<CatchUp> {
   const end = await context.log.refresh();
   const known = await context.index.head();
-  if (known.seq > end.seq) {
-    return stop({ ...known, seq: end.seq, hash: end.hash }, shorter(end, known.seq), options);
-  }
   const oldest = await oldestSeq(context.log);
   if (known.seq > 0 && !(await stillHolds(context, known, { end, oldest }))) {
-    return stop(known, replaced(known.seq), options);
+    if (known.seq <= end.seq) return stop(known, replaced(known.seq), options);
+    return stop({ ...known, seq: end.seq, hash: end.hash }, shorter(end, known.seq), options);
   }
   const before = await beginWhereLogBegins(context, known, oldest);
-  const settled = before.seq === end.seq && end.tornBytes === 0;
+  const settled = before.seq === end.seq && before.hash === end.hash && end.tornBytes === 0;
   // What another process wrote and did not live to sync must be durable before the index vouches for it.
   if (!settled) await context.log.sync();
   const bad = settled ? undefined : await replay(context, before);
@@ -65,13 +65,16 @@ function stop(head: IndexHead, damage: ChronicleError, options: { readonly recov
   return { head, damage };
 }
 
-/** Does the log still hold the very event up to which the index knows it? */
+/**
+ * Does the log still hold the very event up to which the index knows it, where the index knows it? What follows it may
+ * be anything: an event that does not go on from it is cut off as a torn tail.
+ */
 async function stillHolds(
   context: HistoryContext,
   head: IndexHead,
-  { end, oldest }: { readonly end: Head; readonly oldest: number },
+  { end, oldest }: { readonly end: LogEnd; readonly oldest: number },
 ): Promise<boolean> {
-  if (head.seq === end.seq) return head.hash === end.hash;
+  if (head.seq === end.seq && head.hash === end.hash && head.offset === end.bytes) return true;
   if (head.seq >= oldest) return holds(context, head);
   // Compacted away since. The sentinel still names the last of those events; what was before that cannot be asked.
   if (head.seq < oldest - 1) return true;
@@ -114,6 +117,9 @@ async function replay(context: HistoryContext, start: IndexHead): Promise<BadLin
         if (pending.length > 0) await project(context, pending);
         return badLine(line, prev.seq + 1, checked.fault.detail);
       }
+      if (isForeign(checked.event, context.workspaceId)) {
+        return { ...badLine(line, 1, `it begins the history of ${checked.event.recordId}`), foreign: true };
+      }
       pending.push({ event: checked.event, offset: line.offset, length: line.bytes.length });
       prev = checked.event;
     }
@@ -140,6 +146,11 @@ export function headBeforeFirst(line: RawLine, workspaceId: string): Head {
   }
 }
 
+/** Is it the first event of somebody else's history? */
+function isForeign({ seq, recordId }: LogEvent, workspaceId: string): boolean {
+  return seq === 1 && recordId !== `workspace:${workspaceId}`;
+}
+
 function badLine(line: RawLine, seq: number, detail: string): BadLine {
   return { position: { seq, offset: line.offset }, lineNumber: line.lineNumber, detail };
 }
@@ -155,7 +166,7 @@ async function judge(context: HistoryContext, { head, bad, indexed }: Findings):
   const last = context.heads.last(context.workspaceId);
   const kept = last?.valid === true ? last : undefined;
   const bound = Math.max(indexed, kept?.seq ?? 0);
-  if (bad !== undefined && isSealed(context, bad.position)) return damagedAt(bad);
+  if (bad !== undefined && (bad.foreign === true || isSealed(context, bad.position))) return damagedAt(bad);
   if (head.seq < bound) return bad === undefined ? rolledBack(head.seq, bound) : damagedAt(bad);
   if (kept === undefined || kept.seq === 0) return undefined;
   const row = await context.index.locate(kept.seq);

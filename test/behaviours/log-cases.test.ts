@@ -69,7 +69,7 @@ const edits: readonly (readonly [string, (lines: Lines) => string])[] = [
   ["W4 cut off within an acknowledged line", (lines) => lines.join("\n").slice(0, -200)],
   [
     "W4 one character of a record",
-    (lines) => edited(lines, middle, (l) => l.replace('"kind":"', '"kinD":"')).join("\n") + "\n",
+    (lines) => edited(lines, middle, (l) => l.replace('"actor":"', '"actOr":"')).join("\n") + "\n",
   ],
   [
     "W4 one character of a hash",
@@ -95,7 +95,8 @@ const edits: readonly (readonly [string, (lines: Lines) => string])[] = [
   ],
   [
     "W16 1.0 instead of 1",
-    (lines) => edited(lines, middle, (l) => l.replace(/"mode":(\d+)/, '"mode":$1.0')).join("\n") + "\n",
+    (lines) =>
+      edited(lines, middle, (l) => l.replace('"recursion_depth":0', '"recursion_depth":0.0')).join("\n") + "\n",
   ],
   [
     "W24 an operation from the future",
