@@ -56,7 +56,7 @@ export const COMPACT: CommandSpec = {
   ],
   examples: [
     { line: "chronicle compact", why: "a shorter log; everything stays" },
-    { line: "chronicle compact --drop-archive && chronicle gc", why: "forget the past, free its space" },
+    { line: "chronicle compact --drop-archive", why: "forget the past; then `chronicle gc` frees its space" },
   ],
 };
 
