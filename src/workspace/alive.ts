@@ -31,7 +31,7 @@ export function contentsOfRows({ entries = [], records = [] }: BaseBatch): Hash[
 }
 
 /** The contents that the rows of a base need. Throws `BLOB_MISSING`. */
-export async function* contentsOfBase(blobs: BlobStore, base: Hash): AsyncGenerator<Hash> {
+async function* contentsOfBase(blobs: BlobStore, base: Hash): AsyncGenerator<Hash> {
   const reader = await blobs.open(base);
   if (reader === undefined) {
     throw new ChronicleError("BLOB_MISSING", `the base ${base} is not in the store`, {

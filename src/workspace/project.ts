@@ -22,7 +22,7 @@ export interface PlacedEvent {
 }
 
 /** The row of an event. */
-export function eventRow({ event, offset, length }: PlacedEvent): EventRow {
+function eventRow({ event, offset, length }: PlacedEvent): EventRow {
   const { seq, ts, op, recordId, hash } = event;
   return { seq, ts, op, recordId, hash, offset, length };
 }
@@ -44,7 +44,7 @@ export function baseOf(event: LogEvent): Hash | undefined {
 }
 
 /** Where the index will be after these events. */
-export function advance(head: IndexHead, placed: readonly PlacedEvent[]): IndexHead {
+function advance(head: IndexHead, placed: readonly PlacedEvent[]): IndexHead {
   const last = placed.at(-1);
   if (last === undefined) return head;
   const tree = new LogTree(head.frontier, head.seq);
