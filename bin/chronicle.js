@@ -21,14 +21,16 @@ function refuse(message) {
 /** Runs the same command under another Node and ends as it ends. */
 function handOver(node) {
   const env = Object.assign({}, process.env, { [REEXEC_MARK]: "1" });
-  const child = spawn(node, process.argv.slice(1), { stdio: "inherit", env: env });
   // A terminal sends its signals to the whole group: the child has them already.
   const fromTerminal = process.stdin.isTTY ? ["SIGINT", "SIGQUIT"] : [];
+  let child;
+  // Before the child starts: a signal in between would end this process alone.
   ["SIGINT", "SIGQUIT", "SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2"].forEach(function (signal) {
     process.on(signal, function () {
       if (fromTerminal.indexOf(signal) < 0) child.kill(signal);
     });
   });
+  child = spawn(node, process.argv.slice(1), { stdio: "inherit", env: env });
   child.on("error", function (error) {
     refuse("could not start " + node + ": " + error.message);
   });

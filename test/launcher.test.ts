@@ -81,7 +81,9 @@ describe("the launcher", () => {
   });
 
   it("passes signals on, and dies of the one that its child died of", async () => {
-    bringNode("trap 'echo told; trap - TERM; kill -TERM $$' TERM; echo ready; while :; do sleep 0.05; done");
+    bringNode(
+      "trap 'echo told; trap - TERM; kill -TERM $$' TERM; echo ready; for i in 1 2 3 4 5 6 7 8 9 10; do sleep 0.2; done; exit 3",
+    );
     const child = spawn(process.execPath, [...OLD_NODE, launcher, "watch"], { stdio: ["ignore", "pipe", "inherit"] });
     let said = "";
     child.stdout.on("data", (piece: Buffer) => {
