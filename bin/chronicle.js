@@ -23,14 +23,15 @@ function handOver(node) {
   const env = Object.assign({}, process.env, { [REEXEC_MARK]: "1" });
   // A terminal sends its signals to the whole group: the child has them already.
   const fromTerminal = process.stdin.isTTY ? ["SIGINT", "SIGQUIT"] : [];
-  let child;
+  const running = { child: null };
   // Before the child starts: a signal in between would end this process alone.
   ["SIGINT", "SIGQUIT", "SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2"].forEach(function (signal) {
     process.on(signal, function () {
-      if (fromTerminal.indexOf(signal) < 0) child.kill(signal);
+      if (fromTerminal.indexOf(signal) < 0 && running.child) running.child.kill(signal);
     });
   });
-  child = spawn(node, process.argv.slice(1), { stdio: "inherit", env: env });
+  const child = spawn(node, process.argv.slice(1), { stdio: "inherit", env: env });
+  running.child = child;
   child.on("error", function (error) {
     refuse("could not start " + node + ": " + error.message);
   });
