@@ -9,6 +9,8 @@ import { isRacy, isSameStat } from "./same-stat.ts";
 
 /** Changes kept beside the table before both are merged. */
 const MOST_CHANGES = 65_536;
+/** Where a table that is filled at once begins to grow from. */
+const FIRST_ROWS = 64;
 
 /** An ignore file as it was read. */
 export interface KnownRules {
@@ -140,7 +142,7 @@ export class StatCache {
   }
 
   #fill(known: Iterable<KnownPath>, given: { readonly readAtNs: bigint; readonly late: KnownPath[] }): StatTable {
-    const builder = new StatTableBuilder(MOST_CHANGES, MOST_CHANGES * 16);
+    const builder = new StatTableBuilder(FIRST_ROWS, FIRST_ROWS * 16);
     let last: string | undefined;
     for (const one of known) {
       const { entry, stat } = one;
