@@ -131,7 +131,7 @@ export class Workspace implements WorkspaceApi {
   }
 
   verify(options: api.VerifyOptions = {}): Promise<shapes.VerifyShape> {
-    return this.#whileOpen(() => verify(this.#context, options));
+    return this.#whileOpen(() => onceMore(() => verify(this.#context, options)));
   }
 
   rebuild(options: api.ProgressOptions = {}): Promise<shapes.RebuildShape> {
@@ -173,7 +173,7 @@ export class Workspace implements WorkspaceApi {
 
   async #end(): Promise<void> {
     try {
-      const { damage, head } = await catchUp(this.#context, { recover: false });
+      const { damage, head } = await this.#upToDate(() => catchUp(this.#context, { recover: false }));
       if (damage === undefined) {
         if (!this.#context.readOnly) await keepHead(this.#context);
         await this.#context.worktree.save(head.seq);
@@ -222,5 +222,15 @@ export class Workspace implements WorkspaceApi {
       this.#last = next;
       return next;
     });
+  }
+}
+
+/** A damaged index of contents is discarded when it is met; verifying then begins anew without it. */
+async function onceMore<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof ChronicleError) || error.code !== "INTEGRITY_VIOLATION") throw error;
+    return work();
   }
 }

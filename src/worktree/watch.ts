@@ -66,7 +66,7 @@ class RootsWatch implements WatchHandle {
     clearInterval(this.#blindTimer);
     const open = [...this.#subscriptions.values()];
     this.#subscriptions.clear();
-    for (const subscription of open) await subscription.unsubscribe();
+    for (const subscription of open) await end(subscription);
   }
 
   async #subscribe(root: TrackedRoot): Promise<void> {
@@ -82,7 +82,7 @@ class RootsWatch implements WatchHandle {
         },
         { ignore },
       );
-      if (this.#closed) await subscription.unsubscribe();
+      if (this.#closed) await end(subscription);
       else this.#subscriptions.set(root, subscription);
     } catch {
       // Whatever the reason (no inotify left, no such folder, no binary for the platform): the handle says degraded.
@@ -119,7 +119,7 @@ class RootsWatch implements WatchHandle {
     this.#subscriptions.delete(root);
     const renew = async (): Promise<void> => {
       // In this order: while the old one lives, the watcher reuses its view of which folders there are.
-      await old.unsubscribe();
+      await end(old);
       await this.#subscribe(root);
       this.#everything = true;
       this.#plan();
@@ -149,6 +149,14 @@ class RootsWatch implements WatchHandle {
     this.#pending.clear();
     this.#options.onHint({ paths });
   }
+}
+
+/**
+ * Ends a subscription. The watcher throws ("Unable to remove watcher") where the kernel was faster: the watch of a folder
+ * that is gone is gone with it, and the last look at everything needs no watcher.
+ */
+async function end(subscription: AsyncSubscription): Promise<void> {
+  await subscription.unsubscribe().catch(() => undefined);
 }
 
 /** An event's path as a path of the workspace; of a name that is not UTF-8, only its folder can be told. */

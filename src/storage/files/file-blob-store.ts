@@ -150,11 +150,11 @@ export class FileBlobStore implements BlobStore {
   }
 
   get(hash: Hash): Promise<Buffer | undefined> {
-    return this.#reading.get(hash);
+    return this.#despiteIndex(() => this.#reading.get(hash));
   }
 
   open(hash: Hash): Promise<BlobReader | undefined> {
-    return this.#reading.open(hash);
+    return this.#despiteIndex(() => this.#reading.open(hash));
   }
 
   readMany(hashes: Iterable<Hash>): AsyncIterable<readonly [Hash, BlobReader | undefined]> {
@@ -167,6 +167,7 @@ export class FileBlobStore implements BlobStore {
 
   async *verify(options: BlobVerifyOptions = {}): AsyncIterable<BlobProblem> {
     // A store that cannot be written cannot be locked, and nobody can collect it.
+    await this.#followIndex();
     const lease = this.#readOnly ? undefined : await this.#lease.take();
     try {
       yield* verifyBlobs(this.#files, options);
@@ -247,6 +248,19 @@ export class FileBlobStore implements BlobStore {
     if (this.#batches.size > 0 || this.#lanes.count > (this.#writing === undefined ? 0 : 1)) return undefined;
     this.#following = this.#renewIndex().finally(() => (this.#following = undefined));
     return this.#following;
+  }
+
+  /** An index that is found to be damaged is removed by who finds it; reading then goes on with a new one. */
+  async #despiteIndex<T>(read: () => Promise<T>): Promise<T> {
+    try {
+      return await read();
+    } catch (error) {
+      const following =
+        error instanceof ChronicleError && error.code === "INTEGRITY_VIOLATION" ? this.#followIndex() : undefined;
+      if (following === undefined) throw error;
+      await following;
+      return read();
+    }
   }
 
   async #renewIndex(): Promise<void> {
