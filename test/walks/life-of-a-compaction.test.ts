@@ -1,4 +1,4 @@
-import { readdirSync, rmSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
@@ -155,6 +155,42 @@ describe("life of a compaction", () => {
     expect(await again.compact({ dropArchive: true })).toMatchObject({ archive: null });
     expect((await again.verify()).problems).toEqual([]);
     expect((await again.history("gone.txt")).at(-1)?.iteration).toBe((history.at(-1)?.iteration ?? 0) + 2);
+  });
+
+  it("damage in the archive, and to the sentinel, is named, never cut off", async () => {
+    await using project = new Project();
+    const workspace = await lived(project);
+    await workspace.compact();
+    project.write("a.txt", "after\n");
+    await workspace.snapshot();
+    const folder = join(project.home, "workspaces", workspace.id);
+    const [archive = ""] = readdirSync(join(folder, "archive"));
+    await workspace.close();
+    const garble = async (file: string, from: string, to: string): Promise<string[]> => {
+      const sound = readFileSync(join(folder, file), "utf8");
+      expect(sound).toContain(from);
+      writeFileSync(join(folder, file), sound.replace(from, to));
+      for (const name of ["index.db", "index.db-wal", "index.db-shm"]) rmSync(join(folder, name), { force: true });
+      rmSync(project.configFolder, { recursive: true, force: true });
+      const again = await project.open();
+      const { problems } = await again.verify();
+      project.write("a.txt", `more ${file}\n`);
+      await expect(again.snapshot()).rejects.toMatchObject({ code: "LOG_DAMAGED" });
+      await expect(again.compact({ dropArchive: true })).rejects.toMatchObject({ code: "LOG_DAMAGED" });
+      expect(existsSync(join(folder, "quarantine"))).toBe(false);
+      await again.close();
+      writeFileSync(join(folder, file), sound);
+      return problems.map(({ kind, where }) => `${kind} ${where}`);
+    };
+    expect(await garble(`archive/${archive}`, '"iteration":2', '"iteration":3')).toContain(
+      `line-bad-hash ${archive}:3`,
+    );
+    expect(await garble("events.wal", '"drops_archive":false', '"drops_archive":true')).toContain(
+      "line-bad-hash events.wal:1",
+    );
+    const whole = await project.open();
+    await whole.snapshot();
+    expect((await whole.verify()).problems).toEqual([]);
   });
 
   it("an archive that is missing, though nobody dropped it, is damage; what is there can still be read", async () => {
