@@ -86,13 +86,14 @@ async function* verifyPack(
   progress: Progress,
   onBlob: BlobVerifyOptions["onBlob"],
 ): AsyncGenerator<BlobProblem> {
-  const { disk, layout, index } = files;
+  const { disk, index } = files;
   const rows = pack.row === undefined ? [] : index.inPack(pack.row.id);
-  const fd = withTrouble(`opening ${pack.path}`, () =>
-    pack.row === undefined ? disk.open(pack.path, "read") : openPack(disk, layout, pack.row),
-  );
-  // Gone since it was listed; if the index still names it, that is said later.
-  if (fd === undefined) return;
+  const fd = openFor(files, pack);
+  if (typeof fd !== "number") {
+    // If it is gone since it was listed, and the index still names it, that is said later.
+    if (fd !== undefined) yield damage(pack.path, 0, fd.fault, hashesOf(rows));
+    return;
+  }
   try {
     const promised = promisedBytes(pack);
     yield* verifyEnds(disk, fd, pack, rows);
@@ -116,6 +117,23 @@ async function* verifyPack(
   }
 }
 
+/** Opens a pack; a fault where the file is there and is not what it should be, `undefined` where it is gone. */
+function openFor(
+  { disk, layout }: BlobFiles,
+  { path, row }: PackFile,
+): number | { readonly fault: string } | undefined {
+  try {
+    const fd = withTrouble(`opening ${path}`, () =>
+      row === undefined ? disk.open(path, "read") : openPack(disk, layout, row),
+    );
+    if (fd !== undefined || disk.lstat(path) === undefined) return fd;
+    return { fault: "the pack's header names another pack" };
+  } catch (error) {
+    if (!(error instanceof ChronicleError) || error.code !== "FORMAT_UNSUPPORTED") throw error;
+    return { fault: error.message };
+  }
+}
+
 /** Bytes of a pack that somebody may rely on: of a lane, no more than the index has published. */
 function promisedBytes({ sealed, size, row }: PackFile): number {
   return sealed ? Math.max(size, row?.bytes ?? 0) : (row?.bytes ?? size);
@@ -128,10 +146,20 @@ function isOpenTail({ sealed, size, row }: PackFile, to: number): boolean {
 
 function* verifyEnds(disk: Disk, fd: number, pack: PackFile, rows: readonly PlacedBlob[]): Generator<BlobProblem> {
   const promised = promisedBytes(pack);
-  if (promised > 0 && readPackUlid(disk, fd) === undefined) yield damage(pack.path, 0, "the pack's header is damaged");
+  if (promised > 0 && !isSoundHeader(disk, fd, pack)) yield damage(pack.path, 0, "the pack's header is damaged");
   if (promised <= pack.size) return;
   const lost = hashesWithin(rows, pack.size, promised);
   yield damage(pack.path, pack.size, `the pack is cut off: ${promised - pack.size} bytes are missing`, lost);
+}
+
+function isSoundHeader(disk: Disk, fd: number, { path, sealed, row }: PackFile): boolean {
+  try {
+    const ulid = readPackUlid(disk, fd);
+    return ulid !== undefined && (sealed ? path.endsWith(`/${ulid}.pack`) : row === undefined || row.ulid === ulid);
+  } catch (error) {
+    if (!(error instanceof ChronicleError) || error.code !== "FORMAT_UNSUPPORTED") throw error;
+    return false;
+  }
 }
 
 function garbage(

@@ -101,14 +101,20 @@ export class PackReader {
  * not there.
  */
 export function openPack(disk: Disk, layout: BlobLayout, pack: PackState): number | undefined {
-  if (pack.lane !== undefined) {
-    const fd = openIfThere(disk, layout.activePack(pack.lane));
-    if (fd !== undefined) {
-      if (readPackUlid(disk, fd) === pack.ulid) return fd;
-      disk.close(fd);
-    }
+  const active = pack.lane === undefined ? undefined : openIfThere(disk, layout.activePack(pack.lane));
+  if (active === undefined) return openIfThere(disk, layout.sealedPack(pack.ulid));
+  try {
+    const ulid = readPackUlid(disk, active);
+    if (ulid === pack.ulid) return active;
+    const sealed = openIfThere(disk, layout.sealedPack(pack.ulid));
+    // A damaged header is no reason to give up what lies behind it: every content is checked by its hash.
+    if (sealed === undefined && ulid === undefined) return active;
+    disk.close(active);
+    return sealed;
+  } catch (error) {
+    disk.close(active);
+    throw error;
   }
-  return openIfThere(disk, layout.sealedPack(pack.ulid));
 }
 
 function openIfThere(disk: Disk, path: string): number | undefined {
