@@ -1,4 +1,3 @@
-import { isUtf8 } from "node:buffer";
 import {
   BASE_MAGIC,
   BASE_VERSION,
@@ -12,12 +11,11 @@ import {
   ROOT_TAG,
   rootFolder,
 } from "./base-format.ts";
+import { parseRecord } from "./base-records.ts";
 import { BaseRows, notABase } from "./base-rows.ts";
-import { parseCanonical } from "./canonical-json.ts";
-import { isTimestamp, MAX_LINE_BYTES } from "./chain.ts";
+import { MAX_LINE_BYTES } from "./chain.ts";
 import { type EntryKind, SYMLINK_MODE } from "./entry.ts";
 import { ChronicleError } from "./errors.ts";
-import type { EventOp } from "./event.ts";
 import type { Hash } from "./hash.ts";
 import { KIND_BYTES, workspaceRoot } from "./merkle.ts";
 import { compareNames, decodeName, pathInRoot, ROOT } from "./path.ts";
@@ -268,28 +266,4 @@ function readName(bytes: Buffer, start: number, end: number): string {
     if ((bytes[at] as number) >= 0x80) return decodeName(bytes.subarray(start, end));
   }
   return bytes.toString("latin1", start, end);
-}
-
-const OPS: ReadonlySet<unknown> = new Set<EventOp>(["upsert", "delete", "compact", "migrate"]);
-const RECORD_KEYS = "op record record_id seq ts";
-
-function parseRecord(bytes: Buffer): BaseRecord {
-  if (!isUtf8(bytes)) notABase("a record is not UTF-8");
-  const value = parseCanonical(bytes.toString("utf8"));
-  if (value === null || typeof value !== "object" || Object.keys(value).join(" ") !== RECORD_KEYS) {
-    return notABase("a record does not have the five fields");
-  }
-  const { op, record, record_id: recordId, seq, ts } = value as { readonly [key: string]: unknown };
-  const sound =
-    OPS.has(op) &&
-    record !== null &&
-    typeof record === "object" &&
-    !Array.isArray(record) &&
-    typeof recordId === "string" &&
-    recordId !== "" &&
-    Number.isSafeInteger(seq) &&
-    typeof ts === "string" &&
-    isTimestamp(ts);
-  if (!sound) notABase(`the record ${JSON.stringify(recordId)} has a field of the wrong type`);
-  return { recordId, seq, ts, op, record } as BaseRecord;
 }

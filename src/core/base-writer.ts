@@ -11,8 +11,8 @@ import {
   ROOT_TAG,
   rootFolder,
 } from "./base-format.ts";
+import { recordText } from "./base-records.ts";
 import { BaseRows, notABase } from "./base-rows.ts";
-import { canonicalJson } from "./canonical-json.ts";
 import { type Entry, SYMLINK_MODE } from "./entry.ts";
 import type { Hash } from "./hash.ts";
 import { KIND_BYTES } from "./merkle.ts";
@@ -209,11 +209,12 @@ function liveColumns(writer: PieceWriter, one: BaseEntry, entry: Entry): void {
 function* recordRows(writer: PieceWriter, content: BaseContent): Generator<Buffer> {
   let count = 0;
   let lastSeq = 0;
-  for (const { op, record, recordId, seq, ts } of content.records) {
+  for (const record of content.records) {
+    const { recordId, seq } = record;
     if (seq <= lastSeq) notABase(`the record ${JSON.stringify(recordId)} of seq ${seq} is out of order`);
     lastSeq = seq;
     count += 1;
-    const text = Buffer.from(canonicalJson({ op, record, record_id: recordId, seq, ts }));
+    const text = recordText(record);
     if (!writer.hasRoom(5)) yield writer.take();
     writer.u8(RECORD_TAG);
     writer.u32(text.length);

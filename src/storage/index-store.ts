@@ -79,9 +79,9 @@ export interface EventRow {
   readonly ts: string;
   readonly op: EventOp;
   readonly recordId: string;
-  /** Where `offset` is −1: of the base that holds the record. */
+  /** Where `offset` is negative: of the base that holds the record. */
   readonly hash: Hash;
-  /** In the file that holds this seq. −1: the line is compacted away, its record stands in a base. */
+  /** In the file that holds this seq. Negative: the line is compacted away, its record stands in a base from −offset on. */
   readonly offset: number;
   /** Bytes of the line, without the newline. */
   readonly length: number;

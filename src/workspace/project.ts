@@ -90,7 +90,7 @@ export async function project(
     if (entries === undefined) {
       const rows = await readBase(blobs, base, `that event ${event.seq} starts on`);
       entries = rows.entries;
-      for (const record of rows.records) records.push(baseRecordRow(base, record));
+      for (const record of rows.records) records.push(baseRecordRow(base, rows.recordsAt, record));
     }
     sources.push(rowsOfBase(entries));
     trees.push([event.seq, entries]);

@@ -1,45 +1,50 @@
-import { decodeBase, type BaseEntry, type BaseRecord } from "../core/base.ts";
+import { decodeBase, decodeRecordRows, recordsOffset, type BaseEntry, type BaseRecord } from "../core/base.ts";
 import { ChronicleError } from "../core/errors.ts";
 import type { LogEvent } from "../core/event.ts";
 import type { Hash } from "../core/hash.ts";
-import type { BlobStore } from "../storage/blob-store.ts";
+import type { BlobReader, BlobStore } from "../storage/blob-store.ts";
 import type { EventRow } from "../storage/index-store.ts";
 
 /** All rows of a base. */
 export interface BaseRows {
   readonly entries: readonly BaseEntry[];
   readonly records: readonly BaseRecord[];
+  /** The byte at which the record rows begin. */
+  readonly recordsAt: number;
 }
 
 /** Reads a base. Throws `BLOB_MISSING`; `where` says who needs it. */
 export async function readBase(blobs: BlobStore, base: Hash, where: string): Promise<BaseRows> {
-  const reader = await blobs.open(base);
-  if (reader === undefined) {
-    throw new ChronicleError("BLOB_MISSING", `the base ${base} ${where} is not in the store`, {
-      hint: "run `chronicle verify` to see what else is missing",
-      data: { hash: base },
-    });
-  }
+  const reader = await openBase(blobs, base, where);
   const entries: BaseEntry[] = [];
   const records: BaseRecord[] = [];
   for await (const batch of decodeBase(reader.pieces())) {
     for (const entry of batch.entries ?? []) entries.push(entry);
     for (const record of batch.records ?? []) records.push(record);
   }
-  return { entries, records };
+  return { entries, records, recordsAt: recordsOffset(reader.size, records) };
 }
 
-/** The offset of events that are in no log any more: their records stand in the base that the row's hash names. */
-const IN_BASE = -1;
+async function openBase(blobs: BlobStore, base: Hash, where: string): Promise<BlobReader> {
+  const reader = await blobs.open(base);
+  if (reader !== undefined) return reader;
+  throw new ChronicleError("BLOB_MISSING", `the base ${base} ${where} is not in the store`, {
+    hint: "run `chronicle verify` to see what else is missing",
+    data: { hash: base },
+  });
+}
 
-/** The row of a record that only a base still knows. */
-export function baseRecordRow(base: Hash, { seq, ts, op, recordId }: BaseRecord): EventRow {
-  return { seq, ts, op, recordId, hash: base, offset: IN_BASE, length: 0 };
+/**
+ * The row of an event that is in no log any more: its record stands in the base that the row's hash names, whose record
+ * rows begin at the byte −offset.
+ */
+export function baseRecordRow(base: Hash, recordsAt: number, { seq, ts, op, recordId }: BaseRecord): EventRow {
+  return { seq, ts, op, recordId, hash: base, offset: -recordsAt, length: 0 };
 }
 
 /** Is the event itself compacted away, so that only its record is left? */
 export function isInBase(row: EventRow): boolean {
-  return row.offset === IN_BASE;
+  return row.offset < 0;
 }
 
 interface CachedRecords {
@@ -54,8 +59,7 @@ const cache = new WeakMap<BlobStore, CachedRecords>();
 export async function readBaseRecord(blobs: BlobStore, row: EventRow): Promise<LogEvent> {
   let known = cache.get(blobs);
   if (known?.base !== row.hash) {
-    const { records } = await readBase(blobs, row.hash, `that holds ${row.recordId}`);
-    known = { base: row.hash, records: new Map(records.map((one) => [one.seq, one])) };
+    known = { base: row.hash, records: await recordsFrom(blobs, row) };
     cache.set(blobs, known);
   }
   const found = known.records.get(row.seq);
@@ -64,4 +68,17 @@ export async function readBaseRecord(blobs: BlobStore, row: EventRow): Promise<L
   }
   const { seq, ts, op, recordId, record } = found;
   return { seq, ts, op, recordId, record, prevHash: "", hash: row.hash, recursionDepth: 0 };
+}
+
+/** The records at the end of a base, without a look at its entries, which can be hundreds of thousands. */
+async function recordsFrom(blobs: BlobStore, row: EventRow): Promise<ReadonlyMap<number, BaseRecord>> {
+  const reader = await openBase(blobs, row.hash, `that holds ${row.recordId}`);
+  const rows: Buffer[] = [];
+  let at = 0;
+  for await (const piece of reader.pieces()) {
+    const skipped = Math.min(Math.max(-row.offset - at, 0), piece.length);
+    at += piece.length;
+    if (skipped < piece.length) rows.push(Buffer.from(piece.subarray(skipped)));
+  }
+  return new Map(decodeRecordRows(Buffer.concat(rows)).map((one) => [one.seq, one]));
 }

@@ -1,0 +1,57 @@
+import { isUtf8 } from "node:buffer";
+import { type BaseRecord, RECORD_TAG } from "./base-format.ts";
+import { notABase } from "./base-rows.ts";
+import { canonicalJson, parseCanonical } from "./canonical-json.ts";
+import { isTimestamp } from "./chain.ts";
+import type { EventOp } from "./event.ts";
+
+/** Bytes of a record row before its JSON: the tag, and the length. */
+const ROW_START = 5;
+
+const OPS: ReadonlySet<unknown> = new Set<EventOp>(["upsert", "delete", "compact", "migrate"]);
+const RECORD_KEYS = "op record record_id seq ts";
+
+/** The record in the JSON of a row. Throws `INTEGRITY_VIOLATION` for another text than the canonical one of five fields. */
+export function parseRecord(bytes: Buffer): BaseRecord {
+  if (!isUtf8(bytes)) notABase("a record is not UTF-8");
+  const value = parseCanonical(bytes.toString("utf8"));
+  if (value === null || typeof value !== "object" || Object.keys(value).join(" ") !== RECORD_KEYS) {
+    return notABase("a record does not have the five fields");
+  }
+  const { op, record, record_id: recordId, seq, ts } = value as { readonly [key: string]: unknown };
+  const sound =
+    OPS.has(op) &&
+    record !== null &&
+    typeof record === "object" &&
+    !Array.isArray(record) &&
+    typeof recordId === "string" &&
+    recordId !== "" &&
+    Number.isSafeInteger(seq) &&
+    typeof ts === "string" &&
+    isTimestamp(ts);
+  if (!sound) notABase(`the record ${JSON.stringify(recordId)} has a field of the wrong type`);
+  return { recordId, seq, ts, op, record } as BaseRecord;
+}
+
+/** The JSON of a record's row. */
+export function recordText({ op, record, recordId, seq, ts }: BaseRecord): Buffer {
+  return Buffer.from(canonicalJson({ op, record, record_id: recordId, seq, ts }));
+}
+
+/** Where the record rows of a base begin that has so many bytes and these records: they are its end. */
+export function recordsOffset(size: number, records: readonly BaseRecord[]): number {
+  return records.reduce((at, record) => at - ROW_START - recordText(record).length, size);
+}
+
+/** The records of a base from the bytes of all its record rows. Throws `INTEGRITY_VIOLATION`. */
+export function decodeRecordRows(bytes: Buffer): BaseRecord[] {
+  const records: BaseRecord[] = [];
+  for (let at = 0; at < bytes.length;) {
+    if (bytes[at] !== RECORD_TAG || bytes.length < at + ROW_START) notABase("a record does not begin where it should");
+    const end = at + ROW_START + bytes.readUInt32BE(at + 1);
+    if (end > bytes.length) notABase("its last record is cut off");
+    records.push(parseRecord(bytes.subarray(at + ROW_START, end)));
+    at = end;
+  }
+  return records;
+}
