@@ -3,7 +3,7 @@ import type { RootRecord } from "../core/records.ts";
 import type { FileBlobStore } from "../storage/files/file-blob-store.ts";
 import { FileEventLog } from "../storage/files/file-event-log.ts";
 import type { StoreLayout } from "../storage/files/layout.ts";
-import { catchUp } from "../workspace/catch-up.ts";
+import { answer } from "../workspace/answer.ts";
 import { workspaceRecord } from "../workspace/config.ts";
 import type { Context, HeadKeeper, HistoryContext, StoreTasks } from "../workspace/context.ts";
 import { DiskWorktree } from "../worktree/disk-worktree.ts";
@@ -98,10 +98,11 @@ function withFolders(
 }
 
 async function rootsOf(history: HistoryContext): Promise<readonly RootRecord[]> {
-  const { damage } = await catchUp(history, { recover: false });
-  const { roots } = await workspaceRecord(history).catch((error: unknown) => {
-    throw damage ?? error;
-  });
+  const { roots } = await answer(history, ({ damage }) =>
+    workspaceRecord(history).catch((error: unknown) => {
+      throw damage ?? error;
+    }),
+  );
   if (roots.length === 0) throw new ChronicleError("LOG_DAMAGED", "the workspace tracks no folder");
   return roots;
 }

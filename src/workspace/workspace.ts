@@ -2,6 +2,7 @@ import type * as shapes from "../api/shapes.ts";
 import type * as api from "../api/workspace-api.ts";
 import type { WorkspaceApi } from "../api/workspace-api.ts";
 import { ChronicleError, withCode } from "../core/errors.ts";
+import { answer } from "./answer.ts";
 import { catchUp } from "./catch-up.ts";
 import { refuseReadOnly } from "./commit.ts";
 import { compact } from "./compact.ts";
@@ -143,7 +144,7 @@ export class Workspace implements WorkspaceApi {
   }
 
   compact(options: api.CompactOptions = {}): Promise<shapes.CompactShape> {
-    return this.#inTurn(() => compact(this.#context, options));
+    return this.#change(() => compact(this.#context, options));
   }
 
   async gc(): Promise<shapes.GcShape> {
@@ -192,20 +193,8 @@ export class Workspace implements WorkspaceApi {
     return withCode(work);
   }
 
-  /** Answers from the index, brought up to the log first. */
-  async #upToDate<T>(work: () => Promise<T>): Promise<T> {
-    return withCode(async () => {
-      try {
-        await catchUp(this.#context, { recover: false });
-        return await work();
-      } catch (error) {
-        if (!(error instanceof ChronicleError) || error.code !== "INTEGRITY_VIOLATION") throw error;
-        // A damaged index is found when it is read; it is derived, so it is built anew, and asked again.
-        await this.#context.index.reset();
-        await catchUp(this.#context, { recover: false });
-        return work();
-      }
-    });
+  #upToDate<T>(work: () => Promise<T>): Promise<T> {
+    return withCode(() => answer(this.#context, work));
   }
 
   /** For what changes something; a dry run does not. */

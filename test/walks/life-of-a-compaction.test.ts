@@ -50,6 +50,29 @@ async function lived(project: Project): Promise<WorkspaceApi> {
   return workspace;
 }
 
+/** One looks at the history and goes on with it while another compacts it, and then drops the archive. */
+async function followsCompactions(one: WorkspaceApi, other: WorkspaceApi, edit: (text: string) => void): Promise<void> {
+  const numbers = async (): Promise<(number | undefined)[]> => (await one.history("a.txt")).map((row) => row.iteration);
+  const before = await numbers();
+  await other.compact();
+  expect(await numbers()).toEqual(before);
+  edit("two more\n");
+  await one.snapshot();
+  await other.compact();
+  edit("three more\n");
+  await one.snapshot();
+  expect(await numbers()).toEqual([...before, before.length + 1, before.length + 2]);
+  expect((await one.verify()).problems).toEqual([]);
+  await one.restore("baseline");
+  await other.compact({ dropArchive: true });
+  expect(await numbers()).toEqual([before.length + 3]);
+  await expect(one.restore("0")).resolves.toMatchObject({ changes: [] });
+  edit("four more\n");
+  await one.snapshot();
+  await expect(one.restore("latest~1")).resolves.toMatchObject({ changes: [{ path: "a.txt" }] });
+  for (const each of [one, other]) expect((await each.verify()).problems).toEqual([]);
+}
+
 describe("life of a compaction", () => {
   it("with the archive every answer stays the same, before and after a rebuild", async () => {
     await using project = new Project();
@@ -155,6 +178,13 @@ describe("life of a compaction", () => {
     expect(await again.compact({ dropArchive: true })).toMatchObject({ archive: null });
     expect((await again.verify()).problems).toEqual([]);
     expect((await again.history("gone.txt")).at(-1)?.iteration).toBe((history.at(-1)?.iteration ?? 0) + 2);
+  });
+
+  it("others that have the workspace open follow", async () => {
+    await using project = new Project();
+    const shared = await lived(project);
+    const other = await project.open();
+    await followsCompactions(other, shared, (text) => project.write("a.txt", text));
   });
 
   it("damage in the archive, and to the sentinel, is named, never cut off", async () => {

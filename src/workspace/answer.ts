@@ -1,0 +1,17 @@
+import { ChronicleError } from "../core/errors.ts";
+import { catchUp, type CatchUp } from "./catch-up.ts";
+import type { HistoryContext } from "./context.ts";
+
+/**
+ * Answers from the index, brought up to the log first. A damaged index is found when it is read; it is derived, so it is
+ * built anew, and asked again.
+ */
+export async function answer<T>(context: HistoryContext, work: (found: CatchUp) => Promise<T>): Promise<T> {
+  try {
+    return await work(await catchUp(context, { recover: false }));
+  } catch (error) {
+    if (!(error instanceof ChronicleError) || error.code !== "INTEGRITY_VIOLATION") throw error;
+    await context.index.reset();
+    return work(await catchUp(context, { recover: false }));
+  }
+}
