@@ -57,7 +57,7 @@ export function startState(glob: Glob): GlobState {
 }
 
 /** The state at one step. */
-export function stateAt(glob: Glob, step: number): GlobState {
+function stateAt(glob: Glob, step: number): GlobState {
   const state: number[] = [];
   addStep(glob, step, state);
   return state;

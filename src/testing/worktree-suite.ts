@@ -269,6 +269,19 @@ export function worktreeSuite(name: string, make: (options: HarnessOptions) => W
         expect(recorder.entries.get(asPath("to-folder"))?.kind).toBe("symlink");
       });
 
+      test("what is on disk can be read; a folder, a large file and nothing cannot", async () => {
+        const { worktree } = recorder.harness;
+        edit.makeFolder("dir");
+        edit.write("dir/a", "content");
+        edit.write("large", Buffer.alloc(8 * 1024 * 1024 + 1));
+        edit.symlink("dir/a", "link");
+        edit.symlink("dir", "to-folder");
+        expect(await worktree.read(asPath("dir/a"))).toEqual(Buffer.from("content"));
+        expect(await worktree.read(asPath("link"))).toEqual(Buffer.from("dir/a"));
+        for (const path of ["dir", "large", "nothing", "dir/nothing", "to-folder/a"])
+          expect(await worktree.read(asPath(path))).toBeUndefined();
+      });
+
       test("names that are odd stay what they are", async () => {
         const names = ["a\nb", 'q"uote', "back\\slash", "-dash", "#hash", "!bang", "é", "e\u0301", "😀", " space "];
         for (const one of names) edit.write(one, one);

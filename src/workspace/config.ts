@@ -16,7 +16,7 @@ export async function workspaceRecord(context: HistoryContext): Promise<Workspac
 }
 
 /** The options of a root as programs see them. */
-export function configShape({
+function configShape({
   filter,
   limits,
 }: {

@@ -1,7 +1,9 @@
 import type { ChangeShape, DiffShape } from "../api/shapes.ts";
 import type { DiffOptions } from "../api/workspace-api.ts";
 import type { Change } from "../core/change.ts";
-import type { Hash } from "../core/hash.ts";
+import type { Entry } from "../core/entry.ts";
+import { ChronicleError } from "../core/errors.ts";
+import { sha256 } from "../core/hash.ts";
 import { changeBetween, invert } from "../core/plan.ts";
 import { comparePaths, displayPath, isWithin, type WorkspacePath } from "../core/path.ts";
 import { unifiedDiff } from "../core/text-diff.ts";
@@ -22,12 +24,9 @@ export async function changesBetween(context: Context, from: number, to: number)
   return touched.flatMap((path, i) => changeBetween(path, before[i]?.entry, after[i]?.entry) ?? []);
 }
 
-/**
- * What is on disk but not recorded, without recording it. `keepContents`: what was read is put into the store (where
- * the collector frees it again), so that it can be compared line by line.
- */
-export async function unrecordedChanges(context: Context, keepContents = false): Promise<Change[]> {
-  const reading = await readDisk(context, { hashOnly: !keepContents });
+/** What is on disk but not recorded, without recording it. */
+export async function unrecordedChanges(context: Context): Promise<Change[]> {
+  const reading = await readDisk(context, { hashOnly: true });
   return [...(await compare(context, reading)).changes];
 }
 
@@ -52,7 +51,7 @@ export async function diffMoments(
 ): Promise<DiffShape> {
   const a = await resolveMoment(context, from);
   const b = await resolveMoment(context, to);
-  const changes = within(await changesOf(context, [a, b], options.patch === true), options.paths?.map(parseGivenPath));
+  const changes = within(await changesOf(context, [a, b]), options.paths?.map(parseGivenPath));
   const shapes: ChangeShape[] = [];
   for (const change of changes) {
     shapes.push(
@@ -62,16 +61,12 @@ export async function diffMoments(
   return { from: a.label, to: b.label, from_seq: a.seq, to_seq: b.seq, changes: shapes };
 }
 
-async function changesOf(
-  context: Context,
-  [a, b]: readonly [ResolvedMoment, ResolvedMoment],
-  keepContents: boolean,
-): Promise<Change[]> {
+async function changesOf(context: Context, [a, b]: readonly [ResolvedMoment, ResolvedMoment]): Promise<Change[]> {
   if (a.now && b.now) return [];
   const recorded = await changesBetween(context, a.seq, b.seq);
-  if (b.now) return composeChanges(recorded, await unrecordedChanges(context, keepContents));
+  if (b.now) return composeChanges(recorded, await unrecordedChanges(context));
   if (!a.now) return recorded;
-  const unrecorded = invert(await unrecordedChanges(context, keepContents));
+  const unrecorded = invert(await unrecordedChanges(context));
   return composeChanges(unrecorded, recorded);
 }
 
@@ -84,8 +79,8 @@ export function within(changes: readonly Change[], paths: readonly WorkspacePath
 async function patchOf(context: Context, change: Change): Promise<Partial<ChangeShape>> {
   const { before, after } = change;
   if (Math.max(before?.size ?? 0, after?.size ?? 0) > MAX_TEXT) return { too_large: true };
-  const old = await textOf(context, before?.hash);
-  const fresh = await textOf(context, after?.hash);
+  const old = await contentOf(context, before);
+  const fresh = await contentOf(context, after);
   const diff = unifiedDiff({
     path: displayPath(change.path),
     ...(old === undefined ? {} : { before: old }),
@@ -95,6 +90,16 @@ async function patchOf(context: Context, change: Change): Promise<Partial<Change
   return diff.kind === "binary" ? { binary: true } : { too_large: true };
 }
 
-async function textOf(context: Context, hash: Hash | undefined): Promise<Buffer | undefined> {
-  return hash === undefined ? undefined : context.blobs.get(hash);
+/** An entry's content: from the store, or, where it is not recorded yet, from the disk. Throws `BLOB_MISSING`. */
+async function contentOf(context: Context, entry: Entry | undefined): Promise<Buffer | undefined> {
+  if (entry?.hash === undefined) return undefined;
+  const stored = await context.blobs.get(entry.hash);
+  if (stored !== undefined) return stored;
+  const onDisk = await context.worktree.read(entry.path);
+  if (onDisk !== undefined && sha256(onDisk) === entry.hash) return onDisk;
+  throw new ChronicleError(
+    "BLOB_MISSING",
+    `the content of ${displayPath(entry.path)} (${entry.hash}) is neither in the store nor on the disk`,
+    { hint: "if it is being edited, try again; else `chronicle verify` says what is missing" },
+  );
 }

@@ -21,7 +21,7 @@ import { childOf, splitRoot } from "../core/path.ts";
 import { applyChanges, cleanUpApply } from "./apply.ts";
 import { ConfinedFs } from "./confined-fs.ts";
 import { explainOnDisk } from "./explain.ts";
-import { inspectPath } from "./inspect.ts";
+import { inspectPath, readPath } from "./inspect.ts";
 import { scanRoots } from "./scan.ts";
 import { loadStatCache, saveStatCache } from "./stat-cache-file.ts";
 import type { CacheFile } from "./stat-cache-file.ts";
@@ -117,6 +117,12 @@ export class DiskWorktree implements Worktree {
     const { open, inner } = this.#rootOf(path);
     using fs = open.fs;
     return inspectPath(fs, path, inner)?.entry;
+  }
+
+  async read(path: WorkspacePath): Promise<Buffer | undefined> {
+    const { open, inner } = this.#rootOf(path);
+    using fs = open.fs;
+    return readPath(fs, inner);
   }
 
   async explain(path: WorkspacePath): Promise<Verdict> {

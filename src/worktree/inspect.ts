@@ -8,7 +8,7 @@ import type { StableRead, StableSink } from "./read-stable.ts";
 import { SYMLINK_MODE } from "../core/entry.ts";
 import { ChronicleError, errnoOf } from "../core/errors.ts";
 import { sha256 } from "../core/hash.ts";
-import { readStable } from "./read-stable.ts";
+import { readStable, SMALL_BYTES } from "./read-stable.ts";
 
 /** An entry as it is on disk, with its stat. */
 export interface Inspected {
@@ -33,6 +33,20 @@ const HASH_ONLY: StableSink = {
 /** The hash of a file's bytes, with the stat that belongs to it. */
 export function hashFile(fs: ConfinedFs, inner: WorkspacePath): StableRead {
   return readStable(fs, inner, HASH_ONLY);
+}
+
+/** A small file's content or a link's target; `undefined` for anything else, and for what cannot be read. */
+export function readPath(fs: ConfinedFs, inner: WorkspacePath): Buffer | undefined {
+  const stat = fs.lstat(inner);
+  if (stat?.kind === "symlink") return fs.readlink(inner);
+  if (stat?.kind !== "file" || stat.size > SMALL_BYTES) return undefined;
+  let content: Buffer | undefined;
+  const keep = (bytes: Uint8Array): Hash => {
+    content = Buffer.from(bytes);
+    return sha256(content);
+  };
+  const read = readStable(fs, inner, { small: keep, large: HASH_ONLY.large });
+  return read.kind === "read" ? content : undefined;
 }
 
 /** The entry that a stat and a hash stand for. `path` is the workspace's, not the root's. */

@@ -14,6 +14,7 @@ import type {
   WatchHint,
   Worktree,
 } from "./worktree.ts";
+import { SMALL_BYTES } from "./read-stable.ts";
 import { DEFAULT_FILTER, DEFAULT_LIMITS } from "../core/filter.ts";
 import { explainPath } from "../core/ignore.ts";
 import { splitRoot } from "../core/path.ts";
@@ -111,6 +112,11 @@ export class MemoryWorktree implements Worktree {
   async inspect(path: WorkspacePath): Promise<Entry | undefined> {
     const node = this.files.get(path);
     return node === undefined ? undefined : memoryEntry(path, node);
+  }
+
+  async read(path: WorkspacePath): Promise<Buffer | undefined> {
+    const node = this.files.get(path);
+    return node === undefined || node.kind === "dir" || node.content.length > SMALL_BYTES ? undefined : node.content;
   }
 
   async explain(path: WorkspacePath): Promise<Verdict> {

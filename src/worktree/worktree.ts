@@ -41,6 +41,11 @@ export interface Worktree {
 
   /** Reads the entry now on disk, hashing a file's content; `undefined` if there is nothing (or something special). */
   inspect(path: WorkspacePath): Promise<Entry | undefined>;
+  /**
+   * The content now on disk of a file of at most 8 MiB, or a link's target; `undefined` for anything else. Nothing says
+   * that it is what was seen a moment ago: compare its hash.
+   */
+  read(path: WorkspacePath): Promise<Buffer | undefined>;
   /** Why a path would or would not be tracked, from the rules on disk now. */
   explain(path: WorkspacePath): Promise<Verdict>;
 
