@@ -236,6 +236,7 @@ export interface ExplainShape {
 export interface DuShape {
   /** Bytes on disk. */
   blobs: { count: number; content_bytes: number; stored_bytes: number };
+  /** The archive included. */
   log_bytes: number;
   index_bytes: number;
   total_bytes: number;

@@ -75,5 +75,6 @@ export interface ArchivedLog {
   readonly name: string;
   readonly first: number;
   readonly last: number;
+  readonly bytes: number;
   read(): AsyncIterable<readonly RawLine[]>;
 }

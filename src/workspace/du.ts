@@ -12,9 +12,10 @@ export async function usageOf(context: Context): Promise<DuShape> {
     storedBytes += blob.storedBytes;
   }
   const { indexBytes, totalBytes } = await context.store.usage();
+  const archived = await context.log.archived();
   return {
     blobs: { count, content_bytes: contentBytes, stored_bytes: Math.round(storedBytes) },
-    log_bytes: context.log.head.bytes,
+    log_bytes: archived.reduce((sum, { bytes }) => sum + bytes, context.log.head.bytes),
     index_bytes: indexBytes,
     total_bytes: totalBytes,
     store: context.store.home,

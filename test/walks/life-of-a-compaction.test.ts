@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
@@ -227,11 +227,17 @@ describe("life of a compaction", () => {
     await using project = new Project();
     const workspace = await lived(project);
     await workspace.compact();
-    rmSync(join(project.home, "workspaces", workspace.id, "archive"), { recursive: true });
+    const archive = join(project.home, "workspaces", workspace.id, "archive");
+    renameSync(archive, `${archive}.away`);
     expect((await workspace.verify()).problems).toMatchObject([{ kind: "archive-missing" }]);
     expect((await workspace.snapshots()).at(-1)?.compacted_by).toBe(undefined);
     expect((await workspace.restore("latest")).changes).toEqual([]);
     await expect(workspace.restore("baseline")).rejects.toMatchObject({ code: "PRUNED" });
     await expect(workspace.compact({ dropArchive: true })).rejects.toMatchObject({ code: "REFUSED" });
+    renameSync(`${archive}.away`, archive);
+    expect((await workspace.verify()).problems).toEqual([]);
+    expect((await workspace.snapshots()).map((one) => one.compacted_by)).not.toContainEqual(expect.any(Number));
+    expect((await workspace.restore("baseline", { dryRun: true })).changes.length).toBeGreaterThan(0);
+    expect((await workspace.operations()).length).toBeGreaterThan(2);
   });
 });

@@ -39,6 +39,20 @@ async function changesOf(workspace: WorkspaceApi, session: SessionShape, patch: 
   return workspace.diff(`seq:${session.from_seq}`, to, { patch });
 }
 
+/** The changes, or why they are not known any more: the history before them was compacted away. */
+async function changesIfKept(
+  workspace: WorkspaceApi,
+  session: SessionShape,
+  patch: boolean,
+): Promise<DiffShape["changes"] | string> {
+  try {
+    return (await changesOf(workspace, session, patch)).changes;
+  } catch (error) {
+    if (error instanceof ChronicleError && error.code === "PRUNED") return error.message;
+    throw error;
+  }
+}
+
 export async function show(context: CommandContext): Promise<number> {
   const workspace = await context.reading();
   const session = await chosen(context, workspace);
@@ -48,7 +62,11 @@ export async function show(context: CommandContext): Promise<number> {
   }
   for (const line of headLines(session, context)) context.print(line);
   const patch = context.input.flag("patch");
-  const { changes } = await changesOf(workspace, session, patch);
+  const changes = await changesIfKept(workspace, session, patch);
+  if (typeof changes === "string") {
+    context.print(`changes   ${changes}`);
+    return EXIT.done;
+  }
   context.print(`changes   ${countsOf(changes)}`);
   const { paint, io } = context;
   const paths = context.paths(workspace);

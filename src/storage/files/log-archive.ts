@@ -50,9 +50,11 @@ export function linkIntoArchive(disk: Disk, log: string, target: string): void {
 
 /** The sealed logs, oldest first. A second name of the present log (its inode) is not a sealed one. */
 export function listArchive(disk: Disk, folder: string, live: bigint | undefined): ArchivedLog[] {
-  return archiveNames(disk, folder)
-    .filter((name) => disk.lstat(`${folder}/${name}`)?.ino !== live)
-    .map((name) => ({ name, ...spanOf(name), read: () => readLines(disk, `${folder}/${name}`) }));
+  return archiveNames(disk, folder).flatMap((name) => {
+    const stat = disk.lstat(`${folder}/${name}`);
+    if (stat === undefined || stat.ino === live) return [];
+    return [{ name, ...spanOf(name), bytes: stat.size, read: () => readLines(disk, `${folder}/${name}`) }];
+  });
 }
 
 /** Removes the sealed logs, oldest first: whatever is left begins with a sentinel. */

@@ -17,8 +17,8 @@ export async function* readHistory(
   const fd = openIfThere(disk, paths.log);
   if (fd === undefined) return;
   try {
-    const live = { disk, fd, file: paths.log.slice(paths.log.lastIndexOf("/") + 1) };
     const first = firstSeq(disk, fd);
+    const live = { disk, fd, file: paths.log.slice(paths.log.lastIndexOf("/") + 1), first };
     // Nothing was sealed before event 1.
     const sealed = first === 1 ? [] : listArchive(disk, paths.archive, disk.fstat(fd).ino);
     const begins = first ?? (sealed.at(-1)?.last ?? 0) + 1;

@@ -35,6 +35,8 @@ export interface OpenLog {
   readonly fd: number;
   /** Its name, without folders. */
   readonly file: string;
+  /** The seq of its first line, if it is known. */
+  readonly first?: number | undefined;
 }
 
 /** The same for a file that is open, and stays so. */
@@ -72,12 +74,12 @@ class LineSplitter {
   #used = 0;
   #lineNumber: number;
 
-  constructor({ disk, fd, file }: OpenLog, from: LogPosition | undefined) {
+  constructor({ disk, fd, file, first: known }: OpenLog, from: LogPosition | undefined) {
     this.#disk = disk;
     this.#fd = fd;
     this.#file = file;
     this.#base = from?.offset ?? 0;
-    const first = from === undefined || from.offset === 0 ? undefined : (firstSeq(disk, fd) ?? 1);
+    const first = from === undefined || from.offset === 0 ? undefined : (known ?? firstSeq(disk, fd) ?? 1);
     this.#lineNumber = first === undefined || from === undefined ? 1 : from.seq - first + 1;
   }
 

@@ -133,7 +133,7 @@ export class MemoryEventLog implements EventLog {
     this.#mustBeOpen();
     return this.#state.sealed.map(({ name, lines }) => {
       const [first = 0, last = 0] = [lines[0]?.head.seq, lines.at(-1)?.head.seq];
-      return { name, first, last, read: () => batches({ name, lines }) };
+      return { name, first, last, bytes: offsetBehind(lines.at(-1)), read: () => batches({ name, lines }) };
     });
   }
 
