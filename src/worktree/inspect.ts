@@ -16,19 +16,18 @@ export interface Inspected {
   readonly entry: Entry;
 }
 
+function hashPieces(pieces: Iterable<Uint8Array>): { readonly hash: Hash; readonly size: number } {
+  const hash = createHash("sha256");
+  let size = 0;
+  for (const piece of pieces) {
+    hash.update(piece);
+    size += piece.length;
+  }
+  return { hash: hash.digest("hex") as Hash, size };
+}
+
 /** A sink that keeps nothing. */
-const HASH_ONLY: StableSink = {
-  small: (content) => sha256(content),
-  large: (pieces) => {
-    const hash = createHash("sha256");
-    let size = 0;
-    for (const piece of pieces) {
-      hash.update(piece);
-      size += piece.length;
-    }
-    return { hash: hash.digest("hex") as Hash, size };
-  },
-};
+const HASH_ONLY: StableSink = { small: (content) => sha256(content), large: hashPieces };
 
 /** The hash of a file's bytes, with the stat that belongs to it. */
 export function hashFile(fs: ConfinedFs, inner: WorkspacePath): StableRead {
@@ -45,7 +44,7 @@ export function readPath(fs: ConfinedFs, inner: WorkspacePath): Buffer | undefin
     content = Buffer.from(bytes);
     return sha256(content);
   };
-  const read = readStable(fs, inner, { small: keep, large: HASH_ONLY.large });
+  const read = readStable(fs, inner, { small: keep, large: hashPieces });
   return read.kind === "read" ? content : undefined;
 }
 
