@@ -14,7 +14,10 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
 import { sha256 } from "../../src/core/hash.ts";
+import { parsePath } from "../../src/core/path.ts";
+import { NodeDisk } from "../../src/disk/node-disk.ts";
 import { open } from "../../src/open.ts";
+import { loadStatCache, saveStatCache } from "../../src/worktree/stat-cache-file.ts";
 import { Project } from "../helpers/project.ts";
 
 /** What is derived may be lost, damaged or old at any time: no answer changes. */
@@ -46,8 +49,8 @@ async function lived(): Promise<Lived> {
 }
 
 /** The workspace with a store of its own, so that closing it closes every file. */
-function openWhole({ home, configFolder, folder }: Project): Promise<WorkspaceApi> {
-  return open({ home, configFolder, folder, waitMs: 5_000 });
+function openWhole({ home, configFolder, folder }: Project, create = false): Promise<WorkspaceApi> {
+  return open({ home, configFolder, folder, create, waitMs: 5_000 });
 }
 
 /** Every answer that does not depend on the moment of asking. */
@@ -178,6 +181,40 @@ describe("no answer changes when", () => {
     await after.close();
   });
 
+  it("the index is of any earlier time", async () => {
+    await using other = new Project();
+    const paths = ["a.txt", "dir/b.txt", "dir/c.txt", "gone.txt", "link", "empty"];
+    for (const path of paths) other.write(path, `first ${path}`);
+    other.write("debug.log", "x");
+    const first = await openWhole(other, true);
+    const of = join(other.home, "workspaces", first.id);
+    await first.snapshot({ name: "named" });
+    await first.close();
+    const steps: ((workspace: WorkspaceApi) => Promise<unknown>)[] = [
+      (workspace) => workspace.run({ command: ["sh", "-c", "rm -r dir; echo 2 > a.txt"] }),
+      (workspace) => workspace.undo(),
+      (workspace) => workspace.restore("0"),
+      (workspace) => workspace.record(["a.txt"]),
+      (workspace) => workspace.run({ command: ["sh", "-c", "rm gone.txt"] }),
+    ];
+    for (const [i, step] of steps.entries()) {
+      copyFileSync(join(of, "index.db"), join(other.base, `index.${i}`));
+      const workspace = await openWhole(other);
+      await step(workspace);
+      await workspace.close();
+    }
+    const now = await openWhole(other);
+    const wanted = await answers(now);
+    await now.close();
+    for (const i of steps.keys()) {
+      drop(of, index);
+      copyFileSync(join(other.base, `index.${i}`), join(of, "index.db"));
+      const again = await openWhole(other);
+      expect(await answers(again)).toEqual(wanted);
+      await again.close();
+    }
+  });
+
   it("the index goes away under an open workspace, and it is rebuilt on request", async () => {
     const workspace = await openWhole(project);
     const wanted = await answers(workspace);
@@ -192,36 +229,42 @@ describe("no answer changes when", () => {
 });
 
 describe("paranoid", () => {
-  it("finds an edit whose size, time and inode say nothing, and one that the stat cache denies", async () => {
+  it("an edit with its old size and time is found even without: the change time gives it away", async () => {
     await using project = new Project();
-    project.write("restored-mtime", "aaaa");
-    project.write("lied-about", "bbbb");
-    for (const name of ["restored-mtime", "lied-about"]) utimesSync(project.at(name), 1_600_000_000, 1_600_000_000);
+    const old = (): void => utimesSync(project.at("a"), 1_600_000_000, 1_600_000_000);
+    project.write("a", "aaaa");
+    old();
     const workspace = await project.init();
-    await workspace.close();
-    project.write("restored-mtime", "AAAA");
-    utimesSync(project.at("restored-mtime"), 1_600_000_000, 1_600_000_000);
-    const reopened = await project.open();
-    // The change time gives it away even without.
-    expect((await reopened.status()).changes.map((change) => change.path)).toEqual(["restored-mtime"]);
-    await reopened.snapshot();
+    project.write("a", "AAAA");
+    old();
+    expect((await workspace.status()).changes.map((change) => change.path)).toEqual(["a"]);
+    expect(await workspace.snapshot()).toMatchObject({ changed: 1 });
+  });
 
-    // A cache that lies: it is made to know the old content for the file as it is now.
-    project.write("lied-about", "BBBB");
-    await reopened.snapshot();
-    await reopened.close();
-    const cache = join(project.home, "workspaces", reopened.id, "stat.cache");
-    const [truth, lie] = ["BBBB", "bbbb"].map((text) => Buffer.from(sha256(text), "hex"));
-    const bytes = readFileSync(cache);
-    const at = bytes.indexOf(truth ?? "");
-    if (at >= 0) lie?.copy(bytes, at);
-    writeFileSync(cache, bytes);
-    const lied = await project.open();
-    project.write("lied-about", "CCCC");
+  it("finds what the stat cache denies", async () => {
+    await using project = new Project();
+    project.write("a", "before");
+    const workspace = await openWhole(project, true);
+    await workspace.close();
+
+    // The cache is made to know the recorded content for the file as it is now.
+    project.write("a", "edited");
+    const disk = new NodeDisk();
+    const file = join(project.home, "workspaces", workspace.id, "stat.cache");
+    const kept = loadStatCache(disk, file) ?? expect.fail("there is no cache");
+    const known = kept.cache.get(parsePath("a")) ?? expect.fail("the cache does not know the file");
+    const stat = disk.lstat(project.at("a")) ?? expect.fail("there is no file");
+    kept.cache.restore({ ...known, stat, racy: false });
+    saveStatCache(disk, file, kept);
+
+    const lied = await openWhole(project);
+    expect((await lied.status()).changes).toEqual([]);
+    expect(await lied.snapshot()).toMatchObject({ changed: 0 });
     expect(await lied.snapshot({ paranoid: true })).toMatchObject({ changed: 1 });
-    expect((await lied.manifest("latest")).files["lied-about"]?.hash).toBe(sha256("CCCC"));
+    expect((await lied.manifest("latest")).files["a"]?.hash).toBe(sha256("edited"));
     expect(await lied.snapshot({ paranoid: true })).toMatchObject({ changed: 0 });
     expect(await lied.verify()).toMatchObject({ ok: true });
+    await lied.close();
   });
 });
 
