@@ -50,7 +50,7 @@ export async function catchUp(context: HistoryContext, options: { readonly recov
   if (!settled) await context.log.sync();
   const bad = settled ? undefined : await replay(context, before);
   const head = settled ? before : await context.index.head();
-  const damage = await judge(context, { head, bad, indexed: known.seq });
+  const damage = await judge(context, { head, bad, indexed: known.seq, oldest });
   if (damage !== undefined) return stop(head, damage, options);
   if (options.recover && (bad !== undefined || end.tornBytes > 0)) {
     const position = bad?.position ?? { seq: head.seq + 1, offset: head.offset };
@@ -76,10 +76,17 @@ async function stillHolds(
 ): Promise<boolean> {
   if (head.seq === end.seq && head.hash === end.hash && head.offset === end.bytes) return true;
   if (head.seq >= oldest) return holds(context, head);
-  // Compacted away since. The sentinel still names the last of those events; what was before that cannot be asked.
-  if (head.seq < oldest - 1) return true;
+  return agreesWithSentinel(context, head, oldest);
+}
+
+/**
+ * Of the events before the oldest line, which were compacted away, the sentinel still names the last one. Nothing can be
+ * said of the others.
+ */
+async function agreesWithSentinel(context: HistoryContext, { seq, hash }: Head, oldest: number): Promise<boolean> {
+  if (seq !== oldest - 1) return true;
   for await (const [first] of context.log.read({ seq: oldest, offset: 0 })) {
-    if (first !== undefined) return first.bytes.includes(`"prev_hash":"${head.hash}"`);
+    if (first !== undefined) return first.bytes.includes(`"prev_hash":"${hash}"`);
   }
   return false;
 }
@@ -160,9 +167,13 @@ interface Findings {
   readonly bad: BadLine | undefined;
   /** The index's seq before this look. */
   readonly indexed: number;
+  readonly oldest: number;
 }
 
-async function judge(context: HistoryContext, { head, bad, indexed }: Findings): Promise<ChronicleError | undefined> {
+async function judge(
+  context: HistoryContext,
+  { head, bad, indexed, oldest }: Findings,
+): Promise<ChronicleError | undefined> {
   const last = context.heads.last(context.workspaceId);
   const kept = last?.valid === true ? last : undefined;
   const bound = Math.max(indexed, kept?.seq ?? 0);
@@ -170,8 +181,9 @@ async function judge(context: HistoryContext, { head, bad, indexed }: Findings):
   if (head.seq < bound) return bad === undefined ? rolledBack(head.seq, bound) : damagedAt(bad);
   if (kept === undefined || kept.seq === 0) return undefined;
   const row = await context.index.locate(kept.seq);
-  if (row === undefined || isInBase(row)) return undefined;
-  return row.hash === kept.hash ? undefined : replaced(kept.seq);
+  const agrees =
+    row === undefined || isInBase(row) ? await agreesWithSentinel(context, kept, oldest) : row.hash === kept.hash;
+  return agrees ? undefined : replaced(kept.seq);
 }
 
 /** Is the line in the archive, or the first one behind it? Such lines were durable before anything could go on. */

@@ -64,6 +64,8 @@ async function sealLog(
   const dropsArchive = options.dropArchive === true;
   if (dropsArchive) await verifyBeforeDrop(context, { base, root, options });
   const workspace = await workspaceRecord(context);
+  // The sentinel names this very event: whatever happens now, the kept head can be held to it.
+  await keepHead(context);
   const sentinel: Sentinel = {
     base,
     root,

@@ -2,6 +2,8 @@ import { existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSyn
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
+import { parseLine, sealEvents } from "../../src/core/chain.ts";
+import { sha256 } from "../../src/core/hash.ts";
 import { Project } from "../helpers/project.ts";
 
 /**
@@ -185,6 +187,40 @@ describe("life of a compaction", () => {
     const shared = await lived(project);
     const other = await project.open();
     await followsCompactions(other, shared, (text) => project.write("a.txt", text));
+  });
+
+  it("a forged history does not pass as a compacted one: the head that was kept before tells", async () => {
+    await using project = new Project();
+    const first = await lived(project);
+    const { seq } = await first.head();
+    await first.close();
+    const folder = join(project.home, "workspaces", first.id);
+    const kept = join(project.configFolder, "heads", first.id);
+    const [note, log] = [readFileSync(kept), join(folder, "events.wal")];
+    const second = await project.open();
+    expect(await second.compact({ dropArchive: true })).toMatchObject({ seq: seq + 1 });
+    await second.close();
+    const rewind = (line: string): void => {
+      writeFileSync(kept, note);
+      writeFileSync(log, `${line}\n`);
+      for (const name of ["index.db", "index.db-wal", "index.db-shm"]) rmSync(join(folder, name), { force: true });
+    };
+    const sound = readFileSync(log, "utf8").trimEnd();
+    rewind(sound);
+    const third = await project.open();
+    expect(await third.verify()).toMatchObject({ ok: true, anchored_to: seq });
+    await third.snapshot();
+    await third.close();
+    const { record } = parseLine(Buffer.from(sound));
+    const [forged] = sealEvents(
+      { seq, hash: sha256("forged") },
+      [{ op: "compact", recordId: `compact:${first.id}`, record: { ...record, head: sha256("forged") } }],
+      "2026-01-31T09:30:00.000Z",
+    );
+    rewind(forged?.line ?? "");
+    const fourth = await project.open();
+    expect((await fourth.verify()).problems).toMatchObject([{ kind: "log-replaced" }]);
+    await expect(fourth.snapshot()).rejects.toMatchObject({ code: "ROLLBACK_DETECTED" });
   });
 
   it("damage in the archive, and to the sentinel, is named, never cut off", async () => {
