@@ -15,5 +15,5 @@ export function readWholeFile(path: string): Buffer {
 
 /** Writes a whole file (an absolute path) so that a reader sees the old or the new one. Throws system errors. */
 export function writeWholeFile(path: string, text: string): void {
-  writeFileDurably(new NodeDisk(), path, Buffer.from(text), 0o644);
+  writeFileDurably(new NodeDisk(), path, Buffer.from(text), { mode: 0o644 });
 }

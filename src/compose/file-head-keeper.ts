@@ -1,4 +1,4 @@
-import { ChronicleError } from "../core/errors.ts";
+import { ChronicleError, errnoOf } from "../core/errors.ts";
 import { encodeHead, generateKey, parseSignedHead, signHead, verifySignedHead, vkeyOf } from "../core/signed-head.ts";
 import { createPublicKey } from "node:crypto";
 import type { Disk } from "../disk/disk.ts";
@@ -11,12 +11,15 @@ const KEY_NAME = "chronicle";
 export class FileHeadKeeper implements HeadKeeper {
   readonly #disk: Disk;
   readonly #folder: string;
+  readonly #mark: string;
   readonly #last = new Map<string, KeptHead | undefined>();
   #key: { readonly pem: string; readonly vkey: string } | undefined;
 
-  constructor(disk: Disk, configFolder: string) {
+  /** `pid`: this process's, so that several may keep heads at the same time. */
+  constructor(disk: Disk, configFolder: string, pid: number) {
     this.#disk = disk;
     this.#folder = configFolder;
+    this.#mark = `.${pid}`;
   }
 
   last(workspaceId: string): KeptHead | undefined {
@@ -25,10 +28,18 @@ export class FileHeadKeeper implements HeadKeeper {
   }
 
   keep(head: HeadToSign): KeptHead {
-    const kept = this.sign(head);
-    makeFolders(this.#disk, `${this.#folder}/heads`);
-    writeFileDurably(this.#disk, `${this.#folder}/heads/${head.workspaceId}`, Buffer.from(kept.note), 0o600);
-    this.#last.set(head.workspaceId, kept);
+    const { workspaceId } = head;
+    const newest = this.#load(workspaceId);
+    // Another process is further: its head is the one to keep.
+    const kept = newest?.valid === true && newest.seq > head.seq ? newest : this.#write(this.sign(head));
+    this.#last.set(workspaceId, kept);
+    return kept;
+  }
+
+  #write(kept: KeptHead): KeptHead {
+    const folder = `${this.#folder}/heads`;
+    makeFolders(this.#disk, folder);
+    writeFileDurably(this.#disk, `${folder}/${kept.workspaceId}`, Buffer.from(kept.note), { mark: this.#mark });
     return kept;
   }
 
@@ -57,15 +68,28 @@ export class FileHeadKeeper implements HeadKeeper {
   #keyPair(): { readonly pem: string; readonly vkey: string } {
     if (this.#key !== undefined) return this.#key;
     const path = `${this.#folder}/key.pem`;
-    let pem = readText(this.#disk, path);
-    if (pem === undefined) {
-      makeFolders(this.#disk, this.#folder);
-      pem = generateKey().privateKeyPem;
-      writeFileDurably(this.#disk, path, Buffer.from(pem), 0o600);
-    }
+    const pem = readText(this.#disk, path) ?? this.#makeKey(path);
     const publicKey = createPublicKey(pem);
     this.#key = { pem, vkey: vkeyOf(publicKey, KEY_NAME) };
     return this.#key;
+  }
+
+  /** Of several processes that begin at the same time one makes the key, and all use it. */
+  #makeKey(path: string): string {
+    const disk = this.#disk;
+    makeFolders(disk, this.#folder);
+    const own = `${path}${this.#mark}`;
+    const pem = generateKey().privateKeyPem;
+    writeFileDurably(disk, own, Buffer.from(pem));
+    try {
+      disk.link(own, path);
+      disk.syncFolder(this.#folder);
+    } catch (error) {
+      if (errnoOf(error) !== "EEXIST") throw error;
+    } finally {
+      disk.unlink(own);
+    }
+    return readText(disk, path) ?? pem;
   }
 }
 

@@ -258,7 +258,7 @@ async function openParts(options: StoreOptions, backends: Backends): Promise<Sto
     newPackId: backends.newPackId,
     lockWaitMs: options.waitMs ?? DEFAULT_WAIT_MS,
   });
-  const heads = new FileHeadKeeper(backends.disk, options.configFolder);
+  const heads = new FileHeadKeeper(backends.disk, options.configFolder, backends.processes.pid);
   const parts = {
     backends,
     layout,

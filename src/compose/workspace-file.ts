@@ -12,7 +12,7 @@ function textOf(id: string): string {
 
 /** Writes it, durably. */
 export function writeWorkspaceFile(disk: Disk, path: string, id: string): void {
-  writeFileDurably(disk, path, Buffer.from(textOf(id)), 0o600);
+  writeFileDurably(disk, path, Buffer.from(textOf(id)));
 }
 
 /** What is wrong with it, for people; `undefined`: nothing. */

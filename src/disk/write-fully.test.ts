@@ -35,7 +35,7 @@ describe("writeFileDurably", () => {
     const result = await sweepCrashes<string>({
       prepare: () => SimDisk.fromTree({ "/d/f": { content: old, mode: 0o640 } }),
       run: (disk, acknowledge) => {
-        writeFileDurably(disk, "/d/f", Buffer.from(fresh), 0o600);
+        writeFileDurably(disk, "/d/f", Buffer.from(fresh), { mode: 0o600 });
         acknowledge(fresh);
       },
       check: (disk, { acknowledged }) => {

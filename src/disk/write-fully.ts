@@ -32,11 +32,16 @@ export function readFully(disk: Disk, fd: number, into: Uint8Array, position: nu
 
 /**
  * Puts a whole file at `path` (absolute), durably and atomically: whoever reads, also after a crash at any moment, finds
- * the old content or the new one. The bytes go to `<path>.new` first, so two writers of one path need a lock; what a
- * crash left there is replaced. `mode` is exact, and defaults to 0o600.
+ * the old content or the new one. The bytes go to `<path>.new` first, so two writers of one path need a lock, or a
+ * `mark` each, that is added to that name; what a crash left there is replaced. `mode` is exact, and defaults to 0o600.
  */
-export function writeFileDurably(disk: Disk, path: DiskPath, bytes: Uint8Array, mode = 0o600): void {
-  const fresh = withSuffix(path, ".new");
+export function writeFileDurably(
+  disk: Disk,
+  path: DiskPath,
+  bytes: Uint8Array,
+  { mode = 0o600, mark = "" }: { readonly mode?: number; readonly mark?: string } = {},
+): void {
+  const fresh = withSuffix(path, `${mark}.new`);
   const fd = createAnew(disk, fresh, mode);
   try {
     try {

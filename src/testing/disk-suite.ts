@@ -456,8 +456,8 @@ export function diskSuite(name: string, begin: () => DiskUnderTest): void {
 
     test("a file is put in place whole, also over a leftover", () => {
       put(at("f.new"), "left by a crash");
-      writeFileDurably(disk, at("f"), Buffer.from("first"), 0o640);
-      writeFileDurably(disk, Buffer.from(at("f")), Buffer.from("second"), 0o640);
+      writeFileDurably(disk, at("f"), Buffer.from("first"), { mode: 0o640 });
+      writeFileDurably(disk, Buffer.from(at("f")), Buffer.from("second"), { mode: 0o640 });
       expect(textOf(at("f"))).toBe("second");
       expect(disk.lstat(at("f"))?.mode).toBe(0o640);
       expect(disk.lstat(at("f.new"))).toBeUndefined();

@@ -12,6 +12,8 @@ import { isInBase } from "./read-base.ts";
 
 /** How many events are brought into the index at once. */
 const BATCH = 20_000;
+/** How often a look is taken again because other processes were faster. */
+const MAX_ATTEMPTS = 20;
 
 /** What a look at the log found. */
 export interface CatchUp {
@@ -37,6 +39,32 @@ interface BadLine {
  * Damage at or below the bound throws with `recover`, and is reported otherwise.
  */
 export async function catchUp(context: HistoryContext, options: { readonly recover: boolean }): Promise<CatchUp> {
+  for (let attempt = 1; ; attempt += 1) {
+    const known = await context.index.head();
+    const last = attempt === MAX_ATTEMPTS;
+    try {
+      const found = await lookAndReplay(context, options);
+      // Without the lock others go on meanwhile: what looks like a loss may only be newer than this look.
+      if (found.damage === undefined || last || !(await hasGrown(context))) return found;
+    } catch (error) {
+      if (last || !(await wasOvertaken(context, known, error))) throw error;
+    }
+  }
+}
+
+/** Has the log grown since it was last looked at? */
+async function hasGrown({ log }: HistoryContext): Promise<boolean> {
+  const { bytes } = log.head;
+  return (await log.refresh()).bytes !== bytes;
+}
+
+/** Has another process brought the same events into the index in the meantime? */
+async function wasOvertaken(context: HistoryContext, { seq }: Head, error: unknown): Promise<boolean> {
+  if (!(error instanceof ChronicleError) || error.code !== "INTEGRITY_VIOLATION") return false;
+  return (await context.index.head()).seq > seq;
+}
+
+async function lookAndReplay(context: HistoryContext, options: { readonly recover: boolean }): Promise<CatchUp> {
   const end = await context.log.refresh();
   const known = await context.index.head();
   const oldest = await oldestSeq(context.log);

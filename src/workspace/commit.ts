@@ -1,6 +1,6 @@
 import { sealEvents } from "../core/chain.ts";
 import { ChronicleError } from "../core/errors.ts";
-import type { EventDraft, SealedEvent } from "../core/event.ts";
+import type { EventDraft, Head, SealedEvent } from "../core/event.ts";
 import type { IndexHead } from "../storage/index-store.ts";
 import { catchUp } from "./catch-up.ts";
 import type { Context } from "./context.ts";
@@ -77,8 +77,21 @@ async function follow(context: Context, placed: readonly PlacedEvent[], atHand?:
   try {
     await project(context, placed, atHand);
   } catch {
+    if (await knows(context, placed.at(-1)?.event)) return;
     await context.index.reset();
     await catchUp(context, { recover: false });
+  }
+}
+
+/** A reader may have brought an event into the index already: then there is nothing left to do. */
+async function knows({ index }: Context, event: Head | undefined): Promise<boolean> {
+  try {
+    const head = await index.head();
+    return event !== undefined && head.seq === event.seq && head.hash === event.hash;
+  } catch (error) {
+    // An index that cannot even say that is made anew.
+    if (error instanceof ChronicleError) return false;
+    throw error;
   }
 }
 

@@ -1,5 +1,6 @@
 import type { VerifyProblemShape, VerifyShape } from "../api/shapes.ts";
 import type { VerifyOptions } from "../api/workspace-api.ts";
+import type { Head } from "../core/event.ts";
 import type { Hash } from "../core/hash.ts";
 import { parseExpected, verifySignedHead } from "../core/signed-head.ts";
 import type { Context } from "./context.ts";
@@ -17,15 +18,17 @@ export async function verify(context: Context, options: VerifyOptions = {}): Pro
   const began = performance.now();
   const problems: Problem[] = [];
   const notes: string[] = [];
+  // Asked before the log is read: others may go on meanwhile.
+  const indexed = await context.index.head();
   const log = await verifyLog(context, {
     problems,
     notes,
-    bound: await boundOf(context),
+    bound: boundOf(context, indexed),
     ...(options.onProgress === undefined ? {} : { onProgress: options.onProgress }),
     seqsOfInterest: seqsOfInterest(context, options),
   });
   const held: Held = { log, notes };
-  problems.push(...checkKept(context, held), ...(await checkIndex(context, log)));
+  problems.push(...checkKept(context, held), ...checkIndex(indexed, log));
   for (const { where, fault } of context.store.fileFaults())
     problems.push({ kind: "file-damaged", where, detail: fault });
   if (options.expect !== undefined) problems.push(...checkExpected(context, held, options.expect));
@@ -49,9 +52,9 @@ export async function verify(context: Context, options: VerifyOptions = {}): Pro
 }
 
 /** What was recorded for certain: a line at or below it can be damaged, but not torn. */
-async function boundOf(context: Context): Promise<number> {
+function boundOf(context: Context, indexed: Head): number {
   const kept = context.heads.last(context.workspaceId);
-  return Math.max((await context.index.head()).seq, kept?.valid === true ? kept.seq : 0);
+  return Math.max(indexed.seq, kept?.valid === true ? kept.seq : 0);
 }
 
 function seqsOfInterest(context: Context, options: VerifyOptions): ReadonlySet<number> {
@@ -152,8 +155,7 @@ function checkExpected(context: Context, held: Held, text: string): Problem[] {
 }
 
 /** The index is not believed, but where it says something else than the log, somebody should know. */
-async function checkIndex(context: Context, log: LogFindings): Promise<Problem[]> {
-  const head = await context.index.head();
+function checkIndex(head: Head, log: LogFindings): Problem[] {
   if (head.seq === 0) return [];
   const where = "index.db";
   if (head.seq > log.lastSeq) {

@@ -149,7 +149,7 @@ describe("one flipped bit", () => {
         else putBack();
         const what = `${path} byte ${at} of ${sound.length} bit ${bit} (seed ${SEED})`;
         if (found instanceof Error) {
-          expect(found, what).toMatchObject({
+          expect({ what, code: "code" in found ? found.code : undefined }).toMatchObject({
             code: expect.stringMatching(/DAMAGED|CORRUPT|MISSING|VIOLATION|ROLLBACK|FORMAT/) as string,
           });
           continue;
@@ -159,8 +159,8 @@ describe("one flipped bit", () => {
           harmless += 1;
           continue;
         }
-        expect(found.ok, what).toBe(false);
-        expect(found.problems.map((one) => `${one.where} ${one.detail}`).join("\n"), what).toMatch(nameOf(path));
+        expect({ what, ok: found.ok }).toEqual({ what, ok: false });
+        expect(found.problems.map((one) => `${one.where} ${one.detail}`).join("\n")).toMatch(nameOf(path));
         flips += 1;
       }
     }
@@ -191,7 +191,7 @@ describe("files that are cut, emptied or gone", () => {
         const found = await verified(head);
         putBack();
         const ok = found instanceof Error ? false : found.ok;
-        expect(ok, `${path} ${how}`).toBe(false);
+        expect({ path, how, ok }).toEqual({ path, how, ok: false });
       }
     }
     expect(await verified(head)).toMatchObject({ problems: [] });

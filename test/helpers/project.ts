@@ -18,17 +18,23 @@ import type { InitOptions, OpenOptions, StoreApi, StoreOptions } from "../../src
 import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
 import { openStore } from "../../src/open.ts";
 
+interface ProjectOptions {
+  readonly storeInside?: boolean;
+  readonly config?: string;
+}
+
 /** A folder to record, and a store and configuration of its own, on the real disk. Disposed of at the end. */
 export class Project implements AsyncDisposable {
   readonly base = realpathSync(mkdtempSync(join(tmpdir(), "chronicle-test-")));
   readonly folder = join(this.base, "project");
   readonly home: string;
-  readonly configFolder = join(this.base, "config");
+  readonly configFolder: string;
   readonly #stores = new Set<StoreApi>();
   readonly #workspaces = new Set<WorkspaceApi>();
 
-  /** `storeInside`: the store lies in the tracked folder, as `.state`. */
-  constructor({ storeInside = false }: { readonly storeInside?: boolean } = {}) {
+  /** `storeInside`: the store lies in the tracked folder, as `.state`. `config`: where key and heads are kept. */
+  constructor({ storeInside = false, config = "config" }: ProjectOptions = {}) {
+    this.configFolder = join(this.base, config);
     this.home = storeInside ? join(this.folder, ".state") : join(this.base, "store");
     mkdirSync(this.folder);
   }
