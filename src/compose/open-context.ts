@@ -43,15 +43,18 @@ export async function openContext(
   id: string,
   how: HowToOpen & { readonly tasks: StoreTasks },
 ): Promise<OpenedContext> {
-  const { backends, layout, blobs, heads } = parts;
+  const { backends, layout, blobs, heads, waitMs } = parts;
   const files = layout.workspace(id);
   refuseFutureFormat(backends.disk, files.workspaceJson);
   const log = new FileEventLog(backends.disk, { log: files.log, archive: files.archive, quarantine: files.quarantine });
   const index = backends.openIndex(files.index);
-  const history = { workspaceId: id, log, blobs, index, heads, now: backends.now, newId: backends.newId };
+  const lock = backends.lock(files.lock);
+  const { now, newId } = backends;
+  const history = { workspaceId: id, log, blobs, index, lock, waitMs, heads, now, newId };
   try {
     return withFolders(parts, history, { ...how, roots: how.roots ?? (await rootsOf(history)) });
   } catch (error) {
+    lock.close();
     await index.close();
     await log.close();
     throw error;
@@ -64,11 +67,10 @@ function withFolders(
   history: HistoryContext,
   how: HowToOpen & { readonly roots: readonly RootRecord[]; readonly tasks: StoreTasks },
 ): OpenedContext {
-  const { backends, layout, blobs, actor, waitMs } = parts;
+  const { backends, layout, blobs, actor } = parts;
   const { disk } = backends;
   const files = layout.workspace(history.workspaceId);
   const roots = how.roots.map((root, i) => trackedRoot(i > 0 ? root : { ...root, folder: how.movedTo ?? root.folder }));
-  const lock = backends.lock(files.lock);
   const worktree = new DiskWorktree({
     disk,
     roots,
@@ -87,10 +89,10 @@ function withFolders(
   });
   const { processes } = backends;
   const readOnly = how.readOnly === true;
-  const context: Context = { ...history, lock, worktree, ingest, store: how.tasks, processes, waitMs, actor, readOnly };
+  const context: Context = { ...history, worktree, ingest, store: how.tasks, processes, actor, readOnly };
   const close = async (): Promise<void> => {
     await worktree.close();
-    lock.close();
+    history.lock.close();
     await history.index.close();
     await history.log.close();
   };

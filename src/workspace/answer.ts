@@ -1,5 +1,5 @@
 import { ChronicleError } from "../core/errors.ts";
-import { catchUp, type CatchUp } from "./catch-up.ts";
+import { catchUp, rebuildFromLog, type CatchUp } from "./catch-up.ts";
 import type { HistoryContext } from "./context.ts";
 
 /**
@@ -11,7 +11,6 @@ export async function answer<T>(context: HistoryContext, work: (found: CatchUp) 
     return await work(await catchUp(context, { recover: false }));
   } catch (error) {
     if (!(error instanceof ChronicleError) || error.code !== "INTEGRITY_VIOLATION") throw error;
-    await context.index.reset();
-    return work(await catchUp(context, { recover: false }));
+    return work(await rebuildFromLog(context));
   }
 }

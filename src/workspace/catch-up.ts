@@ -22,6 +22,12 @@ export interface CatchUp {
   readonly damage: ChronicleError | undefined;
 }
 
+/** `recover` needs the lock; `locked`: the caller holds it, though nothing is to be recovered. */
+export interface CatchUpOptions {
+  readonly recover: boolean;
+  readonly locked?: boolean;
+}
+
 /** One line that does not go on from the event before it. */
 interface BadLine {
   readonly position: LogPosition;
@@ -38,7 +44,7 @@ interface BadLine {
  * greater of the kept head's size and the index's seq: what was acknowledged can only be damaged, never torn.
  * Damage at or below the bound throws with `recover`, and is reported otherwise.
  */
-export async function catchUp(context: HistoryContext, options: { readonly recover: boolean }): Promise<CatchUp> {
+export async function catchUp(context: HistoryContext, options: CatchUpOptions): Promise<CatchUp> {
   for (let attempt = 1; ; attempt += 1) {
     const known = await context.index.head();
     const last = attempt === MAX_ATTEMPTS;
@@ -72,7 +78,9 @@ async function lookAndReplay(context: HistoryContext, options: { readonly recove
     if (known.seq <= end.seq) return stop(known, replaced(known.seq), options);
     return stop({ ...known, seq: end.seq, hash: end.hash }, shorter(end, known.seq), options);
   }
-  const before = await beginWhereLogBegins(context, known, oldest);
+  const isElsewhere = known.seq > 0 && (await beginsElsewhere(context, oldest));
+  if (isElsewhere) await startAnew(context, options);
+  const before = isElsewhere ? await context.index.head() : known;
   const settled = before.seq === end.seq && before.hash === end.hash && end.tornBytes === 0;
   // What another process wrote and did not live to sync must be durable before the index vouches for it.
   if (!settled) await context.log.sync();
@@ -119,17 +127,6 @@ async function agreesWithSentinel(context: HistoryContext, { seq, hash }: Head, 
   return false;
 }
 
-/**
- * An index that begins elsewhere than the log (the archive was dropped, or put back) starts anew: what it answers must
- * be what a rebuilt one would.
- */
-async function beginWhereLogBegins(context: HistoryContext, known: IndexHead, oldest: number): Promise<IndexHead> {
-  if (known.seq === 0 || (oldest === 1 && context.log.firstSeq === 1)) return known;
-  if ((await indexedFrom(context)) === oldest) return known;
-  await context.index.reset();
-  return context.index.head();
-}
-
 async function holds(context: HistoryContext, head: IndexHead): Promise<boolean> {
   const row = await context.index.locate(head.seq);
   if (row === undefined) return false;
@@ -141,7 +138,45 @@ async function holds(context: HistoryContext, head: IndexHead): Promise<boolean>
   return false;
 }
 
-async function replay(context: HistoryContext, start: IndexHead): Promise<BadLine | undefined> {
+/**
+ * Does the index begin elsewhere than the log (the archive was dropped, or put back)? Then it must start anew: what it
+ * answers must be what a rebuilt one would.
+ */
+async function beginsElsewhere(context: HistoryContext, oldest: number): Promise<boolean> {
+  if (oldest === 1 && context.log.firstSeq === 1) return false;
+  return (await indexedFrom(context)) !== oldest;
+}
+
+/** Empties the index; only with the lock, since whoever holds it relies on what the index says. */
+async function startAnew(context: HistoryContext, { recover, locked = recover }: CatchUpOptions): Promise<void> {
+  if (locked) return context.index.reset();
+  using _held = await context.lock.exclusive(context.waitMs);
+  // Looks again: somebody else may have done it.
+  await catchUp(context, { recover: false, locked: true });
+}
+
+/** Discards the index and fills it again, with the lock. */
+export async function rebuildFromLog(context: HistoryContext): Promise<CatchUp> {
+  using _held = await context.lock.exclusive(context.waitMs);
+  await context.index.reset();
+  return catchUp(context, { recover: false, locked: true });
+}
+
+/** Readers bring events in too, without the lock: where one was faster, this goes on from there. */
+async function replay(context: HistoryContext, from: IndexHead): Promise<BadLine | undefined> {
+  for (let start = from; ;) {
+    try {
+      return await replayFrom(context, start);
+    } catch (error) {
+      const now = await context.index.head();
+      const isRace = error instanceof ChronicleError && error.code === "INTEGRITY_VIOLATION" && now.seq > start.seq;
+      if (!isRace) throw error;
+      start = now;
+    }
+  }
+}
+
+async function replayFrom(context: HistoryContext, start: IndexHead): Promise<BadLine | undefined> {
   let prev: Head | undefined = start.seq === 0 ? undefined : { seq: start.seq, hash: start.hash };
   let pending: PlacedEvent[] = [];
   for await (const lines of context.log.read({ seq: start.seq + 1, offset: start.offset })) {

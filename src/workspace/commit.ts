@@ -45,7 +45,7 @@ export async function withCommit<T>(context: Context, work: (commit: Commit) => 
     seal: (draft) => seal(context, draft),
     dropArchive: async () => {
       await context.log.dropArchive();
-      await catchUp(context, { recover: false });
+      await catchUp(context, { recover: false, locked: true });
     },
   });
   await keepHeadNowAndThen(context);
@@ -75,11 +75,11 @@ async function append(
 /** Lets the index follow what is durable, and so acknowledged. If it cannot, it starts anew, from the log. */
 async function follow(context: Context, placed: readonly PlacedEvent[], atHand?: BasesAtHand): Promise<void> {
   try {
-    await project(context, placed, atHand);
+    await project(context, placed, { atHand });
   } catch {
     if (await knows(context, placed.at(-1)?.event)) return;
     await context.index.reset();
-    await catchUp(context, { recover: false });
+    await catchUp(context, { recover: false, locked: true });
   }
 }
 

@@ -37,7 +37,10 @@ export interface Context {
 }
 
 /** What reading and catching up with the history needs; a worktree is not among it. */
-export type HistoryContext = Pick<Context, "workspaceId" | "log" | "blobs" | "index" | "heads" | "now" | "newId">;
+export type HistoryContext = Pick<
+  Context,
+  "workspaceId" | "log" | "blobs" | "index" | "lock" | "waitMs" | "heads" | "now" | "newId"
+>;
 
 /** Reads contents from the worktree into the blob store, with all cores. */
 export interface Ingest {

@@ -10,7 +10,7 @@ export async function rebuildIndex(context: Context, options: ProgressOptions = 
   using _held = await context.lock.exclusive(context.waitMs);
   await context.index.reset();
   options.onProgress?.({ phase: "rebuild", done: 0, total: 0, unit: "events" });
-  const { head, damage } = await catchUp(context, { recover: false });
+  const { head, damage } = await catchUp(context, { recover: false, locked: true });
   if (damage !== undefined) throw damage;
   await rootAtHead(context, head.seq);
   let entries = 0;
