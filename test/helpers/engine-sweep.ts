@@ -1,0 +1,244 @@
+import { expect } from "vitest";
+import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
+import { errnoOf } from "../../src/core/errors.ts";
+import { SimDisk } from "../../src/disk/sim-disk.ts";
+import type { CrashSweep, SweepContext } from "../../src/testing/crash-sweep.ts";
+import { openSimStore } from "../../src/testing/sim-store.ts";
+
+/**
+ * Whole operations of the engine on a disk that crashes: before, in the middle of and after every operation on it, with
+ * every fate of what was not synced, and with every errno. Afterwards the workspace is exactly old or new (or what a
+ * finished operation makes of it), everything acknowledged is there, `verify` is clean, and the next command works
+ * without any repair.
+ */
+
+type Tree = Readonly<Record<string, string>>;
+
+/** An event that was acknowledged. */
+export interface Fact {
+  readonly seq: number;
+  readonly hash: string;
+}
+
+function newDisk(): SimDisk {
+  const folder = { folder: 0o755 };
+  return SimDisk.fromTree({
+    "/proj/a.txt": "alpha\n",
+    "/proj/dir/b.txt": "beta\n",
+    "/proj/dir/c.txt": "gamma\n",
+    "/proj/empty": folder,
+    "/proj/run.sh": "echo\n",
+    "/store": folder,
+    "/config": folder,
+    "/root": folder,
+  });
+}
+
+async function withWorkspace<T>(
+  disk: SimDisk,
+  firstId: number,
+  work: (workspace: WorkspaceApi) => Promise<T>,
+): Promise<T> {
+  const store = await openSimStore(disk, { firstId });
+  try {
+    const workspace = await store.open({ folder: "/proj", create: true });
+    try {
+      return await work(workspace);
+    } finally {
+      await workspace.close();
+    }
+  } finally {
+    await store.close();
+  }
+}
+
+function put(disk: SimDisk, path: string, text: string): void {
+  if (disk.lstat(path) !== undefined) disk.unlink(path);
+  const fd = disk.open(path, "create", 0o644);
+  disk.write(fd, Buffer.from(text), 0);
+  disk.sync(fd);
+  disk.close(fd);
+  disk.syncFolder(path.slice(0, path.lastIndexOf("/")));
+}
+
+/** An agent's work: an edit, a creation, a deletion of a folder, a mode, a file where a folder was. */
+function edit(disk: SimDisk): void {
+  put(disk, "/proj/a.txt", "ALPHA\n");
+  put(disk, "/proj/new.txt", "new\n");
+  disk.unlink("/proj/dir/b.txt");
+  disk.unlink("/proj/dir/c.txt");
+  disk.removeFolder("/proj/dir");
+  disk.removeFolder("/proj/empty");
+  put(disk, "/proj/empty", "now a file\n");
+  const fd = disk.open("/proj/run.sh", "read");
+  disk.chmod(fd, 0o700);
+  disk.sync(fd);
+  disk.close(fd);
+  disk.syncFolder("/proj");
+}
+
+function project(disk: SimDisk): Tree {
+  const present = Object.entries(disk.dump("/proj")).filter(([path]) => !path.includes(".chronicle-tmp"));
+  // Without the link count: while an operation is under way, the trash holds a second link.
+  return Object.fromEntries(present.map(([path, state]) => [path, state.replace(/^file (\d+) \d+/, "file $1")]));
+}
+
+/** The head of the log, as far as it was acknowledged. */
+async function acknowledgedHead(workspace: WorkspaceApi): Promise<Fact> {
+  const { seq, hash } = await workspace.head();
+  return { seq, hash };
+}
+
+/** What must hold on any disk that a disturbance leaves. */
+async function checkSound(disk: SimDisk, { acknowledged, error }: SweepContext<Fact>): Promise<void> {
+  if (errnoOf(error) !== undefined && !isCoded(error))
+    throw new Error("a bare system error reached the caller", { cause: error });
+  await withWorkspace(disk, 500_000, async (workspace) => {
+    const verified = await workspace.verify();
+    if (!verified.ok && verified.problems.some((one) => one.kind !== "torn-tail")) {
+      throw new Error(`verify before any repair: ${JSON.stringify(verified.problems)}`);
+    }
+    await workspace.snapshot();
+    const log = await workspace.log();
+    for (const fact of acknowledged) {
+      if (log[fact.seq - 1]?.hash !== fact.hash) throw new Error(`acknowledged event ${fact.seq} is gone`);
+    }
+    expect((await workspace.status()).changes).toEqual([]);
+    expect((await workspace.verify()).problems).toEqual([]);
+  });
+}
+
+function isCoded(error: unknown): boolean {
+  return error instanceof Error && error.name === "ChronicleError";
+}
+
+/** The log of the one workspace on the disk. */
+export function logPath(disk: SimDisk): string {
+  const [id] = disk.list("/store/workspaces");
+  return `/store/workspaces/${id?.name.toString()}/events.wal`;
+}
+
+/** What the disk of a sweep is seen through: for planted bugs. */
+export type Through = (disk: SimDisk) => SimDisk;
+
+/** Whole operations of the engine, each with what must hold wherever it is cut off. */
+export const engineSweeps: Readonly<Record<string, (through: Through) => Promise<CrashSweep<Fact>>>> = {
+  init: async (through) => {
+    const before = project(newDisk());
+    return {
+      prepare: newDisk,
+      run: (disk, acknowledge) =>
+        withWorkspace(through(disk), 0, async (workspace) => acknowledge(await acknowledgedHead(workspace))),
+      check: async (disk, context) => {
+        expect(project(disk)).toEqual(before);
+        await checkSound(disk, context);
+      },
+    };
+  },
+  capture: async (through) => {
+    const disk = newDisk();
+    await withWorkspace(disk, 0, async () => undefined);
+    edit(disk);
+    const start = disk.crash("keep");
+    return {
+      prepare: () => start,
+      run: (copy, acknowledge) =>
+        withWorkspace(through(copy), 1_000, async (workspace) => {
+          const { seq } = await workspace.snapshot();
+          const [event] = await workspace.log({ from: seq, to: seq });
+          if (event !== undefined) acknowledge({ seq, hash: event.hash });
+        }),
+      check: checkSound,
+    };
+  },
+  "capture behind a torn tail": async (through) => {
+    const disk = newDisk();
+    await withWorkspace(disk, 0, async () => undefined);
+    edit(disk);
+    const log = logPath(disk);
+    const fd = disk.open(log, "append");
+    disk.write(fd, Buffer.from('{"hash":"0123'), null);
+    disk.sync(fd);
+    disk.close(fd);
+    return {
+      prepare: () => disk,
+      run: (copy, acknowledge) =>
+        withWorkspace(through(copy), 1_000, async (workspace) => {
+          await workspace.snapshot();
+          acknowledge(await acknowledgedHead(workspace));
+        }),
+      check: checkSound,
+    };
+  },
+  restore: async (through) => {
+    const disk = await edited();
+    const trees = { after: project(disk), before: project(newDisk()) };
+    return {
+      prepare: () => disk,
+      run: (copy, acknowledge) =>
+        withWorkspace(through(copy), 2_000, async (workspace) => {
+          await workspace.restore("baseline");
+          acknowledge(await acknowledgedHead(workspace));
+        }),
+      check: (copy, context) => checkOldOrNew(copy, context, trees),
+    };
+  },
+  undo: async (through) => {
+    const disk = await edited();
+    const before = project(disk);
+    await withWorkspace(disk, 3_000, (workspace) => workspace.restore("baseline"));
+    const start = disk.crash("keep");
+    const trees = { after: project(start), before };
+    return {
+      prepare: () => start,
+      run: (copy, acknowledge) =>
+        withWorkspace(through(copy), 4_000, async (workspace) => {
+          await workspace.undo();
+          acknowledge(await acknowledgedHead(workspace));
+        }),
+      check: (copy, context) => checkOldOrNew(copy, context, trees),
+    };
+  },
+  gc: async (through) => {
+    const disk = await edited();
+    return {
+      prepare: () => disk,
+      run: (copy, acknowledge) =>
+        withWorkspace(through(copy), 5_000, async (workspace) => {
+          acknowledge(await acknowledgedHead(workspace));
+          await workspace.gc();
+        }),
+      check: checkSound,
+    };
+  },
+};
+
+/** A workspace with a baseline and the agent's work recorded. */
+async function edited(): Promise<SimDisk> {
+  const disk = newDisk();
+  await withWorkspace(disk, 0, async () => undefined);
+  edit(disk);
+  await withWorkspace(disk, 1_000, (workspace) => workspace.snapshot());
+  return disk.crash("keep");
+}
+
+/**
+ * After the next command that changes something, the files are all as they were or all as they were to be; and before it,
+ * every single file is one or the other.
+ */
+async function checkOldOrNew(
+  disk: SimDisk,
+  context: SweepContext<Fact>,
+  { before, after }: { readonly before: Tree; readonly after: Tree },
+): Promise<void> {
+  for (const [path, state] of Object.entries(project(disk))) {
+    if (/^(file|symlink)/.test(state) && state !== before[path] && state !== after[path])
+      throw new Error(`${path} is neither old nor new: ${state}`);
+  }
+  await withWorkspace(disk, 400_000, (workspace) => workspace.run({ command: ["true"] }));
+  const settled = project(disk);
+  const done = context.acknowledged.length > 0;
+  if (done) expect(JSON.stringify(settled)).toBe(JSON.stringify(before));
+  else if (JSON.stringify(settled) !== JSON.stringify(before)) expect(settled).toEqual(after);
+  await checkSound(disk, context);
+}
