@@ -122,7 +122,7 @@ async function verifyBeforeDrop(context: Context, { base, root, options }: ToVer
     problems,
     notes: [],
     bound: seq,
-    seqsOfInterest: new Set(),
+    seqsOfInterest: new Set(kept === undefined ? [] : [kept.seq]),
     ...(options.onProgress === undefined ? {} : { onProgress: options.onProgress }),
     atEnd: async (index) => {
       const faults = (await checkBase(context.blobs, base, { root, against: index })) ?? [];

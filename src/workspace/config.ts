@@ -6,9 +6,13 @@ import { withCommit } from "./commit.ts";
 import type { Context, HistoryContext } from "./context.ts";
 import { readEvent } from "./read-events.ts";
 
-/** The workspace record in force. Throws `NOT_FOUND` for an empty log. */
+/** The workspace record in force. Throws `NOT_FOUND` for an empty log, `INTEGRITY_VIOLATION` for an index without one. */
 export async function workspaceRecord(context: HistoryContext): Promise<WorkspaceRecord> {
   const row = await context.index.record(`workspace:${context.workspaceId}`);
+  if (row === undefined && context.log.head.seq > 0) {
+    // Every log has one: the index is damaged, or is being filled by somebody else right now.
+    throw new ChronicleError("INTEGRITY_VIOLATION", "the index does not know the workspace's own record");
+  }
   if (row === undefined) {
     throw new ChronicleError("NOT_FOUND", "the workspace has no record of itself", { hint: "run `chronicle verify`" });
   }

@@ -66,6 +66,10 @@ export interface ProjectionTarget {
   readonly blobs: BlobStore;
 }
 
+export interface ProjectOptions {
+  readonly atHand?: BasesAtHand | undefined;
+}
+
 /**
  * Brings events into the index, with the bases that they name. A compaction's base is only needed where the history
  * begins on it: else it repeats what the events before it have brought.
@@ -73,7 +77,7 @@ export interface ProjectionTarget {
 export async function project(
   { index, blobs }: ProjectionTarget,
   placed: readonly PlacedEvent[],
-  atHand: BasesAtHand = new Map(),
+  { atHand }: ProjectOptions = {},
 ): Promise<IndexHead> {
   const before = await index.head();
   const start = sentinelAtStart(before, placed);
@@ -86,7 +90,7 @@ export async function project(
     if (row !== undefined) sources.push([row]);
     const base = baseOf(event);
     if (base === undefined || (event.op === "compact" && event !== start)) continue;
-    let entries = event === start ? undefined : atHand.get(base);
+    let entries = event === start ? undefined : atHand?.get(base);
     if (entries === undefined) {
       const rows = await readBase(blobs, base, `that event ${event.seq} starts on`);
       entries = rows.entries;
@@ -96,7 +100,8 @@ export async function project(
     trees.push([event.seq, entries]);
   }
   const iterations: Iterable<IterationRow> = { [Symbol.iterator]: () => flatten(sources) };
-  await index.apply({ head, events: [...records, ...placed.map(eventRow)], iterations } satisfies IndexBatch);
+  const events = [...records, ...placed.map(eventRow)];
+  await index.apply({ head, events, iterations } satisfies IndexBatch);
   for (const [seq, entries] of trees) await putBaseTrees(index, seq, entries);
   return head;
 }

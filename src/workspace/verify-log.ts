@@ -4,6 +4,7 @@ import { checkLine, parseLine } from "../core/chain.ts";
 import { ChronicleError } from "../core/errors.ts";
 import { EMPTY_HEAD, type Head, type LogEvent } from "../core/event.ts";
 import type { Hash } from "../core/hash.ts";
+import { LiveTree } from "../core/live-tree.ts";
 import { LogTree } from "../core/log-tree.ts";
 import { displayPath } from "../core/path.ts";
 import { decodeIntent, decodeSession, decodeSnapshot, decodeWorkspace } from "../core/records.ts";
@@ -15,7 +16,6 @@ import { headBeforeFirst, isSealed } from "./catch-up.ts";
 import { checkBase } from "./check-base.ts";
 import type { Context } from "./context.ts";
 import { baseOf, iterationOf, project, type PlacedEvent } from "./project.ts";
-import { rootAtHead } from "./tree.ts";
 import type { VerifyProblemShape as Problem } from "../api/shapes.ts";
 
 /** Where a content is needed: the first place found. */
@@ -61,7 +61,9 @@ const BATCH = 2_000;
 export async function verifyLog(context: Context, options: VerifyLogOptions): Promise<LogFindings> {
   const index = context.store.scratchIndex();
   try {
-    const reader = new LogVerifier({ ...context, index }, options);
+    // Its whole history is only needed where a compaction's base, or the caller, is held against it.
+    const isIndexed = options.atEnd !== undefined || (await context.log.archived()).length > 0;
+    const reader = new LogVerifier({ ...context, index }, options, isIndexed);
     const end = await context.log.refresh();
     await reader.read(context.log.read({ seq: 1, offset: 0 }));
     if (end.tornBytes > 0 && !reader.torn) {
@@ -80,11 +82,13 @@ export async function verifyLog(context: Context, options: VerifyLogOptions): Pr
 class LogVerifier {
   readonly #context: Context;
   readonly #options: VerifyLogOptions;
+  readonly #isIndexed: boolean;
+  readonly #state = new LiveTree();
   #tree = new LogTree();
   readonly #needed = new Map<Hash, Need>();
   readonly #at = new Map<number, LogAt>();
   readonly #openPlans = new Map<string, Hash>();
-  readonly #hashes: Hash[] = [];
+  readonly #hashes = new Map<number, Hash>();
   #pending: PlacedEvent[] = [];
   #prev: Head = EMPTY_HEAD;
   #events = 0;
@@ -99,9 +103,10 @@ class LogVerifier {
   /** The rest of the log was torn by a crash, and never acknowledged. */
   torn = false;
 
-  constructor(context: Context, options: VerifyLogOptions) {
+  constructor(context: Context, options: VerifyLogOptions, isIndexed: boolean) {
     this.#context = context;
     this.#options = options;
+    this.#isIndexed = isIndexed;
   }
 
   async read(lines: AsyncIterable<readonly RawLine[]>): Promise<void> {
@@ -121,7 +126,7 @@ class LogVerifier {
       lastSeq: this.#prev.seq,
       needed: this.#needed,
       at: this.#at,
-      hashes: (seq) => this.#hashes[seq - this.#firstSeq],
+      hashes: (seq) => this.#hashes.get(seq),
     };
   }
 
@@ -176,7 +181,7 @@ class LogVerifier {
     }
     const { event } = checked;
     this.#prev = event;
-    this.#hashes.push(event.hash);
+    if (this.#options.seqsOfInterest.has(event.seq)) this.#hashes.set(event.seq, event.hash);
     this.#collect(event, where);
     if (!this.broken) {
       // Alone, so that the log tree and the index stand right before it.
@@ -200,7 +205,8 @@ class LogVerifier {
       claim === null
         ? { seq: this.#prev.seq + 1, hash: "0".repeat(64) as Hash }
         : { seq: Number(claim[2]), hash: claim[1] as Hash };
-    this.#hashes.push((claim?.[1] ?? "") as Hash);
+    if (this.#options.seqsOfInterest.has(this.#prev.seq) && this.#prev.hash !== "")
+      this.#hashes.set(this.#prev.seq, this.#prev.hash);
   }
 
   #isMilestone(event: LogEvent): boolean {
@@ -240,7 +246,8 @@ class LogVerifier {
         const base = event.op === "compact" ? undefined : baseOf(event);
         if (base !== undefined) bases.set(base, await this.#checkBaseline(base, event));
       }
-      await project(this.#context, pending, bases);
+      this.#follow(pending, bases);
+      if (this.#isIndexed) await project(this.#context, pending, { atHand: bases });
       const [first] = pending;
       if (first?.event.op === "compact") await this.#checkSentinel(first.event);
     } catch (error) {
@@ -253,7 +260,21 @@ class LogVerifier {
       return;
     }
     for (const { event } of pending) this.#tree.append(event.hash);
-    await this.#checkMilestone(pending.at(-1)?.event);
+    this.#checkMilestone(pending.at(-1)?.event);
+  }
+
+  /** Brings the present state up to these events. */
+  #follow(pending: readonly PlacedEvent[], bases: ReadonlyMap<Hash, readonly BaseEntry[]>): void {
+    for (const { event } of pending) {
+      const base = baseOf(event);
+      for (const { path, entry } of base === undefined ? [] : (bases.get(base) ?? [])) this.#state.set(path, entry);
+      const row = iterationOf(event);
+      if (row !== undefined) this.#state.set(row.path, row.entry);
+    }
+  }
+
+  #merkleRoot(): Hash {
+    return this.#state.root(this.#context.worktree.roots.flatMap(({ id }) => id ?? []));
   }
 
   /** Reads a base from the blob store, recomputes its hashes, and notes what its rows need. */
@@ -291,24 +312,27 @@ class LogVerifier {
     if (this.#tree.frontier().join() !== sentinel.frontier.join()) {
       this.#report("sentinel-wrong", where, "its frontier is not that of the log tree");
     }
-    const root = await rootAtHead(this.#context, event.seq);
-    if (root !== sentinel.root) {
-      this.#report("root-wrong", where, `states the Merkle root ${sentinel.root}, computed ${root}`);
-    }
     const faults = await checkBase(this.#context.blobs, sentinel.base, {
       root: sentinel.root,
       ...(isStart ? {} : { against: this.#context.index }),
-      onRows: (batch) => this.#needRows(batch, event),
+      onRows: (batch) => {
+        for (const { path, entry } of isStart ? (batch.entries ?? []) : []) this.#state.set(path, entry);
+        this.#needRows(batch, event);
+      },
     });
+    const root = this.#merkleRoot();
+    if (faults !== undefined && root !== sentinel.root) {
+      this.#report("root-wrong", where, `states the Merkle root ${sentinel.root}, computed ${root}`);
+    }
     // A base that is missing is reported with the other contents.
     for (const fault of faults ?? []) {
       this.#report("base-wrong", `base of event ${event.seq}: ${fault.where}`, fault.detail);
     }
   }
 
-  async #checkMilestone(event: LogEvent | undefined): Promise<void> {
+  #checkMilestone(event: LogEvent | undefined): void {
     if (event === undefined || !this.#isMilestone(event)) return;
-    const root = await rootAtHead(this.#context, event.seq);
+    const root = this.#merkleRoot();
     if (this.#options.seqsOfInterest.has(event.seq)) {
       this.#at.set(event.seq, { hash: event.hash, logRoot: this.#tree.root(), root });
     }

@@ -25,7 +25,7 @@ export async function verify(context: Context, options: VerifyOptions = {}): Pro
     notes,
     bound: boundOf(context, indexed),
     ...(options.onProgress === undefined ? {} : { onProgress: options.onProgress }),
-    seqsOfInterest: seqsOfInterest(context, options),
+    seqsOfInterest: seqsOfInterest(context, indexed, options),
   });
   const held: Held = { log, notes };
   problems.push(...checkKept(context, held), ...checkIndex(indexed, log));
@@ -57,8 +57,8 @@ function boundOf(context: Context, indexed: Head): number {
   return Math.max(indexed.seq, kept?.valid === true ? kept.seq : 0);
 }
 
-function seqsOfInterest(context: Context, options: VerifyOptions): ReadonlySet<number> {
-  const seqs = new Set<number>();
+function seqsOfInterest(context: Context, indexed: Head, options: VerifyOptions): ReadonlySet<number> {
+  const seqs = new Set<number>([indexed.seq]);
   const kept = context.heads.last(context.workspaceId);
   if (kept !== undefined) seqs.add(kept.seq);
   if (options.expect !== undefined) seqs.add(parseExpected(options.expect).seq);

@@ -1,0 +1,75 @@
+import type { Entry } from "./entry.ts";
+import type { Hash } from "./hash.ts";
+import { folderHash, workspaceRoot, type TreeChild } from "./merkle.ts";
+import { compareNames, pathInRoot, ROOT, type WorkspacePath } from "./path.ts";
+
+/** One name. A folder keeps its children while it has no entry of its own: they come back with it. */
+interface Node {
+  entry: Pick<Entry, "kind" | "mode" | "hash"> | undefined;
+  children: Map<string, Node> | undefined;
+  /** Of the folder; undefined: something beneath it has changed. */
+  treeHash: Hash | undefined;
+}
+
+function newNode(): Node {
+  return { entry: undefined, children: undefined, treeHash: undefined };
+}
+
+/**
+ * The present state of a workspace as a tree that knows its Merkle root: a change costs the folders on its path, and only
+ * when the root is asked for. Holds no history.
+ */
+export class LiveTree {
+  readonly #root = newNode();
+
+  /** Takes the next state of a path; `undefined`: it is gone. */
+  set(path: WorkspacePath, entry: Entry | undefined): void {
+    const parts = path.split("/");
+    const way: Node[] = [this.#root];
+    let node = this.#root;
+    for (const part of parts) {
+      node.treeHash = undefined;
+      node.children ??= new Map();
+      let child = node.children.get(part);
+      if (child === undefined) node.children.set(part, (child = newNode()));
+      node = child;
+      way.push(node);
+    }
+    node.treeHash = undefined;
+    node.entry = entry === undefined ? undefined : { kind: entry.kind, mode: entry.mode, hash: entry.hash };
+    prune(way, parts);
+  }
+
+  /** The workspace's root. `furtherRoots`: ids of the tracked roots beside the first. */
+  root(furtherRoots: readonly string[] = []): Hash {
+    const further = furtherRoots.map((id) => ({ id, hash: hashOf(this.#child(pathInRoot(id, ROOT))) }));
+    return workspaceRoot(hashOf(this.#root), further);
+  }
+
+  #child(name: string): Node {
+    return this.#root.children?.get(name) ?? newNode();
+  }
+}
+
+/** Forgets names that stand for nothing any more. */
+function prune(way: readonly Node[], parts: readonly string[]): void {
+  for (let depth = parts.length; depth > 0; depth -= 1) {
+    const node = way[depth];
+    if (node === undefined || node.entry !== undefined || (node.children?.size ?? 0) > 0) return;
+    way[depth - 1]?.children?.delete(parts[depth - 1] ?? "");
+  }
+}
+
+function hashOf(folder: Node): Hash {
+  if (folder.treeHash !== undefined) return folder.treeHash;
+  const children: TreeChild[] = [];
+  for (const [name, node] of folder.children ?? []) {
+    const { entry } = node;
+    // Further tracked roots are no children of the first one.
+    if (entry === undefined || name.startsWith("\0")) continue;
+    children.push({ name, kind: entry.kind, mode: entry.mode, hash: entry.hash ?? hashOf(node) });
+  }
+  children.sort((a, b) => compareNames(a.name, b.name));
+  folder.treeHash = folderHash(children);
+  return folder.treeHash;
+}
