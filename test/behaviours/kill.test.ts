@@ -149,23 +149,28 @@ async function checkAfter({ trees }: Command, before: readonly Head[]): Promise<
 describe("kill -9", () => {
   it.each(commands)("at random moments of $args", async (command) => {
     reset(command.from);
-    const { ms } = await chronicle(command.args);
+    let { ms } = await chronicle(command.args);
     let killed = 0;
     for (let i = 0; killed < RANDOM_KILLS && i < RANDOM_KILLS * 4; i += 1) {
       reset(command.from);
       const before = checkedLog();
       // The first tenths of a second are the start of Node: most kills are to come later.
-      const { signal } = await chronicle(command.args, {}, ms * (0.3 + 0.65 * Math.random()));
-      if (signal === "SIGKILL") killed += 1;
+      const ended = await chronicle(command.args, {}, ms * (0.3 + 0.65 * Math.random()));
+      if (ended.signal !== "SIGKILL") {
+        // It came to its end: what was measured was the slow first start, or the machine was busy then.
+        ms = Math.min(ms, ended.ms);
+        continue;
+      }
+      killed += 1;
       await checkAfter(command, before);
     }
     process.stdout.write(`kill -9 during ${command.args.join(" ")}: ${killed} kills\n`);
     expect(killed).toBeGreaterThanOrEqual(RANDOM_KILLS);
   });
 
-  it.each(commands)("at chosen calls of the system during $args", async (command) => {
+  it.each(commands)("at chosen calls of the system during $args", async (command, { skip }) => {
     const preload = preloaded();
-    if (preload === undefined) return;
+    if (preload === undefined) return skip("this needs Linux and a C compiler");
     const count = join(tools, "count");
     const env = { LD_PRELOAD: preload, STOP_BENEATH: parts.map((part) => join(project.base, part)).join(":") };
     reset(command.from);
