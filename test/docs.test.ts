@@ -51,6 +51,19 @@ function sandbox(name: string): { folder: string; env: NodeJS.ProcessEnv } {
   return { folder, env: { PATH: path, HOME: home, LC_ALL: "C.UTF-8", NODE_COMPILE_CACHE: join(base, "compile") } };
 }
 
+describe("examples that take something back", () => {
+  it("name what they take back: after a run that changed nothing it would be somebody else's work", () => {
+    const calls = withBlocks("ts").flatMap(
+      (page) =>
+        blocks(page, "ts")
+          .join("\n")
+          .match(/\.undo\([^\n]*/g) ?? [],
+    );
+    expect(calls.length).toBeGreaterThan(1);
+    for (const call of calls) expect(call).toMatch(/^\.undo\(\{ operation: \w+\.undo_id \}\)/);
+  });
+});
+
 describe("shell examples", () => {
   it.each(withBlocks("sh runnable"))("%s", (page) => {
     const { folder, env } = sandbox(page);
