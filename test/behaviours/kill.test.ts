@@ -168,7 +168,7 @@ describe("kill -9", () => {
     expect(killed).toBeGreaterThanOrEqual(RANDOM_KILLS);
   });
 
-  it.each(commands)("at chosen calls of the system during $args", async (command, { skip }) => {
+  it.for(commands)("at chosen calls of the system during $args", async (command, { skip }) => {
     const preload = preloaded();
     if (preload === undefined) return skip("this needs Linux and a C compiler");
     const count = join(tools, "count");
