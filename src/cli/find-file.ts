@@ -27,6 +27,13 @@ export async function notRecorded(workspace: WorkspaceApi, typed: string, path: 
   return new ChronicleError("NOT_FOUND", `${typed} was never recorded here`, { hint, data: { path, candidates } });
 }
 
+/** An error of the engine about a path that it does not know, with what was perhaps meant; others as they are. */
+export async function withCandidates(workspace: WorkspaceApi, error: unknown): Promise<unknown> {
+  if (!isUnknownPath(error) || !(error instanceof ChronicleError)) return error;
+  const { path, excluded } = error.data;
+  return typeof path !== "string" || excluded !== undefined ? error : notRecorded(workspace, path, path);
+}
+
 /** Does this error say that the path is not known? */
 export function isUnknownPath(error: unknown): boolean {
   return error instanceof ChronicleError && error.code === "NOT_FOUND";

@@ -10,7 +10,7 @@ import { unifiedDiff } from "../core/text-diff.ts";
 import { compare, readDisk } from "./capture.ts";
 import type { Context } from "./context.ts";
 import { resolveMoment, type ResolvedMoment } from "./moments.ts";
-import { parseGivenPath } from "./given-path.ts";
+import { knownPaths } from "./known-paths.ts";
 import { changeShape } from "./shape.ts";
 
 /** Contents larger than this are not compared line by line. */
@@ -51,7 +51,8 @@ export async function diffMoments(
 ): Promise<DiffShape> {
   const a = await resolveMoment(context, from);
   const b = await resolveMoment(context, to);
-  const changes = within(await changesOf(context, [a, b]), options.paths?.map(parseGivenPath));
+  const wanted = await knownPaths(context, options.paths);
+  const changes = within(await changesOf(context, [a, b]), wanted);
   const shapes: ChangeShape[] = [];
   for (const change of changes) {
     shapes.push(

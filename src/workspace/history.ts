@@ -3,12 +3,13 @@ import type { ContentStream, LogOptions } from "../api/workspace-api.ts";
 import { ChronicleError } from "../core/errors.ts";
 import type { LogEvent } from "../core/event.ts";
 import { ManifestHasher } from "../core/merkle.ts";
-import { comparePaths, nameOf, type WorkspacePath } from "../core/path.ts";
+import { comparePaths } from "../core/path.ts";
 import type { EventRow, IterationRow } from "../storage/index-store.ts";
 import type { Context } from "./context.ts";
 import { parseGivenPath } from "./given-path.ts";
 import { resolveMoment } from "./moments.ts";
 import { historyStart } from "./history-start.ts";
+import { unknownPath } from "./known-paths.ts";
 import { isInBase } from "./read-base.ts";
 import { readEvent, readEvents } from "./read-events.ts";
 import { exactPath, shownPath } from "./shape.ts";
@@ -46,17 +47,6 @@ async function iterationShape(context: Context, row: IterationRow): Promise<Iter
     cause: typeof record["cause"] === "string" ? record["cause"] : "baseline",
     ...(typeof session === "string" ? { session } : {}),
   };
-}
-
-async function unknownPath(context: Context, path: WorkspacePath): Promise<ChronicleError> {
-  const candidates = (await context.index.pathsNamed(nameOf(path))).map(shownPath);
-  return new ChronicleError("NOT_FOUND", `${JSON.stringify(shownPath(path))} was never recorded`, {
-    hint:
-      candidates.length > 0
-        ? `recorded with that name: ${candidates.slice(0, 5).join(", ")}`
-        : "`chronicle explain PATH` says whether it would be; `chronicle snapshot` records what is there now",
-    data: { path: shownPath(path), candidates },
-  });
 }
 
 /** Recorded paths with this file name, deleted ones too. */

@@ -13,7 +13,7 @@ import {
   type WorkspacePath,
 } from "../core/path.ts";
 import type { Context } from "./context.ts";
-import { parseGivenPath } from "./given-path.ts";
+import { knownPaths } from "./known-paths.ts";
 import { resolveMoment } from "./moments.ts";
 import { blocked } from "./restore.ts";
 import { changeShape, shownPath, skippedShape } from "./shape.ts";
@@ -24,7 +24,7 @@ import { changeShape, shownPath, skippedShape } from "./shape.ts";
  */
 export async function restoreTo(context: Context, text: string, options: RestoreOptions): Promise<RestoreShape> {
   const moment = await resolveMoment(context, text);
-  const changes = sideBySide(await entriesToMake(context, moment.seq, options.paths?.map(parseGivenPath)));
+  const changes = sideBySide(await entriesToMake(context, moment.seq, await knownPaths(context, options.paths)));
   const shape = { undo_id: null, conflicts: [], to: options.to ?? "" };
   if (options.dryRun === true) return { ...shape, changes: changes.map(changeShape), skipped: [], dry_run: true };
   const target = await context.store.emptyWorktree(options.to ?? "");

@@ -10,7 +10,7 @@ import { capture } from "./capture.ts";
 import type { Context } from "./context.ts";
 import { changesBetween, composeChanges, unrecordedChanges, within } from "./diff.ts";
 import { readFilters } from "./filters.ts";
-import { parseGivenPath } from "./given-path.ts";
+import { knownPaths } from "./known-paths.ts";
 import { resolveMoment, type ResolvedMoment } from "./moments.ts";
 import { makeable, operate, settle } from "./operate.ts";
 import { changeShape, shownPath, skippedShape } from "./shape.ts";
@@ -62,8 +62,9 @@ async function planRestore(context: Context, moment: ResolvedMoment, options: Re
     head = captured.seq;
   }
   // From what is there now to the target: what is unrecorded is taken back first.
+  const wanted = await knownPaths(context, options.paths);
   const all = composeChanges(invert(unrecorded), await changesBetween(context, head, moment.seq));
-  return keepUnknown(context, moment, makeable(within(all, options.paths?.map(parseGivenPath))));
+  return keepUnknown(context, moment, makeable(within(all, wanted)));
 }
 
 /**

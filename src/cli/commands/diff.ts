@@ -2,6 +2,7 @@ import { EXIT } from "../../api/problems.ts";
 import type { DiffShape } from "../../api/shapes.ts";
 import { ChronicleError } from "../../core/errors.ts";
 import type { CommandContext } from "../context.ts";
+import { withCandidates } from "../find-file.ts";
 import type { Input } from "../input.ts";
 import { changeLines, countsOf } from "../render/changes.ts";
 import { patchLines, statLines } from "../render/patch.ts";
@@ -25,7 +26,8 @@ function linesOf(context: CommandContext, result: DiffShape, paths: UserPaths): 
 
 /** A moment that is not known may have been meant as a path. */
 function withPathHint(error: unknown, input: Input): unknown {
-  const known = error instanceof ChronicleError && ["NOT_FOUND", "USAGE"].includes(error.code);
+  const known =
+    error instanceof ChronicleError && ["NOT_FOUND", "USAGE"].includes(error.code) && error.data["path"] === undefined;
   if (!known || input.before.length === 0) return error;
   const { code, message, data, hint } = error;
   const more = "to compare a path, write -- before it: chronicle diff -- PATH";
@@ -48,7 +50,7 @@ export async function diff(context: CommandContext): Promise<number> {
     if (context.json) context.printJson(result);
     else for (const line of linesOf(context, result, paths)) context.print(line);
   } catch (error) {
-    throw withPathHint(error, input);
+    throw withPathHint(await withCandidates(workspace, error), input);
   }
   return EXIT.done;
 }

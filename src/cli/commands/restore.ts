@@ -4,6 +4,7 @@ import type { RestoreShape } from "../../api/shapes.ts";
 import type { RestoreOptions, WorkspaceApi } from "../../api/workspace-api.ts";
 import { confirm } from "../confirm.ts";
 import type { CommandContext } from "../context.ts";
+import { withCandidates } from "../find-file.ts";
 import { counted } from "../render/counted.ts";
 import { printable } from "../render/printable.ts";
 import { mostLines, restoredLines, restoredSentence } from "../render/restored.ts";
@@ -50,11 +51,15 @@ export async function restore(context: CommandContext): Promise<number> {
   const asks = !dryRun && input.text("to") === undefined && context.canAsk && !input.flag("yes");
   const workspace = await context.workspace({ readOnly: dryRun });
   const options = await optionsOf(context, workspace);
+  const go = (how: RestoreOptions) =>
+    workspace.restore(moment, how).catch(async (error: unknown) => {
+      throw await withCandidates(workspace, error);
+    });
   if (asks) {
-    const preview = await workspace.restore(moment, { ...options, dryRun: true });
+    const preview = await go({ ...options, dryRun: true });
     if (preview.changes.length > 0 && !(await agreed(context, workspace, preview))) return EXIT.failed;
   }
-  const result = await workspace.restore(moment, { ...options, dryRun });
+  const result = await go({ ...options, dryRun });
   if (context.json) context.printJson(result);
   else print(context, workspace, result, asks);
   return result.skipped.length > 0 && !dryRun ? EXIT.failed : EXIT.done;
