@@ -91,6 +91,7 @@ it("the library", () => {
       "type ErrorCode",
       "type ErrorDetails",
       "type ExpectedHead",
+      "type ExpectedHeadShape",
       "type ExplainShape",
       "type GcShape",
       "type HeadShape",
@@ -344,6 +345,7 @@ it("shapes: fields may be added, none is renamed", () => {
       "CoverageShape": "complete omitted",
       "DiffShape": "from to from_seq to_seq changes",
       "DuShape": "blobs log_bytes index_bytes total_bytes store",
+      "ExpectedHeadShape": "seq ok signature",
       "ExplainShape": "path tracked recorded rule pattern? source?",
       "GcShape": "freed_blobs freed_bytes",
       "HeadShape": "workspace seq hash log_root root note key",
@@ -363,7 +365,7 @@ it("shapes: fields may be added, none is renamed", () => {
       "StatusShape": "workspace path roots root seq head changes coverage snapshots latest_snapshot entries bytes read_only notes",
       "UndoShape": "operation",
       "VerifyProblemShape": "kind where detail",
-      "VerifyShape": "ok events blobs bytes problems notes anchored_to seconds",
+      "VerifyShape": "ok events blobs bytes problems notes anchored_to expected seconds",
       "WorkspaceShape": "id path roots seq created last_event present problem?",
     }
   `);

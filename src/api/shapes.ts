@@ -220,7 +220,22 @@ export interface VerifyShape {
   notes: string[];
   /** How far the proof reaches: the seq of the newest signed head that the log was checked against. */
   anchored_to: number | null;
+  /** The head that was given to hold the log to; `null`: none was given. */
+  expected: ExpectedHeadShape | null;
   seconds: number;
+}
+
+/** What became of a head that the log was to be held to. */
+export interface ExpectedHeadShape {
+  seq: number;
+  /** The log holds what the head says, and its signature is not wrong. */
+  ok: boolean;
+  /**
+   * `valid`: by our own key, or by the key that was given with the head. `invalid`: nothing was concluded from the head.
+   * `unknown-key`: signed by another key, and not checked. `none`: not signed. In the last two its content was held
+   * against the log all the same.
+   */
+  signature: "valid" | "invalid" | "unknown-key" | "none";
 }
 
 export interface ExplainShape {

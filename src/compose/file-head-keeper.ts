@@ -22,6 +22,11 @@ export class FileHeadKeeper implements HeadKeeper {
     this.#mark = `.${pid}`;
   }
 
+  verifierKey(): string | undefined {
+    const isThere = this.#key !== undefined || this.#disk.lstat(this.#keyFile) !== undefined;
+    return isThere ? this.#keyPair().vkey : undefined;
+  }
+
   last(workspaceId: string): KeptHead | undefined {
     if (!this.#last.has(workspaceId)) this.#last.set(workspaceId, this.#load(workspaceId));
     return this.#last.get(workspaceId);
@@ -65,10 +70,13 @@ export class FileHeadKeeper implements HeadKeeper {
     }
   }
 
+  get #keyFile(): string {
+    return `${this.#folder}/key.pem`;
+  }
+
   #keyPair(): { readonly pem: string; readonly vkey: string } {
     if (this.#key !== undefined) return this.#key;
-    const path = `${this.#folder}/key.pem`;
-    const pem = readText(this.#disk, path) ?? this.#makeKey(path);
+    const pem = readText(this.#disk, this.#keyFile) ?? this.#makeKey(this.#keyFile);
     const publicKey = createPublicKey(pem);
     this.#key = { pem, vkey: vkeyOf(publicKey, KEY_NAME) };
     return this.#key;

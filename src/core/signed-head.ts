@@ -178,22 +178,35 @@ function extension(lines: readonly string[], name: string): Hash {
   return isHash(value) ? value : malformed(`it has no ${name} line`);
 }
 
+/** What a verifier key says of a note: `unknown-key` if no signature in the note claims to be of that key. */
+export type SignatureVerdict = "valid" | "invalid" | "unknown-key";
+
+/**
+ * Checks a note's signature with a verifier key (`vkeyOf`). Signatures of other keys do not matter; a malformed note is
+ * `invalid`. Throws `USAGE` for a malformed verifier key.
+ */
+export function judgeSignature(note: string, vkey: string): SignatureVerdict {
+  const { name, keyId, key } = parseVkey(vkey);
+  let parsed: ParsedSignedHead;
+  try {
+    parsed = parseSignedHead(note);
+  } catch {
+    return "invalid";
+  }
+  const own = parsed.signatures.filter((one) => one.name === name && one.keyId === keyId);
+  if (own.length === 0) return "unknown-key";
+  const text = Buffer.from(parsed.text);
+  const isGood = own.every((one) => one.signature.length === 64 && verify(null, text, key, one.signature));
+  return isGood ? "valid" : "invalid";
+}
+
 /**
  * Is the note signed by this verifier key (`vkeyOf`)? False for a malformed note, for one that the key did not sign, and
  * for one with a wrong signature in the key's name. Signatures of other keys do not matter. Throws `USAGE` for a
  * malformed verifier key.
  */
 export function verifySignedHead(note: string, vkey: string): boolean {
-  const { name, keyId, key } = parseVkey(vkey);
-  let parsed: ParsedSignedHead;
-  try {
-    parsed = parseSignedHead(note);
-  } catch {
-    return false;
-  }
-  const own = parsed.signatures.filter((one) => one.name === name && one.keyId === keyId);
-  const text = Buffer.from(parsed.text);
-  return own.length > 0 && own.every((one) => one.signature.length === 64 && verify(null, text, key, one.signature));
+  return judgeSignature(note, vkey) === "valid";
 }
 
 function parseVkey(vkey: string): { readonly name: string; readonly keyId: string; readonly key: KeyObject } {

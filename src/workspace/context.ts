@@ -87,6 +87,8 @@ export interface StoreTasks {
 
 /** Keeps the signed heads and the key, apart from the store. */
 export interface HeadKeeper {
+  /** The verifier key of our own key; `undefined` while there is none. Makes none. */
+  verifierKey(): string | undefined;
   /** The last head kept for a workspace, or `undefined`. */
   last(workspaceId: string): KeptHead | undefined;
   /** Signs and keeps a head. Returns the note and the verifier key. */

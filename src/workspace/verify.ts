@@ -1,8 +1,8 @@
-import type { VerifyProblemShape, VerifyShape } from "../api/shapes.ts";
+import type { ExpectedHeadShape, VerifyProblemShape, VerifyShape } from "../api/shapes.ts";
 import type { VerifyOptions } from "../api/workspace-api.ts";
 import type { Head } from "../core/event.ts";
 import type { Hash } from "../core/hash.ts";
-import { parseExpected, verifySignedHead } from "../core/signed-head.ts";
+import { type ExpectedHead, judgeSignature, parseExpected } from "../core/signed-head.ts";
 import type { Context } from "./context.ts";
 import { verifyBlobs } from "./verify-blobs.ts";
 import { verifyLog, type LogFindings } from "./verify-log.ts";
@@ -18,6 +18,7 @@ export async function verify(context: Context, options: VerifyOptions = {}): Pro
   const began = performance.now();
   const problems: Problem[] = [];
   const notes: string[] = [];
+  const given = options.expect === undefined ? undefined : parseExpected(options.expect);
   // Asked before the log is read: others may go on meanwhile.
   const indexed = await context.index.head();
   const log = await verifyLog(context, {
@@ -25,13 +26,14 @@ export async function verify(context: Context, options: VerifyOptions = {}): Pro
     notes,
     bound: boundOf(context, indexed),
     ...(options.onProgress === undefined ? {} : { onProgress: options.onProgress }),
-    seqsOfInterest: seqsOfInterest(context, indexed, options),
+    seqsOfInterest: seqsOfInterest(context, indexed, given),
   });
   const held: Held = { log, notes };
   problems.push(...checkKept(context, held), ...checkIndex(indexed, log));
   for (const { where, fault } of context.store.fileFaults())
     problems.push({ kind: "file-damaged", where, detail: fault });
-  if (options.expect !== undefined) problems.push(...checkExpected(context, held, options.expect));
+  const expected = given === undefined ? undefined : checkExpected(context, held, given);
+  problems.push(...(expected?.problems ?? []));
   const blobs = await verifyBlobs(context, {
     needed: log.needed,
     quick: options.quick === true,
@@ -47,6 +49,7 @@ export async function verify(context: Context, options: VerifyOptions = {}): Pro
     problems,
     notes,
     anchored_to: kept?.valid === true && log.at.has(kept.seq) ? kept.seq : null,
+    expected: expected?.shape ?? null,
     seconds: Math.round(performance.now() - began) / 1_000,
   };
 }
@@ -57,11 +60,11 @@ function boundOf(context: Context, indexed: Head): number {
   return Math.max(indexed.seq, kept?.valid === true ? kept.seq : 0);
 }
 
-function seqsOfInterest(context: Context, indexed: Head, options: VerifyOptions): ReadonlySet<number> {
+function seqsOfInterest(context: Context, indexed: Head, given: ExpectedHead | undefined): ReadonlySet<number> {
   const seqs = new Set<number>([indexed.seq]);
   const kept = context.heads.last(context.workspaceId);
   if (kept !== undefined) seqs.add(kept.seq);
-  if (options.expect !== undefined) seqs.add(parseExpected(options.expect).seq);
+  if (given !== undefined) seqs.add(given.seq);
   return seqs;
 }
 
@@ -135,23 +138,52 @@ function checkKept(context: Context, held: Held): Problem[] {
   return checkClaim(held, { ...kept, where });
 }
 
-function checkExpected(context: Context, held: Held, text: string): Problem[] {
-  const expected = parseExpected(text);
+/** Holds the log to a head that somebody kept. From one with a wrong signature nothing is concluded. */
+function checkExpected(
+  context: Context,
+  held: Held,
+  given: ExpectedHead,
+): { readonly shape: ExpectedHeadShape; readonly problems: readonly Problem[] } {
+  const signature = checkSignature(context, given, held.notes);
+  const problems = signature === "invalid" ? [INVALID_EXPECTED] : checkContent(context, held, given);
+  const ok = problems.length === 0 && held.log.at.has(given.seq);
+  return { shape: { seq: given.seq, ok, signature }, problems };
+}
+
+const INVALID_EXPECTED: Problem = {
+  kind: "head-invalid",
+  where: "--expect",
+  detail: "the signature of the expected head does not verify: the log was not held to it",
+};
+
+/** By our own key, and by the one that was kept with the head. */
+function checkSignature(
+  context: Context,
+  { note, key }: ExpectedHead,
+  notes: string[],
+): ExpectedHeadShape["signature"] {
+  if (note === undefined) {
+    notes.push("--expect: the head is not signed, its content was held against the log");
+    return "none";
+  }
+  const own = context.heads.verifierKey();
+  const byOwn = own === undefined ? "unknown-key" : judgeSignature(note, own);
+  const isGivenGood = key === undefined || judgeSignature(note, key) === "valid";
+  if (byOwn === "invalid" || !isGivenGood) return "invalid";
+  if (byOwn === "valid") return "valid";
+  notes.push(
+    key === undefined
+      ? "--expect: signed by another key: not checked, its content was held against the log"
+      : "--expect: signed by another key than ours: checked with the key that was kept with it",
+  );
+  return key === undefined ? "unknown-key" : "valid";
+}
+
+function checkContent(context: Context, held: Held, given: ExpectedHead): Problem[] {
   const where = "--expect";
-  if (expected.workspace !== context.workspaceId) {
-    return [
-      {
-        kind: "wrong-workspace",
-        where,
-        detail: `the head is of workspace ${expected.workspace}, this is ${context.workspaceId}`,
-      },
-    ];
-  }
-  const { note, key } = expected;
-  if (note !== undefined && key !== undefined && !verifySignedHead(note, key)) {
-    return [{ kind: "head-invalid", where, detail: "the signature of the expected head does not verify with its key" }];
-  }
-  return checkClaim(held, { ...expected, where });
+  if (given.workspace === context.workspaceId) return checkClaim(held, { ...given, where });
+  const detail = `the head is of workspace ${given.workspace}, this is ${context.workspaceId}`;
+  return [{ kind: "wrong-workspace", where, detail }];
 }
 
 /** The index is not believed, but where it says something else than the log, somebody should know. */

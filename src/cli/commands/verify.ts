@@ -29,8 +29,27 @@ function printResult(context: CommandContext, result: VerifyShape): void {
     ? paint("green", "ok")
     : paint("red", `DAMAGED: ${counted(result.problems.length, "problem")}`);
   context.print(`${verdict}: ${size} in ${result.seconds.toFixed(2)} s${rate}`);
-  if (result.anchored_to !== null) context.print(`held to the signed head at seq ${result.anchored_to}`);
-  else if (result.ok) context.print("no signed head was found to hold the log to");
+  for (const line of anchorLines(result)) context.print(line);
+}
+
+const SIGNATURE = {
+  valid: "signature valid",
+  invalid: "signature invalid",
+  "unknown-key": "signed by another key, not checked",
+  none: "not signed",
+} as const;
+
+/** What the log was held to. Of a damaged one it is not said as if that made it good. */
+function anchorLines({ ok, anchored_to: anchor, expected }: VerifyShape): string[] {
+  const lines: string[] = [];
+  if (ok && anchor !== null) lines.push(`held to the signed head at seq ${anchor}`);
+  else if (ok) lines.push("no signed head was found to hold the log to");
+  if (expected === null) return lines;
+  const head = `the head you gave (seq ${expected.seq})`;
+  const signature = SIGNATURE[expected.signature];
+  if (!expected.ok) lines.push(`not held to ${head}: ${signature}`);
+  else lines.push(ok ? `held to ${head}: ${signature}` : `${head} is in the log: ${signature}`);
+  return lines;
 }
 
 export async function verify(context: CommandContext): Promise<number> {
