@@ -189,7 +189,10 @@ describe("snapshots", () => {
     expect([project.read("a/1"), project.read("b/1")]).toEqual(["old a/1", "new content of b/1"]);
     await workspace.undo();
     expect([project.read("a/1"), project.read("a/new")]).toEqual(["new content of a/1", "new"]);
-    expect((await workspace.restore("0", { paths: ["nothing-there"] })).changes).toEqual([]);
+    expect((await workspace.restore("0", { paths: ["b"] })).changes.map((one) => one.path)).toEqual(["b/1"]);
+    expect((await workspace.restore("0", { paths: ["b"] })).changes).toEqual([]);
+    const unknown = workspace.restore("0", { paths: ["nothing-there"] });
+    await expect(unknown).rejects.toMatchObject({ code: "NOT_FOUND", data: { path: "nothing-there" } });
   });
 
   it("a restored file has the present time; on request, the recorded one", async () => {
