@@ -25,7 +25,7 @@ const nodeBackends: Backends = {
   scratchIndex: () => new MemoryIndexStore(),
   openBlobIndex: (path) => sqliteBlobIndex(disk, path, () => new MemoryBlobIndex()),
   lock: (path) => new SqliteLock(disk, path),
-  processes: nodeProcesses,
+  processes: nodeProcesses(disk),
   now: () => Date.now(),
   newId: () => randomUUID(),
   newPackId: newUlid,

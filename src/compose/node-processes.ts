@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { constants } from "node:os";
 import { isatty } from "node:tty";
 import { ChronicleError } from "../core/errors.ts";
+import type { Disk } from "../disk/disk.ts";
 import type { ProcessEnd, Processes, ProcessOptions } from "../workspace/context.ts";
 
 /** Passed on to the child. From a terminal the child gets them by itself; then passing on is harmless. */
@@ -15,16 +16,48 @@ const PASSED_ON: readonly NodeJS.Signals[] = [
   "SIGCONT",
 ];
 
-/** The processes of this machine. */
-export const nodeProcesses: Processes = { pid: process.pid, isAlive, run };
+/** The processes of this machine; the disk shows where a process is only waiting to be buried. */
+export function nodeProcesses(disk: Disk): Processes {
+  return { pid: process.pid, isAlive: (pid) => isAlive(disk, pid), run };
+}
 
-function isAlive(pid: number): boolean {
+function isAlive(disk: Disk, pid: number): boolean {
   if (pid === process.pid) return true;
   try {
     process.kill(pid, 0);
-    return true;
   } catch (error) {
     return error instanceof Error && "code" in error && error.code === "EPERM";
+  }
+  return !isZombie(disk, pid);
+}
+
+/** Longer than the line up to the state: the name in it has at most 64 bytes. */
+const STAT_BYTES = 256;
+
+/**
+ * A process that has ended, and whose parent has not asked for its end, still takes signals. proc_pid_stat(5): the state
+ * is the letter behind the last `)`, which ends the name. Where there is no /proc nothing is known.
+ */
+function isZombie(disk: Disk, pid: number): boolean {
+  const stat = readStart(disk, `/proc/${pid}/stat`);
+  return stat !== undefined && /^ [ZX]/.test(stat.slice(stat.lastIndexOf(")") + 1));
+}
+
+function readStart(disk: Disk, path: string): string | undefined {
+  let fd: number;
+  try {
+    fd = disk.open(path, "read");
+  } catch {
+    return undefined;
+  }
+  try {
+    const bytes = Buffer.alloc(STAT_BYTES);
+    return bytes.toString("latin1", 0, disk.read(fd, bytes, null));
+  } catch {
+    // It went away between the two.
+    return undefined;
+  } finally {
+    disk.close(fd);
   }
 }
 

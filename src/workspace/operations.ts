@@ -1,11 +1,12 @@
 import type { OperationShape } from "../api/shapes.ts";
 import type { Change } from "../core/change.ts";
-import { decodeIntent, decodeSession } from "../core/records.ts";
+import { decodeIntent } from "../core/records.ts";
 import { undoStack, type UndoStack } from "../core/undo-stack.ts";
 import type { Context } from "./context.ts";
 import { indexedFrom } from "./history-start.ts";
 import { ownChanges } from "./own-changes.ts";
 import { readEvent } from "./read-events.ts";
+import { listSessions } from "./session.ts";
 
 /** What `undo` takes back, as the log tells it: runs and restores, and the undos and redos of them. */
 export interface LoggedOperation {
@@ -23,22 +24,25 @@ export interface LoggedOperation {
   readonly changed: number;
 }
 
-/** All finished operations whose events are all there, in the order in which they were finished. */
+/**
+ * All finished operations whose events are all there, in the order in which they were finished. A run whose process is
+ * gone is one of them, and the last, as it will be once it is closed.
+ */
 export async function listOperations(context: Context): Promise<LoggedOperation[]> {
   const found: LoggedOperation[] = [];
-  for (const row of await context.index.records("session:")) {
-    const session = decodeSession((await readEvent(context, row)).record);
+  const unclosed: LoggedOperation[] = [];
+  for (const session of await listSessions(context)) {
     if (session.kind !== "run" || session.state === "running" || session.changed === 0) continue;
-    const { fromSeq, started, ended, changed } = session;
+    const { id, fromSeq, seq, started, ended, changed } = session;
     const summary = session.command.join(" ");
-    found.push({
-      id: row.recordId.slice("session:".length),
+    (session.unclosed === true ? unclosed : found).push({
+      id,
       kind: "run",
       summary,
       started,
       ended,
       fromSeq,
-      toSeq: row.seq,
+      toSeq: seq,
       changed,
     });
   }
@@ -59,7 +63,7 @@ export async function listOperations(context: Context): Promise<LoggedOperation[
     found.push(target === undefined ? { ...base, changed } : { ...base, changed, target });
   }
   const begins = (await indexedFrom(context)) ?? 1;
-  return found.filter((one) => one.fromSeq >= begins - 1).sort((a, b) => a.toSeq - b.toSeq);
+  return [...found.sort((a, b) => a.toSeq - b.toSeq), ...unclosed].filter((one) => one.fromSeq >= begins - 1);
 }
 
 /** What can be undone and redone now. */

@@ -13,6 +13,7 @@ import { readFilters } from "./filters.ts";
 import { knownPaths } from "./known-paths.ts";
 import { resolveMoment, type ResolvedMoment } from "./moments.ts";
 import { makeable, operate, settle } from "./operate.ts";
+import { closeAbandoned } from "./session.ts";
 import { changeShape, shownPath, skippedShape } from "./shape.ts";
 
 /** Brings files back to an earlier moment; what is there now is captured first, so that it can be undone. */
@@ -55,6 +56,7 @@ async function planRestore(context: Context, moment: ResolvedMoment, options: Re
   if (options.dryRun === true) unrecorded = await unrecordedChanges(context);
   else {
     await settle(context);
+    await closeAbandoned(context);
     const captured = await capture(context, {
       cause: "capture",
       ...(options.onProgress ? { onProgress: options.onProgress } : {}),

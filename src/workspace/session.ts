@@ -6,6 +6,7 @@ import { maskCommand } from "../core/mask-secrets.ts";
 import { decodeSession, encodeSession, type SessionRecord } from "../core/records.ts";
 import { withCommit } from "./commit.ts";
 import type { Context } from "./context.ts";
+import { changesOfSession } from "./own-changes.ts";
 import { readEvent } from "./read-events.ts";
 
 /** One actor's run of work, in the log. */
@@ -13,6 +14,8 @@ export interface Session extends SessionRecord {
   readonly id: string;
   /** The seq of its last event. */
   readonly seq: number;
+  /** Its process is gone, and nobody has written its end yet: it is told as `closeAbandoned` would record it. */
+  readonly unclosed?: true;
 }
 
 /** What a session begins with. */
@@ -85,14 +88,25 @@ export async function endSession(context: Context, session: Session, end: Sessio
   });
 }
 
-/** All sessions, oldest first. */
+/** All sessions, oldest first. One that goes on in the log, but whose process is gone, is abandoned (`unclosed`). */
 export async function listSessions(context: Context): Promise<Session[]> {
   const sessions: Session[] = [];
   for (const row of await context.index.records("session:")) {
     const record = decodeSession((await readEvent(context, row)).record);
-    sessions.push({ ...record, id: row.recordId.slice("session:".length), seq: row.seq });
+    const session = { ...record, id: row.recordId.slice("session:".length), seq: row.seq };
+    sessions.push(isGone(context, session) ? await asAbandoned(context, session) : session);
   }
   return sessions.sort((a, b) => a.fromSeq - b.fromSeq);
+}
+
+function isGone({ processes }: Context, session: Session): boolean {
+  return session.state === "running" && !processes.isAlive(session.pid);
+}
+
+async function asAbandoned(context: Context, session: Session): Promise<Session> {
+  const { seq } = await context.index.head();
+  const { changes } = await changesOfSession(context, session.id, { fromSeq: session.fromSeq, toSeq: seq });
+  return { ...session, state: "abandoned", changed: changes.length, seq, unclosed: true };
 }
 
 /** A session by id or unique prefix. */
@@ -115,19 +129,25 @@ export async function findSession(context: Context, id: string): Promise<Session
 export async function closeAbandoned(context: Context): Promise<readonly string[]> {
   const notes: string[] = [];
   for (const session of await listSessions(context)) {
-    if (session.state !== "running" || context.processes.isAlive(session.pid)) continue;
-    const changed = (await context.index.touched(session.fromSeq, (await context.index.head()).seq)).length;
+    if (session.unclosed !== true) continue;
     await endSession(context, session, {
       state: "abandoned",
       exitCode: null,
       signal: null,
       merkleRoots: session.merkleRoots,
       snapshots: session.snapshots,
-      changed,
+      changed: session.changed,
     });
-    notes.push(`the session ${session.id.slice(0, 8)} (${session.command.join(" ")}) ended without a word`);
+    notes.push(wordlessEnd(session));
   }
   return notes;
+}
+
+/** What is to be known of a session whose process is gone. */
+export function wordlessEnd(session: Session): string {
+  const what = session.command.length === 0 ? session.kind : session.command.join(" ");
+  const paths = session.changed === 1 ? "1 changed path" : `${session.changed} changed paths`;
+  return `the session ${session.id.slice(0, 8)} (${what}) ended without a word: ${paths} recorded as its own; what was not recorded before its process died does not count as its work`;
 }
 
 /** A session as programs see it. */
@@ -143,7 +163,7 @@ export function sessionShape(session: Session): SessionShape {
     snapshot_count: session.snapshots,
     merkle_roots: [...session.merkleRoots],
     network_events: [...session.networkEvents],
-    notes: [...session.notes],
+    notes: session.unclosed === true ? [...session.notes, wordlessEnd(session)] : [...session.notes],
     state: session.state,
     from_seq: session.fromSeq,
     to_seq: session.state === "running" ? null : session.seq,

@@ -10,6 +10,7 @@ import { keepFilters } from "./filters.ts";
 import { historyStart, type HistoryStart } from "./history-start.ts";
 import { settle } from "./operate.ts";
 import { readEvent } from "./read-events.ts";
+import { closeAbandoned } from "./session.ts";
 import { coverageShape } from "./shape.ts";
 import { rootAtHead } from "./tree.ts";
 
@@ -70,6 +71,7 @@ export async function takeSnapshot(context: Context, options: SnapshotOptions = 
     });
   }
   await settle(context);
+  await closeAbandoned(context);
   const captured = await capture(context, {
     cause: "capture",
     ...(options.paranoid === undefined ? {} : { paranoid: options.paranoid }),

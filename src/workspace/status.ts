@@ -5,7 +5,7 @@ import { compare, readDisk } from "./capture.ts";
 import { catchUp } from "./catch-up.ts";
 import type { Context } from "./context.ts";
 import { openIntents } from "./operate.ts";
-import { listSessions } from "./session.ts";
+import { listSessions, wordlessEnd } from "./session.ts";
 import { changeShape, coverageShape } from "./shape.ts";
 import { latestSnapshot } from "./snapshot.ts";
 import { rootAtHead } from "./tree.ts";
@@ -47,13 +47,9 @@ async function notesOf(context: Context, damage: Error | undefined): Promise<str
     );
   }
   for (const session of await listSessions(context)) {
-    if (session.state !== "running") continue;
-    const alive = context.processes.isAlive(session.pid);
-    notes.push(
-      alive
-        ? `recording: ${session.command.join(" ") || "watch"} (process ${session.pid})`
-        : `the session ${session.id.slice(0, 8)} ended without a word`,
-    );
+    if (session.unclosed === true) notes.push(wordlessEnd(session));
+    if (session.state === "running")
+      notes.push(`recording: ${session.command.join(" ") || "watch"} (process ${session.pid})`);
   }
   return notes;
 }
