@@ -215,6 +215,8 @@ it("the store", async () => {
       "openById(id: string): Promise<WorkspaceApi>",
       "workspaces(): Promise<WorkspaceShape[]>",
       "forget(id: string): Promise<WorkspaceShape>",
+      "gc(): Promise<GcShape>",
+      "du(): Promise<DuShape>",
       "doctor(): Promise<DoctorShape>",
       "close(): Promise<void>",
     ]
@@ -344,7 +346,7 @@ it("shapes: fields may be added, none is renamed", () => {
       "ConfigShape": "useGitignore excludePatterns excludeGlobs forceInclude maxEntries maxBytes maxFileSize",
       "CoverageShape": "complete omitted",
       "DiffShape": "from to from_seq to_seq changes",
-      "DuShape": "blobs log_bytes index_bytes total_bytes store",
+      "DuShape": "blobs log_bytes index_bytes other_bytes total_bytes store",
       "ExpectedHeadShape": "seq ok signature",
       "ExplainShape": "path tracked recorded rule pattern? source?",
       "GcShape": "freed_blobs freed_bytes",

@@ -129,13 +129,21 @@ export interface RestoreShape {
   skipped: SkippedShape[];
   conflicts: { path: string; kept_at: string }[];
   dry_run: boolean;
+  /** Interrupted operations that were (or would be) finished first, for people. */
+  finished: string[];
   /** The folder that was filled, for a restore elsewhere. */
   to?: string;
 }
 
+/**
+ * Where `finished` is not empty, finishing the interrupted step is all that was (or would be) done: `changes` and
+ * `undo_id` are its own.
+ */
 export interface UndoShape extends RestoreShape {
   /** The operation that was (or would be) taken back or done again. */
   operation: OperationShape | null;
+  /** What else is to be known, for people: where edits are that `force` took along; a run that was killed. */
+  notes: string[];
 }
 
 /** What `undo` takes back: a run, a restore. */
@@ -248,12 +256,15 @@ export interface ExplainShape {
   source?: string;
 }
 
+/** Bytes on disk, of the whole store. `stored_bytes`, `log_bytes`, `index_bytes` and `other_bytes` are the total. */
 export interface DuShape {
-  /** Bytes on disk. */
   blobs: { count: number; content_bytes: number; stored_bytes: number };
-  /** The archive included. */
+  /** The logs of all workspaces, their archives included. */
   log_bytes: number;
+  /** The indexes of all workspaces, and of the contents. */
   index_bytes: number;
+  /** The rest: stat caches, locks, quarantine, the cache, room in packs that no content uses. */
+  other_bytes: number;
   total_bytes: number;
   store: string;
 }

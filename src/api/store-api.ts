@@ -1,4 +1,4 @@
-import type { ConfigShape, SnapshotShape, WorkspaceShape } from "./shapes.ts";
+import type { ConfigShape, DuShape, GcShape, SnapshotShape, WorkspaceShape } from "./shapes.ts";
 import type { ProgressOptions, WorkspaceApi } from "./workspace-api.ts";
 
 /** What begins a workspace. */
@@ -53,6 +53,10 @@ export interface StoreApi {
   workspaces(): Promise<WorkspaceShape[]>;
   /** Removes a workspace's history from the store (not its files). Contents are freed by the next `gc`. */
   forget(id: string): Promise<WorkspaceShape>;
+  /** Frees contents that no workspace of the store needs. */
+  gc(): Promise<GcShape>;
+  /** How much space the store takes. */
+  du(): Promise<DuShape>;
   /** Looks at the machine, the store and the key, and says what is wrong. */
   doctor(): Promise<DoctorShape>;
   close(): Promise<void>;

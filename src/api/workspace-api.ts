@@ -185,6 +185,7 @@ export interface WorkspaceApi {
   head(): Promise<HeadShape>;
   /** Moves the log into the archive, and goes on in a new one. Throws `REFUSED` if it cannot be dropped safely. */
   compact(options?: CompactOptions): Promise<CompactShape>;
+  /** As the store's: both are about all of its workspaces. */
   gc(options?: ProgressOptions): Promise<GcShape>;
   du(): Promise<DuShape>;
   config(): Promise<ConfigShape>;

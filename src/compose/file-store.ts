@@ -1,5 +1,5 @@
 import type { DoctorShape, InitOptions, InitShape, OpenOptions, StoreApi, StoreOptions } from "../api/store-api.ts";
-import type { SnapshotShape, WorkspaceShape } from "../api/shapes.ts";
+import type { DuShape, GcShape, SnapshotShape, WorkspaceShape } from "../api/shapes.ts";
 import type { WorkspaceApi } from "../api/workspace-api.ts";
 import { ChronicleError, withCode } from "../core/errors.ts";
 import type { RootRecord } from "../core/records.ts";
@@ -16,7 +16,7 @@ import { openContext, type HowToOpen, type OpenedContext, type StoreParts } from
 import { removeTree } from "./remove-tree.ts";
 import { listedWorkspace, RootsCache, type ListedWorkspace } from "./roots-cache.ts";
 import { refuseUnsafe, rootsFrom } from "./roots.ts";
-import { storeTasks } from "./store-tasks.ts";
+import { collectStore, storeTasks, storeUsage } from "./store-tasks.ts";
 import { writeWorkspaceFile } from "./workspace-file.ts";
 
 const DEFAULT_WAIT_MS = 30_000;
@@ -105,6 +105,17 @@ class FileStore implements StoreApi {
     lock.close();
     removeTree(backends.disk, gone);
     return shape;
+  }
+
+  gc(): Promise<GcShape> {
+    return withCode(async () => {
+      const { freedBlobs, freedBytes } = await collectStore(this.#parts);
+      return { freed_blobs: freedBlobs, freed_bytes: freedBytes };
+    });
+  }
+
+  du(): Promise<DuShape> {
+    return withCode(() => storeUsage(this.#parts));
   }
 
   doctor(): Promise<DoctorShape> {

@@ -1,3 +1,4 @@
+import type { DuShape } from "../api/shapes.ts";
 import { ChronicleError } from "../core/errors.ts";
 import { DEFAULT_FILTER, DEFAULT_LIMITS } from "../core/filter.ts";
 import type { Head } from "../core/event.ts";
@@ -23,12 +24,9 @@ export function storeTasks(parts: StoreParts, workspaceId: string): StoreTasks {
       return fault === undefined ? [] : [{ where: "workspace.json", fault }];
     },
     scratchIndex: parts.backends.scratchIndex,
-    collect: () => collect(parts),
+    collect: () => collectStore(parts),
     emptyWorktree: async (folder) => emptyWorktree(parts, folder),
-    usage: async () => ({
-      indexBytes: sizeOf(parts.backends.disk, parts.layout.workspace(workspaceId).index),
-      totalBytes: treeSize(parts.backends.disk, parts.layout.home),
-    }),
+    usage: () => storeUsage(parts),
   };
 }
 
@@ -36,7 +34,7 @@ export function storeTasks(parts: StoreParts, workspaceId: string): StoreTasks {
  * Marks over all workspaces without a lock, then, with the collector's lock held, only what was appended meanwhile.
  * Throws rather than free anything while a history cannot be read, or is shorter than it was.
  */
-async function collect(parts: StoreParts): Promise<CollectReport> {
+export async function collectStore(parts: StoreParts): Promise<CollectReport> {
   const alive = new Set<Hash>();
   const ends = new Map<string, NonNullable<AliveOptions["from"]>>();
   const mark = async (): Promise<void> => {
@@ -101,15 +99,49 @@ function emptyWorktree({ backends }: StoreParts, folder: string): Worktree {
   });
 }
 
+/** How much space the store takes. The parts add up to the total: `other_bytes` is what is left. */
+export async function storeUsage(parts: StoreParts): Promise<DuShape> {
+  const { backends, layout, blobs } = parts;
+  const { disk } = backends;
+  const contents = { count: 0, content_bytes: 0, stored_bytes: 0 };
+  for await (const blob of blobs.list()) {
+    contents.count += 1;
+    contents.content_bytes += blob.size;
+    contents.stored_bytes += blob.storedBytes;
+  }
+  // Shares of blocks are fractions.
+  contents.stored_bytes = Math.round(contents.stored_bytes);
+  const places = workspaceIds(parts).map((id) => layout.workspace(id));
+  const logBytes = sumOf(places, ({ log, archive }) => sizeOf(disk, log) + treeSize(disk, archive));
+  const indexBytes = databaseSize(disk, layout.blobs.index) + sumOf(places, ({ index }) => databaseSize(disk, index));
+  const named = contents.stored_bytes + logBytes + indexBytes;
+  const otherBytes = Math.max(0, treeSize(disk, layout.home) - named);
+  return {
+    blobs: contents,
+    log_bytes: logBytes,
+    index_bytes: indexBytes,
+    other_bytes: otherBytes,
+    total_bytes: named + otherBytes,
+    store: layout.home,
+  };
+}
+
+function sumOf<T>(items: readonly T[], sizeOfItem: (item: T) => number): number {
+  return items.reduce((sum, item) => sum + sizeOfItem(item), 0);
+}
+
 function sizeOf(disk: Disk, path: string): number {
-  return ["", "-wal", "-shm"].reduce((sum, suffix) => sum + (disk.lstat(path + suffix)?.size ?? 0), 0);
+  return disk.lstat(path)?.size ?? 0;
+}
+
+function databaseSize(disk: Disk, path: string): number {
+  return sumOf(["", "-wal", "-shm"], (suffix) => sizeOf(disk, path + suffix));
 }
 
 function treeSize(disk: Disk, folder: string): number {
-  let bytes = 0;
-  for (const { name, kind } of disk.list(folder)) {
+  if (disk.lstat(folder) === undefined) return 0;
+  return sumOf(disk.list(folder), ({ name, kind }) => {
     const path = `${folder}/${name.toString()}`;
-    bytes += kind === "dir" ? treeSize(disk, path) : (disk.lstat(path)?.size ?? 0);
-  }
-  return bytes;
+    return kind === "dir" ? treeSize(disk, path) : sizeOf(disk, path);
+  });
 }

@@ -1,3 +1,4 @@
+import type { DuShape } from "../api/shapes.ts";
 import type { Hash } from "../core/hash.ts";
 import type { BlobStore, CollectReport } from "../storage/blob-store.ts";
 import type { EventLog } from "../storage/event-log.ts";
@@ -81,8 +82,8 @@ export interface StoreTasks {
   collect(): Promise<CollectReport>;
   /** A worktree over a folder that is empty, or is made now. Throws `REFUSED` for one that is not empty. */
   emptyWorktree(folder: string): Promise<Worktree>;
-  /** Bytes on disk of this workspace's index, and of the whole store. */
-  usage(): Promise<{ readonly indexBytes: number; readonly totalBytes: number }>;
+  /** How much space the whole store takes. */
+  usage(): Promise<DuShape>;
 }
 
 /** Keeps the signed heads and the key, apart from the store. */

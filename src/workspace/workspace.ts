@@ -9,7 +9,6 @@ import { compact } from "./compact.ts";
 import { configOf, configure } from "./config.ts";
 import type { Context } from "./context.ts";
 import { diffMoments } from "./diff.ts";
-import { usageOf } from "./du.ts";
 import { explain } from "./explain.ts";
 import { keepHead, showHead } from "./head.ts";
 import { findPaths, historyOf, manifestAt, openIteration, readLog } from "./history.ts";
@@ -153,7 +152,7 @@ export class Workspace implements WorkspaceApi {
   }
 
   du(): Promise<shapes.DuShape> {
-    return this.#read(() => usageOf(this.#context));
+    return this.#read(() => this.#context.store.usage());
   }
 
   config(): Promise<shapes.ConfigShape> {

@@ -6,8 +6,8 @@ import { counted } from "../render/counted.ts";
 import { printable } from "../render/printable.ts";
 
 export async function du(context: CommandContext): Promise<number> {
-  const workspace = await context.reading();
-  const result = await workspace.du();
+  const store = await context.store();
+  const result = await store.du();
   if (context.json) {
     context.printJson(result);
     return EXIT.done;
@@ -19,8 +19,9 @@ export async function du(context: CommandContext): Promise<number> {
       formatBytes(blobs.stored_bytes),
       `${counted(blobs.count, "blob")} of ${formatBytes(blobs.content_bytes)}`,
     ],
-    ["log", formatBytes(result.log_bytes), ""],
-    ["index", formatBytes(result.index_bytes), "can be made anew: chronicle rebuild"],
+    ["logs", formatBytes(result.log_bytes), "archives included"],
+    ["indexes", formatBytes(result.index_bytes), "can be made anew: chronicle rebuild"],
+    ["other", formatBytes(result.other_bytes), "stat caches, locks, quarantine, unused room in packs"],
     ["total", formatBytes(result.total_bytes), printable(result.store)],
   ];
   for (const line of columns(rows, "<>")) context.print(line);

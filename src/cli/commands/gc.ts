@@ -4,8 +4,8 @@ import type { CommandContext } from "../context.ts";
 import { counted } from "../render/counted.ts";
 
 export async function gc(context: CommandContext): Promise<number> {
-  const workspace = await context.workspace({});
-  const result = await workspace.gc(context.progress());
+  const store = await context.store();
+  const result = await store.gc();
   if (context.json) context.printJson(result);
   else context.print(`freed ${formatBytes(result.freed_bytes)} (${counted(result.freed_blobs, "blob")})`);
   return EXIT.done;

@@ -24,17 +24,17 @@ export const CONFIG: CommandSpec = {
 export const DU: CommandSpec = {
   name: "du",
   group: GROUP,
-  summary: "how much the store takes on disk",
+  summary: "how much the whole store takes on disk",
   args: [],
   options: [],
-  examples: [{ line: "chronicle du", why: "contents, log and index" }],
+  examples: [{ line: "chronicle du", why: "contents, logs, indexes and the rest: in any folder" }],
 };
 
 export const GC: CommandSpec = {
   name: "gc",
   group: GROUP,
   summary: "free contents that nothing names any more",
-  details: "Nothing that a history can still reach is removed.",
+  details: "Acts on the whole store, in any folder. Nothing that a history can still reach is removed.",
   args: [],
   options: [],
   examples: [{ line: "chronicle gc", why: "after forget" }],

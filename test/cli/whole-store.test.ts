@@ -1,0 +1,60 @@
+/** Commands that act on the whole store work in any folder. */
+import { lstatSync, mkdirSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+import type { DuShape, GcShape, WorkspaceShape } from "../../src/api/shapes.ts";
+import { openStore } from "../../src/open.ts";
+import { Sandbox } from "./sandbox.ts";
+
+function bytesBeneath(folder: string): number {
+  return readdirSync(folder, { recursive: true, encoding: "utf8" })
+    .map((name) => lstatSync(join(folder, name)))
+    .reduce((sum, stat) => sum + (stat.isFile() ? stat.size : 0), 0);
+}
+
+it("du counts every workspace, in any folder, and its parts add up", async () => {
+  using box = new Sandbox();
+  box.write("a.txt", "one\n".repeat(1_000));
+  await box.must(["init"]);
+  const one = (await box.json(["du"])).value as DuShape;
+  box.write("../second/b.txt", "two\n");
+  await box.must(["init"], { cwd: "second" });
+  await box.must(["compact"], { cwd: "second" });
+  mkdirSync(join(box.folder, "nowhere"));
+  const { code, value } = await box.json(["du"], { cwd: "nowhere" });
+  expect(code).toBe(0);
+  const { blobs, log_bytes, index_bytes, other_bytes, total_bytes, store } = value as DuShape;
+  expect(store).toBe(box.store);
+  expect(blobs.stored_bytes + log_bytes + index_bytes + other_bytes).toBe(total_bytes);
+  // While it is open: databases that are open have files beside them.
+  const library = await openStore({ home: box.store, configFolder: join(box.folder, "config/chronicle") });
+  expect((await library.du()).total_bytes).toBe(bytesBeneath(box.store));
+  await library.close();
+  expect(log_bytes).toBeGreaterThan(one.log_bytes);
+  expect(index_bytes).toBeGreaterThan(one.index_bytes);
+  expect(other_bytes).toBeGreaterThan(0);
+  const { stdout } = await box.must(["du"], { cwd: "nowhere" });
+  expect(stdout.split("\n").map((line) => line.split(" ")[0])).toEqual([
+    "contents",
+    "logs",
+    "indexes",
+    "other",
+    "total",
+    "",
+  ]);
+});
+
+it("gc frees what a forgotten workspace leaves, with no workspace around", async () => {
+  using box = new Sandbox();
+  box.write("a.txt", Buffer.from(Array.from({ length: 50_000 }, (_, i) => (i * i * 7919) % 251)));
+  await box.must(["init"]);
+  const [workspace] = (await box.json(["workspaces"])).value as WorkspaceShape[];
+  await box.must(["forget", "--yes", workspace?.id ?? ""]);
+  const before = bytesBeneath(join(box.store, "blobs/packs"));
+  const { code, value } = await box.json(["gc"], { cwd: "home" });
+  expect(code).toBe(0);
+  const { freed_blobs, freed_bytes } = value as GcShape;
+  expect(freed_blobs).toBeGreaterThan(0);
+  expect(freed_bytes).toBeGreaterThan(0);
+  expect(freed_bytes).toBe(before - bytesBeneath(join(box.store, "blobs/packs")));
+});
