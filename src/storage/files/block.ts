@@ -16,16 +16,18 @@ import { freeBytes } from "../../util/free-bytes.ts";
  * 36  4  CRC-32 of bytes 0 to 35    6   2     number of contents n, 1 to 65,535
  *                                   8   4     stored length s
  *                                  12   4     raw length r: the sum of the contents' lengths, at most 8 MiB
- *                                  16   4     CRC-32 of bytes 0 to 15 and of the table
- *                                  20   36 n  the table: for each content its SHA-256 (32) and its length (4)
- *                                  20 + 36 n  s bytes: the contents, one behind the other, as the codec has them
+ *                                  16   4     CRC-32 of bytes 0 to 15, 20 to 23 and of the table
+ *                                  20   4     CRC-32 of the s stored bytes
+ *                                  24   36 n  the table: for each content its SHA-256 (32) and its length (4)
+ *                                  24 + 36 n  s bytes: the contents, one behind the other, as the codec has them
  * ```
  * The ULID lets a pack keep its identity while its name changes. Codec 0: s = r. Codec 1: one zstd frame that unpacks to
- * r bytes; it is used where it saves at least 5%. The CRC only finds the edges of blocks; contents are proved by SHA-256.
+ * r bytes; it is used where it saves at least 5%. The first CRC finds the edges of blocks; contents are proved by SHA-256;
+ * the second finds what that cannot: bits of a zstd frame that mean nothing for its content.
  */
 export const PACK_HEADER_BYTES = 40;
 /** Bytes of a block before its table. */
-export const BLOCK_HEAD_BYTES = 20;
+export const BLOCK_HEAD_BYTES = 24;
 /** Bytes of one content in a block's table. */
 const BLOCK_ENTRY_BYTES = 36;
 /** Contents above this size, in bytes, are files of their own. */
@@ -55,6 +57,7 @@ export interface BlockHead {
   readonly entries: readonly BlockEntry[];
   readonly storedLength: number;
   readonly rawLength: number;
+  readonly storedCrc: number;
   /** Bytes before the stored ones. */
   readonly headBytes: number;
   /** Bytes of the whole block. */
@@ -116,6 +119,7 @@ export function encodeBlock(input: BlockInput): EncodedBlock {
   head.writeUInt16BE(count, 6);
   head.writeUInt32BE(stored.length, 8);
   head.writeUInt32BE(input.raw.length, 12);
+  head.writeUInt32BE(crc32(stored), 20);
   input.lengths.forEach((length, i) => {
     const at = BLOCK_HEAD_BYTES + BLOCK_ENTRY_BYTES * i;
     head.set(input.hashes.subarray(32 * i, 32 * i + 32), at);
@@ -149,7 +153,7 @@ export function decompress(stored: Uint8Array, rawLength: number): Buffer | unde
 }
 
 /**
- * Bytes of a block's head with its table, read off its first 20 bytes; `undefined` when they cannot be a head.
+ * Bytes of a block's head with its table, read off its first 24 bytes; `undefined` when they cannot be a head.
  * Proves nothing yet: that takes `decodeBlockHead`.
  */
 export function blockHeadBytes(first: Uint8Array): number | undefined {
@@ -183,6 +187,7 @@ export function decodeBlockHead(bytes: Uint8Array): BlockHead | undefined {
     entries,
     storedLength,
     rawLength,
+    storedCrc: head.readUInt32BE(20),
     headBytes,
     blockBytes: headBytes + storedLength,
   };
@@ -190,7 +195,7 @@ export function decodeBlockHead(bytes: Uint8Array): BlockHead | undefined {
 
 /** The contents of a block, one behind the other; `undefined` when they do not unpack. Not yet checked against the hashes. */
 export function unpackBlock(head: BlockHead, stored: Uint8Array): Buffer | undefined {
-  if (stored.length !== head.storedLength) return undefined;
+  if (stored.length !== head.storedLength || crc32(stored) !== head.storedCrc) return undefined;
   return head.codec === "raw" ? asBuffer(stored) : decompress(stored, head.rawLength);
 }
 
@@ -201,7 +206,7 @@ export function storedShare(head: Pick<BlockHead, "storedLength" | "rawLength">,
 }
 
 function headCrc(head: Buffer): number {
-  return crc32(head.subarray(BLOCK_HEAD_BYTES), crc32(head.subarray(0, 16)));
+  return crc32(head.subarray(20), crc32(head.subarray(0, 16)));
 }
 
 function asBuffer(bytes: Uint8Array): Buffer {

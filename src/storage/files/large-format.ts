@@ -10,8 +10,8 @@ import { hashFromBytes, hashToBytes, type Hash } from "../../core/hash.ts";
  * header, 56 bytes                           piece, until the content is complete
  *  0  8  "CHRNLARG"                           0  4  stored length s
  *  8  2  version, 1                           4  4  raw length r, 1 to 1 MiB; only the last piece is shorter than 1 MiB
- * 10  2  0                                    8  s  s = r: the bytes themselves; else one zstd frame of r raw bytes
- * 12  8  length of the content
+ * 10  2  0                                    8  4  CRC-32 of the s stored bytes
+ * 12  8  length of the content               12  s  s = r: the bytes themselves; else one zstd frame of r raw bytes
  * 20 32  SHA-256 of the content
  * 52  4  CRC-32 of bytes 0 to 51
  * ```
@@ -19,7 +19,7 @@ import { hashFromBytes, hashToBytes, type Hash } from "../../core/hash.ts";
  */
 export const LARGE_HEADER_BYTES = 56;
 /** Bytes before the stored ones of a piece. */
-export const PIECE_HEAD_BYTES = 8;
+export const PIECE_HEAD_BYTES = 12;
 /** The most raw bytes of one piece. */
 export const PIECE_BYTES = 1024 * 1024;
 
@@ -65,13 +65,24 @@ export function encodePiece(rawLength: number, stored: Uint8Array): Buffer {
   const head = Buffer.allocUnsafe(PIECE_HEAD_BYTES);
   head.writeUInt32BE(stored.length, 0);
   head.writeUInt32BE(rawLength, 4);
+  head.writeUInt32BE(crc32(stored), 8);
   return Buffer.concat([head, stored]);
 }
 
-/** Lengths of a piece, or `undefined` when they cannot be right. */
-export function decodePieceHead(head: Buffer): { readonly stored: number; readonly raw: number } | undefined {
+/** What stands before the stored bytes of a piece. */
+export interface PieceHead {
+  readonly stored: number;
+  readonly raw: number;
+  /** CRC-32 of the stored bytes. */
+  readonly crc: number;
+}
+
+/** The head of a piece, or `undefined` when they cannot be right. */
+export function decodePieceHead(head: Buffer): PieceHead | undefined {
   if (head.length < PIECE_HEAD_BYTES) return undefined;
   const stored = head.readUInt32BE(0);
   const raw = head.readUInt32BE(4);
-  return raw >= 1 && raw <= PIECE_BYTES && stored >= 1 && stored <= raw ? { stored, raw } : undefined;
+  return raw >= 1 && raw <= PIECE_BYTES && stored >= 1 && stored <= raw
+    ? { stored, raw, crc: head.readUInt32BE(8) }
+    : undefined;
 }

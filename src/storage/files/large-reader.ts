@@ -1,3 +1,4 @@
+import { crc32 } from "node:zlib";
 import { createHash } from "node:crypto";
 import type { Hash } from "../../core/hash.ts";
 import type { Disk } from "../../disk/disk.ts";
@@ -77,8 +78,9 @@ function* packedPieces(disk: Disk, fd: number, { hash, path }: LargeSource): Gen
     if (head === undefined || head.raw > left) throw corrupt(hash, `${path} at byte ${position}`, "a piece is damaged");
     const stored = Buffer.allocUnsafe(head.stored);
     const whole = readFully(disk, fd, stored, position + PIECE_HEAD_BYTES) === head.stored;
+    const isWhole = whole && crc32(stored) === head.crc;
     const raw = head.stored === head.raw ? stored : decompress(stored, head.raw);
-    if (!whole || raw === undefined) throw corrupt(hash, `${path} at byte ${position}`, "a piece is damaged");
+    if (!isWhole || raw === undefined) throw corrupt(hash, `${path} at byte ${position}`, "a piece is damaged");
     position += PIECE_HEAD_BYTES + head.stored;
     left -= head.raw;
     yield { raw, stored: PIECE_HEAD_BYTES + head.stored };
