@@ -5,9 +5,12 @@ import type { ProgressOptions, WorkspaceApi } from "./workspace-api.ts";
 export interface InitOptions extends ProgressOptions, Partial<ConfigShape> {
   /** Folders or single files to track, absolute. The first is the workspace's own. */
   readonly roots: readonly string[];
-  /** Take over this workspace's history for a folder that was moved or copied. */
+  /**
+   * Take over this workspace's history for a folder that was moved or copied. Throws `UNSAFE` for a folder that has a
+   * history of its own, and, without `force`, while the old folder still exists.
+   */
   readonly adopt?: string;
-  /** Allow `/` and a home folder. */
+  /** Allow `/` and a home folder, and to adopt the history of a folder that still exists. */
   readonly force?: boolean;
 }
 

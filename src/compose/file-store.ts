@@ -55,7 +55,9 @@ class FileStore implements StoreApi {
     const [first] = roots;
     if (first === undefined) throw new ChronicleError("USAGE", "there is no folder to track", { hint: "name one" });
     const standing =
-      options.adopt === undefined ? await this.#standing(first, true) : await this.#adopt(options.adopt, first);
+      options.adopt === undefined
+        ? await this.#standing(first, true)
+        : await this.#takeOver(options.adopt, first, options);
     const opened = standing === undefined ? await this.#begin(roots, options) : await this.#openId(standing.id);
     const [baseline] = await listSnapshots(opened.context);
     if (baseline === undefined) throw new ChronicleError("IO", "the baseline was not recorded");
@@ -191,16 +193,20 @@ class FileStore implements StoreApi {
 
   /** The workspace whose own folder this is: by path, or, moved, by device and inode. */
   async #standing(root: RootRecord, mayAdopt: boolean): Promise<Standing | undefined> {
-    const folder = root.only === undefined ? root.folder : `${root.folder}/${root.only}`;
     const all = await this.#cache.list();
-    const here = all.find((one) => one.folders[0] === folder);
+    const here = all.find((one) => one.folders[0] === placeOfRoot(root));
     if (here !== undefined) return here;
-    const stat = this.#parts.backends.disk.lstat(folder);
-    const moved = all.find(
-      (one) => one.device === String(stat?.dev) && one.inode === String(stat?.ino) && !this.#isPresent(one),
-    );
+    const moved = this.#movedTo(root, all);
     if (moved === undefined || root.only !== undefined) return moved;
     return mayAdopt ? this.#adopt(moved.id, root) : { ...moved, movedTo: root.folder };
+  }
+
+  /** The workspace whose folder was moved here, by device and inode. */
+  #movedTo(root: RootRecord, all: readonly ListedWorkspace[]): ListedWorkspace | undefined {
+    const stat = this.#parts.backends.disk.lstat(placeOfRoot(root));
+    return all.find(
+      (one) => one.device === String(stat?.dev) && one.inode === String(stat?.ino) && !this.#isPresent(one),
+    );
   }
 
   async #enclosing(folder: string, readOnly: boolean): Promise<Standing | undefined> {
@@ -214,6 +220,31 @@ class FileStore implements StoreApi {
   #isPresent(one: ListedWorkspace): boolean {
     const stat = this.#parts.backends.disk.lstat(one.folders[0] ?? "/");
     return stat !== undefined && String(stat.ino) === one.inode && String(stat.dev) === one.device;
+  }
+
+  /** `init --adopt`: nobody's history is taken away, and none is hidden behind another, unless that is meant. */
+  async #takeOver(id: string, root: RootRecord, { force }: InitOptions): Promise<ListedWorkspace> {
+    const found = await this.#byId(id);
+    const folder = placeOfRoot(root);
+    const old = found.folders[0] ?? "";
+    if (old === folder) return found;
+    const all = await this.#cache.list();
+    const moved = this.#movedTo(root, all);
+    const own = all.find((one) => one.folders[0] === folder) ?? (force === true ? undefined : moved);
+    if (own !== undefined && own.id !== found.id) {
+      throw new ChronicleError("UNSAFE", `${folder} has a history of its own already: workspace ${own.id}`, {
+        hint: `choose another folder, or give that history up first: \`chronicle forget ${own.id}\``,
+        data: { folder, workspace: own.id },
+      });
+    }
+    const isGone = moved?.id === found.id || this.#parts.backends.disk.lstat(old) === undefined;
+    if (!isGone && force !== true) {
+      throw new ChronicleError("UNSAFE", `${old}, to which this history belongs, still exists`, {
+        hint: "leave out --adopt to begin a history of its own, or say --force to take this one away from there",
+        data: { folder: old, workspace: found.id },
+      });
+    }
+    return this.#adopt(found.id, root);
   }
 
   async #adopt(id: string, root: RootRecord): Promise<ListedWorkspace> {
@@ -251,6 +282,11 @@ class FileStore implements StoreApi {
       await opened.close();
     }
   }
+}
+
+/** What is tracked first: the folder, or the one file in it. */
+function placeOfRoot(root: RootRecord): string {
+  return root.only === undefined ? root.folder : `${root.folder}/${root.only}`;
 }
 
 /** Opens a store on these backends; makes its folders (0700) where they are missing. */

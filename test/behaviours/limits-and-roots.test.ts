@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { InitOptions } from "../../src/api/store-api.ts";
@@ -239,12 +239,46 @@ describe("which workspace", () => {
     const store = await project.store();
     await expect(store.open({ folder: copy })).rejects.toMatchObject({ code: "NOT_FOUND" });
     await expect(store.init({ roots: [copy], adopt: "ffffffff" })).rejects.toMatchObject({ code: "NOT_FOUND" });
-    const adopted = await store.init({ roots: [copy], adopt: first.id.slice(0, 8) });
+    const adopt = first.id.slice(0, 8);
+    await expect(store.init({ roots: [copy], adopt })).rejects.toMatchObject({
+      code: "UNSAFE",
+      message: expect.stringContaining(`${project.folder}, to which`),
+    });
+    expect(await store.workspaces()).toMatchObject([{ path: project.folder, present: true }]);
+    const adopted = await store.init({ roots: [copy], adopt, force: true });
     expect(adopted.result).toMatchObject({ created: false, workspace: first.id, path: copy });
     expect((await adopted.workspace.status()).changes).toEqual([]);
     expect(await adopted.workspace.history("a")).toHaveLength(1);
     await adopted.workspace.close();
     const [listed] = await store.workspaces();
     expect([listed?.path, basename(copy)]).toEqual([copy, "copy"]);
+  });
+
+  it("a history is adopted when its folder is gone, but not by a folder that has one of its own", async () => {
+    await using project = new Project();
+    project.write("a", "one");
+    const first = await project.init();
+    await first.close();
+    const other = join(project.base, "other");
+    mkdirSync(other);
+    const store = await project.store();
+    const second = (await store.init({ roots: [other] })).workspace;
+    await second.close();
+    const copy = join(project.base, "copy");
+    cpSync(project.folder, copy, { recursive: true });
+    rmSync(project.folder, { recursive: true });
+    for (const force of [false, true])
+      await expect(store.init({ roots: [other], adopt: first.id, force })).rejects.toMatchObject({
+        code: "UNSAFE",
+        message: expect.stringContaining(second.id),
+      });
+    const { workspace, result } = await store.init({ roots: [copy], adopt: first.id });
+    expect(result).toMatchObject({ created: false, workspace: first.id, path: copy });
+    const { seq } = await workspace.status();
+    await workspace.close();
+    // Once more changes nothing.
+    const again = (await store.init({ roots: [copy], adopt: first.id })).workspace;
+    expect((await again.status()).seq).toBe(seq);
+    await again.close();
   });
 });

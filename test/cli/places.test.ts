@@ -36,7 +36,13 @@ describe("where histories are kept", () => {
     expect(before.value).toMatchObject([{ path: join(box.folder, "moved") }]);
     mkdirSync(join(box.folder, "elsewhere"));
     const id = (before.value as { id: string }[])[0]?.id ?? "";
-    await box.must(["init", "../elsewhere", "--adopt", id]);
+    const refused = await box.call(["init", "../elsewhere", "--adopt", id]);
+    expect([refused.code, refused.stderr]).toEqual([
+      6,
+      expect.stringContaining("moved, to which this history belongs"),
+    ]);
+    expect((await box.json(["workspaces"])).value).toMatchObject([{ id, path: join(box.folder, "moved") }]);
+    await box.must(["init", "../elsewhere", "--adopt", id, "--force"]);
     expect((await box.json(["workspaces"])).value).toMatchObject([{ id, path: join(box.folder, "elsewhere") }]);
   });
 

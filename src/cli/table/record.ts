@@ -31,7 +31,10 @@ export const INIT: CommandSpec = {
       description: "go on with this workspace's history in a folder that was moved or copied",
       completes: "workspace",
     },
-    { flags: "--force", description: "allow / and a home folder" },
+    {
+      flags: "--force",
+      description: "allow / and a home folder; adopt from a folder that still exists",
+    },
   ],
   examples: [
     { line: "chronicle init", why: "protect this folder" },
