@@ -1,5 +1,6 @@
 import type { OperationShape } from "../api/shapes.ts";
 import type { Change } from "../core/change.ts";
+import { quoteCommand } from "../core/quote-command.ts";
 import { decodeIntent } from "../core/records.ts";
 import { undoStack, type UndoStack } from "../core/undo-stack.ts";
 import type { Context } from "./context.ts";
@@ -34,7 +35,7 @@ export async function listOperations(context: Context): Promise<LoggedOperation[
   for (const session of await listSessions(context)) {
     if (session.kind !== "run" || session.state === "running" || session.changed === 0) continue;
     const { id, fromSeq, seq, started, ended, changed } = session;
-    const summary = session.command.join(" ");
+    const summary = quoteCommand(session.command);
     (session.unclosed === true ? unclosed : found).push({
       id,
       kind: "run",

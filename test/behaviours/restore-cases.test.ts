@@ -318,7 +318,7 @@ describe("restore", () => {
     expect(await workspace.undo()).toMatchObject({
       changes: [],
       skipped: [],
-      operation: { summary: "sh -c printf 2 > a" },
+      operation: { summary: "sh -c 'printf 2 > a'" },
     });
     await workspace.undo();
     expect(project.read("a")).toBe("0");

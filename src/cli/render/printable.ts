@@ -1,3 +1,5 @@
+import { quoteCommand } from "../../core/quote-command.ts";
+
 const UNPRINTABLE = /[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]/gu;
 const UNPRINTABLE_IN_TEXT =
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]/gu;
@@ -24,10 +26,7 @@ export function shortened(text: string, most: number): string {
   return letters.length <= most ? text : `${letters.slice(0, most - 1).join("")}…`;
 }
 
-/** A command as one could type it. */
+/** A command as one could type it, on one line. */
 export function shownCommand(argv: readonly string[]): string {
-  return argv
-    .map((word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`))
-    .map(printable)
-    .join(" ");
+  return printable(quoteCommand(argv));
 }
