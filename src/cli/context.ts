@@ -1,7 +1,9 @@
 import type { OpenOptions, StoreApi } from "../api/store-api.ts";
 import type { ProgressOptions, WorkspaceApi } from "../api/workspace-api.ts";
+import { ChronicleError } from "../core/errors.ts";
 import type { Input } from "./input.ts";
 import type { Io } from "./io.ts";
+import { newHistoryLines } from "./new-history.ts";
 import { type Paint, paintFor } from "./paint.ts";
 import { placesOf } from "./places.ts";
 import { ProgressLine } from "./progress-line.ts";
@@ -46,12 +48,29 @@ export class CommandContext {
     return this.#store;
   }
 
-  /** The nearest workspace around the current folder. */
-  async workspace(options: Pick<OpenOptions, "create" | "readOnly">): Promise<WorkspaceApi> {
+  /** The nearest workspace around the current folder; one that is begun (`create`) is told of on stderr. */
+  async workspace({ create, ...options }: Pick<OpenOptions, "create" | "readOnly">): Promise<WorkspaceApi> {
     const store = await this.store();
-    const opened = await store.open({ folder: this.io.cwd(), ...options, ...this.progress() });
+    try {
+      const opened = await store.open({ folder: this.io.cwd(), ...options, ...this.progress() });
+      this.#progress?.clear();
+      return this.closing(opened);
+    } catch (error) {
+      const isNew = create === true && error instanceof ChronicleError && error.code === "NOT_FOUND";
+      if (!isNew) throw error;
+      return this.#begin(store);
+    }
+  }
+
+  async #begin(store: StoreApi): Promise<WorkspaceApi> {
+    const { workspace, result } = await store.init({ roots: [this.io.cwd()], ...this.progress() });
+    this.closing(workspace);
+    // Somebody else may have begun it meanwhile.
+    if (result.created && !this.json) {
+      for (const line of await newHistoryLines(workspace, result.snapshot.coverage, this.io)) this.say(line);
+    }
     this.#progress?.clear();
-    return this.closing(opened);
+    return workspace;
   }
 
   /** For commands that only look. */

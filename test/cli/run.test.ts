@@ -18,7 +18,7 @@ describe("run", () => {
     using box = new Sandbox();
     const ran = box.run(["run", "--", "sh", "-c", "cat; echo err >&2; exit 7"], { input: "from stdin\n" });
     expect([ran.code, ran.stdout]).toEqual([7, "from stdin\n"]);
-    expect(ran.stderr).toBe("err\nchronicle: nothing changed\n");
+    expect(ran.stderr).toContain("err\nchronicle: nothing tracked changed\n");
     expect(box.run(["run", "--", "sh", "-c", "kill -9 $$"]).code).toBe(137);
     expect(box.run(["run", "--", "sh", "-c", "kill -TERM $$"]).code).toBe(143);
     expect(box.run(["run", "--otr", "--", "sh", "-c", "cat; exit 3"], { input: "x" })).toEqual({
@@ -26,6 +26,30 @@ describe("run", () => {
       stdout: "x",
       stderr: "",
     });
+  });
+
+  it("a new history is said, with what it leaves out, and the repository that it is a part of", () => {
+    using box = new Sandbox();
+    box.write(".env", "secret");
+    box.write("src/.gitignore", ".env\nout/\n");
+    box.write("src/.env", "secret");
+    box.write("src/a.txt", "one");
+    box.sh("mkdir .git");
+    const first = box.run(["run", "--", "sh", "-c", "rm .env"], { cwd: "project/src" });
+    const folder = join(box.project, "src");
+    expect(first.stderr).toBe(
+      `chronicle: new history for ${folder} (2 paths; not covered: .env)\n` +
+        `chronicle: that is a part of the git repository ${box.project}: what is elsewhere in it is not recorded; ` +
+        "for all of it: chronicle -C .. …\n" +
+        "chronicle: nothing tracked changed\n",
+    );
+    box.run(["run", "--", "sh", "-c", "echo two > a.txt"], { cwd: "project/src" });
+    const idle = box.run(["run", "--", "true"], { cwd: "project/src" });
+    expect(idle.stderr).toBe(
+      "chronicle: nothing tracked changed (undo would take back what was done before: sh -c 'echo two > a.txt')\n",
+    );
+    const init = box.run(["init"], { cwd: "project" });
+    expect([init.code, init.stderr]).toEqual([0, ""]);
   });
 
   it("a command that cannot be started is said, as a shell would", async () => {
@@ -109,6 +133,7 @@ describe("run", () => {
 
   it("Ctrl-C again and again is the command's: what it left is still recorded, and can be taken back", async () => {
     using box = new Sandbox();
+    await box.must(["init"]);
     const script =
       "trap 'for i in 1 2 3 4 5 6; do echo $i > left$i; done; exit 6' INT; echo x > started; while :; do sleep 0.05; done";
     const child = box.start(["run", "--", "sh", "-c", script]);

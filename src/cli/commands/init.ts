@@ -4,6 +4,7 @@ import type { ConfigShape } from "../../api/shapes.ts";
 import type { InitShape } from "../../api/store-api.ts";
 import type { CommandContext } from "../context.ts";
 import type { Input } from "../input.ts";
+import { repositoryLines } from "../new-history.ts";
 import { coverageLines } from "../render/changes.ts";
 import { printable } from "../render/printable.ts";
 
@@ -56,6 +57,9 @@ export async function init(context: CommandContext): Promise<number> {
   // A workspace that stood already keeps its own options, except for what was asked for now.
   if (!result.created && Object.keys(config).length > 0) await workspace.configure(config);
   if (context.json) context.printJson(result);
-  else printResult(context, result, Object.keys(config));
+  else {
+    printResult(context, result, Object.keys(config));
+    if (result.created) for (const line of repositoryLines(result.path, io)) context.say(line);
+  }
   return result.snapshot.coverage.complete || !result.created ? EXIT.done : EXIT.failed;
 }

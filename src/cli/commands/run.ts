@@ -1,6 +1,7 @@
 import { resolve } from "node:path";
 import { EXIT } from "../../api/problems.ts";
 import type { RunShape } from "../../api/shapes.ts";
+import type { WorkspaceApi } from "../../api/workspace-api.ts";
 import { ChronicleError } from "../../core/errors.ts";
 import type { CommandContext } from "../context.ts";
 import { readJsonList } from "../read-json-list.ts";
@@ -17,12 +18,28 @@ function childCode(error: unknown): number | undefined {
   return typeof code === "number" ? code : undefined;
 }
 
-async function record(context: CommandContext, command: readonly string[]): Promise<RunShape> {
+interface Recorded {
+  readonly result: RunShape;
+  readonly undoTakes: string | undefined;
+}
+
+/** What `undo` would take back after a run that changed nothing. Where that cannot be read, the summary is said without. */
+async function undoTakes(context: CommandContext, workspace: WorkspaceApi): Promise<string | undefined> {
+  try {
+    const operations = await workspace.operations();
+    return operations.findLast(({ kind, undone }) => (kind === "run" || kind === "restore") && !undone)?.summary;
+  } catch (error) {
+    context.say(`chronicle: what was done before could not be read: ${error instanceof Error ? error.message : ""}`);
+    return undefined;
+  }
+}
+
+async function record(context: CommandContext, command: readonly string[]): Promise<Recorded> {
   const { input, io } = context;
   const networkFile = input.text("networkEvents");
   const networkEvents = networkFile === undefined ? [] : readJsonList(networkFile, io.cwd());
   const workspace = await context.workspace({ create: true });
-  return workspace.run({
+  const result = await workspace.run({
     command,
     // From here to the end of this process an interrupt is the command's alone: what it leaves is recorded and told
     // even if Ctrl-C is typed again.
@@ -33,6 +50,8 @@ async function record(context: CommandContext, command: readonly string[]): Prom
     networkEvents,
     notes: input.list("note"),
   });
+  const changedNothing = result.changes.length === 0 && !context.json;
+  return { result, undoTakes: changedNothing ? await undoTakes(context, workspace) : undefined };
 }
 
 /** A summary that cannot be written is said; the exit code stays the command's. */
@@ -45,11 +64,13 @@ function writeSummary(context: CommandContext, file: string, result: RunShape): 
   }
 }
 
-function tell(context: CommandContext, result: RunShape): void {
+function tell(context: CommandContext, { result, undoTakes }: Recorded): void {
   const { io } = context;
   if (context.json) io.err.write(`${JSON.stringify(result)}\n`);
-  else
-    for (const line of runSummary(result, { paint: context.paintErr, forPeople: io.err.isTerminal })) context.say(line);
+  else {
+    const style = { paint: context.paintErr, forPeople: io.err.isTerminal, undoTakes };
+    for (const line of runSummary(result, style)) context.say(line);
+  }
 }
 
 export async function run(context: CommandContext): Promise<number> {
@@ -57,16 +78,17 @@ export async function run(context: CommandContext): Promise<number> {
   const command = input.args;
   if ((command[0] ?? "") === "") throw usageError("no command to run", "chronicle run -- <command> [argument...]");
   if (input.flag("otr")) return runUnrecorded(command, io);
-  let result: RunShape;
+  let recorded: Recorded;
   try {
-    result = await record(context, command);
+    recorded = await record(context, command);
   } catch (error) {
     const style = { json: context.json, jsonOnStderr: true, paint: context.paintErr };
     const code = reportError(error, io, style);
     return childCode(error) ?? startFailureCode(error) ?? (code === EXIT.usage ? code : EXIT.notStarted);
   }
+  const { result } = recorded;
   const summary = input.text("summary");
   if (summary !== undefined) writeSummary(context, summary, result);
-  tell(context, result);
+  tell(context, recorded);
   return result.exit_code;
 }

@@ -85,11 +85,23 @@ export function missingFrom(coverage: CoverageShape): CoverageShape["omitted"] {
   return coverage.omitted.filter((omission) => !isMeant(omission));
 }
 
-/** Coverage in lines: what is missing, one by one; what was left out on purpose, counted. */
+const MOST_LEFT_OUT = 5;
+
+/** The first few of the paths that were left out on purpose; `""` for none. What is not excluded says what it is. */
+export function leftOutText(coverage: CoverageShape, { shown }: Pick<ChangesStyle, "shown">): string {
+  const meant = coverage.omitted.filter(isMeant);
+  const names = meant.slice(0, MOST_LEFT_OUT).map(({ path, reason }) => {
+    return reason === "excluded" ? shown(path) : `${shown(path)} (${printable(reason)})`;
+  });
+  const more = meant.length - names.length;
+  return `${names.join(", ")}${more > 0 ? ` and ${more.toLocaleString("en-US")} more` : ""}`;
+}
+
+/** Coverage in lines: what is missing, one by one; what was left out on purpose, counted, and the first of it named. */
 export function coverageLines(coverage: CoverageShape, style: ChangesStyle): string[] {
   const missing = missingFrom(coverage);
   const meant = coverage.omitted.length - missing.length;
-  const left = meant === 0 ? "" : `; ${counted(meant, "path")} left out on purpose`;
+  const left = meant === 0 ? "" : `; ${counted(meant, "path")} left out on purpose: ${leftOutText(coverage, style)}`;
   if (coverage.complete) return [`complete${left}`];
   const head = style.paint("yellow", `partial: ${counted(missing.length, "path")} not recorded`);
   return [`${head}${left}`, ...skippedLines(missing, style)];

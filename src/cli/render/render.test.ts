@@ -55,9 +55,11 @@ describe("coverage", () => {
       { path: "pipe", reason: "special" },
     ];
     const missing = { path: "secret", reason: "unreadable", detail: "EACCES" };
-    expect(coverageLines({ complete: true, omitted }, plain)).toEqual(["complete; 2 paths left out on purpose"]);
+    expect(coverageLines({ complete: true, omitted }, plain)).toEqual([
+      "complete; 2 paths left out on purpose: node_modules, pipe (special)",
+    ]);
     expect(coverageLines({ complete: false, omitted: [...omitted, missing] }, plain)).toEqual([
-      "partial: 1 path not recorded; 2 paths left out on purpose",
+      "partial: 1 path not recorded; 2 paths left out on purpose: node_modules, pipe (special)",
       "  ! secret (unreadable: EACCES)",
     ]);
   });
@@ -94,7 +96,25 @@ describe("the summary of a run", () => {
     expect(runSummary(runShape({}), brief)).toEqual([
       "chronicle: 4 changes (1 created, 1 modified, 1 deleted, 1 permissions changed). Take back: chronicle undo",
     ]);
-    expect(runSummary(runShape({ changes: [], undo_id: null }), brief)).toEqual(["chronicle: nothing changed"]);
+    expect(runSummary(runShape({ changes: [], undo_id: null }), brief)).toEqual(["chronicle: nothing tracked changed"]);
+  });
+
+  it("says what undo would take back where nothing changed, and what was not looked at", () => {
+    const omitted = [".env", "a", "b", "c", "d", "e", "f"].map((path) => ({ path, reason: "excluded" }));
+    const result = runShape({ changes: [], undo_id: null, coverage: { complete: true, omitted } });
+    expect(runSummary(result, { ...brief, forPeople: true, undoTakes: "rm -rf src" })).toEqual([
+      "chronicle: nothing tracked changed (undo would take back what was done before: rm -rf src)",
+      "not covered (excluded), and not taken back: .env, a, b, c, d and 2 more",
+    ]);
+  });
+
+  it("says what two runs at once did without contradicting itself", () => {
+    const result = runShape({ changes: [], undo_id: null, ambiguous: ["a", "b", "c", "d"] });
+    expect(runSummary(result, brief)).toEqual([
+      "chronicle: nothing changed that is only this run's",
+      "chronicle: 4 paths changed while another run was going on in this folder too, so that either may have done it: " +
+        "a, b, c and 1 more. undo leaves that alone; chronicle restore seq:1 PATH takes it back",
+    ]);
   });
 
   it("is at most three lines for a log, whatever happened", () => {

@@ -1,20 +1,29 @@
 import type { RunShape } from "../../api/shapes.ts";
 import type { Paint } from "../paint.ts";
-import { changeLines, countsOf, missingFrom, skippedLines } from "./changes.ts";
+import { changeLines, countsOf, leftOutText, missingFrom, skippedLines } from "./changes.ts";
 import { counted } from "./counted.ts";
-import { printable } from "./printable.ts";
+import { printable, shortened } from "./printable.ts";
 
 const MOST_PATHS = 10;
+const MOST_AMBIGUOUS = 3;
+const LONGEST_COMMAND = 60;
 
 /** For whom: people at a terminal get the paths; a log file gets at most three lines. */
 export interface SummaryStyle {
   readonly paint: Paint;
   readonly forPeople: boolean;
+  /** What `chronicle undo` would take back though this run changed nothing: the work before it, if there is any. */
+  readonly undoTakes?: string | undefined;
 }
 
-function firstLine(result: RunShape): string {
+function firstLine(result: RunShape, { undoTakes }: SummaryStyle): string {
   const { changes, rolled_back, undo_id } = result;
-  if (changes.length === 0) return "nothing changed";
+  if (changes.length === 0) {
+    const nothing =
+      result.ambiguous.length === 0 ? "nothing tracked changed" : "nothing changed that is only this run's";
+    if (undoTakes === undefined) return nothing;
+    return `${nothing} (undo would take back what was done before: ${shortened(printable(undoTakes), LONGEST_COMMAND)})`;
+  }
   const what = `${counted(changes.length, "change")} (${countsOf(changes)})`;
   if (rolled_back) return `the command failed: ${what} taken back. Bring back: chronicle redo`;
   return undo_id === null ? what : `${what}. Take back: chronicle undo`;
@@ -35,15 +44,20 @@ function skippedLine(result: RunShape): string[] {
   return count === 0 ? [] : [`WARNING: ${counted(count, "path")} could not be taken back; see chronicle status`];
 }
 
-function ambiguousLine({ ambiguous }: RunShape): string[] {
+function ambiguousLine({ ambiguous, session }: RunShape): string[] {
   if (ambiguous.length === 0) return [];
-  const more = `${counted(ambiguous.length, "path")} changed while another run was going on: nobody's, not taken back`;
-  return [`${more} by undo, such as ${printable(ambiguous[0] ?? "")}`];
+  const names = ambiguous.slice(0, MOST_AMBIGUOUS).map(printable);
+  const rest = ambiguous.length - names.length;
+  const some = `${names.join(", ")}${rest > 0 ? ` and ${rest.toLocaleString("en-US")} more` : ""}`;
+  const what = `${counted(ambiguous.length, "path")} changed while another run was going on in this folder too`;
+  return [
+    `${what}, so that either may have done it: ${some}. undo leaves that alone; chronicle restore seq:${session.from_seq} PATH takes it back`,
+  ];
 }
 
-function briefLines(result: RunShape): string[] {
+function briefLines(result: RunShape, style: SummaryStyle): string[] {
   const [first, ...more] = [
-    firstLine(result),
+    firstLine(result, style),
     ...missingLine(result),
     ...ambiguousLine(result),
     ...skippedLine(result),
@@ -51,17 +65,24 @@ function briefLines(result: RunShape): string[] {
   return [`chronicle: ${first}`, ...more.map((line) => `chronicle: ${line}`)];
 }
 
-function fullLines(result: RunShape, paint: Paint): string[] {
+function notCoveredLine(result: RunShape, paint: Paint): string[] {
+  const left = leftOutText(result.coverage, { shown: printable });
+  return left === "" ? [] : [paint("dim", `not covered (excluded), and not taken back: ${left}`)];
+}
+
+function fullLines(result: RunShape, summary: SummaryStyle): string[] {
+  const { paint } = summary;
   const style = { paint, shown: printable, most: MOST_PATHS };
   const missing = missingFrom(result.coverage);
   return [
-    `${paint("bold", "chronicle:")} ${firstLine(result)}`,
+    `${paint("bold", "chronicle:")} ${firstLine(result, summary)}`,
     ...changeLines(result.changes, style),
     ...(missing.length === 0 ? [] : [paint("yellow", "not recorded, cannot be taken back:")]),
     ...skippedLines(missing, style),
     ...ambiguousLine(result),
     ...(result.skipped.length === 0 ? [] : [paint("yellow", "not taken back:")]),
     ...skippedLines(result.skipped, style),
+    ...notCoveredLine(result, paint),
     ...(result.changes.length === 0
       ? []
       : [paint("dim", `everything: chronicle show ${result.session.session_id} -p`)]),
@@ -70,5 +91,5 @@ function fullLines(result: RunShape, paint: Paint): string[] {
 
 /** What is said at the end of a run, line by line. */
 export function runSummary(result: RunShape, style: SummaryStyle): string[] {
-  return style.forPeople ? fullLines(result, style.paint) : briefLines(result);
+  return style.forPeople ? fullLines(result, style) : briefLines(result, style);
 }
