@@ -7,12 +7,13 @@ import { existsSync, readFileSync, readdirSync, rmSync, writeFileSync } from "no
 import { basename, dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
+import { libraryEntry } from "./library-entry.js";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const dist = join(root, "dist");
 
-/** Name in dist/ → source. Workers are found by their file name. */
-const NAMED_ENTRIES = { cli: "src/cli/main.ts", index: "src/index.ts", testing: "src/testing/index.ts" };
+/** Name in dist/ → source. Workers are found by their file name; dist/index.js is written beside the library. */
+const NAMED_ENTRIES = { cli: "src/cli/main.ts", library: "src/index.ts", testing: "src/testing/index.ts" };
 
 /** Left as imports: native code, the caller's test runner, and what a build can do without. */
 const EXTERNAL = ["@parcel/watcher", "vitest", "fast-check"];
@@ -48,6 +49,8 @@ async function bundle(entries) {
   });
   const written = new Set(Object.keys(result.metafile.outputs).map((path) => relative("dist", path)));
   written.add(writeNotices(Object.keys(result.metafile.inputs)));
+  const library = result.metafile.outputs["dist/library.js"];
+  if (library !== undefined) written.add(writeIndex(library.exports));
   for (const file of readdirSync(dist, { withFileTypes: true })) {
     if (file.isFile() && !written.has(file.name)) rmSync(join(dist, file.name));
   }
@@ -55,6 +58,13 @@ async function bundle(entries) {
     const { bytes } = result.metafile.outputs[`dist/${name}.js`];
     console.log(`built   dist/${name}.js (${Math.ceil(bytes / 1024)} KiB)`);
   }
+}
+
+/** Writes the library's entry, which tells an older Node what is needed. Returns its name in dist/. */
+function writeIndex(names) {
+  const { engines } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+  writeFileSync(join(dist, "index.js"), libraryEntry("./library.js", names, Number(/\d+/.exec(engines.node)[0])));
+  return "index.js";
 }
 
 /** Keeps the licenses of the packages that went into the bundle beside it. Returns the file's name in dist/. */
@@ -76,7 +86,7 @@ function writeNotices(inputs) {
 
 /** Emits the types of the library's entries. Returns false, with the compiler's own words on stdout, if there are errors. */
 function emitTypes(entries) {
-  if (!("index" in entries) && !("testing" in entries)) {
+  if (!("library" in entries) && !("testing" in entries)) {
     console.log("skipped dist/types: no library entry");
     return true;
   }
