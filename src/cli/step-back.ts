@@ -3,6 +3,7 @@ import type { UndoShape } from "../api/shapes.ts";
 import type { UndoOptions, WorkspaceApi } from "../api/workspace-api.ts";
 import { confirm } from "./confirm.ts";
 import type { CommandContext } from "./context.ts";
+import type { ChangesStyle } from "./render/changes.ts";
 import { printable } from "./render/printable.ts";
 import { mostLines, restoredLines, restoredSentence } from "./render/restored.ts";
 import { ago } from "./render/when.ts";
@@ -31,12 +32,23 @@ function print(context: CommandContext, workspace: WorkspaceApi, result: UndoSha
   const paths = context.paths(workspace);
   const most = mostLines(result, telling.asked);
   const style = { paint: context.paint, shown: (path: string) => paths.shown(path), most };
+  if (result.finished.length > 0) return printFinished(context, result, style);
+  for (const note of result.notes) context.print(context.paint("yellow", `note: ${printable(note)}`));
   if (!telling.asked) context.print(summaryOf(context, result));
   for (const line of restoredLines(result, style)) context.print(line);
   context.print(restoredSentence(result, result.dry_run ? `would be ${telling.done}` : telling.done));
   if (result.dry_run) return;
   const other = telling.verb === "undo" ? "chronicle redo brings it again" : "chronicle undo takes it back";
   context.print(context.paint("dim", other));
+}
+
+/** An interrupted step, finished now: nothing else was done. */
+function printFinished(context: CommandContext, result: UndoShape, style: ChangesStyle): void {
+  for (const note of result.finished) context.print(printable(note));
+  for (const line of restoredLines(result, style)) context.print(line);
+  context.print(restoredSentence(result, result.dry_run ? "would be changed" : "changed"));
+  const next = "that is the interrupted step and nothing else; for one more, say it again";
+  context.print(context.paint("dim", next));
 }
 
 async function agreed(
@@ -47,12 +59,18 @@ async function agreed(
 ): Promise<boolean> {
   const preview = await direction.step(workspace, { ...options, dryRun: true });
   // Nothing to ask about: the step itself says why it has nothing to do, or why it refuses.
-  if (preview.operation === null || (preview.skipped.length > 0 && options.force !== true)) return true;
+  const resumes = preview.finished.length > 0;
+  if (!resumes && (preview.operation === null || (preview.skipped.length > 0 && options.force !== true))) return true;
   const paths = context.paths(workspace);
   const style = { paint: context.paintErr, shown: (path: string) => paths.shown(path), most: PREVIEW_LINES };
-  context.say(summaryOf(context, preview));
+  for (const note of resumes ? preview.finished : [summaryOf(context, preview)]) context.say(note);
   for (const line of restoredLines(preview, style)) context.say(line);
+  if (resumes) return confirm(context, "Finish it?");
   return confirm(context, `${direction.verb === "undo" ? "Take this back" : "Do this again"}?`);
+}
+
+function isNothing(result: UndoShape): boolean {
+  return result.operation === null && result.finished.length === 0;
 }
 
 /** One step back or forward. Resolves to the exit code. */
@@ -70,8 +88,8 @@ export async function stepBack(context: CommandContext, direction: Direction): P
   if (asks && !(await agreed(context, workspace, options, direction))) return EXIT.failed;
   const result = await direction.step(workspace, { ...options, dryRun });
   if (context.json) context.printJson(result);
-  else if (result.operation === null) context.say(`there is nothing to ${direction.verb}`);
+  else if (isNothing(result)) context.say(`there is nothing to ${direction.verb}`);
   else print(context, workspace, result, { ...direction, asked: asks });
-  if (result.operation === null) return EXIT.notFound;
+  if (isNothing(result)) return EXIT.notFound;
   return result.skipped.length > 0 && !dryRun ? EXIT.failed : EXIT.done;
 }

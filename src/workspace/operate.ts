@@ -8,11 +8,10 @@ import { changeBetween, decodePlan, encodePlan } from "../core/plan.ts";
 import { decodeIntent, encodeIntent, type IntentRecord } from "../core/records.ts";
 import type { Hash } from "../core/hash.ts";
 import { comparePaths, type WorkspacePath } from "../core/path.ts";
-import type { ApplyReport } from "../worktree/worktree.ts";
+import type { ApplyReport, BlockedPath } from "../worktree/worktree.ts";
 import { withCommit } from "./commit.ts";
 import type { Context } from "./context.ts";
 import { readEvent } from "./read-events.ts";
-import { shownPath } from "./shape.ts";
 
 /**
  * Every write of the engine to the worktree: a durable intent first, then the files, then one commit that records what
@@ -162,31 +161,32 @@ export async function openIntents(context: Context): Promise<OpenIntent[]> {
   return open;
 }
 
-/** What settling did, for people. */
-export interface Settled {
-  readonly notes: readonly string[];
+/** An interrupted operation that was finished, and what that changed. */
+export interface FinishedIntent extends OpenIntent {
+  readonly changes: readonly Change[];
+  readonly blocked: readonly BlockedPath[];
+  readonly conflicts: ApplyReport["conflicts"];
+}
+
+/** The changes of an intent. Throws `BLOB_MISSING`. */
+export async function planOf(context: Context, { id, intent }: OpenIntent): Promise<Change[]> {
+  const bytes = await context.blobs.get(intent.plan);
+  if (bytes !== undefined) return decodePlan(bytes);
+  throw new ChronicleError("BLOB_MISSING", `the plan of the interrupted ${intent.kind} ${id} is not in the store`, {
+    hint: "run `chronicle verify`",
+  });
 }
 
 /**
  * Finishes what a crash has interrupted. Each path is brought to `after` if it is still `before` (or absent, in
  * between); a path that is neither was edited meanwhile: it stays, and is recorded by the next capture.
  */
-export async function settle(context: Context): Promise<Settled> {
-  const notes: string[] = [];
-  if ((await openIntents(context)).length === 0) return { notes };
+export async function settle(context: Context): Promise<FinishedIntent[]> {
+  const finished: FinishedIntent[] = [];
+  if ((await openIntents(context)).length === 0) return finished;
   await withCommit(context, async (commit) => {
     for (const { id, intent } of await openIntents(context)) {
-      const bytes = await context.blobs.get(intent.plan);
-      if (bytes === undefined) {
-        throw new ChronicleError(
-          "BLOB_MISSING",
-          `the plan of the interrupted ${intent.kind} ${id} is not in the store`,
-          {
-            hint: "run `chronicle verify`",
-          },
-        );
-      }
-      const changes = decodePlan(bytes);
+      const changes = await planOf(context, { id, intent });
       const report = await context.worktree.apply({
         token: id,
         changes,
@@ -199,14 +199,10 @@ export async function settle(context: Context): Promise<Settled> {
         closing(id, { ...intent, state: "done", skipped: report.blocked.length }),
       ]);
       await context.worktree.cleanUp(id);
-      notes.push(noteOf(intent, report));
+      const applied = new Set(report.applied);
+      const { blocked, conflicts } = report;
+      finished.push({ id, intent, changes: changes.filter((one) => applied.has(one.path)), blocked, conflicts });
     }
   });
-  return { notes };
-}
-
-function noteOf(intent: IntentRecord, report: ApplyReport): string {
-  const left = report.blocked.map((one) => shownPath(one.path));
-  const rest = left.length === 0 ? "" : `; left alone (edited since): ${left.slice(0, 5).join(", ")}`;
-  return `finished an interrupted ${intent.kind} (${report.applied.length} paths${rest})`;
+  return finished;
 }

@@ -16,7 +16,7 @@ import type { Context } from "./context.ts";
 import { knownPaths } from "./known-paths.ts";
 import { resolveMoment } from "./moments.ts";
 import { blocked } from "./restore.ts";
-import { changeShape, shownPath, skippedShape } from "./shape.ts";
+import { changeShape, conflictShape, shownPath, skippedShape } from "./shape.ts";
 
 /**
  * Fills another, empty folder with the files of a moment; the workspace itself is not touched. What lies in a further
@@ -25,7 +25,7 @@ import { changeShape, shownPath, skippedShape } from "./shape.ts";
 export async function restoreTo(context: Context, text: string, options: RestoreOptions): Promise<RestoreShape> {
   const moment = await resolveMoment(context, text);
   const changes = sideBySide(await entriesToMake(context, moment.seq, await knownPaths(context, options.paths)));
-  const shape = { undo_id: null, conflicts: [], to: options.to ?? "" };
+  const shape = { undo_id: null, conflicts: [], finished: [], to: options.to ?? "" };
   if (options.dryRun === true) return { ...shape, changes: changes.map(changeShape), skipped: [], dry_run: true };
   const target = await context.store.emptyWorktree(options.to ?? "");
   try {
@@ -45,7 +45,7 @@ export async function restoreTo(context: Context, text: string, options: Restore
       ...shape,
       changes: changes.filter((change) => applied.has(change.path)).map(changeShape),
       skipped: report.blocked.map(skippedShape),
-      conflicts: report.conflicts.map((one) => ({ path: shownPath(one.path), kept_at: shownPath(one.keptAt) })),
+      conflicts: report.conflicts.map(conflictShape),
       dry_run: false,
     };
   } finally {

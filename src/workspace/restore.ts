@@ -12,17 +12,20 @@ import { changesBetween, composeChanges, unrecordedChanges, within } from "./dif
 import { readFilters } from "./filters.ts";
 import { knownPaths } from "./known-paths.ts";
 import { resolveMoment, type ResolvedMoment } from "./moments.ts";
+import { interruptedNote, unfinished } from "./interrupted.ts";
 import { makeable, operate, settle } from "./operate.ts";
 import { closeAbandoned } from "./session.ts";
-import { changeShape, shownPath, skippedShape } from "./shape.ts";
+import { changeShape, conflictShape, shownPath, skippedShape } from "./shape.ts";
 
 /** Brings files back to an earlier moment; what is there now is captured first, so that it can be undone. */
 export async function restore(context: Context, text: string, options: RestoreOptions = {}): Promise<RestoreShape> {
   const moment = await resolveMoment(context, text);
   if (moment.now)
     throw new ChronicleError("USAGE", "`now` is what is there already", { hint: "name an earlier moment" });
+  const finished = await beforehand(context, options.dryRun === true);
   const planned = await planRestore(context, moment, options);
-  if (options.dryRun === true) return report(planned.changes, { skipped: planned.unknown, dryRun: true });
+  if (options.dryRun === true)
+    return { ...report(planned.changes, { skipped: planned.unknown, dryRun: true }), finished };
   const done = await operate(context, {
     kind: "restore",
     summary: `restore to ${moment.label}`,
@@ -39,7 +42,8 @@ export async function restore(context: Context, text: string, options: RestoreOp
       { skipped: [...planned.unknown, ...done.blocked], dryRun: false },
     ),
     undo_id: done.id ?? null,
-    conflicts: done.conflicts.map((one) => ({ path: shownPath(one.path), kept_at: shownPath(one.keptAt) })),
+    conflicts: done.conflicts.map(conflictShape),
+    finished,
   };
 }
 
@@ -49,14 +53,20 @@ interface Planned {
   readonly unknown: readonly BlockedPath[];
 }
 
+/** What is done before anything is planned: what a crash has interrupted is finished. A dry run only says so. */
+async function beforehand(context: Context, dryRun: boolean): Promise<string[]> {
+  if (dryRun) return (await unfinished(context)).map((one) => interruptedNote(one, "would first finish"));
+  const finished = (await settle(context)).map((one) => interruptedNote(one, "finished"));
+  await closeAbandoned(context);
+  return finished;
+}
+
 /** What would be changed. A dry run looks without recording; the real one captures first. */
 async function planRestore(context: Context, moment: ResolvedMoment, options: RestoreOptions): Promise<Planned> {
   let head = (await context.index.head()).seq;
   let unrecorded: readonly Change[] = [];
   if (options.dryRun === true) unrecorded = await unrecordedChanges(context);
   else {
-    await settle(context);
-    await closeAbandoned(context);
     const captured = await capture(context, {
       cause: "capture",
       ...(options.onProgress ? { onProgress: options.onProgress } : {}),
@@ -133,5 +143,6 @@ function report(
     skipped: skipped.map(skippedShape),
     conflicts: [],
     dry_run: dryRun,
+    finished: [],
   };
 }

@@ -1,8 +1,8 @@
-import type { ChangeShape, CoverageShape, OmissionShape, SkippedShape } from "../api/shapes.ts";
+import type { ChangeShape, CoverageShape, OmissionShape, RestoreShape, SkippedShape } from "../api/shapes.ts";
 import { changeType, type Change } from "../core/change.ts";
 import type { Coverage, Omission } from "../core/coverage.ts";
 import { displayPath, isUtf8Path, pathToBytes, splitRoot, type WorkspacePath } from "../core/path.ts";
-import type { BlockedPath } from "../worktree/worktree.ts";
+import type { ApplyReport, BlockedPath } from "../worktree/worktree.ts";
 
 /** From the engine's values to the shapes that programs see. */
 
@@ -50,4 +50,9 @@ export function coverageShape(coverage: Coverage): CoverageShape {
 /** A path that was left alone. */
 export function skippedShape(one: BlockedPath): SkippedShape {
   return { path: shownPath(one.path), reason: one.reason, detail: one.detail };
+}
+
+/** A content that was written at the last moment, and where it was kept. */
+export function conflictShape(one: ApplyReport["conflicts"][number]): RestoreShape["conflicts"][number] {
+  return { path: shownPath(one.path), kept_at: shownPath(one.keptAt) };
 }

@@ -1,6 +1,7 @@
 import type { StatusShape } from "../api/shapes.ts";
 import type { ProgressOptions } from "../api/workspace-api.ts";
 import { coverageOf } from "../core/coverage.ts";
+import { quoteCommand } from "../core/quote-command.ts";
 import { compare, readDisk } from "./capture.ts";
 import { catchUp } from "./catch-up.ts";
 import type { Context } from "./context.ts";
@@ -43,13 +44,13 @@ async function notesOf(context: Context, damage: Error | undefined): Promise<str
   if (damage !== undefined) notes.push(damage.message);
   for (const { intent } of await openIntents(context)) {
     notes.push(
-      `a ${intent.kind} was interrupted (${intent.paths} paths); the next command that changes something finishes it`,
+      `interrupted half-way: ${intent.summary} (${intent.paths} paths); changes here may be its own; the next command that changes something finishes it`,
     );
   }
   for (const session of await listSessions(context)) {
     if (session.unclosed === true) notes.push(wordlessEnd(session));
     if (session.state === "running")
-      notes.push(`recording: ${session.command.join(" ") || "watch"} (process ${session.pid})`);
+      notes.push(`recording: ${quoteCommand(session.command) || "watch"} (process ${session.pid})`);
   }
   return notes;
 }

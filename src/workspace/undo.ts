@@ -8,11 +8,12 @@ import type { BlockedPath } from "../worktree/worktree.ts";
 import { capture } from "./capture.ts";
 import type { Context } from "./context.ts";
 import { unrecordedChanges } from "./diff.ts";
-import { makeable, operate, settable, settle } from "./operate.ts";
+import { interruptedNote, unfinished } from "./interrupted.ts";
+import { type FinishedIntent, makeable, operate, settable, settle } from "./operate.ts";
 import { changesOfOperation, listOperations, operationShape, stackOf, type LoggedOperation } from "./operations.ts";
 import { blocked } from "./restore.ts";
-import { closeAbandoned } from "./session.ts";
-import { changeShape, shownPath, skippedShape } from "./shape.ts";
+import { closeAbandoned, listSessions, wordlessEnd } from "./session.ts";
+import { changeShape, conflictShape, shownPath, skippedShape } from "./shape.ts";
 
 type Direction = "undo" | "redo";
 
@@ -27,11 +28,13 @@ export async function redo(context: Context, options: UndoOptions = {}): Promise
 }
 
 async function reverse(context: Context, direction: Direction, options: UndoOptions): Promise<UndoShape> {
-  if (options.dryRun !== true) {
-    await settle(context);
-    // A run whose process was killed is an operation as well, once it is closed.
-    await closeAbandoned(context);
-  }
+  const dryRun = options.dryRun === true;
+  const interrupted = dryRun ? await unfinished(context) : await settle(context);
+  if (interrupted.some((one) => isAsked(one, direction, options.operation)))
+    return onlyFinished(context, interrupted, dryRun);
+  const notes = interrupted.map((one) => interruptedNote(one, dryRun ? "would first finish" : "finished"));
+  // A run whose process was killed is an operation as well, once it is closed.
+  notes.push(...(dryRun ? await unclosedNotes(context) : await closeAbandoned(context)));
   const unrecorded = await lookOrCapture(context, options);
   const operations = await listOperations(context);
   const stack = stackOf(operations);
@@ -46,7 +49,7 @@ async function reverse(context: Context, direction: Direction, options: UndoOpti
   const changes = makeable(forced ? [...clean, ...edited.map((one) => one.change)] : clean);
   const shape = operationShape(operation, stack);
   const left = edited.map((one) => one.blocked);
-  if (options.dryRun === true) {
+  if (dryRun) {
     const skipped = (forced ? [] : left).map(skippedShape);
     return {
       operation: shape,
@@ -55,6 +58,8 @@ async function reverse(context: Context, direction: Direction, options: UndoOpti
       skipped,
       conflicts: [],
       dry_run: true,
+      finished: [],
+      notes,
     };
   }
   if (left.length > 0 && !forced) throw editedSince(left, direction);
@@ -73,9 +78,58 @@ async function reverse(context: Context, direction: Direction, options: UndoOpti
     changes: changes.filter((change) => applied.has(change.path)).map(changeShape),
     undo_id: done.id ?? null,
     skipped: done.blocked.map(skippedShape),
-    conflicts: done.conflicts.map((one) => ({ path: shownPath(one.path), kept_at: shownPath(one.keptAt) })),
+    conflicts: done.conflicts.map(conflictShape),
     dry_run: false,
+    finished: [],
+    notes: [...notes, ...keptNotes(edited.filter(({ change }) => applied.has(change.path)))],
   };
+}
+
+/** Was this what the caller wants? Then one killed and tried again is still one step. */
+function isAsked({ intent }: FinishedIntent, direction: Direction, asked: string | undefined): boolean {
+  if (asked === undefined) return true;
+  return asked !== "" && intent.kind === direction && intent.target?.startsWith(asked) === true;
+}
+
+/** What finishing the interrupted operations did or would do, and nothing else. */
+async function onlyFinished(
+  context: Context,
+  interrupted: readonly FinishedIntent[],
+  dryRun: boolean,
+): Promise<UndoShape> {
+  const operations = await listOperations(context);
+  const last = interrupted.at(-1);
+  const operation = operations.find((one) => one.id === (last?.intent.target ?? last?.id));
+  return {
+    operation: operation === undefined ? null : operationShape(operation, stackOf(operations)),
+    changes: interrupted.flatMap((one) => one.changes.map(changeShape)),
+    undo_id: dryRun ? null : (last?.id ?? null),
+    skipped: interrupted.flatMap((one) => one.blocked.map(skippedShape)),
+    conflicts: interrupted.flatMap((one) => one.conflicts.map(conflictShape)),
+    dry_run: dryRun,
+    finished: interrupted.map((one) => interruptedNote(one, dryRun ? "would finish" : "finished")),
+    notes: [],
+  };
+}
+
+async function unclosedNotes(context: Context): Promise<string[]> {
+  return (await listSessions(context)).filter((one) => one.unclosed === true).map(wordlessEnd);
+}
+
+/** How many places of edits are told one by one. */
+const MOST_KEPT = 20;
+
+/** Where the edits are that `--force` took along: they are recorded, but no redo brings them back. */
+function keptNotes(edited: readonly Edited[]): string[] {
+  const kept = edited.filter(({ change }) => change.before !== undefined && change.before.kind !== "dir");
+  const notes = kept.slice(0, MOST_KEPT).map(({ change, iteration }) => {
+    const path = shownPath(change.path);
+    return `${path} as it was before is ${path}@${iteration}`;
+  });
+  const more = kept.length - notes.length;
+  return more === 0
+    ? notes
+    : [...notes, `${more} more that were edited: \`chronicle history PATH\` has their iterations`];
 }
 
 /** What is on disk and not recorded: nothing after a capture; looked up without recording for a dry run. */
@@ -120,6 +174,8 @@ function pick(
 interface Edited {
   readonly change: Change;
   readonly blocked: BlockedPath;
+  /** The last iteration that is recorded of it; 0: none. */
+  readonly iteration: number;
 }
 
 /** Changes whose path is still what the operation left, and those that were edited since. */
@@ -143,7 +199,11 @@ async function sort(
     if (needed === undefined) return;
     if (sameEntry(present, change.before) || sameEntry(present, settable(change.before))) clean.push(needed);
     else
-      edited.push({ change: needed, blocked: { path: change.path, reason: "changed", detail: "it was edited since" } });
+      edited.push({
+        change: needed,
+        blocked: { path: change.path, reason: "changed", detail: "it was edited since" },
+        iteration: rows[i]?.iteration ?? 0,
+      });
   });
   return { clean, edited };
 }

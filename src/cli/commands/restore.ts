@@ -30,6 +30,7 @@ function print(context: CommandContext, workspace: WorkspaceApi, result: Restore
   const paths = context.paths(workspace);
   const most = mostLines(result, asked);
   const style = { paint: context.paint, shown: (path: string) => paths.shown(path), most };
+  for (const note of result.finished) context.print(printable(note));
   for (const line of restoredLines(result, style)) context.print(line);
   const where = result.to === undefined ? "" : ` in ${printable(result.to)}`;
   context.print(restoredSentence(result, result.dry_run ? `would change${where}` : `restored${where}`));

@@ -1,0 +1,53 @@
+import type { Change } from "../core/change.ts";
+import { sameEntry, type Entry } from "../core/entry.ts";
+import { changeBetween } from "../core/plan.ts";
+import type { BlockedPath } from "../worktree/worktree.ts";
+import type { Context } from "./context.ts";
+import { unrecordedChanges } from "./diff.ts";
+import { type FinishedIntent, openIntents, planOf } from "./operate.ts";
+import { shownPath } from "./shape.ts";
+
+/** What settling would do now, as far as a look tells: the changes that are still to be made. Changes nothing. */
+export async function unfinished(context: Context): Promise<FinishedIntent[]> {
+  const open = await openIntents(context);
+  if (open.length === 0) return [];
+  const { seq } = await context.index.head();
+  const pending = new Map((await unrecordedChanges(context)).map((change) => [change.path, change]));
+  const found: FinishedIntent[] = [];
+  for (const { id, intent } of open) {
+    const plan = await planOf(context, { id, intent });
+    const rows = await context.index.iterationsAt(
+      plan.map((change) => change.path),
+      seq,
+    );
+    const changes: Change[] = [];
+    const blocked: BlockedPath[] = [];
+    plan.forEach((change, i) => {
+      const seen = pending.get(change.path);
+      const present = seen === undefined ? rows[i]?.entry : seen.after;
+      const needed = changeBetween(change.path, present, change.after);
+      if (needed === undefined) return;
+      if (isOnItsWay(present, change)) changes.push(needed);
+      else blocked.push({ path: change.path, reason: "changed", detail: "it was edited since" });
+    });
+    found.push({ id, intent, changes, blocked, conflicts: [] });
+  }
+  return found;
+}
+
+/** As it was, in between, or a folder that was opened up to work in it. */
+function isOnItsWay(present: Entry | undefined, { before, after }: Change): boolean {
+  if (present === undefined || sameEntry(present, before)) return true;
+  return present.kind === "dir" && (before?.kind === "dir" || after?.kind === "dir");
+}
+
+/** An interrupted operation for people; `verb`: what was done about it, or would be. */
+export function interruptedNote({ intent, changes, blocked }: FinishedIntent, verb: string): string {
+  const left = blocked.map((one) => shownPath(one.path));
+  const rest = left.length === 0 ? "" : `; left alone (edited since): ${left.slice(0, 5).join(", ")}`;
+  return `${verb} the interrupted ${intent.summary} (${counted(changes.length)}${rest})`;
+}
+
+function counted(paths: number): string {
+  return paths === 1 ? "1 path" : `${paths} paths`;
+}
