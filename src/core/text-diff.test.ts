@@ -27,7 +27,7 @@ describe("unifiedDiff", () => {
 
   it("names /dev/null for a side that does not exist, and says the mode", () => {
     const created = "diff --git a/x b/x\nnew file mode 100755\n--- /dev/null\n+++ b/x\n@@ -0,0 +1,1 @@\n+a\n";
-    expect(patchOf(undefined, "a\n", { mode: 0o755 })).toBe(created);
+    expect(patchOf(undefined, "a\n", { afterMode: "100755" })).toBe(created);
     const deleted = "diff --git a/x b/x\ndeleted file mode 100644\n--- a/x\n+++ /dev/null\n@@ -1,1 +0,0 @@\n-a\n";
     expect(patchOf("a\n", undefined)).toBe(deleted);
     expect(patchOf(undefined, "")).toBe("diff --git a/x b/x\nnew file mode 100644\n");
@@ -39,6 +39,14 @@ describe("unifiedDiff", () => {
 
   it("is empty for equal sides", () => {
     expect([patchOf("a", "a"), patchOf("", ""), patchOf(undefined, undefined)]).toEqual(["", "", ""]);
+  });
+
+  it("says a mode that changed, alone and with the content, and what a link is", () => {
+    const modes = { beforeMode: "100644", afterMode: "100755" } as const;
+    expect(patchOf("a\0", "a\0", modes)).toBe("diff --git a/x b/x\nold mode 100644\nnew mode 100755\n");
+    expect(patchOf("a", "b", modes)).toContain("\nold mode 100644\nnew mode 100755\n--- a/x\n+++ b/x\n");
+    expect(patchOf(undefined, "target", { afterMode: "120000" })).toContain("\nnew file mode 120000\n");
+    expect(patchOf("target", undefined, { beforeMode: "120000" })).toContain("\ndeleted file mode 120000\n");
   });
 
   it("knows binary and large contents", () => {

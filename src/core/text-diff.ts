@@ -13,6 +13,9 @@ export const MAX_EDITS = 4000;
 /** git's rule: a NUL in the first bytes means binary. */
 const SNIFFED_BYTES = 8000;
 
+/** Types and modes as git writes them: a file, an executable one, a symbolic link (its content is the target). */
+export type GitMode = "100644" | "100755" | "120000";
+
 /** What to compare. An absent side is a file that does not exist. */
 export interface DiffInput {
   /** Relative to where the patch is to be applied; names that are not UTF-8 as `core/path` has them. */
@@ -21,8 +24,9 @@ export interface DiffInput {
   readonly after?: Uint8Array | undefined;
   /** Unchanged lines around a change; 3 by default. */
   readonly context?: number;
-  /** Permission bits for a file that is created or deleted; 0o644 by default. Only the owner's `x` counts, as in git. */
-  readonly mode?: number;
+  /** What each side is; a plain file by default. Sides of different types (file, link) need a patch each, as in git. */
+  readonly beforeMode?: GitMode;
+  readonly afterMode?: GitMode;
 }
 
 /**
@@ -46,14 +50,23 @@ interface Hunk {
 /** Compare two contents as lines. Deterministic: limits are sizes, not times. */
 export function unifiedDiff(input: DiffInput): TextDiff {
   const sides = [input.before, input.after].map((bytes) => bytes ?? new Uint8Array());
+  const isSame = Buffer.compare(sides[0] ?? NONE, sides[1] ?? NONE) === 0;
+  if (isSame && input.before !== undefined && input.after !== undefined) return modesOnly(input);
   if (sides.some((bytes) => bytes.subarray(0, SNIFFED_BYTES).includes(0))) return { kind: "binary" };
   if (sides.some((bytes) => bytes.length > MAX_DIFF_BYTES)) return { kind: "too-large" };
   const [before, after] = sides.map(decodeText);
   if (before === undefined || after === undefined) return { kind: "binary" };
-  const isSame = before === after && (input.before === undefined) === (input.after === undefined);
-  if (isSame) return { kind: "text", patch: "" };
+  if (input.before === undefined && input.after === undefined) return { kind: "text", patch: "" };
   const hunks = before === after ? [] : hunksOf(before, after, Math.max(0, input.context ?? 3));
   return { kind: "text", patch: [...headerLines(input, hunks.length > 0), ...hunks.flatMap(hunkLines), ""].join("\n") };
+}
+
+const NONE = new Uint8Array();
+
+/** Equal contents, whatever they are: only the mode can differ. */
+function modesOnly(input: DiffInput): TextDiff {
+  const lines = modeLines(input).length === 0 ? [] : [...headerLines(input, false), ""];
+  return { kind: "text", patch: lines.join("\n") };
 }
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
@@ -111,11 +124,15 @@ function hunkLines(hunk: Hunk): string[] {
   return [`@@ -${oldStart},${hunk.oldLines} +${newStart},${hunk.newLines} @@`, ...hunk.lines];
 }
 
+function modeLines({ before, after, beforeMode = "100644", afterMode = "100644" }: DiffInput): string[] {
+  if (before === undefined) return [`new file mode ${afterMode}`];
+  if (after === undefined) return [`deleted file mode ${beforeMode}`];
+  return beforeMode === afterMode ? [] : [`old mode ${beforeMode}`, `new mode ${afterMode}`];
+}
+
 function headerLines(input: DiffInput, hasHunks: boolean): string[] {
-  const mode = ((input.mode ?? 0o644) & 0o100) === 0 ? "100644" : "100755";
   const lines = [`diff --git ${patchName(`a/${input.path}`)} ${patchName(`b/${input.path}`)}`];
-  if (input.before === undefined) lines.push(`new file mode ${mode}`);
-  if (input.after === undefined) lines.push(`deleted file mode ${mode}`);
+  lines.push(...modeLines(input));
   if (hasHunks) {
     lines.push(`--- ${input.before === undefined ? "/dev/null" : sideName(`a/${input.path}`)}`);
     lines.push(`+++ ${input.after === undefined ? "/dev/null" : sideName(`b/${input.path}`)}`);

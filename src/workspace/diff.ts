@@ -5,8 +5,8 @@ import type { Entry } from "../core/entry.ts";
 import { ChronicleError } from "../core/errors.ts";
 import { sha256 } from "../core/hash.ts";
 import { changeBetween, invert } from "../core/plan.ts";
-import { comparePaths, displayPath, isWithin, type WorkspacePath } from "../core/path.ts";
-import { unifiedDiff } from "../core/text-diff.ts";
+import { comparePaths, displayPath, isWithin, splitRoot, type WorkspacePath } from "../core/path.ts";
+import { type DiffInput, type GitMode, type TextDiff, unifiedDiff } from "../core/text-diff.ts";
 import { compare, readDisk } from "./capture.ts";
 import type { Context } from "./context.ts";
 import { resolveMoment, type ResolvedMoment } from "./moments.ts";
@@ -79,16 +79,39 @@ export function within(changes: readonly Change[], paths: readonly WorkspacePath
 
 async function patchOf(context: Context, change: Change): Promise<Partial<ChangeShape>> {
   const { before, after } = change;
+  const isSameContent = before?.hash !== undefined && before.hash === after?.hash && before.kind === after.kind;
+  if (isSameContent)
+    return textOf(unifiedDiff({ ...sidesOf(change), before: new Uint8Array(), after: new Uint8Array() }));
   if (Math.max(before?.size ?? 0, after?.size ?? 0) > MAX_TEXT) return { too_large: true };
   const old = await contentOf(context, before);
   const fresh = await contentOf(context, after);
-  const diff = unifiedDiff({
-    path: displayPath(change.path),
-    ...(old === undefined ? {} : { before: old }),
-    ...(fresh === undefined ? {} : { after: fresh }),
-  });
+  // Git has no patch from a file to a link: one is deleted, the other created.
+  if (old === undefined || fresh === undefined || before?.kind === after?.kind)
+    return textOf(unifiedDiff({ ...sidesOf(change), before: old, after: fresh }));
+  const [gone, made] = [
+    textOf(unifiedDiff({ ...sidesOf(change), before: old })),
+    textOf(unifiedDiff({ ...sidesOf(change), after: fresh })),
+  ];
+  if (gone.patch === undefined || made.patch === undefined) return gone.patch === undefined ? gone : made;
+  return { patch: gone.patch + made.patch };
+}
+
+function textOf(diff: TextDiff): Partial<ChangeShape> {
   if (diff.kind === "text") return { patch: diff.patch };
   return diff.kind === "binary" ? { binary: true } : { too_large: true };
+}
+
+/** The name, exactly: the patch quotes it as git does. */
+function sidesOf({ path, before, after }: Change): Pick<DiffInput, "path" | "beforeMode" | "afterMode"> {
+  const { root, path: inner } = splitRoot(path);
+  const name = root === undefined ? inner : `@${root}:${inner}`;
+  return { path: name, beforeMode: gitMode(before), afterMode: gitMode(after) };
+}
+
+/** Only the owner's `x` counts, as in git. */
+function gitMode(entry: Entry | undefined): GitMode {
+  if (entry?.kind === "symlink") return "120000";
+  return ((entry?.mode ?? 0) & 0o100) === 0 ? "100644" : "100755";
 }
 
 /** An entry's content: from the store, or, where it is not recorded yet, from the disk. Throws `BLOB_MISSING`. */

@@ -1,5 +1,6 @@
 import type { ChangeShape } from "../../api/shapes.ts";
 import type { Format, Paint } from "../paint.ts";
+import { modeText } from "./changes.ts";
 import { columns } from "./columns.ts";
 import { printable, printableText } from "./printable.ts";
 
@@ -15,12 +16,14 @@ function coloured(line: string, paint: Paint): string {
   return found === undefined ? line : paint(found[1], line);
 }
 
-/** What stands in place of a patch where there is none. */
+/** What stands in place of a patch where there is none: a line that the readers of patches pass over. */
 function withoutText(change: ChangeShape): string {
   const path = printable(change.path);
   if (change.binary === true) return `Binary file ${path} ${change.change_type}`;
   if (change.too_large === true) return `File ${path} ${change.change_type}, too large to compare`;
-  return `${path}: ${change.change_type.replace("_", " ")}`;
+  if (change.kind === "dir" && change.change_type !== "permissions_changed")
+    return `# ${path}/: folder ${change.change_type}`;
+  return `# ${path}: permissions changed ${modeText(change.before_permissions)} → ${modeText(change.after_permissions)}`;
 }
 
 /** Changes as unified text. On a terminal (`escape`), nothing in a file can move the cursor; else bytes stay as they are. */
@@ -39,9 +42,15 @@ export function patchLines(
 }
 
 function countLines(patch: string): { added: number; removed: number } {
-  const body = patch.slice(Math.max(0, patch.indexOf("@@"))).split("\n");
-  const added = body.filter((line) => line.startsWith("+")).length;
-  return { added, removed: body.filter((line) => line.startsWith("-")).length };
+  const counts = { added: 0, removed: 0 };
+  let isBody = false;
+  for (const line of patch.split("\n")) {
+    if (line.startsWith("diff --git ")) isBody = false;
+    else if (line.startsWith("@@")) isBody = true;
+    else if (isBody && line.startsWith("+")) counts.added += 1;
+    else if (isBody && line.startsWith("-")) counts.removed += 1;
+  }
+  return counts;
 }
 
 /** One line a file: how many lines were added and removed. The changes must carry patches. */
@@ -51,7 +60,7 @@ export function statLines(
 ): string[] {
   const rows = changes.map((change) => {
     const name = `  ${style.shown(change.path)}`;
-    if (change.patch === undefined || change.patch === "") {
+    if (change.patch === undefined || change.patch === "" || change.change_type === "permissions_changed") {
       const why = change.binary === true ? "binary" : change.change_type.replace("_", " ");
       return [name, "", "", style.paint("dim", why)];
     }

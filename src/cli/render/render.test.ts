@@ -149,7 +149,7 @@ describe("patches", () => {
   it("say what has no text", () => {
     const style = { paint: paintFor(false), escape: false };
     expect(patchLines([change("x.png", "modified", { binary: true })], style)).toEqual(["Binary file x.png modified"]);
-    expect(patchLines([CHANGES[3] ?? text], style)).toEqual(["run.sh: permissions changed"]);
+    expect(patchLines([CHANGES[3] ?? text], style)).toEqual(["# run.sh: permissions changed 0644 → 0755"]);
   });
 
   it("are counted by lines", () => {

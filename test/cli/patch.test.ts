@@ -1,0 +1,55 @@
+import { spawnSync } from "node:child_process";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+import { Sandbox } from "./sandbox.ts";
+
+const hasGit = spawnSync("git", ["--version"]).status === 0;
+
+/** Every file and link of a folder: name, type, mode, content or target. */
+function tree(folder: string): string {
+  const script = `umask 022; find . ! -type d -printf '%p %y %m %l ' -exec sh -c 'test -L "$1" || cksum < "$1"; echo' _ {} \\; | sort`;
+  return spawnSync("sh", ["-c", script], { cwd: folder, encoding: "latin1" }).stdout;
+}
+
+it.skipIf(!hasGit)(
+  "a patch of modes, links and odd names is applied by git apply (skipped where git is not there)",
+  async () => {
+    using box = new Sandbox();
+    box.sh(`umask 022
+    echo one > plain; echo tool > tool.sh; chmod 755 tool.sh; echo s > both; echo f > becomes-link
+    ln -s plain becomes-file; ln -s plain gone-link; ln -s plain moved-link; echo keep > keep
+    printf 'a\\0b' > blob; mkdir -p dir; echo x > dir/x`);
+    await box.must(["init"]);
+    await box.must(["restore", "0", "--to", "../copy"]);
+    box.sh(`umask 022
+    chmod 755 plain blob; chmod 644 tool.sh; echo more >> both; chmod 755 both
+    rm becomes-link becomes-file gone-link; ln -s keep becomes-link; echo file > becomes-file
+    ln -sfn keep moved-link; ln -s dangling/target new-link; printf '#!/bin/sh\\n' > new.sh; chmod 755 new.sh
+    echo 1 > 'with space'; echo 2 > 'qu"o\\te'; echo 3 > "$(printf 'line\\nbreak\\ttab')"; echo 4 > "$(printf 'ü\\377')"; : > empty`);
+    const { stdout } = await box.must(["diff", "0", "-p"]);
+    expect(stdout).toContain("new file mode 120000\n");
+    expect(stdout).toContain("old mode 100644\nnew mode 100755\n");
+    expect(stdout).toContain('"b/\\303\\274\\377"');
+    const applied = spawnSync("git", ["apply", "--whitespace=nowarn", "-"], {
+      cwd: join(box.folder, "copy"),
+      env: box.env({ GIT_CEILING_DIRECTORIES: box.folder }),
+      input: stdout,
+      encoding: "utf8",
+    });
+    expect([applied.status, applied.stderr]).toEqual([0, ""]);
+    expect(tree(join(box.folder, "copy"))).toBe(tree(box.project));
+    expect(tree(box.project)).toContain("new-link l");
+  },
+);
+
+it("empty folders and modes that git does not know are comments", async () => {
+  using box = new Sandbox();
+  box.write("a", "1");
+  box.sh("chmod 644 a");
+  await box.must(["init"]);
+  box.sh("mkdir out; chmod 755 out; chmod 600 a");
+  expect((await box.must(["diff", "0", "-p"])).stdout).toBe(
+    "# a: permissions changed 0644 → 0600\n# out/: folder created\n",
+  );
+  expect((await box.must(["diff", "0", "--stat"])).stdout).toContain("permissions changed");
+});
