@@ -349,7 +349,7 @@ it("shapes: fields may be added, none is renamed", () => {
       "DuShape": "blobs log_bytes index_bytes other_bytes total_bytes store",
       "ExpectedHeadShape": "seq ok signature",
       "ExplainShape": "path tracked recorded rule pattern? source?",
-      "GcShape": "freed_blobs freed_bytes",
+      "GcShape": "freed_blobs freed_bytes pending_blobs pending_bytes",
       "HeadShape": "workspace seq hash log_root root note key",
       "IterationShape": "iteration timestamp size hash deleted? kind permissions seq cause session?",
       "LogEventShape": "seq ts record_id op hash prev_hash recursion_depth record",

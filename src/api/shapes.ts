@@ -270,8 +270,12 @@ export interface DuShape {
 }
 
 export interface GcShape {
+  /** Whose space was freed; how much less the store takes. */
   freed_blobs: number;
   freed_bytes: number;
+  /** Gone as well, but their bytes stay in packs of which most is still needed, until a later `gc`. */
+  pending_blobs: number;
+  pending_bytes: number;
 }
 
 export interface RebuildShape {

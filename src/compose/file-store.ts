@@ -110,10 +110,7 @@ class FileStore implements StoreApi {
   }
 
   gc(): Promise<GcShape> {
-    return withCode(async () => {
-      const { freedBlobs, freedBytes } = await collectStore(this.#parts);
-      return { freed_blobs: freedBlobs, freed_bytes: freedBytes };
-    });
+    return withCode(() => collectStore(this.#parts));
   }
 
   du(): Promise<DuShape> {

@@ -1,9 +1,8 @@
-import type { DuShape } from "../api/shapes.ts";
+import type { DuShape, GcShape } from "../api/shapes.ts";
 import { ChronicleError } from "../core/errors.ts";
 import { DEFAULT_FILTER, DEFAULT_LIMITS } from "../core/filter.ts";
 import type { Head } from "../core/event.ts";
 import type { Hash } from "../core/hash.ts";
-import type { CollectReport } from "../storage/blob-store.ts";
 import { FileEventLog } from "../storage/files/file-event-log.ts";
 import type { Disk } from "../disk/disk.ts";
 import { aliveContents, type AliveOptions } from "../workspace/alive.ts";
@@ -34,7 +33,7 @@ export function storeTasks(parts: StoreParts, workspaceId: string): StoreTasks {
  * Marks over all workspaces without a lock, then, with the collector's lock held, only what was appended meanwhile.
  * Throws rather than free anything while a history cannot be read, or is shorter than it was.
  */
-export async function collectStore(parts: StoreParts): Promise<CollectReport> {
+export async function collectStore(parts: StoreParts): Promise<GcShape> {
   const alive = new Set<Hash>();
   const ends = new Map<string, NonNullable<AliveOptions["from"]>>();
   const mark = async (): Promise<void> => {
@@ -53,7 +52,13 @@ export async function collectStore(parts: StoreParts): Promise<CollectReport> {
     }
   };
   await mark();
-  return parts.blobs.collect((hash) => alive.has(hash), { whenLocked: mark });
+  const report = await parts.blobs.collect((hash) => alive.has(hash), { whenLocked: mark });
+  return {
+    freed_blobs: report.freedBlobs,
+    freed_bytes: report.freedBytes,
+    pending_blobs: report.pendingBlobs,
+    pending_bytes: report.pendingBytes,
+  };
 }
 
 /** What is known of a history beside its log: the kept head, and what the index has seen. */

@@ -98,6 +98,10 @@ export interface CollectOptions {
 }
 
 export interface CollectReport {
+  /** Contents whose space was freed, and bytes that the files now take less. */
   readonly freedBlobs: number;
   readonly freedBytes: number;
+  /** Contents that are gone, but whose bytes stay in packs of which most is kept, or that somebody else has in use. */
+  readonly pendingBlobs: number;
+  readonly pendingBytes: number;
 }

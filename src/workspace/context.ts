@@ -1,6 +1,6 @@
-import type { DuShape } from "../api/shapes.ts";
+import type { DuShape, GcShape } from "../api/shapes.ts";
 import type { Hash } from "../core/hash.ts";
-import type { BlobStore, CollectReport } from "../storage/blob-store.ts";
+import type { BlobStore } from "../storage/blob-store.ts";
 import type { EventLog } from "../storage/event-log.ts";
 import type { IndexStore } from "../storage/index-store.ts";
 import type { Lock } from "../storage/lock.ts";
@@ -79,7 +79,7 @@ export interface StoreTasks {
   /** An empty index that nobody else sees, for recomputing. */
   scratchIndex(): IndexStore;
   /** Frees what no workspace of the store needs. */
-  collect(): Promise<CollectReport>;
+  collect(): Promise<GcShape>;
   /** A worktree over a folder that is empty, or is made now. Throws `REFUSED` for one that is not empty. */
   emptyWorktree(folder: string): Promise<Worktree>;
   /** How much space the whole store takes. */

@@ -146,9 +146,8 @@ export class Workspace implements WorkspaceApi {
     return this.#change(() => compact(this.#context, options));
   }
 
-  async gc(): Promise<shapes.GcShape> {
-    const { freedBlobs, freedBytes } = await this.#change(() => this.#context.store.collect());
-    return { freed_blobs: freedBlobs, freed_bytes: freedBytes };
+  gc(): Promise<shapes.GcShape> {
+    return this.#change(() => this.#context.store.collect());
   }
 
   du(): Promise<shapes.DuShape> {

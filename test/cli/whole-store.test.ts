@@ -1,4 +1,5 @@
 /** Commands that act on the whole store work in any folder. */
+import { randomBytes } from "node:crypto";
 import { lstatSync, mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
@@ -57,4 +58,24 @@ it("gc frees what a forgotten workspace leaves, with no workspace around", async
   expect(freed_blobs).toBeGreaterThan(0);
   expect(freed_bytes).toBeGreaterThan(0);
   expect(freed_bytes).toBe(before - bytesBeneath(join(box.store, "blobs/packs")));
+});
+
+it("gc counts as freed only what it freed: what lies in a pack that is mostly needed is said apart", async () => {
+  using box = new Sandbox();
+  box.write("a.txt", randomBytes(100_000));
+  await box.must(["init"]);
+  box.write("../second/b.txt", "small\n");
+  await box.must(["init"], { cwd: "second" });
+  const all = (await box.json(["workspaces"])).value as WorkspaceShape[];
+  await box.must(["forget", "--yes", all.find(({ path }) => path.endsWith("second"))?.id ?? ""]);
+  const { stdout } = await box.must(["gc"]);
+  expect(stdout).toMatch(
+    /^freed 0 B \(0 blobs\)\n[1-9] blobs? \(\d+ B\) no longer needed, but in packs that are still in use/,
+  );
+  expect((await box.json(["gc"])).value).toEqual({
+    freed_blobs: 0,
+    freed_bytes: 0,
+    pending_blobs: 0,
+    pending_bytes: 0,
+  });
 });

@@ -7,6 +7,12 @@ export async function gc(context: CommandContext): Promise<number> {
   const store = await context.store();
   const result = await store.gc();
   if (context.json) context.printJson(result);
-  else context.print(`freed ${formatBytes(result.freed_bytes)} (${counted(result.freed_blobs, "blob")})`);
+  else {
+    context.print(`freed ${formatBytes(result.freed_bytes)} (${counted(result.freed_blobs, "blob")})`);
+    if (result.pending_blobs > 0) {
+      const what = `${counted(result.pending_blobs, "blob")} (${formatBytes(result.pending_bytes)})`;
+      context.print(`${what} no longer needed, but in packs that are still in use: freed by a later gc`);
+    }
+  }
   return EXIT.done;
 }

@@ -38,6 +38,8 @@ export async function collectBlobs(files: BlobFiles, lanes: Lanes, wish: Collect
   return {
     freedBlobs: large.freedBlobs + packs.freedBlobs,
     freedBytes: Math.max(0, large.freedBytes + packs.freedBytes),
+    pendingBlobs: packs.pendingBlobs,
+    pendingBytes: Math.round(packs.pendingBytes),
   };
 }
 
@@ -47,7 +49,10 @@ function removeTemporary({ disk, layout }: BlobFiles): void {
   });
 }
 
-function collectLarge(files: BlobFiles, keep: (hash: Hash) => boolean): CollectReport {
+function collectLarge(
+  files: BlobFiles,
+  keep: (hash: Hash) => boolean,
+): Pick<CollectReport, "freedBlobs" | "freedBytes"> {
   const { disk, layout, index } = files;
   const dead = index.large().filter(({ hash }) => !keep(hash));
   if (dead.length > 0) index.apply({ forget: dead.map(({ hash }) => hash), durable: true });
@@ -78,6 +83,8 @@ class PackCollector {
   #target: { readonly writer: PackWriter; readonly lane: HeldLane } | undefined;
   #freedBlobs = 0;
   #freedBytes = 0;
+  #pendingBlobs = 0;
+  #pendingBytes = 0;
 
   constructor(files: BlobFiles, lanes: Lanes, wish: CollectWish) {
     this.#files = files;
@@ -96,7 +103,12 @@ class PackCollector {
       this.#target?.writer.close();
       this.#target?.lane.release();
     }
-    return { freedBlobs: this.#freedBlobs, freedBytes: this.#freedBytes };
+    return {
+      freedBlobs: this.#freedBlobs,
+      freedBytes: this.#freedBytes,
+      pendingBlobs: this.#pendingBlobs,
+      pendingBytes: this.#pendingBytes,
+    };
   }
 
   /** `undefined`: the pack stays as it is. */
@@ -133,12 +145,14 @@ class PackCollector {
   async #collect({ pack, size, rewrite }: Candidate): Promise<void> {
     const placed = this.#files.index.inPack(pack.id);
     const live = placed.filter(({ hash }) => this.#wish.keep(hash));
-    const dead = placed.filter(({ hash }) => !this.#wish.keep(hash)).map(({ hash }) => hash);
-    this.#freedBlobs += dead.length;
+    const dead = placed.filter(({ hash }) => !this.#wish.keep(hash));
     if (rewrite && (await this.#isSealed(pack)) && (await this.#rewrite(pack, live))) {
+      this.#freedBlobs += dead.length;
       this.#freedBytes += size;
     } else if (dead.length > 0) {
-      this.#files.index.apply({ forget: dead });
+      this.#files.index.apply({ forget: dead.map(({ hash }) => hash) });
+      this.#pendingBlobs += dead.length;
+      this.#pendingBytes += dead.reduce((sum, { place }) => sum + place.stored, 0);
     }
   }
 

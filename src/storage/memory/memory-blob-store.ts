@@ -101,7 +101,7 @@ export class MemoryBlobStore implements BlobStore {
       freedBlobs++;
       freedBytes += length;
     }
-    return { freedBlobs, freedBytes };
+    return { freedBlobs, freedBytes, pendingBlobs: 0, pendingBytes: 0 };
   }
 
   async close(): Promise<void> {
