@@ -37,7 +37,8 @@ function print(context: CommandContext, workspace: WorkspaceApi, result: UndoSha
   if (!telling.asked) context.print(summaryOf(context, result));
   for (const line of restoredLines(result, style)) context.print(line);
   context.print(restoredSentence(result, result.dry_run ? `would be ${telling.done}` : telling.done));
-  if (result.dry_run) return;
+  // Where nothing was changed, there is nothing to bring again or to take back.
+  if (result.dry_run || result.changes.length === 0) return;
   const other = telling.verb === "undo" ? "chronicle redo brings it again" : "chronicle undo takes it back";
   context.print(context.paint("dim", other));
 }

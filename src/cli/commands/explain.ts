@@ -1,5 +1,7 @@
+import { resolve } from "node:path";
 import { EXIT } from "../../api/problems.ts";
 import type { ExplainShape } from "../../api/shapes.ts";
+import { NodeDisk } from "../../disk/node-disk.ts";
 import type { CommandContext } from "../context.ts";
 import { printable } from "../render/printable.ts";
 
@@ -12,7 +14,21 @@ function ruleText(result: ExplainShape): string {
   return result.source === undefined ? rule : `${rule} (${printable(result.source)})`;
 }
 
-function sentence(result: ExplainShape, { paint }: CommandContext): string {
+/** What the rules do not say: nothing is there, or something that is never opened. */
+function thereNow(context: CommandContext, typed: string): "something" | "nothing" | "special" {
+  if (typed.startsWith("@")) return "something";
+  const stat = new NodeDisk().lstat(resolve(context.io.cwd(), typed));
+  if (stat === undefined) return "nothing";
+  return ["file", "dir", "symlink"].includes(stat.kind) ? "something" : "special";
+}
+
+function sentence(result: ExplainShape, context: CommandContext, typed: string): string {
+  const { paint } = context;
+  const there = thereNow(context, typed);
+  if (!result.recorded && result.tracked && there === "special")
+    return `${paint("yellow", "not tracked")}: pipes, sockets and devices are listed, never opened`;
+  if (!result.recorded && result.tracked && there === "nothing")
+    return `nothing is there and nothing was recorded; it would be tracked: ${ruleText(result)}`;
   if (!result.tracked) return `${paint("yellow", "not tracked")}: ${ruleText(result)}`;
   const tracked = paint("green", "tracked");
   if (FOR.has(result.rule)) return `${tracked}: ${ruleText(result)}`;
@@ -23,8 +39,11 @@ export async function explain(context: CommandContext): Promise<number> {
   const workspace = await context.reading();
   const paths = context.paths(workspace);
   const results: ExplainShape[] = [];
-  for (const typed of context.input.args) results.push(await workspace.explain(await paths.toWorkspace(typed)));
+  const { args } = context.input;
+  for (const typed of args) results.push(await workspace.explain(await paths.toWorkspace(typed)));
   if (context.json) context.printJson(results.length === 1 ? results[0] : results);
-  else for (const result of results) context.print(`${paths.shown(result.path)}: ${sentence(result, context)}`);
+  else
+    for (const [i, result] of results.entries())
+      context.print(`${paths.shown(result.path)}: ${sentence(result, context, args[i] ?? "")}`);
   return EXIT.done;
 }

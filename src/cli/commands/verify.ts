@@ -23,7 +23,7 @@ function printResult(context: CommandContext, result: VerifyShape): void {
   for (const line of columns(rows)) context.print(line);
   for (const note of result.notes) context.print(paint("yellow", `note: ${printable(note)}`));
   const rate =
-    result.seconds > 0 ? `, ${Math.round(result.events / result.seconds).toLocaleString("en-US")} events/s` : "";
+    result.seconds >= 1 ? `, ${Math.round(result.events / result.seconds).toLocaleString("en-US")} events/s` : "";
   const size = `${counted(result.events, "event")}, ${counted(result.blobs, "blob")}, ${formatBytes(result.bytes)}`;
   const verdict = result.ok
     ? paint("green", "ok")

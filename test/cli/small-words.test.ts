@@ -1,0 +1,32 @@
+import { expect, it } from "vitest";
+import { Sandbox } from "./sandbox.ts";
+
+it("explain says that nothing is there, or something that is never opened", async () => {
+  using box = new Sandbox();
+  box.write("a.txt", "one\n");
+  await box.must(["init"]);
+  box.sh("mkfifo pipe; rm a.txt");
+  const { stdout } = await box.must(["explain", "pipe", "missing", "a.txt"]);
+  expect(stdout.split("\n")).toEqual([
+    "pipe: not tracked: pipes, sockets and devices are listed, never opened",
+    "missing: nothing is there and nothing was recorded; it would be tracked: nothing leaves it out",
+    "a.txt: tracked: nothing leaves it out",
+    "",
+  ]);
+});
+
+it("an undo that changes nothing does not promise that redo brings it again", async () => {
+  using box = new Sandbox();
+  box.write("a.txt", "one\n");
+  box.run(["run", "--", "sh", "-c", "echo two > a.txt"]);
+  box.write("a.txt", "one\n");
+  const { stdout } = await box.must(["undo"]);
+  expect(stdout).toContain("nothing to change: it is like that already");
+  expect(stdout).not.toContain("redo");
+});
+
+it("verify gives a rate only where there was time to measure one", async () => {
+  using box = new Sandbox();
+  await box.must(["init"]);
+  expect((await box.must(["verify"])).stdout).not.toContain("events/s");
+});
