@@ -9,10 +9,13 @@ writes it anew). Words are explained in [glossary.md](glossary.md).
 
 - A bare \`chronicle\` is \`chronicle list\`: recent work, and how to go back.
 - The workspace is the nearest one around the current folder (\`-C DIR\`: around that folder). \`run\`, \`watch\`, \`snapshot\` and
-  \`init\` begin one where there is none.
+  \`init\` begin one where there is none, and say so on stderr.
 - A **moment** is a snapshot's number (\`3\`), a position in the log (\`seq:40\`), an id or its unique prefix, a name, \`latest\`,
   \`baseline\`, \`now\` (the disk; for \`diff\`), a time (\`10m\`, \`2h30m\`, \`2026-01-31T12:00\`), and \`X~2\`: two snapshots before X.
 - Paths are relative to where you stand; \`@ID:path\` names a path in a further root of the workspace.
+- A path that \`diff\` or \`restore\` is given and that was never recorded, and is not there now, is not found; for an excluded one
+  the rule is named.
+- \`diff -p\` prints patches for \`git apply\`; folders, and modes that git does not know, are lines that begin with \`#\`.
 - \`--json\` prints one document on stdout, in the shapes of \`src/api/shapes.ts\`: fields may be added, none is renamed. An error
   is \`{"error": {"code", "message", "hint", "data"}}\`. For \`run\`, whose stdout is the command's, the result is the last line of
   stderr, and so is the error if there is one. Paths are shown escaped; \`path_b64\` has the exact bytes where they are not UTF-8.

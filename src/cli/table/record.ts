@@ -90,7 +90,9 @@ export const SNAPSHOT: CommandSpec = {
   name: "snapshot",
   group: GROUP,
   summary: "record the present state and give it a number",
-  details: "Exits 1 if something could not be recorded (coverage is partial), and names it.",
+  details:
+    "Exits 1 if something could not be recorded (coverage is partial), and names it: over a limit, the folder and how many " +
+    "paths in it.",
   args: [],
   options: [
     { flags: "-m, --message <text>", description: "what this state is" },
