@@ -5,11 +5,11 @@ import type { BlobProblem, BlobVerifyOptions } from "../blob-store.ts";
 import type { PackRow, PlacedBlob } from "../blob-index.ts";
 import { listPacks } from "./blob-recovery.ts";
 import { withTrouble } from "../io-trouble.ts";
-import { PACK_HEADER_BYTES, type BlockEntry } from "./block.ts";
+import { isStoredWhole, PACK_HEADER_BYTES, type BlockEntry, unpackBlock } from "./block.ts";
 import type { BlobFiles } from "./lanes.ts";
 import { readLarge, type LargeSource } from "./large-reader.ts";
 import { openPack } from "./pack-reader.ts";
-import { damagedIn, readBlock, readPackUlid, scanPack } from "./pack-scan.ts";
+import { damagedIn, readPackUlid, readStored, scanPack } from "./pack-scan.ts";
 
 /** After so many bytes the event loop gets a turn. */
 const BREATH_BYTES = 8 * 1024 * 1024;
@@ -104,8 +104,11 @@ async function* verifyPack(
         continue;
       }
       found.set(part.offset, part.head.entries);
-      const raw = withTrouble(`reading ${pack.path}`, () => readBlock(disk, fd, part.offset, part.head));
-      const damaged = damagedIn(part.head, raw);
+      const stored = withTrouble(`reading ${pack.path}`, () => readStored(disk, fd, part.offset, part.head));
+      const damaged = damagedIn(part.head, unpackBlock(part.head, stored));
+      if (damaged.length === 0 && !isStoredWhole(part.head, stored)) {
+        yield damage(pack.path, part.offset, "bytes of a block were changed, though its contents can still be read");
+      }
       for (const { hash } of damaged) yield damagedContent(files, pack, part.offset, hash);
       for (const entry of part.head.entries) if (!damaged.includes(entry)) onBlob?.(entry.hash);
       await progress.add(part.head.blockBytes);
@@ -230,7 +233,8 @@ async function* verifyLarge(
   const { path, hash } = source;
   try {
     let read = 0;
-    for (const _piece of readLarge(disk, source, (bytes) => (read = bytes))) await progress.add(read);
+    for (const _piece of readLarge(disk, source, { onStored: (bytes) => (read = bytes), isStrict: true }))
+      await progress.add(read);
     onBlob?.(hash);
   } catch (error) {
     if (!(error instanceof ChronicleError) || error.code !== "BLOB_CORRUPT") throw error;

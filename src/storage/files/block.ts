@@ -23,7 +23,7 @@ import { freeBytes } from "../../util/free-bytes.ts";
  * ```
  * The ULID lets a pack keep its identity while its name changes. Codec 0: s = r. Codec 1: one zstd frame that unpacks to
  * r bytes; it is used where it saves at least 5%. The first CRC finds the edges of blocks; contents are proved by SHA-256;
- * the second finds what that cannot: bits of a zstd frame that mean nothing for its content.
+ * the second is for `verify`: it finds what they cannot, bits of a zstd frame that mean nothing for its contents.
  */
 export const PACK_HEADER_BYTES = 40;
 /** Bytes of a block before its table. */
@@ -195,8 +195,16 @@ export function decodeBlockHead(bytes: Uint8Array): BlockHead | undefined {
 
 /** The contents of a block, one behind the other; `undefined` when they do not unpack. Not yet checked against the hashes. */
 export function unpackBlock(head: BlockHead, stored: Uint8Array): Buffer | undefined {
-  if (stored.length !== head.storedLength || crc32(stored) !== head.storedCrc) return undefined;
+  if (stored.length !== head.storedLength) return undefined;
   return head.codec === "raw" ? asBuffer(stored) : decompress(stored, head.rawLength);
+}
+
+/**
+ * Are the stored bytes exactly those that were written? Reading does not ask: contents are proved one by one, and one that
+ * is damaged does not hurt its neighbours.
+ */
+export function isStoredWhole(head: BlockHead, stored: Uint8Array): boolean {
+  return stored.length === head.storedLength && crc32(stored) === head.storedCrc;
 }
 
 /** The share of a block of `blockBytes` that one of its contents takes up, in bytes. */

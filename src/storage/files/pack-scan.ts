@@ -54,7 +54,12 @@ export function* scanPack(disk: Disk, fd: number, from: number, to: number): Gen
 
 /** The contents of one block of an open pack, or `undefined` when they do not unpack. Not checked against their hashes. */
 export function readBlock(disk: Disk, fd: number, offset: number, head: BlockHead): Buffer | undefined {
-  return unpackBlock(head, readAt(disk, fd, offset + head.headBytes, head.storedLength));
+  return unpackBlock(head, readStored(disk, fd, offset, head));
+}
+
+/** The bytes of one block of an open pack behind its head, as they are stored. */
+export function readStored(disk: Disk, fd: number, offset: number, head: BlockHead): Buffer {
+  return readAt(disk, fd, offset + head.headBytes, head.storedLength);
 }
 
 /** Those contents of a block whose bytes are not theirs. */
