@@ -3,6 +3,7 @@ import type { WorkspacePath } from "../core/path.ts";
 import type { FileStat } from "../disk/disk.ts";
 import type { Step } from "./apply-step.ts";
 import type { StatCache } from "./stat-cache.ts";
+import { errnoOf } from "../core/errors.ts";
 import { sha256 } from "../core/hash.ts";
 import { childOf, decodeName, parentOf, ROOT } from "../core/path.ts";
 import { block, blockFor } from "./apply-step.ts";
@@ -86,7 +87,7 @@ function isEntry(context: CheckContext, step: Step, entry: Entry | undefined): b
 
 function hashOf(context: CheckContext, step: Step, present: FileStat, entry: Entry): string | undefined {
   const { fs } = step.root;
-  if (present.kind === "symlink") return sha256(fs.readlink(step.inner));
+  if (present.kind === "symlink") return targetHash(step);
   if (present.size !== entry.size) return undefined;
   const known = context.cache.get(step.path);
   if (known !== undefined && !known.racy && isSameStat(known.stat, present)) return known.entry.hash;
@@ -95,6 +96,18 @@ function hashOf(context: CheckContext, step: Step, present: FileStat, entry: Ent
   if (read.kind !== "read" || read.unstable) return undefined;
   step.present = read.stat;
   return read.hash;
+}
+
+/** What `readlink` says of a name that is a link no more: somebody exchanged it, or a folder on the way. */
+const EXCHANGED: ReadonlySet<string> = new Set(["EINVAL", "ENOENT", "ENOTDIR", "ELOOP"]);
+
+function targetHash({ root, inner }: Step): string | undefined {
+  try {
+    return sha256(root.fs.readlink(inner));
+  } catch (error) {
+    if (!EXCHANGED.has(errnoOf(error) ?? "")) throw error;
+    return undefined;
+  }
 }
 
 /** Is there a real folder to hold the path, or will there be one? Blocks the step if not. */
