@@ -43,15 +43,27 @@ async function finish(
   const { id, fromSeq } = session;
   const { changes, ambiguous } = await changesOfSession(context, id, { fromSeq, toSeq: last.seq });
   if (changes.length > 0) await nameMoment(context, last, { cause: session.kind, session: session.id });
-  const ended = await endSession(context, session, {
-    state: "ended",
-    exitCode: end?.exitCode ?? null,
-    signal: end?.signal ?? null,
-    merkleRoots: roots,
-    snapshots: changes.length > 0 ? 1 : 0,
-    changed: changes.length,
-  });
+  const notes = [...session.notes, ...missedNote(recorder.failure)];
+  const ended = await endSession(
+    context,
+    { ...session, notes },
+    {
+      state: "ended",
+      exitCode: end?.exitCode ?? null,
+      signal: end?.signal ?? null,
+      merkleRoots: roots,
+      snapshots: changes.length > 0 ? 1 : 0,
+      changed: changes.length,
+    },
+  );
   return { session: ended, changes, ambiguous, coverage: coverageShape(last.coverage) };
+}
+
+/** The last look made up for what one on the way could not record, but not for what came and went in between. */
+function missedNote(failure: unknown): string[] {
+  if (failure === undefined) return [];
+  const reason = failure instanceof Error ? failure.message : String(failure);
+  return [`a capture on the way failed (${reason.toWellFormed()}): states between two captures may be missing`];
 }
 
 /** Runs a command and records what it changes while it runs. */
