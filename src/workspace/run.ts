@@ -62,7 +62,7 @@ async function finish(
 /** The last look made up for what one on the way could not record, but not for what came and went in between. */
 function missedNote(failure: unknown): string[] {
   if (failure === undefined) return [];
-  const reason = failure instanceof Error ? failure.message : String(failure);
+  const reason = failure instanceof Error ? failure.message : "for an unknown reason";
   return [`a capture on the way failed (${reason.toWellFormed()}): states between two captures may be missing`];
 }
 
