@@ -24,6 +24,7 @@ const EXIT_OF: Readonly<Record<ErrorCode, number>> = {
   LIMIT_EXCEEDED: EXIT.refused,
   UNSAFE: EXIT.refused,
   REFUSED: EXIT.refused,
+  FORBIDDEN: EXIT.refused,
   PLATFORM_UNSUPPORTED: EXIT.refused,
   INTEGRITY_VIOLATION: EXIT.damaged,
   BLOB_MISSING: EXIT.damaged,

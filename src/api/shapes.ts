@@ -1,3 +1,5 @@
+import type { ConflictShape } from "./conflict-shape.ts";
+
 /**
  * The shapes that Chronicle gives to programs: what methods return, and what `--json` prints.
  *
@@ -144,12 +146,14 @@ export interface UndoShape extends RestoreShape {
   operation: OperationShape | null;
   /** What else is to be known, for people: where edits are that `force` took along; a run that was killed. */
   notes: string[];
+  /** What did not merge with later work, and was left as it is: see `conflicts`. Their ids are empty in a dry run. */
+  unmerged: ConflictShape[];
 }
 
-/** What `undo` takes back: a run, a restore. */
+/** What `undo` takes back: a run, a restore, an action or a transaction outside of a run, the settling of a conflict. */
 export interface OperationShape {
   id: string;
-  kind: "run" | "restore" | "undo" | "redo";
+  kind: "run" | "restore" | "action" | "transaction" | "resolve" | "undo" | "redo";
   summary: string;
   started: string;
   ended: string | null;
@@ -191,7 +195,9 @@ export interface IterationShape {
   permissions: number;
   seq: number;
   cause: string;
+  actor: string;
   session?: string;
+  action?: string;
 }
 
 export interface ManifestFileShape {

@@ -1,3 +1,4 @@
+import type { RetentionShape } from "./action-shapes.ts";
 import type { ConfigShape, DuShape, GcShape, SnapshotShape, WorkspaceShape } from "./shapes.ts";
 import type { ProgressOptions, WorkspaceApi } from "./workspace-api.ts";
 
@@ -30,6 +31,11 @@ export interface OpenOptions extends ProgressOptions {
   readonly force?: boolean;
   /** Never settle, recover or write: for commands that only read. */
   readonly readOnly?: boolean;
+  /**
+   * `agent`: cannot prune, compact, collect, configure or pin; each attempt throws `FORBIDDEN` and is recorded. Default:
+   * `person`.
+   */
+  readonly role?: "person" | "agent";
 }
 
 export interface DoctorCheck {
@@ -77,4 +83,6 @@ export interface StoreOptions {
   readonly waitMs?: number;
   /** Who acts (default `human`). */
   readonly actor?: string;
+  /** How much is kept; what is not given: as `config.yaml` says, else the defaults (`docs/library.md`). */
+  readonly retention?: Partial<RetentionShape>;
 }

@@ -1,3 +1,6 @@
+import type { ActionApi, Selection } from "./action-api.ts";
+import type { ActionDiffShape } from "./action-shapes.ts";
+import type { RecordStoreApi } from "./record-api.ts";
 import type {
   CompactShape,
   ConfigShape,
@@ -60,7 +63,11 @@ export interface RestoreOptions extends ProgressOptions {
   readonly force?: boolean;
 }
 
-export interface UndoOptions extends ProgressOptions {
+/**
+ * Without a selection: one step back on the stack of operations. With one: exactly these changes are taken back, merged
+ * with what came later; what does not merge is a conflict that is kept.
+ */
+export interface UndoOptions extends ProgressOptions, Selection {
   /** The operation to take back; default: the last one that is not undone. */
   readonly operation?: string;
   readonly dryRun?: boolean;
@@ -134,7 +141,7 @@ export interface RecentShape {
 
 /** One line of `list`: a baseline, a run, a restore, a snapshot. */
 export interface RecentItem {
-  kind: "baseline" | "run" | "restore" | "undo" | "redo" | "snapshot" | "watch";
+  kind: "baseline" | "run" | "action" | "transaction" | "restore" | "undo" | "redo" | "resolve" | "snapshot" | "watch";
   id: string;
   timestamp: string;
   summary: string;
@@ -152,9 +159,11 @@ export interface RecentItem {
  * ISO-8601, `X~2`; `now` is the disk. Paths are relative to the workspace's first root (`@<root id>:path` for others).
  * Every method throws `ChronicleError`.
  */
-export interface WorkspaceApi {
+export interface WorkspaceApi extends ActionApi {
   readonly id: string;
   readonly path: string;
+  /** The records of users (`user:<id>`) in this workspace's log. */
+  readonly records: RecordStoreApi;
   status(options?: ProgressOptions): Promise<StatusShape>;
   snapshot(options?: SnapshotOptions): Promise<SnapshotShape>;
   /** Records what changed at these paths and beneath them, durably: for a program that knows what it wrote. No scan. */
@@ -162,6 +171,8 @@ export interface WorkspaceApi {
   snapshots(): Promise<SnapshotShape[]>;
   manifest(moment: string): Promise<ManifestShape>;
   diff(from: string, to: string, options?: DiffOptions): Promise<DiffShape>;
+  /** As `diffAction`. */
+  diff(action: string): Promise<ActionDiffShape>;
   restore(moment: string, options?: RestoreOptions): Promise<RestoreShape>;
   undo(options?: UndoOptions): Promise<UndoShape>;
   redo(options?: UndoOptions): Promise<UndoShape>;

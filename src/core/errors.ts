@@ -23,6 +23,7 @@ export type ErrorCode =
   | "FORMAT_UNSUPPORTED"
   | "PLATFORM_UNSUPPORTED"
   | "PRUNED"
+  | "FORBIDDEN"
   | "IO";
 
 /** What an error may carry beside its message. */

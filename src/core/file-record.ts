@@ -14,7 +14,17 @@ import { damaged, hashOf, object, optionalText, text, texts, whole } from "./rec
 /** File records: the iterations of a path, and how paths and states are written in records. */
 
 /** Why an iteration came to be. */
-export type IterationCause = "baseline" | "capture" | "run" | "watch" | "restore" | "undo" | "redo";
+export type IterationCause =
+  | "baseline"
+  | "capture"
+  | "run"
+  | "watch"
+  | "action"
+  | "transaction"
+  | "restore"
+  | "undo"
+  | "redo"
+  | "resolve";
 
 /** `file:<path>`: one iteration of a path. `entry` undefined: deleted. */
 export interface FileRecord {
@@ -22,8 +32,13 @@ export interface FileRecord {
   readonly iteration: number;
   readonly cause: IterationCause;
   readonly actor: string;
+  /** The run or watch, or the agent's session, whose work it is. */
   readonly session?: string;
-  /** With the actor `ambiguous`: the sessions that were going on. */
+  /** The action that did it. */
+  readonly action?: string;
+  /** The transaction in which it was done, if no action says so. */
+  readonly transaction?: string;
+  /** With the actor `ambiguous`: the runs, actions and transactions that were going on. */
   readonly candidates?: readonly string[];
   /** The restore, undo or redo that wrote it. */
   readonly intent?: string;
@@ -67,6 +82,8 @@ export function encodeFile(record: FileRecord): RecordBody {
     if (entry.hash !== undefined) body["hash"] = entry.hash;
   }
   if (record.session !== undefined) body["session"] = record.session;
+  if (record.action !== undefined) body["action"] = record.action;
+  if (record.transaction !== undefined) body["transaction"] = record.transaction;
   if (record.candidates !== undefined) body["candidates"] = record.candidates;
   if (record.intent !== undefined) body["intent"] = record.intent;
   return body;
@@ -75,16 +92,18 @@ export function encodeFile(record: FileRecord): RecordBody {
 /** The file record in a body, for the path that its id names. */
 export function decodeFile(path: WorkspacePath, body: RecordBody): FileRecord {
   const kind = text(body, "kind");
-  const session = optionalText(body, "session");
-  const intent = optionalText(body, "intent");
+  const optional: { session?: string; action?: string; transaction?: string; intent?: string } = {};
+  for (const key of ["session", "action", "transaction", "intent"] as const) {
+    const value = optionalText(body, key);
+    if (value !== undefined) optional[key] = value;
+  }
   return {
     entry: kind === "absent" ? undefined : decodeEntry(path, kind, body),
     iteration: whole(body, "iteration"),
     cause: text(body, "cause") as IterationCause,
     actor: text(body, "actor"),
-    ...(session === undefined ? {} : { session }),
+    ...optional,
     ...(body["candidates"] === undefined ? {} : { candidates: texts(body, "candidates") }),
-    ...(intent === undefined ? {} : { intent }),
   };
 }
 

@@ -53,9 +53,9 @@ export interface WorkspaceRecord {
   readonly inode: string;
 }
 
-/** `session:<id>`: one actor's run of work. */
+/** `session:<id>`: one actor's run of work. `agent`: an agent's own session; its changes belong to its actions. */
 export interface SessionRecord {
-  readonly kind: "run" | "watch";
+  readonly kind: "run" | "watch" | "agent";
   readonly state: "running" | "ended" | "abandoned";
   readonly command: readonly string[];
   readonly started: string;
@@ -70,12 +70,13 @@ export interface SessionRecord {
   readonly networkEvents: readonly Json[];
   readonly notes: readonly string[];
   readonly actor: string;
+  /** 0: no process is known whose end would end it. */
   readonly pid: number;
 }
 
 /** `intent:<id>`: something the engine is about to do to the worktree; open until it is done. */
 export interface IntentRecord {
-  readonly kind: "restore" | "undo" | "redo";
+  readonly kind: "restore" | "undo" | "redo" | "resolve";
   readonly state: "open" | "done" | "abandoned";
   readonly summary: string;
   readonly actor: string;

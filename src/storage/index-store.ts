@@ -30,6 +30,8 @@ export interface IndexStore {
   record(recordId: string): Promise<EventRow | undefined>;
   /** The last events of all records whose id begins with the prefix, by seq. Deleted ones are left out. */
   records(prefix: string): Promise<readonly EventRow[]>;
+  /** The last events of those records whose last event leaves them open (`EventRow.open`), by seq. */
+  openRecords(prefix: string): Promise<readonly EventRow[]>;
   /** Every event of one record, ascending. */
   recordHistory(recordId: string): Promise<readonly EventRow[]>;
 
@@ -85,6 +87,8 @@ export interface EventRow {
   readonly offset: number;
   /** Bytes of the line, without the newline. */
   readonly length: number;
+  /** It leaves its record unfinished: a running session, an open action. */
+  readonly open: boolean;
 }
 
 /** One iteration of one path. */

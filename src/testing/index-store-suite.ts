@@ -21,7 +21,7 @@ export function entryAt(path: WorkspacePath, kind: EntryKind = "file", text = "t
 /** The row of an event; `offset` and `length` follow from its seq. */
 export function eventAt(seq: number, recordId: string, op: EventOp = "upsert"): EventRow {
   const ts = "2026-01-31T09:30:00.000Z";
-  return { seq, ts, op, recordId, hash: sha256(`${seq}`), offset: (seq - 1) * 100, length: 99 };
+  return { seq, ts, op, recordId, hash: sha256(`${seq}`), offset: (seq - 1) * 100, length: 99, open: false };
 }
 
 /** A batch that ends at a seq. */
@@ -159,6 +159,18 @@ export function indexStoreSuite(name: string, open: () => IndexStore): void {
       expect(seqs(await store.records(""))).toEqual([2, 4, 5, 6, 7]);
       expect(seqs(await store.records("user:a"))).toEqual([2]);
       expect((await store.records("user:\0")).map((row) => row.recordId)).toEqual(["user:\0x"]);
+    });
+
+    test("knows the records whose last event leaves them open", async () => {
+      const store = fresh();
+      const seqs = (rows: readonly EventRow[]): number[] => rows.map((row) => row.seq);
+      const open = (seq: number, id: string) => ({ ...eventAt(seq, id), open: true });
+      const events = [open(1, "action:a"), open(2, "action:b"), open(3, "session:s"), eventAt(4, "action:a")];
+      await store.apply(batchTo(4, { events }));
+      expect(seqs(await store.openRecords("action:"))).toEqual([2]);
+      expect(seqs(await store.openRecords(""))).toEqual([2, 3]);
+      await store.apply(batchTo(5, { events: [open(5, "action:b")] }));
+      expect(seqs(await store.openRecords("action:"))).toEqual([5]);
     });
 
     test("iterations of a path, and the one in force at any seq", async () => {

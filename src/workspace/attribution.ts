@@ -14,7 +14,7 @@ export interface Attribution {
 
 interface OpenSession {
   readonly id: string;
-  readonly kind: SessionRecord["kind"];
+  readonly kind: "run" | "watch";
 }
 
 /** What was read of a session's last event, so that a capture need not read every session again. */
@@ -44,7 +44,7 @@ async function openSessions(context: Context): Promise<OpenSession[]> {
   const known = seen.get(context.index) ?? new Map<string, Seen>();
   seen.set(context.index, known);
   const open: OpenSession[] = [];
-  for (const row of await context.index.records("session:")) {
+  for (const row of await context.index.openRecords("session:")) {
     let session = known.get(row.recordId);
     if (session?.seq !== row.seq) {
       const record = decodeSession((await readEvent(context, row)).record);
@@ -52,7 +52,7 @@ async function openSessions(context: Context): Promise<OpenSession[]> {
       known.set(row.recordId, session);
     }
     const { running } = session;
-    if (running === undefined || !isAlive(context, running.pid)) continue;
+    if (running === undefined || running.kind === "agent" || !isAlive(context, running.pid)) continue;
     open.push({ id: row.recordId.slice("session:".length), kind: running.kind });
   }
   return open;

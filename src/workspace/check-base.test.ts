@@ -48,7 +48,7 @@ async function filled(): Promise<MemoryIndexStore> {
   const index = new MemoryIndexStore();
   const row = (seq: number, recordId: string): EventRow => ({
     ...{ seq, ts: TS, op: "upsert", recordId, hash: sha256(recordId) },
-    ...{ offset: seq * 100, length: 99 },
+    ...{ offset: seq * 100, length: 99, open: false },
   });
   await index.apply({
     head: { seq: 5, hash: sha256("head"), offset: 600, frontier: [] },

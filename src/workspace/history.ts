@@ -34,7 +34,7 @@ async function iterationShape(context: Context, row: IterationRow): Promise<Iter
   if (ts === undefined) throw new ChronicleError("INTEGRITY_VIOLATION", `the index does not know event ${row.seq}`);
   const record = located === undefined ? { cause: "compact" } : (await readEvent(context, located)).record;
   const { entry } = row;
-  const session = "session" in record ? record["session"] : undefined;
+  const { actor, session, action } = { actor: undefined, session: undefined, action: undefined, ...record };
   return {
     iteration: row.iteration,
     timestamp: Date.parse(ts),
@@ -45,7 +45,9 @@ async function iterationShape(context: Context, row: IterationRow): Promise<Iter
     permissions: entry?.mode ?? 0,
     seq: row.seq,
     cause: typeof record["cause"] === "string" ? record["cause"] : "baseline",
+    actor: typeof actor === "string" ? actor : "",
     ...(typeof session === "string" ? { session } : {}),
+    ...(typeof action === "string" ? { action } : {}),
   };
 }
 

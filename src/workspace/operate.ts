@@ -154,9 +154,9 @@ export interface OpenIntent {
 /** Intents that a crash has left open. */
 export async function openIntents(context: Context): Promise<OpenIntent[]> {
   const open: OpenIntent[] = [];
-  for (const row of await context.index.records("intent:")) {
+  for (const row of await context.index.openRecords("intent:")) {
     const intent = decodeIntent((await readEvent(context, row)).record);
-    if (intent.state === "open") open.push({ id: row.recordId.slice("intent:".length), intent });
+    open.push({ id: row.recordId.slice("intent:".length), intent });
   }
   return open;
 }

@@ -12,7 +12,7 @@ import { listSessions } from "./session.ts";
 /** What `undo` takes back, as the log tells it: runs and restores, and the undos and redos of them. */
 export interface LoggedOperation {
   readonly id: string;
-  readonly kind: "run" | "restore" | "undo" | "redo";
+  readonly kind: OperationShape["kind"];
   readonly summary: string;
   readonly started: string;
   readonly ended: string | null;

@@ -1,4 +1,5 @@
 import { decodeFile, pathOfRecordId } from "../core/file-record.ts";
+import { leavesOpen } from "../core/open-record.ts";
 import { LogTree } from "../core/log-tree.ts";
 import type { BaseEntry } from "../core/base.ts";
 import type { LogEvent } from "../core/event.ts";
@@ -23,8 +24,8 @@ export interface PlacedEvent {
 
 /** The row of an event. */
 function eventRow({ event, offset, length }: PlacedEvent): EventRow {
-  const { seq, ts, op, recordId, hash } = event;
-  return { seq, ts, op, recordId, hash, offset, length };
+  const { seq, ts, op, recordId, hash, record } = event;
+  return { seq, ts, op, recordId, hash, offset, length, open: leavesOpen(recordId, record) };
 }
 
 /** The iteration that a file event brings, or `undefined` for events of other records. */

@@ -2,6 +2,7 @@ import { decodeBase, decodeRecordRows, recordsOffset, type BaseEntry, type BaseR
 import { ChronicleError } from "../core/errors.ts";
 import type { LogEvent } from "../core/event.ts";
 import type { Hash } from "../core/hash.ts";
+import { leavesOpen } from "../core/open-record.ts";
 import type { BlobReader, BlobStore } from "../storage/blob-store.ts";
 import type { EventRow } from "../storage/index-store.ts";
 
@@ -38,8 +39,9 @@ async function openBase(blobs: BlobStore, base: Hash, where: string): Promise<Bl
  * The row of an event that is in no log any more: its record stands in the base that the row's hash names, whose record
  * rows begin at the byte −offset.
  */
-export function baseRecordRow(base: Hash, recordsAt: number, { seq, ts, op, recordId }: BaseRecord): EventRow {
-  return { seq, ts, op, recordId, hash: base, offset: -recordsAt, length: 0 };
+export function baseRecordRow(base: Hash, recordsAt: number, { seq, ts, op, recordId, record }: BaseRecord): EventRow {
+  const open = leavesOpen(recordId, record);
+  return { seq, ts, op, recordId, hash: base, offset: -recordsAt, length: 0, open };
 }
 
 /** Is the event itself compacted away, so that only its record is left? */

@@ -60,6 +60,7 @@ async function reverse(context: Context, direction: Direction, options: UndoOpti
       dry_run: true,
       finished: [],
       notes,
+      unmerged: [],
     };
   }
   if (left.length > 0 && !forced) throw editedSince(left, direction);
@@ -82,6 +83,7 @@ async function reverse(context: Context, direction: Direction, options: UndoOpti
     dry_run: false,
     finished: [],
     notes: [...notes, ...keptNotes(edited.filter(({ change }) => applied.has(change.path)))],
+    unmerged: [],
   };
 }
 
@@ -109,6 +111,7 @@ async function onlyFinished(
     dry_run: dryRun,
     finished: interrupted.map((one) => interruptedNote(one, dryRun ? "would finish" : "finished")),
     notes: [],
+    unmerged: [],
   };
 }
 

@@ -1,28 +1,43 @@
+import type * as acts from "../api/action-api.ts";
+import type * as done from "../api/action-shapes.ts";
+import type { ConflictShape } from "../api/conflict-shape.ts";
+import type { RecordStoreApi } from "../api/record-api.ts";
 import type * as shapes from "../api/shapes.ts";
 import type * as api from "../api/workspace-api.ts";
 import type { WorkspaceApi } from "../api/workspace-api.ts";
 import { ChronicleError, withCode } from "../core/errors.ts";
+import { abandonActions, finishAction, snapshotAction } from "./action.ts";
+import { actionShapes, diffAction, findAction, listActions } from "./actions.ts";
+import { endAgentSession, startAgentSession } from "./agent-session.ts";
 import { answer } from "./answer.ts";
+import { bracketAction, bracketTransaction } from "./bracket.ts";
 import { catchUp } from "./catch-up.ts";
 import { refuseReadOnly } from "./commit.ts";
 import { compact } from "./compact.ts";
 import { configOf, configure } from "./config.ts";
+import { listConflicts, resolveConflict } from "./conflicts.ts";
 import type { Context } from "./context.ts";
 import { diffMoments } from "./diff.ts";
 import { explain } from "./explain.ts";
 import { keepHead, showHead } from "./head.ts";
 import { findPaths, historyOf, manifestAt, openIteration, readLog } from "./history.ts";
 import { listOperations, operationShape, stackOf } from "./operations.ts";
+import { pin, prune } from "./prune.ts";
 import { rebuildIndex } from "./rebuild.ts";
 import { recentWork } from "./recent.ts";
 import { record } from "./record.ts";
 import { restoreTo } from "./restore-to.ts";
 import { restore } from "./restore.ts";
+import { rollback } from "./rollback.ts";
 import { run, watch } from "./run.ts";
+import { changesOfSelection } from "./selection.ts";
 import { findSession, listSessions, sessionShape } from "./session.ts";
 import { listSnapshots, snapshotShape, takeSnapshot } from "./snapshot.ts";
 import { statusOf } from "./status.ts";
+import * as transactions from "./transaction.ts";
 import { redo, undo } from "./undo.ts";
+import { userRecords } from "./user-records.ts";
+import { verifyIntegrity } from "./verify-integrity.ts";
 import { verify } from "./verify.ts";
 
 /** The embedded workspace: one line per operation. Calls that change something are done one after another. */
@@ -65,7 +80,10 @@ export class Workspace implements WorkspaceApi {
     return this.#read(() => manifestAt(this.#context, moment));
   }
 
-  diff(from: string, to: string, options: api.DiffOptions = {}): Promise<shapes.DiffShape> {
+  diff(from: string, to: string, options?: api.DiffOptions): Promise<shapes.DiffShape>;
+  diff(action: string): Promise<done.ActionDiffShape>;
+  diff(from: string, to?: string, options: api.DiffOptions = {}): Promise<shapes.DiffShape | done.ActionDiffShape> {
+    if (to === undefined) return this.diffAction(from);
     return this.#inTurn(() => this.#upToDate(() => diffMoments(this.#context, from, to, options)));
   }
 
@@ -160,6 +178,98 @@ export class Workspace implements WorkspaceApi {
 
   configure(change: Partial<shapes.ConfigShape>): Promise<shapes.ConfigShape> {
     return this.#change(() => configure(this.#context, change));
+  }
+
+  snapshotAction(request: acts.ActionRequest): Promise<done.ActionShape | null> {
+    return this.#change(() => snapshotAction(this.#context, request));
+  }
+
+  finishAction(id: string, end: acts.ActionEnd = {}): Promise<done.ActionEndShape> {
+    return this.#change(() => finishAction(this.#context, id, end));
+  }
+
+  action<T>(request: acts.ActionRequest, work: (action: done.ActionShape | null) => Promise<T> | T): Promise<T> {
+    return bracketAction(this, request, work);
+  }
+
+  list(): Promise<done.ActionShape[]> {
+    return this.#read(async () => actionShapes(this.#context, await listActions(this.#context)));
+  }
+
+  async showAction(id: string): Promise<done.ActionShape> {
+    const [shape] = await this.#read(async () => actionShapes(this.#context, [await findAction(this.#context, id)]));
+    return shape as done.ActionShape;
+  }
+
+  diffAction(id: string): Promise<done.ActionDiffShape> {
+    return this.#inTurn(() => this.#upToDate(() => diffAction(this.#context, id)));
+  }
+
+  rollback(id: string, options: acts.RollbackOptions = {}): Promise<shapes.RestoreShape> {
+    return this.#change(() => rollback(this.#context, id, options), options.dryRun);
+  }
+
+  verifyIntegrity(): Promise<void> {
+    return this.#whileOpen(() => onceMore(() => verifyIntegrity(this.#context)));
+  }
+
+  changes(selection: acts.Selection, options: { readonly patch?: boolean } = {}): Promise<done.ChangesShape> {
+    return this.#read(() => changesOfSelection(this.#context, selection, options));
+  }
+
+  startSession(start: acts.SessionStart = {}): Promise<shapes.SessionShape> {
+    return this.#change(() => startAgentSession(this.#context, start));
+  }
+
+  endSession(id: string): Promise<shapes.SessionShape> {
+    return this.#change(() => endAgentSession(this.#context, id));
+  }
+
+  abandonActions(of: Parameters<acts.ActionApi["abandonActions"]>[0]): Promise<string[]> {
+    return this.#change(() => abandonActions(this.#context, of));
+  }
+
+  beginTransaction(options: acts.TransactionOptions = {}): Promise<done.TransactionShape> {
+    return this.#change(() => transactions.beginTransaction(this.#context, options));
+  }
+
+  commitTransaction(id: string): Promise<done.TransactionShape> {
+    return this.#change(() => transactions.commitTransaction(this.#context, id));
+  }
+
+  rollbackTransaction(id: string): Promise<done.TransactionRollbackShape> {
+    return this.#change(() => transactions.rollbackTransaction(this.#context, id));
+  }
+
+  transactions(): Promise<done.TransactionShape[]> {
+    return this.#read(() => transactions.listTransactions(this.#context));
+  }
+
+  transaction<T>(
+    work: (transaction: done.TransactionShape) => Promise<T> | T,
+    options: acts.TransactionOptions = {},
+  ): Promise<T> {
+    return bracketTransaction(this, work, options);
+  }
+
+  conflicts(options: { readonly all?: boolean } = {}): Promise<ConflictShape[]> {
+    return this.#read(() => listConflicts(this.#context, options));
+  }
+
+  resolve(conflict: string, options: acts.ResolveOptions): Promise<done.ResolveShape> {
+    return this.#change(() => resolveConflict(this.#context, conflict, options));
+  }
+
+  prune(options: acts.PruneOptions = {}): Promise<done.PruneShape> {
+    return this.#change(() => prune(this.#context, options), options.dryRun);
+  }
+
+  pin(id: string, pinned = true): Promise<void> {
+    return this.#change(() => pin(this.#context, id, pinned));
+  }
+
+  get records(): RecordStoreApi {
+    return userRecords(this.#context);
   }
 
   /** Keeps the signed head and what is remembered of the disk, and closes everything. */

@@ -75,6 +75,10 @@ export class MemoryIndexStore implements IndexStore {
     return rows.sort((a, b) => a.seq - b.seq);
   }
 
+  async openRecords(prefix: string): Promise<readonly EventRow[]> {
+    return (await this.records(prefix)).filter((row) => row.open);
+  }
+
   async recordHistory(recordId: string): Promise<readonly EventRow[]> {
     return this.#records.get(recordId)?.slice() ?? [];
   }

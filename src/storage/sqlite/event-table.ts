@@ -3,7 +3,7 @@ import { hashFromBytes, hashToBytes } from "../../core/hash.ts";
 import type { EventRow, SeqRange } from "../index-store.ts";
 import { bytesAt, DamagedCell, numberAt, type Row, type Statements, textAt } from "./statements.ts";
 
-const COLUMNS = "seq, ts, op, record_id, hash, offset, length";
+const COLUMNS = "seq, ts, op, record_id, hash, offset, length, open";
 const OPS: ReadonlySet<string> = new Set<EventOp>(["upsert", "delete", "compact", "migrate"]);
 
 function isOp(text: string): text is EventOp {
@@ -21,6 +21,7 @@ function eventRow(row: Row): EventRow {
     hash: hashFromBytes(bytesAt(row, 4)),
     offset: numberAt(row, 5),
     length: numberAt(row, 6),
+    open: numberAt(row, 7) === 1,
   };
 }
 
@@ -33,10 +34,12 @@ export class EventTable {
   }
 
   add(event: EventRow): void {
-    const { seq, ts, op, recordId, hash, offset, length } = event;
+    const { seq, ts, op, recordId, hash, offset, length, open } = event;
     const id = Buffer.from(recordId);
+    // Files are never open: the many events need not look.
+    if (!recordId.startsWith("file")) this.#sql.run("UPDATE events SET open = 0 WHERE record_id = ? AND open = 1", id);
     this.#sql.run(
-      "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?)",
+      "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
       seq,
       ts,
       op,
@@ -44,6 +47,7 @@ export class EventTable {
       hashToBytes(hash),
       offset,
       length,
+      open ? 1 : 0,
     );
   }
 
@@ -70,12 +74,20 @@ export class EventTable {
   }
 
   lastWithPrefix(prefix: string): EventRow[] {
-    const from = Buffer.from(prefix);
-    // No byte of UTF-8 is 0xFF, so it stands behind everything that begins with the prefix.
-    const to = Buffer.concat([from, Buffer.from([0xff])]);
     const sql = `SELECT ${COLUMNS} FROM events WHERE seq IN
       (SELECT max(seq) FROM events WHERE record_id >= ? AND record_id < ? GROUP BY record_id)
       AND op <> 'delete' ORDER BY seq`;
-    return this.#sql.all(sql, from, to).map(eventRow);
+    return this.#sql.all(sql, ...spanOf(prefix)).map(eventRow);
   }
+
+  openWithPrefix(prefix: string): EventRow[] {
+    const sql = `SELECT ${COLUMNS} FROM events WHERE open = 1 AND record_id >= ? AND record_id < ? ORDER BY seq`;
+    return this.#sql.all(sql, ...spanOf(prefix)).map(eventRow);
+  }
+}
+
+/** No byte of UTF-8 is 0xFF, so it stands behind everything that begins with the prefix. */
+function spanOf(prefix: string): [Buffer, Buffer] {
+  const from = Buffer.from(prefix);
+  return [from, Buffer.concat([from, Buffer.from([0xff])])];
 }

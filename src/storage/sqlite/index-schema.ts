@@ -1,10 +1,11 @@
 import type { DatabaseSync } from "node:sqlite";
 
 /** Version of the tables, in `user_version`. An index of another version is emptied and filled again from the log. */
-const FORMAT = 1;
+const FORMAT = 2;
 
 /**
  * `state`: how far the index has come; `generation` counts resets, so that a connection notices one by another process.
+ * `events.open`: 1 only for the last event of a record that is unfinished.
  * `folders`: one row for each folder that ever held something; the root is row 1, its own parent is 0.
  * `iterations`: names are bytes, so that their order is the order of paths; `kind` 0 is a deletion.
  */
@@ -14,8 +15,9 @@ const TABLES = `
     tree_seq INTEGER NOT NULL, generation INTEGER NOT NULL);
   CREATE TABLE events (
     seq INTEGER PRIMARY KEY, ts TEXT NOT NULL, op TEXT NOT NULL, record_id BLOB NOT NULL, hash BLOB NOT NULL,
-    offset INTEGER NOT NULL, length INTEGER NOT NULL);
+    offset INTEGER NOT NULL, length INTEGER NOT NULL, open INTEGER NOT NULL);
   CREATE INDEX events_by_record ON events (record_id);
+  CREATE INDEX events_open ON events (record_id) WHERE open = 1;
   CREATE TABLE folders (id INTEGER PRIMARY KEY, parent INTEGER NOT NULL, name BLOB NOT NULL, UNIQUE (parent, name));
   INSERT INTO folders VALUES (1, 0, x'');
   CREATE TABLE iterations (

@@ -86,6 +86,10 @@ export class SqliteIndexStore implements IndexStore {
     return this.#guard(() => this.#on.events.lastWithPrefix(prefix));
   }
 
+  async openRecords(prefix: string): Promise<readonly EventRow[]> {
+    return this.#guard(() => this.#on.events.openWithPrefix(prefix));
+  }
+
   async recordHistory(recordId: string): Promise<readonly EventRow[]> {
     return this.#guard(() => this.#on.events.history(recordId));
   }

@@ -1,0 +1,169 @@
+import type {
+  ActionDiffShape,
+  ActionEndShape,
+  ActionShape,
+  ChangesShape,
+  PruneShape,
+  ResolveShape,
+  TransactionRollbackShape,
+  TransactionShape,
+} from "./action-shapes.ts";
+import type { ConflictShape } from "./conflict-shape.ts";
+import type { RestoreShape, SessionShape } from "./shapes.ts";
+
+/** What a tool is about to do. Paths are relative to the workspace's first root, or absolute. */
+export interface ActionRequest {
+  /**
+   * `write_file delete_file move_file copy_file create_directory delete_directory move_directory run_command`; reads
+   * (`read_file list_directory search_files`) make no snapshot; for any other word the whole workspace is captured.
+   */
+  readonly type: string;
+  readonly payload?: ActionPayload;
+  /** Who acts (default `agent`). */
+  readonly actor?: string;
+  /** The agent's session, its turn, and the id that it gave the call. */
+  readonly session?: string;
+  readonly turn?: string;
+  readonly toolCall?: string;
+  /** How deep in nested agents; 0 at the top. */
+  readonly depth?: number;
+  /** The transaction that it belongs to; default: the innermost active one of the same session. */
+  readonly transaction?: string;
+  /** For people; default: the type and what it is about. */
+  readonly summary?: string;
+  /** When no snapshot can be made: `block` throws (default), `warn` lets the action go on and says so in its coverage. */
+  readonly onFailure?: "block" | "warn";
+  /** Off the record: nothing is stored, at all; the answer is `null`. */
+  readonly otr?: boolean;
+  /** The process that will finish it: when it is gone, the action is abandoned. Default: this one; `null`: none. */
+  readonly pid?: number | null;
+}
+
+export interface ActionPayload {
+  readonly path?: string;
+  /** Of no matter: the content that is there is what is kept. */
+  readonly content?: unknown;
+  readonly source?: string;
+  readonly destination?: string;
+  readonly command?: string;
+  /** Where a command runs; default: the workspace's root. */
+  readonly cwd?: string;
+  /** Everything that a tool of several files will touch. */
+  readonly paths?: readonly string[];
+}
+
+export interface ActionEnd {
+  /** Default `done`. */
+  readonly outcome?: "done" | "failed" | "denied";
+  readonly reason?: string;
+}
+
+/** Whose work is meant. Exactly one is given; `turn: "last"` is the last that changed something or has ended. */
+export interface Selection {
+  /** An action's id, its beginning, or the agent's own id of the call. */
+  readonly action?: string;
+  readonly turn?: string;
+  readonly session?: string;
+  readonly actor?: string;
+  /** Every change to this path, or beneath it. */
+  readonly file?: string;
+  /** Every change after this moment. */
+  readonly since?: string;
+}
+
+export interface RollbackOptions {
+  readonly dryRun?: boolean;
+  /** Leave what cannot be restored and do the rest. */
+  readonly force?: boolean;
+  /** Restore these paths outside of the workspace (absolute, as in `outside`), and nothing else. */
+  readonly outside?: readonly string[];
+}
+
+export interface TransactionOptions {
+  readonly name?: string;
+  readonly actor?: string;
+  /** Only this session's actions belong to it. */
+  readonly session?: string;
+  /** The process whose death ends it. Default: this one; `null`: it stays until it is told. */
+  readonly pid?: number | null;
+  /** What becomes of it when its owner dies (default `rollback`, at the next change of the workspace). */
+  readonly onOwnerDeath?: "rollback" | "keep";
+}
+
+export interface ResolveOptions {
+  readonly keep: "current" | "undo" | "merged";
+  /** For `merged`. */
+  readonly content?: Uint8Array;
+}
+
+/** What is kept when pruning. Each rule keeps more; without any the configured limits hold. */
+export interface PruneOptions {
+  readonly keepLast?: number;
+  readonly keepHourly?: number;
+  readonly keepDaily?: number;
+  readonly keepWeekly?: number;
+  readonly keepMonthly?: number;
+  readonly keepYearly?: number;
+  /** Keep everything younger than this, in ms. */
+  readonly keepWithinMs?: number;
+  /** Pinned ones are kept in any case, unless this is `false`. */
+  readonly keepPinned?: boolean;
+  readonly dryRun?: boolean;
+}
+
+export interface SessionStart {
+  /** The agent's own id of it: letters, digits, `.`, `_`, `-`. Default: a new one. */
+  readonly id?: string;
+  readonly actor?: string;
+  readonly notes?: readonly string[];
+  readonly pid?: number | null;
+}
+
+/** Actions, and what goes with them: transactions, undoing somebody's work only, conflicts, retention. */
+export interface ActionApi {
+  /**
+   * Keeps what an action is about to destroy, before it runs. `null`: there is nothing to keep (a read, or off the
+   * record). Throws `REFUSED` when it could not be kept and `onFailure` is `block`: the tool must not run then.
+   */
+  snapshotAction(request: ActionRequest): Promise<ActionShape | null>;
+  /** Records what an action has left. An unknown id throws `NOT_FOUND`; finishing twice is finishing once. */
+  finishAction(id: string, end?: ActionEnd): Promise<ActionEndShape>;
+  /** Brackets a function: snapshot, run, finish (`failed` if it throws, and the error goes on). */
+  action<T>(request: ActionRequest, work: (action: ActionShape | null) => Promise<T> | T): Promise<T>;
+  /** All actions that have a snapshot, oldest first. */
+  list(): Promise<ActionShape[]>;
+  /** By id, its beginning, or the agent's own id of the call. Throws `NOT_FOUND`, `AMBIGUOUS`. */
+  showAction(id: string): Promise<ActionShape>;
+  /** The files that an action backed up, beside what is there now. Throws `NOT_FOUND`. */
+  diffAction(id: string): Promise<ActionDiffShape>;
+  /** The files of an action as they were before it. What is there now is captured first. Throws `NOT_FOUND`. */
+  rollback(id: string, options?: RollbackOptions): Promise<RestoreShape>;
+  /** Throws `INTEGRITY_VIOLATION` if the chain is not whole. */
+  verifyIntegrity(): Promise<void>;
+  /** What somebody did. */
+  changes(selection: Selection, options?: { readonly patch?: boolean }): Promise<ChangesShape>;
+
+  /** Begins an agent's session (or goes on with it). */
+  startSession(start?: SessionStart): Promise<SessionShape>;
+  /** Ends it; open actions of it are abandoned. */
+  endSession(id: string): Promise<SessionShape>;
+  /** Abandons the open actions of a session, or of one of its turns: it has ended. Returns their ids. */
+  abandonActions(of: { readonly session: string; readonly turn?: string; readonly reason?: string }): Promise<string[]>;
+
+  beginTransaction(options?: TransactionOptions): Promise<TransactionShape>;
+  commitTransaction(id: string): Promise<TransactionShape>;
+  rollbackTransaction(id: string): Promise<TransactionRollbackShape>;
+  transactions(): Promise<TransactionShape[]>;
+  /** Commits when `work` ends, rolls back when it throws (and the error goes on). Nested: savepoints. */
+  transaction<T>(work: (transaction: TransactionShape) => Promise<T> | T, options?: TransactionOptions): Promise<T>;
+
+  /** Open ones; with `all` those that are settled too. */
+  conflicts(options?: { readonly all?: boolean }): Promise<ConflictShape[]>;
+  /** Settles a conflict, by id, its beginning, or its path. */
+  resolve(conflict: string, options: ResolveOptions): Promise<ResolveShape>;
+
+  /** Gives up what is older than the rules keep. Throws `FORBIDDEN` for an agent's connection. */
+  prune(options?: PruneOptions): Promise<PruneShape>;
+  /** Keeps (or no longer keeps) an action or a snapshot from being pruned. */
+  pin(id: string, pinned?: boolean): Promise<void>;
+}

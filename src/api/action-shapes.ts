@@ -1,0 +1,138 @@
+import type { ConflictShape } from "./conflict-shape.ts";
+import type { ChangeShape, CoverageShape, UndoShape } from "./shapes.ts";
+
+/** What actions, transactions, conflicts and pruning give to programs. The rules of `shapes.ts` hold here too. */
+
+/** One action: one tool call, one command, with the snapshot that was made before it. */
+export interface ActionShape {
+  /** UUID v4. */
+  id: string;
+  timestamp: string;
+  /** `write_file`, `run_command`, … */
+  action_type: string;
+  /** For people: `write_file: main.go`. Secrets are masked. */
+  action_summary: string;
+  /** What it was about to touch, relative to the workspace's root; a path that was not there is among them. */
+  files_backed_up: string[];
+  /** Absolute paths outside of the workspace whose state was kept; restored only when named one by one. */
+  outside: string[];
+  /** The hash of the action's snapshot before this one; empty for the first. */
+  previous_hash: string;
+  /** The hash of the event that holds this snapshot. */
+  hash: string;
+  transaction_id: string | null;
+  /** `open` until it is finished. A tool that failed or was denied leaves its snapshot. */
+  state: "open" | "done" | "failed" | "denied" | "abandoned";
+  /** `paths`: changes there are its own; `workspace`: changes anywhere that no other action names. */
+  scope: "paths" | "workspace";
+  actor: string;
+  session: string | null;
+  turn: string | null;
+  tool_call: string | null;
+  recursion_depth: number;
+  /** Its snapshot's event; the state before it is that of `from_seq`. */
+  seq: number;
+  from_seq: number;
+  ended: string | null;
+  /** Paths that it changed; `null` while it is open. */
+  changed: number | null;
+  pinned: boolean;
+  coverage: CoverageShape;
+  reason?: string;
+}
+
+/** What an action left behind. */
+export interface ActionEndShape {
+  action: ActionShape;
+  changes: ChangeShape[];
+  /** Paths that changed while others were at work as well: nobody's. */
+  ambiguous: string[];
+  coverage: CoverageShape;
+}
+
+/** The changes between an action's snapshot and now, over the files that it backed up. */
+export interface ActionDiffShape {
+  /** The action's id. */
+  from: string;
+  /** Empty: the present state. */
+  to: string;
+  timestamp: string;
+  changes: ActionFileChangeShape[];
+}
+
+export interface ActionFileChangeShape {
+  path: string;
+  change_type: "created" | "modified" | "deleted" | "permissions_changed";
+  /** SHA-256; empty where there was nothing. */
+  before_hash: string;
+  /** Empty if it is deleted. */
+  after_hash: string;
+  /** Size after the change. */
+  size_bytes: number;
+}
+
+/** What somebody did: the changes of an action, a turn, a session, an actor. */
+export interface ChangesShape {
+  /** For people: `turn 3f2a…`. */
+  selection: string;
+  actions: ActionShape[];
+  changes: ChangeShape[];
+}
+
+/** Actions that land whole or are rolled back whole. */
+export interface TransactionShape {
+  /** UUID v4. */
+  id: string;
+  status: "active" | "committed" | "rolled_back";
+  started_at: string;
+  finished_at?: string;
+  /** Ids of its actions, savepoints included, in their order. */
+  snapshots: string[];
+  name?: string;
+  /** The transaction within which it is a savepoint. */
+  parent?: string;
+  actor: string;
+  session?: string;
+  /** The process that began it is gone, and it is still active. */
+  orphaned?: true;
+}
+
+/** What a rollback of a transaction did. */
+export interface TransactionRollbackShape {
+  transaction: TransactionShape;
+  undo: UndoShape;
+}
+
+/** What settling a conflict did. */
+export interface ResolveShape {
+  conflict: ConflictShape;
+  changes: ChangeShape[];
+  /** Give this to `undo`; `null` when no file was changed. */
+  undo_id: string | null;
+}
+
+/** What pruning did, or would do. */
+export interface PruneShape {
+  dry_run: boolean;
+  /** The event that records it; `null`: there was nothing to prune, or it is a dry run. */
+  event: number | null;
+  /** Events up to this one are pruned. */
+  floor_seq: number;
+  /** Ids of the actions and numbers of the snapshots that cannot be gone back to any more. */
+  pruned_actions: string[];
+  pruned_snapshots: number[];
+  kept_actions: number;
+  kept_snapshots: number;
+  /** Contents that are needed no more, as far as this workspace goes; the space is freed by `gc`. */
+  freed_contents: number;
+  freed_bytes: number;
+}
+
+/** How much is kept. */
+export interface RetentionShape {
+  max_snapshots: number;
+  max_age_days: number;
+  min_age_hours: number;
+  /** Bytes that the whole store may take; 0: no limit. */
+  max_store_bytes: number;
+}

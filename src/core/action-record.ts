@@ -1,0 +1,130 @@
+import { coverageOf, type Coverage, type OmissionReason } from "./coverage.ts";
+import type { Json, RecordBody } from "./event.ts";
+import { decodePath, encodePath } from "./file-record.ts";
+import type { WorkspacePath } from "./path.ts";
+import { flag, list, object, optionalText, orNull, text, texts, whole } from "./record-fields.ts";
+
+/** `action:<id>`: one thing that an actor did: one tool call, one command. The first event is its snapshot. */
+export interface ActionRecord {
+  readonly state: ActionState;
+  /** `write_file`, `run_command`, any other word. */
+  readonly type: string;
+  /** For people: `write_file: main.go`. Secrets are masked. */
+  readonly summary: string;
+  /**
+   * `paths`: changes at `paths` and beneath them are its own. `workspace`: changes anywhere, as long as no other action
+   * names them: the whole workspace was captured before, and is captured after.
+   */
+  readonly scope: "paths" | "workspace";
+  readonly paths: readonly WorkspacePath[];
+  /** What there was at the paths that it was about to touch. */
+  readonly files: readonly BackedUpFile[];
+  /** Absolute paths outside of the workspace whose state was kept (`outside:<path>`). */
+  readonly outside: readonly string[];
+  readonly actor: string;
+  /** The agent's session, its turn, and the id that the agent gave the call. */
+  readonly session?: string;
+  readonly turn?: string;
+  readonly toolCall?: string;
+  readonly transaction?: string;
+  /** The run that was recording when it began: an undo of the run takes it along. */
+  readonly run?: string;
+  /** The process that will finish it; `null`: nobody's end closes it. */
+  readonly pid: number | null;
+  /** The state before it is that after this event. */
+  readonly fromSeq: number;
+  readonly pinned: boolean;
+  readonly coverage: Coverage;
+  readonly started: string;
+  readonly ended: string | null;
+  /** Paths that it changed; `null` while it is open. */
+  readonly changed: number | null;
+  /** Why it failed, was denied or abandoned. */
+  readonly reason?: string;
+}
+
+/** An action begins `open`; a tool that failed or was denied leaves its snapshot; `abandoned`: never finished. */
+export type ActionState = "open" | "done" | "failed" | "denied" | "abandoned";
+
+/** One path as it was before an action. */
+export interface BackedUpFile {
+  readonly path: WorkspacePath;
+  /** The iteration that holds it; 0: it was never recorded and not there. */
+  readonly iteration: number;
+  /** It was not there: a rollback removes what is there then. */
+  readonly absent: boolean;
+}
+
+/** The record id of an action. */
+export function actionRecordId(id: string): string {
+  return `action:${id}`;
+}
+
+/** An action record as JSON. */
+export function encodeAction(record: ActionRecord): RecordBody {
+  const { session, turn, toolCall, transaction, run, reason } = record;
+  const optional: Record<string, Json> = {};
+  for (const [key, value] of Object.entries({ session, turn, tool_call: toolCall, transaction, run, reason })) {
+    if (value !== undefined) optional[key] = value.toWellFormed();
+  }
+  return {
+    state: record.state,
+    type: record.type.toWellFormed(),
+    summary: record.summary.toWellFormed(),
+    scope: record.scope,
+    paths: record.paths.map(encodePath),
+    files: record.files.map(({ path, iteration, absent }) => ({ ...encodePath(path), iteration, absent })),
+    outside: record.outside,
+    actor: record.actor.toWellFormed(),
+    ...optional,
+    pid: record.pid,
+    from_seq: record.fromSeq,
+    pinned: record.pinned,
+    omitted: record.coverage.omitted.map((one) => ({
+      ...encodePath(one.path),
+      reason: one.reason,
+      ...(one.detail === undefined ? {} : { detail: one.detail.toWellFormed() }),
+    })),
+    started: record.started,
+    ended: record.ended,
+    changed: record.changed,
+  };
+}
+
+/** The action record in a body. Throws `LOG_DAMAGED`. */
+export function decodeAction(body: RecordBody): ActionRecord {
+  const optional: Record<string, string> = {};
+  const names = { session: "session", turn: "turn", toolCall: "tool_call", transaction: "transaction" } as const;
+  for (const [name, key] of Object.entries({ ...names, run: "run", reason: "reason" })) {
+    const value = optionalText(body, key);
+    if (value !== undefined) optional[name] = value;
+  }
+  return {
+    state: text(body, "state") as ActionState,
+    type: text(body, "type"),
+    summary: text(body, "summary"),
+    scope: text(body, "scope") as ActionRecord["scope"],
+    paths: list(body, "paths").map((one) => decodePath(object(one, "a path"))),
+    files: list(body, "files").map((item) => {
+      const one = object(item, "a file");
+      return { path: decodePath(one), iteration: whole(one, "iteration"), absent: flag(one, "absent") };
+    }),
+    outside: texts(body, "outside"),
+    actor: text(body, "actor"),
+    ...optional,
+    pid: orNull(body, "pid", whole),
+    fromSeq: whole(body, "from_seq"),
+    pinned: flag(body, "pinned"),
+    coverage: coverageOf(
+      list(body, "omitted").map((item) => {
+        const one = object(item, "an omission");
+        const detail = optionalText(one, "detail");
+        const base = { path: decodePath(one), reason: text(one, "reason") as OmissionReason };
+        return detail === undefined ? base : { ...base, detail };
+      }),
+    ),
+    started: text(body, "started"),
+    ended: orNull(body, "ended", text),
+    changed: orNull(body, "changed", whole),
+  };
+}

@@ -1,0 +1,69 @@
+import type { Json, RecordBody } from "./event.ts";
+import { optionalText, orNull, text, whole } from "./record-fields.ts";
+
+/** `transaction:<id>`: actions that land whole or are rolled back whole. A savepoint is a transaction with a parent. */
+export interface TransactionRecord {
+  readonly status: TransactionStatus;
+  readonly startedAt: string;
+  readonly finishedAt: string | null;
+  /** The state before it is that after this event. */
+  readonly fromSeq: number;
+  /** The transaction within which it is a savepoint. */
+  readonly parent?: string;
+  readonly name?: string;
+  readonly actor: string;
+  /** The agent's session that it belongs to: actions of others are not in it. None: everybody's are. */
+  readonly session?: string;
+  /** The process whose death ends it; `null`: it stays until it is told (the command line begins such). */
+  readonly pid: number | null;
+  /** What becomes of it when its owner dies. */
+  readonly onOwnerDeath: "rollback" | "keep";
+  /** The operation that rolled it back. */
+  readonly undo?: string;
+}
+
+/** Where a transaction stands. */
+export type TransactionStatus = "active" | "committed" | "rolled_back";
+
+/** The record id of a transaction. */
+export function transactionRecordId(id: string): string {
+  return `transaction:${id}`;
+}
+
+/** A transaction record as JSON. */
+export function encodeTransaction(record: TransactionRecord): RecordBody {
+  const { parent, name, session, undo } = record;
+  const optional: Record<string, Json> = {};
+  for (const [key, value] of Object.entries({ parent, name, session, undo })) {
+    if (value !== undefined) optional[key] = value.toWellFormed();
+  }
+  return {
+    status: record.status,
+    started_at: record.startedAt,
+    finished_at: record.finishedAt,
+    from_seq: record.fromSeq,
+    ...optional,
+    actor: record.actor.toWellFormed(),
+    pid: record.pid,
+    on_owner_death: record.onOwnerDeath,
+  };
+}
+
+/** The transaction record in a body. Throws `LOG_DAMAGED`. */
+export function decodeTransaction(body: RecordBody): TransactionRecord {
+  const optional: Record<string, string> = {};
+  for (const key of ["parent", "name", "session", "undo"]) {
+    const value = optionalText(body, key);
+    if (value !== undefined) optional[key] = value;
+  }
+  return {
+    status: text(body, "status") as TransactionStatus,
+    startedAt: text(body, "started_at"),
+    finishedAt: orNull(body, "finished_at", text),
+    fromSeq: whole(body, "from_seq"),
+    ...optional,
+    actor: text(body, "actor"),
+    pid: orNull(body, "pid", whole),
+    onOwnerDeath: text(body, "on_owner_death") as TransactionRecord["onOwnerDeath"],
+  };
+}

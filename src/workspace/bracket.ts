@@ -1,0 +1,39 @@
+import type { ActionApi, ActionRequest, TransactionOptions } from "../api/action-api.ts";
+import type { ActionShape, TransactionShape } from "../api/action-shapes.ts";
+
+/** Snapshot, run, finish. The workspace is free for other calls while `work` runs. */
+export async function bracketAction<T>(
+  workspace: ActionApi,
+  request: ActionRequest,
+  work: (action: ActionShape | null) => Promise<T> | T,
+): Promise<T> {
+  const action = await workspace.snapshotAction(request);
+  let result: T;
+  try {
+    result = await work(action);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    if (action !== null) await workspace.finishAction(action.id, { outcome: "failed", reason });
+    throw error;
+  }
+  if (action !== null) await workspace.finishAction(action.id);
+  return result;
+}
+
+/** Begin, run, commit; rolled back when `work` throws. */
+export async function bracketTransaction<T>(
+  workspace: ActionApi,
+  work: (transaction: TransactionShape) => Promise<T> | T,
+  options: TransactionOptions = {},
+): Promise<T> {
+  const transaction = await workspace.beginTransaction(options);
+  let result: T;
+  try {
+    result = await work(transaction);
+  } catch (error) {
+    await workspace.rollbackTransaction(transaction.id);
+    throw error;
+  }
+  await workspace.commitTransaction(transaction.id);
+  return result;
+}
