@@ -92,4 +92,18 @@ export interface Disk {
   space(path: DiskPath): DiskSpace;
   /** The path with every link resolved. */
   realpath(path: string): string;
+  /**
+   * Tells of every event on the names in one folder, at once; events of several folders come in the order in which things
+   * happened. `undefined`: this disk cannot (the simulation; platforms whose order is not certain). The system drops events
+   * when there are too many at once, without a word. Writes through a memory map or another hard link are not told of.
+   */
+  watchFolder(path: DiskPath, onEvent: OnFolderEvent): DiskWatch | undefined;
+}
+
+/** `name` undefined: not known. `listed`: the name came, went or was replaced; else its content or mode changed. */
+export type OnFolderEvent = (name: Buffer | undefined, listed: boolean) => void;
+
+/** A folder being watched. */
+export interface DiskWatch {
+  close(): void;
 }

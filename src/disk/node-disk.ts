@@ -1,6 +1,16 @@
 import * as fs from "node:fs";
 import type { BigIntStats, Dirent } from "node:fs";
-import type { Disk, DiskPath, DiskSpace, FileStat, FolderItem, NodeKind, OpenHow } from "./disk.ts";
+import type {
+  Disk,
+  DiskPath,
+  DiskSpace,
+  DiskWatch,
+  FileStat,
+  FolderItem,
+  NodeKind,
+  OnFolderEvent,
+  OpenHow,
+} from "./disk.ts";
 import { errnoOf } from "../core/errors.ts";
 import { syncFileSystem } from "./sync-file-system.ts";
 
@@ -172,6 +182,16 @@ export class NodeDisk implements Disk {
 
   realpath(path: string): string {
     return fs.realpathSync.native(path);
+  }
+
+  watchFolder(path: DiskPath, onEvent: OnFolderEvent): DiskWatch | undefined {
+    // One inotify for the whole process: only there is the order certain.
+    if (process.platform !== "linux") return undefined;
+    const watcher = fs.watch(path, { encoding: "buffer", persistent: false }, (event, name) => {
+      onEvent(name ?? undefined, event === "rename");
+    });
+    watcher.on("error", () => onEvent(undefined, true));
+    return watcher;
   }
 
   #narrows(mode: number): boolean {

@@ -214,6 +214,10 @@ export class SimDisk implements Disk {
     return { totalBytes, freeBytes: Math.max(0, totalBytes - this.#machine.state.usedBytes) };
   }
 
+  watchFolder(): undefined {
+    return undefined;
+  }
+
   realpath(path: string): string {
     // Of what was opened and then removed the kernel tells no path, so nothing below it is found either.
     const anchor = /^\/proc\/self\/fd\/\d+/.exec(path)?.[0] ?? "/";

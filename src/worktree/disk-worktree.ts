@@ -141,7 +141,9 @@ export class DiskWorktree implements Worktree {
 
   async watch(onHint: (hint: WatchHint) => void): Promise<WatchHandle> {
     const ignored = (root: TrackedRoot): string[] => this.#unwatched(root);
-    const handle = await watchRoots({ roots: this.roots, ignored, onHint });
+    const { disk, cacheFile } = this.#options;
+    const barrierFolder = `${cacheFile}.watch`;
+    const handle = await watchRoots({ disk, barrierFolder, roots: this.roots, ignored, onHint });
     this.#watches.add(handle);
     return handle;
   }

@@ -144,7 +144,7 @@ export class MemoryWorktree implements Worktree {
   async watch(onHint: (hint: WatchHint) => void): Promise<WatchHandle> {
     const stop = this.files.watch((path) => onHint({ paths: [path] }));
     this.#stops.add(stop);
-    return { degraded: false, close: async () => stop() };
+    return { degraded: false, settled: async () => true, close: async () => stop() };
   }
 
   async close(): Promise<void> {

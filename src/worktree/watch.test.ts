@@ -1,29 +1,38 @@
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, realpathSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { TrackedRoot, WatchHandle } from "./worktree.ts";
 import { DEFAULT_FILTER, DEFAULT_LIMITS } from "../core/filter.ts";
+import { NodeDisk } from "../disk/node-disk.ts";
 import { watchRoots } from "./watch.ts";
 
 describe("watchRoots", () => {
   let folder: string;
+  let own: string;
   let handle: WatchHandle | undefined;
   let hints: (readonly string[] | undefined)[];
 
   beforeEach(() => {
     folder = realpathSync(mkdtempSync(join(tmpdir(), "watch-")));
+    own = realpathSync(mkdtempSync(join(tmpdir(), "watch-own-")));
     hints = [];
   });
 
   afterEach(async () => {
     await handle?.close();
-    rmSync(folder, { recursive: true, force: true });
+    for (const one of [folder, own]) rmSync(one, { recursive: true, force: true });
   });
 
   async function watch(at = folder, ignored: readonly string[] = []): Promise<void> {
     const root: TrackedRoot = { id: undefined, folder: at, filter: DEFAULT_FILTER, limits: DEFAULT_LIMITS };
-    handle = await watchRoots({ roots: [root], ignored: () => ignored, onHint: ({ paths }) => hints.push(paths) });
+    handle = await watchRoots({
+      disk: new NodeDisk(),
+      barrierFolder: join(own, "barrier"),
+      roots: [root],
+      ignored: () => ignored,
+      onHint: ({ paths }) => hints.push(paths),
+    });
   }
 
   async function until(condition: () => boolean): Promise<void> {
@@ -47,7 +56,13 @@ describe("watchRoots", () => {
     mkdirSync(join(folder, "out"));
     let ignored = [join(folder, "out")];
     const root: TrackedRoot = { id: undefined, folder, filter: DEFAULT_FILTER, limits: DEFAULT_LIMITS };
-    handle = await watchRoots({ roots: [root], ignored: () => ignored, onHint: ({ paths }) => hints.push(paths) });
+    handle = await watchRoots({
+      disk: new NodeDisk(),
+      barrierFolder: join(own, "barrier"),
+      roots: [root],
+      ignored: () => ignored,
+      onHint: ({ paths }) => hints.push(paths),
+    });
     ignored = [];
     writeFileSync(join(folder, ".gitignore"), "");
     await until(() => hints.includes(undefined));
@@ -61,9 +76,60 @@ describe("watchRoots", () => {
     await until(() => hints.includes(undefined));
   });
 
-  test("after very many events everything is hinted at", async () => {
+  const ordered = test.skipIf(process.platform !== "linux");
+
+  ordered(
+    "once settled, everything that happened before was hinted at: new folders, moved ones, any name",
+    async () => {
+      mkdirSync(join(folder, "a/b/c"), { recursive: true });
+      await watch();
+      for (let round = 0; round < 20; round += 1) {
+        hints = [];
+        mkdirSync(join(folder, `new-${round}/deep/er`), { recursive: true });
+        writeFileSync(join(folder, "a/b/c/file"), String(round));
+        writeFileSync(Buffer.concat([Buffer.from(`${folder}/a/`), Buffer.from([0xff, 0x41])]), String(round));
+        expect(await handle?.settled()).toBe(true);
+        const seen = hints.flat();
+        expect(seen).toEqual(expect.arrayContaining([`new-${round}`, "a/b/c/file", "a/\uDCFFA"]));
+        hints = [];
+        writeFileSync(join(folder, `new-${round}/deep/er/x`), "x");
+        expect(await handle?.settled()).toBe(true);
+        expect(hints.flat()).toContain(`new-${round}/deep/er/x`);
+      }
+      hints = [];
+      renameSync(join(folder, "a/b"), join(folder, "moved"));
+      expect(await handle?.settled()).toBe(true);
+      writeFileSync(join(folder, "moved/c/file"), "in the moved one");
+      expect(await handle?.settled()).toBe(true);
+      expect(hints.flat()).toEqual(expect.arrayContaining(["a/b", "moved", "moved/c/file"]));
+    },
+  );
+
+  ordered("more events than the kernel's queue holds: it says that hints may have been lost", async () => {
     await watch();
+    const file = join(folder, "one");
+    for (let i = 0; i < 20_000; i += 1) {
+      writeFileSync(file, "x");
+      rmSync(file);
+    }
+    expect(await handle?.settled()).toBe(false);
+    expect(hints).toContain(undefined);
+    writeFileSync(file, "y");
+    expect(await handle?.settled()).toBe(true);
+  });
+
+  ordered("a folder that goes away: degraded, and never settled", async () => {
+    const inner = join(folder, "root");
+    mkdirSync(inner);
+    await watch(inner);
+    rmSync(inner, { recursive: true });
+    await until(() => handle?.degraded === true);
+    expect(await handle?.settled()).toBe(false);
+  });
+
+  test("after very many events everything is hinted at", async () => {
     mkdirSync(join(folder, "many"));
+    await watch();
     for (let i = 0; i < 2500; i += 1) writeFileSync(join(folder, `many/${i}`), "");
     await until(() => hints.includes(undefined));
   });

@@ -1,8 +1,11 @@
 import type { AsyncSubscription, Event } from "@parcel/watcher";
 import type { WorkspacePath } from "../core/path.ts";
+import type { Disk } from "../disk/disk.ts";
 import type { TrackedRoot, WatchHandle, WatchHint } from "./worktree.ts";
-import { nameOf, parsePath, pathInRoot, ROOT } from "../core/path.ts";
+import { isWithin, nameOf, parsePath, pathInRoot, ROOT } from "../core/path.ts";
+import { FolderWatch } from "./folder-watch.ts";
 import { STAGING_FOLDER } from "./scan-root.ts";
+import { queueLength, WatchBarrier } from "./watch-barrier.ts";
 
 /** Events of about the same moment make one hint. */
 const COALESCE_MS = 40;
@@ -17,6 +20,9 @@ const MOST_IGNORED = 400;
 
 /** What is watched, and who wants to know. */
 export interface WatchOptions {
+  readonly disk: Disk;
+  /** A folder of our own, absolute, for the barrier; its parent is there. */
+  readonly barrierFolder: string;
   readonly roots: readonly TrackedRoot[];
   /** Absolute paths of folders in a root that need no watching: excluded ones, the store. */
   readonly ignored: (root: TrackedRoot) => readonly string[];
@@ -24,11 +30,12 @@ export interface WatchOptions {
 }
 
 /**
- * Watches the roots with @parcel/watcher. Where it cannot (limits of the system, a folder that goes away), hints of
- * everything take its place every few seconds, and the handle says that it is degraded.
+ * Watches the roots folder by folder where the disk can do that, else with @parcel/watcher. Where neither can (limits of
+ * the system, a folder that goes away), hints of everything take their place every few seconds, and the handle says that
+ * it is degraded.
  *
- * The watcher does not tell when the kernel's queue overflowed; that takes many events, and after many events
- * everything is hinted at again.
+ * No watcher tells when the kernel's queue overflowed; that takes many events, and after many events everything is
+ * hinted at again.
  */
 export async function watchRoots(options: WatchOptions): Promise<WatchHandle> {
   const watch = new RootsWatch(options);
@@ -36,10 +43,17 @@ export async function watchRoots(options: WatchOptions): Promise<WatchHandle> {
   return watch;
 }
 
+/** Whatever watches one root. */
+interface Watching {
+  readonly ordered: boolean;
+  close(): Promise<void>;
+}
+
 class RootsWatch implements WatchHandle {
   readonly #options: WatchOptions;
-  readonly #subscriptions = new Map<TrackedRoot, AsyncSubscription>();
+  readonly #watching = new Map<TrackedRoot, Watching>();
   readonly #pending = new Set<WorkspacePath>();
+  readonly #barrier: WatchBarrier;
   #everything = false;
   #events = 0;
   #flushTimer: NodeJS.Timeout | undefined;
@@ -49,6 +63,7 @@ class RootsWatch implements WatchHandle {
 
   constructor(options: WatchOptions) {
     this.#options = options;
+    this.#barrier = new WatchBarrier(options.disk, options.barrierFolder, queueLength(options.disk));
   }
 
   get degraded(): boolean {
@@ -56,7 +71,16 @@ class RootsWatch implements WatchHandle {
   }
 
   async start(): Promise<void> {
-    for (const root of this.#options.roots) await this.#subscribe(root);
+    for (const root of this.#options.roots) await this.#begin(root);
+    if (this.#isOrdered()) this.#barrier.start();
+  }
+
+  async settled(): Promise<boolean> {
+    if (!this.#isOrdered()) return false;
+    const passed = await this.#barrier.pass();
+    if (!passed) this.#everything = true;
+    if (this.#everything || this.#pending.size > 0) this.#flush();
+    return passed && this.#isOrdered();
   }
 
   async close(): Promise<void> {
@@ -64,30 +88,57 @@ class RootsWatch implements WatchHandle {
     clearTimeout(this.#flushTimer);
     clearTimeout(this.#quietTimer);
     clearInterval(this.#blindTimer);
-    const open = [...this.#subscriptions.values()];
-    this.#subscriptions.clear();
-    for (const subscription of open) await end(subscription);
+    this.#barrier.close();
+    const open = [...this.#watching.values()];
+    this.#watching.clear();
+    for (const one of open) await one.close();
   }
 
-  async #subscribe(root: TrackedRoot): Promise<void> {
-    const own = [`${root.folder}/.git`, `${root.folder}/${STAGING_FOLDER}`];
-    const ignore = [...own, ...this.#options.ignored(root).slice(0, MOST_IGNORED)];
+  #isOrdered(): boolean {
+    const { roots } = this.#options;
+    return !this.degraded && !this.#closed && roots.every((root) => this.#watching.get(root)?.ordered === true);
+  }
+
+  async #begin(root: TrackedRoot): Promise<void> {
     try {
-      const { default: watcher } = await import("@parcel/watcher");
-      const subscription = await watcher.subscribe(
-        root.folder,
-        (error, events) => {
-          if (error === null) this.#note(root, events);
-          else this.#goBlind();
-        },
-        { ignore },
-      );
-      if (this.#closed) await end(subscription);
-      else this.#subscriptions.set(root, subscription);
+      const watching = (await this.#watchFolders(root)) ?? (await this.#subscribe(root));
+      if (this.#closed) await watching.close();
+      else this.#watching.set(root, watching);
     } catch {
       // Whatever the reason (no inotify left, no such folder, no binary for the platform): the handle says degraded.
       this.#goBlind();
     }
+  }
+
+  #skipped(root: TrackedRoot): string[] {
+    return [`${root.folder}/.git`, `${root.folder}/${STAGING_FOLDER}`, ...this.#options.ignored(root)];
+  }
+
+  async #watchFolders(root: TrackedRoot): Promise<Watching | undefined> {
+    const watch = new FolderWatch({
+      disk: this.#options.disk,
+      folder: root.folder,
+      skipped: new Set(this.#skipped(root)),
+      onChange: (path) => {
+        this.#barrier.count();
+        this.#note(root, [pathInRoot(root.id, path)]);
+      },
+      onLost: () => this.#goBlind(),
+    });
+    return (await watch.start()) ? { ordered: true, close: async () => watch.close() } : undefined;
+  }
+
+  async #subscribe(root: TrackedRoot): Promise<Watching> {
+    const { default: watcher } = await import("@parcel/watcher");
+    const subscription = await watcher.subscribe(
+      root.folder,
+      (error, events) => {
+        if (error === null) this.#note(root, hintsOf(root, events));
+        else this.#goBlind();
+      },
+      { ignore: this.#skipped(root).slice(0, MOST_IGNORED) },
+    );
+    return { ordered: false, close: () => end(subscription) };
   }
 
   #goBlind(): void {
@@ -98,14 +149,15 @@ class RootsWatch implements WatchHandle {
     this.#plan();
   }
 
-  #note(root: TrackedRoot, events: readonly Event[]): void {
+  #note(root: TrackedRoot, hinted: readonly WorkspacePath[]): void {
     if (this.#closed) return;
-    for (const { path } of events) {
-      const hinted = hintOf(root, path);
-      if (hinted === undefined) continue;
+    const staging = pathInRoot(root.id, STAGING_FOLDER as WorkspacePath);
+    const git = pathInRoot(root.id, ".git" as WorkspacePath);
+    for (const path of hinted) {
+      if (isWithin(path, staging) || isWithin(path, git)) continue;
       this.#events += 1;
-      this.#pending.add(hinted);
-      if (nameOf(hinted) === ".gitignore") this.#rulesChanged(root);
+      this.#pending.add(path);
+      if (nameOf(path) === ".gitignore") this.#rulesChanged(root);
     }
     if (this.#pending.size > MANY) this.#everything = true;
     if (this.#events > MANY) this.#whenQuiet();
@@ -114,13 +166,13 @@ class RootsWatch implements WatchHandle {
 
   /** Folders that were not watched may be tracked now. */
   #rulesChanged(root: TrackedRoot): void {
-    const old = this.#subscriptions.get(root);
+    const old = this.#watching.get(root);
     if (old === undefined) return;
-    this.#subscriptions.delete(root);
+    this.#watching.delete(root);
     const renew = async (): Promise<void> => {
       // In this order: while the old one lives, the watcher reuses its view of which folders there are.
-      await end(old);
-      await this.#subscribe(root);
+      await old.close();
+      await this.#begin(root);
       this.#everything = true;
       this.#plan();
     };
@@ -143,6 +195,7 @@ class RootsWatch implements WatchHandle {
   }
 
   #flush(): void {
+    clearTimeout(this.#flushTimer);
     this.#flushTimer = undefined;
     const paths = this.#everything ? undefined : [...this.#pending];
     this.#everything = false;
@@ -157,6 +210,10 @@ class RootsWatch implements WatchHandle {
  */
 async function end(subscription: AsyncSubscription): Promise<void> {
   await subscription.unsubscribe().catch(() => undefined);
+}
+
+function hintsOf(root: TrackedRoot, events: readonly Event[]): WorkspacePath[] {
+  return events.flatMap(({ path }) => hintOf(root, path) ?? []);
 }
 
 /** An event's path as a path of the workspace; of a name that is not UTF-8, only its folder can be told. */

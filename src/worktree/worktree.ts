@@ -180,5 +180,10 @@ export interface WatchHint {
 export interface WatchHandle {
   /** True while hints may be missed (watch limits, overflow): the caller scans more often. */
   readonly degraded: boolean;
+  /**
+   * Resolves when everything that happened before the call has been hinted at. False: that cannot be said here, or hints
+   * were lost: only a scan of everything tells.
+   */
+  settled(): Promise<boolean>;
   close(): Promise<void>;
 }
