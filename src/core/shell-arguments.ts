@@ -1,0 +1,196 @@
+import type { ShellWord } from "./shell-words.ts";
+
+/** What the arguments of a command say it will touch. */
+export interface Arguments {
+  readonly paths: readonly ShellWord[];
+  /** What lies beneath `paths` goes with them. */
+  readonly deep: boolean;
+  /** A target that takes the sources' place, or takes them in when it is a folder. */
+  readonly into?: { readonly target: ShellWord; readonly sources: readonly ShellWord[]; readonly deep: boolean };
+}
+
+interface Parsed {
+  readonly options: readonly ShellWord[];
+  /** Values of the options that take one, by the option. */
+  readonly values: ReadonlyMap<string, ShellWord>;
+  readonly operands: readonly ShellWord[];
+}
+
+type Reader = (words: readonly ShellWord[]) => Arguments | undefined;
+
+const plain = (paths: readonly ShellWord[], deep = false): Arguments => ({ paths, deep });
+
+/** Splits words into options and operands. `valued`: the options whose value is a word of its own. */
+function parse(words: readonly ShellWord[], valued: string): Parsed {
+  const takes = new Set(valued === "" ? [] : valued.split(" "));
+  const options: ShellWord[] = [];
+  const values = new Map<string, ShellWord>();
+  const operands: ShellWord[] = [];
+  for (let i = 0; i < words.length; i += 1) {
+    const word = words[i];
+    if (word === undefined) break;
+    if (word.text === "--" && word.known) {
+      operands.push(...words.slice(i + 1));
+      break;
+    }
+    if (!word.text.startsWith("-") || word.text === "-") {
+      operands.push(word);
+      continue;
+    }
+    options.push(word);
+    const value = words[i + 1];
+    if (takes.has(word.text) && value !== undefined) {
+      values.set(word.text, value);
+      i += 1;
+    } else if (word.text.startsWith("--") && word.text.includes("=")) {
+      const at = word.text.indexOf("=");
+      values.set(word.text.slice(0, at), cutBefore(word, at + 1));
+    }
+  }
+  return { options, values, operands };
+}
+
+function cutBefore(word: ShellWord, at: number): ShellWord {
+  return { ...word, text: word.text.slice(at), glob: word.glob < at ? -1 : word.glob - at };
+}
+
+/** Is one of these short options (in a bundle too) or long ones given? */
+function has(options: readonly ShellWord[], short: string, long = ""): boolean {
+  return options.some(({ text }) => {
+    if (text.startsWith("--")) return long !== "" && (text === long || text.startsWith(`${long}=`));
+    return [...short].some((letter) => text.slice(1).includes(letter));
+  });
+}
+
+function remove(words: readonly ShellWord[]): Arguments {
+  const { options, operands } = parse(words, "");
+  return plain(operands, has(options, "rR", "--recursive"));
+}
+
+function operandsOf(valued: string): Reader {
+  return (words) => plain(parse(words, valued).operands);
+}
+
+/** `chmod MODE PATH…`, `chown OWNER PATH…`. */
+function change(words: readonly ShellWord[]): Arguments {
+  // `chmod -x file`: the mode looks like an option.
+  const { options, operands } = parse(words, "");
+  const given = has(options, "", "--reference") || options.some((one) => /^-[rwxXst]+$/.test(one.text));
+  return plain(given ? operands : operands.slice(1), has(options, "R", "--recursive"));
+}
+
+/** `cp`, `mv`, `ln`, `install`: the last operand, or what `-t` names. */
+function transfer(tool: string): Reader {
+  return (words) => {
+    const { options, values, operands } = parse(words, "-t -S -m -o -g --target-directory --suffix --mode");
+    if (tool === "install" && has(options, "d", "--directory")) return plain(operands);
+    const named = values.get("-t") ?? values.get("--target-directory");
+    const target = named ?? (operands.length > 1 ? operands.at(-1) : undefined);
+    const sources = named === undefined && operands.length > 1 ? operands.slice(0, -1) : operands;
+    const moved = tool === "mv" ? sources : [];
+    if (target === undefined) return plain(tool === "ln" ? sources.map(lastName) : moved, tool === "mv");
+    const deep = tool === "mv" || has(options, "rRa", "--recursive");
+    return { paths: moved, deep, into: { target, sources, deep } };
+  };
+}
+
+/** `ln -s TARGET`: the link lies here, by the target's name. */
+function lastName(word: ShellWord): ShellWord {
+  const slash = word.text.replace(/\/+$/, "").lastIndexOf("/");
+  return cutBefore(word, slash + 1);
+}
+
+/** `sed -i SCRIPT FILE…`, `perl -pi -e CODE FILE…`. */
+function inPlace(tool: string): Reader {
+  return (words) => {
+    const valued = tool === "sed" ? "-e -f -l --expression --file" : "-e -E -I -M";
+    const split = words.flatMap((word) => bundledScript(tool, word));
+    const { options, operands } = parse(split, valued);
+    if (!options.some(({ text }) => text.startsWith("--in-place") || /^-[a-zA-Z0-9]*i/.test(text))) return undefined;
+    const scripted = options.some(({ text }) => /^(?:-[eEf]|--expression|--file)/.test(text));
+    return plain(scripted ? operands : operands.slice(1));
+  };
+}
+
+/** `-pie` is `-pi -e`, as far as the word after it goes. */
+function bundledScript(tool: string, word: ShellWord): ShellWord[] {
+  const bundle =
+    tool === "perl" ? /^(-[a-zA-Z0-9]*[a-zA-Z0-9.])([eE])$/.exec(word.text) : /^(-[nrEsiz]+)([ef])$/.exec(word.text);
+  const [, flags, last] = bundle ?? [];
+  if (flags === undefined || last === undefined) return [word];
+  return [
+    { ...word, text: flags },
+    { ...word, text: `-${last}` },
+  ];
+}
+
+function dd(words: readonly ShellWord[]): Arguments {
+  return plain(words.filter(({ text }) => text.startsWith("of=")).map((word) => cutBefore(word, 3)));
+}
+
+/** `find PATH… -delete`, `find PATH… -exec rm {} +`. */
+function find(words: readonly ShellWord[]): Arguments | undefined {
+  const starts: ShellWord[] = [];
+  let at = 0;
+  while (/^-[HLP]$/.test(words[at]?.text ?? "")) at += 1;
+  for (; at < words.length; at += 1) {
+    const word = words[at];
+    if (word === undefined || /^[-(!]/.test(word.text)) break;
+    starts.push(word);
+  }
+  const acts = words.some((word) => /^-(?:delete|exec|execdir|ok|okdir|fprint|fprintf|fls)$/.test(word.text));
+  if (!acts) return undefined;
+  return plain(starts.length > 0 ? starts : [{ text: ".", known: true, glob: -1 }], true);
+}
+
+/** What `xargs` is given beside what it reads. */
+function xargs(words: readonly ShellWord[]): Arguments | undefined {
+  const valued = new Set(["-I", "-n", "-P", "-L", "-d", "-s", "-a", "-E"]);
+  let at = 0;
+  while ((words[at]?.text ?? "").startsWith("-")) at += valued.has(words[at]?.text ?? "") ? 2 : 1;
+  const tool = words[at];
+  if (tool === undefined || !tool.known) return undefined;
+  const name = tool.text.slice(tool.text.lastIndexOf("/") + 1);
+  if (name === "xargs") return undefined;
+  return argumentsOf(name, words.slice(at + 1));
+}
+
+/** The file that an option names. */
+function outputOption(...names: readonly string[]): Reader {
+  return (words) => {
+    const { values } = parse(words, names.join(" "));
+    return plain(names.flatMap((name) => values.get(name) ?? []));
+  };
+}
+
+const READERS: ReadonlyMap<string, Reader> = new Map<string, Reader>([
+  ["rm", remove],
+  ["rmdir", operandsOf("")],
+  ["unlink", operandsOf("")],
+  ["shred", operandsOf("-n -s")],
+  ["mv", transfer("mv")],
+  ["cp", transfer("cp")],
+  ["ln", transfer("ln")],
+  ["install", transfer("install")],
+  ["touch", operandsOf("-d -r -t --date --reference")],
+  ["mkdir", operandsOf("-m --mode")],
+  ["truncate", operandsOf("-s -r --size --reference")],
+  ["tee", operandsOf("")],
+  ["chmod", change],
+  ["chown", change],
+  ["chgrp", change],
+  ["sed", inPlace("sed")],
+  ["gsed", inPlace("sed")],
+  ["perl", inPlace("perl")],
+  ["dd", dd],
+  ["find", find],
+  ["xargs", xargs],
+  ["curl", outputOption("-o", "--output")],
+  ["wget", outputOption("-O", "--output-document")],
+  ["sort", outputOption("-o", "--output")],
+]);
+
+/** What a command with these arguments will touch; `undefined`: nothing, or nobody knows (`git`, `make`, `npm` …). */
+export function argumentsOf(tool: string, words: readonly ShellWord[]): Arguments | undefined {
+  return READERS.get(tool)?.(words);
+}

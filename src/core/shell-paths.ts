@@ -1,0 +1,166 @@
+import { posix } from "node:path";
+import { argumentsOf, type Arguments } from "./shell-arguments.ts";
+import { parseShell, type ShellCommand, type ShellWord } from "./shell-words.ts";
+
+/** Where a shell line runs. */
+export interface ShellPlace {
+  /** Absolute. */
+  readonly cwd: string;
+  /** What `~` and `$HOME` stand for; `undefined`: not known. */
+  readonly home?: string | undefined;
+}
+
+/** A path that a command will probably create, overwrite, move or delete. */
+export interface ShellTarget {
+  /** Absolute, normalised. */
+  readonly path: string;
+  /** What lies beneath it is at stake as well. */
+  readonly deep: boolean;
+}
+
+/** More than this from one line are left out. */
+const MAX_TARGETS = 1_000;
+
+const PREFIXES: ReadonlySet<string> = new Set(
+  "sudo doas env nohup time command exec builtin nice ionice stdbuf setsid then do else if while until ! {".split(" "),
+);
+/** Options of the prefixes that take a value of their own. */
+const PREFIX_VALUES: ReadonlySet<string> = new Set("-u -g -n -C -S -c --user --group --chdir --adjustment".split(" "));
+const SHELLS: ReadonlySet<string> = new Set(["sh", "bash", "dash", "zsh", "ksh", "ash"]);
+const ASSIGNMENT = /^[A-Za-z_][A-Za-z0-9_]*\+?=/;
+
+/**
+ * The paths that a shell line will probably create, overwrite, move or delete: a forecast, not a promise. What only the
+ * shell can know (variables, `$(…)`) is left out; of a pattern the folder before it is given. Never throws; the time
+ * is linear in the line.
+ */
+export function shellPaths(line: string, place: ShellPlace): ShellTarget[] {
+  const forecast = new Forecast(place.home);
+  forecast.read(line, place.cwd, 0);
+  return forecast.targets;
+}
+
+class Forecast {
+  readonly #found = new Map<string, boolean>();
+  readonly #home: string | undefined;
+
+  constructor(home: string | undefined) {
+    this.#home = home;
+  }
+
+  get targets(): ShellTarget[] {
+    return [...this.#found].map(([path, deep]) => ({ path, deep }));
+  }
+
+  read(line: string, from: string, depth: number): void {
+    const outer: (string | undefined)[] = [];
+    let cwd: string | undefined = from;
+    for (const step of parseShell(line, this.#home === undefined ? {} : { HOME: this.#home })) {
+      if (step === "(") outer.push(cwd);
+      else if (step === ")") cwd = outer.length > 0 ? outer.pop() : cwd;
+      else cwd = this.#command(step, cwd, depth);
+    }
+  }
+
+  /** Notes what a command touches. Returns where the next one runs; `undefined`: not known. */
+  #command(command: ShellCommand, cwd: string | undefined, depth: number): string | undefined {
+    for (const output of command.outputs) this.#add(output, cwd, false);
+    const words = withoutPrefixes(command.words);
+    const name = words[0];
+    if (name === undefined || !name.known) return cwd;
+    const tool = posix.basename(name.text);
+    const rest = words.slice(1);
+    if (tool === "cd" || tool === "pushd") return folderAfter(rest, cwd, this.#home);
+    if (tool === "popd") return undefined;
+    if (SHELLS.has(tool) || tool === "eval") {
+      this.#inner(tool, rest, { cwd, depth });
+      return cwd;
+    }
+    const touched = argumentsOf(tool, rest);
+    if (touched !== undefined) this.#touch(touched, cwd);
+    return cwd;
+  }
+
+  /** `sh -c '…'` and `eval …`, one level of it. */
+  #inner(
+    tool: string,
+    rest: readonly ShellWord[],
+    at: { readonly cwd: string | undefined; readonly depth: number },
+  ): void {
+    if (at.depth > 0 || at.cwd === undefined) return;
+    if (tool === "eval") {
+      if (rest.every((word) => word.known)) this.read(rest.map((word) => word.text).join(" "), at.cwd, 1);
+      return;
+    }
+    const flag = rest.findIndex((word) => /^-[a-zA-Z]*c[a-zA-Z]*$/.test(word.text));
+    const script = flag < 0 ? undefined : rest[flag + 1];
+    if (script?.known === true) this.read(script.text, at.cwd, 1);
+  }
+
+  #touch({ paths, deep, into }: Arguments, cwd: string | undefined): void {
+    for (const word of paths) this.#add(word, cwd, deep);
+    if (into === undefined) return;
+    const { target, sources } = into;
+    this.#add(target, cwd, false);
+    // When the target is a folder, what is overwritten lies in it.
+    if (!target.known || target.glob >= 0) return;
+    for (const source of sources) {
+      if (!source.known || source.glob >= 0 || source.text === "") continue;
+      const name = posix.basename(source.text);
+      if (name === "." || name === ".." || name === "") continue;
+      this.#add({ ...target, text: `${target.text}/${name}` }, cwd, into.deep);
+    }
+  }
+
+  #add(word: ShellWord, cwd: string | undefined, deep: boolean): void {
+    if (this.#found.size >= MAX_TARGETS || !word.known || word.text === "" || word.text.includes("\0")) return;
+    const whole = word.glob < 0 ? word.text : folderBefore(word.text, word.glob);
+    if (cwd === undefined && !whole.startsWith("/")) return;
+    const path = normalised(cwd ?? "/", whole);
+    if (path === "/" || /^\/(?:dev|proc|sys)(?:\/|$)/.test(path)) return;
+    this.#found.set(path, deep || word.glob >= 0 || this.#found.get(path) === true);
+  }
+}
+
+/** The folder in which a pattern begins to choose. */
+function folderBefore(text: string, glob: number): string {
+  const slash = text.lastIndexOf("/", glob);
+  if (slash < 0) return ".";
+  return slash === 0 ? "/" : text.slice(0, slash);
+}
+
+function normalised(cwd: string, path: string): string {
+  return posix.resolve("/", cwd, path);
+}
+
+function folderAfter(
+  words: readonly ShellWord[],
+  cwd: string | undefined,
+  home: string | undefined,
+): string | undefined {
+  const folder = words.find((word) => !/^-[a-zA-Z@]/.test(word.text) && word.text !== "--");
+  if (folder === undefined) return home;
+  if (!folder.known || folder.glob >= 0 || folder.text === "-" || folder.text.includes("\0")) return undefined;
+  if (cwd === undefined && !folder.text.startsWith("/")) return undefined;
+  return normalised(cwd ?? "/", folder.text);
+}
+
+/** Without `sudo -u x`, `env A=b`, `A=b`, `timeout 5` and what begins a block. */
+function withoutPrefixes(words: readonly ShellWord[]): readonly ShellWord[] {
+  let at = 0;
+  let prefixed = false;
+  for (;;) {
+    const text = words[at]?.text;
+    if (text === undefined) return [];
+    if (ASSIGNMENT.test(text)) at += 1;
+    else if (prefixed && text.startsWith("-")) at += PREFIX_VALUES.has(text) ? 2 : 1;
+    else if (posix.basename(text) === "timeout") {
+      at += 1;
+      while ((words[at]?.text ?? "").startsWith("-")) at += /^-[sk]$/.test(words[at]?.text ?? "") ? 2 : 1;
+      at += 1;
+    } else if (PREFIXES.has(posix.basename(text))) {
+      prefixed = true;
+      at += 1;
+    } else return words.slice(at);
+  }
+}

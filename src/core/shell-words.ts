@@ -1,0 +1,273 @@
+/**
+ * A POSIX shell line as simple commands: words with their quotes taken off, and where output goes.
+ *
+ * It is no shell: nothing is run or expanded. What cannot be known (a variable, `$(…)`) makes its word unknown, and a
+ * line that is cut off or badly quoted gives what was understood so far. One pass, each character once; never throws.
+ */
+
+/** One word. */
+export interface ShellWord {
+  readonly text: string;
+  /** False: a part of it is known only to the shell that runs it. */
+  readonly known: boolean;
+  /** Where in `text` the first unquoted `*`, `?`, `[` or `{` stands; -1: nowhere. */
+  readonly glob: number;
+}
+
+/** What a shell line does, step by step; `(` and `)` bound a subshell. */
+export type ShellStep = ShellCommand | "(" | ")";
+
+/** A simple command. */
+export interface ShellCommand {
+  readonly words: readonly ShellWord[];
+  /** The files that its output is written to. */
+  readonly outputs: readonly ShellWord[];
+}
+
+/** Longest line that is looked at, in characters: what comes after is left out. */
+export const MAX_SHELL_LINE = 65_536;
+
+const BLANK = " \t\r";
+const END_OF_WORD = " \t\r\n;&|()<>";
+const GLOBS = "*?[{";
+const NAME = /[A-Za-z0-9_]/;
+
+/** Reads a shell line. `variables`: the values that are known. */
+export function parseShell(line: string, variables: Readonly<Record<string, string>> = {}): ShellStep[] {
+  return new ShellReader(line.slice(0, MAX_SHELL_LINE), variables).read();
+}
+
+class ShellReader {
+  readonly #line: string;
+  readonly #variables: Readonly<Record<string, string>>;
+  readonly #steps: ShellStep[] = [];
+  readonly #heredocs: { readonly end: string; readonly tabs: boolean }[] = [];
+  #words: ShellWord[] = [];
+  #outputs: ShellWord[] = [];
+  #at = 0;
+  #text = "";
+  #known = true;
+  #glob = -1;
+
+  constructor(line: string, variables: Readonly<Record<string, string>>) {
+    this.#line = line;
+    this.#variables = variables;
+  }
+
+  read(): ShellStep[] {
+    while (this.#at < this.#line.length) this.#next();
+    this.#endCommand();
+    return this.#steps;
+  }
+
+  #next(): void {
+    const c = this.#line[this.#at] ?? "";
+    if (BLANK.includes(c)) this.#at += 1;
+    else if (c === "#") this.#skipTo("\n");
+    else if (c === "\n") this.#newline();
+    else if (c === "(" || c === ")") this.#paren(c);
+    else if (c === ";" || c === "|") this.#separator();
+    else if (c === "&" && this.#line[this.#at + 1] === ">") this.#output(1);
+    else if (c === "&") this.#separator();
+    else if (c === ">") this.#output(0);
+    else if (c === "<") this.#input();
+    else this.#wordOrDescriptor();
+  }
+
+  #separator(): void {
+    this.#at += 1;
+    this.#endCommand();
+  }
+
+  #paren(c: "(" | ")"): void {
+    this.#separator();
+    this.#steps.push(c);
+  }
+
+  #newline(): void {
+    this.#separator();
+    for (const { end, tabs } of this.#heredocs.splice(0)) {
+      while (this.#at < this.#line.length) {
+        const from = this.#at;
+        this.#skipTo("\n");
+        const row = this.#line.slice(from, this.#at);
+        this.#at += 1;
+        if ((tabs ? row.replace(/^\t+/, "") : row) === end) break;
+      }
+    }
+  }
+
+  #skipTo(c: string): void {
+    const found = this.#line.indexOf(c, this.#at);
+    this.#at = found < 0 ? this.#line.length : found;
+  }
+
+  #skipBlanks(): void {
+    while (this.#at < this.#line.length && BLANK.includes(this.#line[this.#at] ?? "")) this.#at += 1;
+  }
+
+  /** `>`, `>>`, `>|`, `>&`, `&>`, `&>>`, `<>`; `before`: characters of the operator before its `>`. */
+  #output(before: number): void {
+    this.#at += before + 1;
+    const c = this.#line[this.#at] ?? "";
+    if (c === "(") return;
+    if (c === ">" || c === "|" || c === "&") this.#at += 1;
+    this.#skipBlanks();
+    const word = this.#word();
+    if (c === "&" && (/^\d*-?$/.test(word.text) || !word.known)) return;
+    if (word.text !== "" || !word.known) this.#outputs.push(word);
+  }
+
+  /** `<`, `<<`, `<<-`, `<<<`, `<&`, `<>`, `<(`. */
+  #input(): void {
+    this.#at += 1;
+    const c = this.#line[this.#at] ?? "";
+    if (c === "(") return;
+    if (c === ">") return this.#output(0);
+    if (c === "<" && this.#line[this.#at + 1] !== "<") {
+      const tabs = this.#line[this.#at + 1] === "-";
+      this.#at += tabs ? 2 : 1;
+      this.#skipBlanks();
+      const end = this.#word().text;
+      if (end !== "") this.#heredocs.push({ end, tabs });
+      return;
+    }
+    while ("<&".includes(this.#line[this.#at] || " ")) this.#at += 1;
+    this.#skipBlanks();
+    this.#word();
+  }
+
+  #wordOrDescriptor(): void {
+    const from = this.#at;
+    const word = this.#word();
+    const next = this.#line[this.#at];
+    // `2>file`: the number is the descriptor's, when nothing stands between.
+    if ((next === ">" || next === "<") && /^\d+$/.test(this.#line.slice(from, this.#at))) return;
+    this.#words.push(word);
+  }
+
+  #endCommand(): void {
+    if (this.#words.length === 0 && this.#outputs.length === 0) return;
+    this.#steps.push({ words: this.#words, outputs: this.#outputs });
+    this.#words = [];
+    this.#outputs = [];
+  }
+
+  #word(): ShellWord {
+    this.#text = "";
+    this.#known = true;
+    this.#glob = -1;
+    if (this.#line[this.#at] === "~") this.#tilde();
+    while (this.#at < this.#line.length && !END_OF_WORD.includes(this.#line[this.#at] ?? "")) this.#piece();
+    return { text: this.#text, known: this.#known, glob: this.#glob };
+  }
+
+  #tilde(): void {
+    const after = this.#line[this.#at + 1] ?? " ";
+    this.#at += 1;
+    const home = this.#variables["HOME"];
+    if (home === undefined || !(after === "/" || END_OF_WORD.includes(after))) this.#known = false;
+    else this.#text += home;
+  }
+
+  #piece(): void {
+    const c = this.#line[this.#at] ?? "";
+    this.#at += 1;
+    if (c === "\\") this.#escaped();
+    else if (c === "'") this.#text += this.#quoted();
+    else if (c === '"') this.#doubleQuoted();
+    else if (c === "$") this.#dollar();
+    else if (c === "`") this.#backquoted();
+    else {
+      if (this.#glob < 0 && GLOBS.includes(c)) this.#markGlob(c);
+      this.#text += c;
+    }
+  }
+
+  /** `{}` and a `{` that groups commands are no patterns. */
+  #markGlob(c: string): void {
+    const next = this.#line[this.#at] ?? " ";
+    if (c === "{" && (next === "}" || END_OF_WORD.includes(next))) return;
+    this.#glob = this.#text.length;
+  }
+
+  #escaped(): void {
+    const c = this.#line[this.#at] ?? "";
+    this.#at += 1;
+    if (c !== "\n") this.#text += c;
+  }
+
+  /** What stands up to the next single quote. */
+  #quoted(): string {
+    const from = this.#at;
+    this.#skipTo("'");
+    if (this.#at === this.#line.length) this.#known = false;
+    this.#at += 1;
+    return this.#line.slice(from, this.#at - 1);
+  }
+
+  #doubleQuoted(): void {
+    while (this.#at < this.#line.length) {
+      const c = this.#line[this.#at] ?? "";
+      this.#at += 1;
+      if (c === '"') return;
+      if (c === "\\" && '$`"\\\n'.includes(this.#line[this.#at] || " ")) this.#escaped();
+      else if (c === "$") this.#dollar();
+      else if (c === "`") this.#backquoted();
+      else this.#text += c;
+    }
+    this.#known = false;
+  }
+
+  #backquoted(): void {
+    this.#known = false;
+    while (this.#at < this.#line.length && this.#line[this.#at] !== "`") {
+      this.#at += this.#line[this.#at] === "\\" ? 2 : 1;
+    }
+    this.#at += 1;
+  }
+
+  #dollar(): void {
+    const c = this.#line[this.#at] ?? "";
+    if (c === "(" || c === "{") return this.#skipNested(c, c === "(" ? ")" : "}");
+    if (c === "'") {
+      // `$'…'`: what its escapes stand for is left to the shell.
+      this.#at += 1;
+      this.#known = false;
+      while (this.#at < this.#line.length && this.#line[this.#at] !== "'") {
+        this.#at += this.#line[this.#at] === "\\" ? 2 : 1;
+      }
+      this.#at += 1;
+      return;
+    }
+    const from = this.#at;
+    while (NAME.test(this.#line[this.#at] || " ")) this.#at += 1;
+    if (this.#at === from && "@*#?$!-".includes(c || " ")) this.#at += 1;
+    if (this.#at === from) this.#text += "$";
+    else this.#substitute(this.#line.slice(from, this.#at));
+  }
+
+  #substitute(name: string): void {
+    const value = Object.hasOwn(this.#variables, name) ? this.#variables[name] : undefined;
+    if (value === undefined) this.#known = false;
+    else this.#text += value;
+  }
+
+  /** `$(…)` and `${…}`, with what is nested in them; `${NAME}` is a variable as any other. */
+  #skipNested(open: string, close: string): void {
+    const from = this.#at + 1;
+    let depth = 0;
+    while (this.#at < this.#line.length) {
+      const c = this.#line[this.#at] ?? "";
+      this.#at += c === "\\" ? 2 : 1;
+      if (c === "'" && open === "(") this.#skipTo("'");
+      if (c === "'" && open === "(") this.#at += 1;
+      if (c === open) depth += 1;
+      if (c === close) depth -= 1;
+      if (depth === 0) break;
+    }
+    const inner = this.#line.slice(from, this.#at - 1);
+    if (open === "{" && /^[A-Za-z_][A-Za-z0-9_]*$/.test(inner)) this.#substitute(inner);
+    else this.#known = false;
+  }
+}
