@@ -57,6 +57,16 @@ const MAX_ROUNDS = 3;
 /** Captures and commits. Contents are durable before the events are. */
 export async function capture(context: Context, options: CaptureOptions): Promise<Capture> {
   using _lease = await context.blobs.lease();
+  try {
+    return await lookAndCommit(context, options);
+  } catch (error) {
+    // Nobody knows what was recorded of it: the next look is at everything.
+    context.live?.giveBack(undefined);
+    throw error;
+  }
+}
+
+async function lookAndCommit(context: Context, options: CaptureOptions): Promise<Capture> {
   const startSeq = (await context.index.head()).seq;
   const reading = await readDisk(context, options);
   const changes: Change[] = [];
@@ -76,6 +86,7 @@ export async function capture(context: Context, options: CaptureOptions): Promis
     seq = again.seq;
     contested = [];
   }
+  context.live?.giveBack(contested);
   const { report } = reading;
   const coverage = coverageOf(reading.omitted);
   return {
@@ -89,9 +100,26 @@ export async function capture(context: Context, options: CaptureOptions): Promis
   };
 }
 
-/** Scans, and reads what the scan hands over, at the same time. */
+/** Looks at the disk: everywhere, or, where a watcher tells, only where something may have changed. */
 export async function readDisk(context: Context, options: Omit<CaptureOptions, "cause">): Promise<Reading> {
   await rememberRecorded(context);
+  const { live } = context;
+  if (live === undefined || options.only !== undefined) return scanAndRead(context, options);
+  const taken = options.paranoid === true ? undefined : await live.take();
+  let done = false;
+  try {
+    const reading = await scanAndRead(context, taken === undefined ? options : { ...options, only: taken });
+    const omitted = live.looked({ only: taken, omitted: reading.omitted });
+    done = options.hashOnly !== true;
+    return { ...reading, omitted };
+  } finally {
+    // What was only looked at, or not looked at to the end, is still to be recorded.
+    if (!done) live.giveBack(taken);
+  }
+}
+
+/** Scans, and reads what the scan hands over, at the same time. */
+async function scanAndRead(context: Context, options: Omit<CaptureOptions, "cause">): Promise<Reading> {
   const { onProgress } = options;
   const present = new ReadTable();
   const gone: WorkspacePath[] = [];

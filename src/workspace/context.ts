@@ -9,6 +9,7 @@ import type { Entry } from "../core/entry.ts";
 import type { Omission } from "../core/coverage.ts";
 import type { FileStat } from "../disk/disk.ts";
 import type { WorkspacePath } from "../core/path.ts";
+import type { LiveView } from "./live-view.ts";
 
 /**
  * Everything that the engine needs from outside, for one workspace: ports and the sources of time and chance.
@@ -35,6 +36,8 @@ export interface Context {
   readonly actor: string;
   /** Opened to look only: the history and the kept head stay as they are. What is derived may be brought up to date. */
   readonly readOnly: boolean;
+  /** Where a watcher goes on: what it says of where something changed. */
+  readonly live?: LiveView;
 }
 
 /** What reading and catching up with the history needs; a worktree is not among it. */

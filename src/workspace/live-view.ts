@@ -1,0 +1,72 @@
+import type { Omission } from "../core/coverage.ts";
+import { isWithin, type WorkspacePath } from "../core/path.ts";
+import type { WatchHandle, WatchHint, Worktree } from "../worktree/worktree.ts";
+
+/** What a look at some paths found that it did not take, and which paths these were (`undefined`: everywhere). */
+interface Look {
+  readonly only: readonly WorkspacePath[] | undefined;
+  readonly omitted: readonly Omission[];
+}
+
+/**
+ * Knows where something may have changed since everything was last looked at, from a watcher that goes on: a capture of
+ * everything then looks only there. It trusts the watcher only where that can say that every hint of the past has come;
+ * else it says that everything must be looked at.
+ */
+export class LiveView {
+  readonly #worktree: Worktree;
+  readonly #dirty = new Set<WorkspacePath>();
+  #everything = true;
+  #handle: WatchHandle | undefined;
+  #omitted: readonly Omission[] = [];
+
+  constructor(worktree: Worktree) {
+    this.#worktree = worktree;
+  }
+
+  async start(): Promise<void> {
+    this.#handle ??= await this.#worktree.watch((hint) => this.#note(hint));
+  }
+
+  /** True while it cannot be trusted: every look is at everything. */
+  get degraded(): boolean {
+    return this.#handle === undefined || this.#handle.degraded;
+  }
+
+  /** Where to look; `undefined`: everywhere. What is taken is taken: `giveBack` what was not looked at after all. */
+  async take(): Promise<readonly WorkspacePath[] | undefined> {
+    const settled = (await this.#handle?.settled()) ?? false;
+    const everything = this.#everything || !settled;
+    const paths = [...this.#dirty];
+    this.#dirty.clear();
+    this.#everything = false;
+    return everything ? undefined : paths;
+  }
+
+  giveBack(paths: readonly WorkspacePath[] | undefined): void {
+    if (paths === undefined) this.#everything = true;
+    else for (const path of paths) this.#dirty.add(path);
+  }
+
+  /** Notes what a look did not take; answers what is not taken of the whole. What was unstable is looked at again. */
+  looked({ only, omitted }: Look): readonly Omission[] {
+    const seen = new Set(omitted.map((one) => one.path));
+    const others =
+      only === undefined
+        ? []
+        : this.#omitted.filter((one) => !seen.has(one.path) && !only.some((path) => isWithin(one.path, path)));
+    this.#omitted = [...others, ...omitted];
+    this.giveBack(omitted.filter(({ reason }) => reason === "unstable").map(({ path }) => path));
+    return this.#omitted;
+  }
+
+  async close(): Promise<void> {
+    await this.#handle?.close();
+    this.#handle = undefined;
+    this.#everything = true;
+  }
+
+  #note({ paths }: WatchHint): void {
+    this.giveBack(paths);
+  }
+}
