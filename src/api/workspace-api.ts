@@ -191,6 +191,12 @@ export interface WorkspaceApi extends ActionApi {
   run(options: RunOptions): Promise<RunShape>;
   /** Records changes until stopped. */
   watch(options?: ProgressOptions & { readonly onCapture?: (changes: number) => void }): Promise<Recording>;
+  /**
+   * Keeps a watcher going while the workspace is open: where it can say that it missed nothing (Linux), looks at everything
+   * look only where something may have changed. Writes through a memory map or a hard link from elsewhere are then found
+   * by the next look of another process.
+   */
+  follow(): Promise<void>;
   verify(options?: VerifyOptions): Promise<VerifyShape>;
   rebuild(options?: ProgressOptions): Promise<RebuildShape>;
   head(): Promise<HeadShape>;

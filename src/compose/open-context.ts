@@ -6,6 +6,7 @@ import type { StoreLayout } from "../storage/files/layout.ts";
 import { answer } from "../workspace/answer.ts";
 import { workspaceRecord } from "../workspace/config.ts";
 import type { Context, HeadKeeper, HistoryContext, StoreTasks } from "../workspace/context.ts";
+import { LiveView } from "../workspace/live-view.ts";
 import { DiskWorktree } from "../worktree/disk-worktree.ts";
 import type { TrackedRoot } from "../worktree/worktree.ts";
 import type { Backends } from "./backends.ts";
@@ -89,7 +90,8 @@ function withFolders(
   });
   const { processes } = backends;
   const readOnly = how.readOnly === true;
-  const context: Context = { ...history, worktree, ingest, store: how.tasks, processes, actor, readOnly };
+  const live = new LiveView(worktree);
+  const context: Context = { ...history, worktree, live, ingest, store: how.tasks, processes, actor, readOnly };
   const close = async (): Promise<void> => {
     await worktree.close();
     history.lock.close();

@@ -61,7 +61,7 @@ export async function capture(context: Context, options: CaptureOptions): Promis
     return await lookAndCommit(context, options);
   } catch (error) {
     // Nobody knows what was recorded of it: the next look is at everything.
-    context.live?.giveBack(undefined);
+    context.live.giveBack(undefined);
     throw error;
   }
 }
@@ -86,7 +86,7 @@ async function lookAndCommit(context: Context, options: CaptureOptions): Promise
     seq = again.seq;
     contested = [];
   }
-  context.live?.giveBack(contested);
+  context.live.giveBack(contested);
   const { report } = reading;
   const coverage = coverageOf(reading.omitted);
   return {
@@ -104,7 +104,7 @@ async function lookAndCommit(context: Context, options: CaptureOptions): Promise
 export async function readDisk(context: Context, options: Omit<CaptureOptions, "cause">): Promise<Reading> {
   await rememberRecorded(context);
   const { live } = context;
-  if (live === undefined || options.only !== undefined) return scanAndRead(context, options);
+  if (!live.started || options.only !== undefined) return scanAndRead(context, options);
   const taken = options.paranoid === true ? undefined : await live.take();
   let done = false;
   try {

@@ -36,8 +36,8 @@ export interface Context {
   readonly actor: string;
   /** Opened to look only: the history and the kept head stay as they are. What is derived may be brought up to date. */
   readonly readOnly: boolean;
-  /** Where a watcher goes on: what it says of where something changed. */
-  readonly live?: LiveView;
+  /** Once it is started, captures of everything look only where something may have changed. */
+  readonly live: LiveView;
 }
 
 /** What reading and catching up with the history needs; a worktree is not among it. */

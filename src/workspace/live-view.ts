@@ -24,13 +24,13 @@ export class LiveView {
     this.#worktree = worktree;
   }
 
+  /** The watch ends with the worktree. */
   async start(): Promise<void> {
     this.#handle ??= await this.#worktree.watch((hint) => this.#note(hint));
   }
 
-  /** True while it cannot be trusted: every look is at everything. */
-  get degraded(): boolean {
-    return this.#handle === undefined || this.#handle.degraded;
+  get started(): boolean {
+    return this.#handle !== undefined;
   }
 
   /** Where to look; `undefined`: everywhere. What is taken is taken: `giveBack` what was not looked at after all. */
@@ -58,12 +58,6 @@ export class LiveView {
     this.#omitted = [...others, ...omitted];
     this.giveBack(omitted.filter(({ reason }) => reason === "unstable").map(({ path }) => path));
     return this.#omitted;
-  }
-
-  async close(): Promise<void> {
-    await this.#handle?.close();
-    this.#handle = undefined;
-    this.#everything = true;
   }
 
   #note({ paths }: WatchHint): void {

@@ -148,6 +148,10 @@ export class Workspace implements WorkspaceApi {
     return this.#change(() => watch(this.#context, options));
   }
 
+  follow(): Promise<void> {
+    return this.#inTurn(() => this.#context.live.start());
+  }
+
   verify(options: api.VerifyOptions = {}): Promise<shapes.VerifyShape> {
     return this.#whileOpen(() => onceMore(() => verify(this.#context, options)));
   }

@@ -1,0 +1,65 @@
+import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { describe, expect, test } from "vitest";
+import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
+import { Project } from "../helpers/project.ts";
+
+/** A watcher goes on: looks at everything look only where something may have changed, and find all of it. */
+describe("the life of a followed folder", () => {
+  async function seen(workspace: WorkspaceApi): Promise<string[]> {
+    return (await workspace.status()).changes.map((change) => `${change.change_type} ${change.path}`);
+  }
+
+  test("every kind of change is found; what a look did not record is found again", async () => {
+    await using project = new Project();
+    project.write("src/a.txt", "one");
+    project.write("src/deep/b.txt", "two");
+    const workspace = await project.init();
+    await workspace.follow();
+    await workspace.snapshot();
+    for (let round = 0; round < 10; round += 1) {
+      writeFileSync(project.at("src/a.txt"), `round ${round}`);
+      mkdirSync(project.at(`new-${round}/x/y`), { recursive: true });
+      writeFileSync(project.at(`new-${round}/x/y/z.txt`), "z");
+      const found = await seen(workspace);
+      expect(found).toEqual(expect.arrayContaining(["modified src/a.txt", `created new-${round}/x/y/z.txt`]));
+      expect(await seen(workspace)).toEqual(found);
+      expect((await workspace.snapshot()).changed).toBe(5);
+      expect(await seen(workspace)).toEqual([]);
+    }
+    renameSync(project.at("src/deep"), project.at("moved"));
+    rmSync(project.at("src/a.txt"));
+    symlinkSync("moved/b.txt", project.at("link"));
+    const found = await seen(workspace);
+    expect(found.sort()).toEqual(
+      [
+        "created link",
+        "created moved",
+        "created moved/b.txt",
+        "deleted src/a.txt",
+        "deleted src/deep",
+        "deleted src/deep/b.txt",
+      ].sort(),
+    );
+    await workspace.snapshot();
+    const paranoid = await workspace.snapshot({ paranoid: true });
+    expect(paranoid.changed).toBe(0);
+    expect((await workspace.verify()).problems).toEqual([]);
+  });
+
+  test("what is not covered stays in the receipt of a look that did not meet it", async () => {
+    await using project = new Project();
+    project.write(".gitignore", "out/\n");
+    project.write("out/built.txt", "x");
+    project.write("a.txt", "1");
+    const workspace = await project.init();
+    await workspace.follow();
+    const whole = await workspace.snapshot();
+    project.write("a.txt", "2");
+    const part = await workspace.snapshot();
+    expect(part.coverage).toEqual(whole.coverage);
+    expect(part.coverage.omitted.map((one) => one.path)).toContain("out");
+    project.write(".gitignore", "");
+    const found = (await workspace.status()).changes.map((change) => change.path);
+    expect(found).toEqual(expect.arrayContaining(["out", "out/built.txt"]));
+  });
+});
