@@ -106,15 +106,15 @@ export async function readDisk(context: Context, options: Omit<CaptureOptions, "
   const { live } = context;
   if (!live.started || options.only !== undefined) return scanAndRead(context, options);
   const taken = options.paranoid === true ? undefined : await live.take();
-  let done = false;
   try {
     const reading = await scanAndRead(context, taken === undefined ? options : { ...options, only: taken });
     const omitted = live.looked({ only: taken, omitted: reading.omitted });
-    done = options.hashOnly !== true;
+    // What was only looked at is still to be recorded.
+    if (options.hashOnly === true) live.giveBack([...reading.present.paths, ...reading.gone]);
     return { ...reading, omitted };
-  } finally {
-    // What was only looked at, or not looked at to the end, is still to be recorded.
-    if (!done) live.giveBack(taken);
+  } catch (error) {
+    live.giveBack(taken);
+    throw error;
   }
 }
 
