@@ -249,6 +249,32 @@ export function worktreeSuite(name: string, make: (options: HarnessOptions) => W
         expect(rest.changed).toEqual(expect.arrayContaining(["readme", "src/a.ts"]));
       });
 
+      test("what is named is taken whatever the rules say, with all beneath it and nothing beside it", async () => {
+        edit.write(".gitignore", "*.env\nout/\n");
+        edit.write("a.env", "secret");
+        edit.makeFolder("out");
+        edit.makeFolder("out/deep");
+        edit.write("out/deep/x", "x");
+        edit.write("out/deep/y", "y");
+        edit.write("out/beside", "b");
+        expect((await recorder.capture()).changed).toEqual([".gitignore"]);
+        const file = await recorder.capture({ only: [asPath("a.env"), asPath("out/deep/x")], named: true });
+        expect([...file.changed].sort()).toEqual(["a.env", "out", "out/deep", "out/deep/x"]);
+        expect(file.omitted).toEqual([]);
+        harness.later();
+        const after = await recorder.capture();
+        expect(after.changed.filter((path) => /beside|y$/.test(path))).toEqual([]);
+        const folder = await recorder.capture({ only: [asPath("out")], named: true });
+        expect([...folder.changed].sort()).toEqual(expect.arrayContaining(["out/beside", "out/deep/y"]));
+        harness.later();
+        await recorder.capture();
+        expect((await recorder.capture()).changed).toEqual([]);
+        edit.remove("out");
+        edit.remove("a.env");
+        const gone = await recorder.capture({ only: [asPath("out"), asPath("a.env")], named: true });
+        expect([...gone.gone].sort()).toEqual(["a.env", "out", "out/beside", "out/deep", "out/deep/x", "out/deep/y"]);
+      });
+
       test("a hint beneath a folder that is gone tells all that went with it", async () => {
         smallTree();
         await captured();

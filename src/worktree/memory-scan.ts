@@ -55,6 +55,8 @@ export class MemoryScan {
   readonly #root: TrackedRoot;
   readonly #known: ReadonlyMap<WorkspacePath, KnownRow>;
   readonly #paranoid: boolean;
+  /** Paths that no rule keeps out, with all beneath them. */
+  readonly #named: readonly WorkspacePath[];
   readonly #filter: CompiledFilter;
   readonly #ruleFiles: Map<string, RuleFile[]>;
   readonly #children: Map<string, WorkspacePath[]>;
@@ -70,12 +72,13 @@ export class MemoryScan {
     this.#known = known;
     this.#filter = compileFilter(root.filter);
     this.#paranoid = request.paranoid === true;
+    this.#named = request.named === true ? (request.only ?? []).filter((one) => splitRoot(one).path !== "") : [];
     this.#ruleFiles = memoryRules(files, root);
     this.#children = Map.groupBy(files.list(), (path) => parentOf(path));
     this.tally = new ScanTally(root.limits, { entries: 0, bytes: 0 });
     this.#walk();
     this.#findGone();
-    if (request.only !== undefined) this.#keepOnly(request.only);
+    if (request.only !== undefined) this.#keepOnly(request.only, request.named === true);
   }
 
   #walk(): void {
@@ -112,12 +115,13 @@ export class MemoryScan {
     if (node === undefined) return;
     const isFolder = node.kind === "dir";
     const verdict: Verdict =
-      this.#known.has(path) || this.#root.only !== undefined
+      this.#known.has(path) || this.#root.only !== undefined || this.#named.some((one) => isWithin(path, one))
         ? { tracked: true, rule: "default" }
         : folder.scope.judge(nameOf(inner), isFolder);
+    const isOnTheWay = this.#named.some((one) => isWithin(one, path));
     if (verdict.tracked) this.#look(folder, path, node);
-    else if (folder.tracked) this.omitted.push({ path, reason: "excluded", detail: detailOf(verdict) });
-    if (!isFolder || (!verdict.tracked && !folder.scope.walks(nameOf(inner)))) return;
+    else if (folder.tracked && !isOnTheWay) this.omitted.push({ path, reason: "excluded", detail: detailOf(verdict) });
+    if (!isFolder || (!verdict.tracked && !isOnTheWay && !folder.scope.walks(nameOf(inner)))) return;
     const scope = this.#filter.enter(folder.scope, inner, this.#rulesOf(inner));
     const weight = this.tally.weigh(path, folder.weight);
     this.#enter({ path, inner, scope, weight, above: folder, tracked: verdict.tracked, overLimit: 0 });
@@ -168,13 +172,14 @@ export class MemoryScan {
   }
 
   /** Keeps what a scan of these paths would have found: new or gone folders on the way are told with all they hold. */
-  #keepOnly(only: readonly WorkspacePath[]): void {
+  #keepOnly(only: readonly WorkspacePath[], named: boolean): void {
     const turned = new Set<WorkspacePath>(this.gone);
     for (const { path } of this.changed) if (!this.#known.has(path)) turned.add(path);
     const wanted = (path: WorkspacePath): boolean =>
       only.some((asked) => {
-        const target = nameOf(asked) === ".gitignore" ? parentOf(asked) : asked;
+        const target = nameOf(asked) === ".gitignore" && !named ? parentOf(asked) : asked;
         if (isWithin(path, target) || isWithin(target, path)) return true;
+        if (named) return false;
         for (let at = parentOf(target); at !== ""; at = parentOf(at))
           if (turned.has(at) && isWithin(path, at)) return true;
         return false;

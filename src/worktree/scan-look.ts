@@ -40,6 +40,8 @@ export interface FolderWork {
   readonly rules: FolderRules;
   /** False: it is only walked because something in it may be tracked after all. */
   tracked: boolean;
+  /** Everything in it is taken, whatever the rules say. */
+  readonly named: boolean;
   /** Something about its children can change without the folder's times showing it: list it again next time. */
   unsettled: boolean;
   /** New paths in it that the limits keep out. */
@@ -52,7 +54,12 @@ export interface Found {
   readonly path: WorkspacePath;
   readonly inner: WorkspacePath;
   readonly child: KnownChild | undefined;
+  /** It was asked for by name: no rule keeps it out. */
+  readonly named?: boolean;
 }
+
+/** How a folder is walked. */
+export type Entering = Pick<FolderWork, "tracked" | "named">;
 
 /** Looks at single names and keeps what a scan finds out: changed, gone, omitted paths and folders to be walked. */
 export class ScanLook {
@@ -112,8 +119,9 @@ export class ScanLook {
   }
 
   /** Puts a folder on the list of those to be walked. */
-  enter(above: FolderWork, found: Found, stat: FileStat, tracked: boolean): void {
+  enter(above: FolderWork, found: Found, stat: FileStat, how: Entering): void {
     const { tally, rules } = this.#p;
+    const { tracked, named } = how;
     this.folders.push({
       path: found.path,
       inner: found.inner,
@@ -123,6 +131,7 @@ export class ScanLook {
       weight: tally.weigh(found.path, above.weight),
       rules: above.rules.enter(found.inner, rules.read(found.inner)),
       tracked,
+      named,
       unsettled: false,
       overLimit: 0,
     });
@@ -139,7 +148,7 @@ export class ScanLook {
     const fits = this.isKnown(found) || this.#admit(work, 0);
     if (fits) this.#p.tally.count(work.weight, ...this.#difference(found, 0));
     if (fits && !this.#isAsKnown(found, stat)) this.#report(work, { path: found.path, stat });
-    this.enter(work, found, stat, true);
+    this.enter(work, found, stat, { tracked: true, named: work.named || found.named === true });
   }
 
   #lookAtLeaf(work: FolderWork, found: Found, stat: FileStat): void {

@@ -36,6 +36,7 @@ export class RootScan {
       weight: tally.weigh(path, undefined),
       rules,
       tracked: true,
+      named: false,
       unsettled: false,
       overLimit: 0,
     };
@@ -54,12 +55,15 @@ export class RootScan {
     return true;
   }
 
-  /** Looks at one name in a folder, which may be there or not. Answers the folder to be walked, if it is one. */
-  lookFor(above: FolderWork, name: string): FolderWork | undefined {
+  /**
+   * Looks at one name in a folder, which may be there or not. Answers the folder to be walked, if it is one. `named`:
+   * whatever the rules say, and all that it holds.
+   */
+  lookFor(above: FolderWork, name: string, named = false): FolderWork | undefined {
     const { look } = this;
-    const found = foundIn(above, name, this.#p.cache.child(childOf(above.path, name)));
+    const found = { ...foundIn(above, name, this.#p.cache.child(childOf(above.path, name))), named };
     const depth = look.folders.length;
-    if (look.isKnown(found)) {
+    if (named || look.isKnown(found)) {
       look.look(above, found, false);
     } else {
       const stat = look.statOf(above, found, false);
@@ -69,8 +73,23 @@ export class RootScan {
     return look.folders.length > depth ? look.folders.at(-1) : undefined;
   }
 
+  /** Goes on into a folder that the rules keep out, on the way to something named; it is not walked itself. */
+  passThrough(above: FolderWork, name: string): FolderWork | undefined {
+    const { look } = this;
+    const found = foundIn(above, name, this.#p.cache.child(childOf(above.path, name)));
+    const stat = look.statOf(above, found, false);
+    if (typeof stat !== "object" || stat.kind !== "dir" || !this.#isOwn(stat)) return undefined;
+    look.enter(above, found, stat, { tracked: false, named: false });
+    return look.folders.pop();
+  }
+
+  /** Do the rules keep a folder of this name out? */
+  isKeptOut(above: FolderWork, name: string): boolean {
+    return this.#p.root.only === undefined && !above.rules.scope.judge(name, true).tracked;
+  }
+
   /** Was the folder remembered as one before? */
-  isKnownFolder(work: FolderWork): boolean {
+  isKnownFolder(work: Pick<FolderWork, "path">): boolean {
     const child = this.#p.cache.child(work.path);
     return child !== undefined && this.#p.cache.kindOf(child) === "dir";
   }
@@ -82,7 +101,7 @@ export class RootScan {
       return;
     }
     const children = cache.children(work.path, work.row);
-    const listing = paranoid ? undefined : cache.listing(work.path, work.row);
+    const listing = paranoid || work.named ? undefined : cache.listing(work.path, work.row);
     if (listing === undefined || !this.#isAsListed(work, listing, children)) {
       this.#visitListed(work, children);
       return;
@@ -136,7 +155,8 @@ export class RootScan {
   /** Asks the filter about a new name; looks at it, or lists it as excluded. */
   #judge(work: FolderWork, found: Found, kind: NodeKind): Verdict {
     const { scope } = work.rules;
-    const verdict = this.#p.root.only === undefined ? scope.judge(found.name, kind === "dir") : WANTED;
+    const isFree = this.#p.root.only !== undefined || work.named;
+    const verdict = isFree ? WANTED : scope.judge(found.name, kind === "dir");
     if (verdict.tracked) {
       this.look.look(work, found, false);
       return verdict;
@@ -146,7 +166,7 @@ export class RootScan {
       work.unsettled = true;
       const stat = this.look.statOf(work, found, false);
       if (typeof stat === "object" && stat.kind === "dir" && this.#isOwn(stat))
-        this.look.enter(work, found, stat, false);
+        this.look.enter(work, found, stat, { tracked: false, named: false });
     }
     return verdict;
   }

@@ -51,12 +51,12 @@ export async function scanRoots(context: ScanContext, request: ScanRequest, onCh
   const runs: Running[] = [];
   let looked = 0;
   for (const open of context.roots) {
-    const only = request.only === undefined ? undefined : onlyIn(open.root, request.only);
+    const only = request.only === undefined ? undefined : onlyIn(open.root, request.only, request.named === true);
     using _open = open.fs;
     const run = start(context, open, request);
     runs.push(run);
     if (only === undefined) run.scan.look.folders.push(run.start);
-    else lookForAll(run, open, only);
+    else lookForAll(run, open, { only, named: request.named === true });
     await drive(run.scan, open.fs, { onChanged, onTurn: (done) => request.onProgress?.(looked + done) });
     looked += run.scan.look.looked;
     keepRules(context.cache, open.root, run.reader, only !== undefined);
@@ -135,13 +135,17 @@ async function drive(
   await hand();
 }
 
-/** The paths asked for that lie in a root, without those beneath another. A changed ignore file stands for its folder. */
-function onlyIn(root: TrackedRoot, only: readonly WorkspacePath[]): WorkspacePath[] {
+/**
+ * The paths asked for that lie in a root, without those beneath another. A changed ignore file stands for its folder,
+ * unless it was named itself.
+ */
+function onlyIn(root: TrackedRoot, only: readonly WorkspacePath[], named: boolean): WorkspacePath[] {
   const inner: WorkspacePath[] = [];
   for (const path of only) {
     const split = splitRoot(path);
     if (split.root !== root.id) continue;
-    if (split.path === EXCLUDE_FILE) inner.push(ROOT);
+    if (named) inner.push(split.path);
+    else if (split.path === EXCLUDE_FILE) inner.push(ROOT);
     else inner.push(nameOf(split.path) === ".gitignore" ? parentOf(split.path) : split.path);
   }
   const outermost: WorkspacePath[] = [];
@@ -152,9 +156,16 @@ function onlyIn(root: TrackedRoot, only: readonly WorkspacePath[]): WorkspacePat
   return outermost;
 }
 
+/** Paths to be looked at; `named`: whatever the rules say. */
+interface Asked {
+  readonly only: readonly WorkspacePath[];
+  readonly named: boolean;
+}
+
 /** Goes down to each path, and leaves those that are folders to be walked. */
-function lookForAll(run: Running, { root }: OpenRoot, only: readonly WorkspacePath[]): void {
+function lookForAll(run: Running, { root }: OpenRoot, asked: Asked): void {
   const { scan } = run;
+  const { only, named } = asked;
   const onTheWay = new Map<string, FolderWork | undefined>([["", run.start]]);
   for (const path of only) {
     if (path === "" || root.only !== undefined) {
@@ -164,8 +175,8 @@ function lookForAll(run: Running, { root }: OpenRoot, only: readonly WorkspacePa
     const parts = path.split("/");
     if (parts[0] === STAGING_FOLDER) continue;
     const last = parts.pop() ?? "";
-    const above = wayTo(scan, onTheWay, parts);
-    if (above !== undefined) scan.lookFor(above, last);
+    const above = wayTo(scan, onTheWay, { parts, named });
+    if (above !== undefined) scan.lookFor(above, last, named);
   }
 }
 
@@ -173,22 +184,32 @@ function lookForAll(run: Running, { root }: OpenRoot, only: readonly WorkspacePa
 function wayTo(
   scan: RootScan,
   met: Map<string, FolderWork | undefined>,
-  parts: readonly string[],
+  { parts, named }: { readonly parts: readonly string[]; readonly named: boolean },
 ): FolderWork | undefined {
   let path = ROOT;
   let work = met.get(path);
   for (const name of parts) {
     path = childOf(path, name);
-    if (!met.has(path)) {
+    if (!met.has(path) && named && work !== undefined && isUnknownAndKeptOut(scan, work, { path, name })) {
+      met.set(path, scan.passThrough(work, name));
+    } else if (!met.has(path)) {
       const next = work === undefined ? undefined : scan.lookFor(work, name);
-      // A new folder is walked whole; of a known one only what was asked for.
-      const known = next !== undefined && scan.isKnownFolder(next);
-      if (known) scan.look.folders.pop();
-      met.set(path, known ? next : undefined);
+      // A new folder is walked whole; of a known one, and where something is named, only what was asked for.
+      const passed = next !== undefined && (named || scan.isKnownFolder(next));
+      if (passed) scan.look.folders.pop();
+      met.set(path, passed ? next : undefined);
     }
     work = met.get(path);
   }
   return work;
+}
+
+function isUnknownAndKeptOut(
+  scan: RootScan,
+  above: FolderWork,
+  { path, name }: { readonly path: WorkspacePath; readonly name: string },
+): boolean {
+  return !scan.isKnownFolder({ path }) && scan.isKeptOut(above, name);
 }
 
 function keepRules(cache: StatCache, root: TrackedRoot, reader: RuleReader, partial: boolean): void {

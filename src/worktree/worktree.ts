@@ -79,6 +79,8 @@ export interface ScanRequest {
   readonly paranoid?: boolean;
   /** Look only at these paths and what is beneath them (hints of a watcher). Default: everything. */
   readonly only?: readonly WorkspacePath[];
+  /** Take what is at and beneath `only` although a filter keeps it out: somebody has named it. */
+  readonly named?: boolean;
   /** Called now and then with the number of paths looked at. */
   readonly onProgress?: (paths: number) => void;
 }
