@@ -1,8 +1,9 @@
 import { coverageOf, type Coverage, type OmissionReason } from "./coverage.ts";
 import type { Json, RecordBody } from "./event.ts";
 import { decodePath, encodePath } from "./file-record.ts";
+import type { Hash } from "./hash.ts";
 import type { WorkspacePath } from "./path.ts";
-import { flag, list, object, optionalText, orNull, text, texts, whole } from "./record-fields.ts";
+import { flag, hashOf, list, object, optionalText, orNull, text, texts, whole } from "./record-fields.ts";
 
 /** `action:<id>`: one thing that an actor did: one tool call, one command. The first event is its snapshot. */
 export interface ActionRecord {
@@ -29,6 +30,10 @@ export interface ActionRecord {
   readonly transaction?: string;
   /** The run that was recording when it began: an undo of the run takes it along. */
   readonly run?: string;
+  /** The hash of the snapshot (the first event) of the action that was begun before it; empty for the first. */
+  readonly previous: Hash | "";
+  /** In every later event of it: where its first one is. */
+  readonly begun?: BegunAt;
   /** The process that will finish it; `null`: nobody's end closes it. */
   readonly pid: number | null;
   /** The state before it is that after this event. */
@@ -45,6 +50,15 @@ export interface ActionRecord {
 
 /** An action begins `open`; a tool that failed or was denied leaves its snapshot; `abandoned`: never finished. */
 export type ActionState = "open" | "done" | "failed" | "denied" | "abandoned";
+
+/** The first event of an action. */
+export interface BegunAt {
+  readonly seq: number;
+  readonly hash: Hash;
+  readonly ts: string;
+  /** How deep in nested agents. */
+  readonly depth: number;
+}
 
 /** One path as it was before an action. */
 export interface BackedUpFile {
@@ -77,6 +91,8 @@ export function encodeAction(record: ActionRecord): RecordBody {
     outside: record.outside,
     actor: record.actor.toWellFormed(),
     ...optional,
+    ...(record.begun === undefined ? {} : { begun: { ...record.begun } }),
+    previous: record.previous,
     pid: record.pid,
     from_seq: record.fromSeq,
     pinned: record.pinned,
@@ -112,6 +128,8 @@ export function decodeAction(body: RecordBody): ActionRecord {
     outside: texts(body, "outside"),
     actor: text(body, "actor"),
     ...optional,
+    ...(body["begun"] === undefined ? {} : { begun: decodeBegun(body["begun"]) }),
+    previous: body["previous"] === "" ? "" : hashOf(body, "previous"),
     pid: orNull(body, "pid", whole),
     fromSeq: whole(body, "from_seq"),
     pinned: flag(body, "pinned"),
@@ -127,4 +145,9 @@ export function decodeAction(body: RecordBody): ActionRecord {
     ended: orNull(body, "ended", text),
     changed: orNull(body, "changed", whole),
   };
+}
+
+function decodeBegun(value: Json): BegunAt {
+  const body = object(value, "begun");
+  return { seq: whole(body, "seq"), hash: hashOf(body, "hash"), ts: text(body, "ts"), depth: whole(body, "depth") };
 }
