@@ -1,9 +1,12 @@
+import { decodeConflict, encodeConflict, type IdentifiedConflict } from "./conflict-record.ts";
 import type { Coverage, OmissionReason } from "./coverage.ts";
 import { ChronicleError } from "./errors.ts";
 import type { Json, RecordBody } from "./event.ts";
 import { decodePath, encodePath } from "./file-record.ts";
 import type { CaptureLimits, FilterOptions } from "./filter.ts";
-import type { Hash } from "./hash.ts";
+import { parseHash, type Hash } from "./hash.ts";
+import type { WorkspacePath } from "./path.ts";
+import { decodeRanges, type SeqRanges } from "./seq-ranges.ts";
 import { flag, hashOf, jsonOf, list, object, optionalText, orNull, text, texts, whole } from "./record-fields.ts";
 
 /**
@@ -89,6 +92,21 @@ export interface IntentRecord {
   readonly target?: string;
   /** When done: paths that were left alone. */
   readonly skipped?: number;
+  /**
+   * For an undo of somebody's work: whose, as `action <id>`, `turn <id>`, `session <id>`, `actor <name>`, `file <path>`,
+   * `since <event>`, `transaction <id>`, `operation <id>`.
+   */
+  readonly selection?: string;
+  /** … the operations that it takes back wholly, and redone undos of this kind, by their ids. */
+  readonly takes?: readonly string[];
+  /** … the events that it takes back. */
+  readonly took?: SeqRanges;
+  /** … when done: the paths that were left alone: their events are not taken back. */
+  readonly left?: readonly WorkspacePath[];
+  /** While open: contents of the plan that stand in no other record. */
+  readonly contents?: readonly Hash[];
+  /** While open: what becomes of conflicts when it is closed; it is then written as records of their own. */
+  readonly conflicts?: readonly IdentifiedConflict[];
 }
 
 /** The version of the format that this code writes. */
@@ -260,8 +278,15 @@ export function decodeSession(body: RecordBody): SessionRecord {
 
 /** An intent record as JSON. */
 export function encodeIntent(record: IntentRecord): RecordBody {
-  const { fromSeq, ...rest } = record;
-  return { ...rest, from_seq: fromSeq } as RecordBody;
+  const { fromSeq, left, conflicts, ...rest } = record;
+  return {
+    ...rest,
+    from_seq: fromSeq,
+    ...(left === undefined ? {} : { left: left.map(encodePath) }),
+    ...(conflicts === undefined
+      ? {}
+      : { conflicts: conflicts.map(({ id, record: one }) => ({ id, record: encodeConflict(one) })) }),
+  } as RecordBody;
 }
 
 /** The intent record in a body. */
@@ -278,5 +303,29 @@ export function decodeIntent(body: RecordBody): IntentRecord {
     fromSeq: whole(body, "from_seq"),
     ...(target === undefined ? {} : { target }),
     ...(body["skipped"] === undefined ? {} : { skipped: whole(body, "skipped") }),
+    ...decodeSelective(body),
+  };
+}
+
+type Selective = Pick<IntentRecord, "selection" | "takes" | "took" | "left" | "contents" | "conflicts">;
+
+function decodeSelective(body: RecordBody): Selective {
+  const selection = optionalText(body, "selection");
+  return {
+    ...(selection === undefined ? {} : { selection }),
+    ...(body["takes"] === undefined ? {} : { takes: texts(body, "takes") }),
+    ...(body["took"] === undefined ? {} : { took: decodeRanges(body["took"]) }),
+    ...(body["left"] === undefined
+      ? {}
+      : { left: list(body, "left").map((one) => decodePath(object(one, "a path left alone"))) }),
+    ...(body["contents"] === undefined ? {} : { contents: texts(body, "contents").map(parseHash) }),
+    ...(body["conflicts"] === undefined
+      ? {}
+      : {
+          conflicts: list(body, "conflicts").map((item) => {
+            const one = object(item, "a conflict");
+            return { id: text(one, "id"), record: decodeConflict(object(one["record"], "a conflict's record")) };
+          }),
+        }),
   };
 }

@@ -1,21 +1,31 @@
 import { decodeBase, type BaseBatch } from "../core/base.ts";
 import { checkLine, parseLine } from "../core/chain.ts";
+import { contentsOfConflict, decodeConflict } from "../core/conflict-record.ts";
 import { ChronicleError } from "../core/errors.ts";
 import type { Head, LogEvent } from "../core/event.ts";
 import { isHash, type Hash } from "../core/hash.ts";
+import { decodeIntent } from "../core/records.ts";
 import type { BlobStore } from "../storage/blob-store.ts";
 import type { EventLog, LogPosition } from "../storage/event-log.ts";
 import { baseOf } from "./project.ts";
 
-/** Contents that a record needs: an iteration's content, a snapshot's filter, an open intent's plan. */
+/**
+ * Contents that a record needs: an iteration's content (outside of the workspace too), a snapshot's filter, an open intent's plan and what is new in it,
+ * both sides of an open conflict.
+ */
 function contentsOfRecord({ recordId, record }: Pick<LogEvent, "recordId" | "record">): Hash[] {
   const hashes: Hash[] = [];
   const add = (value: unknown): void => {
     if (typeof value === "string" && isHash(value)) hashes.push(value);
   };
-  if (recordId.startsWith("file")) add(record["hash"]);
+  if (recordId.startsWith("file") || recordId.startsWith("outside")) add(record["hash"]);
   else if (recordId.startsWith("snapshot:")) add(record["filter"]);
-  else if (recordId.startsWith("intent:") && record["state"] === "open") add(record["plan"]);
+  else if (recordId.startsWith("conflict:") && record["state"] === "open")
+    hashes.push(...contentsOfConflict(decodeConflict(record)));
+  else if (recordId.startsWith("intent:") && record["state"] === "open") {
+    const { plan, contents = [], conflicts = [] } = decodeIntent(record);
+    hashes.push(plan, ...contents, ...conflicts.flatMap((one) => contentsOfConflict(one.record)));
+  }
   return hashes;
 }
 
@@ -58,7 +68,7 @@ export interface AliveOptions {
 export async function* aliveContents(log: EventLog, blobs: BlobStore, options: AliveOptions): AsyncGenerator<Hash> {
   const { from, anchors } = options;
   const wanted = new Map(anchors.map((anchor) => [anchor.seq, anchor.hash]));
-  const openPlans = new Map<string, Hash>();
+  const openPlans = new Map<string, readonly Hash[]>();
   let prev = from?.prev;
   // One reading through the archive: a log that is sealed meanwhile must not be missed.
   for await (const lines of log.read(from?.position ?? { seq: 1, offset: 0 })) {
@@ -74,7 +84,7 @@ export async function* aliveContents(log: EventLog, blobs: BlobStore, options: A
   }
   const last = prev?.seq ?? 0;
   for (const seq of wanted.keys()) if (seq > last) throw rolledBack(last, seq);
-  yield* openPlans.values();
+  for (const hashes of openPlans.values()) yield* hashes;
 }
 
 function nextEvent(bytes: Uint8Array, prev: Head | undefined): LogEvent {
@@ -111,8 +121,8 @@ function rolledBack(last: number, seq: number): ChronicleError {
   );
 }
 
-function trackPlan(openPlans: Map<string, Hash>, event: LogEvent): void {
-  const [plan] = contentsOf(event);
-  if (plan === undefined) openPlans.delete(event.recordId);
-  else openPlans.set(event.recordId, plan);
+function trackPlan(openPlans: Map<string, readonly Hash[]>, event: LogEvent): void {
+  const hashes = contentsOf(event);
+  if (hashes.length === 0) openPlans.delete(event.recordId);
+  else openPlans.set(event.recordId, hashes);
 }

@@ -1,5 +1,6 @@
 import type { Progress } from "../api/workspace-api.ts";
 import type { Change } from "../core/change.ts";
+import { conflictDraft, type IdentifiedConflict } from "../core/conflict-record.ts";
 import type { Entry } from "../core/entry.ts";
 import { ChronicleError } from "../core/errors.ts";
 import type { EventDraft } from "../core/event.ts";
@@ -25,6 +26,12 @@ export interface Operation {
   readonly changes: readonly Change[];
   /** For undo and redo: the operation concerned. */
   readonly target?: string;
+  /** For an undo of somebody's work: whose, and what it takes back. */
+  readonly selective?: Pick<IntentRecord, "selection" | "takes" | "took">;
+  /** Contents that the changes need and no record names yet; they are in the store. */
+  readonly contents?: readonly Hash[];
+  /** What becomes of conflicts, in the commit that closes the intent. */
+  readonly conflicts?: (id: string) => readonly IdentifiedConflict[];
   /** What cannot be changed: `fail` = nothing is done, `skip` = it is listed. */
   readonly onBlocked: "fail" | "skip";
   readonly keepMtime?: boolean;
@@ -39,13 +46,15 @@ export interface OperationReport extends ApplyReport {
 
 /** Carries an operation out. Its `before` states must have been captured. */
 export async function operate(context: Context, operation: Operation): Promise<OperationReport> {
+  const id = context.newId();
+  const conflicts = operation.conflicts?.(id) ?? [];
   // An undo of what is as it was already is still an undo: the next one goes further back.
-  if (operation.changes.length === 0 && operation.target === undefined) {
+  const isNamed = operation.target !== undefined || operation.selective !== undefined;
+  if (operation.changes.length === 0 && conflicts.length === 0 && !isNamed) {
     return { id: undefined, applied: [], blocked: [], conflicts: [] };
   }
   using _lease = await context.blobs.lease();
   const plan = await keepPlan(context, operation.changes);
-  const id = context.newId();
   return withCommit(context, async (commit) => {
     const head = await commit.head();
     const intent: IntentRecord = {
@@ -58,17 +67,21 @@ export async function operate(context: Context, operation: Operation): Promise<O
       paths: operation.changes.length,
       fromSeq: head.seq,
       ...(operation.target === undefined ? {} : { target: operation.target }),
+      ...operation.selective,
+      ...(operation.contents === undefined ? {} : { contents: operation.contents }),
+      ...(conflicts.length === 0 ? {} : { conflicts }),
     };
     await commit.append([{ op: "upsert", recordId: `intent:${id}`, record: encodeIntent(intent) }]);
     const report = await carryOut(context, id, operation);
     if (report.applied.length === 0 && report.blocked.length > 0) {
-      await commit.append([closing(id, { ...intent, state: "abandoned", skipped: report.blocked.length })]);
+      await commit.append([closing(id, { ...intent, state: "abandoned" }, report.blocked)]);
       await context.worktree.cleanUp(id);
       return { ...report, id: undefined };
     }
     await commit.append([
       ...(await fileDrafts(context, { id, intent, changes: operation.changes, applied: report.applied })),
-      closing(id, { ...intent, state: "done", skipped: report.blocked.length }),
+      ...conflictDrafts(intent, report.blocked),
+      closing(id, { ...intent, state: "done" }, report.blocked),
     ]);
     await context.worktree.cleanUp(id);
     return { ...report, id };
@@ -100,8 +113,18 @@ async function carryOut(context: Context, id: string, operation: Operation): Pro
   });
 }
 
-function closing(id: string, intent: IntentRecord): EventDraft {
-  return { op: "upsert", recordId: `intent:${id}`, record: encodeIntent(intent) };
+/** The end of an intent: what was only needed to finish it is left out. */
+function closing(id: string, intent: IntentRecord, blocked: readonly BlockedPath[]): EventDraft {
+  const { contents: _contents, conflicts: _conflicts, ...kept } = intent;
+  const left = intent.selection === undefined || blocked.length === 0 ? {} : { left: blocked.map((one) => one.path) };
+  const record = encodeIntent({ ...kept, skipped: blocked.length, ...left });
+  return { op: "upsert", recordId: `intent:${id}`, record };
+}
+
+/** A path that was left alone is as it was, and so are its conflicts. */
+function conflictDrafts({ conflicts = [] }: IntentRecord, blocked: readonly BlockedPath[]): EventDraft[] {
+  const left = new Set(blocked.map((one) => one.path));
+  return conflicts.filter(({ record }) => !left.has(record.path)).map(conflictDraft);
 }
 
 async function keepPlan(context: Context, changes: readonly Change[]): Promise<Hash> {
@@ -196,7 +219,8 @@ export async function settle(context: Context): Promise<FinishedIntent[]> {
       });
       await commit.append([
         ...(await fileDrafts(context, { id, intent, changes, applied: report.applied })),
-        closing(id, { ...intent, state: "done", skipped: report.blocked.length }),
+        ...conflictDrafts(intent, report.blocked),
+        closing(id, { ...intent, state: "done" }, report.blocked),
       ]);
       await context.worktree.cleanUp(id);
       const applied = new Set(report.applied);

@@ -1,7 +1,9 @@
 import type { OperationShape } from "../api/shapes.ts";
 import type { Change } from "../core/change.ts";
 import { quoteCommand } from "../core/quote-command.ts";
-import { decodeIntent } from "../core/records.ts";
+import type { WorkspacePath } from "../core/path.ts";
+import { decodeIntent, type IntentRecord } from "../core/records.ts";
+import type { SeqRanges } from "../core/seq-ranges.ts";
 import { undoStack, type UndoStack } from "../core/undo-stack.ts";
 import type { Context } from "./context.ts";
 import { indexedFrom } from "./history-start.ts";
@@ -23,6 +25,20 @@ export interface LoggedOperation {
   readonly target?: string;
   /** Paths changed, as it was recorded. */
   readonly changed: number;
+  /** Of an undo of somebody's work: whose, and what it took back. */
+  readonly selective?: Selective;
+}
+
+/** What an undo of somebody's work took back (see `IntentRecord`). */
+export interface Selective {
+  readonly selection: string;
+  readonly takes: readonly string[];
+  readonly took: SeqRanges;
+  readonly left: readonly WorkspacePath[];
+}
+
+function selectiveOf({ selection, takes = [], took = [], left = [] }: IntentRecord): { selective?: Selective } {
+  return selection === undefined ? {} : { selective: { selection, takes, took, left } };
 }
 
 /**
@@ -59,6 +75,7 @@ export async function listOperations(context: Context): Promise<LoggedOperation[
       ended: row.ts,
       fromSeq,
       toSeq: row.seq,
+      ...selectiveOf(intent),
     };
     const changed = intent.paths - (intent.skipped ?? 0);
     found.push(target === undefined ? { ...base, changed } : { ...base, changed, target });
@@ -70,10 +87,10 @@ export async function listOperations(context: Context): Promise<LoggedOperation[
 /** What can be undone and redone now. */
 export function stackOf(operations: readonly LoggedOperation[]): UndoStack {
   return undoStack(
-    operations.map(({ id, toSeq, kind, target }) => {
-      if (kind === "undo" || kind === "redo")
-        return { id, seq: toSeq, kind, ...(target === undefined ? {} : { target }) };
-      return { id, seq: toSeq, kind: "operation" as const };
+    operations.map(({ id, toSeq, kind, target, selective }) => {
+      if (kind !== "undo" && kind !== "redo") return { id, seq: toSeq, kind: "operation" as const };
+      const about = target === undefined ? {} : { target };
+      return { id, seq: toSeq, kind, ...about, ...(selective === undefined ? {} : { takes: selective.takes }) };
     }),
   );
 }
@@ -86,7 +103,7 @@ export function changesOfOperation(context: Context, operation: LoggedOperation)
 
 /** Was it taken back, and not done again? (A new operation ends redo: then it stays so.) */
 export function isUndone(operation: LoggedOperation, stack: UndoStack): boolean {
-  return (operation.kind === "run" || operation.kind === "restore") && !stack.undoable.includes(operation.id);
+  return operation.kind !== "undo" && operation.kind !== "redo" && stack.undone.has(operation.id);
 }
 
 /** An operation as programs see it. */

@@ -1,0 +1,145 @@
+import { diffArrays } from "diff";
+
+/**
+ * Three-way merge of texts by lines, as `diff3` does it (Khanna, Kunal, Pierce: A Formal Investigation of Diff3, 2007):
+ * what only one side changed is taken; where both changed the same or adjacent lines differently, it is a conflict.
+ * Lines keep their ends: CRLF and a missing last newline come through exactly.
+ */
+
+/** Contents larger than this, in bytes, are not merged. */
+export const MAX_MERGE_BYTES = 8 * 1024 ** 2;
+
+/**
+ * Most lines added and removed for which the shortest difference is looked for (the search takes time in proportion to
+ * the square: a quarter of a second). Beyond it, everything between the first and the last difference is one edit.
+ */
+const MAX_EDITS = 2000;
+
+/** What is to be merged. */
+export interface TextSides {
+  readonly base: Uint8Array;
+  readonly ours: Uint8Array;
+  readonly theirs: Uint8Array;
+}
+
+/** The merged bytes, and how many places were a conflict: each has the lines of the preferred side. */
+export interface MergedText {
+  readonly content: Buffer;
+  readonly conflicts: number;
+}
+
+/** The texts merged, or `undefined` where one of them is no text (not UTF-8, a NUL, too large). */
+export function mergeText({ base, ours, theirs }: TextSides, prefer: "ours" | "theirs"): MergedText | undefined {
+  const lines = [base, ours, theirs].map(linesOf);
+  const [old, left, right] = lines;
+  if (old === undefined || left === undefined || right === undefined) return undefined;
+  const edits = [
+    ...editsOf(old, left).map((edit) => ({ ...edit, side: "ours" as const })),
+    ...editsOf(old, right).map((edit) => ({ ...edit, side: "theirs" as const })),
+  ].sort((a, b) => a.start - b.start);
+  const merged: string[] = [];
+  let conflicts = 0;
+  let at = 0;
+  for (let i = 0; i < edits.length;) {
+    const first = edits[i] as SidedEdit;
+    const group = [first];
+    let end = first.end;
+    for (i += 1; i < edits.length && (edits[i] as SidedEdit).start <= end; i += 1) {
+      const next = edits[i] as SidedEdit;
+      group.push(next);
+      end = Math.max(end, next.end);
+    }
+    append(merged, old.slice(at, first.start));
+    const region = mergeRegion(old, group, { start: first.start, end, prefer });
+    if (region.conflict) conflicts += 1;
+    append(merged, region.lines);
+    at = end;
+  }
+  append(merged, old.slice(at));
+  return { content: Buffer.from(merged.join("")), conflicts };
+}
+
+/** Lines `start` to `end` (not included) of the base become `lines`. */
+interface Edit {
+  readonly start: number;
+  readonly end: number;
+  readonly lines: readonly string[];
+}
+
+interface SidedEdit extends Edit {
+  readonly side: "ours" | "theirs";
+}
+
+interface Region {
+  readonly start: number;
+  readonly end: number;
+  readonly prefer: "ours" | "theirs";
+}
+
+function mergeRegion(
+  base: readonly string[],
+  edits: readonly SidedEdit[],
+  { start, end, prefer }: Region,
+): { readonly lines: readonly string[]; readonly conflict: boolean } {
+  const sideOf = (side: SidedEdit["side"]): readonly string[] => {
+    const lines: string[] = [];
+    let at = start;
+    for (const edit of edits) {
+      if (edit.side !== side) continue;
+      append(lines, base.slice(at, edit.start));
+      append(lines, edit.lines);
+      at = edit.end;
+    }
+    append(lines, base.slice(at, end));
+    return lines;
+  };
+  const only = edits[0]?.side ?? "ours";
+  if (edits.every((edit) => edit.side === only)) return { lines: sideOf(only), conflict: false };
+  const [ours, theirs] = [sideOf("ours"), sideOf("theirs")];
+  const isSame = ours.length === theirs.length && ours.every((line, i) => line === theirs[i]);
+  return { lines: prefer === "ours" ? ours : theirs, conflict: !isSame };
+}
+
+/** One by one: a call with more arguments than the stack holds would fail. */
+function append(to: string[], lines: readonly string[]): void {
+  for (const line of lines) to.push(line);
+}
+
+function editsOf(base: readonly string[], side: readonly string[]): Edit[] {
+  const shorter = Math.min(base.length, side.length);
+  let head = 0;
+  while (head < shorter && base[head] === side[head]) head += 1;
+  let tail = 0;
+  while (tail < shorter - head && base.at(-1 - tail) === side.at(-1 - tail)) tail += 1;
+  const old = base.slice(head, base.length - tail);
+  const fresh = side.slice(head, side.length - tail);
+  if (old.length === 0 && fresh.length === 0) return [];
+  const parts = diffArrays(old, fresh, { maxEditLength: MAX_EDITS });
+  if (parts === undefined) return [{ start: head, end: head + old.length, lines: fresh }];
+  const edits: Edit[] = [];
+  let at = head;
+  let edit: { start: number; end: number; lines: string[] } | undefined;
+  for (const { added, removed, value } of parts) {
+    if (!added && !removed) {
+      at += value.length;
+      edit = undefined;
+      continue;
+    }
+    if (edit === undefined) edits.push((edit = { start: at, end: at, lines: [] }));
+    if (added) append(edit.lines, value);
+    else edit.end = at += value.length;
+  }
+  return edits;
+}
+
+const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+/** Lines with their ends, or `undefined` for what is no text. */
+function linesOf(bytes: Uint8Array): readonly string[] | undefined {
+  if (bytes.length > MAX_MERGE_BYTES || bytes.includes(0)) return undefined;
+  try {
+    return utf8.decode(bytes).match(/[^\n]*\n|[^\n]+$/g) ?? [];
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,49 @@
+import type { Json } from "./event.ts";
+import { damaged } from "./record-fields.ts";
+
+/** A set of event numbers as ranges `[first, last]`, ascending and not touching: what is done at a time lies together. */
+export type SeqRanges = readonly (readonly [first: number, last: number])[];
+
+/** The ranges of some numbers, in any order. */
+export function rangesOf(seqs: Iterable<number>): SeqRanges {
+  const ranges: [number, number][] = [];
+  for (const seq of [...seqs].sort((a, b) => a - b)) {
+    const last = ranges.at(-1);
+    if (last !== undefined && seq <= last[1] + 1) last[1] = Math.max(last[1], seq);
+    else ranges.push([seq, seq]);
+  }
+  return ranges;
+}
+
+/** Is the number among them? */
+export function holdsSeq(ranges: SeqRanges, seq: number): boolean {
+  let low = 0;
+  let high = ranges.length - 1;
+  while (low <= high) {
+    const middle = (low + high) >> 1;
+    const [first, last] = ranges[middle] ?? [0, 0];
+    if (seq < first) high = middle - 1;
+    else if (seq > last) low = middle + 1;
+    else return true;
+  }
+  return false;
+}
+
+/** All the numbers, ascending. */
+export function* seqsIn(ranges: SeqRanges): Generator<number> {
+  for (const [first, last] of ranges) for (let seq = first; seq <= last; seq += 1) yield seq;
+}
+
+/** The ranges in a record. Throws `LOG_DAMAGED`. */
+export function decodeRanges(value: Json): SeqRanges {
+  if (!Array.isArray(value)) return damaged("the ranges are not a list");
+  let before = 0;
+  return value.map((item: Json): readonly [number, number] => {
+    const [first, last] = Array.isArray(item) ? (item as readonly Json[]) : [];
+    const sound = Number.isSafeInteger(first) && Number.isSafeInteger(last);
+    if (!sound || typeof first !== "number" || typeof last !== "number" || first <= before || last < first)
+      return damaged("a range of events is not one");
+    before = last;
+    return [first, last];
+  });
+}
