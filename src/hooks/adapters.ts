@@ -1,0 +1,17 @@
+import { ChronicleError } from "../core/errors.ts";
+import { claude } from "./claude.ts";
+import { codex } from "./codex.ts";
+import { gemini } from "./gemini.ts";
+import type { HookAdapter } from "./hook-call.ts";
+
+/** The agents whose hooks are understood. */
+export const HOOK_ADAPTERS: readonly HookAdapter[] = [claude, codex, gemini];
+
+/** The adapter of an agent. Throws `USAGE`. */
+export function hookAdapter(name: string): HookAdapter {
+  const found = HOOK_ADAPTERS.find((one) => one.name === name);
+  if (found !== undefined) return found;
+  throw new ChronicleError("USAGE", `there is no agent ${JSON.stringify(name)}`, {
+    hint: `agents: ${HOOK_ADAPTERS.map((one) => one.name).join(", ")}`,
+  });
+}

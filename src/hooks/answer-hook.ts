@@ -1,0 +1,60 @@
+import { ChronicleError } from "../core/errors.ts";
+import type { HookAdapter, HookCall } from "./hook-call.ts";
+import { notUnderstood } from "./hook-input.ts";
+import { type HookDoors, performHook, SnapshotRefused } from "./perform-hook.ts";
+
+/** What an agent is answered. */
+export interface HookAnswer {
+  /** For the hook's stdout, and nothing else; the exit code is 0 in any case. */
+  readonly stdout: string;
+  /** The tool does not run. */
+  readonly blocked: boolean;
+  /** What went wrong, for stderr and the diagnostics. */
+  readonly problem?: string;
+  /** What was understood; `undefined` if nothing was. */
+  readonly call?: HookCall;
+}
+
+/** How one call is to be answered. */
+export interface HookRequest extends HookDoors {
+  readonly adapter: HookAdapter;
+  /** What the agent wrote on the hook's stdin. */
+  readonly input: string;
+  /** Whatever goes wrong before a tool, the tool does not run. */
+  readonly strict: boolean;
+}
+
+/** Answers a call of a hook. Never throws: what goes wrong is said to the agent as it expects it. */
+export async function answerHook(request: HookRequest): Promise<HookAnswer> {
+  const { adapter } = request;
+  let call: HookCall | undefined;
+  try {
+    call = adapter.read(parse(request.input));
+    await performHook(adapter, call, request);
+    return { stdout: adapter.goOn(), blocked: false, call };
+  } catch (error) {
+    const told = inWords(error);
+    const known = call === undefined ? {} : { call };
+    const mayBlock = call === undefined || call.kind === "before";
+    if (mayBlock && (error instanceof SnapshotRefused || request.strict)) {
+      return { stdout: adapter.block(`Chronicle: ${told}`), blocked: true, problem: told, ...known };
+    }
+    const message = `Chronicle: this step is not recorded: ${told}`;
+    return { stdout: adapter.goOn(message), blocked: false, problem: told, ...known };
+  }
+}
+
+function parse(input: string): unknown {
+  try {
+    return JSON.parse(input);
+  } catch (cause) {
+    throw notUnderstood(`it is no JSON (${cause instanceof Error ? cause.message : "not readable"})`);
+  }
+}
+
+function inWords(error: unknown): string {
+  if (error instanceof SnapshotRefused) return `what this would change could not be kept: ${inWords(error.reason)}`;
+  if (error instanceof ChronicleError)
+    return error.hint === undefined ? error.message : `${error.message} (${error.hint})`;
+  return error instanceof Error ? error.message : String(error);
+}

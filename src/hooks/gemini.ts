@@ -1,0 +1,79 @@
+import { createHash } from "node:crypto";
+import type { HookAdapter, HookCall, HookKind } from "./hook-call.ts";
+import { asObject, type HookInput, neededText, objectAt, safeId, textAt } from "./hook-input.ts";
+import { actionOf, looks, runs, type ToolReader, writes } from "./tool-table.ts";
+
+/** The tools of Gemini CLI, as its hooks name them (recorded from 0.61). */
+const TOOLS: Readonly<Record<string, ToolReader>> = {
+  write_file: writes("file_path"),
+  replace: writes("file_path"),
+  edit: writes("file_path"),
+  run_shell_command: runs("command", "dir_path"),
+  ...Object.fromEntries(
+    [
+      "read_file read_many_files list_directory glob grep_search search_file_content google_web_search web_fetch",
+      "write_todos ask_user enter_plan_mode exit_plan_mode activate_skill get_internal_docs codebase_investigator",
+      "cli_help complete_task",
+    ]
+      .join(" ")
+      .split(" ")
+      .map((name) => [name, looks]),
+  ),
+};
+
+const KINDS: Readonly<Record<string, HookKind>> = {
+  SessionStart: "session-start",
+  SessionEnd: "session-end",
+  BeforeAgent: "turn-start",
+  AfterAgent: "turn-end",
+  BeforeTool: "before",
+  AfterTool: "after",
+};
+
+/** Gemini has no ids of calls: before and after are told to belong together by what they are about. */
+function callId(tool: string, input: HookInput): string {
+  const digest = createHash("sha256").update(JSON.stringify(input)).digest("hex");
+  return safeId(`${tool}-${digest.slice(0, 16)}`);
+}
+
+/** A shell that failed says so in words only; other tools have an `error`. */
+function failureOf(response: HookInput): string | undefined {
+  const { message } = objectAt(response, "error");
+  if (typeof message === "string") return message;
+  const exit = /^(?:Exit Code: |Command exited with code: )([1-9]\d*)$/m;
+  const code = exit.exec(textAt(response, "llmContent") ?? "") ?? exit.exec(textAt(response, "returnDisplay") ?? "");
+  return code === null ? undefined : `exit code ${code[1]}`;
+}
+
+function read(value: unknown): HookCall {
+  const input = asObject(value);
+  const kind = KINDS[neededText(input, "hook_event_name")] ?? "none";
+  const cwd = neededText(input, "cwd");
+  const base = { session: safeId(neededText(input, "session_id")), cwd, lane: "", depth: 0 };
+  if (kind === "turn-start") return { ...base, kind, startsTurn: turnAt(base.session, input) };
+  if (kind !== "before" && kind !== "after") return { ...base, kind };
+  const tool = neededText(input, "tool_name");
+  const toolInput = objectAt(input, "tool_input");
+  const server = textAt(objectAt(input, "mcp_context"), "server_name");
+  const action = server === "chronicle" ? undefined : actionOf(TOOLS, tool, { input: toolInput, cwd });
+  if (action === undefined) return { ...base, kind: "none" };
+  const call = { ...base, toolCall: callId(tool, toolInput) };
+  if (kind === "before") return { ...call, kind, action };
+  const reason = failureOf(objectAt(input, "tool_response"));
+  return reason === undefined ? { ...call, kind, outcome: "done" } : { ...call, kind, outcome: "failed", reason };
+}
+
+/** Gemini has no ids of turns: the session's and the time at which it began. */
+function turnAt(session: string, input: HookInput): string {
+  return safeId(`${session.slice(0, 8)}-${textAt(input, "timestamp") ?? "0"}`);
+}
+
+/** Gemini CLI. Its hooks must print JSON, and nothing else. */
+export const gemini: HookAdapter = {
+  name: "gemini",
+  title: "Gemini CLI",
+  sequential: true,
+  read,
+  goOn: (message) => JSON.stringify(message === undefined ? {} : { systemMessage: message }),
+  block: (reason) => JSON.stringify({ decision: "deny", reason }),
+};

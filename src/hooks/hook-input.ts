@@ -1,0 +1,43 @@
+import { ChronicleError } from "../core/errors.ts";
+
+/** The JSON object that an agent wrote on a hook's stdin. */
+export type HookInput = Readonly<Record<string, unknown>>;
+
+/** Throws `USAGE` if it is no object. */
+export function asObject(value: unknown): HookInput {
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as HookInput;
+  throw notUnderstood("it is no JSON object");
+}
+
+/** The error for an input that no agent writes. */
+export function notUnderstood(why: string): ChronicleError {
+  return new ChronicleError("USAGE", `this is not what an agent gives to a hook: ${why}`, {
+    hint: "agents call this command; `chronicle agents test AGENT` tries it",
+  });
+}
+
+/** A text, `undefined` where there is none. */
+export function textAt(input: HookInput, key: string): string | undefined {
+  const value = input[key];
+  return typeof value === "string" && value !== "" ? value : undefined;
+}
+
+/** A text that must be there. Throws `USAGE`. */
+export function neededText(input: HookInput, key: string): string {
+  const value = textAt(input, key);
+  if (value === undefined) throw notUnderstood(`there is no ${key}`);
+  return value;
+}
+
+/** An object, empty where there is none. */
+export function objectAt(input: HookInput, key: string): HookInput {
+  const value = input[key];
+  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as HookInput) : {};
+}
+
+const LONGEST_ID = 128;
+
+/** An agent's id as Chronicle takes it: other characters than letters, digits, `.`, `_`, `-` become `_`. */
+export function safeId(id: string): string {
+  return id.replace(/[^A-Za-z0-9._-]/g, "_").slice(0, LONGEST_ID);
+}

@@ -1,0 +1,155 @@
+import type { ActionEnd } from "../api/action-api.ts";
+import type { WorkspaceApi } from "../api/workspace-api.ts";
+import { ChronicleError } from "../core/errors.ts";
+import type { HookAdapter, HookCall } from "./hook-call.ts";
+import type { SessionNote, SessionNotes } from "./session-note.ts";
+
+/** What a hook works with. */
+export interface HookDoors {
+  readonly notes: SessionNotes;
+  /** The nearest workspace around a folder; `create` begins one there if there is none. Throws `NOT_FOUND`. */
+  readonly open: (folder: string, create: boolean) => Promise<WorkspaceApi>;
+}
+
+/** A hook's call on its way. */
+interface Going extends HookDoors {
+  readonly adapter: HookAdapter;
+  readonly call: HookCall;
+}
+
+/** The snapshot could not be made: the tool must not run. */
+export class SnapshotRefused extends Error {
+  readonly reason: ChronicleError;
+
+  constructor(reason: ChronicleError) {
+    super(reason.message, { cause: reason });
+    this.name = "SnapshotRefused";
+    this.reason = reason;
+  }
+}
+
+/** Codes of `snapshotAction` that say that what the tool destroys could not be kept; others are trouble of our own. */
+const NOT_KEPT: readonly string[] = ["REFUSED", "LIMIT_EXCEEDED", "IO", "UNSAFE", "PATH_INVALID", "FORBIDDEN"];
+
+/** Does what a hook's call asks for. Throws `SnapshotRefused` if the tool must not run, `ChronicleError` for trouble. */
+export async function performHook(adapter: HookAdapter, call: HookCall, doors: HookDoors): Promise<void> {
+  const going = { ...doors, adapter, call };
+  if (call.kind === "none") return;
+  if (call.kind === "session-start") await beginSession(going);
+  else if (call.kind === "turn-start") await beginTurn(going);
+  else if (call.kind === "before") await beforeTool(going);
+  else if (call.kind === "after") await afterTool(going);
+  else if (call.kind === "turn-end") await endTurn(going);
+  else await endSession(going);
+}
+
+async function beginSession({ adapter, call, notes, open }: Going): Promise<SessionNote> {
+  const workspace = await open(call.cwd, true);
+  await workspace.startSession({ id: call.session, actor: adapter.name, pid: null });
+  const note = { workspace: workspace.path, open: {} };
+  notes.put(call.session, note);
+  return note;
+}
+
+/** A session that is met in the middle is begun then: the hooks were installed meanwhile, or its note was lost. */
+async function noteOf(going: Going): Promise<SessionNote> {
+  return going.notes.get(going.call.session) ?? (await beginSession(going));
+}
+
+async function beginTurn(going: Going): Promise<void> {
+  const { call, notes, open } = going;
+  const note = await noteOf(going);
+  const turn = call.turn ?? call.startsTurn;
+  const workspace = await open(note.workspace, false);
+  await workspace.abandonActions({ session: call.session, reason: "the next turn began" });
+  notes.put(call.session, { workspace: note.workspace, ...(turn === undefined ? {} : { turn }), open: {} });
+}
+
+function keyOf({ lane, toolCall }: HookCall): string {
+  return `${lane} ${toolCall ?? ""}`;
+}
+
+async function beforeTool(going: Going): Promise<void> {
+  const { adapter, call, notes, open } = going;
+  const note = await noteOf(going);
+  const workspace = await open(note.workspace, false);
+  if (adapter.sequential) await endForgotten(workspace, note, call.lane);
+  const turn = call.turn ?? note.turn;
+  const snapshot = await keep(() =>
+    workspace.snapshotAction({
+      type: call.action?.type ?? "unknown",
+      payload: call.action?.payload ?? {},
+      ...(call.action?.summary === undefined ? {} : { summary: call.action.summary }),
+      actor: adapter.name,
+      session: call.session,
+      ...(turn === undefined ? {} : { turn }),
+      ...(call.toolCall === undefined ? {} : { toolCall: call.toolCall }),
+      depth: call.depth,
+      onFailure: "block",
+      pid: null,
+    }),
+  );
+  if (snapshot !== null) note.open[keyOf(call)] = snapshot.id;
+  notes.put(call.session, note);
+}
+
+async function keep<T>(snapshot: () => Promise<T>): Promise<T> {
+  try {
+    return await snapshot();
+  } catch (error) {
+    if (error instanceof ChronicleError && NOT_KEPT.includes(error.code)) throw new SnapshotRefused(error);
+    throw error;
+  }
+}
+
+/** The agent goes on without having said what came of a call: it was denied, or never ran. */
+async function endForgotten(workspace: WorkspaceApi, note: SessionNote, lane: string): Promise<void> {
+  for (const [key, id] of Object.entries(note.open)) {
+    if (!key.startsWith(`${lane} `)) continue;
+    await workspace.finishAction(id, { outcome: "denied", reason: "the agent went on without it" });
+    delete note.open[key];
+  }
+}
+
+async function afterTool(going: Going): Promise<void> {
+  const { call, notes, open } = going;
+  const note = await noteOf(going);
+  const workspace = await open(note.workspace, false);
+  const id = note.open[keyOf(call)] ?? (await findOpen(workspace, call));
+  // A call that nobody announced: the hooks were installed while it ran.
+  if (id === undefined) return;
+  const end: ActionEnd = {
+    outcome: call.outcome ?? "done",
+    ...(call.reason === undefined ? {} : { reason: call.reason }),
+  };
+  await workspace.finishAction(id, end);
+  delete note.open[keyOf(call)];
+  notes.put(call.session, note);
+}
+
+async function findOpen(workspace: WorkspaceApi, { session, toolCall }: HookCall): Promise<string | undefined> {
+  const all = await workspace.list();
+  const isMeant = (one: (typeof all)[number]): boolean => one.session === session && one.tool_call === toolCall;
+  return all.findLast((one) => one.state === "open" && isMeant(one))?.id;
+}
+
+async function endTurn({ call, notes, open }: Going): Promise<void> {
+  const note = notes.get(call.session);
+  if (note === undefined) return;
+  const workspace = await open(note.workspace, false);
+  await workspace.abandonActions({ session: call.session, reason: "the turn ended" });
+  for (const key of Object.keys(note.open)) delete note.open[key];
+  notes.put(call.session, note);
+}
+
+async function endSession({ call, notes, open }: Going): Promise<void> {
+  const folder = notes.get(call.session)?.workspace ?? call.cwd;
+  notes.remove(call.session);
+  try {
+    const workspace = await open(folder, false);
+    await workspace.endSession(call.session);
+  } catch (error) {
+    // It never began here.
+    if (!(error instanceof ChronicleError) || error.code !== "NOT_FOUND") throw error;
+  }
+}

@@ -1,0 +1,16 @@
+/** What is remembered of an agent's session between two of its hooks. Losing it costs nothing but a look into the log. */
+export interface SessionNote {
+  /** The folder of its workspace: a session stays in the one in which it began, wherever its agent goes. */
+  readonly workspace: string;
+  /** The turn that is going on, for agents that do not say it with each call. */
+  turn?: string;
+  /** Actions that have begun, by lane and tool call: `<lane> <call>`. */
+  readonly open: Record<string, string>;
+}
+
+/** Where notes are kept: in memory by the long-lived process, in files without it. */
+export interface SessionNotes {
+  get(session: string): SessionNote | undefined;
+  put(session: string, note: SessionNote): void;
+  remove(session: string): void;
+}

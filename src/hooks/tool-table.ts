@@ -1,0 +1,64 @@
+import { resolve } from "node:path";
+import type { HookAction } from "./hook-call.ts";
+import { type HookInput, textAt } from "./hook-input.ts";
+import { patchPaths } from "./patch-paths.ts";
+
+/** How a tool's input becomes an action. `undefined`: it changes nothing. */
+export type ToolReader = (input: HookInput, cwd: string) => HookAction | undefined;
+
+/** A tool that only looks, or that changes nothing on disk. */
+export const looks: ToolReader = () => undefined;
+
+/** A tool that writes the one file that `key` names. */
+export function writes(key: string): ToolReader {
+  return (input, cwd) => {
+    const path = textAt(input, key);
+    return path === undefined ? undefined : { type: "write_file", payload: { path: resolve(cwd, path) } };
+  };
+}
+
+/** A tool that runs what `key` holds in a shell; `folder` names the key of its working folder. */
+export function runs(key: string, folder = "workdir"): ToolReader {
+  return (input, cwd) => {
+    const given = input[key];
+    const command = Array.isArray(given) ? shellWords(given) : textAt(input, key);
+    const payload = { command: command ?? "", cwd: resolve(cwd, textAt(input, folder) ?? ".") };
+    return { type: "run_command", payload };
+  };
+}
+
+/** `["bash", "-lc", "rm x"]` is the line `rm x`; other lists are joined. */
+function shellWords(words: readonly unknown[]): string {
+  const texts = words.filter((word) => typeof word === "string");
+  const [shell = "", flag = "", line] = texts;
+  const isShell = /(^|\/)(ba|z|da|k)?sh$/.test(shell) && /^-[a-z]*c$/.test(flag);
+  return isShell && line !== undefined ? line : texts.join(" ");
+}
+
+/** A tool that applies a patch, which `key` holds. */
+export function patches(key: string): ToolReader {
+  return (input, cwd) => {
+    const named = patchPaths(textAt(input, key) ?? "");
+    const paths = named.map((path) => resolve(cwd, path));
+    const [only] = paths;
+    if (only === undefined) return { type: "apply_patch", payload: {} };
+    const summary = `apply_patch: ${named.join(", ")}`;
+    if (paths.length === 1) return { type: "write_file", payload: { path: only }, summary };
+    return { type: "write_file", payload: { path: only, paths }, summary };
+  };
+}
+
+/** Tools of Chronicle's own MCP server record what they do by themselves. */
+const OWN_TOOL = /^mcp__(plugin_chronicle_)?chronicle__|^mcp_chronicle_|^chronicle__/;
+
+/** What a tool is about to do; a tool that nobody knows is captured before and after. `undefined`: nothing to keep. */
+export function actionOf(
+  table: Readonly<Record<string, ToolReader>>,
+  tool: string,
+  { input, cwd }: { readonly input: HookInput; readonly cwd: string },
+): HookAction | undefined {
+  if (OWN_TOOL.test(tool)) return undefined;
+  const reader = Object.hasOwn(table, tool) ? table[tool] : undefined;
+  if (reader === undefined) return { type: tool, payload: {} };
+  return reader(input, cwd);
+}
