@@ -2,6 +2,7 @@ import type { CommandSpec } from "./spec.ts";
 import { REDO, RESTORE, UNDO } from "./table/back.ts";
 import { COMPACT, COMPLETE, COMPLETION, CONFIG, DOCTOR, DU, FORGET, GC, REBUILD, WORKSPACES } from "./table/keep.ts";
 import { CAT, DIFF, EXPLAIN, HISTORY, LIST, LOG, MANIFEST, SESSIONS, SHOW, STATUS } from "./table/look.ts";
+import { MCP } from "./table/mcp.ts";
 import { HEAD, VERIFY } from "./table/prove.ts";
 import { INIT, RUN, SNAPSHOT, WATCH } from "./table/record.ts";
 
@@ -34,6 +35,7 @@ export const COMMANDS: readonly CommandSpec[] = [
   DOCTOR,
   WORKSPACES,
   FORGET,
+  MCP,
   COMPLETION,
   COMPLETE,
 ];

@@ -1,4 +1,4 @@
-import type { OpenOptions, StoreApi } from "../api/store-api.ts";
+import type { OpenOptions, StoreApi, StoreOptions } from "../api/store-api.ts";
 import type { ProgressOptions, WorkspaceApi } from "../api/workspace-api.ts";
 import { ChronicleError } from "../core/errors.ts";
 import type { Input } from "./input.ts";
@@ -40,11 +40,12 @@ export class CommandContext {
     return this.io.stdinIsTerminal && this.io.err.isTerminal && !this.json;
   }
 
-  async store(): Promise<StoreApi> {
+  /** `as`: what differs from how a person opens it, where it is opened first. */
+  async store(as: Pick<StoreOptions, "actor"> = {}): Promise<StoreApi> {
     const { io, input } = this;
     const waitSeconds = input.number("wait") ?? DEFAULT_WAIT_SECONDS;
     const places = placesOf({ env: io.env, userHome: io.userHome, cwd: io.cwd(), store: input.text("store") });
-    this.#store ??= await io.openStore({ ...places, waitMs: waitSeconds * 1000 });
+    this.#store ??= await io.openStore({ ...places, waitMs: waitSeconds * 1000, ...as });
     return this.#store;
   }
 

@@ -1,3 +1,4 @@
+import type { Readable, Writable } from "node:stream";
 import type { StoreApi, StoreOptions } from "../api/store-api.ts";
 
 /** Where text and bytes go. */
@@ -24,6 +25,8 @@ export interface Io {
   readonly err: Sink;
   readonly stdinIsTerminal: boolean;
   readStdin(): Promise<string>;
+  /** Stdin and stdout as they are, for a command that speaks a protocol on them. */
+  streams(): { readonly input: Readable; readonly output: Writable };
   cwd(): string;
   chdir(folder: string): void;
   /** Epoch milliseconds. */

@@ -21,6 +21,7 @@ const LOADERS: Readonly<Record<string, Loader>> = {
   list: async () => (await import("./commands/list.ts")).list,
   log: async () => (await import("./commands/log.ts")).log,
   manifest: async () => (await import("./commands/manifest.ts")).manifest,
+  mcp: async () => (await import("./commands/mcp.ts")).mcp,
   rebuild: async () => (await import("./commands/rebuild.ts")).rebuild,
   redo: async () => (await import("./commands/redo.ts")).redo,
   restore: async () => (await import("./commands/restore.ts")).restore,

@@ -71,6 +71,7 @@ export function processIo(version: string): Io {
     // Not `process.stdin`: opening it would take what is meant for a child.
     stdinIsTerminal: isatty(0),
     readStdin,
+    streams: () => ({ input: process.stdin, output: process.stdout }),
     cwd: () => process.cwd(),
     chdir: (folder) => process.chdir(folder),
     now: () => Date.now(),

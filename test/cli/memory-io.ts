@@ -1,3 +1,4 @@
+import { PassThrough, Readable } from "node:stream";
 import type { StoreApi } from "../../src/api/store-api.ts";
 import type { Io, Sink } from "../../src/cli/io.ts";
 
@@ -43,6 +44,7 @@ export function memoryIo(
     err: new MemorySink(terminal),
     stdinIsTerminal: terminal,
     readStdin: () => Promise.resolve(""),
+    streams: () => ({ input: Readable.from([]), output: new PassThrough() }),
     cwd: () => "/somewhere",
     chdir: () => undefined,
     now: () => Date.parse("2026-01-01T00:00:00Z"),

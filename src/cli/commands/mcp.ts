@@ -1,0 +1,81 @@
+import { randomBytes } from "node:crypto";
+import { EXIT } from "../../api/problems.ts";
+import type { WorkspaceApi } from "../../api/workspace-api.ts";
+import { ChronicleError, errnoOf } from "../../core/errors.ts";
+import { LazyWorkspace } from "../../mcp/lazy-workspace.ts";
+import type { ServerParts } from "../../mcp/make-server.ts";
+import { serveHttp } from "../../mcp/serve-http.ts";
+import { serveStdio } from "../../mcp/serve-stdio.ts";
+import type { CommandContext } from "../context.ts";
+import { printable } from "../render/printable.ts";
+import { usageError } from "../usage-error.ts";
+
+const MAX_PORT = 65_535;
+const MIN_TOKEN = 16;
+
+/** The first of the client's folders that has a history, else that of the present folder. */
+async function openWorkspace(context: CommandContext, folders: readonly string[]): Promise<WorkspaceApi> {
+  const store = await context.store({ actor: "agent" });
+  for (const folder of folders) {
+    try {
+      return await store.open({ folder, role: "agent" });
+    } catch (error) {
+      const isAbsent = error instanceof ChronicleError ? error.code === "NOT_FOUND" : errnoOf(error) === "ENOENT";
+      if (!isAbsent) throw error;
+    }
+  }
+  const folder = folders[0] ?? context.io.cwd();
+  try {
+    return await store.open({ folder, role: "agent", create: context.input.flag("create") });
+  } catch (error) {
+    if (!(error instanceof ChronicleError) || error.code !== "NOT_FOUND") throw error;
+    const hint = "a person begins one with `chronicle init` in that folder; or start this server with --create";
+    throw new ChronicleError(error.code, error.message, { hint, data: error.data, cause: error });
+  }
+}
+
+async function overHttp(context: CommandContext, parts: ServerParts): Promise<void> {
+  const given = context.io.env["CHRONICLE_MCP_TOKEN"];
+  if (given !== undefined && (given.length < MIN_TOKEN || /\s/.test(given))) {
+    throw usageError(`$CHRONICLE_MCP_TOKEN needs ${MIN_TOKEN} characters or more, and no spaces`, "or leave it unset");
+  }
+  const token = given ?? randomBytes(24).toString("base64url");
+  const port = context.input.number("port") ?? 0;
+  if (port > MAX_PORT) throw usageError(`there is no port ${port}`, `it is at most ${MAX_PORT}`);
+  const stopped = new Promise<void>((resolve) => context.io.onInterrupt(() => resolve()));
+  const server = await serveHttp(parts, { port, token });
+  if (context.json) context.printJson({ url: server.url, token: given === undefined ? token : null });
+  else {
+    context.say(`listening on ${server.url}; Ctrl-C stops`);
+    context.say(given === undefined ? `token of this run: ${token}` : "token: that of $CHRONICLE_MCP_TOKEN");
+  }
+  await stopped;
+  await server.close();
+}
+
+async function overStdio(context: CommandContext, parts: ServerParts): Promise<void> {
+  const { input, output } = context.io.streams();
+  const server = serveStdio(parts, input, output);
+  const endInterrupt = context.io.onInterrupt(() => void server.close());
+  await server.done;
+  endInterrupt();
+}
+
+export async function mcp(context: CommandContext): Promise<number> {
+  const { input, io } = context;
+  if (input.number("port") !== undefined && !input.flag("http"))
+    throw usageError("--port goes with --http", "say --http, or leave --port out");
+  const workspace = new LazyWorkspace((folders) => openWorkspace(context, folders));
+  const parts: ServerParts = {
+    version: io.version,
+    workspace,
+    askClient: input.text("directory") === undefined,
+    report: (message) => context.say(`chronicle mcp: ${printable(message)}`),
+  };
+  try {
+    await (input.flag("http") ? overHttp(context, parts) : overStdio(context, parts));
+  } finally {
+    await workspace.close();
+  }
+  return EXIT.done;
+}

@@ -1,0 +1,65 @@
+import type { CallToolResult } from "@modelcontextprotocol/server";
+import { ChronicleError } from "../core/errors.ts";
+import { oneLine, shortened } from "./one-line.ts";
+
+/** Most characters of text in one answer; what is over is cut off, and said. */
+export const MAX_TEXT = 40_000;
+
+/** What a tool answers: for the model in words, and for programs as a shape. */
+export interface Answer {
+  /** What happened, in one sentence. */
+  readonly summary: string;
+  readonly lines?: readonly string[];
+  /** What can be done next, one sentence each, naming the tool. */
+  readonly next?: readonly string[];
+  /** What the engine gave, its lists capped (`show.ts`). */
+  readonly data: Readonly<Record<string, unknown>>;
+  /** What was asked for was not done. */
+  readonly failed?: boolean;
+}
+
+function capped(text: string): string {
+  if (text.length <= MAX_TEXT) return text;
+  return `${shortened(text, MAX_TEXT)}\n(cut off after ${MAX_TEXT} characters: ask for less)`;
+}
+
+/** An answer as the protocol wants it. Clients show a model the text, or the shape: each says everything. */
+export function resultOf({ summary, lines = [], next = [], data, failed }: Answer): CallToolResult {
+  const text = [summary, ...lines].join("\n");
+  const steps = next.map((step) => `\nNext: ${step}`).join("");
+  return {
+    content: [{ type: "text", text: capped(text) + steps }],
+    structuredContent: { summary, ...data, next },
+    ...(failed === true ? { isError: true } : {}),
+  };
+}
+
+/** An error as an answer that the model sees: code, message, and what to do. */
+export function errorResult(error: unknown, hints: Readonly<Record<string, string>> = {}): CallToolResult {
+  const { code, message, hint, data } = told(error);
+  const advice = [hints[code], hint].filter((one) => one !== undefined).join("\n");
+  const lines = [`${code}: ${message}`, ...(advice === "" ? [] : [`Hint: ${advice}`])];
+  return {
+    content: [{ type: "text", text: capped(lines.join("\n")) }],
+    structuredContent: { error: { code, message, hint: advice === "" ? null : advice, data } },
+    isError: true,
+  };
+}
+
+const MAX_MESSAGE = 2_000;
+
+interface Told {
+  readonly code: string;
+  readonly message: string;
+  readonly hint?: string | undefined;
+  readonly data: Readonly<Record<string, unknown>>;
+}
+
+function told(error: unknown): Told {
+  if (error instanceof ChronicleError) {
+    const { code, message, hint, data } = error;
+    return { code, message: oneLine(message, MAX_MESSAGE), hint, data };
+  }
+  const message = error instanceof Error ? error.message : String(error);
+  return { code: "INTERNAL", message: `unexpected: ${oneLine(message, MAX_MESSAGE)}`, data: {} };
+}

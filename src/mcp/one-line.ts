@@ -1,0 +1,19 @@
+const UNPRINTABLE = /[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]/gu;
+
+/** The beginning of a text, with `…` where something was cut off. */
+export function shortened(text: string, most: number): string {
+  return text.length <= most ? text : `${text.slice(0, most - 1).toWellFormed()}…`;
+}
+
+/**
+ * Text from elsewhere (a file's name, a summary) on one line: a name with a line break in it must not look like
+ * something that Chronicle says.
+ */
+export function oneLine(text: string, most = 300): string {
+  return shortened(text, most).replace(UNPRINTABLE, (char) => `\\u{${char.charCodeAt(0).toString(16)}}`);
+}
+
+/** `1 path`, `2,000 paths`. */
+export function counted(count: number, noun: string): string {
+  return `${count.toLocaleString("en-US")} ${noun}${count === 1 ? "" : "s"}`;
+}

@@ -1,0 +1,120 @@
+import { createServer, type IncomingMessage, type Server as HttpServer, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { createMcpHandler, type McpHttpHandler } from "@modelcontextprotocol/server";
+import { refusalOf } from "./loopback-guard.ts";
+import { makeServer, type ServerParts } from "./make-server.ts";
+
+/** Longest request body, in bytes. */
+const MAX_BODY_BYTES = 4 * 1024 ** 2;
+
+const HEADERS_TIMEOUT_MS = 10_000;
+const REQUEST_TIMEOUT_MS = 30_000;
+const MAX_CONNECTIONS = 100;
+
+/** How a server listens. */
+export interface HttpOptions {
+  /** 0: any that is free. */
+  readonly port: number;
+  /** What each request must bear: `Authorization: Bearer <token>`. */
+  readonly token: string;
+}
+
+/** A server that listens on loopback. */
+export interface RunningHttp {
+  readonly url: string;
+  close(): Promise<void>;
+}
+
+/** Serves MCP over HTTP at `/mcp` on 127.0.0.1, to whoever has the token. Rejects if the port is taken. */
+export async function serveHttp(parts: ServerParts, { port, token }: HttpOptions): Promise<RunningHttp> {
+  const onerror = (error: Error) => parts.report(error.message);
+  const handler = createMcpHandler(() => makeServer(parts), { onerror, maxRequestBodySize: MAX_BODY_BYTES });
+  const server = createServer({ headersTimeout: HEADERS_TIMEOUT_MS, requestTimeout: REQUEST_TIMEOUT_MS });
+  server.maxConnections = MAX_CONNECTIONS;
+  await listen(server, port);
+  const { port: actual } = server.address() as AddressInfo;
+  server.on("request", (request: IncomingMessage, response: ServerResponse) => {
+    answer(request, response, { handler, port: actual, token }).catch((error: unknown) => {
+      onerror(error instanceof Error ? error : new Error(String(error)));
+      response.destroy();
+    });
+  });
+  return {
+    url: `http://127.0.0.1:${actual}/mcp`,
+    close: async () => {
+      await handler.close();
+      server.closeAllConnections();
+      await new Promise<void>((resolve) => server.close(() => resolve()));
+    },
+  };
+}
+
+function listen(server: HttpServer, port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(port, "127.0.0.1", () => {
+      server.off("error", reject);
+      resolve();
+    });
+  });
+}
+
+interface Serving {
+  readonly handler: McpHttpHandler;
+  readonly port: number;
+  readonly token: string;
+}
+
+async function answer(request: IncomingMessage, response: ServerResponse, serving: Serving): Promise<void> {
+  const refused = refusalOf({ headers: request.headers, url: request.url ?? "" }, serving);
+  if (refused !== undefined) return refuse(response, refused.status, refused.message);
+  const body = await bodyOf(request);
+  if (body === undefined) return refuse(response, 413, "the request is too large");
+  const gone = new AbortController();
+  response.on("close", () => gone.abort());
+  const headers = new Headers();
+  for (const [name, value] of Object.entries(request.headers)) {
+    if (typeof value === "string") headers.set(name, value);
+  }
+  const method = request.method ?? "GET";
+  const hasBody = method !== "GET" && method !== "HEAD";
+  const asked = new Request(`http://127.0.0.1:${serving.port}/mcp`, {
+    ...{ method, headers, signal: gone.signal },
+    ...(hasBody ? { body } : {}),
+  });
+  await hand(await serving.handler.fetch(asked), response);
+}
+
+/** The whole body; `undefined` if it is too large. */
+async function bodyOf(request: IncomingMessage): Promise<Buffer<ArrayBuffer> | undefined> {
+  const pieces: Buffer[] = [];
+  let size = 0;
+  for await (const piece of request as AsyncIterable<Buffer>) {
+    size += piece.length;
+    if (size > MAX_BODY_BYTES) return undefined;
+    pieces.push(piece);
+  }
+  return Buffer.concat(pieces);
+}
+
+async function hand(answered: Response, response: ServerResponse): Promise<void> {
+  response.writeHead(answered.status, Object.fromEntries(answered.headers));
+  if (answered.body !== null) {
+    for await (const piece of answered.body) {
+      if (response.destroyed) return;
+      if (!response.write(piece))
+        await new Promise<void>((resolve) => response.once("drain", resolve).once("close", resolve));
+    }
+  }
+  response.end();
+}
+
+function refuse(response: ServerResponse, status: number, message: string): void {
+  const headers = {
+    "content-type": "application/json",
+    connection: "close",
+    ...(status === 401 ? { "www-authenticate": "Bearer" } : {}),
+  };
+  response.writeHead(status, headers);
+  response.end(JSON.stringify({ jsonrpc: "2.0", id: null, error: { code: -32_000, message } }));
+}

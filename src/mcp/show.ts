@@ -1,0 +1,134 @@
+import type { ActionShape } from "../api/action-shapes.ts";
+import type { ConflictShape } from "../api/conflict-shape.ts";
+import type { ChangeShape, CoverageShape, RestoreShape, SkippedShape } from "../api/shapes.ts";
+import { counted, oneLine, shortened } from "./one-line.ts";
+
+/** How much of a list goes into one answer. */
+export const MOST = { changes: 100, files: 20, omitted: 20, patch: 8_000, patches: 24_000 } as const;
+
+/** A list cut to a length, with the number of all. */
+export interface Capped<T> {
+  readonly items: readonly T[];
+  readonly total: number;
+}
+
+/** The first of a list. */
+export function capped<T>(list: readonly T[], most: number): Capped<T> {
+  return { items: list.slice(0, most), total: list.length };
+}
+
+const SIGNS: Readonly<Record<ChangeShape["change_type"], string>> = {
+  created: "+",
+  modified: "~",
+  deleted: "-",
+  permissions_changed: "m",
+};
+
+const WORDS: Readonly<Record<ChangeShape["change_type"], string>> = {
+  created: "created",
+  modified: "modified",
+  deleted: "deleted",
+  permissions_changed: "permissions changed",
+};
+
+/** `2 created, 1 deleted`; `nothing` for none. */
+export function countsOf(changes: readonly Pick<ChangeShape, "change_type">[]): string {
+  const types = ["created", "modified", "deleted", "permissions_changed"] as const;
+  const parts = types.flatMap((type) => {
+    const count = changes.filter((change) => change.change_type === type).length;
+    return count === 0 ? [] : [`${count.toLocaleString("en-US")} ${WORDS[type]}`];
+  });
+  return parts.length === 0 ? "nothing" : parts.join(", ");
+}
+
+/** Changes for an answer: the first of them, their patches cut so that all together stay readable. */
+export function cappedChanges(changes: readonly ChangeShape[]): {
+  readonly changes: readonly (ChangeShape & { readonly patch_cut?: true })[];
+  readonly total_changes: number;
+} {
+  let room: number = MOST.patches;
+  const shown = changes.slice(0, MOST.changes).map((change) => {
+    if (change.patch === undefined) return change;
+    const most = Math.min(MOST.patch, room);
+    const patch = shortened(change.patch, Math.max(most, 1));
+    room -= Math.min(patch.length, room);
+    return patch === change.patch ? change : { ...change, patch, patch_cut: true as const };
+  });
+  return { changes: shown, total_changes: changes.length };
+}
+
+/** One line a change, and its patch beneath it where there is one. `+` created, `~` modified, `-` deleted, `m` mode. */
+export function changeLines(changes: readonly ChangeShape[]): string[] {
+  const { changes: shown, total_changes: total } = cappedChanges(changes);
+  const lines = shown.flatMap(({ change_type: type, path, kind, patch }) => [
+    `${SIGNS[type]} ${oneLine(path)}${kind === "dir" ? "/" : ""}`,
+    ...(patch === undefined || patch === "" ? [] : [patch.trimEnd()]),
+  ]);
+  const rest = total - shown.length;
+  return rest > 0 ? [...lines, `… and ${rest.toLocaleString("en-US")} more`] : lines;
+}
+
+/** Coverage with a capped list. */
+export function cappedCoverage(coverage: CoverageShape): CoverageShape & { readonly total_omitted: number } {
+  const { items, total } = capped(coverage.omitted, MOST.omitted);
+  return { complete: coverage.complete, omitted: [...items], total_omitted: total };
+}
+
+/** What was not recorded, if that is not all on purpose. */
+export function coverageLines(coverage: CoverageShape): string[] {
+  if (coverage.complete) return [];
+  const shown = coverage.omitted.slice(0, MOST.omitted);
+  const rest = coverage.omitted.length - shown.length;
+  return [
+    "Not everything was recorded:",
+    ...shown.map((one) => `! ${oneLine(one.path)} (${oneLine(one.reason)})`),
+    ...(rest > 0 ? [`… and ${rest.toLocaleString("en-US")} more`] : []),
+  ];
+}
+
+/** An action with its lists capped. */
+export function cappedAction(action: ActionShape): Omit<ActionShape, "coverage"> & {
+  readonly total_files: number;
+  readonly coverage: CoverageShape & { readonly total_omitted: number };
+} {
+  return {
+    ...action,
+    files_backed_up: action.files_backed_up.slice(0, MOST.files),
+    total_files: action.files_backed_up.length,
+    outside: action.outside.slice(0, MOST.files),
+    coverage: cappedCoverage(action.coverage),
+  };
+}
+
+/** An action on one line: id, time, what it was about, how it ended. */
+export function actionLine(action: ActionShape): string {
+  const { id, timestamp, action_summary: summary, state, changed, turn, transaction_id: transaction } = action;
+  const marks = [
+    state,
+    changed === null ? "" : `${counted(changed, "path")} changed`,
+    turn === null ? "" : `turn ${oneLine(turn, 40)}`,
+    transaction === null ? "" : `transaction ${transaction.slice(0, 8)}`,
+  ];
+  return `${id}  ${timestamp}  ${oneLine(summary, 160)}  (${marks.filter((mark) => mark !== "").join(", ")})`;
+}
+
+/** Paths that were left as they are, with the reason. */
+export function skippedLines(skipped: readonly SkippedShape[]): string[] {
+  const { items, total } = capped(skipped, MOST.changes);
+  const lines = items.map(({ path, reason, detail }) => {
+    return `! ${oneLine(path)} (${oneLine(detail === undefined ? reason : `${reason}: ${detail}`)})`;
+  });
+  return total > items.length ? [...lines, `… and ${(total - items.length).toLocaleString("en-US")} more`] : lines;
+}
+
+/** A conflict on one line. */
+export function conflictLine({ id, path, state, reason }: ConflictShape): string {
+  return `${id === "" ? "(dry run)" : id}  ${oneLine(path)}  ${state}: ${oneLine(reason)}`;
+}
+
+/** What a restore or undo gives to programs, its lists capped. */
+export function cappedRestore<T extends RestoreShape>(
+  result: T,
+): Omit<T, "changes" | "skipped"> & ReturnType<typeof cappedChanges> & { readonly skipped: readonly SkippedShape[] } {
+  return { ...result, ...cappedChanges(result.changes), skipped: result.skipped.slice(0, MOST.changes) };
+}

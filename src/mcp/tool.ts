@@ -1,0 +1,61 @@
+import * as z from "zod";
+import type { WorkspaceApi } from "../api/workspace-api.ts";
+import type { ErrorCode } from "../core/errors.ts";
+import { ChronicleError } from "../core/errors.ts";
+import type { Answer } from "./answer.ts";
+import { shortened } from "./one-line.ts";
+
+/**
+ * `reads`: changes nothing. `records`: adds to the history, changes no file of the workspace. `changes`: changes files;
+ * what they were is recorded first.
+ */
+export type Effect = "reads" | "records" | "changes";
+
+/** One tool, as data: the list that clients see and the table in `docs/mcp.md` are made from it. */
+export interface ToolSpec<Input extends z.ZodObject> {
+  readonly name: string;
+  readonly title: string;
+  /** For a model that knows nothing else: what it does, when to use it, and how to take it back. */
+  readonly description: string;
+  readonly input: Input;
+  readonly effect: Effect;
+  /** Calling it again with the same arguments changes nothing more. */
+  readonly idempotent?: boolean;
+  /** What to do about an error, naming tools. */
+  readonly hints?: Readonly<Partial<Record<ErrorCode, string>>>;
+  readonly run: (workspace: WorkspaceApi, args: z.output<Input>) => Promise<Answer>;
+}
+
+/** A tool of any arguments: they are checked before it runs. */
+export interface Tool extends Omit<ToolSpec<z.ZodObject>, "input" | "run"> {
+  readonly inputSchema: { readonly type: "object"; readonly [key: string]: unknown };
+  /** Throws `USAGE` for arguments that do not fit the schema. */
+  readonly call: (workspace: () => Promise<WorkspaceApi>, args: unknown) => Promise<Answer>;
+}
+
+const MAX_COMPLAINT = 1_000;
+
+/** Makes a tool of its description. */
+export function defineTool<Input extends z.ZodObject>({ input, run, ...spec }: ToolSpec<Input>): Tool {
+  const { $schema: _, ...schema } = z.toJSONSchema(input, { io: "input" });
+  return {
+    ...spec,
+    inputSchema: { ...schema, type: "object" },
+    call: async (workspace, args) => {
+      const parsed = input.safeParse(args ?? {});
+      if (!parsed.success) {
+        throw new ChronicleError("USAGE", `the arguments of ${spec.name} do not fit: ${complaint(parsed.error)}`, {
+          hint: `see the schema of ${spec.name} in the list of tools`,
+        });
+      }
+      return run(await workspace(), parsed.data);
+    },
+  };
+}
+
+function complaint(error: z.ZodError): string {
+  const parts = error.issues.map(({ path, message }) =>
+    path.length === 0 ? message : `${path.join(".")}: ${message}`,
+  );
+  return shortened(parts.join("; "), MAX_COMPLAINT);
+}

@@ -1,0 +1,158 @@
+import * as z from "zod";
+import type { RestoreShape, UndoShape } from "../../api/shapes.ts";
+import type { Answer } from "../answer.ts";
+import { actionId, dryRun, moment, named, paths, pathsIn } from "../arguments.ts";
+import { counted, oneLine } from "../one-line.ts";
+import { selectionOf, selectionShape } from "../selecting.ts";
+import { cappedRestore, changeLines, conflictLine, countsOf, skippedLines } from "../show.ts";
+import { ChronicleError } from "../../core/errors.ts";
+import { defineTool, type Tool } from "../tool.ts";
+
+const force = z
+  .boolean()
+  .default(false)
+  .describe("take along paths that were edited since; what is there now is recorded first");
+
+/** What a way back did, for people and programs. */
+function wentBack(result: RestoreShape & Partial<UndoShape>, verb: string, next: readonly string[]): Answer {
+  const { changes, skipped, unmerged = [], notes = [], finished, conflicts } = result;
+  const nothing = changes.length === 0;
+  const failed = nothing && !result.dry_run && (skipped.length > 0 || unmerged.length > 0);
+  const did = result.dry_run ? `Would be ${verb}` : verb[0]?.toUpperCase() + verb.slice(1);
+  const about =
+    result.operation === null || result.operation === undefined
+      ? ""
+      : ` (${result.operation.kind}: ${oneLine(result.operation.summary)})`;
+  const remains = result.dry_run || nothing ? [] : next;
+  return {
+    summary: nothing ? nothingSentence(result, failed) : `${did}: ${countsOf(changes)}${about}.`,
+    lines: [
+      ...finished.map((one) => `An interrupted step was finished first: ${oneLine(one)}`),
+      ...changeLines(changes),
+      ...(skipped.length === 0 ? [] : ["Left as they are:", ...skippedLines(skipped)]),
+      ...conflicts.map((one) => `Changed meanwhile: ${oneLine(one.path)}; the other content is at ${one.kept_at}`),
+      ...(unmerged.length === 0 ? [] : ["Did not merge with later work, and was left as it is:"]),
+      ...unmerged.slice(0, 50).map(conflictLine),
+      ...notes.map((note) => oneLine(note)),
+    ],
+    next: [...remains, ...(unmerged.length > 0 && !result.dry_run ? [RESOLVE] : [])],
+    data: cappedRestore({ ...result, unmerged: unmerged.slice(0, 50) }),
+    failed,
+  };
+}
+
+const RESOLVE = "list_conflicts shows what did not merge; resolve_conflict settles it. Both contents are kept.";
+
+function nothingSentence(result: RestoreShape & Partial<UndoShape>, failed: boolean): string {
+  if (failed)
+    return `Nothing was changed: ${counted(result.skipped.length + (result.unmerged?.length ?? 0), "path")} cannot be taken back as it is.`;
+  if (result.operation === null && result.finished.length === 0) return "There is nothing to take back.";
+  return "Nothing to change: the files are like that already.";
+}
+
+const undo = defineTool({
+  name: "undo",
+  title: "Take work back",
+  description:
+    "Takes back exactly the work that is named, and nobody else's: one action (a single edit or command, by its id " +
+    "from list_actions), a turn, a session, all of one actor, one file's changes, or everything since a time. Later " +
+    "edits by others stay: they are merged, and what does not merge is left as it is and kept as a conflict. Without " +
+    "arguments: one step back, the last operation that is not undone (see list_history). Use `dry_run` to see it " +
+    "first. Nothing is lost: what is there now is recorded before, and redo brings it again. This is the tool for " +
+    "`that last edit broke the tests, roll it back`: list_actions, then undo with the first one's id.",
+  input: z.strictObject({
+    ...selectionShape,
+    operation: named("an operation's id, as list_history shows it: a run, a restore …").optional(),
+    dry_run: dryRun,
+    force,
+  }),
+  effect: "changes",
+  hints: {
+    NOT_FOUND: "list_actions and list_history show the ids there are",
+    AMBIGUOUS: "give more of the id: see list_actions",
+  },
+  run: async (workspace, { operation, dry_run: dry, force: forced, ...given }): Promise<Answer> => {
+    const selection = selectionOf(workspace, given);
+    if (selection !== undefined && operation !== undefined) {
+      throw new ChronicleError("USAGE", "give an operation or a selection of work, not both");
+    }
+    const result = await workspace.undo({
+      ...selection,
+      ...(operation === undefined ? {} : { operation }),
+      dryRun: dry,
+      force: forced,
+    });
+    return wentBack(result, "taken back", ["redo brings it again."]);
+  },
+});
+
+const redo = defineTool({
+  name: "redo",
+  title: "Bring undone work again",
+  description: "Does again what the last undo took back (or the undo with this id). undo takes it back once more.",
+  input: z.strictObject({
+    operation: named("an operation's id, as list_history shows it").optional(),
+    dry_run: dryRun,
+    force,
+  }),
+  effect: "changes",
+  hints: { NOT_FOUND: "list_history shows the ids there are" },
+  run: async (workspace, { operation, dry_run: dry, force: forced }): Promise<Answer> => {
+    const which = operation === undefined ? {} : { operation };
+    const result = await workspace.redo({ ...which, dryRun: dry, force: forced });
+    return wentBack(result, "done again", ["undo takes it back."]);
+  },
+});
+
+const rollback = defineTool({
+  name: "rollback",
+  title: "Roll an action's files back",
+  description:
+    "Makes the files of one action's snapshot equal to what they were before the action ran, whatever came later in " +
+    "those files: later edits of them go too. To keep later edits use undo with the action's id. Nothing is lost: " +
+    "what is there now is recorded first, and undo without arguments takes the rollback back. Files outside of the " +
+    "workspace come back only if they are named in `outside`.",
+  input: z.strictObject({
+    id: actionId,
+    dry_run: dryRun,
+    force: z.boolean().default(false).describe("leave what cannot be restored and do the rest"),
+    outside: z
+      .array(z.string().min(1).max(4096))
+      .max(20)
+      .describe("restore these absolute paths outside of the workspace, and nothing else")
+      .optional(),
+  }),
+  effect: "changes",
+  idempotent: true,
+  hints: { NOT_FOUND: "list_actions lists the ids there are", AMBIGUOUS: "give more of the id: see list_actions" },
+  run: async (workspace, { id, dry_run: dry, force: forced, outside }): Promise<Answer> => {
+    const extra = outside === undefined ? {} : { outside };
+    const result = await workspace.rollback(id, { dryRun: dry, force: forced, ...extra });
+    return wentBack(result, "rolled back", ["undo without arguments takes the rollback back."]);
+  },
+});
+
+const restore = defineTool({
+  name: "restore",
+  title: "Restore files from a moment",
+  description:
+    "Makes files equal to an earlier moment: one file or some (`paths`), or the whole workspace if no path is given. " +
+    "What is there now is recorded first, so nothing is lost: undo without arguments takes the restore back. Only " +
+    "what was recorded is touched. Use `dry_run` first when no path is given.",
+  input: z.strictObject({
+    moment,
+    paths: paths.optional(),
+    dry_run: dryRun,
+    force: z.boolean().default(false).describe("leave what cannot be restored and do the rest"),
+  }),
+  effect: "changes",
+  idempotent: true,
+  hints: { NOT_FOUND: "list_history and file_history show the moments; find_file finds recorded paths" },
+  run: async (workspace, { moment: when, paths: given, dry_run: dry, force: forced }): Promise<Answer> => {
+    const result = await workspace.restore(when, { dryRun: dry, force: forced, ...pathsIn(workspace, given) });
+    return wentBack(result, "restored", ["undo without arguments takes the restore back."]);
+  },
+});
+
+/** Tools that go back and forward. */
+export const BACK_TOOLS: readonly Tool[] = [undo, redo, rollback, restore];

@@ -1,0 +1,63 @@
+import * as z from "zod";
+import { ChronicleError } from "../../core/errors.ts";
+import type { Answer } from "../answer.ts";
+import { inWorkspace, limit } from "../arguments.ts";
+import { counted } from "../one-line.ts";
+import { cappedChanges, changeLines, conflictLine, countsOf } from "../show.ts";
+import { defineTool, type Tool } from "../tool.ts";
+
+const MAX_MERGED = 1_000_000;
+
+const list = defineTool({
+  name: "list_conflicts",
+  title: "List conflicts",
+  description:
+    "Parts of an undo that did not merge with later work. The file was left as it is, and both contents are kept. " +
+    "resolve_conflict settles one.",
+  input: z.strictObject({
+    all: z.boolean().default(false).describe("those that are settled too"),
+    limit: limit(50, 200),
+  }),
+  effect: "reads",
+  run: async (workspace, { all, limit: most }): Promise<Answer> => {
+    const conflicts = await workspace.conflicts({ all });
+    return {
+      summary: `${counted(conflicts.length, "conflict")}${all ? "" : " open"}.`,
+      lines: conflicts.slice(0, most).map(conflictLine),
+      next: conflicts.length === 0 ? [] : ["resolve_conflict with an id and what to keep settles one."],
+      data: { conflicts: conflicts.slice(0, most), total: conflicts.length },
+    };
+  },
+});
+
+const resolve = defineTool({
+  name: "resolve_conflict",
+  title: "Settle a conflict",
+  description:
+    "Settles a conflict: `current` keeps the file as it is, `undo` takes what the undo would have put there, `merged` " +
+    "takes `content`. What is there now is recorded first; undo without arguments takes the change back.",
+  input: z.strictObject({
+    conflict: z.string().min(1).max(4096).describe("a conflict's id, its beginning, or its path"),
+    keep: z.enum(["current", "undo", "merged"]),
+    content: z.string().max(MAX_MERGED).describe("for `merged`: the whole new content of the file").optional(),
+  }),
+  effect: "changes",
+  idempotent: true,
+  hints: { NOT_FOUND: "list_conflicts lists those that are open" },
+  run: async (workspace, { conflict, keep, content }): Promise<Answer> => {
+    if ((keep === "merged") !== (content !== undefined)) {
+      throw new ChronicleError("USAGE", "`content` goes with `keep`: `merged`, and only with it");
+    }
+    const merged = content === undefined ? {} : { content: Buffer.from(content) };
+    const result = await workspace.resolve(inWorkspace(workspace, conflict), { keep, ...merged });
+    return {
+      summary: `Settled: ${conflictLine(result.conflict)}; ${countsOf(result.changes)}.`,
+      lines: changeLines(result.changes),
+      next: result.undo_id === null ? [] : ["undo without arguments takes it back."],
+      data: { ...result, ...cappedChanges(result.changes) },
+    };
+  },
+});
+
+/** Tools for what did not merge. */
+export const CONFLICT_TOOLS: readonly Tool[] = [list, resolve];

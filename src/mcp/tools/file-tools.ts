@@ -1,0 +1,153 @@
+import * as z from "zod";
+import { ChronicleError } from "../../core/errors.ts";
+import type { Answer } from "../answer.ts";
+import { inWorkspace, limit, moment, patch, path, paths, pathsIn } from "../arguments.ts";
+import { counted, oneLine } from "../one-line.ts";
+import { cappedChanges, changeLines, countsOf } from "../show.ts";
+import { defineTool, type Tool } from "../tool.ts";
+
+const MAX_BYTES = 32_000;
+
+const diff = defineTool({
+  name: "diff",
+  title: "Compare two moments",
+  description:
+    "What differs between two moments of this workspace: by default between the last snapshot and the files on disk " +
+    "(`now`). With `patch` the changed lines.",
+  input: z.strictObject({
+    from: moment.default("latest"),
+    to: moment.default("now"),
+    paths: paths.optional(),
+    patch,
+  }),
+  effect: "reads",
+  hints: { NOT_FOUND: "list_history shows the moments there are; find_file finds recorded paths" },
+  run: async (workspace, { from, to, paths: given, patch: withPatch }): Promise<Answer> => {
+    const result = await workspace.diff(from, to, { patch: withPatch, ...pathsIn(workspace, given) });
+    return {
+      summary: `From ${oneLine(result.from)} to ${oneLine(result.to)}: ${countsOf(result.changes)}.`,
+      lines: changeLines(result.changes),
+      next:
+        result.changes.length === 0
+          ? []
+          : [`restore {"moment":${JSON.stringify(from)},"paths":[…],"dry_run":true} shows how to go back to it.`],
+      data: { ...result, ...cappedChanges(result.changes) },
+    };
+  },
+});
+
+const fileHistory = defineTool({
+  name: "file_history",
+  title: "History of one file",
+  description:
+    "All recorded states of one file, newest first: iteration numbers, times, sizes, and who changed it. " +
+    "read_version reads one of them.",
+  input: z.strictObject({ path, limit: limit(30, 200) }),
+  effect: "reads",
+  hints: { NOT_FOUND: "find_file finds recorded paths by their name, deleted ones too" },
+  run: async (workspace, { path: given, limit: most }): Promise<Answer> => {
+    const inner = inWorkspace(workspace, given);
+    const all = (await workspace.history(inner)).toReversed();
+    const iterations = all.slice(0, most);
+    return {
+      summary: `${oneLine(inner)}: ${counted(all.length, "iteration")}${all.length > most ? `; the newest ${most}` : ""}, newest first:`,
+      lines: iterations.map((one) => {
+        const what = one.deleted === true ? "deleted" : `${one.size.toLocaleString("en-US")} bytes`;
+        const whose = `${one.cause} by ${oneLine(one.actor)}${one.action === undefined ? "" : `, action ${one.action}`}`;
+        return `${one.iteration}  ${new Date(one.timestamp).toISOString()}  ${what}  (${whose}, seq:${one.seq})`;
+      }),
+      next: [
+        `read_version {"path":${JSON.stringify(inner)},"iteration":N} reads one.`,
+        `restore {"moment":"seq:N","paths":[${JSON.stringify(inner)}]} brings it back.`,
+      ],
+      data: { path: inner, iterations, total: all.length },
+    };
+  },
+});
+
+const readVersion = defineTool({
+  name: "read_version",
+  title: "Read a file as it was",
+  description:
+    "The content of a file at one of its iterations (default: the newest that is not a deletion), as text or, for " +
+    "other bytes, in base64. Long contents come in pieces: go on with `offset`. Changes nothing on disk.",
+  input: z.strictObject({
+    path,
+    iteration: z.number().int().min(1).describe("its number, as file_history shows it").optional(),
+    offset: z.number().int().min(0).default(0).describe("begin at this byte"),
+    max_bytes: z.number().int().min(1).max(MAX_BYTES).default(MAX_BYTES).describe("how much to read at most"),
+  }),
+  effect: "reads",
+  hints: {
+    NOT_FOUND: "file_history lists the iterations; find_file finds recorded paths by their name",
+    PRUNED: "that content was given up; file_history shows which are left",
+  },
+  run: async (workspace, { path: given, iteration, offset, max_bytes: most }): Promise<Answer> => {
+    const content = await workspace.cat(inWorkspace(workspace, given), iteration);
+    const { path: inner, size, hash, kind } = content;
+    const bytes = await pieceOf(content.pieces(), offset, most);
+    const end = offset + bytes.length;
+    const text = wholeText(bytes, end < size);
+    const shown = text ?? { encoding: "base64", content: bytes.toString("base64"), bytes: bytes.length };
+    const next = offset + shown.bytes;
+    return {
+      summary: `${oneLine(inner)}, iteration ${content.iteration}: bytes ${offset} to ${next} of ${size} (${shown.encoding}).`,
+      lines: [shown.content],
+      next: next < size && shown.bytes > 0 ? [`read_version with "offset":${next} goes on.`] : [],
+      data: {
+        ...{ path: inner, iteration: content.iteration, size, hash, kind, offset },
+        ...{ encoding: shown.encoding, content: shown.content, next_offset: next < size ? next : null },
+      },
+    };
+  },
+});
+
+/** Some bytes of a content; what lies behind them is not read. */
+async function pieceOf(pieces: AsyncIterable<Uint8Array>, offset: number, most: number): Promise<Buffer> {
+  const kept: Uint8Array[] = [];
+  let at = 0;
+  for await (const piece of pieces) {
+    const from = Math.max(offset - at, 0);
+    const to = Math.min(offset + most - at, piece.length);
+    if (from < to) kept.push(piece.subarray(from, to));
+    at += piece.length;
+    if (at >= offset + most) break;
+  }
+  return Buffer.concat(kept);
+}
+
+/** Bytes as text; where they were cut within a character, up to there. `undefined` if they are not text. */
+function wholeText(
+  bytes: Buffer,
+  wasCut: boolean,
+): { readonly encoding: "utf8"; readonly content: string; readonly bytes: number } | undefined {
+  for (let dropped = 0; dropped <= (wasCut ? 3 : 0) && dropped <= bytes.length; dropped += 1) {
+    const kept = bytes.subarray(0, bytes.length - dropped);
+    const content = kept.toString("utf8");
+    if (!content.includes("\0") && Buffer.from(content).equals(kept))
+      return { encoding: "utf8", content, bytes: kept.length };
+  }
+  return undefined;
+}
+
+const findFile = defineTool({
+  name: "find_file",
+  title: "Find recorded paths",
+  description: "Recorded paths with this file name, in any folder; deleted files are among them.",
+  input: z.strictObject({ name: z.string().min(1).max(255).describe("a file's name, without its folder") }),
+  effect: "reads",
+  run: async (workspace, { name }): Promise<Answer> => {
+    if (name.includes("/")) {
+      throw new ChronicleError("USAGE", "a name has no / in it", { hint: "give the last part of the path only" });
+    }
+    const found = await workspace.find(name);
+    return {
+      summary: `${counted(found.length, "path")} named ${oneLine(name)}.`,
+      lines: found.slice(0, 100).map((one) => oneLine(one)),
+      data: { paths: found.slice(0, 100), total: found.length },
+    };
+  },
+});
+
+/** Tools that look at files and moments. */
+export const FILE_TOOLS: readonly Tool[] = [diff, fileHistory, readVersion, findFile];

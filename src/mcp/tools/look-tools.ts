@@ -1,0 +1,158 @@
+import * as z from "zod";
+import type { ActionShape } from "../../api/action-shapes.ts";
+import { ChronicleError } from "../../core/errors.ts";
+import type { Answer } from "../answer.ts";
+import { actionId, limit, named, patch } from "../arguments.ts";
+import { counted, oneLine } from "../one-line.ts";
+import { actionLine, cappedAction, cappedChanges, changeLines, countsOf, coverageLines } from "../show.ts";
+import { selectionOf, selectionShape } from "../selecting.ts";
+import { defineTool, type Tool } from "../tool.ts";
+
+const NO_ACTIONS =
+  "No action is recorded. Actions come from an agent's hooks (`chronicle agents install`); list_history shows what " +
+  "else was recorded, and restore goes back to a time.";
+
+const listHistory = defineTool({
+  name: "list_history",
+  title: "List recent work",
+  description:
+    "What was done to the files of this workspace, newest first: agents' actions, commands that were run, restores, " +
+    "undos and snapshots, each with its id and how to go back to before it. Use it to see what happened at all; for " +
+    "the single edits of an agent use list_actions.",
+  input: z.strictObject({ limit: limit(20, 100) }),
+  effect: "reads",
+  run: async (workspace, { limit: most }): Promise<Answer> => {
+    const { items } = await workspace.recent(most);
+    return {
+      summary:
+        items.length === 0
+          ? "Nothing is recorded."
+          : `${counted(items.length, "entry").replace("entrys", "entries")}, newest first:`,
+      lines: items.map(({ id, kind, timestamp, summary, changed, undone }) => {
+        const marks = `${counted(changed, "path")}${undone === true ? ", undone" : ""}`;
+        return `${id}  ${timestamp}  ${kind}: ${oneLine(summary, 160)}  (${marks})`;
+      }),
+      next: ["undo takes back the newest that is not undone; undo with `operation` and an id takes back that one."],
+      data: { items },
+    };
+  },
+});
+
+/** The page of actions before a cursor, newest first. */
+function pageOf(all: readonly ActionShape[], cursor: string | undefined, most: number) {
+  const newestFirst = [...all].reverse();
+  const at = cursor === undefined ? 0 : newestFirst.findIndex((one) => one.id === cursor);
+  if (at < 0) {
+    throw new ChronicleError("NOT_FOUND", `no action of this list has the cursor ${JSON.stringify(cursor)}`, {
+      hint: "leave the cursor out to begin at the newest",
+    });
+  }
+  return { page: newestFirst.slice(at, at + most), next: newestFirst[at + most]?.id };
+}
+
+const listActions = defineTool({
+  name: "list_actions",
+  title: "List agents' actions",
+  description:
+    "The single tool calls of agents (edits, writes, deletions, shell commands) that this workspace recorded, newest " +
+    "first: the first one is the last thing that was done. Each can be taken back alone with undo and its id, and " +
+    "later work stays. Start here when somebody says `that last edit was wrong, take it back`.",
+  input: z.strictObject({
+    session: named("only those of this session").optional(),
+    turn: named("only those of this turn").optional(),
+    path: z.string().min(1).max(4096).describe("only those that touched this path").optional(),
+    limit: limit(20, 100),
+    cursor: named("`next_cursor` of the answer before: the older ones").optional(),
+  }),
+  effect: "reads",
+  run: async (workspace, { session, turn, path, limit: most, cursor }): Promise<Answer> => {
+    const given = path?.startsWith(`${workspace.path}/`) === true ? path.slice(workspace.path.length + 1) : path;
+    const wanted = (await workspace.list()).filter(
+      (one) =>
+        (session === undefined || one.session === session) &&
+        (turn === undefined || one.turn === turn) &&
+        (given === undefined || [...one.files_backed_up, ...one.outside].includes(given)),
+    );
+    const { page, next } = pageOf(wanted, cursor, most);
+    const [newest] = page;
+    return {
+      summary:
+        wanted.length === 0 ? NO_ACTIONS : `${page.length} of ${counted(wanted.length, "action")}, newest first:`,
+      lines: page.map(actionLine),
+      next: [
+        ...(newest === undefined ? [] : [`show_action {"id":"${newest.id}"} shows what one changed.`]),
+        ...(newest === undefined ? [] : [`undo {"action":"${newest.id}"} takes one back; later work stays.`]),
+        ...(next === undefined ? [] : [`list_actions {"cursor":"${next}"} lists older ones.`]),
+      ],
+      data: { actions: page.map(cappedAction), total: wanted.length, next_cursor: next ?? null },
+    };
+  },
+});
+
+const showAction = defineTool({
+  name: "show_action",
+  title: "Show one action",
+  description:
+    "One action: what it was about, who did it, which files were kept before it ran, and what it changed. With " +
+    "`patch` the changed lines.",
+  input: z.strictObject({ id: actionId, patch }),
+  effect: "reads",
+  hints: { NOT_FOUND: "list_actions lists the ids there are", AMBIGUOUS: "give more of the id: see list_actions" },
+  run: async (workspace, { id, patch: withPatch }): Promise<Answer> => {
+    const action = await workspace.showAction(id);
+    const { changes } = await workspace.changes({ action: action.id }, { patch: withPatch });
+    const { files_backed_up: files, outside } = action;
+    return {
+      summary: actionLine(action),
+      lines: [
+        `by ${oneLine(action.actor)}${action.session === null ? "" : `, session ${oneLine(action.session)}`}`,
+        `kept before it ran: ${
+          [...files, ...outside]
+            .slice(0, 20)
+            .map((one) => oneLine(one))
+            .join(", ") || "nothing"
+        }`,
+        ...(action.reason === undefined ? [] : [`reason: ${oneLine(action.reason)}`]),
+        `it changed: ${countsOf(changes)}`,
+        ...changeLines(changes),
+        ...coverageLines(action.coverage),
+      ],
+      next: [
+        `undo {"action":"${action.id}"} takes back these changes and keeps later work; with "dry_run":true it shows what that would do.`,
+        `rollback {"id":"${action.id}"} makes its files equal to what they were before it, later edits of them included.`,
+      ],
+      data: { action: cappedAction(action), ...cappedChanges(changes) },
+    };
+  },
+});
+
+const whatChanged = defineTool({
+  name: "what_changed",
+  title: "What somebody changed",
+  description:
+    "What the last turn changed (without arguments), or what one action, turn, session or actor changed, or what " +
+    "happened to a file or since a time. Name at most one. Use it to check before an undo of the same selection.",
+  input: z.strictObject({ ...selectionShape, patch }),
+  effect: "reads",
+  hints: { NOT_FOUND: "list_actions shows the actions, turns and sessions there are" },
+  run: async (workspace, { patch: withPatch, ...given }): Promise<Answer> => {
+    const selection = selectionOf(workspace, given) ?? { turn: "last" };
+    const result = await workspace.changes(selection, { patch: withPatch });
+    const { changes, actions } = result;
+    return {
+      summary: `${oneLine(result.selection)}: ${counted(actions.length, "action")}; ${countsOf(changes)}.`,
+      lines: [...actions.slice(0, 20).map(actionLine), ...changeLines(changes)],
+      next:
+        changes.length === 0 ? [] : [`undo ${JSON.stringify(selection)} takes exactly this back; later work stays.`],
+      data: {
+        selection: result.selection,
+        actions: actions.slice(0, 20).map(cappedAction),
+        total_actions: actions.length,
+        ...cappedChanges(changes),
+      },
+    };
+  },
+});
+
+/** Tools that say what was done, and by whom. */
+export const LOOK_TOOLS: readonly Tool[] = [listHistory, listActions, showAction, whatChanged];

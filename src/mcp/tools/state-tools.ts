@@ -1,0 +1,76 @@
+import * as z from "zod";
+import type { Answer } from "../answer.ts";
+import { counted, oneLine } from "../one-line.ts";
+import { capped, cappedChanges, cappedCoverage, changeLines, countsOf, coverageLines } from "../show.ts";
+import { defineTool, type Tool } from "../tool.ts";
+
+const MAX_PROBLEMS = 50;
+
+const status = defineTool({
+  name: "status",
+  title: "State of the workspace",
+  description:
+    "Which folder is recorded, how far the history reaches, which changes on disk are not recorded yet, and what is " +
+    "left out.",
+  input: z.strictObject({}),
+  effect: "reads",
+  run: async (workspace): Promise<Answer> => {
+    const result = await workspace.status();
+    return {
+      summary: `${oneLine(result.path)}: ${counted(result.entries, "path")} recorded, ${counted(result.snapshots, "snapshot")}, head ${result.seq}.`,
+      lines: [
+        `not recorded yet: ${countsOf(result.changes)}`,
+        ...changeLines(result.changes),
+        ...coverageLines(result.coverage),
+        ...result.notes.map((note) => oneLine(note)),
+      ],
+      data: { ...result, ...cappedChanges(result.changes), coverage: cappedCoverage(result.coverage) },
+    };
+  },
+});
+
+const snapshot = defineTool({
+  name: "take_snapshot",
+  title: "Record the present state",
+  description:
+    "Records the files as they are now as a moment that restore can go back to. Changes no file. Use it before risky " +
+    "work that Chronicle does not see by itself.",
+  input: z.strictObject({ message: z.string().min(1).max(500).describe("what this moment is, for people").optional() }),
+  effect: "records",
+  run: async (workspace, { message }): Promise<Answer> => {
+    const result = await workspace.snapshot(message === undefined ? {} : { message });
+    return {
+      summary: `Snapshot ${result.number} is recorded: ${counted(result.changed ?? 0, "path")} changed since the one before.`,
+      lines: coverageLines(result.coverage),
+      next: [`restore {"moment":"${result.number}"} goes back to it.`],
+      data: { ...result, coverage: cappedCoverage(result.coverage) },
+    };
+  },
+});
+
+const verify = defineTool({
+  name: "verify",
+  title: "Verify the history",
+  description:
+    "Recomputes everything that the history rests on (hash chain, signed heads, contents) and lists problems. " +
+    "`quick` leaves out the contents. Changes nothing.",
+  input: z.strictObject({ quick: z.boolean().default(false).describe("without the contents") }),
+  effect: "reads",
+  run: async (workspace, { quick }): Promise<Answer> => {
+    const result = await workspace.verify({ quick });
+    const { items, total } = capped(result.problems, MAX_PROBLEMS);
+    const read = `${counted(result.events, "event")}, ${counted(result.blobs, "content")}`;
+    return {
+      summary: result.ok ? `The history is whole: ${read}.` : `${counted(total, "problem")} in ${read}.`,
+      lines: [
+        ...items.map(({ kind, where, detail }) => `! ${kind} ${oneLine(where)}: ${oneLine(detail)}`),
+        ...result.notes.map((note) => oneLine(note)),
+      ],
+      next: result.ok ? [] : ["Tell the person: `chronicle verify` on the command line says more. Change nothing."],
+      data: { ...result, problems: items, total_problems: total },
+    };
+  },
+});
+
+/** Tools about the workspace as a whole. */
+export const STATE_TOOLS: readonly Tool[] = [status, snapshot, verify];
