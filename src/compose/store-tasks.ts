@@ -7,6 +7,7 @@ import { FileEventLog } from "../storage/files/file-event-log.ts";
 import type { Disk } from "../disk/disk.ts";
 import { aliveContents, type AliveOptions } from "../workspace/alive.ts";
 import type { StoreTasks } from "../workspace/context.ts";
+import { lastPruning } from "../workspace/pruning-in-log.ts";
 import { DiskWorktree } from "../worktree/disk-worktree.ts";
 import type { Worktree } from "../worktree/worktree.ts";
 import { makeFolders } from "./file-head-keeper.ts";
@@ -43,7 +44,8 @@ export async function collectStore(parts: StoreParts): Promise<GcShape> {
         const { seq, hash: last, bytes } = log.head;
         const from = ends.get(id);
         const anchors = from === undefined ? await anchorsOf(parts, id) : [];
-        const options = from === undefined ? { anchors } : { anchors, from };
+        const pruning = from === undefined ? await lastPruning(log, id) : undefined;
+        const options = from === undefined ? { anchors, pruning } : { anchors, from };
         for await (const hash of aliveContents(log, parts.blobs, options)) alive.add(hash);
         if (seq > 0) ends.set(id, { position: { seq: seq + 1, offset: bytes }, prev: { seq, hash: last } });
       } finally {

@@ -1,47 +1,16 @@
 import { decodeBase, type BaseBatch } from "../core/base.ts";
 import { checkLine, parseLine } from "../core/chain.ts";
-import { contentsOfConflict, decodeConflict } from "../core/conflict-record.ts";
 import { ChronicleError } from "../core/errors.ts";
 import type { Head, LogEvent } from "../core/event.ts";
-import { isHash, type Hash } from "../core/hash.ts";
-import { decodeIntent } from "../core/records.ts";
+import type { Hash } from "../core/hash.ts";
+import type { KeptStates } from "../core/kept-states.ts";
 import type { BlobStore } from "../storage/blob-store.ts";
 import type { EventLog, LogPosition } from "../storage/event-log.ts";
+import { HistoryNeeds } from "./history-needs.ts";
 import { baseOf } from "./project.ts";
 
-/**
- * Contents that a record needs: an iteration's content (outside of the workspace too), a snapshot's filter, an open intent's plan and what is new in it,
- * both sides of an open conflict.
- */
-function contentsOfRecord({ recordId, record }: Pick<LogEvent, "recordId" | "record">): Hash[] {
-  const hashes: Hash[] = [];
-  const add = (value: unknown): void => {
-    if (typeof value === "string" && isHash(value)) hashes.push(value);
-  };
-  if (recordId.startsWith("file") || recordId.startsWith("outside")) add(record["hash"]);
-  else if (recordId.startsWith("snapshot:")) add(record["filter"]);
-  else if (recordId.startsWith("conflict:") && record["state"] === "open")
-    hashes.push(...contentsOfConflict(decodeConflict(record)));
-  else if (recordId.startsWith("intent:") && record["state"] === "open") {
-    const { plan, contents = [], conflicts = [] } = decodeIntent(record);
-    hashes.push(plan, ...contents, ...conflicts.flatMap((one) => contentsOfConflict(one.record)));
-  }
-  return hashes;
-}
-
-/** Contents that an event needs: its record's, and the base that it names. */
-export function contentsOf(event: LogEvent): readonly Hash[] {
-  const base = baseOf(event);
-  return base === undefined ? contentsOfRecord(event) : [...contentsOfRecord(event), base];
-}
-
-/** Contents that some rows of a base need. The bases of its snapshots are not among them: they were compacted away. */
-export function contentsOfRows({ entries = [], records = [] }: BaseBatch): Hash[] {
-  return [...entries.flatMap(({ entry }) => entry?.hash ?? []), ...records.flatMap(contentsOfRecord)];
-}
-
-/** The contents that the rows of a base need. Throws `BLOB_MISSING`. */
-async function* contentsOfBase(blobs: BlobStore, base: Hash): AsyncGenerator<Hash> {
+/** The rows of a base. Throws `BLOB_MISSING`. */
+async function* rowsOfBase(blobs: BlobStore, base: Hash): AsyncGenerator<BaseBatch> {
   const reader = await blobs.open(base);
   if (reader === undefined) {
     throw new ChronicleError("BLOB_MISSING", `the base ${base} is not in the store`, {
@@ -49,7 +18,7 @@ async function* contentsOfBase(blobs: BlobStore, base: Hash): AsyncGenerator<Has
       data: { hash: base },
     });
   }
-  for await (const batch of decodeBase(reader.pieces())) yield* contentsOfRows(batch);
+  yield* decodeBase(reader.pieces());
 }
 
 /** Where a history is read from, and what is known of it from elsewhere. */
@@ -58,6 +27,8 @@ export interface AliveOptions {
   readonly from?: { readonly position: LogPosition; readonly prev: Head };
   /** Events that the log must hold: those of the kept head, of the index. */
   readonly anchors: readonly Head[];
+  /** What was pruned is not needed. */
+  readonly pruning?: KeptStates | undefined;
 }
 
 /**
@@ -68,7 +39,8 @@ export interface AliveOptions {
 export async function* aliveContents(log: EventLog, blobs: BlobStore, options: AliveOptions): AsyncGenerator<Hash> {
   const { from, anchors } = options;
   const wanted = new Map(anchors.map((anchor) => [anchor.seq, anchor.hash]));
-  const openPlans = new Map<string, readonly Hash[]>();
+  const found: Hash[] = [];
+  const needs = new HistoryNeeds(options.pruning, ({ hash }) => found.push(hash));
   let prev = from?.prev;
   // One reading through the archive: a log that is sealed meanwhile must not be missed.
   for await (const lines of log.read(from?.position ?? { seq: 1, offset: 0 })) {
@@ -76,15 +48,16 @@ export async function* aliveContents(log: EventLog, blobs: BlobStore, options: A
       const event = nextEvent(line.bytes, prev);
       prev = event;
       checkAnchor(event, wanted.get(event.seq));
-      if (event.recordId.startsWith("intent:")) trackPlan(openPlans, event);
-      else yield* contentsOf(event);
+      needs.event(event, "");
       const base = baseOf(event);
-      if (base !== undefined) yield* contentsOfBase(blobs, base);
+      if (base !== undefined) for await (const batch of rowsOfBase(blobs, base)) needs.rows(batch, event, "");
+      yield* found.splice(0);
     }
   }
   const last = prev?.seq ?? 0;
   for (const seq of wanted.keys()) if (seq > last) throw rolledBack(last, seq);
-  for (const hashes of openPlans.values()) yield* hashes;
+  needs.finish();
+  yield* found;
 }
 
 function nextEvent(bytes: Uint8Array, prev: Head | undefined): LogEvent {
@@ -119,10 +92,4 @@ function rolledBack(last: number, seq: number): ChronicleError {
     `the log ends at event ${last}, but event ${seq} was recorded before`,
     { hint: "nothing is freed until the right log is put back (see `chronicle verify`)" },
   );
-}
-
-function trackPlan(openPlans: Map<string, readonly Hash[]>, event: LogEvent): void {
-  const hashes = contentsOf(event);
-  if (hashes.length === 0) openPlans.delete(event.recordId);
-  else openPlans.set(event.recordId, hashes);
 }

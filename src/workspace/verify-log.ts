@@ -1,20 +1,23 @@
 import type { VerifyOptions } from "../api/workspace-api.ts";
 import type { BaseBatch, BaseEntry } from "../core/base.ts";
 import { checkLine, parseLine } from "../core/chain.ts";
+import { decodeConflict } from "../core/conflict-record.ts";
 import { ChronicleError } from "../core/errors.ts";
 import { EMPTY_HEAD, type Head, type LogEvent } from "../core/event.ts";
 import type { Hash } from "../core/hash.ts";
 import { LiveTree } from "../core/live-tree.ts";
 import { LogTree } from "../core/log-tree.ts";
-import { displayPath } from "../core/path.ts";
+import { readOutside } from "../core/outside-record.ts";
 import { decodeIntent, decodeSession, decodeSnapshot, decodeWorkspace } from "../core/records.ts";
+import { decodePrune } from "../core/prune-record.ts";
 import { decodeSentinel, headBefore, type Sentinel } from "../core/sentinel.ts";
 import type { RawLine } from "../storage/event-log.ts";
 import type { IndexStore } from "../storage/index-store.ts";
-import { contentsOf, contentsOfRows } from "./alive.ts";
 import { headBeforeFirst, isSealed } from "./catch-up.ts";
 import { checkBase } from "./check-base.ts";
 import type { Context } from "./context.ts";
+import { HistoryNeeds } from "./history-needs.ts";
+import { prunedNote, pruningInLog, type LoggedPruning } from "./pruning-in-log.ts";
 import { baseOf, iterationOf, project, type PlacedEvent } from "./project.ts";
 import type { VerifyProblemShape as Problem } from "../api/shapes.ts";
 
@@ -63,7 +66,8 @@ export async function verifyLog(context: Context, options: VerifyLogOptions): Pr
   try {
     // Its whole history is only needed where a compaction's base, or the caller, is held against it.
     const isIndexed = options.atEnd !== undefined || (await context.log.archived()).length > 0;
-    const reader = new LogVerifier({ ...context, index }, options, isIndexed);
+    const pruning = await pruningInLog(context);
+    const reader = new LogVerifier({ ...context, index }, options, { isIndexed, pruning });
     const end = await context.log.refresh();
     await reader.read(context.log.read({ seq: 1, offset: 0 }));
     if (end.tornBytes > 0 && !reader.torn) {
@@ -79,6 +83,11 @@ export async function verifyLog(context: Context, options: VerifyLogOptions): Pr
   }
 }
 
+interface HowToVerify {
+  readonly isIndexed: boolean;
+  readonly pruning: LoggedPruning | undefined;
+}
+
 class LogVerifier {
   readonly #context: Context;
   readonly #options: VerifyLogOptions;
@@ -87,7 +96,8 @@ class LogVerifier {
   #tree = new LogTree();
   readonly #needed = new Map<Hash, Need>();
   readonly #at = new Map<number, LogAt>();
-  readonly #openPlans = new Map<string, Hash>();
+  readonly #needs: HistoryNeeds;
+  readonly #pruning: LoggedPruning | undefined;
   readonly #hashes = new Map<number, Hash>();
   #pending: PlacedEvent[] = [];
   #prev: Head = EMPTY_HEAD;
@@ -103,10 +113,12 @@ class LogVerifier {
   /** The rest of the log was torn by a crash, and never acknowledged. */
   torn = false;
 
-  constructor(context: Context, options: VerifyLogOptions, isIndexed: boolean) {
+  constructor(context: Context, options: VerifyLogOptions, { isIndexed, pruning }: HowToVerify) {
     this.#context = context;
     this.#options = options;
     this.#isIndexed = isIndexed;
+    this.#pruning = pruning;
+    this.#needs = new HistoryNeeds(pruning, ({ hash, where }) => this.#need(hash, where));
   }
 
   async read(lines: AsyncIterable<readonly RawLine[]>): Promise<void> {
@@ -119,7 +131,8 @@ class LogVerifier {
   async finish(): Promise<LogFindings> {
     await this.#replay();
     if (this.#start !== undefined) this.#tellStart(this.#start);
-    for (const [id, hash] of this.#openPlans) this.#need(hash, `plan of ${id}`);
+    if (this.#pruning !== undefined) this.#options.notes.push(prunedNote(this.#pruning));
+    this.#needs.finish();
     return {
       events: this.#events,
       firstSeq: this.#firstSeq,
@@ -223,6 +236,7 @@ class LogVerifier {
     const place = `${where} (event ${event.seq}, ${event.recordId})`;
     try {
       checkRecord(event, this.#context.workspaceId);
+      this.#needs.event(event, place);
     } catch (error) {
       this.#report(
         "record-damaged",
@@ -230,10 +244,6 @@ class LogVerifier {
         `event ${event.seq} (${event.recordId}): ${error instanceof Error ? error.message : String(error)}`,
       );
     }
-    const hashes = contentsOf(event);
-    if (!event.recordId.startsWith("intent:")) for (const hash of hashes) this.#need(hash, place);
-    else if (hashes[0] === undefined) this.#openPlans.delete(event.recordId);
-    else this.#openPlans.set(event.recordId, hashes[0]);
   }
 
   async #replay(): Promise<void> {
@@ -293,11 +303,7 @@ class LogVerifier {
   }
 
   #needRows(batch: BaseBatch, event: LogEvent): void {
-    const where = `base of event ${event.seq}`;
-    for (const { path, iteration, entry } of batch.entries ?? []) {
-      if (entry?.hash !== undefined) this.#need(entry.hash, `${where}: ${displayPath(path)}@${iteration}`);
-    }
-    for (const hash of contentsOfRows({ records: batch.records ?? [] })) this.#need(hash, where);
+    this.#needs.rows(batch, event, `base of event ${event.seq}`);
   }
 
   /** The sentinel is replayed; the log tree stands right before it. */
@@ -362,8 +368,11 @@ function checkRecord(event: LogEvent, workspaceId: string): void {
     return;
   }
   if (recordId.startsWith("file")) iterationOf(event);
+  else if (recordId.startsWith("outside")) readOutside(recordId, record);
   else if (recordId.startsWith("snapshot:")) decodeSnapshot(record);
   else if (recordId.startsWith("session:")) decodeSession(record);
   else if (recordId.startsWith("intent:")) decodeIntent(record);
+  else if (recordId.startsWith("conflict:")) decodeConflict(record);
   else if (recordId.startsWith("workspace:")) decodeWorkspace(record);
+  else if (recordId.startsWith("prune:")) decodePrune(record);
 }

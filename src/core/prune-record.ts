@@ -1,0 +1,62 @@
+import type { RecordBody } from "./event.ts";
+import { damaged, list, orNull, text, whole } from "./record-fields.ts";
+
+/**
+ * `prune:<workspace id>`: what was given up. Each pruning is a new event of the one record; the last one is in force.
+ *
+ * It removes no lines. What may be missing from the store after it follows from `floorSeq` and `kept` alone: the states
+ * that can still be gone back to are those after each event from the floor on, and those that `kept` names.
+ */
+export interface PruneRecord {
+  /** Everything from the state after this event on is kept. It only grows. */
+  readonly floorSeq: number;
+  /** States below the floor that are kept as well: seqs, ascending. */
+  readonly kept: readonly number[];
+  /** How many actions and snapshots this event gave up. */
+  readonly actions: number;
+  readonly snapshots: number;
+  /** `limits`: by the configured limits; `asked`: by a person. */
+  readonly cause: "limits" | "asked";
+  /** At most so many bytes have been given up since contents were last freed. */
+  readonly pendingBytes: number;
+  readonly actor: string;
+}
+
+/** The record id of a workspace's prunings. */
+export function pruneRecordId(workspaceId: string): string {
+  return `prune:${workspaceId}`;
+}
+
+/** A prune record as JSON. */
+export function encodePrune(record: PruneRecord): RecordBody {
+  return {
+    floor_seq: record.floorSeq,
+    kept: record.kept,
+    actions: record.actions,
+    snapshots: record.snapshots,
+    cause: record.cause,
+    pending_bytes: record.pendingBytes,
+    actor: record.actor.toWellFormed(),
+  };
+}
+
+/** The prune record in a body. Throws `LOG_DAMAGED`. */
+export function decodePrune(body: RecordBody): PruneRecord {
+  const floorSeq = whole(body, "floor_seq");
+  const kept = list(body, "kept").map((one) => {
+    if (typeof one !== "number" || !Number.isSafeInteger(one) || one < 0) return damaged("kept holds no event number");
+    return one;
+  });
+  if (kept.some((seq, i) => seq >= floorSeq || (i > 0 && seq <= (kept[i - 1] ?? 0)))) {
+    return damaged("kept is not in order below floor_seq");
+  }
+  return {
+    floorSeq,
+    kept,
+    actions: whole(body, "actions"),
+    snapshots: whole(body, "snapshots"),
+    cause: text(body, "cause") === "limits" ? "limits" : "asked",
+    pendingBytes: orNull(body, "pending_bytes", whole) ?? 0,
+    actor: text(body, "actor"),
+  };
+}

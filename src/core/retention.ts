@@ -1,0 +1,164 @@
+/**
+ * Which moments of a history are kept when it is pruned: pure, from what stands in the log.
+ *
+ * Order is by event number, never by time. Time is the log's: how old something is follows from the times of the events
+ * after it, never from the clock on the wall. A step between two neighbours of more than a quarter of a year (or of three
+ * times the age limit, if that is more) is taken for a clock that jumped, and counts nothing: a jump deletes nothing.
+ */
+
+/** Something that names a state which can be gone back to. */
+export interface KeptMoment {
+  readonly kind: "action" | "snapshot";
+  /** For people: an action's id, a snapshot's number. */
+  readonly name: string;
+  /** The state after this event. */
+  readonly state: number;
+  /** When, by the log: milliseconds since 1970. */
+  readonly ts: number;
+  /** Why it stays whatever the limits say. `first`: of its session, and `open` ones count against the limit all the same. */
+  readonly shield?: "baseline" | "named" | "pinned" | "open" | "first";
+}
+
+/** The configured limits. 0 means no limit. */
+export interface RetentionLimits {
+  readonly maxSnapshots: number;
+  readonly maxAgeMs: number;
+}
+
+/** What a person asks to keep; each rule keeps more. A number of moments, or of hours, days … with a moment. */
+export interface KeepRules {
+  readonly last?: number;
+  readonly hourly?: number;
+  readonly daily?: number;
+  readonly weekly?: number;
+  readonly monthly?: number;
+  readonly yearly?: number;
+  readonly withinMs?: number;
+}
+
+/** What pruning rests on. */
+export interface PruneQuestion {
+  /** In the order of their states. */
+  readonly moments: readonly KeptMoment[];
+  readonly rules: RetentionLimits | KeepRules;
+  /** Nothing younger is given up. */
+  readonly minAgeMs: number;
+  /** The end of the log, and its time. */
+  readonly head: { readonly seq: number; readonly ts: number };
+  /** The floor in force; 0: nothing was pruned yet. */
+  readonly floorSeq: number;
+  /** Further states that something unfinished needs. */
+  readonly states?: readonly number[];
+  /** Everything from this state on is needed by something unfinished. */
+  readonly hold?: number;
+}
+
+/** What is to be kept and given up. */
+export interface PruneAnswer {
+  readonly floorSeq: number;
+  /** States below the floor that are kept. */
+  readonly states: readonly number[];
+  readonly kept: readonly KeptMoment[];
+  readonly pruned: readonly KeptMoment[];
+}
+
+const HOUR = 3_600_000;
+const DAY = 24 * HOUR;
+const LONGEST_STEP = 90 * DAY;
+
+/** What goes, what stays, and where the floor comes to lie. */
+export function answerPruning(question: PruneQuestion): PruneAnswer {
+  const { moments, rules, head } = question;
+  const hold = question.hold ?? Number.POSITIVE_INFINITY;
+  const ages = agesOf(question);
+  const mayGo = moments.filter(
+    (one, i) => one.shield === undefined && one.state < hold && (ages[i] ?? 0) >= question.minAgeMs,
+  );
+  const pruned =
+    "maxSnapshots" in rules
+      ? beyondLimits(moments, { mayGo: new Set(mayGo), limits: rules, ages })
+      : mayGo.filter(notIn(keptByRules(moments, rules, ages)));
+  const gone = new Set(pruned);
+  const kept = moments.filter(notIn(gone));
+  const newest = pruned.at(-1)?.state;
+  const reached = newest === undefined ? 0 : (kept.find((one) => one.state > newest)?.state ?? head.seq);
+  const floorSeq = Math.max(question.floorSeq, Math.min(reached, hold));
+  const below = [...kept.map((one) => one.state), ...(question.states ?? [])].filter((state) => state < floorSeq);
+  const states = [...new Set(below)].sort((a, b) => a - b);
+  return { floorSeq, states, kept, pruned };
+}
+
+function notIn<T>(set: ReadonlySet<T>): (one: T) => boolean {
+  return (one) => !set.has(one);
+}
+
+/** How old each moment is, in ms, by the log. */
+function agesOf({ moments, rules, head }: PruneQuestion): number[] {
+  const maxAge = "maxSnapshots" in rules ? rules.maxAgeMs : 0;
+  const longest = Math.max(LONGEST_STEP, 3 * maxAge);
+  const ages: number[] = [];
+  let age = 0;
+  let next = head.ts;
+  for (let i = moments.length - 1; i >= 0; i -= 1) {
+    const ts = moments[i]?.ts ?? next;
+    const step = next - ts;
+    if (step > 0 && step <= longest) age += step;
+    ages[i] = age;
+    next = ts;
+  }
+  return ages;
+}
+
+interface Judged {
+  readonly mayGo: ReadonlySet<KeptMoment>;
+  readonly limits: RetentionLimits;
+  readonly ages: readonly number[];
+}
+
+/**
+ * The limits count action snapshots that are not pinned. If there are too many, a tenth more than necessary goes, so that
+ * not every action prunes. Half of the limit is for those that nothing shields, however many are shielded.
+ */
+function beyondLimits(moments: readonly KeptMoment[], { mayGo, limits, ages }: Judged): KeptMoment[] {
+  const { maxSnapshots, maxAgeMs } = limits;
+  const counted = moments.filter(isCounted);
+  const plain = counted.filter((one) => one.shield === undefined);
+  let excess = 0;
+  if (maxSnapshots > 0 && counted.length > maxSnapshots) {
+    const wanted = maxSnapshots - Math.floor(maxSnapshots / 10) - (counted.length - plain.length);
+    excess = plain.length - Math.max(wanted, Math.floor(maxSnapshots / 2), 1);
+  }
+  const oldest = new Set(plain.slice(0, Math.max(0, excess)));
+  return moments.filter((one, i) => mayGo.has(one) && (oldest.has(one) || (maxAgeMs > 0 && (ages[i] ?? 0) > maxAgeMs)));
+}
+
+/** Does the limit of action snapshots count it? */
+export function isCounted({ kind, shield }: KeptMoment): boolean {
+  return kind === "action" && shield !== "pinned" && shield !== "named";
+}
+
+/** Whole periods since 1970, UTC; weeks begin on Monday. */
+const PERIODS: Readonly<Record<"hourly" | "daily" | "weekly" | "monthly" | "yearly", (ts: number) => number>> = {
+  hourly: (ts) => Math.floor(ts / HOUR),
+  daily: (ts) => Math.floor(ts / DAY),
+  weekly: (ts) => Math.floor((Math.floor(ts / DAY) + 3) / 7),
+  monthly: (ts) => new Date(ts).getUTCFullYear() * 12 + new Date(ts).getUTCMonth(),
+  yearly: (ts) => new Date(ts).getUTCFullYear(),
+};
+
+function keptByRules(moments: readonly KeptMoment[], rules: KeepRules, ages: readonly number[]): Set<KeptMoment> {
+  const kept = new Set(moments.filter((_, i) => (ages[i] ?? 0) < (rules.withinMs ?? 0)));
+  const newestFirst = moments.toReversed();
+  for (const one of newestFirst.slice(0, rules.last ?? 0)) kept.add(one);
+  for (const [rule, periodOf] of Object.entries(PERIODS)) {
+    const wanted = rules[rule as keyof typeof PERIODS] ?? 0;
+    const seen = new Set<number>();
+    for (const one of newestFirst) {
+      const period = periodOf(one.ts);
+      if (seen.has(period) || seen.size >= wanted) continue;
+      seen.add(period);
+      kept.add(one);
+    }
+  }
+  return kept;
+}

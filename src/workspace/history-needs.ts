@@ -1,0 +1,109 @@
+import type { BaseBatch } from "../core/base.ts";
+import { contentsOfConflict, decodeConflict } from "../core/conflict-record.ts";
+import type { Json, LogEvent } from "../core/event.ts";
+import { fileRecordId } from "../core/file-record.ts";
+import { isHash, type Hash } from "../core/hash.ts";
+import { NeededContents, type KeptStates } from "../core/kept-states.ts";
+import { displayPath } from "../core/path.ts";
+import { decodeIntent } from "../core/records.ts";
+import { baseOf } from "./project.ts";
+
+type RecordEvent = Pick<LogEvent, "recordId" | "record">;
+
+function hashIn(value: Json | undefined): Hash[] {
+  return typeof value === "string" && isHash(value) ? [value] : [];
+}
+
+/** Contents that a record needs as long as its state is kept: those of files, of paths outside, of open conflicts. */
+function contentsInForce({ recordId, record }: RecordEvent): Hash[] | undefined {
+  if (recordId.startsWith("file") || recordId.startsWith("outside")) return hashIn(record["hash"]);
+  if (recordId.startsWith("conflict:"))
+    return record["state"] === "open" ? contentsOfConflict(decodeConflict(record)) : [];
+  return undefined;
+}
+
+/** What an operation needs until it is done: its plan, what is new in it, and both sides of what it will not merge. */
+function contentsOfIntent(record: LogEvent["record"]): Hash[] {
+  if (record["state"] !== "open") return [];
+  const { plan, contents = [], conflicts = [] } = decodeIntent(record);
+  return [plan, ...contents, ...conflicts.flatMap((one) => contentsOfConflict(one.record))];
+}
+
+/** A content that a history needs, and the first place that says so. */
+export interface NeededContent {
+  readonly hash: Hash;
+  readonly where: string;
+  /** In bytes; `undefined` where the record does not say. */
+  readonly size: number | undefined;
+}
+
+/**
+ * Which contents a history needs, event by event: the one rule by which `gc` frees and `verify` misses.
+ *
+ * Contents of files are needed as long as a state that holds them is kept; the filter of a snapshot and the base of a
+ * history always; the plan of an operation until it is done.
+ */
+export class HistoryNeeds {
+  readonly #need: (content: NeededContent) => void;
+  readonly #contents: NeededContents<readonly NeededContent[]>;
+  readonly #plans = new Map<string, readonly Hash[]>();
+
+  constructor(pruning: KeptStates | undefined, need: (content: NeededContent) => void) {
+    this.#need = need;
+    this.#contents = new NeededContents(pruning, (all) => {
+      for (const one of all) need(one);
+    });
+  }
+
+  /** The next event. */
+  event(event: LogEvent, where: string): void {
+    this.#record(event, event.seq, where);
+    const base = baseOf(event);
+    if (base !== undefined) this.#need({ hash: base, where, size: undefined });
+  }
+
+  /**
+   * Rows of the base that the last event names. The bases of its snapshots are not needed: they were compacted away.
+   */
+  rows({ entries = [], records = [] }: BaseBatch, { seq }: LogEvent, where: string): void {
+    for (const { path, iteration, entry } of entries) {
+      // Whoever does not ask where is not told: a base can hold hundreds of thousands.
+      const place = where === "" ? "" : `${where}: ${displayPath(path)}@${iteration}`;
+      const content = { hash: entry?.hash, where: place, size: entry?.size };
+      this.#contents.set(fileRecordId(path), seq, withHash(content));
+    }
+    for (const record of records) this.#record(record, seq, where);
+  }
+
+  /** The history is at its end. */
+  finish(): void {
+    this.#contents.finish();
+    for (const [id, hashes] of this.#plans) {
+      for (const hash of hashes) this.#need({ hash, where: `plan of ${id}`, size: undefined });
+    }
+  }
+
+  #record({ recordId, record }: RecordEvent, seq: number, where: string): void {
+    const hashes = contentsInForce({ recordId, record });
+    if (hashes !== undefined) {
+      const size = typeof record["size"] === "number" ? record["size"] : undefined;
+      const contents = hashes.map((hash) => ({ hash, where, size }));
+      this.#contents.set(recordId, seq, contents.length === 0 ? undefined : contents);
+    } else if (recordId.startsWith("snapshot:")) {
+      for (const hash of hashIn(record["filter"])) this.#need({ hash, where, size: undefined });
+    } else if (recordId.startsWith("intent:")) {
+      const contents = contentsOfIntent(record);
+      if (contents.length === 0) this.#plans.delete(recordId);
+      else this.#plans.set(recordId, contents);
+    }
+  }
+}
+
+function withHash(content: {
+  readonly hash: Hash | undefined;
+  readonly where: string;
+  readonly size: number | undefined;
+}): readonly NeededContent[] | undefined {
+  const { hash } = content;
+  return hash === undefined ? undefined : [{ ...content, hash }];
+}
