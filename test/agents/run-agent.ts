@@ -1,0 +1,60 @@
+import { spawn } from "node:child_process";
+import { dirname } from "node:path";
+import type { AgentProgram, Step } from "./agent-program.ts";
+import { ScriptedModel } from "./scripted-model.ts";
+
+/** A session to run: which agent, where, and what the model tells it to do. */
+export interface AgentRun {
+  readonly program: AgentProgram;
+  /** `node_modules` with the agents. */
+  readonly nodeModules: string;
+  /** Its home, prepared. */
+  readonly home: string;
+  readonly folder: string;
+  /** Added to the environment, which holds nothing of the environment of the tests. */
+  readonly env?: Readonly<Record<string, string>>;
+  readonly steps: readonly (Step | ((results: readonly string[]) => Step))[];
+}
+
+export interface AgentOutcome {
+  readonly exitCode: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+  /** What each tool has answered to the model. */
+  readonly results: readonly string[];
+}
+
+const TIME_LIMIT_MS = 60_000;
+
+/** The environment of a program that may know nothing of the one of the tests. */
+export function cleanEnvironment(home: string): Record<string, string> {
+  return {
+    PATH: `${dirname(process.execPath)}:/usr/local/bin:/usr/bin:/bin`,
+    HOME: home,
+    LANG: "C.UTF-8",
+    NO_COLOR: "1",
+  };
+}
+
+/** Runs one scripted session of a real agent to its end. Kills it after a minute. */
+export async function runAgent({ program, nodeModules, home, folder, env, steps }: AgentRun): Promise<AgentOutcome> {
+  const script = steps.map((step) => {
+    if (typeof step !== "function") return [program.toCall(step, folder)];
+    return (results: readonly string[]) => [program.toCall(step(results), folder)];
+  });
+  await using model = await ScriptedModel.start(program.protocol, script);
+  const [command = "", ...leading] = program.command(nodeModules);
+  const child = spawn(command, [...leading, ...program.arguments("Do what is to be done.", model.url)], {
+    cwd: folder,
+    env: { ...cleanEnvironment(home), ...program.environment(model.url), ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+    timeout: TIME_LIMIT_MS,
+    killSignal: "SIGKILL",
+  });
+  let stdout = "";
+  let stderr = "";
+  child.stdout.on("data", (chunk: Buffer) => (stdout += chunk.toString("utf8")));
+  child.stderr.on("data", (chunk: Buffer) => (stderr += chunk.toString("utf8")));
+  const exitCode = await new Promise<number | null>((done, fail) => child.on("error", fail).on("close", done));
+  return { exitCode, stdout, stderr, results: [...model.results] };
+}

@@ -1,0 +1,74 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { asObject, type JsonObject } from "./json.ts";
+import type { ModelProtocol, ModelReply, ModelRequest, ToolCall } from "./model-protocol.ts";
+
+/** One answer of the model: the calls of it, or how to find them in what the tools have answered before. */
+export type ScriptLine = readonly ToolCall[] | ((results: readonly string[]) => readonly ToolCall[]);
+
+/**
+ * A model that follows a script, on a free port of 127.0.0.1. It keeps no state: which line comes next follows from how
+ * many tool results a request holds, so that a request sent twice gets the same answer twice.
+ */
+export class ScriptedModel implements AsyncDisposable {
+  readonly #protocol: ModelProtocol;
+  readonly #script: readonly ScriptLine[];
+  readonly #server: Server;
+  readonly #results: string[] = [];
+
+  private constructor(protocol: ModelProtocol, script: readonly ScriptLine[]) {
+    this.#protocol = protocol;
+    this.#script = script;
+    this.#server = createServer((request, response) => void this.#serve(request, response));
+  }
+
+  static async start(protocol: ModelProtocol, script: readonly ScriptLine[]): Promise<ScriptedModel> {
+    const model = new ScriptedModel(protocol, script);
+    await new Promise<void>((done) => model.#server.listen(0, "127.0.0.1", done));
+    return model;
+  }
+
+  /** `http://127.0.0.1:PORT`, without a slash at the end. */
+  get url(): string {
+    const address = this.#server.address();
+    if (address === null || typeof address === "string") throw new Error("the scripted model does not listen");
+    return `http://127.0.0.1:${address.port}`;
+  }
+
+  /** What the tools have answered, in the order of the calls. */
+  get results(): readonly string[] {
+    return this.#results;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#server.closeAllConnections();
+    await new Promise((done) => this.#server.close(done));
+  }
+
+  async #serve(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
+    const request: ModelRequest = { path: incoming.url ?? "/", body: await readJson(incoming) };
+    const results = this.#protocol.results(request);
+    if (results !== undefined) this.#results.splice(0, Infinity, ...results);
+    const answer =
+      results === undefined ? this.#protocol.other(request) : this.#protocol.answer(this.#next(results), request);
+    if (answer === undefined) {
+      response.writeHead(404, { "content-type": "application/json" }).end('{"error":{"message":"not in the script"}}');
+    } else response.writeHead(200, { "content-type": answer.type }).end(answer.body);
+  }
+
+  #next(results: readonly string[]): ModelReply {
+    let first = 0;
+    for (const line of this.#script) {
+      const calls = typeof line === "function" ? line(results.slice(0, first)) : line;
+      if (first === results.length) return { calls, text: `Call ${first}.`, first };
+      first += calls.length;
+    }
+    return { calls: [], text: "All done.", first: results.length };
+  }
+}
+
+async function readJson(incoming: IncomingMessage): Promise<JsonObject> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of incoming) chunks.push(chunk as Buffer);
+  const text = Buffer.concat(chunks).toString("utf8");
+  return text === "" ? {} : asObject(JSON.parse(text));
+}
