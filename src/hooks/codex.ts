@@ -22,6 +22,6 @@ export const codex: HookAdapter = {
   title: "Codex",
   sequential: false,
   read: (input) => readClaudeStyle(input, TOOLS),
-  goOn: claude.goOn,
-  block: claude.block,
+  goOn: (message) => claude.goOn(message),
+  block: (reason) => claude.block(reason),
 };

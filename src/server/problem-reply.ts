@@ -1,0 +1,10 @@
+import type { ServerReply } from "./route.ts";
+
+/** What went wrong, in the form of RFC 9457. `code`: stable; `detail`: for people. */
+export function problemReply(status: number, code: string, detail: string): ServerReply {
+  return {
+    status,
+    headers: { "content-type": "application/problem+json" },
+    body: JSON.stringify({ type: "about:blank", title: code, status, code, detail }),
+  };
+}
