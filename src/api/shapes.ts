@@ -135,6 +135,8 @@ export interface RestoreShape {
   finished: string[];
   /** The folder that was filled, for a restore elsewhere. */
   to?: string;
+  /** For paths outside of the workspace: the action whose `rollback`, with the same `outside`, takes this back. */
+  rollback_id?: string;
 }
 
 /**

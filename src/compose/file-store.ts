@@ -310,6 +310,8 @@ async function openParts(options: StoreOptions, backends: Backends): Promise<Sto
     heads,
     actor: options.actor ?? "human",
     waitMs: options.waitMs ?? DEFAULT_WAIT_MS,
+    configFolder: options.configFolder,
+    userHome: options.userHome,
   };
   return new FileStore(parts, options);
 }

@@ -1,5 +1,6 @@
-import { ChronicleError } from "../core/errors.ts";
+import { ChronicleError, errnoOf } from "../core/errors.ts";
 import type { RootRecord } from "../core/records.ts";
+import type { Disk } from "../disk/disk.ts";
 import type { FileBlobStore } from "../storage/files/file-blob-store.ts";
 import { FileEventLog } from "../storage/files/file-event-log.ts";
 import type { StoreLayout } from "../storage/files/layout.ts";
@@ -7,6 +8,7 @@ import { answer } from "../workspace/answer.ts";
 import { workspaceRecord } from "../workspace/config.ts";
 import type { Context, HeadKeeper, HistoryContext, StoreTasks } from "../workspace/context.ts";
 import { LiveView } from "../workspace/live-view.ts";
+import { DiskOutsideFiles } from "../worktree/disk-outside-files.ts";
 import { DiskWorktree } from "../worktree/disk-worktree.ts";
 import type { TrackedRoot } from "../worktree/worktree.ts";
 import type { Backends } from "./backends.ts";
@@ -21,6 +23,9 @@ export interface StoreParts {
   readonly heads: HeadKeeper;
   readonly actor: string;
   readonly waitMs: number;
+  /** Where the key and the heads are kept. */
+  readonly configFolder: string;
+  readonly userHome: string | undefined;
 }
 
 /** A workspace's engine, opened; `close` closes all but what the store shares. */
@@ -80,6 +85,12 @@ function withFolders(
     storeFolders: [layout.home],
     clock: backends.now,
   });
+  const outside = new DiskOutsideFiles({
+    disk,
+    home: parts.userHome,
+    own: [layout.home, parts.configFolder].flatMap((folder) => [folder, ...realFolder(disk, folder)]),
+    roots: roots.map((root) => (root.only === undefined ? root.folder : `${root.folder}/${root.only}`)),
+  });
   const ingest = new FileIngest({
     disk,
     layout,
@@ -91,7 +102,17 @@ function withFolders(
   const { processes } = backends;
   const readOnly = how.readOnly === true;
   const live = new LiveView(worktree);
-  const context: Context = { ...history, worktree, live, ingest, store: how.tasks, processes, actor, readOnly };
+  const context: Context = {
+    ...history,
+    worktree,
+    outside,
+    live,
+    ingest,
+    store: how.tasks,
+    processes,
+    actor,
+    readOnly,
+  };
   const close = async (): Promise<void> => {
     await worktree.close();
     history.lock.close();
@@ -99,6 +120,16 @@ function withFolders(
     await history.log.close();
   };
   return { context, close };
+}
+
+/** A folder by its name without links, if it is there. */
+function realFolder(disk: Disk, folder: string): string[] {
+  try {
+    return [disk.realpath(folder)];
+  } catch (error) {
+    if (errnoOf(error) === undefined) throw error;
+    return [];
+  }
 }
 
 async function rootsOf(history: HistoryContext): Promise<readonly RootRecord[]> {

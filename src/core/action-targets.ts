@@ -54,6 +54,8 @@ const TYPES: ReadonlyMap<string, { readonly fields: readonly Field[]; readonly d
   ["move_file", { fields: ["source", "destination"] as const, deep: false }],
   ["copy_file", { fields: ["destination"] as const, deep: false }],
   ["move_directory", { fields: ["source", "destination"] as const, deep: true }],
+  // Chronicle's own: paths outside are brought back.
+  ["restore_outside", { fields: [] as const, deep: true }],
 ]);
 
 /** For `move_directory` and such by `path` and `destination`, as some tools name them. */

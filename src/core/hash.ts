@@ -1,4 +1,4 @@
-import { hash as digest } from "node:crypto";
+import { createHash, hash as digest } from "node:crypto";
 import { ChronicleError } from "./errors.ts";
 
 /** A SHA-256 as 64 lower-case hex digits. */
@@ -12,6 +12,17 @@ export function sha256(data: Uint8Array | string): Hash {
 /** SHA-256 of the bytes, as 32 bytes. */
 export function sha256Bytes(data: Uint8Array | string): Buffer {
   return digest("sha256", data, "buffer");
+}
+
+/** SHA-256 of pieces in their order, and how many bytes they are. */
+export function sha256Pieces(pieces: Iterable<Uint8Array>): { readonly hash: Hash; readonly size: number } {
+  const hash = createHash("sha256");
+  let size = 0;
+  for (const piece of pieces) {
+    hash.update(piece);
+    size += piece.length;
+  }
+  return { hash: hash.digest("hex") as Hash, size };
 }
 
 /** Is it 64 lower-case hex digits? */

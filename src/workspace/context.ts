@@ -4,6 +4,7 @@ import type { BlobStore } from "../storage/blob-store.ts";
 import type { EventLog } from "../storage/event-log.ts";
 import type { IndexStore } from "../storage/index-store.ts";
 import type { Lock } from "../storage/lock.ts";
+import type { OutsideFiles } from "../worktree/outside-files.ts";
 import type { ScannedPath, Worktree } from "../worktree/worktree.ts";
 import type { Entry } from "../core/entry.ts";
 import type { Omission } from "../core/coverage.ts";
@@ -22,6 +23,8 @@ export interface Context {
   readonly index: IndexStore;
   readonly lock: Lock;
   readonly worktree: Worktree;
+  /** Files of no workspace that a tool is about to change. */
+  readonly outside: OutsideFiles;
   readonly ingest: Ingest;
   readonly heads: HeadKeeper;
   readonly store: StoreTasks;

@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import type { Entry } from "../core/entry.ts";
 import type { Hash } from "../core/hash.ts";
 import type { WorkspacePath } from "../core/path.ts";
@@ -7,7 +6,7 @@ import type { ConfinedFs } from "./confined-fs.ts";
 import type { StableRead, StableSink } from "./read-stable.ts";
 import { SYMLINK_MODE } from "../core/entry.ts";
 import { ChronicleError, errnoOf } from "../core/errors.ts";
-import { sha256 } from "../core/hash.ts";
+import { sha256, sha256Pieces } from "../core/hash.ts";
 import { readStable, SMALL_BYTES } from "./read-stable.ts";
 
 /** An entry as it is on disk, with its stat. */
@@ -16,18 +15,8 @@ export interface Inspected {
   readonly entry: Entry;
 }
 
-function hashPieces(pieces: Iterable<Uint8Array>): { readonly hash: Hash; readonly size: number } {
-  const hash = createHash("sha256");
-  let size = 0;
-  for (const piece of pieces) {
-    hash.update(piece);
-    size += piece.length;
-  }
-  return { hash: hash.digest("hex") as Hash, size };
-}
-
 /** A sink that keeps nothing. */
-const HASH_ONLY: StableSink = { small: (content) => sha256(content), large: hashPieces };
+const HASH_ONLY: StableSink = { small: (content) => sha256(content), large: sha256Pieces };
 
 /** The hash of a file's bytes, with the stat that belongs to it. */
 export function hashFile(fs: ConfinedFs, inner: WorkspacePath): StableRead {
@@ -44,7 +33,7 @@ export function readPath(fs: ConfinedFs, inner: WorkspacePath): Buffer | undefin
     content = Buffer.from(bytes);
     return sha256(content);
   };
-  const read = readStable(fs, inner, { small: keep, large: hashPieces });
+  const read = readStable(fs, inner, { small: keep, large: sha256Pieces });
   return read.kind === "read" ? content : undefined;
 }
 

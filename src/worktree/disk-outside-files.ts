@@ -1,0 +1,352 @@
+import type { Omission, OmissionReason } from "../core/coverage.ts";
+import { sameEntry, type Entry } from "../core/entry.ts";
+import { errnoOf } from "../core/errors.ts";
+import { sha256 } from "../core/hash.ts";
+import {
+  childOf,
+  compareNames,
+  decodeName,
+  isWithin,
+  parentOf,
+  pathToBytes,
+  ROOT,
+  type WorkspacePath,
+} from "../core/path.ts";
+import type { Disk, FileStat } from "../disk/disk.ts";
+import { ConfinedFs } from "./confined-fs.ts";
+import { entryOf, inspectPath } from "./inspect.ts";
+import { isSameContent, isSameStat } from "./same-stat.ts";
+import type { OutsideChange, OutsideFiles, OutsideLook, OutsideRequest } from "./outside-files.ts";
+
+/** What is kept of one tool's paths outside, at most. */
+export interface OutsideLimits {
+  readonly maxFileSize: number;
+  readonly maxEntries: number;
+  readonly maxBytes: number;
+}
+
+const LIMITS: OutsideLimits = { maxFileSize: 256 * 1024 ** 2, maxEntries: 10_000, maxBytes: 1024 ** 3 };
+
+export interface DiskOutsideOptions {
+  readonly disk: Disk;
+  readonly home?: string | undefined;
+  /** Chronicle's own folders: absolute, links resolved. */
+  readonly own: readonly string[];
+  /** Folders of the workspace, which keeps them itself. */
+  readonly roots: readonly string[];
+  readonly limits?: OutsideLimits;
+}
+
+/** Where the system shows itself as files. */
+const SYSTEM = ["proc", "sys", "dev"] as readonly string[] as readonly WorkspacePath[];
+const PIECE = 1024 * 1024;
+/** A file that changes while it is read is read again this often. */
+const RETRIES = 3;
+/** Setuid, setgid and sticky are recorded, but never set. */
+const NEVER_SET = 0o7000;
+
+/** Files anywhere on a disk, opened from `/` on without following links. */
+export class DiskOutsideFiles implements OutsideFiles {
+  readonly home: string | undefined;
+  readonly #disk: Disk;
+  readonly #own: readonly WorkspacePath[];
+  readonly #roots: readonly WorkspacePath[];
+  readonly #limits: OutsideLimits;
+
+  constructor(options: DiskOutsideOptions) {
+    this.home = options.home;
+    this.#disk = options.disk;
+    this.#own = options.own.map(beneathSlash);
+    this.#roots = options.roots.map(beneathSlash);
+    this.#limits = options.limits ?? LIMITS;
+  }
+
+  isOwn(path: WorkspacePath): boolean {
+    return this.#own.some((own) => isWithin(path, own));
+  }
+
+  async look(path: WorkspacePath, request: OutsideRequest): Promise<OutsideLook> {
+    const walk = new Walk({ disk: this.#disk, limits: this.#limits, skip: [...this.#own, ...this.#roots] }, request);
+    await walk.visit(path);
+    return walk;
+  }
+
+  async replace(change: OutsideChange): Promise<string | undefined> {
+    using fs = new ConfinedFs(this.#disk, "/");
+    try {
+      return await replacePath(fs, change);
+    } catch (error) {
+      const errno = errnoOf(error);
+      if (errno === undefined) throw error;
+      return errno === "ELOOP" || errno === "ENOTDIR" ? "there is a link or a file on the way to it" : errno;
+    }
+  }
+}
+
+function beneathSlash(absolute: string): WorkspacePath {
+  return absolute.replace(/^\/+/, "") as WorkspacePath;
+}
+
+interface WalkGiven {
+  readonly disk: Disk;
+  readonly limits: OutsideLimits;
+  readonly skip: readonly WorkspacePath[];
+}
+
+/** One look: what was found, and what not. */
+class Walk implements OutsideLook {
+  readonly found: { readonly path: WorkspacePath; readonly entry: Entry | undefined }[] = [];
+  readonly omitted: Omission[] = [];
+  readonly #given: WalkGiven;
+  readonly #request: OutsideRequest;
+  #bytes = 0;
+
+  constructor(given: WalkGiven, request: OutsideRequest) {
+    this.#given = given;
+    this.#request = request;
+  }
+
+  async visit(top: WorkspacePath): Promise<void> {
+    const pending: { readonly path: WorkspacePath; readonly dev: bigint | undefined }[] = [
+      { path: top, dev: undefined },
+    ];
+    for (let one = pending.pop(); one !== undefined; one = pending.pop()) {
+      const { path, dev } = one;
+      if (this.found.length >= this.#given.limits.maxEntries) {
+        this.#omit(path, "over-limit", `more than ${this.#given.limits.maxEntries} paths`);
+        return;
+      }
+      const stat = await this.#one(path, dev);
+      if (stat?.kind !== "dir" || !this.#request.deep) continue;
+      for (const child of this.#children(path).reverse()) pending.push({ path: child, dev: stat.dev });
+    }
+  }
+
+  /** Looks at one path; answers its stat where it was taken. */
+  async #one(path: WorkspacePath, dev: bigint | undefined): Promise<FileStat | undefined> {
+    if (path === ROOT || SYSTEM.some((folder) => isWithin(path, folder))) {
+      this.#omit(path, "special", "it belongs to the system");
+      return undefined;
+    }
+    // What is the workspace's own is kept there.
+    if (dev !== undefined && this.#given.skip.some((folder) => isWithin(path, folder))) return undefined;
+    using fs = new ConfinedFs(this.#given.disk, "/");
+    try {
+      const behind = linkOnTheWay(fs, path);
+      if (behind !== undefined) return this.#omit(path, "unreadable", `/${behind} on the way to it is a link`);
+      return await this.#look(fs, path, dev);
+    } catch (error) {
+      const errno = errnoOf(error);
+      if (errno === undefined) throw error;
+      return this.#omit(path, "unreadable", errno);
+    }
+  }
+
+  async #look(fs: ConfinedFs, path: WorkspacePath, dev: bigint | undefined): Promise<FileStat | undefined> {
+    const stat = fs.lstat(path);
+    if (stat === undefined) {
+      if (dev === undefined) this.found.push({ path, entry: undefined });
+      return undefined;
+    }
+    if (stat.kind === "special") return this.#omit(path, "special", "no file, link or folder");
+    if (stat.kind === "dir") {
+      if (dev !== undefined && stat.dev !== dev) return this.#omit(path, "other-device", "a mount");
+      this.found.push({ path, entry: entryOf(path, stat, undefined) });
+      return stat;
+    }
+    if (stat.kind === "symlink") {
+      const target = fs.readlink(path);
+      const { hash } = await this.#request.keep([target]);
+      this.found.push({ path, entry: { ...entryOf(path, stat, hash), size: target.length } });
+      return stat;
+    }
+    return this.#file(fs, path);
+  }
+
+  async #file(fs: ConfinedFs, path: WorkspacePath): Promise<FileStat | undefined> {
+    using file = fs.openRead(path);
+    // Nobody else's turn may come while folders are held open by their old names.
+    fs.release();
+    for (let attempt = 0; ; attempt += 1) {
+      const before = fs.fstat(file);
+      if (before.kind !== "file") return this.#omit(path, "special", "no file, link or folder");
+      const { maxFileSize, maxBytes } = this.#given.limits;
+      if (before.size > maxFileSize) return this.#omit(path, "too-large", `${before.size} bytes`);
+      if (this.#bytes + before.size > maxBytes) return this.#omit(path, "over-limit", `more than ${maxBytes} bytes`);
+      const { hash, size } = await this.#request.keep(piecesOf(this.#given.disk, file.fd, maxFileSize));
+      const after = fs.fstat(file);
+      const settled = isSameStat(before, after) && size === after.size;
+      if (!settled && attempt < RETRIES) continue;
+      if (!settled) this.#omit(path, "unstable", "it changed while it was read");
+      this.#bytes += size;
+      this.found.push({ path, entry: { ...entryOf(path, after, hash), size } });
+      return after;
+    }
+  }
+
+  #children(folder: WorkspacePath): WorkspacePath[] {
+    using fs = new ConfinedFs(this.#given.disk, "/");
+    try {
+      const names = fs.list(folder).map((item) => decodeName(item.name));
+      return names.sort(compareNames).map((name) => childOf(folder, name));
+    } catch (error) {
+      const errno = errnoOf(error);
+      if (errno === undefined) throw error;
+      this.#omit(folder, "unreadable", errno);
+      return [];
+    }
+  }
+
+  #omit(path: WorkspacePath, reason: OmissionReason, detail: string): undefined {
+    this.omitted.push({ path, reason, detail });
+    return undefined;
+  }
+}
+
+/** The first link that stands where a folder should, on the way to a path. */
+function linkOnTheWay(fs: ConfinedFs, path: WorkspacePath): WorkspacePath | undefined {
+  const folder = parentOf(path);
+  if (folder === ROOT || fs.lstat(folder)?.kind === "dir") return undefined;
+  const parts = folder.split("/");
+  for (let depth = 1; depth <= parts.length; depth += 1) {
+    const at = parts.slice(0, depth).join("/") as WorkspacePath;
+    const stat = fs.lstat(at);
+    if (stat?.kind === "symlink") return at;
+    if (stat?.kind !== "dir") return undefined;
+  }
+  return undefined;
+}
+
+function* piecesOf(disk: Disk, fd: number, most: number): Generator<Uint8Array> {
+  for (let at = 0; at <= most;) {
+    // A new one each time: whoever takes it may not be done with the last one.
+    const buffer = Buffer.allocUnsafe(at === 0 ? 64 * 1024 : PIECE);
+    const count = disk.read(fd, buffer, at);
+    if (count === 0) return;
+    yield buffer.subarray(0, count);
+    at += count;
+  }
+}
+
+async function replacePath(fs: ConfinedFs, change: OutsideChange): Promise<string | undefined> {
+  const { path, before, after, content } = change;
+  const folder = parentOf(path);
+  const staged = childOf(folder, `${stagingName(path)}.new`);
+  if (after !== undefined) makeParents(fs, folder);
+  if (after?.kind === "dir") return placeFolder(fs, change);
+  if (after !== undefined) {
+    const bytes = await stage(fs, staged, { after, content });
+    if (bytes !== undefined) return bytes;
+  }
+  const seen = inspectPath(fs, path, path);
+  if (!sameEntry(seen?.entry, before)) {
+    if (after !== undefined) fs.unlink(staged);
+    return sameEntry(seen?.entry, after) ? undefined : "it is not what it was a moment ago";
+  }
+  if (before?.kind === "dir") {
+    fs.removeFolder(path);
+    fs.syncFolder(folder);
+    if (after === undefined) return undefined;
+  }
+  return exchange(fs, { path, folder, staged, seen: before?.kind === "dir" ? undefined : seen?.stat, after });
+}
+
+interface Exchange {
+  readonly path: WorkspacePath;
+  readonly folder: WorkspacePath;
+  readonly staged: WorkspacePath;
+  readonly seen: FileStat | undefined;
+  readonly after: Entry | undefined;
+}
+
+/** The last step: what is there goes aside, is looked at once more, and only then is gone. */
+function exchange(fs: ConfinedFs, { path, folder, staged, seen, after }: Exchange): string | undefined {
+  if (seen === undefined) {
+    // Without a link in its place: a file that came meanwhile stays.
+    if (after === undefined) return undefined;
+    fs.link(staged, path);
+    fs.unlink(staged);
+    fs.syncFolder(folder);
+    return undefined;
+  }
+  const aside = asideName(fs, path);
+  if (after === undefined) fs.renameFile(path, aside);
+  else {
+    fs.link(path, aside);
+    fs.renameFile(staged, path);
+  }
+  fs.syncFolder(folder);
+  const gone = fs.lstat(aside);
+  if (gone === undefined || !isSameContent(gone, seen)) {
+    return `somebody wrote to it at the last moment: that is kept as /${aside}`;
+  }
+  fs.unlink(aside);
+  fs.syncFolder(folder);
+  return undefined;
+}
+
+function makeParents(fs: ConfinedFs, folder: WorkspacePath): void {
+  if (folder === ROOT || fs.lstat(folder)?.kind === "dir") return;
+  makeParents(fs, parentOf(folder));
+  fs.makeFolder(folder, 0o755);
+  fs.syncFolder(parentOf(folder));
+}
+
+function placeFolder(fs: ConfinedFs, { path, before, after }: OutsideChange): string | undefined {
+  const seen = inspectPath(fs, path, path);
+  const mode = (after?.mode ?? 0o755) & ~NEVER_SET;
+  if (seen?.entry.kind === "dir") {
+    if (seen.entry.mode !== mode) fs.chmod(path, mode, "dir");
+    return undefined;
+  }
+  if (!sameEntry(seen?.entry, before)) return "it is not what it was a moment ago";
+  if (seen !== undefined) fs.unlink(path);
+  fs.makeFolder(path, mode);
+  fs.chmod(path, mode, "dir");
+  fs.syncFolder(parentOf(path));
+  return undefined;
+}
+
+/** Writes the new content beside its place, durably. Answers why it could not. */
+async function stage(
+  fs: ConfinedFs,
+  staged: WorkspacePath,
+  { after, content }: { readonly after: Entry; readonly content: OutsideChange["content"] },
+): Promise<string | undefined> {
+  if (content === undefined) return "its content is not in the store";
+  dropOwn(fs, staged);
+  if (after.kind === "symlink") {
+    const parts: Uint8Array[] = [];
+    for await (const piece of content.pieces()) parts.push(piece);
+    fs.symlink(Buffer.concat(parts), staged);
+    return undefined;
+  }
+  {
+    using file = fs.create(staged, 0o600);
+    fs.release();
+    for await (const piece of content.pieces()) fs.write(file, piece);
+    fs.sync(file);
+  }
+  fs.chmod(staged, after.mode & ~NEVER_SET, "file");
+  return undefined;
+}
+
+/** Removes what an interrupted step left under a name of ours. */
+function dropOwn(fs: ConfinedFs, path: WorkspacePath): void {
+  const stat = fs.lstat(path);
+  if (stat?.kind === "file" || stat?.kind === "symlink") fs.unlink(path);
+}
+
+/** The same each time, so that the next attempt finds what an interrupted one left. */
+function stagingName(path: WorkspacePath): string {
+  return `.chronicle-${sha256(pathToBytes(path)).slice(0, 16)}`;
+}
+
+/** A free name for what goes aside: what an earlier step kept there is not touched. */
+function asideName(fs: ConfinedFs, path: WorkspacePath): WorkspacePath {
+  const name = childOf(parentOf(path), `${stagingName(path)}.old`);
+  for (let n = 1; ; n += 1) {
+    const free = (n === 1 ? name : `${name}.${n}`) as WorkspacePath;
+    if (fs.lstat(free) === undefined) return free;
+  }
+}

@@ -1,0 +1,48 @@
+import type { Omission } from "../core/coverage.ts";
+import type { Entry } from "../core/entry.ts";
+import type { Hash } from "../core/hash.ts";
+import type { WorkspacePath } from "../core/path.ts";
+import type { ContentReader } from "./worktree.ts";
+
+/**
+ * Files that belong to no workspace, of which an agent's tool is about to change some. Paths are those beneath `/`,
+ * without the slash.
+ *
+ * Backend: `DiskOutsideFiles`.
+ *
+ * Contract
+ * - Every path is resolved from `/` without following links, at the time of use: what lies behind a link is left out,
+ *   and said.
+ * - Special files, `/proc`, `/sys` and `/dev` are never opened. The store is refused.
+ * - `replace` puts one path from `before` to `after`, whole or not at all; what is neither is left alone.
+ */
+export interface OutsideFiles {
+  /** What `~` stands for; `undefined`: not known. */
+  readonly home: string | undefined;
+  /** Does this path lie in Chronicle's own store, or among its keys? */
+  isOwn(path: WorkspacePath): boolean;
+  /** What is there now. `keep` gets each content, in pieces. */
+  look(path: WorkspacePath, request: OutsideRequest): Promise<OutsideLook>;
+  /** Brings a path to `after`. Answers why it could not be done; `undefined`: it is done, durably. */
+  replace(change: OutsideChange): Promise<string | undefined>;
+}
+
+export interface OutsideRequest {
+  /** What lies beneath a folder as well. */
+  readonly deep: boolean;
+  readonly keep: (pieces: Iterable<Uint8Array>) => Promise<{ readonly hash: Hash; readonly size: number }>;
+}
+
+export interface OutsideLook {
+  /** The path and, deep, those beneath it, folders first. An absent path is its one row, without an entry. */
+  readonly found: readonly { readonly path: WorkspacePath; readonly entry: Entry | undefined }[];
+  readonly omitted: readonly Omission[];
+}
+
+export interface OutsideChange {
+  readonly path: WorkspacePath;
+  readonly before: Entry | undefined;
+  readonly after: Entry | undefined;
+  /** The content of `after`, for a file or a link. */
+  readonly content: ContentReader | undefined;
+}
