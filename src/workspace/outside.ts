@@ -19,6 +19,7 @@ import { readEvent } from "./read-events.ts";
 
 /**
  * What an action's tool touches outside of the workspace: kept before, and looked at again after.
+ * `restore-outside.ts` brings it back.
  */
 
 /** What an action is about to touch outside, as `actionTargets` gives it: absolute paths. */

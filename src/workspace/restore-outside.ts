@@ -1,0 +1,131 @@
+import type { ChangeShape, RestoreShape } from "../api/shapes.ts";
+import type { Change } from "../core/change.ts";
+import type { Entry } from "../core/entry.ts";
+import { ChronicleError } from "../core/errors.ts";
+import { sha256Pieces } from "../core/hash.ts";
+import { outsidePath, shownOutside, type OutsideRecord } from "../core/outside-record.ts";
+import { changeBetween } from "../core/plan.ts";
+import { comparePaths, isWithin, type WorkspacePath } from "../core/path.ts";
+import { finishAction, snapshotAction } from "./action.ts";
+import type { Context } from "./context.ts";
+import { settable } from "./operate.ts";
+import { keptOutside } from "./outside.ts";
+import { changeShape } from "./shape.ts";
+
+/** An action of which something is to be brought back. */
+export interface OutsideAction {
+  readonly id: string;
+  readonly summary: string;
+  /** Absolute. */
+  readonly outside: readonly string[];
+}
+
+/**
+ * Brings the named paths (absolute: those that the action kept, or beneath such a one) back to what they were before it;
+ * what came to be beneath a folder since stays. It is an action of its own: what is there now is kept first, durably, and
+ * `rollback` of that action takes this back. Each file is old or new wherever it is cut off, and it can be asked for
+ * again. Throws `NOT_FOUND` for a path that the action did not keep, `REFUSED` where what is there now cannot be kept.
+ */
+export async function restoreOutside(
+  context: Context,
+  action: OutsideAction,
+  paths: readonly string[],
+  options: { readonly dryRun?: boolean } = {},
+): Promise<RestoreShape> {
+  const tops = paths.map(outsidePath);
+  const targets = await keptOf(context, action, tops);
+  if (options.dryRun === true) {
+    const found = await lookOnly(context, tops, targets);
+    return { ...shapeOf(changesTo(targets, found), []), dry_run: true };
+  }
+  const own = await snapshotAction(context, {
+    type: "restore_outside",
+    payload: { paths: tops.map(shownOutside) },
+    actor: context.actor,
+    summary: `restore of ${paths.length === 1 ? paths[0] : `${paths.length} paths`} outside, of ${action.summary}`,
+  });
+  if (own === null) throw new ChronicleError("REFUSED", "what is there now could not be kept");
+  const found = new Map<WorkspacePath, Entry | undefined>();
+  for (const top of tops) {
+    for (const [path, { entry }] of await keptOutside(context, own.id, top)) found.set(path, entry);
+  }
+  const done: Change[] = [];
+  const skipped: RestoreShape["skipped"] = [];
+  for (const change of inOrder(changesTo(targets, found))) {
+    const reason = await replace(context, change);
+    if (reason === undefined) done.push(change);
+    else skipped.push({ path: shownOutside(change.path), reason: "changed", detail: reason });
+  }
+  await finishAction(context, own.id);
+  return { ...shapeOf(done, skipped), ...(done.length === 0 ? {} : { rollback_id: own.id }) };
+}
+
+/** What the action kept of the paths. Throws `NOT_FOUND`. */
+async function keptOf(
+  context: Context,
+  action: OutsideAction,
+  tops: readonly WorkspacePath[],
+): Promise<Map<WorkspacePath, OutsideRecord>> {
+  const targets = new Map<WorkspacePath, OutsideRecord>();
+  for (const top of tops) {
+    const kept = await keptOutside(context, action.id, top);
+    if (kept.size === 0) throw notKept(action, shownOutside(top));
+    for (const [path, record] of kept) targets.set(path, record);
+  }
+  return targets;
+}
+
+function notKept(action: OutsideAction, path: string): ChronicleError {
+  const hint =
+    action.outside.length === 0
+      ? "it touched nothing outside of the workspace"
+      : `name one of: ${action.outside.slice(0, 8).join(", ")}`;
+  return new ChronicleError(
+    "NOT_FOUND",
+    `the action ${action.id.slice(0, 8)} kept nothing of ${JSON.stringify(path)}`,
+    {
+      hint,
+      data: { path, outside: action.outside },
+    },
+  );
+}
+
+/** What is there now, without keeping it. */
+async function lookOnly(
+  context: Context,
+  tops: readonly WorkspacePath[],
+  targets: ReadonlyMap<WorkspacePath, OutsideRecord>,
+): Promise<Map<WorkspacePath, Entry | undefined>> {
+  const found = new Map<WorkspacePath, Entry | undefined>();
+  for (const top of tops) {
+    const deep = [...targets.keys()].some((path) => path !== top && isWithin(path, top));
+    const look = await context.outside.look(top, { deep, keep: async (pieces) => sha256Pieces(pieces) });
+    for (const { path, entry } of look.found) found.set(path, entry);
+  }
+  return found;
+}
+
+function changesTo(
+  targets: ReadonlyMap<WorkspacePath, OutsideRecord>,
+  found: ReadonlyMap<WorkspacePath, Entry | undefined>,
+): Change[] {
+  return [...targets].flatMap(([path, record]) => changeBetween(path, found.get(path), settable(record.entry)) ?? []);
+}
+
+/** Folders before what they hold; what is to go last, children first. */
+function inOrder(changes: readonly Change[]): Change[] {
+  const sorted = changes.toSorted((a, b) => comparePaths(a.path, b.path));
+  const stays = sorted.filter((one) => one.after !== undefined);
+  return [...stays, ...sorted.filter((one) => one.after === undefined).reverse()];
+}
+
+async function replace(context: Context, change: Change): Promise<string | undefined> {
+  const hash = change.after?.hash;
+  const content = hash === undefined ? undefined : await context.blobs.open(hash);
+  return context.outside.replace({ ...change, content });
+}
+
+function shapeOf(changes: readonly Change[], skipped: RestoreShape["skipped"]): RestoreShape {
+  const shown = (change: Change): ChangeShape => ({ ...changeShape(change), path: shownOutside(change.path) });
+  return { changes: changes.map(shown), undo_id: null, skipped, conflicts: [], dry_run: false, finished: [] };
+}
