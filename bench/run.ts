@@ -1,4 +1,6 @@
+import { actionSession } from "./action-session.ts";
 import { baseline } from "./baseline.ts";
+import { commandBracket } from "./command-bracket.ts";
 import { diskUsed } from "./disk-used.ts";
 import { fewChanges } from "./few-changes.ts";
 import type { Bench } from "./lib/bench.ts";
@@ -9,6 +11,7 @@ import { machineLine, resultTable, type Report } from "./lib/print.ts";
 import { openScratch } from "./lib/scratch.ts";
 import { millionEvents } from "./million-events.ts";
 import { nothingChanged } from "./nothing-changed.ts";
+import { oneAction } from "./one-action.ts";
 import { oneFile } from "./one-file.ts";
 import { peakMemoryBench } from "./peak-memory.ts";
 import { restoreInPlace } from "./restore-in-place.ts";
@@ -22,6 +25,9 @@ const BENCHES: readonly Bench[] = [
   restoreIntoEmpty,
   diskUsed,
   oneFile,
+  oneAction,
+  commandBracket,
+  actionSession,
   millionEvents,
   peakMemoryBench,
 ];

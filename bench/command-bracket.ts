@@ -1,0 +1,92 @@
+import { appendFileSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import type { WorkspaceApi } from "../src/api/workspace-api.ts";
+import type { Bench } from "./lib/bench.ts";
+import { withWorkspace } from "./lib/open-workspace.ts";
+import { percentile, type Row } from "./lib/result.ts";
+import { copyOfCorpus } from "./lib/rounds.ts";
+
+const BRACKETS = 40;
+const FILES_PER_COMMAND = 3;
+
+export const commandBracket: Bench = {
+  name: "command-bracket",
+  promise: "the bracket around a shell command, with a watcher: at most 30 ms when little changed (corpus M)",
+  async run(context) {
+    const tree = copyOfCorpus(context, "command-bracket-tree");
+    const files = someFiles(tree);
+    const rows: Row[] = [];
+    const p50 = await withWorkspace(context.scratch.fresh("command-bracket-store"), tree, async (workspace) => {
+      const alone = await brackets({ workspace, files, count: 6 });
+      rows.push({ what: "without a watcher, p50", unit: "ms", samples: [percentile(alone, 0.5)] });
+      await workspace.follow();
+      const idle = await brackets({ workspace, files: [], count: BRACKETS });
+      rows.push({ what: "with a watcher, nothing changed, p50", unit: "ms", samples: [percentile(idle, 0.5)] });
+      const few = await brackets({ workspace, files, count: BRACKETS });
+      rows.push({
+        what: `with a watcher, ${FILES_PER_COMMAND} files changed, p50`,
+        unit: "ms",
+        samples: [percentile(few, 0.5)],
+      });
+      rows.push({
+        what: `with a watcher, ${FILES_PER_COMMAND} files changed, p90`,
+        unit: "ms",
+        samples: [percentile(few, 0.9)],
+      });
+      return percentile(few, 0.5);
+    });
+    return {
+      rows,
+      ratios: [
+        {
+          what: `with a watcher, ${FILES_PER_COMMAND} files changed, p50`,
+          unit: "ms",
+          samples: [p50],
+          target: { kind: "at-most", value: 30 },
+        },
+      ],
+      notes: [
+        "snapshot before and record after, without the command itself; in an open process; the command names no paths, so that the whole workspace is bracketed",
+      ],
+    };
+  },
+};
+
+interface Brackets {
+  readonly workspace: WorkspaceApi;
+  /** Files that the commands change, some each; none: the commands change nothing. */
+  readonly files: readonly string[];
+  readonly count: number;
+}
+
+/** Milliseconds that each bracket adds to its command. */
+async function brackets({ workspace, files, count }: Brackets): Promise<number[]> {
+  const samples: number[] = [];
+  for (let i = 0; i < count; i++) {
+    const changed = Array.from({ length: files.length === 0 ? 0 : FILES_PER_COMMAND }, (_, n) => {
+      return files[(i * FILES_PER_COMMAND + n) % files.length] ?? "";
+    });
+    const started = performance.now();
+    const action = await workspace.snapshotAction({ type: "run_command", payload: { command: "make all" } });
+    const before = performance.now() - started;
+    if (action === null) throw new Error("a command makes a snapshot");
+    for (const file of changed) appendFileSync(file, `// bracket ${i}\n`);
+    const resumed = performance.now();
+    const end = await workspace.finishAction(action.id);
+    samples.push(before + performance.now() - resumed);
+    const found = new Set(end.changes.map((change) => change.path)).size;
+    if (found !== changed.length)
+      throw new Error(`bracket ${i} recorded ${found} changes instead of ${changed.length}`);
+  }
+  return samples;
+}
+
+/** A few hundred files spread over the tree. */
+function someFiles(tree: string): string[] {
+  const files = readdirSync(tree, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name))
+    .sort();
+  const step = Math.max(1, Math.floor(files.length / 300));
+  return files.filter((_, i) => i % step === 0);
+}

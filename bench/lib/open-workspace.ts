@@ -1,0 +1,20 @@
+import { join } from "node:path";
+import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
+import { openStore } from "../../src/open.ts";
+
+/**
+ * Records a tree in a new store beneath `home`, without limits, and gives the open workspace to `work`: what a program
+ * pays that keeps it open.
+ */
+export async function withWorkspace<T>(
+  home: string,
+  tree: string,
+  work: (workspace: WorkspaceApi) => Promise<T>,
+): Promise<T> {
+  const store = await openStore({ home: join(home, "home"), configFolder: join(home, "config") });
+  const { workspace } = await store.init({ roots: [tree], maxEntries: 0, maxBytes: 0, maxFileSize: 0 });
+  const result = await work(workspace);
+  await workspace.close();
+  await store.close();
+  return result;
+}
