@@ -85,4 +85,8 @@ export interface StoreOptions {
   readonly actor?: string;
   /** How much is kept; what is not given: as `config.yaml` says, else the defaults (`docs/library.md`). */
   readonly retention?: Partial<RetentionShape>;
+  /** What holds instead of the built-in defaults where neither that nor `config.yaml` says anything. */
+  readonly retentionDefaults?: Partial<RetentionShape>;
+  /** The role of every workspace that is opened, and of what concerns the whole store (see `OpenOptions.role`). */
+  readonly role?: "person" | "agent";
 }

@@ -16,6 +16,7 @@ import { openContext, type HowToOpen, type OpenedContext, type StoreParts } from
 import { removeTree } from "./remove-tree.ts";
 import { listedWorkspace, RootsCache, type ListedWorkspace } from "./roots-cache.ts";
 import { refuseUnsafe, rootsFrom } from "./roots.ts";
+import { StoreGauge } from "./store-gauge.ts";
 import { collectStore, storeTasks, storeUsage } from "./store-tasks.ts";
 import { writeWorkspaceFile } from "./workspace-file.ts";
 
@@ -311,6 +312,8 @@ async function openParts(options: StoreOptions, backends: Backends): Promise<Sto
     actor: options.actor ?? "human",
     waitMs: options.waitMs ?? DEFAULT_WAIT_MS,
     configFolder: options.configFolder,
+    retention: { given: options.retention ?? {}, defaults: options.retentionDefaults ?? {} },
+    gauge: new StoreGauge(backends.disk, layout.home, backends.now),
     userHome: options.userHome,
   };
   return new FileStore(parts, options);

@@ -6,13 +6,15 @@ import { FileEventLog } from "../storage/files/file-event-log.ts";
 import type { StoreLayout } from "../storage/files/layout.ts";
 import { answer } from "../workspace/answer.ts";
 import { workspaceRecord } from "../workspace/config.ts";
-import type { Context, HeadKeeper, HistoryContext, StoreTasks } from "../workspace/context.ts";
+import type { Context, HeadKeeper, HistoryContext, Retention, StoreTasks } from "../workspace/context.ts";
 import { LiveView } from "../workspace/live-view.ts";
 import { DiskOutsideFiles } from "../worktree/disk-outside-files.ts";
 import { DiskWorktree } from "../worktree/disk-worktree.ts";
 import type { TrackedRoot } from "../worktree/worktree.ts";
 import type { Backends } from "./backends.ts";
 import { FileIngest } from "./file-ingest.ts";
+import { retentionOf, type RetentionInputs } from "./retention-files.ts";
+import type { StoreGauge } from "./store-gauge.ts";
 import { refuseFutureFormat } from "./workspace-file.ts";
 
 /** What all workspaces of one store share. */
@@ -23,6 +25,8 @@ export interface StoreParts {
   readonly heads: HeadKeeper;
   readonly actor: string;
   readonly waitMs: number;
+  readonly retention: RetentionInputs;
+  readonly gauge: StoreGauge;
   /** Where the key and the heads are kept. */
   readonly configFolder: string;
   readonly userHome: string | undefined;
@@ -58,7 +62,8 @@ export async function openContext(
   const { now, newId } = backends;
   const history = { workspaceId: id, log, blobs, index, lock, waitMs, heads, now, newId };
   try {
-    return withFolders(parts, history, { ...how, roots: how.roots ?? (await rootsOf(history)) });
+    const retention = await retentionOf(backends.disk, parts.configFolder, { id, ...parts.retention });
+    return withFolders(parts, history, { ...how, retention, roots: how.roots ?? (await rootsOf(history)) });
   } catch (error) {
     lock.close();
     await index.close();
@@ -71,7 +76,11 @@ export async function openContext(
 function withFolders(
   parts: StoreParts,
   history: HistoryContext,
-  how: HowToOpen & { readonly roots: readonly RootRecord[]; readonly tasks: StoreTasks },
+  how: HowToOpen & {
+    readonly roots: readonly RootRecord[];
+    readonly tasks: StoreTasks;
+    readonly retention: Retention;
+  },
 ): OpenedContext {
   const { backends, layout, blobs, actor } = parts;
   const { disk } = backends;
@@ -107,6 +116,7 @@ function withFolders(
     worktree,
     outside,
     live,
+    retention: how.retention,
     ingest,
     store: how.tasks,
     processes,

@@ -12,6 +12,7 @@ import { DiskWorktree } from "../worktree/disk-worktree.ts";
 import type { Worktree } from "../worktree/worktree.ts";
 import { makeFolders } from "./file-head-keeper.ts";
 import type { StoreParts } from "./open-context.ts";
+import { treeSize } from "./tree-size.ts";
 import { faultOfWorkspaceFile } from "./workspace-file.ts";
 
 /** What an engine may ask of the whole store. */
@@ -24,9 +25,11 @@ export function storeTasks(parts: StoreParts, workspaceId: string): StoreTasks {
       return fault === undefined ? [] : [{ where: "workspace.json", fault }];
     },
     scratchIndex: parts.backends.scratchIndex,
-    collect: () => collectStore(parts),
+    collect: (options) => collectStore(parts, options),
     emptyWorktree: async (folder) => emptyWorktree(parts, folder),
     usage: () => storeUsage(parts),
+    takes: () => parts.gauge.takes(),
+    grew: (bytes) => parts.gauge.grew(bytes),
   };
 }
 
@@ -34,7 +37,7 @@ export function storeTasks(parts: StoreParts, workspaceId: string): StoreTasks {
  * Marks over all workspaces without a lock, then, with the collector's lock held, only what was appended meanwhile.
  * Throws rather than free anything while a history cannot be read, or is shorter than it was.
  */
-export async function collectStore(parts: StoreParts): Promise<GcShape> {
+export async function collectStore(parts: StoreParts, options: { readonly waitMs?: number } = {}): Promise<GcShape> {
   const alive = new Set<Hash>();
   const ends = new Map<string, NonNullable<AliveOptions["from"]>>();
   const mark = async (): Promise<void> => {
@@ -54,7 +57,8 @@ export async function collectStore(parts: StoreParts): Promise<GcShape> {
     }
   };
   await mark();
-  const report = await parts.blobs.collect((hash) => alive.has(hash), { whenLocked: mark });
+  const report = await parts.blobs.collect((hash) => alive.has(hash), { ...options, whenLocked: mark });
+  parts.gauge.lookAgain();
   return {
     freed_blobs: report.freedBlobs,
     freed_bytes: report.freedBytes,
@@ -143,12 +147,4 @@ function sizeOf(disk: Disk, path: string): number {
 
 function databaseSize(disk: Disk, path: string): number {
   return sumOf(["", "-wal", "-shm"], (suffix) => sizeOf(disk, path + suffix));
-}
-
-function treeSize(disk: Disk, folder: string): number {
-  if (disk.lstat(folder) === undefined) return 0;
-  return sumOf(disk.list(folder), ({ name, kind }) => {
-    const path = `${folder}/${name.toString()}`;
-    return kind === "dir" ? treeSize(disk, path) : sizeOf(disk, path);
-  });
 }

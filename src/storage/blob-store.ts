@@ -95,6 +95,8 @@ export interface CollectOptions {
   readonly whenLocked?: () => Promise<void>;
   /** Rewrites every pack that holds anything to be freed, so that no byte of it remains. Default: false. */
   readonly thorough?: boolean;
+  /** How long to wait for batches and leases, in ms. Default: as for every lock of the store. */
+  readonly waitMs?: number;
 }
 
 export interface CollectReport {

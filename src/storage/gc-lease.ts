@@ -41,9 +41,9 @@ export class GcLease {
   }
 
   /** The collector's turn: waits for every lease, of other processes too. */
-  async exclusive(): Promise<HeldLock> {
+  async exclusive(waitMs = this.#waitMs): Promise<HeldLock> {
     try {
-      return await this.#lock.exclusive(this.#waitMs);
+      return await this.#lock.exclusive(waitMs);
     } catch (error) {
       throw ioTrouble(error, "taking the lock of the collector");
     }

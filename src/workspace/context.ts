@@ -1,3 +1,4 @@
+import type { RetentionShape } from "../api/action-shapes.ts";
 import type { DuShape, GcShape } from "../api/shapes.ts";
 import type { Hash } from "../core/hash.ts";
 import type { BlobStore } from "../storage/blob-store.ts";
@@ -39,8 +40,16 @@ export interface Context {
   readonly actor: string;
   /** Opened to look only: the history and the kept head stay as they are. What is derived may be brought up to date. */
   readonly readOnly: boolean;
+  /** How much is kept, and who says so. */
+  readonly retention: Retention;
   /** Once it is started, captures of everything look only where something may have changed. */
   readonly live: LiveView;
+}
+
+/** The limits in force; `sources`: for people, where each comes from. */
+export interface Retention {
+  readonly limits: RetentionShape;
+  readonly sources: Readonly<Record<keyof RetentionShape, string>>;
 }
 
 /** What reading and catching up with the history needs; a worktree is not among it. */
@@ -84,12 +93,19 @@ export interface StoreTasks {
   fileFaults(): readonly { readonly where: string; readonly fault: string }[];
   /** An empty index that nobody else sees, for recomputing. */
   scratchIndex(): IndexStore;
-  /** Frees what no workspace of the store needs. */
-  collect(): Promise<GcShape>;
+  /**
+   * Frees what no workspace of the store needs. `waitMs`: how long to wait for those who are writing (default: as for
+   * every lock); then it throws `LOCKED`.
+   */
+  collect(options?: { readonly waitMs?: number }): Promise<GcShape>;
   /** A worktree over a folder that is empty, or is made now. Throws `REFUSED` for one that is not empty. */
   emptyWorktree(folder: string): Promise<Worktree>;
   /** How much space the whole store takes. */
   usage(): Promise<DuShape>;
+  /** The same in bytes, cheaply: as it was a moment ago, with what `grew` has told since. */
+  takes(): number;
+  /** So many bytes were or will be written. */
+  grew(bytes: number): void;
 }
 
 /** Keeps the signed heads and the key, apart from the store. */

@@ -178,7 +178,7 @@ export class FileBlobStore implements BlobStore {
 
   async collect(keep: (hash: Hash) => boolean, options: CollectOptions = {}): Promise<CollectReport> {
     this.#mustTakeWrites();
-    using _turn = await this.#lease.exclusive();
+    using _turn = await this.#lease.exclusive(options.waitMs);
     await options.whenLocked?.();
     await this.#endWriting();
     try {

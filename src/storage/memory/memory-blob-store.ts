@@ -91,7 +91,7 @@ export class MemoryBlobStore implements BlobStore {
 
   async collect(keep: (hash: Hash) => boolean, options: CollectOptions = {}): Promise<CollectReport> {
     this.#mustBeOpen();
-    using _turn = await this.#lease.exclusive();
+    using _turn = await this.#lease.exclusive(options.waitMs);
     await options.whenLocked?.();
     let freedBlobs = 0;
     let freedBytes = 0;

@@ -1,0 +1,36 @@
+/** The `chronicle:` section of a `config.yaml`: how much is kept. Other sections are other programs' business. */
+export interface RetentionConfig {
+  readonly max_snapshots?: number;
+  readonly max_age_days?: number;
+  readonly min_age_hours?: number;
+  readonly max_store_bytes?: number;
+}
+
+const KEYS = ["max_snapshots", "max_age_days", "min_age_hours", "max_store_bytes"] as const;
+
+/** One of its keys. */
+export type RetentionKey = (typeof KEYS)[number];
+
+/** All of its keys, in the order in which they are shown. */
+export const RETENTION_KEYS: readonly RetentionKey[] = KEYS;
+
+/** What holds where nothing is configured. 0 of a maximum: no limit. */
+export const DEFAULT_RETENTION: Required<RetentionConfig> = {
+  max_snapshots: 50,
+  max_age_days: 30,
+  min_age_hours: 0,
+  max_store_bytes: 0,
+};
+
+/** What is wrong with the value of a setting, if anything is. */
+export function faultOf(key: RetentionKey, value: unknown): string | undefined {
+  if (typeof value === "number" && value >= 0 && Number.isFinite(value)) {
+    if (!needsWhole(key) || Number.isSafeInteger(value)) return undefined;
+  }
+  const wanted = needsWhole(key) ? "a whole number from 0" : "a number from 0";
+  return `${key} is ${JSON.stringify(value) ?? "nothing"}: it takes ${wanted}`;
+}
+
+function needsWhole(key: RetentionKey): boolean {
+  return key === "max_snapshots" || key === "max_store_bytes";
+}
