@@ -7,7 +7,12 @@ export interface ConflictShape {
   state: "open" | "settled";
   /** How it was settled. */
   settled?: "current" | "undo" | "merged" | "withdrawn";
-  reason: string;
+  /**
+   * `content`: the same or adjacent lines; `binary`: no text, or too large to merge; `mode`: permissions; `kind`: a file,
+   * a link or a folder; `deleted`, `edited`, `created`: what the undo is about was so later; `folder`: where a folder
+   * was, something else stands now.
+   */
+  reason: "content" | "binary" | "mode" | "kind" | "deleted" | "edited" | "created" | "folder";
   /** The undo that met it. */
   undo_id: string;
   /** What there was when it was met, and what the undo would have put there (empty: nothing). */
@@ -15,4 +20,9 @@ export interface ConflictShape {
   undo_hash: string;
   current_size: number;
   undo_size: number;
+  /** `null`: nothing. */
+  current_kind: "file" | "symlink" | "dir" | null;
+  undo_kind: "file" | "symlink" | "dir" | null;
+  current_permissions?: number;
+  undo_permissions?: number;
 }

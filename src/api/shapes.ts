@@ -146,6 +146,8 @@ export interface RestoreShape {
 export interface UndoShape extends RestoreShape {
   /** The operation that was (or would be) taken back or done again. */
   operation: OperationShape | null;
+  /** For an undo of somebody's work, and its redo: whose, as `turn 3f2a…`; `operation` is then null, or that undo. */
+  selection?: string;
   /** What else is to be known, for people: where edits are that `force` took along; a run that was killed. */
   notes: string[];
   /** What did not merge with later work, and was left as it is: see `conflicts`. Their ids are empty in a dry run. */

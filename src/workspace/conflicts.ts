@@ -1,22 +1,193 @@
 import type { ResolveOptions } from "../api/action-api.ts";
 import type { ResolveShape } from "../api/action-shapes.ts";
 import type { ConflictShape } from "../api/conflict-shape.ts";
+import type { Change } from "../core/change.ts";
+import {
+  conflictDraft,
+  contentsOfConflict,
+  decodeConflict,
+  type ConflictEnd,
+  type ConflictRecord,
+  type IdentifiedConflict,
+} from "../core/conflict-record.ts";
+import { sameEntry, type Entry } from "../core/entry.ts";
+import { ChronicleError } from "../core/errors.ts";
+import type { Hash } from "../core/hash.ts";
+import type { EventRow } from "../storage/index-store.ts";
+import { capture } from "./capture.ts";
+import { withCommit } from "./commit.ts";
+import { unmergedShape } from "./conflict-shapes.ts";
 import type { Context } from "./context.ts";
-import { notYet } from "./not-yet.ts";
+import { parseGivenPath } from "./given-path.ts";
+import { mergeGroups } from "./invert-work.ts";
+import { makeable, operate, settle } from "./operate.ts";
+import { readEvent } from "./read-events.ts";
+import { blocked } from "./restore.ts";
+import { closeAbandoned } from "./session.ts";
+import { changeShape, shownPath } from "./shape.ts";
 
-/** Parts of undos that did not merge. */
+/** Parts of undos that did not merge, oldest first: open ones; with `all` those that are settled too. */
 export async function listConflicts(
-  _context: Context,
-  _options: { readonly all?: boolean } = {},
+  context: Context,
+  options: { readonly all?: boolean } = {},
 ): Promise<ConflictShape[]> {
-  return notYet("conflicts");
+  const found = options.all === true ? await read(context, await context.index.records("conflict:")) : undefined;
+  return (found ?? (await openConflicts(context))).map(unmergedShape);
 }
 
-/** Settles a conflict. */
-export async function resolveConflict(
-  _context: Context,
-  _conflict: string,
-  _options: ResolveOptions,
-): Promise<ResolveShape> {
-  return notYet("resolve");
+/** The conflicts that are not settled. */
+export async function openConflicts(context: Context): Promise<IdentifiedConflict[]> {
+  return read(context, await context.index.openRecords("conflict:"));
+}
+
+async function read(context: Context, rows: readonly EventRow[]): Promise<IdentifiedConflict[]> {
+  const found: IdentifiedConflict[] = [];
+  for (const row of rows) {
+    const record = decodeConflict((await readEvent(context, row)).record);
+    found.push({ id: row.recordId.slice("conflict:".length), record });
+  }
+  return found;
+}
+
+/**
+ * Settles a conflict, by id, its beginning, or its path. What is there now is captured first, so nothing of it is lost;
+ * where a file is changed it is an operation that can be undone. Throws `NOT_FOUND`, `AMBIGUOUS`, and `REFUSED` where
+ * the undo's side does not merge with what was edited since.
+ */
+export async function resolveConflict(context: Context, asked: string, options: ResolveOptions): Promise<ResolveShape> {
+  if (options.keep === "merged" && options.content === undefined)
+    throw new ChronicleError("USAGE", "the merged content is missing", { hint: "give it with --merged FILE" });
+  await settle(context);
+  await closeAbandoned(context);
+  const conflict = await findConflict(context, asked);
+  await capture(context, { cause: "capture" });
+  using _lease = await context.blobs.lease();
+  const { seq } = await context.index.head();
+  const present = (await context.index.iterationAt(conflict.record.path, seq))?.entry;
+  const { target, contents } = await targetOf(context, conflict, { options, present });
+  const settled = settledAs(conflict, options.keep);
+  const change: Change = { path: conflict.record.path, before: present, after: target };
+  const changes = makeable(sameEntry(present, target) ? [] : [change]);
+  if (changes.length === 0) {
+    await withCommit(context, (commit) => commit.append([conflictDraft(settled)]));
+    return { conflict: unmergedShape(settled), changes: [], undo_id: null };
+  }
+  const done = await operate(context, {
+    kind: "resolve",
+    summary: `resolve of ${shownPath(conflict.record.path)}: ${WORDS[options.keep]}`,
+    changes,
+    contents,
+    conflicts: () => [settled],
+    onBlocked: "fail",
+  });
+  if (done.id === undefined || done.blocked.length > 0) throw blocked(done.blocked);
+  return { conflict: unmergedShape(settled), changes: changes.map(changeShape), undo_id: done.id };
+}
+
+const WORDS: Readonly<Record<ResolveOptions["keep"], string>> = {
+  current: "what is there was kept",
+  undo: "the undo was taken",
+  merged: "a merged content was given",
+};
+
+function settledAs({ id, record }: IdentifiedConflict, how: ConflictEnd): IdentifiedConflict {
+  return { id, record: { ...record, state: "settled", settled: how } };
+}
+
+interface Resolving {
+  readonly options: ResolveOptions;
+  readonly present: Entry | undefined;
+}
+
+/** What the path is to be, and the contents of it that are new. */
+async function targetOf(
+  context: Context,
+  { id, record }: IdentifiedConflict,
+  { options, present }: Resolving,
+): Promise<{ readonly target: Entry | undefined; readonly contents: readonly Hash[] }> {
+  if (options.keep === "current") return { target: present, contents: [] };
+  const batch = await context.blobs.batch();
+  try {
+    const { target, contents } =
+      options.keep === "undo"
+        ? await mergedTarget(context, { id, record }, { present, batch })
+        : await givenTarget(record, { present, batch, content: options.content ?? new Uint8Array() });
+    await batch.commit();
+    return { target, contents: [...contents, ...contentsOfConflict(record)] };
+  } catch (error) {
+    await batch.abandon();
+    throw error;
+  }
+}
+
+type Batch = Awaited<ReturnType<Context["blobs"]["batch"]>>;
+
+interface Target {
+  readonly target: Entry | undefined;
+  readonly contents: readonly Hash[];
+}
+
+/** The undo's side; what was edited since it was met is merged in. */
+async function mergedTarget(
+  context: Context,
+  { id, record }: IdentifiedConflict,
+  { present, batch }: { readonly present: Entry | undefined; readonly batch: Batch },
+): Promise<Target> {
+  const { path, current, wanted } = record;
+  const groups = [{ before: wanted, after: current }];
+  const merged = await mergeGroups(context, groups, { present, batch });
+  if (merged.reason === undefined) return { target: merged.entry, contents: merged.contents };
+  throw new ChronicleError("REFUSED", `${shownPath(path)} was edited since, and the undo does not merge with that`, {
+    hint: `edit it and \`chronicle resolve ${id.slice(0, 8)} --keep-current\`, or give what it is to be: --merged FILE`,
+    data: { path: shownPath(path), undo_hash: wanted?.hash ?? "" },
+  });
+}
+
+async function givenTarget(
+  { path, current, wanted }: ConflictRecord,
+  {
+    present,
+    batch,
+    content,
+  }: { readonly present: Entry | undefined; readonly batch: Batch; readonly content: Uint8Array },
+): Promise<Target> {
+  if (present !== undefined && present.kind !== "file") {
+    throw new ChronicleError("REFUSED", `${shownPath(path)} is not a file now: a content cannot be put there`, {
+      hint: "--keep-current leaves it; --take-undo brings what the undo wanted",
+    });
+  }
+  const known = [present, current, wanted].find((entry) => entry?.kind === "file");
+  const hash = await batch.put(content);
+  const mode = known?.mode ?? 0o644;
+  const target: Entry = { path, kind: "file", mode, size: content.length, mtimeMs: present?.mtimeMs ?? 0, hash };
+  return { target, contents: [hash] };
+}
+
+/** By path first: nobody names a file like an id. */
+async function findConflict(context: Context, asked: string): Promise<IdentifiedConflict> {
+  const open = await openConflicts(context);
+  const path = pathOf(asked);
+  const there = open.filter((one) => one.record.path === path);
+  const matching = there.length > 0 ? there : open.filter((one) => asked !== "" && one.id.startsWith(asked));
+  const [only, second] = matching;
+  if (only === undefined) {
+    throw new ChronicleError("NOT_FOUND", `there is no open conflict ${JSON.stringify(asked)}`, {
+      hint: "`chronicle conflicts` lists them, with --all the settled ones too",
+    });
+  }
+  if (second === undefined) return only;
+  throw new ChronicleError("AMBIGUOUS", `${JSON.stringify(asked)} stands for ${matching.length} conflicts`, {
+    hint: `give the id of one: ${matching.map((one) => one.id.slice(0, 8)).join(", ")}`,
+    data: { ids: matching.map((one) => one.id) },
+  });
+}
+
+/** Also an id looks like a path; what cannot be one stands for none. */
+function pathOf(asked: string): string | undefined {
+  try {
+    return parseGivenPath(asked);
+  } catch (error) {
+    if (error instanceof ChronicleError && error.code === "PATH_INVALID") return undefined;
+    throw error;
+  }
 }

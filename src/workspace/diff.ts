@@ -4,8 +4,8 @@ import type { Change } from "../core/change.ts";
 import type { Entry } from "../core/entry.ts";
 import { ChronicleError } from "../core/errors.ts";
 import { sha256 } from "../core/hash.ts";
-import { changeBetween, invert } from "../core/plan.ts";
-import { comparePaths, displayPath, isWithin, splitRoot, type WorkspacePath } from "../core/path.ts";
+import { changeBetween, composeChanges, invert } from "../core/plan.ts";
+import { displayPath, isWithin, splitRoot, type WorkspacePath } from "../core/path.ts";
 import { type DiffInput, type GitMode, type TextDiff, unifiedDiff } from "../core/text-diff.ts";
 import { compare, readDisk } from "./capture.ts";
 import type { Context } from "./context.ts";
@@ -28,18 +28,6 @@ export async function changesBetween(context: Context, from: number, to: number)
 export async function unrecordedChanges(context: Context): Promise<Change[]> {
   const reading = await readDisk(context, { hashOnly: true });
   return [...(await compare(context, reading)).changes];
-}
-
-/** Two lists of changes, one after the other, as one. */
-export function composeChanges(first: readonly Change[], second: readonly Change[]): Change[] {
-  const composed = new Map<WorkspacePath, Change>(first.map((change) => [change.path, change]));
-  for (const change of second) {
-    const before = composed.get(change.path);
-    const joined = before === undefined ? change : changeBetween(change.path, before.before, change.after);
-    if (joined === undefined) composed.delete(change.path);
-    else composed.set(change.path, joined);
-  }
-  return [...composed.values()].sort((a, b) => comparePaths(a.path, b.path));
 }
 
 /** The difference between two moments; `now` is the disk. */
@@ -77,7 +65,8 @@ export function within(changes: readonly Change[], paths: readonly WorkspacePath
   return changes.filter((change) => paths.some((path) => isWithin(change.path, path)));
 }
 
-async function patchOf(context: Context, change: Change): Promise<Partial<ChangeShape>> {
+/** The patch of a change, or why there is none. */
+export async function patchOf(context: Context, change: Change): Promise<Partial<ChangeShape>> {
   const { before, after } = change;
   const isSameContent = before?.hash !== undefined && before.hash === after?.hash && before.kind === after.kind;
   if (isSameContent)
@@ -115,7 +104,7 @@ function gitMode(entry: Entry | undefined): GitMode {
 }
 
 /** An entry's content: from the store, or, where it is not recorded yet, from the disk. Throws `BLOB_MISSING`. */
-async function contentOf(context: Context, entry: Entry | undefined): Promise<Buffer | undefined> {
+export async function contentOf(context: Context, entry: Entry | undefined): Promise<Buffer | undefined> {
   if (entry?.hash === undefined) return undefined;
   const stored = await context.blobs.get(entry.hash);
   if (stored !== undefined) return stored;

@@ -1,13 +1,218 @@
 import type { Selection } from "../api/action-api.ts";
 import type { ChangesShape } from "../api/action-shapes.ts";
+import type { ChangeShape } from "../api/shapes.ts";
+import { ChronicleError } from "../core/errors.ts";
+import type { FileRecord } from "../core/file-record.ts";
+import { isWithin } from "../core/path.ts";
+import { actionShapes, findAction, listActions, type LoggedAction } from "./actions.ts";
 import type { Context } from "./context.ts";
-import { notYet } from "./not-yet.ts";
+import { patchOf } from "./diff.ts";
+import { indexedFrom } from "./history-start.ts";
+import { knownPaths } from "./known-paths.ts";
+import { resolveMoment } from "./moments.ts";
+import { eventsOfWork, groupsOf, netChanges, type Work } from "./own-work.ts";
+import { changeShape, shownPath } from "./shape.ts";
+import { listSessions } from "./session.ts";
+import { listSnapshots } from "./snapshot.ts";
 
-/** What somebody did. */
+/** Whose work a caller means: which events are its own. */
+
+/** The selectors, in the order in which messages name them. */
+const SELECTORS = ["action", "turn", "session", "actor", "file", "since"] as const;
+
+type Selector = (typeof SELECTORS)[number];
+
+/** The one selector that is given, or `undefined`. Throws `USAGE` for more than one, and for an empty one. */
+export function selectorOf(selection: Selection): { readonly by: Selector; readonly value: string } | undefined {
+  const given = SELECTORS.flatMap((by) => {
+    const value = selection[by];
+    return value === undefined ? [] : [{ by, value }];
+  });
+  const [only, second] = given;
+  if (second !== undefined) {
+    throw new ChronicleError("USAGE", `give one of ${given.map((one) => one.by).join(" and ")}, not both`, {
+      hint: "whose work is meant is said in one way: an action, a turn, a session, an actor, a file, or since when",
+    });
+  }
+  if (only?.value === "") throw new ChronicleError("USAGE", `the ${only.by} is empty`, { hint: "give its id or name" });
+  return only;
+}
+
+/** A chosen piece of work, with the actions in it. */
+export interface ChosenWork extends Work {
+  readonly actions: readonly LoggedAction[];
+}
+
+/** The work that is meant. Throws `USAGE`, `NOT_FOUND`, `AMBIGUOUS`, `PRUNED`. */
+export async function workOf(context: Context, selection: Selection): Promise<ChosenWork> {
+  const given = selectorOf(selection);
+  if (given === undefined) throw new ChronicleError("USAGE", "whose work is meant was not said", { hint: SAY });
+  const { by, value } = given;
+  switch (by) {
+    case "action":
+      return workOfActions(context, [await findAction(context, value)], (one) => `action ${one.id}`);
+    case "turn":
+      return workOfActions(context, await actionsOfTurn(context, value), (one) => `turn ${one.turn}`);
+    case "session":
+      return workOfSession(context, value);
+    case "actor":
+      return workOfActor(context, value);
+    case "file":
+      return workOnFile(context, value);
+    case "since":
+      return workSince(context, value);
+  }
+}
+
+const SAY = "give one of action, turn, session, actor, file and since";
+
+/** All actions; a history without any has none to decode. */
+export async function actionsIn(context: Context): Promise<readonly LoggedAction[]> {
+  return (await context.index.records("action:")).length === 0 ? [] : listActions(context);
+}
+
+async function workOfActions(
+  context: Context,
+  actions: readonly LoggedAction[],
+  label: (first: LoggedAction) => string,
+): Promise<ChosenWork> {
+  const ids = new Set(actions.map((one) => one.id));
+  const [first] = actions;
+  if (first === undefined) throw new ChronicleError("NOT_FOUND", "there is no such action", { hint: LIST });
+  const fromSeq = Math.min(...actions.map((one) => one.fromSeq));
+  const toSeq = Math.max(...actions.map((one) => one.lastSeq));
+  const begins = (await indexedFrom(context)) ?? 1;
+  if (fromSeq < begins - 1) throw compactedAway(label(first), begins);
+  const isOwn = (record: FileRecord): boolean => record.action !== undefined && ids.has(record.action);
+  return { label: label(first), fromSeq, toSeq, isOwn: ownOnly(isOwn), actions };
+}
+
+const LIST = "`chronicle actions` lists them";
+
+function compactedAway(what: string, by: number): ChronicleError {
+  return new ChronicleError("PRUNED", `what the ${what} changed was compacted away by event ${by}`, {
+    hint: `the history begins there: \`seq:${by}\` is the earliest state that can be gone back to`,
+    data: { seq: by },
+  });
+}
+
+/** Nobody's work: what restores, undos and redos wrote, what was there at the beginning, what may be several's. */
+function ownOnly(isOwn: (record: FileRecord) => boolean): Work["isOwn"] {
+  return (record) =>
+    record.intent === undefined && record.cause !== "baseline" && record.actor !== "ambiguous" && isOwn(record);
+}
+
+/** The actions of a turn; `last`: of the latest turn of which an action has ended. */
+async function actionsOfTurn(context: Context, asked: string): Promise<readonly LoggedAction[]> {
+  const all = (await actionsIn(context)).filter((one) => one.turn !== undefined);
+  if (asked === "last") {
+    const last = all.findLast((one) => one.state !== "open") ?? all.at(-1);
+    if (last !== undefined) return all.filter((one) => one.turn === last.turn && one.session === last.session);
+    throw new ChronicleError("NOT_FOUND", "no action of any turn was recorded yet", {
+      hint: "turns come from agents: `chronicle agents install` sets them up; `chronicle diff` shows what changed",
+    });
+  }
+  const exact = all.filter((one) => one.turn === asked);
+  const found = exact.length > 0 ? exact : all.filter((one) => one.turn?.startsWith(asked) === true);
+  const turns = new Set(found.map((one) => `${one.session ?? ""} ${one.turn}`));
+  if (turns.size > 1) {
+    throw new ChronicleError("AMBIGUOUS", `${JSON.stringify(asked)} stands for ${turns.size} turns`, {
+      hint: "give more of the id, or name the session or the actions",
+      data: { turns: [...turns].map((one) => one.trim()) },
+    });
+  }
+  if (found.length > 0) return found;
+  throw new ChronicleError("NOT_FOUND", `there is no turn ${JSON.stringify(asked)}`, { hint: LIST });
+}
+
+async function workOfSession(context: Context, asked: string): Promise<ChosenWork> {
+  const all = await actionsIn(context);
+  const sessions = await listSessions(context);
+  const ids = new Set([...sessions.map((one) => one.id), ...all.flatMap((one) => one.session ?? [])]);
+  const matching = ids.has(asked) ? [asked] : [...ids].filter((id) => id.startsWith(asked));
+  const [id, second] = matching;
+  if (id === undefined)
+    throw new ChronicleError("NOT_FOUND", `there is no session ${JSON.stringify(asked)}`, {
+      hint: "`chronicle sessions` lists them",
+    });
+  if (second !== undefined) {
+    throw new ChronicleError("AMBIGUOUS", `${JSON.stringify(asked)} stands for ${matching.length} sessions`, {
+      hint: "give more of the id",
+    });
+  }
+  const actions = all.filter((one) => one.session === id || one.run === id);
+  const own = new Set(actions.map((one) => one.id));
+  const starts = [...actions, ...sessions.filter((one) => one.id === id)].map((one) => one.fromSeq);
+  const isOwn = (record: FileRecord): boolean =>
+    record.session === id || (record.action !== undefined && own.has(record.action));
+  return { label: `session ${id}`, ...(await spanFrom(context, starts)), isOwn: ownOnly(isOwn), actions };
+}
+
+async function workOfActor(context: Context, name: string): Promise<ChosenWork> {
+  const actions = (await actionsIn(context)).filter((one) => one.actor === name);
+  const own = new Set(actions.map((one) => one.id));
+  const isOwn = (record: FileRecord): boolean =>
+    record.action === undefined ? record.actor === name : record.actor === name || own.has(record.action);
+  return { label: `actor ${name}`, ...(await spanFrom(context, [0])), isOwn: ownOnly(isOwn), actions };
+}
+
+/** Every change after the baseline, whoever made it: restores and undos too. */
+async function workOnFile(context: Context, given: string): Promise<ChosenWork> {
+  const [path] = (await knownPaths(context, [given])) ?? [];
+  if (path === undefined) throw new ChronicleError("NOT_FOUND", "no file was named");
+  const baseline = (await listSnapshots(context))[0];
+  const span = await spanFrom(context, [baseline?.stateSeq ?? 0]);
+  return {
+    label: `file ${shownPath(path)}`,
+    ...span,
+    everything: true,
+    isOwn: (_, at) => isWithin(at, path),
+    actions: [],
+  };
+}
+
+async function workSince(context: Context, moment: string): Promise<ChosenWork> {
+  const { seq } = await resolveMoment(context, moment);
+  const span = await spanFrom(context, [seq]);
+  return { label: `since ${seq}`, ...span, everything: true, isOwn: () => true, actions: [] };
+}
+
+/** From the first of these events (or the beginning) to the head. */
+async function spanFrom(
+  context: Context,
+  starts: readonly number[],
+): Promise<{ readonly fromSeq: number; readonly toSeq: number }> {
+  const begins = (await indexedFrom(context)) ?? 1;
+  const { seq } = await context.index.head();
+  return { fromSeq: Math.max(Math.min(...starts, seq), begins - 1), toSeq: seq };
+}
+
+/** What somebody did: each path before the first of their changes, and after the last. */
 export async function changesOfSelection(
-  _context: Context,
-  _selection: Selection,
-  _options: { readonly patch?: boolean } = {},
+  context: Context,
+  selection: Selection,
+  options: { readonly patch?: boolean } = {},
 ): Promise<ChangesShape> {
-  return notYet("changes");
+  const asked = selectorOf(selection) === undefined ? { turn: "last" } : selection;
+  const work = await workOf(context, asked);
+  const own = await eventsOfWork(context, work);
+  const changes: ChangeShape[] = [];
+  for (const change of netChanges(await groupsOf(context, own))) {
+    const patch = options.patch === true ? await patchOf(context, change) : {};
+    changes.push({ ...changeShape(change), ...patch });
+  }
+  const actions = work.everything === true ? await actionsAmong(context, own) : work.actions;
+  return { selection: work.label, actions: await shapesOf(context, actions), changes };
+}
+
+/** The actions that some events name. */
+async function actionsAmong(
+  context: Context,
+  own: Awaited<ReturnType<typeof eventsOfWork>>,
+): Promise<readonly LoggedAction[]> {
+  return (await actionsIn(context)).filter((one) => own.ids.has(one.id));
+}
+
+async function shapesOf(context: Context, actions: readonly LoggedAction[]): Promise<ChangesShape["actions"]> {
+  return actions.length === 0 ? [] : actionShapes(context, actions);
 }

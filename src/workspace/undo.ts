@@ -5,36 +5,39 @@ import { sameEntry } from "../core/entry.ts";
 import { ChronicleError } from "../core/errors.ts";
 import { changeBetween, invert } from "../core/plan.ts";
 import type { BlockedPath } from "../worktree/worktree.ts";
-import { capture } from "./capture.ts";
+import { closedNotes, finishInterrupted, lookOrCapture, onlyFinished } from "./before-undo.ts";
 import type { Context } from "./context.ts";
-import { unrecordedChanges } from "./diff.ts";
-import { interruptedNote, unfinished } from "./interrupted.ts";
-import { type FinishedIntent, makeable, operate, settable, settle } from "./operate.ts";
+import { type FinishedIntent, makeable, operate, settable } from "./operate.ts";
 import { changesOfOperation, listOperations, operationShape, stackOf, type LoggedOperation } from "./operations.ts";
 import { blocked } from "./restore.ts";
-import { closeAbandoned, listSessions, wordlessEnd } from "./session.ts";
+import { selectiveStep } from "./selective-step.ts";
+import { selectorOf } from "./selection.ts";
 import { changeShape, conflictShape, shownPath, skippedShape } from "./shape.ts";
+import { takeBack } from "./take-back.ts";
+import { undoSelection } from "./undo-selection.ts";
 
 type Direction = "undo" | "redo";
 
-/** Takes the last operation back (or the one that is named). */
+/** Takes the last operation back, or the one that is named, or somebody's work. */
 export async function undo(context: Context, options: UndoOptions = {}): Promise<UndoShape> {
+  if (selectorOf(options) !== undefined) return undoSelection(context, options);
   return reverse(context, "undo", options);
 }
 
 /** Does again what was undone last. */
 export async function redo(context: Context, options: UndoOptions = {}): Promise<UndoShape> {
+  if (selectorOf(options) !== undefined) {
+    throw new ChronicleError("USAGE", "redo takes no selection", { hint: "give the id of the undo, or nothing" });
+  }
   return reverse(context, "redo", options);
 }
 
 async function reverse(context: Context, direction: Direction, options: UndoOptions): Promise<UndoShape> {
   const dryRun = options.dryRun === true;
-  const interrupted = dryRun ? await unfinished(context) : await settle(context);
+  const interrupted = await finishInterrupted(context, dryRun);
   if (interrupted.some((one) => isAsked(one, direction, options.operation)))
     return onlyFinished(context, interrupted, dryRun);
-  const notes = interrupted.map((one) => interruptedNote(one, dryRun ? "would first finish" : "finished"));
-  // A run whose process was killed is an operation as well, once it is closed.
-  notes.push(...(dryRun ? await unclosedNotes(context) : await closeAbandoned(context)));
+  const notes = await closedNotes(context, interrupted, dryRun);
   const unrecorded = await lookOrCapture(context, options);
   const operations = await listOperations(context);
   const stack = stackOf(operations);
@@ -42,6 +45,8 @@ async function reverse(context: Context, direction: Direction, options: UndoOpti
     direction,
     asked: options.operation,
   });
+  const selective = await selectiveStep(context, operation, { direction, operations, stack });
+  if (selective !== undefined) return takeBack(context, selective, { options, unrecorded, notes });
   const own = await changesOfOperation(context, operation);
   const wanted = direction === "undo" ? invert(own) : own;
   const { clean, edited } = await sort(context, wanted, unrecorded);
@@ -93,32 +98,6 @@ function isAsked({ intent }: FinishedIntent, direction: Direction, asked: string
   return asked !== "" && intent.kind === direction && intent.target?.startsWith(asked) === true;
 }
 
-/** What finishing the interrupted operations did or would do, and nothing else. */
-async function onlyFinished(
-  context: Context,
-  interrupted: readonly FinishedIntent[],
-  dryRun: boolean,
-): Promise<UndoShape> {
-  const operations = await listOperations(context);
-  const last = interrupted.at(-1);
-  const operation = operations.find((one) => one.id === (last?.intent.target ?? last?.id));
-  return {
-    operation: operation === undefined ? null : operationShape(operation, stackOf(operations)),
-    changes: interrupted.flatMap((one) => one.changes.map(changeShape)),
-    undo_id: dryRun ? null : (last?.id ?? null),
-    skipped: interrupted.flatMap((one) => one.blocked.map(skippedShape)),
-    conflicts: interrupted.flatMap((one) => one.conflicts.map(conflictShape)),
-    dry_run: dryRun,
-    finished: interrupted.map((one) => interruptedNote(one, dryRun ? "would finish" : "finished")),
-    notes: [],
-    unmerged: [],
-  };
-}
-
-async function unclosedNotes(context: Context): Promise<string[]> {
-  return (await listSessions(context)).filter((one) => one.unclosed === true).map(wordlessEnd);
-}
-
 /** How many places of edits are told one by one. */
 const MOST_KEPT = 20;
 
@@ -133,13 +112,6 @@ function keptNotes(edited: readonly Edited[]): string[] {
   return more === 0
     ? notes
     : [...notes, `${more} more that were edited: \`chronicle history PATH\` has their iterations`];
-}
-
-/** What is on disk and not recorded: nothing after a capture; looked up without recording for a dry run. */
-async function lookOrCapture(context: Context, options: UndoOptions): Promise<readonly Change[]> {
-  if (options.dryRun === true) return unrecordedChanges(context);
-  await capture(context, { cause: "capture", ...(options.onProgress ? { onProgress: options.onProgress } : {}) });
-  return [];
 }
 
 interface Asked {

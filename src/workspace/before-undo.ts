@@ -1,0 +1,62 @@
+import type { UndoShape } from "../api/shapes.ts";
+import type { UndoOptions } from "../api/workspace-api.ts";
+import type { Change } from "../core/change.ts";
+import { capture } from "./capture.ts";
+import type { Context } from "./context.ts";
+import { unrecordedChanges } from "./diff.ts";
+import { interruptedNote, unfinished } from "./interrupted.ts";
+import { type FinishedIntent, settle } from "./operate.ts";
+import { listOperations, operationShape, stackOf } from "./operations.ts";
+import { closeAbandoned, listSessions, wordlessEnd } from "./session.ts";
+import { changeShape, conflictShape, skippedShape } from "./shape.ts";
+
+/** What comes before an undo or redo: what was interrupted is finished, what is there now is recorded. */
+
+/** Finishes what was interrupted; a dry run only looks what there is to finish. */
+export function finishInterrupted(context: Context, dryRun: boolean): Promise<FinishedIntent[]> {
+  return dryRun ? unfinished(context) : settle(context);
+}
+
+/** What was finished, or closed because its process is gone, for people. A dry run only says what would be. */
+export async function closedNotes(
+  context: Context,
+  interrupted: readonly FinishedIntent[],
+  dryRun: boolean,
+): Promise<string[]> {
+  const notes = interrupted.map((one) => interruptedNote(one, dryRun ? "would first finish" : "finished"));
+  // A run whose process was killed is an operation as well, once it is closed.
+  return [...notes, ...(dryRun ? await unclosedNotes(context) : await closeAbandoned(context))];
+}
+
+/** What finishing the interrupted operations did or would do, and nothing else. */
+export async function onlyFinished(
+  context: Context,
+  interrupted: readonly FinishedIntent[],
+  dryRun: boolean,
+): Promise<UndoShape> {
+  const operations = await listOperations(context);
+  const last = interrupted.at(-1);
+  const operation = operations.find((one) => one.id === (last?.intent.target ?? last?.id));
+  return {
+    operation: operation === undefined ? null : operationShape(operation, stackOf(operations)),
+    changes: interrupted.flatMap((one) => one.changes.map(changeShape)),
+    undo_id: dryRun ? null : (last?.id ?? null),
+    skipped: interrupted.flatMap((one) => one.blocked.map(skippedShape)),
+    conflicts: interrupted.flatMap((one) => one.conflicts.map(conflictShape)),
+    dry_run: dryRun,
+    finished: interrupted.map((one) => interruptedNote(one, dryRun ? "would finish" : "finished")),
+    notes: [],
+    unmerged: [],
+  };
+}
+
+async function unclosedNotes(context: Context): Promise<string[]> {
+  return (await listSessions(context)).filter((one) => one.unclosed === true).map(wordlessEnd);
+}
+
+/** What is on disk and not recorded: nothing after a capture; looked up without recording for a dry run. */
+export async function lookOrCapture(context: Context, options: UndoOptions): Promise<readonly Change[]> {
+  if (options.dryRun === true) return unrecordedChanges(context);
+  await capture(context, { cause: "capture", ...(options.onProgress ? { onProgress: options.onProgress } : {}) });
+  return [];
+}

@@ -1,0 +1,26 @@
+import type { ConflictShape } from "../api/conflict-shape.ts";
+import type { IdentifiedConflict } from "../core/conflict-record.ts";
+import { exactPath, shownPath } from "./shape.ts";
+
+/** A conflict of an undo with later work, as programs see it. */
+export function unmergedShape({ id, record }: IdentifiedConflict): ConflictShape {
+  const { path, state, settled, reason, undo, met, current, wanted } = record;
+  return {
+    id,
+    path: shownPath(path),
+    ...exactPath(path),
+    timestamp: met,
+    state,
+    ...(settled === undefined ? {} : { settled }),
+    reason,
+    undo_id: undo,
+    current_hash: current?.hash ?? "",
+    undo_hash: wanted?.hash ?? "",
+    current_size: current?.size ?? 0,
+    undo_size: wanted?.size ?? 0,
+    current_kind: current?.kind ?? null,
+    undo_kind: wanted?.kind ?? null,
+    ...(current === undefined ? {} : { current_permissions: current.mode }),
+    ...(wanted === undefined ? {} : { undo_permissions: wanted.mode }),
+  };
+}

@@ -1,0 +1,149 @@
+import type { Change } from "../core/change.ts";
+import { sameEntry, type Entry } from "../core/entry.ts";
+import { sha256, type Hash } from "../core/hash.ts";
+import { type ConflictReason, type EntrySides, mergeEntry, type Preferred } from "../core/merge-entry.ts";
+import { MAX_MERGE_BYTES, mergeText } from "../core/merge-text.ts";
+import { comparePaths, type WorkspacePath } from "../core/path.ts";
+import type { BlobBatch } from "../storage/blob-store.ts";
+import type { BlockedPath } from "../worktree/worktree.ts";
+import type { Context } from "./context.ts";
+import { contentOf } from "./diff.ts";
+import { fitFolders, type Target, type Unmerged } from "./fit-folders.ts";
+import { makeable } from "./operate.ts";
+import type { Group, PathGroups } from "./own-work.ts";
+
+/** What takes some work back. */
+export interface InversePlan {
+  /** From what is there now to what is to be there. */
+  readonly changes: readonly Change[];
+  readonly unmerged: readonly Unmerged[];
+  /** Folders that stay because they hold what others made. */
+  readonly skipped: readonly BlockedPath[];
+  /** Merged contents, which no event names yet. */
+  readonly contents: readonly Hash[];
+}
+
+/** Where a plan is made. */
+export interface Planning {
+  /** What is on disk and not recorded: a dry run looks only. */
+  readonly unrecorded: readonly Change[];
+  /** Takes the merged contents; a dry run has none. */
+  readonly batch?: BlobBatch;
+}
+
+/**
+ * The inverse of some work and of nothing else. Each path is taken from the newest own group to the oldest: where it
+ * still is what the group left, it becomes what it was before; else the two are merged three ways. It is done twice,
+ * once keeping what is there and once preferring the undo: where the two end differently, that is a conflict.
+ */
+export async function invertWork(
+  context: Context,
+  paths: readonly PathGroups[],
+  planning: Planning,
+): Promise<InversePlan> {
+  const pending = new Map(planning.unrecorded.map((change) => [change.path, change]));
+  const targets = new Map<WorkspacePath, Target>();
+  const unmerged = new Map<WorkspacePath, Unmerged>();
+  const contents: Hash[] = [];
+  for (const { path, groups, last } of paths) {
+    const seen = pending.get(path);
+    const present = seen === undefined ? last?.entry : seen.after;
+    const merger = new Merger(context);
+    const kept = await merger.fold(groups, present, "ours");
+    targets.set(path, { present, target: kept.entry });
+    contents.push(...(await merger.keep(kept.entry, planning.batch)));
+    if (kept.reason === undefined) continue;
+    const wanted = (await merger.fold(groups, present, "theirs")).entry;
+    if (sameEntry(wanted, kept.entry)) continue;
+    contents.push(...(await merger.keep(wanted, planning.batch)));
+    unmerged.set(path, { path, reason: kept.reason, base: kept.base, current: kept.entry, wanted });
+  }
+  const skipped = await fitFolders(context, { targets, unmerged, pending });
+  const changes = [...targets].map(([path, { present, target }]) => ({ path, before: present, after: target }));
+  changes.sort((a, b) => comparePaths(a.path, b.path));
+  return {
+    changes: makeable(changes.filter((change) => !sameEntry(change.before, change.after))),
+    unmerged: [...unmerged.values()].sort((a, b) => comparePaths(a.path, b.path)),
+    skipped,
+    contents,
+  };
+}
+
+/** One path by itself: some changes of it taken back, merged with what is there now. A new content is put into the batch. */
+export async function mergeGroups(
+  context: Context,
+  groups: readonly Group[],
+  { present, batch }: { readonly present: Entry | undefined; readonly batch: BlobBatch },
+): Promise<{
+  readonly entry: Entry | undefined;
+  readonly reason?: ConflictReason;
+  readonly contents: readonly Hash[];
+}> {
+  const merger = new Merger(context);
+  const { entry, reason } = await merger.fold(groups, present, "ours");
+  return { entry, ...(reason === undefined ? {} : { reason }), contents: await merger.keep(entry, batch) };
+}
+
+/** Where a path ends up, and the first thing on the way that did not merge. */
+interface Folded {
+  readonly entry: Entry | undefined;
+  readonly reason?: ConflictReason;
+  readonly base?: Entry | undefined;
+}
+
+/** Merges the states of one path; holds the contents that it made. */
+class Merger {
+  readonly #context: Context;
+  readonly #made = new Map<Hash, Buffer>();
+
+  constructor(context: Context) {
+    this.#context = context;
+  }
+
+  async fold(
+    groups: readonly Group[],
+    present: Entry | undefined,
+    prefer: Preferred,
+  ): Promise<Folded & { readonly base: Entry | undefined }> {
+    let entry = present;
+    let met: { readonly reason: ConflictReason; readonly base: Entry | undefined } | undefined;
+    for (const { before, after } of groups.toReversed()) {
+      if (sameEntry(before, after)) continue;
+      const merged = await this.#merge({ base: after, ours: entry, theirs: before }, prefer);
+      entry = merged.entry;
+      if (merged.reason !== undefined) met ??= { reason: merged.reason, base: after };
+    }
+    return { entry, base: undefined, ...met };
+  }
+
+  async #merge(sides: EntrySides, prefer: Preferred): Promise<Folded> {
+    const merge = mergeEntry(sides, prefer);
+    if ("entry" in merge)
+      return { entry: merge.entry, ...(merge.conflict === undefined ? {} : { reason: merge.conflict }) };
+    const { base, ours, theirs } = merge.contents;
+    const { mode } = merge;
+    const preferred = { ...(prefer === "ours" ? ours : theirs), mode };
+    if ([base, ours, theirs].some((one) => one.size > MAX_MERGE_BYTES)) return { entry: preferred, reason: "binary" };
+    const texts = { base: await this.#read(base), ours: await this.#read(ours), theirs: await this.#read(theirs) };
+    const merged = mergeText(texts, prefer);
+    if (merged === undefined) return { entry: preferred, reason: "binary" };
+    const { content, conflicts } = merged;
+    const hash = sha256(content);
+    this.#made.set(hash, content);
+    const entry: Entry = { ...ours, mode, hash, size: content.length };
+    const reason = conflicts > 0 ? "content" : merge.conflict;
+    return { entry, ...(reason === undefined ? {} : { reason }) };
+  }
+
+  async #read(entry: Entry): Promise<Buffer> {
+    const made = entry.hash === undefined ? undefined : this.#made.get(entry.hash);
+    return made ?? (await contentOf(this.#context, entry)) ?? Buffer.alloc(0);
+  }
+
+  /** Puts a merged content into the store; its hash, if there was one to put. */
+  async keep(entry: Entry | undefined, batch: BlobBatch | undefined): Promise<Hash[]> {
+    const content = entry?.hash === undefined ? undefined : this.#made.get(entry.hash);
+    if (content === undefined || batch === undefined) return [];
+    return [await batch.put(content)];
+  }
+}

@@ -1,0 +1,107 @@
+import type { Change } from "../core/change.ts";
+import type { Entry } from "../core/entry.ts";
+import { decodeFile, pathOfRecordId, type FileRecord } from "../core/file-record.ts";
+import { changeBetween } from "../core/plan.ts";
+import { comparePaths, type WorkspacePath } from "../core/path.ts";
+import type { IterationRow } from "../storage/index-store.ts";
+import type { Context } from "./context.ts";
+import type { SeqSpan } from "./own-changes.ts";
+import { readRange } from "./read-events.ts";
+
+/** Some events of files, as a piece of work. */
+export interface Work extends SeqSpan {
+  /** For people and for the record: `turn 3f2a` (see `IntentRecord.selection`). */
+  readonly label: string;
+  /** Every event there, whoever made it: those of restores and undos too. */
+  readonly everything?: true;
+  readonly isOwn: (record: FileRecord, path: WorkspacePath, seq: number) => boolean;
+}
+
+/** The events of a piece of work. */
+export interface OwnEvents {
+  /** Their numbers, by path. */
+  readonly byPath: ReadonlyMap<WorkspacePath, ReadonlySet<number>>;
+  readonly seqs: ReadonlySet<number>;
+  /** The runs, actions, transactions and intents that they name. */
+  readonly ids: ReadonlySet<string>;
+}
+
+/** Finds the events of a piece of work; `without`: those that are left out. */
+export async function eventsOfWork(
+  context: Context,
+  work: Work,
+  without: (seq: number, record: FileRecord, path: WorkspacePath) => boolean = () => false,
+): Promise<OwnEvents> {
+  const byPath = new Map<WorkspacePath, Set<number>>();
+  const seqs = new Set<number>();
+  const ids = new Set<string>();
+  for await (const { seq, record, path } of fileEvents(context, work)) {
+    if (!work.isOwn(record, path, seq) || without(seq, record, path)) continue;
+    const known = byPath.get(path);
+    if (known === undefined) byPath.set(path, new Set([seq]));
+    else known.add(seq);
+    seqs.add(seq);
+    for (const id of idsOf(record)) ids.add(id);
+  }
+  return { byPath, seqs, ids };
+}
+
+/** The operations that a file's event may belong to. */
+export function idsOf({ session, action, transaction, intent }: FileRecord): string[] {
+  return [session, action, transaction, intent].filter((id) => id !== undefined);
+}
+
+/** The iterations of files in a span. */
+export async function* fileEvents(
+  context: Context,
+  { fromSeq, toSeq }: SeqSpan,
+): AsyncGenerator<{ readonly seq: number; readonly record: FileRecord; readonly path: WorkspacePath }> {
+  for await (const event of readRange(context, fromSeq + 1, toSeq)) {
+    if (!event.recordId.startsWith("file")) continue;
+    const path = pathOfRecordId(event.recordId);
+    if (path !== undefined) yield { seq: event.seq, record: decodeFile(path, event.record), path };
+  }
+}
+
+/** What some consecutive iterations of a path, all of them own, did to it. */
+export interface Group {
+  readonly before: Entry | undefined;
+  readonly after: Entry | undefined;
+}
+
+/** A path, its own groups (oldest first) and its last iteration. */
+export interface PathGroups {
+  readonly path: WorkspacePath;
+  readonly groups: readonly Group[];
+  readonly last: IterationRow | undefined;
+}
+
+/** The own events of each path as groups; others' work lies between two of them. By path. */
+export async function groupsOf(context: Context, { byPath }: OwnEvents): Promise<PathGroups[]> {
+  const found: PathGroups[] = [];
+  for (const [path, own] of [...byPath].sort(([a], [b]) => comparePaths(a, b))) {
+    const rows = await context.index.iterations(path);
+    found.push({ path, groups: groupRows(rows, own), last: rows.at(-1) });
+  }
+  return found;
+}
+
+function groupRows(rows: readonly IterationRow[], own: ReadonlySet<number>): Group[] {
+  const groups: { before: Entry | undefined; after: Entry | undefined }[] = [];
+  let isGoingOn = false;
+  let before: Entry | undefined;
+  for (const { seq, entry } of rows) {
+    const isOwn = own.has(seq);
+    const last = groups.at(-1);
+    if (isOwn && isGoingOn && last !== undefined) last.after = entry;
+    else if (isOwn) groups.push({ before, after: entry });
+    isGoingOn = isOwn;
+    before = entry;
+  }
+  return groups;
+}
+
+/** Each path before its first group, and after its last. */
+export function netChanges(paths: readonly PathGroups[]): Change[] {
+  return paths.flatMap(({ path, groups }) => changeBetween(path, groups[0]?.before, groups.at(-1)?.after) ?? []);
+}

@@ -1,0 +1,130 @@
+import type { ConflictShape } from "../api/conflict-shape.ts";
+import type { OperationShape, UndoShape } from "../api/shapes.ts";
+import type { UndoOptions } from "../api/workspace-api.ts";
+import type { Change } from "../core/change.ts";
+import type { ConflictRecord, IdentifiedConflict } from "../core/conflict-record.ts";
+import { rangesOf } from "../core/seq-ranges.ts";
+import type { Context } from "./context.ts";
+import { unmergedShape } from "./conflict-shapes.ts";
+import type { Unmerged } from "./fit-folders.ts";
+import { invertWork, type InversePlan } from "./invert-work.ts";
+import { operate } from "./operate.ts";
+import { groupsOf, type OwnEvents } from "./own-work.ts";
+import { blocked } from "./restore.ts";
+import { changeShape, conflictShape, skippedShape } from "./shape.ts";
+
+/** The inverse of some events, carried out: the one way of undos of somebody's work, of their redos and of rollbacks. */
+export interface TakingBack {
+  readonly kind: "undo" | "redo";
+  readonly summary: string;
+  /** Whose work, for the record and for people. */
+  readonly label: string;
+  readonly own: OwnEvents;
+  /** What it takes back wholly (undo), or the undo that it takes back (redo). */
+  readonly about: { readonly takes: readonly string[] } | { readonly target: string };
+  /** Said where nothing is to be changed. */
+  readonly nothing: string;
+  /** Recorded even where nothing is to be changed: a step on the stack. */
+  readonly always: boolean;
+  /** Open conflicts that are settled by it. */
+  readonly withdraws: readonly IdentifiedConflict[];
+  readonly operation: OperationShape | null;
+}
+
+/** How it is to be done, and what came before. */
+export interface TakingHow {
+  readonly options: Pick<UndoOptions, "dryRun" | "force" | "onProgress">;
+  readonly unrecorded: readonly Change[];
+  readonly notes: readonly string[];
+}
+
+/** Takes events back, merged three ways over what came later. What is there now must have been captured. */
+export async function takeBack(context: Context, work: TakingBack, how: TakingHow): Promise<UndoShape> {
+  const { unrecorded, options } = how;
+  if (options.dryRun === true) {
+    const plan = await invertWork(context, await groupsOf(context, work.own), { unrecorded });
+    return shapeOf(work, how, { plan, applied: plan.changes, dryRun: true });
+  }
+  // From the first merged content until the intent that names it: no collector.
+  using _lease = await context.blobs.lease();
+  const plan = await planned(context, work.own);
+  if (plan.changes.length + plan.unmerged.length === 0 && !work.always)
+    return shapeOf(work, how, { plan, applied: [], dryRun: false });
+  const met: IdentifiedConflict[] = [];
+  const done = await operate(context, {
+    kind: work.kind,
+    summary: work.summary,
+    changes: plan.changes,
+    contents: plan.contents,
+    onBlocked: options.force === true ? "skip" : "fail",
+    ...aboutOf(work, plan),
+    conflicts: (undo) => {
+      const now = new Date(context.now()).toISOString();
+      met.push(...plan.unmerged.map((one) => ({ id: context.newId(), record: recordOf(one, undo, now) })));
+      return [...met, ...work.withdraws.map(withdrawn)];
+    },
+    ...(options.onProgress === undefined ? {} : { onProgress: options.onProgress }),
+  });
+  if (done.id === undefined && done.blocked.length > 0) throw blocked(done.blocked);
+  const [applied, left] = [new Set(done.applied), new Set(done.blocked.map((one) => one.path))];
+  return {
+    ...shapeOf(work, how, {
+      plan: { ...plan, skipped: [...plan.skipped, ...done.blocked] },
+      applied: plan.changes.filter((change) => applied.has(change.path)),
+      dryRun: false,
+    }),
+    undo_id: done.id ?? null,
+    conflicts: done.conflicts.map(conflictShape),
+    unmerged: met.filter((one) => !left.has(one.record.path)).map(unmergedShape),
+  };
+}
+
+async function planned(context: Context, own: OwnEvents): Promise<InversePlan> {
+  const batch = await context.blobs.batch();
+  try {
+    const plan = await invertWork(context, await groupsOf(context, own), { unrecorded: [], batch });
+    await batch.commit();
+    return plan;
+  } catch (error) {
+    await batch.abandon();
+    throw error;
+  }
+}
+
+/** What stays in place is not taken back: its events are left out. */
+function aboutOf({ about, label, own }: TakingBack, { skipped }: InversePlan) {
+  if ("target" in about) return { target: about.target };
+  const left = new Set(skipped.map((one) => one.path));
+  const seqs = [...own.byPath].flatMap(([path, events]) => (left.has(path) ? [] : [...events]));
+  return { selective: { selection: label.toWellFormed(), takes: about.takes, took: rangesOf(seqs) } };
+}
+
+function recordOf({ path, reason, base, current, wanted }: Unmerged, undo: string, met: string): ConflictRecord {
+  return { path, state: "open", reason, undo, met, base, current, wanted };
+}
+
+function withdrawn({ id, record }: IdentifiedConflict): IdentifiedConflict {
+  return { id, record: { ...record, state: "settled", settled: "withdrawn" } };
+}
+
+interface Result {
+  readonly plan: InversePlan;
+  readonly applied: readonly Change[];
+  readonly dryRun: boolean;
+}
+
+function shapeOf(work: TakingBack, { notes }: TakingHow, { plan, applied, dryRun }: Result): UndoShape {
+  const isNothing = plan.changes.length + plan.unmerged.length === 0;
+  return {
+    operation: work.operation,
+    selection: work.label,
+    changes: applied.map(changeShape),
+    undo_id: null,
+    skipped: plan.skipped.map(skippedShape),
+    conflicts: [],
+    dry_run: dryRun,
+    finished: [],
+    notes: isNothing ? [...notes, work.nothing] : [...notes],
+    unmerged: plan.unmerged.map((one): ConflictShape => unmergedShape({ id: "", record: recordOf(one, "", "") })),
+  };
+}

@@ -1,0 +1,87 @@
+import type { FileRecord } from "../core/file-record.ts";
+import type { WorkspacePath } from "../core/path.ts";
+import { holdsSeq } from "../core/seq-ranges.ts";
+import type { UndoStack } from "../core/undo-stack.ts";
+import type { LoggedAction } from "./actions.ts";
+import type { Context } from "./context.ts";
+import type { LoggedOperation, Selective } from "./operations.ts";
+import { fileEvents, idsOf, type OwnEvents } from "./own-work.ts";
+
+/** Which events were taken back already, and which operations are so wholly. */
+
+/** What the undos that are in force took back. */
+export interface Taken {
+  /** Undos of somebody's work that were not redone, by their ids. */
+  readonly undos: ReadonlyMap<string, Selective>;
+  /** Is this event of a file taken back already? */
+  holds(seq: number, record: FileRecord, path: WorkspacePath): boolean;
+}
+
+/** The undos in force, as the operations tell them. `actions`: those of which a run is known. */
+export function takenBy(operations: readonly LoggedOperation[], actions: readonly LoggedAction[]): Taken {
+  const undos = new Map<string, Selective>();
+  const whole = new Set<string>();
+  for (const { id, kind, target, selective } of operations) {
+    if (selective !== undefined) undos.set(id, selective);
+    else if (target !== undefined && kind === "undo") whole.add(target);
+    else if (target !== undefined && kind === "redo") {
+      undos.delete(target);
+      whole.delete(target);
+    }
+  }
+  const ownersOf = owners(actions);
+  return {
+    undos,
+    holds: (seq, record, path) =>
+      ownersOf(record).some((id) => whole.has(id)) ||
+      [...undos.values()].some(({ took, left }) => holdsSeq(took, seq) && !left.includes(path)),
+  };
+}
+
+/** The operations to which an event belongs: also the run that was recording while its action went on. */
+function owners(actions: readonly LoggedAction[]): (record: FileRecord) => readonly string[] {
+  const runs = new Map(actions.flatMap(({ id, run }) => (run === undefined ? [] : [[id, run] as const])));
+  return (record) => {
+    const run = record.action === undefined ? undefined : runs.get(record.action);
+    return run === undefined ? idsOf(record) : [...idsOf(record), run];
+  };
+}
+
+/** What there is to know of a history, to say what an undo covers. */
+export interface Covering {
+  readonly operations: readonly LoggedOperation[];
+  readonly actions: readonly LoggedAction[];
+  readonly stack: UndoStack;
+  readonly taken: Taken;
+}
+
+/** The operations, and the redone undos, of which nothing is left when these events are taken back. */
+export async function coveredBy(
+  context: Context,
+  own: OwnEvents,
+  { operations, actions, stack, taken }: Covering,
+): Promise<string[]> {
+  const ownersOf = owners(actions);
+  const runs = new Set(actions.flatMap((one) => (own.ids.has(one.id) ? (one.run ?? []) : [])));
+  const candidates = operations.filter(({ id, selective, kind }) => {
+    if (selective !== undefined)
+      return stack.undoable.includes(id) && [...own.seqs].some((seq) => holdsSeq(selective.took, seq));
+    return kind !== "undo" && kind !== "redo" && !stack.undone.has(id) && (own.ids.has(id) || runs.has(id));
+  });
+  if (candidates.length === 0) return [];
+  const left = new Set<string>();
+  const fromSeq = Math.min(...candidates.map(startOf));
+  const toSeq = Math.max(...candidates.map((one) => one.toSeq));
+  for await (const { seq, record, path } of fileEvents(context, { fromSeq, toSeq })) {
+    if (own.seqs.has(seq) || taken.holds(seq, record, path)) continue;
+    const ids = ownersOf(record);
+    for (const { id, selective } of candidates)
+      if (selective === undefined ? ids.includes(id) : holdsSeq(selective.took, seq)) left.add(id);
+  }
+  return candidates.map((one) => one.id).filter((id) => !left.has(id));
+}
+
+/** The event before the first of an operation's own; of a redone undo: of those that it takes back. */
+function startOf({ fromSeq, selective }: LoggedOperation): number {
+  return (selective?.took[0]?.[0] ?? fromSeq + 1) - 1;
+}
