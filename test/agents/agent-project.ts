@@ -1,0 +1,89 @@
+import { spawnSync } from "node:child_process";
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { chronicleBin } from "../helpers/cli-package.ts";
+import type { AgentProgram, Step } from "./agent-program.ts";
+import { agentModules } from "./installed-agents.ts";
+import { asObject, type JsonObject } from "./json.ts";
+import { type AgentOutcome, cleanEnvironment, runAgent } from "./run-agent.ts";
+
+/** A git project and a home that only one agent and Chronicle know, with Chronicle's hooks and server installed. */
+export class AgentProject implements AsyncDisposable {
+  readonly program: AgentProgram;
+  readonly folder: string;
+  readonly #base = realpathSync(mkdtempSync(join(tmpdir(), "chronicle-agents-")));
+  readonly #home = join(this.#base, "home");
+
+  constructor(program: AgentProgram) {
+    this.program = program;
+    this.folder = join(this.#base, "project");
+    mkdirSync(this.folder);
+    mkdirSync(this.#home);
+    program.prepare({ home: this.#home, folder: this.folder });
+  }
+
+  write(path: string, content: string): void {
+    mkdirSync(dirname(join(this.folder, path)), { recursive: true });
+    writeFileSync(join(this.folder, path), content);
+  }
+
+  read(path: string): string {
+    return readFileSync(join(this.folder, path), "utf8");
+  }
+
+  /** Installs Chronicle for the agent, as its user would. */
+  install(): void {
+    this.chronicle("agents", "install", this.program.name, "--project");
+  }
+
+  /** Commits everything that is there. */
+  commit(): void {
+    const identity = ["-c", "user.name=somebody", "-c", "user.email=somebody@example.com"];
+    for (const args of [
+      ["init", "-q"],
+      ["add", "-A"],
+      ["commit", "-q", "-m", "the beginning"],
+    ]) {
+      this.#must("git", [...identity, ...args]);
+    }
+  }
+
+  /** What a command prints with `--json`. Throws its words if it fails. */
+  chronicle(...args: readonly string[]): JsonObject {
+    return asObject(JSON.parse(this.#must(process.execPath, [chronicleBin(), "--json", ...args])));
+  }
+
+  /** One session of the agent. Throws what the program said if it fails. */
+  async session(steps: readonly (Step | ((results: readonly string[]) => Step))[]): Promise<AgentOutcome> {
+    const { program, folder } = this;
+    const outcome = await runAgent({ program, nodeModules: agentModules, home: this.#home, folder, steps });
+    if (outcome.exitCode === 0 && outcome.results.length === steps.length) return outcome;
+    throw new Error(
+      `${program.name} ended with ${outcome.exitCode}\n${outcome.stderr}\n${outcome.stdout.slice(-4000)}`,
+    );
+  }
+
+  /** A copy of the project as it is now, beside it. */
+  copy(name: string): string {
+    const copy = join(this.#base, name);
+    cpSync(this.folder, copy, { recursive: true, verbatimSymlinks: true, preserveTimestamps: true });
+    return copy;
+  }
+
+  /** What `diff -r` finds between the project and a copy, `.git` apart. */
+  differences(copy: string): string {
+    return spawnSync("diff", ["-r", "--exclude=.git", copy, this.folder], { encoding: "utf8" }).stdout;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    rmSync(this.#base, { recursive: true, force: true });
+  }
+
+  #must(program: string, args: readonly string[]): string {
+    const env = cleanEnvironment(this.#home);
+    const ran = spawnSync(program, args, { cwd: this.folder, env, encoding: "utf8", maxBuffer: 2 ** 26 });
+    if (ran.status === 0) return ran.stdout;
+    throw new Error(`${program} ${args.join(" ")} ended with ${ran.status ?? ran.signal}: ${ran.stderr}${ran.stdout}`);
+  }
+}

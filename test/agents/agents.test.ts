@@ -1,0 +1,113 @@
+/**
+ * The real programs, offline, against a model that follows a script: what they do is recorded by their tool calls, and
+ * taken back. In CI all three must be there.
+ */
+import { describe, expect, it } from "vitest";
+import { AgentProject } from "./agent-project.ts";
+import type { AgentProgram, Step } from "./agent-program.ts";
+import { claudeProgram } from "./claude-program.ts";
+import { codexProgram } from "./codex-program.ts";
+import { geminiProgram } from "./gemini-program.ts";
+import { agentsRequired, isInstalled } from "./installed-agents.ts";
+import { asObject, asObjects, type JsonObject } from "./json.ts";
+
+const PROGRAMS = [claudeProgram, codexProgram, geminiProgram];
+const present = PROGRAMS.filter(isInstalled);
+
+const STEPS: readonly Step[] = [
+  { write: "hello.txt", content: "hello v1\nsecond line\nthird line\nfourth line\n" },
+  { edit: "hello.txt", from: "hello v1", to: "hello v2" },
+  { write: "notes.txt", content: "a note\n" },
+  { shell: "echo from the shell >> hello.txt" },
+  { shell: "rm -rf old; ls" },
+  { shell: "git reset --hard" },
+];
+
+/** What each step changes; folders that come and go are named too. */
+const CHANGED: readonly (readonly string[])[] = [
+  ["hello.txt"],
+  ["hello.txt"],
+  ["notes.txt"],
+  ["hello.txt"],
+  ["old", "old/a.txt", "old/deep", "old/deep/b.txt", "old/not-in-git.txt"],
+  ["old", "old/a.txt", "old/deep", "old/deep/b.txt", "tracked.txt"],
+];
+
+/** A project with work that git has, and work that it does not have. */
+function makeProject(program: AgentProgram): AgentProject {
+  const project = new AgentProject(program);
+  project.write("tracked.txt", "committed\n");
+  project.write("old/a.txt", "a\n");
+  project.write("old/deep/b.txt", "b\n");
+  project.install();
+  project.commit();
+  project.write("tracked.txt", "committed\nand edited by hand\n");
+  project.write("old/not-in-git.txt", "git does not know this\n");
+  return project;
+}
+
+const actionsOf = (project: AgentProject): JsonObject[] => asObjects(project.chronicle("actions")["actions"]);
+
+/** Paths, in the order in which changes are listed. */
+function changedBy(project: AgentProject, action: JsonObject): unknown[] {
+  const { changes } = project.chronicle("changes", "--action", String(action["id"]));
+  return asObjects(changes).map((change) => change["path"]);
+}
+
+it.runIf(agentsRequired)("all three programs are there", () => {
+  expect(present.map((program) => program.name)).toEqual(["claude", "codex", "gemini"]);
+});
+
+describe.each(present)("$name", (program) => {
+  it("each change belongs to its tool call, one is undone alone, the session as a whole", async () => {
+    await using project = makeProject(program);
+    const before = project.copy("before");
+    await project.session(STEPS);
+    expect(project.read("tracked.txt")).toBe("committed\n");
+
+    const actions = actionsOf(project);
+    expect(actions.map((action) => action["action_summary"])).toHaveLength(STEPS.length);
+    for (const action of actions) {
+      expect(action).toMatchObject({ actor: program.name, state: "done", coverage: { complete: true } });
+    }
+    expect(new Set(actions.map((action) => action["session"])).size).toBe(1);
+    expect(new Set(actions.map((action) => action["turn"])).size).toBe(1);
+    expect(typeof actions[0]?.["turn"]).toBe("string");
+    const calls = actions.map((action) => action["tool_call"]);
+    if (program.givesCallIds) expect(calls).toEqual(STEPS.map((_, n) => `call_000${n}`));
+    else expect(new Set(calls.filter((call) => typeof call === "string")).size).toBe(STEPS.length);
+    expect(actions.map((action) => changedBy(project, action))).toEqual(CHANGED);
+
+    project.chronicle("undo", "--action", String(calls[1]));
+    expect(project.read("hello.txt")).toBe("hello v1\nsecond line\nthird line\nfourth line\nfrom the shell\n");
+    expect(project.read("notes.txt")).toBe("a note\n");
+
+    project.chronicle("undo", "--session", String(actions[0]?.["session"]));
+    expect(project.differences(before)).toBe("");
+    expect(asObject(project.chronicle("conflicts"))["conflicts"]).toEqual([]);
+    expect(project.chronicle("verify")).toMatchObject({ ok: true, problems: [] });
+  });
+});
+
+describe.runIf(present.includes(claudeProgram))("an agent with the MCP server", () => {
+  it("takes back its last edit", async () => {
+    await using project = makeProject(claudeProgram);
+    const { results } = await project.session([
+      { write: "hello.txt", content: "hello v1\nsecond line\n" },
+      { edit: "hello.txt", from: "hello v1", to: "broken" },
+      { mcp: "list_actions", input: {} },
+      (answers) => ({ mcp: "undo", input: { action: newestIn(answers[2] ?? "") } }),
+    ]);
+    expect(results[3]).toContain("hello.txt");
+    expect(project.read("hello.txt")).toBe("hello v1\nsecond line\n");
+    expect(actionsOf(project).map((action) => action["tool_call"])).toEqual(["call_0000", "call_0001"]);
+    expect(project.chronicle("verify")).toMatchObject({ ok: true });
+  });
+});
+
+/** The first id in a list of actions, newest first. */
+function newestIn(list: string): string {
+  const id = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/.exec(list)?.[0];
+  if (id === undefined) throw new Error(`no id of an action in: ${list}`);
+  return id;
+}
