@@ -32,6 +32,8 @@ export class LineTransport implements Transport {
   readonly #pending = new Set<string | number>();
   #pieces: Buffer[] = [];
   #size = 0;
+  /** The beginning of a line that is too long: of its pieces only the end is kept. */
+  #head: Buffer | undefined;
   #ended = false;
   #closed = false;
 
@@ -96,21 +98,21 @@ export class LineTransport implements Transport {
     this.#keep(chunk.subarray(at));
   };
 
-  /** Keeps a piece of the present line; of one that is too long only its beginning and its end. */
   #keep(piece: Buffer): void {
     if (piece.length === 0) return;
     this.#pieces.push(piece);
     this.#size += piece.length;
     if (this.#size <= MAX_MESSAGE_BYTES) return;
-    const kept = Buffer.concat(this.#pieces);
-    this.#pieces = kept.length <= 2 * EDGE ? [kept] : [Buffer.concat([kept.subarray(0, EDGE), kept.subarray(-EDGE)])];
+    this.#head ??= firstOf(this.#pieces);
+    this.#pieces = [lastOf(this.#pieces)];
   }
 
   #endLine(): void {
-    const line = Buffer.concat(this.#pieces);
+    const line = Buffer.concat(this.#head === undefined ? this.#pieces : [this.#head, ...this.#pieces]);
     const size = this.#size;
     this.#pieces = [];
     this.#size = 0;
+    this.#head = undefined;
     if (size > MAX_MESSAGE_BYTES) {
       const message = `the message has ${size} bytes; at most ${MAX_MESSAGE_BYTES} are read`;
       this.#refuse(idWithin(line.toString("latin1")), INVALID_REQUEST, message);
@@ -141,6 +143,27 @@ export class LineTransport implements Transport {
     if (id === undefined) this.onerror?.(new Error(message));
     else void this.send({ jsonrpc: "2.0", id, error: { code, message } });
   }
+}
+
+/** Copies of the first and last bytes, so that nothing else is held. */
+function firstOf(pieces: readonly Buffer[]): Buffer {
+  const kept: Buffer[] = [];
+  for (let size = 0, at = 0; size < EDGE && at < pieces.length; at += 1) {
+    const piece = (pieces[at] ?? Buffer.alloc(0)).subarray(0, EDGE - size);
+    kept.push(piece);
+    size += piece.length;
+  }
+  return Buffer.concat(kept);
+}
+
+function lastOf(pieces: readonly Buffer[]): Buffer {
+  const kept: Buffer[] = [];
+  for (let size = 0, at = pieces.length - 1; size < EDGE && at >= 0; at -= 1) {
+    const piece = (pieces[at] ?? Buffer.alloc(0)).subarray(size - EDGE);
+    kept.unshift(piece);
+    size += piece.length;
+  }
+  return Buffer.concat(kept);
 }
 
 /** The id of a request of which only the edges are there: the last one named so, which is not within the arguments. */

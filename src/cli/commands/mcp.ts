@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { EXIT } from "../../api/problems.ts";
 import type { WorkspaceApi } from "../../api/workspace-api.ts";
-import { ChronicleError, errnoOf } from "../../core/errors.ts";
+import { ChronicleError } from "../../core/errors.ts";
 import { LazyWorkspace } from "../../mcp/lazy-workspace.ts";
 import type { ServerParts } from "../../mcp/make-server.ts";
 import { serveHttp } from "../../mcp/serve-http.ts";
@@ -20,7 +20,8 @@ async function openWorkspace(context: CommandContext, folders: readonly string[]
     try {
       return await store.open({ folder, role: "agent" });
     } catch (error) {
-      const isAbsent = error instanceof ChronicleError ? error.code === "NOT_FOUND" : errnoOf(error) === "ENOENT";
+      const isAbsent =
+        error instanceof ChronicleError && (error.code === "NOT_FOUND" || error.data["errno"] === "ENOENT");
       if (!isAbsent) throw error;
     }
   }

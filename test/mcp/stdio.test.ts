@@ -1,0 +1,188 @@
+import { spawn, type ChildProcessWithoutNullStreams } from "node:child_process";
+import { mkdirSync } from "node:fs";
+import { PassThrough } from "node:stream";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { describe, expect, it } from "vitest";
+import { MAX_MESSAGE_BYTES } from "../../src/mcp/line-transport.ts";
+import { serveStdio } from "../../src/mcp/serve-stdio.ts";
+import { TOOLS } from "../../src/mcp/tool-table.ts";
+import { ended, Sandbox } from "../cli/sandbox.ts";
+import { McpClient } from "../helpers/mcp-client.ts";
+import { McpProject, serverParts } from "../helpers/mcp-project.ts";
+import { Project } from "../helpers/project.ts";
+
+function start(box: Sandbox, args: readonly string[] = [], cwd = box.project): ChildProcessWithoutNullStreams {
+  const [node = "", ...first] = box.command;
+  return spawn(node, [...first, "mcp", ...args], { cwd, env: box.env(), stdio: "pipe" });
+}
+
+async function errorsOf(child: ChildProcessWithoutNullStreams): Promise<string> {
+  let text = "";
+  for await (const piece of child.stderr) text += String(piece);
+  return text;
+}
+
+const hello = {
+  jsonrpc: "2.0",
+  id: 1,
+  method: "initialize",
+  params: { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "script", version: "1" } },
+};
+const call = (id: number, name: string, args: object = {}): object => ({
+  ...{ jsonrpc: "2.0", id, method: "tools/call", params: { name, arguments: args } },
+});
+const lines = (messages: readonly object[]): string =>
+  messages.map((message) => `${JSON.stringify(message)}\n`).join("");
+
+describe("chronicle mcp, as a process", () => {
+  it("answers all that a script pipes in, on stdout nothing but the protocol, and ends with its input", async () => {
+    using box = new Sandbox();
+    box.write("a.txt", "one");
+    await box.must(["init"]);
+    box.write("a.txt", "two");
+    const asked = [hello, { jsonrpc: "2.0", method: "notifications/initialized" }, call(2, "status"), call(3, "diff")];
+    const { code, stdout, stderr } = box.run(["mcp"], { input: lines(asked) });
+    const answers = stdout
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line) as { id: number; result: { isError?: boolean } });
+    expect(answers.map((one) => one.id).sort()).toEqual([1, 2, 3]);
+    expect(answers.some((one) => one.result.isError === true)).toBe(false);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+  });
+
+  it("where there is no history, says how one begins; goes on once it has begun; --create begins it", async () => {
+    using box = new Sandbox();
+    box.write("a.txt", "one");
+    const child = start(box);
+    const client = new McpClient(child.stdin, child.stdout);
+    const { instructions } = await client.initialize();
+    expect(instructions).toContain("list_actions");
+    const refused = await client.call("status");
+    expect(refused).toMatchObject({ isError: true, data: { error: { code: "NOT_FOUND" } } });
+    expect(refused.text).toContain("chronicle init");
+    expect((await box.json(["workspaces"])).value).toMatchObject([]);
+    await box.must(["init"]);
+    expect((await client.call("status")).isError).toBe(false);
+    child.stdin.end();
+    expect(await ended(child)).toBe(0);
+    mkdirSync(join(box.folder, "other"));
+    const made = start(box, ["--create"], join(box.folder, "other"));
+    const second = new McpClient(made.stdin, made.stdout);
+    await second.initialize();
+    expect((await second.call("status")).text).toContain("other");
+    made.stdin.end();
+    expect(await ended(made)).toBe(0);
+  });
+
+  it("a signal ends it cleanly", async () => {
+    using box = new Sandbox();
+    await box.must(["init"]);
+    const child = start(box);
+    const client = new McpClient(child.stdin, child.stdout);
+    await client.initialize();
+    await client.call("status");
+    child.kill("SIGTERM");
+    expect(await ended(child)).toBe(0);
+  });
+
+  it("uses the folder that the client names, unless a person named one", async () => {
+    using box = new Sandbox();
+    await box.must(["init"]);
+    const elsewhere = join(box.folder, "elsewhere");
+    mkdirSync(elsewhere);
+    await box.must(["init"], { cwd: "elsewhere" });
+    const roots = [pathToFileURL(join(box.folder, "missing")).href, pathToFileURL(elsewhere).href];
+    const child = start(box);
+    const client = new McpClient(child.stdin, child.stdout, { roots });
+    await client.initialize();
+    expect((await client.call("status")).data["path"]).toBe(elsewhere);
+    child.stdin.end();
+    expect(await ended(child)).toBe(0);
+    const told = start(box, ["-C", box.project], elsewhere);
+    const second = new McpClient(told.stdin, told.stdout, { roots });
+    await second.initialize();
+    expect((await second.call("status")).data["path"]).toBe(box.project);
+    told.stdin.end();
+    expect(await ended(told)).toBe(0);
+  });
+
+  it("--port without --http is a mistake", async () => {
+    using box = new Sandbox();
+    expect(await box.call(["mcp", "--port", "1"])).toMatchObject({ code: 2, stdout: "" });
+  });
+
+  it("the client of the newest revision needs no handshake", async () => {
+    using box = new Sandbox();
+    const meta = {
+      "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+      "io.modelcontextprotocol/clientInfo": { name: "new", version: "1" },
+      "io.modelcontextprotocol/clientCapabilities": {},
+    };
+    const asked = [{ jsonrpc: "2.0", id: 1, method: "tools/list", params: { _meta: meta } }];
+    const { stdout } = box.run(["mcp"], { input: lines(asked) });
+    const answer = JSON.parse(stdout) as { result: { tools: unknown[] } };
+    expect(answer.result.tools).toHaveLength(TOOLS.length);
+  });
+
+  it("stderr has what went wrong beside the protocol", async () => {
+    using box = new Sandbox();
+    const child = start(box);
+    const errors = errorsOf(child);
+    const client = new McpClient(child.stdin, child.stdout);
+    child.stdin.write("this is not JSON\n");
+    await client.initialize();
+    child.stdin.end();
+    expect(await ended(child)).toBe(0);
+    expect(await errors).toContain("not JSON");
+  });
+});
+
+describe("messages that are too long or broken", () => {
+  it.each([
+    ["with its id first", (args: object) => call(7, "diff", args)],
+    [
+      "with its id last",
+      (args: object) => ({ method: "tools/call", params: { name: "diff", arguments: args }, jsonrpc: "2.0", id: 7 }),
+    ],
+  ])("100 MB %s: refused without being kept, and the connection goes on", async (_, make) => {
+    await using project = new Project();
+    await project.init();
+    const { parts } = serverParts(project);
+    const [input, output] = [new PassThrough(), new PassThrough()];
+    const server = serveStdio(parts, input, output);
+    const client = new McpClient(input, output);
+    await client.initialize();
+    const [head = "", tail = ""] = JSON.stringify(make({ from: "HERE" })).split("HERE");
+    const before = process.memoryUsage().rss;
+    input.write(head);
+    const piece = Buffer.alloc(1024 ** 2, 0x61);
+    for (let i = 0; i < 100; i += 1) {
+      if (!input.write(piece)) await new Promise((resolve) => input.once("drain", resolve));
+    }
+    input.write(`${tail}\n`);
+    const status = await client.call("status");
+    expect(status.isError).toBe(false);
+    expect(process.memoryUsage().rss - before).toBeLessThan(64 * 1024 ** 2);
+    const refused = client.lines.map((line) => JSON.parse(line) as { id: number; error?: { message: string } });
+    expect(refused.find((one) => one.id === 7)?.error?.message).toContain(`at most ${MAX_MESSAGE_BYTES}`);
+    input.end();
+    await server.done;
+    await parts.workspace.close();
+  });
+
+  it("a message just below the limit is read", async () => {
+    await using mcp = await McpProject.start();
+    const answer = await mcp.client.call("show_action", { id: "x".repeat(MAX_MESSAGE_BYTES - 1_000) });
+    expect(answer.data["error"]).toMatchObject({ code: "USAGE" });
+  });
+
+  it("what is not a message is passed over", async () => {
+    await using mcp = await McpProject.start();
+    mcp.client.send(["not", "a", "message"]);
+    mcp.client.send({ jsonrpc: "2.0", id: 90, method: 12 });
+    expect((await mcp.client.call("status")).isError).toBe(false);
+    expect(mcp.reports.length).toBeGreaterThan(0);
+  });
+});
