@@ -1,7 +1,8 @@
 /** The library. What is not named here is not public. */
-export { open, openStore } from "./open.ts";
+export { open, openRecordStore, openStore } from "./open.ts";
 export { ChronicleError, type ErrorCode, type ErrorDetails } from "./core/errors.ts";
 export { parseExpected, verifySignedHead, type ExpectedHead } from "./core/signed-head.ts";
+export type * from "./api/record-api.ts";
 export type * from "./api/shapes.ts";
 export type * from "./api/store-api.ts";
 export type * from "./api/workspace-api.ts";

@@ -1,8 +1,10 @@
 import { randomUUID } from "node:crypto";
 import { ChronicleError } from "./core/errors.ts";
+import type { RecordStoreOptions, StandaloneRecordStoreApi } from "./api/record-api.ts";
 import type { OpenOptions, StoreApi, StoreOptions } from "./api/store-api.ts";
 import type { WorkspaceApi } from "./api/workspace-api.ts";
 import type { Backends } from "./compose/backends.ts";
+import { openFileRecordStore } from "./compose/file-record-store.ts";
 import { openFileStore } from "./compose/file-store.ts";
 import { nodeProcesses } from "./compose/node-processes.ts";
 import { NodeDisk } from "./disk/node-disk.ts";
@@ -57,12 +59,19 @@ function openOrDiscard(path: string): IndexStore {
 
 /** Opens a store on this machine. Throws `PLATFORM_UNSUPPORTED` on Windows. */
 export async function openStore(options: StoreOptions): Promise<StoreApi> {
-  if (process.platform === "win32") {
-    throw new ChronicleError("PLATFORM_UNSUPPORTED", "Chronicle does not run on Windows", {
-      hint: "use it inside WSL",
-    });
-  }
+  refuseWindows();
   return openFileStore(options, nodeBackends);
+}
+
+function refuseWindows(): void {
+  if (process.platform !== "win32") return;
+  throw new ChronicleError("PLATFORM_UNSUPPORTED", "Chronicle does not run on Windows", { hint: "use it inside WSL" });
+}
+
+/** Opens a store of records in a folder of its own; begins it where there is none. Throws `PLATFORM_UNSUPPORTED` on Windows. */
+export async function openRecordStore(options: RecordStoreOptions): Promise<StandaloneRecordStoreApi> {
+  refuseWindows();
+  return openFileRecordStore(options, nodeBackends);
 }
 
 /** Opens one workspace: the store is closed with it. */

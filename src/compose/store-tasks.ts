@@ -11,6 +11,7 @@ import { lastPruning } from "../workspace/pruning-in-log.ts";
 import { DiskWorktree } from "../worktree/disk-worktree.ts";
 import type { Worktree } from "../worktree/worktree.ts";
 import { makeFolders } from "./file-head-keeper.ts";
+import { newFolders } from "./new-folder.ts";
 import type { StoreParts } from "./open-context.ts";
 import { treeSize } from "./tree-size.ts";
 import { faultOfWorkspaceFile } from "./workspace-file.ts";
@@ -28,6 +29,7 @@ export function storeTasks(parts: StoreParts, workspaceId: string): StoreTasks {
     collect: (options) => collectStore(parts, options),
     emptyWorktree: async (folder) => emptyWorktree(parts, folder),
     usage: () => storeUsage(parts),
+    newFolder: newFolders(parts.backends.disk),
     takes: () => parts.gauge.takes(),
     grew: (bytes) => parts.gauge.grew(bytes),
   };

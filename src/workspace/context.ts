@@ -11,6 +11,7 @@ import type { Entry } from "../core/entry.ts";
 import type { Omission } from "../core/coverage.ts";
 import type { FileStat } from "../disk/disk.ts";
 import type { WorkspacePath } from "../core/path.ts";
+import type { NewFolder } from "./records/ledger.ts";
 import type { LiveView } from "./live-view.ts";
 
 /**
@@ -102,6 +103,8 @@ export interface StoreTasks {
   emptyWorktree(folder: string): Promise<Worktree>;
   /** How much space the whole store takes. */
   usage(): Promise<DuShape>;
+  /** Makes a new folder with copies. */
+  readonly newFolder: NewFolder;
   /** The same in bytes, cheaply: as it was a moment ago, with what `grew` has told since. */
   takes(): number;
   /** So many bytes were or will be written. */

@@ -6,8 +6,8 @@ import type * as shapes from "../api/shapes.ts";
 import type * as api from "../api/workspace-api.ts";
 import type { WorkspaceApi } from "../api/workspace-api.ts";
 import { ChronicleError, withCode } from "../core/errors.ts";
-import { abandonActions, finishAction, snapshotAction } from "./action.ts";
-import { actionShapes, diffAction, findAction, listActions } from "./actions.ts";
+import { abandonActions } from "./abandon-actions.ts";
+import { actionShapes, findAction, listActions } from "./actions.ts";
 import { endAgentSession, startAgentSession } from "./agent-session.ts";
 import { answer } from "./answer.ts";
 import { bracketAction, bracketTransaction } from "./bracket.ts";
@@ -17,8 +17,10 @@ import { compact } from "./compact.ts";
 import { configOf, configure } from "./config.ts";
 import { listConflicts, resolveConflict } from "./conflicts.ts";
 import type { Context } from "./context.ts";
+import { diffAction } from "./diff-action.ts";
 import { diffMoments } from "./diff.ts";
 import { explain } from "./explain.ts";
+import { finishAction } from "./finish-action.ts";
 import { keepHead, showHead } from "./head.ts";
 import { findPaths, historyOf, manifestAt, openIteration, readLog } from "./history.ts";
 import { listOperations, operationShape, stackOf } from "./operations.ts";
@@ -32,6 +34,7 @@ import { rollback } from "./rollback.ts";
 import { run, watch } from "./run.ts";
 import { changesOfSelection } from "./selection.ts";
 import { findSession, listSessions, sessionShape } from "./session.ts";
+import { snapshotAction } from "./snapshot-action.ts";
 import { listSnapshots, snapshotShape, takeSnapshot } from "./snapshot.ts";
 import { statusOf } from "./status.ts";
 import * as transactions from "./transaction.ts";
@@ -46,6 +49,7 @@ export class Workspace implements WorkspaceApi {
   readonly #onClose: () => Promise<void>;
   #last: Promise<unknown> = Promise.resolve();
   #closed = false;
+  #records: RecordStoreApi | undefined;
 
   constructor(context: Context, onClose: () => Promise<void>) {
     this.#context = context;
@@ -238,11 +242,11 @@ export class Workspace implements WorkspaceApi {
   }
 
   commitTransaction(id: string): Promise<done.TransactionShape> {
-    return this.#change(() => transactions.commitTransaction(this.#context, id));
+    return this.#write(() => transactions.commitTransaction(this.#context, id));
   }
 
   rollbackTransaction(id: string): Promise<done.TransactionRollbackShape> {
-    return this.#change(() => transactions.rollbackTransaction(this.#context, id));
+    return this.#write(() => transactions.rollbackTransaction(this.#context, id));
   }
 
   transactions(): Promise<done.TransactionShape[]> {
@@ -273,7 +277,13 @@ export class Workspace implements WorkspaceApi {
   }
 
   get records(): RecordStoreApi {
-    return userRecords(this.#context);
+    this.#records ??= userRecords(this.#context, {
+      read: (work) => this.#read(work),
+      change: (work) => this.#change(work),
+      compact: () => this.compact(),
+      verify: () => this.verify({ quick: true }),
+    });
+    return this.#records;
   }
 
   /** Keeps the signed head and what is remembered of the disk, and closes everything. */
@@ -309,10 +319,18 @@ export class Workspace implements WorkspaceApi {
     return withCode(() => answer(this.#context, work));
   }
 
-  /** For what changes something; a dry run does not. */
+  /** For what changes something; a dry run does not. What was begun by a process that is gone is ended first. */
   #change<T>(work: () => Promise<T>, dryRun = false): Promise<T> {
+    if (dryRun) return this.#inTurn(work);
+    return this.#write(async () => {
+      await transactions.endOrphans(this.#context);
+      return work();
+    });
+  }
+
+  #write<T>(work: () => Promise<T>): Promise<T> {
     return this.#inTurn(async () => {
-      if (!dryRun) refuseReadOnly(this.#context);
+      refuseReadOnly(this.#context);
       return work();
     });
   }

@@ -112,3 +112,22 @@ function workspaceLayout(folder: string): WorkspaceLayout {
     lock: `${folder}/lock.db`,
   };
 }
+
+/** The files of a record store of its own. */
+export interface RecordStoreLayout extends Pick<WorkspaceLayout, "folder" | "log" | "archive" | "quarantine" | "lock"> {
+  /** The state as of an event; disposable. */
+  readonly checkpoint: string;
+  /** How far the log was at the last close. */
+  readonly head: string;
+  /** The states on which logs go on behind a compaction. */
+  readonly bases: string;
+  base(hash: Hash): string;
+}
+
+/** The layout of a record store that lies in `folder` (an absolute path without a slash at its end). */
+export function recordStoreLayout(folder: string): RecordStoreLayout {
+  const { log, archive, quarantine, lock } = workspaceLayout(folder);
+  const bases = `${folder}/bases`;
+  const [checkpoint, head] = [`${folder}/snapshot.json`, `${folder}/head.json`];
+  return { folder, log, archive, quarantine, lock, checkpoint, head, bases, base: (hash) => `${bases}/${hash}.json` };
+}

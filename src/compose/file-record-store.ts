@@ -1,0 +1,124 @@
+import type { RecordStoreOptions, StandaloneRecordStoreApi } from "../api/record-api.ts";
+import { ChronicleError, withCode } from "../core/errors.ts";
+import type { Disk } from "../disk/disk.ts";
+import { readFully, writeFileDurably } from "../disk/write-fully.ts";
+import { FileEventLog } from "../storage/files/file-event-log.ts";
+import { recordStoreLayout, type RecordStoreLayout } from "../storage/files/layout.ts";
+import { FolderLedger } from "../workspace/records/folder-ledger.ts";
+import type { RecordFiles } from "../workspace/records/record-files.ts";
+import { RecordStore } from "../workspace/records/record-store.ts";
+import type { Backends } from "./backends.ts";
+import { makeFolders, readText } from "./file-head-keeper.ts";
+import { newFolders } from "./new-folder.ts";
+
+const DEFAULT_WAIT_MS = 30_000;
+
+class FolderRecordStore extends RecordStore implements StandaloneRecordStoreApi {
+  readonly #ledger: FolderLedger;
+
+  constructor(ledger: FolderLedger) {
+    super(ledger);
+    this.#ledger = ledger;
+  }
+
+  get folder(): string {
+    return this.#ledger.folder;
+  }
+
+  notes(): Promise<readonly string[]> {
+    return withCode(() => this.#ledger.notes());
+  }
+}
+
+/** What a record store needs of a machine. */
+export type RecordBackends = Pick<Backends, "disk" | "lock" | "now" | "newId">;
+
+/** Opens the record store in a folder; begins it where there is none, the folder included. */
+export function openFileRecordStore(
+  options: RecordStoreOptions,
+  backends: RecordBackends,
+): Promise<StandaloneRecordStoreApi> {
+  return withCode(async () => {
+    const { disk, lock, now, newId } = backends;
+    const layout = recordStoreLayout(options.folder);
+    const readOnly = options.readOnly === true;
+    if (!readOnly) makeFolders(disk, layout.folder);
+    else if (disk.lstat(layout.log) === undefined) {
+      throw new ChronicleError("NOT_FOUND", `there is no record store in ${options.folder}`, {
+        hint: "it is begun by the first command that changes something",
+      });
+    }
+    const ledger = new FolderLedger({
+      files: new DiskRecordFiles(disk, layout),
+      open: () => ({ log: new FileEventLog(disk, layout), lock: lock(layout.lock) }),
+      newFolder: newFolders(disk),
+      now,
+      newId,
+      waitMs: options.waitMs ?? DEFAULT_WAIT_MS,
+      readOnly,
+    });
+    await ledger.start();
+    return new FolderRecordStore(ledger);
+  });
+}
+
+/** The files beside the log, on a disk. */
+class DiskRecordFiles implements RecordFiles {
+  readonly #disk: Disk;
+  readonly #layout: RecordStoreLayout;
+
+  constructor(disk: Disk, layout: RecordStoreLayout) {
+    this.#disk = disk;
+    this.#layout = layout;
+  }
+
+  get folder(): string {
+    return this.#layout.folder;
+  }
+
+  readCheckpoint(): Buffer | undefined {
+    return this.#read(this.#layout.checkpoint);
+  }
+
+  writeCheckpoint(bytes: Uint8Array): void {
+    writeFileDurably(this.#disk, this.#layout.checkpoint, bytes);
+  }
+
+  readHead(): string | undefined {
+    return readText(this.#disk, this.#layout.head);
+  }
+
+  writeHead(text: string): void {
+    writeFileDurably(this.#disk, this.#layout.head, Buffer.from(text));
+  }
+
+  readBase(hash: Parameters<RecordFiles["readBase"]>[0]): Buffer | undefined {
+    return this.#read(this.#layout.base(hash));
+  }
+
+  writeBase(hash: Parameters<RecordFiles["writeBase"]>[0], bytes: Uint8Array): void {
+    makeFolders(this.#disk, this.#layout.bases);
+    writeFileDurably(this.#disk, this.#layout.base(hash), bytes);
+  }
+
+  keepOnlyBase(hash: Parameters<RecordFiles["keepOnlyBase"]>[0]): void {
+    const kept = this.#layout.base(hash);
+    for (const { name } of this.#disk.list(this.#layout.bases)) {
+      const path = `${this.#layout.bases}/${name.toString()}`;
+      if (path !== kept) this.#disk.unlink(path);
+    }
+    this.#disk.syncFolder(this.#layout.bases);
+  }
+
+  #read(path: string): Buffer | undefined {
+    const stat = this.#disk.lstat(path);
+    if (stat === undefined) return undefined;
+    const fd = this.#disk.open(path, "read");
+    try {
+      const bytes = Buffer.alloc(stat.size);
+      return bytes.subarray(0, readFully(this.#disk, fd, bytes, 0));
+    } finally {
+      this.#disk.close(fd);
+    }
+  }
+}

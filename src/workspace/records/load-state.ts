@@ -1,0 +1,202 @@
+import { parseLine } from "../../core/chain.ts";
+import { ChronicleError } from "../../core/errors.ts";
+import { EMPTY_HEAD } from "../../core/event.ts";
+import { decodeCheckpoint, decodeRecordBase, type ReadState } from "../../core/record-checkpoint.ts";
+import { decodeRecordSentinel, type RecordSentinel } from "../../core/record-sentinel.ts";
+import { RecordState } from "../../core/record-state.ts";
+import type { EventLog, LogEnd } from "../../storage/event-log.ts";
+import { type BadLine, type Bound, followLog, isDamage, type Place, soundEvent } from "./follow-log.ts";
+import { decodeKeptEnd, type RecordFiles } from "./record-files.ts";
+
+/** What a look at the whole store has found. */
+export interface Loaded extends Place {
+  /** The seq of the checkpoint that was used; `undefined`: none. */
+  readonly checkpoint: number | undefined;
+  /** A tail that a crash has torn; the next writer moves it away. */
+  readonly torn: BadLine | undefined;
+  /** Why nothing may be written. */
+  readonly damage: ChronicleError | undefined;
+  /** For people. */
+  readonly notes: readonly string[];
+}
+
+/** Where a replay may begin. */
+interface Start extends Place {
+  readonly checkpoint: number | undefined;
+}
+
+/**
+ * The state of a store: its checkpoint and what was appended since, else the base on which the log starts, else the whole
+ * log. A checkpoint that is damaged or does not fit the log is discarded. `acknowledged`: what this object has appended
+ * itself.
+ *
+ * Throws `INTEGRITY_VIOLATION` for a log that is no record store's.
+ */
+export async function loadState(log: EventLog, files: RecordFiles, acknowledged: Bound): Promise<Loaded> {
+  const notes: string[] = [];
+  const end = await log.refresh();
+  await refuseForeign(log);
+  const checkpoint = readCheckpoint(files, notes);
+  const bound = boundOf(files, { notes, checkpoint, acknowledged });
+  const start = fits(checkpoint, log, end, notes);
+  const first = start === undefined ? undefined : await attempt(log, start, bound);
+  // A first line behind it that does not go on: whose fault it is, the whole log tells.
+  if (first !== undefined && !isMisfit(first, start)) return settle(first, { log, end, bound, notes });
+  if (first !== undefined) notes.push("snapshot.json does not fit the log and was discarded");
+  const whole = await wholeLog(log, files, notes);
+  if (whole instanceof ChronicleError) {
+    const nothing = { state: new RecordState(), offset: 0, checkpoint: undefined, torn: undefined };
+    return { ...nothing, damage: whole, notes };
+  }
+  return settle(await attempt(log, whole, bound), { log, end, bound, notes });
+}
+
+interface Attempt extends Start {
+  readonly bad: BadLine | undefined;
+  readonly replaced: boolean;
+}
+
+async function attempt(log: EventLog, start: Start, bound: Bound): Promise<Attempt> {
+  const place = { state: start.state, offset: start.offset };
+  const { bad, replaced } = await followLog(log, place, { bound });
+  return { ...place, checkpoint: start.checkpoint, bad, replaced };
+}
+
+function isMisfit({ bad }: Attempt, start: Start | undefined): boolean {
+  return bad !== undefined && bad.position.offset === start?.offset;
+}
+
+interface Judged {
+  readonly log: EventLog;
+  readonly end: LogEnd;
+  readonly bound: Bound;
+  readonly notes: string[];
+}
+
+function settle({ bad, replaced, ...place }: Attempt, { log, end, bound, notes }: Judged): Loaded {
+  const { seq } = place.state.head;
+  const isTorn = bad !== undefined && !isDamage(log, bad, bound);
+  let damage: ChronicleError | undefined;
+  if (bad !== undefined && !isTorn) damage = damagedAt(bad);
+  else if (replaced) damage = rolledBack(`event ${bound.seq} is not the one that was recorded: the log was replaced`);
+  else if (seq < bound.seq)
+    damage = rolledBack(`the log ends at event ${seq}, but event ${bound.seq} was recorded before`);
+  if (damage !== undefined) notes.push(damage.message);
+  const tail = { position: { seq: seq + 1, offset: place.offset }, lineNumber: 0, detail: "" };
+  const torn = isTorn
+    ? bad
+    : end.tornBytes > 0
+      ? { ...tail, detail: `${end.tornBytes} bytes without an end of line` }
+      : undefined;
+  if (torn !== undefined && damage === undefined) {
+    notes.push(`the log was torn by a crash behind event ${seq} (${torn.detail}): the next change moves the rest away`);
+  }
+  return { ...place, torn: damage === undefined ? torn : undefined, damage, notes };
+}
+
+function damagedAt(bad: BadLine): ChronicleError {
+  const { seq, offset } = bad.position;
+  return new ChronicleError(
+    "LOG_DAMAGED",
+    `the log is damaged at line ${bad.lineNumber} (event ${seq}): ${bad.detail}`,
+    {
+      hint: "nothing is written any more; what is undamaged can be read and exported: restore the folder from a backup",
+      data: { seq, offset, line: bad.lineNumber },
+    },
+  );
+}
+
+function rolledBack(message: string): ChronicleError {
+  return new ChronicleError("ROLLBACK_DETECTED", message, {
+    hint: "put the right log back; to go on with this one all the same, remove head.json and snapshot.json",
+  });
+}
+
+function readCheckpoint(files: RecordFiles, notes: string[]): ReadState | undefined {
+  const bytes = files.readCheckpoint();
+  if (bytes === undefined) return undefined;
+  try {
+    return decodeCheckpoint(bytes);
+  } catch (error) {
+    if (!(error instanceof ChronicleError)) throw error;
+    notes.push(`snapshot.json was discarded: ${error.message}`);
+    return undefined;
+  }
+}
+
+interface Witnesses {
+  readonly notes: string[];
+  readonly checkpoint: ReadState | undefined;
+  readonly acknowledged: Bound;
+}
+
+/** The furthest event that was recorded for certain: by us, by the last close, or by the checkpoint. */
+function boundOf(files: RecordFiles, { notes, checkpoint, acknowledged }: Witnesses): Bound {
+  const text = files.readHead();
+  const kept = text === undefined ? undefined : decodeKeptEnd(text);
+  if (text !== undefined && kept === undefined) notes.push("head.json is damaged and was left aside");
+  const witnesses = [acknowledged, checkpoint?.state.head, kept as Bound | undefined];
+  return witnesses.reduce<Bound>((most, one) => (one !== undefined && one.seq > most.seq ? one : most), EMPTY_HEAD);
+}
+
+/** The checkpoint as a start, if its place is in the present log. */
+function fits(read: ReadState | undefined, log: EventLog, end: LogEnd, notes: string[]): Start | undefined {
+  if (read === undefined) return undefined;
+  const { header, state } = read;
+  const { seq, offset, hash } = header;
+  const isAtEnd = seq === end.seq && hash === end.hash && offset === end.bytes;
+  if (isAtEnd || (seq < end.seq && seq >= log.firstSeq && offset < end.bytes))
+    return { state, offset, checkpoint: seq };
+  // A compaction leaves the one before it behind: that is no fault.
+  if (seq >= log.firstSeq)
+    notes.push(`snapshot.json (event ${seq}) does not fit the log, which ends at event ${end.seq}`);
+  return undefined;
+}
+
+/** Where the whole log begins: at nothing, on its base, or (that one is lost) at the first line of the archive. */
+async function wholeLog(log: EventLog, files: RecordFiles, notes: string[]): Promise<Start | ChronicleError> {
+  const nothing = { state: new RecordState(), offset: 0, checkpoint: undefined };
+  if (log.firstSeq === 1) return nothing;
+  const sentinel = await sentinelOf(log);
+  if (sentinel instanceof ChronicleError) return sentinel;
+  try {
+    const bytes = files.readBase(sentinel.base);
+    if (bytes === undefined) throw new ChronicleError("BLOB_MISSING", "it is not there");
+    const { state } = decodeRecordBase(bytes, sentinel.base);
+    if (state.head.hash === sentinel.head && state.head.seq === sentinel.size) return { ...nothing, state };
+    throw new ChronicleError("INTEGRITY_VIOLATION", "it is of another event");
+  } catch (error) {
+    if (!(error instanceof ChronicleError)) throw error;
+    const lost = `the base ${sentinel.base} cannot be used: ${error.message}`;
+    if ((await log.archived())[0]?.first !== 1) {
+      return new ChronicleError("LOG_DAMAGED", `${lost}, and the archive does not go back to event 1`, {
+        hint: "restore the folder from a backup",
+      });
+    }
+    notes.push(`${lost}; the archive was read instead`);
+    return nothing;
+  }
+}
+
+/** The sentinel with which the present log begins, or why it cannot be read. */
+async function sentinelOf(log: EventLog): Promise<RecordSentinel | ChronicleError> {
+  try {
+    for await (const [line] of log.read()) if (line !== undefined) return decodeRecordSentinel(parseLine(line.bytes));
+    return new ChronicleError("LOG_DAMAGED", "the log has no first line");
+  } catch (error) {
+    if (error instanceof ChronicleError) return error;
+    throw error;
+  }
+}
+
+/** The log of a workspace is never taken for a torn one of a record store. */
+async function refuseForeign(log: EventLog): Promise<void> {
+  for await (const [line] of log.read()) {
+    const event = line === undefined ? undefined : soundEvent(line);
+    const isForeign = event?.recordId.startsWith("workspace:") === true || event?.record["workspace"] !== undefined;
+    if (!isForeign) return;
+    throw new ChronicleError("USAGE", "this is the log of a workspace, not of a record store", {
+      hint: "use `workspace.records`, or another folder",
+    });
+  }
+}
