@@ -47,3 +47,15 @@ export function changeBetween(
 export function invert(changes: readonly Change[]): Change[] {
   return changes.map(({ path, before, after }) => ({ path, before: after, after: before }));
 }
+
+/** Two lists of changes, one after the other, as one. */
+export function composeChanges(first: readonly Change[], second: readonly Change[]): Change[] {
+  const composed = new Map<WorkspacePath, Change>(first.map((change) => [change.path, change]));
+  for (const change of second) {
+    const before = composed.get(change.path);
+    const joined = before === undefined ? change : changeBetween(change.path, before.before, change.after);
+    if (joined === undefined) composed.delete(change.path);
+    else composed.set(change.path, joined);
+  }
+  return [...composed.values()].sort((a, b) => comparePaths(a.path, b.path));
+}

@@ -1,36 +1,179 @@
-import type { ActionDiffShape, ActionShape } from "../api/action-shapes.ts";
-import type { ActionRecord } from "../core/action-record.ts";
+import type { ActionShape } from "../api/action-shapes.ts";
+import { decodeAction, type ActionRecord, type BegunAt } from "../core/action-record.ts";
+import { ChronicleError } from "../core/errors.ts";
+import type { LogEvent } from "../core/event.ts";
+import type { Hash } from "../core/hash.ts";
+import type { EventRow } from "../storage/index-store.ts";
 import type { Context } from "./context.ts";
-import { notYet } from "./not-yet.ts";
+import { isInBase } from "./read-base.ts";
+import { readEvent, readEvents } from "./read-events.ts";
+import { coverageShape, shownPath } from "./shape.ts";
+
+const PREFIX = "action:";
 
 /** An action, and where it stands in the log. */
 export interface LoggedAction extends ActionRecord {
   readonly id: string;
   /** Of its snapshot: the first event. */
   readonly seq: number;
-  readonly hash: string;
+  readonly hash: Hash;
   readonly ts: string;
   readonly recursionDepth: number;
+  readonly begun: BegunAt;
   /** The last event of it. */
   readonly lastSeq: number;
 }
 
+/** The action that an event of it leaves. */
+export function actionOfEvent(event: Pick<LogEvent, "recordId" | "record" | keyof SealedPlace>): LoggedAction {
+  const record = decodeAction(event.record);
+  const { seq, hash, ts, recursionDepth } = event;
+  const begun = record.begun ?? { seq, hash, ts, depth: recursionDepth };
+  return {
+    ...record,
+    id: event.recordId.slice(PREFIX.length),
+    seq: begun.seq,
+    hash: begun.hash,
+    ts: begun.ts,
+    recursionDepth: begun.depth,
+    begun,
+    lastSeq: seq,
+  };
+}
+
+type SealedPlace = Pick<LogEvent, "seq" | "hash" | "ts" | "recursionDepth">;
+
+const open = new WeakMap<object, Map<string, LoggedAction>>();
+
+/** The actions that are not finished, as they were begun. What was read once is not read again. */
+export async function openActions(context: Context): Promise<LoggedAction[]> {
+  const known = open.get(context.index);
+  const now = new Map<string, LoggedAction>();
+  for (const row of await context.index.openRecords(PREFIX)) {
+    const seen = known?.get(row.recordId);
+    now.set(row.recordId, seen?.lastSeq === row.seq ? seen : actionOfEvent(await readEvent(context, row)));
+  }
+  open.set(context.index, now);
+  return [...now.values()].sort((a, b) => a.seq - b.seq);
+}
+
+/** Notes an action that was just begun, so that it need not be read. */
+export function noteOpenAction(context: Context, action: LoggedAction): void {
+  open.get(context.index)?.set(PREFIX + action.id, action);
+}
+
+/** The action as its last event leaves it, or `undefined`. */
+export async function actionById(context: Context, id: string): Promise<LoggedAction | undefined> {
+  const row = await context.index.record(PREFIX + id);
+  if (row === undefined) return undefined;
+  const seen = open.get(context.index)?.get(row.recordId);
+  return seen?.lastSeq === row.seq ? seen : actionOfEvent(await readEvent(context, row));
+}
+
 /** All actions that have a snapshot still, oldest first. */
-export async function listActions(_context: Context): Promise<LoggedAction[]> {
-  return notYet("listActions");
+export async function listActions(context: Context): Promise<LoggedAction[]> {
+  const rows = await context.index.records(PREFIX);
+  return (await readEvents(context, rows)).map(actionOfEvent).sort((a, b) => a.seq - b.seq);
 }
 
 /** By id, its beginning, or the agent's own id of the call. Throws `NOT_FOUND`, `AMBIGUOUS`. */
-export async function findAction(_context: Context, _id: string): Promise<LoggedAction> {
-  return notYet("findAction");
+export async function findAction(context: Context, id: string): Promise<LoggedAction> {
+  const exact = await actionById(context, id);
+  if (exact !== undefined) return exact;
+  const rows = isBeginning(id) ? await context.index.records(PREFIX + id) : [];
+  if (rows.length > 0) return actionOfEvent(await readEvent(context, only(rows, id)));
+  const isCall = (action: LoggedAction): boolean => id !== "" && action.toolCall === id;
+  const going = (await openActions(context)).filter(isCall);
+  if (going.length > 0) return only(going, id);
+  return only((await listActions(context)).filter(isCall), id);
+}
+
+function isBeginning(id: string): boolean {
+  return /^[0-9a-f][0-9a-f-]{0,35}$/i.test(id);
+}
+
+function only<T extends { readonly seq: number }>(found: readonly T[], id: string): T {
+  const [first] = found;
+  if (first === undefined) {
+    throw new ChronicleError("NOT_FOUND", `there is no action ${JSON.stringify(id)}`, {
+      hint: "`chronicle actions` lists them",
+      data: { action: id },
+    });
+  }
+  if (found.length === 1) return first;
+  throw new ChronicleError("AMBIGUOUS", `${JSON.stringify(id)} stands for ${found.length} actions`, {
+    hint: "give more of the id; `chronicle actions` lists them",
+    data: { action: id, seqs: found.map((one) => one.seq) },
+  });
+}
+
+interface LastBegun {
+  /** Up to this event it is known. */
+  readonly upTo: number;
+  readonly at: { readonly seq: number; readonly hash: Hash } | undefined;
+}
+
+const lastBegun = new WeakMap<object, LastBegun>();
+/** Beyond this many new events it is looked up anew. */
+const MOST_NEW = 2_000;
+
+/** The hash of the snapshot of the action that was begun last, up to the head; empty if there is none. */
+export async function lastBegunHash(context: Context, headSeq: number): Promise<Hash | ""> {
+  const known = lastBegun.get(context.index);
+  const isNear = known !== undefined && known.upTo <= headSeq && headSeq - known.upTo <= MOST_NEW;
+  const rows = isNear
+    ? (await context.index.events({ from: known.upTo + 1, to: headSeq })).filter((row) => isOfAction(row))
+    : await context.index.records(PREFIX);
+  let at = isNear ? known.at : undefined;
+  // By their last events, newest first: an action was begun no later than its last event.
+  for (const row of rows.toSorted((a, b) => b.seq - a.seq)) {
+    if (at !== undefined && row.seq <= at.seq) break;
+    const { seq, hash } = actionOfEvent(await readEvent(context, row));
+    if (at === undefined || seq > at.seq) at = { seq, hash };
+  }
+  lastBegun.set(context.index, { upTo: headSeq, at });
+  return at?.hash ?? "";
+}
+
+function isOfAction(row: EventRow): boolean {
+  return row.recordId.startsWith(PREFIX) && !isInBase(row);
+}
+
+/** Notes the action that was just begun. */
+export function noteBegun(context: Context, { seq, hash }: { readonly seq: number; readonly hash: Hash }): void {
+  lastBegun.set(context.index, { upTo: seq, at: { seq, hash } });
 }
 
 /** Actions as programs see them; each names the hash of the one before. */
-export async function actionShapes(_context: Context, _actions: readonly LoggedAction[]): Promise<ActionShape[]> {
-  return notYet("actionShapes");
+export async function actionShapes(_context: Context, actions: readonly LoggedAction[]): Promise<ActionShape[]> {
+  return actions.map(actionShape);
 }
 
-/** The files that an action backed up, beside what is there now. */
-export async function diffAction(_context: Context, _id: string): Promise<ActionDiffShape> {
-  return notYet("diffAction");
+/** An action as programs see it. */
+export function actionShape(action: LoggedAction): ActionShape {
+  return {
+    id: action.id,
+    timestamp: action.ts,
+    action_type: action.type,
+    action_summary: action.summary,
+    files_backed_up: action.files.map((file) => shownPath(file.path)),
+    outside: [...action.outside],
+    previous_hash: action.previous,
+    hash: action.hash,
+    transaction_id: action.transaction ?? null,
+    state: action.state,
+    scope: action.scope,
+    actor: action.actor,
+    session: action.session ?? null,
+    turn: action.turn ?? null,
+    tool_call: action.toolCall ?? null,
+    recursion_depth: action.recursionDepth,
+    seq: action.seq,
+    from_seq: action.fromSeq,
+    ended: action.ended,
+    changed: action.changed,
+    pinned: action.pinned,
+    coverage: coverageShape(action.coverage),
+    ...(action.reason === undefined ? {} : { reason: action.reason }),
+  };
 }

@@ -1,14 +1,112 @@
 import type { SessionStart } from "../api/action-api.ts";
 import type { SessionShape } from "../api/shapes.ts";
+import { ChronicleError } from "../core/errors.ts";
+import type { EventDraft, Head } from "../core/event.ts";
+import { decodeSession, encodeSession, type SessionRecord } from "../core/records.ts";
+import { abandoning, lookOf } from "./abandon-actions.ts";
+import { openActions } from "./actions.ts";
+import { openBrackets } from "./brackets.ts";
+import { capture } from "./capture.ts";
+import { checkSessionId } from "./check-action.ts";
+import { withCommit } from "./commit.ts";
 import type { Context } from "./context.ts";
-import { notYet } from "./not-yet.ts";
+import { changesOfSession } from "./own-changes.ts";
+import { readEvent } from "./read-events.ts";
+import { findSession, sessionShape } from "./session.ts";
 
-/** Begins an agent's session, or goes on with it. */
-export async function startAgentSession(_context: Context, _start: SessionStart = {}): Promise<SessionShape> {
-  return notYet("startSession");
+/** What a session of an agent begins with. */
+export interface AgentSessionDraft {
+  readonly id: string;
+  readonly actor: string;
+  readonly pid?: number | null;
+  readonly notes?: readonly string[];
 }
 
-/** Ends an agent's session; its open actions are abandoned. */
-export async function endAgentSession(_context: Context, _id: string): Promise<SessionShape> {
-  return notYet("endSession");
+/** Begins an agent's session, or goes on with it. */
+export async function startAgentSession(context: Context, start: SessionStart = {}): Promise<SessionShape> {
+  const id = start.id === undefined ? context.newId() : checkSessionId(start.id);
+  await withCommit(context, async (commit) => {
+    const draft = await beginningOf(context, { ...start, id, actor: start.actor ?? "agent" }, await commit.head());
+    if (draft !== undefined) await commit.append([draft]);
+  });
+  return sessionShape(await sessionOf(context, id));
+}
+
+/**
+ * The event that begins an agent's session behind the head; `undefined` if it goes on already. Throws `USAGE` for the id
+ * of a run.
+ */
+export async function beginningOf(
+  context: Context,
+  { id, actor, pid, notes }: AgentSessionDraft,
+  { seq }: Head,
+): Promise<EventDraft | undefined> {
+  const { agents } = await openBrackets(context);
+  if (agents.some((one) => one.id === id)) return undefined;
+  const row = await context.index.record(`session:${id}`);
+  const before = row === undefined ? undefined : decodeSession((await readEvent(context, row)).record);
+  if (before !== undefined && before.kind !== "agent") throw isRun(id);
+  const fresh: SessionRecord = {
+    kind: "agent",
+    state: "running",
+    command: [],
+    started: new Date(context.now()).toISOString(),
+    ended: null,
+    exitCode: null,
+    signal: null,
+    paths: context.worktree.roots.map((root) => root.folder),
+    fromSeq: seq + 1,
+    merkleRoots: [],
+    snapshots: 0,
+    changed: 0,
+    networkEvents: [],
+    notes: (notes ?? []).map((note) => note.toWellFormed()),
+    actor: actor.toWellFormed(),
+    pid: pid ?? 0,
+  };
+  // One that is resumed keeps its beginning.
+  const record = before === undefined ? fresh : { ...before, state: fresh.state, ended: null, pid: fresh.pid };
+  return { op: "upsert", recordId: `session:${id}`, record: encodeSession(record) };
+}
+
+/** Ends an agent's session; its open actions are abandoned. Throws `NOT_FOUND`; ending twice is ending once. */
+export async function endAgentSession(context: Context, id: string): Promise<SessionShape> {
+  const session = await sessionOf(context, id);
+  if (session.state !== "running" && session.unclosed !== true) return sessionShape(session);
+  const isOwn = (action: { readonly session?: string }): boolean => action.session === session.id;
+  await capture(context, {
+    cause: "capture",
+    ...lookOf(context, (await openActions(context)).filter(isOwn)),
+    also: async (found) => {
+      const open = (await openActions(context)).filter(isOwn);
+      const abandoned = await abandoning(context, open, { found, reason: "its session has ended" });
+      const { id: _id, seq: _seq, unclosed: _unclosed, ...record } = session;
+      const span = { fromSeq: session.fromSeq, toSeq: found.head.seq };
+      const before = (await changesOfSession(context, session.id, span)).changes.map((change) => change.path);
+      const now = found.changes.filter(({ by }) => by.session === session.id).map((change) => change.path);
+      const changed = new Set([...before, ...now]).size;
+      const ended = new Date(context.now()).toISOString();
+      return [
+        ...abandoned,
+        {
+          op: "upsert",
+          recordId: `session:${session.id}`,
+          record: encodeSession({ ...record, state: "ended", ended, changed }),
+        },
+      ];
+    },
+  });
+  return sessionShape(await sessionOf(context, session.id));
+}
+
+async function sessionOf(context: Context, id: string): ReturnType<typeof findSession> {
+  const session = await findSession(context, id);
+  if (session.kind !== "agent") throw isRun(id);
+  return session;
+}
+
+function isRun(id: string): ChronicleError {
+  return new ChronicleError("USAGE", `${id} is the session of a run, not of an agent`, {
+    hint: "it ends with its command; `chronicle sessions` lists all",
+  });
 }

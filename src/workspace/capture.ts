@@ -3,14 +3,15 @@ import { changeBetween } from "../core/plan.ts";
 import type { Change } from "../core/change.ts";
 import { coverageOf, type Coverage, type Omission } from "../core/coverage.ts";
 import { SYMLINK_MODE, type Entry } from "../core/entry.ts";
-import type { EventDraft } from "../core/event.ts";
+import type { EventDraft, Head, SealedEvent } from "../core/event.ts";
 import { encodeFile, fileRecordId, type IterationCause } from "../core/file-record.ts";
 import type { FilterSpec } from "../core/filter.ts";
 import { sha256 } from "../core/hash.ts";
 import { comparePaths, type WorkspacePath } from "../core/path.ts";
 import type { FileStat } from "../disk/disk.ts";
 import type { LimitExcess, ScanReport } from "../worktree/worktree.ts";
-import { attribute, type Attribution } from "./attribution.ts";
+import type { LoggedAction } from "./actions.ts";
+import { attributor, type Attribution } from "./attribution.ts";
 import { withCommit } from "./commit.ts";
 import type { Context, IngestResult } from "./context.ts";
 import { ReadTable, type ReadPath } from "./read-table.ts";
@@ -24,14 +25,34 @@ export interface CaptureOptions {
   readonly paranoid?: boolean;
   /** Look only here (hints of a watcher). Default: everywhere. */
   readonly only?: readonly WorkspacePath[];
+  /** Take what is at and beneath `only` although a filter keeps it out. */
+  readonly named?: boolean;
+  /** An action that counts as open for whose work the changes are, though it is closed. */
+  readonly late?: LoggedAction;
+  /** What else is recorded in the same commit, whether anything changed or not; asked with the lock held. */
+  readonly also?: (found: Found) => Promise<readonly EventDraft[]>;
   /** Only look: hash, store nothing. */
   readonly hashOnly?: boolean;
   readonly onProgress?: (progress: Progress) => void;
 }
 
+/** A change, and whose work it is. */
+export interface AttributedChange extends Change {
+  readonly by: Attribution;
+  /** The number of the iteration that it brings. */
+  readonly iteration: number;
+}
+
+/** What a capture is about to record: these changes follow the head. */
+export interface Found {
+  readonly head: Head;
+  readonly changes: readonly AttributedChange[];
+  readonly omitted: readonly Omission[];
+}
+
 /** What a capture found and recorded. */
 export interface Capture {
-  readonly changes: readonly Change[];
+  readonly changes: readonly AttributedChange[];
   readonly coverage: Coverage;
   readonly filters: readonly FilterSpec[];
   readonly entries: number;
@@ -39,6 +60,8 @@ export interface Capture {
   readonly exceeded: readonly LimitExcess[];
   /** The head after it. */
   readonly seq: number;
+  /** What `also` gave, as it stands in the log. */
+  readonly also: readonly SealedEvent[];
 }
 
 /** Everything on disk that a scan handed over, read. */
@@ -50,9 +73,6 @@ export interface Reading {
   readonly gone: readonly WorkspacePath[];
   readonly omitted: readonly Omission[];
 }
-
-/** How often paths that another process recorded meanwhile are looked at again. */
-const MAX_ROUNDS = 3;
 
 /** Captures and commits. Contents are durable before the events are. */
 export async function capture(context: Context, options: CaptureOptions): Promise<Capture> {
@@ -67,37 +87,44 @@ export async function capture(context: Context, options: CaptureOptions): Promis
 }
 
 async function lookAndCommit(context: Context, options: CaptureOptions): Promise<Capture> {
-  const startSeq = (await context.index.head()).seq;
-  const reading = await readDisk(context, options);
-  const changes: Change[] = [];
-  let seq = startSeq;
-  let contested: readonly WorkspacePath[] = await commitReading(context, reading, {
-    options,
-    startSeq,
-    onCommitted: (done, head) => {
-      changes.push(...done);
-      seq = head;
-    },
-  });
-  for (let round = 1; contested.length > 0 && round < MAX_ROUNDS; round += 1) {
-    context.worktree.forget(contested);
-    const again = await capture(context, { ...options, only: contested });
-    changes.push(...again.changes);
-    seq = again.seq;
-    contested = [];
+  const first = await captureOnce(context, options, []);
+  const changes = [...first.changes];
+  const omitted = [...first.reading.omitted];
+  let last = first;
+  for (let only = last.contested; only.length > 0; only = last.contested) {
+    context.worktree.forget(only);
+    last = await captureOnce(context, { ...options, only }, omitted);
+    changes.push(...last.changes);
+    omitted.push(...last.reading.omitted);
   }
-  context.live.giveBack(contested);
-  const { report } = reading;
-  const coverage = coverageOf(reading.omitted);
+  const { report } = first.reading;
   return {
     changes,
-    coverage,
+    coverage: coverageOf(omitted),
     filters: report.filters,
     entries: report.entries,
     bytes: report.bytes,
     exceeded: report.exceeded,
-    seq,
+    seq: last.seq,
+    also: last.also,
   };
+}
+
+/** One look and one commit. */
+interface Once {
+  readonly reading: Reading;
+  readonly changes: readonly AttributedChange[];
+  /** The head after it. */
+  readonly seq: number;
+  readonly also: readonly SealedEvent[];
+  /** Paths that others have recorded since the scan began: they must be read again. */
+  readonly contested: readonly WorkspacePath[];
+}
+
+async function captureOnce(context: Context, options: CaptureOptions, earlier: readonly Omission[]): Promise<Once> {
+  const startSeq = (await context.index.head()).seq;
+  const reading = await readDisk(context, options);
+  return commitReading(context, reading, { options, startSeq, earlier });
 }
 
 /** Looks at the disk: everywhere, or, where a watcher tells, only where something may have changed. */
@@ -133,6 +160,7 @@ async function scanAndRead(context: Context, options: Omit<CaptureOptions, "caus
       {
         ...(options.paranoid === undefined ? {} : { paranoid: options.paranoid }),
         ...(options.only === undefined ? {} : { only: options.only }),
+        ...(options.named === undefined ? {} : { named: options.named }),
         onProgress: (paths) => onProgress?.({ phase: "scan", done: paths, total: 0, unit: "paths" }),
       },
       (batch) => {
@@ -178,34 +206,50 @@ export function linkEntry(path: WorkspacePath, stat: FileStat, target: Uint8Arra
 
 interface CommitReading {
   readonly options: CaptureOptions;
+  /** The head when the scan began. */
   readonly startSeq: number;
-  readonly onCommitted: (changes: readonly Change[], seq: number) => void;
+  /** What looks before this one could not take. */
+  readonly earlier: readonly Omission[];
 }
 
-/** Commits what was read; returns the paths that others have recorded since the scan began: they must be read again. */
-async function commitReading(
-  context: Context,
-  reading: Reading,
-  given: CommitReading,
-): Promise<readonly WorkspacePath[]> {
+/** Commits what was read, but for paths that others have recorded since the scan began. */
+async function commitReading(context: Context, reading: Reading, given: CommitReading): Promise<Once> {
+  const { options, startSeq } = given;
   const before = await compare(context, reading);
-  if (before.changes.length === 0) {
+  if (before.changes.length === 0 && options.also === undefined) {
     remember(context, reading, new Set());
-    given.onCommitted([], (await context.index.head()).seq);
-    return [];
+    return { reading, changes: [], seq: (await context.index.head()).seq, also: [], contested: [] };
   }
   return withCommit(context, async (commit) => {
     const head = await commit.head();
-    const contested = new Set(head.seq > given.startSeq ? await context.index.touched(given.startSeq, head.seq) : []);
-    const { changes, iterations } = head.seq > given.startSeq ? await compare(context, reading) : before;
-    const ours = changes.filter((change) => !contested.has(change.path));
-    const attribution = await attribute(context, given.options.cause);
-    const drafts = ours.map((change) => draftOf(change, (iterations.get(change.path) ?? 0) + 1, attribution));
-    await commit.append(drafts);
-    remember(context, reading, contested);
-    given.onCommitted(ours, head.seq + ours.length);
-    return changes.filter((change) => contested.has(change.path)).map((change) => change.path);
+    const isOvertaken = head.seq > startSeq;
+    const touched = new Set(isOvertaken ? await context.index.touched(startSeq, head.seq) : []);
+    const { changes, iterations } = isOvertaken ? await compare(context, reading) : before;
+    const contested = changes.filter((change) => touched.has(change.path)).map((change) => change.path);
+    const free = changes.filter((change) => !touched.has(change.path));
+    const ours = free.length === 0 ? [] : await attributed(context, free, { iterations, options });
+    // Looked at again first: what goes along with the changes is recorded with the last of them.
+    const isLast = contested.length === 0;
+    const omitted = [...given.earlier, ...reading.omitted];
+    const also = isLast ? ((await options.also?.({ head, changes: ours, omitted })) ?? []) : [];
+    const events = await commit.append([...ours.map(draftOf), ...also]);
+    remember(context, reading, touched);
+    return { reading, changes: ours, seq: head.seq + events.length, also: events.slice(ours.length), contested };
   });
+}
+
+async function attributed(
+  context: Context,
+  changes: readonly Change[],
+  given: { readonly iterations: ReadonlyMap<WorkspacePath, number>; readonly options: CaptureOptions },
+): Promise<AttributedChange[]> {
+  const { cause, late } = given.options;
+  const attribute = await attributor(context, { cause, ...(late === undefined ? {} : { late }) });
+  return changes.map((change) => ({
+    ...change,
+    by: attribute(change),
+    iteration: (given.iterations.get(change.path) ?? 0) + 1,
+  }));
 }
 
 interface Comparison {
@@ -243,12 +287,8 @@ export async function compare(context: Context, { present, gone }: Reading): Pro
   return { changes, iterations };
 }
 
-function draftOf(change: Change, iteration: number, attribution: Attribution): EventDraft {
-  return {
-    op: "upsert",
-    recordId: fileRecordId(change.path),
-    record: encodeFile({ entry: change.after, iteration, ...attribution }),
-  };
+function draftOf({ path, after, iteration, by }: AttributedChange): EventDraft {
+  return { op: "upsert", recordId: fileRecordId(path), record: encodeFile({ entry: after, iteration, ...by }) };
 }
 
 function remember(context: Context, reading: Reading, except: ReadonlySet<WorkspacePath>): void {

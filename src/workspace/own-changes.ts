@@ -1,8 +1,10 @@
 import type { Change } from "../core/change.ts";
 import type { Entry } from "../core/entry.ts";
+import type { LogEvent } from "../core/event.ts";
 import { decodeFile, pathOfRecordId, type FileRecord } from "../core/file-record.ts";
-import { changeBetween } from "../core/plan.ts";
+import { changeBetween, composeChanges } from "../core/plan.ts";
 import { comparePaths, type WorkspacePath } from "../core/path.ts";
+import type { AttributedChange } from "./capture.ts";
 import type { Context } from "./context.ts";
 import { readRange } from "./read-events.ts";
 
@@ -17,13 +19,16 @@ export async function ownChanges(
   context: Context,
   { fromSeq, toSeq }: SeqSpan,
   isOwn: (record: FileRecord, path: WorkspacePath) => boolean,
+  onOther?: (event: LogEvent) => void,
 ): Promise<Change[]> {
   const first = new Map<WorkspacePath, number>();
   const after = new Map<WorkspacePath, Entry | undefined>();
   for await (const event of readRange(context, fromSeq + 1, toSeq)) {
-    if (!event.recordId.startsWith("file")) continue;
-    const path = pathOfRecordId(event.recordId);
-    if (path === undefined) continue;
+    const path = event.recordId.startsWith("file") ? pathOfRecordId(event.recordId) : undefined;
+    if (path === undefined) {
+      onOther?.(event);
+      continue;
+    }
     const record = decodeFile(path, event.record);
     if (!isOwn(record, path)) continue;
     if (!first.has(path)) first.set(path, event.seq);
@@ -38,16 +43,39 @@ export async function ownChanges(
   return changes.sort((a, b) => comparePaths(a.path, b.path));
 }
 
-/** What a session did, and the paths that it or another one did. */
-export async function changesOfSession(
-  context: Context,
-  id: string,
-  span: SeqSpan,
-): Promise<{ readonly changes: Change[]; readonly ambiguous: readonly WorkspacePath[] }> {
+/** What somebody did, and the paths that they or somebody else did. */
+export interface OwnWork {
+  readonly changes: Change[];
+  readonly ambiguous: readonly WorkspacePath[];
+}
+
+/** What a session did: itself, and by the actions that were begun while it was the one that recorded. */
+export async function changesOfSession(context: Context, id: string, span: SeqSpan): Promise<OwnWork> {
   const ambiguous = new Set<WorkspacePath>();
-  const changes = await ownChanges(context, span, (record, path) => {
-    if (record.candidates?.includes(id) === true) ambiguous.add(path);
-    return record.session === id;
+  const actions = new Set<string>();
+  const isOwn = (record: FileRecord, path: WorkspacePath): boolean => {
+    if (record.candidates?.some((one) => one === id || actions.has(one)) === true) ambiguous.add(path);
+    return record.session === id || (record.action !== undefined && actions.has(record.action));
+  };
+  const changes = await ownChanges(context, span, isOwn, ({ recordId, record }) => {
+    if (recordId.startsWith("action:") && record["run"] === id) actions.add(recordId.slice("action:".length));
   });
   return { changes, ambiguous: [...ambiguous] };
+}
+
+/** What an action did from its snapshot up to an event, and in the changes that are about to follow it. */
+export async function changesOfAction(
+  context: Context,
+  { id, seq }: { readonly id: string; readonly seq: number },
+  toSeq: number,
+  next: readonly AttributedChange[] = [],
+): Promise<OwnWork> {
+  const ambiguous = new Set<WorkspacePath>();
+  const recorded = await ownChanges(context, { fromSeq: seq, toSeq }, (record, path) => {
+    if (record.candidates?.includes(id) === true) ambiguous.add(path);
+    return record.action === id;
+  });
+  for (const { by, path } of next) if (by.candidates?.includes(id) === true) ambiguous.add(path);
+  const mine = next.filter(({ by }) => by.action === id).map(({ path, before, after }) => ({ path, before, after }));
+  return { changes: composeChanges(recorded, mine), ambiguous: [...ambiguous].sort(comparePaths) };
 }

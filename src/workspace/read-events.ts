@@ -34,11 +34,43 @@ function damagedEvent({ seq, offset }: EventRow, why: string, cause?: unknown): 
   });
 }
 
-/** The bodies of many events, in their order. */
+/** Where the next event wanted is further on than this, it is looked up instead of read up to. */
+const FAR = 1_000;
+
+/** The bodies of many events, in the order of their rows. Those that lie close together are read in one pass. */
 export async function readEvents(context: HistoryContext, rows: readonly EventRow[]): Promise<LogEvent[]> {
+  const found = new Map<number, LogEvent>();
+  const wanted = rows.filter((row) => !isInBase(row)).sort((a, b) => a.seq - b.seq);
+  for (let at = 0; at < wanted.length;) at = await readRun(context, wanted, { at, found });
   const events: LogEvent[] = [];
-  for (const row of rows) events.push(await readEvent(context, row));
+  for (const row of rows) events.push(found.get(row.seq) ?? (await readEvent(context, row)));
   return events;
+}
+
+/** Reads on from one row as long as the next ones are near. Answers the first row that was not reached. */
+async function readRun(
+  context: HistoryContext,
+  wanted: readonly EventRow[],
+  { at: start, found }: { readonly at: number; readonly found: Map<number, LogEvent> },
+): Promise<number> {
+  let at = start;
+  let row = wanted[at];
+  if (row === undefined) return at;
+  let seq = row.seq;
+  for await (const lines of context.log.read({ seq, offset: row.offset })) {
+    for (const { bytes } of lines) {
+      if (seq === row.seq) {
+        const event = eventIn(bytes, row);
+        // What is not where it should be is looked up by itself, and told there.
+        if (event.seq === row.seq && event.hash === row.hash) found.set(seq, event);
+        at += 1;
+        row = wanted[at];
+        if (row === undefined || row.seq - seq > FAR) return at;
+      }
+      seq += 1;
+    }
+  }
+  return Math.max(at, start + 1);
 }
 
 /** Every event with `from <= seq <= to`, in order, in one pass over the log. */

@@ -4,6 +4,7 @@ import type { Json } from "../core/event.ts";
 import type { Hash } from "../core/hash.ts";
 import { maskCommand } from "../core/mask-secrets.ts";
 import { decodeSession, encodeSession, type SessionRecord } from "../core/records.ts";
+import { closeDeadActions } from "./abandon-actions.ts";
 import { withCommit } from "./commit.ts";
 import type { Context } from "./context.ts";
 import { changesOfSession } from "./own-changes.ts";
@@ -100,6 +101,8 @@ export async function listSessions(context: Context): Promise<Session[]> {
 }
 
 function isGone({ processes }: Context, session: Session): boolean {
+  // An agent's session with no process of its own goes on until it is told.
+  if (session.kind === "agent" && session.pid === 0) return false;
   return session.state === "running" && !processes.isAlive(session.pid);
 }
 
@@ -125,7 +128,7 @@ export async function findSession(context: Context, id: string): Promise<Session
   return only;
 }
 
-/** Closes sessions whose process is gone. What they recorded stays, and can be undone. */
+/** Closes sessions and actions whose process is gone. What they recorded stays, and can be undone. */
 export async function closeAbandoned(context: Context): Promise<readonly string[]> {
   const notes: string[] = [];
   for (const session of await listSessions(context)) {
@@ -140,6 +143,7 @@ export async function closeAbandoned(context: Context): Promise<readonly string[
     });
     notes.push(wordlessEnd(session));
   }
+  await closeDeadActions(context);
   return notes;
 }
 

@@ -38,7 +38,7 @@ export function changeShape(change: Change): ChangeShape {
 }
 
 /** An omission. */
-function omissionShape(one: Omission): OmissionShape {
+export function omissionShape(one: Omission): OmissionShape {
   return { path: shownPath(one.path), reason: one.reason, ...(one.detail === undefined ? {} : { detail: one.detail }) };
 }
 

@@ -1,0 +1,119 @@
+import { actionRecordId, encodeAction, type ActionState } from "../core/action-record.ts";
+import { ChronicleError } from "../core/errors.ts";
+import type { EventDraft } from "../core/event.ts";
+import { openActions, type LoggedAction } from "./actions.ts";
+import { reachOf } from "./attribution.ts";
+import { isAlive } from "./brackets.ts";
+import { capture, type Found } from "./capture.ts";
+import { withCommit } from "./commit.ts";
+import type { Context } from "./context.ts";
+import { changesOfAction } from "./own-changes.ts";
+
+/** How an action ends. */
+export interface Closing {
+  readonly state: Exclude<ActionState, "open">;
+  readonly reason?: string;
+}
+
+/** The event that closes an action behind what a capture is about to record. */
+export async function closingDraft(
+  context: Context,
+  action: LoggedAction,
+  { found, state, reason }: Closing & { readonly found: Pick<Found, "head" | "changes"> },
+): Promise<EventDraft> {
+  const { changes } = await changesOfAction(context, action, found.head.seq, found.changes);
+  const { reason: _before, ...record } = action;
+  const ended = new Date(context.now()).toISOString();
+  const closed = { ...record, state, ended, changed: changes.length, ...(reason === undefined ? {} : { reason }) };
+  return {
+    op: "upsert",
+    recordId: actionRecordId(action.id),
+    record: encodeAction(closed),
+    recursionDepth: action.recursionDepth,
+  };
+}
+
+/** The events that abandon actions. */
+export async function abandoning(
+  context: Context,
+  actions: readonly LoggedAction[],
+  { found, reason }: { readonly found: Pick<Found, "head" | "changes">; readonly reason: string },
+): Promise<EventDraft[]> {
+  const drafts: EventDraft[] = [];
+  for (const action of actions) drafts.push(await closingDraft(context, action, { found, state: "abandoned", reason }));
+  return drafts;
+}
+
+/** Why an action whose process is gone is abandoned. */
+export const OWNER_GONE = "its process ended and did not finish it";
+
+/** Open actions whose process is gone. */
+export function withoutOwner(context: Context, actions: readonly LoggedAction[]): LoggedAction[] {
+  return actions.filter((action) => !isAlive(context, action.pid));
+}
+
+/** Abandons the open actions whose process is gone, or whose session has ended. */
+export async function closeDeadActions(context: Context): Promise<void> {
+  const dead: LoggedAction[] = [];
+  for (const action of await openActions(context)) {
+    if (!isAlive(context, action.pid) || (await isSessionOver(context, action))) dead.push(action);
+  }
+  if (dead.length === 0) return;
+  await withCommit(context, async (commit) => {
+    const head = await commit.head();
+    const still = new Set((await openActions(context)).map((one) => one.id));
+    const found = { head, changes: [] };
+    const reason = OWNER_GONE;
+    await commit.append(
+      await abandoning(
+        context,
+        dead.filter((one) => still.has(one.id)),
+        { found, reason },
+      ),
+    );
+  });
+}
+
+async function isSessionOver({ index }: Context, { session }: LoggedAction): Promise<boolean> {
+  if (session === undefined) return false;
+  return (await index.record(`session:${session}`))?.open === false;
+}
+
+/** Which open actions are meant. */
+export interface ActionsOf {
+  readonly session: string;
+  readonly turn?: string;
+  readonly reason?: string;
+}
+
+/** Abandons the open actions of a session or turn. What they have done so far is recorded as theirs. Returns their ids. */
+export async function abandonActions(context: Context, of: ActionsOf): Promise<string[]> {
+  if (typeof of.session !== "string" || of.session === "") {
+    throw new ChronicleError("USAGE", "no session was given", { hint: "name the session whose actions have ended" });
+  }
+  const isMeant = (action: LoggedAction): boolean =>
+    action.session === of.session && (of.turn === undefined || action.turn === of.turn);
+  const meant = (await openActions(context)).filter(isMeant);
+  if (meant.length === 0) return [];
+  const reason = of.reason ?? (of.turn === undefined ? "its session has ended" : "its turn has ended");
+  const ids: string[] = [];
+  await capture(context, {
+    cause: "capture",
+    ...lookOf(context, meant),
+    also: async (found) => {
+      const still = (await openActions(context)).filter(isMeant);
+      ids.push(...still.map((one) => one.id));
+      return abandoning(context, still, { found, reason });
+    },
+  });
+  return ids;
+}
+
+/** Where to look for what actions have done: nowhere for those whose process is gone. */
+export function lookOf(
+  context: Context,
+  actions: readonly LoggedAction[],
+): { readonly only?: NonNullable<ReturnType<typeof reachOf>>; readonly named?: true } {
+  const reach = reachOf(actions.filter((action) => isAlive(context, action.pid)));
+  return reach === undefined ? {} : { only: reach, named: true };
+}

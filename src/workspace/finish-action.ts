@@ -1,0 +1,98 @@
+import type { ActionEnd } from "../api/action-api.ts";
+import type { ActionEndShape } from "../api/action-shapes.ts";
+import { coverageOf, type Omission } from "../core/coverage.ts";
+import { ChronicleError } from "../core/errors.ts";
+import { abandoning, closingDraft, OWNER_GONE, withoutOwner, type Closing } from "./abandon-actions.ts";
+import { actionById, actionOfEvent, actionShape, findAction, openActions, type LoggedAction } from "./actions.ts";
+import { capture, type CaptureOptions, type Found } from "./capture.ts";
+import { withCommit } from "./commit.ts";
+import type { Context } from "./context.ts";
+import { settle } from "./operate.ts";
+import { finishOutside } from "./outside.ts";
+import { changesOfAction } from "./own-changes.ts";
+import { changeShape, coverageShape, shownPath } from "./shape.ts";
+
+const OUTCOMES: ReadonlySet<string> = new Set(["done", "failed", "denied"]);
+
+/** Records what an action has left. Finishing twice is finishing once; one that was abandoned is finished after all. */
+export async function finishAction(context: Context, id: string, end: ActionEnd = {}): Promise<ActionEndShape> {
+  const closing = closingOf(end);
+  const action = await findAction(context, id);
+  if (!isUnfinished(action)) return endShape(context, action, []);
+  await settle(context);
+  // What was denied has changed nothing: what is there is somebody else's.
+  if (closing.state === "denied") return endShape(context, await closeOnly(context, action, closing), []);
+  return captureAndClose(context, action, closing);
+}
+
+function closingOf({ outcome = "done", reason }: ActionEnd): Closing {
+  if (!OUTCOMES.has(outcome)) {
+    throw new ChronicleError("USAGE", `an action cannot end as ${JSON.stringify(outcome)}`, {
+      hint: "say done, failed or denied",
+    });
+  }
+  return { state: outcome, ...(reason === undefined ? {} : { reason }) };
+}
+
+function isUnfinished({ state }: LoggedAction): boolean {
+  return state === "open" || state === "abandoned";
+}
+
+async function closeOnly(context: Context, action: LoggedAction, closing: Closing): Promise<LoggedAction> {
+  await withCommit(context, async (commit) => {
+    const now = (await actionById(context, action.id)) ?? action;
+    if (!isUnfinished(now)) return;
+    const found = { head: await commit.head(), changes: [] };
+    await commit.append([await closingDraft(context, now, { ...closing, found })]);
+  });
+  return findAction(context, action.id);
+}
+
+async function captureAndClose(context: Context, action: LoggedAction, closing: Closing): Promise<ActionEndShape> {
+  using _lease = await context.blobs.lease();
+  const outside = await finishOutside(context, action);
+  const how: CaptureOptions = { cause: "capture", ...(action.state === "open" ? {} : { late: action }) };
+  const omitted: Omission[] = [...outside.omitted];
+  const names = action.paths.length > 0;
+  // What it named may be kept out by a rule: a look at everything would not see it.
+  if (action.scope === "workspace" && names)
+    omitted.push(...(await capture(context, { ...how, only: action.paths, named: true })).coverage.omitted);
+  let before: Found | undefined;
+  const captured = await capture(context, {
+    ...how,
+    ...(action.scope === "paths" ? { only: action.paths, named: true } : {}),
+    also: async (found) => {
+      before = found;
+      const now = (await actionById(context, action.id)) ?? action;
+      const others = withoutOwner(context, await openActions(context)).filter((one) => one.id !== action.id);
+      const dead = await abandoning(context, others, { found, reason: OWNER_GONE });
+      if (!isUnfinished(now)) return dead;
+      return [...outside.drafts, ...dead, await closingDraft(context, now, { ...closing, found })];
+    },
+  });
+  const last = captured.also.findLast((event) => event.recordId === `action:${action.id}`);
+  const closed = last === undefined ? await findAction(context, action.id) : actionOfEvent(last);
+  const { changes, ambiguous } = await changesOfAction(
+    context,
+    closed,
+    before?.head.seq ?? closed.lastSeq,
+    before?.changes ?? [],
+  );
+  return {
+    action: actionShape(closed),
+    changes: changes.map(changeShape),
+    ambiguous: ambiguous.map(shownPath),
+    coverage: coverageShape(coverageOf([...omitted, ...captured.coverage.omitted])),
+  };
+}
+
+/** An action that is finished: what it did, as the log tells it. */
+async function endShape(context: Context, action: LoggedAction, omitted: readonly Omission[]): Promise<ActionEndShape> {
+  const { changes, ambiguous } = await changesOfAction(context, action, action.lastSeq);
+  return {
+    action: actionShape(action),
+    changes: changes.map(changeShape),
+    ambiguous: ambiguous.map(shownPath),
+    coverage: coverageShape(coverageOf(omitted)),
+  };
+}
