@@ -20,6 +20,10 @@ export interface TransactionRecord {
   readonly onOwnerDeath: "rollback" | "keep";
   /** The operation that rolled it back. */
   readonly undo?: string;
+  /** The run that it held, if it was begun for one: then the run is what `undo` takes back. */
+  readonly run?: string;
+  /** Once it is committed: the paths that it changed, with its savepoints. */
+  readonly changed?: number;
 }
 
 /** Where a transaction stands. */
@@ -32,11 +36,12 @@ export function transactionRecordId(id: string): string {
 
 /** A transaction record as JSON. */
 export function encodeTransaction(record: TransactionRecord): RecordBody {
-  const { parent, name, session, undo } = record;
+  const { parent, name, session, undo, run, changed } = record;
   const optional: Record<string, Json> = {};
-  for (const [key, value] of Object.entries({ parent, name, session, undo })) {
+  for (const [key, value] of Object.entries({ parent, name, session, undo, run })) {
     if (value !== undefined) optional[key] = value.toWellFormed();
   }
+  if (changed !== undefined) optional["changed"] = changed;
   return {
     status: record.status,
     started_at: record.startedAt,
@@ -52,7 +57,7 @@ export function encodeTransaction(record: TransactionRecord): RecordBody {
 /** The transaction record in a body. Throws `LOG_DAMAGED`. */
 export function decodeTransaction(body: RecordBody): TransactionRecord {
   const optional: Record<string, string> = {};
-  for (const key of ["parent", "name", "session", "undo"]) {
+  for (const key of ["parent", "name", "session", "undo", "run"]) {
     const value = optionalText(body, key);
     if (value !== undefined) optional[key] = value;
   }
@@ -62,6 +67,7 @@ export function decodeTransaction(body: RecordBody): TransactionRecord {
     finishedAt: orNull(body, "finished_at", text),
     fromSeq: whole(body, "from_seq"),
     ...optional,
+    ...(body["changed"] === undefined ? {} : { changed: whole(body, "changed") }),
     actor: text(body, "actor"),
     pid: orNull(body, "pid", whole),
     onOwnerDeath: text(body, "on_owner_death") as TransactionRecord["onOwnerDeath"],

@@ -9,6 +9,7 @@ import { openIntents } from "./operate.ts";
 import { listSessions, wordlessEnd } from "./session.ts";
 import { changeShape, coverageShape } from "./shape.ts";
 import { latestSnapshot } from "./snapshot.ts";
+import { orphanNotes } from "./transactions.ts";
 import { rootAtHead } from "./tree.ts";
 
 /** Where things stand; records nothing. */
@@ -47,6 +48,7 @@ async function notesOf(context: Context, damage: Error | undefined): Promise<str
       `interrupted half-way: ${intent.summary} (${intent.paths} paths); changes here may be its own; the next command that changes something finishes it`,
     );
   }
+  notes.push(...(await orphanNotes(context)));
   for (const session of await listSessions(context)) {
     if (session.unclosed === true) notes.push(wordlessEnd(session));
     if (session.state === "running")

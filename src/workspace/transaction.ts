@@ -1,27 +1,237 @@
 import type { TransactionOptions } from "../api/action-api.ts";
 import type { TransactionRollbackShape, TransactionShape } from "../api/action-shapes.ts";
+import type { UndoShape } from "../api/shapes.ts";
+import { ChronicleError } from "../core/errors.ts";
+import type { EventDraft } from "../core/event.ts";
+import { decodeIntent } from "../core/records.ts";
+import {
+  encodeTransaction,
+  transactionRecordId,
+  type TransactionRecord,
+  type TransactionStatus,
+} from "../core/transaction-record.ts";
+import { capture } from "./capture.ts";
+import { catchUp } from "./catch-up.ts";
+import { withCommit } from "./commit.ts";
 import type { Context } from "./context.ts";
-import { notYet } from "./not-yet.ts";
+import { settle } from "./operate.ts";
+import { eventsOfWork, groupsOf, netChanges } from "./own-work.ts";
+import { readEvent } from "./read-events.ts";
+import { closeAbandoned } from "./session.ts";
+import { labelOf, workOfTransaction } from "./transaction-work.ts";
+import {
+  allTransactions,
+  activeTransactions,
+  familyOf,
+  findTransaction,
+  transactionShapes,
+  type LoggedTransaction,
+} from "./transactions.ts";
+import { undoWork } from "./undo-selection.ts";
 
-/** Begins a transaction; within an active one: a savepoint. */
-export async function beginTransaction(
-  _context: Context,
-  _options: TransactionOptions = {},
+/**
+ * Transactions: what is changed between their beginning and their end lands whole, or is taken back whole.
+ *
+ * The whole workspace is captured at both ends, so that plain writes in between belong to it, and those before and after
+ * do not. One whose owner dies is rolled back (or committed, if it was begun so) by the next change of the workspace.
+ */
+
+/** Begins a transaction; within an active one of the same session and owner: a savepoint. */
+export async function beginTransaction(context: Context, options: TransactionOptions = {}): Promise<TransactionShape> {
+  checkOptions(options);
+  await settle(context);
+  await closeAbandoned(context);
+  await capture(context, { cause: "capture" });
+  const id = context.newId();
+  await withCommit(context, async (commit) => {
+    const { seq } = await commit.head();
+    const pid = options.pid === undefined ? context.processes.pid : options.pid;
+    const parent = parentFor(await activeTransactions(context), { pid, session: options.session });
+    const record: TransactionRecord = {
+      status: "active",
+      startedAt: new Date(context.now()).toISOString(),
+      finishedAt: null,
+      fromSeq: seq,
+      ...(parent === undefined ? {} : { parent: parent.id }),
+      ...(options.name === undefined ? {} : { name: options.name }),
+      actor: options.actor ?? context.actor,
+      ...(options.session === undefined ? {} : { session: options.session }),
+      pid,
+      onOwnerDeath: options.onOwnerDeath ?? "rollback",
+    };
+    await commit.append([draftOf(id, record)]);
+  });
+  return shapeNow(context, id);
+}
+
+const MOST_CHARS = 1_000;
+
+function checkOptions({ name, session, actor, pid, onOwnerDeath }: TransactionOptions): void {
+  for (const [key, value] of Object.entries({ name, session, actor })) {
+    if (value === undefined || (value !== "" && value.length <= MOST_CHARS && value.isWellFormed())) continue;
+    throw new ChronicleError("USAGE", `the ${key} of a transaction is empty, too long or not well-formed text`, {
+      hint: `give up to ${MOST_CHARS} characters, or leave it out`,
+    });
+  }
+  const soundPid = pid === undefined || pid === null || (Number.isSafeInteger(pid) && pid > 0);
+  const soundRule = onOwnerDeath === undefined || onOwnerDeath === "rollback" || onOwnerDeath === "keep";
+  if (soundPid && soundRule) return;
+  throw new ChronicleError("USAGE", "the owner of a transaction is not one", {
+    hint: "`pid` is a process's number or null, `onOwnerDeath` is `rollback` or `keep`",
+  });
+}
+
+/** The innermost active one of the session, unless it belongs to another process: two of those are not one in another. */
+function parentFor(
+  active: readonly LoggedTransaction[],
+  of: { readonly pid: number | null; readonly session: string | undefined },
+): LoggedTransaction | undefined {
+  return active.findLast(
+    (one) => one.session === of.session && !one.orphaned && (one.pid === null || one.pid === of.pid),
+  );
+}
+
+/** Commits a transaction and its savepoints. `run`: what it was begun for. Throws `NOT_FOUND`, `AMBIGUOUS`, `REFUSED`. */
+export async function commitTransaction(
+  context: Context,
+  id: string,
+  { run }: { readonly run?: string } = {},
 ): Promise<TransactionShape> {
-  return notYet("beginTransaction");
+  const transaction = await activeOne(context, id, "committed");
+  await settle(context);
+  await capture(context, { cause: "capture" });
+  const changed = await countChanges(context, transaction);
+  await finish(context, transaction.id, { status: "committed", changed, ...(run === undefined ? {} : { run }) });
+  return shapeNow(context, transaction.id);
 }
 
-/** Commits a transaction and its savepoints. */
-export async function commitTransaction(_context: Context, _id: string): Promise<TransactionShape> {
-  return notYet("commitTransaction");
+async function countChanges(context: Context, transaction: LoggedTransaction): Promise<number> {
+  const own = await eventsOfWork(context, await workOfTransaction(context, transaction));
+  return netChanges(await groupsOf(context, own)).length;
 }
 
-/** Rolls a transaction and its savepoints back. */
-export async function rollbackTransaction(_context: Context, _id: string): Promise<TransactionRollbackShape> {
-  return notYet("rollbackTransaction");
+/** How a rollback goes about it. */
+export interface RollbackHow {
+  readonly run?: string;
+  /** What cannot be changed is left alone and listed; else nothing is done then, and it stays active. */
+  readonly force?: boolean;
+}
+
+/**
+ * Takes back what was changed in a transaction and its savepoints, as one operation that can be redone; later work of
+ * others stays. Throws `NOT_FOUND`, `AMBIGUOUS`, and `REFUSED` for one that is finished or cannot be taken back.
+ */
+export async function rollbackTransaction(
+  context: Context,
+  id: string,
+  { run, force = false }: RollbackHow = {},
+): Promise<TransactionRollbackShape> {
+  const transaction = await activeOne(context, id, "rolled back");
+  // A rollback that was cut off between the files and this mark has been done: it is only to be said.
+  const before = await rollbackDone(context, transaction);
+  const undone =
+    before === undefined
+      ? await undoWork(context, () => workOfTransaction(context, transaction), {
+          label: labelOf(transaction),
+          options: { force },
+        })
+      : nothing(before);
+  const undo = undone.undo_id ?? undefined;
+  await finish(context, transaction.id, {
+    status: "rolled_back",
+    ...(undo === undefined ? {} : { undo }),
+    ...(run === undefined ? {} : { run }),
+  });
+  return { transaction: await shapeNow(context, transaction.id), undo: undone };
+}
+
+/** The intent that has taken a transaction back. */
+async function rollbackDone(context: Context, transaction: LoggedTransaction): Promise<string | undefined> {
+  const selection = labelOf(transaction);
+  for (const row of (await context.index.records("intent:")).toReversed()) {
+    if (row.seq <= transaction.lastSeq) return undefined;
+    const intent = decodeIntent((await readEvent(context, row)).record);
+    if (intent.selection === selection && intent.state === "done") return row.recordId.slice("intent:".length);
+  }
+  return undefined;
+}
+
+function nothing(undo: string): UndoShape {
+  return {
+    changes: [],
+    undo_id: undo,
+    skipped: [],
+    conflicts: [],
+    dry_run: false,
+    finished: ["finished the interrupted rollback"],
+    operation: null,
+    notes: [],
+    unmerged: [],
+  };
+}
+
+/** One that is active. Throws `NOT_FOUND`, `AMBIGUOUS`, and `REFUSED` for one that is not. */
+async function activeOne(context: Context, id: string, toBe: string): Promise<LoggedTransaction> {
+  await catchUp(context, { recover: false });
+  const transaction = findTransaction(await allTransactions(context), id);
+  if (transaction.status === "active") return transaction;
+  const done = transaction.status === "committed" ? "committed" : "rolled back";
+  throw new ChronicleError("REFUSED", `the transaction ${transaction.id} was ${done} already: it cannot be ${toBe}`, {
+    hint:
+      transaction.status === "committed"
+        ? "`chronicle undo` takes back what was committed"
+        : "`chronicle redo` brings back what was rolled back last",
+    data: { transaction: transaction.id, status: transaction.status },
+  });
+}
+
+interface Finish {
+  readonly status: Exclude<TransactionStatus, "active">;
+  readonly undo?: string;
+  readonly run?: string;
+  readonly changed?: number;
+}
+
+/** Writes the end of a transaction, and of its savepoints that are still active. Whoever was first has ended it. */
+async function finish(context: Context, id: string, end: Finish): Promise<void> {
+  await withCommit(context, async (commit) => {
+    const family = familyOf(await allTransactions(context), id);
+    const finishedAt = new Date(context.now()).toISOString();
+    const drafts = family
+      .filter((one) => one.status === "active")
+      .map((one): EventDraft => {
+        const { id: own, lastSeq: _seq, orphaned: _orphaned, ...record } = one;
+        const { status, ...rest } = end;
+        return draftOf(own, { ...record, status, finishedAt, ...(own === id ? rest : {}) });
+      });
+    await commit.append(drafts);
+  });
+}
+
+function draftOf(id: string, record: TransactionRecord): EventDraft {
+  return { op: "upsert", recordId: transactionRecordId(id), record: encodeTransaction(record) };
+}
+
+async function shapeNow(context: Context, id: string): Promise<TransactionShape> {
+  const all = await allTransactions(context);
+  const [shape] = await transactionShapes(context, [findTransaction(all, id)], all);
+  if (shape === undefined) throw new ChronicleError("IO", `the transaction ${id} was not recorded`);
+  return shape;
 }
 
 /** All transactions, oldest first. */
-export async function listTransactions(_context: Context): Promise<TransactionShape[]> {
-  return notYet("transactions");
+export async function listTransactions(context: Context): Promise<TransactionShape[]> {
+  const all = await allTransactions(context);
+  return transactionShapes(context, all, all);
+}
+
+/** Ends the transactions whose owner is gone, each by its rule; the outermost take their savepoints along. */
+export async function endOrphans(context: Context): Promise<void> {
+  if ((await context.index.openRecords("transaction:")).length === 0) return;
+  for (;;) {
+    const orphan = (await activeTransactions(context)).find((one) => one.orphaned);
+    if (orphan === undefined) return;
+    if (orphan.onOwnerDeath === "keep") await commitTransaction(context, orphan.id);
+    else await rollbackTransaction(context, orphan.id, { force: true });
+  }
 }

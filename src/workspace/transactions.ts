@@ -1,0 +1,114 @@
+import type { TransactionShape } from "../api/action-shapes.ts";
+import { ChronicleError } from "../core/errors.ts";
+import { decodeTransaction, type TransactionRecord } from "../core/transaction-record.ts";
+import type { EventRow } from "../storage/index-store.ts";
+import { listActions, type LoggedAction } from "./actions.ts";
+import type { Context } from "./context.ts";
+import { readEvent } from "./read-events.ts";
+
+const PREFIX = "transaction:";
+
+/** A transaction, and where it stands in the log. */
+export interface LoggedTransaction extends TransactionRecord {
+  readonly id: string;
+  /** Its last event. */
+  readonly lastSeq: number;
+  /** It is active, and the process that began it is gone. */
+  readonly orphaned: boolean;
+}
+
+/** All transactions, oldest first. */
+export async function allTransactions(context: Context): Promise<LoggedTransaction[]> {
+  return load(context, await context.index.records(PREFIX));
+}
+
+/** Those that are active, oldest first. */
+export async function activeTransactions(context: Context): Promise<LoggedTransaction[]> {
+  return load(context, await context.index.openRecords(PREFIX));
+}
+
+async function load(context: Context, rows: readonly EventRow[]): Promise<LoggedTransaction[]> {
+  const found: LoggedTransaction[] = [];
+  for (const row of rows) {
+    const record = decodeTransaction((await readEvent(context, row)).record);
+    const orphaned = record.status === "active" && isOrphan(context, record);
+    found.push({ ...record, id: row.recordId.slice(PREFIX.length), lastSeq: row.seq, orphaned });
+  }
+  return found.sort((a, b) => a.fromSeq - b.fromSeq);
+}
+
+function isOrphan({ processes }: Context, { pid }: TransactionRecord): boolean {
+  return pid !== null && pid !== processes.pid && !processes.isAlive(pid);
+}
+
+/** One by its id or a beginning of it. Throws `NOT_FOUND`, `AMBIGUOUS`. */
+export function findTransaction(all: readonly LoggedTransaction[], id: string): LoggedTransaction {
+  const matching = all.filter((one) => id !== "" && one.id.startsWith(id));
+  const [only, second] = matching;
+  if (only === undefined) {
+    throw new ChronicleError("NOT_FOUND", `there is no transaction ${JSON.stringify(id)}`, {
+      hint: "`chronicle transaction list` lists them",
+      data: { transaction: id },
+    });
+  }
+  if (second === undefined) return only;
+  throw new ChronicleError("AMBIGUOUS", `${JSON.stringify(id)} stands for ${matching.length} transactions`, {
+    hint: "give more of the id; `chronicle transaction list` lists them",
+    data: { transaction: id },
+  });
+}
+
+/** A transaction and its savepoints, theirs too; the outermost first. */
+export function familyOf(all: readonly LoggedTransaction[], id: string): LoggedTransaction[] {
+  const family = new Set([id]);
+  // A savepoint is begun after what it is in: one pass in that order finds them all.
+  for (const one of all) if (one.parent !== undefined && family.has(one.parent)) family.add(one.id);
+  return all.filter((one) => family.has(one.id));
+}
+
+/** All actions, where there are any. */
+export async function actionsHere(context: Context): Promise<readonly LoggedAction[]> {
+  return (await context.index.records("action:")).length === 0 ? [] : listActions(context);
+}
+
+/** Transactions as programs see them. `all`: every one there is. */
+export async function transactionShapes(
+  context: Context,
+  wanted: readonly LoggedTransaction[],
+  all: readonly LoggedTransaction[],
+): Promise<TransactionShape[]> {
+  const actions = await actionsHere(context);
+  return wanted.map((one) => {
+    const family = new Set(familyOf(all, one.id).map((member) => member.id));
+    const own = actions.filter(({ transaction }) => transaction !== undefined && family.has(transaction));
+    return shapeOf(
+      one,
+      own.toSorted((a, b) => a.seq - b.seq).map((action) => action.id),
+    );
+  });
+}
+
+function shapeOf(one: LoggedTransaction, snapshots: string[]): TransactionShape {
+  return {
+    id: one.id,
+    status: one.status,
+    started_at: one.startedAt,
+    ...(one.finishedAt === null ? {} : { finished_at: one.finishedAt }),
+    snapshots,
+    ...(one.name === undefined ? {} : { name: one.name }),
+    ...(one.parent === undefined ? {} : { parent: one.parent }),
+    actor: one.actor,
+    ...(one.session === undefined ? {} : { session: one.session }),
+    ...(one.orphaned ? { orphaned: true as const } : {}),
+  };
+}
+
+/** What is to be known of transactions whose owner is gone, for people. */
+export async function orphanNotes(context: Context): Promise<string[]> {
+  const orphans = (await activeTransactions(context)).filter((one) => one.orphaned);
+  return orphans.map((one) => {
+    const what = one.onOwnerDeath === "keep" ? "commits it" : "rolls it back";
+    const named = one.name === undefined ? "" : ` (${one.name})`;
+    return `the transaction ${one.id.slice(0, 8)}${named} is active, but process ${one.pid} that began it is gone: the next command that changes something ${what}; \`chronicle transaction commit ${one.id.slice(0, 8)}\` keeps its changes`;
+  });
+}
