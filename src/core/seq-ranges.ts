@@ -29,11 +29,6 @@ export function holdsSeq(ranges: SeqRanges, seq: number): boolean {
   return false;
 }
 
-/** All the numbers, ascending. */
-export function* seqsIn(ranges: SeqRanges): Generator<number> {
-  for (const [first, last] of ranges) for (let seq = first; seq <= last; seq += 1) yield seq;
-}
-
 /** The ranges in a record. Throws `LOG_DAMAGED`. */
 export function decodeRanges(value: Json): SeqRanges {
   if (!Array.isArray(value)) return damaged("the ranges are not a list");

@@ -1,0 +1,33 @@
+import fc from "fast-check";
+import { expect, it } from "vitest";
+import type { Json } from "./event.ts";
+import { decodeRanges, holdsSeq, rangesOf } from "./seq-ranges.ts";
+
+it("holds exactly the numbers that were given, in as few ranges as there are gaps", () => {
+  const numbers = fc.array(fc.integer({ min: 1, max: 60 }), { maxLength: 60 });
+  fc.assert(
+    fc.property(numbers, (given) => {
+      const ranges = rangesOf(given);
+      const set = new Set(given);
+      for (let seq = 0; seq <= 61; seq += 1) expect(holdsSeq(ranges, seq)).toBe(set.has(seq));
+      for (const [first, last] of ranges) expect([set.has(first - 1), set.has(last + 1)]).toEqual([false, false]);
+      expect(decodeRanges(JSON.parse(JSON.stringify(ranges)) as Json)).toEqual(ranges);
+    }),
+  );
+});
+
+it.each<[string, Json]>([
+  ["no list", {}],
+  ["a number", [3]],
+  ["backwards", [[3, 2]]],
+  [
+    "out of order",
+    [
+      [3, 4],
+      [1, 2],
+    ],
+  ],
+  ["no whole numbers", [[1.5, 2]]],
+])("%s is damage", (_name, value) => {
+  expect(() => decodeRanges(value)).toThrow(/not/);
+});
