@@ -63,6 +63,8 @@ export interface SnapshotShape {
   changed: number | null;
   /** It cannot be gone back to any more: the event by which it was compacted away. */
   compacted_by?: number;
+  /** It cannot be gone back to any more: the event by which it was pruned. */
+  pruned_by?: number;
 }
 
 /** What was recorded of some paths. */
@@ -202,6 +204,8 @@ export interface IterationShape {
   actor: string;
   session?: string;
   action?: string;
+  /** The event that pruned it: its content may be gone. */
+  pruned_by?: number;
 }
 
 export interface ManifestFileShape {
@@ -277,6 +281,15 @@ export interface DuShape {
   other_bytes: number;
   total_bytes: number;
   store: string;
+  /** Where it was asked for: contents by what brought them. A content counts once, where it came first. */
+  groups?: DuGroupShape[];
+}
+
+/** Contents that a session, a path or a time brought. */
+export interface DuGroupShape {
+  name: string;
+  count: number;
+  content_bytes: number;
 }
 
 export interface GcShape {

@@ -11,6 +11,7 @@ import { compare, readDisk } from "./capture.ts";
 import type { Context } from "./context.ts";
 import { resolveMoment, type ResolvedMoment } from "./moments.ts";
 import { knownPaths } from "./known-paths.ts";
+import { missingContent } from "./pruning.ts";
 import { changeShape } from "./shape.ts";
 
 /** Contents larger than this are not compared line by line. */
@@ -103,16 +104,17 @@ function gitMode(entry: Entry | undefined): GitMode {
   return ((entry?.mode ?? 0) & 0o100) === 0 ? "100644" : "100755";
 }
 
-/** An entry's content: from the store, or, where it is not recorded yet, from the disk. Throws `BLOB_MISSING`. */
+/** An entry's content: from the store, or, where it is not recorded yet, from the disk. Throws `BLOB_MISSING`, `PRUNED`. */
 export async function contentOf(context: Context, entry: Entry | undefined): Promise<Buffer | undefined> {
   if (entry?.hash === undefined) return undefined;
   const stored = await context.blobs.get(entry.hash);
   if (stored !== undefined) return stored;
   const onDisk = await context.worktree.read(entry.path);
   if (onDisk !== undefined && sha256(onDisk) === entry.hash) return onDisk;
-  throw new ChronicleError(
-    "BLOB_MISSING",
-    `the content of ${displayPath(entry.path)} (${entry.hash}) is neither in the store nor on the disk`,
-    { hint: "if it is being edited, try again; else `chronicle verify` says what is missing" },
-  );
+  const what = `the content of ${displayPath(entry.path)}`;
+  const missing = await missingContent(context, { path: entry.path, hash: entry.hash, what });
+  if (missing.code === "PRUNED") throw missing;
+  throw new ChronicleError("BLOB_MISSING", `${what} (${entry.hash}) is neither in the store nor on the disk`, {
+    hint: "if it is being edited, try again; else `chronicle verify` says what is missing",
+  });
 }

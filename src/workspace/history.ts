@@ -10,6 +10,7 @@ import { parseGivenPath } from "./given-path.ts";
 import { resolveMoment } from "./moments.ts";
 import { historyStart } from "./history-start.ts";
 import { unknownPath } from "./known-paths.ts";
+import { iterationsPruned, missingContent } from "./pruning.ts";
 import { isInBase } from "./read-base.ts";
 import { readEvent, readEvents } from "./read-events.ts";
 import { exactPath, shownPath } from "./shape.ts";
@@ -21,8 +22,12 @@ export async function historyOf(context: Context, given: string): Promise<Iterat
   const path = parseGivenPath(given);
   const rows = await context.index.iterations(path);
   if (rows.length === 0) throw await unknownPath(context, path);
+  const pruned = await iterationsPruned(context, rows);
   const shapes: IterationShape[] = [];
-  for (const row of rows) shapes.push(await iterationShape(context, row));
+  for (const [i, row] of rows.entries()) {
+    const by = row.entry?.hash === undefined ? undefined : pruned[i];
+    shapes.push({ ...(await iterationShape(context, row)), ...(by === undefined ? {} : { pruned_by: by }) });
+  }
   return shapes;
 }
 
@@ -80,13 +85,8 @@ export async function openIteration(context: Context, given: string, iteration?:
   const { hash, kind, size } = entry;
   const reader = await context.blobs.open(hash);
   if (reader === undefined) {
-    throw new ChronicleError(
-      "BLOB_MISSING",
-      `the content of ${shownPath(path)}@${row.iteration} (${hash}) is not in the store`,
-      {
-        hint: "run `chronicle verify` to see what else is missing",
-      },
-    );
+    const what = `the content of ${shownPath(path)}@${row.iteration}`;
+    throw await missingContent(context, { path, hash, what, iteration: row.iteration });
   }
   return { path: shownPath(path), iteration: row.iteration, size, hash, kind, pieces: () => reader.pieces() };
 }

@@ -2,6 +2,7 @@ import { ChronicleError } from "../core/errors.ts";
 import { parseMoment, type Moment } from "../core/moment.ts";
 import type { Context } from "./context.ts";
 import { historyStart, type HistoryStart } from "./history-start.ts";
+import { refusePruned } from "./pruning.ts";
 import { listSnapshots, type Snapshot } from "./snapshot.ts";
 
 /** A moment of the history: the state after event `seq`. */
@@ -14,13 +15,15 @@ export interface ResolvedMoment {
   readonly now: boolean;
 }
 
-/** The one resolver of moments. Throws `USAGE`, `NOT_FOUND`, `AMBIGUOUS`. */
+/** The one resolver of moments. Throws `USAGE`, `NOT_FOUND`, `AMBIGUOUS`, `PRUNED`. */
 export async function resolveMoment(context: Context, text: string): Promise<ResolvedMoment> {
   const moment = parseMoment(text);
   const snapshots = await listSnapshots(context);
   const start = await historyStart(context);
   const base = await resolveBase(context, moment, { text, snapshots, start });
-  return moment.back === 0 ? base : goBack(base, moment.back, { text, snapshots, start });
+  const resolved = moment.back === 0 ? base : goBack(base, moment.back, { text, snapshots, start });
+  if (!resolved.now) await refusePruned(context, resolved.label, resolved.seq);
+  return resolved;
 }
 
 interface Asked {

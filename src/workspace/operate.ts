@@ -12,6 +12,7 @@ import { comparePaths, type WorkspacePath } from "../core/path.ts";
 import type { ApplyReport, BlockedPath } from "../worktree/worktree.ts";
 import { withCommit } from "./commit.ts";
 import type { Context } from "./context.ts";
+import { refusePrunedContents } from "./pruning.ts";
 import { readEvent } from "./read-events.ts";
 
 /**
@@ -54,6 +55,7 @@ export async function operate(context: Context, operation: Operation): Promise<O
     return { id: undefined, applied: [], blocked: [], conflicts: [] };
   }
   using _lease = await context.blobs.lease();
+  if (operation.onBlocked === "fail") await refusePrunedContents(context, operation.changes);
   const plan = await keepPlan(context, operation.changes);
   return withCommit(context, async (commit) => {
     const head = await commit.head();

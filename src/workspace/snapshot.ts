@@ -2,6 +2,7 @@ import type { SnapshotShape } from "../api/shapes.ts";
 import type { SnapshotOptions } from "../api/workspace-api.ts";
 import { ChronicleError } from "../core/errors.ts";
 import { isValidSnapshotName } from "../core/moment.ts";
+import { decodePin, pinRecordId } from "../core/pin-record.ts";
 import { decodeSnapshot, encodeSnapshot, type SnapshotRecord } from "../core/records.ts";
 import { capture, type Capture } from "./capture.ts";
 import { withCommit } from "./commit.ts";
@@ -9,6 +10,7 @@ import type { Context } from "./context.ts";
 import { keepFilters } from "./filters.ts";
 import { historyStart, type HistoryStart } from "./history-start.ts";
 import { settle } from "./operate.ts";
+import { prunedBy } from "./pruning.ts";
 import { readEvent } from "./read-events.ts";
 import { closeAbandoned } from "./session.ts";
 import { coverageShape } from "./shape.ts";
@@ -24,19 +26,36 @@ export interface Snapshot extends SnapshotRecord {
   readonly stateSeq: number;
   /** Its state is compacted away: the event that did it. */
   readonly compactedBy?: number;
+  /** Its state is pruned: the event that did it. */
+  readonly prunedBy?: number;
 }
 
 /** All snapshots, by number. */
 export async function listSnapshots(context: Context): Promise<Snapshot[]> {
   const rows = await context.index.records("snapshot:");
   const start = await historyStart(context);
+  const pins = await pinnedLater(context);
   const snapshots: Snapshot[] = [];
   for (const row of rows) {
     const record = decodeSnapshot((await readEvent(context, row)).record);
     const { seq, ts } = row;
-    snapshots.push({ ...record, id: row.recordId.slice("snapshot:".length), seq, ts, ...stateOf(seq, record, start) });
+    const id = row.recordId.slice("snapshot:".length);
+    const pinned = pins.get(pinRecordId(id)) ?? record.pinned;
+    const state = stateOf(seq, record, start);
+    const by =
+      state.compactedBy === undefined ? await prunedBy(context, state.stateSeq, state.stateSeq + 1) : undefined;
+    snapshots.push({ ...record, id, seq, ts, pinned, ...state, ...(by === undefined ? {} : { prunedBy: by }) });
   }
   return snapshots.sort((a, b) => a.number - b.number);
+}
+
+/** Snapshots that were pinned, or let go of, after they were made. */
+async function pinnedLater(context: Context): Promise<ReadonlyMap<string, boolean>> {
+  const pins = new Map<string, boolean>();
+  for (const row of await context.index.records("pin:")) {
+    pins.set(row.recordId, decodePin((await readEvent(context, row)).record).pinned);
+  }
+  return pins;
 }
 
 /** A snapshot before the beginning of the history is gone, unless its files are those of the beginning. */
@@ -138,5 +157,6 @@ export function snapshotShape(snapshot: Snapshot): SnapshotShape {
     ...(snapshot.session === undefined ? {} : { session: snapshot.session }),
     changed: snapshot.changed,
     ...(snapshot.compactedBy === undefined ? {} : { compacted_by: snapshot.compactedBy }),
+    ...(snapshot.prunedBy === undefined ? {} : { pruned_by: snapshot.prunedBy }),
   };
 }

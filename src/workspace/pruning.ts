@@ -1,0 +1,119 @@
+import type { Change } from "../core/change.ts";
+import { ChronicleError } from "../core/errors.ts";
+import type { Hash } from "../core/hash.ts";
+import { keepsSpan, keepsState } from "../core/kept-states.ts";
+import type { WorkspacePath } from "../core/path.ts";
+import { decodePrune, pruneRecordId } from "../core/prune-record.ts";
+import type { EventRow, IterationRow } from "../storage/index-store.ts";
+import type { HistoryContext } from "./context.ts";
+import type { LoggedPruning } from "./pruning-in-log.ts";
+import { readEvent } from "./read-events.ts";
+import { shownPath } from "./shape.ts";
+
+/** The pruning in force, as the index finds it: for those who say what can still be gone back to. */
+
+const known = new WeakMap<object, LoggedPruning>();
+
+/** The last pruning, or `undefined` where nothing was ever pruned. */
+export async function pruningInForce(context: HistoryContext): Promise<LoggedPruning | undefined> {
+  const row = await context.index.record(pruneRecordId(context.workspaceId));
+  if (row === undefined) return undefined;
+  const seen = known.get(context.index);
+  if (seen?.seq === row.seq) return seen;
+  const pruning = await pruningAt(context, row);
+  known.set(context.index, pruning);
+  return pruning;
+}
+
+async function pruningAt(context: HistoryContext, row: EventRow): Promise<LoggedPruning> {
+  return { ...decodePrune((await readEvent(context, row)).record), seq: row.seq };
+}
+
+const histories = new WeakMap<object, LoggedPruning[]>();
+
+/** All prunings, oldest first. What was read once is not read again. */
+async function allPrunings(context: HistoryContext, last: LoggedPruning): Promise<readonly LoggedPruning[]> {
+  const seen = histories.get(context.index) ?? [];
+  if (seen.at(-1)?.seq === last.seq) return seen;
+  const all: LoggedPruning[] = [];
+  for (const row of await context.index.recordHistory(pruneRecordId(context.workspaceId))) {
+    const one = seen[all.length];
+    all.push(one?.seq === row.seq ? one : await pruningAt(context, row));
+  }
+  histories.set(context.index, all);
+  return all;
+}
+
+/** The event that gave up something that was in force from event `since` until event `until`, or `undefined`. */
+export async function prunedBy(context: HistoryContext, since: number, until?: number): Promise<number | undefined> {
+  const last = await pruningInForce(context);
+  if (last === undefined || keepsSpan(last, since, until)) return undefined;
+  const first = (await allPrunings(context, last)).find((one) => !keepsSpan(one, since, until));
+  return first?.seq ?? last.seq;
+}
+
+/** Throws `PRUNED` for a state that cannot be gone back to any more. */
+export async function refusePruned(context: HistoryContext, what: string, state: number): Promise<void> {
+  const pruning = await pruningInForce(context);
+  if (pruning === undefined || keepsState(pruning, state)) return;
+  const by = (await prunedBy(context, state, state + 1)) ?? pruning.seq;
+  throw new ChronicleError("PRUNED", `${what} was pruned by event ${by}`, {
+    hint: `everything from \`seq:${pruning.floorSeq}\` on is kept, and what \`chronicle list --snapshots\` and \`chronicle actions\` show as kept before it`,
+    data: { by, floor_seq: pruning.floorSeq },
+  });
+}
+
+/** What pruned each of a path's iterations, if anything did: event numbers, in their order. */
+export async function iterationsPruned(
+  context: HistoryContext,
+  rows: readonly IterationRow[],
+): Promise<readonly (number | undefined)[]> {
+  if ((await pruningInForce(context)) === undefined) return rows.map(() => undefined);
+  const by: (number | undefined)[] = [];
+  for (const [i, { seq }] of rows.entries()) by.push(await prunedBy(context, seq, rows[i + 1]?.seq));
+  return by;
+}
+
+/** A content that is not in the store. */
+export interface MissingContent {
+  readonly path: WorkspacePath;
+  readonly hash: Hash;
+  /** For people: `the content of a.txt@3`. */
+  readonly what: string;
+  /** Only this iteration is meant. Default: any of the path that had the content. */
+  readonly iteration?: number;
+}
+
+/** The error for a content that is not in the store: `PRUNED` if a pruning gave it up, else `BLOB_MISSING`. */
+export async function missingContent(context: HistoryContext, missing: MissingContent): Promise<ChronicleError> {
+  const { path, hash, what, iteration } = missing;
+  const rows = await context.index.iterations(path);
+  const by = await iterationsPruned(context, rows);
+  const meant = rows.flatMap((row, i) => {
+    const isMeant = iteration === undefined ? row.entry?.hash === hash : row.iteration === iteration;
+    return isMeant ? [by[i]] : [];
+  });
+  const [event] = meant;
+  if (event === undefined || meant.includes(undefined)) {
+    return new ChronicleError("BLOB_MISSING", `${what} (${hash}) is not in the store`, {
+      hint: "run `chronicle verify` to see what else is missing",
+      data: { hash },
+    });
+  }
+  return new ChronicleError("PRUNED", `${what} was pruned by event ${event}`, {
+    hint: "`chronicle history FILE` shows which iterations are kept",
+    data: { by: event, hash },
+  });
+}
+
+/** Throws `PRUNED` if these changes need a content that a pruning has given up, and that is gone. */
+export async function refusePrunedContents(context: HistoryContext, changes: readonly Change[]): Promise<void> {
+  if ((await pruningInForce(context)) === undefined) return;
+  const wanted = changes.flatMap(({ path, after }) => (after?.hash === undefined ? [] : [{ path, hash: after.hash }]));
+  const stored = await context.blobs.has(wanted.map((one) => one.hash));
+  for (const { path, hash } of wanted) {
+    if (stored.has(hash)) continue;
+    const error = await missingContent(context, { path, hash, what: `the earlier content of ${shownPath(path)}` });
+    if (error.code === "PRUNED") throw error;
+  }
+}
