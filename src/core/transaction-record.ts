@@ -20,7 +20,7 @@ export interface TransactionRecord {
   readonly onOwnerDeath: "rollback" | "keep";
   /** The operation that rolled it back. */
   readonly undo?: string;
-  /** The run that it held, if it was begun for one: then the run is what `undo` takes back. */
+  /** The run that it holds, or in which it was begun: then the run is what `undo` takes back. */
   readonly run?: string;
   /** Once it is committed: the paths that it changed, with its savepoints. */
   readonly changed?: number;

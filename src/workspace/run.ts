@@ -1,7 +1,9 @@
-import type { RunShape, SessionShape } from "../api/shapes.ts";
+import type { RunShape, SessionShape, UndoShape } from "../api/shapes.ts";
 import type { ProgressOptions, Recording, RunOptions } from "../api/workspace-api.ts";
 import type { Change } from "../core/change.ts";
+import { maskCommand } from "../core/mask-secrets.ts";
 import type { WorkspacePath } from "../core/path.ts";
+import { quoteCommand } from "../core/quote-command.ts";
 import { overLimit } from "./baseline.ts";
 import { capture } from "./capture.ts";
 import type { Context, ProcessEnd } from "./context.ts";
@@ -11,7 +13,7 @@ import { Recorder } from "./recorder.ts";
 import { beginSession, closeAbandoned, endSession, sessionShape, type Session } from "./session.ts";
 import { changeShape, coverageShape, shownPath } from "./shape.ts";
 import { nameMoment } from "./snapshot.ts";
-import { undo } from "./undo.ts";
+import { commitRun, openTransaction, rollbackTransaction } from "./transaction.ts";
 
 /** Records what is there, so that what follows is the session's own. */
 async function prepare(context: Context, options: ProgressOptions): Promise<void> {
@@ -69,6 +71,9 @@ function missedNote(failure: unknown): string[] {
 /** Runs a command and records what it changes while it runs. */
 export async function run(context: Context, options: RunOptions): Promise<RunShape> {
   await prepare(context, options);
+  // Killed with this process, the transaction is rolled back by the next change of the workspace.
+  const name = quoteCommand(maskCommand(options.command)).slice(0, MOST_NAME).toWellFormed();
+  const transaction = options.rollbackOnFailure === true ? await openTransaction(context, { name }) : undefined;
   const session = await beginSession(context, { ...options, kind: "run" });
   const recorder = new Recorder(context, {
     cause: "run",
@@ -84,11 +89,11 @@ export async function run(context: Context, options: RunOptions): Promise<RunSha
     });
   } catch (error) {
     await finish(context, session, { recorder });
+    if (transaction !== undefined) await rollbackTransaction(context, transaction, { run: session.id });
     throw error;
   }
   const done = await finish(context, session, { recorder, end });
-  const undone = options.rollbackOnFailure === true && end.code !== 0 && done.changes.length > 0;
-  const taken = undone ? await undo(context, { operation: session.id }) : undefined;
+  const taken = transaction === undefined ? undefined : await land(context, transaction, { session, end });
   return {
     session: sessionShape(done.session),
     changes: done.changes.map(changeShape),
@@ -100,6 +105,22 @@ export async function run(context: Context, options: RunOptions): Promise<RunSha
     rolled_back: taken !== undefined,
     skipped: taken?.skipped ?? [],
   };
+}
+
+const MOST_NAME = 200;
+
+/** Ends the transaction of a run as the command has ended. Answers what was taken back, if anything was. */
+async function land(
+  context: Context,
+  transaction: string,
+  { session, end }: { readonly session: Session; readonly end: ProcessEnd },
+): Promise<UndoShape | undefined> {
+  if (end.code === 0) {
+    await commitRun(context, transaction, session.id);
+    return undefined;
+  }
+  const { undo } = await rollbackTransaction(context, transaction, { run: session.id });
+  return undo.undo_id === null ? undefined : undo;
 }
 
 /** Records changes until it is stopped. */

@@ -13,6 +13,7 @@ import {
 import { capture } from "./capture.ts";
 import { catchUp } from "./catch-up.ts";
 import { withCommit } from "./commit.ts";
+import { openBrackets } from "./brackets.ts";
 import type { Context } from "./context.ts";
 import { settle } from "./operate.ts";
 import { eventsOfWork, groupsOf, netChanges } from "./own-work.ts";
@@ -36,32 +37,46 @@ import { undoWork } from "./undo-selection.ts";
  * do not. One whose owner dies is rolled back (or committed, if it was begun so) by the next change of the workspace.
  */
 
-/** Begins a transaction; within an active one of the same session and owner: a savepoint. */
+/** Begins a transaction; within an active one of the same session and owner: a savepoint. Throws `USAGE`. */
 export async function beginTransaction(context: Context, options: TransactionOptions = {}): Promise<TransactionShape> {
   checkOptions(options);
   await settle(context);
   await closeAbandoned(context);
   await capture(context, { cause: "capture" });
+  return shapeNow(context, await openTransaction(context, options));
+}
+
+/** Writes the beginning of a transaction: what is there now has been captured. Returns its id. */
+export async function openTransaction(context: Context, options: TransactionOptions): Promise<string> {
   const id = context.newId();
+  const { name, session } = options;
+  const pid = options.pid === undefined ? context.processes.pid : options.pid;
   await withCommit(context, async (commit) => {
     const { seq } = await commit.head();
-    const pid = options.pid === undefined ? context.processes.pid : options.pid;
-    const parent = parentFor(await activeTransactions(context), { pid, session: options.session });
+    const parent = parentFor(await activeTransactions(context), { pid, session });
+    const run = await onlyRun(context);
     const record: TransactionRecord = {
       status: "active",
       startedAt: new Date(context.now()).toISOString(),
       finishedAt: null,
       fromSeq: seq,
       ...(parent === undefined ? {} : { parent: parent.id }),
-      ...(options.name === undefined ? {} : { name: options.name }),
+      ...(name === undefined ? {} : { name: name.toWellFormed() }),
       actor: options.actor ?? context.actor,
-      ...(options.session === undefined ? {} : { session: options.session }),
+      ...(session === undefined ? {} : { session }),
       pid,
       onOwnerDeath: options.onOwnerDeath ?? "rollback",
+      ...(run === undefined ? {} : { run }),
     };
     await commit.append([draftOf(id, record)]);
   });
-  return shapeNow(context, id);
+  return id;
+}
+
+/** The run that is going on: what is begun within it is taken back with it. */
+async function onlyRun(context: Context): Promise<string | undefined> {
+  const { runs } = await openBrackets(context);
+  return runs.length === 1 ? runs[0]?.id : undefined;
 }
 
 const MOST_CHARS = 1_000;
@@ -91,18 +106,20 @@ function parentFor(
   );
 }
 
-/** Commits a transaction and its savepoints. `run`: what it was begun for. Throws `NOT_FOUND`, `AMBIGUOUS`, `REFUSED`. */
-export async function commitTransaction(
-  context: Context,
-  id: string,
-  { run }: { readonly run?: string } = {},
-): Promise<TransactionShape> {
+/** Commits a transaction and its savepoints. Throws `NOT_FOUND`, `AMBIGUOUS`, `REFUSED`. */
+export async function commitTransaction(context: Context, id: string): Promise<TransactionShape> {
   const transaction = await activeOne(context, id, "committed");
   await settle(context);
   await capture(context, { cause: "capture" });
   const changed = await countChanges(context, transaction);
-  await finish(context, transaction.id, { status: "committed", changed, ...(run === undefined ? {} : { run }) });
+  await finish(context, transaction.id, { status: "committed", changed });
   return shapeNow(context, transaction.id);
+}
+
+/** Commits the transaction of a run, whose changes have been captured. */
+export async function commitRun(context: Context, id: string, run: string): Promise<void> {
+  const transaction = findTransaction(await activeTransactions(context), id);
+  await finish(context, id, { status: "committed", run, changed: await countChanges(context, transaction) });
 }
 
 async function countChanges(context: Context, transaction: LoggedTransaction): Promise<number> {
