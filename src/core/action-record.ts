@@ -42,6 +42,8 @@ export interface ActionRecord {
   readonly coverage: Coverage;
   readonly started: string;
   readonly ended: string | null;
+  /** Once it is closed: its changes are events up to this one. */
+  readonly toSeq?: number;
   /** Paths that it changed; `null` while it is open. */
   readonly changed: number | null;
   /** Why it failed, was denied or abandoned. */
@@ -103,6 +105,7 @@ export function encodeAction(record: ActionRecord): RecordBody {
     })),
     started: record.started,
     ended: record.ended,
+    ...(record.toSeq === undefined ? {} : { to_seq: record.toSeq }),
     changed: record.changed,
   };
 }
@@ -143,6 +146,7 @@ export function decodeAction(body: RecordBody): ActionRecord {
     ),
     started: text(body, "started"),
     ended: orNull(body, "ended", text),
+    ...(body["to_seq"] === undefined ? {} : { toSeq: whole(body, "to_seq") }),
     changed: orNull(body, "changed", whole),
   };
 }

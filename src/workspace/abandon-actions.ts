@@ -24,7 +24,15 @@ export async function closingDraft(
   const { changes } = await changesOfAction(context, action, found.head.seq, found.changes);
   const { reason: _before, ...record } = action;
   const ended = new Date(context.now()).toISOString();
-  const closed = { ...record, state, ended, changed: changes.length, ...(reason === undefined ? {} : { reason }) };
+  const toSeq = found.head.seq + found.changes.length;
+  const closed = {
+    ...record,
+    state,
+    ended,
+    toSeq,
+    changed: changes.length,
+    ...(reason === undefined ? {} : { reason }),
+  };
   return {
     op: "upsert",
     recordId: actionRecordId(action.id),

@@ -26,7 +26,7 @@ export async function diffAction(context: Context, id: string): Promise<ActionDi
 export async function pathsOf(context: Context, action: LoggedAction): Promise<WorkspacePath[]> {
   const paths = new Set(action.files.map((file) => file.path));
   const { seq } = await context.index.head();
-  const toSeq = action.state === "open" ? seq : action.lastSeq;
+  const toSeq = action.toSeq ?? seq;
   if (action.scope === "workspace")
     for (const { path } of (await changesOfAction(context, action, toSeq)).changes) paths.add(path);
   return [...paths].sort(comparePaths);

@@ -88,7 +88,7 @@ async function captureAndClose(context: Context, action: LoggedAction, closing: 
 
 /** An action that is finished: what it did, as the log tells it. */
 async function endShape(context: Context, action: LoggedAction, omitted: readonly Omission[]): Promise<ActionEndShape> {
-  const { changes, ambiguous } = await changesOfAction(context, action, action.lastSeq);
+  const { changes, ambiguous } = await changesOfAction(context, action, action.toSeq ?? action.lastSeq);
   return {
     action: actionShape(action),
     changes: changes.map(changeShape),

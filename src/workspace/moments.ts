@@ -120,7 +120,7 @@ async function atTime(context: Context, ms: number, asked: Asked): Promise<Resol
   return atSeq(limit, low, { ...asked, head: head.seq });
 }
 
-const ID_KINDS = ["snapshot:", "session:", "intent:"] as const;
+const ID_KINDS = ["snapshot:", "session:", "intent:", "action:", "transaction:"] as const;
 
 async function ofWord(context: Context, word: string, { snapshots, start, text }: Asked): Promise<ResolvedMoment> {
   const named = snapshots.find((one) => one.name === word);

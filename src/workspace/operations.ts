@@ -7,11 +7,14 @@ import type { SeqRanges } from "../core/seq-ranges.ts";
 import { undoStack, type UndoStack } from "../core/undo-stack.ts";
 import type { Context } from "./context.ts";
 import { indexedFrom } from "./history-start.ts";
-import { ownChanges } from "./own-changes.ts";
+import { changesOfTransaction, operationsOfActions } from "./action-operations.ts";
+import { changesOfSession, ownChanges } from "./own-changes.ts";
 import { readEvent } from "./read-events.ts";
 import { listSessions } from "./session.ts";
+import { workOfTransaction } from "./transaction-work.ts";
+import { allTransactions, findTransaction, transactionOperations } from "./transactions.ts";
 
-/** What `undo` takes back, as the log tells it: runs and restores, and the undos and redos of them. */
+/** What `undo` takes back, as the log tells it: runs, restores, actions, transactions, and the undos and redos of them. */
 export interface LoggedOperation {
   readonly id: string;
   readonly kind: OperationShape["kind"];
@@ -80,6 +83,8 @@ export async function listOperations(context: Context): Promise<LoggedOperation[
     const changed = intent.paths - (intent.skipped ?? 0);
     found.push(target === undefined ? { ...base, changed } : { ...base, changed, target });
   }
+  found.push(...(await operationsOfActions(context)));
+  found.push(...(await transactionOperations(context)));
   const begins = (await indexedFrom(context)) ?? 1;
   return [...found.sort((a, b) => a.toSeq - b.toSeq), ...unclosed].filter((one) => one.fromSeq >= begins - 1);
 }
@@ -96,9 +101,12 @@ export function stackOf(operations: readonly LoggedOperation[]): UndoStack {
 }
 
 /** The changes that are an operation's own: what others did in between is not among them. */
-export function changesOfOperation(context: Context, operation: LoggedOperation): Promise<Change[]> {
+export async function changesOfOperation(context: Context, operation: LoggedOperation): Promise<Change[]> {
   const { id, kind } = operation;
-  return ownChanges(context, operation, (record) => (kind === "run" ? record.session : record.intent) === id);
+  if (kind === "run") return (await changesOfSession(context, id, operation)).changes;
+  if (kind === "action") return ownChanges(context, operation, (record) => record.action === id);
+  if (kind === "transaction") return changesOfTransaction(context, id);
+  return ownChanges(context, operation, (record) => record.intent === id);
 }
 
 /** Was it taken back, and not done again? (A new operation ends redo: then it stays so.) */

@@ -1,7 +1,33 @@
+import { ChronicleError } from "../core/errors.ts";
+import { listActions } from "./actions.ts";
+import { answer } from "./answer.ts";
 import type { Context } from "./context.ts";
-import { notYet } from "./not-yet.ts";
+import { verify } from "./verify.ts";
 
-/** Throws `INTEGRITY_VIOLATION` if the chain is not whole. */
-export async function verifyIntegrity(_context: Context): Promise<void> {
-  notYet("verifyIntegrity");
+/** How many faults are named in the message; all are in its data. */
+const MOST_NAMED = 3;
+
+/** Recomputes the whole chain from its files, and the links between actions. Throws `INTEGRITY_VIOLATION`. */
+export async function verifyIntegrity(context: Context): Promise<void> {
+  const { problems } = await verify(context, { quick: true });
+  if (problems.length === 0) problems.push(...(await answer(context, () => brokenLinks(context))));
+  if (problems.length === 0) return;
+  const named = problems.slice(0, MOST_NAMED).map((one) => `${one.where}: ${one.detail}`);
+  const more = problems.length > named.length ? ` and ${problems.length - named.length} more` : "";
+  throw new ChronicleError("INTEGRITY_VIOLATION", `the history is not what was recorded: ${named.join("; ")}${more}`, {
+    hint: "run `chronicle verify` for the whole list",
+    data: { problems },
+  });
+}
+
+/** Each action names the one begun before it; that of the first one may have been pruned or compacted away. */
+async function brokenLinks(context: Context): Promise<{ kind: string; where: string; detail: string }[]> {
+  const actions = await listActions(context);
+  return actions.flatMap((action, i) => {
+    const before = actions[i - 1];
+    if (before === undefined || action.previous === before.hash) return [];
+    return [
+      { kind: "action-link", where: `action ${action.id}`, detail: `it does not name the one before it, ${before.id}` },
+    ];
+  });
 }
