@@ -49,9 +49,9 @@ describe("that last edit broke the tests, roll it back", () => {
     expect(shown.text).toContain("+broken");
     const undone = await mcp.client.call("undo", { action: newest?.id });
     expect(undone).toMatchObject({ isError: false, data: { total_changes: 1 } });
-    expect(undone.text).toContain("redo brings it again");
+    expect(undone.text).toContain(`redo {"operation":"${undone.data["undo_id"] as string}"} brings it again`);
     expect(mcp.project.read("main.go")).toBe("ONE\nsame\nTWO\nsame\nthree\n");
-    await mcp.client.call("redo");
+    await mcp.client.call("redo", { operation: undone.data["undo_id"] });
     expect(mcp.project.read("main.go")).toContain("broken");
   });
 
@@ -82,7 +82,7 @@ describe("that last edit broke the tests, roll it back", () => {
     const rolled = await mcp.client.call("rollback", { id: actions[1]?.id });
     expect(rolled.isError).toBe(false);
     expect(mcp.project.read("main.go")).toBe("ONE\nsame\ntwo\nsame\nthree\n");
-    await mcp.client.call("undo");
+    await mcp.client.call("undo", { operation: rolled.data["undo_id"] });
     expect(mcp.project.read("main.go")).toBe("ONE\nsame\nTWO\nsame\nbroken\n");
   });
 
@@ -149,8 +149,8 @@ describe("transactions", () => {
     const rolled = await mcp.client.call("rollback_transaction", { id });
     expect(rolled.text).toContain("rolled_back");
     expect(mcp.project.read("a.txt")).toBe("one");
-    expect(mcp.project.tree()).not.toHaveProperty("b.txt");
-    await mcp.client.call("undo");
+    expect(mcp.project.tree()).not.toHaveProperty(["b.txt"]);
+    await mcp.client.call("redo", { operation: (rolled.data["undo"] as { undo_id: string }).undo_id });
     expect(mcp.project.read("b.txt")).toBe("new");
 
     const second = (await mcp.client.call("begin_transaction")).data["transaction"] as TransactionShape;
@@ -158,6 +158,8 @@ describe("transactions", () => {
     const kept = await mcp.client.call("commit_transaction", { id: second.id });
     expect(kept.text).toContain("committed: 1 action");
     expect(mcp.project.read("c.txt")).toBe("kept");
+    await mcp.client.call("undo", { operation: second.id });
+    expect(mcp.project.tree()).not.toHaveProperty(["c.txt"]);
   });
 
   it("one that is open when the client goes is still open for the next", async () => {

@@ -129,7 +129,7 @@ describe("going back", () => {
     expect(dry.text).toContain("Would be restored: 1 modified");
     expect(mcp.project.read("a.txt")).toBe("two");
     const done = await mcp.client.call("restore", { moment: "baseline", paths: ["a.txt"] });
-    expect(done.text).toContain("undo without arguments takes the restore back");
+    expect(done.text).toContain(`undo {"operation":"${done.data["undo_id"] as string}"} takes it back`);
     expect(mcp.project.read("a.txt")).toBe("one");
     await mcp.client.call("undo");
     expect(mcp.project.read("a.txt")).toBe("two");

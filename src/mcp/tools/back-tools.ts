@@ -4,6 +4,7 @@ import type { Answer } from "../answer.ts";
 import { actionId, dryRun, moment, named, paths, pathsIn } from "../arguments.ts";
 import { counted, oneLine } from "../one-line.ts";
 import { selectionOf, selectionShape } from "../selecting.ts";
+import { redoOf } from "../redo-of.ts";
 import { cappedRestore, changeLines, conflictLine, countsOf, skippedLines } from "../show.ts";
 import { ChronicleError } from "../../core/errors.ts";
 import { defineTool, type Tool } from "../tool.ts";
@@ -19,13 +20,9 @@ function wentBack(result: RestoreShape & Partial<UndoShape>, verb: string, next:
   const nothing = changes.length === 0;
   const failed = nothing && !result.dry_run && (skipped.length > 0 || unmerged.length > 0);
   const did = result.dry_run ? `Would be ${verb}` : verb[0]?.toUpperCase() + verb.slice(1);
-  const about =
-    result.operation === null || result.operation === undefined
-      ? ""
-      : ` (${result.operation.kind}: ${oneLine(result.operation.summary)})`;
   const remains = result.dry_run || nothing ? [] : next;
   return {
-    summary: nothing ? nothingSentence(result, failed) : `${did}: ${countsOf(changes)}${about}.`,
+    summary: nothing ? nothingSentence(result, failed) : `${did}: ${countsOf(changes)}${aboutOf(result)}.`,
     lines: [
       ...finished.map((one) => `An interrupted step was finished first: ${oneLine(one)}`),
       ...changeLines(changes),
@@ -39,6 +36,16 @@ function wentBack(result: RestoreShape & Partial<UndoShape>, verb: string, next:
     data: cappedRestore({ ...result, unmerged: unmerged.slice(0, 50) }),
     failed,
   };
+}
+
+function aboutOf({ operation, selection }: Partial<UndoShape>): string {
+  if (operation !== null && operation !== undefined) return ` (${operation.kind}: ${oneLine(operation.summary)})`;
+  return selection === undefined ? "" : ` (${oneLine(selection)})`;
+}
+
+/** How a restore is taken back: by its id, whatever was done since. */
+function undoOf({ undo_id: id }: RestoreShape): string[] {
+  return id === null ? [] : [`undo {"operation":"${id}"} takes it back.`];
 }
 
 const RESOLVE = "list_conflicts shows what did not merge; resolve_conflict settles it. Both contents are kept.";
@@ -82,7 +89,7 @@ const undo = defineTool({
       dryRun: dry,
       force: forced,
     });
-    return wentBack(result, "taken back", ["redo brings it again."]);
+    return wentBack(result, "taken back", [redoOf(selection === undefined ? null : result.undo_id)]);
   },
 });
 
@@ -110,7 +117,7 @@ const rollback = defineTool({
   description:
     "Makes the files of one action's snapshot equal to what they were before the action ran, whatever came later in " +
     "those files: later edits of them go too. To keep later edits use undo with the action's id. Nothing is lost: " +
-    "what is there now is recorded first, and undo without arguments takes the rollback back. Files outside of the " +
+    "what is there now is recorded first, and undo takes the rollback back. Files outside of the " +
     "workspace come back only if they are named in `outside`.",
   input: z.strictObject({
     id: actionId,
@@ -128,7 +135,7 @@ const rollback = defineTool({
   run: async (workspace, { id, dry_run: dry, force: forced, outside }): Promise<Answer> => {
     const extra = outside === undefined ? {} : { outside };
     const result = await workspace.rollback(id, { dryRun: dry, force: forced, ...extra });
-    return wentBack(result, "rolled back", ["undo without arguments takes the rollback back."]);
+    return wentBack(result, "rolled back", undoOf(result));
   },
 });
 
@@ -137,7 +144,7 @@ const restore = defineTool({
   title: "Restore files from a moment",
   description:
     "Makes files equal to an earlier moment: one file or some (`paths`), or the whole workspace if no path is given. " +
-    "What is there now is recorded first, so nothing is lost: undo without arguments takes the restore back. Only " +
+    "What is there now is recorded first, so nothing is lost: undo takes the restore back. Only " +
     "what was recorded is touched. Use `dry_run` first when no path is given.",
   input: z.strictObject({
     moment,
@@ -150,7 +157,7 @@ const restore = defineTool({
   hints: { NOT_FOUND: "list_history and file_history show the moments; find_file finds recorded paths" },
   run: async (workspace, { moment: when, paths: given, dry_run: dry, force: forced }): Promise<Answer> => {
     const result = await workspace.restore(when, { dryRun: dry, force: forced, ...pathsIn(workspace, given) });
-    return wentBack(result, "restored", ["undo without arguments takes the restore back."]);
+    return wentBack(result, "restored", undoOf(result));
   },
 });
 

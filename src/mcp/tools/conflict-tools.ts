@@ -35,7 +35,7 @@ const resolve = defineTool({
   title: "Settle a conflict",
   description:
     "Settles a conflict: `current` keeps the file as it is, `undo` takes what the undo would have put there, `merged` " +
-    "takes `content`. What is there now is recorded first; undo without arguments takes the change back.",
+    "takes `content`. What is there now is recorded first; undo takes the change back.",
   input: z.strictObject({
     conflict: z.string().min(1).max(4096).describe("a conflict's id, its beginning, or its path"),
     keep: z.enum(["current", "undo", "merged"]),
@@ -53,7 +53,7 @@ const resolve = defineTool({
     return {
       summary: `Settled: ${conflictLine(result.conflict)}; ${countsOf(result.changes)}.`,
       lines: changeLines(result.changes),
-      next: result.undo_id === null ? [] : ["undo without arguments takes it back."],
+      next: result.undo_id === null ? [] : [`undo {"operation":"${result.undo_id}"} takes it back.`],
       data: { ...result, ...cappedChanges(result.changes) },
     };
   },

@@ -3,6 +3,7 @@ import type { TransactionShape } from "../../api/action-shapes.ts";
 import type { Answer } from "../answer.ts";
 import { limit, transactionId } from "../arguments.ts";
 import { counted, oneLine } from "../one-line.ts";
+import { redoOf } from "../redo-of.ts";
 import { cappedRestore, changeLines, conflictLine, countsOf, skippedLines } from "../show.ts";
 import { defineTool, type Tool } from "../tool.ts";
 
@@ -65,8 +66,8 @@ const rollback = defineTool({
   title: "Roll a transaction back",
   description:
     "Takes back all that a transaction's actions changed; work of others stays, and what does not merge with it is " +
-    "kept as a conflict. Nothing is lost: what is there now is recorded first, and undo without arguments brings " +
-    "the transaction's work again.",
+    "kept as a conflict. Nothing is lost: what is there now is recorded first, and redo brings the " +
+    "transaction's work again.",
   input: z.strictObject({ id: transactionId }),
   effect: "changes",
   idempotent: true,
@@ -82,7 +83,7 @@ const rollback = defineTool({
         ...unmerged.slice(0, MAX_SNAPSHOTS).map(conflictLine),
       ],
       next: [
-        ...(changes.length === 0 ? [] : ["undo without arguments takes the rollback back."]),
+        ...(changes.length === 0 ? [] : [redoOf(undo.undo_id)]),
         ...(unmerged.length === 0 ? [] : ["list_conflicts shows what did not merge; resolve_conflict settles it."]),
       ],
       data: { transaction: shown(transaction), undo: cappedRestore(undo) },
