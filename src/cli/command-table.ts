@@ -1,10 +1,12 @@
 import type { CommandSpec } from "./spec.ts";
+import { AGENTS_COMMAND, HOOK, SERVE } from "./table/agents.ts";
 import { REDO, RESTORE, UNDO } from "./table/back.ts";
 import { COMPACT, COMPLETE, COMPLETION, CONFIG, DOCTOR, DU, FORGET, GC, REBUILD, WORKSPACES } from "./table/keep.ts";
 import { CAT, DIFF, EXPLAIN, HISTORY, LIST, LOG, MANIFEST, SESSIONS, SHOW, STATUS } from "./table/look.ts";
 import { MCP } from "./table/mcp.ts";
 import { HEAD, VERIFY } from "./table/prove.ts";
 import { INIT, RUN, SNAPSHOT, WATCH } from "./table/record.ts";
+import { CHANGES, CONFLICTS, RESOLVE } from "./table/work.ts";
 
 /** Every command, in the order of the help. */
 export const COMMANDS: readonly CommandSpec[] = [
@@ -15,6 +17,7 @@ export const COMMANDS: readonly CommandSpec[] = [
   LIST,
   STATUS,
   DIFF,
+  CHANGES,
   HISTORY,
   CAT,
   SHOW,
@@ -24,6 +27,8 @@ export const COMMANDS: readonly CommandSpec[] = [
   EXPLAIN,
   UNDO,
   REDO,
+  CONFLICTS,
+  RESOLVE,
   RESTORE,
   VERIFY,
   HEAD,
@@ -35,7 +40,10 @@ export const COMMANDS: readonly CommandSpec[] = [
   DOCTOR,
   WORKSPACES,
   FORGET,
+  AGENTS_COMMAND,
   MCP,
+  SERVE,
+  HOOK,
   COMPLETION,
   COMPLETE,
 ];

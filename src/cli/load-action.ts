@@ -4,10 +4,13 @@ type Loader = () => Promise<Action>;
 
 /** Each command's code is read only when it is run: a command line should start at once. */
 const LOADERS: Readonly<Record<string, Loader>> = {
+  agents: async () => (await import("./commands/agents.ts")).agents,
   cat: async () => (await import("./commands/cat.ts")).cat,
+  changes: async () => (await import("./commands/changes.ts")).changes,
   compact: async () => (await import("./commands/compact.ts")).compact,
   complete: async () => (await import("./commands/complete.ts")).complete,
   completion: async () => (await import("./commands/completion.ts")).completion,
+  conflicts: async () => (await import("./commands/conflicts.ts")).conflicts,
   config: async () => (await import("./commands/config.ts")).config,
   diff: async () => (await import("./commands/diff.ts")).diff,
   doctor: async () => (await import("./commands/doctor.ts")).doctor,
@@ -17,6 +20,7 @@ const LOADERS: Readonly<Record<string, Loader>> = {
   gc: async () => (await import("./commands/gc.ts")).gc,
   head: async () => (await import("./commands/head.ts")).head,
   history: async () => (await import("./commands/history.ts")).history,
+  hook: async () => (await import("./commands/hook.ts")).hook,
   init: async () => (await import("./commands/init.ts")).init,
   list: async () => (await import("./commands/list.ts")).list,
   log: async () => (await import("./commands/log.ts")).log,
@@ -24,8 +28,10 @@ const LOADERS: Readonly<Record<string, Loader>> = {
   mcp: async () => (await import("./commands/mcp.ts")).mcp,
   rebuild: async () => (await import("./commands/rebuild.ts")).rebuild,
   redo: async () => (await import("./commands/redo.ts")).redo,
+  resolve: async () => (await import("./commands/resolve.ts")).resolve,
   restore: async () => (await import("./commands/restore.ts")).restore,
   run: async () => (await import("./commands/run.ts")).run,
+  serve: async () => (await import("./commands/serve.ts")).serve,
   sessions: async () => (await import("./commands/sessions.ts")).sessions,
   show: async () => (await import("./commands/show.ts")).show,
   snapshot: async () => (await import("./commands/snapshot.ts")).snapshot,

@@ -19,8 +19,13 @@ export function readJsonList(file: string, cwd: string): readonly unknown[] {
 
 /** The text of a file that the user named. Throws `USAGE` if it cannot be read. */
 export function readUserFile(file: string, cwd: string): string {
+  return readUserBytes(file, cwd).toString("utf8");
+}
+
+/** The bytes of a file that the user named. Throws `USAGE` if it cannot be read. */
+export function readUserBytes(file: string, cwd: string): Buffer {
   try {
-    return readWholeFile(resolve(cwd, file)).toString("utf8");
+    return readWholeFile(resolve(cwd, file));
   } catch (error) {
     const errno = errnoOf(error);
     if (errno === undefined) throw error;

@@ -3,10 +3,13 @@ import type { UndoShape } from "../api/shapes.ts";
 import type { UndoOptions, WorkspaceApi } from "../api/workspace-api.ts";
 import { confirm } from "./confirm.ts";
 import type { CommandContext } from "./context.ts";
+import { withCandidates } from "./find-file.ts";
 import type { ChangesStyle } from "./render/changes.ts";
+import { conflictLines, SETTLE } from "./render/conflicts.ts";
 import { printable } from "./render/printable.ts";
 import { mostLines, restoredLines, restoredSentence } from "./render/restored.ts";
 import { ago } from "./render/when.ts";
+import { selectionOf } from "./selection.ts";
 
 /** Undo and redo differ in the method and in their words. */
 export interface Direction {
@@ -18,7 +21,8 @@ export interface Direction {
 const PREVIEW_LINES = 40;
 
 function summaryOf(context: CommandContext, result: UndoShape): string {
-  const { operation } = result;
+  const { operation, selection } = result;
+  if (selection !== undefined) return printable(selection);
   if (operation === null) return "";
   return `${operation.kind}: ${printable(operation.summary)}  (${ago(operation.started, context.io.now())})`;
 }
@@ -36,11 +40,21 @@ function print(context: CommandContext, workspace: WorkspaceApi, result: UndoSha
   for (const note of result.notes) context.print(context.paint("yellow", `note: ${printable(note)}`));
   if (!telling.asked) context.print(summaryOf(context, result));
   for (const line of restoredLines(result, style)) context.print(line);
-  context.print(restoredSentence(result, result.dry_run ? `would be ${telling.done}` : telling.done));
+  for (const line of unmergedLines(result, style)) context.print(line);
+  if (result.changes.length + result.unmerged.length > 0 || result.selection === undefined)
+    context.print(restoredSentence(result, result.dry_run ? `would be ${telling.done}` : telling.done));
+  if (result.unmerged.length > 0 && !result.dry_run) context.print(context.paint("dim", SETTLE));
   // Where nothing was changed, there is nothing to bring again or to take back.
   if (result.dry_run || result.changes.length === 0) return;
   const other = telling.verb === "undo" ? "chronicle redo brings it again" : "chronicle undo takes it back";
   context.print(context.paint("dim", other));
+}
+
+/** What does not merge with later work. */
+function unmergedLines({ unmerged, dry_run: dryRun }: UndoShape, style: ChangesStyle): string[] {
+  if (unmerged.length === 0) return [];
+  const head = `${dryRun ? "would be" : "these are"} conflicts (the file stays as it is, both contents are kept):`;
+  return [style.paint("yellow", head), ...conflictLines(unmerged, style)];
 }
 
 /** An interrupted step, finished now: nothing else was done. */
@@ -61,27 +75,41 @@ async function agreed(
   const preview = await direction.step(workspace, { ...options, dryRun: true });
   // Nothing to ask about: the step itself says why it has nothing to do, or why it refuses.
   const resumes = preview.finished.length > 0;
-  if (!resumes && (preview.operation === null || (preview.skipped.length > 0 && options.force !== true))) return true;
+  if (!resumes && isWithoutQuestion(preview, options)) return true;
   const paths = context.paths(workspace);
   const style = { paint: context.paintErr, shown: (path: string) => paths.shown(path), most: PREVIEW_LINES };
   for (const note of resumes ? preview.finished : [summaryOf(context, preview)]) context.say(note);
-  for (const line of restoredLines(preview, style)) context.say(line);
+  for (const line of [...restoredLines(preview, style), ...unmergedLines(preview, style)]) context.say(line);
   if (resumes) return confirm(context, "Finish it?");
   return confirm(context, `${direction.verb === "undo" ? "Take this back" : "Do this again"}?`);
 }
 
+/** With somebody's work the step goes on beside what is skipped; without, it refuses by itself. */
+function isWithoutQuestion(preview: UndoShape, { force }: UndoOptions): boolean {
+  if (preview.selection !== undefined) return preview.changes.length + preview.unmerged.length === 0;
+  return preview.operation === null || (preview.skipped.length > 0 && force !== true);
+}
+
 function isNothing(result: UndoShape): boolean {
-  return result.operation === null && result.finished.length === 0;
+  return result.operation === null && result.selection === undefined && result.finished.length === 0;
 }
 
 /** One step back or forward. Resolves to the exit code. */
-export async function stepBack(context: CommandContext, direction: Direction): Promise<number> {
+export async function stepBack(context: CommandContext, given: Direction): Promise<number> {
   const { input } = context;
+  const direction: Direction = {
+    ...given,
+    step: (of, how) =>
+      given.step(of, how).catch(async (error: unknown) => {
+        throw await withCandidates(of, error);
+      }),
+  };
   const [operation] = input.args;
   const dryRun = input.flag("dryRun");
   const workspace = await context.workspace({ readOnly: dryRun });
   const options: UndoOptions = {
     ...(operation === undefined ? {} : { operation }),
+    ...(await selectionOf(context, workspace)),
     force: input.flag("force"),
     ...context.progress(),
   };
@@ -92,5 +120,5 @@ export async function stepBack(context: CommandContext, direction: Direction): P
   else if (isNothing(result)) context.say(`there is nothing to ${direction.verb}`);
   else print(context, workspace, result, { ...direction, asked: asks });
   if (isNothing(result)) return EXIT.notFound;
-  return result.skipped.length > 0 && !dryRun ? EXIT.failed : EXIT.done;
+  return result.skipped.length + result.unmerged.length > 0 && !dryRun ? EXIT.failed : EXIT.done;
 }

@@ -20,7 +20,12 @@ type Direction = "undo" | "redo";
 
 /** Takes the last operation back, or the one that is named, or somebody's work. */
 export async function undo(context: Context, options: UndoOptions = {}): Promise<UndoShape> {
-  if (selectorOf(options) !== undefined) return undoSelection(context, options);
+  if (selectorOf(options) !== undefined) {
+    if (options.operation === undefined) return undoSelection(context, options);
+    throw new ChronicleError("USAGE", "an operation and a selection are two different undos", {
+      hint: "give one of them",
+    });
+  }
   return reverse(context, "undo", options);
 }
 

@@ -1,4 +1,5 @@
 import type { CommandSpec, OptionSpec } from "../spec.ts";
+import { SELECTION_OPTIONS } from "./work.ts";
 
 const GROUP = "Go back";
 
@@ -44,14 +45,16 @@ export const RESTORE: CommandSpec = {
 export const UNDO: CommandSpec = {
   name: "undo",
   group: GROUP,
-  summary: "take back the last run or restore; again: the one before",
+  summary: "take back the last run or restore, or somebody's work only; again: the one before",
   details:
     "Only what that operation changed is touched. A path that was edited since is listed and nothing is done, " +
-    "unless --force takes it along.",
+    "unless --force takes it along. With --action, --turn, --session, --actor, --file or --since exactly that work is " +
+    "taken back, merged with what came later; what does not merge stays as it is, and is a conflict: see conflicts.",
   args: [{ name: "[operation]", description: "an id (default: the last that is not undone)", completes: "operation" }],
-  options: UNDO_OPTIONS,
+  options: [...SELECTION_OPTIONS, ...UNDO_OPTIONS],
   examples: [
     { line: "chronicle undo", why: "the last thing done" },
+    { line: "chronicle undo --turn last", why: "what the agent did last, and nobody else's work" },
     { line: "chronicle undo --dry-run", why: "see it first" },
     { line: "chronicle redo", why: "and forward again" },
   ],

@@ -1,0 +1,46 @@
+import { EXIT } from "../../api/problems.ts";
+import type { ChangesShape } from "../../api/action-shapes.ts";
+import type { CommandContext } from "../context.ts";
+import { withCandidates } from "../find-file.ts";
+import { changeLines, countsOf } from "../render/changes.ts";
+import { counted } from "../render/counted.ts";
+import { patchLines } from "../render/patch.ts";
+import { printable } from "../render/printable.ts";
+import { selectionOf } from "../selection.ts";
+
+const MOST_ACTIONS = 20;
+
+function headLines(context: CommandContext, result: ChangesShape): string[] {
+  const actions = result.actions.length === 0 ? "" : `: ${counted(result.actions.length, "action")}`;
+  const shown = result.actions.slice(0, MOST_ACTIONS);
+  const more = result.actions.length - shown.length;
+  return [
+    `${printable(result.selection)}${actions}`,
+    ...shown.map((one) => context.paint("dim", `  ${one.id.slice(0, 8)}  ${printable(one.action_summary)}`)),
+    ...(more > 0 ? [`  … and ${more.toLocaleString("en-US")} more`] : []),
+  ];
+}
+
+export async function changes(context: CommandContext): Promise<number> {
+  const workspace = await context.reading();
+  const { input, paint, io } = context;
+  const patch = input.flag("patch");
+  const given = await selectionOf(context, workspace);
+  const selection = Object.keys(given).length === 0 ? { turn: "last" } : given;
+  const result = await workspace.changes(selection, { patch }).catch(async (error: unknown) => {
+    throw await withCandidates(workspace, error);
+  });
+  if (context.json) {
+    context.printJson(result);
+    return EXIT.done;
+  }
+  if (patch) {
+    for (const line of patchLines(result.changes, { paint, escape: io.out.isTerminal })) context.print(line);
+    return EXIT.done;
+  }
+  const paths = context.paths(workspace);
+  for (const line of headLines(context, result)) context.print(line);
+  for (const line of changeLines(result.changes, { paint, shown: (path) => paths.shown(path) })) context.print(line);
+  context.print(result.changes.length === 0 ? "nothing was changed" : countsOf(result.changes));
+  return EXIT.done;
+}

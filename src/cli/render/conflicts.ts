@@ -1,0 +1,43 @@
+import type { ConflictShape } from "../../api/conflict-shape.ts";
+import { formatBytes } from "../../core/duration.ts";
+import { modeText, type ChangesStyle } from "./changes.ts";
+import { columns } from "./columns.ts";
+
+const REASONS: Readonly<Record<ConflictShape["reason"], string>> = {
+  content: "the same lines were edited later",
+  binary: "edited later, and no text that merges",
+  mode: "its permissions were changed later",
+  kind: "it became something else later",
+  deleted: "it was deleted later",
+  edited: "it was edited later",
+  created: "it was made anew later",
+  folder: "its folder is something else now",
+};
+
+function side(kind: ConflictShape["current_kind"], size: number, permissions: number | undefined): string {
+  if (kind === null) return "nothing";
+  if (kind === "dir") return "a folder";
+  if (kind === "symlink") return "a link";
+  return permissions === undefined ? formatBytes(size) : `${formatBytes(size)} ${modeText(permissions)}`;
+}
+
+/** What there is, and what the undo wanted; permissions only where they are what differs. */
+function sides(conflict: ConflictShape): string {
+  const { current_permissions: now, undo_permissions: then } = conflict;
+  const differ = now !== undefined && then !== undefined && now !== then;
+  const current = side(conflict.current_kind, conflict.current_size, differ ? now : undefined);
+  return `now ${current}, the undo wanted ${side(conflict.undo_kind, conflict.undo_size, differ ? then : undefined)}`;
+}
+
+/** One line a conflict, indented: its id (none in a dry run), the path, why, and both sides. */
+export function conflictLines(conflicts: readonly ConflictShape[], { paint, shown }: ChangesStyle): string[] {
+  const rows = conflicts.map((one) => {
+    const state = one.state === "settled" ? ` (settled: ${one.settled ?? ""})` : "";
+    const name = `  ${paint("yellow", "!")} ${one.id === "" ? "" : `${one.id.slice(0, 8)} `}${shown(one.path)}`;
+    return [name, `${REASONS[one.reason]}${state}`, paint("dim", sides(one))];
+  });
+  return columns(rows);
+}
+
+/** What to do about them. */
+export const SETTLE = "settle with: chronicle resolve ID|PATH --keep-current | --take-undo | --merged FILE";

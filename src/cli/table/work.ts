@@ -1,0 +1,51 @@
+import type { CommandSpec, OptionSpec } from "../spec.ts";
+
+/** Whose work is meant: `undo` and `changes` take the same. */
+export const SELECTION_OPTIONS: readonly OptionSpec[] = [
+  { flags: "--action <id>", description: "of one action: its id, or the agent's own id of the call" },
+  { flags: "--turn <id>", description: "of a turn of an agent (last: the latest)" },
+  { flags: "--session <id>", description: "of a run, a watch or an agent's session", completes: "session" },
+  { flags: "--actor <name>", description: "of an actor" },
+  { flags: "--file <path>", description: "of everybody, to this path and beneath it", completes: "path" },
+  { flags: "--since <moment>", description: "of everybody, since a moment (10m, 3, seq:40)", completes: "moment" },
+];
+
+export const CHANGES: CommandSpec = {
+  name: "changes",
+  group: "Look",
+  summary: "what somebody did; by default: the agent's last turn",
+  details: "Each path before the first of their changes and after the last, whatever others did in between.",
+  args: [],
+  options: [...SELECTION_OPTIONS, { flags: "-p, --patch", description: "unified text" }],
+  examples: [
+    { line: "chronicle changes", why: "what did the last turn change?" },
+    { line: "chronicle changes --actor claude -p", why: "all work of one agent, as text" },
+  ],
+};
+
+export const CONFLICTS: CommandSpec = {
+  name: "conflicts",
+  group: "Go back",
+  summary: "what an undo could not merge with later work",
+  details: "The file was left as it is; both contents are kept until the conflict is settled with resolve.",
+  args: [],
+  options: [{ flags: "--all", description: "those that are settled too" }],
+  examples: [{ line: "chronicle conflicts", why: "what waits for a decision" }],
+};
+
+export const RESOLVE: CommandSpec = {
+  name: "resolve",
+  group: "Go back",
+  summary: "settle a conflict of an undo with later work",
+  details: "What is there now is recorded first; where a file is changed, undo takes that back.",
+  args: [{ name: "<conflict>", description: "an id, its beginning, or the path" }],
+  options: [
+    { flags: "--keep-current", description: "the file stays as it is now" },
+    { flags: "--take-undo", description: "the file becomes what the undo wanted" },
+    { flags: "--merged <file>", description: "the file gets the content of this one", completes: "path" },
+  ],
+  examples: [
+    { line: "chronicle resolve src/main.ts --take-undo", why: "the undo was right" },
+    { line: "chronicle resolve 3f2a --keep-current", why: "I edited it as it should be" },
+  ],
+};

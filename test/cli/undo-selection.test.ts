@@ -1,0 +1,73 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+import { Sandbox } from "./sandbox.ts";
+
+function text(box: Sandbox, path: string): string {
+  return readFileSync(join(box.project, path), "utf8");
+}
+
+/** The id of the latest session. */
+async function latest(box: Sandbox): Promise<string> {
+  const sessions = JSON.parse((await box.must(["sessions", "--json"])).stdout) as { session_id: string }[];
+  return sessions[0]?.session_id ?? "";
+}
+
+it("a run in the middle is taken back, a conflict is shown, settled and taken back again", async () => {
+  using box = new Sandbox();
+  box.write("a.txt", "1\n2\n3\n4\n5\n");
+  box.write("b.txt", "b\n");
+  await box.must(["run", "--", "sh", "-c", "sed -i s/1/one/ a.txt; echo B > b.txt"]);
+  const id = await latest(box);
+  await box.must(["run", "--", "sh", "-c", "sed -i s/5/five/ a.txt; echo human > b.txt"]);
+
+  const dry = await box.run(["undo", "--session", id, "--dry-run"]);
+  expect(dry.code).toBe(0);
+  expect(dry.stdout).toContain(`session ${id}`);
+  expect(dry.stdout).toMatch(/would be conflicts/);
+  expect(text(box, "a.txt")).toBe("one\n2\n3\n4\nfive\n");
+
+  const done = await box.run(["undo", "--session", id]);
+  expect(done.code).toBe(1);
+  expect(done.stdout).toMatch(/b\.txt +the same lines were edited later +now 6 B, the undo wanted 2 B/);
+  expect(text(box, "a.txt")).toBe("1\n2\n3\n4\nfive\n");
+
+  const listed = await box.must(["conflicts"]);
+  expect(listed.stdout).toMatch(/1 conflict\nsettle with: chronicle resolve/);
+  expect(JSON.parse((await box.must(["conflicts", "--json"])).stdout)).toMatchObject([
+    { path: "b.txt", state: "open" },
+  ]);
+  expect((await box.run(["resolve", "b.txt"])).code).toBe(2);
+  expect((await box.run(["resolve", "b.txt", "--keep-current", "--take-undo"])).code).toBe(2);
+  box.write("../merged", "both\n");
+  await box.must(["resolve", "b.txt", "--merged", "../merged"]);
+  expect(text(box, "b.txt")).toBe("both\n");
+  expect((await box.must(["conflicts"])).stdout).toBe("no conflict is open\n");
+  expect((await box.must(["conflicts", "--all"])).stdout).toContain("(settled: merged)");
+  expect((await box.run(["resolve", "b.txt", "--take-undo"])).code).toBe(3);
+
+  const again = await box.must(["undo", "--session", id]);
+  expect(again.stdout).toMatch(/undone already/);
+  await box.must(["undo"]);
+  expect(text(box, "b.txt")).toBe("human\n");
+});
+
+it("changes tells what somebody did; two selections at once are refused", async () => {
+  using box = new Sandbox();
+  box.write("sub/a.txt", "1\n");
+  await box.must(["run", "--", "sh", "-c", "echo 2 > sub/a.txt"]);
+  const id = await latest(box);
+  const told = await box.must(["changes", "--session", id.slice(0, 8)]);
+  expect(told.stdout).toMatch(/^session .*\n {2}~ sub\/a\.txt +same size\n1 modified\n$/);
+  const patch = await box.must(["changes", "--session", id, "-p"]);
+  expect(patch.stdout).toContain("-1\n+2\n");
+  expect((await box.must(["undo", "--file", "a.txt"], { cwd: "project/sub" })).stdout).toContain(
+    "taken back: 1 modified",
+  );
+  expect(text(box, "sub/a.txt")).toBe("1\n");
+  expect((await box.run(["changes"])).code).toBe(3);
+  expect((await box.run(["undo", "--session", id, "--file", "sub"])).code).toBe(2);
+  expect((await box.run(["undo", id, "--file", "sub"])).code).toBe(2);
+  const unknown = await box.run(["undo", "--file", "sub/b.txt"]);
+  expect([unknown.code, unknown.stderr]).toEqual([3, expect.stringContaining("never recorded")]);
+});
