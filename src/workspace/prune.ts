@@ -1,14 +1,208 @@
 import type { PruneOptions } from "../api/action-api.ts";
 import type { PruneShape } from "../api/action-shapes.ts";
+import { ChronicleError } from "../core/errors.ts";
+import { encodePrune, pruneRecordId } from "../core/prune-record.ts";
+import { answerPruning, type KeepRules, type PruneAnswer, type RetentionLimits } from "../core/retention.ts";
+import { withCommit, type Commit } from "./commit.ts";
 import type { Context } from "./context.ts";
-import { notYet } from "./not-yet.ts";
+import { contentsGivenUp } from "./given-up.ts";
+import { keptMoments, mostActions, type KeptMomentsOptions } from "./kept-moments.ts";
+import { settle } from "./operate.ts";
+import { pruningInForce } from "./pruning.ts";
+import { readRange } from "./read-events.ts";
+import { closeAbandoned } from "./session.ts";
 
-/** Gives up what is older than the rules keep. */
-export async function prune(_context: Context, _options: PruneOptions = {}): Promise<PruneShape> {
-  return notYet("prune");
+const HOUR_MS = 3_600_000;
+
+/**
+ * Gives up what is older than the rules keep: no line is removed, an event says what is given up, and `gc` may free its
+ * contents. Nothing on disk changes.
+ */
+export async function prune(context: Context, options: PruneOptions = {}): Promise<PruneShape> {
+  const asked = askedFor(context, options);
+  if (options.dryRun === true) return shapeOf(await lookAt(context, asked), { dryRun: true, event: null }, context);
+  await settle(context);
+  await closeAbandoned(context);
+  return withCommit(context, async (commit) => {
+    const look = await lookAt(context, asked);
+    // What is given up is counted while it can still be told from the rest.
+    const shape = await shapeOf(look, { dryRun: false, event: null }, context);
+    if (look.answer.pruned.length === 0) return shape;
+    return { ...shape, event: await append(context, commit, { look, cause: "asked" }) };
+  });
 }
 
-/** Keeps (or no longer keeps) an action or a snapshot from being pruned. */
-export async function pin(_context: Context, _id: string, _pinned = true): Promise<void> {
-  notYet("pin");
+interface Asked {
+  readonly rules: RetentionLimits | KeepRules;
+  readonly shields: KeptMomentsOptions;
+}
+
+function limitsOf({ retention }: Context): RetentionLimits {
+  const { max_snapshots: maxSnapshots, max_age_days: days } = retention.limits;
+  return { maxSnapshots, maxAgeMs: days * 24 * HOUR_MS };
+}
+
+function askedFor(context: Context, options: PruneOptions): Asked {
+  const { keepLast, keepHourly, keepDaily, keepWeekly, keepMonthly, keepYearly, keepWithinMs } = options;
+  const given = {
+    last: keepLast,
+    hourly: keepHourly,
+    daily: keepDaily,
+    weekly: keepWeekly,
+    monthly: keepMonthly,
+    yearly: keepYearly,
+    withinMs: keepWithinMs,
+  };
+  const rules: Record<string, number> = {};
+  for (const [name, value] of Object.entries(given)) if (value !== undefined) rules[name] = countOf(name, value);
+  const dropPins = options.keepPinned === false;
+  if (Object.keys(rules).length === 0) return { rules: limitsOf(context), shields: { dropPins } };
+  return { rules, shields: { dropPins, dropFirsts: true } };
+}
+
+function countOf(name: string, value: number): number {
+  if (value >= 0 && Number.isSafeInteger(value)) return value;
+  throw new ChronicleError("USAGE", `how much to keep (${name}) is not a whole number: ${value}`, {
+    hint: "0 keeps nothing by that rule",
+  });
+}
+
+interface Look {
+  readonly answer: PruneAnswer;
+  /** The floor until now. */
+  readonly floorSeq: number;
+}
+
+async function lookAt(context: Context, { rules, shields }: Asked): Promise<Look> {
+  const { moments, states, hold } = await keptMoments(context, shields);
+  const floorSeq = (await pruningInForce(context))?.floorSeq ?? 0;
+  const { seq } = await context.index.head();
+  const last = await context.index.locate(seq);
+  const answer = answerPruning({
+    moments,
+    rules,
+    minAgeMs: context.retention.limits.min_age_hours * HOUR_MS,
+    head: { seq, ts: Date.parse(last?.ts ?? "") || 0 },
+    floorSeq,
+    states,
+    hold,
+  });
+  return { answer, floorSeq };
+}
+
+async function shapeOf(
+  { answer, floorSeq }: Look,
+  { dryRun, event }: { readonly dryRun: boolean; readonly event: number | null },
+  context: Context,
+): Promise<PruneShape> {
+  const { pruned, kept } = answer;
+  const isAction = ({ kind }: { readonly kind: string }): boolean => kind === "action";
+  const after = { floorSeq: answer.floorSeq, kept: answer.states };
+  const freed = pruned.length === 0 ? { count: 0, bytes: 0 } : await contentsGivenUp(context, after);
+  return {
+    dry_run: dryRun,
+    event,
+    floor_seq: pruned.length === 0 ? floorSeq : answer.floorSeq,
+    pruned_actions: pruned.filter(isAction).map((one) => one.name),
+    pruned_snapshots: pruned.filter((one) => !isAction(one)).map((one) => Number(one.name)),
+    kept_actions: kept.filter(isAction).length,
+    kept_snapshots: kept.filter((one) => !isAction(one)).length,
+    freed_contents: freed.count,
+    freed_bytes: freed.bytes,
+  };
+}
+
+interface ToAppend {
+  readonly look: Look;
+  readonly cause: "limits" | "asked";
+}
+
+/** Writes the pruning; returns its event. With the lock held. */
+async function append(context: Context, commit: Commit, { look, cause }: ToAppend): Promise<number | null> {
+  const { answer, floorSeq } = look;
+  const [event] = await commit.append([
+    {
+      op: "upsert",
+      recordId: pruneRecordId(context.workspaceId),
+      record: encodePrune({
+        floorSeq: answer.floorSeq,
+        kept: answer.states,
+        actions: answer.pruned.filter((one) => one.kind === "action").length,
+        snapshots: answer.pruned.filter((one) => one.kind === "snapshot").length,
+        cause,
+        pendingBytes: (await pendingBytes(context)) + (await bytesBetween(context, floorSeq, answer.floorSeq)),
+        actor: context.actor,
+      }),
+    },
+  ]);
+  return event?.seq ?? null;
+}
+
+/** What was given up and not freed yet, as far as that is known: beyond the threshold it was freed. */
+async function pendingBytes(context: Context): Promise<number> {
+  const pending = (await pruningInForce(context))?.pendingBytes ?? 0;
+  return pending > freeFrom(context) ? 0 : pending;
+}
+
+/** At most so many bytes are given up when the floor rises. */
+async function bytesBetween(context: Context, from: number, to: number): Promise<number> {
+  let bytes = 0;
+  for await (const { recordId, record } of readRange(context, from + 1, to)) {
+    if (recordId.startsWith("file") && typeof record["size"] === "number") bytes += record["size"];
+  }
+  return bytes;
+}
+
+const FREE_FROM_BYTES = 16 * 1024 * 1024;
+/** Freeing reads every log of the store: it is worth that when several times as much was given up. */
+const FREE_FROM_LOGS = 4;
+
+/** From how many given-up bytes on they are freed without being asked. */
+function freeFrom({ log }: Context): number {
+  return Math.max(FREE_FROM_BYTES, FREE_FROM_LOGS * log.head.bytes);
+}
+
+/** Others are writing more often than not: somebody else, or the next pruning, will free it. */
+const FREE_WAIT_MS = 200;
+
+/**
+ * After each snapshot of an action: keeps to the limits, and frees contents when enough has been given up. To be called
+ * without a lease. Where there is nothing to do it costs one query of the index.
+ */
+export async function keepToLimits(context: Context): Promise<void> {
+  const limits = limitsOf(context);
+  if (limits.maxSnapshots === 0 && limits.maxAgeMs === 0) return;
+  if (!(await mayExceed(context, limits))) return;
+  const asked: Asked = { rules: limits, shields: {} };
+  if ((await lookAt(context, asked)).answer.pruned.length === 0) return;
+  if ((await context.index.openRecords("intent:")).length > 0) return;
+  await withCommit(context, async (commit) => {
+    const look = await lookAt(context, asked);
+    if (look.answer.pruned.length > 0) await append(context, commit, { look, cause: "limits" });
+  });
+  if (((await pruningInForce(context))?.pendingBytes ?? 0) <= freeFrom(context)) return;
+  try {
+    await context.store.collect({ waitMs: FREE_WAIT_MS });
+  } catch (error) {
+    if (!(error instanceof ChronicleError) || error.code !== "LOCKED") throw error;
+  }
+}
+
+interface AgeLook {
+  /** The time of the log at the last look. */
+  readonly ts: number;
+}
+
+const ageLooks = new WeakMap<object, AgeLook>();
+
+/** By number: as soon as there may be too many. By age: at most once in an hour of the log. */
+async function mayExceed(context: Context, { maxSnapshots, maxAgeMs }: RetentionLimits): Promise<boolean> {
+  if (maxSnapshots > 0 && (await mostActions(context)) > maxSnapshots) return true;
+  if (maxAgeMs === 0) return false;
+  const { seq } = await context.index.head();
+  const ts = Date.parse((await context.index.locate(seq))?.ts ?? "") || 0;
+  const last = ageLooks.get(context.index);
+  if (last !== undefined && ts - last.ts < HOUR_MS) return false;
+  ageLooks.set(context.index, { ts });
+  return true;
 }

@@ -24,7 +24,8 @@ import { finishAction } from "./finish-action.ts";
 import { keepHead, showHead } from "./head.ts";
 import { findPaths, historyOf, manifestAt, openIteration, readLog } from "./history.ts";
 import { listOperations, operationShape, stackOf } from "./operations.ts";
-import { pin, prune } from "./prune.ts";
+import { pin } from "./pin.ts";
+import { keepToLimits, prune } from "./prune.ts";
 import { rebuildIndex } from "./rebuild.ts";
 import { recentWork } from "./recent.ts";
 import { record } from "./record.ts";
@@ -189,7 +190,7 @@ export class Workspace implements WorkspaceApi {
   }
 
   snapshotAction(request: acts.ActionRequest): Promise<done.ActionShape | null> {
-    return this.#change(() => snapshotAction(this.#context, request));
+    return this.#change(() => withLimits(this.#context, snapshotAction(this.#context, request)));
   }
 
   finishAction(id: string, end: acts.ActionEnd = {}): Promise<done.ActionEndShape> {
@@ -342,6 +343,13 @@ export class Workspace implements WorkspaceApi {
       return next;
     });
   }
+}
+
+/** Each snapshot of an action is followed by what the limits ask for. */
+async function withLimits<T>(context: Context, made: Promise<T | null>): Promise<T | null> {
+  const snapshot = await made;
+  if (snapshot !== null) await keepToLimits(context);
+  return snapshot;
 }
 
 /** A damaged index of contents is discarded when it is met; verifying then begins anew without it. */

@@ -1,0 +1,180 @@
+import type { EventRow, IndexStore } from "../storage/index-store.ts";
+import { keepsState, type KeptStates } from "../core/kept-states.ts";
+import { decodeSession } from "../core/records.ts";
+import type { KeptMoment } from "../core/retention.ts";
+import { decodeTransaction } from "../core/transaction-record.ts";
+import { actionOfEvent, type LoggedAction } from "./actions.ts";
+import { isAlive } from "./brackets.ts";
+import type { Context } from "./context.ts";
+import { indexedFrom } from "./history-start.ts";
+import { pruningInForce } from "./pruning.ts";
+import { readEvent } from "./read-events.ts";
+import { listSnapshots, type Snapshot } from "./snapshot.ts";
+
+/** Everything that still names a state which can be gone back to, and what unfinished work needs. */
+export interface KeptMoments {
+  /** In the order of their states. */
+  readonly moments: readonly KeptMoment[];
+  readonly states: readonly number[];
+  readonly hold: number;
+}
+
+interface SeenAction {
+  row: EventRow;
+  /** As of the row with this seq. */
+  read: { readonly seq: number; readonly action: LoggedAction } | undefined;
+}
+
+/** What is known of the actions of a history, brought forward with it. */
+interface ActionView {
+  /** Events up to this one are in it. */
+  seq: number;
+  /** The floor from which it begins; actions below it are not in it until `belowRead`. */
+  readonly actions: Map<string, SeenAction>;
+  belowRead: boolean;
+}
+
+const views = new WeakMap<IndexStore, ActionView>();
+/** Rows that are asked for at once. */
+const PAGE = 10_000;
+const PREFIX = "action:";
+
+/** The view, up to the head. It costs one query where nothing has happened. */
+async function viewOf(context: Context): Promise<ActionView> {
+  const head = (await context.index.head()).seq;
+  let view = views.get(context.index);
+  if (view === undefined || view.seq > head) {
+    const floor = (await pruningInForce(context))?.floorSeq ?? 0;
+    view = { seq: floor, actions: new Map(), belowRead: floor === 0 };
+    views.set(context.index, view);
+  }
+  while (view.seq < head) {
+    const rows = await context.index.events({ from: view.seq + 1, to: head, limit: PAGE });
+    for (const row of rows) if (row.recordId.startsWith(PREFIX)) see(view, row);
+    view.seq = rows.length < PAGE ? head : (rows.at(-1)?.seq ?? head);
+  }
+  return view;
+}
+
+function see(view: ActionView, row: EventRow): void {
+  const seen = view.actions.get(row.recordId);
+  if (seen === undefined) view.actions.set(row.recordId, { row, read: undefined });
+  else seen.row = row;
+}
+
+/** At least as many as there are actions that the limit counts; cheap. */
+export async function mostActions(context: Context): Promise<number> {
+  return (await viewOf(context)).actions.size;
+}
+
+/** The actions that can still be rolled back, in their order. Forgets the others. */
+async function keptActions(context: Context, pruning: KeptStates | undefined): Promise<LoggedAction[]> {
+  const view = await viewOf(context);
+  if (!view.belowRead) await readBelow(context, view, pruning?.kept ?? []);
+  const begins = (await indexedFrom(context)) ?? 1;
+  const kept: LoggedAction[] = [];
+  for (const [recordId, seen] of view.actions) {
+    if (seen.read?.seq !== seen.row.seq) {
+      // A compaction may have moved it since it was seen.
+      const row = (await context.index.record(recordId)) ?? seen.row;
+      seen.read = { seq: seen.row.seq, action: actionOfEvent(await readEvent(context, row)) };
+    }
+    const { action } = seen.read;
+    if (keepsState(pruning, action.fromSeq) && action.fromSeq >= begins - 1) kept.push(action);
+    else view.actions.delete(recordId);
+  }
+  return kept.sort((a, b) => a.fromSeq - b.fromSeq);
+}
+
+/** An action's first event follows its state: so those kept below the floor are found. */
+async function readBelow(context: Context, view: ActionView, kept: readonly number[]): Promise<void> {
+  for (const state of kept) {
+    const first = await context.index.locate(state + 1);
+    if (first?.recordId.startsWith(PREFIX) !== true) continue;
+    const row = await context.index.record(first.recordId);
+    if (row !== undefined) see(view, row);
+  }
+  view.belowRead = true;
+}
+
+/** What pruning is about: what can be gone back to, why some of it stays in any case, and what unfinished work needs. */
+export async function keptMoments(context: Context, options: KeptMomentsOptions = {}): Promise<KeptMoments> {
+  const pruning = await pruningInForce(context);
+  const actions = await keptActions(context, pruning);
+  const snapshots = (await listSnapshots(context)).filter(
+    (one) => one.compactedBy === undefined && one.prunedBy === undefined,
+  );
+  const { transactions, hold, states } = await unfinished(context, pruning);
+  const firsts = firstOfSessions(actions);
+  const moments = [
+    ...snapshots.map((one) => momentOfSnapshot(one, options)),
+    ...actions.map((one) => momentOfAction(one, { transactions, firsts, options })),
+  ];
+  return { moments: moments.sort((a, b) => a.state - b.state), states, hold };
+}
+
+/** `dropPins`: pins do not shield. `dropFirsts`: nor does being the first of a session. */
+export interface KeptMomentsOptions {
+  readonly dropPins?: boolean;
+  readonly dropFirsts?: boolean;
+}
+
+interface Unfinished {
+  /** Active transactions. */
+  readonly transactions: ReadonlySet<string>;
+  /** Everything from this state on is needed to roll them back. */
+  readonly hold: number;
+  /** Where runs that go on have begun. */
+  readonly states: readonly number[];
+}
+
+async function unfinished(context: Context, pruning: KeptStates | undefined): Promise<Unfinished> {
+  const transactions = new Set<string>();
+  let hold = Number.POSITIVE_INFINITY;
+  for (const row of await context.index.openRecords("transaction:")) {
+    transactions.add(row.recordId.slice("transaction:".length));
+    hold = Math.min(hold, decodeTransaction((await readEvent(context, row)).record).fromSeq);
+  }
+  const states: number[] = [];
+  for (const row of await context.index.openRecords("session:")) {
+    const session = decodeSession((await readEvent(context, row)).record);
+    if (session.kind === "agent" || !isAlive(context, session.pid)) continue;
+    if (keepsState(pruning, session.fromSeq - 1)) states.push(session.fromSeq - 1);
+  }
+  return { transactions, hold, states };
+}
+
+/** The oldest kept action of each session. */
+function firstOfSessions(actions: readonly LoggedAction[]): ReadonlySet<string> {
+  const firsts = new Map<string, string>();
+  for (const { session, id } of actions) if (session !== undefined && !firsts.has(session)) firsts.set(session, id);
+  return new Set(firsts.values());
+}
+
+function momentOfSnapshot(snapshot: Snapshot, { dropPins }: KeptMomentsOptions): KeptMoment {
+  const { number, stateSeq, ts, name } = snapshot;
+  const moment = { kind: "snapshot" as const, name: String(number), state: stateSeq, ts: Date.parse(ts) };
+  if (number === 0) return { ...moment, shield: "baseline" };
+  if (name !== undefined) return { ...moment, shield: "named" };
+  return snapshot.pinned && dropPins !== true ? { ...moment, shield: "pinned" } : moment;
+}
+
+interface Judging {
+  readonly transactions: ReadonlySet<string>;
+  readonly firsts: ReadonlySet<string>;
+  readonly options: KeptMomentsOptions;
+}
+
+function momentOfAction(action: LoggedAction, { transactions, firsts, options }: Judging): KeptMoment {
+  const moment = { kind: "action" as const, name: action.id, state: action.fromSeq, ts: Date.parse(action.ts) };
+  if (action.pinned && options.dropPins !== true) return { ...moment, shield: "pinned" };
+  const isOpen = action.state === "open" || (action.transaction !== undefined && transactions.has(action.transaction));
+  if (isOpen) return { ...moment, shield: "open" };
+  return firsts.has(action.id) && options.dropFirsts !== true ? { ...moment, shield: "first" } : moment;
+}
+
+/** Is this action's or snapshot's state still there to be gone back to? */
+export async function stillKept(context: Context): Promise<(state: number) => boolean> {
+  const pruning = await pruningInForce(context);
+  return (state) => keepsState(pruning, state);
+}

@@ -1,0 +1,57 @@
+import { encodeAction } from "../core/action-record.ts";
+import { ChronicleError } from "../core/errors.ts";
+import type { EventDraft } from "../core/event.ts";
+import { encodePin, pinRecordId } from "../core/pin-record.ts";
+import { actionById, findAction } from "./actions.ts";
+import { withCommit } from "./commit.ts";
+import type { Context } from "./context.ts";
+import { stillKept } from "./kept-moments.ts";
+import { listSnapshots, type Snapshot } from "./snapshot.ts";
+
+/**
+ * Keeps (or no longer keeps) an action or a snapshot from being pruned: by number, name or id of a snapshot, by id of an
+ * action. Throws `NOT_FOUND`, `AMBIGUOUS`, and `PRUNED` for one that cannot be gone back to any more.
+ */
+export async function pin(context: Context, id: string, pinned = true): Promise<void> {
+  const snapshots = (await listSnapshots(context)).filter((one) => isMeant(one, id));
+  const [snapshot, other] = snapshots;
+  if (other !== undefined) {
+    throw new ChronicleError("AMBIGUOUS", `${JSON.stringify(id)} stands for ${snapshots.length} snapshots`, {
+      hint: "give more of the id",
+    });
+  }
+  if (snapshot === undefined) return pinAction(context, id, pinned);
+  if (pinned && (snapshot.prunedBy ?? snapshot.compactedBy) !== undefined) throw gone(`snapshot ${snapshot.number}`);
+  await withCommit(context, async (commit) => {
+    if (snapshot.pinned === pinned) return;
+    const record = encodePin({ pinned, actor: context.actor });
+    await commit.append([{ op: "upsert", recordId: pinRecordId(snapshot.id), record }]);
+  });
+}
+
+function isMeant({ number, id, name }: Snapshot, text: string): boolean {
+  if (/^\d{1,9}$/.test(text)) return number === Number(text);
+  return text === name || (text !== "" && id.startsWith(text));
+}
+
+async function pinAction(context: Context, id: string, pinned: boolean): Promise<void> {
+  const found = await findAction(context, id);
+  if (pinned && !(await stillKept(context))(found.fromSeq)) throw gone(`the action ${found.id.slice(0, 8)}`);
+  await withCommit(context, async (commit) => {
+    const action = (await actionById(context, found.id)) ?? found;
+    if (action.pinned === pinned) return;
+    const draft: EventDraft = {
+      op: "upsert",
+      recordId: `action:${action.id}`,
+      record: encodeAction({ ...action, pinned }),
+      recursionDepth: action.recursionDepth,
+    };
+    await commit.append([draft]);
+  });
+}
+
+function gone(what: string): ChronicleError {
+  return new ChronicleError("PRUNED", `${what} cannot be gone back to any more: there is nothing left to pin`, {
+    hint: "`chronicle actions` and `chronicle list --snapshots` show what is kept",
+  });
+}
