@@ -13,10 +13,18 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const dist = join(root, "dist");
 
 /** Name in dist/ → source. Workers are found by their file name; dist/index.js is written beside the library. */
-const NAMED_ENTRIES = { cli: "src/cli/main.ts", library: "src/index.ts", testing: "src/testing/index.ts" };
+const NAMED_ENTRIES = {
+  cli: "src/cli/main.ts",
+  hook: "src/cli/hook-main.ts",
+  library: "src/index.ts",
+  testing: "src/testing/index.ts",
+};
 
 /** Left as imports: native code, the caller's test runner, and what a build can do without. */
 const EXTERNAL = ["@parcel/watcher", "vitest", "fast-check"];
+
+/** Packages whose main file cannot be bundled: it hides what it requires. */
+const ALIAS = { "jsonc-parser": "jsonc-parser/lib/esm/main.js" };
 
 /** Entries that exist, as esbuild wants them; the missing ones are named in the output. */
 function findEntries() {
@@ -43,6 +51,7 @@ async function bundle(entries) {
     platform: "node",
     target: "node24",
     external: EXTERNAL,
+    alias: ALIAS,
     chunkNames: "chunk-[hash]",
     metafile: true,
     logLevel: "warning",

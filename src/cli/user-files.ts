@@ -1,3 +1,5 @@
+import { dirname } from "node:path";
+import { errnoOf } from "../core/errors.ts";
 import { NodeDisk } from "../disk/node-disk.ts";
 import { readFully, writeFileDurably } from "../disk/write-fully.ts";
 
@@ -16,4 +18,37 @@ export function readWholeFile(path: string): Buffer {
 /** Writes a whole file (an absolute path) so that a reader sees the old or the new one. Throws system errors. */
 export function writeWholeFile(path: string, text: string): void {
   writeFileDurably(new NodeDisk(), path, Buffer.from(text), { mode: 0o644 });
+}
+
+/** A whole file as text; `undefined` where there is none. Throws system errors. */
+export function readTextIfThere(path: string): string | undefined {
+  try {
+    return readWholeFile(path).toString("utf8");
+  } catch (error) {
+    if (errnoOf(error) === "ENOENT" || errnoOf(error) === "ENOTDIR") return undefined;
+    throw error;
+  }
+}
+
+/**
+ * Writes a whole file of the user's configuration so that a reader sees the old or the new one: a link stays a link, the
+ * mode stays as it was (`mode` for a new file, default 0644), missing folders are made. Throws system errors.
+ */
+export function replaceUserFile(path: string, text: string, mode = 0o644): void {
+  const disk = new NodeDisk();
+  const isThere = disk.lstat(path) !== undefined;
+  if (!isThere) makeFolders(disk, dirname(path));
+  const real = isThere ? disk.realpath(path) : path;
+  writeFileDurably(disk, real, Buffer.from(text), { mode: disk.lstat(real)?.mode ?? mode });
+}
+
+/** Removes a file. Throws system errors. */
+export function removeUserFile(path: string): void {
+  new NodeDisk().unlink(path);
+}
+
+function makeFolders(disk: NodeDisk, folder: string): void {
+  if (disk.lstat(folder) !== undefined) return;
+  makeFolders(disk, dirname(folder));
+  disk.makeFolder(folder, 0o755);
 }

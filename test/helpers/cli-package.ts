@@ -19,7 +19,7 @@ function buildPackage(): string {
   const folder = mkdtempSync(join(tmpdir(), "chronicle-package-"));
   process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
   const workers = readdirSync(join(repo, "src")).filter((name) => name.endsWith("-worker.ts"));
-  const entries = { cli: "src/cli/main.ts" } as Record<string, string>;
+  const entries = { cli: "src/cli/main.ts", hook: "src/cli/hook-main.ts" } as Record<string, string>;
   for (const worker of workers) entries[basename(worker, ".ts")] = join("src", worker);
   buildSync({
     absWorkingDir: repo,
@@ -31,6 +31,7 @@ function buildPackage(): string {
     platform: "node",
     target: "node24",
     external: ["@parcel/watcher", "vitest", "fast-check"],
+    alias: { "jsonc-parser": "jsonc-parser/lib/esm/main.js" },
     logLevel: "error",
   });
   mkdirSync(join(folder, "bin"));

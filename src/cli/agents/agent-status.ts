@@ -1,0 +1,135 @@
+import { NodeDisk } from "../../disk/node-disk.ts";
+import { diagnosticsFile, diagnosticsSince } from "../hooking/diagnostics.ts";
+import { lastCall } from "../hooking/last-call.ts";
+import { ownUid, runFolder } from "../hooking/run-folder.ts";
+import type { Io } from "../io.ts";
+import { printable } from "../render/printable.ts";
+import { ago } from "../render/when.ts";
+import { readTextIfThere } from "../user-files.ts";
+import type { AgentConfig } from "./agent-config.ts";
+import { type AgentBase, configPath, type FileState, stateOf } from "./install-agent.ts";
+import { type HookPlaces, hookText } from "./installed-hook.ts";
+import { newestTrace } from "./newest-trace.ts";
+
+/** How Chronicle stands with one agent. */
+export interface AgentStatus {
+  readonly agent: string;
+  readonly title: string;
+  readonly scope: "user" | "project";
+  readonly state: "installed" | "partly" | "not installed";
+  readonly files: readonly { readonly path: string; readonly installed: boolean }[];
+  /** The hook's command lines that stand there. */
+  readonly hooks: readonly string[];
+  readonly strict: boolean;
+  /** When a hook was called last, ISO-8601; `null`: never. */
+  readonly last_call: string | null;
+  /** The version that answered it. */
+  readonly version: string | null;
+  readonly problems: readonly { readonly what: string; readonly hint: string }[];
+}
+
+/** An agent writes its first lines a moment before or after its hooks run, in milliseconds. */
+const GRACE_MS = 120_000;
+const DAY_MS = 86_400_000;
+
+/** Looks at an agent's configuration, and whether its hooks fire. */
+export function agentStatus(
+  io: Io,
+  agent: AgentConfig,
+  { base, places }: { readonly base: AgentBase; readonly places: HookPlaces },
+): AgentStatus {
+  const states = stateOf(agent, base);
+  const hooks = [...new Set(states.flatMap(({ found }) => found?.hooks ?? []))];
+  const files = states.map((state) => ({ path: state.path, installed: isInstalled(state) }));
+  const count = files.filter((file) => file.installed).length;
+  const disk = new NodeDisk();
+  const run = runFolder(disk, { env: io.env, home: places.home, uid: ownUid() });
+  const last = lastCall(disk, run.folder, agent.name);
+  const traces = configPath(agent, agent.traces, { ...base, scope: "user" });
+  const problems = hooks.flatMap((command) => commandProblems(io, command, { agent: agent.name, places }));
+  if (hooks.length > 0 && base.scope === "user") problems.push(...silence(disk, traces, { agent, last: last?.at }));
+  return {
+    agent: agent.name,
+    title: agent.title,
+    scope: base.scope,
+    state: count === 0 ? "not installed" : count === files.length ? "installed" : "partly",
+    files,
+    hooks,
+    strict: hooks.some((command) => command.includes(" --strict")),
+    last_call: last?.at ?? null,
+    version: last?.version ?? null,
+    problems,
+  };
+}
+
+function isInstalled({ holds, found }: FileState): boolean {
+  if (found === undefined) return false;
+  const hooked = holds === "mcp" || found.hooks.length > 0;
+  return hooked && (holds === "hooks" || found.mcp !== undefined);
+}
+
+type Problem = AgentStatus["problems"][number];
+
+/** Is what the agent's configuration names there, and is it this Chronicle's? */
+function commandProblems(
+  io: Io,
+  command: string,
+  { agent, places }: { readonly agent: string; readonly places: HookPlaces },
+): Problem[] {
+  const path = programOf(command);
+  const hint = `chronicle agents install ${agent}`;
+  const stat = new NodeDisk().lstat(path);
+  if (stat === undefined) return [{ what: `the hook ${path} does not exist: nothing is recorded`, hint }];
+  if ((stat.mode & 0o100) === 0) return [{ what: `the hook ${path} cannot be executed`, hint: `chmod 755 ${path}` }];
+  const text = readTextIfThere(path) ?? "";
+  if (text === hookText(io, places)) return [];
+  const version = /version ([0-9][^\s.]*(?:\.[^\s.]+)*)\./.exec(text)?.[1] ?? "unknown";
+  const entry = /^entry='?(.*?)'?$/m.exec(text)?.[1] ?? "";
+  if (entry !== "" && new NodeDisk().lstat(entry) === undefined) {
+    return [{ what: `the hook ${path} points to ${entry}, which does not exist`, hint }];
+  }
+  return [{ what: `the hook ${path} is of another installation (version ${version})`, hint }];
+}
+
+/** The program of a hook's command line, which is quoted for a shell. */
+function programOf(command: string): string {
+  const quoted = /^'((?:[^']|'\\'')*)'/.exec(command)?.[1];
+  return quoted === undefined ? (command.split(" ", 1)[0] ?? "") : quoted.replaceAll(`'\\''`, "'");
+}
+
+/** The agent was at work, and its hooks were not heard of. */
+function silence(
+  disk: NodeDisk,
+  traces: string,
+  { agent, last }: { readonly agent: AgentConfig; readonly last: string | undefined },
+): Problem[] {
+  const newest = newestTrace(disk, traces);
+  const heard = last === undefined ? 0 : Date.parse(last);
+  if (newest === undefined || newest <= heard + GRACE_MS) return [];
+  const when = new Date(newest).toISOString();
+  const what = `${agent.title} worked at ${when}, and its hooks were ${last === undefined ? "never called" : `last called at ${last}`}`;
+  const trust = agent.name === "codex" ? "Codex skips hooks that are not trusted: accept them with /hooks; " : "";
+  return [{ what, hint: `${trust}restart ${agent.title}, then try: chronicle agents test ${agent.name}` }];
+}
+
+/** The status for people. */
+export function statusLines(status: AgentStatus, now: number): string[] {
+  const heard = status.last_call === null ? "never called" : `last called ${ago(status.last_call, now)}`;
+  const strict = status.strict ? ", strict" : "";
+  const more = status.state === "not installed" ? "" : ` (${heard}${strict})`;
+  const lines = [`${status.title}, ${status.scope}: ${status.state}${more}`];
+  for (const file of status.files) if (file.installed) lines.push(`  ${printable(file.path)}`);
+  for (const { what, hint } of status.problems) lines.push(`  BAD ${printable(what)}`, `      ${printable(hint)}`);
+  return lines;
+}
+
+/** Troubles of hooks in the last day, and where they are told. */
+export function recentTroubles(
+  io: Io,
+  { home }: HookPlaces,
+): { readonly lines: readonly string[]; readonly file: string } {
+  const disk = new NodeDisk();
+  const run = runFolder(disk, { env: io.env, home, uid: ownUid() });
+  const lines = diagnosticsSince(disk, run.folder, new Date(io.now() - DAY_MS));
+  return { lines, file: diagnosticsFile(run.folder) };
+}

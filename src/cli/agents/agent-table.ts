@@ -1,0 +1,130 @@
+import type { AgentConfig, ConfigFile } from "./agent-config.ts";
+import { dropHooks, type HookGroup, ourCommands, putHooks } from "./json-hooks.ts";
+import { dropServer, ourServer, putServer } from "./json-mcp.ts";
+import { dropTomlServer, ourTomlServer, putTomlServer } from "./toml-mcp.ts";
+
+/** A baseline of a large project may take its time: ten minutes. */
+const SECONDS = 600;
+
+/** The hooks of an agent as it wants them written. */
+interface HookStyle {
+  /** Events with a matcher for tools, and those without. */
+  readonly tools: readonly string[];
+  readonly others: readonly string[];
+  readonly timeout: number;
+  readonly named: boolean;
+}
+
+function groups({ tools, others, timeout, named }: HookStyle, command: string): HookGroup[] {
+  const hook = { ...(named ? { name: "chronicle" } : {}), type: "command", command, timeout };
+  const group = (event: string): HookGroup =>
+    tools.includes(event) ? { event, group: { matcher: "*", hooks: [hook] } } : { event, group: { hooks: [hook] } };
+  return [...others, ...tools].map(group);
+}
+
+const EMPTY = "{}\n";
+
+function hooksFile(path: string, style: HookStyle): ConfigFile {
+  return {
+    path,
+    holds: "hooks",
+    install: (text, wanted) => putHooks(text ?? EMPTY, groups(style, wanted.hook)),
+    uninstall: dropHooks,
+    found: (text) => ({ hooks: ourCommands(text), mcp: undefined }),
+  };
+}
+
+function mcpFile(path: string, extra: Readonly<Record<string, unknown>> = {}): ConfigFile {
+  return {
+    path,
+    holds: "mcp",
+    install: (text, wanted) => putServer(text ?? EMPTY, wanted.mcp, extra),
+    uninstall: dropServer,
+    found: (text) => ({ hooks: [], mcp: ourServer(text) }),
+  };
+}
+
+function bothFile(path: string, style: HookStyle): ConfigFile {
+  const [hooks, mcp] = [hooksFile(path, style), mcpFile(path)];
+  return {
+    path,
+    holds: "both",
+    install: (text, wanted) => mcp.install(hooks.install(text, wanted), wanted),
+    uninstall: (text) => mcp.uninstall(hooks.uninstall(text)),
+    found: (text) => ({ hooks: ourCommands(text), mcp: ourServer(text) }),
+  };
+}
+
+function tomlFile(path: string): ConfigFile {
+  return {
+    path,
+    holds: "mcp",
+    install: (text, wanted) => putTomlServer(text ?? "", wanted.mcp),
+    uninstall: dropTomlServer,
+    found: (text) => ({ hooks: [], mcp: ourTomlServer(text) }),
+  };
+}
+
+const CLAUDE_HOOKS: HookStyle = {
+  tools: ["PreToolUse", "PostToolUse", "PostToolUseFailure"],
+  others: ["SessionStart", "UserPromptSubmit", "Stop", "SessionEnd"],
+  timeout: SECONDS,
+  named: false,
+};
+
+const CODEX_HOOKS: HookStyle = {
+  tools: ["PreToolUse", "PostToolUse"],
+  others: ["SessionStart", "UserPromptSubmit", "Stop", "SessionEnd"],
+  timeout: SECONDS,
+  named: false,
+};
+
+const GEMINI_HOOKS: HookStyle = {
+  tools: ["BeforeTool", "AfterTool"],
+  others: ["SessionStart", "BeforeAgent", "AfterAgent", "SessionEnd"],
+  // Milliseconds, here alone.
+  timeout: SECONDS * 1000,
+  named: true,
+};
+
+const CODEX_TRUST = "Codex runs hooks only once they are trusted: start codex, and accept them (/hooks shows them)";
+
+/** Where each agent keeps what. Recorded from Claude Code 2.1, Codex 0.169, Gemini CLI 0.61. */
+export const AGENT_CONFIGS: readonly AgentConfig[] = [
+  {
+    name: "claude",
+    title: "Claude Code",
+    files: {
+      user: [hooksFile(".claude/settings.json", CLAUDE_HOOKS), mcpFile(".claude.json", { type: "stdio" })],
+      project: [hooksFile(".claude/settings.json", CLAUDE_HOOKS), mcpFile(".mcp.json", { type: "stdio" })],
+    },
+    moved: { variable: "CLAUDE_CONFIG_DIR", instead: ".claude" },
+    notes: { user: [], project: ["Claude Code asks once whether the MCP server of this project may be used"] },
+    traces: ".claude/projects",
+  },
+  {
+    name: "codex",
+    title: "Codex",
+    files: {
+      user: [hooksFile(".codex/hooks.json", CODEX_HOOKS), tomlFile(".codex/config.toml")],
+      project: [hooksFile(".codex/hooks.json", CODEX_HOOKS), tomlFile(".codex/config.toml")],
+    },
+    moved: { variable: "CODEX_HOME", instead: ".codex" },
+    notes: {
+      user: [CODEX_TRUST],
+      project: [CODEX_TRUST, "and only in projects that it trusts: codex asks for it once"],
+    },
+    traces: ".codex/sessions",
+  },
+  {
+    name: "gemini",
+    title: "Gemini CLI",
+    files: {
+      user: [bothFile(".gemini/settings.json", GEMINI_HOOKS)],
+      project: [bothFile(".gemini/settings.json", GEMINI_HOOKS)],
+    },
+    notes: { user: [], project: ["Gemini CLI runs the hooks of a project only where its folder is trusted"] },
+    moved: { variable: "GEMINI_CLI_HOME", instead: "" },
+    traces: ".gemini/tmp",
+  },
+];

@@ -1,0 +1,50 @@
+import { join } from "node:path";
+import { NodeDisk } from "../../disk/node-disk.ts";
+import { writeFileDurably } from "../../disk/write-fully.ts";
+import { hookEntryPath, launcherPath } from "../hooking/program-paths.ts";
+import type { Io } from "../io.ts";
+import { readTextIfThere } from "../user-files.ts";
+import type { Wanted } from "./agent-config.ts";
+import { hookScript, shellWord } from "./hook-script.ts";
+
+/** Where things are, for a store. */
+export interface HookPlaces {
+  readonly home: string;
+  readonly configFolder: string;
+}
+
+/** The installed hook's path. */
+export function hookScriptPath({ configFolder }: HookPlaces): string {
+  return join(configFolder, "bin", "chronicle-hook");
+}
+
+/** Writes the hook that agents run, if it is not what it should be. Returns its path. */
+export function writeHookScript(io: Io, places: HookPlaces): string {
+  const path = hookScriptPath(places);
+  const text = hookText(io, places);
+  const disk = new NodeDisk();
+  if (readTextIfThere(path) === text && disk.lstat(path)?.mode === 0o755) return path;
+  for (const folder of [places.configFolder, join(places.configFolder, "bin")]) makeFolder(disk, folder);
+  writeFileDurably(disk, path, Buffer.from(text), { mode: 0o755, mark: `.${process.pid}` });
+  return path;
+}
+
+/** What the installed hook should say. */
+export function hookText(io: Io, { home }: HookPlaces): string {
+  const configHome = io.env["XDG_CONFIG_HOME"];
+  return hookScript({ home, node: process.execPath, entry: hookEntryPath(), version: io.version, configHome });
+}
+
+/** The command lines that go into an agent's configuration. */
+export function wantedFor(agent: string, places: HookPlaces & { readonly strict: boolean }): Wanted {
+  const script = shellWord(hookScriptPath(places));
+  // A hook that is gone altogether must not let the tool run either: the shell alone decides that.
+  const hook = places.strict ? `${script} ${agent} --strict || exit 2` : `${script} ${agent}`;
+  return { hook, mcp: [process.execPath, launcherPath(), "--store", places.home, "mcp"] };
+}
+
+function makeFolder(disk: NodeDisk, folder: string): void {
+  if (disk.lstat(folder) !== undefined) return;
+  makeFolder(disk, join(folder, ".."));
+  disk.makeFolder(folder, 0o700);
+}

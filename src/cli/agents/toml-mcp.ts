@@ -1,0 +1,49 @@
+import { parse } from "smol-toml";
+import { isObject, malformed } from "./json-edit.ts";
+
+const BEGIN =
+  "# >>> chronicle: made by `chronicle agents install codex`; `chronicle agents uninstall codex` removes it";
+const END = "# <<< chronicle";
+/** The block, with the empty line before it. */
+const BLOCK = /(?:^|\n?\n)# >>> chronicle:[^\n]*\n[\s\S]*?# <<< chronicle\n?/;
+
+function readToml(text: string): Readonly<Record<string, unknown>> {
+  try {
+    return parse(text);
+  } catch (error) {
+    throw malformed(error instanceof Error ? (error.message.split("\n")[0] ?? "") : "it is no TOML");
+  }
+}
+
+/** The command line of Chronicle's MCP server in a text, whoever wrote it; `undefined`: there is none. */
+export function ourTomlServer(text: string): string[] | undefined {
+  const servers = readToml(text)["mcp_servers"];
+  const own = isObject(servers) ? servers["chronicle"] : undefined;
+  if (!isObject(own)) return undefined;
+  const args: unknown[] = Array.isArray(own["args"]) ? own["args"] : [];
+  return [String(own["command"]), ...args.map(String)];
+}
+
+/** The text with a marked block at its end; a server of that name that the user wrote stays as it is. */
+export function putTomlServer(text: string, command: readonly string[]): string {
+  const without = dropTomlServer(text);
+  if (ourTomlServer(without) !== undefined) return text;
+  const [program = "", ...args] = command;
+  const values = args.map((arg) => JSON.stringify(arg)).join(", ");
+  const lines = [BEGIN, "[mcp_servers.chronicle]", `command = ${JSON.stringify(program)}`, `args = [${values}]`, END];
+  const gap = without === "" ? "" : without.endsWith("\n") ? "\n" : "\n\n";
+  const result = `${without}${gap}${lines.join("\n")}\n`;
+  // What cannot hold another table (an inline `mcp_servers = {…}`) is said before anything is written.
+  if (ourTomlServer(result) === undefined) throw malformed("the table mcp_servers cannot be added to");
+  return result;
+}
+
+/** The text without the block. */
+export function dropTomlServer(text: string): string {
+  readToml(text);
+  const block = BLOCK.exec(text);
+  if (block === null) return text;
+  const before = text.slice(0, block.index);
+  const after = text.slice(block.index + block[0].length);
+  return before === "" || before.endsWith("\n") ? `${before}${after}` : `${before}\n${after}`;
+}

@@ -1,0 +1,146 @@
+import { EXIT } from "../../api/problems.ts";
+import { ChronicleError } from "../../core/errors.ts";
+import type { AgentConfig, Scope } from "../agents/agent-config.ts";
+import { AGENT_CONFIGS } from "../agents/agent-table.ts";
+import { agentStatus, statusLines } from "../agents/agent-status.ts";
+import { type AgentBase, carryOut, type FilePlan, planInstall, planUninstall } from "../agents/install-agent.ts";
+import { wantedFor, writeHookScript } from "../agents/installed-hook.ts";
+import { testAgent } from "../agents/test-agent.ts";
+import type { CommandContext } from "../context.ts";
+import { placesOf } from "../places.ts";
+import { counted } from "../render/counted.ts";
+import { printable } from "../render/printable.ts";
+import { usageError } from "../usage-error.ts";
+
+const USAGE = "chronicle agents install|uninstall|status|test claude|codex|gemini";
+
+/** The agents that were named; all of them where that is harmless. */
+function meantAgents(words: readonly string[], mayBeAll: boolean): readonly AgentConfig[] {
+  if (words.length === 0 && mayBeAll) return AGENT_CONFIGS;
+  if (words.length === 0) throw usageError("which agent?", USAGE);
+  return words.map((word) => {
+    const found = AGENT_CONFIGS.find((one) => one.name === word);
+    if (found === undefined) throw usageError(`there is no agent '${word}'`, USAGE);
+    return found;
+  });
+}
+
+function scopeOf({ input }: CommandContext): Scope {
+  if (input.flag("project") && input.flag("user")) throw usageError("--project or --user, not both", USAGE);
+  return input.flag("project") ? "project" : "user";
+}
+
+function baseOf({ io }: CommandContext, scope: Scope): AgentBase {
+  return { scope, env: io.env, userHome: io.userHome, project: io.cwd() };
+}
+
+export async function agents(context: CommandContext): Promise<number> {
+  const [what = "", ...words] = context.input.args;
+  if (what === "install") return change(context, meantAgents(words, false), "install");
+  if (what === "uninstall") return change(context, meantAgents(words, false), "uninstall");
+  if (what === "status") return status(context, meantAgents(words, true));
+  if (what === "test") return test(context, meantAgents(words, false));
+  throw usageError(`there is no 'agents ${what}'`, USAGE);
+}
+
+interface Done {
+  readonly agent: AgentConfig;
+  readonly plans: readonly FilePlan[];
+}
+
+function change(context: CommandContext, meant: readonly AgentConfig[], what: "install" | "uninstall"): number {
+  const { io, input } = context;
+  const scope = scopeOf(context);
+  const base = baseOf(context, scope);
+  const places = placesOf({ env: io.env, userHome: io.userHome, cwd: io.cwd(), store: input.text("store") });
+  const strict = input.flag("strict");
+  const dryRun = input.flag("dryRun");
+  // Everything is planned before anything is written: a file that cannot be read stops it all.
+  const all: Done[] = meant.map((agent) => {
+    const wanted = wantedFor(agent.name, { ...places, strict });
+    return { agent, plans: what === "install" ? planInstall(agent, base, wanted) : planUninstall(agent, base) };
+  });
+  if (!dryRun) {
+    if (what === "install") writeHookScript(io, places);
+    for (const { plans } of all) carryOut(plans);
+  }
+  if (context.json) context.printJson({ what, scope, dry_run: dryRun, agents: all.map(shapeOf) });
+  else for (const one of all) tell(context, one, { what, dryRun, scope });
+  return EXIT.done;
+}
+
+function changeOf({ before, after }: FilePlan): "unchanged" | "created" | "changed" | "removed" {
+  if (before === after) return "unchanged";
+  if (before === undefined) return "created";
+  return after === undefined ? "removed" : "changed";
+}
+
+function shapeOf({ agent, plans }: Done): Readonly<Record<string, unknown>> {
+  const files = plans.map((plan) => ({
+    path: plan.path,
+    holds: plan.holds,
+    change: changeOf(plan),
+    backup: plan.backup ?? null,
+  }));
+  return { agent: agent.name, files };
+}
+
+function tell(
+  context: CommandContext,
+  { agent, plans }: Done,
+  { what, dryRun, scope }: { readonly what: "install" | "uninstall"; readonly dryRun: boolean; readonly scope: Scope },
+): void {
+  const changed = plans.filter((plan) => plan.before !== plan.after);
+  const would = dryRun ? "would be " : "";
+  const already = what === "install" ? "is installed already" : "is not installed";
+  if (changed.length === 0) context.print(`${agent.title}: ${already}; nothing to change`);
+  else context.print(`${agent.title}: ${counted(changed.length, "file")} ${would}changed`);
+  for (const plan of changed) {
+    const kept = plan.backup === undefined ? "" : ` (before: ${printable(plan.backup)})`;
+    context.print(`  ${changeOf(plan).padEnd(8)} ${printable(plan.path)}${kept}`);
+  }
+  if (what === "uninstall") return;
+  for (const note of agent.notes[scope]) context.print(`  note: ${note}`);
+  if (!dryRun) context.print(context.paint("dim", `  try it: chronicle agents test ${agent.name}`));
+}
+
+async function status(context: CommandContext, meant: readonly AgentConfig[]): Promise<number> {
+  const { io, input } = context;
+  const scopes: readonly Scope[] = input.flag("project")
+    ? ["project"]
+    : input.flag("user")
+      ? ["user"]
+      : ["user", "project"];
+  const places = placesOf({ env: io.env, userHome: io.userHome, cwd: io.cwd(), store: input.text("store") });
+  const all = meant.flatMap((agent) =>
+    scopes.map((scope) => agentStatus(io, agent, { base: baseOf(context, scope), places })),
+  );
+  if (context.json) context.printJson({ agents: all });
+  else for (const one of all) for (const line of statusLines(one, io.now())) context.print(line);
+  return all.some((one) => one.problems.length > 0) ? EXIT.failed : EXIT.done;
+}
+
+async function test(context: CommandContext, meant: readonly AgentConfig[]): Promise<number> {
+  const { io, input } = context;
+  const places = placesOf({ env: io.env, userHome: io.userHome, cwd: io.cwd(), store: input.text("store") });
+  const results = [];
+  for (const agent of meant) {
+    const scope = input.flag("project") ? "project" : "user";
+    const state = agentStatus(io, agent, { base: baseOf(context, scope), places });
+    const [command] = state.hooks;
+    if (command === undefined) {
+      throw new ChronicleError("NOT_FOUND", `${agent.title} has no hooks of Chronicle (${scope})`, {
+        hint: `chronicle agents install ${agent.name}${scope === "project" ? " --project" : ""}`,
+      });
+    }
+    results.push(await testAgent(context, agent.name, command));
+  }
+  if (context.json) context.printJson({ tests: results });
+  else {
+    for (const one of results) {
+      const mark = one.ok ? context.paint("green", "ok ") : context.paint("red", "BAD");
+      context.print(`${mark} ${one.agent}: ${printable(one.detail)}`);
+    }
+  }
+  return results.every((one) => one.ok) ? EXIT.done : EXIT.failed;
+}

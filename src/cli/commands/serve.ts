@@ -1,0 +1,45 @@
+import { dirname, resolve } from "node:path";
+import { EXIT } from "../../api/problems.ts";
+import { NodeDisk } from "../../disk/node-disk.ts";
+import type { CommandContext } from "../context.ts";
+import { askServer } from "../hooking/ask-server.ts";
+import { makeRunFolder, ownFolder, ownUid, type RunFolder, runFolder } from "../hooking/run-folder.ts";
+import { StoreServer } from "../hooking/serve-store.ts";
+import { printable } from "../render/printable.ts";
+
+/** Is there one already? A process of an older version is told so by being asked, and leaves. */
+async function isServed({ io }: CommandContext, run: RunFolder): Promise<boolean> {
+  const path = "/healthz";
+  const answer = await askServer({ door: run.door, path, method: "GET", version: io.version });
+  return answer?.status === 200;
+}
+
+export async function serve(context: CommandContext): Promise<number> {
+  const { io, input } = context;
+  const quiet = input.flag("quiet");
+  const disk = new NodeDisk();
+  const store = await context.store();
+  const uid = ownUid();
+  const usual = runFolder(disk, { env: io.env, home: store.home, uid });
+  const wanted = input.text("socket");
+  const run = wanted === undefined ? usual : { ...usual, socket: resolve(io.cwd(), wanted) };
+  makeRunFolder(disk, run, uid);
+  ownFolder(disk, dirname(run.socket), uid);
+  if (await isServed(context, run)) {
+    if (context.json) context.printJson({ socket: run.door, already: true, left: null });
+    else if (!quiet) context.print(`there is a process for ${printable(store.home)} already`);
+    return EXIT.done;
+  }
+  const idleMs = (input.number("idle") ?? 0) * 1000;
+  const onListening = (): void => (quiet || context.json ? undefined : context.say(`listening on ${run.socket}`));
+  const server = new StoreServer({ store, disk, run, version: io.version, idleMs, onListening });
+  const endInterrupt = io.onInterrupt(() => server.leave("signal"));
+  try {
+    const left = await server.serve();
+    if (context.json) context.printJson({ socket: run.socket, already: false, left });
+    else if (!quiet) context.say(`ended: ${left}`);
+    return EXIT.done;
+  } finally {
+    endInterrupt();
+  }
+}

@@ -1,0 +1,47 @@
+import { request } from "node:http";
+
+/** One request to the long-lived process. */
+export interface Question {
+  /** The socket, or a link to it. */
+  readonly door: string;
+  readonly path: string;
+  readonly method?: "GET" | "POST";
+  readonly body?: string;
+  readonly version: string;
+  /** How long to wait for the connection, in milliseconds (default 1,000). The answer may take as long as it needs. */
+  readonly connectMs?: number;
+}
+
+export interface ServerAnswer {
+  readonly status: number;
+  readonly body: string;
+  readonly problem: string | undefined;
+}
+
+/** Asks the long-lived process; `undefined`: it does not answer. */
+export function askServer(question: Question): Promise<ServerAnswer | undefined> {
+  const { promise, resolve } = Promise.withResolvers<ServerAnswer | undefined>();
+  const { door, path, method = "POST", body = "", version, connectMs = 1_000 } = question;
+  const headers = { host: "chronicle", "x-chronicle-version": version, "content-length": Buffer.byteLength(body) };
+  const asked = request({ socketPath: door, path, method, headers, agent: false }, (response) => {
+    const pieces: Buffer[] = [];
+    response.on("data", (piece: Buffer) => pieces.push(piece));
+    response.on("error", () => resolve(undefined));
+    response.on("end", () => {
+      const problem = response.headers["x-chronicle-problem"];
+      resolve({
+        status: response.statusCode ?? 0,
+        body: Buffer.concat(pieces).toString("utf8"),
+        problem: typeof problem === "string" ? decodeURIComponent(problem) : undefined,
+      });
+    });
+  });
+  const timer = setTimeout(() => asked.destroy(), connectMs);
+  asked.on("socket", (socket) => socket.on("connect", () => clearTimeout(timer)));
+  asked.on("error", () => {
+    clearTimeout(timer);
+    resolve(undefined);
+  });
+  asked.end(body);
+  return promise;
+}

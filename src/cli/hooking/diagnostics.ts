@@ -1,0 +1,36 @@
+import { join } from "node:path";
+import type { Disk } from "../../disk/disk.ts";
+import { writeFully } from "../../disk/write-fully.ts";
+import { readSmall } from "./run-folder.ts";
+
+/** Beyond this many bytes the file is begun anew: it tells of the last troubles, not of all. */
+const MOST_BYTES = 256 * 1024;
+
+/** The file that tells what went wrong in hooks and in the long-lived process. */
+export function diagnosticsFile(folder: string): string {
+  return join(folder, "diagnostics.log");
+}
+
+/** Adds a line. Diagnostics that cannot be written must not stop anything: returns false. */
+export function addDiagnostic(disk: Disk, folder: string, line: string): boolean {
+  const path = diagnosticsFile(folder);
+  try {
+    if ((disk.lstat(path)?.size ?? 0) > MOST_BYTES) disk.rename(path, `${path}.1`);
+    const fd = disk.open(path, "append");
+    try {
+      writeFully(disk, fd, Buffer.from(`${new Date().toISOString()} ${line.replaceAll(/\s+/g, " ")}\n`), null);
+    } finally {
+      disk.close(fd);
+    }
+    return true;
+  } catch {
+    // Where nothing can be written, the message on stderr is all there is.
+    return false;
+  }
+}
+
+/** The lines since a moment, oldest first. */
+export function diagnosticsSince(disk: Disk, folder: string, since: Date): string[] {
+  const lines = (readSmall(disk, diagnosticsFile(folder)) ?? "").split("\n");
+  return lines.filter((line) => line !== "" && line.slice(0, 24) >= since.toISOString());
+}

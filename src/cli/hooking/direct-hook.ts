@@ -1,0 +1,41 @@
+import type { StoreOptions } from "../../api/store-api.ts";
+import type { Disk } from "../../disk/disk.ts";
+import { answerHook, type HookAnswer } from "../../hooks/answer-hook.ts";
+import type { HookAdapter } from "../../hooks/hook-call.ts";
+import { OpenWorkspaces } from "../../server/open-workspaces.ts";
+import { FileNotes } from "./file-notes.ts";
+import type { Io } from "../io.ts";
+import type { RunFolder } from "./run-folder.ts";
+
+export interface DirectHook {
+  readonly adapter: HookAdapter;
+  readonly input: string;
+  readonly strict: boolean;
+  readonly disk: Disk;
+  readonly run: RunFolder;
+  readonly store: StoreOptions;
+}
+
+/** Answers a hook in this process, straight on the store: slower, and always there. */
+export async function answerDirectly(io: Io, hook: DirectHook): Promise<HookAnswer> {
+  let close = (): Promise<void> => Promise.resolve();
+  const { adapter, input, strict, disk, run } = hook;
+  let workspaces: OpenWorkspaces | undefined;
+  const open = async (folder: string, create: boolean) => {
+    if (workspaces === undefined) {
+      const store = await io.openStore(hook.store);
+      const opened = new OpenWorkspaces(store, { isThere: () => true, now: () => io.now() });
+      workspaces = opened;
+      close = async () => {
+        await opened.close();
+        await store.close();
+      };
+    }
+    return workspaces.open(folder, create);
+  };
+  try {
+    return await answerHook({ adapter, input, strict, open, notes: new FileNotes(disk, run.folder) });
+  } finally {
+    await close();
+  }
+}

@@ -1,0 +1,77 @@
+import { join } from "node:path";
+import type { Disk } from "../../disk/disk.ts";
+import type { SessionNote, SessionNotes } from "../../hooks/session-note.ts";
+import { readSmall, removeSmall, writeSmall } from "./run-folder.ts";
+
+/** Notes in small files, one a session: what one hook's process leaves for the next. */
+export class FileNotes implements SessionNotes {
+  readonly #disk: Disk;
+  readonly #folder: string;
+
+  /** `folder` exists. */
+  constructor(disk: Disk, folder: string) {
+    this.#disk = disk;
+    this.#folder = folder;
+  }
+
+  get(session: string): SessionNote | undefined {
+    const text = readSmall(this.#disk, this.#path(session));
+    return text === undefined ? undefined : parseNote(text);
+  }
+
+  put(session: string, note: SessionNote): void {
+    writeSmall(this.#disk, this.#path(session), JSON.stringify(note));
+  }
+
+  remove(session: string): void {
+    removeSmall(this.#disk, this.#path(session));
+  }
+
+  #path(session: string): string {
+    return join(this.#folder, `session-${session}.json`);
+  }
+}
+
+/** Keeps notes in memory; the file has those that another process will need when this one is gone. */
+export class KeptNotes implements SessionNotes {
+  readonly #files: FileNotes;
+  readonly #known = new Map<string, SessionNote>();
+
+  constructor(files: FileNotes) {
+    this.#files = files;
+  }
+
+  get(session: string): SessionNote | undefined {
+    const known = this.#known.get(session) ?? this.#files.get(session);
+    if (known !== undefined) this.#known.set(session, known);
+    return known;
+  }
+
+  put(session: string, note: SessionNote): void {
+    const known = this.#known.get(session);
+    this.#known.set(session, note);
+    // Calls that are going on are found in the log, if need be: they are not worth a write each.
+    if (known?.turn !== note.turn || known?.workspace !== note.workspace) this.#files.put(session, note);
+  }
+
+  remove(session: string): void {
+    this.#known.delete(session);
+    this.#files.remove(session);
+  }
+}
+
+function parseNote(text: string): SessionNote | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    // A torn note is no note: the session is begun again.
+    return undefined;
+  }
+  if (typeof value !== "object" || value === null || !("workspace" in value) || !("open" in value)) return undefined;
+  const { workspace, open } = value;
+  if (typeof workspace !== "string" || typeof open !== "object" || open === null) return undefined;
+  const calls = Object.entries(open).filter((pair): pair is [string, string] => typeof pair[1] === "string");
+  const turn = "turn" in value && typeof value.turn === "string" ? { turn: value.turn } : {};
+  return { workspace, open: Object.fromEntries(calls), ...turn };
+}

@@ -1,0 +1,94 @@
+import { NodeDisk } from "../../disk/node-disk.ts";
+import type { Disk } from "../../disk/disk.ts";
+import type { HookAnswer } from "../../hooks/answer-hook.ts";
+import { hookAdapter } from "../../hooks/adapters.ts";
+import type { HookAdapter } from "../../hooks/hook-call.ts";
+import type { Io } from "../io.ts";
+import { placesOf } from "../places.ts";
+import { askServer } from "./ask-server.ts";
+import { addDiagnostic, diagnosticsFile } from "./diagnostics.ts";
+import { answerDirectly } from "./direct-hook.ts";
+import { rememberCall } from "./last-call.ts";
+import { launcherPath } from "./program-paths.ts";
+import { makeRunFolder, ownUid, type RunFolder, runFolder } from "./run-folder.ts";
+import { startServer } from "./start-server.ts";
+
+/** How long a hook waits for a lock, in milliseconds: agents give up on hooks after a minute or so. */
+const WAIT_MS = 20_000;
+
+/** What was asked on the hook's command line. */
+export interface HookWords {
+  readonly agent: string;
+  readonly strict: boolean;
+  /** `--store`. */
+  readonly store: string | undefined;
+  /** Do it here: neither ask the long-lived process nor start it. */
+  readonly direct: boolean;
+}
+
+interface Going {
+  readonly io: Io;
+  readonly words: HookWords;
+  readonly adapter: HookAdapter;
+  readonly input: string;
+  readonly disk: Disk;
+  readonly run: RunFolder;
+}
+
+/**
+ * Answers one call of an agent's hook: by the long-lived process where there is one, else straight on the store (and
+ * starts the process for the next time). Prints what the agent expects, and nothing else, on stdout. Resolves to the exit
+ * code: 0, or, where nothing could be done at all, 2 with `strict` (the tool does not run) and 1 without.
+ */
+export async function hookCommand(io: Io, words: HookWords): Promise<number> {
+  const adapter = hookAdapter(words.agent);
+  const input = await io.readStdin();
+  const disk = new NodeDisk();
+  const places = placesOf({ env: io.env, userHome: io.userHome, cwd: io.cwd(), store: words.store });
+  const run = runFolder(disk, { env: io.env, home: places.home, uid: ownUid() });
+  const going = { io, words, adapter, input, disk, run };
+  try {
+    makeRunFolder(disk, run, ownUid());
+    const answer = (await byServer(going)) ?? (await here(going, places));
+    return tell(going, answer);
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    return tell(going, {
+      stdout: words.strict ? adapter.block(`Chronicle: ${why}`) : adapter.goOn(`Chronicle: not recorded: ${why}`),
+      blocked: words.strict,
+      problem: why,
+    });
+  }
+}
+
+async function byServer({ io, words, input, disk, run }: Going): Promise<HookAnswer | undefined> {
+  if (words.direct || disk.lstat(run.door) === undefined) return undefined;
+  const path = `/hooks/${words.agent}${words.strict ? "?strict=1" : ""}`;
+  const answer = await askServer({ door: run.door, path, body: input, version: io.version });
+  if (answer?.status !== 200) return undefined;
+  const { body, problem } = answer;
+  return { stdout: body, blocked: false, ...(problem === undefined ? {} : { problem }) };
+}
+
+async function here(going: Going, places: ReturnType<typeof placesOf>): Promise<HookAnswer> {
+  const { io, words, adapter, input, disk, run } = going;
+  const store = { ...places, waitMs: WAIT_MS };
+  const answer = await answerDirectly(io, { adapter, input, strict: words.strict, disk, run, store });
+  const event = answer.call?.kind ?? "not understood";
+  rememberCall(disk, run.folder, adapter.name, { at: new Date(io.now()).toISOString(), event, version: io.version });
+  if (answer.problem !== undefined) addDiagnostic(disk, run.folder, `hook ${adapter.name}: ${answer.problem}`);
+  if (!words.direct && answer.call?.kind !== "session-end") {
+    startServer(disk, { run, home: places.home, launcher: launcherPath(), env: io.env });
+  }
+  return answer;
+}
+
+function tell({ io, disk, run }: Going, { stdout, problem }: HookAnswer): number {
+  if (stdout !== "") io.out.write(`${stdout}\n`);
+  if (problem !== undefined) {
+    io.err.write(`chronicle: ${problem}\n`);
+    const file = diagnosticsFile(run.folder);
+    if (disk.lstat(file) !== undefined) io.err.write(`  more in ${file}, and by: chronicle doctor\n`);
+  }
+  return 0;
+}

@@ -1,0 +1,24 @@
+import { answerHook, type HookAnswer } from "../../hooks/answer-hook.ts";
+import { hookAdapter } from "../../hooks/adapters.ts";
+import type { HookDoors } from "../../hooks/perform-hook.ts";
+import type { Route } from "../../server/route.ts";
+
+/** A tool's input and response are in the call; files of tens of megabytes are written by agents now and then. */
+const MAX_BODY = 256 * 1024 * 1024;
+
+/** `POST /hooks/<agent>[?strict=1]`: what the hook of an agent should print. */
+export function hookRoute(doors: HookDoors, onAnswer: (agent: string, answer: HookAnswer) => void): Route {
+  return {
+    method: "POST",
+    path: "/hooks/:agent",
+    maxBody: MAX_BODY,
+    async handle({ params, query, body }) {
+      const adapter = hookAdapter(params["agent"] ?? "");
+      const strict = query.get("strict") === "1";
+      const answer = await answerHook({ ...doors, adapter, strict, input: body.toString("utf8") });
+      onAnswer(adapter.name, answer);
+      const problem = answer.problem === undefined ? {} : { "x-chronicle-problem": encodeURIComponent(answer.problem) };
+      return { status: 200, headers: { "content-type": "application/json", ...problem }, body: answer.stdout };
+    },
+  };
+}

@@ -1,0 +1,14 @@
+import { fileURLToPath } from "node:url";
+
+/** The package's folder, from `dist/` as well as from `src/cli/hooking/`. */
+const PACKAGE = import.meta.url.includes("/src/cli/") ? "../../../" : "../";
+
+/** `bin/chronicle.js`. */
+export function launcherPath(): string {
+  return fileURLToPath(new URL(`${PACKAGE}bin/chronicle.js`, import.meta.url));
+}
+
+/** `dist/hook.js`. */
+export function hookEntryPath(): string {
+  return fileURLToPath(new URL(`${PACKAGE}dist/hook.js`, import.meta.url));
+}

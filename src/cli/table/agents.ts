@@ -1,0 +1,68 @@
+import type { CommandSpec } from "../spec.ts";
+
+const GROUP = "Agents";
+const AGENTS: readonly string[] = ["claude", "codex", "gemini"];
+
+export const AGENTS_COMMAND: CommandSpec = {
+  name: "agents",
+  group: GROUP,
+  summary: "have an AI agent's every tool call recorded: install, uninstall, status, test",
+  details:
+    "install merges hooks (before and after each tool call, sessions, turns) and the MCP server into the agent's own " +
+    "configuration: comments, order and other entries stay, a backup is kept beside each file, and twice is the same as " +
+    "once. It also works before the agent itself is installed. With --strict a tool does not run when Chronicle cannot " +
+    "record it, whatever the reason. test sends a made-up tool call through the installed command.",
+  args: [
+    { name: "<what>", description: "what to do", completes: ["install", "uninstall", "status", "test"] },
+    {
+      name: "[agent...]",
+      description: "claude, codex, gemini (default: all; install needs a name)",
+      completes: AGENTS,
+    },
+  ],
+  options: [
+    { flags: "--project", description: "in the project's configuration, in the current folder (default: the user's)" },
+    { flags: "--user", description: "in the user's configuration (default)" },
+    { flags: "--strict", description: "no tool runs unrecorded: fail closed" },
+    { flags: "-n, --dry-run", description: "say what would be written, write nothing" },
+  ],
+  examples: [
+    { line: "chronicle agents install claude", why: "from now on, every tool call of Claude Code can be taken back" },
+    { line: "chronicle agents install codex --project", why: "only in this project" },
+    { line: "chronicle agents status", why: "where it is installed, and whether it fires" },
+    { line: "chronicle agents test claude", why: "try the installed command" },
+  ],
+};
+
+export const HOOK: CommandSpec = {
+  name: "hook",
+  group: GROUP,
+  summary: "answer one hook call of an agent (called by the agents)",
+  args: [{ name: "<agent>", description: "claude, codex or gemini", completes: AGENTS }],
+  options: [
+    { flags: "--strict", description: "fail closed" },
+    { flags: "--direct", description: "straight on the store, without the long-lived process" },
+  ],
+  examples: [],
+  hidden: true,
+};
+
+export const SERVE: CommandSpec = {
+  name: "serve",
+  group: GROUP,
+  summary: "the long-lived process of the store, on a Unix socket",
+  details:
+    "Hooks start it by themselves and work without it, only slower. There is one for a store and user; it keeps " +
+    "workspaces open and watched, and ends on SIGTERM once everything it has taken is answered.",
+  args: [],
+  options: [
+    { flags: "--socket <path>", description: "where to listen (default: in $XDG_RUNTIME_DIR)", completes: "path" },
+    {
+      flags: "--idle <seconds>",
+      description: "leave when nothing was asked for so long (default: stay)",
+      value: "seconds",
+    },
+    { flags: "--quiet", description: "say nothing" },
+  ],
+  examples: [{ line: "chronicle serve", why: "Ctrl-C ends it" }],
+};
