@@ -11,8 +11,6 @@ import { changesOfTransaction, operationsOfActions } from "./action-operations.t
 import { changesOfSession, ownChanges } from "./own-changes.ts";
 import { readEvent } from "./read-events.ts";
 import { listSessions } from "./session.ts";
-import { workOfTransaction } from "./transaction-work.ts";
-import { allTransactions, findTransaction, transactionOperations } from "./transactions.ts";
 
 /** What `undo` takes back, as the log tells it: runs, restores, actions, transactions, and the undos and redos of them. */
 export interface LoggedOperation {
@@ -84,7 +82,6 @@ export async function listOperations(context: Context): Promise<LoggedOperation[
     found.push(target === undefined ? { ...base, changed } : { ...base, changed, target });
   }
   found.push(...(await operationsOfActions(context)));
-  found.push(...(await transactionOperations(context)));
   const begins = (await indexedFrom(context)) ?? 1;
   return [...found.sort((a, b) => a.toSeq - b.toSeq), ...unclosed].filter((one) => one.fromSeq >= begins - 1);
 }

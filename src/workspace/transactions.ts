@@ -112,26 +112,3 @@ export async function orphanNotes(context: Context): Promise<string[]> {
     return `the transaction ${one.id.slice(0, 8)}${named} is active, but process ${one.pid} that began it is gone: the next command that changes something ${what}; \`chronicle transaction commit ${one.id.slice(0, 8)}\` keeps its changes`;
   });
 }
-
-/** A committed transaction as something that `undo` takes back. */
-export interface TransactionOperation {
-  readonly id: string;
-  readonly kind: "transaction";
-  readonly summary: string;
-  readonly started: string;
-  readonly ended: string | null;
-  readonly fromSeq: number;
-  readonly toSeq: number;
-  readonly changed: number;
-}
-
-/** Those that were committed, changed something, and are no part of a run or of another transaction; oldest first. */
-export async function transactionOperations(context: Context): Promise<TransactionOperation[]> {
-  return (await allTransactions(context)).flatMap((one) => {
-    const { id, name, status, parent, run, changed = 0, fromSeq, startedAt, finishedAt } = one;
-    if (status !== "committed" || parent !== undefined || run !== undefined || changed === 0) return [];
-    const summary = name ?? `transaction ${id.slice(0, 8)}`;
-    const times = { started: startedAt, ended: finishedAt };
-    return [{ id, kind: "transaction" as const, summary, ...times, fromSeq, toSeq: one.lastSeq, changed }];
-  });
-}

@@ -1,0 +1,229 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { expect, test } from "vitest";
+import { Project } from "../../test/helpers/project.ts";
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
+
+/** A process id that nobody has any more. */
+async function deadPid(): Promise<number> {
+  const child = spawn("sleep", ["60"]);
+  await once(child, "spawn");
+  const ended = once(child, "exit");
+  child.kill("SIGKILL");
+  await ended;
+  return child.pid ?? 0;
+}
+
+test("what was written in a transaction stays when it is committed, and is one operation for undo", async () => {
+  await using project = new Project();
+  project.write("a.txt", "before\n");
+  const workspace = await project.init();
+  project.write("earlier.txt", "not its own\n");
+  const begun = await workspace.beginTransaction({ name: "rename" });
+  expect(begun).toMatchObject({ status: "active", name: "rename", snapshots: [], actor: "human" });
+  expect(begun.id).toMatch(UUID);
+  project.write("a.txt", "after\n");
+  project.write("dir/b.txt", "new\n");
+  const done = await workspace.commitTransaction(begun.id.slice(0, 8));
+  expect(done).toMatchObject({ id: begun.id, status: "committed" });
+  expect(done.finished_at).toBeDefined();
+  project.write("later.txt", "not its own either\n");
+  const [operation] = await workspace.operations();
+  expect(operation).toMatchObject({ id: begun.id, kind: "transaction", summary: "rename", changed: 3 });
+  await workspace.undo();
+  expect(Object.keys(project.tree())).toEqual(["a.txt", "earlier.txt", "later.txt"]);
+  expect(project.read("a.txt")).toBe("before\n");
+  await workspace.redo();
+  expect(project.read("a.txt")).toBe("after\n");
+  expect(project.read("dir/b.txt")).toBe("new\n");
+  expect((await workspace.verify()).problems).toEqual([]);
+});
+
+test("a rollback takes back exactly what was done in it, and can be redone", async () => {
+  await using project = new Project();
+  project.write("a.txt", "before\n");
+  project.write("gone.txt", "to be deleted\n");
+  const workspace = await project.init();
+  project.write("earlier.txt", "not its own\n");
+  const { id } = await workspace.beginTransaction();
+  project.write("a.txt", "after\n");
+  project.write("new/b.txt", "new\n");
+  project.remove("gone.txt");
+  const before = project.tree();
+  const { transaction, undo } = await workspace.rollbackTransaction(id);
+  expect(transaction.status).toBe("rolled_back");
+  expect(undo.changes.map((one) => one.path).sort()).toEqual(["a.txt", "gone.txt", "new", "new/b.txt"]);
+  expect(Object.keys(project.tree())).toEqual(["a.txt", "earlier.txt", "gone.txt"]);
+  expect(project.read("a.txt")).toBe("before\n");
+  await workspace.redo();
+  expect(project.tree()).toEqual(before);
+  await workspace.undo();
+  expect(project.read("a.txt")).toBe("before\n");
+});
+
+test("others' later work on the same file survives a rollback", async () => {
+  await using project = new Project();
+  project.write("a.txt", "1\n2\n3\n4\n5\n");
+  const workspace = await project.init();
+  const { id } = await workspace.beginTransaction({ session: "agent-1" });
+  const action = await workspace.snapshotAction({ type: "write_file", payload: { path: "a.txt" }, session: "agent-1" });
+  project.write("a.txt", "one\n2\n3\n4\n5\n");
+  await workspace.finishAction(action?.id ?? "");
+  project.write("a.txt", "one\n2\n3\n4\nfive\n");
+  await workspace.snapshot();
+  const { transaction } = await workspace.rollbackTransaction(id);
+  expect(project.read("a.txt")).toBe("1\n2\n3\n4\nfive\n");
+  expect(transaction.snapshots).toEqual([action?.id]);
+});
+
+test("a function that throws is rolled back, and its error goes on; one that ends is committed", async () => {
+  await using project = new Project();
+  project.write("a.txt", "before\n");
+  const workspace = await project.init();
+  const failed = workspace.transaction(() => {
+    project.write("a.txt", "half done\n");
+    throw new Error("no");
+  });
+  await expect(failed).rejects.toThrow("no");
+  expect(project.read("a.txt")).toBe("before\n");
+  const result = await workspace.transaction(async ({ id }) => {
+    project.write("a.txt", "done\n");
+    return id;
+  });
+  expect(project.read("a.txt")).toBe("done\n");
+  expect((await workspace.transactions()).map(({ id, status }) => [id === result, status])).toEqual([
+    [false, "rolled_back"],
+    [true, "committed"],
+  ]);
+});
+
+test("savepoints: rolled back alone, or with what they are in", async () => {
+  await using project = new Project();
+  project.write("a.txt", "0\n");
+  const workspace = await project.init();
+  const outer = await workspace.beginTransaction();
+  project.write("a.txt", "1\n");
+  const inner = await workspace.beginTransaction();
+  expect(inner.parent).toBe(outer.id);
+  project.write("a.txt", "2\n");
+  project.write("inner.txt", "x\n");
+  await workspace.rollbackTransaction(inner.id);
+  expect(project.read("a.txt")).toBe("1\n");
+  const second = await workspace.beginTransaction();
+  project.write("b.txt", "y\n");
+  await workspace.commitTransaction(second.id);
+  const third = await workspace.beginTransaction();
+  project.write("c.txt", "z\n");
+  await workspace.rollbackTransaction(outer.id);
+  expect(Object.keys(project.tree())).toEqual(["a.txt"]);
+  expect(project.read("a.txt")).toBe("0\n");
+  const states = (await workspace.transactions()).map(({ id, status }) => [id, status]);
+  expect(states).toEqual([
+    [outer.id, "rolled_back"],
+    [inner.id, "rolled_back"],
+    [second.id, "committed"],
+    [third.id, "rolled_back"],
+  ]);
+  expect((await workspace.verify()).problems).toEqual([]);
+});
+
+test("committing the outer one commits its open savepoints", async () => {
+  await using project = new Project();
+  const workspace = await project.init();
+  const outer = await workspace.beginTransaction();
+  await workspace.beginTransaction();
+  project.write("a.txt", "1\n");
+  await workspace.commitTransaction(outer.id);
+  expect((await workspace.transactions()).map((one) => one.status)).toEqual(["committed", "committed"]);
+  await workspace.undo();
+  expect(Object.keys(project.tree())).toEqual([]);
+});
+
+test("one that is finished refuses, an unknown one is not found", async () => {
+  await using project = new Project();
+  const workspace = await project.init();
+  const { id } = await workspace.beginTransaction();
+  await workspace.commitTransaction(id);
+  await expect(workspace.commitTransaction(id)).rejects.toMatchObject({ code: "REFUSED" });
+  await expect(workspace.rollbackTransaction(id)).rejects.toMatchObject({ code: "REFUSED" });
+  await expect(workspace.rollbackTransaction("feed")).rejects.toMatchObject({ code: "NOT_FOUND" });
+  await expect(workspace.beginTransaction({ name: "" })).rejects.toMatchObject({ code: "USAGE" });
+});
+
+test("actions are linked to the transaction that they are in", async () => {
+  await using project = new Project();
+  project.write("a.txt", "0\n");
+  const workspace = await project.init();
+  const outer = await workspace.beginTransaction();
+  const ids: string[] = [];
+  for (const text of ["1\n", "2\n"]) {
+    await workspace.action({ type: "write_file", payload: { path: "a.txt" } }, (action) => {
+      project.write("a.txt", text);
+      ids.push(action?.id ?? "");
+      expect(action?.transaction_id).toBe(outer.id);
+    });
+  }
+  await workspace.commitTransaction(outer.id);
+  const [shape] = await workspace.transactions();
+  expect(shape?.snapshots).toEqual(ids);
+  await workspace.undo();
+  expect(project.read("a.txt")).toBe("0\n");
+});
+
+test("one whose owner died is reported, and rolled back by the next change", async () => {
+  await using project = new Project();
+  project.write("a.txt", "before\n");
+  const workspace = await project.init();
+  const pid = await deadPid();
+  const alive = spawn("sleep", ["60"]);
+  await once(alive, "spawn");
+  const { id } = await workspace.beginTransaction({ pid: alive.pid ?? 0, name: "half" });
+  project.write("a.txt", "half done\n");
+  await workspace.snapshot();
+  const ended = once(alive, "exit");
+  alive.kill("SIGKILL");
+  await ended;
+  expect(pid).toBeGreaterThan(0);
+  expect(await workspace.transactions()).toMatchObject([{ id, status: "active", orphaned: true }]);
+  const { notes } = await workspace.status();
+  expect(notes.join("\n")).toContain(`the transaction ${id.slice(0, 8)} (half) is active`);
+  expect(project.read("a.txt")).toBe("half done\n");
+  await workspace.snapshot();
+  expect(project.read("a.txt")).toBe("before\n");
+  expect(await workspace.transactions()).toMatchObject([{ id, status: "rolled_back" }]);
+  await workspace.redo();
+  expect(project.read("a.txt")).toBe("half done\n");
+});
+
+test("… or kept, where it was begun so; and it can be committed by name before", async () => {
+  await using project = new Project();
+  project.write("a.txt", "before\n");
+  const workspace = await project.init();
+  const pid = await deadPid();
+  const kept = await workspace.beginTransaction({ pid, onOwnerDeath: "keep" });
+  project.write("a.txt", "kept\n");
+  await workspace.snapshot();
+  expect(await workspace.transactions()).toMatchObject([{ id: kept.id, status: "committed" }]);
+  const named = await workspace.beginTransaction({ pid });
+  await workspace.commitTransaction(named.id);
+  expect((await workspace.transactions())[1]).toMatchObject({ id: named.id, status: "committed" });
+  expect(project.read("a.txt")).toBe("kept\n");
+});
+
+test("plain writes of a session's own transaction are not in it, its actions are", async () => {
+  await using project = new Project();
+  project.write("a.txt", "0\n");
+  const workspace = await project.init();
+  const { id } = await workspace.beginTransaction({ session: "s1" });
+  project.write("plain.txt", "somebody's\n");
+  await workspace.action({ type: "write_file", payload: { path: "a.txt" }, session: "s1" }, () =>
+    project.write("a.txt", "1\n"),
+  );
+  await workspace.action({ type: "write_file", payload: { path: "other.txt" }, session: "s2" }, () =>
+    project.write("other.txt", "of another\n"),
+  );
+  await workspace.rollbackTransaction(id);
+  expect(project.read("a.txt")).toBe("0\n");
+  expect(Object.keys(project.tree())).toEqual(["a.txt", "other.txt", "plain.txt"]);
+});
