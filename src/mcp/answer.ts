@@ -3,7 +3,7 @@ import { ChronicleError } from "../core/errors.ts";
 import { oneLine, shortened } from "./one-line.ts";
 
 /** Most characters of text in one answer; what is over is cut off, and said. */
-export const MAX_TEXT = 40_000;
+const MAX_TEXT = 40_000;
 
 /** What a tool answers: for the model in words, and for programs as a shape. */
 export interface Answer {

@@ -4,7 +4,7 @@ import type { ChangeShape, CoverageShape, RestoreShape, SkippedShape } from "../
 import { counted, oneLine, shortened } from "./one-line.ts";
 
 /** How much of a list goes into one answer. */
-export const MOST = { changes: 100, files: 20, omitted: 20, patch: 8_000, patches: 24_000 } as const;
+const MOST = { changes: 100, files: 20, omitted: 20, patch: 8_000, patches: 24_000 } as const;
 
 /** A list cut to a length, with the number of all. */
 export interface Capped<T> {

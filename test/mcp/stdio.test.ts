@@ -47,7 +47,7 @@ describe("chronicle mcp, as a process", () => {
       .trimEnd()
       .split("\n")
       .map((line) => JSON.parse(line) as { id: number; result: { isError?: boolean } });
-    expect(answers.map((one) => one.id).sort()).toEqual([1, 2, 3]);
+    expect(answers.map((one) => one.id).sort((a, b) => a - b)).toEqual([1, 2, 3]);
     expect(answers.some((one) => one.result.isError === true)).toBe(false);
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
   });
