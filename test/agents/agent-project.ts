@@ -2,6 +2,8 @@ import { spawnSync } from "node:child_process";
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { askServer } from "../../src/cli/hooking/ask-server.ts";
 import { chronicleBin } from "../helpers/cli-package.ts";
 import type { AgentProgram, Step } from "./agent-program.ts";
 import { agentModules } from "./installed-agents.ts";
@@ -76,8 +78,14 @@ export class AgentProject implements AsyncDisposable {
     return spawnSync("diff", ["-r", "--exclude=.git", copy, this.folder], { encoding: "utf8" }).stdout;
   }
 
+  /** Ends the long-lived process that the hooks have started, and removes everything. */
   async [Symbol.asyncDispose](): Promise<void> {
-    rmSync(this.#base, { recursive: true, force: true });
+    const door = join(this.#home, ".local/state/chronicle/run/serve.sock");
+    const health = await askServer({ door, path: "/healthz", method: "GET", version: "0.0.0" });
+    if (health !== undefined) process.kill(Number(asObject(JSON.parse(health.body))["pid"]));
+    while ((await askServer({ door, path: "/healthz", method: "GET", version: "0.0.0" })) !== undefined)
+      await sleep(10);
+    rmSync(this.#base, { recursive: true, force: true, maxRetries: 5 });
   }
 
   #must(program: string, args: readonly string[]): string {
