@@ -91,13 +91,16 @@ export class FolderLedger implements RecordLedger {
     const { log, loaded } = await this.#inTurn(() => this.#upToDate());
     const { seq: end } = loaded.state.head;
     let seq: number | undefined;
+    let last = 0;
     for await (const lines of log.read({ seq: 1, offset: 0 })) {
       for (const line of lines) {
         seq = seq === undefined ? soundEvent(line)?.seq : seq + 1;
         // Lines of a damaged log are not counted on: each says itself which it is.
         if (loaded.damage === undefined && seq !== undefined && (seq < from || seq > end)) continue;
         const event = loaded.damage === undefined ? readEventFast(line.bytes) : soundEvent(line);
-        if (event !== undefined && event.seq >= from && isUserRecord(event.recordId)) yield event;
+        if (event === undefined || event.seq < from || event.seq <= last) continue;
+        last = event.seq;
+        if (isUserRecord(event.recordId)) yield event;
       }
     }
   }
