@@ -21,6 +21,9 @@ export interface ShellTarget {
 /** More than this from one line are left out. */
 const MAX_TARGETS = 1_000;
 
+/** A folder with a longer name is as good as unknown. */
+const MAX_FOLDER = 4_096;
+
 const PREFIXES: ReadonlySet<string> = new Set(
   "sudo doas env nohup time command exec builtin nice ionice stdbuf setsid then do else if while until ! {".split(" "),
 );
@@ -142,7 +145,8 @@ function folderAfter(
   if (folder === undefined) return home;
   if (!folder.known || folder.glob >= 0 || folder.text === "-" || folder.text.includes("\0")) return undefined;
   if (cwd === undefined && !folder.text.startsWith("/")) return undefined;
-  return normalised(cwd ?? "/", folder.text);
+  const path = normalised(cwd ?? "/", folder.text);
+  return path.length > MAX_FOLDER ? undefined : path;
 }
 
 /** Without `sudo -u x`, `env A=b`, `A=b`, `timeout 5` and what begins a block. */

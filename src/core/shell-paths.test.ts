@@ -1,0 +1,136 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { MAX_SHELL_LINE } from "./shell-words.ts";
+import { shellPaths } from "./shell-paths.ts";
+
+/** Paths of a line that runs in /w at home /home/u; `/**`: with what lies beneath. */
+function paths(line: string): string {
+  const found = shellPaths(line, { cwd: "/w", home: "/home/u" });
+  return found.map(({ path, deep }) => (deep ? `${path}/**` : path)).join(" ");
+}
+
+describe("what a shell line will probably touch", () => {
+  const cases: readonly (readonly [line: string, expected: string])[] = [
+    ["rm a b", "/w/a /w/b"],
+    ["rm -rf build /tmp/x", "/w/build/** /tmp/x/**"],
+    ["rm -f -- -x", "/w/-x"],
+    ["rmdir d; unlink f", "/w/d /w/f"],
+    ["rm 'a b' \"c d\" e\\ f", "/w/a b /w/c d /w/e f"],
+    ["rm '*.o' \"q?\"", "/w/*.o /w/q?"],
+    ["rm /tmp/x/*.o", "/tmp/x/**"],
+    ["rm *.o", "/w/**"],
+    ["rm /*", ""],
+    ["rm -rf /", ""],
+    ["rm {a,b}", "/w/**"],
+    ["rm ~/.bashrc $HOME/x ${HOME}/y \"$HOME/z\" '$HOME'", "/home/u/.bashrc /home/u/x /home/u/y /home/u/z /w/$HOME"],
+    ["rm $X/foo ${Y}/b $(ls) `ls` ~root/x", ""],
+    ["cd /etc && rm a", "/etc/a"],
+    ["cd sub; rm a; cd ..; rm b", "/w/sub/a /w/b"],
+    ["(cd /usr; touch c); rm d", "/usr/c /w/d"],
+    ["cd $X && rm a /b", "/b"],
+    ["cd && rm a", "/home/u/a"],
+    ["cd - && rm a", ""],
+    ["mv a b", "/w/a/** /w/b /w/b/a/**"],
+    ["mv a b /tmp/d", "/w/a/** /w/b/** /tmp/d /tmp/d/a/** /tmp/d/b/**"],
+    ["mv -t /tmp/d a", "/w/a/** /tmp/d /tmp/d/a/**"],
+    ["cp a /etc/hosts", "/etc/hosts /etc/hosts/a"],
+    ["cp -r src /tmp/dst", "/tmp/dst /tmp/dst/src/**"],
+    ["install -m 755 x /usr/local/bin", "/usr/local/bin /usr/local/bin/x"],
+    ["install -d /opt/a", "/opt/a"],
+    ["ln -s /a/b", "/w/b"],
+    ["ln -sf /a/b /usr/bin/b", "/usr/bin/b /usr/bin/b/b"],
+    ["touch -d yesterday f; mkdir -p -m 700 a/b; truncate -s 0 log", "/w/f /w/a/b /w/log"],
+    ["tee -a one two < in", "/w/one /w/two"],
+    ["dd if=/dev/zero of=/tmp/disk bs=1M", "/tmp/disk"],
+    ["sed -i 's/a/b/' f g", "/w/f /w/g"],
+    ["sed -i.bak -e s/a/b/ f", "/w/f"],
+    ["sed --in-place=.bak s/a/b/ f", "/w/f"],
+    ["sed -ne p f", ""],
+    ["sed s/a/b/ f > g", "/w/g"],
+    ["perl -pi -e 's/a/b/' f", "/w/f"],
+    ["perl -pie 's/a/b/' f", "/w/f"],
+    ["perl script.pl f", ""],
+    ["echo x > a >> b >| c 2> d &> e &>> f 2>&1 >/dev/null <> g", "/w/a /w/b /w/c /w/d /w/e /w/f /w/g"],
+    ["echo 2 >f", "/w/f"],
+    ["cat <<< word > h < in", "/w/h"],
+    ["cat > a <<EOF\nrm no > never\nEOF\nrm yes", "/w/a /w/yes"],
+    ["cat <<-'END' > a\n\trm no\n\tEND\nrm yes", "/w/a /w/yes"],
+    ["chmod 600 k; chmod +x s; chmod -x t; chown -R u:g d", "/w/k /w/s /w/t /w/d/**"],
+    ["chmod --reference=a b", "/w/b"],
+    ["git reset --hard && git clean -fdx; git checkout -- a; git stash", ""],
+    ["find /var/x -name '*.o' -delete", "/var/x/**"],
+    ["find . -type f -exec rm {} +", "/w/**"],
+    ["find . -name x", ""],
+    ["ls | xargs -n 1 rm -rf keep", "/w/keep/**"],
+    ["sudo -u root rm a; env -i A=b rm c; X=1 Y=2 rm d; nohup rm e &", "/w/a /w/c /w/d /w/e"],
+    ["timeout -s KILL 5 rm a", "/w/a"],
+    ["bash -lc 'rm -rf /tmp/q; cd x; rm y'; rm z", "/tmp/q/** /w/x/y /w/z"],
+    ["sh -c \"sh -c 'rm deep'\"", ""],
+    ["eval 'rm a'", "/w/a"],
+    ["if true; then rm a; else rm b; fi; while x; do rm c; done; { rm d; }", "/w/a /w/b /w/c /w/d"],
+    ["! rm a || rm b && rm c | rm d", "/w/a /w/b /w/c /w/d"],
+    ["/bin/rm a", "/w/a"],
+    ["curl -o out https://x; wget -O /tmp/p y", "/w/out /tmp/p"],
+    ["rm a # rm b\nrm c", "/w/a /w/c"],
+    ["rm a\\\nb", "/w/ab"],
+    ["rm /proc/1/x /sys/y /dev/sda", ""],
+    ["rm ../../etc/passwd", "/etc/passwd"],
+    ['rm "unbalanced', ""],
+    ["rm 'unbalanced", ""],
+    ["echo $(rm a", ""],
+    ["", ""],
+    ["npm test", ""],
+  ];
+  test.each(cases)("%s", (line, expected) => {
+    expect(paths(line)).toBe(expected);
+  });
+});
+
+test("what is not known before a cd of an unknown folder stays known after an absolute one", () => {
+  expect(paths("cd $X; cd /a; rm b")).toBe("/a/b");
+});
+
+test("no line makes it throw, and every path is absolute and normalised", () => {
+  const words = fc.constantFrom(
+    ..."rm mv cp -rf -- ; && | ( ) { } > >> < << <<< $ $( ${ ' \" ` \\ \n # * ? [ ~ / .. . a b/c /etc cd sed -i -e dd of= find -delete sh -c eval sudo = & 2>&1 <<EOF EOF".split(
+      " ",
+    ),
+    " ",
+    "\t",
+    "\0",
+    "\ud800",
+  );
+  fc.assert(
+    fc.property(fc.array(fc.oneof(words, fc.string())), (parts) => {
+      for (const { path } of shellPaths(parts.join(" "), { cwd: "/w", home: "/home/u" })) {
+        expect(path.startsWith("/")).toBe(true);
+        expect(path.split("/").some((part) => part === "." || part === "..")).toBe(false);
+      }
+      shellPaths(parts.join(""), { cwd: "/w" });
+    }),
+    { numRuns: 500 },
+  );
+});
+
+test.each([
+  "rm a;",
+  "$(",
+  "${",
+  "'",
+  '"',
+  "`",
+  "\\",
+  "(",
+  "<<EOF\n",
+  "mv a ",
+  "rm *",
+  "sh -c '",
+  "$'",
+  "> a ",
+  "cd b;",
+])("a line of nothing but %j takes no more than its length", (piece) => {
+  const line = piece.repeat(MAX_SHELL_LINE);
+  const began = performance.now();
+  shellPaths(line, { cwd: "/w" });
+  expect(performance.now() - began).toBeLessThan(1_000);
+});
