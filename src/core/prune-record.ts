@@ -12,6 +12,8 @@ export interface PruneRecord {
   readonly floorSeq: number;
   /** States below the floor that are kept as well: seqs, ascending. */
   readonly kept: readonly number[];
+  /** Those among them to which an action goes back that is kept itself: another one that begins there may be given up. */
+  readonly keptActions: readonly number[];
   /** How many actions and snapshots this event gave up. */
   readonly actions: number;
   readonly snapshots: number;
@@ -29,9 +31,11 @@ export function pruneRecordId(workspaceId: string): string {
 
 /** A prune record as JSON. */
 export function encodePrune(record: PruneRecord): RecordBody {
+  const ofActions = new Set(record.keptActions);
   return {
     floor_seq: record.floorSeq,
-    kept: record.kept,
+    kept: record.kept.filter((state) => !ofActions.has(state)),
+    kept_actions: record.keptActions,
     actions: record.actions,
     snapshots: record.snapshots,
     cause: record.cause,
@@ -43,20 +47,30 @@ export function encodePrune(record: PruneRecord): RecordBody {
 /** The prune record in a body. Throws `LOG_DAMAGED`. */
 export function decodePrune(body: RecordBody): PruneRecord {
   const floorSeq = whole(body, "floor_seq");
-  const kept = list(body, "kept").map((one) => {
-    if (typeof one !== "number" || !Number.isSafeInteger(one) || one < 0) return damaged("kept holds no event number");
-    return one;
-  });
-  if (kept.some((seq, i) => seq >= floorSeq || (i > 0 && seq <= (kept[i - 1] ?? 0)))) {
-    return damaged("kept is not in order below floor_seq");
-  }
+  const others = statesIn(body, "kept", floorSeq);
+  const keptActions = statesIn(body, "kept_actions", floorSeq);
   return {
     floorSeq,
-    kept,
+    kept: [...new Set([...others, ...keptActions])].sort((a, b) => a - b),
+    keptActions,
     actions: whole(body, "actions"),
     snapshots: whole(body, "snapshots"),
     cause: text(body, "cause") === "limits" ? "limits" : "asked",
     pendingBytes: orNull(body, "pending_bytes", whole) ?? 0,
     actor: text(body, "actor"),
   };
+}
+
+function statesIn(body: RecordBody, key: string, floorSeq: number): number[] {
+  const states = list(body, key).map((one) => {
+    if (typeof one !== "number" || !Number.isSafeInteger(one)) return damaged(`${key} holds no event number`);
+    return one;
+  });
+  const isWrong = (seq: number, i: number): boolean => seq >= floorSeq || seq <= (states[i - 1] ?? -1);
+  return states.some(isWrong) ? damaged(`${key} is not in order below floor_seq`) : states;
+}
+
+/** Can an action whose state is that after this event still be rolled back? */
+export function keepsAction(pruning: PruneRecord | undefined, state: number): boolean {
+  return pruning === undefined || state >= pruning.floorSeq || pruning.keptActions.includes(state);
 }

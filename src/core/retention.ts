@@ -58,6 +58,8 @@ export interface PruneAnswer {
   readonly floorSeq: number;
   /** States below the floor that are kept. */
   readonly states: readonly number[];
+  /** Those among them to which kept actions go back. */
+  readonly actionStates: readonly number[];
   readonly kept: readonly KeptMoment[];
   readonly pruned: readonly KeptMoment[];
 }
@@ -83,9 +85,15 @@ export function answerPruning(question: PruneQuestion): PruneAnswer {
   const newest = pruned.at(-1)?.state;
   const reached = newest === undefined ? 0 : (kept.find((one) => one.state > newest)?.state ?? head.seq);
   const floorSeq = Math.max(question.floorSeq, Math.min(reached, hold));
-  const below = [...kept.map((one) => one.state), ...(question.states ?? [])].filter((state) => state < floorSeq);
-  const states = [...new Set(below)].sort((a, b) => a - b);
-  return { floorSeq, states, kept, pruned };
+  const below = (states: readonly number[]): number[] =>
+    [...new Set(states.filter((state) => state < floorSeq))].sort((a, b) => a - b);
+  return {
+    floorSeq,
+    states: below([...kept.map((one) => one.state), ...(question.states ?? [])]),
+    actionStates: below(kept.filter((one) => one.kind === "action").map((one) => one.state)),
+    kept,
+    pruned,
+  };
 }
 
 function notIn<T>(set: ReadonlySet<T>): (one: T) => boolean {
@@ -126,7 +134,7 @@ function beyondLimits(moments: readonly KeptMoment[], { mayGo, limits, ages }: J
   let excess = 0;
   if (maxSnapshots > 0 && counted.length > maxSnapshots) {
     const wanted = maxSnapshots - Math.floor(maxSnapshots / 10) - (counted.length - plain.length);
-    excess = plain.length - Math.max(wanted, Math.floor(maxSnapshots / 2), 1);
+    excess = plain.length - Math.max(wanted, Math.floor(maxSnapshots / 2));
   }
   const oldest = new Set(plain.slice(0, Math.max(0, excess)));
   return moments.filter((one, i) => mayGo.has(one) && (oldest.has(one) || (maxAgeMs > 0 && (ages[i] ?? 0) > maxAgeMs)));

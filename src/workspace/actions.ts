@@ -3,9 +3,10 @@ import { decodeAction, type ActionRecord, type BegunAt } from "../core/action-re
 import { ChronicleError } from "../core/errors.ts";
 import type { LogEvent } from "../core/event.ts";
 import type { Hash } from "../core/hash.ts";
+import { keepsAction, type PruneRecord } from "../core/prune-record.ts";
 import type { EventRow } from "../storage/index-store.ts";
 import type { Context } from "./context.ts";
-import { isInBase } from "./read-base.ts";
+import { pruningInForce } from "./pruning.ts";
 import { readEvent, readEvents } from "./read-events.ts";
 import { coverageShape, shownPath } from "./shape.ts";
 
@@ -44,12 +45,25 @@ export function actionOfEvent(event: Pick<LogEvent, "recordId" | "record" | keyo
 type SealedPlace = Pick<LogEvent, "seq" | "hash" | "ts" | "recursionDepth">;
 
 const open = new WeakMap<object, Map<string, LoggedAction>>();
+const rowsAt = new WeakMap<object, { readonly seq: number; readonly rows: readonly EventRow[] }>();
+
+/** The last events of all records that are not finished, as of the head: one question for all who ask at one head. */
+export async function openRows(context: Context, prefix: string): Promise<readonly EventRow[]> {
+  const { index } = context;
+  const { seq } = await index.head();
+  let known = rowsAt.get(index);
+  if (known?.seq !== seq) {
+    known = { seq, rows: await index.openRecords("") };
+    rowsAt.set(index, known);
+  }
+  return known.rows.filter((row) => row.recordId.startsWith(prefix));
+}
 
 /** The actions that are not finished, as they were begun. What was read once is not read again. */
 export async function openActions(context: Context): Promise<LoggedAction[]> {
   const known = open.get(context.index);
   const now = new Map<string, LoggedAction>();
-  for (const row of await context.index.openRecords(PREFIX)) {
+  for (const row of await openRows(context, PREFIX)) {
     const seen = known?.get(row.recordId);
     now.set(row.recordId, seen?.lastSeq === row.seq ? seen : actionOfEvent(await readEvent(context, row)));
   }
@@ -72,8 +86,22 @@ export async function actionById(context: Context, id: string): Promise<LoggedAc
 
 /** All actions that have a snapshot still, oldest first. */
 export async function listActions(context: Context): Promise<LoggedAction[]> {
+  const pruning = await pruningInForce(context);
   const rows = await context.index.records(PREFIX);
-  return (await readEvents(context, rows)).map(actionOfEvent).sort((a, b) => a.seq - b.seq);
+  const wanted = pruning === undefined ? rows : await unprunedRows(context, rows, pruning);
+  const actions = (await readEvents(context, wanted)).map(actionOfEvent);
+  return actions.filter(({ fromSeq }) => keepsAction(pruning, fromSeq)).sort((a, b) => a.seq - b.seq);
+}
+
+/** Those that may not be pruned, without reading what is: an action's first event follows the state before it. */
+async function unprunedRows(
+  { index }: Context,
+  rows: readonly EventRow[],
+  { floorSeq, keptActions }: PruneRecord,
+): Promise<EventRow[]> {
+  const firsts = await Promise.all(keptActions.map((state) => index.locate(state + 1)));
+  const ids = new Set(firsts.map((row) => row?.recordId));
+  return rows.filter((row) => row.seq > floorSeq || ids.has(row.recordId));
 }
 
 /** By id, its beginning, or the agent's own id of the call. Throws `NOT_FOUND`, `AMBIGUOUS`. */
@@ -111,6 +139,8 @@ interface LastBegun {
   /** Up to this event it is known. */
   readonly upTo: number;
   readonly at: { readonly seq: number; readonly hash: Hash } | undefined;
+  /** Actions that are known to have begun no later: their further events need not be read. */
+  readonly seen: Set<string>;
 }
 
 const lastBegun = new WeakMap<object, LastBegun>();
@@ -122,26 +152,34 @@ export async function lastBegunHash(context: Context, headSeq: number): Promise<
   const known = lastBegun.get(context.index);
   const isNear = known !== undefined && known.upTo <= headSeq && headSeq - known.upTo <= MOST_NEW;
   const rows = isNear
-    ? (await context.index.events({ from: known.upTo + 1, to: headSeq })).filter((row) => isOfAction(row))
+    ? await context.index.events({ from: known.upTo + 1, to: headSeq })
     : await context.index.records(PREFIX);
   let at = isNear ? known.at : undefined;
+  const seen = isNear ? known.seen : new Set<string>();
   // By their last events, newest first: an action was begun no later than its last event.
-  for (const row of rows.toSorted((a, b) => b.seq - a.seq)) {
+  for (const row of rows.toReversed()) {
+    if (!isOfAction(row) || seen.has(row.recordId)) continue;
     if (at !== undefined && row.seq <= at.seq) break;
     const { seq, hash } = actionOfEvent(await readEvent(context, row));
     if (at === undefined || seq > at.seq) at = { seq, hash };
   }
-  lastBegun.set(context.index, { upTo: headSeq, at });
+  lastBegun.set(context.index, { upTo: headSeq, at, seen });
   return at?.hash ?? "";
 }
 
 function isOfAction(row: EventRow): boolean {
-  return row.recordId.startsWith(PREFIX) && !isInBase(row);
+  return row.recordId.startsWith(PREFIX);
 }
 
+/** Beyond this many the oldest need not be remembered: they are closed long since. */
+const MOST_SEEN = 1_000;
+
 /** Notes the action that was just begun. */
-export function noteBegun(context: Context, { seq, hash }: { readonly seq: number; readonly hash: Hash }): void {
-  lastBegun.set(context.index, { upTo: seq, at: { seq, hash } });
+export function noteBegun(context: Context, { id, seq, hash }: LoggedAction): void {
+  const seen = lastBegun.get(context.index)?.seen ?? new Set<string>();
+  if (seen.size >= MOST_SEEN) seen.clear();
+  seen.add(PREFIX + id);
+  lastBegun.set(context.index, { upTo: seq, at: { seq, hash }, seen });
 }
 
 /** Actions as programs see them; each names the hash of the one before. */

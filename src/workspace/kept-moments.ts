@@ -1,4 +1,5 @@
 import type { EventRow, IndexStore } from "../storage/index-store.ts";
+import { keepsAction, type PruneRecord } from "../core/prune-record.ts";
 import { keepsState, type KeptStates } from "../core/kept-states.ts";
 import { decodeSession } from "../core/records.ts";
 import type { KeptMoment } from "../core/retention.ts";
@@ -68,9 +69,9 @@ export async function mostActions(context: Context): Promise<number> {
 }
 
 /** The actions that can still be rolled back, in their order. Forgets the others. */
-async function keptActions(context: Context, pruning: KeptStates | undefined): Promise<LoggedAction[]> {
+async function actionsKept(context: Context, pruning: PruneRecord | undefined): Promise<LoggedAction[]> {
   const view = await viewOf(context);
-  if (!view.belowRead) await readBelow(context, view, pruning?.kept ?? []);
+  if (!view.belowRead) await readBelow(context, view, pruning?.keptActions ?? []);
   const begins = (await indexedFrom(context)) ?? 1;
   const kept: LoggedAction[] = [];
   for (const [recordId, seen] of view.actions) {
@@ -80,7 +81,7 @@ async function keptActions(context: Context, pruning: KeptStates | undefined): P
       seen.read = { seq: seen.row.seq, action: actionOfEvent(await readEvent(context, row)) };
     }
     const { action } = seen.read;
-    if (keepsState(pruning, action.fromSeq) && action.fromSeq >= begins - 1) kept.push(action);
+    if (keepsAction(pruning, action.fromSeq) && action.fromSeq >= begins - 1) kept.push(action);
     else view.actions.delete(recordId);
   }
   return kept.sort((a, b) => a.fromSeq - b.fromSeq);
@@ -100,7 +101,7 @@ async function readBelow(context: Context, view: ActionView, kept: readonly numb
 /** What pruning is about: what can be gone back to, why some of it stays in any case, and what unfinished work needs. */
 export async function keptMoments(context: Context, options: KeptMomentsOptions = {}): Promise<KeptMoments> {
   const pruning = await pruningInForce(context);
-  const actions = await keptActions(context, pruning);
+  const actions = await actionsKept(context, pruning);
   const snapshots = (await listSnapshots(context)).filter(
     (one) => one.compactedBy === undefined && one.prunedBy === undefined,
   );
@@ -171,10 +172,4 @@ function momentOfAction(action: LoggedAction, { transactions, firsts, options }:
   const isOpen = action.state === "open" || (action.transaction !== undefined && transactions.has(action.transaction));
   if (isOpen) return { ...moment, shield: "open" };
   return firsts.has(action.id) && options.dropFirsts !== true ? { ...moment, shield: "first" } : moment;
-}
-
-/** Is this action's or snapshot's state still there to be gone back to? */
-export async function stillKept(context: Context): Promise<(state: number) => boolean> {
-  const pruning = await pruningInForce(context);
-  return (state) => keepsState(pruning, state);
 }

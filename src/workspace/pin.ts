@@ -1,11 +1,12 @@
 import { encodeAction } from "../core/action-record.ts";
 import { ChronicleError } from "../core/errors.ts";
 import type { EventDraft } from "../core/event.ts";
+import { keepsAction } from "../core/prune-record.ts";
 import { encodePin, pinRecordId } from "../core/pin-record.ts";
 import { actionById, findAction } from "./actions.ts";
 import { withCommit } from "./commit.ts";
 import type { Context } from "./context.ts";
-import { stillKept } from "./kept-moments.ts";
+import { pruningInForce } from "./pruning.ts";
 import { listSnapshots, type Snapshot } from "./snapshot.ts";
 
 /**
@@ -36,7 +37,8 @@ function isMeant({ number, id, name }: Snapshot, text: string): boolean {
 
 async function pinAction(context: Context, id: string, pinned: boolean): Promise<void> {
   const found = await findAction(context, id);
-  if (pinned && !(await stillKept(context))(found.fromSeq)) throw gone(`the action ${found.id.slice(0, 8)}`);
+  if (pinned && !keepsAction(await pruningInForce(context), found.fromSeq))
+    throw gone(`the action ${found.id.slice(0, 8)}`);
   await withCommit(context, async (commit) => {
     const action = (await actionById(context, found.id)) ?? found;
     if (action.pinned === pinned) return;

@@ -127,6 +127,7 @@ async function append(context: Context, commit: Commit, { look, cause }: ToAppen
       record: encodePrune({
         floorSeq: answer.floorSeq,
         kept: answer.states,
+        keptActions: answer.actionStates,
         actions: answer.pruned.filter((one) => one.kind === "action").length,
         snapshots: answer.pruned.filter((one) => one.kind === "snapshot").length,
         cause,

@@ -1,0 +1,167 @@
+import { rmSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { Project } from "../../test/helpers/project.ts";
+import type { WorkspaceApi } from "../api/workspace-api.ts";
+import type { StoreOptions } from "../api/store-api.ts";
+
+async function started(
+  retention: StoreOptions["retention"] = {},
+): Promise<{ project: Project; workspace: WorkspaceApi }> {
+  const project = new Project();
+  project.write("a.txt", "0");
+  const store = await project.store({ retention });
+  const { workspace } = await store.init({ roots: [project.folder] });
+  return { project, workspace };
+}
+
+async function write(project: Project, workspace: WorkspaceApi, text: string, more: object = {}): Promise<string> {
+  const request = { type: "write_file", payload: { path: "a.txt" }, ...more };
+  const action = await workspace.snapshotAction(request);
+  project.write("a.txt", text);
+  await workspace.finishAction(action?.id ?? "");
+  return action?.id ?? "";
+}
+
+async function drain(pieces: AsyncIterable<Uint8Array>): Promise<string> {
+  const all: Uint8Array[] = [];
+  for await (const piece of pieces) all.push(piece);
+  return Buffer.concat(all).toString();
+}
+
+describe("the limits", () => {
+  it("leave no more actions than they say, which can all be rolled back, and everything verifies", async () => {
+    const { project, workspace } = await started({ max_snapshots: 3 });
+    await using _project = project;
+    for (const text of ["1", "2", "3", "4", "5"]) await write(project, workspace, text);
+    const actions = await workspace.list();
+    expect(actions).toHaveLength(3);
+    const found = await workspace.verify();
+    expect(found.problems).toEqual([]);
+    expect(found.notes.join()).toMatch(/pruned 1\.\.\d+ by event \d+/);
+    await workspace.gc();
+    expect((await workspace.verify()).problems).toEqual([]);
+    await workspace.rollback(actions[0]?.id ?? "");
+    expect(project.read("a.txt")).toBe("2");
+    await workspace.close();
+  });
+
+  it("never give up what is pinned, the first of a session, or what an open transaction needs", async () => {
+    const { project, workspace } = await started({ max_snapshots: 4 });
+    await using _project = project;
+    const pinned = await write(project, workspace, "pinned");
+    await workspace.pin(pinned);
+    const first = await write(project, workspace, "first", { session: "s1" });
+    for (const text of ["1", "2", "3", "4", "5"]) await write(project, workspace, text, { session: "s1" });
+    const listed = (await workspace.list()).map((one) => one.id);
+    expect(listed.slice(0, 2)).toEqual([pinned, first]);
+    expect(listed).toHaveLength(5);
+    await workspace.gc();
+    await workspace.rollback(pinned);
+    expect(project.read("a.txt")).toBe("0");
+    await workspace.undo();
+    await workspace.rollback(first);
+    expect(project.read("a.txt")).toBe("pinned");
+    expect((await workspace.verify()).problems).toEqual([]);
+    await workspace.close();
+  });
+
+  it("are counted anew by a process that has just begun, and forget what was let go of", async () => {
+    const { project, workspace } = await started({ max_snapshots: 3 });
+    await using _project = project;
+    const pinned = await write(project, workspace, "pinned");
+    await workspace.pin(pinned);
+    for (const text of ["1", "2", "3", "4"]) await write(project, workspace, text);
+    await workspace.pin(pinned, false);
+    await workspace.close();
+    const again = await (await project.store({ retention: { max_snapshots: 3 } })).open({ folder: project.folder });
+    await write(project, again, "5");
+    const listed = (await again.list()).map((one) => one.id);
+    expect(listed).toHaveLength(3);
+    expect(listed).not.toContain(pinned);
+    await again.close();
+  });
+});
+
+describe("what is pruned", () => {
+  it("says so: content, moment, restore and rollback", async () => {
+    const { project, workspace } = await started({ max_snapshots: 1 });
+    await using _project = project;
+    await write(project, workspace, "first and lost");
+    const lost = await write(project, workspace, "2nd");
+    for (const text of ["3", "4", "5"]) await write(project, workspace, text);
+    await workspace.gc();
+    const history = await workspace.history("a.txt");
+    const prunings = (await workspace.log({ prefix: "prune:" })).map((one) => one.seq);
+    expect(history[1]).toMatchObject({ iteration: 2, pruned_by: prunings[1] });
+    expect(history[0]?.pruned_by).toBeUndefined();
+    const pruned = { code: "PRUNED", message: expect.stringMatching(/pruned by event \d+/) };
+    await expect(workspace.cat("a.txt", 2)).rejects.toMatchObject(pruned);
+    await expect(workspace.restore(`seq:${history[1]?.seq}`)).rejects.toMatchObject(pruned);
+    await expect(workspace.diff(`seq:${history[1]?.seq}`, "now")).rejects.toMatchObject(pruned);
+    await expect(workspace.rollback(lost)).rejects.toMatchObject(pruned);
+    expect(await drain((await workspace.cat("a.txt", 1)).pieces())).toBe("0");
+    await workspace.restore("baseline");
+    expect(project.read("a.txt")).toBe("0");
+    expect((await workspace.verify()).problems).toEqual([]);
+    await workspace.close();
+  });
+
+  it("is not what is merely damaged: a missing content that no pruning gave up is a problem", async () => {
+    const { project, workspace } = await started({ max_snapshots: 1 });
+    await using _project = project;
+    for (const text of ["1", "2", "3"]) await write(project, workspace, text);
+    await workspace.gc();
+    await workspace.close();
+    rmSync(join(project.home, "blobs"), { recursive: true });
+    const again = await project.open();
+    expect((await again.verify()).problems.map((one) => one.kind)).toContain("blob-missing");
+    await again.close();
+  });
+});
+
+describe("prune", () => {
+  it("shows in a dry run what it then does, and frees it", async () => {
+    const { project, workspace } = await started();
+    await using _project = project;
+    for (const text of ["1", "22", "333"]) await write(project, workspace, text);
+    const named = await workspace.snapshot({ name: "kept" });
+    await write(project, workspace, "4444");
+    const plain = await workspace.snapshot();
+    await write(project, workspace, "55555");
+    const seen = await workspace.prune({ keepLast: 1, dryRun: true });
+    expect((await workspace.list()).length).toBe(5);
+    const done = await workspace.prune({ keepLast: 1 });
+    expect({ ...done, dry_run: true, event: null }).toEqual(seen);
+    expect(done.pruned_actions).toHaveLength(4);
+    expect(done.pruned_snapshots).toEqual([plain.number]);
+    expect(done).toMatchObject({ kept_actions: 1, kept_snapshots: 2, freed_contents: 2, freed_bytes: 3 });
+    expect((await workspace.snapshots()).find((one) => one.number === plain.number)?.pruned_by).toBeUndefined();
+    await workspace.gc();
+    await workspace.restore("kept");
+    expect(project.read("a.txt")).toBe("333");
+    expect(named.pinned).toBe(false);
+    expect((await workspace.verify()).problems).toEqual([]);
+    expect((await workspace.prune({ keepLast: 9 })).event).toBeNull();
+    await workspace.close();
+  });
+
+  it("survives a compaction, with and without its archive, and an index made anew", async () => {
+    const { project, workspace } = await started({ max_snapshots: 2 });
+    await using _project = project;
+    for (const text of ["1", "2", "3", "4"]) await write(project, workspace, text);
+    await workspace.compact();
+    await workspace.gc();
+    await write(project, workspace, "5");
+    expect((await workspace.verify()).problems).toEqual([]);
+    await workspace.rebuild();
+    expect(await workspace.list()).toHaveLength(2);
+    await workspace.compact({ dropArchive: true });
+    await workspace.gc();
+    await write(project, workspace, "6");
+    await write(project, workspace, "7");
+    await write(project, workspace, "8");
+    expect((await workspace.verify()).problems).toEqual([]);
+    await workspace.close();
+  });
+});
