@@ -168,6 +168,8 @@ export interface OperationShape {
   changed: number;
   /** Was it taken back, and not done again? */
   undone: boolean;
+  /** Of a restore, undo or redo that an agent asked for: its program, as that calls itself. */
+  client?: string;
 }
 
 export interface SessionShape {

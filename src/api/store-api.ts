@@ -36,6 +36,8 @@ export interface OpenOptions extends ProgressOptions {
    * `person`.
    */
   readonly role?: "person" | "agent";
+  /** For an agent: the program on whose behalf it asks, as that calls itself. Kept with whatever it takes back. */
+  readonly client?: string;
 }
 
 export interface DoctorCheck {

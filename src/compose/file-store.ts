@@ -72,7 +72,10 @@ class FileStore implements StoreApi {
     const folder = this.#parts.backends.disk.realpath(options.folder);
     const found = await this.#enclosing(folder, options.readOnly === true);
     const readOnly = options.readOnly === true;
-    if (found !== undefined) return this.#workspace(await this.#openId(found.id, { readOnly, movedTo: found.movedTo }));
+    const { client } = options;
+    if (found !== undefined) {
+      return this.#workspace(await this.#openId(found.id, { readOnly, movedTo: found.movedTo, client }));
+    }
     if (options.create !== true) {
       throw new ChronicleError("NOT_FOUND", `no workspace holds ${folder}`, {
         hint: "`chronicle init` begins one here; `chronicle workspaces` lists those there are",

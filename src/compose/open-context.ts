@@ -45,6 +45,8 @@ export interface HowToOpen {
   readonly readOnly?: boolean;
   /** The first root lies here now; nobody has recorded that yet. */
   readonly movedTo?: string | undefined;
+  /** The agent's program that asks. */
+  readonly client?: string | undefined;
 }
 
 /** Opens the engine of a workspace. */
@@ -121,6 +123,7 @@ function withFolders(
     store: how.tasks,
     processes,
     actor,
+    ...(how.client === undefined ? {} : { client: how.client }),
     readOnly,
   };
   const close = async (): Promise<void> => {

@@ -83,6 +83,8 @@ export interface IntentRecord {
   readonly state: "open" | "done" | "abandoned";
   readonly summary: string;
   readonly actor: string;
+  /** The agent's program that asked for it, as that calls itself. */
+  readonly client?: string;
   readonly started: string;
   /** Blob: canonical JSON of the changes (see `plan.ts`). */
   readonly plan: Hash;
@@ -292,6 +294,7 @@ export function encodeIntent(record: IntentRecord): RecordBody {
 /** The intent record in a body. */
 export function decodeIntent(body: RecordBody): IntentRecord {
   const target = optionalText(body, "target");
+  const client = optionalText(body, "client");
   return {
     kind: text(body, "kind") as IntentRecord["kind"],
     state: text(body, "state") as IntentRecord["state"],
@@ -301,6 +304,7 @@ export function decodeIntent(body: RecordBody): IntentRecord {
     plan: hashOf(body, "plan"),
     paths: whole(body, "paths"),
     fromSeq: whole(body, "from_seq"),
+    ...(client === undefined ? {} : { client }),
     ...(target === undefined ? {} : { target }),
     ...(body["skipped"] === undefined ? {} : { skipped: whole(body, "skipped") }),
     ...decodeSelective(body),

@@ -1,36 +1,52 @@
 import type { WorkspaceApi } from "../api/workspace-api.ts";
 
-/** How a workspace is found and opened: for one of these folders, or, without any, for the server's own. */
-export type OpenWorkspace = (folders: readonly string[]) => Promise<WorkspaceApi>;
+/** Who asks, and where. */
+export interface Asked {
+  /** The folders that the client works in; none: the server's own is meant. */
+  readonly folders: readonly string[];
+  /** The client's name, as it calls itself; empty where it does not. */
+  readonly client: string;
+}
+
+/** How a workspace is found and opened. */
+export type OpenWorkspace = (asked: Asked) => Promise<WorkspaceApi>;
+
+/** Over HTTP, many clients may come: beyond these they share one workspace without a name. */
+const MAX_CLIENTS = 8;
 
 /**
- * The workspace of a connection: opened at the first call that needs it, so that a client gets its list of tools at
- * once, and a folder that is not recorded yet may become so while the server runs.
+ * The workspace of a server, for each client by name: opened at the first call that needs it, so that a client gets its
+ * list of tools at once, and a folder that is not recorded yet may become so while the server runs.
  */
 export class LazyWorkspace {
   readonly #open: OpenWorkspace;
-  #opening: Promise<WorkspaceApi> | undefined;
+  readonly #opening = new Map<string, Promise<WorkspaceApi>>();
 
   constructor(open: OpenWorkspace) {
     this.#open = open;
   }
 
   /** The open workspace. A failure is not remembered: the next call tries again. */
-  async get(folders: () => Promise<readonly string[]>): Promise<WorkspaceApi> {
-    this.#opening ??= folders().then(this.#open);
-    const opening = this.#opening;
+  async get(name: string, folders: () => Promise<readonly string[]>): Promise<WorkspaceApi> {
+    const client = this.#opening.has(name) || this.#opening.size < MAX_CLIENTS ? name : "";
+    const opening = this.#opening.get(client) ?? this.#begin(client, folders);
     try {
       return await opening;
     } catch (error) {
-      if (this.#opening === opening) this.#opening = undefined;
+      if (this.#opening.get(client) === opening) this.#opening.delete(client);
       throw error;
     }
   }
 
+  #begin(client: string, folders: () => Promise<readonly string[]>): Promise<WorkspaceApi> {
+    const opening = folders().then((found) => this.#open({ folders: found, client }));
+    this.#opening.set(client, opening);
+    return opening;
+  }
+
   async close(): Promise<void> {
-    const opening = this.#opening;
-    this.#opening = undefined;
-    const [opened] = opening === undefined ? [] : await Promise.allSettled([opening]);
-    if (opened?.status === "fulfilled") await opened.value.close();
+    const all = await Promise.allSettled(this.#opening.values());
+    this.#opening.clear();
+    for (const one of all) if (one.status === "fulfilled") await one.value.close();
   }
 }

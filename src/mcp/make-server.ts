@@ -1,4 +1,11 @@
-import { type CallToolResult, ProtocolError, ProtocolErrorCode, Server } from "@modelcontextprotocol/server";
+import {
+  type CallToolResult,
+  CLIENT_INFO_META_KEY,
+  ProtocolError,
+  ProtocolErrorCode,
+  Server,
+  type ServerContext,
+} from "@modelcontextprotocol/server";
 import { ChronicleError } from "../core/errors.ts";
 import { errorResult, resultOf } from "./answer.ts";
 import { clientFolders } from "./client-folders.ts";
@@ -47,19 +54,27 @@ const LIST = TOOLS.map((tool) => ({
 export function makeServer(parts: ServerParts): Server {
   const identity = { name: "chronicle", title: "Chronicle", version: parts.version };
   const server = new Server(identity, { capabilities: { tools: {} }, instructions: INSTRUCTIONS });
-  const workspace = () => parts.workspace.get(async () => (parts.askClient ? clientFolders(server, parts.report) : []));
+  const folders = async () => (parts.askClient ? clientFolders(server, parts.report) : []);
   server.setRequestHandler("tools/list", () => ({ tools: LIST }));
-  server.setRequestHandler("tools/call", async ({ params }): Promise<CallToolResult> => {
+  server.setRequestHandler("tools/call", async ({ params }, context): Promise<CallToolResult> => {
     const tool = TOOLS.find((one) => one.name === params.name);
     if (tool === undefined) return unknownTool(params.name);
     try {
-      return resultOf(await tool.call(workspace, params.arguments));
+      return resultOf(await tool.call(() => parts.workspace.get(nameOf(server, context), folders), params.arguments));
     } catch (error) {
       if (!(error instanceof ChronicleError)) parts.report(stackOf(error));
       return errorResult(error, tool.hints);
     }
   });
   return server;
+}
+
+/** What the client calls itself: with each request (2026-07-28), or at the handshake before. */
+function nameOf(server: Server, { mcpReq }: ServerContext): string {
+  const envelope: Readonly<Record<string, unknown>> = mcpReq.envelope ?? {};
+  const told: unknown = envelope[CLIENT_INFO_META_KEY] ?? server.getClientVersion();
+  const name = typeof told === "object" && told !== null && "name" in told ? told.name : undefined;
+  return typeof name === "string" ? oneLine(name, 100) : "";
 }
 
 /** Of what is not an error of Chronicle's: the model gets the message, whoever reads the diagnostics the place. */

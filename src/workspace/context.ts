@@ -39,6 +39,8 @@ export interface Context {
   readonly waitMs: number;
   /** Who acts. */
   readonly actor: string;
+  /** The agent's program that asks, as that calls itself. */
+  readonly client?: string;
   /** Opened to look only: the history and the kept head stay as they are. What is derived may be brought up to date. */
   readonly readOnly: boolean;
   /** How much is kept, and who says so. */

@@ -64,6 +64,7 @@ export async function operate(context: Context, operation: Operation): Promise<O
       state: "open",
       summary: operation.summary.toWellFormed(),
       actor: context.actor,
+      ...(context.client === undefined ? {} : { client: context.client.toWellFormed() }),
       started: new Date(context.now()).toISOString(),
       plan,
       paths: operation.changes.length,

@@ -24,6 +24,7 @@ export interface LoggedOperation {
   /** … up to this. */
   readonly toSeq: number;
   readonly target?: string;
+  readonly client?: string;
   /** Paths changed, as it was recorded. */
   readonly changed: number;
   /** Of an undo of somebody's work: whose, and what it took back. */
@@ -77,6 +78,7 @@ export async function listOperations(context: Context): Promise<LoggedOperation[
       fromSeq,
       toSeq: row.seq,
       ...selectiveOf(intent),
+      ...(intent.client === undefined ? {} : { client: intent.client }),
     };
     const changed = intent.paths - (intent.skipped ?? 0);
     found.push(target === undefined ? { ...base, changed } : { ...base, changed, target });
@@ -123,5 +125,6 @@ export function operationShape(operation: LoggedOperation, stack: UndoStack): Op
     to_seq: operation.toSeq,
     changed: operation.changed,
     undone: isUndone(operation, stack),
+    ...(operation.client === undefined ? {} : { client: operation.client }),
   };
 }

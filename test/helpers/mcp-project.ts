@@ -45,9 +45,9 @@ export class McpProject implements AsyncDisposable {
 /** What a server on this project is made with, as the command line makes it. */
 export function serverParts(project: Project): { readonly parts: ServerParts; readonly reports: string[] } {
   const reports: string[] = [];
-  const workspace = new LazyWorkspace(async () => {
+  const workspace = new LazyWorkspace(async ({ client }) => {
     const store = await project.store({ actor: "agent" });
-    return store.open({ folder: project.folder, role: "agent" });
+    return store.open({ folder: project.folder, role: "agent", client });
   });
   return { parts: { version: "1.2.3", workspace, askClient: false, report: (line) => reports.push(line) }, reports };
 }

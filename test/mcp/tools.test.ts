@@ -148,13 +148,15 @@ describe("going back", () => {
     expect(mcp.project.read("a.txt")).toBe("three");
   });
 
-  it("the history names the agent as the one who went back", async () => {
+  it("the history names the agent as the one who went back, and keeps the client's name", async () => {
     await using mcp = await McpProject.start((project) => project.write("a.txt", "one"));
     mcp.project.write("a.txt", "two");
     await mcp.client.call("restore", { moment: "baseline" });
     const history = await mcp.client.call("file_history", { path: "a.txt" });
     const [newest] = history.data["iterations"] as { actor: string; cause: string }[];
     expect(newest).toMatchObject({ actor: "agent", cause: "restore" });
+    const workspace = await mcp.project.open();
+    expect(await workspace.operations()).toMatchObject([{ kind: "restore", client: "claude-code" }]);
   });
 });
 

@@ -1,8 +1,9 @@
 import { randomBytes } from "node:crypto";
 import { EXIT } from "../../api/problems.ts";
+import type { OpenOptions, StoreApi } from "../../api/store-api.ts";
 import type { WorkspaceApi } from "../../api/workspace-api.ts";
 import { ChronicleError } from "../../core/errors.ts";
-import { LazyWorkspace } from "../../mcp/lazy-workspace.ts";
+import { type Asked, LazyWorkspace } from "../../mcp/lazy-workspace.ts";
 import type { ServerParts } from "../../mcp/make-server.ts";
 import { serveHttp } from "../../mcp/serve-http.ts";
 import { serveStdio } from "../../mcp/serve-stdio.ts";
@@ -14,11 +15,12 @@ const MAX_PORT = 65_535;
 const MIN_TOKEN = 16;
 
 /** The first of the client's folders that has a history, else that of the present folder. */
-async function openWorkspace(context: CommandContext, folders: readonly string[]): Promise<WorkspaceApi> {
+async function openWorkspace(context: CommandContext, { folders, client }: Asked): Promise<WorkspaceApi> {
   const store = await context.store({ actor: "agent" });
+  const as = { role: "agent", ...(client === "" ? {} : { client }) } as const;
   for (const folder of folders) {
     try {
-      return await store.open({ folder, role: "agent" });
+      return await store.open({ folder, ...as });
     } catch (error) {
       const isAbsent =
         error instanceof ChronicleError && (error.code === "NOT_FOUND" || error.data["errno"] === "ENOENT");
@@ -27,12 +29,20 @@ async function openWorkspace(context: CommandContext, folders: readonly string[]
   }
   const folder = folders[0] ?? context.io.cwd();
   try {
-    return await store.open({ folder, role: "agent", create: context.input.flag("create") });
+    return await store.open({ folder, ...as });
   } catch (error) {
     if (!(error instanceof ChronicleError) || error.code !== "NOT_FOUND") throw error;
+    if (context.input.flag("create")) return begin(store, folder, as);
     const hint = "a person begins one with `chronicle init` in that folder; or start this server with --create";
     throw new ChronicleError(error.code, error.message, { hint, data: error.data, cause: error });
   }
+}
+
+/** Begins a history, then opens it as an agent may. */
+async function begin(store: StoreApi, folder: string, as: Omit<OpenOptions, "folder">): Promise<WorkspaceApi> {
+  const { workspace } = await store.init({ roots: [folder] });
+  await workspace.close();
+  return store.open({ folder, ...as });
 }
 
 async function overHttp(context: CommandContext, parts: ServerParts): Promise<void> {
@@ -66,7 +76,7 @@ export async function mcp(context: CommandContext): Promise<number> {
   const { input, io } = context;
   if (input.number("port") !== undefined && !input.flag("http"))
     throw usageError("--port goes with --http", "say --http, or leave --port out");
-  const workspace = new LazyWorkspace((folders) => openWorkspace(context, folders));
+  const workspace = new LazyWorkspace((asked) => openWorkspace(context, asked));
   const parts: ServerParts = {
     version: io.version,
     workspace,
