@@ -116,6 +116,22 @@ function lacks(type: string, field: Field): ChronicleError {
   });
 }
 
+/** An absolute path that is at stake; `deep`: with all that lies beneath. */
+export interface Target {
+  readonly path: string;
+  readonly deep: boolean;
+}
+
+/** Sorts absolute, normalised paths by the roots that hold them. `wholeWorkspace`: a root itself is among them. */
+export function sortTargets(
+  targets: readonly Target[],
+  folders: TargetFolders,
+): Omit<Exclude<ActionTargets, { kind: "none" }>, "kind"> & { readonly wholeWorkspace: boolean } {
+  const sorted = new Sorter(folders);
+  for (const { path, deep } of targets) sorted.add(path, deep);
+  return { ...sorted.result, wholeWorkspace: sorted.wholeWorkspace };
+}
+
 /** Sorts absolute paths into those of the workspace and those outside of it. */
 class Sorter {
   readonly #paths = new Set<WorkspacePath>();

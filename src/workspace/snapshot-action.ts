@@ -2,9 +2,9 @@ import type { ActionRequest } from "../api/action-api.ts";
 import type { ActionShape } from "../api/action-shapes.ts";
 import { actionRecordId, encodeAction, type ActionRecord, type BackedUpFile } from "../core/action-record.ts";
 import { actionTargets, type ActionTargets } from "../core/action-targets.ts";
-import { coverageOf, type Omission } from "../core/coverage.ts";
+import { coverageOf, isMeant, type Omission } from "../core/coverage.ts";
 import { ChronicleError } from "../core/errors.ts";
-import type { EventDraft } from "../core/event.ts";
+import type { EventDraft, Head } from "../core/event.ts";
 import type { WorkspacePath } from "../core/path.ts";
 import { abandoning, lookOf, OWNER_GONE, withoutOwner } from "./abandon-actions.ts";
 import { filesBefore, receiptOf, unprotected } from "./action-files.ts";
@@ -24,6 +24,7 @@ import { checkRequest, summaryOf } from "./check-action.ts";
 import type { Context } from "./context.ts";
 import { settle } from "./operate.ts";
 import { backUpOutside, type OutsideDrafts } from "./outside.ts";
+import { resolveTargets } from "./resolve-targets.ts";
 import { omissionShape, shownPath } from "./shape.ts";
 
 const DEFAULT_ACTOR = "agent";
@@ -48,8 +49,10 @@ interface Asked {
 export async function snapshotAction(context: Context, request: ActionRequest): Promise<ActionShape | null> {
   if (request.otr === true) return null;
   checkRequest(request);
-  const targets = actionTargets(request.type, request.payload ?? {}, { roots: context.worktree.roots });
-  if (targets.kind === "none") return null;
+  const folders = { roots: context.worktree.roots, home: context.outside.home };
+  const named = actionTargets(request.type, request.payload ?? {}, folders);
+  if (named.kind === "none") return null;
+  const targets = resolveTargets(context, named);
   await settle(context);
   using _lease = await context.blobs.lease();
   const id = context.newId();
@@ -96,18 +99,21 @@ async function beginning(context: Context, asked: Asked, found: Found): Promise<
   const { request, actor, targets, outside } = asked;
   const drafts = await endings(context, request, found);
   const files = await keptFiles(context, asked, found);
-  if (targets.kind === "paths" && files.length === 0 && outside.drafts.length === 0) return drafts;
+  const kept = files.length + outside.drafts.length + outside.omitted.length;
+  if (targets.kind === "paths" && kept === 0) return drafts;
   const omitted = [...asked.omitted, ...found.omitted, ...outside.omitted];
-  const exposed = unprotected(targets.paths, [...asked.omitted, ...found.omitted]).concat(outside.omitted);
+  const exposed = unprotected(targets.paths, [...asked.omitted, ...found.omitted]).concat(
+    outside.omitted.filter((one) => !isMeant(one)),
+  );
   if (exposed.length > 0 && request.onFailure !== "warn") throw notProtected(exposed);
   if (request.session !== undefined) {
-    const at = { seq: found.head.seq + found.changes.length + drafts.length, hash: found.head.hash };
+    const at = { head: found.head, ahead: found.changes.length + drafts.length };
     const session = await beginningOf(context, { id: request.session, actor }, at);
     if (session !== undefined) drafts.push(session);
   }
   drafts.push(...outside.drafts);
   const fromSeq = found.head.seq + found.changes.length + drafts.length;
-  const record = await recordOf(context, asked, { files, fromSeq, omitted, headSeq: found.head.seq });
+  const record = await recordOf(context, asked, { files, fromSeq, omitted, head: found.head });
   drafts.push({
     op: "upsert",
     recordId: actionRecordId(asked.id),
@@ -119,7 +125,7 @@ async function beginning(context: Context, asked: Asked, found: Found): Promise<
 
 /** Actions whose process is gone, and those of the session's earlier turns, are over. */
 async function endings(context: Context, request: ActionRequest, found: Found): Promise<EventDraft[]> {
-  const open = await openActions(context);
+  const open = await openActions(context, found.head);
   const dead = withoutOwner(context, open);
   const earlier = ofEarlierTurns(open, request).filter((one) => !dead.includes(one));
   return [
@@ -138,13 +144,13 @@ interface Kept {
   readonly files: readonly BackedUpFile[];
   readonly fromSeq: number;
   readonly omitted: readonly Omission[];
-  readonly headSeq: number;
+  readonly head: Head;
 }
 
 async function recordOf(context: Context, asked: Asked, kept: Kept): Promise<ActionRecord> {
   const { request, actor, targets } = asked;
   const { session, turn, toolCall, pid } = request;
-  const brackets = await openBrackets(context);
+  const brackets = await openBrackets(context, kept.head);
   const transaction = transactionOf(brackets, request);
   const [run, otherRun] = brackets.runs;
   return {
@@ -161,7 +167,7 @@ async function recordOf(context: Context, asked: Asked, kept: Kept): Promise<Act
     ...(toolCall === undefined ? {} : { toolCall }),
     ...(transaction === undefined ? {} : { transaction }),
     ...(run === undefined || otherRun !== undefined ? {} : { run: run.id }),
-    previous: await lastBegunHash(context, kept.headSeq),
+    previous: await lastBegunHash(context, kept.head.seq),
     pid: pid === undefined ? context.processes.pid : pid,
     fromSeq: kept.fromSeq,
     pinned: false,

@@ -65,6 +65,36 @@ export class DiskOutsideFiles implements OutsideFiles {
     return this.#own.some((own) => isWithin(path, own));
   }
 
+  resolve(absolute: string): { readonly name: string; readonly end: string } {
+    const end = this.#real(absolute);
+    if (end === absolute) return { name: absolute, end };
+    const slash = absolute.lastIndexOf("/");
+    const folder = this.#realFolder(absolute.slice(0, slash) || "/");
+    const name = `${folder === "/" ? "" : folder}${absolute.slice(slash)}`;
+    return { name, end: end ?? name };
+  }
+
+  #real(absolute: string): string | undefined {
+    try {
+      return this.#disk.realpath(absolute);
+    } catch (error) {
+      if (errnoOf(error) === undefined) throw error;
+      return undefined;
+    }
+  }
+
+  /** A folder that need not be there yet, from the deepest one on the way that is. */
+  #realFolder(folder: string): string {
+    for (let at = folder, rest = ""; ;) {
+      const real = this.#real(at);
+      if (real !== undefined) return real === "/" ? rest || "/" : `${real}${rest}`;
+      const slash = at.lastIndexOf("/");
+      if (slash < 0 || at === "/") return folder;
+      rest = `${at.slice(slash)}${rest}`;
+      at = at.slice(0, slash) || "/";
+    }
+  }
+
   async look(path: WorkspacePath, request: OutsideRequest): Promise<OutsideLook> {
     const walk = new Walk({ disk: this.#disk, limits: this.#limits, skip: [...this.#own, ...this.#roots] }, request);
     await walk.visit(path);
@@ -230,6 +260,8 @@ function* piecesOf(disk: Disk, fd: number, most: number): Generator<Uint8Array> 
 
 async function replacePath(fs: ConfinedFs, change: OutsideChange): Promise<string | undefined> {
   const { path, before, after, content } = change;
+  const behind = linkOnTheWay(fs, path);
+  if (behind !== undefined) return `/${behind} on the way to it is a link`;
   const folder = parentOf(path);
   const staged = childOf(folder, `${stagingName(path)}.new`);
   if (after !== undefined) makeParents(fs, folder);

@@ -21,6 +21,11 @@ export interface OutsideFiles {
   readonly home: string | undefined;
   /** Does this path lie in Chronicle's own store, or among its keys? */
   isOwn(path: WorkspacePath): boolean;
+  /**
+   * What a tool would reach by an absolute path: `name`, the path with the links on the way to it resolved, and `end`,
+   * what a link there leads to (else the same). What cannot be resolved stays as it is.
+   */
+  resolve(absolute: string): { readonly name: string; readonly end: string };
   /** What is there now. `keep` gets each content, in pieces. */
   look(path: WorkspacePath, request: OutsideRequest): Promise<OutsideLook>;
   /** Brings a path to `after`. Answers why it could not be done; `undefined`: it is done, durably. */
