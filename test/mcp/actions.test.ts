@@ -110,6 +110,11 @@ describe("that last edit broke the tests, roll it back", () => {
     const { text, isError } = await mcp.client.call("list_actions");
     expect(isError).toBe(false);
     expect(text).toContain("list_history");
+    const last = await mcp.client.call("what_changed");
+    expect(last.isError).toBe(true);
+    expect(last.text).toContain("list_actions");
+    const nothing = await mcp.client.call("undo");
+    expect(nothing.data["error"]).toMatchObject({ code: "NOT_FOUND" });
   });
 });
 
@@ -160,6 +165,18 @@ describe("transactions", () => {
     expect(mcp.project.read("c.txt")).toBe("kept");
     await mcp.client.call("undo", { operation: second.id });
     expect(mcp.project.tree()).not.toHaveProperty(["c.txt"]);
+  });
+
+  it("with a session, what others do meanwhile does not belong to it", async () => {
+    await using mcp = await McpProject.start();
+    const begun = await mcp.client.call("begin_transaction", { session: "s1" });
+    const { id } = begun.data["transaction"] as TransactionShape;
+    await acts(mcp, [
+      [write("mine.txt", "t"), () => mcp.project.write("mine.txt", "mine")],
+      [{ ...write("theirs.txt", "t"), session: "s2" }, () => mcp.project.write("theirs.txt", "theirs")],
+    ]);
+    await mcp.client.call("rollback_transaction", { id });
+    expect(Object.keys(mcp.project.tree())).toEqual(["theirs.txt"]);
   });
 
   it("one that is open when the client goes is still open for the next", async () => {

@@ -1,4 +1,4 @@
-import { request } from "node:http";
+import { type IncomingHttpHeaders, request } from "node:http";
 import { describe, expect, it } from "vitest";
 import { serveHttp } from "../../src/mcp/serve-http.ts";
 import { serverParts } from "../helpers/mcp-project.ts";
@@ -12,6 +12,7 @@ const TOKEN = "a token for tests only";
 interface Reply {
   readonly status: number;
   readonly body: string;
+  readonly headers: IncomingHttpHeaders;
 }
 
 /** A server on a project that holds `a.txt`. */
@@ -47,7 +48,7 @@ class HttpProject implements AsyncDisposable {
         let text = "";
         answer.setEncoding("utf8");
         answer.on("data", (piece: string) => (text += piece));
-        answer.on("end", () => resolve({ status: answer.statusCode ?? 0, body: text }));
+        answer.on("end", () => resolve({ status: answer.statusCode ?? 0, body: text, headers: answer.headers }));
       });
       asked.on("error", reject);
       asked.end(body);
@@ -108,7 +109,10 @@ describe("MCP over HTTP", () => {
   it("its own origin is served, another path is not, nor a token in the query, nor a body that is too large", async () => {
     await using http = await HttpProject.start();
     const origin = `http://${http.url.host}`;
-    expect((await http.ask(call("status"), { origin })).status).toBe(200);
+    const own = await http.ask(call("status"), { origin });
+    expect(own.status).toBe(200);
+    expect(Object.keys(own.headers).filter((name) => name.startsWith("access-control"))).toEqual([]);
+    expect((await http.ask("", { authorization: undefined }, "/mcp", "OPTIONS")).status).toBe(401);
     expect((await http.ask(call("status"), {}, "/mcp/../x")).status).toBe(404);
     expect((await http.ask(call("status"), {}, "/")).status).toBe(404);
     const query = `/mcp?token=${TOKEN.replaceAll(" ", "-")}`;

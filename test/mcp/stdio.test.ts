@@ -32,6 +32,12 @@ const hello = {
 const call = (id: number, name: string, args: object = {}): object => ({
   ...{ jsonrpc: "2.0", id, method: "tools/call", params: { name, arguments: args } },
 });
+/** What a client of the newest revision sends with each request, instead of a handshake. */
+const newest = (name: string): object => ({
+  "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+  "io.modelcontextprotocol/clientInfo": { name, version: "1" },
+  "io.modelcontextprotocol/clientCapabilities": {},
+});
 const lines = (messages: readonly object[]): string =>
   messages.map((message) => `${JSON.stringify(message)}\n`).join("");
 
@@ -115,15 +121,24 @@ describe("chronicle mcp, as a process", () => {
 
   it("the client of the newest revision needs no handshake", async () => {
     using box = new Sandbox();
-    const meta = {
-      "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-      "io.modelcontextprotocol/clientInfo": { name: "new", version: "1" },
-      "io.modelcontextprotocol/clientCapabilities": {},
-    };
-    const asked = [{ jsonrpc: "2.0", id: 1, method: "tools/list", params: { _meta: meta } }];
+    const asked = [{ jsonrpc: "2.0", id: 1, method: "tools/list", params: { _meta: newest("new") } }];
     const { stdout } = box.run(["mcp"], { input: lines(asked) });
     const answer = JSON.parse(stdout) as { result: { tools: unknown[] } };
     expect(answer.result.tools).toHaveLength(TOOLS.length);
+  });
+
+  it("the newest client's name is kept with what it takes back", async () => {
+    using box = new Sandbox();
+    box.write("a.txt", "one");
+    await box.must(["init"]);
+    box.write("a.txt", "two");
+    const asked = { name: "restore", arguments: { moment: "baseline" }, _meta: newest("new-client") };
+    const { code } = box.run(["mcp"], {
+      input: lines([{ jsonrpc: "2.0", id: 1, method: "tools/call", params: asked }]),
+    });
+    expect(code).toBe(0);
+    const { value } = await box.json(["log"]);
+    expect(JSON.stringify(value)).toContain('"client":"new-client"');
   });
 
   it("stderr has what went wrong beside the protocol", async () => {

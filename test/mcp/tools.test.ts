@@ -25,7 +25,7 @@ describe("the list of tools", () => {
         "redo([operation] [dry_run] [force]): destructive",
         "rollback(id [dry_run] [force] [outside]): destructive, idempotent",
         "restore(moment [paths] [dry_run] [force]): destructive, idempotent",
-        "begin_transaction([name]): ",
+        "begin_transaction([name] [session]): ",
         "commit_transaction(id): idempotent",
         "rollback_transaction(id): destructive, idempotent",
         "list_transactions([limit]): read-only, idempotent",

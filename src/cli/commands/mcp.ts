@@ -65,6 +65,8 @@ async function overHttp(context: CommandContext, parts: ServerParts): Promise<vo
 }
 
 async function overStdio(context: CommandContext, parts: ServerParts): Promise<void> {
+  if (context.io.stdinIsTerminal)
+    context.say("speaking MCP on stdin and stdout, for an agent's program; Ctrl-D ends it");
   const { input, output } = context.io.streams();
   const server = serveStdio(parts, input, output);
   const endInterrupt = context.io.onInterrupt(() => void server.close());

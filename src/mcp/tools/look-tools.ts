@@ -2,7 +2,7 @@ import * as z from "zod";
 import type { ActionShape } from "../../api/action-shapes.ts";
 import { ChronicleError } from "../../core/errors.ts";
 import type { Answer } from "../answer.ts";
-import { actionId, limit, named, patch } from "../arguments.ts";
+import { actionId, inWorkspace, limit, named, patch, path as aPath } from "../arguments.ts";
 import { counted, oneLine } from "../one-line.ts";
 import { actionLine, cappedAction, cappedChanges, changeLines, countsOf, coverageLines } from "../show.ts";
 import { selectionOf, selectionShape } from "../selecting.ts";
@@ -24,10 +24,7 @@ const listHistory = defineTool({
   run: async (workspace, { limit: most }): Promise<Answer> => {
     const { items } = await workspace.recent(most);
     return {
-      summary:
-        items.length === 0
-          ? "Nothing is recorded."
-          : `${counted(items.length, "entry").replace("entrys", "entries")}, newest first:`,
+      summary: items.length === 0 ? "Nothing is recorded." : `${counted(items.length, "line")}, newest first:`,
       lines: items.map(({ id, kind, timestamp, summary, changed, undone }) => {
         const marks = `${counted(changed, "path")}${undone === true ? ", undone" : ""}`;
         return `${id}  ${timestamp}  ${kind}: ${oneLine(summary, 160)}  (${marks})`;
@@ -60,13 +57,13 @@ const listActions = defineTool({
   input: z.strictObject({
     session: named("only those of this session").optional(),
     turn: named("only those of this turn").optional(),
-    path: z.string().min(1).max(4096).describe("only those that touched this path").optional(),
+    path: aPath.describe("only those that were about to touch this path").optional(),
     limit: limit(20, 100),
     cursor: named("`next_cursor` of the answer before: the older ones").optional(),
   }),
   effect: "reads",
   run: async (workspace, { session, turn, path, limit: most, cursor }): Promise<Answer> => {
-    const given = path?.startsWith(`${workspace.path}/`) === true ? path.slice(workspace.path.length + 1) : path;
+    const given = path === undefined ? undefined : inWorkspace(workspace, path);
     const wanted = (await workspace.list()).filter(
       (one) =>
         (session === undefined || one.session === session) &&

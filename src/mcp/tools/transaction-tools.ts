@@ -1,7 +1,7 @@
 import * as z from "zod";
 import type { TransactionShape } from "../../api/action-shapes.ts";
 import type { Answer } from "../answer.ts";
-import { limit, transactionId } from "../arguments.ts";
+import { limit, named, transactionId } from "../arguments.ts";
 import { counted, oneLine } from "../one-line.ts";
 import { redoOf } from "../redo-of.ts";
 import { cappedRestore, changeLines, conflictLine, countsOf, skippedLines } from "../show.ts";
@@ -26,12 +26,22 @@ const begin = defineTool({
   description:
     "Begins a transaction: the actions that follow belong to it, and rollback_transaction takes all of them back at " +
     "once. Use it before a risky piece of work of several steps. Begun within another one it is a savepoint. It stays " +
-    "open until commit_transaction or rollback_transaction; if this server ends first, its work is kept.",
-  input: z.strictObject({ name: z.string().min(1).max(200).describe("what it is about, for people").optional() }),
+    "open until commit_transaction or rollback_transaction. Where other agents work in the same folder, give your " +
+    "`session` (list_actions shows it): only its actions then belong to it.",
+  input: z.strictObject({
+    name: z.string().min(1).max(200).describe("what it is about, for people").optional(),
+    session: named("only this session's actions belong to it (default: everybody's)").optional(),
+  }),
   effect: "records",
-  run: async (workspace, { name }): Promise<Answer> => {
-    const title = name === undefined ? {} : { name };
-    const transaction = await workspace.beginTransaction({ ...title, actor: "agent", pid: null, onOwnerDeath: "keep" });
+  run: async (workspace, { name, session }): Promise<Answer> => {
+    const transaction = await workspace.beginTransaction({
+      ...(name === undefined ? {} : { name }),
+      ...(session === undefined ? {} : { session }),
+      actor: "agent",
+      // A transaction outlives its connection: whoever comes back finds it, and nothing is taken back behind their back.
+      pid: null,
+      onOwnerDeath: "keep",
+    });
     return {
       summary: `Transaction ${transaction.id} has begun.`,
       next: [
