@@ -1,7 +1,7 @@
 import type { ActionShape } from "../api/action-shapes.ts";
 import { decodeAction, type ActionRecord, type BegunAt } from "../core/action-record.ts";
 import { ChronicleError } from "../core/errors.ts";
-import type { LogEvent } from "../core/event.ts";
+import type { Head, LogEvent } from "../core/event.ts";
 import type { Hash } from "../core/hash.ts";
 import { keepsAction, type PruneRecord } from "../core/prune-record.ts";
 import type { EventRow } from "../storage/index-store.ts";
@@ -47,10 +47,13 @@ type SealedPlace = Pick<LogEvent, "seq" | "hash" | "ts" | "recursionDepth">;
 const open = new WeakMap<object, Map<string, LoggedAction>>();
 const rowsAt = new WeakMap<object, { readonly seq: number; readonly rows: readonly EventRow[] }>();
 
-/** The last events of all records that are not finished, as of the head: one question for all who ask at one head. */
-export async function openRows(context: Context, prefix: string): Promise<readonly EventRow[]> {
+/**
+ * The last events of all records that are not finished, as of the head: one question for all who ask at one head. `at`:
+ * the head, for who holds the lock and knows it.
+ */
+export async function openRows(context: Context, prefix: string, at?: Head): Promise<readonly EventRow[]> {
   const { index } = context;
-  const { seq } = await index.head();
+  const { seq } = at ?? (await index.head());
   let known = rowsAt.get(index);
   if (known?.seq !== seq) {
     known = { seq, rows: await index.openRecords("") };
@@ -60,10 +63,10 @@ export async function openRows(context: Context, prefix: string): Promise<readon
 }
 
 /** The actions that are not finished, as they were begun. What was read once is not read again. */
-export async function openActions(context: Context): Promise<LoggedAction[]> {
+export async function openActions(context: Context, at?: Head): Promise<LoggedAction[]> {
   const known = open.get(context.index);
   const now = new Map<string, LoggedAction>();
-  for (const row of await openRows(context, PREFIX)) {
+  for (const row of await openRows(context, PREFIX, at)) {
     const seen = known?.get(row.recordId);
     now.set(row.recordId, seen?.lastSeq === row.seq ? seen : actionOfEvent(await readEvent(context, row)));
   }

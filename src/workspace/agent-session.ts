@@ -26,22 +26,29 @@ export interface AgentSessionDraft {
 export async function startAgentSession(context: Context, start: SessionStart = {}): Promise<SessionShape> {
   const id = start.id === undefined ? context.newId() : checkSessionId(start.id);
   await withCommit(context, async (commit) => {
-    const draft = await beginningOf(context, { ...start, id, actor: start.actor ?? "agent" }, await commit.head());
+    const draft = await beginningOf(
+      context,
+      { ...start, id, actor: start.actor ?? "agent" },
+      {
+        head: await commit.head(),
+        ahead: 0,
+      },
+    );
     if (draft !== undefined) await commit.append([draft]);
   });
   return sessionShape(await sessionOf(context, id));
 }
 
 /**
- * The event that begins an agent's session behind the head; `undefined` if it goes on already. Throws `USAGE` for the id
+ * The event that begins an agent's session behind the head and those `ahead` of it; `undefined` if it goes on already. Throws `USAGE` for the id
  * of a run.
  */
 export async function beginningOf(
   context: Context,
   { id, actor, pid, notes }: AgentSessionDraft,
-  { seq }: Head,
+  { head, ahead }: { readonly head: Head; readonly ahead: number },
 ): Promise<EventDraft | undefined> {
-  const { agents } = await openBrackets(context);
+  const { agents } = await openBrackets(context, head);
   if (agents.some((one) => one.id === id)) return undefined;
   const row = await context.index.record(`session:${id}`);
   const before = row === undefined ? undefined : decodeSession((await readEvent(context, row)).record);
@@ -55,7 +62,7 @@ export async function beginningOf(
     exitCode: null,
     signal: null,
     paths: context.worktree.roots.map((root) => root.folder),
-    fromSeq: seq + 1,
+    fromSeq: head.seq + ahead + 1,
     merkleRoots: [],
     snapshots: 0,
     changed: 0,

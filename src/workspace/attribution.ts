@@ -1,4 +1,5 @@
 import type { Change } from "../core/change.ts";
+import type { Head } from "../core/event.ts";
 import type { IterationCause } from "../core/file-record.ts";
 import { isWithin, type WorkspacePath } from "../core/path.ts";
 import type { LoggedAction } from "./actions.ts";
@@ -24,6 +25,8 @@ export type Attribute = (change: Change) => Attribution;
 export interface AttributeOptions {
   readonly cause: IterationCause;
   readonly late?: LoggedAction;
+  /** The head, which the changes will follow. */
+  readonly head: Head;
 }
 
 /**
@@ -32,7 +35,7 @@ export interface AttributeOptions {
  * candidates, and no undo takes it along that does not name it. With none it is the caller's.
  */
 export async function attributor(context: Context, options: AttributeOptions): Promise<Attribute> {
-  const found = await openBrackets(context);
+  const found = await openBrackets(context, options.head);
   const { late } = options;
   const brackets = late === undefined ? found : { ...found, actions: [...found.actions, late] };
   const declared = brackets.actions.filter((action) => action.paths.length > 0);

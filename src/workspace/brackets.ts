@@ -1,7 +1,8 @@
+import type { Head } from "../core/event.ts";
 import { decodeSession, type SessionRecord } from "../core/records.ts";
 import { decodeTransaction, type TransactionRecord } from "../core/transaction-record.ts";
 import type { EventRow } from "../storage/index-store.ts";
-import { openActions, type LoggedAction } from "./actions.ts";
+import { openActions, openRows, type LoggedAction } from "./actions.ts";
 import type { Context } from "./context.ts";
 import { readEvent } from "./read-events.ts";
 
@@ -37,22 +38,22 @@ const sessions = new WeakMap<object, Seen<SessionRecord>>();
 const transactions = new WeakMap<object, Seen<TransactionRecord>>();
 
 /** Everything whose owner is alive and has not ended it. */
-export async function openBrackets(context: Context): Promise<Brackets> {
+export async function openBrackets(context: Context, at?: Head): Promise<Brackets> {
   const { index } = context;
   const going: OpenSession[] = [];
-  for (const row of await index.openRecords("session:")) {
+  for (const row of await openRows(context, "session:", at)) {
     const record = await once(context, row, { seen: seenIn(sessions, index), decode: decodeSession });
     if (record.kind !== "agent" && !isAlive(context, record.pid)) continue;
     going.push({ id: row.recordId.slice("session:".length), seq: record.fromSeq, record });
   }
   const active: OpenTransaction[] = [];
-  for (const row of await index.openRecords("transaction:")) {
+  for (const row of await openRows(context, "transaction:", at)) {
     const record = await once(context, row, { seen: seenIn(transactions, index), decode: decodeTransaction });
     if (!isAlive(context, record.pid)) continue;
     active.push({ id: row.recordId.slice("transaction:".length), seq: record.fromSeq + 1, record });
   }
   return {
-    actions: (await openActions(context)).filter((action) => isAlive(context, action.pid)),
+    actions: (await openActions(context, at)).filter((action) => isAlive(context, action.pid)),
     runs: going.filter((one) => one.record.kind === "run"),
     watches: going.filter((one) => one.record.kind === "watch"),
     agents: going.filter((one) => one.record.kind === "agent"),

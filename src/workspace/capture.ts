@@ -227,7 +227,7 @@ async function commitReading(context: Context, reading: Reading, given: CommitRe
     const { changes, iterations } = isOvertaken ? await compare(context, reading) : before;
     const contested = changes.filter((change) => touched.has(change.path)).map((change) => change.path);
     const free = changes.filter((change) => !touched.has(change.path));
-    const ours = free.length === 0 ? [] : await attributed(context, free, { iterations, options });
+    const ours = free.length === 0 ? [] : await attributed(context, free, { iterations, options, head });
     // Looked at again first: what goes along with the changes is recorded with the last of them.
     const isLast = contested.length === 0;
     const omitted = [...given.earlier, ...reading.omitted];
@@ -241,10 +241,14 @@ async function commitReading(context: Context, reading: Reading, given: CommitRe
 async function attributed(
   context: Context,
   changes: readonly Change[],
-  given: { readonly iterations: ReadonlyMap<WorkspacePath, number>; readonly options: CaptureOptions },
+  given: {
+    readonly iterations: ReadonlyMap<WorkspacePath, number>;
+    readonly options: CaptureOptions;
+    readonly head: Head;
+  },
 ): Promise<AttributedChange[]> {
   const { cause, late } = given.options;
-  const attribute = await attributor(context, { cause, ...(late === undefined ? {} : { late }) });
+  const attribute = await attributor(context, { cause, head: given.head, ...(late === undefined ? {} : { late }) });
   return changes.map((change) => ({
     ...change,
     by: attribute(change),

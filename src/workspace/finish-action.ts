@@ -64,7 +64,9 @@ async function captureAndClose(context: Context, action: LoggedAction, closing: 
     also: async (found) => {
       before = found;
       const now = (await actionById(context, action.id)) ?? action;
-      const others = withoutOwner(context, await openActions(context)).filter((one) => one.id !== action.id);
+      const others = withoutOwner(context, await openActions(context, found.head)).filter(
+        (one) => one.id !== action.id,
+      );
       const dead = await abandoning(context, others, { found, reason: OWNER_GONE });
       if (!isUnfinished(now)) return dead;
       return [...outside.drafts, ...dead, await closingDraft(context, now, { ...closing, found })];

@@ -31,6 +31,8 @@ export class Lanes {
   readonly #files: BlobFiles;
   readonly #lockOf: (path: string) => Lock;
   readonly #mine = new Map<number, () => void>();
+  /** Locks of lanes that were ours before and are free: opening one takes longer than taking it. */
+  readonly #idle = new Map<number, Lock>();
 
   constructor(files: BlobFiles, lockOf: (path: string) => Lock) {
     this.#files = files;
@@ -49,20 +51,28 @@ export class Lanes {
   /** This lane, or `undefined` when somebody holds it. */
   async tryTake(lane: number): Promise<HeldLane | undefined> {
     if (this.#mine.has(lane)) return undefined;
-    const lock = this.#lockOf(this.#files.layout.laneLock(lane));
-    const release = (): void => {
+    const lock = this.#idle.get(lane) ?? this.#lockOf(this.#files.layout.laneLock(lane));
+    this.#idle.delete(lane);
+    const drop = (): void => {
       this.#mine.delete(lane);
       lock.close();
     };
-    this.#mine.set(lane, release);
+    this.#mine.set(lane, drop);
     try {
-      if ((await tryLock(lock)) === undefined) {
-        release();
+      const held = await tryLock(lock);
+      if (held === undefined) {
+        drop();
         return undefined;
       }
+      const release = (): void => {
+        if (!this.#mine.delete(lane)) return;
+        held.release();
+        this.#idle.set(lane, lock);
+      };
+      this.#mine.set(lane, release);
       return { grant: settleLane(this.#files, lane), release };
     } catch (error) {
-      release();
+      drop();
       throw ioTrouble(error, `taking lane ${lane} of ${this.#files.layout.active}`);
     }
   }
@@ -79,6 +89,8 @@ export class Lanes {
 
   close(): void {
     for (const release of [...this.#mine.values()]) release();
+    for (const lock of this.#idle.values()) lock.close();
+    this.#idle.clear();
   }
 }
 
