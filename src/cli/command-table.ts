@@ -6,6 +6,7 @@ import { CAT, DIFF, EXPLAIN, HISTORY, LIST, LOG, MANIFEST, SESSIONS, SHOW, STATU
 import { MCP } from "./table/mcp.ts";
 import { HEAD, VERIFY } from "./table/prove.ts";
 import { INIT, RUN, SNAPSHOT, WATCH } from "./table/record.ts";
+import { IMPORT, RECORD } from "./table/records.ts";
 import { CHANGES, CONFLICTS, RESOLVE } from "./table/work.ts";
 
 /** Every command, in the order of the help. */
@@ -40,6 +41,8 @@ export const COMMANDS: readonly CommandSpec[] = [
   DOCTOR,
   WORKSPACES,
   FORGET,
+  RECORD,
+  IMPORT,
   AGENTS_COMMAND,
   MCP,
   SERVE,

@@ -16,7 +16,9 @@ const strict = { roundNumbers: false };
 function signed(fields: Readonly<Record<string, string>>): string {
   const all = { seq: "1", ts: '"T"', op: '"upsert"', record_id: '"a"', record: "{}", prev_hash: '""', ...fields };
   const full = { recursion_depth: "0", ...all };
-  const text = `{${Object.entries(full).map(([key, value]) => `${JSON.stringify(key)}: ${value}`)}}`;
+  const text = `{${Object.entries(full)
+    .map(([key, value]) => `${JSON.stringify(key)}: ${value}`)
+    .join()}}`;
   const hash = sha256(pythonText(readPythonJson(text)));
   return `${text.slice(0, -1)}, "hash": "${hash}"}`;
 }
@@ -105,7 +107,9 @@ describe("what does not go on", () => {
     } catch {
       // What cannot be read cannot be hashed either.
       const all = { seq: "1", ts: '"T"', op: '"upsert"', record_id: '"a"', record: "{}", prev_hash: '""', ...fields };
-      text = `{${Object.entries(all).map(([key, value]) => `"${key}": ${value}`)}, "recursion_depth": 0, "hash": ""}`;
+      text = `{${Object.entries(all)
+        .map(([key, value]) => `"${key}": ${value}`)
+        .join()}, "recursion_depth": 0, "hash": ""}`;
     }
     expect(() => read(text)).toThrow(why);
   });

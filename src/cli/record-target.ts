@@ -1,0 +1,23 @@
+import { resolve } from "node:path";
+import type { RecordStoreApi } from "../api/record-api.ts";
+import type { CommandContext } from "./context.ts";
+
+/** Works on the records of `--folder`, else of the current folder's workspace. */
+export async function withRecords<T>(
+  context: CommandContext,
+  how: { readonly readOnly: boolean },
+  work: (records: RecordStoreApi) => Promise<T>,
+): Promise<T> {
+  const { input, io } = context;
+  const folder = input.text("folder");
+  if (folder === undefined) return work((await context.workspace(how)).records);
+  const wait = input.number("wait");
+  const { openRecordStore } = await import("../open.ts");
+  await using store = await openRecordStore({
+    folder: resolve(io.cwd(), folder),
+    ...how,
+    ...(wait === undefined ? {} : { waitMs: wait * 1000 }),
+  });
+  for (const note of await store.notes()) context.say(`note: ${note}`);
+  return await work(store);
+}
