@@ -155,12 +155,10 @@ async function bytesBetween(context: Context, from: number, to: number): Promise
 }
 
 const FREE_FROM_BYTES = 16 * 1024 * 1024;
-/** Freeing reads every log of the store: it is worth that when several times as much was given up. */
-const FREE_FROM_LOGS = 4;
 
-/** From how many given-up bytes on they are freed without being asked. */
+/** From how many given-up bytes on they are freed without being asked: freeing reads the logs, and should be worth that. */
 function freeFrom({ log }: Context): number {
-  return Math.max(FREE_FROM_BYTES, FREE_FROM_LOGS * log.head.bytes);
+  return Math.max(FREE_FROM_BYTES, log.head.bytes);
 }
 
 /** Others are writing more often than not: somebody else, or the next pruning, will free it. */
