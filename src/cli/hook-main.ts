@@ -1,16 +1,23 @@
-import packageJson from "../../package.json" with { type: "json" };
-import { hookCommand } from "./hooking/hook-command.ts";
-import { processIo } from "./process-io.ts";
+import { enableCompileCache } from "node:module";
+import { join } from "node:path";
 
 /**
  * What the installed hook runs where the long-lived process does not answer: `hook.js AGENT [--strict] [--direct]
- * [--store DIR]`. Beside `chronicle hook` because it starts faster: no table of commands, no parser.
+ * [--store DIR]`. Beside `chronicle hook` because it starts faster: no table of commands, no parser, and compiled code is
+ * kept in the store's cache before anything else is loaded.
  */
 const [agent = "", ...rest] = process.argv.slice(2);
 const at = rest.indexOf("--store");
+const store = at < 0 ? process.env["CHRONICLE_HOME"] : rest[at + 1];
 const strict = rest.includes("--strict");
-const words = { agent, strict, store: at < 0 ? undefined : rest[at + 1], direct: rest.includes("--direct") };
 try {
+  if (store !== undefined && store !== "") enableCompileCache(join(store, "cache", "compile"));
+  const [{ hookCommand }, { processIo }, { default: packageJson }] = await Promise.all([
+    import("./hooking/hook-command.ts"),
+    import("./process-io.ts"),
+    import("../../package.json", { with: { type: "json" } }),
+  ]);
+  const words = { agent, strict, store, direct: rest.includes("--direct") };
   process.exitCode = await hookCommand(processIo(packageJson.version), words);
 } catch (error) {
   process.stderr.write(`chronicle: ${error instanceof Error ? error.message : String(error)}\n`);

@@ -72,6 +72,8 @@ function keyOf({ lane, toolCall }: HookCall): string {
 async function beforeTool(going: Going): Promise<void> {
   const { adapter, call, notes, open } = going;
   const note = await noteOf(going);
+  // Hooks of the user and of the project, or of a plugin, may both be installed: the first has kept it.
+  if (note.open[keyOf(call)] !== undefined) return;
   const workspace = await open(note.workspace, false);
   if (adapter.sequential) await endForgotten(workspace, note, call.lane);
   const turn = call.turn ?? note.turn;

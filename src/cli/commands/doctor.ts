@@ -1,10 +1,17 @@
 import { EXIT } from "../../api/problems.ts";
+import type { DoctorShape } from "../../api/store-api.ts";
+import { agentChecks } from "../agents/doctor-checks.ts";
 import type { CommandContext } from "../context.ts";
+import { placesOf } from "../places.ts";
 import { printable } from "../render/printable.ts";
 
 export async function doctor(context: CommandContext): Promise<number> {
+  const { io, input } = context;
   const store = await context.store();
-  const result = await store.doctor();
+  const places = placesOf({ env: io.env, userHome: io.userHome, cwd: io.cwd(), store: input.text("store") });
+  const own = await store.doctor();
+  const checks = [...own.checks, ...(await agentChecks(io, places))];
+  const result: DoctorShape = { ...own, ok: checks.every((check) => check.ok), checks };
   if (context.json) context.printJson(result);
   else {
     const { paint } = context;

@@ -1,11 +1,19 @@
+import { hookScriptPath, writeHookScript } from "../agents/installed-hook.ts";
 import type { CommandContext } from "../context.ts";
 import { hookCommand } from "../hooking/hook-command.ts";
+import { placesOf } from "../places.ts";
+import { readTextIfThere } from "../user-files.ts";
 
-export function hook({ io, input }: CommandContext): Promise<number> {
-  return hookCommand(io, {
+/** What a plugin calls where there is no fast hook: it makes one for the next time. */
+export async function hook({ io, input }: CommandContext): Promise<number> {
+  const store = input.text("store");
+  const places = placesOf({ env: io.env, userHome: io.userHome, cwd: io.cwd(), store });
+  const code = await hookCommand(io, {
     agent: input.args[0] ?? "",
     strict: input.flag("strict"),
     direct: input.flag("direct"),
-    store: input.text("store"),
+    store,
   });
+  if (readTextIfThere(hookScriptPath(places)) === undefined) writeHookScript(io, places);
+  return code;
 }

@@ -5,13 +5,10 @@ import { hookAdapter } from "../../hooks/adapters.ts";
 import type { HookAdapter } from "../../hooks/hook-call.ts";
 import type { Io } from "../io.ts";
 import { placesOf } from "../places.ts";
-import { askServer } from "./ask-server.ts";
 import { addDiagnostic, diagnosticsFile } from "./diagnostics.ts";
-import { answerDirectly } from "./direct-hook.ts";
 import { rememberCall } from "./last-call.ts";
 import { launcherPath } from "./program-paths.ts";
 import { makeRunFolder, ownUid, type RunFolder, runFolder } from "./run-folder.ts";
-import { startServer } from "./start-server.ts";
 
 /** How long a hook waits for a lock, in milliseconds: agents give up on hooks after a minute or so. */
 const WAIT_MS = 20_000;
@@ -63,6 +60,7 @@ export async function hookCommand(io: Io, words: HookWords): Promise<number> {
 
 async function byServer({ io, words, input, disk, run }: Going): Promise<HookAnswer | undefined> {
   if (words.direct || disk.lstat(run.door) === undefined) return undefined;
+  const { askServer } = await import("./ask-server.ts");
   const path = `/hooks/${words.agent}${words.strict ? "?strict=1" : ""}`;
   const answer = await askServer({ door: run.door, path, body: input, version: io.version });
   if (answer?.status !== 200) return undefined;
@@ -72,12 +70,15 @@ async function byServer({ io, words, input, disk, run }: Going): Promise<HookAns
 
 async function here(going: Going, places: ReturnType<typeof placesOf>): Promise<HookAnswer> {
   const { io, words, adapter, input, disk, run } = going;
+  // Each is loaded only where it is needed: this is somebody's waiting time.
+  const { answerDirectly } = await import("./direct-hook.ts");
   const store = { ...places, waitMs: WAIT_MS };
   const answer = await answerDirectly(io, { adapter, input, strict: words.strict, disk, run, store });
   const event = answer.call?.kind ?? "not understood";
   rememberCall(disk, run.folder, adapter.name, { at: new Date(io.now()).toISOString(), event, version: io.version });
   if (answer.problem !== undefined) addDiagnostic(disk, run.folder, `hook ${adapter.name}: ${answer.problem}`);
   if (!words.direct && answer.call?.kind !== "session-end") {
+    const { startServer } = await import("./start-server.ts");
     startServer(disk, { run, home: places.home, launcher: launcherPath(), env: io.env });
   }
   return answer;

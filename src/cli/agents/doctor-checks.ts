@@ -1,0 +1,179 @@
+import { dirname } from "node:path";
+import type { DoctorCheck } from "../../api/store-api.ts";
+import { errnoOf } from "../../core/errors.ts";
+import type { Disk } from "../../disk/disk.ts";
+import { NodeDisk } from "../../disk/node-disk.ts";
+import { askServer } from "../hooking/ask-server.ts";
+import { folderTrouble, ownUid, type RunFolder, runFolder } from "../hooking/run-folder.ts";
+import type { Io } from "../io.ts";
+import { counted } from "../render/counted.ts";
+import { agentStatus, recentTroubles } from "./agent-status.ts";
+import { AGENT_CONFIGS } from "./agent-table.ts";
+import type { HookPlaces } from "./installed-hook.ts";
+
+/** Linux: inotify(7). */
+const WATCHES = "/proc/sys/fs/inotify/max_user_watches";
+const INSTANCES = "/proc/sys/fs/inotify/max_user_instances";
+/** Fewer folders than this cannot be watched: too few for most projects. */
+const FEW_WATCHES = 8_192;
+
+/** What `doctor` looks at besides the store: the agents' hooks, the long-lived process, the system's watches. */
+export async function agentChecks(io: Io, places: HookPlaces): Promise<DoctorCheck[]> {
+  const disk = new NodeDisk();
+  const run = runFolder(disk, { env: io.env, home: places.home, uid: ownUid() });
+  return [
+    ...hookChecks(io, places),
+    troubleCheck(io, places),
+    privacyCheck(disk, "configuration", places.configFolder),
+    privacyCheck(disk, "run folder", run.folder),
+    privacyCheck(disk, "socket folder", dirname(run.socket)),
+    await socketCheck(disk, run, io.version),
+    ...watchChecks(disk),
+  ];
+}
+
+/** A file that cannot be read is a trouble of that agent, not of `doctor`. */
+function hookChecks(io: Io, places: HookPlaces): DoctorCheck[] {
+  return AGENT_CONFIGS.flatMap((agent) =>
+    (["user", "project"] as const).map((scope): DoctorCheck => {
+      const name = `hooks of ${agent.title} (${scope})`;
+      const base = { scope, env: io.env, userHome: io.userHome, project: io.cwd() };
+      try {
+        const status = agentStatus(io, agent, { base, places });
+        const [problem] = status.problems;
+        if (problem !== undefined) return { name, ok: false, detail: problem.what, hint: problem.hint };
+        if (status.state === "partly") {
+          const missing = status.files.filter((file) => !file.installed).map((file) => file.path);
+          const hint = `chronicle agents install ${agent.name}${scope === "project" ? " --project" : ""}`;
+          return { name, ok: false, detail: `missing in ${missing.join(", ")}`, hint };
+        }
+        const heard = status.last_call === null ? "never called" : `last called ${status.last_call}`;
+        return { name, ok: true, detail: status.state === "installed" ? heard : "not installed" };
+      } catch (error) {
+        const detail = error instanceof Error ? error.message : String(error);
+        return { name, ok: false, detail, hint: "mend that file" };
+      }
+    }),
+  );
+}
+
+function troubleCheck(io: Io, places: HookPlaces): DoctorCheck {
+  const name = "hook calls";
+  const { lines, file } = recentTroubles(io, places);
+  const last = lines.at(-1);
+  if (last === undefined) return { name, ok: true, detail: "no trouble in the last day" };
+  const detail = `${counted(lines.length, "trouble")} in the last day; the last: ${last.slice(0, 300)}`;
+  return { name, ok: false, detail, hint: `mend what it names; all are in ${file}, which may be removed` };
+}
+
+function privacyCheck(disk: Disk, name: string, folder: string): DoctorCheck {
+  const trouble = folderTrouble(disk, folder, ownUid());
+  if (trouble !== undefined) return { name, ok: false, detail: `${folder} ${trouble.what}`, hint: trouble.hint };
+  const isThere = disk.lstat(folder) !== undefined;
+  return { name, ok: true, detail: isThere ? folder : `${folder} is made at first use` };
+}
+
+/** A socket that nobody answers on is replaced by the next process; until then every hook is slow. */
+async function socketCheck(disk: Disk, run: RunFolder, version: string): Promise<DoctorCheck> {
+  const name = "socket";
+  const door = disk.lstat(run.door);
+  if (door === undefined) return { name, ok: true, detail: "no process is running; the next hook starts one" };
+  const answer = await askServer({ door: run.door, path: "/healthz", method: "GET", version });
+  if (answer === undefined) {
+    const hint = `nothing is lost, hooks are only slower; the next one starts a process, or: rm ${run.door}`;
+    return { name, ok: false, detail: `nobody answers on ${run.door}`, hint };
+  }
+  const mode = disk.lstat(run.socket)?.mode ?? 0o600;
+  if ((mode & 0o077) !== 0) {
+    const detail = `${run.socket} may be used by others (${mode.toString(8)})`;
+    return { name, ok: false, detail, hint: `chmod 600 ${run.socket}` };
+  }
+  return { name, ok: true, detail: `answered on ${run.socket}` };
+}
+
+function watchChecks(disk: Disk): DoctorCheck[] {
+  const most = limitOf(disk, WATCHES);
+  const instances = limitOf(disk, INSTANCES);
+  if (most === undefined || instances === undefined) return [];
+  const used = watchesInUse(disk);
+  const detail = `${used.watches} of ${most} in use by this user, ${used.instances} of ${instances} instances`;
+  return [watchCheck({ detail, most, instances, used })];
+}
+
+/** Decides on what was counted. */
+export function watchCheck(counts: {
+  readonly detail: string;
+  readonly most: number;
+  readonly instances: number;
+  readonly used: { readonly watches: number; readonly instances: number };
+}): DoctorCheck {
+  const { detail, most, instances, used } = counts;
+  const name = "watches";
+  const isShort = most < FEW_WATCHES || used.watches > most * 0.9;
+  if (isShort) {
+    const hint =
+      "folders are looked at whole instead, which is slower; as root: sysctl fs.inotify.max_user_watches=524288";
+    return { name, ok: false, detail, hint };
+  }
+  if (used.instances >= instances) {
+    return { name, ok: false, detail, hint: "as root: sysctl fs.inotify.max_user_instances=1024" };
+  }
+  return { name, ok: true, detail };
+}
+
+function limitOf(disk: Disk, path: string): number | undefined {
+  const text = procText(disk, path);
+  return text === undefined ? undefined : Number.parseInt(text, 10);
+}
+
+/** `/proc/<pid>/fdinfo/<fd>` has a line `inotify wd:…` for each watch; only this user's processes can be read. */
+function watchesInUse(disk: Disk): { watches: number; instances: number } {
+  const used = { watches: 0, instances: 0 };
+  for (const process of namesIn(disk, "/proc").filter((name) => /^\d+$/.test(name))) {
+    for (const fd of namesIn(disk, `/proc/${process}/fd`)) {
+      const link = readLink(disk, `/proc/${process}/fd/${fd}`);
+      if (link !== "anon_inode:inotify") continue;
+      used.instances += 1;
+      used.watches += (procText(disk, `/proc/${process}/fdinfo/${fd}`) ?? "")
+        .split("\n")
+        .filter((line) => line.startsWith("inotify ")).length;
+    }
+  }
+  return used;
+}
+
+function namesIn(disk: Disk, folder: string): string[] {
+  return orNothing(() => disk.list(folder).map((item) => item.name.toString())) ?? [];
+}
+
+function readLink(disk: Disk, path: string): string | undefined {
+  return orNothing(() => disk.readlink(path).toString());
+}
+
+/** Files of /proc tell no size. */
+function procText(disk: Disk, path: string): string | undefined {
+  return orNothing(() => {
+    const fd = disk.open(path, "read");
+    try {
+      const pieces: Buffer[] = [];
+      for (;;) {
+        const piece = Buffer.alloc(64 * 1024);
+        const count = disk.read(fd, piece, null);
+        if (count === 0) return Buffer.concat(pieces).toString("utf8");
+        pieces.push(piece.subarray(0, count));
+      }
+    } finally {
+      disk.close(fd);
+    }
+  });
+}
+
+/** Processes come and go while they are looked at, and others' cannot be. */
+function orNothing<T>(work: () => T): T | undefined {
+  try {
+    return work();
+  } catch (error) {
+    if (errnoOf(error) === undefined) throw error;
+    return undefined;
+  }
+}
