@@ -4,7 +4,7 @@ import type { ChangeShape } from "../api/shapes.ts";
 import { ChronicleError } from "../core/errors.ts";
 import type { FileRecord } from "../core/file-record.ts";
 import { isWithin } from "../core/path.ts";
-import { actionShapes, findAction, listActions, type LoggedAction } from "./actions.ts";
+import { actionShapes, findAction, type LoggedAction } from "./actions.ts";
 import type { Context } from "./context.ts";
 import { patchOf } from "./diff.ts";
 import { indexedFrom } from "./history-start.ts";
@@ -14,6 +14,7 @@ import { eventsOfWork, groupsOf, netChanges, type Work } from "./own-work.ts";
 import { changeShape, shownPath } from "./shape.ts";
 import { listSessions } from "./session.ts";
 import { listSnapshots } from "./snapshot.ts";
+import { actionsHere } from "./transactions.ts";
 
 /** Whose work a caller means: which events are its own. */
 
@@ -66,11 +67,6 @@ export async function workOf(context: Context, selection: Selection): Promise<Ch
 
 const SAY = "give one of action, turn, session, actor, file and since";
 
-/** All actions; a history without any has none to decode. */
-export async function actionsIn(context: Context): Promise<readonly LoggedAction[]> {
-  return (await context.index.records("action:")).length === 0 ? [] : listActions(context);
-}
-
 async function workOfActions(
   context: Context,
   actions: readonly LoggedAction[],
@@ -104,7 +100,7 @@ function ownOnly(isOwn: (record: FileRecord) => boolean): Work["isOwn"] {
 
 /** The actions of a turn; `last`: of the latest turn of which an action has ended. */
 async function actionsOfTurn(context: Context, asked: string): Promise<readonly LoggedAction[]> {
-  const all = (await actionsIn(context)).filter((one) => one.turn !== undefined);
+  const all = (await actionsHere(context)).filter((one) => one.turn !== undefined);
   if (asked === "last") {
     const last = all.findLast((one) => one.state !== "open") ?? all.at(-1);
     if (last !== undefined) return all.filter((one) => one.turn === last.turn && one.session === last.session);
@@ -126,7 +122,7 @@ async function actionsOfTurn(context: Context, asked: string): Promise<readonly 
 }
 
 async function workOfSession(context: Context, asked: string): Promise<ChosenWork> {
-  const all = await actionsIn(context);
+  const all = await actionsHere(context);
   const sessions = await listSessions(context);
   const ids = new Set([...sessions.map((one) => one.id), ...all.flatMap((one) => one.session ?? [])]);
   const matching = ids.has(asked) ? [asked] : [...ids].filter((id) => id.startsWith(asked));
@@ -149,7 +145,7 @@ async function workOfSession(context: Context, asked: string): Promise<ChosenWor
 }
 
 async function workOfActor(context: Context, name: string): Promise<ChosenWork> {
-  const actions = (await actionsIn(context)).filter((one) => one.actor === name);
+  const actions = (await actionsHere(context)).filter((one) => one.actor === name);
   const own = new Set(actions.map((one) => one.id));
   const isOwn = (record: FileRecord): boolean =>
     record.action === undefined ? record.actor === name : record.actor === name || own.has(record.action);
@@ -210,7 +206,7 @@ async function actionsAmong(
   context: Context,
   own: Awaited<ReturnType<typeof eventsOfWork>>,
 ): Promise<readonly LoggedAction[]> {
-  return (await actionsIn(context)).filter((one) => own.ids.has(one.id));
+  return (await actionsHere(context)).filter((one) => own.ids.has(one.id));
 }
 
 async function shapesOf(context: Context, actions: readonly LoggedAction[]): Promise<ChangesShape["actions"]> {

@@ -1,12 +1,13 @@
+import type { WorkspacePath } from "../core/path.ts";
 import { holdsSeq } from "../core/seq-ranges.ts";
 import type { UndoStack } from "../core/undo-stack.ts";
 import { openConflicts } from "./conflicts.ts";
 import type { Context } from "./context.ts";
 import { operationShape, type LoggedOperation } from "./operations.ts";
-import { eventsOfWork, fileEvents, idsOf, type Work } from "./own-work.ts";
-import { actionsIn } from "./selection.ts";
+import { eventsOfWork, fileEvents, type Work } from "./own-work.ts";
+import { ownersIn, type Owners } from "./owners.ts";
 import type { TakingBack } from "./take-back.ts";
-import { takenBy } from "./taken.ts";
+import { takenBy, type Taken } from "./taken.ts";
 import { undoOf } from "./undo-selection.ts";
 
 /** Where a step of `undo` or `redo` stands. */
@@ -27,11 +28,14 @@ export async function selectiveStep(
 ): Promise<TakingBack | undefined> {
   const { direction, operations, stack } = step;
   const { id, selective } = operation;
-  const taken = takenBy(operations, await actionsIn(context));
+  if (!operations.some((one) => one.selective !== undefined)) return undefined;
+  const owners = await ownersIn(context);
+  const taken = takenBy(operations, owners);
   const shape = operationShape(operation, stack);
   if (selective !== undefined && (direction === "redo" || taken.undos.has(id)))
     return { ...(await redoOf(context, operation)), operation: shape };
-  const work = selective === undefined ? await partOf(context, operation, { ...step, taken }) : again(operation);
+  const work =
+    selective === undefined ? await partOf(context, operation, { ...step, taken, owners }) : again(operation);
   return work === undefined ? undefined : { ...(await undoOf(context, work)), always: true, operation: shape };
 }
 
@@ -70,7 +74,7 @@ function again({ selective, fromSeq }: LoggedOperation): Work {
 async function partOf(
   context: Context,
   operation: LoggedOperation,
-  { direction, taken }: Step & { readonly taken: ReturnType<typeof takenBy> },
+  { direction, taken, owners }: Step & { readonly taken: Taken; readonly owners: Owners },
 ): Promise<Work | undefined> {
   const { id, kind, fromSeq, toSeq } = operation;
   if (direction === "redo" || kind === "undo" || kind === "redo") return undefined;
@@ -78,12 +82,38 @@ async function partOf(
     return took.some(([first, last]) => first <= toSeq && last > fromSeq);
   });
   if (touching.length === 0) return undefined;
-  const runs = new Map((await actionsIn(context)).map((one) => [one.id, one.run]));
-  const isOwn: Work["isOwn"] = (record) =>
-    idsOf(record).includes(id) || (record.action !== undefined && runs.get(record.action) === id);
+  const isOwn: Work["isOwn"] = (record) => owners.of(record).includes(id);
   for await (const { seq, record, path } of fileEvents(context, { fromSeq, toSeq })) {
     if (isOwn(record, path, seq) && touching.some(({ took }) => holdsSeq(took, seq)))
       return { label: `operation ${id}`, fromSeq, toSeq, isOwn };
   }
   return undefined;
+}
+
+/**
+ * The undo of an operation whose paths were edited since, where an undo of somebody's work (or its redo) had a part in
+ * each of these edits: that is no reason to refuse. `undefined`: others edited as well, or alone.
+ */
+export async function crossedStep(
+  context: Context,
+  operation: LoggedOperation,
+  { operations, stack, direction, edited }: Step & { readonly edited: readonly WorkspacePath[] },
+): Promise<TakingBack | undefined> {
+  if (direction === "redo" || operation.kind === "undo" || operation.kind === "redo") return undefined;
+  const selective = new Set(operations.filter((one) => one.selective !== undefined).map((one) => one.id));
+  const crossing = operations.filter(({ id, target, toSeq }) => {
+    return toSeq > operation.toSeq && (selective.has(id) || (target !== undefined && selective.has(target)));
+  });
+  if (crossing.length === 0) return undefined;
+  for (const path of edited) {
+    const rows = await context.index.iterations(path);
+    // What an intent writes lies between its beginning and its end, and nobody else's does.
+    const isCrossed = rows.some(({ seq }) => crossing.some((one) => seq > one.fromSeq && seq <= one.toSeq));
+    if (!isCrossed) return undefined;
+  }
+  const owners = await ownersIn(context);
+  const { id, fromSeq, toSeq } = operation;
+  const isOwn: Work["isOwn"] = (record) => owners.of(record).includes(id);
+  const undone = await undoOf(context, { label: `operation ${id}`, fromSeq, toSeq, isOwn });
+  return { ...undone, always: true, operation: operationShape(operation, stack) };
 }

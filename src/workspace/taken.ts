@@ -2,10 +2,10 @@ import type { FileRecord } from "../core/file-record.ts";
 import type { WorkspacePath } from "../core/path.ts";
 import { holdsSeq } from "../core/seq-ranges.ts";
 import type { UndoStack } from "../core/undo-stack.ts";
-import type { LoggedAction } from "./actions.ts";
 import type { Context } from "./context.ts";
 import type { LoggedOperation, Selective } from "./operations.ts";
-import { fileEvents, idsOf, type OwnEvents } from "./own-work.ts";
+import { fileEvents, type OwnEvents } from "./own-work.ts";
+import type { Owners } from "./owners.ts";
 
 /** Which events were taken back already, and which operations are so wholly. */
 
@@ -17,8 +17,8 @@ export interface Taken {
   holds(seq: number, record: FileRecord, path: WorkspacePath): boolean;
 }
 
-/** The undos in force, as the operations tell them. `actions`: those of which a run is known. */
-export function takenBy(operations: readonly LoggedOperation[], actions: readonly LoggedAction[]): Taken {
+/** The undos in force, as the operations tell them. */
+export function takenBy(operations: readonly LoggedOperation[], owners: Owners): Taken {
   const undos = new Map<string, Selective>();
   const whole = new Set<string>();
   for (const { id, kind, target, selective } of operations) {
@@ -29,28 +29,18 @@ export function takenBy(operations: readonly LoggedOperation[], actions: readonl
       whole.delete(target);
     }
   }
-  const ownersOf = owners(actions);
   return {
     undos,
     holds: (seq, record, path) =>
-      ownersOf(record).some((id) => whole.has(id)) ||
+      (whole.size > 0 && owners.of(record).some((id) => whole.has(id))) ||
       [...undos.values()].some(({ took, left }) => holdsSeq(took, seq) && !left.includes(path)),
-  };
-}
-
-/** The operations to which an event belongs: also the run that was recording while its action went on. */
-function owners(actions: readonly LoggedAction[]): (record: FileRecord) => readonly string[] {
-  const runs = new Map(actions.flatMap(({ id, run }) => (run === undefined ? [] : [[id, run] as const])));
-  return (record) => {
-    const run = record.action === undefined ? undefined : runs.get(record.action);
-    return run === undefined ? idsOf(record) : [...idsOf(record), run];
   };
 }
 
 /** What there is to know of a history, to say what an undo covers. */
 export interface Covering {
   readonly operations: readonly LoggedOperation[];
-  readonly actions: readonly LoggedAction[];
+  readonly owners: Owners;
   readonly stack: UndoStack;
   readonly taken: Taken;
 }
@@ -59,14 +49,12 @@ export interface Covering {
 export async function coveredBy(
   context: Context,
   own: OwnEvents,
-  { operations, actions, stack, taken }: Covering,
+  { operations, owners, stack, taken }: Covering,
 ): Promise<string[]> {
-  const ownersOf = owners(actions);
-  const runs = new Set(actions.flatMap((one) => (own.ids.has(one.id) ? (one.run ?? []) : [])));
+  const around = owners.around(own.ids);
   const candidates = operations.filter(({ id, selective, kind }) => {
-    if (selective !== undefined)
-      return stack.undoable.includes(id) && [...own.seqs].some((seq) => holdsSeq(selective.took, seq));
-    return kind !== "undo" && kind !== "redo" && !stack.undone.has(id) && (own.ids.has(id) || runs.has(id));
+    if (selective === undefined) return kind !== "undo" && kind !== "redo" && !stack.undone.has(id) && around.has(id);
+    return stack.undoable.includes(id) && [...own.seqs].some((seq) => holdsSeq(selective.took, seq));
   });
   if (candidates.length === 0) return [];
   const left = new Set<string>();
@@ -74,7 +62,7 @@ export async function coveredBy(
   const toSeq = Math.max(...candidates.map((one) => one.toSeq));
   for await (const { seq, record, path } of fileEvents(context, { fromSeq, toSeq })) {
     if (own.seqs.has(seq) || taken.holds(seq, record, path)) continue;
-    const ids = ownersOf(record);
+    const ids = owners.of(record);
     for (const { id, selective } of candidates)
       if (selective === undefined ? ids.includes(id) : holdsSeq(selective.took, seq)) left.add(id);
   }

@@ -4,7 +4,8 @@ import { closedNotes, finishInterrupted, lookOrCapture, onlyFinished } from "./b
 import type { Context } from "./context.ts";
 import { listOperations, stackOf } from "./operations.ts";
 import { eventsOfWork, type OwnEvents, type Work } from "./own-work.ts";
-import { actionsIn, workOf } from "./selection.ts";
+import { ownersIn } from "./owners.ts";
+import { workOf } from "./selection.ts";
 import { takeBack, type TakingBack } from "./take-back.ts";
 import { coveredBy, takenBy } from "./taken.ts";
 
@@ -44,9 +45,9 @@ export async function undoWork(
 /** The undo of a piece of work, without what was taken back already. */
 export async function undoOf(context: Context, work: Work): Promise<TakingBack> {
   const operations = await listOperations(context);
-  const actions = await actionsIn(context);
-  const taken = takenBy(operations, actions);
-  const covering = { operations, actions, stack: stackOf(operations), taken };
+  const owners = await ownersIn(context);
+  const taken = takenBy(operations, owners);
+  const covering = { operations, owners, stack: stackOf(operations), taken };
   let before = 0;
   const own = await eventsOfWork(context, work, (seq, record, path) => {
     // With the events of an undo go those that it took back: together they change nothing.

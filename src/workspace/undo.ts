@@ -10,13 +10,13 @@ import type { Context } from "./context.ts";
 import { type FinishedIntent, makeable, operate, settable } from "./operate.ts";
 import { changesOfOperation, listOperations, operationShape, stackOf, type LoggedOperation } from "./operations.ts";
 import { blocked } from "./restore.ts";
-import { selectiveStep } from "./selective-step.ts";
+import { crossedStep, selectiveStep, type Step } from "./selective-step.ts";
 import { selectorOf } from "./selection.ts";
 import { changeShape, conflictShape, shownPath, skippedShape } from "./shape.ts";
-import { takeBack } from "./take-back.ts";
+import { takeBack, type TakingHow } from "./take-back.ts";
 import { undoSelection } from "./undo-selection.ts";
 
-type Direction = "undo" | "redo";
+type Direction = Step["direction"];
 
 /** Takes the last operation back, or the one that is named, or somebody's work. */
 export async function undo(context: Context, options: UndoOptions = {}): Promise<UndoShape> {
@@ -50,30 +50,47 @@ async function reverse(context: Context, direction: Direction, options: UndoOpti
     direction,
     asked: options.operation,
   });
-  const selective = await selectiveStep(context, operation, { direction, operations, stack });
-  if (selective !== undefined) return takeBack(context, selective, { options, unrecorded, notes });
+  const step = { direction, operations, stack };
+  const how = { options, unrecorded, notes };
+  const selective = await selectiveStep(context, operation, step);
+  if (selective !== undefined) return takeBack(context, selective, how);
   const own = await changesOfOperation(context, operation);
-  const wanted = direction === "undo" ? invert(own) : own;
-  const { clean, edited } = await sort(context, wanted, unrecorded);
+  const sorted = await sort(context, direction === "undo" ? invert(own) : own, unrecorded);
+  if (sorted.edited.length > 0 && options.force !== true) {
+    const edited = sorted.edited.map((one) => one.change.path);
+    const crossed = await crossedStep(context, operation, { ...step, edited });
+    if (crossed !== undefined) return takeBack(context, crossed, how);
+  }
+  return wholeStep(context, operation, { ...step, ...how, sorted });
+}
+
+interface WholeStep extends Step, TakingHow {
+  readonly options: UndoOptions;
+  readonly sorted: Sorted;
+}
+
+/** Takes an operation back as a whole (or does it again): each path as it was, nothing is merged. */
+async function wholeStep(
+  context: Context,
+  operation: LoggedOperation,
+  { direction, stack, options, notes, sorted: { clean, edited } }: WholeStep,
+): Promise<UndoShape> {
   const forced = options.force === true;
   const changes = makeable(forced ? [...clean, ...edited.map((one) => one.change)] : clean);
-  const shape = operationShape(operation, stack);
-  const left = edited.map((one) => one.blocked);
-  if (dryRun) {
-    const skipped = (forced ? [] : left).map(skippedShape);
-    return {
-      operation: shape,
-      changes: changes.map(changeShape),
-      undo_id: null,
-      skipped,
-      conflicts: [],
-      dry_run: true,
-      finished: [],
-      notes,
-      unmerged: [],
-    };
-  }
-  if (left.length > 0 && !forced) throw editedSince(left, direction);
+  const left = forced ? [] : edited.map((one) => one.blocked);
+  const shape: UndoShape = {
+    operation: operationShape(operation, stack),
+    changes: changes.map(changeShape),
+    undo_id: null,
+    skipped: left.map(skippedShape),
+    conflicts: [],
+    dry_run: true,
+    finished: [],
+    notes: [...notes],
+    unmerged: [],
+  };
+  if (options.dryRun === true) return shape;
+  if (left.length > 0) throw editedSince(left, direction);
   const done = await operate(context, {
     kind: direction,
     summary: `${direction} of ${operation.kind}: ${operation.summary}`,
@@ -85,15 +102,13 @@ async function reverse(context: Context, direction: Direction, options: UndoOpti
   if (done.id === undefined && done.blocked.length > 0) throw blocked(done.blocked);
   const applied = new Set(done.applied);
   return {
-    operation: shape,
+    ...shape,
     changes: changes.filter((change) => applied.has(change.path)).map(changeShape),
     undo_id: done.id ?? null,
     skipped: done.blocked.map(skippedShape),
     conflicts: done.conflicts.map(conflictShape),
     dry_run: false,
-    finished: [],
     notes: [...notes, ...keptNotes(edited.filter(({ change }) => applied.has(change.path)))],
-    unmerged: [],
   };
 }
 
@@ -158,12 +173,13 @@ interface Edited {
   readonly iteration: number;
 }
 
+interface Sorted {
+  readonly clean: readonly Change[];
+  readonly edited: readonly Edited[];
+}
+
 /** Changes whose path is still what the operation left, and those that were edited since. */
-async function sort(
-  context: Context,
-  wanted: readonly Change[],
-  unrecorded: readonly Change[],
-): Promise<{ readonly clean: Change[]; readonly edited: Edited[] }> {
+async function sort(context: Context, wanted: readonly Change[], unrecorded: readonly Change[]): Promise<Sorted> {
   const { seq } = await context.index.head();
   const rows = await context.index.iterationsAt(
     wanted.map((change) => change.path),

@@ -21,13 +21,13 @@ it("a run in the middle is taken back, a conflict is shown, settled and taken ba
   const id = await latest(box);
   await box.must(["run", "--", "sh", "-c", "sed -i s/5/five/ a.txt; echo human > b.txt"]);
 
-  const dry = await box.run(["undo", "--session", id, "--dry-run"]);
+  const dry = box.run(["undo", "--session", id, "--dry-run"]);
   expect(dry.code).toBe(0);
   expect(dry.stdout).toContain(`session ${id}`);
   expect(dry.stdout).toMatch(/would be conflicts/);
   expect(text(box, "a.txt")).toBe("one\n2\n3\n4\nfive\n");
 
-  const done = await box.run(["undo", "--session", id]);
+  const done = box.run(["undo", "--session", id]);
   expect(done.code).toBe(1);
   expect(done.stdout).toMatch(/b\.txt +the same lines were edited later +now 6 B, the undo wanted 2 B/);
   expect(text(box, "a.txt")).toBe("1\n2\n3\n4\nfive\n");
@@ -37,14 +37,14 @@ it("a run in the middle is taken back, a conflict is shown, settled and taken ba
   expect(JSON.parse((await box.must(["conflicts", "--json"])).stdout)).toMatchObject([
     { path: "b.txt", state: "open" },
   ]);
-  expect((await box.run(["resolve", "b.txt"])).code).toBe(2);
-  expect((await box.run(["resolve", "b.txt", "--keep-current", "--take-undo"])).code).toBe(2);
+  expect(box.run(["resolve", "b.txt"]).code).toBe(2);
+  expect(box.run(["resolve", "b.txt", "--keep-current", "--take-undo"]).code).toBe(2);
   box.write("../merged", "both\n");
   await box.must(["resolve", "b.txt", "--merged", "../merged"]);
   expect(text(box, "b.txt")).toBe("both\n");
   expect((await box.must(["conflicts"])).stdout).toBe("no conflict is open\n");
   expect((await box.must(["conflicts", "--all"])).stdout).toContain("(settled: merged)");
-  expect((await box.run(["resolve", "b.txt", "--take-undo"])).code).toBe(3);
+  expect(box.run(["resolve", "b.txt", "--take-undo"]).code).toBe(3);
 
   const again = await box.must(["undo", "--session", id]);
   expect(again.stdout).toMatch(/undone already/);
@@ -65,9 +65,9 @@ it("changes tells what somebody did; two selections at once are refused", async 
     "taken back: 1 modified",
   );
   expect(text(box, "sub/a.txt")).toBe("1\n");
-  expect((await box.run(["changes"])).code).toBe(3);
-  expect((await box.run(["undo", "--session", id, "--file", "sub"])).code).toBe(2);
-  expect((await box.run(["undo", id, "--file", "sub"])).code).toBe(2);
-  const unknown = await box.run(["undo", "--file", "sub/b.txt"]);
+  expect(box.run(["changes"]).code).toBe(3);
+  expect(box.run(["undo", "--session", id, "--file", "sub"]).code).toBe(2);
+  expect(box.run(["undo", id, "--file", "sub"]).code).toBe(2);
+  const unknown = box.run(["undo", "--file", "sub/b.txt"]);
   expect([unknown.code, unknown.stderr]).toEqual([3, expect.stringContaining("never recorded")]);
 });
