@@ -6,6 +6,8 @@ import { openStore } from "../src/open.ts";
 import type { Bench, BenchContext } from "./lib/bench.ts";
 import { withWorkspace } from "./lib/open-workspace.ts";
 
+/** Nothing is pruned: what is counted is what is recorded. */
+const KEEP_ALL = { max_snapshots: 0, max_age_days: 0 };
 const SHORT = 1_000;
 const LONG = 10_000;
 const FILES = 200;
@@ -58,7 +60,7 @@ async function session(context: BenchContext, actions: number): Promise<Found> {
   await withWorkspace(home, tree, () => Promise.resolve());
   const before = diskUse(home);
   const started = performance.now();
-  const store = await openStore({ home: join(home, "home"), configFolder: join(home, "config") });
+  const store = await openStore({ home: join(home, "home"), configFolder: join(home, "config"), retention: KEEP_ALL });
   const workspace = await store.open({ folder: tree });
   const written = await act(workspace, tree, actions);
   await workspace.close();

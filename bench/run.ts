@@ -3,6 +3,7 @@ import { baseline } from "./baseline.ts";
 import { commandBracket } from "./command-bracket.ts";
 import { diskUsed } from "./disk-used.ts";
 import { fewChanges } from "./few-changes.ts";
+import { hookLatency } from "./hook-latency.ts";
 import type { Bench } from "./lib/bench.ts";
 import { cacheFolder } from "./lib/corpus.ts";
 import { describeMachine } from "./lib/machine.ts";
@@ -27,6 +28,7 @@ const BENCHES: readonly Bench[] = [
   oneFile,
   oneAction,
   commandBracket,
+  hookLatency,
   actionSession,
   millionEvents,
   peakMemoryBench,

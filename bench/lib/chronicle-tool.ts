@@ -29,7 +29,7 @@ export const chronicleTool: Tool = {
 };
 
 /** Makes commands of `chronicle` for a tree, with its store, key and heads in folders of their own. */
-function chronicleCommand(tree: string, store: string): (...args: string[]) => Command {
+export function chronicleCommand(tree: string, store: string): (...args: string[]) => Command {
   if (!existsSync(BUNDLE)) throw new Error("dist/cli.js is missing: run `npm run build` first");
   const env = { ...baseEnv(store), XDG_CONFIG_HOME: join(store, "config") };
   const prefix = [process.execPath, BIN, "--store", join(store, "home"), "-C", tree];

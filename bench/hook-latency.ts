@@ -1,0 +1,150 @@
+import { spawnSync } from "node:child_process";
+import { appendFileSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { askServer } from "../src/cli/hooking/ask-server.ts";
+import type { Bench } from "./lib/bench.ts";
+import { chronicleCommand, chronicleTool } from "./lib/chronicle-tool.ts";
+import { runCommand, type Command } from "./lib/command.ts";
+import { percentile, type Ratio } from "./lib/result.ts";
+import { copyOfCorpus } from "./lib/rounds.ts";
+
+const WITH_PROCESS = 60;
+const WITHOUT = 15;
+/** So many calls are checked at the end. */
+const LAST = 30;
+const SESSION = "bench";
+const ENTRY = join(import.meta.dirname, "../dist/hook.js");
+
+export const hookLatency: Bench = {
+  name: "hook-latency",
+  promise:
+    "an agent's tool call gets at most 25 ms slower by its hooks with the long-lived process, 150 ms without (medians)",
+  async run(context) {
+    const tree = copyOfCorpus(context, "hook-latency-tree");
+    const folder = context.scratch.fresh("hook-latency-store");
+    const hooks = new Hooks(tree, folder);
+    await hooks.start();
+    const withProcess = { edit: hooks.calls("Write", WITH_PROCESS), shell: hooks.calls("Bash", WITH_PROCESS) };
+    await hooks.stop();
+    const without = { edit: hooks.calls("Write", WITHOUT), shell: hooks.calls("Bash", WITHOUT) };
+    hooks.mustHaveRecorded();
+    const ratio = (what: string, samples: readonly number[], limit: number): Ratio => {
+      return { what, unit: "ms", samples: [percentile(samples, 0.5)], target: { kind: "at-most", value: limit } };
+    };
+    return {
+      rows: [
+        { what: "an edit, with the process, p90", unit: "ms", samples: [percentile(withProcess.edit, 0.9)] },
+        { what: "a shell command, with the process, p90", unit: "ms", samples: [percentile(withProcess.shell, 0.9)] },
+      ],
+      ratios: [
+        ratio("an edit, with the process, p50", withProcess.edit, 25),
+        ratio("a shell command, with the process, p50", withProcess.shell, 25),
+        ratio("an edit, without, p50", without.edit, 150),
+        ratio("a shell command, without, p50", without.shell, 150),
+      ],
+      notes: [
+        "the hooks before and after a tool call together, started by `sh -c` as Claude Code does; the tool changes one file; without the process each hook starts Node, opens the store and looks at the whole corpus around a shell command",
+      ],
+    };
+  },
+};
+
+type Tool = "Write" | "Bash";
+
+/** Claude Code's hooks as they are installed in a project, called as it calls them. */
+class Hooks {
+  readonly #tree: string;
+  readonly #home: string;
+  readonly #chronicle: (...args: string[]) => Command;
+  readonly #env: Readonly<Record<string, string>>;
+  readonly #installed: Record<string, string>;
+  #isDirect = false;
+  #count = 0;
+
+  constructor(tree: string, folder: string) {
+    this.#tree = tree;
+    this.#home = join(folder, "home");
+    this.#chronicle = chronicleCommand(tree, folder);
+    for (const command of chronicleTool.begin(tree, folder).record()) runCommand(command);
+    const install = this.#chronicle("agents", "install", "claude", "--project");
+    runCommand(install);
+    this.#env = install.env ?? {};
+    this.#installed = installedHooks(join(tree, ".claude", "settings.json"));
+  }
+
+  /** Begins the session, which starts the process, and waits until that answers and has looked around. */
+  async start(): Promise<void> {
+    this.#call("SessionStart", { source: "startup" });
+    this.#call("UserPromptSubmit", { prompt_id: "turn-1", prompt: "measure" });
+    for (let tries = 0; (await this.#pid()) === undefined; tries++) {
+      if (tries > 200) throw new Error("the long-lived process has not started within 10 s");
+      await sleep(50);
+    }
+    this.calls("Bash", 3);
+  }
+
+  /** Ends the process; the hooks do without from now on, and do not start another one. */
+  async stop(): Promise<void> {
+    const pid = await this.#pid();
+    if (pid === undefined) throw new Error("the long-lived process has ended by itself");
+    process.kill(pid);
+    while ((await this.#pid()) !== undefined) await sleep(10);
+    this.#isDirect = true;
+  }
+
+  /** Milliseconds that the hooks of each tool call take, before and after together. */
+  calls(tool: Tool, count: number): number[] {
+    return Array.from({ length: count }, () => {
+      const file = join(this.#tree, "bench-hook-latency.txt");
+      const input = tool === "Write" ? { file_path: file, content: "-" } : { command: "make all", description: "-" };
+      const call = { prompt_id: "turn-1", tool_name: tool, tool_input: input, tool_use_id: `call-${++this.#count}` };
+      const before = this.#call("PreToolUse", call);
+      appendFileSync(file, `call ${this.#count}\n`);
+      return before + this.#call("PostToolUse", { ...call, tool_response: { stdout: "" } });
+    });
+  }
+
+  /** Throws unless the last calls are actions with one change each: older ones may have been pruned. */
+  mustHaveRecorded(): void {
+    const { actions } = JSON.parse(runCommand(this.#chronicle("changes", "--session", SESSION, "--json"))) as {
+      actions: { state: string; changed: number; tool_call: string }[];
+    };
+    const last = actions.slice(-LAST);
+    const isWhole = (action: (typeof last)[number], n: number): boolean =>
+      action.state === "done" && action.changed === 1 && action.tool_call === `call-${this.#count - LAST + 1 + n}`;
+    if (last.length !== LAST || !last.every(isWhole)) throw new Error(`not recorded: ${JSON.stringify(last)}`);
+  }
+
+  /** Milliseconds of one hook. */
+  #call(event: string, more: Readonly<Record<string, unknown>>): number {
+    const input = { session_id: SESSION, cwd: this.#tree, hook_event_name: event, ...more };
+    const direct = `${process.execPath} ${ENTRY} claude --direct --store ${this.#home}`;
+    const started = performance.now();
+    const run = spawnSync("/bin/sh", ["-c", this.#isDirect ? direct : (this.#installed[event] ?? "exit 1")], {
+      cwd: this.#tree,
+      env: { ...this.#env },
+      input: JSON.stringify(input),
+      encoding: "utf8",
+    });
+    const ms = performance.now() - started;
+    if (run.status === 0 && run.stderr === "") return ms;
+    throw new Error(`the hook for ${event} ended with ${run.status}: ${run.stderr}`);
+  }
+
+  async #pid(): Promise<number | undefined> {
+    const door = join(this.#home, "run", "serve.sock");
+    const health = await askServer({ door, path: "/healthz", method: "GET", version: "0.0.0" });
+    return health === undefined ? undefined : (JSON.parse(health.body) as { pid: number }).pid;
+  }
+}
+
+/** Event → command line. */
+function installedHooks(file: string): Record<string, string> {
+  const { hooks } = JSON.parse(readFileSync(file, "utf8")) as {
+    hooks: Record<string, { hooks: { command: string }[] }[]>;
+  };
+  return Object.fromEntries(
+    Object.entries(hooks).map(([event, groups]) => [event, groups[0]?.hooks[0]?.command ?? ""]),
+  );
+}
