@@ -152,7 +152,8 @@ export interface ActionApi {
 
   beginTransaction(options?: TransactionOptions): Promise<TransactionShape>;
   commitTransaction(id: string): Promise<TransactionShape>;
-  rollbackTransaction(id: string): Promise<TransactionRollbackShape>;
+  /** `force`: what cannot be changed is left alone; else nothing is changed then, and it stays active. */
+  rollbackTransaction(id: string, options?: { readonly force?: boolean }): Promise<TransactionRollbackShape>;
   transactions(): Promise<TransactionShape[]>;
   /** Commits when `work` ends, rolls back when it throws (and the error goes on). Nested: savepoints. */
   transaction<T>(work: (transaction: TransactionShape) => Promise<T> | T, options?: TransactionOptions): Promise<T>;

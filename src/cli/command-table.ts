@@ -1,4 +1,5 @@
 import type { CommandSpec } from "./spec.ts";
+import { ACTIONS, ROLLBACK } from "./table/actions.ts";
 import { AGENTS_COMMAND, HOOK, SERVE } from "./table/agents.ts";
 import { REDO, RESTORE, UNDO } from "./table/back.ts";
 import { COMPACT, COMPLETE, COMPLETION, CONFIG, DOCTOR, DU, FORGET, GC, REBUILD, WORKSPACES } from "./table/keep.ts";
@@ -7,6 +8,7 @@ import { MCP } from "./table/mcp.ts";
 import { HEAD, VERIFY } from "./table/prove.ts";
 import { INIT, RUN, SNAPSHOT, WATCH } from "./table/record.ts";
 import { IMPORT, RECORD } from "./table/records.ts";
+import { TRANSACTION } from "./table/transaction.ts";
 import { CHANGES, CONFLICTS, RESOLVE } from "./table/work.ts";
 
 /** Every command, in the order of the help. */
@@ -15,10 +17,12 @@ export const COMMANDS: readonly CommandSpec[] = [
   WATCH,
   SNAPSHOT,
   INIT,
+  TRANSACTION,
   LIST,
   STATUS,
   DIFF,
   CHANGES,
+  ACTIONS,
   HISTORY,
   CAT,
   SHOW,
@@ -28,6 +32,7 @@ export const COMMANDS: readonly CommandSpec[] = [
   EXPLAIN,
   UNDO,
   REDO,
+  ROLLBACK,
   CONFLICTS,
   RESOLVE,
   RESTORE,

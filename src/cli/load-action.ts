@@ -4,6 +4,7 @@ type Loader = () => Promise<Action>;
 
 /** Each command's code is read only when it is run: a command line should start at once. */
 const LOADERS: Readonly<Record<string, Loader>> = {
+  actions: async () => (await import("./commands/actions.ts")).actions,
   agents: async () => (await import("./commands/agents.ts")).agents,
   cat: async () => (await import("./commands/cat.ts")).cat,
   changes: async () => (await import("./commands/changes.ts")).changes,
@@ -31,6 +32,7 @@ const LOADERS: Readonly<Record<string, Loader>> = {
   record: async () => (await import("./commands/record.ts")).record,
   redo: async () => (await import("./commands/redo.ts")).redo,
   resolve: async () => (await import("./commands/resolve.ts")).resolve,
+  rollback: async () => (await import("./commands/rollback.ts")).rollback,
   restore: async () => (await import("./commands/restore.ts")).restore,
   run: async () => (await import("./commands/run.ts")).run,
   serve: async () => (await import("./commands/serve.ts")).serve,
@@ -38,6 +40,7 @@ const LOADERS: Readonly<Record<string, Loader>> = {
   show: async () => (await import("./commands/show.ts")).show,
   snapshot: async () => (await import("./commands/snapshot.ts")).snapshot,
   status: async () => (await import("./commands/status.ts")).status,
+  transaction: async () => (await import("./commands/transaction.ts")).transaction,
   undo: async () => (await import("./commands/undo.ts")).undo,
   verify: async () => (await import("./commands/verify.ts")).verify,
   watch: async () => (await import("./commands/watch.ts")).watch,

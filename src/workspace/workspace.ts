@@ -246,8 +246,8 @@ export class Workspace implements WorkspaceApi {
     return this.#write(() => transactions.commitTransaction(this.#context, id));
   }
 
-  rollbackTransaction(id: string): Promise<done.TransactionRollbackShape> {
-    return this.#write(() => transactions.rollbackTransaction(this.#context, id));
+  rollbackTransaction(id: string, options: { readonly force?: boolean } = {}): Promise<done.TransactionRollbackShape> {
+    return this.#write(() => transactions.rollbackTransaction(this.#context, id, options));
   }
 
   transactions(): Promise<done.TransactionShape[]> {
