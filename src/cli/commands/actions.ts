@@ -1,0 +1,116 @@
+import type { ActionDiffShape, ActionShape } from "../../api/action-shapes.ts";
+import { EXIT } from "../../api/problems.ts";
+import { formatBytes } from "../../core/duration.ts";
+import type { CommandContext } from "../context.ts";
+import { columns } from "../render/columns.ts";
+import { counted } from "../render/counted.ts";
+import { printable, shortened } from "../render/printable.ts";
+import { ago } from "../render/when.ts";
+
+const DEFAULT_LIMIT = 20;
+const LONGEST_SUMMARY = 60;
+const MOST_FILES = 20;
+
+/** Actions, newest first; with an id that one, beside what is there now. */
+export async function actions(context: CommandContext): Promise<number> {
+  const [id] = context.input.args;
+  return id === undefined ? listAll(context) : showOne(context, id);
+}
+
+async function listAll(context: CommandContext): Promise<number> {
+  const { input } = context;
+  const workspace = await context.reading();
+  const [session, turn, limit] = [input.text("session"), input.text("turn"), input.number("limit")];
+  const meant = (await workspace.list())
+    .filter((one) => session === undefined || one.session?.startsWith(session) === true)
+    .filter((one) => turn === undefined || one.turn?.startsWith(turn) === true)
+    .reverse();
+  const most = limit ?? (context.json ? 0 : DEFAULT_LIMIT);
+  const shown = most === 0 ? meant : meant.slice(0, most);
+  if (context.json) {
+    context.printJson(shown);
+    return EXIT.done;
+  }
+  for (const line of columns(
+    shown.map((one) => row(context, one)),
+    "<<<>",
+  ))
+    context.print(line);
+  if (shown.length < meant.length)
+    context.print(`… and ${counted(meant.length - shown.length, "older one")}: --limit 0`);
+  if (meant.length === 0) context.say("no actions: `chronicle agents install` has an agent's tool calls recorded");
+  return EXIT.done;
+}
+
+function row(context: CommandContext, one: ActionShape): string[] {
+  const { paint, io } = context;
+  const marks = [one.pinned ? "pinned" : "", one.coverage.complete ? "" : paint("yellow", "partial")];
+  return [
+    paint("dim", one.id.slice(0, 8)),
+    ago(one.timestamp, io.now()),
+    stateOf(context, one),
+    one.changed === null ? "" : counted(one.changed, "change"),
+    [shortened(printable(one.action_summary), LONGEST_SUMMARY), ...marks].filter(Boolean).join(" "),
+  ];
+}
+
+function stateOf({ paint }: CommandContext, { state }: ActionShape): string {
+  if (state === "done") return state;
+  return paint(state === "open" ? "cyan" : "yellow", state);
+}
+
+async function showOne(context: CommandContext, id: string): Promise<number> {
+  const workspace = await context.reading();
+  const action = await workspace.showAction(id);
+  const diff = await workspace.diffAction(action.id);
+  if (context.json) {
+    context.printJson({ action, diff });
+    return EXIT.done;
+  }
+  for (const line of headLines(context, action)) context.print(line);
+  const paths = context.paths(workspace);
+  for (const line of diffLines(context, diff, (path) => paths.shown(path))) context.print(line);
+  return EXIT.done;
+}
+
+function headLines(context: CommandContext, one: ActionShape): string[] {
+  const changed = one.changed === null ? "" : `, ${counted(one.changed, "change")}`;
+  const reason = one.reason === undefined ? "" : ` (${printable(one.reason)})`;
+  const ended = one.ended === null ? "" : ` to ${one.ended}`;
+  const { omitted } = one.coverage;
+  const files = one.files_backed_up.slice(0, MOST_FILES).map((path) => printable(path));
+  const more = one.files_backed_up.length - files.length;
+  return [
+    `action    ${one.id}`,
+    `what      ${printable(one.action_summary)}`,
+    `time      ${one.timestamp}${ended}`,
+    `state     ${stateOf(context, one)}${reason}${changed}`,
+    `actor     ${printable(one.actor)}`,
+    ...named("session", one.session),
+    ...named("turn", one.turn),
+    ...named("call", one.tool_call),
+    ...named("within", one.transaction_id === null ? null : `transaction ${one.transaction_id}`),
+    `kept      ${one.scope === "workspace" ? "the whole workspace; named: " : ""}${files.join(", ") || "nothing by name"}${more > 0 ? ` and ${more} more` : ""}`,
+    ...one.outside.map((path) => `outside   ${printable(path)}`),
+    ...(omitted.length === 0
+      ? []
+      : [`not kept  ${omitted.map(({ path, reason: why }) => `${printable(path)} (${why})`).join(", ")}`]),
+    `hash      ${one.hash}`,
+  ];
+}
+
+function named(name: string, value: string | null): string[] {
+  return value === null ? [] : [`${name.padEnd(10)}${printable(value)}`];
+}
+
+const SIGNS = { created: "+", modified: "~", deleted: "-", permissions_changed: "m" } as const;
+
+/** What is there now beside what was kept. */
+function diffLines({ paint }: CommandContext, { changes }: ActionDiffShape, shown: (path: string) => string): string[] {
+  if (changes.length === 0) return ["now       as it was before"];
+  const rows = changes.map((change) => {
+    const what = change.change_type === "deleted" ? "" : formatBytes(change.size_bytes);
+    return [`  ${SIGNS[change.change_type]} ${shown(change.path)}`, paint("dim", what)];
+  });
+  return [`now       ${counted(changes.length, "path")} differ from before it`, ...columns(rows)];
+}
