@@ -1,15 +1,14 @@
 import type { EventRow, IndexStore } from "../storage/index-store.ts";
 import { keepsAction, type PruneRecord } from "../core/prune-record.ts";
 import { keepsState, type KeptStates } from "../core/kept-states.ts";
-import { decodeSession } from "../core/records.ts";
 import type { KeptMoment } from "../core/retention.ts";
 import { decodeTransaction } from "../core/transaction-record.ts";
 import { actionOfEvent, type LoggedAction } from "./actions.ts";
-import { isAlive } from "./brackets.ts";
+import { openBrackets } from "./brackets.ts";
 import type { Context } from "./context.ts";
 import { indexedFrom } from "./history-start.ts";
 import { pruningInForce } from "./pruning.ts";
-import { readEvent } from "./read-events.ts";
+import { readEvent, readEvents } from "./read-events.ts";
 import { listSnapshots, type Snapshot } from "./snapshot.ts";
 
 /** Everything that still names a state which can be gone back to, and what unfinished work needs. */
@@ -73,18 +72,28 @@ async function actionsKept(context: Context, pruning: PruneRecord | undefined): 
   const view = await viewOf(context);
   if (!view.belowRead) await readBelow(context, view, pruning?.keptActions ?? []);
   const begins = (await indexedFrom(context)) ?? 1;
+  await readActions(context, view);
   const kept: LoggedAction[] = [];
-  for (const [recordId, seen] of view.actions) {
-    if (seen.read?.seq !== seen.row.seq) {
-      // A compaction may have moved it since it was seen.
-      const row = (await context.index.record(recordId)) ?? seen.row;
-      seen.read = { seq: seen.row.seq, action: actionOfEvent(await readEvent(context, row)) };
-    }
-    const { action } = seen.read;
+  for (const [recordId, { read }] of view.actions) {
+    const action = read?.action;
+    if (action === undefined) continue;
     if (keepsAction(pruning, action.fromSeq) && action.fromSeq >= begins - 1) kept.push(action);
     else view.actions.delete(recordId);
   }
   return kept.sort((a, b) => a.fromSeq - b.fromSeq);
+}
+
+/** Reads the actions that have changed since they were read. */
+async function readActions(context: Context, { actions }: ActionView): Promise<void> {
+  const stale = [...actions.values()].filter(({ row, read }) => read?.seq !== row.seq);
+  const rows: EventRow[] = [];
+  // A compaction may have moved them since they were seen.
+  for (const { row } of stale) rows.push((await context.index.record(row.recordId)) ?? row);
+  const events = await readEvents(context, rows);
+  events.forEach((event, i) => {
+    const seen = stale[i];
+    if (seen !== undefined) seen.read = { seq: seen.row.seq, action: actionOfEvent(event) };
+  });
 }
 
 /** An action's first event follows its state: so those kept below the floor are found. */
@@ -130,19 +139,16 @@ interface Unfinished {
 }
 
 async function unfinished(context: Context, pruning: KeptStates | undefined): Promise<Unfinished> {
-  const transactions = new Set<string>();
-  let hold = Number.POSITIVE_INFINITY;
-  for (const row of await context.index.openRecords("transaction:")) {
-    transactions.add(row.recordId.slice("transaction:".length));
-    hold = Math.min(hold, decodeTransaction((await readEvent(context, row)).record).fromSeq);
-  }
-  const states: number[] = [];
-  for (const row of await context.index.openRecords("session:")) {
-    const session = decodeSession((await readEvent(context, row)).record);
-    if (session.kind === "agent" || !isAlive(context, session.pid)) continue;
-    if (keepsState(pruning, session.fromSeq - 1)) states.push(session.fromSeq - 1);
-  }
-  return { transactions, hold, states };
+  const active = await context.index.openRecords("transaction:");
+  const rolledBackTo: number[] = [];
+  for (const row of active) rolledBackTo.push(decodeTransaction((await readEvent(context, row)).record).fromSeq);
+  const { runs, watches } = await openBrackets(context);
+  const begun = [...runs, ...watches].map(({ record }) => record.fromSeq - 1);
+  return {
+    transactions: new Set(active.map((row) => row.recordId.slice("transaction:".length))),
+    hold: Math.min(...rolledBackTo, Number.POSITIVE_INFINITY),
+    states: begun.filter((state) => keepsState(pruning, state)),
+  };
 }
 
 /** The oldest kept action of each session. */

@@ -71,6 +71,8 @@ interface Look {
   readonly answer: PruneAnswer;
   /** The floor until now. */
   readonly floorSeq: number;
+  /** The head at the look. */
+  readonly seq: number;
 }
 
 async function lookAt(context: Context, { rules, shields }: Asked): Promise<Look> {
@@ -87,7 +89,7 @@ async function lookAt(context: Context, { rules, shields }: Asked): Promise<Look
     states,
     hold,
   });
-  return { answer, floorSeq };
+  return { answer, floorSeq, seq };
 }
 
 async function shapeOf(
@@ -173,10 +175,11 @@ export async function keepToLimits(context: Context): Promise<void> {
   if (limits.maxSnapshots === 0 && limits.maxAgeMs === 0) return;
   if (!(await mayExceed(context, limits))) return;
   const asked: Asked = { rules: limits, shields: {} };
-  if ((await lookAt(context, asked)).answer.pruned.length === 0) return;
-  if ((await context.index.openRecords("intent:")).length > 0) return;
+  const before = await lookAt(context, asked);
+  if (before.answer.pruned.length === 0 || (await context.index.openRecords("intent:")).length > 0) return;
   await withCommit(context, async (commit) => {
-    const look = await lookAt(context, asked);
+    const isSame = (await commit.head()).seq === before.seq;
+    const look = isSame ? before : await lookAt(context, asked);
     if (look.answer.pruned.length > 0) await append(context, commit, { look, cause: "limits" });
   });
   if (((await pruningInForce(context))?.pendingBytes ?? 0) <= freeFrom(context)) return;
