@@ -33,7 +33,7 @@ describe("mergeText", () => {
       "constructor\nx\nY\n",
       0,
     ],
-  ])("%s", (_name, base, ours, theirs, text, conflicts) => {
+  ])("%s", (_name, base, ...[ours, theirs, text, conflicts]) => {
     expect(merged(base, ours, theirs)).toEqual({ text, conflicts });
   });
 

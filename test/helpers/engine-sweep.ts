@@ -20,7 +20,7 @@ export interface Fact {
   readonly hash: string;
 }
 
-function newDisk(): SimDisk {
+export function newDisk(): SimDisk {
   const folder = { folder: 0o755 };
   return SimDisk.fromTree({
     "/proj/a.txt": "alpha\n",
@@ -34,7 +34,8 @@ function newDisk(): SimDisk {
   });
 }
 
-async function withWorkspace<T>(
+/** Opens the project of a sweep, and closes it. */
+export async function withWorkspace<T>(
   disk: SimDisk,
   firstId: number,
   work: (workspace: WorkspaceApi) => Promise<T>,
@@ -52,7 +53,8 @@ async function withWorkspace<T>(
   }
 }
 
-function put(disk: SimDisk, path: string, text: string): void {
+/** Writes a file of a sweep's disk durably, as a new one. */
+export function put(disk: SimDisk, path: string, text: string): void {
   if (disk.lstat(path) !== undefined) disk.unlink(path);
   const fd = disk.open(path, "create", 0o644);
   disk.write(fd, Buffer.from(text), 0);
@@ -62,7 +64,7 @@ function put(disk: SimDisk, path: string, text: string): void {
 }
 
 /** An agent's work: an edit, a creation, a deletion of a folder, a mode, a file where a folder was. */
-function edit(disk: SimDisk): void {
+export function edit(disk: SimDisk): void {
   put(disk, "/proj/a.txt", "ALPHA\n");
   put(disk, "/proj/new.txt", "new\n");
   disk.unlink("/proj/dir/b.txt");
@@ -77,14 +79,15 @@ function edit(disk: SimDisk): void {
   disk.syncFolder("/proj");
 }
 
-function project(disk: SimDisk): Tree {
+/** The project's files, each with its kind, mode and content. */
+export function project(disk: SimDisk): Tree {
   const present = Object.entries(disk.dump("/proj")).filter(([path]) => !path.includes(".chronicle-tmp"));
   // Without the link count: while an operation is under way, the trash holds a second link.
   return Object.fromEntries(present.map(([path, state]) => [path, state.replace(/^file (\d+) \d+/, "file $1")]));
 }
 
 /** The head of the log, as far as it was acknowledged. */
-async function acknowledgedHead(workspace: WorkspaceApi): Promise<Fact> {
+export async function acknowledgedHead(workspace: WorkspaceApi): Promise<Fact> {
   const { seq, hash } = await workspace.head();
   return { seq, hash };
 }
@@ -226,7 +229,7 @@ async function edited(): Promise<SimDisk> {
  * After the next command that changes something, the files are all as they were or all as they were to be; and before it,
  * every single file is one or the other.
  */
-async function checkOldOrNew(
+export async function checkOldOrNew(
   disk: SimDisk,
   context: SweepContext<Fact>,
   { before, after }: { readonly before: Tree; readonly after: Tree },
