@@ -1,0 +1,212 @@
+import { describe, expect, it } from "vitest";
+import { claude } from "../../src/hooks/claude.ts";
+import { codex } from "../../src/hooks/codex.ts";
+import { gemini } from "../../src/hooks/gemini.ts";
+import { patchPaths } from "../../src/hooks/patch-paths.ts";
+
+/** Inputs as the real programs wrote them (Claude Code 2.1, Codex 0.169, Gemini CLI 0.61), shortened. */
+
+const CLAUDE = {
+  session_id: "72a480a0-4b38-4072-b642-f84d11f97b12",
+  transcript_path: "/home/u/.claude/projects/-p/72a480a0.jsonl",
+  cwd: "/p",
+  prompt_id: "1707c617-2482-4bbe-a0ca-c6dfbeaf2331",
+  permission_mode: "acceptEdits",
+};
+const CODEX = {
+  session_id: "01a200f8-cb06-7312-9150-296e6ca85e9b",
+  turn_id: "01a200f8-cb28-7e71-9e0e-06a9316a7cb6",
+  cwd: "/p",
+  model: "gpt-5.5",
+};
+const GEMINI = { session_id: "9ce0cc40-f844-4402-ba90-0e4a351f6bcb", cwd: "/p", timestamp: "2026-11-22T01:59:21.880Z" };
+
+const claudeTool = (event: string, tool: string, input: object, more: object = {}) =>
+  claude.read({
+    ...CLAUDE,
+    hook_event_name: event,
+    tool_name: tool,
+    tool_input: input,
+    tool_use_id: "toolu_01",
+    ...more,
+  });
+const codexTool = (event: string, tool: string, input: object) =>
+  codex.read({ ...CODEX, hook_event_name: event, tool_name: tool, tool_input: input, tool_use_id: "call_1" });
+const geminiTool = (event: string, tool: string, input: object, more: object = {}) =>
+  gemini.read({ ...GEMINI, hook_event_name: event, tool_name: tool, tool_input: input, ...more });
+
+describe("Claude Code's hooks", () => {
+  it("begin and end sessions and turns", () => {
+    const kinds = ["SessionStart", "UserPromptSubmit", "Stop", "SessionEnd", "PreCompact"].map(
+      (hook_event_name) => claude.read({ ...CLAUDE, hook_event_name }).kind,
+    );
+    expect(kinds).toEqual(["session-start", "turn-start", "turn-end", "session-end", "none"]);
+  });
+
+  it("bracket a tool call by its id, in its turn", () => {
+    expect(claudeTool("PreToolUse", "Write", { file_path: "/p/hello.txt", content: "hello v1\n" })).toEqual({
+      kind: "before",
+      session: CLAUDE.session_id,
+      turn: CLAUDE.prompt_id,
+      cwd: "/p",
+      lane: "",
+      depth: 0,
+      toolCall: "toolu_01",
+      action: { type: "write_file", payload: { path: "/p/hello.txt" } },
+    });
+    expect(claudeTool("PostToolUse", "Write", { file_path: "/p/hello.txt" })).toMatchObject({
+      kind: "after",
+      toolCall: "toolu_01",
+      outcome: "done",
+    });
+  });
+
+  it("know edits, notebooks and the shell", () => {
+    const payloads = [
+      claudeTool("PreToolUse", "Edit", { file_path: "src/a.ts" }),
+      claudeTool("PreToolUse", "NotebookEdit", { notebook_path: "/p/n.ipynb" }),
+      claudeTool("PreToolUse", "Bash", { command: "rm -rf build", description: "x" }),
+    ].map((call) => call.action);
+    expect(payloads).toEqual([
+      { type: "write_file", payload: { path: "/p/src/a.ts" } },
+      { type: "write_file", payload: { path: "/p/n.ipynb" } },
+      { type: "run_command", payload: { command: "rm -rf build", cwd: "/p" } },
+    ]);
+  });
+
+  it("keep nothing for a tool that looks, nor for Chronicle's own", () => {
+    for (const tool of ["Read", "Glob", "Grep", "TodoWrite", "WebFetch", "mcp__chronicle__undo"]) {
+      expect(claudeTool("PreToolUse", tool, {}).kind, tool).toBe("none");
+    }
+    expect(claudeTool("PreToolUse", "mcp__plugin_chronicle_chronicle__undo", {}).kind).toBe("none");
+  });
+
+  it("take a tool that nobody knows for one that may change anything", () => {
+    const type = "mcp__files__move";
+    expect(claudeTool("PreToolUse", type, { from: "a" }).action).toEqual({ type, payload: {} });
+  });
+
+  it("say how a tool failed", () => {
+    const failed = claudeTool("PostToolUseFailure", "Bash", { command: "exit 3" }, { error: "Exit code 3" });
+    expect(failed).toMatchObject({ kind: "after", outcome: "failed", reason: "Exit code 3" });
+  });
+
+  it("tell a sub-agent from the main one", () => {
+    const call = claudeTool("PreToolUse", "Write", { file_path: "a" }, { agent_id: "sub1" });
+    expect(call).toMatchObject({ lane: "sub1", depth: 1 });
+  });
+
+  it("are answered with nothing, a message, or a denial", () => {
+    expect(claude.goOn()).toBe("");
+    expect(JSON.parse(claude.goOn("careful"))).toEqual({ systemMessage: "careful" });
+    expect(JSON.parse(claude.block("no"))).toEqual({
+      hookSpecificOutput: {
+        hookEventName: "PreToolUse",
+        permissionDecision: "deny",
+        permissionDecisionReason: "no",
+      },
+    });
+  });
+
+  it("refuse what no agent writes", () => {
+    for (const input of [
+      null,
+      1,
+      [],
+      {},
+      { hook_event_name: "PreToolUse" },
+      { ...CLAUDE, hook_event_name: "PreToolUse" },
+    ]) {
+      expect(() => claude.read(input), JSON.stringify(input)).toThrow(/this is not what an agent gives/);
+    }
+  });
+});
+
+describe("Codex's hooks", () => {
+  it("know its shell and its patches", () => {
+    expect(codexTool("PreToolUse", "Bash", { command: "echo hi > cx.txt" }).action).toEqual({
+      type: "run_command",
+      payload: { command: "echo hi > cx.txt", cwd: "/p" },
+    });
+    const command = "*** Begin Patch\n*** Add File: p.txt\n+patched\n*** End Patch";
+    expect(codexTool("PreToolUse", "apply_patch", { command })).toMatchObject({
+      turn: CODEX.turn_id,
+      toolCall: "call_1",
+      action: { type: "write_file", payload: { path: "/p/p.txt" }, summary: "apply_patch: p.txt" },
+    });
+  });
+
+  it("know every path of a patch", () => {
+    const command = [
+      "*** Begin Patch",
+      "*** Update File: src/a.ts",
+      "*** Move to: src/b.ts",
+      "@@",
+      "-*** Add File: not-a-header",
+      "+x",
+      "*** Delete File: old.txt",
+      "*** Add File: name with spaces",
+      "+y",
+      "*** End Patch",
+    ].join("\n");
+    expect(patchPaths(command)).toEqual(["src/a.ts", "src/b.ts", "old.txt", "name with spaces"]);
+    expect(codexTool("PreToolUse", "apply_patch", { command }).action?.payload.paths).toEqual([
+      "/p/src/a.ts",
+      "/p/src/b.ts",
+      "/p/old.txt",
+      "/p/name with spaces",
+    ]);
+  });
+
+  it("capture everything for a patch that names no path", () => {
+    expect(codexTool("PreToolUse", "apply_patch", { command: "nonsense" }).action).toEqual({
+      type: "apply_patch",
+      payload: {},
+    });
+  });
+
+  it("read the line out of a list of words", () => {
+    const given = codexTool("PreToolUse", "shell", { command: ["bash", "-lc", "rm x"], workdir: "sub" });
+    expect(given.action?.payload).toEqual({ command: "rm x", cwd: "/p/sub" });
+    expect(codexTool("PreToolUse", "shell", { command: ["rm", "x"] }).action?.payload.command).toBe("rm x");
+  });
+});
+
+describe("Gemini CLI's hooks", () => {
+  it("pair before and after by what the call is about", () => {
+    const input = { file_path: "/p/g.txt", content: "hi\n" };
+    const before = geminiTool("BeforeTool", "write_file", input);
+    const after = geminiTool("AfterTool", "write_file", input, { tool_response: { llmContent: "ok" } });
+    expect(before.action).toEqual({ type: "write_file", payload: { path: "/p/g.txt" } });
+    expect(after).toMatchObject({ kind: "after", outcome: "done", toolCall: before.toolCall });
+    expect(geminiTool("BeforeTool", "write_file", { ...input, content: "ho" }).toolCall).not.toBe(before.toolCall);
+  });
+
+  it("begin turns that have no id", () => {
+    const turn = gemini.read({ ...GEMINI, hook_event_name: "BeforeAgent", prompt: "do it" });
+    expect(turn).toMatchObject({ kind: "turn-start", startsTurn: "9ce0cc40-2026-11-22T01_59_21.880Z" });
+    expect(gemini.read({ ...GEMINI, hook_event_name: "AfterAgent" }).kind).toBe("turn-end");
+  });
+
+  it("tell a failure from its words", () => {
+    const shell = { llmContent: "<untrusted_context>\nOutput: (empty)\nExit Code: 4\n</untrusted_context>" };
+    const edit = { error: { message: "no match", type: "edit_no_occurrence_found" } };
+    const outcomes = [shell, edit, { llmContent: "Exit Code: 0" }].map((tool_response) => {
+      const { outcome, reason } = geminiTool("AfterTool", "run_shell_command", { command: "x" }, { tool_response });
+      return [outcome, reason];
+    });
+    expect(outcomes).toEqual([
+      ["failed", "exit code 4"],
+      ["failed", "no match"],
+      ["done", undefined],
+    ]);
+  });
+
+  it("print JSON whatever happens", () => {
+    expect(JSON.parse(gemini.goOn())).toEqual({});
+    expect(JSON.parse(gemini.block("no"))).toEqual({ decision: "deny", reason: "no" });
+    expect(geminiTool("BeforeTool", "read_file", {}).kind).toBe("none");
+    const own = geminiTool("BeforeTool", "undo", {}, { mcp_context: { server_name: "chronicle" } });
+    expect(own.kind).toBe("none");
+  });
+});

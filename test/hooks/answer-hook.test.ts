@@ -1,0 +1,213 @@
+import { writeFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
+import { ChronicleError } from "../../src/core/errors.ts";
+import { answerHook } from "../../src/hooks/answer-hook.ts";
+import { claude } from "../../src/hooks/claude.ts";
+import { codex } from "../../src/hooks/codex.ts";
+import { gemini } from "../../src/hooks/gemini.ts";
+import type { HookAdapter } from "../../src/hooks/hook-call.ts";
+import type { SessionNote, SessionNotes } from "../../src/hooks/session-note.ts";
+import { Project } from "../helpers/project.ts";
+
+class MapNotes implements SessionNotes {
+  readonly notes = new Map<string, SessionNote>();
+  get(session: string): SessionNote | undefined {
+    return this.notes.get(session);
+  }
+  put(session: string, note: SessionNote): void {
+    this.notes.set(session, note);
+  }
+  remove(session: string): void {
+    this.notes.delete(session);
+  }
+}
+
+/** An agent at work in a project: its hooks are answered as the installed command answers them. */
+class Agent {
+  readonly notes = new MapNotes();
+  readonly #adapter: HookAdapter;
+  readonly #project: Project;
+  readonly #open: (folder: string, create: boolean) => Promise<WorkspaceApi>;
+  readonly #strict: boolean;
+
+  constructor(
+    adapter: HookAdapter,
+    project: Project,
+    { open, strict = false }: { readonly open?: () => Promise<WorkspaceApi>; readonly strict?: boolean } = {},
+  ) {
+    this.#adapter = adapter;
+    this.#project = project;
+    let workspace: Promise<WorkspaceApi> | undefined;
+    this.#open = open ?? (() => (workspace ??= project.open({ create: true, role: "agent" })));
+    this.#strict = strict;
+  }
+
+  hears(event: string, more: object = {}) {
+    const input = { session_id: "s1", cwd: this.#project.folder, hook_event_name: event, ...more };
+    const base = { adapter: this.#adapter, notes: this.notes, open: this.#open, strict: this.#strict };
+    return answerHook({ ...base, input: JSON.stringify(input) });
+  }
+
+  async #call(
+    tool: string,
+    toolInput: object,
+    work: () => void,
+    { id, end = "PostToolUse" }: { id: string; end?: string },
+  ) {
+    const call = { tool_name: tool, tool_input: toolInput, tool_use_id: id, prompt_id: "t1" };
+    expect(await this.hears("PreToolUse", call)).toMatchObject({ blocked: false, stdout: "" });
+    work();
+    expect(await this.hears(end, call)).toMatchObject({ blocked: false, stdout: "" });
+  }
+
+  writes(path: string, content: string, id: string) {
+    return this.#call("Write", { file_path: this.#project.at(path) }, () => this.#project.write(path, content), { id });
+  }
+
+  runs(command: string, work: () => void, id: string) {
+    return this.#call("Bash", { command }, work, { id });
+  }
+}
+
+describe("an agent whose hooks are answered", () => {
+  it("has each change attributed to its tool call, turn and session, and one call taken back alone", async () => {
+    await using project = new Project();
+    project.write("a.txt", "one\n");
+    const agent = new Agent(claude, project);
+    await agent.hears("SessionStart", { source: "startup" });
+    await agent.hears("UserPromptSubmit", { prompt_id: "t1", prompt: "do it" });
+    await agent.writes("a.txt", "two\n", "c1");
+    await agent.writes("b.txt", "b\n", "c2");
+    await agent.runs("rm a.txt", () => project.remove("a.txt"), "c3");
+    await agent.hears("Stop", { prompt_id: "t1" });
+    await agent.hears("SessionEnd", { reason: "other" });
+    const workspace = await project.open();
+    const actions = await workspace.list();
+    expect(actions.map((one) => [one.tool_call, one.action_type, one.state, one.changed])).toEqual([
+      ["c1", "write_file", "done", 1],
+      ["c2", "write_file", "done", 1],
+      ["c3", "run_command", "done", 1],
+    ]);
+    expect(new Set(actions.map((one) => `${one.actor} ${one.session} ${one.turn}`))).toEqual(new Set(["claude s1 t1"]));
+    expect((await workspace.sessions()).find((one) => one.session_id === "s1")?.state).not.toBe("running");
+    await workspace.undo({ action: "c2" });
+    expect(Object.keys(project.tree())).toEqual([]);
+    expect((await workspace.verify()).problems).toEqual([]);
+  });
+
+  it("leaves nothing open when a call is denied, or the turn ends in it", async () => {
+    await using project = new Project();
+    const agent = new Agent(claude, project);
+    const call = { tool_name: "Bash", tool_input: { command: "rm -rf /" }, tool_use_id: "denied", prompt_id: "t1" };
+    await agent.hears("PreToolUse", call);
+    await agent.writes("a.txt", "x", "c2");
+    await agent.hears("PreToolUse", { ...call, tool_use_id: "cut off" });
+    await agent.hears("Stop", { prompt_id: "t1" });
+    const actions = await (await project.open()).list();
+    expect(actions.map((one) => [one.tool_call, one.state])).toEqual([
+      ["denied", "denied"],
+      ["c2", "done"],
+      ["cut_off", "abandoned"],
+    ]);
+  });
+
+  it("keeps a call once, although its hooks are installed twice", async () => {
+    await using project = new Project();
+    const agent = new Agent(claude, project);
+    const call = { tool_name: "Write", tool_input: { file_path: "a" }, tool_use_id: "c1", prompt_id: "t1" };
+    for (const event of ["PreToolUse", "PreToolUse", "PostToolUse", "PostToolUse"]) {
+      expect((await agent.hears(event, call)).problem).toBeUndefined();
+    }
+    expect((await (await project.open()).list()).map((one) => one.state)).toEqual(["done"]);
+  });
+
+  it("finds the call again when what was remembered of the session is lost", async () => {
+    await using project = new Project();
+    const agent = new Agent(claude, project);
+    const call = { tool_name: "Write", tool_input: { file_path: "a" }, tool_use_id: "c1", prompt_id: "t1" };
+    await agent.hears("PreToolUse", call);
+    agent.notes.notes.clear();
+    writeFileSync(project.at("a"), "x");
+    await agent.hears("PostToolUse", call);
+    const [action] = await (await project.open()).list();
+    expect(action).toMatchObject({ state: "done", changed: 1 });
+  });
+
+  it("has turns without ids (Gemini), and patches of several files (Codex)", async () => {
+    await using project = new Project();
+    const first = new Agent(gemini, project);
+    await first.hears("BeforeAgent", { timestamp: "2026-11-22T01:59:21.880Z" });
+    const call = { tool_name: "write_file", tool_input: { file_path: project.at("g.txt") } };
+    await first.hears("BeforeTool", call);
+    project.write("g.txt", "g\n");
+    expect((await first.hears("AfterTool", { ...call, tool_response: {} })).stdout).toBe("{}");
+    const second = new Agent(codex, project);
+    const command = "*** Begin Patch\n*** Add File: x\n+x\n*** Delete File: g.txt\n*** End Patch";
+    const patch = { tool_name: "apply_patch", tool_input: { command }, tool_use_id: "call_1", turn_id: "t9" };
+    await second.hears("PreToolUse", patch);
+    project.write("x", "x\n");
+    project.remove("g.txt");
+    await second.hears("PostToolUse", { ...patch, tool_response: "ok" });
+    const actions = await (await project.open()).list();
+    expect(actions.map((one) => [one.actor, one.turn, one.changed])).toEqual([
+      ["gemini", "s1-2026-11-22T01_59_21.880Z", 1],
+      ["codex", "t9", 2],
+    ]);
+  });
+});
+
+const WRITE = { tool_name: "Write", tool_input: { file_path: "a" }, tool_use_id: "c1", prompt_id: "t1" };
+
+describe("a hook that cannot do its work", () => {
+  const fails = (code: "LOCKED" | "REFUSED", where: "open" | "snapshotAction") => async (): Promise<WorkspaceApi> => {
+    const error = new ChronicleError(code, "it is so", { hint: "do this" });
+    if (where === "open") throw error;
+    const workspace = {
+      path: "/p",
+      startSession: () => Promise.resolve({}),
+      snapshotAction: () => Promise.reject(error),
+    };
+    return workspace as unknown as WorkspaceApi;
+  };
+
+  it("lets the tool go on, with a message, unless it is strict", async () => {
+    await using project = new Project();
+    const open = fails("LOCKED", "open");
+    const answer = await new Agent(claude, project, { open }).hears("PreToolUse", WRITE);
+    expect(answer).toMatchObject({ blocked: false, problem: "it is so (do this)" });
+    expect(JSON.parse(answer.stdout)).toEqual({
+      systemMessage: "Chronicle: this step is not recorded: it is so (do this)",
+    });
+    const strict = await new Agent(claude, project, { open, strict: true }).hears("PreToolUse", WRITE);
+    expect(strict.blocked).toBe(true);
+    expect(JSON.parse(strict.stdout)).toEqual(JSON.parse(claude.block("Chronicle: it is so (do this)")));
+  });
+
+  it("stops the tool in any case when what it destroys could not be kept", async () => {
+    await using project = new Project();
+    const answer = await new Agent(claude, project, { open: fails("REFUSED", "snapshotAction") }).hears(
+      "PreToolUse",
+      WRITE,
+    );
+    expect(answer.blocked).toBe(true);
+    expect(answer.problem).toBe("what this would change could not be kept: it is so (do this)");
+  });
+
+  it("never stops what has happened already", async () => {
+    await using project = new Project();
+    const agent = new Agent(claude, project, { open: fails("LOCKED", "open"), strict: true });
+    for (const event of ["SessionStart", "PostToolUse", "Stop", "SessionEnd"]) {
+      expect((await agent.hears(event, WRITE)).blocked, event).toBe(false);
+    }
+  });
+
+  it("says what it did not understand", async () => {
+    await using project = new Project();
+    const notes = new MapNotes();
+    const open = () => project.open();
+    const answer = await answerHook({ adapter: gemini, notes, open, strict: false, input: "{" });
+    expect(answer.problem).toMatch(/it is no JSON/);
+    expect(JSON.parse(answer.stdout)).toHaveProperty("systemMessage");
+  });
+});
