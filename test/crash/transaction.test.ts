@@ -1,0 +1,89 @@
+import { expect, test } from "vitest";
+import type { SimDisk } from "../../src/disk/sim-disk.ts";
+import { sweepCrashes, type CrashSweep, type SweepContext } from "../../src/testing/crash-sweep.ts";
+import {
+  acknowledgedHead,
+  checkOldOrNew,
+  edit,
+  newDisk,
+  project,
+  withWorkspace,
+  type Fact,
+} from "../helpers/engine-sweep.ts";
+
+const ALL = process.env["SWEEP_ALL"] !== undefined;
+
+/** A transaction that is active, with everything that an agent did in it on the disk. */
+async function begun(): Promise<SimDisk> {
+  const disk = newDisk();
+  await withWorkspace(disk, 0, async (workspace) => {
+    await workspace.beginTransaction({ name: "half" });
+    edit(disk);
+    await workspace.snapshot();
+  });
+  return disk.crash("keep");
+}
+
+/** All as it was before or all as it was within; and where it is not rolled back yet, it can be. */
+async function checkRollback(disk: SimDisk, context: SweepContext<Fact>, within: ReturnType<typeof project>) {
+  const before = project(newDisk());
+  await checkOldOrNew(disk, context, { before, after: within });
+  await withWorkspace(disk, 600_000, async (workspace) => {
+    const [one] = await workspace.transactions();
+    if (context.acknowledged.length > 0) expect(one?.status).toBe("rolled_back");
+    if (one?.status === "active") await workspace.rollbackTransaction(one.id);
+    expect(project(disk)).toEqual(before);
+    expect(await workspace.transactions()).toMatchObject([{ status: "rolled_back" }]);
+    // However often it was cut off: one rollback, which one redo brings back.
+    await workspace.redo();
+    expect(project(disk)).toEqual(within);
+    expect((await workspace.verify()).problems).toEqual([]);
+  });
+}
+
+test("a rollback is whole wherever it is cut off, and can be said again", async () => {
+  const disk = await begun();
+  const within = project(disk);
+  const sweep: CrashSweep<Fact> = {
+    prepare: () => disk,
+    run: (copy, acknowledge) =>
+      withWorkspace(copy, 2_000, async (workspace) => {
+        const [one] = await workspace.transactions();
+        await workspace.rollbackTransaction(one?.id ?? "");
+        acknowledge(await acknowledgedHead(workspace));
+      }),
+    check: (copy, context) => checkRollback(copy, context, within),
+    ...(ALL ? {} : { every: 6 }),
+  };
+  const { points, runs, checks } = await sweepCrashes(sweep);
+  process.stdout.write(`crash sweep of transaction rollback: ${points} points, ${runs} runs, ${checks} checks\n`);
+  expect(points).toBeGreaterThan(30);
+}, 120_000);
+
+test("what an interrupted commit leaves is committed, or still active with all of its changes", async () => {
+  const disk = await begun();
+  const within = project(disk);
+  const sweep: CrashSweep<Fact> = {
+    prepare: () => disk,
+    run: (copy, acknowledge) =>
+      withWorkspace(copy, 2_000, async (workspace) => {
+        const [one] = await workspace.transactions();
+        await workspace.commitTransaction(one?.id ?? "");
+        acknowledge(await acknowledgedHead(workspace));
+      }),
+    check: async (copy, context) => {
+      expect(project(copy)).toEqual(within);
+      await withWorkspace(copy, 600_000, async (workspace) => {
+        const [one] = await workspace.transactions();
+        if (context.acknowledged.length > 0) expect(one?.status).toBe("committed");
+        if (one?.status === "active") await workspace.commitTransaction(one.id);
+        await workspace.undo();
+        expect(project(copy)).toEqual(project(newDisk()));
+        expect((await workspace.verify()).problems).toEqual([]);
+      });
+    },
+    ...(ALL ? {} : { every: 2 }),
+  };
+  const { points } = await sweepCrashes(sweep);
+  expect(points).toBeGreaterThan(5);
+}, 120_000);
