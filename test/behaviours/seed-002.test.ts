@@ -11,9 +11,10 @@
  *     data         any JSON value, 64 MiB lines                     src/core/chain.test.ts, canonical-json.test.ts
  *     two writers  one chain, also when some are killed             test/crash/two-writers.test.ts
  *
- * The general record store of that seed (`upsert get delete all`, `snapshot.json` every 50 events) is not part of this
- * package yet. A deletion of a file is an upsert with `kind: "absent"`. A damaged line below what was acknowledged makes
- * the history read-only instead of being skipped; above it, it is a torn tail.
+ * The general record store of that seed (`upsert get delete all`, `snapshot.json` every 50 events) has tests of its own:
+ * `seed-002-records.test.ts`, `seed-002-records-life.test.ts`, `user-records.test.ts`, test/crash/records.test.ts.
+ * A deletion of a file is an upsert with `kind: "absent"`. A damaged line below what was acknowledged makes the history
+ * read-only instead of being skipped; above it, it is a torn tail.
  */
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -8,7 +8,8 @@ import { openSimStore } from "../../src/testing/sim-store.ts";
 
 /**
  * Random histories against a plain map: whatever is done to the files, a restore brings back exactly the bytes, modes
- * and links that a snapshot had seen, an undo exactly what was there before, and `verify` is clean all along.
+ * and links that a snapshot had seen, an undo exactly what was there before, the records of users are what was put, and
+ * `verify` is clean all along.
  */
 
 type Tree = Readonly<Record<string, string>>;
@@ -26,9 +27,24 @@ type Step =
   | { readonly kind: "rename"; readonly path: string; readonly to: string }
   | { readonly kind: "snapshot" | "undo" | "redo" | "reopen" | "forget-cache" | "wait" | "gc" }
   | { readonly kind: "compact" | "drop" | "rebuild" }
-  | { readonly kind: "restore"; readonly pick: number };
+  | { readonly kind: "restore"; readonly pick: number }
+  | { readonly kind: "put"; readonly id: string; readonly value: number }
+  | { readonly kind: "delete"; readonly id: string }
+  | { readonly kind: "migrate" };
+
+const recordId = fc.constantFrom("r", "é", "file:a", "\u{1F600}");
 
 const step: fc.Arbitrary<Step> = fc.oneof(
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      kind: fc.constant("put" as const),
+      id: recordId,
+      value: fc.double({ noNaN: true, noDefaultInfinity: true }),
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant("delete" as const), id: recordId }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant("migrate" as const) }) },
   { weight: 6, arbitrary: fc.record({ kind: fc.constant("write" as const), path, content }) },
   { weight: 2, arbitrary: fc.record({ kind: fc.constantFrom("mkdir" as const, "remove" as const), path }) },
   {
@@ -153,6 +169,8 @@ class Model {
   readonly snapshots = new Map<number, Tree>();
   undo: Tree[] = [];
   redo: Tree[] = [];
+  /** The records of users; no undo, restore or compaction touches them. */
+  readonly records = new Map<string, { value: number; moved?: number }>();
 }
 
 async function isRefused(work: () => Promise<unknown>): Promise<boolean> {
@@ -178,6 +196,24 @@ async function forgetDropped(workspace: WorkspaceApi, model: Model, now: Tree): 
   expect(listed.at(-1)?.compacted_by).toBeUndefined();
   model.undo = [];
   model.redo = [];
+}
+
+async function actOnRecords(
+  { workspace, model }: { readonly workspace: WorkspaceApi; readonly model: Model },
+  done: Extract<Step, { readonly kind: "put" | "delete" | "migrate" }>,
+): Promise<void> {
+  if (done.kind === "put") {
+    // Canonical JSON knows no minus zero.
+    const record = { value: done.value === 0 ? 0 : done.value };
+    await workspace.records.upsert(done.id, record);
+    model.records.set(done.id, record);
+  } else if (done.kind === "delete") {
+    const event = await workspace.records.delete(done.id);
+    expect(event !== undefined).toBe(model.records.delete(done.id));
+  } else {
+    expect(await workspace.records.migrate((record) => ({ ...record, moved: 1 }))).toBe(model.records.size);
+    for (const record of model.records.values()) record.moved = 1;
+  }
 }
 
 async function act(
@@ -246,6 +282,11 @@ async function act(
       expect(machine.tree()).toEqual(before);
       await forgetDropped(workspace, model, before);
       return;
+    case "put":
+    case "delete":
+    case "migrate":
+      await actOnRecords(given, done);
+      return;
     case "wait":
       machine.ms += 10_000;
       return;
@@ -266,6 +307,9 @@ describe("random histories", () => {
         const state = { workspace: await machine.open(), model: new Model() };
         state.model.snapshots.set(0, machine.tree());
         for (const done of steps) await act(machine, state, done);
+        expect(Object.fromEntries(await state.workspace.records.all())).toEqual(
+          Object.fromEntries(state.model.records),
+        );
         const { number } = await state.workspace.snapshot();
         state.model.snapshots.set(number, machine.tree());
         expect((await state.workspace.status()).changes).toEqual([]);
