@@ -51,6 +51,9 @@ describe("that last edit broke the tests, roll it back", () => {
     expect(undone).toMatchObject({ isError: false, data: { total_changes: 1 } });
     expect(undone.text).toContain(`redo {"operation":"${undone.data["undo_id"] as string}"} brings it again`);
     expect(mcp.project.read("main.go")).toBe("ONE\nsame\nTWO\nsame\nthree\n");
+    const after = await mcp.client.call("list_actions");
+    expect((after.data["actions"] as { undone: boolean }[]).map((one) => one.undone)).toEqual([true, false, false]);
+    expect(after.text).toContain(`undo {"action":"${actions[1]?.id}"}`);
     await mcp.client.call("redo", { operation: undone.data["undo_id"] });
     expect(mcp.project.read("main.go")).toContain("broken");
   });

@@ -18,7 +18,9 @@ const isThere = folder !== "" && existsSync(inspector);
 const isNeeded = (process.env["CHRONICLE_REQUIRE_AGENTS"] ?? "") !== "";
 
 if (!isThere && !isNeeded) {
-  console.warn("SKIPPED: the MCP inspector is not there; CHRONICLE_TEST_AGENTS names the folder where it is installed");
+  console.warn(
+    "SKIPPED, SO NOT TESTED: the MCP inspector is not there. CHRONICLE_TEST_AGENTS=$(node scripts/install-test-agents.js)",
+  );
 }
 
 /** What the inspector prints after one request to `chronicle mcp`. Rejects if it fails. */

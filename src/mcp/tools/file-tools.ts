@@ -52,7 +52,7 @@ const fileHistory = defineTool({
     return {
       summary: `${oneLine(inner)}: ${counted(all.length, "iteration")}${all.length > most ? `; the newest ${most}` : ""}, newest first:`,
       lines: iterations.map((one) => {
-        const what = one.deleted === true ? "deleted" : `${one.size.toLocaleString("en-US")} bytes`;
+        const what = one.deleted === true ? "deleted" : counted(one.size, "byte");
         const whose = `${one.cause} by ${oneLine(one.actor)}${one.action === undefined ? "" : `, action ${one.action}`}`;
         return `${one.iteration}  ${new Date(one.timestamp).toISOString()}  ${what}  (${whose}, seq:${one.seq})`;
       }),

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import type { ActionShape } from "../../api/action-shapes.ts";
+import type { WorkspaceApi } from "../../api/workspace-api.ts";
 import { ChronicleError } from "../../core/errors.ts";
 import type { Answer } from "../answer.ts";
 import { actionId, inWorkspace, limit, named, patch, path as aPath } from "../arguments.ts";
@@ -47,12 +48,17 @@ function pageOf(all: readonly ActionShape[], cursor: string | undefined, most: n
   return { page: newestFirst.slice(at, at + most), next: newestFirst[at + most]?.id };
 }
 
+/** Ids of operations that were taken back, and not done again. */
+async function undoneOnes(workspace: WorkspaceApi): Promise<ReadonlySet<string>> {
+  return new Set((await workspace.operations()).flatMap(({ id, undone }) => (undone ? [id] : [])));
+}
+
 const listActions = defineTool({
   name: "list_actions",
   title: "List agents' actions",
   description:
     "The single tool calls of agents (edits, writes, deletions, shell commands) that this workspace recorded, newest " +
-    "first: the first one is the last thing that was done. Each can be taken back alone with undo and its id, and " +
+    "first: the first one is the last thing that was done (`UNDONE`: it was taken back). Each can be taken back alone with undo and its id, and " +
     "later work stays. Start here when somebody says `that last edit was wrong, take it back`.",
   input: z.strictObject({
     session: named("only those of this session").optional(),
@@ -71,17 +77,22 @@ const listActions = defineTool({
         (given === undefined || [...one.files_backed_up, ...one.outside].includes(given)),
     );
     const { page, next } = pageOf(wanted, cursor, most);
-    const [newest] = page;
+    const undone = await undoneOnes(workspace);
+    const newest = page.find((one) => !undone.has(one.id)) ?? page[0];
     return {
       summary:
         wanted.length === 0 ? NO_ACTIONS : `${page.length} of ${counted(wanted.length, "action")}, newest first:`,
-      lines: page.map(actionLine),
+      lines: page.map((one) => `${actionLine(one)}${undone.has(one.id) ? "  UNDONE" : ""}`),
       next: [
         ...(newest === undefined ? [] : [`show_action {"id":"${newest.id}"} shows what one changed.`]),
         ...(newest === undefined ? [] : [`undo {"action":"${newest.id}"} takes one back; later work stays.`]),
         ...(next === undefined ? [] : [`list_actions {"cursor":"${next}"} lists older ones.`]),
       ],
-      data: { actions: page.map(cappedAction), total: wanted.length, next_cursor: next ?? null },
+      data: {
+        actions: page.map((one) => ({ ...cappedAction(one), undone: undone.has(one.id) })),
+        total: wanted.length,
+        next_cursor: next ?? null,
+      },
     };
   },
 });
