@@ -7,7 +7,7 @@ import { askServer } from "../../src/cli/hooking/ask-server.ts";
 import { chronicleBin } from "../helpers/cli-package.ts";
 import type { AgentProgram, Step } from "./agent-program.ts";
 import { agentModules } from "./installed-agents.ts";
-import { asObject, type JsonObject } from "./json.ts";
+import { asObject } from "./json.ts";
 import { type AgentOutcome, cleanEnvironment, runAgent } from "./run-agent.ts";
 
 /** A git project and a home that only one agent and Chronicle know, with Chronicle's hooks and server installed. */
@@ -52,8 +52,8 @@ export class AgentProject implements AsyncDisposable {
   }
 
   /** What a command prints with `--json`. Throws its words if it fails. */
-  chronicle(...args: readonly string[]): JsonObject {
-    return asObject(JSON.parse(this.#must(process.execPath, [chronicleBin(), "--json", ...args])));
+  chronicle(...args: readonly string[]): unknown {
+    return JSON.parse(this.#must(process.execPath, [chronicleBin(), "--json", ...args]));
   }
 
   /** One session of the agent. Throws what the program said if it fails. */

@@ -46,11 +46,12 @@ function makeProject(program: AgentProgram): AgentProject {
   return project;
 }
 
-const actionsOf = (project: AgentProject): JsonObject[] => asObjects(project.chronicle("actions")["actions"]);
+/** Oldest first. */
+const actionsOf = (project: AgentProject): JsonObject[] => asObjects(project.chronicle("actions")).toReversed();
 
 /** Paths, in the order in which changes are listed. */
 function changedBy(project: AgentProject, action: JsonObject): unknown[] {
-  const { changes } = project.chronicle("changes", "--action", String(action["id"]));
+  const { changes } = asObject(project.chronicle("changes", "--action", String(action["id"])));
   return asObjects(changes).map((change) => change["path"]);
 }
 
@@ -77,6 +78,7 @@ describe.each(present)("$name", (program) => {
     if (program.givesCallIds) expect(calls).toEqual(STEPS.map((_, n) => `call_000${n}`));
     else expect(new Set(calls.filter((call) => typeof call === "string")).size).toBe(STEPS.length);
     expect(actions.map((action) => changedBy(project, action))).toEqual(CHANGED);
+    expect(actions.slice(0, 3).map((action) => action["files_backed_up"])).toEqual(CHANGED.slice(0, 3));
 
     project.chronicle("undo", "--action", String(calls[1]));
     expect(project.read("hello.txt")).toBe("hello v1\nsecond line\nthird line\nfourth line\nfrom the shell\n");
@@ -84,7 +86,7 @@ describe.each(present)("$name", (program) => {
 
     project.chronicle("undo", "--session", String(actions[0]?.["session"]));
     expect(project.differences(before)).toBe("");
-    expect(asObject(project.chronicle("conflicts"))["conflicts"]).toEqual([]);
+    expect(project.chronicle("conflicts")).toEqual([]);
     expect(project.chronicle("verify")).toMatchObject({ ok: true, problems: [] });
   });
 });
