@@ -227,3 +227,53 @@ test("plain writes of a session's own transaction are not in it, its actions are
   expect(project.read("a.txt")).toBe("0\n");
   expect(Object.keys(project.tree())).toEqual(["a.txt", "other.txt", "plain.txt"]);
 });
+
+test("what is restored and undone in a transaction is taken back with it", async () => {
+  await using project = new Project();
+  project.write("a.txt", "0\n");
+  project.write("b.txt", "0\n");
+  project.write("c.txt", "0\n");
+  const workspace = await project.init();
+  project.write("a.txt", "1\n");
+  await workspace.snapshot();
+  await workspace.action({ type: "write_file", payload: { path: "c.txt" } }, () => project.write("c.txt", "1\n"));
+  const failed = workspace.transaction(async () => {
+    await workspace.undo();
+    expect(project.read("c.txt")).toBe("0\n");
+    await workspace.action({ type: "write_file", payload: { path: "b.txt" } }, () => project.write("b.txt", "1\n"));
+    await workspace.undo();
+    expect(project.read("b.txt")).toBe("0\n");
+    await workspace.restore("baseline");
+    expect(project.read("a.txt")).toBe("0\n");
+    project.write("a.txt", "2\n");
+    throw new Error("no");
+  });
+  await expect(failed).rejects.toThrow("no");
+  expect(["a.txt", "b.txt", "c.txt"].map((path) => project.read(path))).toEqual(["1\n", "0\n", "1\n"]);
+});
+
+test("a savepoint that was rolled back and done again goes with what it is in", async () => {
+  await using project = new Project();
+  project.write("a.txt", "0\n");
+  const workspace = await project.init();
+  const outer = await workspace.beginTransaction();
+  const inner = await workspace.beginTransaction();
+  project.write("a.txt", "1\n");
+  await workspace.rollbackTransaction(inner.id);
+  await workspace.redo();
+  expect(project.read("a.txt")).toBe("1\n");
+  await workspace.rollbackTransaction(outer.id);
+  expect(project.read("a.txt")).toBe("0\n");
+});
+
+test("a transaction that changed nothing, or took it all back, is nothing to undo", async () => {
+  await using project = new Project();
+  project.write("a.txt", "0\n");
+  const workspace = await project.init();
+  const outer = await workspace.beginTransaction();
+  const inner = await workspace.beginTransaction();
+  project.write("a.txt", "1\n");
+  await workspace.rollbackTransaction(inner.id);
+  await workspace.commitTransaction(outer.id);
+  expect((await workspace.operations()).filter((one) => one.kind === "transaction")).toEqual([]);
+});

@@ -15,8 +15,9 @@ import { catchUp } from "./catch-up.ts";
 import { withCommit } from "./commit.ts";
 import { openBrackets } from "./brackets.ts";
 import type { Context } from "./context.ts";
+import { refuseOverQuota } from "./quota.ts";
 import { settle } from "./operate.ts";
-import { eventsOfWork, groupsOf, netChanges } from "./own-work.ts";
+import { groupsOf, netChanges } from "./own-work.ts";
 import { readEvent } from "./read-events.ts";
 import { closeAbandoned } from "./session.ts";
 import { labelOf, workOfTransaction } from "./transaction-work.ts";
@@ -28,7 +29,7 @@ import {
   transactionShapes,
   type LoggedTransaction,
 } from "./transactions.ts";
-import { undoWork } from "./undo-selection.ts";
+import { undoOf, undoWork } from "./undo-selection.ts";
 
 /**
  * Transactions: what is changed between their beginning and their end lands whole, or is taken back whole.
@@ -40,6 +41,7 @@ import { undoWork } from "./undo-selection.ts";
 /** Begins a transaction; within an active one of the same session and owner: a savepoint. Throws `USAGE`. */
 export async function beginTransaction(context: Context, options: TransactionOptions = {}): Promise<TransactionShape> {
   checkOptions(options);
+  refuseOverQuota(context);
   await settle(context);
   await closeAbandoned(context);
   await capture(context, { cause: "capture" });
@@ -122,8 +124,10 @@ export async function commitRun(context: Context, id: string, run: string): Prom
   await finish(context, id, { status: "committed", run, changed: await countChanges(context, transaction) });
 }
 
+/** Paths that are not as they were, as far as it goes. */
 async function countChanges(context: Context, transaction: LoggedTransaction): Promise<number> {
-  const own = await eventsOfWork(context, await workOfTransaction(context, transaction));
+  const committed = { ...transaction, status: "committed" as const, lastSeq: (await context.index.head()).seq };
+  const { own } = await undoOf(context, await workOfTransaction(context, committed));
   return netChanges(await groupsOf(context, own)).length;
 }
 
