@@ -5,24 +5,24 @@ import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { askServer } from "../../src/cli/hooking/ask-server.ts";
 import { chronicleBin } from "../helpers/cli-package.ts";
-import type { AgentProgram, Step } from "./agent-program.ts";
+import type { AgentProgram } from "./agent-program.ts";
 import { agentModules } from "./installed-agents.ts";
 import { asObject } from "./json.ts";
-import { type AgentOutcome, cleanEnvironment, runAgent } from "./run-agent.ts";
+import { type AgentOutcome, type AgentRun, cleanEnvironment, runAgent } from "./run-agent.ts";
 
-/** A git project and a home that only one agent and Chronicle know, with Chronicle's hooks and server installed. */
+/** A git project and a home that only these agents and Chronicle know. */
 export class AgentProject implements AsyncDisposable {
-  readonly program: AgentProgram;
+  readonly #programs: readonly AgentProgram[];
   readonly folder: string;
   readonly #base = realpathSync(mkdtempSync(join(tmpdir(), "chronicle-agents-")));
   readonly #home = join(this.#base, "home");
 
-  constructor(program: AgentProgram) {
-    this.program = program;
+  constructor(...programs: readonly AgentProgram[]) {
+    this.#programs = programs;
     this.folder = join(this.#base, "project");
     mkdirSync(this.folder);
     mkdirSync(this.#home);
-    program.prepare({ home: this.#home, folder: this.folder });
+    for (const program of programs) program.prepare({ home: this.#home, folder: this.folder });
   }
 
   write(path: string, content: string): void {
@@ -34,9 +34,9 @@ export class AgentProject implements AsyncDisposable {
     return readFileSync(join(this.folder, path), "utf8");
   }
 
-  /** Installs Chronicle for the agent, as its user would. */
+  /** Installs Chronicle for the agents, as their user would. */
   install(): void {
-    this.chronicle("agents", "install", this.program.name, "--project");
+    for (const { name } of this.#programs) this.chronicle("agents", "install", name, "--project");
   }
 
   /** Commits everything that is there. */
@@ -56,9 +56,9 @@ export class AgentProject implements AsyncDisposable {
     return JSON.parse(this.#must(process.execPath, [chronicleBin(), "--json", ...args]));
   }
 
-  /** One session of the agent. Throws what the program said if it fails. */
-  async session(steps: readonly (Step | ((results: readonly string[]) => Step))[]): Promise<AgentOutcome> {
-    const { program, folder } = this;
+  /** One session of an agent. Throws what the program said if it fails. */
+  async session(program: AgentProgram, steps: AgentRun["steps"]): Promise<AgentOutcome> {
+    const { folder } = this;
     const outcome = await runAgent({ program, nodeModules: agentModules, home: this.#home, folder, steps });
     if (outcome.exitCode === 0 && outcome.results.length === steps.length) return outcome;
     throw new Error(
@@ -75,7 +75,10 @@ export class AgentProject implements AsyncDisposable {
 
   /** What `diff -r` finds between the project and a copy, `.git` apart. */
   differences(copy: string): string {
-    return spawnSync("diff", ["-r", "--exclude=.git", copy, this.folder], { encoding: "utf8" }).stdout;
+    return spawnSync("diff", ["-r", "--exclude=.git", copy, this.folder], {
+      encoding: "utf8",
+      env: cleanEnvironment(this.#home),
+    }).stdout;
   }
 
   /** Ends the long-lived process that the hooks have started, and removes everything. */

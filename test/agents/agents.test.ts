@@ -34,8 +34,8 @@ const CHANGED: readonly (readonly string[])[] = [
 ];
 
 /** A project with work that git has, and work that it does not have. */
-function makeProject(program: AgentProgram): AgentProject {
-  const project = new AgentProject(program);
+function makeProject(...programs: readonly AgentProgram[]): AgentProject {
+  const project = new AgentProject(...programs);
   project.write("tracked.txt", "committed\n");
   project.write("old/a.txt", "a\n");
   project.write("old/deep/b.txt", "b\n");
@@ -63,7 +63,7 @@ describe.each(present)("$name", (program) => {
   it("each change belongs to its tool call, one is undone alone, the session as a whole", async () => {
     await using project = makeProject(program);
     const before = project.copy("before");
-    await project.session(STEPS);
+    await project.session(program, STEPS);
     expect(project.read("tracked.txt")).toBe("committed\n");
 
     const actions = actionsOf(project);
@@ -94,7 +94,7 @@ describe.each(present)("$name", (program) => {
 describe.runIf(present.includes(claudeProgram))("an agent with the MCP server", () => {
   it("takes back its last edit", async () => {
     await using project = makeProject(claudeProgram);
-    const { results } = await project.session([
+    const { results } = await project.session(claudeProgram, [
       { write: "hello.txt", content: "hello v1\nsecond line\n" },
       { edit: "hello.txt", from: "hello v1", to: "broken" },
       { mcp: "list_actions", input: {} },
@@ -103,6 +103,48 @@ describe.runIf(present.includes(claudeProgram))("an agent with the MCP server", 
     expect(results[3]).toContain("hello.txt");
     expect(project.read("hello.txt")).toBe("hello v1\nsecond line\n");
     expect(actionsOf(project).map((action) => action["tool_call"])).toEqual(["call_0000", "call_0001"]);
+    expect(project.chronicle("verify")).toMatchObject({ ok: true });
+  });
+});
+
+describe.runIf(present.includes(codexProgram))("an agent and a human", () => {
+  it("a human's edit between two of the agent survives the undo of either", async () => {
+    await using project = makeProject(codexProgram);
+    const lines = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine"];
+    const text = (changed: Readonly<Record<string, string>>): string =>
+      `${lines.map((line) => changed[line] ?? line).join("\n")}\n`;
+    await project.session(codexProgram, [
+      { write: "poem.txt", content: text({}) },
+      { edit: "poem.txt", from: "one", to: "ONE" },
+      () => {
+        project.write("poem.txt", project.read("poem.txt").replace("five", "by hand"));
+        return { edit: "poem.txt", from: "nine", to: "NINE" };
+      },
+    ]);
+    expect(project.read("poem.txt")).toBe(text({ one: "ONE", five: "by hand", nine: "NINE" }));
+    project.chronicle("undo", "--action", "call_0001");
+    expect(project.read("poem.txt")).toBe(text({ five: "by hand", nine: "NINE" }));
+    project.chronicle("undo", "--action", "call_0002");
+    expect(project.read("poem.txt")).toBe(text({ five: "by hand" }));
+  });
+});
+
+describe.runIf(present.includes(claudeProgram) && present.includes(codexProgram))("two agents in one folder", () => {
+  it("at the same time: undoing the work of one leaves the other's", async () => {
+    await using project = makeProject(claudeProgram, codexProgram);
+    const steps = (name: string): Step[] => [
+      { write: `${name}.txt`, content: `${name} v1\n` },
+      { edit: `${name}.txt`, from: `${name} v1`, to: `${name} v2` },
+      { write: `${name}-more.txt`, content: "more\n" },
+    ];
+    await Promise.all([project.session(claudeProgram, steps("claude")), project.session(codexProgram, steps("codex"))]);
+    expect(actionsOf(project)).toHaveLength(6);
+    const before = project.copy("both");
+    project.chronicle("undo", "--actor", "claude");
+    expect(project.differences(before).trim().split("\n")).toEqual([
+      `Only in ${before}: claude-more.txt`,
+      `Only in ${before}: claude.txt`,
+    ]);
     expect(project.chronicle("verify")).toMatchObject({ ok: true });
   });
 });

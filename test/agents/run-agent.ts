@@ -31,7 +31,7 @@ export function cleanEnvironment(home: string): Record<string, string> {
   return {
     PATH: `${dirname(process.execPath)}:/usr/local/bin:/usr/bin:/bin`,
     HOME: home,
-    LANG: "C.UTF-8",
+    LC_ALL: "C.UTF-8",
     NO_COLOR: "1",
   };
 }
