@@ -25,9 +25,9 @@ export class StoreGauge {
     this.#now = now;
   }
 
-  takes(): number {
+  takes({ fresh = false }: { readonly fresh?: boolean } = {}): number {
     const now = this.#now();
-    const isStale = this.#at === undefined || Math.abs(now - this.#at) > LOOK_MS || this.#grown > LOOK_BYTES;
+    const isStale = fresh || this.#at === undefined || Math.abs(now - this.#at) > LOOK_MS || this.#grown > LOOK_BYTES;
     if (isStale) {
       this.#found = treeSize(this.#disk, this.#home);
       this.#grown = 0;

@@ -30,7 +30,7 @@ export function storeTasks(parts: StoreParts, workspaceId: string): StoreTasks {
     emptyWorktree: async (folder) => emptyWorktree(parts, folder),
     usage: () => storeUsage(parts),
     newFolder: newFolders(parts.backends.disk),
-    takes: () => parts.gauge.takes(),
+    takes: (options) => parts.gauge.takes(options),
     grew: (bytes) => parts.gauge.grew(bytes),
   };
 }

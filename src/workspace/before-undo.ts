@@ -57,6 +57,10 @@ async function unclosedNotes(context: Context): Promise<string[]> {
 /** What is on disk and not recorded: nothing after a capture; looked up without recording for a dry run. */
 export async function lookOrCapture(context: Context, options: UndoOptions): Promise<readonly Change[]> {
   if (options.dryRun === true) return unrecordedChanges(context);
-  await capture(context, { cause: "capture", ...(options.onProgress ? { onProgress: options.onProgress } : {}) });
+  await capture(context, {
+    cause: "capture",
+    reserve: true,
+    ...(options.onProgress ? { onProgress: options.onProgress } : {}),
+  });
   return [];
 }

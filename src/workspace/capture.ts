@@ -14,6 +14,7 @@ import type { LoggedAction } from "./actions.ts";
 import { attributor, type Attribution } from "./attribution.ts";
 import { withCommit } from "./commit.ts";
 import type { Context, IngestResult } from "./context.ts";
+import { refuseBatchOverQuota } from "./quota.ts";
 import { ReadTable, type ReadPath } from "./read-table.ts";
 import { rememberRecorded } from "./remember-recorded.ts";
 
@@ -33,6 +34,8 @@ export interface CaptureOptions {
   readonly also?: (found: Found) => Promise<readonly EventDraft[]>;
   /** Only look: hash, store nothing. */
   readonly hashOnly?: boolean;
+  /** What is kept so that something else can be gone back to may go beyond the quota, by a reserve. */
+  readonly reserve?: boolean;
   readonly onProgress?: (progress: Progress) => void;
 }
 
@@ -163,10 +166,11 @@ async function scanAndRead(context: Context, options: Omit<CaptureOptions, "caus
         ...(options.named === undefined ? {} : { named: options.named }),
         onProgress: (paths) => onProgress?.({ phase: "scan", done: paths, total: 0, unit: "paths" }),
       },
-      (batch) => {
+      async (batch) => {
         for (const { path, stat } of batch) {
           if (stat.kind === "dir") present.push({ entry: folderEntry(path, stat), stat, unstable: false });
         }
+        if (options.hashOnly !== true) await refuseBatchOverQuota(context, batch, options);
         return run.add(batch);
       },
     );

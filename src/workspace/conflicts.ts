@@ -60,7 +60,7 @@ export async function resolveConflict(context: Context, asked: string, options: 
   await settle(context);
   await closeAbandoned(context);
   const conflict = await findConflict(context, asked);
-  await capture(context, { cause: "capture" });
+  await capture(context, { cause: "capture", reserve: true });
   using _lease = await context.blobs.lease();
   const { seq } = await context.index.head();
   const present = (await context.index.iterationAt(conflict.record.path, seq))?.entry;

@@ -107,8 +107,8 @@ export interface StoreTasks {
   usage(): Promise<DuShape>;
   /** Makes a new folder with copies. */
   readonly newFolder: NewFolder;
-  /** The same in bytes, cheaply: as it was a moment ago, with what `grew` has told since. */
-  takes(): number;
+  /** The same in bytes, cheaply: as it was a moment ago, with what `grew` has told since. `fresh`: as it is now. */
+  takes(options?: { readonly fresh?: boolean }): number;
   /** So many bytes were or will be written. */
   grew(bytes: number): void;
 }

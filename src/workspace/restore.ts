@@ -69,6 +69,7 @@ async function planRestore(context: Context, moment: ResolvedMoment, options: Re
   else {
     const captured = await capture(context, {
       cause: "capture",
+      reserve: true,
       ...(options.onProgress ? { onProgress: options.onProgress } : {}),
     });
     head = captured.seq;

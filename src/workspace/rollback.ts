@@ -1,14 +1,15 @@
 import type { RollbackOptions } from "../api/action-api.ts";
 import type { RestoreShape } from "../api/shapes.ts";
 import type { Change } from "../core/change.ts";
-import { composeChanges, invert } from "../core/plan.ts";
-import { isWithin, type WorkspacePath } from "../core/path.ts";
+import { changeBetween, composeChanges, invert } from "../core/plan.ts";
+import { comparePaths, isWithin, type WorkspacePath } from "../core/path.ts";
 import type { BlockedPath } from "../worktree/worktree.ts";
 import { findAction, type LoggedAction } from "./actions.ts";
 import { capture, compare, readDisk } from "./capture.ts";
 import type { Context } from "./context.ts";
 import { changesBetween } from "./diff.ts";
 import { refuseCompacted } from "./diff-action.ts";
+import { fitFolders, type Target, type Unmerged } from "./fit-folders.ts";
 import { interruptedNote, unfinished } from "./interrupted.ts";
 import { makeable, operate, settle } from "./operate.ts";
 import { changesOfAction } from "./own-changes.ts";
@@ -57,7 +58,7 @@ async function beforehand(context: Context, dryRun: boolean): Promise<string[]> 
 
 interface Planned {
   readonly changes: Change[];
-  /** Paths that could not be looked at before the action: they stay. */
+  /** Paths that stay as they are: they could not be looked at before the action, or something holds them. */
   readonly unknown: BlockedPath[];
 }
 
@@ -69,7 +70,9 @@ async function planRollback(context: Context, action: LoggedAction, dryRun: bool
   const recorded = await changesBetween(context, seq, action.fromSeq);
   const isMeant = ({ path }: Change): boolean => own.has(path) || action.paths.some((one) => isWithin(path, one));
   const wanted = composeChanges(invert(unrecorded), recorded).filter(isMeant);
-  return leaveUnknown(action, await keepFolders(context, makeable(wanted), seq));
+  const known = leaveUnknown(action, makeable(wanted));
+  const planned = await fitted(context, known.changes, unrecorded);
+  return { changes: planned.changes, unknown: [...known.unknown, ...planned.unknown] };
 }
 
 /** What the action itself changed, wherever that is: also the folders that had to be made for what it named. */
@@ -80,7 +83,7 @@ async function ownPaths(context: Context, action: LoggedAction): Promise<Readonl
 }
 
 async function captured(context: Context, only: readonly WorkspacePath[]): Promise<readonly Change[]> {
-  await capture(context, { cause: "capture", only, named: true });
+  await capture(context, { cause: "capture", only, named: true, reserve: true });
   return [];
 }
 
@@ -88,16 +91,20 @@ async function pending(context: Context, only: readonly WorkspacePath[]): Promis
   return (await compare(context, await readDisk(context, { only, named: true, hashOnly: true }))).changes;
 }
 
-/** A folder that the action made goes only with all that it holds: what others put there since stays, and so does it. */
-async function keepFolders(context: Context, changes: readonly Change[], seq: number): Promise<Change[]> {
-  const gone = new Set(changes.filter((one) => one.after === undefined).map((one) => one.path));
-  const kept = new Set<WorkspacePath>();
-  for (const { path, before, after } of changes.toReversed()) {
-    if (after !== undefined || before?.kind !== "dir") continue;
-    const children = await context.index.childrenAt(path, seq);
-    if (children.some((child) => !gone.has(child.path) || kept.has(child.path))) kept.add(path);
-  }
-  return changes.filter((one) => !kept.has(one.path));
+/** What comes back gets its folders back; a folder that holds what stays, stays. */
+async function fitted(context: Context, changes: readonly Change[], unrecorded: readonly Change[]): Promise<Planned> {
+  const targets = new Map<WorkspacePath, Target>();
+  for (const { path, before, after } of changes) targets.set(path, { present: before, target: after });
+  const unmerged = new Map<WorkspacePath, Unmerged>();
+  const pending = new Map(unrecorded.map((change) => [change.path, change]));
+  const stayed = await fitFolders(context, { targets, unmerged, pending });
+  const inTheWay = [...unmerged.keys()].map((path) => ({
+    path,
+    reason: "changed" as const,
+    detail: "something else stands where its folder was, or in it",
+  }));
+  const fitting = [...targets].flatMap(([path, { present, target }]) => changeBetween(path, present, target) ?? []);
+  return { changes: fitting.sort((x, y) => comparePaths(x.path, y.path)), unknown: [...stayed, ...inTheWay] };
 }
 
 /** Nothing is deleted of which it is not known that it was absent before the action. */

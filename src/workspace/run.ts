@@ -12,11 +12,13 @@ import { changesOfSession } from "./own-changes.ts";
 import { Recorder } from "./recorder.ts";
 import { beginSession, closeAbandoned, endSession, sessionShape, type Session } from "./session.ts";
 import { changeShape, coverageShape, shownPath } from "./shape.ts";
+import { refuseOverQuota } from "./quota.ts";
 import { nameMoment } from "./snapshot.ts";
 import { commitRun, openTransaction, rollbackTransaction } from "./transaction.ts";
 
 /** Records what is there, so that what follows is the session's own. */
 async function prepare(context: Context, options: ProgressOptions): Promise<void> {
+  refuseOverQuota(context);
   await settle(context);
   await closeAbandoned(context);
   const before = await capture(context, {

@@ -25,6 +25,7 @@ import type { Context } from "./context.ts";
 import { settle } from "./operate.ts";
 import { backUpOutside, type OutsideDrafts } from "./outside.ts";
 import { resolveTargets } from "./resolve-targets.ts";
+import { refuseOverQuota } from "./quota.ts";
 import { omissionShape, shownPath } from "./shape.ts";
 
 const DEFAULT_ACTOR = "agent";
@@ -52,6 +53,7 @@ export async function snapshotAction(context: Context, request: ActionRequest): 
   const folders = { roots: context.worktree.roots, home: context.outside.home };
   const named = actionTargets(request.type, request.payload ?? {}, folders);
   if (named.kind === "none") return null;
+  refuseOverQuota(context);
   const targets = resolveTargets(context, named);
   await settle(context);
   using _lease = await context.blobs.lease();

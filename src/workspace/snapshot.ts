@@ -11,6 +11,7 @@ import { keepFilters } from "./filters.ts";
 import { historyStart, type HistoryStart } from "./history-start.ts";
 import { settle } from "./operate.ts";
 import { prunedBy } from "./pruning.ts";
+import { refuseOverQuota } from "./quota.ts";
 import { readEvent } from "./read-events.ts";
 import { closeAbandoned } from "./session.ts";
 import { coverageShape } from "./shape.ts";
@@ -89,6 +90,7 @@ export async function takeSnapshot(context: Context, options: SnapshotOptions = 
       hint: "use letters, digits, dots and dashes, beginning with a letter, and no word that means something else",
     });
   }
+  refuseOverQuota(context);
   await settle(context);
   await closeAbandoned(context);
   const captured = await capture(context, {
