@@ -35,7 +35,7 @@ export type OutsidePhase = "before" | "after";
 const PHASES: ReadonlySet<string> = new Set<OutsidePhase>(["before", "after"]);
 
 /** The root id under which receipts name such paths: `@outside:etc/hosts`. */
-export const OUTSIDE_ROOT = "outside";
+const OUTSIDE_ROOT = "outside";
 
 /** The path beneath `/` of an absolute, normalised path. Throws `PATH_INVALID`. */
 export function outsidePath(absolute: string): WorkspacePath {
@@ -83,7 +83,7 @@ export function encodeOutside(record: OutsideRecord): RecordBody {
 }
 
 /** The record in a body, for the path that its id names. Throws `LOG_DAMAGED`. */
-export function decodeOutside(path: WorkspacePath, body: RecordBody): OutsideRecord {
+function decodeOutside(path: WorkspacePath, body: RecordBody): OutsideRecord {
   const phase = text(body, "phase");
   const entry = decodeState(path, body["state"]);
   if (!PHASES.has(phase)) damaged(`phase is ${JSON.stringify(phase)}`);

@@ -6,6 +6,8 @@ import type { Entry } from "../core/entry.ts";
 import { sha256, sha256Pieces } from "../core/hash.ts";
 import { outsidePath } from "../core/outside-record.ts";
 import { NodeDisk } from "../disk/node-disk.ts";
+import { SimDisk } from "../disk/sim-disk.ts";
+import { sweepCrashes } from "../testing/crash-sweep.ts";
 import { DiskOutsideFiles } from "./disk-outside-files.ts";
 import type { OutsideLook } from "./outside-files.ts";
 import type { ContentReader } from "./worktree.ts";
@@ -186,4 +188,33 @@ describe("replacing", () => {
     expect(await outside.replace({ path, before, after: undefined, content: undefined })).toBe("ENOTEMPTY");
     expect(fs.readdirSync(at("dir"))).toEqual(["f"]);
   });
+});
+
+test("wherever a replacement is cut off, the file is old or new, and the next one brings it about", async () => {
+  const [old, young] = ["what it was", "what it became"];
+  const path = outsidePath("/etc/conf");
+  const after: Entry = { path, kind: "file", mode: 0o640, size: old.length, mtimeMs: 0, hash: sha256(old) };
+  const open = (disk: SimDisk) => new DiskOutsideFiles({ disk, own: [], roots: [] });
+  const replace = async (disk: SimDisk): Promise<string | undefined> => {
+    const { found } = await open(disk).look(path, { deep: false, keep: async (pieces) => sha256Pieces(pieces) });
+    return open(disk).replace({ path, before: found[0]?.entry, after, content: text(old) });
+  };
+  const { points } = await sweepCrashes({
+    prepare: () => SimDisk.fromTree({ "/etc/conf": young }),
+    run: async (disk, acknowledge) => {
+      if ((await replace(disk)) === undefined) acknowledge("done");
+    },
+    check: async (disk, { acknowledged }) => {
+      const hashOf = async () => {
+        const look = await open(disk).look(path, { deep: false, keep: async (pieces) => sha256Pieces(pieces) });
+        return look.found[0]?.entry?.hash;
+      };
+      const left = await hashOf();
+      if (acknowledged.length > 0) expect(left).toBe(sha256(old));
+      else expect([sha256(old), sha256(young)]).toContain(left);
+      expect(await replace(disk)).toBeUndefined();
+      expect(await hashOf()).toBe(sha256(old));
+    },
+  });
+  expect(points).toBeGreaterThan(5);
 });
