@@ -9,8 +9,11 @@ import { LiveTree } from "../core/live-tree.ts";
 import { LogTree } from "../core/log-tree.ts";
 import { readOutside } from "../core/outside-record.ts";
 import { decodeIntent, decodeSession, decodeSnapshot, decodeWorkspace } from "../core/records.ts";
+import { decodePin } from "../core/pin-record.ts";
 import { decodePrune } from "../core/prune-record.ts";
+import { decodeRefused } from "../core/refused-record.ts";
 import { decodeSentinel, headBefore, type Sentinel } from "../core/sentinel.ts";
+import { decodeTransaction } from "../core/transaction-record.ts";
 import type { RawLine } from "../storage/event-log.ts";
 import type { IndexStore } from "../storage/index-store.ts";
 import { headBeforeFirst, isSealed } from "./catch-up.ts";
@@ -373,6 +376,9 @@ function checkRecord(event: LogEvent, workspaceId: string): void {
   else if (recordId.startsWith("session:")) decodeSession(record);
   else if (recordId.startsWith("intent:")) decodeIntent(record);
   else if (recordId.startsWith("conflict:")) decodeConflict(record);
+  else if (recordId.startsWith("transaction:")) decodeTransaction(record);
   else if (recordId.startsWith("workspace:")) decodeWorkspace(record);
   else if (recordId.startsWith("prune:")) decodePrune(record);
+  else if (recordId.startsWith("pin:")) decodePin(record);
+  else if (recordId.startsWith("refused:")) decodeRefused(record);
 }
