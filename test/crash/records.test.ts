@@ -195,7 +195,7 @@ describe("a disk that fails", () => {
     for (let n = 0; n < 120; n += 1) await store.upsert("a", { n });
     const report = await store.verify();
     expect(report).toMatchObject({ ok: true, events: 169 });
-    expect(report.notes.filter((note) => note.includes("snapshot.json could not be written")).length).toBe(3);
+    expect(report.notes).toEqual([expect.stringContaining("snapshot.json could not be written")]);
     await withStore(disk.crash("forget"), 4_000, async (again) => expect(await again.get("a")).toEqual({ n: 119 }));
   });
 });

@@ -3,7 +3,7 @@ import { ChronicleError } from "../../core/errors.ts";
 import type { RecordBody } from "../../core/event.ts";
 
 /** Most bytes of a user's record id, in UTF-8. */
-export const MAX_RECORD_ID_BYTES = 1024;
+const MAX_RECORD_ID_BYTES = 1024;
 
 const PREFIX = "user:";
 

@@ -53,7 +53,8 @@ export class FolderLedger implements RecordLedger {
   #opened: Opened | undefined;
   /** What this object has appended itself. */
   #acknowledged: Head = EMPTY_HEAD;
-  readonly #trouble: string[] = [];
+  /** By file: what could not be written last. */
+  readonly #trouble = new Map<string, string>();
   #turn: Promise<unknown> = Promise.resolve();
   #writes: Promise<unknown> = Promise.resolve();
 
@@ -76,7 +77,7 @@ export class FolderLedger implements RecordLedger {
   }
 
   notes(): Promise<readonly string[]> {
-    return this.#inTurn(async () => [...(await this.#upToDate()).loaded.notes, ...this.#trouble]);
+    return this.#inTurn(async () => [...(await this.#upToDate()).loaded.notes, ...this.#trouble.values()]);
   }
 
   get(recordId: string): Promise<LiveRecord | undefined> {
@@ -143,7 +144,7 @@ export class FolderLedger implements RecordLedger {
     return this.#inTurn(async () => {
       const { log, loaded } = await this.#upToDate();
       const found = await verifyRecords(log, this.#parts.files, loaded);
-      return { ...found, notes: [...found.notes, ...this.#trouble] };
+      return { ...found, notes: [...found.notes, ...this.#trouble.values()] };
     });
   }
 
@@ -305,8 +306,10 @@ export class FolderLedger implements RecordLedger {
   #attempt(name: string, write: () => void): void {
     try {
       write();
+      this.#trouble.delete(name);
     } catch (error) {
-      this.#trouble.push(`${name} could not be written: ${error instanceof Error ? error.message : String(error)}`);
+      const why = error instanceof Error ? error.message : String(error);
+      this.#trouble.set(name, `${name} could not be written: ${why}`);
     }
   }
 }

@@ -6,7 +6,7 @@ import { decodeRecordSentinel, type RecordSentinel } from "../../core/record-sen
 import { RecordState } from "../../core/record-state.ts";
 import type { EventLog, LogEnd } from "../../storage/event-log.ts";
 import { type BadLine, type Bound, followLog, isDamage, type Place, soundEvent } from "./follow-log.ts";
-import { decodeKeptEnd, type RecordFiles } from "./record-files.ts";
+import { decodeKeptEnd, type KeptEnd, type RecordFiles } from "./record-files.ts";
 
 /** What a look at the whole store has found. */
 export interface Loaded extends Place {
@@ -14,6 +14,8 @@ export interface Loaded extends Place {
   readonly checkpoint: number | undefined;
   /** A tail that a crash has torn; the next writer moves it away. */
   readonly torn: BadLine | undefined;
+  /** What is known of the log from elsewhere. */
+  readonly bound: Bound;
   /** Why nothing may be written. */
   readonly damage: ChronicleError | undefined;
   /** For people. */
@@ -35,9 +37,13 @@ interface Start extends Place {
 export async function loadState(log: EventLog, files: RecordFiles, acknowledged: Bound): Promise<Loaded> {
   const notes: string[] = [];
   const end = await log.refresh();
-  await refuseForeign(log);
-  const checkpoint = readCheckpoint(files, notes);
-  const bound = boundOf(files, { notes, checkpoint, acknowledged });
+  const kept = readKeptEnd(files, notes);
+  const checkpoint = readCheckpoint(files, { notes, kept, store: await storeOf(log) });
+  const witnesses = [acknowledged, checkpoint?.state.head, kept as Bound | undefined];
+  const bound = witnesses.reduce<Bound>(
+    (most, one) => (one !== undefined && one.seq > most.seq ? one : most),
+    EMPTY_HEAD,
+  );
   const start = fits(checkpoint, log, end, notes);
   const first = start === undefined ? undefined : await attempt(log, start, bound);
   // A first line behind it that does not go on: whose fault it is, the whole log tells.
@@ -46,7 +52,7 @@ export async function loadState(log: EventLog, files: RecordFiles, acknowledged:
   const whole = await wholeLog(log, files, notes);
   if (whole instanceof ChronicleError) {
     const nothing = { state: new RecordState(), offset: 0, checkpoint: undefined, torn: undefined };
-    return { ...nothing, damage: whole, notes };
+    return { ...nothing, bound, damage: whole, notes };
   }
   return settle(await attempt(log, whole, bound), { log, end, bound, notes });
 }
@@ -91,7 +97,7 @@ function settle({ bad, replaced, ...place }: Attempt, { log, end, bound, notes }
   if (torn !== undefined && damage === undefined) {
     notes.push(`the log was torn by a crash behind event ${seq} (${torn.detail}): the next change moves the rest away`);
   }
-  return { ...place, torn: damage === undefined ? torn : undefined, damage, notes };
+  return { ...place, torn: damage === undefined ? torn : undefined, bound, damage, notes };
 }
 
 function damagedAt(bad: BadLine): ChronicleError {
@@ -112,31 +118,34 @@ function rolledBack(message: string): ChronicleError {
   });
 }
 
-function readCheckpoint(files: RecordFiles, notes: string[]): ReadState | undefined {
-  const bytes = files.readCheckpoint();
-  if (bytes === undefined) return undefined;
-  try {
-    return decodeCheckpoint(bytes);
-  } catch (error) {
-    if (!(error instanceof ChronicleError)) throw error;
-    notes.push(`snapshot.json was discarded: ${error.message}`);
-    return undefined;
-  }
-}
-
-interface Witnesses {
-  readonly notes: string[];
-  readonly checkpoint: ReadState | undefined;
-  readonly acknowledged: Bound;
-}
-
-/** The furthest event that was recorded for certain: by us, by the last close, or by the checkpoint. */
-function boundOf(files: RecordFiles, { notes, checkpoint, acknowledged }: Witnesses): Bound {
+/** How far the log was at the last close. */
+function readKeptEnd(files: RecordFiles, notes: string[]): KeptEnd | undefined {
   const text = files.readHead();
   const kept = text === undefined ? undefined : decodeKeptEnd(text);
   if (text !== undefined && kept === undefined) notes.push("head.json is damaged and was left aside");
-  const witnesses = [acknowledged, checkpoint?.state.head, kept as Bound | undefined];
-  return witnesses.reduce<Bound>((most, one) => (one !== undefined && one.seq > most.seq ? one : most), EMPTY_HEAD);
+  return kept;
+}
+
+interface Known {
+  readonly notes: string[];
+  readonly kept: KeptEnd | undefined;
+  /** The id that the log begins with, if it can be read. */
+  readonly store: string | undefined;
+}
+
+function readCheckpoint(files: RecordFiles, { notes, kept, store }: Known): ReadState | undefined {
+  const bytes = files.readCheckpoint();
+  if (bytes === undefined) return undefined;
+  try {
+    const read = decodeCheckpoint(bytes);
+    // Where nothing vouches for the log, it may as well be the log that is another store's: that is for the bound to tell.
+    if (read.header.store === store || kept === undefined || kept.store !== store) return read;
+    notes.push("snapshot.json was discarded: it is of another store");
+  } catch (error) {
+    if (!(error instanceof ChronicleError)) throw error;
+    notes.push(`snapshot.json was discarded: ${error.message}`);
+  }
+  return undefined;
 }
 
 /** The checkpoint as a start, if its place is in the present log. */
@@ -189,14 +198,15 @@ async function sentinelOf(log: EventLog): Promise<RecordSentinel | ChronicleErro
   }
 }
 
-/** The log of a workspace is never taken for a torn one of a record store. */
-async function refuseForeign(log: EventLog): Promise<void> {
+/** The store that the log is of, if its first line can be read. The log of a workspace is never taken for a torn one. */
+async function storeOf(log: EventLog): Promise<string | undefined> {
   for await (const [line] of log.read()) {
     const event = line === undefined ? undefined : soundEvent(line);
     const isForeign = event?.recordId.startsWith("workspace:") === true || event?.record["workspace"] !== undefined;
-    if (!isForeign) return;
+    if (!isForeign) return event?.recordId.replace(/^(?:store|compact):/, "");
     throw new ChronicleError("USAGE", "this is the log of a workspace, not of a record store", {
       hint: "use `workspace.records`, or another folder",
     });
   }
+  return undefined;
 }

@@ -53,6 +53,10 @@ class RecordVerifier {
       return;
     }
     if (event.op === "compact") this.#checkSentinel(event);
+    const { bound } = this.#loaded;
+    if (event.seq === bound.seq && event.hash !== bound.hash) {
+      this.#report("log-replaced", `event ${event.seq}`, "it is not the one that was recorded");
+    }
     this.#state.apply(event, recordText(line.bytes, event));
   }
 
