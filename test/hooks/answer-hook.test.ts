@@ -2,7 +2,7 @@ import { writeFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
 import { ChronicleError } from "../../src/core/errors.ts";
-import { answerHook } from "../../src/hooks/answer-hook.ts";
+import { answerHook, type HookAnswer } from "../../src/hooks/answer-hook.ts";
 import { claude } from "../../src/hooks/claude.ts";
 import { codex } from "../../src/hooks/codex.ts";
 import { gemini } from "../../src/hooks/gemini.ts";
@@ -21,6 +21,10 @@ class MapNotes implements SessionNotes {
   remove(session: string): void {
     this.notes.delete(session);
   }
+}
+
+function quiet({ stdout, problem }: HookAnswer): void {
+  if (stdout !== "" || problem !== undefined) throw new Error(`the hook said ${stdout} ${problem}`);
 }
 
 /** An agent at work in a project: its hooks are answered as the installed command answers them. */
@@ -56,9 +60,9 @@ class Agent {
     { id, end = "PostToolUse" }: { id: string; end?: string },
   ) {
     const call = { tool_name: tool, tool_input: toolInput, tool_use_id: id, prompt_id: "t1" };
-    expect(await this.hears("PreToolUse", call)).toMatchObject({ blocked: false, stdout: "" });
+    quiet(await this.hears("PreToolUse", call));
     work();
-    expect(await this.hears(end, call)).toMatchObject({ blocked: false, stdout: "" });
+    quiet(await this.hears(end, call));
   }
 
   writes(path: string, content: string, id: string) {
@@ -160,20 +164,12 @@ describe("an agent whose hooks are answered", () => {
 const WRITE = { tool_name: "Write", tool_input: { file_path: "a" }, tool_use_id: "c1", prompt_id: "t1" };
 
 describe("a hook that cannot do its work", () => {
-  const fails = (code: "LOCKED" | "REFUSED", where: "open" | "snapshotAction") => async (): Promise<WorkspaceApi> => {
-    const error = new ChronicleError(code, "it is so", { hint: "do this" });
-    if (where === "open") throw error;
-    const workspace = {
-      path: "/p",
-      startSession: () => Promise.resolve({}),
-      snapshotAction: () => Promise.reject(error),
-    };
-    return workspace as unknown as WorkspaceApi;
-  };
+  const locked = (): Promise<WorkspaceApi> =>
+    Promise.reject(new ChronicleError("LOCKED", "it is so", { hint: "do this" }));
 
   it("lets the tool go on, with a message, unless it is strict", async () => {
     await using project = new Project();
-    const open = fails("LOCKED", "open");
+    const open = locked;
     const answer = await new Agent(claude, project, { open }).hears("PreToolUse", WRITE);
     expect(answer).toMatchObject({ blocked: false, problem: "it is so (do this)" });
     expect(JSON.parse(answer.stdout)).toEqual({
@@ -186,17 +182,20 @@ describe("a hook that cannot do its work", () => {
 
   it("stops the tool in any case when what it destroys could not be kept", async () => {
     await using project = new Project();
-    const answer = await new Agent(claude, project, { open: fails("REFUSED", "snapshotAction") }).hears(
-      "PreToolUse",
-      WRITE,
-    );
+    project.write("a", "precious");
+    await (await project.init()).close();
+    project.write("a", "more precious");
+    const full = await project.store({ retention: { max_store_bytes: 1 } });
+    const open = () => full.open({ folder: project.folder });
+    const answer = await new Agent(claude, project, { open }).hears("PreToolUse", WRITE);
     expect(answer.blocked).toBe(true);
-    expect(answer.problem).toBe("what this would change could not be kept: it is so (do this)");
+    expect(answer.problem).toMatch(/^what this would change could not be kept: .*bytes/);
+    expect(JSON.parse(answer.stdout)).toHaveProperty("hookSpecificOutput.permissionDecision", "deny");
   });
 
   it("never stops what has happened already", async () => {
     await using project = new Project();
-    const agent = new Agent(claude, project, { open: fails("LOCKED", "open"), strict: true });
+    const agent = new Agent(claude, project, { open: locked, strict: true });
     for (const event of ["SessionStart", "PostToolUse", "Stop", "SessionEnd"]) {
       expect((await agent.hears(event, WRITE)).blocked, event).toBe(false);
     }

@@ -1,4 +1,12 @@
-import { applyEdits, type FormattingOptions, modify, type ParseError, parse, printParseErrorCode } from "jsonc-parser";
+import {
+  createScanner,
+  findNodeAtLocation,
+  type Node,
+  parse,
+  type ParseError,
+  parseTree,
+  printParseErrorCode,
+} from "jsonc-parser";
 import { ChronicleError } from "../../core/errors.ts";
 
 /** A place in a JSON text. */
@@ -30,15 +38,111 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** As the text is indented already. */
-function formatting(text: string): FormattingOptions {
-  const indent = /^([ \t]+)"/m.exec(text)?.[1] ?? "  ";
-  const insertSpaces = !indent.startsWith("\t");
-  return { insertSpaces, tabSize: insertSpaces ? indent.length : 1, eol: text.includes("\r\n") ? "\r\n" : "\n" };
+/** How the text is written already: one step of indentation, and the end of a line. */
+interface Style {
+  readonly step: string;
+  readonly eol: string;
 }
 
-/** The text with one value set (`undefined`: removed; `insert`: put into an array); everything else stays as it is. */
-export function editJsonc(text: string, path: JsonPath, value: unknown, insert = false): string {
-  const options = { formattingOptions: formatting(text), isArrayInsertion: insert };
-  return applyEdits(text, modify(text, path, value, options));
+function styleOf(text: string): Style {
+  return { step: /^([ \t]+)"/m.exec(text)?.[1] ?? "  ", eol: text.includes("\r\n") ? "\r\n" : "\n" };
+}
+
+/** The indentation of the line in which a place stands. */
+function indentAt(text: string, offset: number): string {
+  const line = text.slice(text.lastIndexOf("\n", offset - 1) + 1);
+  return /^[ \t]*/.exec(line)?.[0] ?? "";
+}
+
+function written(value: unknown, { step, eol }: Style, indent: string): string {
+  return JSON.stringify(value, null, step).replaceAll("\n", eol + indent);
+}
+
+function treeOf(text: string): Node {
+  const tree = parseTree(text, [], { allowTrailingComma: true });
+  if (tree === undefined) throw malformed("it is empty");
+  return tree;
+}
+
+/** The place of the first comma behind `from`, before `to`; commas in comments are none. */
+function commaAfter(text: string, from: number, to: number): number | undefined {
+  const scanner = createScanner(text);
+  scanner.setPosition(from);
+  for (;;) {
+    scanner.scan();
+    const at = scanner.getTokenOffset();
+    // The end of the text is a token too.
+    if (at >= to) return undefined;
+    if (text[at] === ",") return at;
+  }
+}
+
+function endOf(node: Node): number {
+  return node.offset + node.length;
+}
+
+function spliced(text: string, from: number, to: number, by: string): string {
+  return text.slice(0, from) + by + text.slice(to);
+}
+
+/**
+ * The text with a value at a path: in the place of what is there, else at the end of its object or list (missing objects
+ * on the way are made). Nothing else changes, neither comments nor the form of other entries.
+ */
+export function putAt(text: string, path: JsonPath, value: unknown): string {
+  const tree = treeOf(text);
+  const present = findNodeAtLocation(tree, path);
+  const style = styleOf(text);
+  if (present !== undefined) {
+    const indent = indentAt(text, present.offset);
+    return spliced(text, present.offset, endOf(present), written(value, style, indent));
+  }
+  let depth = path.length - 1;
+  let into = findNodeAtLocation(tree, path.slice(0, depth));
+  while (into === undefined && depth > 0) into = findNodeAtLocation(tree, path.slice(0, (depth -= 1)));
+  const nested = path.slice(depth + 1).reduceRight((inner, key) => ({ [key]: inner }), value);
+  return insertInto(text, into ?? tree, { key: path[depth], value: nested });
+}
+
+function insertInto(
+  text: string,
+  into: Node,
+  { key, value }: { readonly key: string | number | undefined; readonly value: unknown },
+): string {
+  const style = styleOf(text);
+  const outer = indentAt(text, into.offset);
+  const indent = outer + style.step;
+  const name = typeof key === "string" ? `${JSON.stringify(key)}: ` : "";
+  const item = `${style.eol}${indent}${name}${written(value, style, indent)}`;
+  const close = endOf(into) - 1;
+  const last = into.children?.at(-1);
+  // Behind whatever comment follows the last entry; the bracket comes to a line of its own.
+  const at = text.slice(0, close).trimEnd().length;
+  const result = spliced(text, at, close, `${item}${style.eol}${outer}`);
+  if (last === undefined || commaAfter(text, endOf(last), close) !== undefined) return result;
+  return spliced(result, endOf(last), endOf(last), ",");
+}
+
+/** The text without what stands at a path, and without the line that it leaves empty. */
+export function dropAt(text: string, path: JsonPath): string {
+  const found = findNodeAtLocation(treeOf(text), path);
+  if (found === undefined) return text;
+  const node = found.parent?.type === "property" ? found.parent : found;
+  const siblings = node.parent?.children ?? [];
+  const before = siblings[siblings.indexOf(node) - 1];
+  const close = node.parent === undefined ? text.length : endOf(node.parent) - 1;
+  const following = commaAfter(text, endOf(node), close);
+  const end = following === undefined ? endOf(node) : following + 1;
+  const result = withoutLine(text, node.offset, end);
+  const comma =
+    following === undefined && before !== undefined ? commaAfter(text, endOf(before), node.offset) : undefined;
+  return comma === undefined ? result : spliced(result, comma, comma + 1, "");
+}
+
+function withoutLine(text: string, from: number, to: number): string {
+  const start = text.slice(0, from).replace(/[ \t]+$/, "").length;
+  const rest = /^[ \t]*\r?\n/.exec(text.slice(to));
+  const isOwnLine = start === 0 || text[start - 1] === "\n";
+  if (isOwnLine && rest !== null) return spliced(text, start, to + rest[0].length, "");
+  return spliced(text, start, to, "");
 }

@@ -1,4 +1,4 @@
-import { editJsonc, isObject, type JsonPath, malformed, readJsonc } from "./json-edit.ts";
+import { dropAt, isObject, type JsonPath, malformed, putAt, readJsonc } from "./json-edit.ts";
 
 /** Any form in which Chronicle's hook was ever installed, or stands in its plugin. */
 const OURS = /chronicle-hook['"]?\s+(claude|codex|gemini)\b/;
@@ -47,9 +47,9 @@ export function putHooks(text: string, wanted: readonly HookGroup[]): string {
     const at = groups.findIndex(isOurs);
     if (at >= 0 && JSON.stringify(groups[at]) === JSON.stringify(group)) continue;
     const path: JsonPath = ["hooks", event];
-    if (groups.length === 0) result = editJsonc(result, path, [group]);
-    else if (at >= 0) result = editJsonc(result, [...path, at], group);
-    else result = editJsonc(result, [...path, groups.length], group, true);
+    if (groups.length === 0) result = putAt(result, path, [group]);
+    else if (at >= 0) result = putAt(result, [...path, at], group);
+    else result = putAt(result, [...path, groups.length], group);
   }
   return result;
 }
@@ -63,9 +63,7 @@ export function dropHooks(text: string): string {
     if (Array.isArray(groups)) result = dropFrom(result, event, groups);
   }
   const left = readJsonc(result)["hooks"];
-  return result !== text && isObject(left) && Object.keys(left).length === 0
-    ? editJsonc(result, ["hooks"], undefined)
-    : result;
+  return result !== text && isObject(left) && Object.keys(left).length === 0 ? dropAt(result, ["hooks"]) : result;
 }
 
 function dropFrom(text: string, event: string, groups: readonly unknown[]): string {
@@ -73,11 +71,11 @@ function dropFrom(text: string, event: string, groups: readonly unknown[]): stri
   let left = groups.length;
   for (let at = groups.length - 1; at >= 0; at -= 1) {
     if (isOurs(groups[at])) {
-      result = editJsonc(result, ["hooks", event, at], undefined);
+      result = dropAt(result, ["hooks", event, at]);
       left -= 1;
     } else result = dropWithin(result, { event, at, group: groups[at] });
   }
-  return left === 0 && groups.length > 0 ? editJsonc(result, ["hooks", event], undefined) : result;
+  return left === 0 && groups.length > 0 ? dropAt(result, ["hooks", event]) : result;
 }
 
 /** Chronicle's hook in a group that somebody else's is in as well. */
@@ -91,7 +89,7 @@ function dropWithin(
   for (let inner = hooks.length - 1; inner >= 0; inner -= 1) {
     const hook = hooks[inner];
     if (isObject(hook) && typeof hook["command"] === "string" && OURS.test(hook["command"])) {
-      result = editJsonc(result, ["hooks", event, at, "hooks", inner], undefined);
+      result = dropAt(result, ["hooks", event, at, "hooks", inner]);
     }
   }
   return result;

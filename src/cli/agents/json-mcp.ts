@@ -1,4 +1,4 @@
-import { editJsonc, isObject, malformed, readJsonc } from "./json-edit.ts";
+import { dropAt, isObject, malformed, putAt, readJsonc } from "./json-edit.ts";
 
 const SERVERS = "mcpServers";
 const NAME = "chronicle";
@@ -20,7 +20,7 @@ export function putServer(text: string, command: readonly string[], extra: Reado
   const entry = { ...extra, command: program, args };
   const present = servers?.[NAME];
   if (isObject(present) && JSON.stringify(present) === JSON.stringify(entry)) return text;
-  return editJsonc(text, [SERVERS, NAME], entry);
+  return putAt(text, [SERVERS, NAME], entry);
 }
 
 /** The text without it. */
@@ -28,5 +28,5 @@ export function dropServer(text: string): string {
   const servers = readJsonc(text)[SERVERS];
   if (!isObject(servers) || servers[NAME] === undefined) return text;
   const isOnly = Object.keys(servers).length === 1;
-  return editJsonc(text, isOnly ? [SERVERS] : [SERVERS, NAME], undefined);
+  return dropAt(text, isOnly ? [SERVERS] : [SERVERS, NAME]);
 }

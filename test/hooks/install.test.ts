@@ -1,0 +1,230 @@
+import {
+  chmodSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { parse as parseJsonc } from "jsonc-parser";
+import { parse as parseToml } from "smol-toml";
+import { describe, expect, it } from "vitest";
+import type { AgentConfig, Scope } from "../../src/cli/agents/agent-config.ts";
+import { AGENT_CONFIGS } from "../../src/cli/agents/agent-table.ts";
+import {
+  type AgentBase,
+  carryOut,
+  configPath,
+  planInstall,
+  planUninstall,
+  stateOf,
+} from "../../src/cli/agents/install-agent.ts";
+
+const MCP = ["/opt/node", "/opt/chronicle/bin/chronicle.js", "mcp"];
+
+class Machine implements Disposable {
+  readonly folder = mkdtempSync(join(tmpdir(), "chronicle-install-"));
+
+  base(scope: Scope, env: AgentBase["env"] = {}): AgentBase {
+    return { scope, env, userHome: join(this.folder, "home"), project: join(this.folder, "project") };
+  }
+
+  put(path: string, text: string): string {
+    const full = join(this.folder, path);
+    mkdirSync(dirname(full), { recursive: true });
+    writeFileSync(full, text);
+    return full;
+  }
+
+  read(path: string): string {
+    return readFileSync(join(this.folder, path), "utf8");
+  }
+
+  has(path: string): boolean {
+    return existsSync(join(this.folder, path));
+  }
+
+  install(agent: AgentConfig, base: AgentBase, hook = `/c/bin/chronicle-hook ${agent.name}`): string[] {
+    const plans = planInstall(agent, base, { hook, mcp: MCP });
+    carryOut(plans);
+    return plans.filter((plan) => plan.before !== plan.after).map((plan) => plan.path);
+  }
+
+  uninstall(agent: AgentConfig, base: AgentBase): void {
+    carryOut(planUninstall(agent, base));
+  }
+
+  [Symbol.dispose](): void {
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+}
+
+const [claude, codex, gemini] = AGENT_CONFIGS as readonly [AgentConfig, AgentConfig, AgentConfig];
+
+const SETTINGS = `{
+    // my own settings
+    "model": "opus", /* kept */
+    "hooks": {
+        "PreToolUse": [
+            {"matcher": "Bash", "hooks": [{"type": "command", "command": "./check.sh"}]} // mine
+        ],
+        "Notification": [{"hooks": [{"type": "command", "command": "beep"}]}],
+    },
+    "permissions": {"allow": ["Bash(ls)"]}
+}
+`;
+
+describe("installing", () => {
+  it("works where there is nothing yet, for every agent and scope, and leaves nothing behind when it is undone", () => {
+    for (const agent of AGENT_CONFIGS) {
+      for (const scope of ["user", "project"] as const) {
+        using machine = new Machine();
+        const base = machine.base(scope);
+        expect(machine.install(agent, base).length, agent.name).toBe(agent.files[scope].length);
+        for (const { path, found } of stateOf(agent, base)) expect(found, path).toBeDefined();
+        machine.uninstall(agent, base);
+        for (const { path } of stateOf(agent, base)) expect(existsSync(path), path).toBe(false);
+      }
+    }
+  });
+
+  it("twice is once, byte for byte", () => {
+    for (const agent of AGENT_CONFIGS) {
+      using machine = new Machine();
+      const base = machine.base("user");
+      machine.install(agent, base);
+      const once = agent.files.user.map((file) => readFileSync(configPath(agent, file.path, base), "utf8"));
+      expect(machine.install(agent, base)).toEqual([]);
+      expect(agent.files.user.map((file) => readFileSync(configPath(agent, file.path, base), "utf8"))).toEqual(once);
+    }
+  });
+
+  it("keeps comments, order, indentation and what others have put there, and takes exactly itself away again", () => {
+    using machine = new Machine();
+    machine.put("home/.claude/settings.json", SETTINGS);
+    const base = machine.base("user");
+    machine.install(claude, base);
+    const text = machine.read("home/.claude/settings.json");
+    for (const line of ["// my own settings", "/* kept */", "// mine", `    "model": "opus"`])
+      expect(text).toContain(line);
+    const settings = parseJsonc(text) as { hooks: Record<string, { hooks: { command: string }[] }[]> };
+    expect(settings.hooks["PreToolUse"]?.map((group) => group.hooks[0]?.command)).toEqual([
+      "./check.sh",
+      "/c/bin/chronicle-hook claude",
+    ]);
+    expect(settings.hooks["Notification"]).toHaveLength(1);
+    expect(machine.read("home/.claude/settings.json.before-chronicle")).toBe(SETTINGS);
+    machine.uninstall(claude, base);
+    expect(machine.read("home/.claude/settings.json")).toBe(SETTINGS.replace("}],\n    }", "}]\n    }"));
+  });
+
+  it("takes itself away without a trace where nothing else happened meanwhile", () => {
+    const texts = [
+      "{}",
+      "{ }\n",
+      `{"a": 1}`,
+      `{\n\t"a": [1, 2]\n}\n`,
+      `{\r\n  "hooks": {\r\n    "X": []\r\n  }\r\n}\r\n`,
+    ];
+    for (const text of texts) {
+      using machine = new Machine();
+      machine.put("home/.gemini/settings.json", text);
+      machine.install(gemini, machine.base("user"));
+      const installed = machine.read("home/.gemini/settings.json");
+      expect(installed.includes("\r\n") ? installed.replaceAll("\r\n", "").includes("\n") : false, text).toBe(false);
+      machine.uninstall(gemini, machine.base("user"));
+      expect(parseJsonc(machine.read("home/.gemini/settings.json")), text).toEqual(parseJsonc(text));
+    }
+  });
+
+  it("replaces what an older installation left, and does not back up over what there was before", () => {
+    using machine = new Machine();
+    machine.put("home/.gemini/settings.json", `{"ui": {"theme": "dark"}}`);
+    const base = machine.base("user");
+    machine.install(gemini, base, "/old/chronicle-hook gemini");
+    machine.install(gemini, base, "'/new place/chronicle-hook' gemini --strict || exit 2");
+    const [state] = stateOf(gemini, base);
+    expect(state?.found?.hooks).toEqual(["'/new place/chronicle-hook' gemini --strict || exit 2"]);
+    expect(machine.read("home/.gemini/settings.json.before-chronicle")).toBe(`{"ui": {"theme": "dark"}}`);
+  });
+
+  it("takes its hook out of a group that somebody else's is in", () => {
+    using machine = new Machine();
+    const hooks = [
+      { type: "command", command: "mine" },
+      { type: "command", command: "/c/chronicle-hook claude" },
+    ];
+    machine.put("home/.claude/settings.json", JSON.stringify({ hooks: { Stop: [{ hooks }] } }));
+    machine.uninstall(claude, machine.base("user"));
+    expect(JSON.parse(machine.read("home/.claude/settings.json"))).toEqual({
+      hooks: { Stop: [{ hooks: [hooks[0]] }] },
+    });
+  });
+
+  it("adds a marked block to TOML, and leaves a server of the user's own alone", () => {
+    using machine = new Machine();
+    const mine = `# mine\nmodel = "x" # fast\n\n[mcp_servers.other]\ncommand = "o"`;
+    machine.put("home/.codex/config.toml", mine);
+    const base = machine.base("user");
+    machine.install(codex, base);
+    const text = machine.read("home/.codex/config.toml");
+    expect(text.startsWith(mine)).toBe(true);
+    expect(parseToml(text)["mcp_servers"]).toEqual({
+      other: { command: "o" },
+      chronicle: { command: MCP[0], args: MCP.slice(1) },
+    });
+    machine.uninstall(codex, base);
+    expect(machine.read("home/.codex/config.toml")).toBe(`${mine}\n`);
+    const own = `[mcp_servers.chronicle]\ncommand = "my own"\n`;
+    machine.put("home/.codex/config.toml", own);
+    machine.install(codex, base);
+    expect(machine.read("home/.codex/config.toml")).toBe(own);
+  });
+
+  it("refuses files that it cannot read, and then writes nothing at all", () => {
+    const bad: readonly [AgentConfig, string, string][] = [
+      [claude, "home/.claude/settings.json", `{"hooks": `],
+      [claude, "home/.claude/settings.json", `{"hooks": []}`],
+      [claude, "home/.claude/settings.json", `{"hooks": {"PreToolUse": "x"}}`],
+      [claude, "home/.claude.json", `{"mcpServers": 1}`],
+      [codex, "home/.codex/config.toml", `a = = 1`],
+      [codex, "home/.codex/config.toml", `mcp_servers = {}`],
+      [gemini, "home/.gemini/settings.json", `[]`],
+    ];
+    for (const [agent, path, text] of bad) {
+      using machine = new Machine();
+      const full = machine.put(path, text);
+      expect(() => machine.install(agent, machine.base("user")), text).toThrow(full);
+      expect(machine.read(path)).toBe(text);
+      for (const file of agent.files.user) {
+        if (!full.endsWith(file.path)) expect(machine.has(join("home", file.path)), file.path).toBe(false);
+      }
+    }
+  });
+
+  it("keeps a file's mode, and a link a link", () => {
+    using machine = new Machine();
+    const real = machine.put("dotfiles/claude.json", `{"projects": {}}`);
+    chmodSync(real, 0o600);
+    mkdirSync(join(machine.folder, "home"));
+    symlinkSync(real, join(machine.folder, "home/.claude.json"));
+    machine.install(claude, machine.base("user"));
+    expect(lstatSync(join(machine.folder, "home/.claude.json")).isSymbolicLink()).toBe(true);
+    expect(lstatSync(real).mode & 0o777).toBe(0o600);
+    expect(machine.read("dotfiles/claude.json")).toContain("chronicle");
+  });
+
+  it("follows the agents' own variables for their folders", () => {
+    using machine = new Machine();
+    const at = (agent: AgentConfig, variable: string) =>
+      agent.files.user.map((file) => configPath(agent, file.path, machine.base("user", { [variable]: "/else" })));
+    expect(at(claude, "CLAUDE_CONFIG_DIR")).toEqual(["/else/settings.json", "/else/.claude.json"]);
+    expect(at(codex, "CODEX_HOME")).toEqual(["/else/hooks.json", "/else/config.toml"]);
+    expect(at(gemini, "GEMINI_CLI_HOME")).toEqual(["/else/.gemini/settings.json"]);
+  });
+});
