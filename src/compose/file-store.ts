@@ -5,6 +5,7 @@ import { ChronicleError, withCode } from "../core/errors.ts";
 import type { RootRecord } from "../core/records.ts";
 import { FileBlobStore } from "../storage/files/file-blob-store.ts";
 import { storeLayout } from "../storage/files/layout.ts";
+import { agentView, forbidden, recordRefusal } from "../workspace/agent-view.ts";
 import { adoptFolder } from "../workspace/adopt.ts";
 import { takeBaseline } from "../workspace/baseline.ts";
 import { listSnapshots, snapshotShape } from "../workspace/snapshot.ts";
@@ -50,7 +51,10 @@ class FileStore implements StoreApi {
     return withCode(() => this.#openFolder(options));
   }
 
-  async #init(options: InitOptions): Promise<{ readonly workspace: WorkspaceApi; readonly result: InitShape }> {
+  async #init(
+    options: InitOptions,
+    role?: OpenOptions["role"],
+  ): Promise<{ readonly workspace: WorkspaceApi; readonly result: InitShape }> {
     const roots = rootsFrom(this.#parts.backends.disk, options);
     for (const root of roots) refuseUnsafe(root.folder, { ...this.#options, force: options.force === true });
     const [first] = roots;
@@ -63,7 +67,7 @@ class FileStore implements StoreApi {
     const [baseline] = await listSnapshots(opened.context);
     if (baseline === undefined) throw new ChronicleError("IO", "the baseline was not recorded");
     const snapshot: SnapshotShape = snapshotShape(baseline);
-    const workspace = this.#workspace(opened);
+    const workspace = this.#workspace(opened, role);
     const { id, path } = workspace;
     return { workspace, result: { workspace: id, path, created: standing === undefined, snapshot } };
   }
@@ -74,7 +78,8 @@ class FileStore implements StoreApi {
     const readOnly = options.readOnly === true;
     const { client } = options;
     if (found !== undefined) {
-      return this.#workspace(await this.#openId(found.id, { readOnly, movedTo: found.movedTo, client }));
+      const opened = await this.#openId(found.id, { readOnly, movedTo: found.movedTo, client });
+      return this.#workspace(opened, options.role);
     }
     if (options.create !== true) {
       throw new ChronicleError("NOT_FOUND", `no workspace holds ${folder}`, {
@@ -84,7 +89,8 @@ class FileStore implements StoreApi {
     }
     const progress = options.onProgress === undefined ? {} : { onProgress: options.onProgress };
     const forced = options.force === undefined ? {} : { force: options.force };
-    return (await this.init({ roots: [folder], ...forced, ...progress })).workspace;
+    const { workspace } = await this.#init({ roots: [folder], ...forced, ...progress }, options.role);
+    return workspace;
   }
 
   openById(id: string): Promise<WorkspaceApi> {
@@ -98,6 +104,7 @@ class FileStore implements StoreApi {
   }
 
   async forget(id: string): Promise<WorkspaceShape> {
+    await this.#refuseAgent("forget");
     const found = await this.#byId(id);
     const shape = await this.#shape(found);
     const { backends, layout, waitMs } = this.#parts;
@@ -114,7 +121,10 @@ class FileStore implements StoreApi {
   }
 
   gc(): Promise<GcShape> {
-    return withCode(() => collectStore(this.#parts));
+    return withCode(async () => {
+      await this.#refuseAgent("gc");
+      return collectStore(this.#parts);
+    });
   }
 
   du(): Promise<DuShape> {
@@ -174,11 +184,19 @@ class FileStore implements StoreApi {
     return opened;
   }
 
-  #workspace(opened: OpenedContext): Workspace {
-    return new Workspace(opened.context, async () => {
+  #workspace(opened: OpenedContext, role = this.#options.role): WorkspaceApi {
+    const workspace = new Workspace(opened.context, async () => {
       this.#open.delete(opened);
       await opened.close();
     });
+    return role === "agent" ? agentView(workspace, opened.context) : workspace;
+  }
+
+  /** What concerns the whole store is a person's. The attempt is recorded where a workspace is open. */
+  async #refuseAgent(what: string): Promise<void> {
+    if (this.#options.role !== "agent") return;
+    for (const { context } of this.#open) await recordRefusal(context, what, []);
+    throw forbidden(what);
   }
 
   async #byId(id: string): Promise<ListedWorkspace> {

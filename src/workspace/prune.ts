@@ -71,25 +71,26 @@ interface Look {
   readonly answer: PruneAnswer;
   /** The floor until now. */
   readonly floorSeq: number;
-  /** The head at the look. */
+  /** The head at the look, and its time. */
   readonly seq: number;
+  readonly ts: number;
 }
 
 async function lookAt(context: Context, { rules, shields }: Asked): Promise<Look> {
   const { moments, states, hold } = await keptMoments(context, shields);
   const floorSeq = (await pruningInForce(context))?.floorSeq ?? 0;
   const { seq } = await context.index.head();
-  const last = await context.index.locate(seq);
+  const ts = timeOf(await context.index.locate(seq));
   const answer = answerPruning({
     moments,
     rules,
     minAgeMs: context.retention.limits.min_age_hours * HOUR_MS,
-    head: { seq, ts: Date.parse(last?.ts ?? "") || 0 },
+    head: { seq, ts },
     floorSeq,
     states,
     hold,
   });
-  return { answer, floorSeq, seq };
+  return { answer, floorSeq, seq, ts };
 }
 
 async function shapeOf(
@@ -176,12 +177,14 @@ export async function keepToLimits(context: Context): Promise<void> {
   if (!(await mayExceed(context, limits))) return;
   const asked: Asked = { rules: limits, shields: {} };
   const before = await lookAt(context, asked);
-  if (before.answer.pruned.length === 0 || (await context.index.openRecords("intent:")).length > 0) return;
+  if (before.answer.pruned.length === 0) return noteInVain(context, before);
+  if ((await context.index.openRecords("intent:")).length > 0) return;
   await withCommit(context, async (commit) => {
     const isSame = (await commit.head()).seq === before.seq;
     const look = isSame ? before : await lookAt(context, asked);
     if (look.answer.pruned.length > 0) await append(context, commit, { look, cause: "limits" });
   });
+  lastInVain.delete(context.index);
   if (((await pruningInForce(context))?.pendingBytes ?? 0) <= freeFrom(context)) return;
   try {
     await context.store.collect({ waitMs: FREE_WAIT_MS });
@@ -190,21 +193,37 @@ export async function keepToLimits(context: Context): Promise<void> {
   }
 }
 
-interface AgeLook {
-  /** The time of the log at the last look. */
+/** When nothing was found to be pruned: the time of the log then, and how many actions there were. */
+interface InVain {
   readonly ts: number;
+  readonly actions: number;
 }
 
-const ageLooks = new WeakMap<object, AgeLook>();
+const lastInVain = new WeakMap<object, InVain>();
 
-/** By number: as soon as there may be too many. By age: at most once in an hour of the log. */
+async function noteInVain(context: Context, { ts }: Look): Promise<void> {
+  lastInVain.set(context.index, { ts, actions: await mostActions(context) });
+}
+
+/**
+ * Is it worth looking closely? Not while everything above the floor is too young; nor again soon after a look in vain:
+ * then only when a tenth more has come, or an hour has gone by.
+ */
 async function mayExceed(context: Context, { maxSnapshots, maxAgeMs }: RetentionLimits): Promise<boolean> {
-  if (maxSnapshots > 0 && (await mostActions(context)) > maxSnapshots) return true;
-  if (maxAgeMs === 0) return false;
-  const { seq } = await context.index.head();
-  const ts = Date.parse((await context.index.locate(seq))?.ts ?? "") || 0;
-  const last = ageLooks.get(context.index);
-  if (last !== undefined && ts - last.ts < HOUR_MS) return false;
-  ageLooks.set(context.index, { ts });
-  return true;
+  const { index, retention } = context;
+  const floorSeq = (await pruningInForce(context))?.floorSeq ?? 0;
+  const oldest = await index.locate(floorSeq + 1);
+  const ts = timeOf(await index.locate((await index.head()).seq));
+  const age = oldest === undefined ? Number.POSITIVE_INFINITY : ts - timeOf(oldest);
+  if (age < retention.limits.min_age_hours * HOUR_MS) return false;
+  const seen = lastInVain.get(index);
+  const isTooMany = maxSnapshots > 0 && (await mostActions(context)) > maxSnapshots;
+  if (seen !== undefined && ts - seen.ts < HOUR_MS) {
+    return isTooMany && (await mostActions(context)) > seen.actions + Math.floor(maxSnapshots / 10);
+  }
+  return isTooMany || (maxAgeMs > 0 && age > maxAgeMs);
+}
+
+function timeOf(row: { readonly ts: string } | undefined): number {
+  return Date.parse(row?.ts ?? "") || 0;
 }
