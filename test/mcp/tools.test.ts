@@ -201,9 +201,25 @@ describe("arguments that are wrong or hostile", () => {
     await expect(mcp.client.call("rm_rf")).rejects.toThrow("-32602: there is no tool");
   });
 
-  it.each(["prune", "gc", "compact", "configure", "pin", "forget"])("%s is for people", async (tool) => {
+  it.each(["prune", "gc", "compact", "configure", "pin", "rebuild"])(
+    "%s is for people: refused, and the attempt is recorded",
+    async (name) => {
+      await using mcp = await McpProject.start((project) => project.write("a", "b"));
+      const before = await (await mcp.project.open()).head();
+      const answer = await mcp.client.call(name, { keepLast: 0, maxBytes: 1 });
+      expect(answer).toMatchObject({ isError: true, data: { error: { code: "FORBIDDEN" } } });
+      const workspace = await mcp.project.open();
+      const events = await workspace.log({ from: before.seq + 1 });
+      expect(events).toMatchObject([{ record: { what: name, actor: "agent" } }]);
+      expect(events[0]?.record_id).toMatch(/^refused:/);
+    },
+  );
+
+  it("whatever name a client gives it, there is no way around", async () => {
     await using mcp = await McpProject.start();
-    const answer = await mcp.client.call(tool, { dropArchive: true });
-    expect(answer).toMatchObject({ isError: true, data: { error: { code: "FORBIDDEN" } } });
+    for (const name of ["chronicle_prune", "Prune", "forget", "stop"]) {
+      const { isError, data } = await mcp.client.call(name);
+      expect({ isError, ...data }).toMatchObject({ isError: true, error: { code: "FORBIDDEN" } });
+    }
   });
 });
