@@ -93,7 +93,7 @@ export async function acknowledgedHead(workspace: WorkspaceApi): Promise<Fact> {
 }
 
 /** What must hold on any disk that a disturbance leaves. */
-async function checkSound(disk: SimDisk, { acknowledged, error }: SweepContext<Fact>): Promise<void> {
+export async function checkSound(disk: SimDisk, { acknowledged, error }: SweepContext<Fact>): Promise<void> {
   if (errnoOf(error) !== undefined && !isCoded(error))
     throw new Error("a bare system error reached the caller", { cause: error });
   await withWorkspace(disk, 500_000, async (workspace) => {
