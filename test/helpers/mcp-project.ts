@@ -46,7 +46,7 @@ export class McpProject implements AsyncDisposable {
 export function serverParts(project: Project): { readonly parts: ServerParts; readonly reports: string[] } {
   const reports: string[] = [];
   const workspace = new LazyWorkspace(async ({ client }) => {
-    const store = await project.store({ actor: "agent" });
+    const store = await project.store({ actor: "agent", role: "agent" });
     return store.open({ folder: project.folder, role: "agent", client });
   });
   return { parts: { version: "1.2.3", workspace, askClient: false, report: (line) => reports.push(line) }, reports };

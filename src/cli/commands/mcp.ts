@@ -16,7 +16,7 @@ const MIN_TOKEN = 16;
 
 /** The first of the client's folders that has a history, else that of the present folder. */
 async function openWorkspace(context: CommandContext, { folders, client }: Asked): Promise<WorkspaceApi> {
-  const store = await context.store({ actor: "agent" });
+  const store = await context.store({ actor: "agent", role: "agent" });
   const as = { role: "agent", ...(client === "" ? {} : { client }) } as const;
   for (const folder of folders) {
     try {
