@@ -150,10 +150,19 @@ export interface ActionApi {
   /** Abandons the open actions of a session, or of one of its turns: it has ended. Returns their ids. */
   abandonActions(of: { readonly session: string; readonly turn?: string; readonly reason?: string }): Promise<string[]>;
 
+  /**
+   * Begins a transaction; within an active one of the same session and owner: a savepoint. What is there now is captured
+   * first: what is changed from here on belongs to it, until it is ended.
+   */
   beginTransaction(options?: TransactionOptions): Promise<TransactionShape>;
+  /** Commits it and its savepoints: one operation for `undo`. Throws `NOT_FOUND`, `AMBIGUOUS`, `REFUSED` (ended already). */
   commitTransaction(id: string): Promise<TransactionShape>;
-  /** `force`: what cannot be changed is left alone; else nothing is changed then, and it stays active. */
+  /**
+   * Takes back exactly its changes and its savepoints', merged with later work; `redo` brings them again. `force`: what
+   * cannot be changed is left alone; else nothing is changed then, and it stays active. Throws as `commitTransaction`.
+   */
   rollbackTransaction(id: string, options?: { readonly force?: boolean }): Promise<TransactionRollbackShape>;
+  /** All of them, oldest first. One whose owner is gone is ended by its rule at the next change of the workspace. */
   transactions(): Promise<TransactionShape[]>;
   /** Commits when `work` ends, rolls back when it throws (and the error goes on). Nested: savepoints. */
   transaction<T>(work: (transaction: TransactionShape) => Promise<T> | T, options?: TransactionOptions): Promise<T>;

@@ -8,6 +8,7 @@ import { interruptedNote, unfinished } from "./interrupted.ts";
 import { type FinishedIntent, settle } from "./operate.ts";
 import { listOperations, operationShape, stackOf } from "./operations.ts";
 import { closeAbandoned, listSessions, wordlessEnd } from "./session.ts";
+import { orphanNotes } from "./transactions.ts";
 import { changeShape, conflictShape, skippedShape } from "./shape.ts";
 
 /** What comes before an undo or redo: what was interrupted is finished, what is there now is recorded. */
@@ -51,7 +52,8 @@ export async function onlyFinished(
 }
 
 async function unclosedNotes(context: Context): Promise<string[]> {
-  return (await listSessions(context)).filter((one) => one.unclosed === true).map(wordlessEnd);
+  const killed = (await listSessions(context)).filter((one) => one.unclosed === true).map(wordlessEnd);
+  return [...killed, ...(await orphanNotes(context))];
 }
 
 /** What is on disk and not recorded: nothing after a capture; looked up without recording for a dry run. */

@@ -1,5 +1,6 @@
 import type { ActionApi, ActionRequest, TransactionOptions } from "../api/action-api.ts";
 import type { ActionShape, TransactionShape } from "../api/action-shapes.ts";
+import { ChronicleError } from "../core/errors.ts";
 
 /** Snapshot, run, finish. The workspace is free for other calls while `work` runs. */
 export async function bracketAction<T>(
@@ -31,9 +32,22 @@ export async function bracketTransaction<T>(
   try {
     result = await work(transaction);
   } catch (error) {
-    await workspace.rollbackTransaction(transaction.id);
+    await workspace.rollbackTransaction(transaction.id).catch((trouble: unknown) => {
+      throw notRolledBack(transaction, { error, trouble });
+    });
     throw error;
   }
   await workspace.commitTransaction(transaction.id);
   return result;
+}
+
+/** `work` threw, and what it did could not be taken back, unless it did that itself. */
+function notRolledBack({ id }: TransactionShape, { error, trouble }: { error: unknown; trouble: unknown }): unknown {
+  if (!(trouble instanceof ChronicleError)) return trouble;
+  if (trouble.data["status"] === "rolled_back") return error;
+  return new ChronicleError(trouble.code, `the transaction ${id} was not rolled back: ${trouble.message}`, {
+    ...(trouble.hint === undefined ? {} : { hint: trouble.hint }),
+    data: trouble.data,
+    cause: error,
+  });
 }

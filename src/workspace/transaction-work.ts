@@ -3,7 +3,7 @@ import { decodeIntent, type IntentRecord } from "../core/records.ts";
 import type { Context } from "./context.ts";
 import type { Work } from "./own-work.ts";
 import { readEvent } from "./read-events.ts";
-import { actionsHere, allTransactions, familyOf, type LoggedTransaction } from "./transactions.ts";
+import { actionsAfter, allTransactions, familyOf, type LoggedTransaction } from "./transactions.ts";
 
 /** How the undo of a transaction names it, in its intent too. */
 export function labelOf({ id }: Pick<LoggedTransaction, "id">): string {
@@ -19,7 +19,7 @@ export async function workOfTransaction(context: Context, transaction: LoggedTra
   const { fromSeq, status, session } = transaction;
   const family = familyOf(await allTransactions(context), transaction.id);
   const ids = new Set(family.map((one) => one.id));
-  const actions = (await actionsHere(context)).filter(
+  const actions = (await actionsAfter(context, fromSeq)).filter(
     (one) => one.transaction !== undefined && ids.has(one.transaction),
   );
   for (const { id } of actions) ids.add(id);

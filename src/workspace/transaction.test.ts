@@ -277,3 +277,28 @@ test("a transaction that changed nothing, or took it all back, is nothing to und
   await workspace.commitTransaction(outer.id);
   expect((await workspace.operations()).filter((one) => one.kind === "transaction")).toEqual([]);
 });
+
+test("a function that ends its transaction itself and throws: its error goes on, or says that it is committed", async () => {
+  await using project = new Project();
+  const workspace = await project.init();
+  const rolledBack = workspace.transaction(async ({ id }) => {
+    await workspace.rollbackTransaction(id);
+    throw new Error("mine");
+  });
+  await expect(rolledBack).rejects.toThrow("mine");
+  const committed = workspace.transaction(async ({ id }) => {
+    await workspace.commitTransaction(id);
+    throw new Error("mine");
+  });
+  await expect(committed).rejects.toMatchObject({ code: "REFUSED", cause: { message: "mine" } });
+});
+
+test("a dry run says what would become of one whose owner is gone", async () => {
+  await using project = new Project();
+  const workspace = await project.init();
+  project.write("a.txt", "1\n");
+  await workspace.action({ type: "run_command", payload: { command: "true" } }, () => project.write("b.txt", "1\n"));
+  const { id } = await workspace.beginTransaction({ pid: await deadPid() });
+  const { notes } = await workspace.undo({ dryRun: true });
+  expect(notes.join()).toContain(`the transaction ${id.slice(0, 8)} is active`);
+});

@@ -110,7 +110,7 @@ function parentFor(
 
 /** Commits a transaction and its savepoints. Throws `NOT_FOUND`, `AMBIGUOUS`, `REFUSED`. */
 export async function commitTransaction(context: Context, id: string): Promise<TransactionShape> {
-  const transaction = await activeOne(context, id, "committed");
+  const transaction = await activeOne(context, id);
   await settle(context);
   await capture(context, { cause: "capture" });
   const changed = await countChanges(context, transaction);
@@ -147,7 +147,7 @@ export async function rollbackTransaction(
   id: string,
   { run, force = false }: RollbackHow = {},
 ): Promise<TransactionRollbackShape> {
-  const transaction = await activeOne(context, id, "rolled back");
+  const transaction = await activeOne(context, id);
   // A rollback that was cut off between the files and this mark has been done: it is only to be said.
   const before = await rollbackDone(context, transaction);
   const undone =
@@ -192,17 +192,21 @@ function nothing(undo: string): UndoShape {
 }
 
 /** One that is active. Throws `NOT_FOUND`, `AMBIGUOUS`, and `REFUSED` for one that is not. */
-async function activeOne(context: Context, id: string, toBe: string): Promise<LoggedTransaction> {
+async function activeOne(context: Context, id: string): Promise<LoggedTransaction> {
   await catchUp(context, { recover: false });
   const transaction = findTransaction(await allTransactions(context), id);
   if (transaction.status === "active") return transaction;
-  const done = transaction.status === "committed" ? "committed" : "rolled back";
-  throw new ChronicleError("REFUSED", `the transaction ${transaction.id} was ${done} already: it cannot be ${toBe}`, {
+  throw refuseEnded(transaction);
+}
+
+function refuseEnded({ id, status }: LoggedTransaction): ChronicleError {
+  const done = status === "committed" ? "committed" : "rolled back";
+  return new ChronicleError("REFUSED", `the transaction ${id} was ${done} already`, {
     hint:
-      transaction.status === "committed"
+      status === "committed"
         ? "`chronicle undo` takes back what was committed"
         : "`chronicle redo` brings back what was rolled back last",
-    data: { transaction: transaction.id, status: transaction.status },
+    data: { transaction: id, status },
   });
 }
 
@@ -213,10 +217,12 @@ interface Finish {
   readonly changed?: number;
 }
 
-/** Writes the end of a transaction, and of its savepoints that are still active. Whoever was first has ended it. */
+/** Writes the end of a transaction, and of its savepoints that are still active. Throws `REFUSED` if it was ended meanwhile. */
 async function finish(context: Context, id: string, end: Finish): Promise<void> {
   await withCommit(context, async (commit) => {
     const family = familyOf(await allTransactions(context), id);
+    const now = findTransaction(family, id);
+    if (now.status !== "active") throw refuseEnded(now);
     const finishedAt = new Date(context.now()).toISOString();
     const drafts = family
       .filter((one) => one.status === "active")

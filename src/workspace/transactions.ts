@@ -2,9 +2,9 @@ import type { TransactionShape } from "../api/action-shapes.ts";
 import { ChronicleError } from "../core/errors.ts";
 import { decodeTransaction, type TransactionRecord } from "../core/transaction-record.ts";
 import type { EventRow } from "../storage/index-store.ts";
-import { listActions, type LoggedAction } from "./actions.ts";
+import { actionOfEvent, listActions, type LoggedAction } from "./actions.ts";
 import type { Context } from "./context.ts";
-import { readEvent } from "./read-events.ts";
+import { readEvent, readEvents } from "./read-events.ts";
 
 const PREFIX = "transaction:";
 
@@ -71,13 +71,19 @@ export async function actionsHere(context: Context): Promise<readonly LoggedActi
   return (await context.index.records("action:")).length === 0 ? [] : listActions(context);
 }
 
+/** Those of which something was recorded after an event: among them all that were begun after it. */
+export async function actionsAfter(context: Context, seq: number): Promise<LoggedAction[]> {
+  const rows = (await context.index.records("action:")).filter((row) => row.seq > seq);
+  return (await readEvents(context, rows)).map(actionOfEvent).sort((a, b) => a.seq - b.seq);
+}
+
 /** Transactions as programs see them. `all`: every one there is. */
 export async function transactionShapes(
   context: Context,
   wanted: readonly LoggedTransaction[],
   all: readonly LoggedTransaction[],
 ): Promise<TransactionShape[]> {
-  const actions = await actionsHere(context);
+  const actions = await actionsAfter(context, Math.min(...wanted.map((one) => one.fromSeq)));
   return wanted.map((one) => {
     const family = new Set(familyOf(all, one.id).map((member) => member.id));
     const own = actions.filter(({ transaction }) => transaction !== undefined && family.has(transaction));
