@@ -282,6 +282,22 @@ describe("snapshot.json", () => {
     expect(await store.chainValid()).toBe(true);
   });
 
+  it("that of a copy of the store that went another way: discarded", async () => {
+    await using folder = new RecordFolder();
+    await folder.closed(45);
+    const copy = join(folder.base, "copy");
+    cpSync(folder.folder, copy, { recursive: true });
+    await using twin = await openRecordStore({ folder: copy });
+    for (let n = 0; n < 10; n += 1) await twin.upsert("k1", { n, twin: true });
+    await folder.closed(100);
+    cpSync(join(copy, "snapshot.json"), folder.at("snapshot.json"));
+    const store = await folder.store();
+    expect(await store.notes()).toEqual([expect.stringContaining("does not fit the log")]);
+    expect(await store.get("k1")).toEqual({ n: 1 });
+    await store.upsert("next", {});
+    expect(await store.verify()).toMatchObject({ ok: true, events: 147 });
+  });
+
   it("crash after temp write before rename; stale temp from an earlier crash", async () => {
     await using folder = new RecordFolder();
     await folder.closed(49);
