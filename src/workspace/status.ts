@@ -51,8 +51,9 @@ async function notesOf(context: Context, damage: Error | undefined): Promise<str
   notes.push(...(await orphanNotes(context)));
   for (const session of await listSessions(context)) {
     if (session.unclosed === true) notes.push(wordlessEnd(session));
-    if (session.state === "running")
-      notes.push(`recording: ${quoteCommand(session.command) || "watch"} (process ${session.pid})`);
+    if (session.state !== "running") continue;
+    if (session.kind === "agent") notes.push(`an agent's session is open: ${session.id} (${session.actor})`);
+    else notes.push(`recording: ${quoteCommand(session.command) || "watch"} (process ${session.pid})`);
   }
   return notes;
 }

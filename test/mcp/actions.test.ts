@@ -69,6 +69,12 @@ describe("that last edit broke the tests, roll it back", () => {
     expect(mcp.project.read("main.go")).toBe("ONE\nsame\ntwo\nsame\nbroken\n");
   });
 
+  it("status names the agent's session while it is open", async () => {
+    const { mcp } = await threeEdits();
+    await using _ = mcp;
+    expect((await mcp.client.call("status")).text).toContain("an agent's session is open: s1 (agent)");
+  });
+
   it("what_changed says what the last turn did, and its undo takes exactly that back", async () => {
     const { mcp } = await threeEdits();
     await using _ = mcp;
