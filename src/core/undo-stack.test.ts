@@ -55,3 +55,62 @@ describe("undoStack", () => {
     );
   });
 });
+
+describe("undos of somebody's work", () => {
+  const op = (id: string, seq: number): OperationStep => ({ id, seq, kind: "operation" });
+  const take = (id: string, seq: number, ...takes: string[]): OperationStep => ({ id, seq, kind: "undo", takes });
+  const redo = (target: string, seq: number): OperationStep => ({ id: `r${seq}`, seq, kind: "redo", target });
+
+  it("what it takes wholly is not undone next; it is redone as one, and then undone as one", () => {
+    const first = [op("a", 1), op("b", 2), op("c", 3), take("u", 4, "a", "c")];
+    expect(undoStack(first)).toEqual({ undoable: ["b"], redoable: ["u"], undone: new Set(["a", "c"]) });
+    const redone = [...first, redo("u", 5)];
+    expect(undoStack(redone)).toEqual({ undoable: ["b", "u"], redoable: [], undone: new Set() });
+    const again = [...redone, take("v", 6, "u")];
+    expect(undoStack(again)).toEqual({ undoable: ["b"], redoable: ["v"], undone: new Set(["a", "c", "u"]) });
+    expect(undoStack([...again, redo("v", 7)])).toEqual({ undoable: ["b", "v"], redoable: [], undone: new Set() });
+  });
+
+  it("one that takes nothing wholly can be redone too", () => {
+    expect(undoStack([op("a", 1), take("u", 2)])).toMatchObject({ undoable: ["a"], redoable: ["u"] });
+    expect(undoStack([op("a", 1), take("u", 2), op("b", 3)])).toMatchObject({ undoable: ["a", "b"], redoable: [] });
+  });
+
+  it("agrees with lists of what is in force, whatever is done", () => {
+    const commands = fc.array(fc.tuple(fc.constantFrom("do", "undo", "redo", "take"), fc.nat({ max: 7 })), {
+      maxLength: 25,
+    });
+    fc.assert(
+      fc.property(commands, (all) => {
+        const steps: OperationStep[] = [];
+        let back: string[] = [];
+        let forward: string[] = [];
+        const members = new Map<string, readonly string[]>();
+        const within = (id: string): string[] => [id, ...(members.get(id) ?? []).flatMap(within)];
+        all.forEach(([command, which], seq) => {
+          const id = `${command}${seq}`;
+          const [last, next] = [back.at(-1), forward.at(-1)];
+          if (command === "do") {
+            steps.push(op(id, seq));
+            [back, forward] = [[...back, id], []];
+          } else if (command === "redo" && next !== undefined) {
+            steps.push(redo(next, seq));
+            [back, forward] = [[...back, next], forward.slice(0, -1)];
+          } else if (command === "undo" && last !== undefined && !members.has(last)) {
+            steps.push({ id, seq, kind: "undo", target: last });
+            [back, forward] = [back.slice(0, -1), [...forward, last]];
+          } else if (command === "take" || (command === "undo" && last !== undefined)) {
+            const taken = command === "undo" ? [last ?? ""] : back.filter((_, i) => (which >> i) % 2 === 1);
+            steps.push(take(id, seq, ...taken));
+            members.set(id, taken);
+            [back, forward] = [back.filter((one) => !taken.includes(one)), [...forward, id]];
+          }
+        });
+        const stack = undoStack(steps);
+        expect([stack.undoable, stack.redoable]).toEqual([back, forward]);
+        const inForce = new Set(back.flatMap(within));
+        for (const { id, kind } of steps) if (kind === "operation") expect(stack.undone.has(id)).toBe(!inForce.has(id));
+      }),
+    );
+  });
+});

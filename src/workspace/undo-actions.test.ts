@@ -132,4 +132,39 @@ describe("undo of actions", () => {
     await workspace.undo({ session: watch.sessionId });
     expect(project.read("f")).toBe(BASE);
   });
+
+  it("what was taken back already is not taken back again, by either kind of undo", async () => {
+    await using project = new Project();
+    project.write("f", BASE);
+    const workspace = await project.init();
+    const of = { path: "f", actor: "claude" };
+    await edit(project, workspace, { ...of, from: "one", to: "uno" });
+    const second = await edit(project, workspace, { ...of, from: "uno", to: "eins" });
+    await workspace.undo({ action: second });
+    expect(project.read("f")).toBe(text(["one", "uno"]));
+    expect((await workspace.undo({ actor: "claude" })).unmerged).toEqual([]);
+    expect(project.read("f")).toBe(BASE);
+    await workspace.redo();
+    await workspace.redo();
+    expect(project.read("f")).toBe(text(["one", "eins"]));
+    await workspace.undo({ operation: second });
+    expect((await workspace.undo({ action: second })).notes).toEqual([expect.stringContaining("undone already")]);
+    expect(project.read("f")).toBe(text(["one", "uno"]));
+  });
+
+  it("an undo that was made longer by a kept file takes the rest when it is asked again", async () => {
+    await using project = new Project();
+    project.write("a", "a\n");
+    const workspace = await project.init();
+    const id = await workspace.action({ type: "create_directory", payload: { path: "made" } }, (action) => {
+      project.write("made/x", "x\n");
+      return action?.id ?? "";
+    });
+    project.write("made/mine", "mine\n");
+    expect((await workspace.undo({ action: id })).skipped).toMatchObject([{ path: "made", reason: "not-empty" }]);
+    project.remove("made/mine");
+    await workspace.undo({ action: id });
+    expect(Object.keys(project.tree())).toEqual(["a"]);
+    expect((await workspace.undo({ action: id })).changes).toEqual([]);
+  });
 });
