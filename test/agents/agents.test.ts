@@ -107,6 +107,33 @@ describe.runIf(present.includes(claudeProgram))("an agent with the MCP server", 
   });
 });
 
+describe.each(present)("$name, when tools fail", (program) => {
+  it("what was changed is still the call's that changed it, and nothing stays open", async () => {
+    await using project = makeProject(program);
+    const before = project.copy("before");
+    const patch = "*** Begin Patch\n*** Add File: patched.txt\n+by a patch\n*** End Patch";
+    // Codex takes such a line itself and never says that it ended; for the others it is a command that fails.
+    const own =
+      program.name === "codex" ? `apply_patch <<'EOF'\n${patch}\nEOF` : "echo by a patch > patched.txt; exit 3";
+    await project.session(program, [
+      { shell: own },
+      { shell: "echo half > half.txt; false" },
+      { edit: "tracked.txt", from: "not there", to: "anything" },
+      { write: "whole.txt", content: "whole\n" },
+    ]);
+    const actions = actionsOf(project);
+    expect(actions.filter((action) => action["state"] === "open")).toEqual([]);
+    const changing = actions.filter((action) => action["changed"] !== 0);
+    expect(changing.map((action) => changedBy(project, action))).toEqual([
+      ["patched.txt"],
+      ["half.txt"],
+      ["whole.txt"],
+    ]);
+    project.chronicle("undo", "--session", String(actions[0]?.["session"]));
+    expect(project.differences(before)).toBe("");
+  });
+});
+
 describe.runIf(present.includes(codexProgram))("an agent and a human", () => {
   it("a human's edit between two of the agent survives the undo of either", async () => {
     await using project = makeProject(codexProgram);
