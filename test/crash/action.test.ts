@@ -72,12 +72,14 @@ async function check(disk: SimDisk, context: SweepContext<Acknowledged>): Promis
 }
 
 /** A tool may fail on a disk that fails; a machine that stops is no failure of the tool. */
-function outcomeOf(tool: () => void): "done" | "failed" {
+function outcomeOf(disk: SimDisk, tool: Scenario["tool"]): "done" | "failed" {
   try {
-    tool();
+    tool(disk);
     return "done";
   } catch (error) {
     if (errnoOf(error) === undefined) throw error;
+    // What it did until then stays done, also when the power goes.
+    disk.syncFolder("/proj");
     return "failed";
   }
 }
@@ -91,7 +93,7 @@ async function sweepOf({ request, tool }: Scenario): Promise<CrashSweep<Acknowle
         const action = await workspace.snapshotAction(request);
         if (action === null) throw new Error("there was nothing to keep");
         acknowledge({ seq: action.seq, hash: action.hash, id: action.id, state: "open" });
-        const outcome = outcomeOf(() => tool(disk));
+        const outcome = outcomeOf(disk, tool);
         const end = await workspace.finishAction(action.id, { outcome });
         const { seq, hash } = await workspace.head();
         acknowledge({ seq, hash, id: action.id, state: end.action.state });
