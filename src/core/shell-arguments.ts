@@ -138,9 +138,22 @@ function find(words: readonly ShellWord[]): Arguments | undefined {
     if (word === undefined || /^[-(!]/.test(word.text)) break;
     starts.push(word);
   }
-  const acts = words.some((word) => /^-(?:delete|exec|execdir|ok|okdir|fprint|fprintf|fls)$/.test(word.text));
+  const acts = words.some((word, i) => {
+    if (/^-(?:delete|fprint|fprint0|fprintf|fls)$/.test(word.text)) return true;
+    return /^-(?:exec|execdir|ok|okdir)$/.test(word.text) && isChanging(words, i + 1);
+  });
   if (!acts) return undefined;
   return plain(starts.length > 0 ? starts : [{ text: ".", known: true, glob: -1 }], true);
+}
+
+/** Does the command that `find` runs change something, as far as its name and options tell? */
+function isChanging(words: readonly ShellWord[], at: number): boolean {
+  const tool = words[at];
+  const end = words.findIndex((word, i) => i > at && (word.text === ";" || word.text === "+"));
+  if (tool === undefined || !tool.known) return false;
+  const name = tool.text.slice(tool.text.lastIndexOf("/") + 1);
+  if (name === "find" || name === "xargs") return false;
+  return argumentsOf(name, words.slice(at + 1, end < 0 ? undefined : end)) !== undefined;
 }
 
 /** What `xargs` is given beside what it reads. */

@@ -61,6 +61,8 @@ describe("what a shell line will probably touch", () => {
     ["find /var/x -name '*.o' -delete", "/var/x/**"],
     ["find . -type f -exec rm {} +", "/w/**"],
     ["find . -name x", ""],
+    ["find /usr/include -name '*.h' -exec grep foo {} +", ""],
+    ["find /opt -exec sed s/a/b/ {} \\; -exec sed -i s/a/b/ {} \\;", "/opt/**"],
     ["ls | xargs -n 1 rm -rf keep", "/w/keep/**"],
     ["sudo -u root rm a; env -i A=b rm c; X=1 Y=2 rm d; nohup rm e &", "/w/a /w/c /w/d /w/e"],
     ["timeout -s KILL 5 rm a", "/w/a"],

@@ -48,6 +48,13 @@ test("without being named it stays, and undo does not touch it", async () => {
   expect(fs.readFileSync(file, "utf8")).toBe("original\n");
 });
 
+test("where nothing is and nothing will be made, there is no snapshot", async () => {
+  await using project = new Project();
+  const workspace = await project.init();
+  const path = join(project.base, "missing");
+  expect(await workspace.snapshotAction({ type: "delete_file", payload: { path } })).toBeNull();
+});
+
 test("a file that a tool made outside is removed again, and a folder that rm took comes back whole", async () => {
   await using project = new Project();
   const workspace = await project.init();
@@ -102,7 +109,7 @@ test("what cannot be kept stops the tool, or is said", async () => {
   await using project = new Project();
   const file = join(project.base, "huge");
   fs.writeFileSync(file, "");
-  fs.truncateSync(file, 1024 ** 3);
+  fs.truncateSync(file, 3 * 1024 ** 3);
   const workspace = await project.init();
   const request = { type: "write_file", payload: { path: file } };
   await expect(workspace.snapshotAction(request)).rejects.toMatchObject({ code: "REFUSED" });

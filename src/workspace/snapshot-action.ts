@@ -101,7 +101,7 @@ async function beginning(context: Context, asked: Asked, found: Found): Promise<
   const { request, actor, targets, outside } = asked;
   const drafts = await endings(context, request, found);
   const files = await keptFiles(context, asked, found);
-  const kept = files.length + outside.drafts.length + outside.omitted.length;
+  const kept = files.length + keptOutside(request, outside) + outside.omitted.length;
   if (targets.kind === "paths" && kept === 0) return drafts;
   const omitted = [...asked.omitted, ...found.omitted, ...outside.omitted];
   const exposed = unprotected(targets.paths, [...asked.omitted, ...found.omitted]).concat(
@@ -140,6 +140,12 @@ async function endings(context: Context, request: ActionRequest, found: Found): 
 async function keptFiles(context: Context, { request, targets }: Asked, found: Found): Promise<BackedUpFile[]> {
   const files = await filesBefore(context, targets.paths, found);
   return request.type.startsWith("delete_") ? files.filter((file) => !file.absent) : files;
+}
+
+/** How much was there outside; a path that is not there counts only where the tool will make it. */
+function keptOutside(request: ActionRequest, { drafts }: OutsideDrafts): number {
+  if (!request.type.startsWith("delete_")) return drafts.length;
+  return drafts.filter(({ record }) => record["state"] !== null).length;
 }
 
 interface Kept {

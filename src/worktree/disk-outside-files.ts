@@ -1,7 +1,7 @@
 import type { Omission, OmissionReason } from "../core/coverage.ts";
 import { sameEntry, type Entry } from "../core/entry.ts";
 import { errnoOf } from "../core/errors.ts";
-import { sha256 } from "../core/hash.ts";
+import { sha256, type Hash } from "../core/hash.ts";
 import {
   childOf,
   compareNames,
@@ -25,7 +25,7 @@ export interface OutsideLimits {
   readonly maxBytes: number;
 }
 
-const LIMITS: OutsideLimits = { maxFileSize: 256 * 1024 ** 2, maxEntries: 10_000, maxBytes: 1024 ** 3 };
+const LIMITS: OutsideLimits = { maxFileSize: 2 * 1024 ** 3, maxEntries: 50_000, maxBytes: 4 * 1024 ** 3 };
 
 export interface DiskOutsideOptions {
   readonly disk: Disk;
@@ -280,7 +280,8 @@ async function replacePath(fs: ConfinedFs, change: OutsideChange): Promise<strin
     fs.syncFolder(folder);
     if (after === undefined) return undefined;
   }
-  return exchange(fs, { path, folder, staged, seen: before?.kind === "dir" ? undefined : seen?.stat, after });
+  const known = [before?.hash, after?.hash];
+  return exchange(fs, { path, folder, staged, seen: before?.kind === "dir" ? undefined : seen?.stat, after, known });
 }
 
 interface Exchange {
@@ -289,10 +290,12 @@ interface Exchange {
   readonly staged: WorkspacePath;
   readonly seen: FileStat | undefined;
   readonly after: Entry | undefined;
+  /** Contents that are kept elsewhere. */
+  readonly known: readonly (Hash | undefined)[];
 }
 
 /** The last step: what is there goes aside, is looked at once more, and only then is gone. */
-function exchange(fs: ConfinedFs, { path, folder, staged, seen, after }: Exchange): string | undefined {
+function exchange(fs: ConfinedFs, { path, folder, staged, seen, after, known }: Exchange): string | undefined {
   if (seen === undefined) {
     // Without a link in its place: a file that came meanwhile stays.
     if (after === undefined) return undefined;
@@ -301,6 +304,7 @@ function exchange(fs: ConfinedFs, { path, folder, staged, seen, after }: Exchang
     fs.syncFolder(folder);
     return undefined;
   }
+  dropLeft(fs, path, known);
   const aside = asideName(fs, path);
   if (after === undefined) fs.renameFile(path, aside);
   else {
@@ -372,6 +376,13 @@ function dropOwn(fs: ConfinedFs, path: WorkspacePath): void {
 /** The same each time, so that the next attempt finds what an interrupted one left. */
 function stagingName(path: WorkspacePath): string {
   return `.chronicle-${sha256(pathToBytes(path)).slice(0, 16)}`;
+}
+
+/** Removes what an interrupted step left aside, if its content is kept elsewhere. */
+function dropLeft(fs: ConfinedFs, path: WorkspacePath, known: readonly (Hash | undefined)[]): void {
+  const left = childOf(parentOf(path), `${stagingName(path)}.old`);
+  const hash = inspectPath(fs, left, left)?.entry.hash;
+  if (hash !== undefined && known.includes(hash)) fs.unlink(left);
 }
 
 /** A free name for what goes aside: what an earlier step kept there is not touched. */
