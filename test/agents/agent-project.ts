@@ -35,8 +35,17 @@ export class AgentProject implements AsyncDisposable {
   }
 
   /** Installs Chronicle for the agents, as their user would. */
-  install(): void {
-    for (const { name } of this.#programs) this.chronicle("agents", "install", name, "--project");
+  install(...options: readonly string[]): void {
+    for (const { name } of this.#programs) this.chronicle("agents", "install", name, "--project", ...options);
+  }
+
+  /** Makes the store one that nothing can be recorded in, and ends the process that has it open. */
+  async breakStore(): Promise<void> {
+    await this.#endProcess();
+    const store = join(this.#home, ".local/state/chronicle");
+    rmSync(store, { recursive: true, force: true });
+    mkdirSync(dirname(store), { recursive: true });
+    writeFileSync(store, "not a store\n");
   }
 
   /** Commits everything that is there. */
@@ -58,12 +67,16 @@ export class AgentProject implements AsyncDisposable {
 
   /** One session of an agent. Throws what the program said if it fails. */
   async session(program: AgentProgram, steps: AgentRun["steps"]): Promise<AgentOutcome> {
-    const { folder } = this;
-    const outcome = await runAgent({ program, nodeModules: agentModules, home: this.#home, folder, steps });
+    const outcome = await this.attempt(program, steps);
     if (outcome.exitCode === 0 && outcome.results.length === steps.length) return outcome;
     throw new Error(
       `${program.name} ended with ${outcome.exitCode}\n${outcome.stderr}\n${outcome.stdout.slice(-4000)}`,
     );
+  }
+
+  /** One session of an agent, however it ends. */
+  attempt(program: AgentProgram, steps: AgentRun["steps"]): Promise<AgentOutcome> {
+    return runAgent({ program, nodeModules: agentModules, home: this.#home, folder: this.folder, steps });
   }
 
   /** A copy of the project as it is now, beside it. */
@@ -83,12 +96,16 @@ export class AgentProject implements AsyncDisposable {
 
   /** Ends the long-lived process that the hooks have started, and removes everything. */
   async [Symbol.asyncDispose](): Promise<void> {
+    await this.#endProcess();
+    rmSync(this.#base, { recursive: true, force: true, maxRetries: 5 });
+  }
+
+  async #endProcess(): Promise<void> {
     const door = join(this.#home, ".local/state/chronicle/run/serve.sock");
     const health = await askServer({ door, path: "/healthz", method: "GET", version: "0.0.0" });
     if (health !== undefined) process.kill(Number(asObject(JSON.parse(health.body))["pid"]));
     while ((await askServer({ door, path: "/healthz", method: "GET", version: "0.0.0" })) !== undefined)
       await sleep(10);
-    rmSync(this.#base, { recursive: true, force: true, maxRetries: 5 });
   }
 
   #must(program: string, args: readonly string[]): string {

@@ -2,6 +2,8 @@
  * The real programs, offline, against a model that follows a script: what they do is recorded by their tool calls, and
  * taken back. In CI all three must be there.
  */
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { AgentProject } from "./agent-project.ts";
 import type { AgentProgram, Step } from "./agent-program.ts";
@@ -131,6 +133,25 @@ describe.each(present)("$name, when tools fail", (program) => {
     ]);
     project.chronicle("undo", "--session", String(actions[0]?.["session"]));
     expect(project.differences(before)).toBe("");
+  });
+});
+
+describe.each(present)("$name, when nothing can be recorded", (program) => {
+  it("strict: no tool runs; else they run, unrecorded", async () => {
+    await using strict = new AgentProject(program);
+    strict.install("--strict");
+    strict.commit();
+    await strict.breakStore();
+    await strict.attempt(program, [{ write: "a.txt", content: "a\n" }, { shell: "echo b > b.txt" }]);
+    expect(existsSync(join(strict.folder, "a.txt"))).toBe(false);
+    expect(existsSync(join(strict.folder, "b.txt"))).toBe(false);
+
+    await using usual = new AgentProject(program);
+    usual.install();
+    usual.commit();
+    await usual.breakStore();
+    await usual.session(program, [{ write: "a.txt", content: "a\n" }, { shell: "echo b > b.txt" }]);
+    expect([usual.read("a.txt"), usual.read("b.txt")]).toEqual(["a\n", "b\n"]);
   });
 });
 
