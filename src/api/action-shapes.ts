@@ -128,7 +128,12 @@ export interface PruneShape {
   freed_bytes: number;
 }
 
-/** How much is kept. */
+/** The limits in force, and for people where each comes from. */
+export interface RetentionSourcesShape extends RetentionShape {
+  sources: Record<keyof RetentionShape, string>;
+}
+
+/** How much is kept. 0 of a maximum: no limit. */
 export interface RetentionShape {
   max_snapshots: number;
   max_age_days: number;

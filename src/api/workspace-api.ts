@@ -1,5 +1,5 @@
 import type { ActionApi, Selection } from "./action-api.ts";
-import type { ActionDiffShape } from "./action-shapes.ts";
+import type { ActionDiffShape, RetentionSourcesShape } from "./action-shapes.ts";
 import type { RecordStoreApi } from "./record-api.ts";
 import type {
   CompactShape,
@@ -204,8 +204,11 @@ export interface WorkspaceApi extends ActionApi {
   compact(options?: CompactOptions): Promise<CompactShape>;
   /** As the store's: both are about all of its workspaces. */
   gc(options?: ProgressOptions): Promise<GcShape>;
-  du(): Promise<DuShape>;
+  /** With `by`: also which contents of this workspace are whose. */
+  du(options?: { readonly by?: "session" | "path" | "age" }): Promise<DuShape>;
   config(): Promise<ConfigShape>;
   configure(change: Partial<ConfigShape>): Promise<ConfigShape>;
+  /** How much is kept, and where each limit comes from: a file, `as given`, or `default`. */
+  retention(): Promise<RetentionSourcesShape>;
   close(): Promise<void>;
 }

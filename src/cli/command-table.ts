@@ -8,6 +8,7 @@ import { MCP } from "./table/mcp.ts";
 import { HEAD, VERIFY } from "./table/prove.ts";
 import { INIT, RUN, SNAPSHOT, WATCH } from "./table/record.ts";
 import { IMPORT, RECORD } from "./table/records.ts";
+import { PIN, PRUNE, UNPIN } from "./table/retention.ts";
 import { TRANSACTION } from "./table/transaction.ts";
 import { CHANGES, CONFLICTS, RESOLVE } from "./table/work.ts";
 
@@ -41,6 +42,9 @@ export const COMMANDS: readonly CommandSpec[] = [
   CONFIG,
   DU,
   GC,
+  PRUNE,
+  PIN,
+  UNPIN,
   COMPACT,
   REBUILD,
   DOCTOR,

@@ -45,7 +45,8 @@ export class CommandContext {
     const { io, input } = this;
     const waitSeconds = input.number("wait") ?? DEFAULT_WAIT_SECONDS;
     const places = placesOf({ env: io.env, userHome: io.userHome, cwd: io.cwd(), store: input.text("store") });
-    this.#store ??= await io.openStore({ ...places, waitMs: waitSeconds * 1000, ...as });
+    const role = io.env["CHRONICLE_ROLE"] === "agent" ? { role: "agent" as const } : {};
+    this.#store ??= await io.openStore({ ...places, waitMs: waitSeconds * 1000, ...as, ...role });
     return this.#store;
   }
 

@@ -1,7 +1,6 @@
 import { homedir } from "node:os";
 import { isatty, type WriteStream } from "node:tty";
 import { errnoOf } from "../core/errors.ts";
-import type { StoreOptions } from "../api/store-api.ts";
 import type { Io, Sink } from "./io.ts";
 
 const SIGNALS: readonly NodeJS.Signals[] = ["SIGINT", "SIGTERM", "SIGHUP"];
@@ -63,12 +62,6 @@ function onInterrupt(callback: (signal: NodeJS.Signals) => void): () => void {
 /** Nothing that is younger is pruned, unless `config.yaml` says otherwise. */
 const MIN_AGE_HOURS = 24;
 
-/** What holds for every store that the command line opens. `CHRONICLE_ROLE=agent`: what only a person may do is refused. */
-function standing(): Pick<StoreOptions, "retentionDefaults" | "role"> {
-  const role = process.env["CHRONICLE_ROLE"] === "agent" ? { role: "agent" as const } : {};
-  return { retentionDefaults: { min_age_hours: MIN_AGE_HOURS }, ...role };
-}
-
 /** The world of this process. */
 export function processIo(version: string): Io {
   return {
@@ -85,7 +78,8 @@ export function processIo(version: string): Io {
     cwd: () => process.cwd(),
     chdir: (folder) => process.chdir(folder),
     now: () => Date.now(),
-    openStore: async (options) => (await import("../open.ts")).openStore({ ...standing(), ...options }),
+    openStore: async (options) =>
+      (await import("../open.ts")).openStore({ retentionDefaults: { min_age_hours: MIN_AGE_HOURS }, ...options }),
     onInterrupt,
   };
 }

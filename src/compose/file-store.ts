@@ -104,7 +104,7 @@ class FileStore implements StoreApi {
   }
 
   async forget(id: string): Promise<WorkspaceShape> {
-    await this.#refuseAgent("forget");
+    await this.#refuseAgent("forget", (one) => id !== "" && one.startsWith(id));
     const found = await this.#byId(id);
     const shape = await this.#shape(found);
     const { backends, layout, waitMs } = this.#parts;
@@ -122,7 +122,7 @@ class FileStore implements StoreApi {
 
   gc(): Promise<GcShape> {
     return withCode(async () => {
-      await this.#refuseAgent("gc");
+      await this.#refuseAgent("gc", () => true);
       return collectStore(this.#parts);
     });
   }
@@ -192,10 +192,19 @@ class FileStore implements StoreApi {
     return role === "agent" ? agentView(workspace, opened.context) : workspace;
   }
 
-  /** What concerns the whole store is a person's. The attempt is recorded where a workspace is open. */
-  async #refuseAgent(what: string): Promise<void> {
+  /** What concerns the whole store is a person's. The attempt is recorded in each workspace concerned. */
+  async #refuseAgent(what: string, concerned: (id: string) => boolean): Promise<void> {
     if (this.#options.role !== "agent") return;
-    for (const { context } of this.#open) await recordRefusal(context, what, []);
+    for (const { id } of await this.#cache.list()) {
+      if (!concerned(id)) continue;
+      const opened = await this.#openId(id);
+      try {
+        await recordRefusal(opened.context, what, []);
+      } finally {
+        this.#open.delete(opened);
+        await opened.close();
+      }
+    }
     throw forbidden(what);
   }
 

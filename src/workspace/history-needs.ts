@@ -4,7 +4,7 @@ import type { Json, LogEvent } from "../core/event.ts";
 import { fileRecordId } from "../core/file-record.ts";
 import { isHash, type Hash } from "../core/hash.ts";
 import { NeededContents, type KeptStates } from "../core/kept-states.ts";
-import { displayPath } from "../core/path.ts";
+import { displayPath, type WorkspacePath } from "../core/path.ts";
 import { decodeIntent } from "../core/records.ts";
 import { baseOf } from "./project.ts";
 
@@ -65,10 +65,16 @@ export class HistoryNeeds {
   /**
    * Rows of the base that the last event names. The bases of its snapshots are not needed: they were compacted away.
    */
-  rows({ entries = [], records = [] }: BaseBatch, { seq }: LogEvent, where: string): void {
+  rows(
+    { entries = [], records = [] }: BaseBatch,
+    { seq }: LogEvent,
+    where: string,
+    whereOf?: (path: WorkspacePath) => string,
+  ): void {
     for (const { path, iteration, entry } of entries) {
       // Whoever does not ask where is not told: a base can hold hundreds of thousands.
-      const place = where === "" ? "" : `${where}: ${displayPath(path)}@${iteration}`;
+      const place =
+        whereOf !== undefined ? whereOf(path) : where === "" ? "" : `${where}: ${displayPath(path)}@${iteration}`;
       const content = { hash: entry?.hash, where: place, size: entry?.size };
       this.#contents.set(fileRecordId(path), seq, withHash(content));
     }

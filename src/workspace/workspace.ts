@@ -41,6 +41,7 @@ import { statusOf } from "./status.ts";
 import * as transactions from "./transaction.ts";
 import { redo, undo } from "./undo.ts";
 import { userRecords } from "./user-records.ts";
+import { usageOf } from "./usage.ts";
 import { verifyIntegrity } from "./verify-integrity.ts";
 import { verify } from "./verify.ts";
 
@@ -177,12 +178,17 @@ export class Workspace implements WorkspaceApi {
     return this.#change(() => this.#context.store.collect());
   }
 
-  du(): Promise<shapes.DuShape> {
-    return this.#read(() => this.#context.store.usage());
+  du(options: Parameters<WorkspaceApi["du"]>[0] = {}): Promise<shapes.DuShape> {
+    return this.#read(() => usageOf(this.#context, options));
   }
 
   config(): Promise<shapes.ConfigShape> {
     return this.#read(() => configOf(this.#context));
+  }
+
+  retention(): Promise<done.RetentionSourcesShape> {
+    const { limits, sources } = this.#context.retention;
+    return this.#whileOpen(async () => ({ ...limits, sources: { ...sources } }));
   }
 
   configure(change: Partial<shapes.ConfigShape>): Promise<shapes.ConfigShape> {

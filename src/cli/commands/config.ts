@@ -1,5 +1,6 @@
 import { EXIT } from "../../api/problems.ts";
 import type { ConfigShape } from "../../api/shapes.ts";
+import type { WorkspaceApi } from "../../api/workspace-api.ts";
 import { configChange, configKey, isListKey } from "../config-value.ts";
 import type { CommandContext } from "../context.ts";
 import { columns } from "../render/columns.ts";
@@ -21,19 +22,31 @@ function wantedChange(context: CommandContext, key: keyof ConfigShape | undefine
   return configChange(key, values);
 }
 
+/** How much is kept, and where each limit comes from. */
+async function printRetention(context: CommandContext, workspace: WorkspaceApi): Promise<void> {
+  const { sources, ...limits } = await workspace.retention();
+  const rows = Object.entries(sources).map(([name, source]) => {
+    return [name, String(limits[name as keyof typeof limits]), context.paint("dim", printable(source))];
+  });
+  context.print();
+  for (const line of columns(rows)) context.print(line);
+}
+
 export async function config(context: CommandContext): Promise<number> {
   const [typed] = context.input.args;
   const key = typed === undefined ? undefined : configKey(typed);
   const change = wantedChange(context, key);
   const workspace = await (change === undefined ? context.reading() : context.workspace({}));
   const result = change === undefined ? await workspace.config() : await workspace.configure(change);
-  if (context.json) context.printJson(result);
+  if (context.json)
+    context.printJson(key === undefined ? { ...result, retention: await workspace.retention() } : result);
   else if (key !== undefined && change === undefined) {
     const value = result[key];
     for (const line of Array.isArray(value) ? value : [String(value)]) context.print(printable(line));
   } else {
     const rows = Object.entries(result).map(([name, value]) => [name, shown(value)]);
     for (const line of columns(rows)) context.print(line);
+    if (key === undefined) await printRetention(context, workspace);
   }
   return EXIT.done;
 }

@@ -56,6 +56,7 @@ function snapshotRow(context: CommandContext, snapshot: SnapshotShape): string[]
     snapshot.coverage.complete ? "" : paint("yellow", "partial"),
     printable(snapshot.message ?? ""),
     snapshot.compacted_by === undefined ? "" : paint("dim", `(compacted away by event ${snapshot.compacted_by})`),
+    snapshot.pruned_by === undefined ? "" : paint("dim", `(pruned by event ${snapshot.pruned_by})`),
   ];
   const changed = snapshot.changed === null ? "" : counted(snapshot.changed, "change");
   const when = ago(snapshot.timestamp, context.io.now());

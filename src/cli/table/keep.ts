@@ -8,7 +8,8 @@ export const CONFIG: CommandSpec = {
   summary: "what is tracked, and the limits: show or change it",
   details:
     "Keys: useGitignore, excludePatterns, excludeGlobs, forceInclude, maxEntries, maxBytes, maxFileSize. A list takes " +
-    "all its values at once.",
+    "all its values at once. Shown too: how much is kept (max_snapshots, max_age_days, min_age_hours, max_store_bytes), and " +
+    "the config.yaml that says so: only a person changes that.",
   args: [
     { name: "[key]", description: "one of the keys", completes: "config-key" },
     { name: "[value...]", description: "its new value; for a list, all values" },
@@ -26,8 +27,17 @@ export const DU: CommandSpec = {
   group: GROUP,
   summary: "how much the whole store takes on disk",
   args: [],
-  options: [],
-  examples: [{ line: "chronicle du", why: "contents, logs, indexes and the rest: in any folder" }],
+  options: [
+    {
+      flags: "--by <what>",
+      description: "also the contents of this workspace by session, path or age",
+      completes: ["session", "path", "age"],
+    },
+  ],
+  examples: [
+    { line: "chronicle du", why: "contents, logs, indexes and the rest: in any folder" },
+    { line: "chronicle du --by session", why: "what each session brought" },
+  ],
 };
 
 export const GC: CommandSpec = {

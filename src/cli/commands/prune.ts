@@ -1,0 +1,67 @@
+import type { PruneOptions } from "../../api/action-api.ts";
+import type { PruneShape } from "../../api/action-shapes.ts";
+import { EXIT } from "../../api/problems.ts";
+import type { WorkspaceApi } from "../../api/workspace-api.ts";
+import { formatBytes, parseDuration } from "../../core/duration.ts";
+import { ChronicleError } from "../../core/errors.ts";
+import { confirm } from "../confirm.ts";
+import type { CommandContext } from "../context.ts";
+import { counted } from "../render/counted.ts";
+import { usageError } from "../usage-error.ts";
+
+const COUNTS = ["keepLast", "keepHourly", "keepDaily", "keepWeekly", "keepMonthly", "keepYearly"] as const;
+
+function wantedOf({ input }: CommandContext): PruneOptions {
+  const options: { -readonly [Key in keyof PruneOptions]: PruneOptions[Key] } = {};
+  for (const name of COUNTS) {
+    const value = input.number(name);
+    if (value !== undefined) options[name] = value;
+  }
+  const within = input.text("keepWithin");
+  const ms = within === undefined ? undefined : parseDuration(within);
+  if (within !== undefined && ms === undefined) {
+    throw usageError(`--keep-within: '${within}' is no length of time`, "write it as 7d, 12h or 30m");
+  }
+  if (ms !== undefined) options.keepWithinMs = ms;
+  return input.flag("dropPinned") ? { ...options, keepPinned: false } : options;
+}
+
+function given(result: PruneShape): string {
+  const what = [
+    ...(result.pruned_actions.length === 0 ? [] : [counted(result.pruned_actions.length, "action")]),
+    ...(result.pruned_snapshots.length === 0 ? [] : [counted(result.pruned_snapshots.length, "snapshot")]),
+  ];
+  return what.join(" and ");
+}
+
+function sentence(result: PruneShape): string {
+  const kept = `${counted(result.kept_actions, "action")} and ${counted(result.kept_snapshots, "snapshot")} kept`;
+  if (given(result) === "") return `nothing to prune; ${kept}`;
+  const contents = `${counted(result.freed_contents, "content")} of ${formatBytes(result.freed_bytes)}`;
+  if (result.dry_run) return `would give up ${given(result)}; ${kept}; ${contents} could be freed`;
+  return `gave up ${given(result)} (event ${result.event}); ${kept}; chronicle gc frees ${contents}`;
+}
+
+/** Only `--yes`, or somebody at the terminal, gives up what nothing brings back. */
+async function agreed(context: CommandContext, workspace: WorkspaceApi, options: PruneOptions): Promise<boolean> {
+  if (context.input.flag("yes")) return true;
+  if (!context.canAsk) {
+    throw new ChronicleError("REFUSED", "pruning cannot be undone, and nobody can be asked here", {
+      hint: "see what would go with --dry-run; if you are sure, add --yes",
+    });
+  }
+  const seen = await workspace.prune({ ...options, dryRun: true });
+  if (given(seen) === "") return true;
+  return confirm(context, `Give up ${given(seen)} for good? They can then not be gone back to.`);
+}
+
+export async function prune(context: CommandContext): Promise<number> {
+  const options = wantedOf(context);
+  const dryRun = context.input.flag("dryRun");
+  const workspace = await context.workspace({});
+  if (!dryRun && !(await agreed(context, workspace, options))) return EXIT.failed;
+  const result = await workspace.prune({ ...options, dryRun });
+  if (context.json) context.printJson(result);
+  else context.print(sentence(result));
+  return EXIT.done;
+}

@@ -1,0 +1,52 @@
+import type { CommandSpec } from "../spec.ts";
+
+const GROUP = "Keep";
+
+export const PRUNE: CommandSpec = {
+  name: "prune",
+  group: GROUP,
+  summary: "give up old moments, so that gc can free their contents",
+  details:
+    "Each --keep rule keeps more; without any the limits of config.yaml hold. The baseline, named and pinned snapshots " +
+    "and what open transactions need stay in any case, and nothing younger than min_age_hours (24) goes. It is an event " +
+    "in the log: no line is removed, and verify says what was pruned. Without a terminal it needs --yes.",
+  args: [],
+  options: [
+    { flags: "--keep-last <n>", description: "the newest actions and snapshots", value: "count" },
+    { flags: "--keep-hourly <n>", description: "the newest of each of so many hours", value: "count" },
+    { flags: "--keep-daily <n>", description: "of each of so many days (UTC)", value: "count" },
+    { flags: "--keep-weekly <n>", description: "of each of so many weeks", value: "count" },
+    { flags: "--keep-monthly <n>", description: "of each of so many months", value: "count" },
+    { flags: "--keep-yearly <n>", description: "of each of so many years", value: "count" },
+    { flags: "--keep-within <time>", description: "everything younger than this, such as 7d or 12h" },
+    { flags: "--keep-pinned", description: "keep pinned ones: the default" },
+    { flags: "--drop-pinned", description: "let go of pinned ones too, if no rule keeps them" },
+    { flags: "-n, --dry-run", description: "only show what would be given up" },
+    { flags: "-y, --yes", description: "do not ask" },
+  ],
+  examples: [
+    { line: "chronicle prune --dry-run", why: "what the configured limits would give up" },
+    { line: "chronicle prune --keep-last 10 --keep-daily 7 --yes", why: "then `chronicle gc` frees the space" },
+  ],
+};
+
+export const PIN: CommandSpec = {
+  name: "pin",
+  group: GROUP,
+  summary: "keep an action or a snapshot from being pruned",
+  args: [{ name: "<id>", description: "an action's id, a snapshot's number, name or id", completes: "moment" }],
+  options: [{ flags: "--off", description: "no longer" }],
+  examples: [
+    { line: "chronicle pin 12", why: "snapshot 12 stays" },
+    { line: "chronicle pin 3f2a --off", why: "as chronicle unpin" },
+  ],
+};
+
+export const UNPIN: CommandSpec = {
+  name: "unpin",
+  group: GROUP,
+  summary: "no longer keep an action or a snapshot from being pruned",
+  args: [{ name: "<id>", description: "an action's id, a snapshot's number, name or id", completes: "moment" }],
+  options: [],
+  examples: [{ line: "chronicle unpin 12", why: "the next pruning may give it up" }],
+};

@@ -1,0 +1,127 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { Sandbox } from "./sandbox.ts";
+
+/** `prune`, `pin`, `config.yaml`, `du --by` and the role of an agent, as people see them. */
+
+async function lived(box: Sandbox): Promise<void> {
+  box.write("a.txt", "one\n");
+  await box.must(["init"]);
+  for (const text of ["two", "three", "four"]) {
+    box.write("a.txt", `${text}\n`);
+    await box.must(["snapshot"]);
+  }
+}
+
+function configure(box: Sandbox, text: string): string {
+  const folder = join(box.folder, "config", "chronicle");
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, "config.yaml"), text);
+  return join(folder, "config.yaml");
+}
+
+describe("prune", () => {
+  it("shows, needs --yes without a terminal, gives up, and says what is gone", async () => {
+    using box = new Sandbox();
+    await lived(box);
+    const rules = ["--keep-last", "1"];
+    const shown = await box.must(["prune", ...rules, "--dry-run"]);
+    expect(shown.stdout).toMatch(
+      /^would give up 2 snapshots; 0 actions and 2 snapshots kept; 2 contents of 10 B could be/,
+    );
+    const refused = await box.call(["prune", ...rules]);
+    expect([refused.code, refused.stderr]).toEqual([
+      6,
+      expect.stringContaining("--dry-run; if you are sure, add --yes"),
+    ]);
+    const done = await box.must(["prune", ...rules, "--yes"]);
+    expect(done.stdout).toMatch(/^gave up 2 snapshots \(event \d+\); .* chronicle gc frees 2 contents of 10 B/);
+    const event = /event (\d+)/.exec(done.stdout)?.[1];
+    await box.must(["gc"]);
+    const gone = await box.call(["cat", "a.txt@2"]);
+    expect([gone.code, gone.stderr]).toEqual([3, expect.stringContaining(`pruned by event ${event}`)]);
+    const restore = await box.call(["restore", "1"]);
+    expect([restore.code, restore.stderr]).toEqual([
+      3,
+      expect.stringContaining(`snapshot 1 was pruned by event ${event}`),
+    ]);
+    expect((await box.must(["list", "--snapshots"])).stdout).toContain(`(pruned by event ${event})`);
+    expect((await box.must(["verify"])).stdout).toMatch(new RegExp(`pruned 1\\.\\.\\d+ by event ${event}`));
+    expect((await box.must(["prune", ...rules, "--yes"])).stdout).toContain("nothing to prune");
+    expect(JSON.parse((await box.must(["prune", "--json", "--yes", ...rules])).stdout)).toMatchObject({ event: null });
+  });
+
+  it("leaves what is pinned, until it is unpinned", async () => {
+    using box = new Sandbox();
+    await lived(box);
+    expect((await box.must(["pin", "1"])).stdout).toContain("1 is kept");
+    expect((await box.must(["list", "--snapshots"])).stdout).toMatch(/^1 .*pinned/m);
+    const dry = ["prune", "--keep-last", "1", "--dry-run", "--json"];
+    expect(JSON.parse((await box.must(dry)).stdout)).toMatchObject({ pruned_snapshots: [2] });
+    expect(JSON.parse((await box.must([...dry, "--drop-pinned"])).stdout)).toMatchObject({
+      pruned_snapshots: [1, 2],
+    });
+    await box.must(["unpin", "1"]);
+    expect(JSON.parse((await box.must(dry)).stdout)).toMatchObject({ pruned_snapshots: [1, 2] });
+    expect((await box.call(["pin", "nothing"])).code).toBe(3);
+    const wrong = await box.call(["prune", "--keep-within", "soon"]);
+    expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining("'soon' is no length of time")]);
+  });
+});
+
+describe("config.yaml", () => {
+  it("is shown with where each limit comes from; a mistake names file and line", async () => {
+    using box = new Sandbox();
+    await lived(box);
+    const file = configure(box, "chronicle:\n  max_snapshots: 7\n");
+    const shown = await box.must(["config"]);
+    expect(shown.stdout).toMatch(new RegExp(`^max_snapshots +7 +${file}$`, "m"));
+    expect(shown.stdout).toMatch(/^max_age_days +30 +default$/m);
+    expect(JSON.parse((await box.must(["config", "--json"])).stdout).retention).toMatchObject({ max_snapshots: 7 });
+    configure(box, "chronicle:\n  max_snapshot: 7\n");
+    const wrong = await box.call(["status"]);
+    expect([wrong.code, wrong.stderr]).toEqual([
+      2,
+      expect.stringContaining(`${file}, line 2: there is no setting max_snapshot`),
+    ]);
+  });
+
+  it("sets a quota: over it the new is refused, loudly", async () => {
+    using box = new Sandbox();
+    await lived(box);
+    configure(box, "chronicle:\n  max_store_bytes: 1000\n");
+    box.write("b.txt", "new\n");
+    const refused = await box.call(["snapshot"]);
+    expect([refused.code, refused.stderr]).toEqual([6, expect.stringContaining("max_store_bytes is 1000 B")]);
+  });
+});
+
+describe("an agent", () => {
+  it("is refused, with CHRONICLE_ROLE=agent, and the attempt is recorded", async () => {
+    using box = new Sandbox();
+    await lived(box);
+    const env = { CHRONICLE_ROLE: "agent" };
+    for (const args of [["prune", "--keep-last", "0", "--yes"], ["gc"], ["config", "maxBytes", "1"], ["unpin", "0"]]) {
+      const refused = await box.call(args, { env });
+      expect([refused.code, refused.stderr]).toEqual([6, expect.stringContaining("an agent may not do this")]);
+    }
+    expect((await box.must(["log", "--json", "--prefix", "refused:"])).stdout.match(/"what":"\w+"/g)).toEqual(
+      ["prune", "gc", "configure", "pin"].map((what) => `"what":"${what}"`),
+    );
+  });
+});
+
+describe("du --by", () => {
+  it("tells the contents of a workspace apart", async () => {
+    using box = new Sandbox();
+    await lived(box);
+    const groups = async (by: string): Promise<unknown> =>
+      JSON.parse((await box.must(["du", "--by", by, "--json"])).stdout).groups;
+    expect(await groups("path")).toEqual([{ name: "a.txt", count: 4, content_bytes: 19 }]);
+    expect(await groups("age")).toEqual([{ name: "the last hour", count: 4, content_bytes: 19 }]);
+    expect(await groups("session")).toEqual([{ name: "(no session)", count: 4, content_bytes: 19 }]);
+    expect((await box.must(["du", "--by", "path"])).stdout).toMatch(/^a\.txt +19 B +4 blobs$/m);
+    expect((await box.call(["du", "--by", "colour"])).code).toBe(2);
+  });
+});
