@@ -275,6 +275,7 @@ export async function compare(context: Context, { present, gone }: Reading): Pro
   const changes: Change[] = [];
   const iterations = new Map<WorkspacePath, number>();
   const consider = async (paths: readonly WorkspacePath[], now: (at: number) => Entry | undefined): Promise<void> => {
+    if (paths.length === 0) return;
     const recorded = await context.index.iterationsAt(paths, seq);
     paths.forEach((path, i) => {
       const row = recorded[i];

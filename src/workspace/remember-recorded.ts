@@ -30,6 +30,8 @@ export async function rememberRecorded(context: Context): Promise<void> {
   if (since >= seq) return;
   const touched = await index.touched(since, seq);
   const unknown = touched.filter((path) => worktree.recall(path) === undefined);
+  // Usually all of it is our own work, and remembered.
+  if (unknown.length === 0) return;
   const known: KnownPath[] = [];
   for (const row of await index.iterationsAt(unknown, seq)) {
     const one = row === undefined ? undefined : withUnknownStat(row);
