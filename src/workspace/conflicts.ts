@@ -13,12 +13,14 @@ import {
 import { sameEntry, type Entry } from "../core/entry.ts";
 import { ChronicleError } from "../core/errors.ts";
 import type { Hash } from "../core/hash.ts";
+import type { WorkspacePath } from "../core/path.ts";
 import type { EventRow } from "../storage/index-store.ts";
 import { capture } from "./capture.ts";
 import { withCommit } from "./commit.ts";
 import { unmergedShape } from "./conflict-shapes.ts";
 import type { Context } from "./context.ts";
 import { parseGivenPath } from "./given-path.ts";
+import { fitFolders, type Unmerged } from "./fit-folders.ts";
 import { mergeGroups } from "./invert-work.ts";
 import { makeable, operate, settle } from "./operate.ts";
 import { readEvent } from "./read-events.ts";
@@ -66,8 +68,7 @@ export async function resolveConflict(context: Context, asked: string, options: 
   const present = (await context.index.iterationAt(conflict.record.path, seq))?.entry;
   const { target, contents } = await targetOf(context, conflict, { options, present });
   const settled = settledAs(conflict, options.keep);
-  const change: Change = { path: conflict.record.path, before: present, after: target };
-  const changes = makeable(sameEntry(present, target) ? [] : [change]);
+  const changes = await fitted(context, conflict, { present, target });
   if (changes.length === 0) {
     await withCommit(context, (commit) => commit.append([conflictDraft(settled)]));
     return { conflict: unmergedShape(settled), changes: [], undo_id: null };
@@ -82,6 +83,27 @@ export async function resolveConflict(context: Context, asked: string, options: 
   });
   if (done.id === undefined || done.blocked.length > 0) throw blocked(done.blocked);
   return { conflict: unmergedShape(settled), changes: changes.map(changeShape), undo_id: done.id };
+}
+
+/** The change of the path, and of the folders that it needs. Throws `REFUSED` where something stands in the way. */
+async function fitted(
+  context: Context,
+  { id, record: { path } }: IdentifiedConflict,
+  wanted: { readonly present: Entry | undefined; readonly target: Entry | undefined },
+): Promise<Change[]> {
+  const targets = new Map([[path, { ...wanted }]]);
+  const unmerged = new Map<WorkspacePath, Unmerged>();
+  const stayed = await fitFolders(context, { targets, unmerged, pending: new Map() });
+  if (unmerged.size + stayed.length > 0) {
+    const why =
+      stayed.length > 0 ? "it is a folder that holds something" : "something else stands where it, or its folder, was";
+    throw new ChronicleError("REFUSED", `${shownPath(path)} cannot be put there: ${why}`, {
+      hint: `move that away and try again, or \`chronicle resolve ${id.slice(0, 8)} --keep-current\``,
+      data: { path: shownPath(path) },
+    });
+  }
+  const changes = [...targets].map(([at, { present, target }]) => ({ path: at, before: present, after: target }));
+  return makeable(changes.filter((change) => !sameEntry(change.before, change.after)));
 }
 
 const WORDS: Readonly<Record<ResolveOptions["keep"], string>> = {

@@ -24,6 +24,8 @@ export interface OwnEvents {
   readonly seqs: ReadonlySet<number>;
   /** The runs, actions, transactions and intents that they name. */
   readonly ids: ReadonlySet<string>;
+  /** Own changes on disk that a dry run does not record. */
+  readonly pending?: readonly Change[];
 }
 
 /** Finds the events of a piece of work; `without`: those that are left out. */
@@ -77,16 +79,28 @@ export interface PathGroups {
 }
 
 /** The own events of each path as groups; others' work lies between two of them. By path. */
-export async function groupsOf(context: Context, { byPath }: OwnEvents): Promise<PathGroups[]> {
+export async function groupsOf(context: Context, { byPath, pending = [] }: OwnEvents): Promise<PathGroups[]> {
+  const unrecorded = new Map(pending.map((change) => [change.path, change]));
+  const paths = new Set([...byPath.keys(), ...unrecorded.keys()]);
   const found: PathGroups[] = [];
-  for (const [path, own] of [...byPath].sort(([a], [b]) => comparePaths(a, b))) {
+  for (const path of [...paths].sort(comparePaths)) {
     const rows = await context.index.iterations(path);
-    found.push({ path, groups: groupRows(rows, own), last: rows.at(-1) });
+    const own = new Set(byPath.get(path));
+    const next = unrecorded.get(path);
+    const states: Pick<IterationRow, "seq" | "entry">[] = [...rows];
+    if (next !== undefined) {
+      states.push({ seq: UNRECORDED, entry: next.after });
+      own.add(UNRECORDED);
+    }
+    found.push({ path, groups: groupRows(states, own), last: rows.at(-1) });
   }
   return found;
 }
 
-function groupRows(rows: readonly IterationRow[], own: ReadonlySet<number>): Group[] {
+/** Stands for the event that a capture would write. */
+const UNRECORDED = Number.MAX_SAFE_INTEGER;
+
+function groupRows(rows: readonly Pick<IterationRow, "seq" | "entry">[], own: ReadonlySet<number>): Group[] {
   const groups: { before: Entry | undefined; after: Entry | undefined }[] = [];
   let isGoingOn = false;
   let before: Entry | undefined;

@@ -25,8 +25,8 @@ describe("undo of a session's work", () => {
     const middle = await work(workspace, "sed -i s/four/FOUR/ f.txt; echo new > new.txt");
     await work(workspace, "sed -i s/seven/SEVEN/ f.txt");
 
-    const dry = await workspace.undo({ session: middle, dryRun: true });
     const before = project.tree();
+    const dry = await workspace.undo({ session: middle, dryRun: true });
     expect(project.tree()).toEqual(before);
     const done = await workspace.undo({ session: middle });
 
@@ -271,6 +271,20 @@ describe("conflicts", () => {
     expect(await workspace.conflicts()).toEqual(done.unmerged);
   });
 
+  it("taking the undo brings the folder of its path back, and refuses where a file stands in its place", async () => {
+    await using project = new Project();
+    const workspace = await begun(project, { "d/f": "a\n" });
+    const session = await work(workspace, "rm -r d");
+    project.write("d", "c\n");
+    await workspace.undo({ session });
+    await expect(workspace.resolve("d/f", { keep: "undo" })).rejects.toMatchObject({ code: "REFUSED" });
+    project.remove("d");
+    await workspace.resolve("d/f", { keep: "undo" });
+    expect(project.read("d/f")).toBe("a\n");
+    await workspace.undo();
+    expect(project.tree()).toEqual({});
+  });
+
   it("taking the undo of a whole path puts it there", async () => {
     await using project = new Project();
     const workspace = await begun(project, { f: "a\n" });
@@ -347,7 +361,24 @@ describe("other selections", () => {
     expect(Object.keys(project.tree())).toEqual(["f"]);
   });
 
-  it("changes since they were asked for are told", async () => {
+  it("a dry run counts what is not recorded yet, as the undo itself will", async () => {
+    for (const selection of [{ since: "baseline" }, { actor: "human" }, { file: "d" }]) {
+      await using project = new Project();
+      const workspace = await begun(project, { "d/f": "a\n", "d/g": "g\n" });
+      await work(workspace, "echo b > d/f");
+      project.write("d/f", "c\n");
+      project.write("d/new", "n\n");
+      const { seq } = await workspace.head();
+      const dry = await workspace.undo({ ...selection, dryRun: true });
+      expect((await workspace.head()).seq).toBe(seq);
+      const done = await workspace.undo(selection);
+      expect(done.changes).toEqual(dry.changes);
+      expect(Object.keys(project.tree())).toEqual(["d", "d/f", "d/g"]);
+      expect(project.read("d/f")).toBe("a\n");
+    }
+  });
+
+  it("changes tells what a session did, as text too", async () => {
     await using project = new Project();
     const workspace = await begun(project, { f: "a\n" });
     const session = await work(workspace, "echo b > f; echo n > n");

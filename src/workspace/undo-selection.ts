@@ -1,5 +1,7 @@
 import type { UndoShape } from "../api/shapes.ts";
 import type { UndoOptions } from "../api/workspace-api.ts";
+import type { Change } from "../core/change.ts";
+import { attributor } from "./attribution.ts";
 import { closedNotes, finishInterrupted, lookOrCapture, onlyFinished } from "./before-undo.ts";
 import type { Context } from "./context.ts";
 import { listOperations, stackOf } from "./operations.ts";
@@ -39,7 +41,22 @@ export async function undoWork(
   const notes = await closedNotes(context, interrupted, dryRun);
   const unrecorded = await lookOrCapture(context, options);
   const work = await find();
-  return takeBack(context, await undoOf(context, work), { options, unrecorded, notes });
+  const undone = await undoOf(context, work);
+  const pending = await pendingOf(context, work, unrecorded);
+  const own = { ...undone.own, pending };
+  const nothing = pending.length === 0 ? undone.nothing : `${work.label}: it is as it was before already`;
+  return takeBack(context, { ...undone, own, nothing }, { options, unrecorded, notes });
+}
+
+/** Of what a dry run does not record: that which would be own work if it were captured now. */
+async function pendingOf(context: Context, work: Work, unrecorded: readonly Change[]): Promise<Change[]> {
+  if (unrecorded.length === 0) return [];
+  const head = await context.index.head();
+  const attribute = await attributor(context, { cause: "capture", head });
+  return unrecorded.filter((change) => {
+    const record = { entry: change.after, iteration: 0, ...attribute(change) };
+    return work.isOwn(record, change.path, head.seq + 1);
+  });
 }
 
 /** The undo of a piece of work, without what was taken back already. */
