@@ -112,5 +112,6 @@ function diffLines({ paint }: CommandContext, { changes }: ActionDiffShape, show
     const what = change.change_type === "deleted" ? "" : formatBytes(change.size_bytes);
     return [`  ${SIGNS[change.change_type]} ${shown(change.path)}`, paint("dim", what)];
   });
-  return [`now       ${counted(changes.length, "path")} differ from before it`, ...columns(rows)];
+  const verb = changes.length === 1 ? "differs" : "differ";
+  return [`now       ${counted(changes.length, "path")} ${verb} from before it`, ...columns(rows)];
 }

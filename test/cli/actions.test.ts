@@ -1,0 +1,60 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+import { openStore } from "../../src/open.ts";
+import { Sandbox } from "./sandbox.ts";
+
+/** A tool call that was recorded by a library in the same store. Returns its id. */
+async function edited(box: Sandbox, path: string, content: string): Promise<string> {
+  const store = await openStore({ home: box.store, configFolder: join(box.folder, "config", "chronicle") });
+  const workspace = await store.open({ folder: box.project, create: true });
+  const request = { type: "write_file", payload: { path }, session: "sess", turn: "turn-1", toolCall: `call-${path}` };
+  const id = await workspace.action(request, (action) => {
+    box.write(path, content);
+    return action?.id ?? "";
+  });
+  await workspace.close();
+  await store.close();
+  return id;
+}
+
+it("lists actions, shows one beside what is there now, and rolls it back", async () => {
+  using box = new Sandbox();
+  box.write("a.txt", "before\n");
+  const id = await edited(box, "a.txt", "after\n");
+  await edited(box, "b.txt", "new\n");
+  const listed = await box.call(["actions"]);
+  expect(listed.stdout).toMatch(/done +1 change +write_file: b\.txt\n.*done +1 change +write_file: a\.txt\n$/);
+  expect((await box.call(["actions", "--limit", "1"])).stdout).toContain("… and 1 older one: --limit 0");
+  expect((await box.call(["actions", "--session", "other"])).stderr).toContain("chronicle agents install");
+  const all = JSON.parse((await box.call(["actions", "--turn", "turn-1", "--json"])).stdout) as { id: string }[];
+  expect(all.map((one) => one.id)).toContain(id);
+  const shown = await box.call(["actions", id.slice(0, 8)]);
+  expect(shown.stdout).toContain(`action    ${id}\nwhat      write_file: a.txt\n`);
+  expect(shown.stdout).toContain("turn      turn-1\ncall      call-a.txt\n");
+  expect(shown.stdout).toContain("now       1 path differs from before it\n  ~ a.txt");
+  const dry = await box.call(["rollback", "call-a.txt", "--dry-run"]);
+  expect(dry.stdout).toContain("would change: 1 modified\n");
+  expect(readFileSync(join(box.project, "a.txt"), "utf8")).toBe("after\n");
+  const back = await box.call(["rollback", id, "--yes"]);
+  expect(back).toMatchObject({ code: 0 });
+  expect(back.stdout).toContain("rolled back: 1 modified\ntake it back: chronicle undo\n");
+  expect(readFileSync(join(box.project, "a.txt"), "utf8")).toBe("before\n");
+  expect((await box.call(["actions", id])).stdout).toContain("now       as it was before\n");
+  expect((await box.call(["undo", "--yes"])).stdout).toContain("restore: rollback of write_file: a.txt");
+  expect((await box.call(["undo", "--yes"])).stdout).toContain("action: write_file: b.txt");
+});
+
+it("an unknown action is said, with what to do", async () => {
+  using box = new Sandbox();
+  box.write("a.txt", "x");
+  await box.call(["init"]);
+  for (const command of ["actions", "rollback"]) {
+    const result = await box.call([command, "feedface"]);
+    expect(result.code).toBe(3);
+    expect(result.stderr).toContain('there is no action "feedface"');
+    expect(result.stderr).toContain("`chronicle actions` lists them");
+  }
+  expect(await box.call(["rollback"])).toMatchObject({ code: 2 });
+  expect((await box.call(["actions"])).stdout).toBe("");
+});
