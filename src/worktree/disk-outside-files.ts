@@ -1,16 +1,7 @@
 import type { Omission, OmissionReason } from "../core/coverage.ts";
 import type { Entry } from "../core/entry.ts";
 import { errnoOf } from "../core/errors.ts";
-import {
-  childOf,
-  compareNames,
-  decodeName,
-  isWithin,
-  parentOf,
-  pathToBytes,
-  ROOT,
-  type WorkspacePath,
-} from "../core/path.ts";
+import { childOf, compareNames, decodeName, isWithin, ROOT, type WorkspacePath } from "../core/path.ts";
 import type { Disk, FileStat } from "../disk/disk.ts";
 import { ConfinedFs } from "./confined-fs.ts";
 import { entryOf } from "./inspect.ts";
