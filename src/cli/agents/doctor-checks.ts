@@ -3,7 +3,7 @@ import type { DoctorCheck } from "../../api/store-api.ts";
 import { errnoOf } from "../../core/errors.ts";
 import type { Disk } from "../../disk/disk.ts";
 import { NodeDisk } from "../../disk/node-disk.ts";
-import { askServer } from "../hooking/ask-server.ts";
+import { isAnswered } from "../hooking/ask-server.ts";
 import { folderTrouble, ownUid, type RunFolder, runFolder } from "../hooking/run-folder.ts";
 import type { Io } from "../io.ts";
 import { counted } from "../render/counted.ts";
@@ -78,8 +78,7 @@ async function socketCheck(disk: Disk, run: RunFolder, version: string): Promise
   const name = "socket";
   const door = disk.lstat(run.door);
   if (door === undefined) return { name, ok: true, detail: "no process is running; the next hook starts one" };
-  const answer = await askServer({ door: run.door, path: "/healthz", method: "GET", version });
-  if (answer === undefined) {
+  if (!(await isAnswered(run.door, version))) {
     const hint = `nothing is lost, hooks are only slower; the next one starts a process, or: rm ${run.door}`;
     return { name, ok: false, detail: `nobody answers on ${run.door}`, hint };
   }

@@ -2,17 +2,10 @@ import { dirname, resolve } from "node:path";
 import { EXIT } from "../../api/problems.ts";
 import { NodeDisk } from "../../disk/node-disk.ts";
 import type { CommandContext } from "../context.ts";
-import { askServer } from "../hooking/ask-server.ts";
-import { makeRunFolder, ownFolder, ownUid, type RunFolder, runFolder } from "../hooking/run-folder.ts";
+import { isAnswered } from "../hooking/ask-server.ts";
+import { makeRunFolder, ownFolder, ownUid, runFolder } from "../hooking/run-folder.ts";
 import { StoreServer } from "../hooking/serve-store.ts";
 import { printable } from "../render/printable.ts";
-
-/** Is there one already? A process of an older version is told so by being asked, and leaves. */
-async function isServed({ io }: CommandContext, run: RunFolder): Promise<boolean> {
-  const path = "/healthz";
-  const answer = await askServer({ door: run.door, path, method: "GET", version: io.version });
-  return answer?.status === 200;
-}
 
 export async function serve(context: CommandContext): Promise<number> {
   const { io, input } = context;
@@ -25,7 +18,8 @@ export async function serve(context: CommandContext): Promise<number> {
   const run = wanted === undefined ? usual : { ...usual, socket: resolve(io.cwd(), wanted) };
   makeRunFolder(disk, run, uid);
   ownFolder(disk, dirname(run.socket), uid);
-  if (await isServed(context, run)) {
+  // A process of an older version is told so by being asked, and leaves.
+  if (await isAnswered(run.door, io.version)) {
     if (context.json) context.printJson({ socket: run.door, already: true, left: null });
     else if (!quiet) context.print(`there is a process for ${printable(store.home)} already`);
     return EXIT.done;

@@ -8,8 +8,10 @@ export interface Question {
   readonly method?: "GET" | "POST";
   readonly body?: string;
   readonly version: string;
-  /** How long to wait for the connection, in milliseconds (default 1,000). The answer may take as long as it needs. */
+  /** How long to wait for the connection, in milliseconds (default 1,000). */
   readonly connectMs?: number;
+  /** How long to wait for the answer, in milliseconds; default: as long as it needs. */
+  readonly answerMs?: number;
 }
 
 export interface ServerAnswer {
@@ -38,10 +40,22 @@ export function askServer(question: Question): Promise<ServerAnswer | undefined>
   });
   const timer = setTimeout(() => asked.destroy(), connectMs);
   asked.on("socket", (socket) => socket.on("connect", () => clearTimeout(timer)));
-  asked.on("error", () => {
+  const patience = question.answerMs === undefined ? undefined : setTimeout(() => asked.destroy(), question.answerMs);
+  asked.on("close", () => {
     clearTimeout(timer);
+    clearTimeout(patience);
     resolve(undefined);
   });
+  asked.on("error", () => resolve(undefined));
   asked.end(body);
   return promise;
+}
+
+/** How long a process that lives takes to say so, at most, in milliseconds. */
+const HEALTH_MS = 2_000;
+
+/** Is somebody there who answers? One who is told of a later version leaves, and counts as nobody. */
+export async function isAnswered(door: string, version: string): Promise<boolean> {
+  const answer = await askServer({ door, path: "/healthz", method: "GET", version, answerMs: HEALTH_MS });
+  return answer?.status === 200;
 }

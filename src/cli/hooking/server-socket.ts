@@ -35,14 +35,21 @@ export async function openSocket(
     disk.symlink(Buffer.from(socket), link);
     disk.rename(link, door);
   }
+  const leads = (): boolean => door === socket || linkTarget(disk, door) === socket;
   const isOurs = (): boolean => {
     const now = disk.lstat(socket);
     return now !== undefined && now.ino === own?.ino && now.dev === own.dev;
   };
   return {
-    isOurs,
+    isOurs: () => isOurs() && leads(),
     release: () => {
-      if (isOurs()) removeSmall(disk, socket);
+      if (!isOurs()) return;
+      removeSmall(disk, socket);
+      if (leads()) removeSmall(disk, door);
     },
   };
+}
+
+function linkTarget(disk: Disk, path: string): string | undefined {
+  return disk.lstat(path)?.kind === "symlink" ? disk.readlink(path).toString() : undefined;
 }

@@ -1,0 +1,149 @@
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { DoctorCheck } from "../../src/api/store-api.ts";
+import { AGENT_CONFIGS } from "../../src/cli/agents/agent-table.ts";
+import { agentChecks, watchCheck } from "../../src/cli/agents/doctor-checks.ts";
+import { carryOut, planInstall } from "../../src/cli/agents/install-agent.ts";
+import { hookScriptPath, wantedFor, writeHookScript } from "../../src/cli/agents/installed-hook.ts";
+import { addDiagnostic } from "../../src/cli/hooking/diagnostics.ts";
+import { rememberCall } from "../../src/cli/hooking/last-call.ts";
+import type { Io } from "../../src/cli/io.ts";
+import { processIo } from "../../src/cli/process-io.ts";
+import { NodeDisk } from "../../src/disk/node-disk.ts";
+
+/** Each trouble is planted, found, and told with how to mend it. */
+
+const [claude] = AGENT_CONFIGS;
+let folder = "";
+let io: Io;
+let places: { readonly home: string; readonly configFolder: string };
+
+beforeEach(() => {
+  folder = realpathSync(mkdtempSync(join(tmpdir(), "chronicle-doctor-")));
+  for (const name of ["home", "project"]) mkdirSync(join(folder, name));
+  for (const name of ["store", "store/run", "config"]) mkdirSync(join(folder, name), { mode: 0o700 });
+  places = { home: join(folder, "store"), configFolder: join(folder, "config") };
+  io = { ...processIo("1.2.3"), env: {}, userHome: join(folder, "home"), cwd: () => join(folder, "project") };
+});
+
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+function install(): void {
+  if (claude === undefined) throw new Error("there is no agent");
+  writeHookScript(io, places);
+  const base = { scope: "user", env: {}, userHome: io.userHome, project: io.cwd() } as const;
+  carryOut(planInstall(claude, base, wantedFor("claude", { ...places, strict: false })));
+}
+
+function called(at: Date): void {
+  const call = { at: at.toISOString(), event: "before", version: "1.2.3" };
+  rememberCall(new NodeDisk(), join(places.home, "run"), "claude", call);
+}
+
+function worked(at: Date): void {
+  const trace = join(io.userHome, ".claude/projects/-p/session.jsonl");
+  mkdirSync(join(trace, ".."), { recursive: true });
+  writeFileSync(trace, "{}");
+  utimesSync(trace, at, at);
+}
+
+async function check(name: string): Promise<DoctorCheck | undefined> {
+  return (await agentChecks(io, places)).find((one) => one.name === name);
+}
+
+const HOOKS = "hooks of Claude Code (user)";
+
+describe("doctor", () => {
+  it("finds nothing wrong where nothing is", async () => {
+    const checks = (await agentChecks(io, places)).filter((one) => one.name !== "watches");
+    expect(checks.filter((one) => !one.ok)).toEqual([]);
+    install();
+    expect(await check(HOOKS)).toMatchObject({ ok: true, detail: "never called" });
+  });
+
+  it("finds hooks that are installed and do not fire", async () => {
+    install();
+    worked(new Date("2026-11-20T10:00:00Z"));
+    expect(await check(HOOKS)).toMatchObject({ ok: false, detail: expect.stringMatching(/hooks were never called$/) });
+    called(new Date("2026-11-20T10:00:30Z"));
+    expect(await check(HOOKS)).toMatchObject({ ok: true });
+    worked(new Date("2026-11-21T10:00:00Z"));
+    const silent = await check(HOOKS);
+    expect(silent).toMatchObject({ ok: false, detail: expect.stringMatching(/last called at 2026-11-20T10:00:30/) });
+    expect(silent?.hint).toMatch(/chronicle agents test claude/);
+  });
+
+  it("finds a hook that is gone, not executable, of another installation, or half installed", async () => {
+    install();
+    const script = hookScriptPath(places);
+    chmodSync(script, 0o644);
+    expect(await check(HOOKS)).toMatchObject({ ok: false, hint: `chmod 755 ${script}` });
+    chmodSync(script, 0o755);
+    const text = readFileSync(script, "utf8");
+    writeFileSync(script, text.replace(/^entry=.*$/m, "entry=/gone/dist/hook.js"));
+    expect((await check(HOOKS))?.detail).toMatch(/points to \/gone\/dist\/hook.js, which does not exist/);
+    writeFileSync(script, text.replace("version 1.2.3", "version 1.0.0").replace(/^entry=.*$/m, "entry=/bin/sh"));
+    expect(await check(HOOKS)).toMatchObject({
+      ok: false,
+      detail: expect.stringMatching(/of another installation \(version 1\.0\.0\)/),
+      hint: "chronicle agents install claude",
+    });
+    rmSync(script);
+    expect((await check(HOOKS))?.detail).toMatch(/does not exist: nothing is recorded/);
+    writeHookScript(io, places);
+    rmSync(join(io.userHome, ".claude.json"));
+    expect((await check(HOOKS))?.detail).toMatch(/^missing in .*\.claude\.json/);
+  });
+
+  it("finds a configuration file that cannot be read", async () => {
+    mkdirSync(join(io.userHome, ".gemini"));
+    writeFileSync(join(io.userHome, ".gemini/settings.json"), "{");
+    expect(await check("hooks of Gemini CLI (user)")).toMatchObject({
+      ok: false,
+      detail: expect.stringMatching(/cannot be read/),
+    });
+  });
+
+  it("tells what went wrong in hooks in the last day", async () => {
+    expect(addDiagnostic(new NodeDisk(), join(places.home, "run"), "hook claude: it is\nlocked")).toBe(true);
+    const found = await check("hook calls");
+    expect(found).toMatchObject({
+      ok: false,
+      detail: expect.stringMatching(/^1 trouble .*hook claude: it is locked$/),
+    });
+    expect(found?.hint).toContain(join(places.home, "run", "diagnostics.log"));
+  });
+
+  it("finds a dead socket", async () => {
+    writeFileSync(join(places.home, "run", "serve.sock"), "");
+    const found = await check("socket");
+    expect(found).toMatchObject({ ok: false, hint: expect.stringContaining(`rm ${places.home}/run/serve.sock`) });
+  });
+
+  it("finds folders that others can enter", async () => {
+    chmodSync(join(places.home, "run"), 0o755);
+    chmodSync(places.configFolder, 0o770);
+    expect(await check("run folder")).toMatchObject({ ok: false, hint: `chmod 700 ${places.home}/run` });
+    expect(await check("configuration")).toMatchObject({ ok: false, hint: `chmod 700 ${places.configFolder}` });
+  });
+
+  it("finds watches that are used up", () => {
+    const judge = (most: number, watches: number, instances: number) =>
+      watchCheck({ detail: "", most, instances: 128, used: { watches, instances } }).ok;
+    expect(judge(65_536, 1_000, 3)).toBe(true);
+    expect(judge(65_536, 60_000, 3)).toBe(false);
+    expect(judge(4_096, 0, 3)).toBe(false);
+    expect(judge(65_536, 1_000, 128)).toBe(false);
+  });
+});
