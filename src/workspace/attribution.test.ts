@@ -101,13 +101,12 @@ describe("whose work a change is", () => {
     project.write("b", "0");
     const workspace = await project.init();
     const other = await project.open();
-    let action: ActionShape | undefined;
     const running = workspace.run({
       command: ["sh", "-c", "echo plain > b; while [ ! -e go ]; do sleep 0.05; done; rm go"],
       cwd: project.folder,
     });
     await expect.poll(async () => (await other.sessions()).some((one) => one.state === "running")).toBe(true);
-    action = await begun(other, write("a"));
+    const action = await begun(other, write("a"));
     project.write("a", "by the tool");
     await other.finishAction(action.id);
     project.write("go", "");
