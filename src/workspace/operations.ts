@@ -1,43 +1,15 @@
 import type { OperationShape } from "../api/shapes.ts";
 import type { Change } from "../core/change.ts";
 import { quoteCommand } from "../core/quote-command.ts";
-import type { WorkspacePath } from "../core/path.ts";
 import { decodeIntent, type IntentRecord } from "../core/records.ts";
-import type { SeqRanges } from "../core/seq-ranges.ts";
 import { undoStack, type UndoStack } from "../core/undo-stack.ts";
 import type { Context } from "./context.ts";
 import { indexedFrom } from "./history-start.ts";
 import { changesOfTransaction, operationsOfActions } from "./action-operations.ts";
+import type { LoggedOperation, Selective } from "./logged-operation.ts";
 import { changesOfSession, ownChanges } from "./own-changes.ts";
 import { readEvent } from "./read-events.ts";
 import { listSessions } from "./session.ts";
-
-/** What `undo` takes back, as the log tells it: runs, restores, actions, transactions, and the undos and redos of them. */
-export interface LoggedOperation {
-  readonly id: string;
-  readonly kind: OperationShape["kind"];
-  readonly summary: string;
-  readonly started: string;
-  readonly ended: string | null;
-  /** Its changes are events after this … */
-  readonly fromSeq: number;
-  /** … up to this. */
-  readonly toSeq: number;
-  readonly target?: string;
-  readonly client?: string;
-  /** Paths changed, as it was recorded. */
-  readonly changed: number;
-  /** Of an undo of somebody's work: whose, and what it took back. */
-  readonly selective?: Selective;
-}
-
-/** What an undo of somebody's work took back (see `IntentRecord`). */
-export interface Selective {
-  readonly selection: string;
-  readonly takes: readonly string[];
-  readonly took: SeqRanges;
-  readonly left: readonly WorkspacePath[];
-}
 
 function selectiveOf({ selection, takes = [], took = [], left = [] }: IntentRecord): { selective?: Selective } {
   return selection === undefined ? {} : { selective: { selection, takes, took, left } };

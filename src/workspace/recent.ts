@@ -1,7 +1,8 @@
 import type { RecentItem, RecentShape } from "../api/workspace-api.ts";
 import type { Context } from "./context.ts";
 import type { UndoStack } from "../core/undo-stack.ts";
-import { isUndone, type LoggedOperation, listOperations, stackOf } from "./operations.ts";
+import type { LoggedOperation } from "./logged-operation.ts";
+import { isUndone, listOperations, stackOf } from "./operations.ts";
 import { listSessions } from "./session.ts";
 import { listSnapshots, type Snapshot } from "./snapshot.ts";
 

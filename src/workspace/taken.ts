@@ -3,7 +3,7 @@ import type { WorkspacePath } from "../core/path.ts";
 import { holdsSeq } from "../core/seq-ranges.ts";
 import type { UndoStack } from "../core/undo-stack.ts";
 import type { Context } from "./context.ts";
-import type { LoggedOperation, Selective } from "./operations.ts";
+import type { LoggedOperation, Selective } from "./logged-operation.ts";
 import { fileEvents, type OwnEvents } from "./own-work.ts";
 import type { Owners } from "./owners.ts";
 
