@@ -58,7 +58,7 @@ test("a rollback is whole wherever it is cut off, and can be said again", async 
   const { points, runs, checks } = await sweepCrashes(sweep);
   process.stdout.write(`crash sweep of transaction rollback: ${points} points, ${runs} runs, ${checks} checks\n`);
   expect(points).toBeGreaterThan(30);
-}, 120_000);
+}, ALL ? 900_000 : 120_000);
 
 test("what an interrupted commit leaves is committed, or still active with all of its changes", async () => {
   const disk = await begun();
@@ -86,4 +86,4 @@ test("what an interrupted commit leaves is committed, or still active with all o
   };
   const { points } = await sweepCrashes(sweep);
   expect(points).toBeGreaterThan(5);
-}, 120_000);
+}, ALL ? 900_000 : 120_000);
