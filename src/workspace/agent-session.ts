@@ -10,6 +10,7 @@ import { capture } from "./capture.ts";
 import { checkSessionId } from "./check-action.ts";
 import { withCommit } from "./commit.ts";
 import type { Context } from "./context.ts";
+import { settle } from "./operate.ts";
 import { changesOfSession } from "./own-changes.ts";
 import { readEvent } from "./read-events.ts";
 import { findSession, sessionShape } from "./session.ts";
@@ -80,6 +81,7 @@ export async function beginningOf(
 export async function endAgentSession(context: Context, id: string): Promise<SessionShape> {
   const session = await sessionOf(context, id);
   if (session.state !== "running" && session.unclosed !== true) return sessionShape(session);
+  await settle(context);
   const isOwn = (action: { readonly session?: string }): boolean => action.session === session.id;
   await capture(context, {
     cause: "capture",

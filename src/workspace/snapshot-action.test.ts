@@ -79,6 +79,21 @@ describe("what an action keeps", () => {
     expect(warned?.coverage).toMatchObject({ complete: false, omitted: [{ path: "big", reason: "too-large" }] });
   });
 
+  test("where nothing more may be kept: stopped, or begun with a receipt that says so", async () => {
+    await using project = new Project();
+    project.write("a", "1");
+    await (await project.init()).close();
+    const store = await project.store({ retention: { max_store_bytes: 1 } });
+    const workspace = await store.open({ folder: project.folder });
+    project.write("a", "22");
+    const request = { type: "write_file", payload: { path: "a" } };
+    await expect(workspace.snapshotAction(request)).rejects.toMatchObject({ code: "LIMIT_EXCEEDED" });
+    const warned = await workspace.snapshotAction({ ...request, onFailure: "warn" });
+    expect(warned).toMatchObject({ state: "open", files_backed_up: [], coverage: { complete: false } });
+    expect(warned?.coverage.omitted).toMatchObject([{ path: "a" }]);
+    await workspace.close();
+  });
+
   test("what a tool reaches through a link is kept where it is", async () => {
     await using project = new Project();
     project.write("real/a", "1");
@@ -112,6 +127,28 @@ describe("what an action keeps", () => {
     });
     const unknown = { type: "write_file", payload: { path: "a" }, transaction: "none" };
     await expect(workspace.snapshotAction(unknown)).rejects.toMatchObject({ code: "NOT_FOUND" });
+  });
+});
+
+describe("the chain of actions", () => {
+  test("goes on between two that have the workspace open, and over what was pruned", async () => {
+    await using project = new Project();
+    project.write("a", "0");
+    const one = await project.init();
+    const two = await project.open();
+    for (let i = 0; i < 6; i += 1) {
+      const workspace = i % 2 === 0 ? one : two;
+      await workspace.action({ type: "write_file", payload: { path: "a" } }, () => project.write("a", `${i}`));
+    }
+    const before = await two.list();
+    expect(before.map((action) => action.previous_hash)).toEqual(["", ...before.slice(0, -1).map(({ hash }) => hash)]);
+    await one.pin(before[0]?.id ?? "");
+    await one.prune({ keepLast: 2 });
+    const kept = await one.list();
+    expect(kept.length).toBeLessThan(6);
+    expect(kept.at(-1)?.previous_hash).toBe(before.at(-2)?.hash);
+    await one.verifyIntegrity();
+    await two.verifyIntegrity();
   });
 });
 

@@ -1,7 +1,10 @@
 import { ChronicleError } from "../core/errors.ts";
-import { listActions } from "./actions.ts";
+import { actionOfEvent } from "./actions.ts";
 import { answer } from "./answer.ts";
 import type { Context } from "./context.ts";
+import { indexedFrom } from "./history-start.ts";
+import { isInBase } from "./read-base.ts";
+import { readEvents } from "./read-events.ts";
 import { verify } from "./verify.ts";
 
 /** How many faults are named in the message; all are in its data. */
@@ -20,14 +23,16 @@ export async function verifyIntegrity(context: Context): Promise<void> {
   });
 }
 
-/** Each action names the one begun before it; that of the first one may have been pruned or compacted away. */
+/** Each action names the one begun before it, pruned or not; that of the first one may be compacted away. */
 async function brokenLinks(context: Context): Promise<{ kind: string; where: string; detail: string }[]> {
-  const actions = await listActions(context);
+  const rows = (await context.index.records("action:")).filter((row) => !isInBase(row));
+  const actions = (await readEvents(context, rows)).map(actionOfEvent).sort((a, b) => a.seq - b.seq);
+  const begins = (await indexedFrom(context)) ?? 1;
   return actions.flatMap((action, i) => {
     const before = actions[i - 1];
-    if (before === undefined || action.previous === before.hash) return [];
-    return [
-      { kind: "action-link", where: `action ${action.id}`, detail: `it does not name the one before it, ${before.id}` },
-    ];
+    // What was begun before the history begins may have stood next to one that it does not hold any more.
+    if (before === undefined || before.seq < begins || action.previous === before.hash) return [];
+    const detail = `it does not name the one before it, ${before.id}`;
+    return [{ kind: "action-link", where: `action ${action.id}`, detail }];
   });
 }

@@ -1,0 +1,156 @@
+import type { ActionRequest } from "../api/action-api.ts";
+import { actionRecordId, encodeAction, type ActionRecord, type BackedUpFile } from "../core/action-record.ts";
+import type { ActionTargets } from "../core/action-targets.ts";
+import { coverageOf, isMeant, type Omission } from "../core/coverage.ts";
+import { ChronicleError } from "../core/errors.ts";
+import type { EventDraft, Head } from "../core/event.ts";
+import { abandoning, OWNER_GONE, withoutOwner } from "./abandon-actions.ts";
+import { filesBefore, receiptOf, unprotected } from "./action-files.ts";
+import { lastBegunHash, openActions, type LoggedAction } from "./actions.ts";
+import { beginningOf } from "./agent-session.ts";
+import { innermost, openBrackets, type Brackets } from "./brackets.ts";
+import type { Found } from "./capture.ts";
+import { summaryOf } from "./check-action.ts";
+import type { Context } from "./context.ts";
+import type { OutsideDrafts } from "./outside.ts";
+import { omissionShape, shownPath } from "./shape.ts";
+
+/** What an action touches that is no read. */
+export type TouchedTargets = Exclude<ActionTargets, { readonly kind: "none" }>;
+
+/** What is known of an action before the disk is looked at. */
+export interface AskedAction {
+  readonly id: string;
+  readonly request: ActionRequest;
+  readonly actor: string;
+  readonly targets: TouchedTargets;
+  readonly outside: OutsideDrafts;
+  /** What a look at the declared paths alone could not take. */
+  readonly omitted: readonly Omission[];
+  /** Nothing could be kept, and the caller goes on all the same. */
+  readonly isExposed?: true;
+}
+
+/** Open actions that are over because their session has begun a new turn. */
+export function ofEarlierTurns(actions: readonly LoggedAction[], { session, turn }: ActionRequest): LoggedAction[] {
+  if (session === undefined || turn === undefined) return [];
+  return actions.filter((one) => one.session === session && one.turn !== undefined && one.turn !== turn);
+}
+
+/** The events that begin the action behind what the capture found; none of it if there is nothing to keep. */
+export async function beginning(context: Context, asked: AskedAction, found: Found): Promise<EventDraft[]> {
+  const { request, actor, targets, outside } = asked;
+  const drafts = await endings(context, request, found);
+  const files = await keptFiles(context, asked, found);
+  const kept = files.length + keptOutside(request, outside) + outside.omitted.length;
+  if (targets.kind === "paths" && kept === 0 && asked.isExposed !== true) return drafts;
+  const omitted = [...asked.omitted, ...found.omitted, ...outside.omitted];
+  const exposed = unprotected(targets.paths, [...asked.omitted, ...found.omitted]).concat(
+    outside.omitted.filter((one) => !isMeant(one)),
+  );
+  if (exposed.length > 0 && request.onFailure !== "warn") throw notProtected(exposed);
+  if (request.session !== undefined) {
+    const at = { head: found.head, ahead: found.changes.length + drafts.length };
+    const session = await beginningOf(context, { id: request.session, actor }, at);
+    if (session !== undefined) drafts.push(session);
+  }
+  drafts.push(...outside.drafts);
+  const fromSeq = found.head.seq + found.changes.length + drafts.length;
+  const record = await recordOf(context, asked, { files, fromSeq, omitted, head: found.head });
+  drafts.push({
+    op: "upsert",
+    recordId: actionRecordId(asked.id),
+    record: encodeAction(record),
+    recursionDepth: request.depth ?? 0,
+  });
+  return drafts;
+}
+
+/** Actions whose process is gone, and those of the session's earlier turns, are over. */
+async function endings(context: Context, request: ActionRequest, found: Found): Promise<EventDraft[]> {
+  const open = await openActions(context, found.head);
+  const dead = withoutOwner(context, open);
+  const earlier = ofEarlierTurns(open, request).filter((one) => !dead.includes(one));
+  return [
+    ...(await abandoning(context, dead, { found, reason: OWNER_GONE })),
+    ...(await abandoning(context, earlier, { found, reason: "a new turn has begun" })),
+  ];
+}
+
+/** What was there; a path that is not there only where the tool will make it. */
+async function keptFiles(context: Context, asked: AskedAction, found: Found): Promise<BackedUpFile[]> {
+  const { request, targets } = asked;
+  if (asked.isExposed === true) return [];
+  const files = await filesBefore(context, targets.paths, found);
+  return request.type.startsWith("delete_") ? files.filter((file) => !file.absent) : files;
+}
+
+/** How much was there outside; a path that is not there counts only where the tool will make it. */
+function keptOutside(request: ActionRequest, { drafts }: OutsideDrafts): number {
+  if (!request.type.startsWith("delete_")) return drafts.length;
+  return drafts.filter(({ record }) => record["state"] !== null).length;
+}
+
+interface Kept {
+  readonly files: readonly BackedUpFile[];
+  readonly fromSeq: number;
+  readonly omitted: readonly Omission[];
+  readonly head: Head;
+}
+
+async function recordOf(context: Context, asked: AskedAction, kept: Kept): Promise<ActionRecord> {
+  const { request, actor, targets } = asked;
+  const { session, turn, toolCall, pid } = request;
+  const brackets = await openBrackets(context, kept.head);
+  const transaction = transactionOf(brackets, request);
+  const [run, otherRun] = brackets.runs;
+  return {
+    state: "open",
+    type: request.type,
+    summary: summaryOf(request, targets.paths, targets.outside),
+    scope: targets.kind,
+    paths: targets.paths,
+    files: kept.files,
+    outside: targets.outside,
+    actor,
+    ...(session === undefined ? {} : { session }),
+    ...(turn === undefined ? {} : { turn }),
+    ...(toolCall === undefined ? {} : { toolCall }),
+    ...(transaction === undefined ? {} : { transaction }),
+    ...(run === undefined || otherRun !== undefined ? {} : { run: run.id }),
+    previous: await lastBegunHash(context, kept.head.seq),
+    pid: pid === undefined ? context.processes.pid : pid,
+    fromSeq: kept.fromSeq,
+    pinned: false,
+    coverage: coverageOf(receiptOf(targets.paths, kept.omitted)),
+    started: new Date(context.now()).toISOString(),
+    ended: null,
+    changed: null,
+  };
+}
+
+/** The transaction that was named, or the innermost one that is everybody's or the session's. Throws `NOT_FOUND`. */
+function transactionOf({ transactions }: Brackets, { session, transaction }: ActionRequest): string | undefined {
+  if (transaction === undefined) {
+    const fitting = transactions.filter(({ record }) => record.session === undefined || record.session === session);
+    return innermost(fitting).at(-1)?.id;
+  }
+  const named = transactions.find((one) => one.id === transaction);
+  if (named !== undefined) return named.id;
+  throw new ChronicleError("NOT_FOUND", `there is no active transaction ${JSON.stringify(transaction)}`, {
+    hint: "`chronicle transaction list` shows them; leave it out to take the innermost one",
+  });
+}
+
+function notProtected(exposed: readonly Omission[]): ChronicleError {
+  const shown = exposed.slice(0, 5).map((one) => `${shownPath(one.path)} (${one.detail ?? one.reason})`);
+  const more = exposed.length > shown.length ? ` and ${exposed.length - shown.length} more` : "";
+  return new ChronicleError(
+    "REFUSED",
+    `the action is stopped, because this cannot be kept: ${shown.join(", ")}${more}`,
+    {
+      hint: 'make it readable, or raise the limit (`chronicle config`); with onFailure "warn" the tool runs unprotected',
+      data: { coverage: { complete: false, omitted: exposed.map(omissionShape) } },
+    },
+  );
+}
