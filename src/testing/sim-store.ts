@@ -1,4 +1,4 @@
-import type { StoreApi } from "../api/store-api.ts";
+import type { StoreApi, StoreOptions } from "../api/store-api.ts";
 import type { Backends } from "../compose/backends.ts";
 import { openFileStore } from "../compose/file-store.ts";
 import type { SimDisk } from "../disk/sim-disk.ts";
@@ -15,12 +15,20 @@ export interface SimMachineOptions {
   readonly command?: (command: readonly string[]) => number | Promise<number>;
   /** Milliseconds since the epoch; the disk should have the same clock. Default: one that moves at each look. */
   readonly clock?: () => number;
+  /** How much is kept. */
+  readonly retention?: StoreOptions["retention"];
 }
 
 /** Opens a store on a simulated disk: store in `/store`, key and heads in `/config`. */
 export function openSimStore(disk: SimDisk, options: SimMachineOptions): Promise<StoreApi> {
   return openFileStore(
-    { home: "/store", configFolder: "/config", userHome: "/root", waitMs: 50 },
+    {
+      home: "/store",
+      configFolder: "/config",
+      userHome: "/root",
+      waitMs: 50,
+      ...(options.retention === undefined ? {} : { retention: options.retention }),
+    },
     simBackends(disk, options),
   );
 }

@@ -7,8 +7,7 @@ import { Project } from "../helpers/project.ts";
  * What goes wrong in software of this kind, by its number, and the tests that fail without the safe behaviour:
  * `[file, a part of the test's title]`. This test fails when one of them is not there.
  *
- * Of later work, and not here: retention by age and pruning (W20 in part, and W13's half about it), erasing secrets
- * (C18's second half), transactions (R13; an interrupted operation is R5), moments held by peers (W5 and W6 through
+ * Of later work, and not here: erasing secrets (C18's second half), transactions (R13; an interrupted operation is R5), moments held by peers (W5 and W6 through
  * replicas), replication, servers and the user interface (all P, H, A and S rows).
  */
 const CASES: Readonly<Record<string, readonly (readonly [file: string, title: string])[]>> = {
@@ -133,8 +132,13 @@ const CASES: Readonly<Record<string, readonly (readonly [file: string, title: st
   ],
   "W12 gc beside a snapshot that stands still": [
     ["@storage/files/blob-store-processes", "one is stopped in the middle of a batch"],
+    ["behaviours/gc-beside-an-action", "between its contents and its event"],
+    ["behaviours/gc-beside-an-action", "between its beginning and its end"],
   ],
-  "W13 clocks": [["behaviours/log-cases", "W13 backwards"]],
+  "W13 clocks": [
+    ["behaviours/log-cases", "W13 backwards"],
+    ["behaviours/retention", "W13 a clock that jumps deletes nothing"],
+  ],
   "W14 gaps, repetitions": [
     ["behaviours/log-cases", "W14 two lines exchanged"],
     ["behaviours/log-cases", "W14 a line left out"],
@@ -157,7 +161,10 @@ const CASES: Readonly<Record<string, readonly (readonly [file: string, title: st
     ["@core/merkle", "does not double an odd node"],
     ["@core/merkle", "covers name, kind, mode and hash"],
   ],
-  "W20 compaction and the chain": [["crash/compact", "compact --drop-archive"]],
+  "W20 compaction, pruning and the chain": [
+    ["crash/compact", "compact --drop-archive"],
+    ["crash/prune", "prune, then gc"],
+  ],
   "W21 errors of the system": [
     ["crash/engine", "capture"],
     ["behaviours/trouble-cases", "W21 EMFILE"],

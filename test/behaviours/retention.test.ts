@@ -1,6 +1,9 @@
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { afterEach, describe, expect, it, vi } from "vitest";
+import { SimDisk } from "../../src/disk/sim-disk.ts";
+import { openSimStore } from "../../src/testing/sim-store.ts";
+import { put } from "../helpers/engine-sweep.ts";
 import { Project } from "../helpers/project.ts";
 
 const ACTIONS = 5_000;
@@ -56,4 +59,39 @@ describe("a flood of actions", () => {
       await workspace.close();
     },
   );
+});
+
+describe("the time of the log", () => {
+  const DAY = 24 * 3_600_000;
+  const START = Date.parse("2030-01-01T00:00:00Z");
+
+  /** Three actions, a day apart from each other, then one at each of the further times: how many are listed after each. */
+  async function listedAt(times: readonly number[]): Promise<number[]> {
+    const folder = { folder: 0o755 };
+    const disk = SimDisk.fromTree({ "/proj/a.txt": "0", "/store": folder, "/config": folder, "/root": folder });
+    let now = START;
+    const store = await openSimStore(disk, { firstId: 0, clock: () => now, retention: { max_age_days: 30 } });
+    const workspace = await store.open({ folder: "/proj", create: true });
+    const listed: number[] = [];
+    for (const at of [0, DAY, 2 * DAY, ...times]) {
+      now = START + at;
+      const action = await workspace.snapshotAction({ type: "write_file", payload: { path: "a.txt" } });
+      put(disk, "/proj/a.txt", String(at));
+      await workspace.finishAction(action?.id ?? "");
+      listed.push((await workspace.list()).length);
+    }
+    expect((await workspace.verify()).problems).toEqual([]);
+    await workspace.close();
+    await store.close();
+    return listed;
+  }
+
+  it("actions that are older than max_age_days are given up", async () => {
+    expect(await listedAt([31.5 * DAY, 33 * DAY])).toEqual([1, 2, 3, 2, 2]);
+  });
+
+  it("W13 a clock that jumps deletes nothing: into the year 2100, back again, and backwards", async () => {
+    const far = Date.parse("2100-01-01T00:00:00Z") - START;
+    expect(await listedAt([far, far + DAY, 3 * DAY, 4 * DAY, -9_000 * DAY])).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
+  });
 });
