@@ -123,6 +123,8 @@ export interface PruneShape {
   pruned_snapshots: number[];
   kept_actions: number;
   kept_snapshots: number;
+  /** Kept only because they are younger than `min_age_hours`. */
+  too_young: number;
   /** Contents that are needed no more, as far as this workspace goes; the space is freed by `gc`. */
   freed_contents: number;
   freed_bytes: number;

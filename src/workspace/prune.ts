@@ -71,6 +71,8 @@ interface Look {
   readonly answer: PruneAnswer;
   /** The floor until now. */
   readonly floorSeq: number;
+  /** So many more would go if they were older. */
+  readonly tooYoung: number;
   /** The head at the look, and its time. */
   readonly seq: number;
   readonly ts: number;
@@ -81,20 +83,14 @@ async function lookAt(context: Context, { rules, shields }: Asked): Promise<Look
   const floorSeq = (await pruningInForce(context))?.floorSeq ?? 0;
   const { seq } = await context.index.head();
   const ts = timeOf(await context.index.locate(seq));
-  const answer = answerPruning({
-    moments,
-    rules,
-    minAgeMs: context.retention.limits.min_age_hours * HOUR_MS,
-    head: { seq, ts },
-    floorSeq,
-    states,
-    hold,
-  });
-  return { answer, floorSeq, seq, ts };
+  const question = { moments, rules, head: { seq, ts }, floorSeq, states, hold };
+  const answer = answerPruning({ ...question, minAgeMs: context.retention.limits.min_age_hours * HOUR_MS });
+  const tooYoung = answerPruning({ ...question, minAgeMs: 0 }).pruned.length - answer.pruned.length;
+  return { answer, floorSeq, tooYoung, seq, ts };
 }
 
 async function shapeOf(
-  { answer, floorSeq }: Look,
+  { answer, floorSeq, tooYoung }: Look,
   { dryRun, event }: { readonly dryRun: boolean; readonly event: number | null },
   context: Context,
 ): Promise<PruneShape> {
@@ -110,6 +106,7 @@ async function shapeOf(
     pruned_snapshots: pruned.filter((one) => !isAction(one)).map((one) => Number(one.name)),
     kept_actions: kept.filter(isAction).length,
     kept_snapshots: kept.filter((one) => !isAction(one)).length,
+    too_young: tooYoung,
     freed_contents: freed.count,
     freed_bytes: freed.bytes,
   };

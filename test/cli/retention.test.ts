@@ -52,6 +52,16 @@ describe("prune", () => {
     expect(JSON.parse((await box.must(["prune", "--json", "--yes", ...rules])).stdout)).toMatchObject({ event: null });
   });
 
+  it("says what is only too young to go", async () => {
+    using box = new Sandbox();
+    await lived(box);
+    configure(box, "chronicle:\n  min_age_hours: 1\n");
+    const shown = await box.must(["prune", "--keep-last", "1", "--dry-run"]);
+    expect(shown.stdout).toContain(
+      "nothing to prune; 0 actions and 4 snapshots kept (2 of them because they are younger",
+    );
+  });
+
   it("leaves what is pinned, until it is unpinned", async () => {
     using box = new Sandbox();
     await lived(box);

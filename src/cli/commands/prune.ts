@@ -36,10 +36,12 @@ function given(result: PruneShape): string {
 
 function sentence(result: PruneShape): string {
   const kept = `${counted(result.kept_actions, "action")} and ${counted(result.kept_snapshots, "snapshot")} kept`;
-  if (given(result) === "") return `nothing to prune; ${kept}`;
+  const young =
+    result.too_young === 0 ? "" : ` (${result.too_young} of them because they are younger than min_age_hours)`;
+  if (given(result) === "") return `nothing to prune; ${kept}${young}`;
   const contents = `${counted(result.freed_contents, "content")} of ${formatBytes(result.freed_bytes)}`;
-  if (result.dry_run) return `would give up ${given(result)}; ${kept}; ${contents} could be freed`;
-  return `gave up ${given(result)} (event ${result.event}); ${kept}; chronicle gc frees ${contents}`;
+  if (result.dry_run) return `would give up ${given(result)}; ${kept}${young}; ${contents} could be freed`;
+  return `gave up ${given(result)} (event ${result.event}); ${kept}${young}; chronicle gc frees ${contents}`;
 }
 
 /** Only `--yes`, or somebody at the terminal, gives up what nothing brings back. */
