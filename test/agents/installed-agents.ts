@@ -15,7 +15,7 @@ export const agentModules = join(folder, "node_modules");
 export function isInstalled(program: AgentProgram): boolean {
   if (folder !== "" && program.command(agentModules).every((part) => existsSync(part))) return true;
   if (!agentsRequired) {
-    console.warn(`SKIPPED, SO NOT TESTED: ${program.name} is not there (npm run test:agents)`);
+    console.warn(`SKIPPED, SO NOT TESTED: ${program.name} is not there; AGENTS.md says how to get it`);
   }
   return false;
 }

@@ -55,6 +55,7 @@ export async function runAgent({ program, nodeModules, home, folder, env, steps 
   let stderr = "";
   child.stdout.on("data", (chunk: Buffer) => (stdout += chunk.toString("utf8")));
   child.stderr.on("data", (chunk: Buffer) => (stderr += chunk.toString("utf8")));
-  const exitCode = await new Promise<number | null>((done, fail) => child.on("error", fail).on("close", done));
+  const closed = new Promise<number | null>((done, fail) => child.on("error", fail).on("close", done));
+  const exitCode = await Promise.race([closed, model.failure]).finally(() => child.kill("SIGKILL"));
   return { exitCode, stdout, stderr, results: [...model.results] };
 }

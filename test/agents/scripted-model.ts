@@ -14,11 +14,17 @@ export class ScriptedModel implements AsyncDisposable {
   readonly #script: readonly ScriptLine[];
   readonly #server: Server;
   readonly #results: string[] = [];
+  readonly #failure = Promise.withResolvers<never>();
 
   private constructor(protocol: ModelProtocol, script: readonly ScriptLine[]) {
     this.#protocol = protocol;
     this.#script = script;
-    this.#server = createServer((request, response) => void this.#serve(request, response));
+    this.#server = createServer((request, response) => {
+      this.#serve(request, response).catch((error: unknown) => {
+        response.writeHead(400).end();
+        this.#failure.reject(error);
+      });
+    });
   }
 
   static async start(protocol: ModelProtocol, script: readonly ScriptLine[]): Promise<ScriptedModel> {
@@ -32,6 +38,11 @@ export class ScriptedModel implements AsyncDisposable {
     const address = this.#server.address();
     if (address === null || typeof address === "string") throw new Error("the scripted model does not listen");
     return `http://127.0.0.1:${address.port}`;
+  }
+
+  /** Rejects when the script itself fails. */
+  get failure(): Promise<never> {
+    return this.#failure.promise;
   }
 
   /** What the tools have answered, in the order of the calls. */
