@@ -105,7 +105,7 @@ it.each([
   ["undo of a run's work", false],
   ["redo of it", true],
 ])("crash sweep of the %s", async (name, redone) => {
-  const result = await sweepCrashes({ ...(await sweepOf(await prepared(), redone)), ...(ALL ? {} : { every: 7 }) });
+  const result = await sweepCrashes({ ...(await sweepOf(await prepared(), redone)), ...(ALL ? {} : { every: 11 }) });
   process.stdout.write(
     `crash sweep of the ${name}: ${result.points} points, ${result.runs} runs, ${result.checks} checks\n`,
   );
