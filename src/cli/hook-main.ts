@@ -1,17 +1,13 @@
-import { enableCompileCache } from "node:module";
-import { join } from "node:path";
-
 /**
  * What the installed hook runs where the long-lived process does not answer: `hook.js AGENT [--strict] [--direct]
- * [--store DIR]`. Beside `chronicle hook` because it starts faster: no table of commands, no parser, and compiled code is
- * kept in the store's cache before anything else is loaded.
+ * [--store DIR]`. Beside `chronicle hook` because it starts faster: no table of commands, no parser. The script that
+ * starts it has compiled code kept in the store's cache.
  */
 const [agent = "", ...rest] = process.argv.slice(2);
 const at = rest.indexOf("--store");
-const store = at < 0 ? process.env["CHRONICLE_HOME"] : rest[at + 1];
+const store = at < 0 ? undefined : rest[at + 1];
 const strict = rest.includes("--strict");
 try {
-  if (store !== undefined && store !== "") enableCompileCache(join(store, "cache", "compile"));
   const [{ hookCommand }, { processIo }, { default: packageJson }] = await Promise.all([
     import("./hooking/hook-command.ts"),
     import("./process-io.ts"),

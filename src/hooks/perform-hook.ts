@@ -70,11 +70,10 @@ function keyOf({ lane, toolCall }: HookCall): string {
 }
 
 async function beforeTool(going: Going): Promise<void> {
-  const { adapter, call, notes, open } = going;
-  const note = await noteOf(going);
+  const { adapter, call, notes } = going;
+  const { note, workspace } = await workplace(going);
   // Hooks of the user and of the project, or of a plugin, may both be installed: the first has kept it.
   if (note.open[keyOf(call)] !== undefined) return;
-  const workspace = await open(note.workspace, false);
   if (adapter.sequential) await endForgotten(workspace, note, call.lane);
   const turn = call.turn ?? note.turn;
   const snapshot = await keep(() =>
@@ -93,6 +92,18 @@ async function beforeTool(going: Going): Promise<void> {
   );
   if (snapshot !== null) note.open[keyOf(call)] = snapshot.id;
   notes.put(call.session, note);
+}
+
+/** The session's workspace; one that somebody had forgotten meanwhile is begun again, and the session in it. */
+async function workplace(going: Going): Promise<{ readonly note: SessionNote; readonly workspace: WorkspaceApi }> {
+  const note = await noteOf(going);
+  try {
+    return { note, workspace: await going.open(note.workspace, false) };
+  } catch (error) {
+    if (!(error instanceof ChronicleError) || error.code !== "NOT_FOUND") throw error;
+  }
+  const anew = await beginSession(going);
+  return { note: anew, workspace: await going.open(anew.workspace, false) };
 }
 
 async function keep<T>(snapshot: () => Promise<T>): Promise<T> {

@@ -30,8 +30,8 @@ export class OpenWorkspaces {
 
   /** The nearest workspace around a folder; `create` begins one there. Throws `NOT_FOUND`. */
   open(folder: string, create: boolean): Promise<WorkspaceApi> {
-    // With `create` a nearer one may have been begun by somebody else: that is looked up anew.
-    const known = create ? undefined : this.#known(folder);
+    // Its own folder: nobody can have begun a nearer one.
+    const known = this.#known(folder);
     if (known !== undefined) return Promise.resolve(known);
     return this.#inTurn(() => this.#openAnew(folder, create));
   }
@@ -63,7 +63,7 @@ export class OpenWorkspaces {
 
   async #openAnew(folder: string, create: boolean): Promise<WorkspaceApi> {
     for (const [id, held] of this.#held) if (!this.#options.isThere(id)) await this.#drop(id, held);
-    const known = create ? undefined : this.#known(folder);
+    const known = this.#known(folder);
     if (known !== undefined) return known;
     const opened = await this.#store.open({ folder, create, role: "agent" });
     const held = this.#held.get(opened.id);

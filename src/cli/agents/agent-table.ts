@@ -12,13 +12,17 @@ interface HookStyle {
   readonly tools: readonly string[];
   readonly others: readonly string[];
   readonly timeout: number;
+  /** Where the agent allows less at the end of a session, and complains of more. */
+  readonly atEnd?: number;
   readonly named: boolean;
 }
 
-function groups({ tools, others, timeout, named }: HookStyle, command: string): HookGroup[] {
-  const hook = { ...(named ? { name: "chronicle" } : {}), type: "command", command, timeout };
-  const group = (event: string): HookGroup =>
-    tools.includes(event) ? { event, group: { matcher: "*", hooks: [hook] } } : { event, group: { hooks: [hook] } };
+function groups({ tools, others, timeout, atEnd, named }: HookStyle, command: string): HookGroup[] {
+  const group = (event: string): HookGroup => {
+    const allowed = event === "SessionEnd" ? (atEnd ?? timeout) : timeout;
+    const hook = { ...(named ? { name: "chronicle" } : {}), type: "command", command, timeout: allowed };
+    return { event, group: { ...(tools.includes(event) ? { matcher: "*" } : {}), hooks: [hook] } };
+  };
   return [...others, ...tools].map(group);
 }
 
@@ -76,6 +80,7 @@ const CODEX_HOOKS: HookStyle = {
   tools: ["PreToolUse", "PostToolUse"],
   others: ["SessionStart", "UserPromptSubmit", "Stop", "SessionEnd"],
   timeout: SECONDS,
+  atEnd: 3,
   named: false,
 };
 

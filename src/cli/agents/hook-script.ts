@@ -80,7 +80,8 @@ strict=
 store=\${CHRONICLE_HOME:-${shellWord(home)}}
 node=${shellWord(node)}
 entry=${shellWord(entry)}
-${config}door=$store/run/serve.sock
+${config}[ -d "$store/cache" ] && NODE_COMPILE_CACHE=$store/cache/compile && export NODE_COMPILE_CACHE
+door=$store/run/serve.sock
 if [ -S "$door" ] && [ -x /usr/bin/perl ]; then
   exec /usr/bin/perl -x "$0" "$door" "/hooks/$agent?strict=$strict" ${version} "$node" "$entry" "$agent" --store "$store" \${strict:+--strict}
 fi

@@ -1,6 +1,6 @@
 import { NodeDisk } from "../../disk/node-disk.ts";
 import type { Disk } from "../../disk/disk.ts";
-import type { HookAnswer } from "../../hooks/answer-hook.ts";
+import { answerHook, type HookAnswer } from "../../hooks/answer-hook.ts";
 import { hookAdapter } from "../../hooks/adapters.ts";
 import type { HookAdapter } from "../../hooks/hook-call.ts";
 import type { Io } from "../io.ts";
@@ -49,13 +49,15 @@ export async function hookCommand(io: Io, words: HookWords): Promise<number> {
     const answer = (await byServer(going)) ?? (await here(going, places));
     return tell(going, answer);
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
-    return tell(going, {
-      stdout: words.strict ? adapter.block(`Chronicle: ${why}`) : adapter.goOn(`Chronicle: not recorded: ${why}`),
-      blocked: words.strict,
-      problem: why,
-    });
+    return tell(going, await withoutStore(going, error));
   }
+}
+
+/** There is no store to work with: what that means for this call is decided where every trouble is. */
+function withoutStore({ words, adapter, input }: Going, error: unknown): Promise<HookAnswer> {
+  const notes = { get: () => undefined, put: () => undefined, remove: () => undefined };
+  const open = (): Promise<never> => Promise.reject(error);
+  return answerHook({ adapter, input, strict: words.strict, notes, open });
 }
 
 async function byServer({ io, words, input, disk, run }: Going): Promise<HookAnswer | undefined> {
