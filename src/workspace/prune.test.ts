@@ -46,7 +46,7 @@ describe("the limits", () => {
     await workspace.close();
   });
 
-  it("never give up what is pinned, the first of a session, or what an open transaction needs", async () => {
+  it("never give up what is pinned, or the first of a session", async () => {
     const { project, workspace } = await started({ max_snapshots: 4 });
     await using _project = project;
     const pinned = await write(project, workspace, "pinned");
@@ -63,6 +63,40 @@ describe("the limits", () => {
     await workspace.rollback(first);
     expect(project.read("a.txt")).toBe("pinned");
     expect((await workspace.verify()).problems).toEqual([]);
+    await workspace.close();
+  });
+
+  it("never give up what an open transaction needs: a flood within it is rolled back whole", async () => {
+    const { project, workspace } = await started({ max_snapshots: 2 });
+    await using _project = project;
+    await write(project, workspace, "before it");
+    const { id } = await workspace.beginTransaction();
+    for (const text of ["1", "2", "3", "4", "5", "6"]) await write(project, workspace, text);
+    expect((await workspace.list()).filter((one) => one.transaction_id === id)).toHaveLength(6);
+    await workspace.prune({ keepLast: 0 });
+    await workspace.gc();
+    await workspace.rollbackTransaction(id);
+    expect(project.read("a.txt")).toBe("before it");
+    for (const text of ["7", "8", "9"]) await write(project, workspace, text);
+    expect((await workspace.list()).length).toBeLessThanOrEqual(2);
+    expect((await workspace.verify()).problems).toEqual([]);
+    await workspace.close();
+  });
+
+  it("never give up the contents of an open conflict", async () => {
+    const { project, workspace } = await started({ max_snapshots: 2 });
+    await using _project = project;
+    const mine = await write(project, workspace, "mine");
+    await write(project, workspace, "theirs");
+    await workspace.undo({ action: mine });
+    const [conflict] = await workspace.conflicts();
+    for (const text of ["1", "2", "3", "4", "5"]) await write(project, workspace, text);
+    await workspace.prune({ keepLast: 0 });
+    await workspace.gc();
+    expect((await workspace.verify()).problems).toEqual([]);
+    project.write("a.txt", "theirs");
+    await workspace.resolve(conflict?.id ?? "", { keep: "undo" });
+    expect(project.read("a.txt")).toBe("0");
     await workspace.close();
   });
 
