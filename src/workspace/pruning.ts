@@ -58,7 +58,7 @@ export async function refusePruned(context: HistoryContext, what: string, state:
   if (pruning === undefined || keepsState(pruning, state)) return;
   const by = (await prunedBy(context, state, state + 1)) ?? pruning.seq;
   throw new ChronicleError("PRUNED", `${what} was pruned by event ${by}`, {
-    hint: `everything from \`seq:${pruning.floorSeq}\` on is kept, and what \`chronicle list --snapshots\` and \`chronicle actions\` show as kept before it`,
+    hint: `\`seq:${pruning.floorSeq}\` and everything after it is kept; \`chronicle list --snapshots\` and \`chronicle actions\` show what is kept before`,
     data: { by, floor_seq: pruning.floorSeq },
   });
 }
