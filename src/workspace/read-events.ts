@@ -1,21 +1,63 @@
-import { readEventFast } from "../core/chain.ts";
+import { parseLine, readEventFast } from "../core/chain.ts";
 import { ChronicleError } from "../core/errors.ts";
 import type { LogEvent } from "../core/event.ts";
 import type { EventRow } from "../storage/index-store.ts";
 import type { HistoryContext } from "./context.ts";
 import { isInBase, readBaseRecord } from "./read-base.ts";
 
-/** The body of an event that the index has located. Throws `LOG_DAMAGED` when another line stands there. */
+/**
+ * The body of an event that the index has located. Where another line stands there, either the log is damaged
+ * (`LOG_DAMAGED`), or the index, which can be built anew (`INTEGRITY_VIOLATION`).
+ */
 export async function readEvent(context: HistoryContext, row: EventRow): Promise<LogEvent> {
   if (isInBase(row)) return readBaseRecord(context.blobs, row);
-  for await (const lines of context.log.read({ seq: row.seq, offset: row.offset })) {
-    const first = lines[0];
-    if (first === undefined) continue;
-    const event = eventIn(first.bytes, row);
-    if (event.seq === row.seq && event.hash === row.hash) return event;
-    break;
+  let damage = damagedEvent(row, "it is not where the index says");
+  try {
+    for await (const lines of context.log.read({ seq: row.seq, offset: row.offset })) {
+      const first = lines[0];
+      if (first === undefined) continue;
+      const event = eventIn(first.bytes, row);
+      if (event.seq === row.seq && event.hash === row.hash) return event;
+      break;
+    }
+  } catch (error) {
+    if (!(error instanceof ChronicleError) || error.code !== "LOG_DAMAGED") throw error;
+    damage = error;
   }
-  throw damagedEvent(row, "it is not where the index says");
+  if (!(await isWhole(context, row.seq))) throw damage;
+  throw new ChronicleError("INTEGRITY_VIOLATION", `the index is wrong about event ${row.seq}`, { cause: damage });
+}
+
+/** Is the event's own line, counted from the oldest one, sound? Then it is the index that is wrong about it. */
+async function isWhole(context: HistoryContext, wanted: number): Promise<boolean> {
+  let seq: number | undefined;
+  for await (const lines of context.log.read({ seq: 1, offset: 0 })) {
+    for (const { bytes } of lines) {
+      seq = seq === undefined ? seqOf(bytes) : seq + 1;
+      if (seq === undefined) return false;
+      if (seq === wanted) return seqOf(bytes) === wanted;
+    }
+  }
+  return false;
+}
+
+/** The seq of a line that is sound by itself. */
+function seqOf(bytes: Uint8Array): number | undefined {
+  try {
+    return parseLine(bytes).seq;
+  } catch (error) {
+    if (error instanceof ChronicleError) return undefined;
+    throw error;
+  }
+}
+
+function soundOrNone(bytes: Uint8Array): LogEvent | undefined {
+  try {
+    return readEventFast(bytes);
+  } catch (error) {
+    if (error instanceof ChronicleError) return undefined;
+    throw error;
+  }
 }
 
 function eventIn(bytes: Uint8Array, row: EventRow): LogEvent {
@@ -60,9 +102,9 @@ async function readRun(
   for await (const lines of context.log.read({ seq, offset: row.offset })) {
     for (const { bytes } of lines) {
       if (seq === row.seq) {
-        const event = eventIn(bytes, row);
         // What is not where it should be is looked up by itself, and told there.
-        if (event.seq === row.seq && event.hash === row.hash) found.set(seq, event);
+        const event = soundOrNone(bytes);
+        if (event?.seq === row.seq && event.hash === row.hash) found.set(seq, event);
         at += 1;
         row = wanted[at];
         if (row === undefined || row.seq - seq > FAR) return at;
