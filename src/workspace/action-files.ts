@@ -1,6 +1,5 @@
 import type { BackedUpFile } from "../core/action-record.ts";
 import { isMeant, type Omission } from "../core/coverage.ts";
-import type { Entry } from "../core/entry.ts";
 import { comparePaths, isWithin, type WorkspacePath } from "../core/path.ts";
 import type { Found } from "./capture.ts";
 import type { Context } from "./context.ts";
@@ -59,9 +58,4 @@ export function receiptOf(paths: readonly WorkspacePath[], omitted: readonly Omi
     if (concerns || !isMeant(one)) kept.set(`${one.path}\0${one.reason}`, one);
   }
   return [...kept.values()];
-}
-
-/** The entry of a path right before an action. */
-export async function entryBefore(context: Context, path: WorkspacePath, fromSeq: number): Promise<Entry | undefined> {
-  return (await context.index.iterationAt(path, fromSeq))?.entry;
 }

@@ -49,7 +49,7 @@ export async function attributor(context: Context, options: AttributeOptions): P
 }
 
 /** Did the action name this path, or is it a folder that had to be made for one that it named? */
-export function isDeclaredBy(action: Pick<LoggedAction, "paths">, { path, before, after }: Change): boolean {
+function isDeclaredBy(action: Pick<LoggedAction, "paths">, { path, before, after }: Change): boolean {
   const isMade = before === undefined && after?.kind === "dir";
   return action.paths.some((named) => isWithin(path, named) || (isMade && isWithin(named, path)));
 }

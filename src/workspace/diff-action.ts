@@ -23,7 +23,7 @@ export async function diffAction(context: Context, id: string): Promise<ActionDi
 }
 
 /** The paths that an action backed up; and, where it could change anything, those that it did. */
-export async function pathsOf(context: Context, action: LoggedAction): Promise<WorkspacePath[]> {
+async function pathsOf(context: Context, action: LoggedAction): Promise<WorkspacePath[]> {
   const paths = new Set(action.files.map((file) => file.path));
   const { seq } = await context.index.head();
   const toSeq = action.toSeq ?? seq;
