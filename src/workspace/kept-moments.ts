@@ -67,6 +67,11 @@ export async function mostActions(context: Context): Promise<number> {
   return (await viewOf(context)).actions.size;
 }
 
+/** These are pruned now, as far as they are actions. */
+export function forgetActions({ index }: Context, pruned: readonly KeptMoment[]): void {
+  for (const { kind, name } of pruned) if (kind === "action") views.get(index)?.actions.delete(PREFIX + name);
+}
+
 /** The actions that can still be rolled back, in their order. Forgets the others. */
 async function actionsKept(context: Context, pruning: PruneRecord | undefined): Promise<LoggedAction[]> {
   const view = await viewOf(context);

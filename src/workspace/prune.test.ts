@@ -46,6 +46,19 @@ describe("the limits", () => {
     await workspace.close();
   });
 
+  it("hold after every single action, the first of a session included", async () => {
+    const { project, workspace } = await started({ max_snapshots: 10 });
+    await using _project = project;
+    const listed: number[] = [];
+    for (let n = 0; n < 40; n += 1) {
+      await write(project, workspace, String(n), { session: "s" });
+      listed.push((await workspace.list()).length);
+    }
+    expect(Math.max(...listed)).toBe(10);
+    expect(Math.min(...listed.slice(10))).toBe(9);
+    await workspace.close();
+  });
+
   it("never give up what is pinned, or the first of a session", async () => {
     const { project, workspace } = await started({ max_snapshots: 4 });
     await using _project = project;

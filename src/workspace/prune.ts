@@ -6,7 +6,7 @@ import { answerPruning, type KeepRules, type PruneAnswer, type RetentionLimits }
 import { withCommit, type Commit } from "./commit.ts";
 import type { Context } from "./context.ts";
 import { contentsGivenUp } from "./given-up.ts";
-import { keptMoments, mostActions, type KeptMomentsOptions } from "./kept-moments.ts";
+import { forgetActions, keptMoments, mostActions, type KeptMomentsOptions } from "./kept-moments.ts";
 import { settle } from "./operate.ts";
 import { pruningInForce } from "./pruning.ts";
 import { readRange } from "./read-events.ts";
@@ -179,7 +179,9 @@ export async function keepToLimits(context: Context): Promise<void> {
   await withCommit(context, async (commit) => {
     const isSame = (await commit.head()).seq === before.seq;
     const look = isSame ? before : await lookAt(context, asked);
-    if (look.answer.pruned.length > 0) await append(context, commit, { look, cause: "limits" });
+    if (look.answer.pruned.length === 0) return;
+    await append(context, commit, { look, cause: "limits" });
+    forgetActions(context, look.answer.pruned);
   });
   lastInVain.delete(context.index);
   if (((await pruningInForce(context))?.pendingBytes ?? 0) <= freeFrom(context)) return;
@@ -204,7 +206,7 @@ async function noteInVain(context: Context, { ts }: Look): Promise<void> {
 
 /**
  * Is it worth looking closely? Not while everything above the floor is too young; nor again soon after a look in vain:
- * then only when a tenth more has come, or an hour has gone by.
+ * then only when more have come (a tenth more, where the young are protected), or an hour has gone by.
  */
 async function mayExceed(context: Context, { maxSnapshots, maxAgeMs }: RetentionLimits): Promise<boolean> {
   const { index, retention } = context;
@@ -216,7 +218,8 @@ async function mayExceed(context: Context, { maxSnapshots, maxAgeMs }: Retention
   const seen = lastInVain.get(index);
   const isTooMany = maxSnapshots > 0 && (await mostActions(context)) > maxSnapshots;
   if (seen !== undefined && ts - seen.ts < HOUR_MS) {
-    return isTooMany && (await mostActions(context)) > seen.actions + Math.floor(maxSnapshots / 10);
+    const slack = retention.limits.min_age_hours > 0 ? Math.floor(maxSnapshots / 10) : 0;
+    return isTooMany && (await mostActions(context)) > seen.actions + slack;
   }
   return isTooMany || (maxAgeMs > 0 && age > maxAgeMs);
 }
