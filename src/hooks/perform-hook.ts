@@ -7,6 +7,8 @@ import type { SessionNote, SessionNotes } from "./session-note.ts";
 /** What a hook works with. */
 export interface HookDoors {
   readonly notes: SessionNotes;
+  /** The agent's process: when it is gone, what it left open is abandoned. `null`: not known. */
+  readonly owner: number | null;
   /** The nearest workspace around a folder; `create` begins one there if there is none. Throws `NOT_FOUND`. */
   readonly open: (folder: string, create: boolean) => Promise<WorkspaceApi>;
 }
@@ -43,9 +45,9 @@ export async function performHook(adapter: HookAdapter, call: HookCall, doors: H
   else await endSession(going);
 }
 
-async function beginSession({ adapter, call, notes, open }: Going): Promise<SessionNote> {
+async function beginSession({ adapter, call, notes, open, owner }: Going): Promise<SessionNote> {
   const workspace = await open(call.cwd, true);
-  await workspace.startSession({ id: call.session, actor: adapter.name, pid: null });
+  await workspace.startSession({ id: call.session, actor: adapter.name, pid: owner });
   const note = { workspace: workspace.path, open: {} };
   notes.put(call.session, note);
   return note;
@@ -87,7 +89,7 @@ async function beforeTool(going: Going): Promise<void> {
       ...(call.toolCall === undefined ? {} : { toolCall: call.toolCall }),
       depth: call.depth,
       onFailure: "block",
-      pid: null,
+      pid: going.owner,
     }),
   );
   if (snapshot !== null) note.open[keyOf(call)] = snapshot.id;

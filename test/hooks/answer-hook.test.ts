@@ -49,7 +49,7 @@ class Agent {
 
   hears(event: string, more: object = {}) {
     const input = { session_id: "s1", cwd: this.#project.folder, hook_event_name: event, ...more };
-    const base = { adapter: this.#adapter, notes: this.notes, open: this.#open, strict: this.#strict };
+    const base = { adapter: this.#adapter, notes: this.notes, owner: null, open: this.#open, strict: this.#strict };
     return answerHook({ ...base, input: JSON.stringify(input) });
   }
 
@@ -205,7 +205,7 @@ describe("a hook that cannot do its work", () => {
     await using project = new Project();
     const notes = new MapNotes();
     const open = () => project.open();
-    const answer = await answerHook({ adapter: gemini, notes, open, strict: false, input: "{" });
+    const answer = await answerHook({ adapter: gemini, notes, owner: null, open, strict: false, input: "{" });
     expect(answer.problem).toMatch(/it is no JSON/);
     expect(JSON.parse(answer.stdout)).toHaveProperty("systemMessage");
   });

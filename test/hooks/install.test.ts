@@ -228,3 +228,21 @@ describe("installing", () => {
     expect(at(gemini, "GEMINI_CLI_HOME")).toEqual(["/else/.gemini/settings.json"]);
   });
 });
+
+describe("the plugin of Claude Code", () => {
+  const plugin = join(import.meta.dirname, "../../plugins/claude-code");
+  const json = (path: string): unknown => JSON.parse(readFileSync(join(plugin, path), "utf8"));
+
+  it("has the hooks that installing gives, the MCP server, and the package's version", () => {
+    using machine = new Machine();
+    machine.install(claude, machine.base("project"), "HOOK");
+    const events = (value: unknown): string[] => Object.keys((value as { hooks: object }).hooks).toSorted();
+    expect(events(json("hooks/hooks.json"))).toEqual(events(JSON.parse(machine.read("project/.claude/settings.json"))));
+    expect(json(".mcp.json")).toEqual({
+      mcpServers: { chronicle: { type: "stdio", command: "chronicle", args: ["mcp"] } },
+    });
+    const { version } = JSON.parse(readFileSync(join(plugin, "../../package.json"), "utf8")) as { version: string };
+    expect(json(".claude-plugin/plugin.json")).toMatchObject({ name: "chronicle", version });
+    expect(lstatSync(join(plugin, "hooks/chronicle-hook")).mode & 0o111).toBe(0o111);
+  });
+});

@@ -195,6 +195,25 @@ describe("the installed hook", { timeout: 60_000 }, () => {
     expect(home.actions()).toHaveLength(2);
   });
 
+  it("has what a killed agent left open abandoned, by the next of anybody's calls", async () => {
+    const home = newHome();
+    home.install();
+    await home.serve();
+    const call = { tool_name: "Bash", tool_input: { command: "sleep 100" }, tool_use_id: "k1" };
+    const input = JSON.stringify({ session_id: "s9", cwd: home.project, hook_event_name: "PreToolUse", ...call });
+    // The agent is a Node that lives on while its hook, behind two shells, has ended.
+    const code = `require("child_process").spawnSync("sh", ["-c", process.argv[1] + " claude --strict || exit 2"], { input: process.argv[2] }); console.log("called"); setTimeout(() => {}, 1e6)`;
+    const agent = spawn(process.execPath, ["-e", code, home.hook, input], { cwd: home.project, env: home.env });
+    await new Promise((done) => agent.stdout.once("data", done));
+    expect(home.actions()).toEqual([["open", null]]);
+    home.write("a.txt", "one\n");
+    expect(home.actions()).toContainEqual(["open", null]);
+    agent.kill("SIGKILL");
+    await ended(agent);
+    home.write("b.txt", "two\n");
+    expect(home.actions()).toContainEqual(["abandoned", expect.any(Number)]);
+  });
+
   it("goes on where the store cannot be used, and says so; strict does not", async () => {
     const home = newHome();
     home.install("--strict");

@@ -1,9 +1,9 @@
 import { dirname } from "node:path";
 import type { DoctorCheck } from "../../api/store-api.ts";
-import { errnoOf } from "../../core/errors.ts";
 import type { Disk } from "../../disk/disk.ts";
 import { NodeDisk } from "../../disk/node-disk.ts";
 import { isAnswered } from "../hooking/ask-server.ts";
+import { orNothing, procText } from "../hooking/proc.ts";
 import { folderTrouble, ownUid, type RunFolder, runFolder } from "../hooking/run-folder.ts";
 import type { Io } from "../io.ts";
 import { counted } from "../render/counted.ts";
@@ -147,32 +147,4 @@ function namesIn(disk: Disk, folder: string): string[] {
 
 function readLink(disk: Disk, path: string): string | undefined {
   return orNothing(() => disk.readlink(path).toString());
-}
-
-/** Files of /proc tell no size. */
-function procText(disk: Disk, path: string): string | undefined {
-  return orNothing(() => {
-    const fd = disk.open(path, "read");
-    try {
-      const pieces: Buffer[] = [];
-      for (;;) {
-        const piece = Buffer.alloc(64 * 1024);
-        const count = disk.read(fd, piece, null);
-        if (count === 0) return Buffer.concat(pieces).toString("utf8");
-        pieces.push(piece.subarray(0, count));
-      }
-    } finally {
-      disk.close(fd);
-    }
-  });
-}
-
-/** Processes come and go while they are looked at, and others' cannot be. */
-function orNothing<T>(work: () => T): T | undefined {
-  try {
-    return work();
-  } catch (error) {
-    if (errnoOf(error) === undefined) throw error;
-    return undefined;
-  }
 }

@@ -29,6 +29,7 @@ sub ask {
   connect($socket, $to) or return;
   local $SIG{PIPE} = "IGNORE";
   my $ask = "POST $path HTTP/1.1\\r\\nHost: chronicle\\r\\nConnection: close\\r\\nX-Chronicle-Version: $version\\r\\n"
+    . "X-Chronicle-Parent: " . getppid() . "\\r\\n"
     . "Content-Length: " . length($in) . "\\r\\n\\r\\n" . $in;
   my $at = 0;
   while ($at < length $ask) {
@@ -83,16 +84,16 @@ entry=${shellWord(entry)}
 ${config}[ -d "$store/cache" ] && NODE_COMPILE_CACHE=$store/cache/compile && export NODE_COMPILE_CACHE
 door=$store/run/serve.sock
 if [ -S "$door" ] && [ -x /usr/bin/perl ]; then
-  exec /usr/bin/perl -x "$0" "$door" "/hooks/$agent?strict=$strict" ${version} "$node" "$entry" "$agent" --store "$store" \${strict:+--strict}
+  exec /usr/bin/perl -x "$0" "$door" "/hooks/$agent?strict=$strict" ${version} "$node" "$entry" "$agent" --store "$store" --parent $PPID \${strict:+--strict}
 fi
 in=$(cat)
 if [ -S "$door" ] && command -v curl >/dev/null 2>&1; then
-  curl -qsf --unix-socket "$door" -H 'Content-Type: application/json' -H 'X-Chronicle-Version: ${version}' \\
+  curl -qsf --unix-socket "$door" -H 'Content-Type: application/json' -H 'X-Chronicle-Version: ${version}' -H "X-Chronicle-Parent: $PPID" \\
     --data-binary @- "http://chronicle/hooks/$agent?strict=$strict" <<CHRONICLE_INPUT && exit 0
 $in
 CHRONICLE_INPUT
 fi
-printf '%s' "$in" | "$node" "$entry" "$agent" --store "$store" \${strict:+--strict}
+printf '%s' "$in" | "$node" "$entry" "$agent" --store "$store" --parent $PPID \${strict:+--strict}
 code=$?
 [ $code = 0 ] && exit 0
 echo "chronicle: the hook could not be run (exit code $code); see: chronicle doctor" >&2

@@ -8,6 +8,8 @@ export interface Question {
   readonly method?: "GET" | "POST";
   readonly body?: string;
   readonly version: string;
+  /** Of a hook: the process that started it. */
+  readonly parent?: number;
   /** How long to wait for the connection, in milliseconds (default 1,000). */
   readonly connectMs?: number;
   /** How long to wait for the answer, in milliseconds; default: as long as it needs. */
@@ -24,7 +26,12 @@ export interface ServerAnswer {
 export function askServer(question: Question): Promise<ServerAnswer | undefined> {
   const { promise, resolve } = Promise.withResolvers<ServerAnswer | undefined>();
   const { door, path, method = "POST", body = "", version, connectMs = 1_000 } = question;
-  const headers = { host: "chronicle", "x-chronicle-version": version, "content-length": Buffer.byteLength(body) };
+  const headers = {
+    host: "chronicle",
+    "x-chronicle-version": version,
+    "content-length": Buffer.byteLength(body),
+    ...(question.parent === undefined ? {} : { "x-chronicle-parent": question.parent }),
+  };
   const asked = request({ socketPath: door, path, method, headers, agent: false }, (response) => {
     const pieces: Buffer[] = [];
     response.on("data", (piece: Buffer) => pieces.push(piece));

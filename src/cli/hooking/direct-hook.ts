@@ -11,6 +11,7 @@ export interface DirectHook {
   readonly adapter: HookAdapter;
   readonly input: string;
   readonly strict: boolean;
+  readonly owner: number | null;
   readonly disk: Disk;
   readonly run: RunFolder;
   readonly store: StoreOptions;
@@ -19,7 +20,7 @@ export interface DirectHook {
 /** Answers a hook in this process, straight on the store: slower, and always there. */
 export async function answerDirectly(io: Io, hook: DirectHook): Promise<HookAnswer> {
   let close = (): Promise<void> => Promise.resolve();
-  const { adapter, input, strict, disk, run } = hook;
+  const { adapter, input, strict, owner, disk, run } = hook;
   let workspaces: OpenWorkspaces | undefined;
   const open = async (folder: string, create: boolean) => {
     if (workspaces === undefined) {
@@ -34,7 +35,7 @@ export async function answerDirectly(io: Io, hook: DirectHook): Promise<HookAnsw
     return workspaces.open(folder, create);
   };
   try {
-    return await answerHook({ adapter, input, strict, open, notes: new FileNotes(disk, run.folder) });
+    return await answerHook({ adapter, input, strict, owner, open, notes: new FileNotes(disk, run.folder) });
   } finally {
     await close();
   }

@@ -5,6 +5,7 @@ import { hookAdapter } from "../../hooks/adapters.ts";
 import type { HookAdapter } from "../../hooks/hook-call.ts";
 import type { Io } from "../io.ts";
 import { placesOf } from "../places.ts";
+import { agentProcess } from "./agent-process.ts";
 import { addDiagnostic, diagnosticsFile } from "./diagnostics.ts";
 import { rememberCall } from "./last-call.ts";
 import { launcherPath } from "./program-paths.ts";
@@ -21,6 +22,8 @@ export interface HookWords {
   readonly store: string | undefined;
   /** Do it here: neither ask the long-lived process nor start it. */
   readonly direct: boolean;
+  /** The process that started the installed hook; default: the one that started this. */
+  readonly parent?: number;
 }
 
 interface Going {
@@ -57,14 +60,20 @@ export async function hookCommand(io: Io, words: HookWords): Promise<number> {
 function withoutStore({ words, adapter, input }: Going, error: unknown): Promise<HookAnswer> {
   const notes = { get: () => undefined, put: () => undefined, remove: () => undefined };
   const open = (): Promise<never> => Promise.reject(error);
-  return answerHook({ adapter, input, strict: words.strict, notes, open });
+  return answerHook({ adapter, input, strict: words.strict, owner: null, notes, open });
 }
 
 async function byServer({ io, words, input, disk, run }: Going): Promise<HookAnswer | undefined> {
   if (words.direct || disk.lstat(run.door) === undefined) return undefined;
   const { askServer } = await import("./ask-server.ts");
   const path = `/hooks/${words.agent}${words.strict ? "?strict=1" : ""}`;
-  const answer = await askServer({ door: run.door, path, body: input, version: io.version });
+  const answer = await askServer({
+    door: run.door,
+    path,
+    body: input,
+    version: io.version,
+    parent: words.parent ?? process.ppid,
+  });
   if (answer?.status !== 200) return undefined;
   const { body, problem } = answer;
   return { stdout: body, blocked: false, ...(problem === undefined ? {} : { problem }) };
@@ -75,7 +84,8 @@ async function here(going: Going, places: ReturnType<typeof placesOf>): Promise<
   // Each is loaded only where it is needed: this is somebody's waiting time.
   const { answerDirectly } = await import("./direct-hook.ts");
   const store = { ...places, waitMs: WAIT_MS };
-  const answer = await answerDirectly(io, { adapter, input, strict: words.strict, disk, run, store });
+  const owner = agentProcess(disk, words.parent ?? process.ppid);
+  const answer = await answerDirectly(io, { adapter, input, strict: words.strict, owner, disk, run, store });
   const event = answer.call?.kind ?? "not understood";
   rememberCall(disk, run.folder, adapter.name, { at: new Date(io.now()).toISOString(), event, version: io.version });
   if (answer.problem !== undefined) addDiagnostic(disk, run.folder, `hook ${adapter.name}: ${answer.problem}`);

@@ -6,16 +6,23 @@ import type { Route } from "../../server/route.ts";
 /** A tool's input and response are in the call; files of tens of megabytes are written by agents now and then. */
 const MAX_BODY = 256 * 1024 * 1024;
 
+/** As for every hook; whose process it is comes with each. */
+export type RouteDoors = Omit<HookDoors, "owner"> & {
+  /** The agent's process, by that of the program which started its hook. */
+  readonly ownerOf: (parent: number) => number | null;
+};
+
 /** `POST /hooks/<agent>[?strict=1]`: what the hook of an agent should print. */
-export function hookRoute(doors: HookDoors, onAnswer: (agent: string, answer: HookAnswer) => void): Route {
+export function hookRoute(doors: RouteDoors, onAnswer: (agent: string, answer: HookAnswer) => void): Route {
   return {
     method: "POST",
     path: "/hooks/:agent",
     maxBody: MAX_BODY,
-    async handle({ params, query, body }) {
+    async handle({ params, query, headers, body }) {
       const adapter = hookAdapter(params["agent"] ?? "");
       const strict = query.get("strict") === "1";
-      const answer = await answerHook({ ...doors, adapter, strict, input: body.toString("utf8") });
+      const owner = doors.ownerOf(Number(headers["x-chronicle-parent"]));
+      const answer = await answerHook({ ...doors, owner, adapter, strict, input: body.toString("utf8") });
       onAnswer(adapter.name, answer);
       const problem = answer.problem === undefined ? {} : { "x-chronicle-problem": encodeURIComponent(answer.problem) };
       return { status: 200, headers: { "content-type": "application/json", ...problem }, body: answer.stdout };

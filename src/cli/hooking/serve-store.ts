@@ -6,6 +6,7 @@ import { HttpServer } from "../../server/http-server.ts";
 import { OpenWorkspaces } from "../../server/open-workspaces.ts";
 import { problemReply } from "../../server/problem-reply.ts";
 import type { Route } from "../../server/route.ts";
+import { agentProcess } from "./agent-process.ts";
 import { isLater } from "./compare-versions.ts";
 import { addDiagnostic } from "./diagnostics.ts";
 import { FileNotes, KeptNotes } from "./file-notes.ts";
@@ -54,7 +55,11 @@ export class StoreServer {
     });
     const open = (folder: string, create: boolean) => this.#workspaces.open(folder, create);
     ownFolder(disk, run.folder, ownUid());
-    const doors = { notes: new KeptNotes(new FileNotes(disk, run.folder)), open };
+    const doors = {
+      notes: new KeptNotes(new FileNotes(disk, run.folder)),
+      open,
+      ownerOf: (parent: number) => agentProcess(disk, parent),
+    };
     const routes = [this.#health(), hookRoute(doors, (agent, answer) => this.#onHook(agent, answer))];
     this.#http = new HttpServer({
       routes,
