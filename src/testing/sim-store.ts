@@ -15,6 +15,8 @@ export interface SimMachineOptions {
   readonly command?: (command: readonly string[]) => number | Promise<number>;
   /** Milliseconds since the epoch; the disk should have the same clock. Default: one that moves at each look. */
   readonly clock?: () => number;
+  /** The number of this process; every other one is gone. Default: 1, and that is not seen to be there either. */
+  readonly pid?: number;
   /** How much is kept. */
   readonly retention?: StoreOptions["retention"];
 }
@@ -44,8 +46,8 @@ function simBackends(disk: SimDisk, options: SimMachineOptions): Backends {
     openBlobIndex: () => () => ({ index: new MemoryBlobIndex(), fresh: true, readOnly: false }),
     lock: memoryLocks(),
     processes: {
-      pid: 1,
-      isAlive: () => false,
+      pid: options.pid ?? 1,
+      isAlive: (pid) => pid === options.pid,
       run: async (command): Promise<ProcessEnd> => {
         const code = (await options.command?.(command)) ?? 0;
         return { exitCode: code, signal: null, code };
