@@ -26,6 +26,7 @@ export class SqliteLock implements Lock {
   readonly #statements = new Map<string, StatementSync>();
   #db: DatabaseSync | undefined;
   #closed = false;
+  #isWithoutJournal = false;
 
   /** Touches nothing before it is first asked for. The file is created with mode 0600; its folder must exist. */
   constructor(disk: Disk, path: string) {
@@ -84,12 +85,20 @@ export class SqliteLock implements Lock {
 
   #tryExclusive(): boolean {
     try {
+      this.#keepNoJournal();
       this.#run("BEGIN EXCLUSIVE");
       return true;
     } catch (error) {
       if (isBusy(error)) return false;
       throw error;
     }
+  }
+
+  /** Nothing is ever written to the file: without this, each transaction makes and removes a journal beside it. */
+  #keepNoJournal(): void {
+    if (this.#isWithoutJournal) return;
+    this.#run("PRAGMA journal_mode = MEMORY");
+    this.#isWithoutJournal = true;
   }
 
   #tryShared(): boolean {
