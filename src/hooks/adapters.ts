@@ -5,7 +5,7 @@ import { gemini } from "./gemini.ts";
 import type { HookAdapter } from "./hook-call.ts";
 
 /** The agents whose hooks are understood. */
-export const HOOK_ADAPTERS: readonly HookAdapter[] = [claude, codex, gemini];
+const HOOK_ADAPTERS: readonly HookAdapter[] = [claude, codex, gemini];
 
 /** The adapter of an agent. Throws `USAGE`. */
 export function hookAdapter(name: string): HookAdapter {
