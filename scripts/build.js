@@ -7,6 +7,7 @@ import { existsSync, readFileSync, readdirSync, rmSync, writeFileSync } from "no
 import { basename, dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
+import { BUNDLE_OPTIONS } from "./bundle-options.js";
 import { libraryEntry } from "./library-entry.js";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
@@ -19,12 +20,6 @@ const NAMED_ENTRIES = {
   library: "src/index.ts",
   testing: "src/testing/index.ts",
 };
-
-/** Left as imports: native code, the caller's test runner, and what a build can do without. */
-const EXTERNAL = ["@parcel/watcher", "vitest", "fast-check"];
-
-/** Packages whose main file cannot be bundled: it hides what it requires. */
-const ALIAS = { "jsonc-parser": "jsonc-parser/lib/esm/main.js" };
 
 /** Entries that exist, as esbuild wants them; the missing ones are named in the output. */
 function findEntries() {
@@ -42,16 +37,9 @@ function findEntries() {
 /** Bundles the entries, then removes what an earlier build left. Nothing is removed before: dist/ may be in use. */
 async function bundle(entries) {
   const result = await build({
-    absWorkingDir: root,
+    ...BUNDLE_OPTIONS,
     entryPoints: entries,
     outdir: dist,
-    bundle: true,
-    splitting: true,
-    format: "esm",
-    platform: "node",
-    target: "node24",
-    external: EXTERNAL,
-    alias: ALIAS,
     chunkNames: "chunk-[hash]",
     metafile: true,
     logLevel: "warning",

@@ -2,6 +2,7 @@ import { buildSync } from "esbuild";
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
+import { BUNDLE_OPTIONS } from "../../scripts/bundle-options.js";
 
 const repo = dirname(dirname(import.meta.dirname));
 let made: string | undefined;
@@ -22,16 +23,9 @@ function buildPackage(): string {
   const entries = { cli: "src/cli/main.ts", hook: "src/cli/hook-main.ts" } as Record<string, string>;
   for (const worker of workers) entries[basename(worker, ".ts")] = join("src", worker);
   buildSync({
-    absWorkingDir: repo,
+    ...BUNDLE_OPTIONS,
     entryPoints: entries,
     outdir: join(folder, "dist"),
-    bundle: true,
-    splitting: true,
-    format: "esm",
-    platform: "node",
-    target: "node24",
-    external: ["@parcel/watcher", "vitest", "fast-check"],
-    alias: { "jsonc-parser": "jsonc-parser/lib/esm/main.js" },
     logLevel: "error",
   });
   mkdirSync(join(folder, "bin"));
