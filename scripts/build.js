@@ -34,22 +34,6 @@ function findEntries() {
   return entries;
 }
 
-/**
- * Node's own modules are taken as they are, instead of imported: an import evaluates every export of theirs, and what
- * hides behind some (streams, WebCrypto) takes 10 ms at each start of a command or a hook.
- */
-const BUILTINS = {
-  name: "builtins",
-  setup(build) {
-    build.onResolve({ filter: /^node:/ }, ({ path, kind }) =>
-      kind === "import-statement" ? { path, namespace: "builtin" } : { path, external: true },
-    );
-    build.onLoad({ filter: /.*/, namespace: "builtin" }, ({ path }) => ({
-      contents: `module.exports = process.getBuiltinModule(${JSON.stringify(path)});`,
-    }));
-  },
-};
-
 /** Bundles the entries, then removes what an earlier build left. Nothing is removed before: dist/ may be in use. */
 async function bundle(entries) {
   const result = await build({
