@@ -18,6 +18,11 @@ function touched(kind: "paths" | "workspace", paths: string[], outside: string[]
   return { kind, paths, outside, outsideDeep: deep };
 }
 
+const swept = [
+  { root: "lib", deep: true },
+  { root: undefined, deep: true },
+];
+
 describe("what a tool is about to touch", () => {
   test.each(["read_file", "list_directory", "search_files"])("%s touches nothing", (type) => {
     expect(targets(type, { path: "a" })).toEqual({ kind: "none" });
@@ -39,8 +44,13 @@ describe("what a tool is about to touch", () => {
     ["copy_file", { source: "a", destination: "b" }, touched("paths", ["b"])],
     ["create_directory", { path: "d" }, touched("paths", ["d"])],
     ["delete_directory", { path: "/opt/d" }, touched("paths", [], ["/opt/d"], ["/opt/d"])],
-    ["delete_directory", { path: "." }, touched("workspace", [])],
-    ["delete_directory", { path: "/" }, touched("workspace", [], ["/"], ["/"])],
+    ["delete_directory", { path: "." }, { ...touched("workspace", []), swept }],
+    ["delete_directory", { path: "/" }, { ...touched("workspace", [], ["/"], ["/"]), swept }],
+    [
+      "run_command",
+      { command: "rm *.log; chown -R me ." },
+      { ...touched("workspace", []), swept: [{ root: undefined, names: "*.log", deep: false }] },
+    ],
     ["move_directory", { path: "d", destination: "e" }, touched("paths", ["d", "e"])],
     ["apply_patch", { path: "a", destination: "/o" }, touched("workspace", ["a"], ["/o"])],
     ["apply_patch", {}, touched("workspace", [])],

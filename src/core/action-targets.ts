@@ -1,5 +1,6 @@
 import { posix } from "node:path";
 import { ChronicleError } from "./errors.ts";
+import { sweepsName, type NameSweep } from "./name-sweep.ts";
 import { MAX_PATH_BYTES, parsePath, pathInRoot, type WorkspacePath } from "./path.ts";
 import { shellPaths } from "./shell-paths.ts";
 
@@ -39,7 +40,14 @@ export type ActionTargets =
       readonly outside: readonly string[];
       /** Those of `outside` beneath which everything is at stake. */
       readonly outsideDeep: readonly string[];
+      /** Names in a root: what the rules keep out is at stake there as well. */
+      readonly swept?: readonly Sweep[];
     };
+
+/** Names in a root that are at stake, whatever the rules keep out. */
+export interface Sweep extends NameSweep {
+  readonly root: string | undefined;
+}
 
 const READS: ReadonlySet<string> = new Set(["read_file", "list_directory", "search_files"]);
 
@@ -80,8 +88,7 @@ export function actionTargets(type: string, payload: TargetPayload, folders: Tar
 function addCommand(sorted: Sorter, payload: TargetPayload, folders: TargetFolders): void {
   const base = sorted.base;
   const cwd = payload.cwd === undefined || payload.cwd === "" ? base : absolute(payload.cwd, base);
-  for (const one of shellPaths(payload.command ?? "", { cwd, home: folders.home }))
-    sorted.addForecast(one.path, one.deep);
+  for (const one of shellPaths(payload.command ?? "", { cwd, home: folders.home })) sorted.addForecast(one);
   for (const path of payload.paths ?? []) sorted.add(absolute(path, cwd), false);
 }
 
@@ -120,6 +127,8 @@ function lacks(type: string, field: Field): ChronicleError {
 export interface Target {
   readonly path: string;
   readonly deep: boolean;
+  /** For a deep one: the names in it that are at stake whatever the rules keep out (default: all). */
+  readonly sweeps?: readonly NameSweep[];
 }
 
 /** Sorts absolute, normalised paths by the roots that hold them. `wholeWorkspace`: a root itself is among them. */
@@ -128,7 +137,7 @@ export function sortTargets(
   folders: TargetFolders,
 ): Omit<Exclude<ActionTargets, { kind: "none" }>, "kind"> & { readonly wholeWorkspace: boolean } {
   const sorted = new Sorter(folders);
-  for (const { path, deep } of targets) sorted.add(path, deep);
+  for (const { path, deep, sweeps } of targets) sorted.add(path, deep, sweeps);
   return { ...sorted.result, wholeWorkspace: sorted.wholeWorkspace };
 }
 
@@ -136,6 +145,7 @@ export function sortTargets(
 class Sorter {
   readonly #paths = new Set<WorkspacePath>();
   readonly #outside = new Map<string, boolean>();
+  readonly #swept: Sweep[] = [];
   readonly #roots: TargetFolders["roots"];
   readonly base: string;
   /** A whole root was named: then it is the whole workspace that is at stake. */
@@ -147,20 +157,29 @@ class Sorter {
     this.base = folders.roots[0]?.folder ?? "/";
   }
 
-  get result(): { readonly paths: WorkspacePath[]; readonly outside: string[]; readonly outsideDeep: string[] } {
+  get result(): Omit<Exclude<ActionTargets, { kind: "none" }>, "kind"> {
     const outside = [...this.#outside.keys()];
-    return { paths: [...this.#paths], outside, outsideDeep: outside.filter((path) => this.#outside.get(path)) };
+    return {
+      paths: [...this.#paths],
+      outside,
+      outsideDeep: outside.filter((path) => this.#outside.get(path)),
+      ...(this.#swept.length === 0 ? {} : { swept: this.#swept }),
+    };
   }
 
   /** A path that is forecast only: one that no file can have is left out. */
-  addForecast(path: string, deep: boolean): void {
-    if (isPossible(path)) this.add(path, deep);
+  addForecast({ path, deep, sweeps }: Target): void {
+    if (isPossible(path)) this.add(path, deep, sweeps ?? []);
   }
 
-  add(path: string, deep: boolean): void {
+  add(path: string, deep: boolean, sweeps: readonly NameSweep[] = [{ deep: true }]): void {
     for (const { id, folder, only } of this.#roots) {
       const beneath = pathBeneath(path, folder);
-      if (deep && only === undefined && pathBeneath(folder, path) !== undefined) this.wholeWorkspace = true;
+      const within = deep && only === undefined ? pathBeneath(folder, path) : undefined;
+      if (within !== undefined) {
+        this.wholeWorkspace = true;
+        this.#swept.push(...sweepsWithin(within, sweeps).map((one) => ({ ...one, root: id })));
+      }
       if (beneath === undefined) continue;
       if (only !== undefined && beneath !== only) continue;
       if (beneath === "") this.wholeWorkspace = true;
@@ -169,6 +188,13 @@ class Sorter {
     }
     this.#outside.set(path, deep || this.#outside.get(path) === true);
   }
+}
+
+/** What the sweep of a folder is in one beneath it (`""`: itself). */
+function sweepsWithin(beneath: string, sweeps: readonly NameSweep[]): NameSweep[] {
+  if (beneath === "") return [...sweeps];
+  const [top = ""] = beneath.split("/");
+  return sweeps.some((one) => one.deep && sweepsName(one, top)) ? [{ deep: true }] : [];
 }
 
 /** The path beneath a folder, `""` for the folder itself; `undefined`: it is elsewhere. */

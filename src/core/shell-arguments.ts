@@ -5,6 +5,12 @@ export interface Arguments {
   readonly paths: readonly ShellWord[];
   /** What lies beneath `paths` goes with them. */
   readonly deep: boolean;
+  /** Where it works, if not where it is started. */
+  readonly from?: ShellWord;
+  /** A name beneath `paths` that it leaves alone. */
+  readonly spares?: string;
+  /** Of what lies beneath, it takes only what passes a test of its own. */
+  readonly chooses?: true;
   /** A target that takes the sources' place, or takes them in when it is a folder. */
   readonly into?: { readonly target: ShellWord; readonly sources: readonly ShellWord[]; readonly deep: boolean };
 }
@@ -79,6 +85,11 @@ function change(words: readonly ShellWord[]): Arguments {
   return plain(given ? operands : operands.slice(1), has(options, "R", "--recursive"));
 }
 
+/** Owners are not kept: what a rule keeps out is not looked at for their sake. */
+function changeOwner(words: readonly ShellWord[]): Arguments {
+  return { ...change(words), chooses: true };
+}
+
 /** `cp`, `mv`, `ln`, `install`: the last operand, or what `-t` names. */
 function transfer(tool: string): Reader {
   return (words) => {
@@ -143,7 +154,15 @@ function find(words: readonly ShellWord[]): Arguments | undefined {
     return /^-(?:exec|execdir|ok|okdir)$/.test(word.text) && isChanging(words, i + 1);
   });
   if (!acts) return undefined;
-  return plain(starts.length > 0 ? starts : [{ text: ".", known: true, glob: -1 }], true);
+  return { ...plain(starts.length > 0 ? starts : [HERE], true), ...choiceOf(words) };
+}
+
+/** Does `find` look for certain names only? Those that it is told to leave out do not count, but for git's own folder. */
+function choiceOf(words: readonly ShellWord[]): Pick<Arguments, "spares" | "chooses"> {
+  const isNot = (i: number): boolean => words[i]?.text === "!" || words[i]?.text === "-not";
+  const chooses = words.some(({ text }, i) => /^-i?(?:name|path|wholename|regex)$/.test(text) && !isNot(i - 1));
+  if (chooses) return { chooses };
+  return words.some(({ text }) => text.includes(".git")) ? { spares: ".git" } : {};
 }
 
 /** Does the command that `find` runs change something, as far as its name and options tell? */
@@ -168,6 +187,28 @@ function xargs(words: readonly ShellWord[]): Arguments | undefined {
   return argumentsOf(name, words.slice(at + 1));
 }
 
+/**
+ * `git clean -x` and `git stash --all`: what git ignores is nowhere else. All else that git changes is tracked, or a new
+ * file that a look at the whole workspace finds.
+ */
+function git(words: readonly ShellWord[]): Arguments | undefined {
+  let at = 0;
+  let from: ShellWord | undefined;
+  while ((words[at]?.text ?? "").startsWith("-")) {
+    const option = words[at]?.text ?? "";
+    if (option === "-C") from = words[at + 1];
+    at += option === "-C" || option === "-c" ? 2 : 1;
+  }
+  const { options, operands } = parse(words.slice(at + 1), "-e --exclude -m --message");
+  const verb = words[at]?.text;
+  const takesIgnored = verb === "clean" ? has(options, "xX") : verb === "stash" && has(options, "a", "--all");
+  if (!takesIgnored) return undefined;
+  const paths = verb === "clean" && operands.length > 0 ? operands : [HERE];
+  return { ...plain(paths, true), spares: ".git", ...(from === undefined ? {} : { from }) };
+}
+
+const HERE: ShellWord = { text: ".", known: true, glob: -1 };
+
 /** The file that an option names. */
 function outputOption(...names: readonly string[]): Reader {
   return (words) => {
@@ -190,20 +231,21 @@ const READERS: ReadonlyMap<string, Reader> = new Map<string, Reader>([
   ["truncate", operandsOf("-s -r --size --reference")],
   ["tee", operandsOf("")],
   ["chmod", change],
-  ["chown", change],
-  ["chgrp", change],
+  ["chown", changeOwner],
+  ["chgrp", changeOwner],
   ["sed", inPlace("sed")],
   ["gsed", inPlace("sed")],
   ["perl", inPlace("perl")],
   ["dd", dd],
   ["find", find],
+  ["git", git],
   ["xargs", xargs],
   ["curl", outputOption("-o", "--output")],
   ["wget", outputOption("-O", "--output-document")],
   ["sort", outputOption("-o", "--output")],
 ]);
 
-/** What a command with these arguments will touch; `undefined`: nothing, or nobody knows (`git`, `make`, `npm` …). */
+/** What a command with these arguments will touch; `undefined`: nothing, or nobody knows (`make`, `npm` …). */
 export function argumentsOf(tool: string, words: readonly ShellWord[]): Arguments | undefined {
   return READERS.get(tool)?.(words);
 }

@@ -57,7 +57,9 @@ describe("what a shell line will probably touch", () => {
     ["cat <<-'END' > a\n\trm no\n\tEND\nrm yes", "/w/a /w/yes"],
     ["chmod 600 k; chmod +x s; chmod -x t; chown -R u:g d", "/w/k /w/s /w/t /w/d/**"],
     ["chmod --reference=a b", "/w/b"],
-    ["git reset --hard && git clean -fdx; git checkout -- a; git stash", ""],
+    ["git reset --hard && git clean -fd; git checkout -- a; git stash", ""],
+    ["git clean -fdx; git -C sub stash --all", "/w/** /w/sub/**"],
+    ["git -c a.b=c clean -Xf -- build", "/w/build/**"],
     ["find /var/x -name '*.o' -delete", "/var/x/**"],
     ["find . -type f -exec rm {} +", "/w/**"],
     ["find . -name x", ""],
@@ -86,6 +88,24 @@ describe("what a shell line will probably touch", () => {
   test.each(cases)("%s", (line, expected) => {
     expect(paths(line)).toBe(expected);
   });
+});
+
+test.each([
+  ["rm -rf *", [{ names: "*", deep: true }]],
+  [
+    "rm .env* ./*.log",
+    [
+      { names: ".env*", deep: false },
+      { names: "*.log", deep: false },
+    ],
+  ],
+  ["rm -rf */out .", [{ names: "*", deep: true }, { deep: true }]],
+  ["git clean -fdx", [{ deep: true, spares: ".git" }]],
+  ["find . -type f -delete", [{ deep: true }]],
+  ["find . -not -path './.git/*' -delete", [{ deep: true, spares: ".git" }]],
+  ["find . -name '*.pyc' -delete; chown -R me .", undefined],
+] as const)("%s sweeps away whatever has these names in its folder", (line, expected) => {
+  expect(shellPaths(line, { cwd: "/w" }).find((one) => one.path === "/w")?.sweeps).toEqual(expected);
 });
 
 test("what is not known before a cd of an unknown folder stays known after an absolute one", () => {

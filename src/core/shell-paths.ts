@@ -1,4 +1,5 @@
 import { posix } from "node:path";
+import type { NameSweep } from "./name-sweep.ts";
 import { argumentsOf, type Arguments } from "./shell-arguments.ts";
 import { parseShell, type ShellCommand, type ShellWord } from "./shell-words.ts";
 
@@ -16,6 +17,8 @@ export interface ShellTarget {
   readonly path: string;
   /** What lies beneath it is at stake as well. */
   readonly deep: boolean;
+  /** For a deep one: the names in it that are at stake even where nothing else knows them. */
+  readonly sweeps?: readonly NameSweep[];
 }
 
 /** More than this from one line are left out. */
@@ -45,6 +48,7 @@ export function shellPaths(line: string, place: ShellPlace): ShellTarget[] {
 
 class Forecast {
   readonly #found = new Map<string, boolean>();
+  readonly #sweeps = new Map<string, Map<string, NameSweep>>();
   readonly #home: string | undefined;
 
   constructor(home: string | undefined) {
@@ -52,7 +56,10 @@ class Forecast {
   }
 
   get targets(): ShellTarget[] {
-    return [...this.#found].map(([path, deep]) => ({ path, deep }));
+    return [...this.#found].map(([path, deep]) => {
+      const sweeps = this.#sweeps.get(path);
+      return { path, deep, ...(sweeps === undefined ? {} : { sweeps: [...sweeps.values()] }) };
+    });
   }
 
   read(line: string, from: string, depth: number): void {
@@ -67,7 +74,7 @@ class Forecast {
 
   /** Notes what a command touches. Returns where the next one runs; `undefined`: not known. */
   #command(command: ShellCommand, cwd: string | undefined, depth: number): string | undefined {
-    for (const output of command.outputs) this.#add(output, cwd, false);
+    for (const output of command.outputs) this.#add(output, cwd, { deep: false });
     const words = withoutPrefixes(command.words);
     const name = words[0];
     if (name === undefined || !name.known) return cwd;
@@ -100,29 +107,51 @@ class Forecast {
     if (script?.known === true) this.read(script.text, at.cwd, 1);
   }
 
-  #touch({ paths, deep, into }: Arguments, cwd: string | undefined): void {
-    for (const word of paths) this.#add(word, cwd, deep);
+  #touch(touched: Arguments, cwd: string | undefined): void {
+    const { paths, into, from } = touched;
+    const at = from === undefined ? cwd : folderAfter([from], cwd, this.#home);
+    for (const word of paths) this.#add(word, at, touched);
     if (into === undefined) return;
     const { target, sources } = into;
-    this.#add(target, cwd, false);
+    this.#add(target, cwd, { deep: false });
     // When the target is a folder, what is overwritten lies in it.
     if (!target.known || target.glob >= 0) return;
     for (const source of sources) {
       if (!source.known || source.glob >= 0 || source.text === "") continue;
       const name = posix.basename(source.text);
       if (name === "." || name === ".." || name === "") continue;
-      this.#add({ ...target, text: `${target.text}/${name}` }, cwd, into.deep);
+      this.#add({ ...target, text: `${target.text}/${name}` }, cwd, into);
     }
   }
 
-  #add(word: ShellWord, cwd: string | undefined, deep: boolean): void {
+  #add(word: ShellWord, cwd: string | undefined, how: Pick<Arguments, "deep" | "spares" | "chooses">): void {
+    const { deep } = how;
     if (this.#found.size >= MAX_TARGETS || !word.known || word.text === "" || word.text.includes("\0")) return;
     const whole = word.glob < 0 ? word.text : folderBefore(word.text, word.glob);
     if (cwd === undefined && !whole.startsWith("/")) return;
     const path = normalised(cwd ?? "/", whole);
     if (path === "/" || /^\/(?:dev|proc|sys)(?:\/|$)/.test(path)) return;
     this.#found.set(path, deep || word.glob >= 0 || this.#found.get(path) === true);
+    if ((deep || word.glob >= 0) && how.chooses !== true) this.#sweep(path, word, how);
   }
+
+  #sweep(path: string, word: ShellWord, { deep, spares }: Pick<Arguments, "deep" | "spares">): void {
+    const sweeps = this.#sweeps.get(path) ?? new Map<string, NameSweep>();
+    this.#sweeps.set(path, sweeps);
+    const names = word.glob < 0 ? undefined : patternIn(word.text, word.glob);
+    const isDeep = deep || word.text.includes("/", word.glob);
+    sweeps.set(`${isDeep} ${spares ?? ""}/${names ?? ""}`, {
+      ...(names === undefined ? {} : { names }),
+      deep: isDeep,
+      ...(spares === undefined ? {} : { spares }),
+    });
+  }
+}
+
+/** The pattern of the names from which it begins to choose. */
+function patternIn(text: string, glob: number): string {
+  const slash = text.indexOf("/", glob);
+  return text.slice(text.lastIndexOf("/", glob) + 1, slash < 0 ? undefined : slash);
 }
 
 /** The folder in which a pattern begins to choose. */

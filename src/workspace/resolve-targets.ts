@@ -24,7 +24,8 @@ export function resolveTargets(context: Context, targets: Touched): Touched {
     return real.end === real.name ? [target] : [target, { path: real.end, deep: false }];
   });
   const { wholeWorkspace, ...sorted } = sortTargets(all, { roots });
-  return { kind: wholeWorkspace ? "workspace" : targets.kind, ...sorted };
+  const swept = [...(targets.swept ?? []), ...(sorted.swept ?? [])];
+  return { kind: wholeWorkspace ? "workspace" : targets.kind, ...sorted, ...(swept.length === 0 ? {} : { swept }) };
 }
 
 function absoluteOf({ worktree }: Context, path: WorkspacePath): string {

@@ -18,6 +18,7 @@ import { settle } from "./operate.ts";
 import { backUpOutside } from "./outside.ts";
 import { refuseOverQuota } from "./quota.ts";
 import { resolveTargets } from "./resolve-targets.ts";
+import { sweptPaths } from "./swept-paths.ts";
 
 const DEFAULT_ACTOR = "agent";
 
@@ -49,19 +50,27 @@ export async function snapshotAction(context: Context, request: ActionRequest): 
   return actionShape(action);
 }
 
-async function keepAndBegin(context: Context, bare: Bare): Promise<readonly SealedEvent[]> {
-  const { id, actor, targets } = bare;
+async function keepAndBegin(context: Context, asked: Bare): Promise<readonly SealedEvent[]> {
   refuseOverQuota(context);
   using _lease = await context.blobs.lease();
+  const bare = await withSwept(context, asked);
+  const { id, actor, targets } = bare;
   const outside = await backUpOutside(context, targets, { id, actor });
   const omitted = targets.kind === "workspace" ? await captureNamed(context, targets.paths) : [];
-  const asked: AskedAction = { ...bare, outside, omitted };
+  const begun: AskedAction = { ...bare, outside, omitted };
   const captured = await capture(context, {
     cause: "capture",
-    ...(await whereToLook(context, asked)),
-    also: (found) => beginning(context, asked, found),
+    ...(await whereToLook(context, begun)),
+    also: (found) => beginning(context, begun, found),
   });
   return captured.also;
+}
+
+/** What it would sweep away although a rule keeps it out counts as named. */
+async function withSwept(context: Context, bare: Bare): Promise<Bare> {
+  const swept = await sweptPaths(context, bare.targets.swept ?? []);
+  if (swept.length === 0) return bare;
+  return { ...bare, targets: { ...bare.targets, paths: [...new Set([...bare.targets.paths, ...swept])] } };
 }
 
 /** What a command or an unknown tool names may be kept out by a rule: a look at everything would not see it. */
