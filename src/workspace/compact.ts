@@ -4,6 +4,7 @@ import { ChronicleError } from "../core/errors.ts";
 import type { Hash } from "../core/hash.ts";
 import { decodeSentinel, encodeSentinel, sentinelId, type Sentinel } from "../core/sentinel.ts";
 import type { IndexHead } from "../storage/index-store.ts";
+import { openBrackets } from "./brackets.ts";
 import { capture } from "./capture.ts";
 import { checkBase } from "./check-base.ts";
 import { withCommit, type Commit } from "./commit.ts";
@@ -166,21 +167,27 @@ async function refuseOpenIntents(context: Context): Promise<void> {
  * number.
  */
 async function prepareToDrop(context: Context, options: CompactOptions): Promise<void> {
-  const running = (await listSessions(context)).find(
-    (one) => one.state === "running" && context.processes.isAlive(one.pid),
-  );
-  if (running !== undefined) {
-    throw new ChronicleError(
-      "REFUSED",
-      `the session ${running.id.slice(0, 8)} is being recorded: it could not be undone`,
-      {
-        hint: "try again when it has ended",
-      },
-    );
-  }
+  await refuseGoingOn(context);
   const progress = options.onProgress === undefined ? {} : { onProgress: options.onProgress };
   const captured = await capture(context, { cause: "capture", ...progress });
   const latest = await latestSnapshot(context);
   const root = await withCommit(context, async (commit) => rootAtHead(context, (await commit.head()).seq));
   if (latest?.root !== root) await nameMoment(context, captured, { cause: "compact" });
+}
+
+/** Throws `REFUSED` while a session is recorded, an action is open or a transaction is active. */
+async function refuseGoingOn(context: Context): Promise<void> {
+  const running = (await listSessions(context)).find(
+    (one) => one.state === "running" && context.processes.isAlive(one.pid),
+  );
+  if (running !== undefined) throw goesOn(`the session ${running.id.slice(0, 8)} is being recorded`);
+  const { actions, transactions } = await openBrackets(context);
+  const [transaction] = transactions;
+  if (transaction !== undefined) throw goesOn(`the transaction ${transaction.id.slice(0, 8)} is active`);
+  const [action] = actions;
+  if (action !== undefined) throw goesOn(`the action ${action.id.slice(0, 8)} (${action.summary}) is not finished`);
+}
+
+function goesOn(what: string): ChronicleError {
+  return new ChronicleError("REFUSED", `${what}: it could not be undone`, { hint: "try again when it has ended" });
 }

@@ -1,7 +1,7 @@
 import type { Progress } from "../api/workspace-api.ts";
 import type { Change } from "../core/change.ts";
 import { conflictDraft, type IdentifiedConflict } from "../core/conflict-record.ts";
-import type { Entry } from "../core/entry.ts";
+import { sameEntry, type Entry } from "../core/entry.ts";
 import { ChronicleError } from "../core/errors.ts";
 import type { EventDraft } from "../core/event.ts";
 import { encodeFile, fileRecordId } from "../core/file-record.ts";
@@ -158,17 +158,14 @@ async function fileDrafts(context: Context, { id, intent, changes, applied }: Do
     done.map((change) => change.path),
     seq,
   );
-  return done.map((change, i) => ({
-    op: "upsert",
-    recordId: fileRecordId(change.path),
-    record: encodeFile({
-      entry: change.after,
-      iteration: (rows[i]?.iteration ?? 0) + 1,
-      cause: intent.kind,
-      actor: intent.actor,
-      intent: id,
-    }),
-  }));
+  return done.flatMap((change, i): EventDraft[] => {
+    const row = rows[i];
+    // A torn batch has left its first events: what they say is not said twice.
+    if (row !== undefined && sameEntry(row.entry, change.after)) return [];
+    const { kind: cause, actor } = intent;
+    const record = encodeFile({ entry: change.after, iteration: (row?.iteration ?? 0) + 1, cause, actor, intent: id });
+    return [{ op: "upsert", recordId: fileRecordId(change.path), record }];
+  });
 }
 
 /** An intent that was never closed. */

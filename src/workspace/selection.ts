@@ -10,7 +10,7 @@ import { patchOf } from "./diff.ts";
 import { indexedFrom } from "./history-start.ts";
 import { knownPaths } from "./known-paths.ts";
 import { resolveMoment } from "./moments.ts";
-import { eventsOfWork, groupsOf, netChanges, type Work } from "./own-work.ts";
+import { eventsOfWork, groupsOf, ownChanges, type Work } from "./own-work.ts";
 import { changeShape, shownPath } from "./shape.ts";
 import { listSessions } from "./session.ts";
 import { listSnapshots } from "./snapshot.ts";
@@ -76,7 +76,9 @@ async function workOfActions(
   const [first] = actions;
   if (first === undefined) throw new ChronicleError("NOT_FOUND", "there is no such action", { hint: LIST });
   const fromSeq = Math.min(...actions.map((one) => one.fromSeq));
-  const toSeq = Math.max(...actions.map((one) => one.lastSeq));
+  // What an open one has done so far may be recorded already, behind its snapshot.
+  const isOpen = actions.some((one) => one.state === "open");
+  const toSeq = isOpen ? (await context.index.head()).seq : Math.max(...actions.map((one) => one.lastSeq));
   const begins = (await indexedFrom(context)) ?? 1;
   if (fromSeq < begins - 1) throw compactedAway(label(first), begins);
   const isOwn = (record: FileRecord): boolean => record.action !== undefined && ids.has(record.action);
@@ -183,7 +185,7 @@ async function spanFrom(
   return { fromSeq: Math.max(Math.min(...starts, seq), begins - 1), toSeq: seq };
 }
 
-/** What somebody did: each path before the first of their changes, and after the last. */
+/** What somebody did, and nothing of what others did in between: see `ownChanges`. */
 export async function changesOfSelection(
   context: Context,
   selection: Selection,
@@ -193,7 +195,7 @@ export async function changesOfSelection(
   const work = await workOf(context, asked);
   const own = await eventsOfWork(context, work);
   const changes: ChangeShape[] = [];
-  for (const change of netChanges(await groupsOf(context, own))) {
+  for (const change of ownChanges(await groupsOf(context, own))) {
     const patch = options.patch === true ? await patchOf(context, change) : {};
     changes.push({ ...changeShape(change), ...patch });
   }
