@@ -13,9 +13,12 @@ const FORMAT = 1;
 const PREFIX_BYTES = 24;
 /** Up to this many changes are appended; more are worth writing everything anew. */
 const FEW_CHANGES = 2000;
-/** Appended changes may grow to this part of what they follow, or to this many bytes. */
-const MOST_APPENDED = 1 / 4;
-const APPENDED_BYTES = 256 * 1024;
+/**
+ * Appended changes may grow to this part of what they follow, or to this many bytes: they are read as text at each start,
+ * so a process that lives for one call pays for every one of them.
+ */
+const MOST_APPENDED = 1 / 64;
+const APPENDED_BYTES = 16 * 1024;
 
 /**
  * The file: magic (8 bytes), length of this first part (f64 LE), CRC-32 of what follows in it (u32 LE), length of the
