@@ -1,4 +1,5 @@
 import { symlinkSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { Project } from "../../test/helpers/project.ts";
 
@@ -108,6 +109,27 @@ describe("what an action keeps", () => {
     expect((await workspace.finishAction(alias?.id ?? "")).changes.map((one) => one.path)).toEqual(["real/a"]);
     await workspace.rollback(alias?.id ?? "");
     expect(project.read("real/a")).toBe("2");
+  });
+
+  test("a link that leads to nothing: what is made at its end is taken away again", async () => {
+    await using project = new Project();
+    project.link("new", "later/made");
+    project.link("twice", "new");
+    project.link("out", join(project.base, "outside-made"));
+    project.link("loop", "loop");
+    project.write("later/keep", "k");
+    const workspace = await project.init();
+    const before = project.tree();
+    const action = await workspace.snapshotAction({ type: "write_file", payload: { path: "twice" } });
+    expect(action?.files_backed_up).toEqual(["later/made", "twice"]);
+    project.write("twice", "through two links");
+    await workspace.finishAction(action?.id ?? "");
+    await workspace.rollback(action?.id ?? "");
+    expect(project.tree()).toEqual(before);
+    const outside = await workspace.snapshotAction({ type: "write_file", payload: { path: "out" } });
+    expect(outside).toMatchObject({ files_backed_up: ["out"], outside: [join(project.base, "outside-made")] });
+    const loop = await workspace.snapshotAction({ type: "write_file", payload: { path: "loop" } });
+    expect(loop?.files_backed_up).toEqual(["loop"]);
   });
 
   test("a bad request is refused with what to do", async () => {

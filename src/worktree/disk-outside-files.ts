@@ -1,3 +1,5 @@
+import { isUtf8 } from "node:buffer";
+import { posix } from "node:path";
 import type { Omission, OmissionReason } from "../core/coverage.ts";
 import type { Entry } from "../core/entry.ts";
 import { errnoOf } from "../core/errors.ts";
@@ -33,6 +35,8 @@ const SYSTEM = ["proc", "sys", "dev"] as readonly string[] as readonly Workspace
 const PIECE = 1024 * 1024;
 /** A file that changes while it is read is read again this often. */
 const RETRIES = 3;
+/** As many links one after the other as the system follows. */
+const MOST_LINKS = 40;
 
 /** Files anywhere on a disk, opened from `/` on without following links. */
 export class DiskOutsideFiles implements OutsideFiles {
@@ -57,10 +61,37 @@ export class DiskOutsideFiles implements OutsideFiles {
   resolve(absolute: string): { readonly name: string; readonly end: string } {
     const end = this.#real(absolute);
     if (end === absolute) return { name: absolute, end };
+    const name = this.#nameOf(absolute);
+    return { name, end: end ?? this.#danglingEnd(name) };
+  }
+
+  #nameOf(absolute: string): string {
     const slash = absolute.lastIndexOf("/");
     const folder = this.#realFolder(absolute.slice(0, slash) || "/");
-    const name = `${folder === "/" ? "" : folder}${absolute.slice(slash)}`;
-    return { name, end: end ?? name };
+    return `${folder === "/" ? "" : folder}${absolute.slice(slash)}`;
+  }
+
+  /** What a tool that writes to a link would make where the link leads to. */
+  #danglingEnd(name: string): string {
+    let at = name;
+    for (let links = 0; links < MOST_LINKS; links += 1) {
+      const target = this.#target(at);
+      if (target === undefined) return at;
+      at = this.#nameOf(posix.resolve(posix.dirname(at), target));
+    }
+    return name;
+  }
+
+  /** The target of a link; `undefined` where there is none, or one that cannot be told. */
+  #target(absolute: string): string | undefined {
+    try {
+      if (this.#disk.lstat(absolute)?.kind !== "symlink") return undefined;
+      const bytes = this.#disk.readlink(absolute);
+      return isUtf8(bytes) ? bytes.toString("utf8") : undefined;
+    } catch (error) {
+      if (errnoOf(error) === undefined) throw error;
+      return undefined;
+    }
   }
 
   #real(absolute: string): string | undefined {
