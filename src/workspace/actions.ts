@@ -112,11 +112,19 @@ export async function findAction(context: Context, id: string): Promise<LoggedAc
   const exact = await actionById(context, id);
   if (exact !== undefined) return exact;
   const rows = isBeginning(id) ? await context.index.records(PREFIX + id) : [];
-  if (rows.length > 0) return actionOfEvent(await readEvent(context, only(rows, id)));
+  // A short id of a call, `c2`, may by chance be how another action's id begins; a longer one is not.
+  const called = rows.length > 0 && id.length >= CERTAIN ? [] : await actionsOfCall(context, id);
+  if (called.length > 0 || rows.length === 0) return only(called, id);
+  return actionOfEvent(await readEvent(context, only(rows, id)));
+}
+
+/** So many digits of a UUID v4 are nobody else's name. */
+const CERTAIN = 8;
+
+async function actionsOfCall(context: Context, id: string): Promise<LoggedAction[]> {
   const isCall = (action: LoggedAction): boolean => id !== "" && action.toolCall === id;
   const going = (await openActions(context)).filter(isCall);
-  if (going.length > 0) return only(going, id);
-  return only((await listActions(context)).filter(isCall), id);
+  return going.length > 0 ? going : (await listActions(context)).filter(isCall);
 }
 
 function isBeginning(id: string): boolean {
