@@ -119,6 +119,12 @@ export interface SessionStart {
   readonly pid?: number | null;
 }
 
+/** Which conflicts, and how much of each. */
+export interface ConflictsOptions {
+  readonly all?: boolean;
+  readonly patch?: boolean;
+}
+
 /** Actions, and what goes with them: transactions, undoing somebody's work only, conflicts, retention. */
 export interface ActionApi {
   /**
@@ -167,8 +173,8 @@ export interface ActionApi {
   /** Commits when `work` ends, rolls back when it throws (and the error goes on). Nested: savepoints. */
   transaction<T>(work: (transaction: TransactionShape) => Promise<T> | T, options?: TransactionOptions): Promise<T>;
 
-  /** Open ones; with `all` those that are settled too. */
-  conflicts(options?: { readonly all?: boolean }): Promise<ConflictShape[]>;
+  /** Open ones; with `all` those that are settled too, with `patch` what taking the undo would change. */
+  conflicts(options?: ConflictsOptions): Promise<ConflictShape[]>;
   /** Settles a conflict, by id, its beginning, or its path. */
   resolve(conflict: string, options: ResolveOptions): Promise<ResolveShape>;
 

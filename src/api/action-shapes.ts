@@ -76,6 +76,7 @@ export interface ChangesShape {
   /** For people: `turn 3f2a…`. */
   selection: string;
   actions: ActionShape[];
+  /** By path, then oldest first: a path that others changed in between is there once for each piece. */
   changes: ChangeShape[];
 }
 

@@ -25,4 +25,8 @@ export interface ConflictShape {
   undo_kind: "file" | "symlink" | "dir" | null;
   current_permissions?: number;
   undo_permissions?: number;
+  /** With `patch`: from what there was when it was met to what the undo would have put there; or why there is none. */
+  patch?: string;
+  binary?: boolean;
+  too_large?: boolean;
 }

@@ -41,8 +41,10 @@ function print(context: CommandContext, workspace: WorkspaceApi, result: UndoSha
   if (!telling.asked) context.print(summaryOf(context, result));
   for (const line of restoredLines(result, style)) context.print(line);
   for (const line of unmergedLines(result, style)) context.print(line);
-  if (result.changes.length + result.unmerged.length > 0 || result.selection === undefined)
+  // Where all of it is in conflict, the file is not "like that already".
+  if (result.changes.length > 0 || (result.selection === undefined && result.unmerged.length === 0))
     context.print(restoredSentence(result, result.dry_run ? `would be ${telling.done}` : telling.done));
+  else if (result.unmerged.length > 0) context.print(`nothing ${result.dry_run ? "would be" : "was"} ${telling.done}`);
   if (result.unmerged.length > 0 && !result.dry_run) context.print(context.paint("dim", SETTLE));
   // Where nothing was changed, there is nothing to bring again or to take back.
   if (result.dry_run || result.changes.length === 0) return;

@@ -32,10 +32,10 @@ const WORDS: Readonly<Record<ChangeShape["change_type"], string>> = {
 };
 
 /** `2 created, 1 deleted`; `nothing` for none. */
-export function countsOf(changes: readonly Pick<ChangeShape, "change_type">[]): string {
+export function countsOf(changes: readonly Pick<ChangeShape, "change_type" | "path">[]): string {
   const types = ["created", "modified", "deleted", "permissions_changed"] as const;
   const parts = types.flatMap((type) => {
-    const count = changes.filter((change) => change.change_type === type).length;
+    const count = new Set(changes.flatMap((one) => (one.change_type === type ? [one.path] : []))).size;
     return count === 0 ? [] : [`${count.toLocaleString("en-US")} ${WORDS[type]}`];
   });
   return parts.length === 0 ? "nothing" : parts.join(", ");
@@ -46,15 +46,21 @@ export function cappedChanges(changes: readonly ChangeShape[]): {
   readonly changes: readonly (ChangeShape & { readonly patch_cut?: true })[];
   readonly total_changes: number;
 } {
+  return { changes: cappedPatches(changes.slice(0, MOST.changes)), total_changes: changes.length };
+}
+
+/** The same things, their patches cut so that all together stay readable. */
+export function cappedPatches<T extends { readonly patch?: string }>(
+  all: readonly T[],
+): readonly (T & { readonly patch_cut?: true })[] {
   let room: number = MOST.patches;
-  const shown = changes.slice(0, MOST.changes).map((change) => {
-    if (change.patch === undefined) return change;
+  return all.map((one) => {
+    if (one.patch === undefined) return one;
     const most = Math.min(MOST.patch, room);
-    const patch = shortened(change.patch, Math.max(most, 1));
+    const patch = shortened(one.patch, Math.max(most, 1));
     room -= Math.min(patch.length, room);
-    return patch === change.patch ? change : { ...change, patch, patch_cut: true as const };
+    return patch === one.patch ? one : { ...one, patch, patch_cut: true as const };
   });
-  return { changes: shown, total_changes: changes.length };
 }
 
 /** One line a change, and its patch beneath it where there is one. `+` created, `~` modified, `-` deleted, `m` mode. */

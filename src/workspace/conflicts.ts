@@ -1,4 +1,4 @@
-import type { ResolveOptions } from "../api/action-api.ts";
+import type { ConflictsOptions, ResolveOptions } from "../api/action-api.ts";
 import type { ResolveShape } from "../api/action-shapes.ts";
 import type { ConflictShape } from "../api/conflict-shape.ts";
 import type { Change } from "../core/change.ts";
@@ -14,11 +14,13 @@ import { sameEntry, type Entry } from "../core/entry.ts";
 import { ChronicleError } from "../core/errors.ts";
 import type { Hash } from "../core/hash.ts";
 import type { WorkspacePath } from "../core/path.ts";
+import { changeBetween } from "../core/plan.ts";
 import type { EventRow } from "../storage/index-store.ts";
 import { capture } from "./capture.ts";
 import { withCommit } from "./commit.ts";
 import { unmergedShape } from "./conflict-shapes.ts";
 import type { Context } from "./context.ts";
+import { patchOf } from "./diff.ts";
 import { parseGivenPath } from "./given-path.ts";
 import { fitFolders, type Unmerged } from "./fit-folders.ts";
 import { mergeGroups } from "./invert-work.ts";
@@ -28,13 +30,31 @@ import { blocked } from "./restore.ts";
 import { closeAbandoned } from "./session.ts";
 import { changeShape, shownPath } from "./shape.ts";
 
-/** Parts of undos that did not merge, oldest first: open ones; with `all` those that are settled too. */
-export async function listConflicts(
-  context: Context,
-  options: { readonly all?: boolean } = {},
-): Promise<ConflictShape[]> {
+/**
+ * Parts of undos that did not merge, oldest first: open ones; with `all` those that are settled too, with `patch` the
+ * difference of both contents.
+ */
+export async function listConflicts(context: Context, options: ConflictsOptions = {}): Promise<ConflictShape[]> {
   const found = options.all === true ? await read(context, await context.index.records("conflict:")) : undefined;
-  return (found ?? (await openConflicts(context))).map(unmergedShape);
+  const shapes: ConflictShape[] = [];
+  for (const one of found ?? (await openConflicts(context)))
+    shapes.push({ ...unmergedShape(one), ...(options.patch === true ? await differenceOf(context, one) : {}) });
+  return shapes;
+}
+
+/** The contents of a settled one may have been pruned: then there is none. */
+async function differenceOf(
+  context: Context,
+  { record: { path, current, wanted } }: IdentifiedConflict,
+): Promise<Pick<ConflictShape, "patch" | "binary" | "too_large">> {
+  const change = changeBetween(path, current, wanted);
+  if (change === undefined) return {};
+  try {
+    return await patchOf(context, change);
+  } catch (error) {
+    if (error instanceof ChronicleError && error.code === "PRUNED") return {};
+    throw error;
+  }
 }
 
 /** The conflicts that are not settled. */

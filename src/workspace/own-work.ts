@@ -1,5 +1,5 @@
 import type { Change } from "../core/change.ts";
-import type { Entry } from "../core/entry.ts";
+import { sameEntry, type Entry } from "../core/entry.ts";
 import { decodeFile, pathOfRecordId, type FileRecord } from "../core/file-record.ts";
 import { changeBetween } from "../core/plan.ts";
 import { comparePaths, type WorkspacePath } from "../core/path.ts";
@@ -113,6 +113,27 @@ function groupRows(rows: readonly Pick<IterationRow, "seq" | "entry">[], own: Re
     before = entry;
   }
   return groups;
+}
+
+/**
+ * What the groups of each path did: one change a group, so that what others did in between is not among it. Groups
+ * between which the path came back to the same state are one.
+ */
+export function ownChanges(paths: readonly PathGroups[]): Change[] {
+  return paths.flatMap(({ path, groups }) =>
+    joined(groups).flatMap((one) => changeBetween(path, one.before, one.after) ?? []),
+  );
+}
+
+function joined(groups: readonly Group[]): Group[] {
+  const found: Group[] = [];
+  for (const group of groups) {
+    const last = found.at(-1);
+    if (last !== undefined && sameEntry(last.after, group.before))
+      found[found.length - 1] = { ...last, after: group.after };
+    else found.push(group);
+  }
+  return found;
 }
 
 /** Each path before its first group, and after its last. */

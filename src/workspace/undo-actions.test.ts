@@ -45,6 +45,39 @@ describe("undo of actions", () => {
     }
   });
 
+  it("an agent's own id of a call is that call, whatever other ids begin with", async () => {
+    await using project = new Project();
+    project.write("f", BASE);
+    const workspace = await project.init();
+    const first = await edit(project, workspace, { path: "f", from: "one", to: "ONE" });
+    const second = await edit(project, workspace, { path: "f", from: "two", to: "TWO", toolCall: first.slice(0, 2) });
+    expect((await workspace.undo({ action: first.slice(0, 2), dryRun: true })).selection).toBe(`action ${second}`);
+    expect((await workspace.undo({ action: first.slice(0, 8), dryRun: true })).selection).toBe(`action ${first}`);
+  });
+
+  it("changes shows nothing of what a human did between two edits of the turn", async () => {
+    await using project = new Project();
+    project.write("f", BASE);
+    project.write("g", "g\n");
+    const workspace = await project.init();
+    const of = { session: "s", actor: "claude", turn: "t1" };
+    await edit(project, workspace, { ...of, path: "f", from: "one", to: "ONE" });
+    await edit(project, workspace, { ...of, path: "g", from: "g", to: "G" });
+    project.write("f", project.read("f").replace("four", "by a human"));
+    await edit(project, workspace, { ...of, path: "f", from: "seven", to: "SEVEN" });
+    await edit(project, workspace, { ...of, path: "g", from: "G", to: "GG" });
+    const { changes } = await workspace.changes({}, { patch: true });
+    const edited = changes.map(({ path, patch = "" }) => [
+      path,
+      ...patch.split("\n").filter((line) => /^[+-]\w/.test(line)),
+    ]);
+    expect(edited).toEqual([
+      ["f", "-one", "+ONE"],
+      ["f", "-seven", "+SEVEN"],
+      ["g", "-g", "+GG"],
+    ]);
+  });
+
   it("the last turn: all its actions and nothing of the turn before; changes tells the same", async () => {
     await using project = new Project();
     project.write("f", BASE);

@@ -267,7 +267,7 @@ export class Workspace implements WorkspaceApi {
     return bracketTransaction(this, work, options);
   }
 
-  conflicts(options: { readonly all?: boolean } = {}): Promise<ConflictShape[]> {
+  conflicts(options: acts.ConflictsOptions = {}): Promise<ConflictShape[]> {
     return this.#read(() => listConflicts(this.#context, options));
   }
 

@@ -34,6 +34,9 @@ it("a run in the middle is taken back, a conflict is shown, settled and taken ba
 
   const listed = await box.must(["conflicts"]);
   expect(listed.stdout).toMatch(/1 conflict\nsettle with: chronicle resolve/);
+  expect((await box.must(["conflicts", "-p"])).stdout).toMatch(
+    /b\.txt .*\ndiff --git .*\n[^]*\n-human\n\+b\n1 conflict\n/,
+  );
   expect(JSON.parse((await box.must(["conflicts", "--json"])).stdout)).toMatchObject([
     { path: "b.txt", state: "open" },
   ]);

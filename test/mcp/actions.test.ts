@@ -139,7 +139,8 @@ describe("what does not merge", () => {
     expect(undone.isError).toBe(true);
     expect(undone.text).toContain("list_conflicts");
     expect(mcp.project.read("a.txt")).toBe("three\n");
-    const list = await mcp.client.call("list_conflicts");
+    const list = await mcp.client.call("list_conflicts", { patch: true });
+    expect(list.text).toMatch(/^@@ /m);
     const [conflict] = list.data["conflicts"] as ConflictShape[];
     expect(list.text).toContain("a.txt");
     const merged = { conflict: conflict?.id, keep: "merged", content: "both\n" };

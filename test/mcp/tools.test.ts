@@ -29,7 +29,7 @@ describe("the list of tools", () => {
         "commit_transaction(id): idempotent",
         "rollback_transaction(id): destructive, idempotent",
         "list_transactions([limit]): read-only, idempotent",
-        "list_conflicts([all] [limit]): read-only, idempotent",
+        "list_conflicts([all] [patch] [limit]): read-only, idempotent",
         "resolve_conflict(conflict keep [content]): destructive, idempotent",
         "status(): read-only, idempotent",
         "take_snapshot([message]): ",

@@ -44,10 +44,10 @@ function remark(change: ChangeShape): string {
   return change.change_type === "deleted" ? formatBytes(change.before_size) : signed(change.size_delta);
 }
 
-/** `2 created, 1 deleted`; `nothing` for none. */
+/** `2 created, 1 deleted`: paths; `nothing` for none. */
 export function countsOf(changes: readonly ChangeShape[]): string {
   const parts = Object.entries(SIGNS).flatMap(([type, { word }]) => {
-    const count = changes.filter((change) => change.change_type === type).length;
+    const count = new Set(changes.flatMap((one) => (one.change_type === type ? [one.path] : []))).size;
     return count === 0 ? [] : [`${count.toLocaleString("en-US")} ${word}`];
   });
   return parts.length === 0 ? "nothing" : parts.join(", ");

@@ -33,12 +33,17 @@ export function patchLines(
 ): string[] {
   return changes.flatMap((change) => {
     if (change.patch === undefined || change.patch === "") return [withoutText(change)];
-    const text = style.escape ? printableText(change.patch) : change.patch;
-    return text
-      .replace(/\n$/, "")
-      .split("\n")
-      .map((line) => coloured(line, style.paint));
+    return patchText(change.patch, style);
   });
+}
+
+/** One patch in lines; `escape` as for `patchLines`. */
+export function patchText(patch: string, style: { readonly paint: Paint; readonly escape: boolean }): string[] {
+  const text = style.escape ? printableText(patch) : patch;
+  return text
+    .replace(/\n$/, "")
+    .split("\n")
+    .map((line) => coloured(line, style.paint));
 }
 
 function countLines(patch: string): { added: number; removed: number } {

@@ -14,7 +14,9 @@ export const CHANGES: CommandSpec = {
   name: "changes",
   group: "Look",
   summary: "what somebody did; by default: the agent's last turn",
-  details: "Each path before the first of their changes and after the last, whatever others did in between.",
+  details:
+    "Each path before the first of their changes and after the last. Where others changed it in between, it is there once " +
+    "for each piece: nothing that others did is shown.",
   args: [],
   options: [...SELECTION_OPTIONS, { flags: "-p, --patch", description: "unified text" }],
   examples: [
@@ -29,8 +31,14 @@ export const CONFLICTS: CommandSpec = {
   summary: "what an undo could not merge with later work",
   details: "The file was left as it is; both contents are kept until the conflict is settled with resolve.",
   args: [],
-  options: [{ flags: "--all", description: "those that are settled too" }],
-  examples: [{ line: "chronicle conflicts", why: "what waits for a decision" }],
+  options: [
+    { flags: "--all", description: "those that are settled too" },
+    { flags: "-p, --patch", description: "unified text: what taking the undo would change" },
+  ],
+  examples: [
+    { line: "chronicle conflicts", why: "what waits for a decision" },
+    { line: "chronicle conflicts -p", why: "both contents, as the difference between them" },
+  ],
 };
 
 export const RESOLVE: CommandSpec = {

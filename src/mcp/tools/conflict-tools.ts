@@ -1,9 +1,9 @@
 import * as z from "zod";
 import { ChronicleError } from "../../core/errors.ts";
 import type { Answer } from "../answer.ts";
-import { inWorkspace, limit } from "../arguments.ts";
+import { inWorkspace, limit, patch } from "../arguments.ts";
 import { counted } from "../one-line.ts";
-import { cappedChanges, changeLines, conflictLine, countsOf } from "../show.ts";
+import { cappedChanges, cappedPatches, changeLines, conflictLine, countsOf } from "../show.ts";
 import { defineTool, type Tool } from "../tool.ts";
 
 const MAX_MERGED = 1_000_000;
@@ -13,19 +13,24 @@ const list = defineTool({
   title: "List conflicts",
   description:
     "Parts of an undo that did not merge with later work. The file was left as it is, and both contents are kept. " +
-    "resolve_conflict settles one.",
+    "resolve_conflict settles one. With `patch` what taking the undo would change.",
   input: z.strictObject({
     all: z.boolean().default(false).describe("those that are settled too"),
+    patch,
     limit: limit(50, 200),
   }),
   effect: "reads",
-  run: async (workspace, { all, limit: most }): Promise<Answer> => {
-    const conflicts = await workspace.conflicts({ all });
+  run: async (workspace, { all, patch: withPatch, limit: most }): Promise<Answer> => {
+    const conflicts = await workspace.conflicts({ all, patch: withPatch });
+    const shown = cappedPatches(conflicts.slice(0, most));
     return {
       summary: `${counted(conflicts.length, "conflict")}${all ? "" : " open"}.`,
-      lines: conflicts.slice(0, most).map(conflictLine),
+      lines: shown.flatMap((one) => [
+        conflictLine(one),
+        ...((one.patch ?? "") === "" ? [] : [one.patch?.trimEnd() ?? ""]),
+      ]),
       next: conflicts.length === 0 ? [] : ["resolve_conflict with an id and what to keep settles one."],
-      data: { conflicts: conflicts.slice(0, most), total: conflicts.length },
+      data: { conflicts: shown, total: conflicts.length },
     };
   },
 });
