@@ -39,11 +39,11 @@ beforeEach(() => {
 
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-function install(): void {
-  if (claude === undefined) throw new Error("there is no agent");
+function install(agent = claude): void {
+  if (agent === undefined) throw new Error("there is no agent");
   writeHookScript(io, places);
   const base = { scope: "user", env: {}, userHome: io.userHome, project: io.cwd() } as const;
-  carryOut(planInstall(claude, base, wantedFor("claude", { ...places, strict: false })));
+  carryOut(planInstall(agent, base, wantedFor(agent.name, { ...places, strict: false })));
 }
 
 function called(at: Date): void {
@@ -93,6 +93,8 @@ describe("doctor", () => {
     const text = readFileSync(script, "utf8");
     writeFileSync(script, text.replace(/^entry=.*$/m, "entry=/gone/dist/hook.js"));
     expect((await check(HOOKS))?.detail).toMatch(/points to \/gone\/dist\/hook.js, which does not exist/);
+    writeFileSync(script, text.replace(/^node=.*$/m, "node=/gone/node"));
+    expect((await check(HOOKS))?.detail).toMatch(/points to \/gone\/node, which does not exist/);
     writeFileSync(script, text.replace("version 1.2.3", "version 1.0.0").replace(/^entry=.*$/m, "entry=/bin/sh"));
     expect(await check(HOOKS)).toMatchObject({
       ok: false,
@@ -106,13 +108,56 @@ describe("doctor", () => {
     expect((await check(HOOKS))?.detail).toMatch(/^missing in .*\.claude\.json/);
   });
 
+  it("finds hooks of which a part was taken out", async () => {
+    install();
+    const file = join(io.userHome, ".claude/settings.json");
+    const settings = JSON.parse(readFileSync(file, "utf8")) as { hooks: Record<string, unknown> };
+    delete settings.hooks["PreToolUse"];
+    writeFileSync(file, JSON.stringify(settings));
+    expect(await check(HOOKS)).toMatchObject({
+      ok: false,
+      detail: `${file} has no hook for PreToolUse`,
+      hint: "chronicle agents install claude",
+    });
+    install();
+    expect(await check(HOOKS)).toMatchObject({ ok: true });
+  });
+
+  it("finds a setting that switches hooks off", async () => {
+    const settings = [
+      ["claude", "project/.claude/settings.local.json", '{"disableAllHooks": true}', /: disableAllHooks in /],
+      ["codex", "home/.codex/config.toml", "[features]\nhooks = false\n", /: hooks in /],
+      ["gemini", "home/.gemini/settings.json", '{"hooksConfig": {"enabled": false}}', /: hooksConfig.enabled in /],
+      [
+        "gemini",
+        "home/.gemini/settings.json",
+        '{"hooksConfig": {"disabled": ["chronicle"]}}',
+        /hooksConfig.disabled in /,
+      ],
+    ] as const;
+    for (const [name, file, text, told] of settings) {
+      const agent = AGENT_CONFIGS.find((one) => one.name === name);
+      const path = join(folder, file);
+      mkdirSync(join(path, ".."), { recursive: true });
+      writeFileSync(path, text);
+      install(agent);
+      const found = await check(`hooks of ${agent?.title} (user)`);
+      expect(found).toMatchObject({ ok: false, detail: expect.stringMatching(told), hint: "remove that setting" });
+      rmSync(path);
+      install(agent);
+      expect(await check(`hooks of ${agent?.title} (user)`)).toMatchObject({ ok: true });
+    }
+  });
+
   it("finds a configuration file that cannot be read", async () => {
     mkdirSync(join(io.userHome, ".gemini"));
     writeFileSync(join(io.userHome, ".gemini/settings.json"), "{");
     expect(await check("hooks of Gemini CLI (user)")).toMatchObject({
       ok: false,
       detail: expect.stringMatching(/cannot be read/),
+      hint: "mend that file",
     });
+    expect(await check("hooks of Gemini CLI (project)")).toMatchObject({ ok: true });
   });
 
   it("tells what went wrong in hooks in the last day", async () => {

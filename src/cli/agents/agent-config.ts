@@ -25,6 +25,8 @@ export interface ConfigFile {
 export interface Found {
   readonly hooks: readonly string[];
   readonly mcp: readonly string[] | undefined;
+  /** Events of the agent that have no hook of Chronicle's, though others have. */
+  readonly missing: readonly string[];
 }
 
 /** The configuration of one agent. */

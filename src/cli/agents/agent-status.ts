@@ -10,6 +10,7 @@ import type { AgentConfig } from "./agent-config.ts";
 import { type AgentBase, configPath, type FileState, stateOf } from "./install-agent.ts";
 import { type HookPlaces, hookText } from "./installed-hook.ts";
 import { newestTrace } from "./newest-trace.ts";
+import { switchedOff } from "./switched-off.ts";
 
 /** How Chronicle stands with one agent. */
 export interface AgentStatus {
@@ -47,6 +48,9 @@ export function agentStatus(
   const last = lastCall(disk, run.folder, agent.name);
   const traces = configPath(agent, agent.traces, { ...base, scope: "user" });
   const problems = hooks.flatMap((command) => commandProblems(io, command, { agent: agent.name, places }));
+  for (const { unreadable } of states)
+    if (unreadable !== undefined) problems.unshift({ what: unreadable, hint: "mend that file" });
+  if (hooks.length > 0) problems.push(...missingHooks(agent, base, states), ...switchedOff(agent, base));
   if (hooks.length > 0 && base.scope === "user") problems.push(...silence(disk, traces, { agent, last: last?.at }));
   return {
     agent: agent.name,
@@ -84,11 +88,19 @@ function commandProblems(
   const text = readTextIfThere(path) ?? "";
   if (text === hookText(io, places)) return [];
   const version = /version ([0-9][^\s.]*(?:\.[^\s.]+)*)\./.exec(text)?.[1] ?? "unknown";
-  const entry = /^entry='?(.*?)'?$/m.exec(text)?.[1] ?? "";
-  if (entry !== "" && new NodeDisk().lstat(entry) === undefined) {
-    return [{ what: `the hook ${path} points to ${entry}, which does not exist`, hint }];
-  }
+  const named = [/^node='?(.*?)'?$/m, /^entry='?(.*?)'?$/m].map((line) => line.exec(text)?.[1] ?? "");
+  const gone = named.find((file) => file !== "" && new NodeDisk().lstat(file) === undefined);
+  if (gone !== undefined) return [{ what: `the hook ${path} points to ${gone}, which does not exist`, hint }];
   return [{ what: `the hook ${path} is of another installation (version ${version})`, hint }];
+}
+
+/** Somebody took out a part: what the agent does is then recorded by halves. */
+function missingHooks(agent: AgentConfig, { scope }: AgentBase, states: readonly FileState[]): Problem[] {
+  const hint = `chronicle agents install ${agent.name}${scope === "project" ? " --project" : ""}`;
+  return states.flatMap(({ path, found }) => {
+    const missing = found?.missing ?? [];
+    return missing.length === 0 ? [] : [{ what: `${path} has no hook for ${missing.join(", ")}`, hint }];
+  });
 }
 
 /** The program of a hook's command line, which is quoted for a shell. */

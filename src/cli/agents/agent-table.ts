@@ -1,5 +1,5 @@
 import type { AgentConfig, ConfigFile } from "./agent-config.ts";
-import { dropHooks, type HookGroup, ourCommands, putHooks } from "./json-hooks.ts";
+import { dropHooks, type HookGroup, missingEvents, ourCommands, putHooks } from "./json-hooks.ts";
 import { dropServer, ourServer, putServer } from "./json-mcp.ts";
 import { dropTomlServer, ourTomlServer, putTomlServer } from "./toml-mcp.ts";
 
@@ -17,13 +17,18 @@ interface HookStyle {
   readonly named: boolean;
 }
 
-function groups({ tools, others, timeout, atEnd, named }: HookStyle, command: string): HookGroup[] {
+function eventsOf({ tools, others }: HookStyle): readonly string[] {
+  return [...others, ...tools];
+}
+
+function groups(style: HookStyle, command: string): HookGroup[] {
+  const { tools, timeout, atEnd, named } = style;
   const group = (event: string): HookGroup => {
     const allowed = event === "SessionEnd" ? (atEnd ?? timeout) : timeout;
     const hook = { ...(named ? { name: "chronicle" } : {}), type: "command", command, timeout: allowed };
     return { event, group: { ...(tools.includes(event) ? { matcher: "*" } : {}), hooks: [hook] } };
   };
-  return [...others, ...tools].map(group);
+  return eventsOf(style).map(group);
 }
 
 const EMPTY = "{}\n";
@@ -34,7 +39,7 @@ function hooksFile(path: string, style: HookStyle): ConfigFile {
     holds: "hooks",
     install: (text, wanted) => putHooks(text ?? EMPTY, groups(style, wanted.hook)),
     uninstall: dropHooks,
-    found: (text) => ({ hooks: ourCommands(text), mcp: undefined }),
+    found: (text) => ({ hooks: ourCommands(text), mcp: undefined, missing: missingEvents(text, eventsOf(style)) }),
   };
 }
 
@@ -44,7 +49,7 @@ function mcpFile(path: string, extra: Readonly<Record<string, unknown>> = {}): C
     holds: "mcp",
     install: (text, wanted) => putServer(text ?? EMPTY, wanted.mcp, extra),
     uninstall: dropServer,
-    found: (text) => ({ hooks: [], mcp: ourServer(text) }),
+    found: (text) => ({ hooks: [], mcp: ourServer(text), missing: [] }),
   };
 }
 
@@ -55,7 +60,11 @@ function bothFile(path: string, style: HookStyle): ConfigFile {
     holds: "both",
     install: (text, wanted) => mcp.install(hooks.install(text, wanted), wanted),
     uninstall: (text) => mcp.uninstall(hooks.uninstall(text)),
-    found: (text) => ({ hooks: ourCommands(text), mcp: ourServer(text) }),
+    found: (text) => ({
+      hooks: ourCommands(text),
+      mcp: ourServer(text),
+      missing: missingEvents(text, eventsOf(style)),
+    }),
   };
 }
 
@@ -65,7 +74,7 @@ function tomlFile(path: string): ConfigFile {
     holds: "mcp",
     install: (text, wanted) => putTomlServer(text ?? "", wanted.mcp),
     uninstall: dropTomlServer,
-    found: (text) => ({ hooks: [], mcp: ourTomlServer(text) }),
+    found: (text) => ({ hooks: [], mcp: ourTomlServer(text), missing: [] }),
   };
 }
 

@@ -28,6 +28,8 @@ export interface FileState {
   readonly path: string;
   readonly holds: ConfigFile["holds"];
   readonly found: Found | undefined;
+  /** Why it cannot be read. */
+  readonly unreadable?: string;
 }
 
 /** The file's absolute path. */
@@ -78,12 +80,17 @@ export function carryOut(plans: readonly FilePlan[]): void {
   }
 }
 
-/** What stands where. Throws `REFUSED` for a file that cannot be read. */
+/** What stands where. */
 export function stateOf(agent: AgentConfig, base: AgentBase): FileState[] {
   return agent.files[base.scope].map((file) => {
     const path = configPath(agent, file.path, base);
     const text = readTextIfThere(path);
-    return { path, holds: file.holds, found: text === undefined ? undefined : named(path, () => file.found(text)) };
+    try {
+      return { path, holds: file.holds, found: text === undefined ? undefined : named(path, () => file.found(text)) };
+    } catch (error) {
+      if (!(error instanceof ChronicleError) || error.code !== "REFUSED") throw error;
+      return { path, holds: file.holds, found: undefined, unreadable: error.message };
+    }
   });
 }
 

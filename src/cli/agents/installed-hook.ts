@@ -21,12 +21,18 @@ export function hookScriptPath({ configFolder }: HookPlaces): string {
 /** Writes the hook that agents run, if it is not what it should be. Returns its path. */
 export function writeHookScript(io: Io, places: HookPlaces): string {
   const path = hookScriptPath(places);
+  if (isHookCurrent(io, places)) return path;
   const text = hookText(io, places);
   const disk = new NodeDisk();
-  if (readTextIfThere(path) === text && disk.lstat(path)?.mode === 0o755) return path;
   for (const folder of [places.configFolder, join(places.configFolder, "bin")]) makeFolder(disk, folder);
   writeFileDurably(disk, path, Buffer.from(text), { mode: 0o755, mark: `.${process.pid}` });
   return path;
+}
+
+/** Is the hook there, and as it should be? */
+export function isHookCurrent(io: Io, places: HookPlaces): boolean {
+  const path = hookScriptPath(places);
+  return readTextIfThere(path) === hookText(io, places) && new NodeDisk().lstat(path)?.mode === 0o755;
 }
 
 /** What the installed hook should say. */

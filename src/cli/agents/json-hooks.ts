@@ -31,12 +31,25 @@ function isOurs(group: unknown): boolean {
   return commands.length > 0 && commands.every((command) => OURS.test(command));
 }
 
-/** Chronicle's own command lines among the hooks. */
-export function ourCommands(text: string): string[] {
+/** Chronicle's own command lines among the hooks, by event. */
+function ourHooks(text: string): (readonly [event: string, commands: readonly string[]])[] {
   const { hooks } = readJsonc(text);
   if (!isObject(hooks)) return [];
-  const groups = Object.values(hooks).flatMap((list) => (Array.isArray(list) ? (list as unknown[]) : []));
-  return [...new Set(groups.flatMap(commandsOf).filter((command) => OURS.test(command)))];
+  return Object.entries(hooks).map(([event, groups]) => {
+    const all = Array.isArray(groups) ? groups.flatMap(commandsOf) : [];
+    return [event, all.filter((command) => OURS.test(command))];
+  });
+}
+
+/** Chronicle's own command lines among the hooks. */
+export function ourCommands(text: string): string[] {
+  return [...new Set(ourHooks(text).flatMap(([, commands]) => commands))];
+}
+
+/** Of these events those that have none, where any has. */
+export function missingEvents(text: string, wanted: readonly string[]): string[] {
+  const there = new Set(ourHooks(text).flatMap(([event, commands]) => (commands.length > 0 ? [event] : [])));
+  return there.size === 0 ? [] : wanted.filter((event) => !there.has(event));
 }
 
 /** The text with each group once, behind those that stand there. */

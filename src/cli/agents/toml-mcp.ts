@@ -7,7 +7,8 @@ const END = "# <<< chronicle";
 /** The block, with the empty line before it. */
 const BLOCK = /(?:^|\n?\n)# >>> chronicle:[^\n]*\n[\s\S]*?# <<< chronicle\n?/;
 
-function readToml(text: string): Readonly<Record<string, unknown>> {
+/** The tables of a text. Throws `REFUSED`. */
+export function readToml(text: string): Readonly<Record<string, unknown>> {
   try {
     return parse(text);
   } catch (error) {

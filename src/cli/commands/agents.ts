@@ -4,7 +4,7 @@ import type { AgentConfig, Scope } from "../agents/agent-config.ts";
 import { AGENT_CONFIGS } from "../agents/agent-table.ts";
 import { agentStatus, statusLines } from "../agents/agent-status.ts";
 import { type AgentBase, carryOut, type FilePlan, planInstall, planUninstall } from "../agents/install-agent.ts";
-import { wantedFor, writeHookScript } from "../agents/installed-hook.ts";
+import { isHookCurrent, wantedFor, writeHookScript } from "../agents/installed-hook.ts";
 import { testAgent } from "../agents/test-agent.ts";
 import type { CommandContext } from "../context.ts";
 import { placesOf } from "../places.ts";
@@ -60,12 +60,13 @@ function change(context: CommandContext, meant: readonly AgentConfig[], what: "i
     const wanted = wantedFor(agent.name, { ...places, strict });
     return { agent, plans: what === "install" ? planInstall(agent, base, wanted) : planUninstall(agent, base) };
   });
+  const mends = what === "install" && !isHookCurrent(io, places);
   if (!dryRun) {
     if (what === "install") writeHookScript(io, places);
     for (const { plans } of all) carryOut(plans);
   }
   if (context.json) context.printJson({ what, scope, dry_run: dryRun, agents: all.map(shapeOf) });
-  else for (const one of all) tell(context, one, { what, dryRun, scope });
+  else for (const one of all) tell(context, one, { what, dryRun, scope, mends });
   return EXIT.done;
 }
 
@@ -85,15 +86,21 @@ function shapeOf({ agent, plans }: Done): Readonly<Record<string, unknown>> {
   return { agent: agent.name, files };
 }
 
-function tell(
-  context: CommandContext,
-  { agent, plans }: Done,
-  { what, dryRun, scope }: { readonly what: "install" | "uninstall"; readonly dryRun: boolean; readonly scope: Scope },
-): void {
+interface Telling {
+  readonly what: "install" | "uninstall";
+  readonly dryRun: boolean;
+  readonly scope: Scope;
+  /** The hook that the configuration names was not there, or not as it should be. */
+  readonly mends: boolean;
+}
+
+function tell(context: CommandContext, { agent, plans }: Done, { what, dryRun, scope, mends }: Telling): void {
   const changed = plans.filter((plan) => plan.before !== plan.after);
   const would = dryRun ? "would be " : "";
   const already = what === "install" ? "is installed already" : "is not installed";
-  if (changed.length === 0) context.print(`${agent.title}: ${already}; nothing to change`);
+  if (changed.length === 0 && mends)
+    context.print(`${agent.title}: is installed already; its hook ${dryRun ? "would be" : "was"} made anew`);
+  else if (changed.length === 0) context.print(`${agent.title}: ${already}; nothing to change`);
   else context.print(`${agent.title}: ${counted(changed.length, "file")} ${would}changed`);
   for (const plan of changed) {
     const kept = plan.backup === undefined ? "" : ` (before: ${printable(plan.backup)})`;

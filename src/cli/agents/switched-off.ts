@@ -1,0 +1,68 @@
+import { ChronicleError } from "../../core/errors.ts";
+import { readTextIfThere } from "../user-files.ts";
+import type { AgentConfig, Scope } from "./agent-config.ts";
+import { type AgentBase, configPath } from "./install-agent.ts";
+import { isObject, readJsonc } from "./json-edit.ts";
+import { readToml } from "./toml-mcp.ts";
+
+/** A file in which an agent's hooks can be switched off, and the setting that does it there. */
+interface Switch {
+  readonly scope: Scope;
+  readonly path: string;
+  /** The setting by name, if it keeps Chronicle's hooks from running. */
+  readonly offBy: (settings: Readonly<Record<string, unknown>>) => string | undefined;
+}
+
+function offInClaude({ disableAllHooks }: Readonly<Record<string, unknown>>): string | undefined {
+  return disableAllHooks === true ? "disableAllHooks" : undefined;
+}
+
+function offInGemini({ hooksConfig }: Readonly<Record<string, unknown>>): string | undefined {
+  if (!isObject(hooksConfig)) return undefined;
+  if (hooksConfig["enabled"] === false) return "hooksConfig.enabled";
+  const { disabled } = hooksConfig;
+  return Array.isArray(disabled) && disabled.includes("chronicle") ? "hooksConfig.disabled" : undefined;
+}
+
+function offInCodex({ features }: Readonly<Record<string, unknown>>): string | undefined {
+  return isObject(features) ? ["hooks", "codex_hooks"].find((name) => features[name] === false) : undefined;
+}
+
+const SWITCHES: Readonly<Record<string, readonly Switch[]>> = {
+  claude: [
+    { scope: "user", path: ".claude/settings.json", offBy: offInClaude },
+    { scope: "project", path: ".claude/settings.json", offBy: offInClaude },
+    { scope: "project", path: ".claude/settings.local.json", offBy: offInClaude },
+  ],
+  codex: [
+    { scope: "user", path: ".codex/config.toml", offBy: offInCodex },
+    { scope: "project", path: ".codex/config.toml", offBy: offInCodex },
+  ],
+  gemini: [
+    { scope: "user", path: ".gemini/settings.json", offBy: offInGemini },
+    { scope: "project", path: ".gemini/settings.json", offBy: offInGemini },
+  ],
+};
+
+/** What keeps an agent's hooks from running though they are installed: a setting, here or in the project. */
+export function switchedOff(agent: AgentConfig, base: AgentBase): { readonly what: string; readonly hint: string }[] {
+  return (SWITCHES[agent.name] ?? []).flatMap(({ scope, path, offBy }) => {
+    const file = configPath(agent, path, { ...base, scope });
+    const settings = settingsIn(file);
+    const setting = settings === undefined ? undefined : offBy(settings);
+    if (setting === undefined) return [];
+    return [{ what: `${agent.title} runs no hooks: ${setting} in ${file}`, hint: "remove that setting" }];
+  });
+}
+
+/** A file that cannot be read is told where it is installed into; the agent itself complains of the others. */
+function settingsIn(file: string): Readonly<Record<string, unknown>> | undefined {
+  const text = readTextIfThere(file);
+  if (text === undefined) return undefined;
+  try {
+    return file.endsWith(".toml") ? readToml(text) : readJsonc(text);
+  } catch (error) {
+    if (error instanceof ChronicleError) return undefined;
+    throw error;
+  }
+}
