@@ -76,9 +76,9 @@ async function workOfActions(
   const [first] = actions;
   if (first === undefined) throw new ChronicleError("NOT_FOUND", "there is no such action", { hint: LIST });
   const fromSeq = Math.min(...actions.map((one) => one.fromSeq));
-  // What an open one has done so far may be recorded already, behind its snapshot.
-  const isOpen = actions.some((one) => one.state === "open");
-  const toSeq = isOpen ? (await context.index.head()).seq : Math.max(...actions.map((one) => one.lastSeq));
+  // What one that is not finished has done so far may be recorded already, behind its last event.
+  const isUnfinished = actions.some((one) => one.state === "open" || one.state === "abandoned");
+  const toSeq = isUnfinished ? (await context.index.head()).seq : Math.max(...actions.map((one) => one.lastSeq));
   const begins = (await indexedFrom(context)) ?? 1;
   if (fromSeq < begins - 1) throw compactedAway(label(first), begins);
   const isOwn = (record: FileRecord): boolean => record.action !== undefined && ids.has(record.action);

@@ -5,7 +5,7 @@ import { openConflicts } from "./conflicts.ts";
 import type { Context } from "./context.ts";
 import type { LoggedOperation } from "./logged-operation.ts";
 import { operationShape } from "./operations.ts";
-import { eventsOfWork, fileEvents, type Work } from "./own-work.ts";
+import { eventsOfWork, fileEvents, groupsOf, type Work } from "./own-work.ts";
 import { ownersIn, type Owners } from "./owners.ts";
 import type { TakingBack } from "./take-back.ts";
 import { takenBy, type Taken } from "./taken.ts";
@@ -89,6 +89,24 @@ async function partOf(
       return { label: `operation ${id}`, fromSeq, toSeq, isOwn };
   }
   return undefined;
+}
+
+/**
+ * The undo of an operation into which others' work on the same path fell: what they did between two of its own changes is
+ * kept. `undefined`: each path's own changes follow one another.
+ */
+export async function interleavedStep(
+  context: Context,
+  operation: LoggedOperation,
+  { stack, direction }: Step,
+): Promise<TakingBack | undefined> {
+  const { id, kind, fromSeq, toSeq } = operation;
+  if (direction === "redo" || !["run", "action", "transaction"].includes(kind)) return undefined;
+  const owners = await ownersIn(context);
+  const work: Work = { label: `operation ${id}`, fromSeq, toSeq, isOwn: (record) => owners.of(record).includes(id) };
+  const groups = await groupsOf(context, await eventsOfWork(context, work));
+  if (groups.every((one) => one.groups.length === 1)) return undefined;
+  return { ...(await undoOf(context, work)), always: true, operation: operationShape(operation, stack) };
 }
 
 /**

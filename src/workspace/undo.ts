@@ -11,7 +11,7 @@ import { type FinishedIntent, makeable, operate, settable } from "./operate.ts";
 import type { LoggedOperation } from "./logged-operation.ts";
 import { changesOfOperation, listOperations, operationShape, stackOf } from "./operations.ts";
 import { blocked } from "./restore.ts";
-import { crossedStep, selectiveStep, type Step } from "./selective-step.ts";
+import { crossedStep, interleavedStep, selectiveStep, type Step } from "./selective-step.ts";
 import { selectorOf } from "./selection.ts";
 import { changeShape, conflictShape, shownPath, skippedShape } from "./shape.ts";
 import { takeBack, type TakingHow } from "./take-back.ts";
@@ -53,7 +53,8 @@ async function reverse(context: Context, direction: Direction, options: UndoOpti
   });
   const step = { direction, operations, stack };
   const how = { options, unrecorded, notes };
-  const selective = await selectiveStep(context, operation, step);
+  const selective =
+    (await selectiveStep(context, operation, step)) ?? (await interleavedStep(context, operation, step));
   if (selective !== undefined) return takeBack(context, selective, how);
   const own = await changesOfOperation(context, operation);
   const sorted = await sort(context, direction === "undo" ? invert(own) : own, unrecorded);
