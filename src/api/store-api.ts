@@ -85,6 +85,8 @@ export interface StoreOptions {
   readonly waitMs?: number;
   /** Who acts (default `human`). */
   readonly actor?: string;
+  /** Is told what a change does beyond what it was asked for, for people: a transaction whose process is gone is ended. */
+  readonly onNote?: (note: string) => void;
   /** How much is kept; what is not given: as `config.yaml` says, else the defaults (`docs/library.md`). */
   readonly retention?: Partial<RetentionShape>;
   /** What holds instead of the built-in defaults where neither that nor `config.yaml` says anything. */

@@ -46,7 +46,8 @@ export class CommandContext {
     const waitSeconds = input.number("wait") ?? DEFAULT_WAIT_SECONDS;
     const places = placesOf({ env: io.env, userHome: io.userHome, cwd: io.cwd(), store: input.text("store") });
     const role = io.env["CHRONICLE_ROLE"] === "agent" ? { role: "agent" as const } : {};
-    this.#store ??= await io.openStore({ ...places, waitMs: waitSeconds * 1000, ...as, ...role });
+    const onNote = (note: string): void => this.say(`note: ${note}`);
+    this.#store ??= await io.openStore({ ...places, waitMs: waitSeconds * 1000, onNote, ...as, ...role });
     return this.#store;
   }
 

@@ -340,6 +340,7 @@ async function openParts(options: StoreOptions, backends: Backends): Promise<Sto
     blobs,
     heads,
     actor: options.actor ?? "human",
+    onNote: options.onNote,
     waitMs: options.waitMs ?? DEFAULT_WAIT_MS,
     configFolder: options.configFolder,
     retention: { given: options.retention ?? {}, defaults: options.retentionDefaults ?? {} },

@@ -24,6 +24,7 @@ export interface StoreParts {
   readonly blobs: FileBlobStore;
   readonly heads: HeadKeeper;
   readonly actor: string;
+  readonly onNote: ((note: string) => void) | undefined;
   readonly waitMs: number;
   readonly retention: RetentionInputs;
   readonly gauge: StoreGauge;
@@ -124,6 +125,7 @@ function withFolders(
     processes,
     actor,
     ...(how.client === undefined ? {} : { client: how.client }),
+    ...(parts.onNote === undefined ? {} : { tell: parts.onNote }),
     readOnly,
   };
   const close = async (): Promise<void> => {

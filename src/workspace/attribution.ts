@@ -21,10 +21,14 @@ export interface Attribution {
 /** Says whose work a change is. */
 export type Attribute = (change: Change) => Attribution;
 
-/** What a capture is recorded as where nobody's bracket is open; `late`: an action that counts as open once more. */
+/**
+ * What a capture is recorded as where nobody's bracket is open; `late`: an action that counts as open once more;
+ * `reopened`: a transaction that does although its owner is gone.
+ */
 export interface AttributeOptions {
   readonly cause: IterationCause;
   readonly late?: LoggedAction;
+  readonly reopened?: string;
   /** The head, which the changes will follow. */
   readonly head: Head;
 }
@@ -35,7 +39,7 @@ export interface AttributeOptions {
  * candidates, and no undo takes it along that does not name it. With none it is the caller's.
  */
 export async function attributor(context: Context, options: AttributeOptions): Promise<Attribute> {
-  const found = await openBrackets(context, options.head);
+  const found = await openBrackets(context, options.head, options.reopened);
   const { late } = options;
   const brackets = late === undefined ? found : { ...found, actions: [...found.actions, late] };
   const declared = brackets.actions.filter((action) => action.paths.length > 0);

@@ -37,8 +37,8 @@ type Seen<T> = Map<string, { readonly seq: number; readonly value: T }>;
 const sessions = new WeakMap<object, Seen<SessionRecord>>();
 const transactions = new WeakMap<object, Seen<TransactionRecord>>();
 
-/** Everything whose owner is alive and has not ended it. */
-export async function openBrackets(context: Context, at?: Head): Promise<Brackets> {
+/** Everything whose owner is alive and has not ended it; `reopened`: a transaction that counts although its owner is gone. */
+export async function openBrackets(context: Context, at?: Head, reopened?: string): Promise<Brackets> {
   const { index } = context;
   const going: OpenSession[] = [];
   for (const row of await openRows(context, "session:", at)) {
@@ -49,8 +49,9 @@ export async function openBrackets(context: Context, at?: Head): Promise<Bracket
   const active: OpenTransaction[] = [];
   for (const row of await openRows(context, "transaction:", at)) {
     const record = await once(context, row, { seen: seenIn(transactions, index), decode: decodeTransaction });
-    if (!isAlive(context, record.pid)) continue;
-    active.push({ id: row.recordId.slice("transaction:".length), seq: record.fromSeq + 1, record });
+    const id = row.recordId.slice("transaction:".length);
+    if (id !== reopened && !isAlive(context, record.pid)) continue;
+    active.push({ id, seq: record.fromSeq + 1, record });
   }
   return {
     actions: (await openActions(context, at)).filter((action) => isAlive(context, action.pid)),

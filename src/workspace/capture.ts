@@ -30,6 +30,8 @@ export interface CaptureOptions {
   readonly named?: boolean;
   /** An action that counts as open for whose work the changes are, though it is closed. */
   readonly late?: LoggedAction;
+  /** A transaction to which changes may belong although its owner is gone. */
+  readonly reopened?: string;
   /** What else is recorded in the same commit, whether anything changed or not; asked with the lock held. */
   readonly also?: (found: Found) => Promise<readonly EventDraft[]>;
   /** Only look: hash, store nothing. */
@@ -251,8 +253,13 @@ async function attributed(
     readonly head: Head;
   },
 ): Promise<AttributedChange[]> {
-  const { cause, late } = given.options;
-  const attribute = await attributor(context, { cause, head: given.head, ...(late === undefined ? {} : { late }) });
+  const { cause, late, reopened } = given.options;
+  const attribute = await attributor(context, {
+    cause,
+    head: given.head,
+    ...(late === undefined ? {} : { late }),
+    ...(reopened === undefined ? {} : { reopened }),
+  });
   return changes.map((change) => ({
     ...change,
     by: attribute(change),

@@ -41,6 +41,8 @@ export interface Context {
   readonly actor: string;
   /** The agent's program that asks, as that calls itself. */
   readonly client?: string;
+  /** Told of what is done without being asked for, for people: a transaction was ended by its rule. */
+  readonly tell?: (note: string) => void;
   /** Opened to look only: the history and the kept head stay as they are. What is derived may be brought up to date. */
   readonly readOnly: boolean;
   /** How much is kept, and who says so. */

@@ -15,6 +15,18 @@ async function deadPid(): Promise<number> {
   return child.pid ?? 0;
 }
 
+/** A process that does nothing, until it is killed. */
+async function otherProcess(): Promise<{ readonly pid: number; readonly kill: () => Promise<unknown> }> {
+  const alive = spawn("sleep", ["60"]);
+  await once(alive, "spawn");
+  const ended = once(alive, "exit");
+  const kill = (): Promise<unknown> => {
+    alive.kill("SIGKILL");
+    return ended;
+  };
+  return { pid: alive.pid ?? 0, kill };
+}
+
 test("what was written in a transaction stays when it is committed, and is one operation for undo", async () => {
   await using project = new Project();
   project.write("a.txt", "before\n");
@@ -194,6 +206,41 @@ test("one whose owner died is reported, and rolled back by the next change", asy
   expect(await workspace.transactions()).toMatchObject([{ id, status: "rolled_back" }]);
   await workspace.redo();
   expect(project.read("a.txt")).toBe("half done\n");
+});
+
+test("by its rule only what was recorded as its own is taken back, and that is told; by name what is there now, too", async () => {
+  for (const byName of [false, true]) {
+    await using project = new Project();
+    project.write("a.txt", "before\n");
+    await (await project.init()).close();
+    const told: string[] = [];
+    const store = await project.store({ onNote: (note) => told.push(note) });
+    const workspace = await store.open({ folder: project.folder });
+    const { pid, kill } = await otherProcess();
+    const { id } = await workspace.beginTransaction({ pid, name: "half" });
+    project.write("a.txt", "recorded\n");
+    await workspace.snapshot();
+    project.write("late.txt", "not recorded\n");
+    await kill();
+    const { notes } = await workspace.status();
+    expect(notes.join()).toContain(`\`chronicle transaction rollback ${id.slice(0, 8)}\` takes back what is there now`);
+    if (byName) {
+      const { undo } = await workspace.rollbackTransaction(id);
+      expect(undo.changes.map((one) => one.path)).toEqual(["a.txt", "late.txt"]);
+      expect(told).toEqual([]);
+    } else {
+      await workspace.snapshot();
+      expect(told).toEqual([
+        expect.stringMatching(/\(half\) is gone: it was rolled back, 1 path was changed; `chronicle redo`/),
+      ]);
+    }
+    expect(project.read("a.txt")).toBe("before\n");
+    expect(Object.keys(project.tree())).toEqual(byName ? ["a.txt"] : ["a.txt", "late.txt"]);
+    await workspace.redo();
+    expect(Object.keys(project.tree())).toEqual(["a.txt", "late.txt"]);
+    expect(project.read("a.txt")).toBe("recorded\n");
+    await workspace.close();
+  }
 });
 
 test("… or kept, where it was begun so; and it can be committed by name before", async () => {

@@ -109,10 +109,14 @@ function parentFor(
 }
 
 /** Commits a transaction and its savepoints. Throws `NOT_FOUND`, `AMBIGUOUS`, `REFUSED`. */
-export async function commitTransaction(context: Context, id: string): Promise<TransactionShape> {
+export async function commitTransaction(
+  context: Context,
+  id: string,
+  { byRule }: Pick<RollbackHow, "byRule"> = {},
+): Promise<TransactionShape> {
   const transaction = await activeOne(context, id);
   await settle(context);
-  await capture(context, { cause: "capture" });
+  await capture(context, { cause: "capture", ...(byRule === true ? {} : reopened(transaction)) });
   const changed = await countChanges(context, transaction);
   await finish(context, transaction.id, { status: "committed", changed });
   return shapeNow(context, transaction.id);
@@ -134,6 +138,8 @@ async function countChanges(context: Context, transaction: LoggedTransaction): P
 /** How a rollback goes about it. */
 export interface RollbackHow {
   readonly run?: string;
+  /** Its owner is gone, and nobody has asked: what is not recorded as its own stays. */
+  readonly byRule?: true;
   /** What cannot be changed is left alone and listed; else nothing is done then, and it stays active. */
   readonly force?: boolean;
 }
@@ -145,9 +151,13 @@ export interface RollbackHow {
 export async function rollbackTransaction(
   context: Context,
   id: string,
-  { run, force = false }: RollbackHow = {},
+  { run, force = false, byRule }: RollbackHow = {},
 ): Promise<TransactionRollbackShape> {
   const transaction = await activeOne(context, id);
+  if (transaction.orphaned && byRule !== true) {
+    await settle(context);
+    await capture(context, { cause: "capture", reserve: true, ...reopened(transaction) });
+  }
   // A rollback that was cut off between the files and this mark has been done: it is only to be said.
   const before = await rollbackDone(context, transaction);
   const undone =
@@ -164,6 +174,11 @@ export async function rollbackTransaction(
     ...(run === undefined ? {} : { run }),
   });
   return { transaction: await shapeNow(context, transaction.id), undo: undone };
+}
+
+/** Until it is ended, what is changed belongs to it: also where its owner is gone, for who asks for it by name. */
+function reopened({ id, orphaned }: LoggedTransaction): { readonly reopened?: string } {
+  return orphaned ? { reopened: id } : {};
 }
 
 /** The intent that has taken a transaction back. */
@@ -258,7 +273,25 @@ export async function endOrphans(context: Context): Promise<void> {
   for (;;) {
     const orphan = (await activeTransactions(context)).find((one) => one.orphaned);
     if (orphan === undefined) return;
-    if (orphan.onOwnerDeath === "keep") await commitTransaction(context, orphan.id);
-    else await rollbackTransaction(context, orphan.id, { force: true });
+    if (orphan.onOwnerDeath === "keep") await commitByRule(context, orphan);
+    else await rollBackByRule(context, orphan);
   }
+}
+
+async function commitByRule(context: Context, orphan: LoggedTransaction): Promise<void> {
+  await commitTransaction(context, orphan.id, { byRule: true });
+  context.tell?.(`${ownerGone(orphan)}: it was committed; \`chronicle undo\` takes it back`);
+}
+
+async function rollBackByRule(context: Context, orphan: LoggedTransaction): Promise<void> {
+  const { undo } = await rollbackTransaction(context, orphan.id, { force: true, byRule: true });
+  const count = undo.changes.length;
+  const done = count === 0 ? "nothing of it had to be taken back" : "`chronicle redo` brings it again";
+  const paths = count === 1 ? "1 path was changed" : `${count} paths were changed`;
+  context.tell?.(`${ownerGone(orphan)}: it was rolled back, ${paths}; ${done}`);
+}
+
+function ownerGone({ id, name, pid }: LoggedTransaction): string {
+  const named = name === undefined ? "" : ` (${name})`;
+  return `the process ${pid} that began the transaction ${id.slice(0, 8)}${named} is gone`;
 }

@@ -115,6 +115,12 @@ export async function orphanNotes(context: Context): Promise<string[]> {
   return orphans.map((one) => {
     const what = one.onOwnerDeath === "keep" ? "commits it" : "rolls it back";
     const named = one.name === undefined ? "" : ` (${one.name})`;
-    return `the transaction ${one.id.slice(0, 8)}${named} is active, but process ${one.pid} that began it is gone: the next command that changes something ${what}; \`chronicle transaction commit ${one.id.slice(0, 8)}\` keeps its changes`;
+    return `the transaction ${one.id.slice(0, 8)}${named} is active, but process ${one.pid} that began it is gone: the next command that changes something ${what}, as far as it was recorded before its process died; ${otherwise(one)}`;
   });
+}
+
+/** How to end it in another way than its rule does. */
+function otherwise({ id, onOwnerDeath }: LoggedTransaction): string {
+  const rollback = `\`chronicle transaction rollback ${id.slice(0, 8)}\` takes back what is there now, too`;
+  return onOwnerDeath === "keep" ? rollback : `${rollback}, \`… commit\` keeps it`;
 }
