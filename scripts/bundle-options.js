@@ -29,8 +29,8 @@ export const BUNDLE_OPTIONS = {
   target: "node24",
   // Native code, the caller's test runner, and what a build can do without.
   external: ["@parcel/watcher", "vitest", "fast-check"],
-  // Packages whose main file hides what it requires, or requires at run time what a module cannot.
   plugins: [BUILTINS],
+  // Packages whose main file hides what it requires, or requires at run time what a module cannot.
   alias: {
     "jsonc-parser": "jsonc-parser/lib/esm/main.js",
     yaml: join(root, "node_modules/yaml/browser/index.js"),

@@ -2,9 +2,11 @@
  * The real programs, offline, against a model that follows a script: what they do is recorded by their tool calls, and
  * taken back. In CI all three must be there.
  */
-import { existsSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { chronicleBin } from "../helpers/cli-package.ts";
 import { AgentProject } from "./agent-project.ts";
 import type { AgentProgram, Step } from "./agent-program.ts";
 import { claudeProgram } from "./claude-program.ts";
@@ -15,6 +17,10 @@ import { asObject, asObjects, type JsonObject } from "./json.ts";
 
 const PROGRAMS = [claudeProgram, codexProgram, geminiProgram];
 const present = PROGRAMS.filter(isInstalled);
+
+const PLUGIN = join(dirname(dirname(import.meta.dirname)), "plugins", "claude-code");
+/** How Claude Code names the tools of the plugin's server. */
+const ALLOWED = "mcp__plugin_chronicle_chronicle";
 
 const STEPS: readonly Step[] = [
   { write: "hello.txt", content: "hello v1\nsecond line\nthird line\nfourth line\n" },
@@ -106,6 +112,36 @@ describe.runIf(present.includes(claudeProgram))("an agent with the MCP server", 
     expect(project.read("hello.txt")).toBe("hello v1\nsecond line\n");
     expect(actionsOf(project).map((action) => action["tool_call"])).toEqual(["call_0000", "call_0001"]);
     expect(project.chronicle("verify")).toMatchObject({ ok: true });
+  });
+});
+
+describe.runIf(present.includes(claudeProgram))("the plugin of Claude Code", () => {
+  it("has hooks and an MCP server that work, with nothing but the command on the path", async () => {
+    const bin = mkdtempSync(join(tmpdir(), "chronicle-bin-"));
+    symlinkSync(chronicleBin(), join(bin, "chronicle"));
+    const withPlugin: AgentProgram = {
+      ...claudeProgram,
+      arguments: (prompt, url) => ["--plugin-dir", PLUGIN, ...claudeProgram.arguments(prompt, url), ALLOWED],
+      environment: (url) => ({
+        ...claudeProgram.environment(url),
+        PATH: `${bin}:${dirname(process.execPath)}:/usr/bin:/bin`,
+      }),
+      toCall: (step, folder) =>
+        "mcp" in step ? { name: `${ALLOWED}__${step.mcp}`, input: step.input } : claudeProgram.toCall(step, folder),
+    };
+    await using project = new AgentProject(claudeProgram);
+    const { results } = await project.session(withPlugin, [
+      { write: "a.txt", content: "one\n" },
+      { shell: "echo two >> a.txt" },
+      { mcp: "undo", input: { action: "call_0001" } },
+    ]);
+    expect(results[2]).toContain("a.txt");
+    expect(project.read("a.txt")).toBe("one\n");
+    expect(actionsOf(project)).toMatchObject([
+      { tool_call: "call_0000", state: "done", changed: 1 },
+      { tool_call: "call_0001", state: "done", changed: 1 },
+    ]);
+    rmSync(bin, { recursive: true });
   });
 });
 

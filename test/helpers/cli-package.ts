@@ -1,8 +1,8 @@
-import { buildSync } from "esbuild";
+import { spawnSync } from "node:child_process";
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
-import { BUNDLE_OPTIONS } from "../../scripts/bundle-options.js";
+import type { BuildOptions } from "esbuild";
 
 const repo = dirname(dirname(import.meta.dirname));
 let made: string | undefined;
@@ -22,16 +22,22 @@ function buildPackage(): string {
   const workers = readdirSync(join(repo, "src")).filter((name) => name.endsWith("-worker.ts"));
   const entries = { cli: "src/cli/main.ts", hook: "src/cli/hook-main.ts" } as Record<string, string>;
   for (const worker of workers) entries[basename(worker, ".ts")] = join("src", worker);
-  buildSync({
-    ...BUNDLE_OPTIONS,
-    entryPoints: entries,
-    outdir: join(folder, "dist"),
-    logLevel: "error",
-  });
+  bundle({ entryPoints: entries, outdir: join(folder, "dist"), logLevel: "error" });
   mkdirSync(join(folder, "bin"));
   cpSync(join(repo, "bin", "chronicle.js"), join(folder, "bin", "chronicle.js"));
   cpSync(join(repo, "package.json"), join(folder, "package.json"));
   symlinkSync(join(repo, "node_modules"), join(folder, "node_modules"));
   writeFileSync(join(folder, "README"), "a bundle for tests\n");
   return folder;
+}
+
+/** In a process of its own: the bundler's plugins cannot run while this one waits. */
+function bundle(options: BuildOptions): void {
+  const code = `
+    import { build } from "esbuild";
+    import { BUNDLE_OPTIONS } from "./scripts/bundle-options.js";
+    await build({ ...BUNDLE_OPTIONS, ...${JSON.stringify(options)} });
+  `;
+  const ran = spawnSync(process.execPath, ["--input-type=module", "-e", code], { cwd: repo, encoding: "utf8" });
+  if (ran.status !== 0) throw new Error(`the bundle has errors: ${ran.stderr}`);
 }

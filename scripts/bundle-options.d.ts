@@ -1,3 +1,0 @@
-import type { BuildOptions } from "esbuild";
-
-export declare const BUNDLE_OPTIONS: BuildOptions;
