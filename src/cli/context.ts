@@ -41,7 +41,7 @@ export class CommandContext {
   }
 
   /** `as`: what differs from how a person opens it, where it is opened first. */
-  async store(as: Pick<StoreOptions, "actor" | "role"> = {}): Promise<StoreApi> {
+  async store(as: Pick<StoreOptions, "actor" | "role" | "retention"> = {}): Promise<StoreApi> {
     const { io, input } = this;
     const waitSeconds = input.number("wait") ?? DEFAULT_WAIT_SECONDS;
     const places = placesOf({ env: io.env, userHome: io.userHome, cwd: io.cwd(), store: input.text("store") });

@@ -1,6 +1,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { openStore } from "../../src/open.ts";
 import { Sandbox } from "./sandbox.ts";
 
 /** `prune`, `pin`, `config.yaml`, `du --by` and the role of an agent, as people see them. */
@@ -50,6 +51,30 @@ describe("prune", () => {
     expect((await box.must(["verify"])).stdout).toMatch(new RegExp(`pruned 1\\.\\.\\d+ by event ${event}`));
     expect((await box.must(["prune", ...rules, "--yes"])).stdout).toContain("nothing to prune");
     expect(JSON.parse((await box.must(["prune", "--json", "--yes", ...rules])).stdout)).toMatchObject({ event: null });
+  });
+
+  it("takes limits on the command line before those of config.yaml", async () => {
+    using box = new Sandbox();
+    await lived(box);
+    const store = await openStore({ home: box.store, configFolder: join(box.folder, "config", "chronicle") });
+    const workspace = await store.open({ folder: box.project });
+    for (let i = 0; i < 6; i += 1) await workspace.action({ type: "write_file", payload: { path: "a.txt" } }, () => i);
+    await workspace.close();
+    await store.close();
+    configure(box, "chronicle:\n  max_snapshots: 100\n  min_age_hours: 5\n");
+    const actions = async (): Promise<number> =>
+      (JSON.parse((await box.must(["actions", "--json"])).stdout) as unknown[]).length;
+    expect(await actions()).toBe(6);
+    expect((await box.must(["prune", "--yes"])).stdout).toContain("nothing to prune; 6 actions");
+    expect((await box.must(["prune", "--yes", "--max-snapshots", "4"])).stdout).toContain(
+      "nothing to prune; 6 actions",
+    );
+    const limits = ["--max-snapshots", "4", "--min-age-hours", "0"];
+    expect((await box.must(["prune", "--dry-run", ...limits])).stdout).toContain("would give up 2 actions");
+    expect((await box.must(["prune", "--yes", ...limits])).stdout).toContain("gave up 2 actions");
+    expect(await actions()).toBe(4);
+    expect((await box.call(["prune", "--yes", "--keep-last", "1", ...limits])).code).toBe(2);
+    expect((await box.call(["prune", "--yes", "--max-snapshots", "x"])).code).toBe(2);
   });
 
   it("says what is only too young to go", async () => {

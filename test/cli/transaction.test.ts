@@ -29,6 +29,22 @@ it("begin prints an id; rollback without one means the innermost", async () => {
   expect(shapes).toMatchObject([{ id, status: "rolled_back", name: "refactoring", snapshots: [] }]);
 });
 
+it("--keep: it is committed when its process is gone, and that is told", async () => {
+  using box = new Sandbox();
+  box.write("a.txt", "before\n");
+  const owner = spawn("sleep", ["60"]);
+  const id = (await box.call(["transaction", "begin", "--pid", String(owner.pid), "--keep"])).stdout.trim();
+  box.write("a.txt", "after\n");
+  const gone = new Promise((resolve) => owner.once("exit", resolve));
+  owner.kill("SIGKILL");
+  await gone;
+  expect((await box.call(["snapshot"])).stderr).toContain(
+    `that began the transaction ${id.slice(0, 8)} is gone: it was committed; `,
+  );
+  expect(read(box, "a.txt")).toBe("after\n");
+  expect((await box.call(["transaction", "begin", "--keep"])).code).toBe(2);
+});
+
 it("commit keeps it all, and undo takes it back as one", async () => {
   using box = new Sandbox();
   box.write("a.txt", "before\n");

@@ -1,5 +1,5 @@
 import type { PruneOptions } from "../../api/action-api.ts";
-import type { PruneShape } from "../../api/action-shapes.ts";
+import type { PruneShape, RetentionShape } from "../../api/action-shapes.ts";
 import { EXIT } from "../../api/problems.ts";
 import type { WorkspaceApi } from "../../api/workspace-api.ts";
 import { formatBytes, parseDuration } from "../../core/duration.ts";
@@ -10,6 +10,12 @@ import { counted } from "../render/counted.ts";
 import { usageError } from "../usage-error.ts";
 
 const COUNTS = ["keepLast", "keepHourly", "keepDaily", "keepWeekly", "keepMonthly", "keepYearly"] as const;
+
+const LIMITS = [
+  ["maxSnapshots", "max_snapshots"],
+  ["maxAgeDays", "max_age_days"],
+  ["minAgeHours", "min_age_hours"],
+] as const;
 
 function wantedOf({ input }: CommandContext): PruneOptions {
   const options: { -readonly [Key in keyof PruneOptions]: PruneOptions[Key] } = {};
@@ -24,6 +30,16 @@ function wantedOf({ input }: CommandContext): PruneOptions {
   }
   if (ms !== undefined) options.keepWithinMs = ms;
   return input.flag("dropPinned") ? { ...options, keepPinned: false } : options;
+}
+
+/** Limits on the command line win over `config.yaml`. */
+function limitsOf({ input }: CommandContext): Partial<RetentionShape> {
+  const limits: Partial<RetentionShape> = {};
+  for (const [name, key] of LIMITS) {
+    const value = input.number(name);
+    if (value !== undefined) limits[key] = value;
+  }
+  return limits;
 }
 
 function given(result: PruneShape): string {
@@ -60,6 +76,11 @@ async function agreed(context: CommandContext, workspace: WorkspaceApi, options:
 export async function prune(context: CommandContext): Promise<number> {
   const options = wantedOf(context);
   const dryRun = context.input.flag("dryRun");
+  const retention = limitsOf(context);
+  const hasLimit = retention.max_snapshots !== undefined || retention.max_age_days !== undefined;
+  if (hasLimit && Object.keys(options).some((name) => name !== "keepPinned"))
+    throw usageError("limits (--max-…) and rules (--keep-…) do not go together", "give the one or the other");
+  await context.store({ retention });
   const workspace = await context.workspace({});
   if (!dryRun && !(await agreed(context, workspace, options))) return EXIT.failed;
   const result = await workspace.prune({ ...options, dryRun });

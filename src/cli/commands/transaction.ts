@@ -37,11 +37,14 @@ export async function transaction(context: CommandContext): Promise<number> {
 async function begin(context: CommandContext): Promise<number> {
   const { input } = context;
   const [name, session] = [input.text("name"), input.text("session")];
+  if (input.flag("keep") && input.number("pid") === undefined)
+    throw usageError("--keep says what becomes of it when its process is gone", "add --pid <pid>");
   const options: TransactionOptions = {
     ...(name === undefined ? {} : { name }),
     ...(session === undefined ? {} : { session }),
     // This process ends at once: without another owner it stays until it is told.
     pid: input.number("pid") ?? null,
+    onOwnerDeath: input.flag("keep") ? "keep" : "rollback",
   };
   const workspace = await context.workspace({ create: true });
   const begun = await workspace.beginTransaction(options);

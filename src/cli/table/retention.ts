@@ -7,7 +7,7 @@ export const PRUNE: CommandSpec = {
   group: GROUP,
   summary: "give up old moments, so that gc can free their contents",
   details:
-    "Each --keep rule keeps more; without any the limits of config.yaml hold. The baseline, named and pinned snapshots " +
+    "Each --keep rule keeps more; without any the limits of config.yaml hold, or those given here instead. The baseline, named and pinned snapshots " +
     "and what open transactions need stay in any case, and nothing younger than min_age_hours (24) goes. It is an event " +
     "in the log: no line is removed, and verify says what was pruned. Without a terminal it needs --yes.",
   args: [],
@@ -20,6 +20,9 @@ export const PRUNE: CommandSpec = {
     { flags: "--keep-yearly <n>", description: "of each of so many years", value: "count" },
     { flags: "--keep-within <time>", description: "everything younger than this, such as 7d or 12h" },
     { flags: "--keep-pinned", description: "keep pinned ones: the default" },
+    { flags: "--max-snapshots <n>", description: "instead of the configured limit (0: none)", value: "count" },
+    { flags: "--max-age-days <n>", description: "instead of the configured limit (0: none)", value: "count" },
+    { flags: "--min-age-hours <n>", description: "instead of the configured one (0: none)", value: "count" },
     { flags: "--drop-pinned", description: "let go of pinned ones too, if no rule keeps them" },
     { flags: "-n, --dry-run", description: "only show what would be given up" },
     { flags: "-y, --yes", description: "do not ask" },

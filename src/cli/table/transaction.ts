@@ -16,6 +16,7 @@ export const TRANSACTION: CommandSpec = {
     { flags: "--name <name>", description: "begin: for people" },
     { flags: "--session <id>", description: "begin: only the actions of this agent's session belong to it" },
     { flags: "--pid <pid>", description: "begin: rolled back when this process is gone", value: "count" },
+    { flags: "--keep", description: "begin, with --pid: committed instead" },
     { flags: "--force", description: "rollback: leave what cannot be changed and do the rest" },
   ],
   examples: [
