@@ -32,6 +32,18 @@ export function checkRequest(request: ActionRequest): void {
   if (onFailure !== undefined && onFailure !== "block" && onFailure !== "warn")
     refuse(`onFailure is ${JSON.stringify(onFailure)}`, "say block or warn");
   if (pid !== undefined && pid !== null && !isCount(pid)) refuse("pid is no process id", "leave it out, or give null");
+  checkTypes(request);
+}
+
+/** Programs that know no types call this, too; a path is judged where it is read. */
+function checkTypes({ otr, summary, payload }: { readonly [Key in "otr" | "summary" | "payload"]?: unknown }): void {
+  if (otr !== undefined && typeof otr !== "boolean") refuse("otr is neither true nor false", "say true");
+  if (summary !== undefined && typeof summary !== "string") refuse("its summary is no text", "leave it out");
+  if (payload === undefined || payload === null) return;
+  if (typeof payload !== "object") refuse("its payload is no object", 'give what the tool was given, as {"path": …}');
+  const { command, paths } = payload as Record<string, unknown>;
+  if (command !== undefined && typeof command !== "string") refuse("its command is no text", "give the shell line");
+  if (paths !== undefined && !Array.isArray(paths)) refuse("its paths are no list", 'give ["a", "b"]');
 }
 
 function isCount(value: unknown): boolean {
@@ -44,16 +56,21 @@ function refuse(what: string, hint: string): never {
 
 /** What the action is, for people. */
 export function summaryOf(request: ActionRequest, paths: readonly WorkspacePath[], outside: readonly string[]): string {
-  if (request.summary !== undefined) return cut(request.summary);
+  if (request.summary !== undefined) return cut(masked(request.summary));
   const about = aboutOf(request.payload ?? {}, [...paths.map(shownPath), ...outside]);
   return cut(about === "" ? request.type : `${request.type}: ${about}`);
 }
 
 function aboutOf({ command, source, destination }: ActionPayload, paths: readonly string[]): string {
-  if (command !== undefined) return maskCommand(["sh", "-c", command])[2] ?? "";
+  if (command !== undefined) return masked(command);
   const [from, to] = paths;
   if (source !== undefined && destination !== undefined && to !== undefined) return `${from} → ${to}`;
   return paths.length > 3 ? `${from} and ${paths.length - 1} more` : paths.join(", ");
+}
+
+/** Without its secrets, as far as they look like some. */
+function masked(line: string): string {
+  return maskCommand(["sh", "-c", line])[2] ?? "";
 }
 
 function cut(text: string): string {

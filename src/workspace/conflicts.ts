@@ -77,8 +77,7 @@ async function read(context: Context, rows: readonly EventRow[]): Promise<Identi
  * the undo's side does not merge with what was edited since.
  */
 export async function resolveConflict(context: Context, asked: string, options: ResolveOptions): Promise<ResolveShape> {
-  if (options.keep === "merged" && options.content === undefined)
-    throw new ChronicleError("USAGE", "the merged content is missing", { hint: "give it with --merged FILE" });
+  checkResolve(options);
   await settle(context);
   await closeAbandoned(context);
   const conflict = await findConflict(context, asked);
@@ -103,6 +102,18 @@ export async function resolveConflict(context: Context, asked: string, options: 
   });
   if (done.id === undefined || done.blocked.length > 0) throw blocked(done.blocked);
   return { conflict: unmergedShape(settled), changes: changes.map(changeShape), undo_id: done.id };
+}
+
+/** Programs that know no types call this, too. Throws `USAGE`. */
+function checkResolve({ keep, content }: ResolveOptions): void {
+  if (!Object.hasOwn(WORDS, keep)) {
+    const known = Object.keys(WORDS).join(", ");
+    throw new ChronicleError("USAGE", `a conflict cannot be settled as ${JSON.stringify(keep)}`, {
+      hint: `say ${known}`,
+    });
+  }
+  if (keep !== "merged" || content instanceof Uint8Array) return;
+  throw new ChronicleError("USAGE", "the merged content is missing", { hint: "give it with --merged FILE" });
 }
 
 /** The change of the path, and of the folders that it needs. Throws `REFUSED` where something stands in the way. */

@@ -132,6 +132,13 @@ describe("what an action keeps", () => {
     expect(loop?.files_backed_up).toEqual(["loop"]);
   });
 
+  test("a summary that is given shows no secrets either", async () => {
+    await using project = new Project();
+    const workspace = await project.init();
+    const request = { type: "run_command", payload: { command: "make" }, summary: "API_TOKEN=abcdef0123456789 make" };
+    expect((await workspace.snapshotAction(request))?.action_summary).toBe("API_TOKEN=*** make");
+  });
+
   test("a bad request is refused with what to do", async () => {
     await using project = new Project();
     project.write("a", "1");
@@ -142,6 +149,10 @@ describe("what an action keeps", () => {
       { type: "write_file" },
       { type: "write_file", payload: { path: "a" }, depth: -1 },
       { type: "write_file", payload: { path: "a" }, turn: "" },
+      { type: "write_file", payload: { path: "a" }, otr: "yes" as unknown as boolean },
+      { type: "write_file", payload: { path: "a" }, summary: 7 as unknown as string },
+      { type: "write_file", payload: { paths: "a" as unknown as string[] } },
+      { type: "run_command", payload: { command: 7 as unknown as string } },
     ])
       await expect(workspace.snapshotAction(request)).rejects.toMatchObject({ code: "USAGE" });
     await expect(workspace.snapshotAction({ type: "write_file", payload: { path: "a\0b" } })).rejects.toMatchObject({

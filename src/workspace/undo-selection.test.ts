@@ -1,6 +1,7 @@
 import { chmodSync, mkdirSync, rmSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { Project } from "../../test/helpers/project.ts";
+import type { ResolveOptions } from "../api/action-api.ts";
 import type { WorkspaceApi } from "../api/workspace-api.ts";
 
 const lines = (...all: string[]): string => all.map((line) => `${line}\n`).join("");
@@ -136,6 +137,26 @@ describe("conflicts", () => {
     expect(project.read("g.txt")).toBe("a and c\n");
     expect(await workspace.conflicts()).toEqual([]);
     await expect(workspace.resolve("g.txt", { keep: "current" })).rejects.toMatchObject({ code: "NOT_FOUND" });
+  });
+
+  it("a way to settle it that there is not leaves everything as it is", async () => {
+    await using project = new Project();
+    const workspace = await begun(project, { "f.txt": "a\n" });
+    const session = await work(workspace, "echo b > f.txt");
+    project.write("f.txt", "c\n");
+    await workspace.undo({ session });
+    for (const options of [
+      { keep: "theirs" },
+      { keep: "toString" },
+      {},
+      { keep: "merged" },
+      { keep: "merged", content: "c" },
+    ])
+      await expect(workspace.resolve("f.txt", options as unknown as ResolveOptions)).rejects.toMatchObject({
+        code: "USAGE",
+      });
+    expect(project.read("f.txt")).toBe("c\n");
+    expect(await workspace.conflicts()).toHaveLength(1);
   });
 
   it("taking the undo merges what was edited since, and refuses where it cannot", async () => {
