@@ -9,6 +9,8 @@ import { eventsOfWork, fileEvents, groupsOf, type Work } from "./own-work.ts";
 import { ownersIn, type Owners } from "./owners.ts";
 import type { TakingBack } from "./take-back.ts";
 import { takenBy, type Taken } from "./taken.ts";
+import { labelOf } from "./transaction-work.ts";
+import { allTransactions, type LoggedTransaction } from "./transactions.ts";
 import { undoOf } from "./undo-selection.ts";
 
 /** Where a step of `undo` or `redo` stands. */
@@ -36,7 +38,9 @@ export async function selectiveStep(
   if (selective !== undefined && (direction === "redo" || taken.undos.has(id)))
     return { ...(await redoOf(context, operation)), operation: shape };
   const work =
-    selective === undefined ? await partOf(context, operation, { ...step, taken, owners }) : again(operation);
+    selective === undefined
+      ? await partOf(context, operation, { ...step, taken, owners })
+      : again(operation, await allTransactions(context));
   return work === undefined ? undefined : { ...(await undoOf(context, work)), always: true, operation: shape };
 }
 
@@ -58,15 +62,16 @@ async function redoOf(context: Context, operation: LoggedOperation): Promise<Omi
 }
 
 /** What a redone undo took back, to be taken back again. */
-function again({ selective, fromSeq }: LoggedOperation): Work {
+function again({ selective, fromSeq }: LoggedOperation, transactions: readonly LoggedTransaction[]): Work {
   const { selection = "", took = [] } = selective ?? {};
+  const isEverybodys = transactions.some((one) => one.session === undefined && labelOf(one) === selection);
   const first = took[0]?.[0] ?? fromSeq;
   return {
     label: selection,
     fromSeq: first - 1,
     toSeq: took.at(-1)?.[1] ?? first,
     // Those of restores and undos are among them only where everything was meant.
-    ...(/^(?:file|since) /.test(selection) ? { everything: true as const } : {}),
+    ...(isEverybodys || /^(?:file|since) /.test(selection) ? { everything: true as const } : {}),
     isOwn: (_record, _path, seq) => holdsSeq(took, seq),
   };
 }

@@ -1,7 +1,8 @@
 import type { FileRecord } from "../core/file-record.ts";
 import { decodeIntent, type IntentRecord } from "../core/records.ts";
+import { holdsSeq } from "../core/seq-ranges.ts";
 import type { Context } from "./context.ts";
-import type { Work } from "./own-work.ts";
+import { fileEvents, type Work } from "./own-work.ts";
 import { readEvent } from "./read-events.ts";
 import { actionsAfter, allTransactions, familyOf, type LoggedTransaction } from "./transactions.ts";
 
@@ -12,8 +13,8 @@ export function labelOf({ id }: Pick<LoggedTransaction, "id">): string {
 
 /**
  * The changes that were made in a transaction: its actions', its savepoints', and those that no action made while it was
- * the innermost bracket. While it is active and everybody's, also what was restored in it, and what was undone or redone
- * of the time before it: once it is committed, those are operations of their own.
+ * the innermost bracket. While it is active and everybody's, also what was restored, undone and redone in it, whatever
+ * that was about but others' work since it began; once it is committed, those are operations of their own.
  */
 export async function workOfTransaction(context: Context, transaction: LoggedTransaction): Promise<Work> {
   const { fromSeq, status, session } = transaction;
@@ -24,33 +25,49 @@ export async function workOfTransaction(context: Context, transaction: LoggedTra
   );
   for (const { id } of actions) ids.add(id);
   const isAll = status === "active" && session === undefined;
-  for (const id of isAll ? await stepsWithin(context, fromSeq) : []) ids.add(id);
-  const isOwn = (record: FileRecord): boolean =>
-    record.actor !== "ambiguous" &&
-    [record.transaction, record.action, record.intent].some((id) => id !== undefined && ids.has(id));
+  if (isAll) await addStepsWithin(context, fromSeq, ids);
+  const isOwn = (record: FileRecord): boolean => isOf(record, ids);
   const { seq } = await context.index.head();
-  return { label: labelOf(transaction), fromSeq, toSeq: status === "active" ? seq : transaction.lastSeq, isOwn };
+  const toSeq = status === "active" ? seq : transaction.lastSeq;
+  // With an undo in it goes what that took back: nothing is left out.
+  return { label: labelOf(transaction), fromSeq, toSeq, isOwn, ...(isAll ? { everything: true } : {}) };
 }
 
-/** Restores after an event, and undos and redos after it of what was before it: by their ids. */
-async function stepsWithin(context: Context, fromSeq: number): Promise<string[]> {
-  const found: string[] = [];
+function isOf({ actor, transaction, action, intent }: FileRecord, ids: ReadonlySet<string>): boolean {
+  if (actor === "ambiguous") return false;
+  return [transaction, action, intent].some((id) => id !== undefined && ids.has(id));
+}
+
+/** Adds the restores, undos and redos that were begun after an event. */
+async function addStepsWithin(context: Context, fromSeq: number, ids: Set<string>): Promise<void> {
   for (const row of await context.index.records("intent:")) {
     if (row.seq <= fromSeq) continue;
     const intent = decodeIntent((await readEvent(context, row)).record);
-    if (intent.fromSeq >= fromSeq && (await isOfBefore(context, intent, fromSeq)))
-      found.push(row.recordId.slice("intent:".length));
+    if (intent.fromSeq < fromSeq || (await isOthers(context, intent, { fromSeq, ids }))) continue;
+    ids.add(row.recordId.slice("intent:".length));
   }
-  return found;
 }
 
-/** What it takes back of the time since then is not its own: that was never there before. */
-async function isOfBefore(context: Context, { kind, took, target }: IntentRecord, fromSeq: number): Promise<boolean> {
-  if (kind === "restore" || kind === "resolve") return true;
-  if (took !== undefined) return (took.at(-1)?.[1] ?? 0) <= fromSeq;
-  for (const prefix of ["intent:", "session:", "action:", "transaction:"]) {
+/** Is it an undo, or a redo, of nothing but what others have done since then? */
+async function isOthers(
+  context: Context,
+  { kind, took, target }: IntentRecord,
+  { fromSeq, ids }: { readonly fromSeq: number; readonly ids: ReadonlySet<string> },
+): Promise<boolean> {
+  if (kind === "restore" || kind === "resolve" || (target !== undefined && ids.has(target))) return false;
+  if (took !== undefined) {
+    const [first] = took[0] ?? [Number.POSITIVE_INFINITY];
+    if (first <= fromSeq) return false;
+    const toSeq = took.at(-1)?.[1] ?? fromSeq;
+    for await (const { seq, record } of fileEvents(context, { fromSeq, toSeq }))
+      if (holdsSeq(took, seq) && isOf(record, ids)) return false;
+    return true;
+  }
+  for (const prefix of ["intent:", "action:", "transaction:"]) {
     const row = await context.index.record(`${prefix}${target}`);
-    if (row !== undefined) return row.seq <= fromSeq;
+    if (row === undefined) continue;
+    const begun = (await readEvent(context, row)).record["from_seq"];
+    return typeof begun === "number" && begun >= fromSeq;
   }
   return false;
 }
