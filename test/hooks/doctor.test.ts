@@ -5,6 +5,7 @@ import {
   readFileSync,
   realpathSync,
   rmSync,
+  symlinkSync,
   utimesSync,
   writeFileSync,
 } from "node:fs";
@@ -174,6 +175,18 @@ describe("doctor", () => {
     writeFileSync(join(places.home, "run", "serve.sock"), "");
     const found = await check("socket");
     expect(found).toMatchObject({ ok: false, hint: expect.stringContaining(`rm ${places.home}/run/serve.sock`) });
+  });
+
+  it("finds a socket that could be anybody's", async () => {
+    mkdirSync(join(folder, "open"), { mode: 0o777 });
+    chmodSync(join(folder, "open"), 0o777);
+    const door = join(places.home, "run", "serve.sock");
+    symlinkSync(join(folder, "open", "s.sock"), door);
+    expect(await check("socket")).toMatchObject({
+      ok: false,
+      detail: expect.stringMatching(/not this user's alone/),
+      hint: `rm ${door}`,
+    });
   });
 
   it("finds folders that others can enter", async () => {

@@ -180,6 +180,59 @@ describe("the installed hook", { timeout: 60_000 }, () => {
     expect(home.cli("verify").code).toBe(0);
   });
 
+  it("works on when the process was stopped, and starts another", async () => {
+    const home = newHome();
+    home.install();
+    const stopped = await home.serve();
+    home.write("a.txt", "x");
+    stopped.kill("SIGSTOP");
+    try {
+      home.write("b.txt", "y");
+      expect(home.actions()).toEqual([
+        ["done", 1],
+        ["done", 1],
+      ]);
+      await until(async () => ![undefined, stopped.pid].includes(await home.pid()));
+    } finally {
+      stopped.kill("SIGCONT");
+    }
+    expect(await ended(stopped)).toBe(0);
+  });
+
+  it.each(["perl", "node"])("asks no socket in a folder that others can enter (%s)", async (way) => {
+    const home = newHome();
+    home.install();
+    if (way !== "perl") {
+      writeFileSync(home.hook, readFileSync(home.hook, "utf8").replaceAll("/usr/bin/perl", "/usr/bin/no-perl"));
+    }
+    const theirs = join(home.base, "theirs");
+    mkdirSync(theirs);
+    chmodSync(theirs, 0o777);
+    let asked = 0;
+    const trap = createServer((socket) => {
+      asked += 1;
+      socket.end("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n");
+    });
+    await new Promise<void>((done) => trap.listen(join(theirs, "s.sock"), done));
+    mkdirSync(home.run, { recursive: true, mode: 0o700 });
+    for (const folder of [home.store, home.run]) chmodSync(folder, 0o700);
+    symlinkSync(join(theirs, "s.sock"), home.door);
+
+    const fired = spawn(home.hook, ["claude"], {
+      cwd: home.project,
+      env: home.env,
+      stdio: ["pipe", "ignore", "ignore"],
+    });
+    const call = { tool_name: "Write", tool_input: { file_path: "a.txt" }, tool_use_id: "c1" };
+    const input = { session_id: "s1", cwd: home.project, hook_event_name: "PreToolUse", ...call };
+    fired.stdin.end(JSON.stringify(input));
+    expect(await ended(fired)).toBe(0);
+    await until(() => realpathSync(home.door) === home.door);
+    trap.close();
+    expect(asked).toBe(0);
+    expect(home.actions()).toHaveLength(1);
+  });
+
   it("works without perl's way and without any process, by curl's and by Node", async () => {
     const home = newHome();
     home.install();

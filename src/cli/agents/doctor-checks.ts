@@ -4,7 +4,7 @@ import type { Disk } from "../../disk/disk.ts";
 import { NodeDisk } from "../../disk/node-disk.ts";
 import { isAnswered } from "../hooking/ask-server.ts";
 import { orNothing, procText } from "../hooking/proc.ts";
-import { folderTrouble, ownUid, type RunFolder, runFolder } from "../hooking/run-folder.ts";
+import { folderTrouble, isOwnDoor, ownUid, type RunFolder, runFolder } from "../hooking/run-folder.ts";
 import type { Io } from "../io.ts";
 import { counted } from "../render/counted.ts";
 import { agentStatus, recentTroubles } from "./agent-status.ts";
@@ -78,6 +78,10 @@ async function socketCheck(disk: Disk, run: RunFolder, version: string): Promise
   const name = "socket";
   const door = disk.lstat(run.door);
   if (door === undefined) return { name, ok: true, detail: "no process is running; the next hook starts one" };
+  if (!isOwnDoor(disk, run, ownUid())) {
+    const detail = `${run.door} leads to a folder that is not this user's alone: nobody is asked there`;
+    return { name, ok: false, detail, hint: `rm ${run.door}` };
+  }
   if (!(await isAnswered(run.door, version))) {
     const hint = `nothing is lost, hooks are only slower; the next one starts a process, or: rm ${run.door}`;
     return { name, ok: false, detail: `nobody answers on ${run.door}`, hint };

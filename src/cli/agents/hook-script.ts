@@ -16,17 +16,27 @@ export function shellWord(text: string): string {
   return /^[A-Za-z0-9_./:=@%+-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
+/** How long the process may take for one answer, in seconds: the first capture of a large folder is a long one. */
+const PATIENCE = 120;
+
 /** Asks the process by itself: no module is loaded on Linux. Arguments: the socket, the path, the version, the slow way. */
 const PERL = `#!perl
 my ($door, $path, $version, @slow) = @ARGV;
 my $in = do { local $/; <STDIN> };
 $in = "" unless defined $in;
 sub ask {
+  # The socket of a store with a long name lies elsewhere: in a folder of this user's alone, or it could be anybody's.
+  if (-l $door) {
+    (my $folder = readlink $door) =~ s{/[^/]*$}{};
+    my @own = lstat $folder;
+    return unless @own && -d _ && $own[4] == $< && !($own[2] & 077);
+  }
   my $to;
   if ($^O eq "linux") { $to = pack("Sa*", 1, $door) }
   else { require Socket; $to = Socket::pack_sockaddr_un($door) }
   socket(my $socket, 1, 1, 0) or return;
   connect($socket, $to) or return;
+  return if stopped($socket);
   local $SIG{PIPE} = "IGNORE";
   my $ask = "POST $path HTTP/1.1\\r\\nHost: chronicle\\r\\nConnection: close\\r\\nX-Chronicle-Version: $version\\r\\n"
     . "X-Chronicle-Parent: " . getppid() . "\\r\\n"
@@ -37,12 +47,22 @@ sub ask {
     return unless defined $sent;
     $at += $sent;
   }
-  my $answer = do { local $/; <$socket> };
+  # It may have much to do; but not for ever.
+  local $SIG{ALRM} = sub { die };
+  my $answer = eval { alarm ${PATIENCE}; local $/; <$socket> };
+  alarm 0;
   return unless defined $answer && $answer =~ m{^HTTP/1.1 200 };
   my $head = index($answer, "\\r\\n\\r\\n");
   return unless $head > 0 && substr($answer, 0, $head) =~ m{^content-length: (\\d+)}mi;
   my $body = substr($answer, $head + 4);
   return length($body) == $1 ? $body : undef;
+}
+# Linux: SO_PEERCRED of unix(7), and proc_pid_stat(5). A process that was stopped (Ctrl-Z) answers nobody.
+sub stopped {
+  return unless $^O eq "linux";
+  my ($pid) = unpack("i", getsockopt($_[0], 1, 17) // return);
+  open(my $stat, "<", "/proc/$pid/stat") or return;
+  return (<$stat> // "") =~ /^\\d+ \\(.*\\) [TtZX] /s;
 }
 my $body = ask();
 if (defined $body) {
@@ -87,8 +107,8 @@ if [ -S "$door" ] && [ -x /usr/bin/perl ]; then
   exec /usr/bin/perl -x "$0" "$door" "/hooks/$agent?strict=$strict" ${version} "$node" "$entry" "$agent" --store "$store" --parent $PPID \${strict:+--strict}
 fi
 in=$(cat)
-if [ -S "$door" ] && command -v curl >/dev/null 2>&1; then
-  curl -qsf --unix-socket "$door" -H 'Content-Type: application/json' -H 'X-Chronicle-Version: ${version}' -H "X-Chronicle-Parent: $PPID" \\
+if [ -S "$door" ] && [ ! -L "$door" ] && command -v curl >/dev/null 2>&1; then
+  curl -qsf --max-time ${PATIENCE} --unix-socket "$door" -H 'Content-Type: application/json' -H 'X-Chronicle-Version: ${version}' -H "X-Chronicle-Parent: $PPID" \\
     --data-binary @- "http://chronicle/hooks/$agent?strict=$strict" <<CHRONICLE_INPUT && exit 0
 $in
 CHRONICLE_INPUT

@@ -3,7 +3,7 @@ import { EXIT } from "../../api/problems.ts";
 import { NodeDisk } from "../../disk/node-disk.ts";
 import type { CommandContext } from "../context.ts";
 import { isAnswered } from "../hooking/ask-server.ts";
-import { makeRunFolder, ownFolder, ownUid, runFolder } from "../hooking/run-folder.ts";
+import { isOwnDoor, makeRunFolder, ownFolder, ownUid, runFolder } from "../hooking/run-folder.ts";
 import { StoreServer } from "../hooking/serve-store.ts";
 import { printable } from "../render/printable.ts";
 
@@ -19,7 +19,7 @@ export async function serve(context: CommandContext): Promise<number> {
   makeRunFolder(disk, run, uid);
   ownFolder(disk, dirname(run.socket), uid);
   // A process of an older version is told so by being asked, and leaves.
-  if (await isAnswered(run.door, io.version)) {
+  if (isOwnDoor(disk, run, uid) && (await isAnswered(run.door, io.version))) {
     if (context.json) context.printJson({ socket: run.door, already: true, left: null });
     else if (!quiet) context.print(`there is a process for ${printable(store.home)} already`);
     return EXIT.done;

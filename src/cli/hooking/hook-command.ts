@@ -9,7 +9,7 @@ import { agentProcess } from "./agent-process.ts";
 import { addDiagnostic, diagnosticsFile } from "./diagnostics.ts";
 import { rememberCall } from "./last-call.ts";
 import { launcherPath } from "./program-paths.ts";
-import { makeRunFolder, ownUid, type RunFolder, runFolder } from "./run-folder.ts";
+import { isOwnDoor, makeRunFolder, ownUid, type RunFolder, runFolder } from "./run-folder.ts";
 
 /** How long a hook waits for a lock, in milliseconds: agents give up on hooks after a minute or so. */
 const WAIT_MS = 20_000;
@@ -64,8 +64,10 @@ function withoutStore({ words, adapter, input }: Going, error: unknown): Promise
 }
 
 async function byServer({ io, words, input, disk, run }: Going): Promise<HookAnswer | undefined> {
-  if (words.direct || disk.lstat(run.door) === undefined) return undefined;
-  const { askServer } = await import("./ask-server.ts");
+  if (words.direct || disk.lstat(run.door) === undefined || !isOwnDoor(disk, run, ownUid())) return undefined;
+  const { askServer, isAnswered } = await import("./ask-server.ts");
+  // One that was stopped takes connections, and never answers.
+  if (!(await isAnswered(run.door, io.version))) return undefined;
   const path = `/hooks/${words.agent}${words.strict ? "?strict=1" : ""}`;
   const answer = await askServer({
     door: run.door,

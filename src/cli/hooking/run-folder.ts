@@ -86,6 +86,13 @@ export function folderTrouble(
   return { what: `can be entered by others (${stat.mode.toString(8)})`, hint: `chmod 700 ${folder}` };
 }
 
+/** Does the door lead to a folder of this user's alone? In any other, somebody else's socket could have the name. */
+export function isOwnDoor(disk: Disk, { door }: RunFolder, uid: number): boolean {
+  if (disk.lstat(door)?.kind !== "symlink") return true;
+  const folder = dirname(disk.readlink(door).toString());
+  return disk.lstat(folder) !== undefined && folderTrouble(disk, folder, uid) === undefined;
+}
+
 /** Makes the folder of a store's process, and the store's own, where they are missing. Throws `UNSAFE`, system errors. */
 export function makeRunFolder(disk: Disk, run: RunFolder, uid: number): void {
   if (disk.lstat(run.folder) === undefined) makeFolders(disk, dirname(run.folder));
