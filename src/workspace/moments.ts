@@ -40,8 +40,8 @@ function compactedAway(what: string, by: number): never {
   });
 }
 
-function missing(what: string, hint: string): never {
-  throw new ChronicleError("NOT_FOUND", what, { hint });
+function missing(what: string, hint: string, data: Readonly<Record<string, unknown>> = {}): never {
+  throw new ChronicleError("NOT_FOUND", what, { hint, data });
 }
 
 const LOOK = "`chronicle list --snapshots` shows the moments that have a number or a name";
@@ -115,7 +115,8 @@ async function atTime(context: Context, ms: number, asked: Asked): Promise<Resol
   const first = asked.snapshots[0];
   if (start !== undefined && low === beforeAll) return compactedAway(`the state at ${limit}`, start.seq);
   if (first === undefined || low < first.seq) {
-    return missing(`nothing was recorded yet at ${limit}: the history begins at ${first?.ts ?? "no time"}`, LOOK);
+    const what = `nothing was recorded yet at ${limit}: the history begins at ${first?.ts ?? "no time"}`;
+    return missing(what, LOOK, first === undefined ? {} : { begins: first.seq });
   }
   return atSeq(limit, low, { ...asked, head: head.seq });
 }

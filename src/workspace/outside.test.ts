@@ -95,6 +95,30 @@ test("its contents outlive a collection and a compaction", async () => {
   expect(fs.readFileSync(file, "utf8")).toBe("original\n");
 });
 
+test("what was pruned of them is said, and nothing is done", async () => {
+  await using project = new Project();
+  const file = join(project.base, "elsewhere");
+  fs.writeFileSync(file, "original\n");
+  const store = await project.store({ retention: { max_snapshots: 2 } });
+  const { workspace } = await store.init({ roots: [project.folder] });
+  const ids: string[] = [];
+  for (let i = 0; i < 8; i += 1) {
+    const action = await workspace.snapshotAction({ type: "write_file", payload: { path: file } });
+    fs.writeFileSync(file, `content ${i}\n`);
+    await workspace.finishAction(action?.id ?? "");
+    ids.push(action?.id ?? "");
+  }
+  await store.gc();
+  const seq = (await workspace.head()).seq;
+  const gone = workspace.rollback(ids[2] ?? "", { outside: [file] });
+  await expect(gone).rejects.toMatchObject({ code: "PRUNED", data: { paths: [file] } });
+  expect((await workspace.head()).seq).toBe(seq);
+  await workspace.rollback(ids[7] ?? "", { outside: [file] });
+  expect(fs.readFileSync(file, "utf8")).toBe("content 6\n");
+  expect((await workspace.verify()).problems).toEqual([]);
+  await workspace.close();
+});
+
 test("a tool that would change the store itself is stopped", async () => {
   await using project = new Project();
   const workspace = await project.init();

@@ -11,6 +11,7 @@ import { snapshotAction } from "./snapshot-action.ts";
 import type { Context } from "./context.ts";
 import { settable } from "./operate.ts";
 import { keptOutside } from "./outside.ts";
+import { pruningInForce } from "./pruning.ts";
 import { changeShape } from "./shape.ts";
 
 /** An action of which something is to be brought back. */
@@ -35,6 +36,7 @@ export async function restoreOutside(
 ): Promise<RestoreShape> {
   const tops = paths.map(outsidePath);
   const targets = await keptOf(context, action, tops);
+  await refuseGone(context, targets);
   if (options.dryRun === true) {
     const found = await lookOnly(context, tops, targets);
     return { ...shapeOf(changesTo(targets, found), []), dry_run: true };
@@ -74,6 +76,27 @@ async function keptOf(
     for (const [path, record] of kept) targets.set(path, record);
   }
   return targets;
+}
+
+/** Throws `PRUNED` (`BLOB_MISSING` where nothing was pruned) if a content is not there any more: then nothing is done. */
+async function refuseGone(context: Context, targets: ReadonlyMap<WorkspacePath, OutsideRecord>): Promise<void> {
+  const wanted = [...targets].flatMap(([path, { entry }]) =>
+    entry?.hash === undefined ? [] : [{ path, hash: entry.hash }],
+  );
+  const there = await context.blobs.has(wanted.map((one) => one.hash));
+  const gone = wanted.filter((one) => !there.has(one.hash));
+  const [first] = gone;
+  if (first === undefined) return;
+  const pruning = await pruningInForce(context);
+  const more = gone.length === 1 ? "" : ` and ${gone.length - 1} more`;
+  const what = `the earlier content of ${shownOutside(first.path)}${more}`;
+  const data = { paths: gone.map((one) => shownOutside(one.path)) };
+  if (pruning === undefined)
+    throw new ChronicleError("BLOB_MISSING", `${what} is not in the store`, { hint: "run `chronicle verify`", data });
+  throw new ChronicleError("PRUNED", `${what} was pruned (last by event ${pruning.seq})`, {
+    hint: "`chronicle actions` shows the actions that can still be rolled back",
+    data,
+  });
 }
 
 function notKept(action: OutsideAction, path: string): ChronicleError {

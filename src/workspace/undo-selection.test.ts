@@ -370,6 +370,15 @@ describe("other selections", () => {
     await expect(workspace.undo({ file: "nothing" })).rejects.toMatchObject({ code: "NOT_FOUND" });
   });
 
+  it("since a time before the history began: everything since it did", async () => {
+    await using project = new Project();
+    const workspace = await begun(project, { f: "a\n" });
+    await work(workspace, "echo b > f; echo new > g");
+    await workspace.undo({ since: "3h" });
+    expect([project.read("f"), Object.keys(project.tree())]).toEqual(["a\n", ["f"]]);
+    await expect(workspace.undo({ since: "no-such-moment" })).rejects.toMatchObject({ code: "NOT_FOUND" });
+  });
+
   it("since a moment: everything after it", async () => {
     await using project = new Project();
     const workspace = await begun(project, { f: "a\n" });
