@@ -13,11 +13,14 @@ import type { WorkspacePath } from "../core/path.ts";
  * - `apply` is atomic: all rows of a call are seen, with the new `head`, or none. Seqs only grow; applying a seq at or
  *   below the head again is an `INTEGRITY_VIOLATION`.
  * - It is not durable by itself: after a crash it may be at any earlier head, never at a torn one.
- * - "At seq N" means after event N. Reads see one consistent state.
+ * - "At seq N" means after event N. Reads see one consistent state, which may be of the beginning of this turn of the event
+ *   loop: after `fresh`, and after a change by this object, it is of now.
  * - A corrupt store throws `INTEGRITY_VIOLATION` at open or at read; the caller discards it (`reset`) and replays.
  */
 export interface IndexStore {
   head(): Promise<IndexHead>;
+  /** The next answers are of now: to be called once a lock is held, before what others wrote under it is looked for. */
+  fresh(): void;
   /** Forgets everything. */
   reset(): Promise<void>;
   apply(batch: IndexBatch): Promise<void>;

@@ -46,6 +46,7 @@ interface BadLine {
  */
 export async function catchUp(context: HistoryContext, options: CatchUpOptions): Promise<CatchUp> {
   for (let attempt = 1; ; attempt += 1) {
+    context.index.fresh();
     const known = await context.index.head();
     const last = attempt === MAX_ATTEMPTS;
     try {
@@ -67,6 +68,7 @@ async function hasGrown({ log }: HistoryContext): Promise<boolean> {
 /** Has another process brought the same events into the index in the meantime? */
 async function wasOvertaken(context: HistoryContext, { seq }: Head, error: unknown): Promise<boolean> {
   if (!(error instanceof ChronicleError) || error.code !== "INTEGRITY_VIOLATION") return false;
+  context.index.fresh();
   return (await context.index.head()).seq > seq;
 }
 

@@ -86,6 +86,7 @@ async function follow(context: Context, placed: readonly PlacedEvent[], atHand?:
 /** A reader may have brought an event into the index already: then there is nothing left to do. */
 async function knows({ index }: Context, event: Head | undefined): Promise<boolean> {
   try {
+    index.fresh();
     const head = await index.head();
     return event !== undefined && head.seq === event.seq && head.hash === event.hash;
   } catch (error) {
@@ -112,6 +113,7 @@ async function appendDurably(context: Context, sealed: readonly SealedEvent[]): 
   try {
     await context.log.append(sealed);
   } catch (error) {
+    context.index.fresh();
     if ((await context.index.head()).seq > context.log.head.seq) await context.index.reset();
     throw error;
   }

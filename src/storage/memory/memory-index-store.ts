@@ -28,6 +28,9 @@ export class MemoryIndexStore implements IndexStore {
     return this.#head;
   }
 
+  /** It always is. */
+  fresh(): void {}
+
   async reset(): Promise<void> {
     this.#head = EMPTY_INDEX_HEAD;
     this.#events = [];

@@ -2,6 +2,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, truncateSync, 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { comparePaths, parsePath, ROOT, type WorkspacePath } from "../../core/path.ts";
 import { NodeDisk } from "../../disk/node-disk.ts";
@@ -81,7 +82,31 @@ describe("SqliteIndexStore on disk", () => {
     const reading = one.entriesAt(4_000)[Symbol.asyncIterator]();
     await reading.next();
     await other.reset();
+    // In the same turn of the event loop the reader goes on in the state in which it began.
+    await reading.next();
+    await nextTurn();
     await expect(reading.next()).rejects.toMatchObject({ code: "IO" });
+    await one.close();
+    await other.close();
+  });
+
+  test("what another connection writes is seen at once after `fresh`, and else from the next turn on", async () => {
+    const path = await filled();
+    const one = openSqliteIndexStore(path, disk);
+    const other = openSqliteIndexStore(path, disk);
+    const { seq } = await one.head();
+    await other.apply(batchTo(seq + 1, { events: [eventAt(seq + 1, "user:a")] }));
+    expect((await one.head()).seq).toBe(seq);
+    expect(await one.locate(seq + 1)).toBeUndefined();
+    one.fresh();
+    expect((await one.head()).seq).toBe(seq + 1);
+    expect(await one.locate(seq + 1)).toBeDefined();
+    await other.apply(batchTo(seq + 2, { events: [eventAt(seq + 2, "user:a")] }));
+    await nextTurn();
+    expect((await one.record("user:a"))?.seq).toBe(seq + 2);
+    // Its own changes it sees at once, whatever it has read before.
+    await one.apply(batchTo(seq + 3, { events: [eventAt(seq + 3, "user:b")] }));
+    expect((await one.head()).seq).toBe(seq + 3);
     await one.close();
     await other.close();
   });

@@ -25,6 +25,10 @@ export class SqliteIndexStore implements IndexStore {
   #on: IndexConnection;
   /** The number of resets that this object's caches know of. */
   #generation = -1;
+  /** The head as of the read transaction that is open until the end of this turn of the event loop. */
+  #seen: IndexHead | undefined;
+  /** What went wrong when the last one ended. */
+  #trouble: unknown;
 
   /** See `openSqliteIndexStore`. */
   constructor(path: string, disk: Disk) {
@@ -40,7 +44,11 @@ export class SqliteIndexStore implements IndexStore {
   }
 
   async head(): Promise<IndexHead> {
-    return this.#guard(() => this.#readState());
+    return this.#guard(() => this.#look());
+  }
+
+  fresh(): void {
+    this.#guard(() => this.#letGo());
   }
 
   async reset(): Promise<void> {
@@ -53,6 +61,7 @@ export class SqliteIndexStore implements IndexStore {
     } catch (error) {
       if (!(error instanceof ChronicleError) || error.code !== "INTEGRITY_VIOLATION") throw error;
       // Tables that are damaged cannot be dropped.
+      this.#seen = undefined;
       this.#on.close();
       discardSqliteFiles(this.#disk, this.#path);
       this.#on = new IndexConnection(this.#path, this.#disk);
@@ -71,27 +80,27 @@ export class SqliteIndexStore implements IndexStore {
   }
 
   async locate(seq: number): Promise<EventRow | undefined> {
-    return this.#guard(() => this.#on.events.at(seq));
+    return this.#read(() => this.#on.events.at(seq));
   }
 
   async events(range: SeqRange): Promise<readonly EventRow[]> {
-    return this.#guard(() => this.#on.events.range(range));
+    return this.#read(() => this.#on.events.range(range));
   }
 
   async record(recordId: string): Promise<EventRow | undefined> {
-    return this.#guard(() => this.#on.events.last(recordId));
+    return this.#read(() => this.#on.events.last(recordId));
   }
 
   async records(prefix: string): Promise<readonly EventRow[]> {
-    return this.#guard(() => this.#on.events.lastWithPrefix(prefix));
+    return this.#read(() => this.#on.events.lastWithPrefix(prefix));
   }
 
   async openRecords(prefix: string): Promise<readonly EventRow[]> {
-    return this.#guard(() => this.#on.events.openWithPrefix(prefix));
+    return this.#read(() => this.#on.events.openWithPrefix(prefix));
   }
 
   async recordHistory(recordId: string): Promise<readonly EventRow[]> {
-    return this.#guard(() => this.#on.events.history(recordId));
+    return this.#read(() => this.#on.events.history(recordId));
   }
 
   async iterations(path: WorkspacePath): Promise<readonly IterationRow[]> {
@@ -141,7 +150,7 @@ export class SqliteIndexStore implements IndexStore {
   }
 
   async treeSeq(): Promise<number> {
-    return this.#guard(() => {
+    return this.#read(() => {
       const row = this.#on.sql.first("SELECT tree_seq FROM state");
       return row === undefined ? 0 : numberAt(row, 0);
     });
@@ -159,6 +168,7 @@ export class SqliteIndexStore implements IndexStore {
   }
 
   async close(): Promise<void> {
+    this.#seen = undefined;
     this.#on.close();
   }
 
@@ -179,21 +189,49 @@ export class SqliteIndexStore implements IndexStore {
     return headOf(row);
   }
 
-  /** One consistent state for several queries. */
-  #read<Result>(work: () => Result): Result {
-    return this.#guard(() => {
+  /**
+   * One consistent state for all queries of this turn of the event loop: a read transaction that ends with it. A query
+   * alone costs as much for its locks as for its answer.
+   */
+  #look(): IndexHead {
+    if (this.#seen === undefined) {
       this.#on.sql.run("BEGIN");
       try {
-        this.#readState();
-        return work();
-      } finally {
-        if (this.#on.db.isTransaction) this.#on.sql.run("COMMIT");
+        this.#seen = this.#readState();
+      } catch (error) {
+        if (this.#on.db.isTransaction) this.#on.sql.run("ROLLBACK");
+        throw error;
       }
+      setImmediate(() => this.#endOfTurn());
+    }
+    return this.#seen;
+  }
+
+  #letGo(): void {
+    if (this.#seen === undefined) return;
+    this.#seen = undefined;
+    if (this.#on.db.isOpen && this.#on.db.isTransaction) this.#on.sql.run("COMMIT");
+  }
+
+  /** Nobody waits for this: what cannot be ended here is told to whoever asks next. */
+  #endOfTurn(): void {
+    try {
+      this.#letGo();
+    } catch (error) {
+      this.#trouble = error;
+    }
+  }
+
+  #read<Result>(work: () => Result): Result {
+    return this.#guard(() => {
+      this.#look();
+      return work();
     });
   }
 
   #change(work: () => void): void {
     this.#guard(() => {
+      this.#letGo();
       this.#on.sql.run("BEGIN IMMEDIATE");
       try {
         work();
@@ -208,6 +246,9 @@ export class SqliteIndexStore implements IndexStore {
 
   #guard<Result>(work: () => Result): Result {
     try {
+      const trouble = this.#trouble;
+      this.#trouble = undefined;
+      if (trouble !== undefined) throw trouble;
       return work();
     } catch (error) {
       throw indexTrouble(error, this.#path);
