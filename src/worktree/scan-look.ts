@@ -165,7 +165,8 @@ export class ScanLook {
       this.missing(work, child);
       return;
     }
-    if (child !== undefined && (kind === "dir" || kind === undefined)) this.#goneBeneath(work, child);
+    // Also beneath what is remembered as a file: of a torn batch, only that the folder became one may be left.
+    if (child !== undefined) this.#goneBeneath(work, child);
     this.#lookAtChanged(work, found, stat);
   }
 
