@@ -1,0 +1,39 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { ModelPlay } from "./model-play.ts";
+import { checkEverything } from "./model-retention.ts";
+import { histories } from "./model-steps.ts";
+
+/**
+ * Random histories of two agents, people, runs and transactions in one folder, with undos, redos and rollbacks of any of
+ * it, conflicts, prunings, compactions, restarts and power losses, against a model that knows states only (`model-*.ts`).
+ */
+describe("random histories of actions", () => {
+  it("agree with the model", async () => {
+    const counts = { histories: 0, crashes: 0, owned: 0, ambiguous: 0, undos: 0, exact: 0, impure: 0 };
+    const refused = new Map<string, number>();
+    await fc.assert(
+      fc.asyncProperty(histories, async ({ script, keep }) => {
+        const play = await ModelPlay.begin(keep);
+        for (const step of script) await play.step(step);
+        await play.step({ what: { kind: "restart" }, crash: undefined });
+        await checkEverything(play);
+        await play.machine.close();
+        expect(play.machine.disk.openDescriptors).toBe(0);
+        counts.histories += 1;
+        counts.crashes += play.crashes;
+        for (const [key, n] of Object.entries(play.history.counts)) counts[key as keyof typeof counts] += n;
+        for (const [key, n] of play.refused) refused.set(key, (refused.get(key) ?? 0) + n);
+      }),
+      {
+        interruptAfterTimeLimit: Number(process.env["MODEL_MS"] ?? 3_000_000),
+        numRuns: Number(process.env["MODEL_RUNS"] ?? 50),
+        ...(process.env["MODEL_SEED"] === undefined ? {} : { seed: Number(process.env["MODEL_SEED"]) }),
+        ...(process.env["MODEL_PATH"] === undefined ? {} : { path: process.env["MODEL_PATH"] }),
+      },
+    );
+    process.stdout.write(`model of actions: ${JSON.stringify(counts)}\n`);
+    if (process.env["MODEL_VERBOSE"] !== undefined)
+      for (const one of refused) process.stdout.write(`${one.join(" ")}\n`);
+  }, 3_600_000);
+});

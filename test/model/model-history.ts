@@ -1,0 +1,345 @@
+import { createHash } from "node:crypto";
+import { expect } from "vitest";
+import type { LogEventShape } from "../../src/api/shapes.ts";
+import { decodeAction, type ActionRecord } from "../../src/core/action-record.ts";
+import { decodeConflict } from "../../src/core/conflict-record.ts";
+import type { RecordBody } from "../../src/core/event.ts";
+import { decodeFile, pathOfRecordId, type FileRecord } from "../../src/core/file-record.ts";
+import { decodePrune, type PruneRecord } from "../../src/core/prune-record.ts";
+import { decodeIntent, decodeSession, type IntentRecord, type SessionRecord } from "../../src/core/records.ts";
+import { holdsSeq } from "../../src/core/seq-ranges.ts";
+import { decodeTransaction, type TransactionRecord } from "../../src/core/transaction-record.ts";
+import { ownerBy, type OpenAction, type OpenTransaction, type Owner } from "./model-owner.ts";
+import type { State } from "./model-tree.ts";
+import { fit, takeBack, type Step } from "./model-undo.ts";
+
+/** A recorded change of a file. */
+export interface FileStep extends Step {
+  readonly record: FileRecord;
+}
+
+export interface KnownAction extends OpenAction {
+  readonly record: ActionRecord;
+  readonly hash: string;
+  /** What was recorded when it began. */
+  readonly tree: ReadonlyMap<string, string>;
+}
+
+interface KnownTransaction extends OpenTransaction {
+  readonly record: TransactionRecord;
+  readonly tree: ReadonlyMap<string, string>;
+}
+
+interface OpenIntent {
+  readonly tree: ReadonlyMap<string, string>;
+  readonly steps: number;
+}
+
+/** What an undo took back. */
+interface Took {
+  readonly seqs: ReadonlySet<number>;
+  readonly label: string;
+}
+
+/** What was asked for last: what a restore must leave, and whether an undo is one step of the stack. */
+export interface Asked {
+  readonly restores?: (before: ReadonlyMap<string, string>) => ReadonlyMap<string, string> | undefined;
+  /** An undo is the next step back, whatever that is. */
+  readonly isStep?: true;
+  /** An abandoned action that is being finished. */
+  readonly late?: string;
+}
+
+/**
+ * The log, read as it grows: every change is held to whose it must be, and every undo, redo and restore to what it must
+ * leave, by the model's own rules. What stands in it is what the engine says it did; the disk is compared with it.
+ */
+export class ModelHistory {
+  readonly #texts = new Map<string, string>();
+  readonly #recorded: Map<string, string>;
+  steps: FileStep[] = [];
+  readonly actions = new Map<string, KnownAction>();
+  readonly transactions = new Map<string, KnownTransaction>();
+  readonly runs = new Map<string, SessionRecord & { readonly seq: number }>();
+  readonly conflicts = new Map<string, ReturnType<typeof decodeConflict>>();
+  /** Paths that did not merge, by the undo that should have met them. */
+  readonly #unmerged = new Map<string, ReadonlySet<string>>();
+  readonly #intents = new Map<string, OpenIntent>();
+  readonly undos = new Map<string, Took>();
+  readonly #everTook = new Map<string, Took>();
+  readonly #whole = new Set<string>();
+  prunings: PruneRecord[] = [];
+  seq = 0;
+  #hash = "";
+  readonly counts = { owned: 0, ambiguous: 0, exact: 0, impure: 0, undos: 0 };
+
+  constructor(baseline: ReadonlyMap<string, string>) {
+    this.#recorded = new Map(baseline);
+  }
+
+  get recorded(): ReadonlyMap<string, string> {
+    return this.#recorded;
+  }
+
+  /** Notes a content that is on disk. */
+  see(tree: ReadonlyMap<string, string>): void {
+    for (const state of tree.values()) {
+      const text = state.startsWith("-> ") ? state.slice(3) : /^\d+ (.*)$/s.exec(state)?.[1];
+      if (text !== undefined) this.#texts.set(createHash("sha256").update(text).digest("hex"), text);
+    }
+  }
+
+  /** Takes in what was added to the log. `pid`: of the process that goes on. */
+  read(events: readonly LogEventShape[], pid: number, asked: Asked = {}): void {
+    for (const event of events) {
+      expect(event.seq).toBe(this.seq + 1);
+      expect(event.prev_hash ?? "").toBe(this.#hash);
+      this.seq = event.seq;
+      this.#hash = event.hash;
+      this.#take(event, pid, asked);
+    }
+    for (const [undo, paths] of this.#unmerged) {
+      const met = [...this.conflicts.values()].filter((one) => one.undo === undo).map((one) => one.path);
+      expect({ undo, met: met.sort() }).toEqual({ undo, met: [...paths].sort() });
+    }
+    this.#unmerged.clear();
+  }
+
+  #take(event: LogEventShape, pid: number, asked: Asked): void {
+    const body = event.record as RecordBody;
+    const colon = event.record_id.indexOf(":");
+    const [kind, id] = [event.record_id.slice(0, colon), event.record_id.slice(colon + 1)];
+    if (kind === "file") this.#file(event, pid, asked);
+    else if (kind === "action") this.#action(id, event);
+    else if (kind === "transaction") this.#transaction(id, decodeTransaction(body));
+    else if (kind === "session") {
+      const record = decodeSession(body);
+      if (record.kind === "run") this.runs.set(id, { ...record, seq: this.runs.get(id)?.seq ?? event.seq });
+    } else if (kind === "conflict") this.conflicts.set(id, decodeConflict(body));
+    else if (kind === "prune") this.prunings.push(decodePrune(body));
+    else if (kind === "intent") this.#intent(id, decodeIntent(body), asked);
+  }
+
+  #action(id: string, event: LogEventShape): void {
+    const record = decodeAction(event.record as RecordBody);
+    const known = this.actions.get(id);
+    this.actions.set(id, {
+      id,
+      record,
+      seq: known?.seq ?? event.seq,
+      hash: known?.hash ?? event.hash,
+      depth: known?.depth ?? event.recursion_depth,
+      tree: known?.tree ?? new Map(this.#recorded),
+    });
+  }
+
+  #transaction(id: string, record: TransactionRecord): void {
+    const known = this.transactions.get(id);
+    this.transactions.set(id, { id, record, tree: known?.tree ?? new Map(this.#recorded) });
+  }
+
+  #file(event: LogEventShape, pid: number, { late }: Asked): void {
+    const path = pathOfRecordId(event.record_id);
+    if (path === undefined) return;
+    const record = decodeFile(path, event.record as RecordBody);
+    const after = this.stateOf(record);
+    const before = this.#recorded.get(path);
+    expect(after, `${path} is recorded as it was`).not.toBe(before);
+    if (record.intent === undefined) this.#checkOwner({ path, before, after, record, seq: event.seq }, { pid, late });
+    this.steps.push({ path, seq: event.seq, before, after, record });
+    if (after === undefined) this.#recorded.delete(path);
+    else this.#recorded.set(path, after);
+  }
+
+  stateOf({ entry }: Pick<FileRecord, "entry">): State {
+    if (entry === undefined || entry.kind === "dir") return entry?.kind;
+    const text = this.#texts.get(entry.hash ?? "");
+    expect(text, `${entry.path} holds what never was on disk`).toBeDefined();
+    return entry.kind === "symlink" ? `-> ${text}` : `${entry.mode.toString(8)} ${text}`;
+  }
+
+  #checkOwner(step: FileStep, { pid, late }: { readonly pid: number; readonly late: string | undefined }): void {
+    const isAlive = (owner: number | null): boolean => owner === null || owner === pid;
+    const owner = ownerBy(step, {
+      actions: [...this.actions.values()].filter(
+        (one) => (one.record.state === "open" && isAlive(one.record.pid)) || one.id === late,
+      ),
+      runs: [...this.runs].flatMap(([id, one]) =>
+        one.state === "running" && isAlive(one.pid) ? [{ id, seq: one.seq }] : [],
+      ),
+      transactions: [...this.transactions.values()].filter(
+        (one) => one.record.status === "active" && isAlive(one.record.pid),
+      ),
+    });
+    const { actor, action, transaction, session, candidates } = step.record;
+    const given: Owner = {
+      actor,
+      ...(action === undefined ? {} : { action }),
+      ...(transaction === undefined ? {} : { transaction }),
+      ...(session === undefined ? {} : { session }),
+      ...(candidates === undefined ? {} : { candidates: [...candidates].sort() }),
+    };
+    expect({ path: step.path, seq: step.seq, ...given }).toEqual({ path: step.path, seq: step.seq, ...owner });
+    this.counts[owner.candidates === undefined ? "owned" : "ambiguous"] += 1;
+  }
+
+  #intent(id: string, intent: IntentRecord, asked: Asked): void {
+    if (intent.state === "open") {
+      this.#intents.set(id, { tree: new Map(this.#recorded), steps: this.steps.length });
+      return;
+    }
+    const begun = this.#intents.get(id);
+    // Where there was nothing to do, it is closed at once.
+    const before = begun ?? { tree: new Map(this.#recorded), steps: this.steps.length };
+    if (intent.state !== "done") return;
+    expect(intent.skipped ?? 0, `${intent.summary} left something alone`).toBe(0);
+    this.counts.undos += 1;
+    if (intent.kind === "restore" || intent.kind === "resolve") {
+      const wanted = asked.restores?.(before.tree);
+      if (wanted !== undefined) this.#expectTree(wanted, intent.summary);
+    } else if (intent.selection !== undefined) this.#selective(id, intent, { before, asked });
+    else if (intent.kind === "undo") this.#undo(intent.target ?? "", before);
+    else this.#redo(intent.target ?? "", before);
+  }
+
+  #expectTree(wanted: ReadonlyMap<string, string>, what: string): void {
+    expect({ what, tree: sorted(this.#recorded) }).toEqual({ what, tree: sorted(wanted) });
+  }
+
+  #selective(
+    id: string,
+    intent: IntentRecord,
+    { before, asked }: { readonly before: OpenIntent; readonly asked: Asked },
+  ): void {
+    const label = intent.selection ?? "";
+    const history = this.steps.slice(0, before.steps);
+    const again =
+      asked.isStep !== true
+        ? undefined
+        : (intent.takes ?? []).map((one) => this.#everTook.get(one)).find((one) => one?.label === label);
+    const isOwn = again === undefined ? this.ownOf(label) : this.#ofUndo(again);
+    const took = new Set(history.filter((step) => holdsSeq(intent.took ?? [], step.seq)).map((step) => step.seq));
+    const transaction = /^transaction (.*)$/.exec(label)?.[1];
+    const wanted = isOwn === undefined ? undefined : takeBack(history, isOwn, before.tree);
+    if (wanted !== undefined) {
+      this.#expectTree(wanted.tree, intent.summary);
+      this.#unmerged.set(id, wanted.unmerged);
+      const own = history.filter((step) => isOwn?.(step) === true && !wanted.stayed.has(step.path));
+      expect({ label, took: [...took] }).toEqual({ label, took: own.map((step) => step.seq) });
+    } else if (transaction !== undefined) this.#wholeTransaction(transaction, history);
+    this.undos.set(id, { seqs: took, label });
+    this.#everTook.set(id, { seqs: took, label });
+  }
+
+  /** Everybody's transaction: all is as it was when it began, if nothing was done in it that is another's. */
+  #wholeTransaction(id: string, history: readonly FileStep[]): void {
+    const transaction = this.transactions.get(id);
+    const family = this.#family(id);
+    const within = history.filter((step) => step.seq > (transaction?.record.fromSeq ?? 0));
+    const isPure = within.every(({ record }) => {
+      if (record.intent !== undefined) return true;
+      const of = record.action === undefined ? record.transaction : this.actions.get(record.action)?.record.transaction;
+      return of !== undefined && family.has(of);
+    });
+    this.counts[isPure ? "exact" : "impure"] += 1;
+    if (isPure && transaction !== undefined) this.#expectTree(transaction.tree, `rollback of ${id}`);
+  }
+
+  #family(id: string): Set<string> {
+    const family = new Set([id]);
+    for (const one of this.transactions.values())
+      if (one.record.parent !== undefined && family.has(one.record.parent)) family.add(one.id);
+    return family;
+  }
+
+  #undo(target: string, before: OpenIntent): void {
+    const history = this.steps.slice(0, before.steps);
+    const own = (step: FileStep): boolean => this.#owners(step.record).has(target) && !this.isTaken(step);
+    const wanted = takeBack(history, own as (step: Step) => boolean, before.tree);
+    this.#expectTree(wanted.tree, `undo of ${target}`);
+    this.#whole.add(target);
+  }
+
+  /** An undo of somebody's work is taken back itself; any other operation is done again, path by path. */
+  #redo(target: string, before: OpenIntent): void {
+    const history = this.steps.slice(0, before.steps);
+    if (this.undos.has(target)) {
+      const own = (step: Step): boolean => (step as FileStep).record.intent === target;
+      this.#expectTree(takeBack(history, own, before.tree).tree, `redo of ${target}`);
+    } else {
+      const again = new Map<string, State>();
+      for (const step of history) if (this.#owners(step.record).has(target)) again.set(step.path, step.after);
+      for (const path of again.keys()) {
+        const first = history.find((step) => step.path === path && this.#owners(step.record).has(target));
+        if (first?.before === again.get(path)) again.delete(path);
+      }
+      this.#expectTree(fit(before.tree, again).tree, `redo of ${target}`);
+    }
+    this.undos.delete(target);
+    this.#whole.delete(target);
+  }
+
+  #ofUndo({ seqs, label }: Took): (step: Step) => boolean {
+    const transaction = this.transactions.get(label.slice("transaction ".length));
+    const isEverybodys = transaction !== undefined && transaction.record.session === undefined;
+    const isAll = isEverybodys || /^(?:file|since) /.test(label);
+    return (step) => seqs.has(step.seq) && (isAll || !this.isTaken(step as FileStep));
+  }
+
+  /** The operations to which a change belongs. */
+  #owners({ session, action, transaction, intent }: FileRecord): Set<string> {
+    const owners = new Set([session, action, transaction, intent].filter((one) => one !== undefined));
+    for (const id of owners) {
+      const { run, transaction: within } = this.actions.get(id)?.record ?? {};
+      const parent = this.transactions.get(id)?.record.parent;
+      for (const one of [run, within, parent]) if (one !== undefined) owners.add(one);
+    }
+    return owners;
+  }
+
+  isTaken(step: FileStep): boolean {
+    if ([...this.#owners(step.record)].some((id) => this.#whole.has(id))) return true;
+    return [...this.undos.values()].some(({ seqs }) => seqs.has(step.seq));
+  }
+
+  /** Can it still be gone back to before this action? A turn is what is left of it. */
+  isKept({ record }: KnownAction): boolean {
+    const pruning = this.prunings.at(-1);
+    return pruning === undefined || record.fromSeq >= pruning.floorSeq || pruning.keptActions.includes(record.fromSeq);
+  }
+
+  /** Which changes are meant by a selection, as an undo names it; `undefined`: see `#wholeTransaction`. */
+  ownOf(label: string): ((step: Step) => boolean) | undefined {
+    const [by, value] = [label.slice(0, label.indexOf(" ")), label.slice(label.indexOf(" ") + 1)];
+    if (by === "since") return (step) => step.seq > Number(value);
+    if (by === "file") return (step) => step.path === value || step.path.startsWith(`${value}/`);
+    const transaction = this.transactions.get(value);
+    if (by === "transaction" && transaction?.record.session === undefined) return undefined;
+    const family = this.#family(value);
+    const isMeant = ({ record }: FileStep): boolean => {
+      const action = record.action === undefined ? undefined : this.actions.get(record.action);
+      if (by === "operation") return this.#owners(record).has(value);
+      if (record.intent !== undefined || record.actor === "ambiguous") return false;
+      if (by === "action") return record.action === value;
+      if (by === "turn") return action?.record.turn === value && this.isKept(action);
+      if (by === "session") return record.session === value || action?.record.run === value;
+      if (by === "transaction")
+        return action?.record.transaction !== undefined && family.has(action.record.transaction);
+      return record.actor === value;
+    };
+    return (step) => isMeant(step as FileStep) && !this.isTaken(step as FileStep);
+  }
+
+  /** The archive was dropped: the history begins at this event. What is gone changed no file, as far as it was not read. */
+  drop(first: LogEventShape): void {
+    if (first.seq > this.seq + 1) [this.seq, this.#hash] = [first.seq - 1, first.prev_hash];
+    this.steps = this.steps.filter((step) => step.seq >= first.seq);
+    this.undos.clear();
+    this.#everTook.clear();
+    this.#whole.clear();
+  }
+}
+
+export function sorted(tree: ReadonlyMap<string, string>): Record<string, string> {
+  return Object.fromEntries([...tree].sort(([a], [b]) => (a < b ? -1 : 1)));
+}

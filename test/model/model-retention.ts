@@ -1,0 +1,72 @@
+import { expect } from "vitest";
+import type { ContentStream } from "../../src/api/workspace-api.ts";
+import type { ModelPlay } from "./model-play.ts";
+
+/** The limit of action snapshots is kept to, and what it must spare is spared. */
+export async function checkLimit({ machine, history, keep, begins }: ModelPlay): Promise<void> {
+  if (keep === 0) return;
+  const listed = await machine.workspace.list();
+  const isHeld = [...history.transactions.values()].some((one) => one.record.status === "active");
+  const firsts = new Map(
+    listed
+      .filter((one) => one.session !== null)
+      .toReversed()
+      .map((one) => [one.session, one.id]),
+  );
+  const counted = listed.filter((one) => !one.pinned && one.from_seq >= begins - 1);
+  const plain = counted.filter((one) => one.state !== "open" && firsts.get(one.session) !== one.id);
+  if (!isHeld && counted.length > keep) expect(plain.length).toBeLessThanOrEqual(Math.floor(keep / 2));
+}
+
+/** What can still be read, and what may be gone. */
+export async function checkEverything(play: ModelPlay): Promise<void> {
+  const { machine, history } = play;
+  const { workspace } = machine;
+  expect((await workspace.verify()).problems).toEqual([]);
+  await workspace.verifyIntegrity();
+  await checkList(play);
+  const open = [...history.conflicts].filter(([, one]) => one.state === "open").map(([id]) => id);
+  expect((await workspace.conflicts()).map((one) => one.id).sort()).toEqual(open.sort());
+  const kept = (await workspace.list()).map((one) => one.from_seq);
+  const floor = history.prunings.at(-1)?.floorSeq ?? 0;
+  for (const path of new Set(history.steps.map((step) => step.path))) {
+    const steps = history.steps.filter((step) => step.path === path);
+    const rows = await workspace.history(path);
+    for (const [i, step] of steps.entries()) {
+      const row = rows.find((one) => one.seq === step.seq);
+      expect(row, `${path} at ${step.seq}`).toBeDefined();
+      if (row === undefined || step.after === undefined || step.after === "dir") continue;
+      const next = steps[i + 1]?.seq ?? Number.POSITIVE_INFINITY;
+      const mustBe = next > floor || kept.some((state) => state >= step.seq && state < next);
+      const text = await readText(() => workspace.cat(path, row.iteration), mustBe);
+      const wanted = step.after.startsWith("-> ") ? step.after.slice(3) : step.after.slice(step.after.indexOf(" ") + 1);
+      if (text !== undefined) expect(text).toBe(wanted);
+    }
+  }
+}
+
+/** Each action names the one before; no pinned one is missing. */
+async function checkList({ machine, history, begins }: ModelPlay): Promise<void> {
+  const listed = await machine.workspace.list();
+  const ids = listed.map((one) => one.id);
+  expect(new Set(ids).size).toBe(ids.length);
+  const all = [...history.actions.values()].sort((a, b) => a.seq - b.seq);
+  for (const one of listed) {
+    const at = all.findIndex((known) => known.id === one.id);
+    expect([one.id, one.previous_hash, one.hash]).toEqual([one.id, all[at - 1]?.hash ?? "", all[at]?.hash]);
+    expect([one.state, one.pinned]).toEqual([all[at]?.record.state, all[at]?.record.pinned]);
+  }
+  if (history.prunings.length > 0 || begins > 0) return;
+  expect(ids).toEqual(all.map((one) => one.id));
+}
+
+async function readText(open: () => Promise<ContentStream>, mustBe: boolean): Promise<string | undefined> {
+  try {
+    const pieces: Uint8Array[] = [];
+    for await (const piece of (await open()).pieces()) pieces.push(piece);
+    return Buffer.concat(pieces).toString();
+  } catch (error) {
+    if (!mustBe && error instanceof Error && "code" in error && error.code === "PRUNED") return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,145 @@
+import { placesOf, textOf, type State, type Tree } from "./model-tree.ts";
+
+/** What an undo must leave, from the states alone: an oracle that shares no code with the engine. */
+
+/** One recorded state of a path, and the one before. */
+export interface Step {
+  readonly path: string;
+  readonly seq: number;
+  readonly before: State;
+  readonly after: State;
+}
+
+/** What is to be there, where nothing could be merged, and what stays although it was to go. */
+export interface Outcome {
+  readonly tree: Map<string, string>;
+  readonly unmerged: ReadonlySet<string>;
+  readonly stayed: ReadonlySet<string>;
+}
+
+type Side = "ours" | "theirs";
+
+/** Takes the own steps back, from the newest to the oldest, each merged with what is there then. */
+export function takeBack(history: readonly Step[], isOwn: (step: Step) => boolean, present: Tree): Outcome {
+  const wanted = new Map<string, State>();
+  const unmerged = new Set<string>();
+  const own = new Set(history.filter(isOwn).map((step) => step.path));
+  for (const path of own) {
+    const groups = groupsOf(
+      history.filter((step) => step.path === path),
+      isOwn,
+    );
+    const [ours, theirs] = [fold(groups, present.get(path), "ours"), fold(groups, present.get(path), "theirs")];
+    wanted.set(path, ours.state);
+    if (ours.clash && ours.state !== theirs.state) unmerged.add(path);
+  }
+  return fit(present, wanted, unmerged);
+}
+
+interface Group {
+  readonly before: State;
+  after: State;
+}
+
+function groupsOf(steps: readonly Step[], isOwn: (step: Step) => boolean): Group[] {
+  const groups: Group[] = [];
+  let wasOwn = false;
+  for (const step of steps) {
+    const last = groups.at(-1);
+    if (isOwn(step) && wasOwn && last !== undefined) last.after = step.after;
+    else if (isOwn(step)) groups.push({ before: step.before, after: step.after });
+    wasOwn = isOwn(step);
+  }
+  return groups;
+}
+
+interface Merged {
+  readonly state: State;
+  readonly clash: boolean;
+}
+
+function fold(groups: readonly Group[], present: State, prefer: Side): Merged {
+  let state = present;
+  let clash = false;
+  for (const { before, after } of groups.toReversed()) {
+    const merged = merge({ base: after, ours: state, theirs: before }, prefer);
+    state = merged.state;
+    clash ||= merged.clash;
+  }
+  return { state, clash };
+}
+
+interface Sides<T> {
+  readonly base: T;
+  readonly ours: T;
+  readonly theirs: T;
+}
+
+/** One thing three ways: who changed it has it; both did, differently: a clash. */
+function pick<T>({ base, ours, theirs }: Sides<T>, prefer: Side): { readonly value: T; readonly clash: boolean } {
+  if (ours === base) return { value: theirs, clash: false };
+  if (theirs === base || ours === theirs) return { value: ours, clash: false };
+  return { value: prefer === "ours" ? ours : theirs, clash: true };
+}
+
+function merge(sides: Sides<State>, prefer: Side): Merged {
+  const whole = pick(sides, prefer);
+  const [base, ours, theirs] = [sides.base, sides.ours, sides.theirs].map(fileOf);
+  if (!whole.clash || base === undefined || ours === undefined || theirs === undefined)
+    return { state: whole.value, clash: whole.clash };
+  const mode = pick({ base: base.mode, ours: ours.mode, theirs: theirs.mode }, prefer);
+  const text = mergeTexts({ base: base.text, ours: ours.text, theirs: theirs.text }, prefer);
+  return { state: `${mode.value} ${text.value}`, clash: mode.clash || text.clash };
+}
+
+function mergeTexts(sides: Sides<string>, prefer: Side): { readonly value: string; readonly clash: boolean } {
+  const whole = pick(sides, prefer);
+  const [base, ours, theirs] = [sides.base, sides.ours, sides.theirs].map(placesOf);
+  if (!whole.clash || base === undefined || ours === undefined || theirs === undefined) return whole;
+  const places = base.map((place, i) => pick({ base: place, ours: ours[i] ?? "", theirs: theirs[i] ?? "" }, prefer));
+  return { value: textOf(places.map((one) => one.value)), clash: places.some((one) => one.clash) };
+}
+
+function fileOf(state: State): { readonly mode: string; readonly text: string } | undefined {
+  const match = /^(\d+) (.*)$/s.exec(state ?? "");
+  return match === null ? undefined : { mode: match[1] ?? "", text: match[2] ?? "" };
+}
+
+/** What comes back needs its folders; a folder that holds something stays; nothing lies in what is no folder. */
+export function fit(present: Tree, wanted: ReadonlyMap<string, State>, unmerged = new Set<string>()): Outcome {
+  const stayed = new Set<string>();
+  const now = new Map<string, State>([...present, ...wanted]);
+  for (const path of [...wanted.keys()].sort()) {
+    if (present.has(path) || now.get(path) === undefined) continue;
+    const missing = missingFolders(path, now);
+    if (missing === undefined) {
+      now.set(path, undefined);
+      unmerged.add(path);
+    }
+    for (const folder of missing ?? []) {
+      if (present.get(folder) === "dir") stayed.add(folder);
+      now.set(folder, "dir");
+    }
+  }
+  const leaving = [...present.keys()].filter((path) => present.get(path) === "dir" && now.get(path) !== "dir");
+  for (const path of leaving.sort().toReversed()) {
+    if (![...now].some(([other, state]) => state !== undefined && other.startsWith(`${path}/`))) continue;
+    if (now.get(path) === undefined) stayed.add(path);
+    else unmerged.add(path);
+    now.set(path, "dir");
+  }
+  const tree = new Map([...now].flatMap(([path, state]) => (state === undefined ? [] : [[path, state] as const])));
+  return { tree, unmerged, stayed };
+}
+
+/** The folders around a path that are not to be there; `undefined`: something else stands in the way. */
+function missingFolders(path: string, now: ReadonlyMap<string, State>): string[] | undefined {
+  const missing: string[] = [];
+  for (let end = path.lastIndexOf("/"); end > 0; end = path.lastIndexOf("/", end - 1)) {
+    const state = now.get(path.slice(0, end));
+    if (state === "dir") break;
+    if (state !== undefined) return undefined;
+    missing.push(path.slice(0, end));
+  }
+  return missing;
+}
