@@ -78,6 +78,8 @@ export interface ChangesShape {
   actions: ActionShape[];
   /** By path, then oldest first: a path that others changed in between is there once for each piece. */
   changes: ChangeShape[];
+  /** Paths that changed meanwhile and may be this work's or that of others who were at work as well: nobody's. */
+  ambiguous: string[];
 }
 
 /** Actions that land whole or are rolled back whole. */

@@ -74,6 +74,17 @@ export function changeLines(changes: readonly ChangeShape[]): string[] {
   return rest > 0 ? [...lines, `… and ${rest.toLocaleString("en-US")} more`] : lines;
 }
 
+/** Paths that changed while several were at work: nobody's. */
+export function ambiguousLines(ambiguous: readonly string[]): string[] {
+  if (ambiguous.length === 0) return [];
+  const { items, total } = capped(ambiguous, MOST.files);
+  const names = items.map((path) => oneLine(path)).join(", ");
+  return [
+    `${total} more changed while others were at work too: nobody's, and no such undo takes them along: ${names}`,
+    'undo {"file":…} takes one of them back.',
+  ];
+}
+
 /** Coverage with a capped list. */
 export function cappedCoverage(coverage: CoverageShape): CoverageShape & { readonly total_omitted: number } {
   const { items, total } = capped(coverage.omitted, MOST.omitted);

@@ -70,6 +70,9 @@ describe("whose work a change is", () => {
     expect(await workspace.finishAction(two.id)).toMatchObject({ changes: [], ambiguous: ["a"] });
     const [event] = await workspace.log({ prefix: "file:a", reverse: true, limit: 1 });
     expect(event?.record).toMatchObject({ actor: "ambiguous", candidates: [one.id, two.id] });
+    for (const selection of [{ action: one.id }, { action: two.id }, { session: "one" }, { actor: "agent" }])
+      expect(await workspace.changes(selection)).toMatchObject({ changes: [], ambiguous: ["a"] });
+    expect(await workspace.changes({ file: "a" })).toMatchObject({ changes: [{ path: "a" }], ambiguous: [] });
   });
 
   test("two actions that name one path: ambiguous", async () => {

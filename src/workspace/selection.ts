@@ -42,6 +42,8 @@ export function selectorOf(selection: Selection): { readonly by: Selector; reado
 /** A chosen piece of work, with the actions in it. */
 export interface ChosenWork extends Work {
   readonly actions: readonly LoggedAction[];
+  /** What an ambiguous change names among its candidates if this work may have done it. */
+  readonly mayBe: ReadonlySet<string>;
 }
 
 /** The work that is meant. Throws `USAGE`, `NOT_FOUND`, `AMBIGUOUS`, `PRUNED`. */
@@ -51,7 +53,7 @@ export async function workOf(context: Context, selection: Selection): Promise<Ch
   const { by, value } = given;
   switch (by) {
     case "action":
-      return workOfActions(context, [await findAction(context, value)], (one) => `action ${one.id}`);
+      return workOfOne(context, await findAction(context, value));
     case "turn":
       return workOfActions(context, await actionsOfTurn(context, value), (one) => `turn ${one.turn}`);
     case "session":
@@ -63,6 +65,10 @@ export async function workOf(context: Context, selection: Selection): Promise<Ch
     case "since":
       return workSince(context, value);
   }
+}
+
+async function workOfOne(context: Context, action: LoggedAction): Promise<ChosenWork> {
+  return { ...(await workOfActions(context, [action], ({ id }) => `action ${id}`)), known: action.summary };
 }
 
 const SAY = "give one of action, turn, session, actor, file and since";
@@ -82,7 +88,7 @@ async function workOfActions(
   const begins = (await indexedFrom(context)) ?? 1;
   if (fromSeq < begins - 1) throw compactedAway(label(first), begins);
   const isOwn = (record: FileRecord): boolean => record.action !== undefined && ids.has(record.action);
-  return { label: label(first), fromSeq, toSeq, isOwn: ownOnly(isOwn), actions };
+  return { label: label(first), fromSeq, toSeq, isOwn: ownOnly(isOwn), actions, mayBe: ids };
 }
 
 const LIST = "`chronicle actions` lists them";
@@ -143,7 +149,13 @@ async function workOfSession(context: Context, asked: string): Promise<ChosenWor
   const starts = [...actions, ...sessions.filter((one) => one.id === id)].map((one) => one.fromSeq);
   const isOwn = (record: FileRecord): boolean =>
     record.session === id || (record.action !== undefined && own.has(record.action));
-  return { label: `session ${id}`, ...(await spanFrom(context, starts)), isOwn: ownOnly(isOwn), actions };
+  return {
+    label: `session ${id}`,
+    ...(await spanFrom(context, starts)),
+    isOwn: ownOnly(isOwn),
+    actions,
+    mayBe: new Set([id, ...own]),
+  };
 }
 
 async function workOfActor(context: Context, name: string): Promise<ChosenWork> {
@@ -151,7 +163,7 @@ async function workOfActor(context: Context, name: string): Promise<ChosenWork> 
   const own = new Set(actions.map((one) => one.id));
   const isOwn = (record: FileRecord): boolean =>
     record.action === undefined ? record.actor === name : record.actor === name || own.has(record.action);
-  return { label: `actor ${name}`, ...(await spanFrom(context, [0])), isOwn: ownOnly(isOwn), actions };
+  return { label: `actor ${name}`, ...(await spanFrom(context, [0])), isOwn: ownOnly(isOwn), actions, mayBe: own };
 }
 
 /** Every change after the baseline, whoever made it: restores and undos too. */
@@ -166,13 +178,14 @@ async function workOnFile(context: Context, given: string): Promise<ChosenWork> 
     everything: true,
     isOwn: (_, at) => isWithin(at, path),
     actions: [],
+    mayBe: new Set(),
   };
 }
 
 async function workSince(context: Context, moment: string): Promise<ChosenWork> {
   const seq = await sinceWhen(context, moment);
   const span = await spanFrom(context, [seq]);
-  return { label: `since ${seq}`, ...span, everything: true, isOwn: () => true, actions: [] };
+  return { label: `since ${seq}`, ...span, everything: true, isOwn: () => true, actions: [], mayBe: new Set() };
 }
 
 /** Since a time before there was a history is since it began. */
@@ -204,14 +217,21 @@ export async function changesOfSelection(
 ): Promise<ChangesShape> {
   const asked = selectorOf(selection) === undefined ? { turn: "last" } : selection;
   const work = await workOf(context, asked);
-  const own = await eventsOfWork(context, work);
+  const ambiguous = new Set<string>();
+  const own = await eventsOfWork(context, {
+    ...work,
+    isOwn: (record, path, seq) => {
+      if (record.candidates?.some((one) => work.mayBe.has(one)) === true) ambiguous.add(shownPath(path));
+      return work.isOwn(record, path, seq);
+    },
+  });
   const changes: ChangeShape[] = [];
   for (const change of ownChanges(await groupsOf(context, own))) {
     const patch = options.patch === true ? await patchOf(context, change) : {};
     changes.push({ ...changeShape(change), ...patch });
   }
   const actions = work.everything === true ? await actionsAmong(context, own) : work.actions;
-  return { selection: work.label, actions: await shapesOf(context, actions), changes };
+  return { selection: work.label, actions: await shapesOf(context, actions), changes, ambiguous: [...ambiguous] };
 }
 
 /** The actions that some events name. */

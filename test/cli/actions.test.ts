@@ -58,3 +58,24 @@ it("an unknown action is said, with what to do", async () => {
   expect(await box.call(["rollback"])).toMatchObject({ code: 2 });
   expect((await box.call(["actions"])).stdout).toBe("");
 });
+
+it("what changed while two were at work is named by both, and is neither's", async () => {
+  using box = new Sandbox();
+  box.write("a.txt", "before\n");
+  const store = await openStore({ home: box.store, configFolder: join(box.folder, "config", "chronicle") });
+  const workspace = await store.open({ folder: box.project, create: true });
+  const request = { type: "run_command", payload: { command: "make" }, turn: "t" };
+  const [one, two] = [
+    await workspace.snapshotAction({ ...request, session: "one" }),
+    await workspace.snapshotAction({ ...request, session: "two" }),
+  ];
+  box.write("a.txt", "by whom?\n");
+  for (const action of [one, two]) await workspace.finishAction(action?.id ?? "");
+  await workspace.close();
+  await store.close();
+  const told = "1 path changed while others were at work too: nobody's, and no undo takes them along: a.txt\n";
+  expect((await box.must(["changes", "--session", "one"])).stdout).toContain(
+    `nothing was changed that is certainly of this work\n${told}chronicle undo --file PATH takes one back\n`,
+  );
+  expect((await box.must(["actions", two?.id ?? ""])).stdout).toContain(told);
+});

@@ -2,6 +2,7 @@ import type { ActionDiffShape, ActionShape } from "../../api/action-shapes.ts";
 import { EXIT } from "../../api/problems.ts";
 import { formatBytes } from "../../core/duration.ts";
 import type { CommandContext } from "../context.ts";
+import { ambiguousLines } from "../render/changes.ts";
 import { columns } from "../render/columns.ts";
 import { counted } from "../render/counted.ts";
 import { printable, shortened } from "../render/printable.ts";
@@ -69,6 +70,9 @@ async function showOne(context: CommandContext, id: string): Promise<number> {
   }
   for (const line of headLines(context, action)) context.print(line);
   const paths = context.paths(workspace);
+  const { ambiguous } = await workspace.changes({ action: action.id });
+  const style = { paint: context.paint, shown: (path: string) => paths.shown(path) };
+  for (const line of ambiguousLines(ambiguous, style)) context.print(line);
   for (const line of diffLines(context, diff, (path) => paths.shown(path))) context.print(line);
   return EXIT.done;
 }

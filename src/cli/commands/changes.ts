@@ -2,7 +2,7 @@ import { EXIT } from "../../api/problems.ts";
 import type { ChangesShape } from "../../api/action-shapes.ts";
 import type { CommandContext } from "../context.ts";
 import { withCandidates } from "../find-file.ts";
-import { changeLines, countsOf } from "../render/changes.ts";
+import { ambiguousLines, changeLines, countsOf } from "../render/changes.ts";
 import { counted } from "../render/counted.ts";
 import { patchLines } from "../render/patch.ts";
 import { printable } from "../render/printable.ts";
@@ -39,8 +39,12 @@ export async function changes(context: CommandContext): Promise<number> {
     return EXIT.done;
   }
   const paths = context.paths(workspace);
+  const style = { paint, shown: (path: string) => paths.shown(path) };
   for (const line of headLines(context, result)) context.print(line);
-  for (const line of changeLines(result.changes, { paint, shown: (path) => paths.shown(path) })) context.print(line);
-  context.print(result.changes.length === 0 ? "nothing was changed" : countsOf(result.changes));
+  for (const line of changeLines(result.changes, style)) context.print(line);
+  const isNothing = result.changes.length + result.ambiguous.length === 0;
+  if (result.changes.length > 0) context.print(countsOf(result.changes));
+  else context.print(isNothing ? "nothing was changed" : "nothing was changed that is certainly of this work");
+  for (const line of ambiguousLines(result.ambiguous, style)) context.print(line);
   return EXIT.done;
 }

@@ -106,3 +106,18 @@ export function coverageLines(coverage: CoverageShape, style: ChangesStyle): str
   const head = style.paint("yellow", `partial: ${counted(missing.length, "path")} not recorded`);
   return [`${head}${left}`, ...skippedLines(missing, style)];
 }
+
+const MOST_AMBIGUOUS = 5;
+
+/** Paths that belong to nobody because several were at work, and how to take one back. */
+export function ambiguousLines(ambiguous: readonly string[], { paint, shown }: ChangesStyle): string[] {
+  if (ambiguous.length === 0) return [];
+  const names = ambiguous.slice(0, MOST_AMBIGUOUS).map(shown).join(", ");
+  const rest = ambiguous.length - MOST_AMBIGUOUS;
+  const more = rest > 0 ? ` and ${rest.toLocaleString("en-US")} more` : "";
+  const what = `${counted(ambiguous.length, "path")} changed while others were at work too`;
+  return [
+    paint("yellow", `${what}: nobody's, and no undo takes them along: ${names}${more}`),
+    paint("dim", "chronicle undo --file PATH takes one back"),
+  ];
+}

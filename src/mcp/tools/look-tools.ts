@@ -5,9 +5,19 @@ import { ChronicleError } from "../../core/errors.ts";
 import type { Answer } from "../answer.ts";
 import { actionId, inWorkspace, limit, named, patch, path as aPath } from "../arguments.ts";
 import { counted, oneLine } from "../one-line.ts";
-import { actionLine, cappedAction, cappedChanges, changeLines, countsOf, coverageLines } from "../show.ts";
+import {
+  actionLine,
+  ambiguousLines,
+  cappedAction,
+  cappedChanges,
+  changeLines,
+  countsOf,
+  coverageLines,
+} from "../show.ts";
 import { selectionOf, selectionShape } from "../selecting.ts";
 import { defineTool, type Tool } from "../tool.ts";
+
+const MOST_AMBIGUOUS = 100;
 
 const NO_ACTIONS =
   "No action is recorded. Actions come from an agent's hooks (`chronicle agents install`); list_history shows what " +
@@ -108,7 +118,7 @@ const showAction = defineTool({
   hints: { NOT_FOUND: "list_actions lists the ids there are", AMBIGUOUS: "give more of the id: see list_actions" },
   run: async (workspace, { id, patch: withPatch }): Promise<Answer> => {
     const action = await workspace.showAction(id);
-    const { changes } = await workspace.changes({ action: action.id }, { patch: withPatch });
+    const { changes, ambiguous } = await workspace.changes({ action: action.id }, { patch: withPatch });
     const { files_backed_up: files, outside } = action;
     return {
       summary: actionLine(action),
@@ -123,13 +133,14 @@ const showAction = defineTool({
         ...(action.reason === undefined ? [] : [`reason: ${oneLine(action.reason)}`]),
         `it changed: ${countsOf(changes)}`,
         ...changeLines(changes),
+        ...ambiguousLines(ambiguous),
         ...coverageLines(action.coverage),
       ],
       next: [
         `undo {"action":"${action.id}"} takes back these changes and keeps later work; with "dry_run":true it shows what that would do.`,
         `rollback {"id":"${action.id}"} makes its files equal to what they were before it, later edits of them included.`,
       ],
-      data: { action: cappedAction(action), ...cappedChanges(changes) },
+      data: { action: cappedAction(action), ...cappedChanges(changes), ambiguous: ambiguous.slice(0, MOST_AMBIGUOUS) },
     };
   },
 });
@@ -146,10 +157,10 @@ const whatChanged = defineTool({
   run: async (workspace, { patch: withPatch, ...given }): Promise<Answer> => {
     const selection = selectionOf(workspace, given) ?? { turn: "last" };
     const result = await workspace.changes(selection, { patch: withPatch });
-    const { changes, actions } = result;
+    const { changes, actions, ambiguous } = result;
     return {
       summary: `${oneLine(result.selection)}: ${counted(actions.length, "action")}; ${countsOf(changes)}.`,
-      lines: [...actions.slice(0, 20).map(actionLine), ...changeLines(changes)],
+      lines: [...actions.slice(0, 20).map(actionLine), ...changeLines(changes), ...ambiguousLines(ambiguous)],
       next:
         changes.length === 0 ? [] : [`undo ${JSON.stringify(selection)} takes exactly this back; later work stays.`],
       data: {
@@ -157,6 +168,7 @@ const whatChanged = defineTool({
         actions: actions.slice(0, 20).map(cappedAction),
         total_actions: actions.length,
         ...cappedChanges(changes),
+        ambiguous: ambiguous.slice(0, MOST_AMBIGUOUS),
       },
     };
   },
