@@ -243,6 +243,28 @@ test("by its rule only what was recorded as its own is taken back, and that is t
   }
 });
 
+test("two that find it at the same time: one ends it, and both go on with what they were asked for", async () => {
+  await using project = new Project();
+  project.write("a.txt", "0\n");
+  const one = await project.init();
+  const two = await project.open();
+  const gone = await deadPid();
+  for (let i = 1; i <= 8; i += 1) {
+    const { pid, kill } = await otherProcess();
+    await one.beginTransaction({ pid, onOwnerDeath: i % 2 === 0 ? "keep" : "rollback" });
+    project.write("a.txt", `${i}\n`);
+    await one.snapshot();
+    await kill();
+    const request = { type: "write_file", payload: { path: "b.txt" }, pid: gone };
+    const done = await Promise.all([one.snapshotAction(request), two.snapshotAction(request), two.snapshot()]);
+    expect(done).not.toContain(null);
+  }
+  expect((await two.transactions()).map((each) => each.status)).toEqual(
+    Array.from({ length: 4 }, () => ["rolled_back", "committed"]).flat(),
+  );
+  expect(project.read("a.txt")).toBe("8\n");
+});
+
 test("… or kept, where it was begun so; and it can be committed by name before", async () => {
   await using project = new Project();
   project.write("a.txt", "before\n");

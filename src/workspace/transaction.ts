@@ -1,7 +1,7 @@
 import type { TransactionOptions } from "../api/action-api.ts";
 import type { TransactionRollbackShape, TransactionShape } from "../api/action-shapes.ts";
 import type { UndoShape } from "../api/shapes.ts";
-import { ChronicleError } from "../core/errors.ts";
+import { ChronicleError, type ErrorCode } from "../core/errors.ts";
 import type { EventDraft } from "../core/event.ts";
 import { decodeIntent } from "../core/records.ts";
 import {
@@ -267,14 +267,29 @@ export async function listTransactions(context: Context): Promise<TransactionSha
   return transactionShapes(context, all, all);
 }
 
-/** Ends the transactions whose owner is gone, each by its rule; the outermost take their savepoints along. */
+/** What keeps a transaction from being ended by its rule, and nothing else from being done. */
+const CANNOT_END: ReadonlySet<string> = new Set<ErrorCode>(["REFUSED", "PRUNED", "BLOB_MISSING"]);
+
+/**
+ * Ends the transactions whose owner is gone, each by its rule; the outermost take their savepoints along. One that
+ * another process is just ending, or that cannot be ended, holds nobody up.
+ */
 export async function endOrphans(context: Context): Promise<void> {
   if ((await context.index.openRecords("transaction:")).length === 0) return;
+  const tried = new Set<string>();
   for (;;) {
-    const orphan = (await activeTransactions(context)).find((one) => one.orphaned);
+    const orphan = (await activeTransactions(context)).find((one) => one.orphaned && !tried.has(one.id));
     if (orphan === undefined) return;
-    if (orphan.onOwnerDeath === "keep") await commitByRule(context, orphan);
-    else await rollBackByRule(context, orphan);
+    tried.add(orphan.id);
+    try {
+      if (orphan.onOwnerDeath === "keep") await commitByRule(context, orphan);
+      else await rollBackByRule(context, orphan);
+    } catch (error) {
+      if (!(error instanceof ChronicleError) || !CANNOT_END.has(error.code)) throw error;
+      await catchUp(context, { recover: false });
+      const isActive = (await activeTransactions(context)).some((one) => one.id === orphan.id);
+      if (isActive) context.tell?.(`${ownerGone(orphan)}, and it was not ended: ${error.message}`);
+    }
   }
 }
 
