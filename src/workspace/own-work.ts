@@ -12,6 +12,8 @@ import { readRange } from "./read-events.ts";
 export interface Work extends SeqSpan {
   /** For people and for the record: `turn 3f2a` (see `IntentRecord.selection`). */
   readonly label: string;
+  /** What people know it by, where that says more. */
+  readonly known?: string;
   /** Every event there, whoever made it: those of restores and undos too. */
   readonly everything?: true;
   readonly isOwn: (record: FileRecord, path: WorkspacePath, seq: number) => boolean;

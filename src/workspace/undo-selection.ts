@@ -74,7 +74,7 @@ export async function undoOf(context: Context, work: Work): Promise<TakingBack> 
   });
   return {
     kind: "undo",
-    summary: `undo of ${work.label}`,
+    summary: `undo of ${work.known ?? work.label}`,
     label: work.label,
     own,
     about: { takes: await coveredBy(context, own, covering) },
