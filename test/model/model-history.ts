@@ -27,12 +27,14 @@ export interface KnownAction extends OpenAction {
 
 interface KnownTransaction extends OpenTransaction {
   readonly record: TransactionRecord;
+  readonly lastSeq: number;
   readonly tree: ReadonlyMap<string, string>;
 }
 
 interface OpenIntent {
   readonly tree: ReadonlyMap<string, string>;
   readonly steps: number;
+  readonly seq: number;
 }
 
 /** What an undo took back. */
@@ -135,7 +137,7 @@ export class ModelHistory {
 
   #transaction(id: string, record: TransactionRecord): void {
     const known = this.transactions.get(id);
-    this.transactions.set(id, { id, record, tree: known?.tree ?? new Map(this.#recorded) });
+    this.transactions.set(id, { id, record, lastSeq: this.seq, tree: known?.tree ?? new Map(this.#recorded) });
   }
 
   #file(event: LogEventShape, pid: number, { late }: Asked): void {
@@ -185,12 +187,12 @@ export class ModelHistory {
 
   #intent(id: string, intent: IntentRecord, asked: Asked): void {
     if (intent.state === "open") {
-      this.#intents.set(id, { tree: new Map(this.#recorded), steps: this.steps.length });
+      this.#intents.set(id, { tree: new Map(this.#recorded), steps: this.steps.length, seq: this.seq });
       return;
     }
     const begun = this.#intents.get(id);
     // Where there was nothing to do, it is closed at once.
-    const before = begun ?? { tree: new Map(this.#recorded), steps: this.steps.length };
+    const before = begun ?? { tree: new Map(this.#recorded), steps: this.steps.length, seq: this.seq };
     if (intent.state !== "done") return;
     expect(intent.skipped ?? 0, `${intent.summary} left something alone`).toBe(0);
     this.counts.undos += 1;
@@ -254,7 +256,10 @@ export class ModelHistory {
 
   #undo(target: string, before: OpenIntent): void {
     const history = this.steps.slice(0, before.steps);
-    const own = (step: FileStep): boolean => this.#owners(step.record).has(target) && !this.isTaken(step);
+    // What an action of a transaction did after that was committed is not undone with it.
+    const toSeq = this.transactions.get(target)?.lastSeq ?? before.seq;
+    const own = (step: FileStep): boolean =>
+      step.seq <= toSeq && this.#owners(step.record).has(target) && !this.isTaken(step);
     const wanted = takeBack(history, own as (step: Step) => boolean, before.tree);
     this.#expectTree(wanted.tree, `undo of ${target}`);
     this.#whole.add(target);
@@ -316,9 +321,10 @@ export class ModelHistory {
     const transaction = this.transactions.get(value);
     if (by === "transaction" && transaction?.record.session === undefined) return undefined;
     const family = this.#family(value);
-    const isMeant = ({ record }: FileStep): boolean => {
+    const isMeant = ({ record, seq }: FileStep): boolean => {
       const action = record.action === undefined ? undefined : this.actions.get(record.action);
-      if (by === "operation") return this.#owners(record).has(value);
+      if (by === "operation")
+        return seq <= (this.transactions.get(value)?.lastSeq ?? seq) && this.#owners(record).has(value);
       if (record.intent !== undefined || record.actor === "ambiguous") return false;
       if (by === "action") return record.action === value;
       if (by === "turn") return action?.record.turn === value && this.isKept(action);

@@ -173,6 +173,6 @@ const crash: fc.Arbitrary<Crash | undefined> = fc.oneof(
 
 /** A history: what happens, and how many snapshots of actions are kept. */
 export const histories = fc.record({
-  script: fc.array(fc.record<Scripted>({ what: happening, crash }), { minLength: 6, maxLength: 36, size: "max" }),
+  script: fc.array(fc.record<Scripted>({ what: happening, crash }), { minLength: 16, maxLength: 40, size: "max" }),
   keep: fc.constantFrom(0, 0, 4, 8),
 });
