@@ -1,6 +1,12 @@
 import type { RetentionShape } from "../api/action-shapes.ts";
 import { ChronicleError } from "../core/errors.ts";
-import { DEFAULT_RETENTION, faultOf, RETENTION_KEYS, type RetentionConfig } from "../core/retention-config.ts";
+import {
+  DEFAULT_RETENTION,
+  faultOf,
+  RETENTION_KEYS,
+  retentionFiles,
+  type RetentionConfig,
+} from "../core/retention-config.ts";
 import type { Disk } from "../disk/disk.ts";
 import type { Retention } from "../workspace/context.ts";
 import { readText } from "./file-head-keeper.ts";
@@ -21,8 +27,7 @@ export async function retentionOf(
   configFolder: string,
   { id, given, defaults }: RetentionInputs & { readonly id: string },
 ): Promise<Retention> {
-  const own = `${configFolder}/workspaces/${id}/config.yaml`;
-  const users = `${configFolder}/config.yaml`;
+  const [own, users] = retentionFiles(configFolder, id);
   const layers: readonly (readonly [string, RetentionConfig])[] = [
     ["as given", checked(given)],
     [own, await fileConfig(disk, own)],

@@ -34,3 +34,8 @@ export function faultOf(key: RetentionKey, value: unknown): string | undefined {
 function needsWhole(key: RetentionKey): boolean {
   return key === "max_snapshots" || key === "max_store_bytes";
 }
+
+/** The files that say how much of a workspace's history is kept: its own, which wins, and the user's. */
+export function retentionFiles(configFolder: string, workspaceId: string): readonly [own: string, users: string] {
+  return [`${configFolder}/workspaces/${workspaceId}/config.yaml`, `${configFolder}/config.yaml`];
+}

@@ -3,6 +3,8 @@ import type { WorkspaceApi } from "../api/workspace-api.ts";
 
 interface Held {
   readonly workspace: WorkspaceApi;
+  /** As it was when it was opened: see `settingsOf`. */
+  readonly settings: string;
   /** When it was last handed out, epoch milliseconds. */
   used: number;
 }
@@ -12,6 +14,11 @@ export interface OpenWorkspacesOptions {
   readonly isThere: (id: string) => boolean;
   /** Epoch milliseconds. */
   readonly now: () => number;
+  /**
+   * What a workspace takes over when it is opened (what is tracked, how much is kept), in any form: where that has changed
+   * meanwhile, it is opened anew.
+   */
+  readonly settingsOf?: (workspace: WorkspaceApi) => Promise<string>;
   /** Called for each that has been opened, to keep it warm. */
   readonly onOpen?: (workspace: WorkspaceApi) => Promise<void>;
 }
@@ -21,6 +28,8 @@ export class OpenWorkspaces {
   readonly #store: StoreApi;
   readonly #options: OpenWorkspacesOptions;
   readonly #held = new Map<string, Held>();
+  /** With other settings than those in force now; whoever has one still may finish with it. */
+  #outdated: Held[] = [];
   #last: Promise<unknown> = Promise.resolve();
 
   constructor(store: StoreApi, options: OpenWorkspacesOptions) {
@@ -29,10 +38,10 @@ export class OpenWorkspaces {
   }
 
   /** The nearest workspace around a folder; `create` begins one there. Throws `NOT_FOUND`. */
-  open(folder: string, create: boolean): Promise<WorkspaceApi> {
+  async open(folder: string, create: boolean): Promise<WorkspaceApi> {
     // Its own folder: nobody can have begun a nearer one.
     const known = this.#known(folder);
-    if (known !== undefined) return Promise.resolve(known);
+    if (known !== undefined && (await this.#isInForce(known))) return known.workspace;
     return this.#inTurn(() => this.#openAnew(folder, create));
   }
 
@@ -41,6 +50,9 @@ export class OpenWorkspaces {
     return this.#inTurn(async () => {
       const oldest = this.#options.now() - idleMs;
       for (const [id, held] of this.#held) if (held.used < oldest) await this.#drop(id, held);
+      const over = this.#outdated.filter((held) => held.used < oldest);
+      this.#outdated = this.#outdated.filter((held) => held.used >= oldest);
+      for (const { workspace } of over) await workspace.close();
       return this.#held.size;
     });
   }
@@ -48,31 +60,41 @@ export class OpenWorkspaces {
   close(): Promise<void> {
     return this.#inTurn(async () => {
       for (const [id, held] of this.#held) await this.#drop(id, held);
+      for (const { workspace } of this.#outdated.splice(0)) await workspace.close();
     });
   }
 
-  #known(folder: string): WorkspaceApi | undefined {
+  #known(folder: string): Held | undefined {
     for (const held of this.#held.values()) {
-      const { workspace } = held;
-      if (workspace.path !== folder || !this.#options.isThere(workspace.id)) continue;
+      if (held.workspace.path !== folder || !this.#options.isThere(held.workspace.id)) continue;
       held.used = this.#options.now();
-      return workspace;
+      return held;
     }
     return undefined;
+  }
+
+  async #isInForce({ workspace, settings }: Held): Promise<boolean> {
+    return (await this.#settingsOf(workspace)) === settings;
+  }
+
+  async #settingsOf(workspace: WorkspaceApi): Promise<string> {
+    return (await this.#options.settingsOf?.(workspace)) ?? "";
   }
 
   async #openAnew(folder: string, create: boolean): Promise<WorkspaceApi> {
     for (const [id, held] of this.#held) if (!this.#options.isThere(id)) await this.#drop(id, held);
     const known = this.#known(folder);
-    if (known !== undefined) return known;
+    if (known !== undefined && (await this.#isInForce(known))) return known.workspace;
     const opened = await this.#store.open({ folder, create, role: "agent" });
     const held = this.#held.get(opened.id);
-    if (held !== undefined) {
+    const settings = await this.#settingsOf(opened);
+    if (held?.settings === settings) {
       await opened.close();
       held.used = this.#options.now();
       return held.workspace;
     }
-    this.#held.set(opened.id, { workspace: opened, used: this.#options.now() });
+    if (held !== undefined) this.#outdated.push(held);
+    this.#held.set(opened.id, { workspace: opened, settings, used: this.#options.now() });
     await this.#options.onOpen?.(opened);
     return opened;
   }

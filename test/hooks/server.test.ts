@@ -390,6 +390,32 @@ describe("the long-lived process", { timeout: 60_000 }, () => {
     expect((await home.health())?.status).toBe(200);
   });
 
+  it("follows what the user says meanwhile is tracked, and how much is kept", async () => {
+    const home = newHome();
+    home.install();
+    await home.serve();
+    const command = (id: string, work: () => void): void => {
+      const call = { tool_name: "Bash", tool_input: { command: "./make" }, tool_use_id: id };
+      home.fire("PreToolUse", call);
+      work();
+      home.fire("PostToolUse", call);
+    };
+    command("b1", () => writeFileSync(join(home.project, "a.txt"), "1"));
+    expect(home.cli("config", "excludePatterns", "secret").code).toBe(0);
+    command("b2", () => {
+      for (const name of ["a.txt", "secret"]) writeFileSync(join(home.project, name), "22");
+    });
+    expect(home.cli("history", "secret").code).toBe(3);
+    expect(home.actions()).toEqual([
+      ["done", 1],
+      ["done", 1],
+    ]);
+    writeFileSync(join(home.hook, "../../config.yaml"), "chronicle:\n  max_store_bytes: 1\n");
+    const refused = home.fire("PreToolUse", { tool_name: "Bash", tool_input: { command: "x" }, tool_use_id: "b3" });
+    expect(refused.out).toMatch(/"deny".*max_store_bytes/);
+    expect(await home.pid()).toBeDefined();
+  });
+
   it("sees that a workspace was forgotten meanwhile, and begins anew", async () => {
     const home = newHome();
     home.install();

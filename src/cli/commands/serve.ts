@@ -5,6 +5,7 @@ import type { CommandContext } from "../context.ts";
 import { isAnswered } from "../hooking/ask-server.ts";
 import { isOwnDoor, makeRunFolder, ownFolder, ownUid, runFolder } from "../hooking/run-folder.ts";
 import { StoreServer } from "../hooking/serve-store.ts";
+import { placesOf } from "../places.ts";
 import { printable } from "../render/printable.ts";
 
 export async function serve(context: CommandContext): Promise<number> {
@@ -26,7 +27,8 @@ export async function serve(context: CommandContext): Promise<number> {
   }
   const idleMs = (input.number("idle") ?? 0) * 1000;
   const onListening = (): void => (quiet || context.json ? undefined : context.say(`listening on ${run.socket}`));
-  const server = new StoreServer({ store, disk, run, version: io.version, idleMs, onListening });
+  const { configFolder } = placesOf({ env: io.env, userHome: io.userHome, cwd: io.cwd(), store: input.text("store") });
+  const server = new StoreServer({ store, configFolder, disk, run, version: io.version, idleMs, onListening });
   const endInterrupt = io.onInterrupt(() => server.leave("signal"));
   try {
     const left = await server.serve();

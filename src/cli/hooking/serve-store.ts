@@ -1,7 +1,9 @@
 import { fileURLToPath } from "node:url";
 import type { StoreApi } from "../../api/store-api.ts";
+import type { WorkspaceApi } from "../../api/workspace-api.ts";
 import type { Disk } from "../../disk/disk.ts";
 import type { HookAnswer } from "../../hooks/answer-hook.ts";
+import { retentionFiles } from "../../core/retention-config.ts";
 import { HttpServer } from "../../server/http-server.ts";
 import { OpenWorkspaces } from "../../server/open-workspaces.ts";
 import { problemReply } from "../../server/problem-reply.ts";
@@ -24,6 +26,7 @@ const REMEMBER_MS = 10_000;
 
 export interface ServeOptions {
   readonly store: StoreApi;
+  readonly configFolder: string;
   readonly disk: Disk;
   readonly run: RunFolder;
   readonly version: string;
@@ -51,6 +54,7 @@ export class StoreServer {
     this.#workspaces = new OpenWorkspaces(store, {
       isThere: (id) => disk.lstat(`${store.home}/workspaces/${id}/workspace.json`) !== undefined,
       now: () => Date.now(),
+      settingsOf: (workspace) => this.#settingsOf(workspace),
       onOpen: (workspace) => workspace.follow(),
     });
     const open = (folder: string, create: boolean) => this.#workspaces.open(folder, create);
@@ -110,6 +114,16 @@ export class StoreServer {
     if (typeof client !== "string" || !isLater(client, this.#options.version)) return undefined;
     this.leave("newer version");
     return problemReply(426, "FORMAT_UNSUPPORTED", `this is Chronicle ${this.#options.version}, which leaves now`);
+  }
+
+  /** What others may have changed since a workspace was opened: what is tracked, and the files that say how much is kept. */
+  async #settingsOf(workspace: WorkspaceApi): Promise<string> {
+    const { disk, configFolder } = this.#options;
+    const files = retentionFiles(configFolder, workspace.id).map((path) => {
+      const stat = disk.lstat(path);
+      return stat === undefined ? "" : `${stat.ino} ${stat.size} ${stat.mtimeNs}`;
+    });
+    return JSON.stringify([await workspace.config(), files]);
   }
 
   #health(): Route {
