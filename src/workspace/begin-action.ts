@@ -43,11 +43,12 @@ export async function beginning(context: Context, asked: AskedAction, found: Fou
   const drafts = await endings(context, request, found);
   const files = await keptFiles(context, asked, found);
   const kept = files.length + keptOutside(request, outside) + outside.omitted.length;
-  if (targets.kind === "paths" && kept === 0 && asked.isExposed !== true) return drafts;
   const omitted = [...asked.omitted, ...found.omitted, ...outside.omitted];
   const exposed = unprotected(targets.paths, [...asked.omitted, ...found.omitted]).concat(
     outside.omitted.filter((one) => !isMeant(one)),
   );
+  // What is there and could not be kept is not the same as nothing to keep.
+  if (targets.kind === "paths" && kept + exposed.length === 0 && asked.isExposed !== true) return drafts;
   if (exposed.length > 0 && request.onFailure !== "warn") throw notProtected(exposed);
   if (request.session !== undefined) {
     const at = { head: found.head, ahead: found.changes.length + drafts.length };
@@ -143,14 +144,15 @@ function transactionOf({ transactions }: Brackets, { session, transaction }: Act
 }
 
 function notProtected(exposed: readonly Omission[]): ChronicleError {
-  const shown = exposed.slice(0, 5).map((one) => `${shownPath(one.path)} (${one.detail ?? one.reason})`);
-  const more = exposed.length > shown.length ? ` and ${exposed.length - shown.length} more` : "";
+  const each = [...new Map(exposed.map((one) => [`${one.path}\0${one.reason}`, one])).values()];
+  const shown = each.slice(0, 5).map((one) => `${shownPath(one.path)} (${one.detail ?? one.reason})`);
+  const more = each.length > shown.length ? ` and ${each.length - shown.length} more` : "";
   return new ChronicleError(
     "REFUSED",
     `the action is stopped, because this cannot be kept: ${shown.join(", ")}${more}`,
     {
       hint: 'make it readable, or raise the limit (`chronicle config`); with onFailure "warn" the tool runs unprotected',
-      data: { coverage: { complete: false, omitted: exposed.map(omissionShape) } },
+      data: { coverage: { complete: false, omitted: each.map(omissionShape) } },
     },
   );
 }

@@ -62,6 +62,30 @@ describe("what an action keeps", () => {
     expect(Object.keys(project.tree())).not.toContain("made");
   });
 
+  test("what is there and cannot be kept is not taken for nothing", async () => {
+    await using project = new Project({ storeInside: true });
+    project.write("a", "x");
+    const first = await project.init();
+    await first.configure({ maxFileSize: 100 });
+    await first.close();
+    project.write("big", "x".repeat(1_000));
+    project.write("d/big", "x".repeat(1_000));
+    const workspace = await project.open();
+    for (const [type, payload] of [
+      ["delete_file", { path: "big" }],
+      ["delete_directory", { path: "d" }],
+      ["delete_directory", { path: ".state" }],
+      ["run_command", { command: "rm *" }],
+      ["run_command", { command: "rm -rf ." }],
+    ] as const) {
+      const stopped = workspace.snapshotAction({ type, payload });
+      await expect(stopped, type).rejects.toMatchObject({ code: "REFUSED" });
+      const warned = await workspace.snapshotAction({ type, payload, onFailure: "warn" });
+      expect(warned?.coverage.omitted.length, type).toBeGreaterThan(0);
+    }
+    expect(await workspace.snapshotAction({ type: "delete_file", payload: { path: "no-such" } })).toBeNull();
+  });
+
   test("what cannot be kept stops the action, or is told", async () => {
     await using project = new Project();
     project.write("big", "x");

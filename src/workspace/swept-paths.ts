@@ -5,15 +5,16 @@ import { capture } from "./capture.ts";
 import type { Context } from "./context.ts";
 
 /**
- * The paths that a rule keeps out and that a tool is about to sweep away: `rm -rf *`, `git clean -fdx`. A look at the
- * whole workspace would not take them, and once they are gone nobody has them.
+ * The paths that a tool is about to sweep away (`rm -rf *`, `git clean -fdx`) and that a look at the whole workspace does
+ * not take: those that a rule keeps out, and those that cannot be kept. Once they are gone nobody has them.
  */
 export async function sweptPaths(context: Context, swept: readonly Sweep[]): Promise<WorkspacePath[]> {
   if (swept.length === 0) return [];
   const { coverage } = await capture(context, { cause: "capture" });
   const found: WorkspacePath[] = [];
   for (const { path, reason } of coverage.omitted) {
-    if (reason !== "excluded") continue;
+    // A FIFO or another device's folder holds nothing that could be kept.
+    if (reason === "special" || reason === "other-device") continue;
     for (const sweep of swept) {
       if (!isSwept(path, sweep)) continue;
       if (!sweep.deep && (await context.worktree.inspect(path))?.kind === "dir") continue;
