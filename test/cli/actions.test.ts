@@ -79,3 +79,21 @@ it("what changed while two were at work is named by both, and is neither's", asy
   );
   expect((await box.must(["actions", two?.id ?? ""])).stdout).toContain(told);
 });
+
+it("rollback says what it leaves outside of the folder, and how that comes back", async () => {
+  using box = new Sandbox();
+  box.write("../other.conf", "before\n");
+  const other = join(box.folder, "other.conf");
+  const store = await openStore({ home: box.store, configFolder: join(box.folder, "config", "chronicle") });
+  const workspace = await store.open({ folder: box.project, create: true });
+  await workspace.action({ type: "write_file", payload: { path: other }, toolCall: "call-1" }, () => {
+    box.write("../other.conf", "after\n");
+  });
+  await workspace.close();
+  await store.close();
+  const left = await box.must(["rollback", "call-1", "--yes"]);
+  expect(left.stdout).toContain(`not touched, outside of the folder: ${other}\n`);
+  const named = await box.must(["rollback", "call-1", "--outside", other, "--yes"]);
+  expect(named.stdout).not.toContain("not touched");
+  expect(readFileSync(other, "utf8")).toBe("before\n");
+});

@@ -25,7 +25,10 @@ export async function rollback(context: CommandContext): Promise<number> {
   }
   const result = await workspace.rollback(id, { ...options, dryRun });
   if (context.json) context.printJson(result);
-  else print(context, workspace, { result, asked: asks });
+  else {
+    print(context, workspace, { result, asked: asks });
+    if (outside.length === 0) await printOutside(context, workspace, id);
+  }
   return result.skipped.length > 0 && !dryRun ? EXIT.failed : EXIT.done;
 }
 
@@ -49,4 +52,14 @@ function print(
   if (result.undo_id !== null) context.print(context.paint("dim", "take it back: chronicle undo"));
   if (result.rollback_id !== undefined)
     context.print(context.paint("dim", `take it back: chronicle rollback ${result.rollback_id} --outside PATH`));
+}
+
+/** What lies outside of the folder comes back only where it is named. */
+async function printOutside(context: CommandContext, workspace: WorkspaceApi, id: string): Promise<void> {
+  const { outside } = await workspace.showAction(id);
+  const [first] = outside;
+  if (first === undefined) return;
+  const more = outside.length === 1 ? "" : ` and ${outside.length - 1} more`;
+  context.print(context.paint("yellow", `not touched, outside of the folder: ${printable(first)}${more}`));
+  context.print(context.paint("dim", `one by one: chronicle rollback ${id} --outside ${printable(first)}`));
 }
