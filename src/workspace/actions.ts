@@ -5,6 +5,7 @@ import type { Head, LogEvent } from "../core/event.ts";
 import type { Hash } from "../core/hash.ts";
 import { keepsAction, type PruneRecord } from "../core/prune-record.ts";
 import type { EventRow } from "../storage/index-store.ts";
+import { catchUp } from "./catch-up.ts";
 import type { Context } from "./context.ts";
 import { pruningInForce } from "./pruning.ts";
 import { readEvent, readEvents } from "./read-events.ts";
@@ -109,6 +110,17 @@ async function unprunedRows(
 
 /** By id, its beginning, or the agent's own id of the call. Throws `NOT_FOUND`, `AMBIGUOUS`. */
 export async function findAction(context: Context, id: string): Promise<LoggedAction> {
+  try {
+    return await lookUp(context, id);
+  } catch (error) {
+    if (!(error instanceof ChronicleError) || error.code !== "NOT_FOUND") throw error;
+    // Another process may have begun it just now.
+    await catchUp(context, { recover: false });
+    return lookUp(context, id);
+  }
+}
+
+async function lookUp(context: Context, id: string): Promise<LoggedAction> {
   const exact = await actionById(context, id);
   if (exact !== undefined) return exact;
   const rows = isBeginning(id) ? await context.index.records(PREFIX + id) : [];

@@ -1,0 +1,67 @@
+import { expect, test } from "vitest";
+import { Project } from "../../test/helpers/project.ts";
+import type { WorkspaceApi } from "../api/workspace-api.ts";
+
+/** What one has just recorded, another that has the workspace open knows when it is asked for it. */
+
+async function two(project: Project): Promise<readonly [WorkspaceApi, WorkspaceApi]> {
+  project.write("a", "1\n2\n3\n");
+  return [await project.init(), await project.open()];
+}
+
+const of = { session: "s", turn: "t", toolCall: "call" };
+
+async function written(project: Project, workspace: WorkspaceApi, content: string): Promise<string> {
+  const action = await workspace.snapshotAction({ type: "write_file", payload: { path: "a" }, ...of });
+  project.write("a", content);
+  await workspace.finishAction(action?.id ?? "");
+  return action?.id ?? "";
+}
+
+test("an action that one has begun the other finishes", async () => {
+  await using project = new Project();
+  const [one, other] = await two(project);
+  const action = await one.snapshotAction({ type: "write_file", payload: { path: "a" } });
+  project.write("a", "2");
+  const end = await other.finishAction(action?.id ?? "");
+  expect([end.action.state, end.changes.length]).toEqual(["done", 1]);
+  expect((await one.finishAction(action?.id ?? "")).action.state).toBe("done");
+});
+
+test.each([
+  ["rollback", (workspace: WorkspaceApi, id: string) => workspace.rollback(id)],
+  ["undo of an action", (workspace: WorkspaceApi, id: string) => workspace.undo({ action: id })],
+  ["undo of a call", (workspace: WorkspaceApi) => workspace.undo({ action: "call" })],
+  ["undo of a turn", (workspace: WorkspaceApi) => workspace.undo({ turn: "t" })],
+  ["undo of the last turn", (workspace: WorkspaceApi) => workspace.undo({ turn: "last" })],
+  ["undo of a session", (workspace: WorkspaceApi) => workspace.undo({ session: "s" })],
+  ["undo", (workspace: WorkspaceApi) => workspace.undo()],
+  ["undo of a file", (workspace: WorkspaceApi) => workspace.undo({ file: "a" })],
+] as const)("%s of what the other has done", async (_, back) => {
+  await using project = new Project();
+  const [one, other] = await two(project);
+  const id = await written(project, one, "X\n2\n3\n");
+  await back(other, id);
+  expect(project.read("a")).toBe("1\n2\n3\n");
+  await one.redo();
+  expect(project.read("a")).toBe("X\n2\n3\n");
+});
+
+test("pins, transactions and conflicts", async () => {
+  await using project = new Project();
+  const [one, other] = await two(project);
+  const id = await written(project, one, "X\n2\n3\n");
+  await other.pin(id);
+  expect((await one.showAction(id)).pinned).toBe(true);
+  await written(project, one, "Y\n2\n3\n");
+  await one.undo({ action: id });
+  await other.resolve("a", { keep: "undo" });
+  expect(project.read("a")).toBe("1\n2\n3\n");
+  const { id: transaction } = await one.beginTransaction();
+  project.write("b", "in it");
+  await other.rollbackTransaction(transaction);
+  expect(Object.keys(project.tree())).toEqual(["a"]);
+  const next = await other.beginTransaction();
+  const within = await one.snapshotAction({ type: "write_file", payload: { path: "a" }, transaction: next.id });
+  expect(within?.transaction_id).toBe(next.id);
+});
