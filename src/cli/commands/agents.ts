@@ -14,6 +14,9 @@ import { usageError } from "../usage-error.ts";
 
 const USAGE = "chronicle agents install|uninstall|status|test claude|codex|gemini";
 
+/** A project's files may be committed, and what they name is there for one person alone. */
+const SHARED = "these files name programs of yours on this machine: keep them out of the repository that others clone";
+
 /** The agents that were named; all of them where that is harmless. */
 function meantAgents(words: readonly string[], mayBeAll: boolean): readonly AgentConfig[] {
   if (words.length === 0 && mayBeAll) return AGENT_CONFIGS;
@@ -108,7 +111,9 @@ function tell(context: CommandContext, { agent, plans }: Done, { what, dryRun, s
   }
   if (what === "uninstall") return;
   for (const note of agent.notes[scope]) context.print(`  note: ${note}`);
-  if (!dryRun) context.print(context.paint("dim", `  try it: chronicle agents test ${agent.name}`));
+  if (scope === "project") context.print(`  note: ${SHARED}`);
+  const more = scope === "project" ? " --project" : "";
+  if (!dryRun) context.print(context.paint("dim", `  try it: chronicle agents test ${agent.name}${more}`));
 }
 
 async function status(context: CommandContext, meant: readonly AgentConfig[]): Promise<number> {
