@@ -13,7 +13,9 @@ describe("watch", () => {
     while (!err.includes("watching")) await sleep(25);
     box.write("a", "22");
     while (!err.includes("1 change")) await sleep(25);
+    await box.must(["config", "excludePatterns", "secret"]);
     box.write("b", "x");
+    while (!err.includes("what is tracked was changed")) await sleep(25);
     child.kill("SIGINT");
     expect(await ended(child)).toBe(0);
     expect(out).toMatch(/recorded 2 changes/);
