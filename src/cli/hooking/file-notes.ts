@@ -27,6 +27,16 @@ export class FileNotes implements SessionNotes {
     removeSmall(this.#disk, this.#path(session));
   }
 
+  /** Removes notes that nobody wrote since a moment (epoch milliseconds): an agent that was killed never says its end. */
+  removeOlder(since: number): void {
+    for (const { name, kind } of this.#disk.list(this.#folder)) {
+      if (kind !== "file" || !/^session-.*\.json$/.test(name.toString())) continue;
+      const path = join(this.#folder, name.toString());
+      const written = this.#disk.lstat(path)?.mtimeNs;
+      if (written !== undefined && Number(written / 1_000_000n) < since) removeSmall(this.#disk, path);
+    }
+  }
+
   #path(session: string): string {
     return join(this.#folder, `session-${session}.json`);
   }

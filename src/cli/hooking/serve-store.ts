@@ -21,6 +21,8 @@ import { openSocket, type ServerSocket } from "./server-socket.ts";
 const LOOK_MS = 1_000;
 /** A workspace that was not used for so long is closed. */
 const CLOSE_AFTER_MS = 120_000;
+/** A session of which nothing was heard for so long is over: thirty days. */
+const NOTES_MS = 30 * 86_400_000;
 /** How often the time of an agent's last call is written down. */
 const REMEMBER_MS = 10_000;
 
@@ -59,8 +61,10 @@ export class StoreServer {
     });
     const open = (folder: string, create: boolean) => this.#workspaces.open(folder, create);
     ownFolder(disk, run.folder, ownUid());
+    const files = new FileNotes(disk, run.folder);
+    files.removeOlder(Date.now() - NOTES_MS);
     const doors = {
-      notes: new KeptNotes(new FileNotes(disk, run.folder)),
+      notes: new KeptNotes(files),
       open,
       ownerOf: (parent: number) => agentProcess(disk, parent),
     };
