@@ -49,6 +49,11 @@ async function notesOf(context: Context, damage: Error | undefined): Promise<str
     );
   }
   notes.push(...(await orphanNotes(context)));
+  const conflicts = (await context.index.openRecords("conflict:")).length;
+  if (conflicts > 0) {
+    const what = conflicts === 1 ? "1 conflict of an undo waits" : `${conflicts} conflicts of undos wait`;
+    notes.push(`${what} for a decision: \`chronicle conflicts\` shows both sides`);
+  }
   for (const session of await listSessions(context)) {
     if (session.unclosed === true) notes.push(wordlessEnd(session));
     if (session.state !== "running") continue;

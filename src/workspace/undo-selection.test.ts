@@ -157,6 +157,9 @@ describe("conflicts", () => {
       });
     expect(project.read("f.txt")).toBe("c\n");
     expect(await workspace.conflicts()).toHaveLength(1);
+    expect((await workspace.status()).notes).toEqual([expect.stringContaining("1 conflict of an undo waits")]);
+    await workspace.resolve("f.txt", { keep: "current" });
+    expect((await workspace.status()).notes).toEqual([]);
   });
 
   it("taking the undo merges what was edited since, and refuses where it cannot", async () => {
