@@ -216,10 +216,12 @@ async function mayExceed(context: Context, { maxSnapshots, maxAgeMs }: Retention
   const age = oldest === undefined ? Number.POSITIVE_INFINITY : ts - timeOf(oldest);
   if (age < retention.limits.min_age_hours * HOUR_MS) return false;
   const seen = lastInVain.get(index);
-  const isTooMany = maxSnapshots > 0 && (await mostActions(context)) > maxSnapshots;
-  if (seen !== undefined && ts - seen.ts < HOUR_MS) {
+  const actions = await mostActions(context);
+  const isTooMany = maxSnapshots > 0 && actions > maxSnapshots;
+  // Fewer than then: some were given up, or compacted away, and what was found then says nothing any more.
+  if (seen !== undefined && actions >= seen.actions && ts - seen.ts < HOUR_MS) {
     const slack = retention.limits.min_age_hours > 0 ? Math.floor(maxSnapshots / 10) : 0;
-    return isTooMany && (await mostActions(context)) > seen.actions + slack;
+    return isTooMany && actions > seen.actions + slack;
   }
   return isTooMany || (maxAgeMs > 0 && age > maxAgeMs);
 }
