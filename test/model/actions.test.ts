@@ -10,7 +10,7 @@ import { histories } from "./model-steps.ts";
  */
 describe("random histories of actions", () => {
   it("agree with the model", async () => {
-    const counts = { histories: 0, crashes: 0, owned: 0, ambiguous: 0, undos: 0, exact: 0, impure: 0 };
+    const counts = { histories: 0, crashes: 0, owned: 0, ambiguous: 0, undos: 0, exact: 0, impure: 0, conflicts: 0 };
     const refused = new Map<string, number>();
     await fc.assert(
       fc.asyncProperty(histories, async ({ script, keep }) => {

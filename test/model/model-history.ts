@@ -73,7 +73,7 @@ export class ModelHistory {
   prunings: PruneRecord[] = [];
   seq = 0;
   #hash = "";
-  readonly counts = { owned: 0, ambiguous: 0, exact: 0, impure: 0, undos: 0 };
+  readonly counts = { owned: 0, ambiguous: 0, exact: 0, impure: 0, undos: 0, conflicts: 0 };
 
   constructor(baseline: ReadonlyMap<string, string>) {
     this.#recorded = new Map(baseline);
@@ -226,6 +226,8 @@ export class ModelHistory {
     if (wanted !== undefined) {
       this.#expectTree(wanted.tree, intent.summary);
       this.#unmerged.set(id, wanted.unmerged);
+      this.counts.conflicts += wanted.unmerged.size;
+      this.see(wanted.offered);
       const own = history.filter((step) => isOwn?.(step) === true && !wanted.stayed.has(step.path));
       expect({ label, took: [...took] }).toEqual({ label, took: own.map((step) => step.seq) });
     } else if (transaction !== undefined) this.#wholeTransaction(transaction, history);

@@ -102,7 +102,10 @@ export class ModelPlay {
         this.machine.ms += what.ms;
         return;
       case "begin":
-        return this.#begin(what);
+        await this.#begin(what);
+        return;
+      case "act":
+        return this.#act(what);
       case "finish":
         return this.#finish(what, asked);
       case "run":
@@ -205,12 +208,19 @@ export class ModelPlay {
     this.#expectRecorded();
   }
 
-  async #begin(what: Begin): Promise<void> {
+  async #act({ begin, touches, place }: Extract<Happening, { readonly kind: "act" }>): Promise<void> {
+    const id = await this.#begin(begin);
+    const action = id === undefined ? undefined : this.history.actions.get(id);
+    if (action !== undefined) await this.#end(action, { outcome: "done", touches, place }, {});
+  }
+
+  /** Begins an action; its id, if there was something to keep. */
+  async #begin(what: Begin): Promise<string | undefined> {
     const before = this.machine.tree();
     const action = await this.machine.workspace.snapshotAction(requestOf(what));
     await this.#read({});
     expect(sorted(this.machine.tree())).toEqual(sorted(before));
-    if (action === null) return;
+    if (action === null) return undefined;
     const known = this.history.actions.get(action.id);
     const { scope, paths } = targetsOf(what);
     expect(known?.record.scope).toBe(scope);
@@ -218,6 +228,7 @@ export class ModelPlay {
     expect(known?.record.paths).toEqual(expect.arrayContaining([...paths]));
     this.#expectRecorded(scope === "workspace" ? undefined : (path) => paths.some((one) => isWithin(path, one)));
     await checkLimit(this);
+    return action.id;
   }
 
   #unfinished(): KnownAction[] {
@@ -231,7 +242,19 @@ export class ModelPlay {
 
   async #finish(what: Extract<Happening, { readonly kind: "finish" }>, asked: Asked): Promise<void> {
     const action = pickOf(this.#unfinished(), what.pick);
-    if (action === undefined || what.outcome === "never") return;
+    const { outcome, touches, place } = what;
+    if (action !== undefined && outcome !== "never") await this.#end(action, { outcome, touches, place }, asked);
+  }
+
+  async #end(
+    action: KnownAction,
+    what: {
+      readonly outcome: "done" | "failed" | "denied";
+      readonly touches: readonly Touch[];
+      readonly place: number;
+    },
+    asked: Asked,
+  ): Promise<void> {
     if (what.outcome !== "denied") this.#work(action, what);
     const ended = await this.machine.workspace
       .finishAction(action.id, { outcome: what.outcome })

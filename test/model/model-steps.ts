@@ -6,6 +6,8 @@ import type { Touch } from "./model-tree.ts";
 export type Happening =
   | { readonly kind: "touch"; readonly touches: readonly Touch[] }
   | Begin
+  /** An action from its beginning to its end, with nothing in between. */
+  | { readonly kind: "act"; readonly begin: Begin; readonly touches: readonly Touch[]; readonly place: number }
   | {
       readonly kind: "finish";
       readonly pick: number;
@@ -89,9 +91,18 @@ const simple = <K extends string>(...kinds: readonly K[]): fc.Arbitrary<{ readon
 
 const happening: fc.Arbitrary<Happening> = fc.oneof(
   { weight: 4, arbitrary: fc.record({ kind: fc.constant("touch" as const), touches }) },
-  { weight: 10, arbitrary: begin },
+  { weight: 5, arbitrary: begin },
   {
-    weight: 12,
+    weight: 16,
+    arbitrary: fc.record({
+      kind: fc.constant("act" as const),
+      begin,
+      touches: fc.array(touch, { maxLength: 1 }),
+      place: fc.nat(9),
+    }),
+  },
+  {
+    weight: 6,
     arbitrary: fc.record({
       kind: fc.constant("finish" as const),
       pick,
@@ -125,7 +136,7 @@ const happening: fc.Arbitrary<Happening> = fc.oneof(
   { weight: 6, arbitrary: simple("undo", "undo", "undo", "redo", "redo", "snapshot") },
   { weight: 3, arbitrary: simple("gc", "rebuild", "compact", "compact", "drop", "reopen", "reopen", "restart") },
   {
-    weight: 7,
+    weight: 9,
     arbitrary: fc.record({
       kind: fc.constant("undo-of" as const),
       by: fc.constantFrom("action", "action", "action", "turn", "session", "actor", "file", "since"),

@@ -14,6 +14,8 @@ export interface Step {
 export interface Outcome {
   readonly tree: Map<string, string>;
   readonly unmerged: ReadonlySet<string>;
+  /** What the undo would have there: it may be a content that never was anywhere. */
+  readonly offered: ReadonlyMap<string, string>;
   readonly stayed: ReadonlySet<string>;
 }
 
@@ -23,6 +25,7 @@ type Side = "ours" | "theirs";
 export function takeBack(history: readonly Step[], isOwn: (step: Step) => boolean, present: Tree): Outcome {
   const wanted = new Map<string, State>();
   const unmerged = new Set<string>();
+  const offered = new Map<string, string>();
   const own = new Set(history.filter(isOwn).map((step) => step.path));
   for (const path of own) {
     const groups = groupsOf(
@@ -31,9 +34,11 @@ export function takeBack(history: readonly Step[], isOwn: (step: Step) => boolea
     );
     const [ours, theirs] = [fold(groups, present.get(path), "ours"), fold(groups, present.get(path), "theirs")];
     wanted.set(path, ours.state);
-    if (ours.clash && ours.state !== theirs.state) unmerged.add(path);
+    if (!ours.clash || ours.state === theirs.state) continue;
+    unmerged.add(path);
+    if (theirs.state !== undefined) offered.set(path, theirs.state);
   }
-  return fit(present, wanted, unmerged);
+  return { ...fit(present, wanted, unmerged), offered };
 }
 
 interface Group {
@@ -129,7 +134,7 @@ export function fit(present: Tree, wanted: ReadonlyMap<string, State>, unmerged 
     now.set(path, "dir");
   }
   const tree = new Map([...now].flatMap(([path, state]) => (state === undefined ? [] : [[path, state] as const])));
-  return { tree, unmerged, stayed };
+  return { tree, unmerged, stayed, offered: new Map() };
 }
 
 /** The folders around a path that are not to be there; `undefined`: something else stands in the way. */
