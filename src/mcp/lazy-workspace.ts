@@ -20,33 +20,66 @@ const MAX_CLIENTS = 8;
  */
 export class LazyWorkspace {
   readonly #open: OpenWorkspace;
-  readonly #opening = new Map<string, Promise<WorkspaceApi>>();
+  readonly #opening = new Map<string, Promise<Opened>>();
+  /** Opened with other settings than those in force now; a call may still be at work with one. */
+  readonly #outdated: WorkspaceApi[] = [];
 
   constructor(open: OpenWorkspace) {
     this.#open = open;
   }
 
-  /** The open workspace. A failure is not remembered: the next call tries again. */
+  /**
+   * The open workspace. A failure is not remembered: the next call tries again. What is tracked is taken over when a
+   * workspace is opened: where that was changed meanwhile, it is opened anew.
+   */
   async get(name: string, folders: () => Promise<readonly string[]>): Promise<WorkspaceApi> {
     const client = this.#opening.has(name) || this.#opening.size < MAX_CLIENTS ? name : "";
     const opening = this.#opening.get(client) ?? this.#begin(client, folders);
     try {
-      return await opening;
+      const { workspace, settings } = await opening;
+      if ((await settingsOf(workspace)) === settings) return workspace;
+      if (this.#opening.get(client) === opening) {
+        this.#opening.delete(client);
+        this.#outdated.push(workspace);
+      }
     } catch (error) {
-      if (this.#opening.get(client) === opening) this.#opening.delete(client);
+      if (this.#opening.get(client) === opening) {
+        this.#opening.delete(client);
+        void opening.then(
+          ({ workspace }) => this.#outdated.push(workspace),
+          () => undefined,
+        );
+      }
       throw error;
     }
+    return this.get(name, folders);
   }
 
-  #begin(client: string, folders: () => Promise<readonly string[]>): Promise<WorkspaceApi> {
-    const opening = folders().then((found) => this.#open({ folders: found, client }));
+  #begin(client: string, folders: () => Promise<readonly string[]>): Promise<Opened> {
+    const opening = this.#openNow(client, folders);
     this.#opening.set(client, opening);
     return opening;
+  }
+
+  async #openNow(client: string, folders: () => Promise<readonly string[]>): Promise<Opened> {
+    const workspace = await this.#open({ folders: await folders(), client });
+    return { workspace, settings: await settingsOf(workspace) };
   }
 
   async close(): Promise<void> {
     const all = await Promise.allSettled(this.#opening.values());
     this.#opening.clear();
-    for (const one of all) if (one.status === "fulfilled") await one.value.close();
+    for (const one of all) if (one.status === "fulfilled") await one.value.workspace.close();
+    for (const one of this.#outdated.splice(0)) await one.close();
   }
+}
+
+interface Opened {
+  readonly workspace: WorkspaceApi;
+  /** What was tracked when it was opened. */
+  readonly settings: string;
+}
+
+async function settingsOf(workspace: WorkspaceApi): Promise<string> {
+  return JSON.stringify(await workspace.config());
 }

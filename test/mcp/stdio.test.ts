@@ -82,6 +82,22 @@ describe("chronicle mcp, as a process", () => {
     expect(await ended(made)).toBe(0);
   });
 
+  it("follows what the user says meanwhile is tracked", async () => {
+    using box = new Sandbox();
+    await box.must(["init"]);
+    const child = start(box);
+    const client = new McpClient(child.stdin, child.stdout);
+    await client.initialize();
+    await client.call("status");
+    await box.must(["config", "excludePatterns", "secret"]);
+    for (const name of ["secret", "a.txt"]) box.write(name, "x");
+    expect((await client.call("take_snapshot")).isError).toBe(false);
+    expect((await box.call(["history", "a.txt"])).code).toBe(0);
+    expect((await box.call(["history", "secret"])).code).toBe(3);
+    child.stdin.end();
+    expect(await ended(child)).toBe(0);
+  });
+
   it("a signal ends it cleanly", async () => {
     using box = new Sandbox();
     await box.must(["init"]);
