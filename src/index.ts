@@ -2,6 +2,9 @@
 export { open, openRecordStore, openStore } from "./open.ts";
 export { ChronicleError, type ErrorCode, type ErrorDetails } from "./core/errors.ts";
 export { parseExpected, verifySignedHead, type ExpectedHead } from "./core/signed-head.ts";
+export type * from "./api/action-api.ts";
+export type * from "./api/action-shapes.ts";
+export type * from "./api/conflict-shape.ts";
 export type * from "./api/record-api.ts";
 export type * from "./api/shapes.ts";
 export type * from "./api/store-api.ts";
