@@ -207,6 +207,15 @@ function git(words: readonly ShellWord[]): Arguments | undefined {
   return { ...plain(paths, true), spares: ".git", ...(from === undefined ? {} : { from }) };
 }
 
+/** `rsync … DEST`: anything beneath a folder here may be overwritten, and with `--delete` be gone. */
+function rsync(words: readonly ShellWord[]): Arguments | undefined {
+  const { options, operands } = parse(words, "-e -f -T -B -M --rsh --exclude --include --filter --files-from");
+  const target = operands.length > 1 ? operands.at(-1) : undefined;
+  if (target === undefined || /^[^/]*:/.test(target.text)) return undefined;
+  const deletes = options.some(({ text }) => text.startsWith("--del"));
+  return { ...plain([target], true), ...(deletes ? {} : { chooses: true }) };
+}
+
 const HERE: ShellWord = { text: ".", known: true, glob: -1 };
 
 /** The file that an option names. */
@@ -239,6 +248,7 @@ const READERS: ReadonlyMap<string, Reader> = new Map<string, Reader>([
   ["dd", dd],
   ["find", find],
   ["git", git],
+  ["rsync", rsync],
   ["xargs", xargs],
   ["curl", outputOption("-o", "--output")],
   ["wget", outputOption("-O", "--output-document")],

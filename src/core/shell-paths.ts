@@ -65,11 +65,17 @@ class Forecast {
   read(line: string, from: string, depth: number): void {
     const outer: (string | undefined)[] = [];
     let cwd: string | undefined = from;
-    for (const step of parseShell(line, this.#home === undefined ? {} : { HOME: this.#home })) {
+    for (const step of parseShell(line, this.#variables(line, from))) {
       if (step === "(") outer.push(cwd);
       else if (step === ")") cwd = outer.length > 0 ? outer.pop() : cwd;
       else cwd = this.#command(step, cwd, depth);
     }
+  }
+
+  /** `$PWD` is only known where the line stays in its folder. */
+  #variables(line: string, cwd: string): Readonly<Record<string, string>> {
+    const stays = !/\b(?:cd|pushd|popd)\b/.test(line);
+    return { ...(this.#home === undefined ? {} : { HOME: this.#home }), ...(stays ? { PWD: cwd } : {}) };
   }
 
   /** Notes what a command touches. Returns where the next one runs; `undefined`: not known. */
