@@ -8,4 +8,5 @@ export { diskSuite, type DiskUnderTest } from "./disk-suite.ts";
 export { eventLogSuite, type LogBackend } from "./event-log-suite.ts";
 export { indexStoreSuite } from "./index-store-suite.ts";
 export { lockSuite, type LockMaker } from "./lock-suite.ts";
-export { worktreeSuite, type HarnessOptions, type WorktreeEditor, type WorktreeHarness } from "./worktree-suite.ts";
+export type { HarnessOptions, WorktreeEditor, WorktreeHarness } from "./worktree-harness.ts";
+export { worktreeSuite } from "./worktree-suite.ts";

@@ -1,136 +1,15 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Change } from "../core/change.ts";
 import type { Entry } from "../core/entry.ts";
-import type { CaptureLimits, FilterOptions } from "../core/filter.ts";
+import type { CaptureLimits } from "../core/filter.ts";
 import { DEFAULT_FILTER } from "../core/filter.ts";
-import type { Hash } from "../core/hash.ts";
 import { sha256 } from "../core/hash.ts";
 import type { WorkspacePath } from "../core/path.ts";
 import { pathFromBytes } from "../core/path.ts";
-import type { FileStat } from "../disk/disk.ts";
-import type {
-  ApplyReport,
-  ApplyRequest,
-  ContentReader,
-  KnownPath,
-  ScanReport,
-  ScanRequest,
-  Worktree,
-} from "../worktree/worktree.ts";
-
-/** Somebody who works on the files behind the worktree's back. Paths are relative to the first root. */
-export interface WorktreeEditor {
-  write(path: string, content: string | Buffer, mode?: number): void;
-  makeFolder(path: string, mode?: number): void;
-  symlink(target: string, path: string): void;
-  /** Removes a file, a link or a whole folder. */
-  remove(path: string): void;
-  move(from: string, to: string): void;
-  chmod(path: string, mode: number): void;
-  read(path: string): Buffer;
-  stat(path: string): FileStat | undefined;
-  /** Every path there is, sorted. */
-  list(): string[];
-}
-
-/** A worktree and somebody who edits its files. */
-export interface WorktreeHarness {
-  readonly worktree: Worktree;
-  readonly edit: WorktreeEditor;
-  /** Another worktree on the same files, as the next process would open it. */
-  reopen(): Worktree;
-  /** Lets time go by, so that nothing is racily clean. */
-  later(): void;
-  dispose(): void;
-}
-
-export interface HarnessOptions {
-  readonly filter: FilterOptions;
-  readonly limits: CaptureLimits;
-}
+import type { HarnessOptions, WorktreeEditor, WorktreeHarness } from "./worktree-harness.ts";
+import { Recorder } from "./worktree-recorder.ts";
 
 const NO_LIMITS: CaptureLimits = { maxEntries: 0, maxBytes: 0, maxFileSize: 0 };
-
-/** What a capture would do: scans, reads what changed, remembers it, and keeps the contents. */
-class Recorder {
-  readonly entries = new Map<WorkspacePath, Entry>();
-  readonly contents = new Map<Hash, Buffer>();
-  readonly harness: WorktreeHarness;
-
-  constructor(harness: WorktreeHarness) {
-    this.harness = harness;
-  }
-
-  async capture(
-    request: ScanRequest = {},
-    worktree = this.harness.worktree,
-  ): Promise<ScanReport & { changed: string[] }> {
-    const known: KnownPath[] = [];
-    const found: { path: WorkspacePath; stat: FileStat; target?: Buffer }[] = [];
-    const report = await worktree.scan(request, (batch) => found.push(...batch));
-    for (const { path, stat, target } of found) {
-      const entry = await worktree.inspect(path);
-      if (entry === undefined) continue;
-      if (entry.kind === "file") this.keep(this.harness.edit.read(path));
-      if (entry.kind === "symlink") this.keep(target ?? Buffer.alloc(0));
-      this.entries.set(path, entry);
-      known.push({ entry, stat });
-    }
-    for (const path of report.gone) this.entries.delete(path);
-    worktree.remember(known);
-    worktree.forget(report.gone);
-    return { ...report, changed: found.map((one) => one.path as string) };
-  }
-
-  keep(content: Buffer): Hash {
-    const hash = sha256(content);
-    this.contents.set(hash, content);
-    return hash;
-  }
-
-  state(): Map<WorkspacePath, Entry> {
-    return new Map(this.entries);
-  }
-
-  /** Everything that differs between what is recorded now and an earlier state. */
-  changesTo(target: ReadonlyMap<WorkspacePath, Entry>): Change[] {
-    const changes: Change[] = [];
-    for (const path of new Set([...this.entries.keys(), ...target.keys()])) {
-      const [before, after] = [this.entries.get(path), target.get(path)];
-      const same = before?.kind === after?.kind && before?.mode === after?.mode && before?.hash === after?.hash;
-      if (!same) changes.push({ path, before, after });
-    }
-    return changes;
-  }
-
-  async apply(changes: readonly Change[], more: Partial<ApplyRequest> = {}): Promise<ApplyReport> {
-    const contents = (hashes: Iterable<Hash>) => this.#read(hashes);
-    const request: ApplyRequest = { token: "01TESTTOKEN", changes, contents, onBlocked: "fail", ...more };
-    const report = await this.harness.worktree.apply(request);
-    for (const { path, after } of changes) {
-      if (!report.applied.includes(path)) continue;
-      if (after === undefined) this.entries.delete(path);
-      else this.entries.set(path, after);
-    }
-    return report;
-  }
-
-  async *#read(hashes: Iterable<Hash>): AsyncGenerator<readonly [Hash, ContentReader | undefined]> {
-    for (const hash of [...hashes].toReversed()) {
-      const content = this.contents.get(hash);
-      yield [hash, content === undefined ? undefined : readerOf(content)] as const;
-    }
-  }
-}
-
-function readerOf(content: Buffer): ContentReader {
-  return {
-    size: content.length,
-    async *pieces() {
-      if (content.length > 0) yield content;
-    },
-  };
-}
 
 function asPath(text: string): WorkspacePath {
   return pathFromBytes(Buffer.from(text));

@@ -1,6 +1,6 @@
 import { posix } from "node:path";
 import type { Disk, FileStat } from "../disk/disk.ts";
-import type { HarnessOptions, WorktreeEditor, WorktreeHarness } from "../testing/worktree-suite.ts";
+import type { HarnessOptions, WorktreeEditor, WorktreeHarness } from "../testing/worktree-harness.ts";
 import { SimDisk } from "../disk/sim-disk.ts";
 import { worktreeSuite } from "../testing/worktree-suite.ts";
 import { DiskWorktree } from "./disk-worktree.ts";

@@ -2,7 +2,7 @@ import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import * as fs from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { WorktreeEditor, WorktreeHarness, HarnessOptions } from "../testing/worktree-suite.ts";
+import type { WorktreeEditor, WorktreeHarness, HarnessOptions } from "../testing/worktree-harness.ts";
 import { NodeDisk } from "../disk/node-disk.ts";
 import { worktreeSuite } from "../testing/worktree-suite.ts";
 import { DiskWorktree } from "./disk-worktree.ts";

@@ -1,5 +1,5 @@
 import type { WorkspacePath } from "../core/path.ts";
-import type { HarnessOptions, WorktreeHarness } from "../testing/worktree-suite.ts";
+import type { HarnessOptions, WorktreeHarness } from "../testing/worktree-harness.ts";
 import type { KeptMemory } from "./memory-worktree.ts";
 import { worktreeSuite } from "../testing/worktree-suite.ts";
 import { MemoryFiles } from "./memory-files.ts";

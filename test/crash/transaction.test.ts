@@ -41,49 +41,57 @@ async function checkRollback(disk: SimDisk, context: SweepContext<Fact>, within:
   });
 }
 
-test("a rollback is whole wherever it is cut off, and can be said again", async () => {
-  const disk = await begun();
-  const within = project(disk);
-  const sweep: CrashSweep<Fact> = {
-    prepare: () => disk,
-    run: (copy, acknowledge) =>
-      withWorkspace(copy, 2_000, async (workspace) => {
-        const [one] = await workspace.transactions();
-        await workspace.rollbackTransaction(one?.id ?? "");
-        acknowledge(await acknowledgedHead(workspace));
-      }),
-    check: (copy, context) => checkRollback(copy, context, within),
-    ...(ALL ? {} : { every: 6 }),
-  };
-  const { points, runs, checks } = await sweepCrashes(sweep);
-  process.stdout.write(`crash sweep of transaction rollback: ${points} points, ${runs} runs, ${checks} checks\n`);
-  expect(points).toBeGreaterThan(30);
-}, ALL ? 900_000 : 120_000);
+test(
+  "a rollback is whole wherever it is cut off, and can be said again",
+  async () => {
+    const disk = await begun();
+    const within = project(disk);
+    const sweep: CrashSweep<Fact> = {
+      prepare: () => disk,
+      run: (copy, acknowledge) =>
+        withWorkspace(copy, 2_000, async (workspace) => {
+          const [one] = await workspace.transactions();
+          await workspace.rollbackTransaction(one?.id ?? "");
+          acknowledge(await acknowledgedHead(workspace));
+        }),
+      check: (copy, context) => checkRollback(copy, context, within),
+      ...(ALL ? {} : { every: 6 }),
+    };
+    const { points, runs, checks } = await sweepCrashes(sweep);
+    process.stdout.write(`crash sweep of transaction rollback: ${points} points, ${runs} runs, ${checks} checks\n`);
+    expect(points).toBeGreaterThan(30);
+  },
+  ALL ? 900_000 : 120_000,
+);
 
-test("what an interrupted commit leaves is committed, or still active with all of its changes", async () => {
-  const disk = await begun();
-  const within = project(disk);
-  const sweep: CrashSweep<Fact> = {
-    prepare: () => disk,
-    run: (copy, acknowledge) =>
-      withWorkspace(copy, 2_000, async (workspace) => {
-        const [one] = await workspace.transactions();
-        await workspace.commitTransaction(one?.id ?? "");
-        acknowledge(await acknowledgedHead(workspace));
-      }),
-    check: async (copy, context) => {
-      expect(project(copy)).toEqual(within);
-      await withWorkspace(copy, 600_000, async (workspace) => {
-        const [one] = await workspace.transactions();
-        if (context.acknowledged.length > 0) expect(one?.status).toBe("committed");
-        if (one?.status === "active") await workspace.commitTransaction(one.id);
-        await workspace.undo();
-        expect(project(copy)).toEqual(project(newDisk()));
-        expect((await workspace.verify()).problems).toEqual([]);
-      });
-    },
-    ...(ALL ? {} : { every: 2 }),
-  };
-  const { points } = await sweepCrashes(sweep);
-  expect(points).toBeGreaterThan(5);
-}, ALL ? 900_000 : 120_000);
+test(
+  "what an interrupted commit leaves is committed, or still active with all of its changes",
+  async () => {
+    const disk = await begun();
+    const within = project(disk);
+    const sweep: CrashSweep<Fact> = {
+      prepare: () => disk,
+      run: (copy, acknowledge) =>
+        withWorkspace(copy, 2_000, async (workspace) => {
+          const [one] = await workspace.transactions();
+          await workspace.commitTransaction(one?.id ?? "");
+          acknowledge(await acknowledgedHead(workspace));
+        }),
+      check: async (copy, context) => {
+        expect(project(copy)).toEqual(within);
+        await withWorkspace(copy, 600_000, async (workspace) => {
+          const [one] = await workspace.transactions();
+          if (context.acknowledged.length > 0) expect(one?.status).toBe("committed");
+          if (one?.status === "active") await workspace.commitTransaction(one.id);
+          await workspace.undo();
+          expect(project(copy)).toEqual(project(newDisk()));
+          expect((await workspace.verify()).problems).toEqual([]);
+        });
+      },
+      ...(ALL ? {} : { every: 2 }),
+    };
+    const { points } = await sweepCrashes(sweep);
+    expect(points).toBeGreaterThan(5);
+  },
+  ALL ? 900_000 : 120_000,
+);

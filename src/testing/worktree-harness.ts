@@ -1,0 +1,34 @@
+import type { CaptureLimits, FilterOptions } from "../core/filter.ts";
+import type { FileStat } from "../disk/disk.ts";
+import type { Worktree } from "../worktree/worktree.ts";
+
+/** Somebody who works on the files behind the worktree's back. Paths are relative to the first root. */
+export interface WorktreeEditor {
+  write(path: string, content: string | Buffer, mode?: number): void;
+  makeFolder(path: string, mode?: number): void;
+  symlink(target: string, path: string): void;
+  /** Removes a file, a link or a whole folder. */
+  remove(path: string): void;
+  move(from: string, to: string): void;
+  chmod(path: string, mode: number): void;
+  read(path: string): Buffer;
+  stat(path: string): FileStat | undefined;
+  /** Every path there is, sorted. */
+  list(): string[];
+}
+
+/** A worktree and somebody who edits its files. */
+export interface WorktreeHarness {
+  readonly worktree: Worktree;
+  readonly edit: WorktreeEditor;
+  /** Another worktree on the same files, as the next process would open it. */
+  reopen(): Worktree;
+  /** Lets time go by, so that nothing is racily clean. */
+  later(): void;
+  dispose(): void;
+}
+
+export interface HarnessOptions {
+  readonly filter: FilterOptions;
+  readonly limits: CaptureLimits;
+}
