@@ -64,7 +64,10 @@ function see(view: ActionView, row: EventRow): void {
 
 /** At least as many as there are actions that the limit counts; cheap. */
 export async function mostActions(context: Context): Promise<number> {
-  return (await viewOf(context)).actions.size;
+  const { actions, belowRead } = await viewOf(context);
+  if (belowRead) return actions.size;
+  // Those that a pruning has kept below its floor are not in it yet.
+  return actions.size + ((await pruningInForce(context))?.keptActions.length ?? 0);
 }
 
 /** These are pruned now, as far as they are actions. */
