@@ -91,6 +91,11 @@ export class ModelHistory {
     }
   }
 
+  /** Was this content ever on disk, or offered by an undo? */
+  knows(hash: string | undefined): boolean {
+    return hash === undefined || this.#texts.has(hash);
+  }
+
   /** Takes in what was added to the log. `pid`: of the process that goes on. */
   read(events: readonly LogEventShape[], pid: number, asked: Asked = {}): void {
     for (const event of events) {

@@ -1,10 +1,10 @@
 import { expect } from "vitest";
 import type { ActionRequest } from "../../src/api/action-api.ts";
 import type { Selection } from "../../src/api/action-api.ts";
-import type { UndoShape } from "../../src/api/shapes.ts";
+import type { LogEventShape, UndoShape } from "../../src/api/shapes.ts";
 import { ModelHistory, sorted, type Asked, type KnownAction } from "./model-history.ts";
 import { ModelMachine, type Crash } from "./model-machine.ts";
-import { checkEverything, checkLimit } from "./model-retention.ts";
+import { checkEverything, checkLimit, readText } from "./model-retention.ts";
 import type { Begin, Happening, Scripted } from "./model-steps.ts";
 import type { State, Touch } from "./model-tree.ts";
 import { fit, takeBack, type Step } from "./model-undo.ts";
@@ -70,7 +70,16 @@ export class ModelPlay {
       this.history.drop(first);
     }
     const events = await this.machine.workspace.log({ from: this.history.seq + 1 });
+    for (const event of events) await this.#fetch(event);
     this.history.read(events, pid, asked);
+  }
+
+  /** A content that an undo has made, and something else has replaced before it was seen on disk. */
+  async #fetch({ record_id: id, record }: LogEventShape): Promise<void> {
+    const { hash, intent, iteration, mode } = record as Record<string, unknown>;
+    if (!id.startsWith("file:") || intent === undefined || typeof hash !== "string" || this.history.knows(hash)) return;
+    const text = await readText(() => this.machine.workspace.cat(id.slice("file:".length), Number(iteration)), true);
+    this.history.see(new Map([["made", `${Number(mode).toString(8)} ${text}`]]));
   }
 
   /** What is on disk is what was recorded. */
@@ -446,6 +455,8 @@ export class ModelPlay {
   #resolving({ pick, keep }: Extract<Happening, { readonly kind: "resolve" }>): Asked {
     const conflict = pickOf(this.#openConflicts(), pick)?.[1];
     if (conflict === undefined || keep === "current") return {};
+    // What the rollback of everybody's transaction would have there, the model does not work out.
+    if (![conflict.current, conflict.wanted].every((entry) => this.history.knows(entry?.hash))) return {};
     const [current, wanted] = [conflict.current, conflict.wanted].map((entry) => this.history.stateOf({ entry }));
     const { path } = conflict;
     if (keep === "undo") {
@@ -466,7 +477,6 @@ export class ModelPlay {
     const done = await this.machine.workspace
       .resolve(id, { keep, content: Buffer.from(MERGED) })
       .catch((error: unknown) => this.#refusal(error, ["REFUSED"]));
-    this.history.see(new Map([["merged", `644 ${MERGED}`]]));
     if (done === undefined) return this.#read(asked);
     await this.#whole(asked);
     expect(this.history.conflicts.get(id)?.settled).toBe(keep);

@@ -57,7 +57,8 @@ async function checkList({ machine, history, begins }: ModelPlay): Promise<void>
   expect(ids).toEqual(all.map((one) => one.id));
 }
 
-async function readText(open: () => Promise<ContentStream>, mustBe: boolean): Promise<string | undefined> {
+/** A content, as a text; `undefined` for what a pruning may have given up. */
+export async function readText(open: () => Promise<ContentStream>, mustBe: boolean): Promise<string | undefined> {
   try {
     const pieces: Uint8Array[] = [];
     for await (const piece of (await open()).pieces()) pieces.push(piece);
