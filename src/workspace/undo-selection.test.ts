@@ -139,6 +139,25 @@ describe("conflicts", () => {
     await expect(workspace.resolve("g.txt", { keep: "current" })).rejects.toMatchObject({ code: "NOT_FOUND" });
   });
 
+  it("what settled it can be taken back: then it waits again, and redo settles it again", async () => {
+    await using project = new Project();
+    const workspace = await begun(project, { "f.txt": "a\n" });
+    const session = await work(workspace, "echo b > f.txt");
+    project.write("f.txt", "c\n");
+    await workspace.undo({ session });
+    await workspace.resolve("f.txt", { keep: "undo" });
+    await workspace.undo();
+    expect(project.read("f.txt")).toBe("c\n");
+    expect(await workspace.conflicts()).toMatchObject([{ state: "open", path: "f.txt" }]);
+    await workspace.redo();
+    expect(project.read("f.txt")).toBe("a\n");
+    expect(await workspace.conflicts()).toEqual([]);
+    await workspace.undo();
+    await workspace.resolve("f.txt", { keep: "merged", content: Buffer.from("both\n") });
+    expect(project.read("f.txt")).toBe("both\n");
+    expect((await workspace.verify()).problems).toEqual([]);
+  });
+
   it("a way to settle it that there is not leaves everything as it is", async () => {
     await using project = new Project();
     const workspace = await begun(project, { "f.txt": "a\n" });

@@ -6,6 +6,7 @@ import { ChronicleError } from "../core/errors.ts";
 import { changeBetween, invert } from "../core/plan.ts";
 import type { BlockedPath } from "../worktree/worktree.ts";
 import { closedNotes, finishInterrupted, lookOrCapture, onlyFinished } from "./before-undo.ts";
+import { conflictsOfStep } from "./conflicts-of-step.ts";
 import type { Context } from "./context.ts";
 import { type FinishedIntent, makeable, operate, settable } from "./operate.ts";
 import type { LoggedOperation } from "./logged-operation.ts";
@@ -93,11 +94,14 @@ async function wholeStep(
   };
   if (options.dryRun === true) return shape;
   if (left.length > 0) throw editedSince(left, direction);
+  using _lease = operation.kind === "resolve" ? await context.blobs.lease() : undefined;
+  const conflicts = await conflictsOfStep(context, operation, direction);
   const done = await operate(context, {
     kind: direction,
     summary: `${direction} of ${operation.kind}: ${operation.summary}`,
     changes,
     target: operation.id,
+    conflicts: () => conflicts,
     onBlocked: forced ? "skip" : "fail",
     ...(options.onProgress === undefined ? {} : { onProgress: options.onProgress }),
   });
