@@ -197,6 +197,8 @@ export class ModelPlay {
         return record.state === "open" || transaction?.record.status === "active" || (keepPinned && record.pinned);
       });
       expect(must.filter((one) => !ids.has(one.id)).map((one) => one.id)).toEqual([]);
+      await workspace.gc();
+      await checkEverything(this);
     } else if (what.kind === "pin") {
       const action = pickOf(await workspace.list(), what.pick);
       if (action === undefined) return;

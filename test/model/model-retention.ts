@@ -24,7 +24,8 @@ export async function checkEverything(play: ModelPlay): Promise<void> {
   await checkList(play);
   const open = [...history.conflicts].filter(([, one]) => one.state === "open").map(([id]) => id);
   expect((await workspace.conflicts()).map((one) => one.id).sort()).toEqual(open.sort());
-  const kept = (await workspace.list()).map((one) => one.from_seq);
+  const snapshots = (await workspace.snapshots()).filter((one) => (one.pruned_by ?? one.compacted_by) === undefined);
+  const kept = [...(await workspace.list()).map((one) => one.from_seq), ...snapshots.map((one) => one.seq)];
   const floor = history.prunings.at(-1)?.floorSeq ?? 0;
   for (const path of new Set(history.steps.map((step) => step.path))) {
     const steps = history.steps.filter((step) => step.path === path);

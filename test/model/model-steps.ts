@@ -154,7 +154,7 @@ const happening: fc.Arbitrary<Happening> = fc.oneof(
     }),
   },
   {
-    weight: 1,
+    weight: 2,
     arbitrary: fc.record({
       kind: fc.constant("prune" as const),
       keepLast: fc.nat(4),
