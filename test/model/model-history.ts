@@ -1,5 +1,4 @@
 import { createHash } from "node:crypto";
-import { expect } from "vitest";
 import type { LogEventShape } from "../../src/api/shapes.ts";
 import { decodeAction, type ActionRecord } from "../../src/core/action-record.ts";
 import { decodeConflict } from "../../src/core/conflict-record.ts";
@@ -9,6 +8,7 @@ import { decodePrune, type PruneRecord } from "../../src/core/prune-record.ts";
 import { decodeIntent, decodeSession, type IntentRecord, type SessionRecord } from "../../src/core/records.ts";
 import { holdsSeq } from "../../src/core/seq-ranges.ts";
 import { decodeTransaction, type TransactionRecord } from "../../src/core/transaction-record.ts";
+import { found } from "./model-expect.ts";
 import { ownerBy, type OpenAction, type OpenTransaction, type Owner } from "./model-owner.ts";
 import type { State } from "./model-tree.ts";
 import { fit, takeBack, type Step } from "./model-undo.ts";
@@ -99,15 +99,15 @@ export class ModelHistory {
   /** Takes in what was added to the log. `pid`: of the process that goes on. */
   read(events: readonly LogEventShape[], pid: number, asked: Asked = {}): void {
     for (const event of events) {
-      expect(event.seq).toBe(this.seq + 1);
-      expect(event.prev_hash ?? "").toBe(this.#hash);
+      found(event.seq).toBe(this.seq + 1);
+      found(event.prev_hash ?? "").toBe(this.#hash);
       this.seq = event.seq;
       this.#hash = event.hash;
       this.#take(event, pid, asked);
     }
     for (const [undo, paths] of this.#unmerged) {
       const met = [...this.conflicts.values()].filter((one) => one.undo === undo).map((one) => one.path);
-      expect({ undo, met: met.sort() }).toEqual({ undo, met: [...paths].sort() });
+      found({ undo, met: met.sort() }).toEqual({ undo, met: [...paths].sort() });
     }
     this.#unmerged.clear();
   }
@@ -151,7 +151,7 @@ export class ModelHistory {
     const record = decodeFile(path, event.record as RecordBody);
     const after = this.stateOf(record);
     const before = this.#recorded.get(path);
-    expect(after, `${path} is recorded as it was`).not.toBe(before);
+    found(after, `${path} is recorded as it was`).not.toBe(before);
     if (record.intent === undefined) this.#checkOwner({ path, before, after, record, seq: event.seq }, { pid, late });
     this.steps.push({ path, seq: event.seq, before, after, record });
     if (after === undefined) this.#recorded.delete(path);
@@ -161,7 +161,7 @@ export class ModelHistory {
   stateOf({ entry }: Pick<FileRecord, "entry">): State {
     if (entry === undefined || entry.kind === "dir") return entry?.kind;
     const text = this.#texts.get(entry.hash ?? "");
-    expect(text, `${entry.path} holds what never was on disk`).toBeDefined();
+    found(text, `${entry.path} holds what never was on disk`).toBeDefined();
     return entry.kind === "symlink" ? `-> ${text}` : `${entry.mode.toString(8)} ${text}`;
   }
 
@@ -186,7 +186,7 @@ export class ModelHistory {
       ...(session === undefined ? {} : { session }),
       ...(candidates === undefined ? {} : { candidates: [...candidates].sort() }),
     };
-    expect({ path: step.path, seq: step.seq, ...given }).toEqual({ path: step.path, seq: step.seq, ...owner });
+    found({ path: step.path, seq: step.seq, ...given }).toEqual({ path: step.path, seq: step.seq, ...owner });
     this.counts[owner.candidates === undefined ? "owned" : "ambiguous"] += 1;
   }
 
@@ -199,7 +199,7 @@ export class ModelHistory {
     // Where there was nothing to do, it is closed at once.
     const before = begun ?? { tree: new Map(this.#recorded), steps: this.steps.length, seq: this.seq };
     if (intent.state !== "done") return;
-    if (intent.selection !== undefined) expect(intent.skipped ?? 0, `${intent.summary} left something alone`).toBe(0);
+    if (intent.selection !== undefined) found(intent.skipped ?? 0, `${intent.summary} left something alone`).toBe(0);
     this.counts.undos += 1;
     if (intent.kind === "restore" || intent.kind === "resolve") {
       const wanted = asked.restores?.(before.tree);
@@ -210,7 +210,7 @@ export class ModelHistory {
   }
 
   #expectTree(wanted: ReadonlyMap<string, string>, what: string): void {
-    expect({ what, tree: sorted(this.#recorded) }).toEqual({ what, tree: sorted(wanted) });
+    found({ what, tree: sorted(this.#recorded) }).toEqual({ what, tree: sorted(wanted) });
   }
 
   #selective(
@@ -234,7 +234,7 @@ export class ModelHistory {
       this.counts.conflicts += wanted.unmerged.size;
       this.see(wanted.offered);
       const own = history.filter((step) => isOwn?.(step) === true && !wanted.stayed.has(step.path));
-      expect({ label, took: [...took] }).toEqual({ label, took: own.map((step) => step.seq) });
+      found({ label, took: [...took] }).toEqual({ label, took: own.map((step) => step.seq) });
     } else if (transaction !== undefined) this.#wholeTransaction(transaction, history);
     this.undos.set(id, { seqs: took, label });
     this.#everTook.set(id, { seqs: took, label });

@@ -2,6 +2,7 @@ import { expect } from "vitest";
 import type { ActionRequest } from "../../src/api/action-api.ts";
 import type { Selection } from "../../src/api/action-api.ts";
 import type { LogEventShape, UndoShape } from "../../src/api/shapes.ts";
+import { found } from "./model-expect.ts";
 import { ModelHistory, sorted, type Asked, type KnownAction } from "./model-history.ts";
 import { ModelMachine, type Crash } from "./model-machine.ts";
 import { checkEverything, checkLimit, readText } from "./model-retention.ts";
@@ -58,8 +59,8 @@ export class ModelPlay {
     await this.#read(withoutLate(asked));
     this.#expectRecorded();
     if (quiet && ![...this.history.transactions.values()].some((one) => one.record.pid === pid))
-      expect(sorted(this.machine.tree())).toEqual(sorted(before));
-    expect((await this.machine.workspace.verify()).problems).toEqual([]);
+      found(sorted(this.machine.tree())).toEqual(sorted(before));
+    found((await this.machine.workspace.verify()).problems).toEqual([]);
   }
 
   async #read(asked: Asked, pid = this.machine.pid): Promise<void> {
@@ -86,7 +87,7 @@ export class ModelPlay {
   #expectRecorded(within: (path: string) => boolean = () => true): void {
     const only = (tree: ReadonlyMap<string, string>): ReadonlyMap<string, string> =>
       new Map([...tree].filter(([path]) => within(path)));
-    expect(sorted(only(this.history.recorded))).toEqual(sorted(only(this.machine.tree())));
+    found(sorted(only(this.history.recorded))).toEqual(sorted(only(this.machine.tree())));
   }
 
   /** What is known before a step that may be cut off. */
@@ -152,14 +153,11 @@ export class ModelPlay {
         await workspace.snapshot();
         await this.#whole({});
         break;
-      case "verify":
-        await checkEverything(this);
-        break;
       default:
         await this.#upkeep(what);
     }
     await this.#read({});
-    expect(sorted(this.machine.tree())).toEqual(sorted(before));
+    found(sorted(this.machine.tree())).toEqual(sorted(before));
   }
 
   async #upkeep(
@@ -168,6 +166,7 @@ export class ModelPlay {
       {
         readonly kind:
           | "gc"
+          | "verify"
           | "rebuild"
           | "compact"
           | "prune"
@@ -183,6 +182,7 @@ export class ModelPlay {
   ): Promise<void> {
     const { workspace } = this.machine;
     if (what.kind === "gc") await workspace.gc();
+    else if (what.kind === "verify") await checkEverything(this);
     else if (what.kind === "rebuild") await workspace.rebuild();
     else if (what.kind === "compact") await workspace.compact();
     else if (what.kind === "prune") {
@@ -196,7 +196,7 @@ export class ModelPlay {
         if (record.fromSeq < this.begins - 1) return false;
         return record.state === "open" || transaction?.record.status === "active" || (keepPinned && record.pinned);
       });
-      expect(must.filter((one) => !ids.has(one.id)).map((one) => one.id)).toEqual([]);
+      found(must.filter((one) => !ids.has(one.id)).map((one) => one.id)).toEqual([]);
       await workspace.gc();
       await checkEverything(this);
     } else if (what.kind === "pin") {
@@ -204,7 +204,7 @@ export class ModelPlay {
       if (action === undefined) return;
       await workspace.pin(action.id, what.pinned);
       await this.#read({});
-      expect(this.history.actions.get(action.id)?.record.pinned).toBe(what.pinned);
+      found(this.history.actions.get(action.id)?.record.pinned).toBe(what.pinned);
     }
   }
 
@@ -230,13 +230,13 @@ export class ModelPlay {
     const before = this.machine.tree();
     const action = await this.machine.workspace.snapshotAction(requestOf(what));
     await this.#read({});
-    expect(sorted(this.machine.tree())).toEqual(sorted(before));
+    found(sorted(this.machine.tree())).toEqual(sorted(before));
     if (action === null) return undefined;
     const known = this.history.actions.get(action.id);
     const { scope, paths } = targetsOf(what);
-    expect(known?.record.scope).toBe(scope);
+    found(known?.record.scope).toBe(scope);
     // What a link leads to is touched as well.
-    expect(known?.record.paths).toEqual(expect.arrayContaining([...paths]));
+    found(known?.record.paths).toEqual(expect.arrayContaining([...paths]));
     this.#expectRecorded(scope === "workspace" ? undefined : (path) => paths.some((one) => isWithin(path, one)));
     await checkLimit(this);
     return action.id;
@@ -273,10 +273,10 @@ export class ModelPlay {
     await this.#read(asked);
     if (ended === undefined) return;
     const known = this.history.actions.get(action.id);
-    expect(known?.record.state).toBe(what.outcome);
+    found(known?.record.state).toBe(what.outcome);
     const own = this.history.steps.filter((step) => step.record.action === action.id);
     const net = netPaths(own);
-    expect({ id: action.id, changes: ended.changes.map((one) => one.path).sort() }).toEqual({
+    found({ id: action.id, changes: ended.changes.map((one) => one.path).sort() }).toEqual({
       id: action.id,
       changes: net,
     });
@@ -311,7 +311,7 @@ export class ModelPlay {
   #refusal(error: unknown, codes: readonly string[]): undefined {
     const code = error instanceof Error && "code" in error ? String(error.code) : "";
     if (!codes.includes(code)) throw error;
-    if (code === "PRUNED") expect(this.history.prunings.length + this.begins).toBeGreaterThan(0);
+    if (code === "PRUNED") found(this.history.prunings.length + this.begins).toBeGreaterThan(0);
     const key = `${code}: ${error instanceof Error ? error.message.replace(/[0-9a-f-]{20,}|\d+/g, "N") : ""}`;
     this.refused.set(key, (this.refused.get(key) ?? 0) + 1);
     return undefined;
@@ -324,7 +324,7 @@ export class ModelPlay {
     const before = this.machine.tree();
     const done = await work().catch((error: unknown) => this.#refusal(error, ["NOT_FOUND", "REFUSED", "PRUNED"]));
     await (done === undefined ? this.#read(asked) : this.#whole(asked));
-    if (done === undefined || done.undo_id === null) expect(sorted(this.machine.tree())).toEqual(sorted(before));
+    if (done === undefined || done.undo_id === null) found(sorted(this.machine.tree())).toEqual(sorted(before));
     return done;
   }
 
@@ -348,15 +348,15 @@ export class ModelPlay {
     const dry = what.dryRun
       ? await workspace.undo({ ...selection, dryRun: true }).catch((error: unknown) => this.#refusal(error, ALL))
       : undefined;
-    if (what.dryRun) expect((await workspace.head()).seq).toBe(head);
+    if (what.dryRun) found((await workspace.head()).seq).toBe(head);
     const done = await this.#turnBack(() => workspace.undo(selection));
     if (done === undefined) return;
-    if (dry !== undefined) expect(plainOf(dry)).toEqual(plainOf(done));
+    if (dry !== undefined) found(plainOf(dry)).toEqual(plainOf(done));
     if (done.undo_id !== null) return;
     const isOwn = this.history.ownOf(done.selection ?? "");
     if (isOwn === undefined) return;
     const wanted = takeBack(this.history.steps, isOwn, this.machine.tree());
-    expect({ ...sorted(wanted.tree), unmerged: [...wanted.unmerged] }).toEqual({
+    found({ ...sorted(wanted.tree), unmerged: [...wanted.unmerged] }).toEqual({
       ...sorted(this.machine.tree()),
       unmerged: [],
     });
@@ -389,7 +389,7 @@ export class ModelPlay {
     const done = await work.catch((error: unknown) => this.#refusal(error, ["REFUSED"]));
     if (done === undefined) return this.#read({});
     await this.#whole({});
-    expect(this.history.transactions.get(one.id)?.record.status).toBe(kind === "commit" ? "committed" : "rolled_back");
+    found(this.history.transactions.get(one.id)?.record.status).toBe(kind === "commit" ? "committed" : "rolled_back");
   }
 
   #listed(): KnownAction[] {
@@ -447,7 +447,7 @@ export class ModelPlay {
       .catch((error: unknown) => this.#refusal(error, isKept ? [] : ["PRUNED"]));
     if (done === undefined) return this.#read(asked);
     await this.#whole(asked);
-    expect(sorted(this.machine.tree())).toEqual(sorted(wanted));
+    found(sorted(this.machine.tree())).toEqual(sorted(wanted));
   }
 
   #openConflicts(): [string, ReturnType<ModelHistory["conflicts"]["get"]> & object][] {
@@ -481,7 +481,7 @@ export class ModelPlay {
       .catch((error: unknown) => this.#refusal(error, ["REFUSED"]));
     if (done === undefined) return this.#read(asked);
     await this.#whole(asked);
-    expect(this.history.conflicts.get(id)?.settled).toBe(keep);
+    found(this.history.conflicts.get(id)?.settled).toBe(keep);
   }
 
   async #drop(): Promise<void> {
@@ -495,9 +495,9 @@ export class ModelPlay {
     const dropped = await workspace
       .compact({ dropArchive: true })
       .catch((error: unknown) => this.#refusal(error, isBusy ? ["REFUSED"] : []));
-    expect(dropped === undefined).toBe(isBusy);
+    found(dropped === undefined).toBe(isBusy);
     await this.#read({});
-    expect(sorted(this.machine.tree())).toEqual(sorted(before));
+    found(sorted(this.machine.tree())).toEqual(sorted(before));
     this.#expectRecorded();
   }
 }

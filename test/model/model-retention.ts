@@ -1,9 +1,19 @@
 import { expect } from "vitest";
 import type { ContentStream } from "../../src/api/workspace-api.ts";
-import type { ModelPlay } from "./model-play.ts";
+import type { ModelHistory } from "./model-history.ts";
+import type { ModelMachine } from "./model-machine.ts";
+
+/** A history that is played, and its limits. `begins`: the first event that is there still. */
+interface Played {
+  readonly machine: ModelMachine;
+  readonly history: ModelHistory;
+  /** How many snapshots of actions are kept; 0: no limit. */
+  readonly keep: number;
+  readonly begins: number;
+}
 
 /** The limit of action snapshots is kept to, and what it must spare is spared. */
-export async function checkLimit({ machine, history, keep, begins }: ModelPlay): Promise<void> {
+export async function checkLimit({ machine, history, keep, begins }: Played): Promise<void> {
   if (keep === 0) return;
   const listed = await machine.workspace.list();
   const isHeld = [...history.transactions.values()].some((one) => one.record.status === "active");
@@ -16,7 +26,7 @@ export async function checkLimit({ machine, history, keep, begins }: ModelPlay):
 }
 
 /** What can still be read, and what may be gone. */
-export async function checkEverything(play: ModelPlay): Promise<void> {
+export async function checkEverything(play: Played): Promise<void> {
   const { machine, history } = play;
   const { workspace } = machine;
   expect((await workspace.verify()).problems).toEqual([]);
@@ -44,7 +54,7 @@ export async function checkEverything(play: ModelPlay): Promise<void> {
 }
 
 /** Each action names the one before; no pinned one is missing. */
-async function checkList({ machine, history, begins }: ModelPlay): Promise<void> {
+async function checkList({ machine, history, begins }: Played): Promise<void> {
   const listed = await machine.workspace.list();
   const ids = listed.map((one) => one.id);
   expect(new Set(ids).size).toBe(ids.length);
