@@ -27,6 +27,8 @@ export interface OutsideTargets {
   readonly outside: readonly string[];
   /** Those beneath which everything is at stake. */
   readonly outsideDeep: readonly string[];
+  /** All or nothing: the action is stopped if not all of it can be kept. */
+  readonly whole: boolean;
 }
 
 /** Whose doing it is. */
@@ -52,8 +54,8 @@ export async function backUpOutside(
 ): Promise<OutsideDrafts> {
   const deep = new Set(targets.outsideDeep);
   const wanted = targets.outside.map((path) => ({ path: outsidePath(path), deep: deep.has(path) }));
-  for (const { path } of wanted) if (context.outside.isOwn(path)) throw refuseOwn(path);
-  const looks = await lookAt(context, wanted);
+  for (const { path, deep: all } of wanted) if (context.outside.isOwn(path, all)) throw refuseOwn(path);
+  const looks = await lookAt(context, wanted, targets.whole);
   return {
     drafts: await draftsOf(context, looks, { owner, phase: "before" }),
     omitted: looks.flatMap((look) => look.omitted.map(marked)),
@@ -87,13 +89,13 @@ interface Look extends OutsideLook {
   readonly deep: boolean;
 }
 
-async function lookAt(context: Context, wanted: readonly Wanted[]): Promise<Look[]> {
+async function lookAt(context: Context, wanted: readonly Wanted[], whole = false): Promise<Look[]> {
   if (wanted.length === 0) return [];
   const batch = await context.blobs.batch();
   try {
     const looks: Look[] = [];
     for (const { path, deep } of wanted) {
-      const look = await context.outside.look(path, { deep, keep: (pieces) => batch.putStream(pieces) });
+      const look = await context.outside.look(path, { deep, whole, keep: (pieces) => batch.putStream(pieces) });
       looks.push({ found: look.found, omitted: look.omitted, deep });
     }
     await batch.commit();

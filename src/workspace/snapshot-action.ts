@@ -55,7 +55,8 @@ async function keepAndBegin(context: Context, asked: Bare): Promise<readonly Sea
   using _lease = await context.blobs.lease();
   const bare = await withSwept(context, asked);
   const { id, actor, targets } = bare;
-  const outside = await backUpOutside(context, targets, { id, actor });
+  const whole = bare.request.onFailure !== "warn";
+  const outside = await backUpOutside(context, { ...targets, whole }, { id, actor });
   const omitted = targets.kind === "workspace" ? await captureNamed(context, targets.paths) : [];
   const begun: AskedAction = { ...bare, outside, omitted };
   const captured = await capture(context, {

@@ -108,11 +108,21 @@ describe("looking", () => {
     const found = await look(at("many"), true);
     expect(found.found.length).toBe(20);
     expect(found.omitted).toMatchObject([{ reason: "over-limit" }]);
+    let kept = 0;
+    const keep = async (pieces: Iterable<Uint8Array>) => {
+      kept += 1;
+      return sha256Pieces(pieces);
+    };
+    const nothing = await outside.look(outsidePath(at("many")), { deep: true, whole: true, keep });
+    expect([kept, nothing.found, nothing.omitted.length]).toEqual([0, [], 1]);
   });
 
   test("its own store is known", () => {
-    expect(outside.isOwn(outsidePath(at("store/blobs/x")))).toBe(true);
-    expect(outside.isOwn(outsidePath(at("stores")))).toBe(false);
+    expect(outside.isOwn(outsidePath(at("store/blobs/x")), false)).toBe(true);
+    expect(outside.isOwn(outsidePath(at("stores")), true)).toBe(false);
+    // A tool that takes the whole folder away would take the store along.
+    expect(outside.isOwn(outsidePath(base), true)).toBe(true);
+    expect(outside.isOwn(outsidePath(base), false)).toBe(false);
   });
 });
 

@@ -54,8 +54,8 @@ export class DiskOutsideFiles implements OutsideFiles {
     this.#limits = options.limits ?? LIMITS;
   }
 
-  isOwn(path: WorkspacePath): boolean {
-    return this.#own.some((own) => isWithin(path, own));
+  isOwn(path: WorkspacePath, deep: boolean): boolean {
+    return this.#own.some((own) => isWithin(path, own) || (deep && isWithin(own, path)));
   }
 
   resolve(absolute: string): { readonly name: string; readonly end: string } {
@@ -157,6 +157,10 @@ class Walk implements OutsideLook {
   }
 
   async visit(top: WorkspacePath): Promise<void> {
+    // Before anything is read: what is too much would be refused in the end, after all of it was.
+    const { deep, whole } = this.#request;
+    const excess = deep && whole === true && !this.#isSystem(top) ? this.#excess(top) : undefined;
+    if (excess !== undefined) return this.#omit(top, "over-limit", excess);
     const pending: { readonly path: WorkspacePath; readonly dev: bigint | undefined }[] = [
       { path: top, dev: undefined },
     ];
@@ -172,9 +176,59 @@ class Walk implements OutsideLook {
     }
   }
 
+  #isSystem(path: WorkspacePath): boolean {
+    return path === ROOT || SYSTEM.some((folder) => isWithin(path, folder));
+  }
+
+  /** Why there is too much beneath a folder, as a count tells; `undefined`: there is not. */
+  #excess(top: WorkspacePath): string | undefined {
+    const { maxEntries, maxBytes } = this.#given.limits;
+    const stat = this.#stat(top);
+    const pending = stat?.kind === "dir" ? [top] : [];
+    let [entries, bytes] = [1, 0];
+    for (let folder = pending.pop(); folder !== undefined; folder = pending.pop()) {
+      for (const child of this.#countable(folder)) {
+        const found = this.#stat(child);
+        if (found === undefined || found.dev !== stat?.dev) continue;
+        entries += 1;
+        if (found.kind === "file") bytes += found.size;
+        if (found.kind === "dir") pending.push(child);
+      }
+      if (entries > maxEntries) return `more than ${maxEntries} paths`;
+      if (bytes > maxBytes) return `more than ${maxBytes} bytes`;
+    }
+    return undefined;
+  }
+
+  #countable(folder: WorkspacePath): WorkspacePath[] {
+    const isLeftOut = (path: WorkspacePath): boolean =>
+      this.#isSystem(path) || this.#given.skip.some((other) => isWithin(path, other));
+    try {
+      using fs = new ConfinedFs(this.#given.disk, "/");
+      return fs
+        .list(folder)
+        .map((item) => childOf(folder, decodeName(item.name)))
+        .filter((path) => !isLeftOut(path));
+    } catch (error) {
+      // What cannot be listed is said when it is looked at.
+      if (errnoOf(error) === undefined) throw error;
+      return [];
+    }
+  }
+
+  #stat(path: WorkspacePath): FileStat | undefined {
+    try {
+      using fs = new ConfinedFs(this.#given.disk, "/");
+      return fs.lstat(path);
+    } catch (error) {
+      if (errnoOf(error) === undefined) throw error;
+      return undefined;
+    }
+  }
+
   /** Looks at one path; answers its stat where it was taken. */
   async #one(path: WorkspacePath, dev: bigint | undefined): Promise<FileStat | undefined> {
-    if (path === ROOT || SYSTEM.some((folder) => isWithin(path, folder))) {
+    if (this.#isSystem(path)) {
       this.#omit(path, "special", "it belongs to the system");
       return undefined;
     }

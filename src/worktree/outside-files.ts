@@ -19,8 +19,8 @@ import type { ContentReader } from "./worktree.ts";
 export interface OutsideFiles {
   /** What `~` stands for; `undefined`: not known. */
   readonly home: string | undefined;
-  /** Does this path lie in Chronicle's own store, or among its keys? */
-  isOwn(path: WorkspacePath): boolean;
+  /** Does this path lie in Chronicle's own store, or among its keys? `deep`: or do these lie beneath it? */
+  isOwn(path: WorkspacePath, deep: boolean): boolean;
   /**
    * What a tool would reach by an absolute path: `name`, the path with the links on the way to it resolved, and `end`,
    * what a link there leads to (else the same). What cannot be resolved stays as it is.
@@ -35,6 +35,8 @@ export interface OutsideFiles {
 export interface OutsideRequest {
   /** What lies beneath a folder as well. */
   readonly deep: boolean;
+  /** Where there is more than can be kept, nothing is read: a part would be of no use. */
+  readonly whole?: boolean;
   readonly keep: (pieces: Iterable<Uint8Array>) => Promise<{ readonly hash: Hash; readonly size: number }>;
 }
 
