@@ -181,13 +181,10 @@ it("the suites for backends", () => {
       "type BlobBackend",
       "type CrashSweep",
       "type DiskUnderTest",
-      "type HarnessOptions",
       "type LockMaker",
       "type LogBackend",
       "type SweepContext",
       "type SweepResult",
-      "type WorktreeEditor",
-      "type WorktreeHarness",
       "worktreeSuite",
     ]
   `);
