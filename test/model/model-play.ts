@@ -515,7 +515,7 @@ const HOW: Readonly<Record<string, Touch["how"]>> = {
   create_directory: "folder",
 };
 
-export function isWithin(path: string, folder: string): boolean {
+function isWithin(path: string, folder: string): boolean {
   return path === folder || path.startsWith(`${folder}/`);
 }
 

@@ -49,7 +49,7 @@ export interface Scripted {
   readonly crash: Crash | undefined;
 }
 
-export const PATHS = ["shared", "shared", "shared", "d/x", "d/y", "d", "e/f", "e/f/z", "new", "e"];
+const PATHS = ["shared", "shared", "shared", "d/x", "d/y", "d", "e/f", "e/f/z", "new", "e"];
 const path = fc.constantFrom(...PATHS);
 const pick = fc.nat(30);
 

@@ -90,7 +90,7 @@ function edit(disk: SimDisk, at: string, { place, word }: { readonly place: numb
 }
 
 /** Writes as most editors do: another file takes the place. The mode stays. */
-export function write(disk: SimDisk, at: string, text: string): void {
+function write(disk: SimDisk, at: string, text: string): void {
   const stat = disk.lstat(at);
   if (stat !== undefined) disk.unlink(at);
   const fd = disk.open(at, "create", stat?.kind === "file" ? stat.mode & 0o777 : 0o644);
