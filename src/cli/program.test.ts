@@ -119,14 +119,9 @@ describe("the table", () => {
   it("has examples that its own parser understands", () => {
     for (const { line } of COMMANDS.flatMap((spec) => spec.examples)) {
       for (const part of line.split("; ").filter((piece) => piece.startsWith("chronicle"))) {
-        const words = part
-          .replace(/ > .*$/, "")
-          .replaceAll('"', "")
-          .split(" ")
-          .slice(1);
-        const [first = ""] = words;
-        const quoted = first === "snapshot" ? [first] : words;
-        expect(() => parse(quoted)).not.toThrow();
+        // A word is what stands in quotes, or between blanks.
+        const words = [...part.replace(/ > .*$/, "").matchAll(/'([^']*)'|"([^"]*)"|(\S+)/g)];
+        expect(() => parse(words.map(([all, one, two]) => one ?? two ?? all).slice(1))).not.toThrow();
       }
     }
   });

@@ -290,7 +290,9 @@ describe("restore", () => {
       if (deleted === true) continue;
       kept.add((await contentOf(workspace, "shared", iteration)).toString());
     }
-    expect(kept).toContain(`${last}\n`);
+    // It may have been ended between saving the next one over it and noting that.
+    const next = `edit ${Number(last.slice("edit ".length)) + 1}`;
+    expect([last, next].filter((text) => kept.has(`${text}\n`))).not.toEqual([]);
   });
 
   it("R12 taking back creations, moves and overwriting moves", async () => {
