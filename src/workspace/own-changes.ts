@@ -6,6 +6,7 @@ import { changeBetween, composeChanges } from "../core/plan.ts";
 import { comparePaths, type WorkspacePath } from "../core/path.ts";
 import type { AttributedChange } from "./capture.ts";
 import type { Context } from "./context.ts";
+import { indexedFrom } from "./history-start.ts";
 import { readRange } from "./read-events.ts";
 
 /** Events after `fromSeq`, up to `toSeq`. */
@@ -23,7 +24,9 @@ export async function ownChanges(
 ): Promise<Change[]> {
   const first = new Map<WorkspacePath, number>();
   const after = new Map<WorkspacePath, Entry | undefined>();
-  for await (const event of readRange(context, fromSeq + 1, toSeq)) {
+  // What began before a dropped archive goes on behind it.
+  const begins = (await indexedFrom(context)) ?? 1;
+  for await (const event of readRange(context, Math.max(fromSeq + 1, begins), toSeq)) {
     const path = event.recordId.startsWith("file") ? pathOfRecordId(event.recordId) : undefined;
     if (path === undefined) {
       onOther?.(event);
