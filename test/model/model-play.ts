@@ -187,6 +187,7 @@ export class ModelPlay {
     else if (what.kind === "compact") await workspace.compact();
     else if (what.kind === "prune") {
       const { keepLast, hourly, keepPinned } = what;
+      const before = new Set((await workspace.list()).map((one) => one.id));
       await workspace.prune({ keepLast, keepHourly: hourly, keepPinned });
       await this.#read({});
       const listed = await workspace.list();
@@ -196,7 +197,7 @@ export class ModelPlay {
         if (record.fromSeq < this.begins - 1) return false;
         return record.state === "open" || transaction?.record.status === "active" || (keepPinned && record.pinned);
       });
-      found(must.filter((one) => !ids.has(one.id)).map((one) => one.id)).toEqual([]);
+      found(must.filter((one) => before.has(one.id) && !ids.has(one.id)).map((one) => one.id)).toEqual([]);
       await workspace.gc();
       await checkEverything(this);
     } else if (what.kind === "pin") {
