@@ -35,16 +35,20 @@ export async function checkEverything(play: Played): Promise<void> {
   const open = [...history.conflicts].filter(([, one]) => one.state === "open").map(([id]) => id);
   expect((await workspace.conflicts()).map((one) => one.id).sort()).toEqual(open.sort());
   const snapshots = (await workspace.snapshots()).filter((one) => (one.pruned_by ?? one.compacted_by) === undefined);
-  const kept = [...(await workspace.list()).map((one) => one.from_seq), ...snapshots.map((one) => one.seq)];
+  const states = [...(await workspace.list()).map((one) => one.from_seq), ...snapshots.map((one) => one.seq)];
+  const kept = states.filter((state) => state >= play.begins - 1);
   const floor = history.prunings.at(-1)?.floorSeq ?? 0;
   for (const path of new Set(history.steps.map((step) => step.path))) {
     const steps = history.steps.filter((step) => step.path === path);
     const rows = await workspace.history(path);
-    for (const [i, step] of steps.entries()) {
+    const [first] = steps;
+    const before = rows.findLast((one) => one.seq < (first?.seq ?? 0));
+    const was = before === undefined ? [] : [{ seq: before.seq, after: first?.before }];
+    for (const [i, step] of [...was, ...steps].entries()) {
       const row = rows.find((one) => one.seq === step.seq);
       expect(row, `${path} at ${step.seq}`).toBeDefined();
       if (row === undefined || step.after === undefined || step.after === "dir") continue;
-      const next = steps[i + 1]?.seq ?? Number.POSITIVE_INFINITY;
+      const next = [...was, ...steps][i + 1]?.seq ?? Number.POSITIVE_INFINITY;
       const mustBe = next > floor || kept.some((state) => state >= step.seq && state < next);
       const text = await readText(() => workspace.cat(path, row.iteration), mustBe);
       const wanted = step.after.startsWith("-> ") ? step.after.slice(3) : step.after.slice(step.after.indexOf(" ") + 1);
