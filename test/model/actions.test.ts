@@ -27,7 +27,7 @@ describe("random histories of actions", () => {
       }),
       {
         interruptAfterTimeLimit: Number(process.env["MODEL_MS"] ?? 3_000_000),
-        numRuns: Number(process.env["MODEL_RUNS"] ?? 60),
+        numRuns: Number(process.env["MODEL_RUNS"] ?? 50),
         ...(process.env["MODEL_SEED"] === undefined ? {} : { seed: Number(process.env["MODEL_SEED"]) }),
         ...(process.env["MODEL_PATH"] === undefined ? {} : { path: process.env["MODEL_PATH"] }),
       },
