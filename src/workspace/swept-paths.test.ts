@@ -26,13 +26,20 @@ describe("what a rule keeps out is kept before a command sweeps it away", () => 
     ["git stash --all", everything],
     ["find . -type f -not -path './.git/*' -delete", everything],
     ["rm -rf .", [".env", ".git", ".git/HEAD", ...visible]],
-    ["rm -rf ..", [".env", ".git", ".git/HEAD", ...visible]],
     ["touch *.ts; git clean -fd; git reset --hard", []],
   ])("%s", async (command, kept) => {
     await using project = projectWithSecrets();
     const workspace = await project.init();
     const action = await workspace.snapshotAction({ type: "run_command", payload: { command } });
     expect(action?.files_backed_up).toEqual(kept);
+  });
+
+  test("what would take the store along is stopped", async () => {
+    await using project = projectWithSecrets();
+    const workspace = await project.init();
+    // The store lies beside the folder here.
+    const swept = workspace.snapshotAction({ type: "run_command", payload: { command: "rm -rf .." } });
+    await expect(swept).rejects.toMatchObject({ code: "REFUSED" });
   });
 
   test("and comes back", async () => {
