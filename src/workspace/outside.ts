@@ -54,7 +54,7 @@ export async function backUpOutside(
 ): Promise<OutsideDrafts> {
   const deep = new Set(targets.outsideDeep);
   const wanted = targets.outside.map((path) => ({ path: outsidePath(path), deep: deep.has(path) }));
-  for (const { path, deep: all } of wanted) if (context.outside.isOwn(path, all)) throw refuseOwn(path);
+  for (const { path, deep: all } of wanted) if (context.outside.isOwn(path, all)) throw refuseOwn(context, path);
   const looks = await lookAt(context, wanted, targets.whole);
   return {
     drafts: await draftsOf(context, looks, { owner, phase: "before" }),
@@ -191,8 +191,9 @@ function marked(one: Omission): Omission {
   return { ...one, path };
 }
 
-function refuseOwn(path: WorkspacePath): ChronicleError {
-  return new ChronicleError("REFUSED", `/${path} lies in Chronicle's own store: no tool may change that`, {
+function refuseOwn({ outside }: Context, path: WorkspacePath): ChronicleError {
+  const how = outside.isOwn(path, false) ? "lies in" : "holds";
+  return new ChronicleError("REFUSED", `/${path} ${how} Chronicle's own store: no tool may change that`, {
     hint: "use Chronicle's commands instead",
     data: { path: `/${path}` },
   });
