@@ -57,12 +57,17 @@ export class WatchBarrier {
     const timer = setTimeout(() => this.#waiting?.done(false), WAIT_MS);
     try {
       this.#disk.makeFolder(path);
-      return (await came) && this.#events < this.#queue;
+      const isWhole = (await came) && this.#events < this.#queue;
+      this.#disk.removeFolder(path);
+      return isWhole;
+    } catch (error) {
+      // A full disk, a folder that somebody removed: nothing can be said, and everything is looked at.
+      if (errnoOf(error) === undefined) throw error;
+      return false;
     } finally {
       clearTimeout(timer);
       this.#waiting = undefined;
       this.#events = 0;
-      this.#disk.removeFolder(path);
     }
   }
 

@@ -117,6 +117,12 @@ describe("watchRoots", () => {
       },
     );
 
+    test("where the barrier's own folder is gone, it cannot be said, and nothing fails", async () => {
+      await watch();
+      rmSync(join(own, "barrier"), { recursive: true });
+      expect(await handle?.settled()).toBe(false);
+    });
+
     test("a folder that goes away: degraded, and never settled", async () => {
       const inner = join(folder, "root");
       mkdirSync(inner);
