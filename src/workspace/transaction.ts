@@ -10,14 +10,15 @@ import {
   type TransactionRecord,
   type TransactionStatus,
 } from "../core/transaction-record.ts";
+import { onlyFinished } from "./before-undo.ts";
 import { capture } from "./capture.ts";
 import { catchUp } from "./catch-up.ts";
 import { withCommit } from "./commit.ts";
 import { openBrackets } from "./brackets.ts";
 import type { Context } from "./context.ts";
 import { refuseOverQuota } from "./quota.ts";
-import { settle } from "./operate.ts";
-import { groupsOf, netChanges } from "./own-work.ts";
+import { openIntents, settle } from "./operate.ts";
+import { fileEvents, groupsOf, netChanges } from "./own-work.ts";
 import { readEvent } from "./read-events.ts";
 import { closeAbandoned } from "./session.ts";
 import { labelOf, workOfTransaction } from "./transaction-work.ts";
@@ -158,15 +159,12 @@ export async function rollbackTransaction(
     await settle(context);
     await capture(context, { cause: "capture", reserve: true, ...reopened(transaction) });
   }
-  // A rollback that was cut off between the files and this mark has been done: it is only to be said.
-  const before = await rollbackDone(context, transaction);
   const undone =
-    before === undefined
-      ? await undoWork(context, () => workOfTransaction(context, transaction), {
-          label: labelOf(transaction),
-          options: { force },
-        })
-      : nothing(before);
+    (await rollbackDone(context, transaction, byRule)) ??
+    (await undoWork(context, () => workOfTransaction(context, transaction), {
+      label: labelOf(transaction),
+      options: { force },
+    }));
   const undo = undone.undo_id ?? undefined;
   await finish(context, transaction.id, {
     status: "rolled_back",
@@ -181,13 +179,38 @@ function reopened({ id, orphaned }: LoggedTransaction): { readonly reopened?: st
   return orphaned ? { reopened: id } : {};
 }
 
+/**
+ * A rollback that was cut off between the files and its mark, if nothing was done in the transaction since: it is only to
+ * be said. By name, what is there now may be such later work.
+ */
+async function rollbackDone(
+  context: Context,
+  transaction: LoggedTransaction,
+  byRule: true | undefined,
+): Promise<UndoShape | undefined> {
+  const label = labelOf(transaction);
+  const isCutOff = (await openIntents(context)).some(({ intent }) => intent.selection === label);
+  const finished = isCutOff ? await settle(context) : [];
+  const done = await rollbackIntent(context, transaction);
+  if (done === undefined) return undefined;
+  if (byRule !== true && !transaction.orphaned) await capture(context, { cause: "capture", reserve: true });
+  const work = await workOfTransaction(context, transaction);
+  for await (const { seq, record, path } of fileEvents(context, { fromSeq: done.seq, toSeq: work.toSeq }))
+    if (work.isOwn(record, path, seq)) return undefined;
+  return finished.length > 0 ? onlyFinished(context, finished, false) : nothing(done.id);
+}
+
 /** The intent that has taken a transaction back. */
-async function rollbackDone(context: Context, transaction: LoggedTransaction): Promise<string | undefined> {
-  const selection = labelOf(transaction);
+async function rollbackIntent(
+  context: Context,
+  transaction: LoggedTransaction,
+): Promise<{ readonly id: string; readonly seq: number } | undefined> {
+  const label = labelOf(transaction);
   for (const row of (await context.index.records("intent:")).toReversed()) {
-    if (row.seq <= transaction.lastSeq) return undefined;
+    const { seq } = row;
+    if (seq <= transaction.lastSeq) return undefined;
     const intent = decodeIntent((await readEvent(context, row)).record);
-    if (intent.selection === selection && intent.state === "done") return row.recordId.slice("intent:".length);
+    if (intent.selection === label && intent.state === "done") return { id: row.recordId.slice("intent:".length), seq };
   }
   return undefined;
 }

@@ -7,6 +7,7 @@ import {
   edit,
   newDisk,
   project,
+  put,
   withWorkspace,
   type Fact,
 } from "../helpers/engine-sweep.ts";
@@ -59,6 +60,46 @@ test(
     };
     const { points, runs, checks } = await sweepCrashes(sweep);
     process.stdout.write(`crash sweep of transaction rollback: ${points} points, ${runs} runs, ${checks} checks\n`);
+    expect(points).toBeGreaterThan(30);
+  },
+  ALL ? 900_000 : 120_000,
+);
+
+/** What is done after a rollback that was cut off, while the transaction is active, goes with the next one. */
+async function checkLaterWork(disk: SimDisk): Promise<void> {
+  const before = project(newDisk());
+  await withWorkspace(disk, 600_000, async (workspace) => {
+    const [one] = await workspace.transactions();
+    if (one?.status !== "active") return;
+    // What was interrupted is finished first: what is there afterwards is later work.
+    await workspace.snapshot();
+    put(disk, "/proj/a.txt", "later\n");
+    const later = project(disk);
+    const { undo } = await workspace.rollbackTransaction(one.id);
+    expect(project(disk)).toEqual(before);
+    expect(undo.undo_id).not.toBeNull();
+    expect((await workspace.status()).changes).toEqual([]);
+    await workspace.redo();
+    expect(project(disk)).toEqual(later);
+    expect((await workspace.verify()).problems).toEqual([]);
+  });
+}
+
+test(
+  "what is done after a rollback that was cut off is taken back by the next",
+  async () => {
+    const disk = await begun();
+    const sweep: CrashSweep<Fact> = {
+      prepare: () => disk,
+      run: (copy) =>
+        withWorkspace(copy, 2_000, async (workspace) => {
+          const [one] = await workspace.transactions();
+          await workspace.rollbackTransaction(one?.id ?? "");
+        }),
+      check: checkLaterWork,
+      ...(ALL ? {} : { every: 12 }),
+    };
+    const { points } = await sweepCrashes(sweep);
     expect(points).toBeGreaterThan(30);
   },
   ALL ? 900_000 : 120_000,

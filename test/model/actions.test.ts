@@ -6,7 +6,8 @@ import { histories } from "./model-steps.ts";
 
 /**
  * The same histories in each run, so that a change is judged by what it changes; `MODEL_SEED=random` (with more
- * `MODEL_RUNS`) looks for new ones.
+ * `MODEL_RUNS`) looks for new ones. A failure is told with its seed and path, for `MODEL_SEED` and `MODEL_PATH`;
+ * `MODEL_SHRINK=no` tells it at once.
  */
 const SEED = process.env["MODEL_SEED"] ?? "1";
 
@@ -36,6 +37,7 @@ describe("random histories of actions", () => {
         numRuns: Number(process.env["MODEL_RUNS"] ?? 50),
         ...(SEED === "random" ? {} : { seed: Number(SEED) }),
         ...(process.env["MODEL_PATH"] === undefined ? {} : { path: process.env["MODEL_PATH"] }),
+        endOnFailure: process.env["MODEL_SHRINK"] === "no",
       },
     );
     process.stdout.write(`model of actions: ${JSON.stringify(counts)}\n`);
