@@ -37,6 +37,8 @@ export interface ChangeShape {
   /** Where a patch was asked for: the content is binary, or too large to compare. */
   binary?: boolean;
   too_large?: boolean;
+  /** Where a patch of somebody's work was asked for: a content that it needs was pruned. */
+  pruned?: true;
 }
 
 export interface SkippedShape {
@@ -159,7 +161,7 @@ export interface UndoShape extends RestoreShape {
 /** What `undo` takes back: a run, a restore, an action or a transaction outside of a run, the settling of a conflict. */
 export interface OperationShape {
   id: string;
-  kind: "run" | "restore" | "action" | "transaction" | "resolve" | "undo" | "redo";
+  kind: "run" | "write" | "restore" | "action" | "transaction" | "resolve" | "undo" | "redo";
   summary: string;
   started: string;
   ended: string | null;
@@ -325,13 +327,18 @@ export interface CompactShape {
 
 export interface WorkspaceShape {
   id: string;
+  /** As `create` was told, if it was. */
+  name?: string;
+  /** Empty for one without a folder. */
   path: string;
   roots: string[];
   seq: number;
   created: string;
   last_event: string | null;
-  /** Does the folder still exist? */
+  /** Does the folder still exist? True for one without a folder. */
   present: boolean;
+  /** It is only read. */
+  archived?: true;
   /** Why its history cannot be opened, if so; `seq` and `last_event` are then not known. */
   problem?: string;
 }

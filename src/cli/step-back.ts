@@ -81,13 +81,15 @@ async function agreed(
   const paths = context.paths(workspace);
   const style = { paint: context.paintErr, shown: (path: string) => paths.shown(path), most: PREVIEW_LINES };
   for (const note of resumes ? preview.finished : [summaryOf(context, preview)]) context.say(note);
+  for (const note of preview.notes) context.say(context.paintErr("yellow", `note: ${printable(note)}`));
   for (const line of [...restoredLines(preview, style), ...unmergedLines(preview, style)]) context.say(line);
   if (resumes) return confirm(context, "Finish it?");
   return confirm(context, `${direction.verb === "undo" ? "Take this back" : "Do this again"}?`);
 }
 
-/** With somebody's work the step goes on beside what is skipped; without, it refuses by itself. */
+/** With somebody's work the step goes on beside what stays in place; else, or for what was pruned, it refuses by itself. */
 function isWithoutQuestion(preview: UndoShape, { force }: UndoOptions): boolean {
+  if (force !== true && preview.skipped.some((one) => one.reason === "content-missing")) return true;
   if (preview.selection !== undefined) return preview.changes.length + preview.unmerged.length === 0;
   return preview.operation === null || (preview.skipped.length > 0 && force !== true);
 }

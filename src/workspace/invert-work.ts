@@ -11,13 +11,14 @@ import { contentOf } from "./diff.ts";
 import { fitFolders, type Target, type Unmerged } from "./fit-folders.ts";
 import { makeable } from "./operate.ts";
 import type { Group, PathGroups } from "./own-work.ts";
+import { PathsGone } from "./paths-gone.ts";
 
 /** What takes some work back. */
 export interface InversePlan {
   /** From what is there now to what is to be there. */
   readonly changes: readonly Change[];
   readonly unmerged: readonly Unmerged[];
-  /** Folders that stay because they hold what others made. */
+  /** Folders that stay because they hold what others made, and paths that need a content that was pruned. */
   readonly skipped: readonly BlockedPath[];
   /** Merged contents, which no event names yet. */
   readonly contents: readonly Hash[];
@@ -45,28 +46,45 @@ export async function invertWork(
   const targets = new Map<WorkspacePath, Target>();
   const unmerged = new Map<WorkspacePath, Unmerged>();
   const contents: Hash[] = [];
+  const gone = new PathsGone(context, { targets, unmerged });
   for (const { path, groups, last } of paths) {
     const seen = pending.get(path);
     const present = seen === undefined ? last?.entry : seen.after;
-    const merger = new Merger(context);
-    const kept = await merger.fold(groups, present, "ours");
+    targets.set(path, { present, target: present });
+    const way = await gone.unlessPruned(path, () => wayBack(new Merger(context), groups, present));
+    if (way === undefined) continue;
+    const { kept, wanted, made } = way;
     targets.set(path, { present, target: kept.entry });
-    contents.push(...(await merger.keep(kept.entry, planning.batch)));
-    if (kept.reason === undefined) continue;
-    const wanted = (await merger.fold(groups, present, "theirs")).entry;
-    if (sameEntry(wanted, kept.entry)) continue;
-    contents.push(...(await merger.keep(wanted, planning.batch)));
+    for (const content of made) contents.push((await planning.batch?.put(content)) ?? sha256(content));
+    if (kept.reason === undefined || wanted === kept.entry) continue;
     unmerged.set(path, { path, reason: kept.reason, base: kept.base, current: kept.entry, wanted });
   }
-  const skipped = await fitFolders(context, { targets, unmerged, pending });
+  await gone.leaveMissing(new Set(contents));
+  const stayed = await fitFolders(context, { targets, unmerged, pending });
   const changes = [...targets].map(([path, { present, target }]) => ({ path, before: present, after: target }));
   changes.sort((a, b) => comparePaths(a.path, b.path));
   return {
     changes: makeable(changes.filter((change) => !sameEntry(change.before, change.after))),
     unmerged: [...unmerged.values()].sort((a, b) => comparePaths(a.path, b.path)),
-    skipped,
+    skipped: [...gone.paths, ...stayed],
     contents,
   };
+}
+
+/** Where a path ends up keeping what is there, where preferring the undo, and the contents that were made for it. */
+interface WayBack {
+  readonly kept: Folded;
+  /** The very entry of `kept` where the two do not differ. */
+  readonly wanted: Entry | undefined;
+  readonly made: readonly Buffer[];
+}
+
+async function wayBack(merger: Merger, groups: readonly Group[], present: Entry | undefined): Promise<WayBack> {
+  const kept = await merger.fold(groups, present, "ours");
+  const other = kept.reason === undefined ? kept : await merger.fold(groups, present, "theirs");
+  const wanted = sameEntry(other.entry, kept.entry) ? kept.entry : other.entry;
+  const made = [...new Set([kept.entry, wanted])].flatMap((entry) => merger.made(entry) ?? []);
+  return { kept, wanted, made };
 }
 
 /** One path by itself: some changes of it taken back, merged with what is there now. A new content is put into the batch. */
@@ -81,7 +99,9 @@ export async function mergeGroups(
 }> {
   const merger = new Merger(context);
   const { entry, reason } = await merger.fold(groups, present, "ours");
-  return { entry, ...(reason === undefined ? {} : { reason }), contents: await merger.keep(entry, batch) };
+  const made = merger.made(entry);
+  const contents = made === undefined ? [] : [await batch.put(made)];
+  return { entry, ...(reason === undefined ? {} : { reason }), contents };
 }
 
 /** Where a path ends up, and the first thing on the way that did not merge. */
@@ -140,10 +160,8 @@ class Merger {
     return made ?? (await contentOf(this.#context, entry)) ?? Buffer.alloc(0);
   }
 
-  /** Puts a merged content into the store; its hash, if there was one to put. */
-  async keep(entry: Entry | undefined, batch: BlobBatch | undefined): Promise<Hash[]> {
-    const content = entry?.hash === undefined ? undefined : this.#made.get(entry.hash);
-    if (content === undefined || batch === undefined) return [];
-    return [await batch.put(content)];
+  /** The content of an entry, if it was made by a merge. */
+  made(entry: Entry | undefined): Buffer | undefined {
+    return entry?.hash === undefined ? undefined : this.#made.get(entry.hash);
   }
 }

@@ -16,6 +16,8 @@ export interface Work extends SeqSpan {
   readonly known?: string;
   /** Every event there, whoever made it: those of restores and undos too. */
   readonly everything?: true;
+  /** Said where some of it cannot be reached any more. */
+  readonly lost?: string;
   readonly isOwn: (record: FileRecord, path: WorkspacePath, seq: number) => boolean;
 }
 

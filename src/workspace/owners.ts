@@ -1,7 +1,7 @@
 import type { FileRecord } from "../core/file-record.ts";
 import type { Context } from "./context.ts";
 import { idsOf } from "./own-work.ts";
-import { actionsHere, allTransactions } from "./transactions.ts";
+import { actionsEver, allTransactions } from "./transactions.ts";
 
 /** The operations to which an event of a file belongs, by their ids. */
 export interface Owners {
@@ -13,7 +13,7 @@ export interface Owners {
 /** Who owns which event. An event names what did it; what that was done in, its record does. */
 export async function ownersIn(context: Context): Promise<Owners> {
   const outer = new Map<string, readonly string[]>();
-  for (const { id, run, transaction } of await actionsHere(context))
+  for (const { id, run, transaction } of await actionsEver(context))
     outer.set(
       id,
       [run, transaction].filter((one) => one !== undefined),

@@ -1,6 +1,7 @@
 import type { Selection } from "../api/action-api.ts";
 import type { ChangesShape } from "../api/action-shapes.ts";
 import type { ChangeShape } from "../api/shapes.ts";
+import type { Change } from "../core/change.ts";
 import { ChronicleError } from "../core/errors.ts";
 import type { FileRecord } from "../core/file-record.ts";
 import { isWithin } from "../core/path.ts";
@@ -14,7 +15,7 @@ import { eventsOfWork, groupsOf, ownChanges, type Work } from "./own-work.ts";
 import { changeShape, shownPath } from "./shape.ts";
 import { listSessions } from "./session.ts";
 import { listSnapshots } from "./snapshot.ts";
-import { actionsHere } from "./transactions.ts";
+import { actionsEver } from "./transactions.ts";
 
 /** Whose work a caller means: which events are its own. */
 
@@ -108,7 +109,7 @@ function ownOnly(isOwn: (record: FileRecord) => boolean): Work["isOwn"] {
 
 /** The actions of a turn; `last`: of the latest turn of which an action has ended. */
 async function actionsOfTurn(context: Context, asked: string): Promise<readonly LoggedAction[]> {
-  const all = (await actionsHere(context)).filter((one) => one.turn !== undefined);
+  const all = (await actionsEver(context)).filter((one) => one.turn !== undefined);
   if (asked === "last") {
     const last = all.findLast((one) => one.state !== "open") ?? all.at(-1);
     if (last !== undefined) return all.filter((one) => one.turn === last.turn && one.session === last.session);
@@ -130,7 +131,7 @@ async function actionsOfTurn(context: Context, asked: string): Promise<readonly 
 }
 
 async function workOfSession(context: Context, asked: string): Promise<ChosenWork> {
-  const all = await actionsHere(context);
+  const all = await actionsEver(context);
   const sessions = await listSessions(context);
   const ids = new Set([...sessions.map((one) => one.id), ...all.flatMap((one) => one.session ?? [])]);
   const matching = ids.has(asked) ? [asked] : [...ids].filter((id) => id.startsWith(asked));
@@ -149,9 +150,11 @@ async function workOfSession(context: Context, asked: string): Promise<ChosenWor
   const starts = [...actions, ...sessions.filter((one) => one.id === id)].map((one) => one.fromSeq);
   const isOwn = (record: FileRecord): boolean =>
     record.session === id || (record.action !== undefined && own.has(record.action));
+  const label = `session ${id}`;
   return {
-    label: `session ${id}`,
+    label,
     ...(await spanFrom(context, starts)),
+    ...(await lostOf(context, label, starts)),
     isOwn: ownOnly(isOwn),
     actions,
     mayBe: new Set([id, ...own]),
@@ -159,11 +162,14 @@ async function workOfSession(context: Context, asked: string): Promise<ChosenWor
 }
 
 async function workOfActor(context: Context, name: string): Promise<ChosenWork> {
-  const actions = (await actionsHere(context)).filter((one) => one.actor === name);
+  const actions = (await actionsEver(context)).filter((one) => one.actor === name);
   const own = new Set(actions.map((one) => one.id));
   const isOwn = (record: FileRecord): boolean =>
     record.action === undefined ? record.actor === name : record.actor === name || own.has(record.action);
-  return { label: `actor ${name}`, ...(await spanFrom(context, [0])), isOwn: ownOnly(isOwn), actions, mayBe: own };
+  const label = `actor ${name}`;
+  const starts = actions.filter((one) => one.changed !== 0).map((one) => one.fromSeq);
+  const lost = await lostOf(context, label, starts);
+  return { label, ...(await spanFrom(context, [0])), ...lost, isOwn: ownOnly(isOwn), actions, mayBe: own };
 }
 
 /** Every change after the baseline, whoever made it: restores and undos too. */
@@ -209,6 +215,13 @@ async function spanFrom(
   return { fromSeq: Math.max(Math.min(...starts, seq), begins - 1), toSeq: seq };
 }
 
+/** Says that some of the work was compacted away with its events: no undo reaches it. */
+async function lostOf(context: Context, what: string, starts: readonly number[]): Promise<Pick<Work, "lost">> {
+  const begins = (await indexedFrom(context)) ?? 1;
+  if (!starts.some((fromSeq) => fromSeq < begins - 1)) return {};
+  return { lost: `what the ${what} changed before event ${begins} was compacted away: that is not taken back` };
+}
+
 /** What somebody did, and nothing of what others did in between: see `ownChanges`. */
 export async function changesOfSelection(
   context: Context,
@@ -227,11 +240,20 @@ export async function changesOfSelection(
   });
   const changes: ChangeShape[] = [];
   for (const change of ownChanges(await groupsOf(context, own))) {
-    const patch = options.patch === true ? await patchOf(context, change) : {};
+    const patch = options.patch === true ? await patchUnlessPruned(context, change) : {};
     changes.push({ ...changeShape(change), ...patch });
   }
   const actions = work.everything === true ? await actionsAmong(context, own) : work.actions;
   return { selection: work.label, actions: await shapesOf(context, actions), changes, ambiguous: [...ambiguous] };
+}
+
+async function patchUnlessPruned(context: Context, change: Change): Promise<Partial<ChangeShape>> {
+  try {
+    return await patchOf(context, change);
+  } catch (error) {
+    if (error instanceof ChronicleError && error.code === "PRUNED") return { pruned: true };
+    throw error;
+  }
 }
 
 /** The actions that some events name. */
@@ -239,7 +261,7 @@ async function actionsAmong(
   context: Context,
   own: Awaited<ReturnType<typeof eventsOfWork>>,
 ): Promise<readonly LoggedAction[]> {
-  return (await actionsHere(context)).filter((one) => own.ids.has(one.id));
+  return (await actionsEver(context)).filter((one) => own.ids.has(one.id));
 }
 
 async function shapesOf(context: Context, actions: readonly LoggedAction[]): Promise<ChangesShape["actions"]> {

@@ -10,7 +10,7 @@ import type { Unmerged } from "./fit-folders.ts";
 import { invertWork, type InversePlan } from "./invert-work.ts";
 import { operate } from "./operate.ts";
 import { groupsOf, type OwnEvents } from "./own-work.ts";
-import { refusePrunedContents } from "./pruning.ts";
+import { refuseGone } from "./paths-gone.ts";
 import { blocked } from "./restore.ts";
 import { changeShape, conflictShape, skippedShape } from "./shape.ts";
 
@@ -49,6 +49,7 @@ export async function takeBack(context: Context, work: TakingBack, how: TakingHo
   // From the first merged content until the intent that names it: no collector.
   using _lease = await context.blobs.lease();
   const plan = await whole(context, await planned(context, work.own));
+  if (options.force !== true) refuseGone(plan.skipped);
   if (plan.changes.length + plan.unmerged.length === 0 && !work.always)
     return shapeOf(work, how, { plan, applied: [], dryRun: false });
   const met: IdentifiedConflict[] = [];
@@ -92,16 +93,9 @@ async function planned(context: Context, own: OwnEvents): Promise<InversePlan> {
   }
 }
 
-/**
- * The plan, if what it would offer in a conflict is still to be had. Throws `PRUNED`. How the work left a path is only
- * told: without its content, it is not.
- */
+/** How the work left a path is only told: without its content, it is not. */
 async function whole(context: Context, plan: InversePlan): Promise<InversePlan> {
   const { unmerged } = plan;
-  await refusePrunedContents(
-    context,
-    unmerged.map(({ path, current, wanted }) => ({ path, before: current, after: wanted })),
-  );
   const stored = await context.blobs.has(unmerged.flatMap(({ base }) => base?.hash ?? []));
   const isTold = ({ base }: Unmerged): boolean => base?.hash === undefined || stored.has(base.hash);
   return { ...plan, unmerged: unmerged.map((one) => (isTold(one) ? one : { ...one, base: undefined })) };

@@ -71,6 +71,11 @@ export async function actionsHere(context: Context): Promise<readonly LoggedActi
   return (await context.index.records("action:")).length === 0 ? [] : listActions(context);
 }
 
+/** All actions, those too whose snapshot was pruned: what they did is theirs all the same. Oldest first. */
+export async function actionsEver(context: Context): Promise<readonly LoggedAction[]> {
+  return actionsAfter(context, 0);
+}
+
 /** Those of which something was recorded after an event: among them all that were begun after it. */
 export async function actionsAfter(context: Context, seq: number): Promise<LoggedAction[]> {
   const rows = (await context.index.records("action:")).filter((row) => row.seq > seq);

@@ -48,7 +48,8 @@ export async function undoWork(
   const pending = await pendingOf(context, work, unrecorded);
   const own = { ...undone.own, pending };
   const nothing = pending.length === 0 ? undone.nothing : `${work.label}: it is as it was before already`;
-  return takeBack(context, { ...undone, own, nothing }, { options, unrecorded, notes });
+  const told = work.lost === undefined ? notes : [...notes, work.lost];
+  return takeBack(context, { ...undone, own, nothing }, { options, unrecorded, notes: told });
 }
 
 /** Of what a dry run does not record: that which would be own work if it were captured now. */

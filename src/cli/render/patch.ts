@@ -21,6 +21,7 @@ function withoutText(change: ChangeShape): string {
   const path = printable(change.path);
   if (change.binary === true) return `Binary file ${path} ${change.change_type}`;
   if (change.too_large === true) return `File ${path} ${change.change_type}, too large to compare`;
+  if (change.pruned === true) return `File ${path} ${change.change_type}, its content was pruned`;
   if (change.kind === "dir" && change.change_type !== "permissions_changed")
     return `# ${path}/: folder ${change.change_type}`;
   return `# ${path}: permissions changed ${modeText(change.before_permissions)} → ${modeText(change.after_permissions)}`;

@@ -49,7 +49,8 @@ export const UNDO: CommandSpec = {
   details:
     "Only what that operation changed is touched. A path that was edited since is listed and nothing is done, " +
     "unless --force takes it along. With --action, --turn, --session, --actor, --file or --since exactly that work is " +
-    "taken back, merged with what came later; what does not merge stays as it is, and is a conflict: see conflicts.",
+    "taken back, merged with what came later; what does not merge stays as it is, and is a conflict: see conflicts. " +
+    "What would need a content that was pruned is listed and nothing is done, unless --force leaves it.",
   args: [{ name: "[operation]", description: "an id (default: the last that is not undone)", completes: "operation" }],
   options: [...SELECTION_OPTIONS, ...UNDO_OPTIONS],
   examples: [

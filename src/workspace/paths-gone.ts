@@ -1,0 +1,82 @@
+import { ChronicleError } from "../core/errors.ts";
+import type { Hash } from "../core/hash.ts";
+import type { WorkspacePath } from "../core/path.ts";
+import type { BlockedPath } from "../worktree/worktree.ts";
+import type { Context } from "./context.ts";
+import type { FolderPlan } from "./fit-folders.ts";
+import { missingContent, pruningInForce } from "./pruning.ts";
+import { shownPath } from "./shape.ts";
+
+/** The paths of a plan that cannot be taken back, because a content that this needs was pruned: they stay as they are. */
+export class PathsGone {
+  readonly #context: Context;
+  readonly #plan: Pick<FolderPlan, "targets" | "unmerged">;
+  readonly #paths: BlockedPath[] = [];
+
+  constructor(context: Context, plan: Pick<FolderPlan, "targets" | "unmerged">) {
+    this.#context = context;
+    this.#plan = plan;
+  }
+
+  get paths(): readonly BlockedPath[] {
+    return this.#paths;
+  }
+
+  /** What was found for a path; `undefined` if it needs what was pruned. */
+  async unlessPruned<T>(path: WorkspacePath, find: () => Promise<T>): Promise<T | undefined> {
+    try {
+      return await find();
+    } catch (error) {
+      if (!(error instanceof ChronicleError) || error.code !== "PRUNED") throw error;
+      this.#leave(path, error.message);
+      return undefined;
+    }
+  }
+
+  /** Leaves the paths whose next content, or one of a conflict's, was pruned and freed; `made` are yet to be stored. */
+  async leaveMissing(made: ReadonlySet<Hash>): Promise<void> {
+    if ((await pruningInForce(this.#context)) === undefined) return;
+    const needed = this.#needed().filter(({ hash }) => !made.has(hash));
+    const stored = await this.#context.blobs.has(needed.map(({ hash }) => hash));
+    const left = new Set<WorkspacePath>();
+    for (const { path, hash } of needed) {
+      if (stored.has(hash) || left.has(path)) continue;
+      const what = `the earlier content of ${shownPath(path)}`;
+      const error = await missingContent(this.#context, { path, hash, what });
+      if (error.code !== "PRUNED") continue;
+      left.add(path);
+      this.#leave(path, error.message);
+    }
+  }
+
+  #needed(): { readonly path: WorkspacePath; readonly hash: Hash }[] {
+    const { targets, unmerged } = this.#plan;
+    return [...targets].flatMap(([path, { present, target }]) => {
+      const conflict = unmerged.get(path);
+      const changed = target?.hash === present?.hash ? [] : [target];
+      const sides = conflict === undefined ? changed : [conflict.current, conflict.wanted];
+      return sides.flatMap((entry) => (entry?.hash === undefined ? [] : [{ path, hash: entry.hash }]));
+    });
+  }
+
+  #leave(path: WorkspacePath, detail: string): void {
+    const { targets, unmerged } = this.#plan;
+    const present = targets.get(path)?.present;
+    targets.set(path, { present, target: present });
+    unmerged.delete(path);
+    this.#paths.push({ path, reason: "content-missing", detail });
+  }
+}
+
+/** The error for paths that need what was pruned, where nobody said that the rest is to be taken back. */
+export function refuseGone(skipped: readonly BlockedPath[]): void {
+  const gone = skipped.filter((one) => one.reason === "content-missing");
+  const [only] = gone;
+  if (only === undefined) return;
+  const shown = gone.slice(0, 5).map((one) => one.detail);
+  const more = gone.length > shown.length ? `, and ${gone.length - shown.length} more` : "";
+  throw new ChronicleError("PRUNED", `nothing was changed, because ${shown.join(", ")}${more}`, {
+    hint: "`--force` leaves these as they are and does the rest; `chronicle history FILE` shows which iterations are kept",
+    data: { pruned: gone.map((one) => shownPath(one.path)) },
+  });
+}
