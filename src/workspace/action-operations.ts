@@ -1,6 +1,7 @@
 import type { Change } from "../core/change.ts";
 import type { LoggedAction } from "./actions.ts";
 import type { Context } from "./context.ts";
+import { ownChanges } from "./own-changes.ts";
 import { eventsOfWork, groupsOf, netChanges } from "./own-work.ts";
 import { workOfTransaction } from "./transaction-work.ts";
 import { actionsHere, allTransactions, findTransaction, type LoggedTransaction } from "./transactions.ts";
@@ -19,19 +20,44 @@ interface ActionOperation {
 
 /**
  * The operations that actions are: each one that is closed and changed something, if it was begun in no run; those of a
- * transaction that was committed are one operation together.
+ * transaction that was committed are one operation together. What one has changed after the end of the run or the
+ * transaction in which it was begun is an operation by itself.
  */
 export async function operationsOfActions(context: Context): Promise<ActionOperation[]> {
   const transactions = await allTransactions(context);
-  const whole = new Set<string>();
-  for (const one of transactions) {
-    const isNested = one.parent !== undefined && whole.has(one.parent);
-    if (isNested || (one.parent === undefined && one.status === "committed")) whole.add(one.id);
+  const ends = endsOfWhole(transactions);
+  const actions: ActionOperation[] = [];
+  for (const action of await actionsHere(context)) {
+    const { run, transaction } = action;
+    const isAlone = run === undefined && (transaction === undefined || !ends.has(transaction));
+    actions.push(...(isAlone ? ofAction(action) : await lateOf(context, action, ends)));
   }
-  const isAlone = ({ run, transaction }: LoggedAction): boolean =>
-    run === undefined && (transaction === undefined || !whole.has(transaction));
-  const actions = (await actionsHere(context)).filter(isAlone).flatMap(ofAction);
   return [...actions, ...transactions.filter((one) => one.parent === undefined).flatMap(ofTransaction)];
+}
+
+/** Of the transactions that are one operation together with their actions: the event that ended the outermost. */
+function endsOfWhole(transactions: readonly LoggedTransaction[]): ReadonlyMap<string, number> {
+  const ends = new Map<string, number>();
+  for (const { id, parent, status, lastSeq } of transactions) {
+    const end = parent === undefined ? (status === "committed" ? lastSeq : undefined) : ends.get(parent);
+    if (end !== undefined) ends.set(id, end);
+  }
+  return ends;
+}
+
+/** What an action has changed after that to which it belonged had ended. */
+async function lateOf(
+  context: Context,
+  action: LoggedAction,
+  ends: ReadonlyMap<string, number>,
+): Promise<ActionOperation[]> {
+  const { id, run, transaction = "", toSeq } = action;
+  const session = run === undefined ? undefined : await context.index.record(`session:${run}`);
+  if (toSeq === undefined || session?.open === true) return [];
+  const fromSeq = Math.max(session?.seq ?? 0, ends.get(transaction) ?? 0);
+  if (toSeq <= fromSeq || action.changed === 0) return [];
+  const changes = await ownChanges(context, { fromSeq, toSeq }, (record) => record.action === id);
+  return ofAction({ ...action, fromSeq, changed: changes.length });
 }
 
 function ofAction(action: LoggedAction): ActionOperation[] {

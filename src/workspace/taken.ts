@@ -4,6 +4,7 @@ import { holdsSeq } from "../core/seq-ranges.ts";
 import type { UndoStack } from "../core/undo-stack.ts";
 import type { Context } from "./context.ts";
 import type { LoggedOperation, Selective } from "./logged-operation.ts";
+import type { SeqSpan } from "./own-changes.ts";
 import { fileEvents, type OwnEvents } from "./own-work.ts";
 import type { Owners } from "./owners.ts";
 
@@ -20,10 +21,11 @@ export interface Taken {
 /** The undos in force, as the operations tell them. */
 export function takenBy(operations: readonly LoggedOperation[], owners: Owners): Taken {
   const undos = new Map<string, Selective>();
-  const whole = new Set<string>();
+  const whole = new Map<string, SeqSpan>();
+  const spans = new Map<string, SeqSpan>(operations.map((one) => [one.id, one]));
   for (const { id, kind, target, selective } of operations) {
     if (selective !== undefined) undos.set(id, selective);
-    else if (target !== undefined && kind === "undo") whole.add(target);
+    else if (target !== undefined && kind === "undo") whole.set(target, spans.get(target) ?? ALWAYS);
     else if (target !== undefined && kind === "redo") {
       undos.delete(target);
       whole.delete(target);
@@ -32,9 +34,17 @@ export function takenBy(operations: readonly LoggedOperation[], owners: Owners):
   return {
     undos,
     holds: (seq, record, path) =>
-      (whole.size > 0 && owners.of(record).some((id) => whole.has(id))) ||
+      (whole.size > 0 && owners.of(record).some((id) => isIn(whole.get(id), seq))) ||
       [...undos.values()].some(({ took, left }) => holdsSeq(took, seq) && !left.includes(path)),
   };
+}
+
+/** The span of an operation that is not there any more: whatever names it is its own. */
+const ALWAYS: SeqSpan = { fromSeq: 0, toSeq: Number.POSITIVE_INFINITY };
+
+/** What an action did after its transaction had ended is another operation's than what it did before. */
+function isIn(span: SeqSpan | undefined, seq: number): boolean {
+  return span !== undefined && seq > span.fromSeq && seq <= span.toSeq;
 }
 
 /** What there is to know of a history, to say what an undo covers. */
@@ -63,8 +73,8 @@ export async function coveredBy(
   for await (const { seq, record, path } of fileEvents(context, { fromSeq, toSeq })) {
     if (own.seqs.has(seq) || taken.holds(seq, record, path)) continue;
     const ids = owners.of(record);
-    for (const { id, selective } of candidates)
-      if (selective === undefined ? ids.includes(id) : holdsSeq(selective.took, seq)) left.add(id);
+    for (const { id, selective, ...span } of candidates)
+      if (selective === undefined ? ids.includes(id) && isIn(span, seq) : holdsSeq(selective.took, seq)) left.add(id);
   }
   return candidates.map((one) => one.id).filter((id) => !left.has(id));
 }

@@ -1,0 +1,102 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it, vi } from "vitest";
+import { Project } from "../../test/helpers/project.ts";
+import type { WorkspaceApi } from "../api/workspace-api.ts";
+
+const REQUEST = { type: "write_file", payload: { path: "f" } };
+
+/** An action that is begun in a transaction, writes there, and writes again and ends after the commit. */
+async function late(project: Project, workspace: WorkspaceApi): Promise<{ id: string; transaction: string }> {
+  const { id: transaction } = await workspace.beginTransaction();
+  const action = await workspace.snapshotAction(REQUEST);
+  project.write("f", "in it\n");
+  project.write("other", "in it\n");
+  await workspace.commitTransaction(transaction);
+  project.write("f", "after it\n");
+  const id = action?.id ?? "";
+  await workspace.finishAction(id);
+  return { id, transaction };
+}
+
+async function started(project: Project): Promise<WorkspaceApi> {
+  project.write("f", "before\n");
+  return project.init();
+}
+
+const read = (project: Project): string[] =>
+  ["f", "other"].map((path) => (path in project.tree() ? project.read(path).trim() : ""));
+
+describe("what an action does after its transaction was committed", () => {
+  it("is an operation by itself: plain undo takes it first, then the transaction", async () => {
+    await using project = new Project();
+    const workspace = await started(project);
+    const { id, transaction } = await late(project, workspace);
+    const operations = await workspace.operations();
+    expect(operations.map((one) => [one.kind, one.id, one.changed])).toEqual([
+      ["transaction", transaction, 2],
+      ["action", id, 1],
+    ]);
+    await workspace.undo();
+    expect(read(project)).toEqual(["in it", "in it"]);
+    await workspace.undo();
+    expect(read(project)).toEqual(["before", ""]);
+    await workspace.redo();
+    expect(read(project)).toEqual(["in it", "in it"]);
+    await workspace.redo();
+    expect(read(project)).toEqual(["after it", "in it"]);
+  });
+
+  it("is no part of the transaction's undo, nor is what was done in it of its own", async () => {
+    await using project = new Project();
+    const workspace = await started(project);
+    const { id } = await late(project, workspace);
+    await workspace.undo();
+    // What was done in the transaction is not undone yet.
+    await workspace.undo({ action: id });
+    expect(read(project)).toEqual(["before", "in it"]);
+    expect((await workspace.operations()).filter((one) => !one.undone).map((one) => one.kind)).toEqual([
+      "transaction",
+      "undo",
+      "undo",
+    ]);
+    await workspace.undo();
+    expect(read(project)).toEqual(["before", ""]);
+  });
+
+  it("goes with the action when that is undone, and stays undone", async () => {
+    await using project = new Project();
+    const workspace = await started(project);
+    const { id } = await late(project, workspace);
+    await workspace.undo({ action: id });
+    expect(read(project)).toEqual(["before", "in it"]);
+    await workspace.undo();
+    expect(read(project)).toEqual(["before", ""]);
+    await expect(workspace.undo()).rejects.toMatchObject({ code: "NOT_FOUND" });
+  });
+});
+
+it("what an action does after its run has ended is an operation by itself", async () => {
+  await using project = new Project();
+  const workspace = await started(project);
+  const go = join(project.base, "go");
+  const wait = `const fs = require("fs"); const t = setInterval(() => fs.existsSync(${JSON.stringify(go)}) && clearInterval(t), 20)`;
+  const running = workspace.run({ command: [process.execPath, "-e", wait] });
+  const other = await project.open();
+  await vi.waitFor(async () => expect(await other.sessions()).toHaveLength(1));
+  const action = await other.snapshotAction(REQUEST);
+  project.write("f", "in it\n");
+  project.write("other", "in it\n");
+  writeFileSync(go, "");
+  await running;
+  project.write("f", "after it\n");
+  await other.finishAction(action?.id ?? "");
+  expect((await workspace.operations()).map((one) => [one.kind, one.changed])).toEqual([
+    ["run", 2],
+    ["action", 1],
+  ]);
+  await workspace.undo();
+  expect(read(project)).toEqual(["in it", "in it"]);
+  await workspace.undo();
+  expect(read(project)).toEqual(["before", ""]);
+});
