@@ -5,6 +5,7 @@ export { parseExpected, verifySignedHead, type ExpectedHead } from "./core/signe
 export type * from "./api/action-api.ts";
 export type * from "./api/action-shapes.ts";
 export type * from "./api/conflict-shape.ts";
+export type * from "./api/file-api.ts";
 export type * from "./api/record-api.ts";
 export type * from "./api/shapes.ts";
 export type * from "./api/store-api.ts";

@@ -25,6 +25,10 @@ const EXIT_OF: Readonly<Record<ErrorCode, number>> = {
   UNSAFE: EXIT.refused,
   REFUSED: EXIT.refused,
   FORBIDDEN: EXIT.refused,
+  PRECONDITION_FAILED: EXIT.refused,
+  UNAUTHENTICATED: EXIT.refused,
+  RATE_LIMITED: EXIT.locked,
+  UNAVAILABLE: EXIT.failed,
   PLATFORM_UNSUPPORTED: EXIT.refused,
   INTEGRITY_VIOLATION: EXIT.damaged,
   BLOB_MISSING: EXIT.damaged,
@@ -40,4 +44,37 @@ const EXIT_OF: Readonly<Record<ErrorCode, number>> = {
 /** The exit code for an error's code. */
 export function exitCodeOf(code: ErrorCode): number {
   return EXIT_OF[code];
+}
+
+/** HTTP statuses (RFC 9110, 6585). A `PRUNED` content was there, and will not come back. */
+const STATUS_OF: Readonly<Record<ErrorCode, number>> = {
+  USAGE: 400,
+  PATH_INVALID: 400,
+  AMBIGUOUS: 409,
+  NOT_FOUND: 404,
+  PRUNED: 410,
+  LOCKED: 503,
+  LIMIT_EXCEEDED: 413,
+  UNSAFE: 409,
+  REFUSED: 409,
+  FORBIDDEN: 403,
+  PRECONDITION_FAILED: 412,
+  UNAUTHENTICATED: 401,
+  RATE_LIMITED: 429,
+  UNAVAILABLE: 503,
+  PLATFORM_UNSUPPORTED: 501,
+  INTEGRITY_VIOLATION: 500,
+  BLOB_MISSING: 500,
+  BLOB_CORRUPT: 500,
+  LOG_DAMAGED: 500,
+  ROLLBACK_DETECTED: 500,
+  READ_ONLY: 409,
+  POISONED: 503,
+  FORMAT_UNSUPPORTED: 501,
+  IO: 500,
+};
+
+/** The HTTP status for an error's code. */
+export function httpStatusOf(code: ErrorCode): number {
+  return STATUS_OF[code];
 }

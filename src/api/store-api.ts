@@ -15,6 +15,21 @@ export interface InitOptions extends ProgressOptions, Partial<ConfigShape> {
   readonly force?: boolean;
 }
 
+/** What begins a workspace without a folder: its files are only in its log and the contents. */
+export interface CreateOptions extends ProgressOptions {
+  /** A name, unique in the store: 1 to 128 of `A-Z a-z 0-9 . _ : @ -`, not one that begins as an id does. A session's id, for example. */
+  readonly name?: string;
+  /** Begin with the files that a workspace had at a moment; contents are shared. */
+  readonly from?: { readonly workspace: string; readonly moment?: string };
+}
+
+/** How a workspace is opened by its id or name. */
+export interface OpenByIdOptions extends ProgressOptions, Pick<OpenOptions, "readOnly" | "role" | "client"> {
+  readonly actor?: string;
+  /** Only the whole id or the exact name, no beginning of an id. */
+  readonly exact?: boolean;
+}
+
 export interface InitShape {
   workspace: string;
   path: string;
@@ -59,8 +74,14 @@ export interface StoreApi {
   /** Begins a workspace, or goes on with the one that stands there, and takes a baseline where there is none. */
   init(options: InitOptions): Promise<{ readonly workspace: WorkspaceApi; readonly result: InitShape }>;
   open(options: OpenOptions): Promise<WorkspaceApi>;
-  /** By id or unique prefix. */
-  openById(id: string): Promise<WorkspaceApi>;
+  /** Begins a workspace without a folder. A name that is taken throws `REFUSED`. */
+  create(options?: CreateOptions): Promise<{ readonly workspace: WorkspaceApi; readonly result: InitShape }>;
+  /** By id, name, or unique beginning of an id. */
+  openById(id: string, options?: OpenByIdOptions): Promise<WorkspaceApi>;
+  /**
+   * Archives a workspace, or takes it up again: an archived one is only read; what would change it throws `READ_ONLY`.
+   */
+  archive(id: string, archived?: boolean): Promise<WorkspaceShape>;
   workspaces(): Promise<WorkspaceShape[]>;
   /** Removes a workspace's history from the store (not its files). Contents are freed by the next `gc`. */
   forget(id: string): Promise<WorkspaceShape>;

@@ -1,5 +1,6 @@
 import type { ActionApi, Selection } from "./action-api.ts";
 import type { ActionDiffShape, RetentionSourcesShape } from "./action-shapes.ts";
+import type { FileApi } from "./file-api.ts";
 import type { RecordStoreApi } from "./record-api.ts";
 import type {
   CompactShape,
@@ -9,7 +10,6 @@ import type {
   ExplainShape,
   GcShape,
   HeadShape,
-  IterationShape,
   LogEventShape,
   ManifestShape,
   OperationShape,
@@ -141,7 +141,18 @@ export interface RecentShape {
 
 /** One line of `list`: a baseline, a run, a restore, a snapshot. */
 export interface RecentItem {
-  kind: "baseline" | "run" | "action" | "transaction" | "restore" | "undo" | "redo" | "resolve" | "snapshot" | "watch";
+  kind:
+    | "baseline"
+    | "run"
+    | "write"
+    | "action"
+    | "transaction"
+    | "restore"
+    | "undo"
+    | "redo"
+    | "resolve"
+    | "snapshot"
+    | "watch";
   id: string;
   timestamp: string;
   summary: string;
@@ -159,8 +170,9 @@ export interface RecentItem {
  * ISO-8601, `X~2`; `now` is the disk. Paths are relative to the workspace's first root (`@<root id>:path` for others).
  * Every method throws `ChronicleError`.
  */
-export interface WorkspaceApi extends ActionApi {
+export interface WorkspaceApi extends ActionApi, FileApi {
   readonly id: string;
+  /** Its first folder, absolute; empty for one that has none. */
   readonly path: string;
   /** The records of users (`user:<id>`) in this workspace's log. */
   readonly records: RecordStoreApi;
@@ -181,8 +193,6 @@ export interface WorkspaceApi extends ActionApi {
   log(options?: LogOptions): Promise<LogEventShape[]>;
   sessions(): Promise<SessionShape[]>;
   session(id: string): Promise<SessionShape>;
-  /** Iterations of a path, oldest first. */
-  history(path: string): Promise<IterationShape[]>;
   /** Recorded paths (also deleted ones) with this file name. */
   find(name: string): Promise<string[]>;
   /** `iteration` undefined: the latest that is not a deletion. */
@@ -210,5 +220,15 @@ export interface WorkspaceApi extends ActionApi {
   configure(change: Partial<ConfigShape>): Promise<ConfigShape>;
   /** How much is kept, and where each limit comes from: a file, `as given`, or `default`. */
   retention(): Promise<RetentionSourcesShape>;
+  /** The same workspace on behalf of somebody else; what is open is shared, and closing this closes nothing. */
+  as(who: ActingAs): WorkspaceApi;
   close(): Promise<void>;
+}
+
+/** On whose behalf a workspace is used. What is not given stays. */
+export interface ActingAs {
+  /** See `OpenOptions.role`. A `person` cannot be made of an agent: that throws `FORBIDDEN`. */
+  readonly role?: "person" | "agent";
+  readonly actor?: string;
+  readonly client?: string;
 }

@@ -9,6 +9,7 @@ import { agentView, forbidden, recordRefusal } from "../workspace/agent-view.ts"
 import { adoptFolder } from "../workspace/adopt.ts";
 import { takeBaseline } from "../workspace/baseline.ts";
 import { listSnapshots, snapshotShape } from "../workspace/snapshot.ts";
+import { Turns } from "../workspace/turns.ts";
 import { Workspace } from "../workspace/workspace.ts";
 import type { Backends } from "./backends.ts";
 import { examine } from "./doctor.ts";
@@ -91,6 +92,14 @@ class FileStore implements StoreApi {
     const forced = options.force === undefined ? {} : { force: options.force };
     const { workspace } = await this.#init({ roots: [folder], ...forced, ...progress }, options.role);
     return workspace;
+  }
+
+  create(): Promise<{ readonly workspace: WorkspaceApi; readonly result: InitShape }> {
+    return Promise.reject(new ChronicleError("PLATFORM_UNSUPPORTED", "not built"));
+  }
+
+  archive(): Promise<WorkspaceShape> {
+    return Promise.reject(new ChronicleError("PLATFORM_UNSUPPORTED", "not built"));
   }
 
   openById(id: string): Promise<WorkspaceApi> {
@@ -185,10 +194,11 @@ class FileStore implements StoreApi {
   }
 
   #workspace(opened: OpenedContext, role = this.#options.role): WorkspaceApi {
-    const workspace = new Workspace(opened.context, async () => {
+    const turns = new Turns(opened.context, async () => {
       this.#open.delete(opened);
       await opened.close();
     });
+    const workspace = new Workspace(opened.context, turns);
     return role === "agent" ? agentView(workspace, opened.context) : workspace;
   }
 

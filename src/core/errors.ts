@@ -24,6 +24,12 @@ export type ErrorCode =
   | "PLATFORM_UNSUPPORTED"
   | "PRUNED"
   | "FORBIDDEN"
+  /** The thing is not as the caller said that it must be. */
+  | "PRECONDITION_FAILED"
+  /** Of a server: no token, or a wrong one; too much was asked; nobody answers. */
+  | "UNAUTHENTICATED"
+  | "RATE_LIMITED"
+  | "UNAVAILABLE"
   | "IO";
 
 /** What an error may carry beside its message. */

@@ -1,5 +1,5 @@
 import type { RecordStoreApi } from "../api/record-api.ts";
-import type { WorkspaceApi } from "../api/workspace-api.ts";
+import type { ActingAs, WorkspaceApi } from "../api/workspace-api.ts";
 import { ChronicleError } from "../core/errors.ts";
 import { encodeRefused } from "../core/refused-record.ts";
 import { withCommit } from "./commit.ts";
@@ -28,10 +28,17 @@ export function agentView(workspace: WorkspaceApi, context: Context): WorkspaceA
   };
   const records = (): RecordStoreApi =>
     onlyAllowed(workspace.records, ["compact", "migrate"], (name, args) => refuse(`records.${name}`, args));
+  const as = (who: ActingAs): WorkspaceApi => {
+    if (who.role === "person") throw forbidden("act as a person");
+    return workspace.as({ ...who, role: "agent" });
+  };
   return new Proxy(
     onlyAllowed(workspace, DENIED, (name: Denied, args) => refuse(name, args)),
     {
-      get: (target, key) => (key === "records" ? records() : Reflect.get(target, key, target)),
+      get: (target, key) => {
+        if (key === "records") return records();
+        return key === "as" ? as : Reflect.get(target, key, target);
+      },
     },
   );
 }

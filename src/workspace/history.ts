@@ -1,3 +1,4 @@
+import type { HistoryOptions } from "../api/file-api.ts";
 import type { IterationShape, LogEventShape, ManifestFileShape, ManifestShape } from "../api/shapes.ts";
 import type { ContentStream, LogOptions } from "../api/workspace-api.ts";
 import { ChronicleError } from "../core/errors.ts";
@@ -18,10 +19,15 @@ import { exactPath, shownPath } from "./shape.ts";
 /** Reading the past: iterations, contents, events, manifests. */
 
 /** All iterations of a path, oldest first. Throws `NOT_FOUND` with paths of the same name. */
-export async function historyOf(context: Context, given: string): Promise<IterationShape[]> {
+export async function historyOf(
+  context: Context,
+  given: string,
+  options: HistoryOptions = {},
+): Promise<IterationShape[]> {
   const path = parseGivenPath(given);
-  const rows = await context.index.iterations(path);
-  if (rows.length === 0) throw await unknownPath(context, path);
+  const all = await context.index.iterations(path);
+  if (all.length === 0) throw await unknownPath(context, path);
+  const rows = all.filter((one) => one.iteration > (options.after ?? 0)).slice(0, options.limit);
   const pruned = await iterationsPruned(context, rows);
   const shapes: IterationShape[] = [];
   for (const [i, row] of rows.entries()) {

@@ -1,0 +1,93 @@
+import { ChronicleError, withCode } from "../core/errors.ts";
+import { answer } from "./answer.ts";
+import { catchUp } from "./catch-up.ts";
+import { refuseReadOnly } from "./commit.ts";
+import type { Context } from "./context.ts";
+import { keepHead } from "./head.ts";
+import { endOrphans } from "./transaction.ts";
+
+/** The order in which an open workspace does what it is asked: changes one after another, reading beside them. */
+export class Turns {
+  readonly #context: Context;
+  readonly #onClose: () => Promise<void>;
+  #last: Promise<unknown> = Promise.resolve();
+  #closed = false;
+
+  constructor(context: Context, onClose: () => Promise<void>) {
+    this.#context = context;
+    this.#onClose = onClose;
+  }
+
+  /** Reads the history as it is now. */
+  read<T>(work: () => Promise<T>): Promise<T> {
+    return this.whileOpen(() => this.#upToDate(work));
+  }
+
+  /** Reads the history and the files, after what was asked before. */
+  readInTurn<T>(work: () => Promise<T>): Promise<T> {
+    return this.inTurn(() => this.#upToDate(work));
+  }
+
+  /** For what changes something; a dry run does not. What was begun by a process that is gone is ended first. */
+  change<T>(work: () => Promise<T>, dryRun = false): Promise<T> {
+    if (dryRun) return this.inTurn(work);
+    return this.write(async () => {
+      await endOrphans(this.#context);
+      return work();
+    });
+  }
+
+  write<T>(work: () => Promise<T>): Promise<T> {
+    return this.inTurn(async () => {
+      refuseReadOnly(this.#context);
+      return work();
+    });
+  }
+
+  inTurn<T>(work: () => Promise<T>): Promise<T> {
+    return this.whileOpen(() => {
+      const next = this.#last.catch(() => undefined).then(() => withCode(work));
+      this.#last = next;
+      return next;
+    });
+  }
+
+  async whileOpen<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#closed) throw new ChronicleError("USAGE", "this workspace has been closed", { hint: "open it again" });
+    return withCode(work);
+  }
+
+  /** Keeps the signed head and what is remembered of the disk, and closes everything. */
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    await this.#last.catch(() => undefined);
+    await withCode(() => this.#end());
+  }
+
+  async #end(): Promise<void> {
+    try {
+      const { damage, head } = await this.#upToDate(() => catchUp(this.#context, { recover: false }));
+      if (damage === undefined) {
+        if (!this.#context.readOnly) await keepHead(this.#context);
+        await this.#context.worktree.save(head.seq);
+      }
+    } finally {
+      await this.#onClose();
+    }
+  }
+
+  #upToDate<T>(work: () => Promise<T>): Promise<T> {
+    return withCode(() => answer(this.#context, work));
+  }
+}
+
+/** A damaged index of contents is discarded when it is met; verifying then begins anew without it. */
+export async function onceMore<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof ChronicleError) || error.code !== "INTEGRITY_VIOLATION") throw error;
+    return work();
+  }
+}
