@@ -8,6 +8,7 @@ import type { BlockedPath } from "../worktree/worktree.ts";
 import { closedNotes, finishInterrupted, lookOrCapture, onlyFinished } from "./before-undo.ts";
 import { conflictsOfStep } from "./conflicts-of-step.ts";
 import type { Context } from "./context.ts";
+import { foldersBrought, withFolders } from "./fit-step.ts";
 import { type FinishedIntent, makeable, operate, settable } from "./operate.ts";
 import type { LoggedOperation } from "./logged-operation.ts";
 import { changesOfOperation, listOperations, operationShape, stackOf } from "./operations.ts";
@@ -64,22 +65,25 @@ async function reverse(context: Context, direction: Direction, options: UndoOpti
     const crossed = await crossedStep(context, operation, { ...step, edited });
     if (crossed !== undefined) return takeBack(context, crossed, how);
   }
-  return wholeStep(context, operation, { ...step, ...how, sorted });
+  const brought = direction === "redo" ? await foldersBrought(context, operation, { operations, own }) : [];
+  return wholeStep(context, operation, { ...step, ...how, sorted, brought });
 }
 
 interface WholeStep extends Step, TakingHow {
   readonly options: UndoOptions;
   readonly sorted: Sorted;
+  readonly brought: readonly Change[];
 }
 
 /** Takes an operation back as a whole (or does it again): each path as it was, nothing is merged. */
 async function wholeStep(
   context: Context,
   operation: LoggedOperation,
-  { direction, stack, options, notes, sorted: { clean, edited } }: WholeStep,
+  { direction, stack, options, notes, unrecorded, brought, sorted: { clean, edited } }: WholeStep,
 ): Promise<UndoShape> {
   const forced = options.force === true;
-  const changes = makeable(forced ? [...clean, ...edited.map((one) => one.change)] : clean);
+  const wanted = makeable(forced ? [...clean, ...edited.map((one) => one.change)] : clean);
+  const changes = await withFolders(context, wanted, { unrecorded, brought });
   const left = forced ? [] : edited.map((one) => one.blocked);
   const shape: UndoShape = {
     operation: operationShape(operation, stack),
