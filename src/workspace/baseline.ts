@@ -8,11 +8,12 @@ import { coverageOf } from "../core/coverage.ts";
 import { encodeSnapshot, encodeWorkspace, type SnapshotRecord, type WorkspaceRecord } from "../core/records.ts";
 import type { LimitExcess } from "../worktree/worktree.ts";
 import type { Progress } from "../api/workspace-api.ts";
-import { readDisk, settledPaths, type Reading } from "./capture.ts";
+import { isAllSettled, readDisk, settledPaths, type Reading } from "./capture.ts";
 import { withCommit } from "./commit.ts";
 import type { Context } from "./context.ts";
 import { keepFilters } from "./filters.ts";
 import type { ReadTable } from "./read-table.ts";
+import { noteRemembered } from "./remember-recorded.ts";
 
 /** The event that names the base of a new history: the second, after the workspace's own. */
 const BASE_SEQ = 2;
@@ -44,6 +45,7 @@ export async function takeBaseline(
       new Map([[base, entries]]),
     );
     context.worktree.remember(settledPaths(reading.present));
+    if (isAllSettled(reading)) noteRemembered(context, { from: 0, to: BASE_SEQ });
   });
 }
 

@@ -16,7 +16,7 @@ import { withCommit } from "./commit.ts";
 import type { Context, IngestResult } from "./context.ts";
 import { refuseBatchOverQuota } from "./quota.ts";
 import { ReadTable, type ReadPath } from "./read-table.ts";
-import { rememberRecorded } from "./remember-recorded.ts";
+import { noteRemembered, rememberRecorded } from "./remember-recorded.ts";
 
 /** Records what changed on disk since it was last looked at. */
 
@@ -240,6 +240,7 @@ async function commitReading(context: Context, reading: Reading, given: CommitRe
     const also = isLast ? ((await options.also?.({ head, changes: ours, omitted })) ?? []) : [];
     const events = await commit.append([...ours.map(draftOf), ...also]);
     remember(context, reading, touched);
+    if (isAllSettled(reading)) noteRemembered(context, { from: head.seq, to: head.seq + events.length });
     return { reading, changes: ours, seq: head.seq + events.length, also: events.slice(ours.length), contested };
   });
 }
@@ -310,6 +311,11 @@ function draftOf({ path, after, iteration, by }: AttributedChange): EventDraft {
 function remember(context: Context, reading: Reading, except: ReadonlySet<WorkspacePath>): void {
   context.worktree.remember(settledPaths(reading.present, except));
   context.worktree.forget(reading.gone);
+}
+
+/** Does the worktree now know all that was read? What was unstable is to be read again. */
+export function isAllSettled({ omitted }: Reading): boolean {
+  return omitted.every((one) => one.reason !== "unstable");
 }
 
 /** What was read whole, and may be trusted at the next look. */

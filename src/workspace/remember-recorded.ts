@@ -1,4 +1,5 @@
-import type { IterationRow } from "../storage/index-store.ts";
+import { sameEntry } from "../core/entry.ts";
+import type { WorkspacePath } from "../core/path.ts";
 import type { FileStat } from "../disk/disk.ts";
 import type { KnownPath } from "../worktree/worktree.ts";
 import type { Context } from "./context.ts";
@@ -20,7 +21,8 @@ const knownTo = new WeakMap<object, number>();
 
 /**
  * Lets the worktree know of paths that were recorded by others, or whose memory was lost: a scan can then tell that they
- * are gone, and goes on tracking them whatever the rules say by now.
+ * are gone, and goes on tracking them whatever the rules say by now. Where something else was recorded than is
+ * remembered, the memory is given up: what is on disk may well look as it is remembered, and not be what is recorded.
  */
 export async function rememberRecorded(context: Context): Promise<void> {
   const { worktree, index } = context;
@@ -29,17 +31,24 @@ export async function rememberRecorded(context: Context): Promise<void> {
   knownTo.set(worktree, seq);
   if (since >= seq) return;
   const touched = await index.touched(since, seq);
-  const unknown = touched.filter((path) => worktree.recall(path) === undefined);
-  // Usually all of it is our own work, and remembered.
-  if (unknown.length === 0) return;
   const known: KnownPath[] = [];
-  for (const row of await index.iterationsAt(unknown, seq)) {
-    const one = row === undefined ? undefined : withUnknownStat(row);
-    if (one !== undefined) known.push(one);
+  const absent: WorkspacePath[] = [];
+  const rows = await index.iterationsAt(touched, seq);
+  for (const [i, path] of touched.entries()) {
+    const entry = rows[i]?.entry;
+    const remembered = worktree.recall(path)?.entry;
+    if (sameEntry(entry, remembered)) continue;
+    if (entry === undefined) absent.push(path);
+    else known.push({ entry, stat: { ...UNKNOWN, kind: entry.kind } });
   }
+  worktree.forget(absent);
   worktree.remember(known);
 }
 
-function withUnknownStat({ entry }: IterationRow): KnownPath | undefined {
-  return entry === undefined ? undefined : { entry, stat: { ...UNKNOWN, kind: entry.kind } };
+/** Takes note that what was recorded from one event to another is what the worktree has just been told. */
+export function noteRemembered(
+  { worktree }: Context,
+  { from, to }: { readonly from: number; readonly to: number },
+): void {
+  if (knownTo.get(worktree) === from) knownTo.set(worktree, to);
 }

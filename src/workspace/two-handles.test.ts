@@ -1,3 +1,4 @@
+import { renameSync } from "node:fs";
 import { expect, test } from "vitest";
 import { Project } from "../../test/helpers/project.ts";
 import type { WorkspaceApi } from "../api/workspace-api.ts";
@@ -64,4 +65,22 @@ test("pins, transactions and conflicts", async () => {
   const next = await other.beginTransaction();
   const within = await one.snapshotAction({ type: "write_file", payload: { path: "a" }, transaction: next.id });
   expect(within?.transaction_id).toBe(next.id);
+});
+
+test("what one has recorded as gone, and is there again, the other records; as it looks it may be as it was", async () => {
+  await using project = new Project();
+  project.write("d/x", "same\n");
+  project.write("kept/y", "same\n");
+  const [one, other] = await two(project);
+  await one.snapshot();
+  await other.snapshot();
+  project.remove("d");
+  renameSync(project.at("kept"), project.at("away"));
+  await one.snapshot();
+  // A folder like the one before; and one that comes back with a file in it that nobody touched.
+  project.write("d/z", "new\n");
+  renameSync(project.at("away"), project.at("kept"));
+  await other.snapshot();
+  expect(Object.keys((await other.manifest("latest")).files)).toEqual(["a", "d", "d/z", "kept", "kept/y"]);
+  expect((await other.status()).changes).toEqual([]);
 });

@@ -314,12 +314,6 @@ export class ModelHistory {
     return [...this.undos.values()].some(({ seqs }) => seqs.has(step.seq));
   }
 
-  /** Can it still be gone back to before this action? A turn is what is left of it. */
-  isKept({ record }: KnownAction): boolean {
-    const pruning = this.prunings.at(-1);
-    return pruning === undefined || record.fromSeq >= pruning.floorSeq || pruning.keptActions.includes(record.fromSeq);
-  }
-
   /** Which changes are meant by a selection, as an undo names it; `undefined`: see `#wholeTransaction`. */
   ownOf(label: string): ((step: Step) => boolean) | undefined {
     const [by, value] = [label.slice(0, label.indexOf(" ")), label.slice(label.indexOf(" ") + 1)];
@@ -334,7 +328,7 @@ export class ModelHistory {
         return seq <= (this.transactions.get(value)?.lastSeq ?? seq) && this.#owners(record).has(value);
       if (record.intent !== undefined || record.actor === "ambiguous") return false;
       if (by === "action") return record.action === value;
-      if (by === "turn") return action?.record.turn === value && this.isKept(action);
+      if (by === "turn") return action?.record.turn === value;
       if (by === "session") return record.session === value || action?.record.run === value;
       if (by === "transaction")
         return action?.record.transaction !== undefined && family.has(action.record.transaction);
