@@ -3,7 +3,7 @@ import { ChronicleError } from "../core/errors.ts";
 import type { EventDraft } from "../core/event.ts";
 import { openActions, type LoggedAction } from "./actions.ts";
 import { reachOf } from "./attribution.ts";
-import { isAlive } from "./brackets.ts";
+import { isGoingOn, UNOWNED_HOURS } from "./brackets.ts";
 import { capture, type Found } from "./capture.ts";
 import { withCommit } from "./commit.ts";
 import type { Context } from "./context.ts";
@@ -46,40 +46,43 @@ export async function closingDraft(
 export async function abandoning(
   context: Context,
   actions: readonly LoggedAction[],
-  { found, reason }: { readonly found: Pick<Found, "head" | "changes">; readonly reason: string },
+  { found, reason }: { readonly found: Pick<Found, "head" | "changes">; readonly reason?: string },
 ): Promise<EventDraft[]> {
   const drafts: EventDraft[] = [];
-  for (const action of actions) drafts.push(await closingDraft(context, action, { found, state: "abandoned", reason }));
+  for (const action of actions) {
+    const closing = { state: "abandoned", reason: reason ?? whyGone(action) } as const;
+    drafts.push(await closingDraft(context, action, { found, ...closing }));
+  }
   return drafts;
 }
 
-/** Why an action whose process is gone is abandoned. */
-export const OWNER_GONE = "its process ended and did not finish it";
-
-/** Open actions whose process is gone. */
-export function withoutOwner(context: Context, actions: readonly LoggedAction[]): LoggedAction[] {
-  return actions.filter((action) => !isAlive(context, action.pid));
+/** Why an action that nobody will finish is abandoned. */
+function whyGone({ pid }: LoggedAction): string {
+  return pid === null ? `nobody finished it within ${UNOWNED_HOURS} hours` : "its process ended and did not finish it";
 }
 
-/** Abandons the open actions whose process is gone, or whose session has ended. */
+/** Open actions that nobody will finish: their process is gone; those that none owns are a day old. */
+export function withoutOwner(context: Context, actions: readonly LoggedAction[]): LoggedAction[] {
+  return actions.filter((action) => !isGoingOn(context, action));
+}
+
+/** Abandons the open actions that nobody will finish, and those whose session has ended. */
 export async function closeDeadActions(context: Context): Promise<void> {
   const dead: LoggedAction[] = [];
   for (const action of await openActions(context)) {
-    if (!isAlive(context, action.pid) || (await isSessionOver(context, action))) dead.push(action);
+    if (!isGoingOn(context, action) || (await isSessionOver(context, action))) dead.push(action);
   }
   if (dead.length === 0) return;
   await withCommit(context, async (commit) => {
     const head = await commit.head();
-    const still = new Set((await openActions(context)).map((one) => one.id));
+    const open = new Set((await openActions(context)).map((one) => one.id));
+    const still = dead.filter((one) => open.has(one.id));
     const found = { head, changes: [] };
-    const reason = OWNER_GONE;
-    await commit.append(
-      await abandoning(
-        context,
-        dead.filter((one) => still.has(one.id)),
-        { found, reason },
-      ),
-    );
+    const [gone, over] = [withoutOwner(context, still), still.filter((one) => isGoingOn(context, one))];
+    await commit.append([
+      ...(await abandoning(context, gone, { found })),
+      ...(await abandoning(context, over, { found, reason: "its session has ended" })),
+    ]);
   });
 }
 
@@ -119,11 +122,11 @@ export async function abandonActions(context: Context, of: ActionsOf): Promise<s
   return ids;
 }
 
-/** Where to look for what actions have done: nowhere for those whose process is gone. */
+/** Where to look for what actions have done: nowhere for those that nobody will finish. */
 export function lookOf(
   context: Context,
   actions: readonly LoggedAction[],
 ): { readonly only?: NonNullable<ReturnType<typeof reachOf>>; readonly named?: true } {
-  const reach = reachOf(actions.filter((action) => isAlive(context, action.pid)));
+  const reach = reachOf(actions.filter((action) => isGoingOn(context, action)));
   return reach === undefined ? {} : { only: reach, named: true };
 }

@@ -5,15 +5,15 @@ import type { EventDraft, Head } from "../core/event.ts";
 import { decodeSession, encodeSession, type SessionRecord } from "../core/records.ts";
 import { abandoning, lookOf } from "./abandon-actions.ts";
 import { openActions } from "./actions.ts";
-import { openBrackets } from "./brackets.ts";
+import { isLongAgo, openBrackets } from "./brackets.ts";
 import { capture } from "./capture.ts";
 import { checkSessionId } from "./check-action.ts";
 import { withCommit } from "./commit.ts";
 import type { Context } from "./context.ts";
 import { settle } from "./operate.ts";
 import { changesOfSession } from "./own-changes.ts";
-import { readEvent } from "./read-events.ts";
-import { findSession, sessionShape } from "./session.ts";
+import { readEvent, readEvents } from "./read-events.ts";
+import { endSession, findSession, listSessions, sessionShape, type Session } from "./session.ts";
 
 /** What a session of an agent begins with. */
 export interface AgentSessionDraft {
@@ -106,6 +106,38 @@ export async function endAgentSession(context: Context, id: string): Promise<Ses
     },
   });
   return sessionShape(await sessionOf(context, session.id));
+}
+
+/**
+ * Abandons the agents' sessions that no process owns, and of which nothing was recorded for a day: not every agent says
+ * when one ends. One that goes on after all is resumed by its next action.
+ */
+export async function endIdleSessions(context: Context): Promise<void> {
+  const idle = await idleSessions(context);
+  for (const session of idle) {
+    const { merkleRoots, snapshots, changed } = session;
+    const end = { state: "abandoned", exitCode: null, signal: null, merkleRoots, snapshots, changed } as const;
+    await endSession(context, session, end);
+  }
+}
+
+async function idleSessions(context: Context): Promise<Session[]> {
+  const unowned = (await listSessions(context)).filter(
+    (one) => one.kind === "agent" && one.state === "running" && one.pid === 0,
+  );
+  const busy = new Set<string>();
+  if (unowned.length > 0) {
+    const rows = (await context.index.records("action:")).filter((row) => !isLongAgo(context, row.ts));
+    for (const { record } of await readEvents(context, rows)) busy.add(String(record["session"]));
+  }
+  const idle: Session[] = [];
+  for (const session of unowned) {
+    const row = await context.index.record(`session:${session.id}`);
+    if (row === undefined || !isLongAgo(context, row.ts) || busy.has(session.id)) continue;
+    const span = { fromSeq: session.fromSeq, toSeq: (await context.index.head()).seq };
+    idle.push({ ...session, changed: (await changesOfSession(context, session.id, span)).changes.length });
+  }
+  return idle;
 }
 
 async function sessionOf(context: Context, id: string): ReturnType<typeof findSession> {

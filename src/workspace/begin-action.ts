@@ -4,7 +4,7 @@ import type { ActionTargets } from "../core/action-targets.ts";
 import { coverageOf, isMeant, type Omission } from "../core/coverage.ts";
 import { ChronicleError } from "../core/errors.ts";
 import type { EventDraft, Head } from "../core/event.ts";
-import { abandoning, OWNER_GONE, withoutOwner } from "./abandon-actions.ts";
+import { abandoning, withoutOwner } from "./abandon-actions.ts";
 import { filesBefore, receiptOf, unprotected } from "./action-files.ts";
 import { lastBegunHash, openActions, type LoggedAction } from "./actions.ts";
 import { beginningOf } from "./agent-session.ts";
@@ -73,7 +73,7 @@ async function endings(context: Context, request: ActionRequest, found: Found): 
   const dead = withoutOwner(context, open);
   const earlier = ofEarlierTurns(open, request).filter((one) => !dead.includes(one));
   return [
-    ...(await abandoning(context, dead, { found, reason: OWNER_GONE })),
+    ...(await abandoning(context, dead, { found })),
     ...(await abandoning(context, earlier, { found, reason: "a new turn has begun" })),
   ];
 }

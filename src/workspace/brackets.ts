@@ -54,7 +54,7 @@ export async function openBrackets(context: Context, at?: Head, reopened?: strin
     active.push({ id, seq: record.fromSeq + 1, record });
   }
   return {
-    actions: (await openActions(context, at)).filter((action) => isAlive(context, action.pid)),
+    actions: (await openActions(context, at)).filter((action) => isGoingOn(context, action)),
     runs: going.filter((one) => one.record.kind === "run"),
     watches: going.filter((one) => one.record.kind === "watch"),
     agents: going.filter((one) => one.record.kind === "agent"),
@@ -65,6 +65,19 @@ export async function openBrackets(context: Context, at?: Head, reopened?: strin
 /** Is the owner there still? `null`: there is none whose end would end it. */
 export function isAlive({ processes }: Context, pid: number | null): boolean {
   return pid === null || pid === processes.pid || processes.isAlive(pid);
+}
+
+/** So long may go by before nobody is taken to finish what no process owns. */
+export const UNOWNED_HOURS = 24;
+
+/** Is this moment of the log so long ago that what no process owns counts as over? */
+export function isLongAgo({ now }: Context, ts: string): boolean {
+  return now() - Date.parse(ts) >= UNOWNED_HOURS * 3_600_000;
+}
+
+/** Will somebody finish this open action? Its process; where none owns it, whoever does within a day. */
+export function isGoingOn(context: Context, { pid, ts }: LoggedAction): boolean {
+  return pid === null ? !isLongAgo(context, ts) : isAlive(context, pid);
 }
 
 function seenIn<T>(all: WeakMap<object, Seen<T>>, index: object): Seen<T> {

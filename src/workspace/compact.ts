@@ -4,7 +4,7 @@ import { ChronicleError } from "../core/errors.ts";
 import type { Hash } from "../core/hash.ts";
 import { decodeSentinel, encodeSentinel, sentinelId, type Sentinel } from "../core/sentinel.ts";
 import type { IndexHead } from "../storage/index-store.ts";
-import { openBrackets } from "./brackets.ts";
+import { openBrackets, UNOWNED_HOURS } from "./brackets.ts";
 import { capture } from "./capture.ts";
 import { checkBase } from "./check-base.ts";
 import { withCommit, type Commit } from "./commit.ts";
@@ -13,7 +13,8 @@ import type { Context } from "./context.ts";
 import { keepHead } from "./head.ts";
 import { openIntents, settle } from "./operate.ts";
 import { readEvent } from "./read-events.ts";
-import { listSessions } from "./session.ts";
+import { endIdleSessions } from "./agent-session.ts";
+import { closeAbandoned, listSessions } from "./session.ts";
 import { latestSnapshot, nameMoment } from "./snapshot.ts";
 import { rootAtHead } from "./tree.ts";
 import { verifyLog } from "./verify-log.ts";
@@ -167,6 +168,8 @@ async function refuseOpenIntents(context: Context): Promise<void> {
  * number.
  */
 async function prepareToDrop(context: Context, options: CompactOptions): Promise<void> {
+  await closeAbandoned(context);
+  await endIdleSessions(context);
   await refuseGoingOn(context);
   const progress = options.onProgress === undefined ? {} : { onProgress: options.onProgress };
   const captured = await capture(context, { cause: "capture", ...progress });
@@ -177,17 +180,28 @@ async function prepareToDrop(context: Context, options: CompactOptions): Promise
 
 /** Throws `REFUSED` while a session is recorded, an action is open or a transaction is active. */
 async function refuseGoingOn(context: Context): Promise<void> {
-  const running = (await listSessions(context)).find(
-    (one) => one.state === "running" && context.processes.isAlive(one.pid),
-  );
-  if (running !== undefined) throw goesOn(`the session ${running.id.slice(0, 8)} is being recorded`);
+  const running = (await listSessions(context)).find((one) => one.state === "running");
+  if (running !== undefined) {
+    const { id, kind, actor } = running;
+    const named = kind === "agent" ? `session ${id} of ${actor}` : `session ${id.slice(0, 8)}`;
+    throw goesOn(`the ${named} is being recorded`, kind === "agent" ? IDLE : WAIT);
+  }
   const { actions, transactions } = await openBrackets(context);
   const [transaction] = transactions;
-  if (transaction !== undefined) throw goesOn(`the transaction ${transaction.id.slice(0, 8)} is active`);
+  if (transaction !== undefined) {
+    const id = transaction.id.slice(0, 8);
+    throw goesOn(`the transaction ${id} is active`, `\`chronicle transaction commit ${id}\` ends it, or \`rollback\``);
+  }
   const [action] = actions;
-  if (action !== undefined) throw goesOn(`the action ${action.id.slice(0, 8)} (${action.summary}) is not finished`);
+  if (action === undefined) return;
+  const what = `the action ${action.id.slice(0, 8)} (${action.summary}) is not finished`;
+  throw goesOn(what, action.pid === null ? UNOWNED : WAIT);
 }
 
-function goesOn(what: string): ChronicleError {
-  return new ChronicleError("REFUSED", `${what}: it could not be undone`, { hint: "try again when it has ended" });
+const WAIT = "try again when it has ended";
+const IDLE = `end the agent; a session of which nothing was recorded for ${UNOWNED_HOURS} hours counts as ended`;
+const UNOWNED = `try again when its agent has ended; after ${UNOWNED_HOURS} hours it counts as abandoned`;
+
+function goesOn(what: string, hint: string): ChronicleError {
+  return new ChronicleError("REFUSED", `${what}: it could not be undone`, { hint });
 }

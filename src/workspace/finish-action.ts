@@ -2,7 +2,7 @@ import type { ActionEnd } from "../api/action-api.ts";
 import type { ActionEndShape } from "../api/action-shapes.ts";
 import { coverageOf, type Omission } from "../core/coverage.ts";
 import { ChronicleError } from "../core/errors.ts";
-import { abandoning, closingDraft, OWNER_GONE, withoutOwner, type Closing } from "./abandon-actions.ts";
+import { abandoning, closingDraft, withoutOwner, type Closing } from "./abandon-actions.ts";
 import { actionById, actionOfEvent, actionShape, findAction, openActions, type LoggedAction } from "./actions.ts";
 import { capture, type CaptureOptions, type Found } from "./capture.ts";
 import { withCommit } from "./commit.ts";
@@ -67,7 +67,7 @@ async function captureAndClose(context: Context, action: LoggedAction, closing: 
       const others = withoutOwner(context, await openActions(context, found.head)).filter(
         (one) => one.id !== action.id,
       );
-      const dead = await abandoning(context, others, { found, reason: OWNER_GONE });
+      const dead = await abandoning(context, others, { found });
       if (!isUnfinished(now)) return dead;
       return [...outside.drafts, ...dead, await closingDraft(context, now, { ...closing, found })];
     },
