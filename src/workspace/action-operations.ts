@@ -3,6 +3,7 @@ import type { LoggedAction } from "./actions.ts";
 import type { Context } from "./context.ts";
 import { ownChanges } from "./own-changes.ts";
 import { eventsOfWork, groupsOf, netChanges } from "./own-work.ts";
+import type { Taken } from "./taken.ts";
 import { workOfTransaction } from "./transaction-work.ts";
 import { actionsHere, allTransactions, findTransaction, type LoggedTransaction } from "./transactions.ts";
 
@@ -75,10 +76,9 @@ function ofTransaction(transaction: LoggedTransaction): ActionOperation[] {
   ];
 }
 
-/** What was done in a transaction. Throws `NOT_FOUND`. */
-export async function changesOfTransaction(context: Context, id: string): Promise<Change[]> {
+/** What was done in a transaction; `without`: events that are left out. Throws `NOT_FOUND`. */
+export async function changesOfTransaction(context: Context, id: string, without: Taken["holds"]): Promise<Change[]> {
   const transaction = findTransaction(await allTransactions(context), id);
-  return netChanges(
-    await groupsOf(context, await eventsOfWork(context, await workOfTransaction(context, transaction))),
-  );
+  const own = await eventsOfWork(context, await workOfTransaction(context, transaction), without);
+  return netChanges(await groupsOf(context, own));
 }

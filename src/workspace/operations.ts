@@ -9,7 +9,9 @@ import { changesOfTransaction, operationsOfActions } from "./action-operations.t
 import type { LoggedOperation, Selective } from "./logged-operation.ts";
 import { changesOfSession, ownChanges } from "./own-changes.ts";
 import { readEvent } from "./read-events.ts";
+import { ownersIn } from "./owners.ts";
 import { listSessions } from "./session.ts";
+import { takenBy, type Taken } from "./taken.ts";
 
 function selectiveOf({ selection, takes = [], took = [], left = [] }: IntentRecord): { selective?: Selective } {
   return selection === undefined ? {} : { selective: { selection, takes, took, left } };
@@ -76,8 +78,14 @@ export async function changesOfOperation(context: Context, operation: LoggedOper
   const { id, kind } = operation;
   if (kind === "run") return (await changesOfSession(context, id, operation)).changes;
   if (kind === "action") return ownChanges(context, operation, (record) => record.action === id);
-  if (kind === "transaction") return changesOfTransaction(context, id);
+  if (kind === "transaction") return changesOfTransaction(context, id, await undoneWithin(context, operation));
   return ownChanges(context, operation, (record) => record.intent === id);
+}
+
+/** What was taken back of an operation before it ended: that is not among what it has changed. */
+async function undoneWithin(context: Context, { toSeq }: LoggedOperation): Promise<Taken["holds"]> {
+  const earlier = (await listOperations(context)).filter((one) => one.toSeq <= toSeq);
+  return takenBy(earlier, await ownersIn(context)).holds;
 }
 
 /** Was it taken back, and not done again? (A new operation ends redo: then it stays so.) */

@@ -371,3 +371,24 @@ test("a dry run says what would become of one whose owner is gone", async () => 
   const { notes } = await workspace.undo({ dryRun: true });
   expect(notes.join()).toContain(`the transaction ${id.slice(0, 8)} is active`);
 });
+
+test("what was undone in a transaction is not among what it has changed: undo and redo of it go by the rest", async () => {
+  await using project = new Project();
+  project.write("dir/a.txt", "a\n");
+  const workspace = await project.init();
+  const { id } = await workspace.beginTransaction();
+  const removing = await workspace.snapshotAction({ type: "delete_directory", payload: { path: "dir" } });
+  project.remove("dir");
+  await workspace.finishAction(removing?.id ?? "");
+  const making = await workspace.snapshotAction({ type: "write_file", payload: { path: "dir/b.txt" } });
+  project.write("dir/b.txt", "b\n");
+  await workspace.finishAction(making?.id ?? "");
+  await workspace.undo();
+  project.write("c.txt", "c\n");
+  await workspace.commitTransaction(id);
+  const undone = await workspace.undo();
+  expect(undone.changes.map((one) => one.path)).toEqual(["c.txt", "dir", "dir/a.txt"]);
+  expect(Object.keys(project.tree())).toEqual(["dir", "dir/a.txt"]);
+  await workspace.redo();
+  expect(Object.keys(project.tree())).toEqual(["c.txt"]);
+});

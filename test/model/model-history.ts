@@ -62,14 +62,15 @@ export class ModelHistory {
   steps: FileStep[] = [];
   readonly actions = new Map<string, KnownAction>();
   readonly transactions = new Map<string, KnownTransaction>();
-  readonly runs = new Map<string, SessionRecord & { readonly seq: number }>();
+  readonly runs = new Map<string, SessionRecord & { readonly seq: number; readonly lastSeq: number }>();
   readonly conflicts = new Map<string, ReturnType<typeof decodeConflict>>();
   /** Paths that did not merge, by the undo that should have met them. */
   readonly #unmerged = new Map<string, ReadonlySet<string>>();
   readonly #intents = new Map<string, OpenIntent>();
   readonly undos = new Map<string, Took>();
   readonly #everTook = new Map<string, Took>();
-  readonly #whole = new Set<string>();
+  /** Operations that were undone as a whole, each with its events. */
+  readonly #whole = new Map<string, ReadonlySet<number>>();
   prunings: PruneRecord[] = [];
   seq = 0;
   #hash = "";
@@ -121,7 +122,9 @@ export class ModelHistory {
     else if (kind === "transaction") this.#transaction(id, decodeTransaction(body));
     else if (kind === "session") {
       const record = decodeSession(body);
-      if (record.kind === "run") this.runs.set(id, { ...record, seq: this.runs.get(id)?.seq ?? event.seq });
+      if (record.kind === "run") {
+        this.runs.set(id, { ...record, seq: this.runs.get(id)?.seq ?? event.seq, lastSeq: event.seq });
+      }
     } else if (kind === "conflict") this.conflicts.set(id, decodeConflict(body));
     else if (kind === "prune") this.prunings.push(decodePrune(body));
     else if (kind === "intent") this.#intent(id, decodeIntent(body), asked);
@@ -263,13 +266,10 @@ export class ModelHistory {
 
   #undo(target: string, before: OpenIntent): void {
     const history = this.steps.slice(0, before.steps);
-    // What an action of a transaction did after that was committed is not undone with it.
-    const toSeq = this.transactions.get(target)?.lastSeq ?? before.seq;
-    const own = (step: FileStep): boolean =>
-      step.seq <= toSeq && this.#owners(step.record).has(target) && !this.isTaken(step);
+    const own = (step: FileStep): boolean => this.#isOf(target, step) && !this.isTaken(step);
     const wanted = takeBack(history, own as (step: Step) => boolean, before.tree);
     this.#expectTree(wanted.tree, `undo of ${target}`);
-    this.#whole.add(target);
+    this.#whole.set(target, new Set(history.filter(own).map((step) => step.seq)));
   }
 
   /** An undo of somebody's work is taken back itself; any other operation is done again, path by path. */
@@ -279,12 +279,10 @@ export class ModelHistory {
       const own = (step: Step): boolean => (step as FileStep).record.intent === target;
       this.#expectTree(takeBack(history, own, before.tree).tree, `redo of ${target}`);
     } else {
-      const again = new Map<string, State>();
-      for (const step of history) if (this.#owners(step.record).has(target)) again.set(step.path, step.after);
-      for (const path of again.keys()) {
-        const first = history.find((step) => step.path === path && this.#owners(step.record).has(target));
-        if (first?.before === again.get(path)) again.delete(path);
-      }
+      const own = history.filter((step) => this.#whole.get(target)?.has(step.seq) === true);
+      const again = new Map<string, State>(own.map((step) => [step.path, step.after]));
+      for (const path of again.keys())
+        if (own.find((step) => step.path === path)?.before === again.get(path)) again.delete(path);
       this.#expectTree(fit(before.tree, again).tree, `redo of ${target}`);
     }
     this.undos.delete(target);
@@ -309,8 +307,22 @@ export class ModelHistory {
     return owners;
   }
 
+  /**
+   * Does a change belong to an operation? What an action did after its transaction was committed, or its run had ended,
+   * is not undone with that: it is an operation by itself.
+   */
+  #isOf(target: string, { seq, record }: FileStep): boolean {
+    const { run, transaction } = this.actions.get(target)?.record ?? {};
+    let outer = this.transactions.get(transaction ?? "");
+    while (outer?.record.parent !== undefined) outer = this.transactions.get(outer.record.parent);
+    const committed = outer?.record.status === "committed" ? outer.lastSeq : 0;
+    const fromSeq = Math.max(committed, this.runs.get(run ?? "")?.lastSeq ?? 0);
+    const toSeq = this.transactions.get(target)?.lastSeq ?? this.runs.get(target)?.lastSeq ?? seq;
+    return seq > fromSeq && seq <= toSeq && this.#owners(record).has(target);
+  }
+
   isTaken(step: FileStep): boolean {
-    if ([...this.#owners(step.record)].some((id) => this.#whole.has(id))) return true;
+    if ([...this.#whole.values()].some((seqs) => seqs.has(step.seq))) return true;
     return [...this.undos.values()].some(({ seqs }) => seqs.has(step.seq));
   }
 
@@ -322,10 +334,10 @@ export class ModelHistory {
     const transaction = this.transactions.get(value);
     if (by === "transaction" && transaction?.record.session === undefined) return undefined;
     const family = this.#family(value);
-    const isMeant = ({ record, seq }: FileStep): boolean => {
+    const isMeant = (step: FileStep): boolean => {
+      const { record } = step;
       const action = record.action === undefined ? undefined : this.actions.get(record.action);
-      if (by === "operation")
-        return seq <= (this.transactions.get(value)?.lastSeq ?? seq) && this.#owners(record).has(value);
+      if (by === "operation") return this.#isOf(value, step);
       if (record.intent !== undefined || record.actor === "ambiguous") return false;
       if (by === "action") return record.action === value;
       if (by === "turn") return action?.record.turn === value;
