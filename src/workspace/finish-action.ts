@@ -10,19 +10,25 @@ import type { Context } from "./context.ts";
 import { settle } from "./operate.ts";
 import { finishOutside } from "./outside.ts";
 import { changesOfAction } from "./own-changes.ts";
+import type { QuotaOptions } from "./quota.ts";
 import { changeShape, coverageShape, shownPath } from "./shape.ts";
 
 const OUTCOMES: ReadonlySet<string> = new Set(["done", "failed", "denied"]);
 
 /** Records what an action has left. Finishing twice is finishing once; one that was abandoned is finished after all. */
-export async function finishAction(context: Context, id: string, end: ActionEnd = {}): Promise<ActionEndShape> {
+export async function finishAction(
+  context: Context,
+  id: string,
+  end: ActionEnd = {},
+  quota: QuotaOptions = {},
+): Promise<ActionEndShape> {
   const closing = closingOf(end);
   const action = await findAction(context, id);
   if (!isUnfinished(action)) return endShape(context, action, []);
   await settle(context);
   // What was denied has changed nothing: what is there is somebody else's.
   if (closing.state === "denied") return endShape(context, await closeOnly(context, action, closing), []);
-  return captureAndClose(context, action, closing);
+  return captureAndClose(context, action, { ...closing, ...quota });
 }
 
 function closingOf({ outcome = "done", reason }: ActionEnd): Closing {
@@ -48,10 +54,14 @@ async function closeOnly(context: Context, action: LoggedAction, closing: Closin
   return findAction(context, action.id);
 }
 
-async function captureAndClose(context: Context, action: LoggedAction, closing: Closing): Promise<ActionEndShape> {
+async function captureAndClose(
+  context: Context,
+  action: LoggedAction,
+  { reserve = false, ...closing }: Closing & QuotaOptions,
+): Promise<ActionEndShape> {
   using _lease = await context.blobs.lease();
-  const outside = await finishOutside(context, action);
-  const how: CaptureOptions = { cause: "capture", ...(action.state === "open" ? {} : { late: action }) };
+  const outside = await finishOutside(context, action, { reserve });
+  const how: CaptureOptions = { cause: "capture", reserve, ...(action.state === "open" ? {} : { late: action }) };
   const omitted: Omission[] = [...outside.omitted];
   const names = action.paths.length > 0;
   // What it named may be kept out by a rule: a look at everything would not see it.

@@ -13,8 +13,9 @@ import {
   type OutsideRecord,
 } from "../core/outside-record.ts";
 import { comparePaths, isWithin, splitRoot, type WorkspacePath } from "../core/path.ts";
-import type { OutsideLook } from "../worktree/outside-files.ts";
+import type { OutsideLook, OutsideRequest } from "../worktree/outside-files.ts";
 import type { Context } from "./context.ts";
+import { refuseFileOverQuota, type QuotaOptions } from "./quota.ts";
 import { readEvent } from "./read-events.ts";
 
 /**
@@ -29,6 +30,7 @@ export interface OutsideTargets {
   readonly outsideDeep: readonly string[];
   /** All or nothing: the action is stopped if not all of it can be kept. */
   readonly whole: boolean;
+  readonly quota?: QuotaOptions;
 }
 
 /** Whose doing it is. */
@@ -45,7 +47,7 @@ export interface OutsideDrafts {
 
 /**
  * Keeps what is at these paths. Contents are durable when it resolves; the caller appends the drafts, and holds a lease
- * of the blob store until then. Throws `REFUSED` for a path in Chronicle's own store.
+ * of the blob store until then. Throws `REFUSED` for a path in Chronicle's own store, `LIMIT_EXCEEDED` over the quota.
  */
 export async function backUpOutside(
   context: Context,
@@ -55,7 +57,7 @@ export async function backUpOutside(
   const deep = new Set(targets.outsideDeep);
   const wanted = targets.outside.map((path) => ({ path: outsidePath(path), deep: deep.has(path) }));
   for (const { path, deep: all } of wanted) if (context.outside.isOwn(path, all)) throw refuseOwn(context, path);
-  const looks = await lookAt(context, wanted, targets.whole);
+  const looks = await lookAt(context, wanted, targets);
   return {
     drafts: await draftsOf(context, looks, { owner, phase: "before" }),
     omitted: looks.flatMap((look) => look.omitted.map(marked)),
@@ -66,6 +68,7 @@ export async function backUpOutside(
 export async function finishOutside(
   context: Context,
   action: OutsideOwner & { readonly outside: readonly string[] },
+  quota: QuotaOptions = {},
 ): Promise<OutsideDrafts> {
   const wanted: Wanted[] = [];
   for (const absolute of action.outside) {
@@ -73,7 +76,7 @@ export async function finishOutside(
     const last = await lastOf(context, path);
     wanted.push({ path, deep: last?.deep === true });
   }
-  const looks = await lookAt(context, wanted);
+  const looks = await lookAt(context, wanted, { whole: false, quota });
   return {
     drafts: await draftsOf(context, looks, { owner: action, phase: "after" }),
     omitted: looks.flatMap((look) => look.omitted.map(marked)),
@@ -89,13 +92,22 @@ interface Look extends OutsideLook {
   readonly deep: boolean;
 }
 
-async function lookAt(context: Context, wanted: readonly Wanted[], whole = false): Promise<Look[]> {
+async function lookAt(
+  context: Context,
+  wanted: readonly Wanted[],
+  { whole, quota = {} }: Pick<OutsideTargets, "whole" | "quota">,
+): Promise<Look[]> {
   if (wanted.length === 0) return [];
   const batch = await context.blobs.batch();
   try {
     const looks: Look[] = [];
+    const keep: OutsideRequest["keep"] = async (pieces, { path, size }) => {
+      const recorded = async () => (await lastOf(context, path))?.entry?.size;
+      await refuseFileOverQuota(context, { size, recorded }, quota);
+      return batch.putStream(pieces);
+    };
     for (const { path, deep } of wanted) {
-      const look = await context.outside.look(path, { deep, whole, keep: (pieces) => batch.putStream(pieces) });
+      const look = await context.outside.look(path, { deep, whole, keep });
       looks.push({ found: look.found, omitted: look.omitted, deep });
     }
     await batch.commit();

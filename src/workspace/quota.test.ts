@@ -1,4 +1,6 @@
 import { randomBytes } from "node:crypto";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { Project } from "../../test/helpers/project.ts";
 
@@ -54,5 +56,44 @@ describe("the quota", () => {
       await workspace.snapshot();
     }
     await workspace.close();
+  });
+
+  it("is asked for what lies outside of the workspace: the action is stopped, and what was kept comes back", async () => {
+    await using project = new Project();
+    const outside = join(project.base, "conf.bin");
+    writeFileSync(outside, randomBytes(MIB));
+    const before = readFileSync(outside);
+    await (await project.init()).close();
+    const store = await project.store({ retention: { max_store_bytes: 2 * MIB } });
+    const workspace = await store.open({ folder: project.folder });
+    const write = { type: "write_file", payload: { path: outside } };
+    const action = await workspace.snapshotAction(write);
+    writeFileSync(outside, "small");
+    await workspace.finishAction(action?.id ?? "");
+    writeFileSync(outside, randomBytes(2 * MIB));
+    const { seq } = await workspace.status();
+    await expect(workspace.snapshotAction(write)).rejects.toMatchObject(REFUSED);
+    expect((await workspace.status()).seq).toBe(seq);
+    const exposed = await workspace.snapshotAction({ ...write, onFailure: "warn" });
+    expect(exposed?.coverage).toMatchObject({ complete: false });
+    // For going back there is a reserve.
+    writeFileSync(outside, randomBytes(MIB));
+    await workspace.rollback(action?.id ?? "", { outside: [outside] });
+    expect(readFileSync(outside).equals(before)).toBe(true);
+    expect((await workspace.verify()).problems).toEqual([]);
+  });
+
+  it("is asked by the records: new ones are refused, and can be deleted", async () => {
+    await using project = new Project();
+    await (await project.init()).close();
+    const store = await project.store({ retention: { max_store_bytes: 2 * MIB } });
+    const workspace = await store.open({ folder: project.folder });
+    await workspace.records.upsert("small", { text: "x" });
+    const large = { text: "x".repeat(2 * MIB) };
+    await expect(workspace.records.upsert("large", large)).rejects.toMatchObject(REFUSED);
+    await expect(workspace.records.migrate(() => large)).rejects.toMatchObject(REFUSED);
+    expect((await workspace.records.all()).map(([id]) => id)).toEqual(["small"]);
+    await workspace.records.delete("small");
+    expect(await workspace.records.all()).toEqual([]);
   });
 });

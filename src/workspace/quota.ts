@@ -48,6 +48,16 @@ export async function refuseBatchOverQuota(
   refuseOverQuota(context, sizeOf(files.filter(({ stat }, i) => recorded[i]?.entry?.size !== stat.size)), options);
 }
 
+/** The same for one file elsewhere: one that was recorded with this size counts nothing, as long as there is any room. */
+export async function refuseFileOverQuota(
+  context: Context,
+  { size, recorded }: { readonly size: number; readonly recorded: () => Promise<number | undefined> },
+  options: QuotaOptions,
+): Promise<void> {
+  if (mayTake(context, size, options)) return context.store.grew(size);
+  refuseOverQuota(context, (await recorded()) === size ? 0 : size, options);
+}
+
 function sizeOf(files: readonly ScannedPath[]): number {
   return files.reduce((sum, { stat }) => sum + stat.size, 0);
 }

@@ -41,12 +41,13 @@ export async function restoreOutside(
     const found = await lookOnly(context, tops, targets);
     return { ...shapeOf(changesTo(targets, found), []), dry_run: true };
   }
-  const own = await snapshotAction(context, {
+  const request = {
     type: "restore_outside",
     payload: { paths: tops.map(shownOutside) },
     actor: context.actor,
     summary: `restore of ${paths.length === 1 ? paths[0] : `${paths.length} paths`} outside, of ${action.summary}`,
-  });
+  };
+  const own = await snapshotAction(context, request, { reserve: true });
   if (own === null) throw new ChronicleError("REFUSED", "what is there now could not be kept");
   const found = new Map<WorkspacePath, Entry | undefined>();
   for (const top of tops) {
@@ -59,7 +60,7 @@ export async function restoreOutside(
     if (reason === undefined) done.push(change);
     else skipped.push({ path: shownOutside(change.path), reason: "changed", detail: reason });
   }
-  await finishAction(context, own.id);
+  await finishAction(context, own.id, {}, { reserve: true });
   return { ...shapeOf(done, skipped), ...(done.length === 0 ? {} : { rollback_id: own.id }) };
 }
 

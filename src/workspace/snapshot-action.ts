@@ -16,20 +16,26 @@ import { withCommit } from "./commit.ts";
 import type { Context } from "./context.ts";
 import { settle } from "./operate.ts";
 import { backUpOutside } from "./outside.ts";
-import { refuseOverQuota } from "./quota.ts";
+import { refuseOverQuota, type QuotaOptions } from "./quota.ts";
 import { resolveTargets } from "./resolve-targets.ts";
 import { sweptPaths } from "./swept-paths.ts";
 
 const DEFAULT_ACTOR = "agent";
 
 /** What is known of an action before anything of it is kept. */
-type Bare = Omit<AskedAction, "outside" | "omitted">;
+interface Bare extends Omit<AskedAction, "outside" | "omitted"> {
+  readonly quota: QuotaOptions;
+}
 
 /**
  * Keeps what an action is about to destroy: its paths (or, where it may touch anything, the whole workspace) are captured,
  * and the same commit begins the action. Off the record nothing is looked at and nothing stored.
  */
-export async function snapshotAction(context: Context, request: ActionRequest): Promise<ActionShape | null> {
+export async function snapshotAction(
+  context: Context,
+  request: ActionRequest,
+  quota: QuotaOptions = {},
+): Promise<ActionShape | null> {
   if (request.otr === true) return null;
   checkRequest(request);
   const folders = { roots: context.worktree.roots, home: context.outside.home };
@@ -37,7 +43,7 @@ export async function snapshotAction(context: Context, request: ActionRequest): 
   if (named.kind === "none") return null;
   const targets = resolveTargets(context, named);
   await settle(context);
-  const bare: Bare = { id: context.newId(), request, actor: request.actor ?? DEFAULT_ACTOR, targets };
+  const bare: Bare = { id: context.newId(), request, actor: request.actor ?? DEFAULT_ACTOR, targets, quota };
   const events = await keepAndBegin(context, bare).catch((error: unknown) => {
     if (request.onFailure !== "warn" || !isNoRoomOrTrouble(error)) throw error;
     return beginExposed(context, bare, error);
@@ -51,16 +57,18 @@ export async function snapshotAction(context: Context, request: ActionRequest): 
 }
 
 async function keepAndBegin(context: Context, asked: Bare): Promise<readonly SealedEvent[]> {
-  refuseOverQuota(context);
+  const { quota } = asked;
+  refuseOverQuota(context, 0, quota);
   using _lease = await context.blobs.lease();
   const bare = await withSwept(context, asked);
   const { id, actor, targets } = bare;
   const whole = bare.request.onFailure !== "warn";
-  const outside = await backUpOutside(context, { ...targets, whole }, { id, actor });
-  const omitted = targets.kind === "workspace" ? await captureNamed(context, targets.paths) : [];
+  const outside = await backUpOutside(context, { ...targets, whole, quota }, { id, actor });
+  const omitted = targets.kind === "workspace" ? await captureNamed(context, bare) : [];
   const begun: AskedAction = { ...bare, outside, omitted };
   const captured = await capture(context, {
     cause: "capture",
+    ...quota,
     ...(await whereToLook(context, begun)),
     also: (found) => beginning(context, begun, found),
   });
@@ -75,9 +83,9 @@ async function withSwept(context: Context, bare: Bare): Promise<Bare> {
 }
 
 /** What a command or an unknown tool names may be kept out by a rule: a look at everything would not see it. */
-async function captureNamed(context: Context, paths: readonly WorkspacePath[]): Promise<readonly Omission[]> {
+async function captureNamed(context: Context, { targets: { paths }, quota }: Bare): Promise<readonly Omission[]> {
   if (paths.length === 0) return [];
-  return (await capture(context, { cause: "capture", only: paths, named: true })).coverage.omitted;
+  return (await capture(context, { cause: "capture", ...quota, only: paths, named: true })).coverage.omitted;
 }
 
 /** Everywhere, or at the action's paths and those of the actions that end because a new turn has begun. */

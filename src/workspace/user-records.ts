@@ -2,12 +2,13 @@ import type { RecordStoreApi, RecordVerifyShape } from "../api/record-api.ts";
 import type { VerifyShape } from "../api/shapes.ts";
 import { canonicalJson } from "../core/canonical-json.ts";
 import { readEventFast } from "../core/chain.ts";
-import type { LogEvent, SealedEvent } from "../core/event.ts";
+import type { EventDraft, LogEvent, SealedEvent } from "../core/event.ts";
 import type { EventRow } from "../storage/index-store.ts";
 import { withCommit, type Commit } from "./commit.ts";
 import type { Context } from "./context.ts";
 import { indexedFrom } from "./history-start.ts";
 import { isInBase } from "./read-base.ts";
+import { refuseOverQuota } from "./quota.ts";
 import { readEvent, readRange } from "./read-events.ts";
 import { file, logFiles } from "./records/backup-files.ts";
 import { isUserRecord, ownId } from "./records/check-record.ts";
@@ -100,9 +101,22 @@ function recordCommit(context: Context, commit: Commit): RecordCommit {
   return {
     get: (recordId) => liveRecord(context, recordId),
     live: () => liveRecords(context),
-    append: (drafts): Promise<readonly SealedEvent[]> => commit.append(drafts),
+    append: async (drafts): Promise<readonly SealedEvent[]> => {
+      // What removes a record is as good as going back: it takes next to nothing.
+      const added = drafts.filter((draft) => draft.op !== "delete");
+      if (added.length > 0) refuseOverQuota(context, sizeOf(added));
+      return commit.append(drafts);
+    },
   };
 }
+
+/** About so many bytes of the log. */
+function sizeOf(drafts: readonly EventDraft[]): number {
+  return drafts.reduce((sum, { record }) => sum + LINE_BYTES + canonicalJson(record).length, 0);
+}
+
+/** What a line has beside its record. */
+const LINE_BYTES = 300;
 
 async function liveRecord(context: Context, recordId: string): Promise<LiveRecord | undefined> {
   const row = await context.index.record(recordId);

@@ -260,7 +260,7 @@ class Walk implements OutsideLook {
     }
     if (stat.kind === "symlink") {
       const target = fs.readlink(path);
-      const { hash } = await this.#request.keep([target]);
+      const { hash } = await this.#request.keep([target], { path, size: target.length });
       this.found.push({ path, entry: { ...entryOf(path, stat, hash), size: target.length } });
       return stat;
     }
@@ -277,7 +277,8 @@ class Walk implements OutsideLook {
       const { maxFileSize, maxBytes } = this.#given.limits;
       if (before.size > maxFileSize) return this.#omit(path, "too-large", `${before.size} bytes`);
       if (this.#bytes + before.size > maxBytes) return this.#omit(path, "over-limit", `more than ${maxBytes} bytes`);
-      const { hash, size } = await this.#request.keep(piecesOf(this.#given.disk, file.fd, maxFileSize));
+      const of = { path, size: before.size };
+      const { hash, size } = await this.#request.keep(piecesOf(this.#given.disk, file.fd, maxFileSize), of);
       const after = fs.fstat(file);
       const settled = isSameStat(before, after) && size === after.size;
       if (!settled && attempt < RETRIES) continue;

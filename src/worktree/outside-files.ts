@@ -26,7 +26,7 @@ export interface OutsideFiles {
    * what a link there leads to (else the same). What cannot be resolved stays as it is.
    */
   resolve(absolute: string): { readonly name: string; readonly end: string };
-  /** What is there now. `keep` gets each content, in pieces. */
+  /** What is there now. `keep` gets each content, in pieces. What it throws, the look throws. */
   look(path: WorkspacePath, request: OutsideRequest): Promise<OutsideLook>;
   /** Brings a path to `after`. Answers why it could not be done; `undefined`: it is done, durably. */
   replace(change: OutsideChange): Promise<string | undefined>;
@@ -37,7 +37,16 @@ export interface OutsideRequest {
   readonly deep: boolean;
   /** Where there is more than can be kept, nothing is read: a part would be of no use. */
   readonly whole?: boolean;
-  readonly keep: (pieces: Iterable<Uint8Array>) => Promise<{ readonly hash: Hash; readonly size: number }>;
+  readonly keep: (
+    pieces: Iterable<Uint8Array>,
+    of: OutsideContent,
+  ) => Promise<{ readonly hash: Hash; readonly size: number }>;
+}
+
+/** A content that is about to be read: whose, and how many bytes it seems to have. */
+export interface OutsideContent {
+  readonly path: WorkspacePath;
+  readonly size: number;
 }
 
 export interface OutsideLook {
