@@ -5,11 +5,15 @@ import type { StoreLayout } from "../storage/files/layout.ts";
 import { openPackSink, type PackSink } from "../storage/files/pack-sink.ts";
 import type { Ingest, IngestOptions, IngestRun } from "../workspace/context.ts";
 import { ConfinedFs } from "../worktree/confined-fs.ts";
+import type { StableSink } from "../worktree/read-stable.ts";
 import type { ScannedPath, TrackedRoot } from "../worktree/worktree.ts";
-import { hashingSink, ingestBatch, storingSink } from "./ingest-job.ts";
+import { HeldContents } from "./held-contents.ts";
+import { hashingSink, ingestBatch, storingSink, type IngestColumns } from "./ingest-job.ts";
 import { IngestPool, poolSize } from "./ingest-pool.ts";
 import { toBatch, toResults } from "./ingest-results.ts";
 
+/** Up to this much of what is not stored yet is held before a lane is taken: often everything is stored. */
+const HELD_BYTES = 1024 * 1024;
 /** Up to this much is read by the main thread: starting workers would take longer. */
 const INLINE_BYTES = 16 * 1024 * 1024;
 const INLINE_PATHS = 1_500;
@@ -104,26 +108,47 @@ class FileIngestRun implements IngestRun {
   }
 
   async #inline(): Promise<void> {
-    const { disk, roots, blobs } = this.#options;
+    const { disk, roots } = this.#options;
     if (this.#waiting.length === 0) return;
     const folders = roots.map((root) => new ConfinedFs(disk, root.folder));
-    let sink: PackSink | undefined;
+    const read = (sink: StableSink): IngestColumns => ingestBatch(folders, toBatch(roots, this.#waiting), sink);
     try {
-      if (!this.#given.hashOnly) sink = await this.#openSink();
-      const columns = ingestBatch(
-        folders,
-        toBatch(roots, this.#waiting),
-        sink === undefined ? hashingSink : storingSink(sink),
-      );
-      if (sink !== undefined) await blobs.publish([sink.finish()]);
+      const columns = this.#given.hashOnly
+        ? read(hashingSink)
+        : ((await this.#held(read)) ?? (await this.#stored((sink) => read(storingSink(sink)))));
       this.#onProgress?.(columns.bytes);
       for (const result of toResults(this.#waiting, columns)) this.#given.onResult(result);
-    } catch (error) {
-      sink?.abandon();
-      throw error;
     } finally {
       for (const folder of folders) folder.release();
       this.#release();
+    }
+  }
+
+  /** Reads first, and takes a lane only if there is something to store. `undefined`: it is too much for that. */
+  async #held(read: (sink: StableSink) => IngestColumns): Promise<IngestColumns | undefined> {
+    if (this.#bytes > HELD_BYTES) return undefined;
+    const { blobs } = this.#options;
+    const held = new HeldContents((hash) => blobs.hasSync(hash), 2 * HELD_BYTES);
+    const columns = read(held);
+    if (held.isTooMuch) return undefined;
+    if (held.contents.size > 0) {
+      await this.#stored((sink) => {
+        for (const [hash, content] of held.contents) sink.put(content, hash);
+      });
+    }
+    return columns;
+  }
+
+  /** Lets `fill` put contents into a lane; then they are durable and visible. */
+  async #stored<T>(fill: (sink: PackSink) => T): Promise<T> {
+    const sink = await this.#openSink();
+    try {
+      const result = fill(sink);
+      await this.#options.blobs.publish([sink.finish()]);
+      return result;
+    } catch (error) {
+      sink.abandon();
+      throw error;
     }
   }
 

@@ -16,6 +16,7 @@ export interface BlobIndex {
   has(hash: Hash): boolean;
   find(hash: Hash): BlobPlace | undefined;
   packs(): readonly PackRow[];
+  packOf(ulid: string): PackRow | undefined;
   /** The contents of one pack in the order in which they lie there. */
   inPack(id: number): readonly PlacedBlob[];
   /** All contents that are files of their own. */

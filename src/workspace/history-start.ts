@@ -21,7 +21,9 @@ export async function oldestSeq(log: EventLog): Promise<number> {
 
 /** The seq of the first event that the index knows as a line, or `undefined` for an empty index. */
 export async function indexedFrom({ index, workspaceId }: HistoryContext): Promise<number | undefined> {
-  const [first] = await index.events({ from: 1, to: Number.MAX_SAFE_INTEGER, limit: 1 });
+  const begin = await index.locate(1);
+  const [first] =
+    begin === undefined ? await index.events({ from: 1, to: Number.MAX_SAFE_INTEGER, limit: 1 }) : [begin];
   if (first === undefined) return undefined;
   if (first.offset >= 0) return first.seq;
   // Before the sentinel stand the records of its base.

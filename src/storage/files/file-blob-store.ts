@@ -290,6 +290,7 @@ export class FileBlobStore implements BlobStore {
   }
 
   #publish({ packs, rows, large }: SinkResult): void {
+    if (packs.length + rows.count + large.length === 0) return;
     this.#files.index.apply({ packs, rows, large, replace: this.#damaged.size > 0 });
     if (this.#damaged.size === 0) return;
     for (let i = 0; i < rows.count; i++) this.#damaged.delete(rowHash(rows, i));

@@ -16,21 +16,34 @@ interface Parts {
   readonly newPackId: () => string;
 }
 
+/** The file that was found in the place of a lane, and the pack that it is. */
+export interface SeenPack {
+  readonly ino: bigint;
+  readonly ulid: string;
+}
+
 /**
- * Makes a lane fit to be appended to, and says what is in it. Only for who holds the lane's lock.
+ * Makes a lane fit to be appended to, and says what is in it. Only for who holds the lane's lock. `seen`: what was found
+ * in the lanes before, brought up to date here: a file whose header was read once is not opened again.
  *
  * What stands behind the bytes that the index calls settled is hashed again: whole blocks are kept and published, and
  * the lane is cut at the first that is not. Where the index does not know the pack, or says more than is there, nothing
  * is settled, and damage may be older than the last run: a pack with whole blocks behind damage is sealed as it is.
  */
-export function settleLane(parts: Parts, lane: number): LaneGrant {
+export function settleLane(parts: Parts, lane: number, seen: Map<number, SeenPack>): LaneGrant {
   const path = parts.layout.activePack(lane);
   return withTrouble(`recovering ${path}`, () => {
-    const size = parts.disk.lstat(path)?.size;
-    if (size === undefined) return { lane, pack: undefined };
+    const stat = parts.disk.lstat(path);
+    if (stat === undefined) return { lane, pack: undefined };
+    const { ino, size } = stat;
+    const before = seen.get(lane);
+    const known = before?.ino === ino ? parts.index.packOf(before.ulid) : undefined;
+    if (known?.lane === lane && known.bytes === size) return { lane, pack: { ulid: known.ulid, bytes: size } };
     const fd = parts.disk.open(path, "update");
     try {
-      return { lane, pack: settlePack(parts, { fd, lane, size }) };
+      const pack = settlePack(parts, { fd, lane, size });
+      if (pack !== undefined) seen.set(lane, { ino, ulid: pack.ulid });
+      return { lane, pack };
     } finally {
       parts.disk.close(fd);
     }
@@ -46,7 +59,7 @@ interface LaneFile {
 function settlePack(parts: Parts, file: LaneFile): LaneGrant["pack"] {
   const { disk, index } = parts;
   const ulid = readPackUlid(disk, file.fd);
-  const row = index.packs().find((pack) => (ulid === undefined ? pack.lane === file.lane : pack.ulid === ulid));
+  const row = ulid === undefined ? index.packs().find((pack) => pack.lane === file.lane) : index.packOf(ulid);
   if (ulid === undefined) return clearAway(parts, file, row?.ulid);
   if (row?.lane === file.lane && row.bytes === file.size) return { ulid, bytes: file.size };
 

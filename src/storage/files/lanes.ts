@@ -3,7 +3,7 @@ import type { Disk } from "../../disk/disk.ts";
 import type { HeldLock, Lock } from "../lock.ts";
 import type { BlobIndex } from "../blob-index.ts";
 import { ioTrouble } from "../io-trouble.ts";
-import { settleLane } from "./lane-recovery.ts";
+import { settleLane, type SeenPack } from "./lane-recovery.ts";
 import type { BlobLayout } from "./layout.ts";
 import type { LaneGrant } from "./pack-writer.ts";
 
@@ -33,6 +33,7 @@ export class Lanes {
   readonly #mine = new Map<number, () => void>();
   /** Locks of lanes that were ours before and are free: opening one takes longer than taking it. */
   readonly #idle = new Map<number, Lock>();
+  readonly #seen = new Map<number, SeenPack>();
 
   constructor(files: BlobFiles, lockOf: (path: string) => Lock) {
     this.#files = files;
@@ -70,7 +71,7 @@ export class Lanes {
         this.#idle.set(lane, lock);
       };
       this.#mine.set(lane, release);
-      return { grant: settleLane(this.#files, lane), release };
+      return { grant: settleLane(this.#files, lane, this.#seen), release };
     } catch (error) {
       drop();
       throw ioTrouble(error, `taking lane ${lane} of ${this.#files.layout.active}`);

@@ -7,6 +7,8 @@ import { firstSeq, newlineAfter } from "./log-tail.ts";
 
 const NEWLINE = 0x0a;
 const CHUNK_BYTES = 1024 * 1024;
+/** The first chunk: often only the first line is wanted. Each one after it is twice as long, up to the full size. */
+const FIRST_CHUNK_BYTES = 16 * 1024;
 /** Work between two breaths of the event loop. */
 const BREATH_CHUNKS = 8;
 
@@ -64,7 +66,7 @@ class LineSplitter {
   readonly #disk: Disk;
   readonly #fd: number;
   readonly #file: string;
-  #buffer = Buffer.allocUnsafe(CHUNK_BYTES);
+  #buffer: Buffer;
   /** Offset in the file of the buffer's first byte; that is where a line begins. */
   #base: number;
   #filled = 0;
@@ -73,12 +75,15 @@ class LineSplitter {
   /** Bytes at the front of the buffer that have been yielded. */
   #used = 0;
   #lineNumber: number;
+  #hasRead = false;
 
   constructor({ disk, fd, file, first: known }: OpenLog, from: LogPosition | undefined) {
     this.#disk = disk;
     this.#fd = fd;
     this.#file = file;
     this.#base = from?.offset ?? 0;
+    // From its beginning a log is mostly read to its end.
+    this.#buffer = Buffer.allocUnsafe(this.#base === 0 ? CHUNK_BYTES : FIRST_CHUNK_BYTES);
     const first = from === undefined || from.offset === 0 ? undefined : (known ?? firstSeq(disk, fd) ?? 1);
     this.#lineNumber = first === undefined || from === undefined ? 1 : from.seq - first + 1;
   }
@@ -89,6 +94,7 @@ class LineSplitter {
     const room = this.#buffer.subarray(this.#filled);
     const count = this.#disk.read(this.#fd, room, this.#base + this.#filled);
     if (count === 0) return undefined;
+    this.#hasRead = true;
     this.#filled += count;
     const lines = this.#split();
     return lines.length === 0 && this.#filled > MAX_LINE_BYTES ? this.#cutGiant() : lines;
@@ -100,7 +106,8 @@ class LineSplitter {
     this.#filled -= this.#used;
     this.#searched = this.#filled;
     this.#used = 0;
-    if (this.#filled < this.#buffer.length) return;
+    const isSmall = this.#hasRead && this.#buffer.length < CHUNK_BYTES;
+    if (this.#filled < this.#buffer.length && !isSmall) return;
     const larger = Buffer.allocUnsafe(Math.min(this.#buffer.length * 2, MAX_LINE_BYTES + 1));
     this.#buffer.copy(larger, 0, 0, this.#filled);
     this.#buffer = larger;

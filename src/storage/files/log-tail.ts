@@ -6,6 +6,7 @@ import type { LogEnd } from "../event-log.ts";
 
 const NEWLINE = 0x0a;
 const WINDOW_BYTES = 64 * 1024;
+const FIRST_WINDOW_BYTES = 2 * 1024;
 
 /** A canonical line begins with its hash and ends with its seq and time: the head is read without parsing the rest. */
 const BEGINNING = /^\{"hash":"([0-9a-f]{64})","op":"/;
@@ -78,13 +79,15 @@ function headOfLine(disk: Disk, fd: number, line: { readonly from: number; reado
 
 /** Offset of the first newline at or behind `from`, or -1. */
 export function newlineAfter(disk: Disk, fd: number, from: number): number {
-  const window = Buffer.allocUnsafe(WINDOW_BYTES);
+  // Most lines are short.
+  let window = Buffer.allocUnsafe(FIRST_WINDOW_BYTES);
   for (let at = from; ;) {
     const count = readFully(disk, fd, window, at);
     const found = window.subarray(0, count).indexOf(NEWLINE);
     if (found >= 0) return at + found;
     if (count < window.length) return -1;
     at += count;
+    if (window.length < WINDOW_BYTES) window = Buffer.allocUnsafe(WINDOW_BYTES);
   }
 }
 

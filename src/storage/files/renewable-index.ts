@@ -27,6 +27,10 @@ export class RenewableIndex implements BlobIndex {
     return this.#current.packs();
   }
 
+  packOf(ulid: string): PackRow | undefined {
+    return this.#current.packOf(ulid);
+  }
+
   inPack(id: number): readonly PlacedBlob[] {
     return this.#current.inPack(id);
   }

@@ -20,6 +20,10 @@ export class MemoryBlobIndex implements BlobIndex {
     return [...this.#packs.values()];
   }
 
+  packOf(ulid: string): PackRow | undefined {
+    return this.packs().find((pack) => pack.ulid === ulid);
+  }
+
   inPack(id: number): readonly PlacedBlob[] {
     const found = [...this.#all()].filter(({ place }) => place.kind === "pack" && place.pack === id);
     return found.sort((a, b) => positionOf(a) - positionOf(b));
@@ -52,8 +56,7 @@ export class MemoryBlobIndex implements BlobIndex {
   }
 
   #putPack(pack: PackState): number {
-    const known = this.packs().find(({ ulid }) => ulid === pack.ulid);
-    const id = known?.id ?? ++this.#lastPack;
+    const id = this.packOf(pack.ulid)?.id ?? ++this.#lastPack;
     this.#packs.set(id, { id, ulid: pack.ulid, lane: pack.lane, bytes: pack.bytes });
     return id;
   }

@@ -57,12 +57,12 @@ class SqliteBlobIndex implements BlobIndex {
   }
 
   packs(): readonly PackRow[] {
-    return this.#all("SELECT id, ulid, lane, bytes FROM packs ORDER BY id").map((row) => ({
-      id: numberOf(row["id"]),
-      ulid: String(row["ulid"]),
-      lane: row["lane"] === null ? undefined : numberOf(row["lane"]),
-      bytes: numberOf(row["bytes"]),
-    }));
+    return this.#all("SELECT id, ulid, lane, bytes FROM packs ORDER BY id").map(toPackRow);
+  }
+
+  packOf(ulid: string): PackRow | undefined {
+    const row = this.#get("SELECT id, ulid, lane, bytes FROM packs WHERE ulid = ?", ulid);
+    return row === undefined ? undefined : toPackRow(row);
   }
 
   inPack(id: number): readonly PlacedBlob[] {
@@ -124,10 +124,17 @@ class SqliteBlobIndex implements BlobIndex {
     return this.#prepare(`INSERT OR ${replace ? "REPLACE" : "IGNORE"} INTO blobs(${COLUMNS}) VALUES (?,?,?,?,?,?,?)`);
   }
 
-  #putPack(pack: PackState): number {
-    const sql = `INSERT INTO packs(ulid, lane, bytes) VALUES (?,?,?)
-      ON CONFLICT(ulid) DO UPDATE SET lane = excluded.lane, bytes = excluded.bytes RETURNING id`;
-    return numberOf(this.#prepare(sql).get(pack.ulid, pack.lane ?? null, pack.bytes)?.["id"]);
+  #putPack({ ulid, lane: inLane, bytes }: PackState): number {
+    const lane = inLane ?? null;
+    // An upsert would write the table of the last ids too, though nearly every pack is known.
+    const known = this.#prepare("UPDATE packs SET lane = ?, bytes = ? WHERE ulid = ? RETURNING id").get(
+      lane,
+      bytes,
+      ulid,
+    );
+    const row =
+      known ?? this.#prepare("INSERT INTO packs(ulid, lane, bytes) VALUES (?,?,?) RETURNING id").get(ulid, lane, bytes);
+    return numberOf(row?.["id"]);
   }
 
   #prepare(sql: string): StatementSync {
@@ -142,7 +149,7 @@ class SqliteBlobIndex implements BlobIndex {
     this.#prepare(sql).run(...values);
   }
 
-  #get(sql: string, value: Uint8Array): Row | undefined {
+  #get(sql: string, value: Uint8Array | string): Row | undefined {
     try {
       return this.#prepare(sql).get(value);
     } catch (error) {
@@ -255,6 +262,15 @@ function putRows(insert: StatementSync, rows: BlobRows, ids: readonly number[]):
     if (pack === undefined) continue;
     insert.run(rowHashBytes(rows, i), pack, row.block, row.blockBytes, row.at, row.length, row.stored);
   }
+}
+
+function toPackRow(row: Row): PackRow {
+  return {
+    id: numberOf(row["id"]),
+    ulid: String(row["ulid"]),
+    lane: row["lane"] === null ? undefined : numberOf(row["lane"]),
+    bytes: numberOf(row["bytes"]),
+  };
 }
 
 function toPlaced(row: Row): PlacedBlob {

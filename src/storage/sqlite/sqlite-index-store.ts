@@ -27,6 +27,8 @@ export class SqliteIndexStore implements IndexStore {
   #generation = -1;
   /** The head as of the read transaction that is open until the end of this turn of the event loop. */
   #seen: IndexHead | undefined;
+  /** The head that was read last: most looks find it again, and need not take it apart. */
+  #lastHead: { readonly row: Row; readonly head: IndexHead } | undefined;
   /** What went wrong when the last one ended. */
   #trouble: unknown;
 
@@ -186,7 +188,11 @@ export class SqliteIndexStore implements IndexStore {
     const generation = numberAt(row, 4);
     if (generation !== this.#generation) this.#on.folders.forget();
     this.#generation = generation;
-    return headOf(row);
+    const last = this.#lastHead;
+    if (last?.row.every((cell, i) => cell === row[i]) === true) return last.head;
+    const head = headOf(row);
+    this.#lastHead = { row, head };
+    return head;
   }
 
   /**
