@@ -56,6 +56,11 @@ export interface ActionEnd {
   /** Default `done`. */
   readonly outcome?: "done" | "failed" | "denied";
   readonly reason?: string;
+  /**
+   * When what it left cannot be recorded (no room, trouble with the disk): `block` throws and leaves it open (default),
+   * `warn` closes it all the same and says so in the coverage.
+   */
+  readonly onFailure?: "block" | "warn";
 }
 
 /** Whose work is meant. Exactly one is given; `turn: "last"` is the last that changed something or has ended. */

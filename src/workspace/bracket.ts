@@ -9,15 +9,16 @@ export async function bracketAction<T>(
   work: (action: ActionShape | null) => Promise<T> | T,
 ): Promise<T> {
   const action = await workspace.snapshotAction(request);
+  const how = request.onFailure === undefined ? {} : { onFailure: request.onFailure };
   let result: T;
   try {
     result = await work(action);
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    if (action !== null) await workspace.finishAction(action.id, { outcome: "failed", reason });
+    if (action !== null) await workspace.finishAction(action.id, { outcome: "failed", reason, ...how });
     throw error;
   }
-  if (action !== null) await workspace.finishAction(action.id);
+  if (action !== null) await workspace.finishAction(action.id, how);
   return result;
 }
 

@@ -7,6 +7,7 @@ import { actionById, actionOfEvent, actionShape, findAction, openActions, type L
 import { capture, type CaptureOptions, type Found } from "./capture.ts";
 import { withCommit } from "./commit.ts";
 import type { Context } from "./context.ts";
+import { allOmitted, isNoRoomOrTrouble } from "./not-kept.ts";
 import { settle } from "./operate.ts";
 import { finishOutside } from "./outside.ts";
 import { changesOfAction } from "./own-changes.ts";
@@ -28,7 +29,15 @@ export async function finishAction(
   await settle(context);
   // What was denied has changed nothing: what is there is somebody else's.
   if (closing.state === "denied") return endShape(context, await closeOnly(context, action, closing), []);
-  return captureAndClose(context, action, { ...closing, ...quota });
+  try {
+    return await captureAndClose(context, action, { ...closing, ...quota });
+  } catch (error) {
+    if (end.onFailure !== "warn" || !isNoRoomOrTrouble(error)) throw error;
+    const detail = error instanceof Error ? error.message : String(error);
+    const reason = [closing.reason ?? [], `what it left could not be recorded: ${detail}`].flat().join("; ");
+    const closed = await closeOnly(context, action, { ...closing, reason });
+    return endShape(context, closed, allOmitted(closed, error));
+  }
 }
 
 function closingOf({ outcome = "done", reason }: ActionEnd): Closing {

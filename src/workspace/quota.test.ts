@@ -96,4 +96,30 @@ describe("the quota", () => {
     await workspace.records.delete("small");
     expect(await workspace.records.all()).toEqual([]);
   });
+
+  it("does not take away what a tool gave back, where its caller only wants a warning", async () => {
+    await using project = new Project();
+    await (await project.init()).close();
+    const store = await project.store({ retention: { max_store_bytes: MIB } });
+    const workspace = await store.open({ folder: project.folder });
+    const write = (): string => {
+      project.write("a.bin", randomBytes(2 * MIB));
+      return "the tool's answer";
+    };
+    const request = { type: "write_file", payload: { path: "a.bin" } };
+    expect(await workspace.action({ ...request, onFailure: "warn" }, write)).toBe("the tool's answer");
+    const [action] = await workspace.list();
+    expect([action?.state, action?.changed, action?.reason]).toEqual([
+      "done",
+      0,
+      expect.stringContaining("could not be recorded"),
+    ]);
+    await expect(workspace.action({ type: "run_command", payload: { command: "make" } }, write)).rejects.toMatchObject(
+      REFUSED,
+    );
+    await expect(workspace.finishAction(action?.id ?? "")).resolves.toMatchObject({ changes: [] });
+    const other = await workspace.snapshotAction({ ...request, onFailure: "warn" });
+    const end = await workspace.finishAction(other?.id ?? "", { onFailure: "warn" });
+    expect(end.coverage).toMatchObject({ complete: false, omitted: [{ path: "a.bin" }] });
+  });
 });

@@ -3,10 +3,8 @@ import type { ActionShape } from "../api/action-shapes.ts";
 import { actionRecordId } from "../core/action-record.ts";
 import { actionTargets } from "../core/action-targets.ts";
 import type { Omission } from "../core/coverage.ts";
-import { ChronicleError, errnoOf, type ErrorCode } from "../core/errors.ts";
 import type { SealedEvent } from "../core/event.ts";
-import { markedOutside, outsidePath } from "../core/outside-record.ts";
-import { ROOT, type WorkspacePath } from "../core/path.ts";
+import type { WorkspacePath } from "../core/path.ts";
 import { lookOf } from "./abandon-actions.ts";
 import { actionOfEvent, actionShape, noteBegun, noteOpenAction, openActions } from "./actions.ts";
 import { beginning, ofEarlierTurns, type AskedAction } from "./begin-action.ts";
@@ -17,6 +15,7 @@ import type { Context } from "./context.ts";
 import { settle } from "./operate.ts";
 import { backUpOutside } from "./outside.ts";
 import { refuseOverQuota, type QuotaOptions } from "./quota.ts";
+import { allOmitted, isNoRoomOrTrouble } from "./not-kept.ts";
 import { resolveTargets } from "./resolve-targets.ts";
 import { sweptPaths } from "./swept-paths.ts";
 
@@ -98,22 +97,10 @@ async function whereToLook(
   return ending.only === undefined ? {} : { only: [...targets.paths, ...ending.only], named: true };
 }
 
-const TROUBLE: ReadonlySet<ErrorCode> = new Set<ErrorCode>(["IO", "LIMIT_EXCEEDED"]);
-
-function isNoRoomOrTrouble(error: unknown): boolean {
-  return error instanceof ChronicleError ? TROUBLE.has(error.code) : errnoOf(error) !== undefined;
-}
-
 /** Begins an action of which nothing could be kept, for who goes on all the same: its receipt says so. */
 async function beginExposed(context: Context, bare: Bare, error: unknown): Promise<readonly SealedEvent[]> {
   const { paths, outside, kind } = bare.targets;
-  const detail = error instanceof Error ? error.message : String(error);
-  const all = [
-    ...(kind === "workspace" ? [ROOT] : []),
-    ...paths,
-    ...outside.map((one) => markedOutside(outsidePath(one))),
-  ];
-  const omitted = all.map((path) => ({ path, reason: "unreadable" as const, detail }));
+  const omitted = allOmitted({ paths, outside, scope: kind }, error);
   const asked: AskedAction = { ...bare, outside: { drafts: [], omitted: [] }, omitted, isExposed: true };
   return withCommit(context, async (commit) =>
     commit.append(await beginning(context, asked, { head: await commit.head(), changes: [], omitted: [] })),
