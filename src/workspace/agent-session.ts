@@ -5,7 +5,7 @@ import type { EventDraft, Head } from "../core/event.ts";
 import { decodeSession, encodeSession, type SessionRecord } from "../core/records.ts";
 import { abandoning, lookOf } from "./abandon-actions.ts";
 import { openActions } from "./actions.ts";
-import { isLongAgo, openBrackets } from "./brackets.ts";
+import { isGoingOn, isLongAgo, openBrackets } from "./brackets.ts";
 import { capture } from "./capture.ts";
 import { checkSessionId } from "./check-action.ts";
 import { withCommit } from "./commit.ts";
@@ -129,6 +129,8 @@ async function idleSessions(context: Context): Promise<Session[]> {
   if (unowned.length > 0) {
     const rows = (await context.index.records("action:")).filter((row) => !isLongAgo(context, row.ts));
     for (const { record } of await readEvents(context, rows)) busy.add(String(record["session"]));
+    const going = (await openActions(context)).filter((action) => isGoingOn(context, action));
+    for (const { session } of going) if (session !== undefined) busy.add(session);
   }
   const idle: Session[] = [];
   for (const session of unowned) {

@@ -4,6 +4,7 @@ import { coverageOf, type Omission } from "../core/coverage.ts";
 import { ChronicleError } from "../core/errors.ts";
 import { abandoning, closingDraft, withoutOwner, type Closing } from "./abandon-actions.ts";
 import { actionById, actionOfEvent, actionShape, findAction, openActions, type LoggedAction } from "./actions.ts";
+import { isGoingOn } from "./brackets.ts";
 import { capture, type CaptureOptions, type Found } from "./capture.ts";
 import { withCommit } from "./commit.ts";
 import type { Context } from "./context.ts";
@@ -70,7 +71,9 @@ async function captureAndClose(
 ): Promise<ActionEndShape> {
   using _lease = await context.blobs.lease();
   const outside = await finishOutside(context, action, { reserve });
-  const how: CaptureOptions = { cause: "capture", reserve, ...(action.state === "open" ? {} : { late: action }) };
+  // One that nobody was taken to finish any more counts as open once more, whether that was written down or not.
+  const isOpen = action.state === "open" && isGoingOn(context, action);
+  const how: CaptureOptions = { cause: "capture", reserve, ...(isOpen ? {} : { late: action }) };
   const omitted: Omission[] = [...outside.omitted];
   const names = action.paths.length > 0;
   // What it named may be kept out by a rule: a look at everything would not see it.

@@ -65,7 +65,32 @@ describe("an action that no process owns and nobody finishes", () => {
   });
 });
 
+describe("an action that nobody was taken to finish any more, and that is finished", () => {
+  it("owns what it has changed, also where nothing was done in between", async () => {
+    await using project = new Project();
+    project.write("f", "f\n");
+    const workspace = await project.init();
+    const action = await workspace.snapshotAction(COMMAND);
+    project.write("f", "its own\n");
+    later(25);
+    const { changes } = await workspace.finishAction(action?.id ?? "");
+    expect(changes.map((one) => one.path)).toEqual(["f"]);
+    expect((await workspace.history("f")).at(-1)?.action).toBe(action?.id);
+  });
+});
+
 describe("an agent's session that nobody ends", () => {
+  it("goes on as long as an action of it does that a process owns", async () => {
+    await using project = new Project();
+    project.write("f", "f\n");
+    const workspace = await project.init();
+    const action = await workspace.snapshotAction({ ...COMMAND, session: "s", pid: process.pid });
+    later(25);
+    await expect(workspace.compact({ dropArchive: true })).rejects.toMatchObject({ code: "REFUSED" });
+    expect((await workspace.sessions()).map((one) => one.state)).toEqual(["running"]);
+    expect(await stateOf(workspace, action?.id)).toEqual(["open", undefined]);
+  });
+
   it("holds up the dropping of the archive as long as it does something, and for a day more", async () => {
     await using project = new Project();
     project.write("f", "f\n");

@@ -23,7 +23,13 @@ export interface KnownAction extends OpenAction {
   readonly hash: string;
   /** What was recorded when it began. */
   readonly tree: ReadonlyMap<string, string>;
+  /** When it began, and when its last event was written (milliseconds). */
+  readonly ts: number;
+  readonly lastTs: number;
 }
+
+/** So long what no process owns may do nothing before it is over (milliseconds). */
+export const UNOWNED_MS = 86_400_000;
 
 interface KnownTransaction extends OpenTransaction {
   readonly record: TransactionRecord;
@@ -35,6 +41,12 @@ interface OpenIntent {
   readonly tree: ReadonlyMap<string, string>;
   readonly steps: number;
   readonly seq: number;
+}
+
+/** The process that goes on, and what time it is (milliseconds). */
+interface Present {
+  readonly pid: number;
+  readonly now: number;
 }
 
 /** What an undo took back. */
@@ -63,6 +75,7 @@ export class ModelHistory {
   readonly actions = new Map<string, KnownAction>();
   readonly transactions = new Map<string, KnownTransaction>();
   readonly runs = new Map<string, SessionRecord & { readonly seq: number; readonly lastSeq: number }>();
+  readonly #agents = new Map<string, { readonly state: string; readonly ts: number }>();
   readonly conflicts = new Map<string, ReturnType<typeof decodeConflict>>();
   /** Paths that did not merge, by the undo that should have met them. */
   readonly #unmerged = new Map<string, ReadonlySet<string>>();
@@ -124,7 +137,7 @@ export class ModelHistory {
       const record = decodeSession(body);
       if (record.kind === "run") {
         this.runs.set(id, { ...record, seq: this.runs.get(id)?.seq ?? event.seq, lastSeq: event.seq });
-      }
+      } else this.#agents.set(id, { state: record.state, ts: Date.parse(event.ts) });
     } else if (kind === "conflict") this.conflicts.set(id, decodeConflict(body));
     else if (kind === "prune") this.prunings.push(decodePrune(body));
     else if (kind === "intent") this.#intent(id, decodeIntent(body), asked);
@@ -140,6 +153,25 @@ export class ModelHistory {
       hash: known?.hash ?? event.hash,
       depth: known?.depth ?? event.recursion_depth,
       tree: known?.tree ?? new Map(this.#recorded),
+      ts: known?.ts ?? Date.parse(event.ts),
+      lastTs: Date.parse(event.ts),
+    });
+  }
+
+  /** Will somebody finish it: its process, or, where it has none, whoever does within a day? */
+  isGoingOn({ record, ts }: KnownAction, { now, pid }: Present): boolean {
+    return record.state === "open" && (record.pid === null ? now - ts < UNOWNED_MS : record.pid === pid);
+  }
+
+  /** Is something going on that could not be undone without the events that are there now? */
+  isBusy(present: Present): boolean {
+    const going = [...this.actions.values()].filter((one) => this.isGoingOn(one, present));
+    if (going.length > 0) return true;
+    if ([...this.transactions.values()].some((one) => one.record.status === "active")) return true;
+    const isRecent = (ts: number): boolean => present.now - ts < UNOWNED_MS;
+    return [...this.#agents].some(([id, { state, ts }]) => {
+      const own = [...this.actions.values()].filter((one) => one.record.session === id);
+      return state === "running" && (isRecent(ts) || own.some((one) => isRecent(one.lastTs)));
     });
   }
 
@@ -155,7 +187,8 @@ export class ModelHistory {
     const after = this.stateOf(record);
     const before = this.#recorded.get(path);
     found(after, `${path} is recorded as it was`).not.toBe(before);
-    if (record.intent === undefined) this.#checkOwner({ path, before, after, record, seq: event.seq }, { pid, late });
+    const present = { pid, now: Date.parse(event.ts) };
+    if (record.intent === undefined) this.#checkOwner({ path, before, after, record, seq: event.seq }, present, late);
     this.steps.push({ path, seq: event.seq, before, after, record });
     if (after === undefined) this.#recorded.delete(path);
     else this.#recorded.set(path, after);
@@ -168,12 +201,10 @@ export class ModelHistory {
     return entry.kind === "symlink" ? `-> ${text}` : `${entry.mode.toString(8)} ${text}`;
   }
 
-  #checkOwner(step: FileStep, { pid, late }: { readonly pid: number; readonly late: string | undefined }): void {
-    const isAlive = (owner: number | null): boolean => owner === null || owner === pid;
+  #checkOwner(step: FileStep, present: Present, late: string | undefined): void {
+    const isAlive = (owner: number | null): boolean => owner === null || owner === present.pid;
     const owner = ownerBy(step, {
-      actions: [...this.actions.values()].filter(
-        (one) => (one.record.state === "open" && isAlive(one.record.pid)) || one.id === late,
-      ),
+      actions: [...this.actions.values()].filter((one) => this.isGoingOn(one, present) || one.id === late),
       runs: [...this.runs].flatMap(([id, one]) =>
         one.state === "running" && isAlive(one.pid) ? [{ id, seq: one.seq }] : [],
       ),
