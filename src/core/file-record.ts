@@ -21,6 +21,7 @@ export type IterationCause =
   | "watch"
   | "action"
   | "transaction"
+  | "write"
   | "restore"
   | "undo"
   | "redo"
@@ -40,7 +41,7 @@ export interface FileRecord {
   readonly transaction?: string;
   /** With the actor `ambiguous`: the runs, actions and transactions that were going on. */
   readonly candidates?: readonly string[];
-  /** The restore, undo or redo that wrote it. */
+  /** The write, restore, undo or redo that wrote it. */
   readonly intent?: string;
 }
 

@@ -59,10 +59,20 @@ export interface BlobBatch {
   abandon(): Promise<void>;
 }
 
+/** Bytes of a content from `start` to `end` (exclusive). */
+export interface ByteRange {
+  readonly start: number;
+  readonly end: number;
+}
+
 /** One content, to be read in pieces. `size` is known before. */
 export interface BlobReader {
   readonly size: number;
-  pieces(): AsyncIterable<Uint8Array>;
+  /**
+   * All of it, or what it has of a range. A range of a large content is read without what lies before it, so it is
+   * checked only as far as parts of it have check sums of their own.
+   */
+  pieces(range?: ByteRange): AsyncIterable<Uint8Array>;
 }
 
 /** One stored content. */

@@ -38,18 +38,23 @@ export interface IndexStore {
   /** Every event of one record, ascending. */
   recordHistory(recordId: string): Promise<readonly EventRow[]>;
 
-  /** All iterations of a path, ascending. */
-  iterations(path: WorkspacePath): Promise<readonly IterationRow[]>;
+  /** All iterations of a path, ascending, or a page of them. */
+  iterations(path: WorkspacePath, page?: IterationPage): Promise<readonly IterationRow[]>;
   /** The iteration of a path in force at a seq, deletions included, or `undefined` if it was never recorded by then. */
   iterationAt(path: WorkspacePath, seq: number): Promise<IterationRow | undefined>;
   /** The same for many paths, in their order. */
   iterationsAt(paths: readonly WorkspacePath[], seq: number): Promise<readonly (IterationRow | undefined)[]>;
   /** The children of a folder that exist at a seq, sorted by name bytes. */
   childrenAt(folder: WorkspacePath, seq: number): Promise<readonly IterationRow[]>;
-  /** Every entry (no absences) at a seq at or beneath a folder, in path order, in batches. The root itself has no entry. */
-  entriesAt(seq: number, beneath?: WorkspacePath): AsyncIterable<readonly IterationRow[]>;
+  /**
+   * Every entry (no absences) at a seq at or beneath a folder, in path order, in batches. The root itself has no entry.
+   * What a page leaves out is not walked through.
+   */
+  entriesAt(seq: number, beneath?: WorkspacePath, page?: EntryPage): AsyncIterable<readonly IterationRow[]>;
   /** Paths with an event in `after < seq <= upTo`, in path order. */
   touched(after: number, upTo: number): Promise<readonly WorkspacePath[]>;
+  /** The last iteration, of whichever path, with this content or link target, or `undefined`. The first asking may take a while. */
+  withContent(hash: Hash): Promise<IterationRow | undefined>;
   /** Paths of any time whose last component is the name, in path order. */
   pathsNamed(name: string): Promise<readonly WorkspacePath[]>;
 
@@ -102,6 +107,21 @@ export interface IterationRow {
   readonly iteration: number;
   /** `undefined`: deleted. */
   readonly entry: Entry | undefined;
+}
+
+/** Some of the iterations of a path. */
+export interface IterationPage {
+  /** Only those with a greater number. */
+  readonly after?: number;
+  readonly limit?: number;
+}
+
+/** Some of the entries beneath a folder. */
+export interface EntryPage {
+  /** 1: its direct children, 2: theirs too … */
+  readonly depth?: number;
+  /** Only those behind this path, in path order. */
+  readonly after?: WorkspacePath;
 }
 
 export interface SeqRange {

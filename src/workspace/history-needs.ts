@@ -26,7 +26,11 @@ function contentsInForce({ recordId, record }: RecordEvent): Hash[] | undefined 
 function contentsOfIntent(record: LogEvent["record"]): Hash[] {
   if (record["state"] !== "open") return [];
   const { plan, contents = [], conflicts = [] } = decodeIntent(record);
-  return [plan, ...contents, ...conflicts.flatMap((one) => contentsOfConflict(one.record))];
+  return [
+    ...(plan === undefined ? [] : [plan]),
+    ...contents,
+    ...conflicts.flatMap((one) => contentsOfConflict(one.record)),
+  ];
 }
 
 /** A content that a history needs, and the first place that says so. */

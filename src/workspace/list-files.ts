@@ -1,8 +1,65 @@
-import type { FileListShape, ListFilesOptions } from "../api/file-api.ts";
+import type { FileListShape, FileShape, ListFilesOptions } from "../api/file-api.ts";
 import { ChronicleError } from "../core/errors.ts";
+import { ROOT, type WorkspacePath } from "../core/path.ts";
+import type { EntryPage } from "../storage/index-store.ts";
 import type { Context } from "./context.ts";
+import { fileShape, isPresent } from "./file-shape.ts";
+import { parseGivenPath } from "./given-path.ts";
+import { resolveMoment } from "./moments.ts";
+import { givenPath, shownPath } from "./shape.ts";
 
-/** The paths of a moment. */
-export async function listFiles(_context: Context, _options: ListFilesOptions): Promise<FileListShape> {
-  throw new ChronicleError("PLATFORM_UNSUPPORTED", "not built");
+/** The paths of a moment, in their order: a page costs what it holds, not what lies before it. Throws `NOT_FOUND`. */
+export async function listFiles(context: Context, options: ListFilesOptions): Promise<FileListShape> {
+  const { depth, limit = Number.POSITIVE_INFINITY, after } = options;
+  checkCount("depth", depth);
+  checkCount("limit", options.limit);
+  const folder = parseGivenPath(options.path ?? "");
+  const seq = await seqOf(context, options.at);
+  await mustBeFolder(context, folder, seq);
+  const page: EntryPage = {
+    // The folder itself is not in its listing.
+    after: after === undefined ? folder : parseGivenPath(after),
+    ...(depth === undefined ? {} : { depth }),
+  };
+  const files: FileShape[] = [];
+  let last: WorkspacePath | undefined;
+  for await (const rows of context.index.entriesAt(seq, folder, page)) {
+    for (const row of rows) {
+      if (!isPresent(row)) continue;
+      if (files.length >= limit) return { seq, files, next: last === undefined ? null : givenPath(last) };
+      files.push(fileShape(row));
+      last = row.path;
+    }
+  }
+  return { seq, files, next: null };
+}
+
+/** The event up to which the state is meant. Reading shows what is recorded: `now` is the head. */
+export async function seqOf(context: Context, at: string | undefined): Promise<number> {
+  if (at !== undefined && at !== "now") return (await resolveMoment(context, at)).seq;
+  return (await context.index.head()).seq;
+}
+
+async function mustBeFolder(context: Context, path: WorkspacePath, seq: number): Promise<void> {
+  if (path === ROOT) return;
+  const kind = (await context.index.iterationAt(path, seq))?.entry?.kind;
+  if (kind === "dir" || (kind === undefined && (await holdsSomething(context, path, seq)))) return;
+  const what = kind === undefined ? "there is nothing at" : `it is no folder:`;
+  throw new ChronicleError("NOT_FOUND", `${what} ${JSON.stringify(shownPath(path))}`, {
+    hint: "list the folder above to see what is there",
+    data: { path: shownPath(path) },
+  });
+}
+
+/** A further root, or a folder on the way to something that was named, has no entry of its own. */
+async function holdsSomething(context: Context, path: WorkspacePath, seq: number): Promise<boolean> {
+  for await (const rows of context.index.entriesAt(seq, path)) if (rows.length > 0) return true;
+  return false;
+}
+
+function checkCount(name: string, value: number | undefined): void {
+  if (value === undefined || (Number.isSafeInteger(value) && value > 0)) return;
+  throw new ChronicleError("USAGE", `${name} is not a whole number above 0: ${value}`, {
+    hint: "leave it out for all",
+  });
 }

@@ -193,7 +193,7 @@ export interface FinishedIntent extends OpenIntent {
 
 /** The changes of an intent. Throws `BLOB_MISSING`. */
 export async function planOf(context: Context, { id, intent }: OpenIntent): Promise<Change[]> {
-  const bytes = await context.blobs.get(intent.plan);
+  const bytes = intent.plan === undefined ? undefined : await context.blobs.get(intent.plan);
   if (bytes !== undefined) return decodePlan(bytes);
   throw new ChronicleError("BLOB_MISSING", `the plan of the interrupted ${intent.kind} ${id} is not in the store`, {
     hint: "run `chronicle verify`",

@@ -1,13 +1,117 @@
 import type { FileApi, FileContent, ReadFileOptions } from "../api/file-api.ts";
+import { contentsOfConflict, decodeConflict } from "../core/conflict-record.ts";
 import { ChronicleError } from "../core/errors.ts";
+import { isHash, type Hash } from "../core/hash.ts";
+import type { WorkspacePath } from "../core/path.ts";
+import type { BlobReader, ByteRange } from "../storage/blob-store.ts";
 import type { Context } from "./context.ts";
+import { fileShape, isPresent, type PresentRow } from "./file-shape.ts";
+import { parseGivenPath } from "./given-path.ts";
+import { unknownPath } from "./known-paths.ts";
+import { seqOf } from "./list-files.ts";
+import { missingContent } from "./pruning.ts";
+import { readEvents } from "./read-events.ts";
+import { shownPath } from "./shape.ts";
 
-/** A path's content at a moment. */
-export async function openFile(_context: Context, _path: string, _options: ReadFileOptions): Promise<FileContent> {
-  throw new ChronicleError("PLATFORM_UNSUPPORTED", "not built");
+/** A path's content at a moment, or of one iteration. Throws `NOT_FOUND`, `PRUNED`, `USAGE`. */
+export async function openFile(context: Context, given: string, options: ReadFileOptions): Promise<FileContent> {
+  const path = parseGivenPath(given);
+  const row = await rowFor(context, path, options);
+  const { hash } = row.entry;
+  const shape = fileShape(row);
+  if (hash === undefined) return { ...shape, pieces: noPieces };
+  const reader = await context.blobs.open(hash);
+  if (reader !== undefined) return { ...shape, pieces: (range) => piecesOf(reader, range) };
+  const what = `the content of ${shape.path}@${row.iteration}`;
+  throw await missingContent(context, { path, hash, what, iteration: row.iteration });
 }
 
-/** A content by its hash, if the workspace has or had it. */
-export async function openBlob(_context: Context, _hash: string): ReturnType<FileApi["blob"]> {
-  throw new ChronicleError("PLATFORM_UNSUPPORTED", "not built");
+async function rowFor(context: Context, path: WorkspacePath, { at, iteration }: ReadFileOptions): Promise<PresentRow> {
+  if (at !== undefined && iteration !== undefined) {
+    throw new ChronicleError("USAGE", "a moment and an iteration are two different questions", {
+      hint: "give one of them",
+    });
+  }
+  const row =
+    iteration === undefined
+      ? await context.index.iterationAt(path, await seqOf(context, at))
+      : await iterationRow(context, path, iteration);
+  if (isPresent(row)) return row;
+  throw await notThere(context, path, { iteration: row?.iteration ?? iteration, isKnown: row !== undefined });
+}
+
+async function iterationRow(context: Context, path: WorkspacePath, iteration: number) {
+  if (!Number.isSafeInteger(iteration) || iteration < 1) {
+    throw new ChronicleError("USAGE", `iterations are 1, 2, 3 …, not ${iteration}`, {
+      hint: "the history of the file lists them",
+    });
+  }
+  const [row] = await context.index.iterations(path, { after: iteration - 1, limit: 1 });
+  return row?.iteration === iteration ? row : undefined;
+}
+
+interface Missing {
+  readonly iteration: number | undefined;
+  readonly isKnown: boolean;
+}
+
+async function notThere(
+  context: Context,
+  path: WorkspacePath,
+  { iteration, isKnown }: Missing,
+): Promise<ChronicleError> {
+  const shown = JSON.stringify(shownPath(path));
+  const [first] = await context.index.iterations(path, { limit: 1 });
+  if (first === undefined) return unknownPath(context, path);
+  const deleted = `${shown}: iteration ${iteration} is a deletion`;
+  const why = isKnown
+    ? deleted
+    : iteration === undefined
+      ? `${shown} was not there yet`
+      : `${shown} has no iteration ${iteration}`;
+  return new ChronicleError("NOT_FOUND", why, {
+    hint: "the history of the file lists its iterations",
+    data: { path: shownPath(path) },
+  });
+}
+
+/** Nothing is read before the range, and the end of a file is where it ends. */
+function piecesOf(reader: BlobReader, range: ByteRange | undefined): AsyncIterable<Uint8Array> {
+  if (range === undefined) return reader.pieces();
+  const { start, end } = range;
+  if (Number.isSafeInteger(start) && Number.isSafeInteger(end) && 0 <= start && start <= end)
+    return reader.pieces(range);
+  throw new ChronicleError("USAGE", `not a range of bytes: ${start} to ${end}`, { hint: "0 <= start <= end" });
+}
+
+async function* noPieces(): AsyncIterable<Uint8Array> {}
+
+/** A content by its hash, if the workspace has or had it. Throws `NOT_FOUND`, `PRUNED`. */
+export async function openBlob(context: Context, given: string): ReturnType<FileApi["blob"]> {
+  if (!isHash(given)) {
+    throw new ChronicleError("USAGE", `${JSON.stringify(given.slice(0, 100))} is no hash of a content`, {
+      hint: "give the SHA-256 as 64 lower-case hex digits",
+    });
+  }
+  const row = await context.index.withContent(given);
+  if (row === undefined && !(await isInConflict(context, given))) throw foreign(given);
+  const reader = await context.blobs.open(given);
+  if (reader !== undefined) return { size: reader.size, pieces: () => reader.pieces() };
+  if (row === undefined) throw foreign(given);
+  const { path, iteration } = row;
+  throw await missingContent(context, { path, hash: given, what: `a content of ${shownPath(path)}@${iteration}` });
+}
+
+/** The same for a content that nobody has and one that only another workspace has. */
+function foreign(hash: Hash): ChronicleError {
+  return new ChronicleError("NOT_FOUND", `no path of this workspace has or had the content ${hash}`, {
+    hint: "the history of a file lists the hashes of its contents",
+    data: { hash },
+  });
+}
+
+/** What an undo would have made of a path is a content that no path ever had. */
+async function isInConflict(context: Context, hash: Hash): Promise<boolean> {
+  const events = await readEvents(context, await context.index.records("conflict:"));
+  return events.some(({ record }) => contentsOfConflict(decodeConflict(record)).includes(hash));
 }

@@ -104,7 +104,10 @@ function compactedAway(what: string, by: number): ChronicleError {
 /** Nobody's work: what restores, undos and redos wrote, what was there at the beginning, what may be several's. */
 function ownOnly(isOwn: (record: FileRecord) => boolean): Work["isOwn"] {
   return (record) =>
-    record.intent === undefined && record.cause !== "baseline" && record.actor !== "ambiguous" && isOwn(record);
+    (record.intent === undefined || record.cause === "write") &&
+    record.cause !== "baseline" &&
+    record.actor !== "ambiguous" &&
+    isOwn(record);
 }
 
 /** The actions of a turn; `last`: of the latest turn of which an action has ended. */

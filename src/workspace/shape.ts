@@ -19,6 +19,14 @@ export function shownPath(path: WorkspacePath): string {
   return root === undefined ? inner : `@${root}:${inner}`;
 }
 
+/** A path as `parseGivenPath` takes it: exactly this one, whatever it is called. */
+export function givenPath(path: WorkspacePath): string {
+  const { root, path: inner } = splitRoot(path);
+  const at = root === undefined ? "" : `@${root}:`;
+  if (!isUtf8Path(inner)) return `${at}base64:${pathToBytes(inner).toString("base64")}`;
+  return /^(?:base64:|@|\.\/)/.test(inner) ? `${at}./${inner}` : at + inner;
+}
+
 /** A change. */
 export function changeShape(change: Change): ChangeShape {
   const { before, after, path } = change;

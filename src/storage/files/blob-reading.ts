@@ -1,10 +1,10 @@
 import { ChronicleError } from "../../core/errors.ts";
 import type { Hash } from "../../core/hash.ts";
-import type { BlobInfo, BlobReader } from "../blob-store.ts";
+import type { BlobInfo, BlobReader, ByteRange } from "../blob-store.ts";
 import type { BlobPlace, PlacedBlob } from "../blob-index.ts";
 import { withTrouble } from "../io-trouble.ts";
 import type { BlobFiles } from "./lanes.ts";
-import { readLarge, type LargeSource } from "./large-reader.ts";
+import { readLarge, readLargeRange, type LargeSource } from "./large-reader.ts";
 import { PIECE_BYTES } from "./large-format.ts";
 import { PackReader } from "./pack-reader.ts";
 
@@ -36,8 +36,11 @@ export class BlobReading {
     const size = this.#files.index.find(hash)?.length;
     const found = await this.#locate(hash, (place) => this.#load(hash, place));
     if (found === undefined) return undefined;
-    if (Buffer.isBuffer(found)) return { size: found.length, pieces: () => piecesOf(found) };
-    return { size: size ?? this.#files.index.find(hash)?.length ?? 0, pieces: () => this.#stream(found) };
+    if (Buffer.isBuffer(found)) return { size: found.length, pieces: (range) => piecesOf(found, range) };
+    return {
+      size: size ?? this.#files.index.find(hash)?.length ?? 0,
+      pieces: (range) => this.#stream(found, range),
+    };
   }
 
   async *readMany(hashes: Iterable<Hash>): AsyncIterable<readonly [Hash, BlobReader | undefined]> {
@@ -49,7 +52,9 @@ export class BlobReading {
       else stored.push({ hash, place });
     }
     stored.sort((a, b) => byPosition(a.place, b.place));
-    for (const { hash, place } of stored) yield [hash, { size: place.length, pieces: () => this.#whole(hash, place) }];
+    for (const { hash, place } of stored) {
+      yield [hash, { size: place.length, pieces: (range) => this.#whole(hash, place, range) }];
+    }
     for (const hash of missing) yield [hash, await this.open(hash)];
   }
 
@@ -86,14 +91,14 @@ export class BlobReading {
   }
 
   /** A content at its place, or, when it is not there any more, wherever it is. */
-  async *#whole(hash: Hash, place: BlobPlace): AsyncIterable<Uint8Array> {
+  async *#whole(hash: Hash, place: BlobPlace, range?: ByteRange): AsyncIterable<Uint8Array> {
     const found = this.#load(hash, place);
-    if (found !== undefined) return yield* Buffer.isBuffer(found) ? cut(found) : this.#stream(found);
+    if (found !== undefined) return yield* Buffer.isBuffer(found) ? cut(found, range) : this.#stream(found, range);
     const reader = await this.open(hash);
     if (reader === undefined) {
       throw new ChronicleError("BLOB_MISSING", `content ${hash} is not in the store any more`, { data: { hash } });
     }
-    yield* reader.pieces();
+    yield* reader.pieces(range);
   }
 
   /** Reads; notes a content that is damaged, so that putting it again mends it. */
@@ -106,8 +111,9 @@ export class BlobReading {
     }
   }
 
-  async *#stream(source: LargeSource): AsyncIterable<Uint8Array> {
-    const pieces = readLarge(this.#files.disk, source);
+  async *#stream(source: LargeSource, range?: ByteRange): AsyncIterable<Uint8Array> {
+    const { disk } = this.#files;
+    const pieces = range === undefined ? readLarge(disk, source) : readLargeRange(disk, source, range);
     try {
       for (;;) {
         const next = this.#noting(source.hash, () => pieces.next());
@@ -120,12 +126,13 @@ export class BlobReading {
   }
 }
 
-async function* piecesOf(content: Buffer): AsyncIterable<Uint8Array> {
-  yield* cut(content);
+async function* piecesOf(content: Buffer, range: ByteRange | undefined): AsyncIterable<Uint8Array> {
+  yield* cut(content, range);
 }
 
-function* cut(content: Buffer): Generator<Uint8Array> {
-  for (let at = 0; at < content.length; at += PIECE_BYTES) yield content.subarray(at, at + PIECE_BYTES);
+function* cut(content: Buffer, range?: ByteRange): Generator<Uint8Array> {
+  const wanted = content.subarray(range?.start, range?.end);
+  for (let at = 0; at < wanted.length; at += PIECE_BYTES) yield wanted.subarray(at, at + PIECE_BYTES);
 }
 
 function byPosition(a: BlobPlace, b: BlobPlace): number {

@@ -2,6 +2,7 @@ import { crc32 } from "node:zlib";
 import { createHash } from "node:crypto";
 import type { Hash } from "../../core/hash.ts";
 import type { Disk } from "../../disk/disk.ts";
+import type { ByteRange } from "../blob-store.ts";
 import { readFully } from "../../disk/write-fully.ts";
 import { corrupt } from "./blob-trouble.ts";
 import { decompress } from "./block.ts";
@@ -62,14 +63,43 @@ export function* readLarge(disk: Disk, source: LargeSource, options: ReadLargeOp
   }
 }
 
+/**
+ * What a large file has of a range, in pieces of at most 1 MiB, without reading what lies before it. The pieces of a
+ * packed one are checked by their check sums; a raw one has none.
+ */
+export function* readLargeRange(disk: Disk, source: LargeSource, { start, end }: ByteRange): Generator<Buffer> {
+  const fd = disk.open(source.path, "read");
+  try {
+    if (!source.packed) {
+      for (const { raw } of rawPieces(disk, fd, { start, end })) yield raw;
+      return;
+    }
+    let at = 0;
+    for (const { head, position } of pieceHeads(disk, fd, source)) {
+      if (at >= end) return;
+      const from = at;
+      at += head.raw;
+      if (at <= start) continue;
+      const raw = unpackPiece(disk, fd, { source, head, position, isStrict: true });
+      yield raw.subarray(Math.max(0, start - from), Math.max(0, end - from));
+    }
+  } finally {
+    disk.close(fd);
+  }
+}
+
 interface Piece {
   readonly raw: Buffer;
   readonly stored: number;
 }
 
-function* rawPieces(disk: Disk, fd: number): Generator<Piece> {
-  for (let position = 0; ;) {
-    const raw = readAt(disk, fd, position, PIECE_BYTES);
+function* rawPieces(
+  disk: Disk,
+  fd: number,
+  { start, end }: ByteRange = { start: 0, end: Number.POSITIVE_INFINITY },
+): Generator<Piece> {
+  for (let position = start; position < end;) {
+    const raw = readAt(disk, fd, position, Math.min(PIECE_BYTES, end - position));
     if (raw.length === 0) return;
     position += raw.length;
     yield { raw, stored: raw.length };
@@ -77,21 +107,44 @@ function* rawPieces(disk: Disk, fd: number): Generator<Piece> {
 }
 
 function* packedPieces(disk: Disk, fd: number, source: LargeSource, isStrict: boolean): Generator<Piece> {
-  const { hash, path } = source;
+  let end = LARGE_HEADER_BYTES;
+  for (const { head, position } of pieceHeads(disk, fd, source)) {
+    const stored = PIECE_HEAD_BYTES + head.stored;
+    end = position + stored;
+    yield { raw: unpackPiece(disk, fd, { source, head, position, isStrict }), stored };
+  }
+  if (disk.fstat(fd).size !== end) throw corrupt(source.hash, source.path, "there are bytes behind its end");
+}
+
+interface PlacedPiece {
+  readonly head: NonNullable<ReturnType<typeof decodePieceHead>>;
+  readonly position: number;
+}
+
+/** The heads of the pieces of a packed file, one after the other. */
+function* pieceHeads(disk: Disk, fd: number, { hash, path }: LargeSource): Generator<PlacedPiece> {
   const header = decodeLargeHeader(readAt(disk, fd, 0, LARGE_HEADER_BYTES));
   if (header?.hash !== hash) throw corrupt(hash, path, "its header is damaged");
   let position = LARGE_HEADER_BYTES;
   for (let left = header.length; left > 0;) {
     const head = decodePieceHead(readAt(disk, fd, position, PIECE_HEAD_BYTES));
     if (head === undefined || head.raw > left) throw corrupt(hash, `${path} at byte ${position}`, "a piece is damaged");
-    const stored = Buffer.allocUnsafe(head.stored);
-    const whole = readFully(disk, fd, stored, position + PIECE_HEAD_BYTES) === head.stored;
-    const isWhole = whole && (!isStrict || crc32(stored) === head.crc);
-    const raw = head.stored === head.raw ? stored : decompress(stored, head.raw);
-    if (!isWhole || raw === undefined) throw corrupt(hash, `${path} at byte ${position}`, "a piece is damaged");
+    yield { head, position };
     position += PIECE_HEAD_BYTES + head.stored;
     left -= head.raw;
-    yield { raw, stored: PIECE_HEAD_BYTES + head.stored };
   }
-  if (disk.fstat(fd).size !== position) throw corrupt(hash, path, "there are bytes behind its end");
+}
+
+interface WantedPiece extends PlacedPiece {
+  readonly source: LargeSource;
+  readonly isStrict: boolean;
+}
+
+function unpackPiece(disk: Disk, fd: number, { source, head, position, isStrict }: WantedPiece): Buffer {
+  const stored = Buffer.allocUnsafe(head.stored);
+  const whole = readFully(disk, fd, stored, position + PIECE_HEAD_BYTES) === head.stored;
+  const isWhole = whole && (!isStrict || crc32(stored) === head.crc);
+  const raw = head.stored === head.raw ? stored : decompress(stored, head.raw);
+  if (isWhole && raw !== undefined) return raw;
+  throw corrupt(source.hash, `${source.path} at byte ${position}`, "a piece is damaged");
 }

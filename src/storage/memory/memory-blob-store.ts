@@ -7,6 +7,7 @@ import type {
   BlobReader,
   BlobStore,
   BlobVerifyOptions,
+  ByteRange,
   CollectOptions,
   CollectReport,
 } from "../blob-store.ts";
@@ -66,7 +67,9 @@ export class MemoryBlobStore implements BlobStore {
 
   async open(hash: Hash): Promise<BlobReader | undefined> {
     const content = this.#contents.get(hash);
-    return content === undefined ? undefined : { size: content.length, pieces: () => piecesOf(hash, content) };
+    return content === undefined
+      ? undefined
+      : { size: content.length, pieces: (range) => piecesOf(hash, content, range) };
   }
 
   async *readMany(hashes: Iterable<Hash>): AsyncIterable<readonly [Hash, BlobReader | undefined]> {
@@ -164,9 +167,10 @@ class MemoryBatch implements BlobBatch {
   }
 }
 
-async function* piecesOf(hash: Hash, content: Buffer): AsyncIterable<Uint8Array> {
+async function* piecesOf(hash: Hash, content: Buffer, range?: ByteRange): AsyncIterable<Uint8Array> {
   if (sha256(content) !== hash) throw damaged(hash);
-  for (let at = 0; at < content.length; at += PIECE_BYTES) yield Buffer.from(content.subarray(at, at + PIECE_BYTES));
+  const wanted = content.subarray(range?.start, range?.end);
+  for (let at = 0; at < wanted.length; at += PIECE_BYTES) yield Buffer.from(wanted.subarray(at, at + PIECE_BYTES));
 }
 
 function damaged(hash: Hash): ChronicleError {

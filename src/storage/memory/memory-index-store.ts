@@ -3,7 +3,16 @@ import type { Hash } from "../../core/hash.ts";
 import { ROOT, type WorkspacePath } from "../../core/path.ts";
 import { upperBound } from "../../util/upper-bound.ts";
 import { checkIndexBatch, ENTRY_BATCH } from "../check-index-batch.ts";
-import type { EventRow, IndexBatch, IndexHead, IndexStore, IterationRow, SeqRange } from "../index-store.ts";
+import type {
+  EntryPage,
+  EventRow,
+  IndexBatch,
+  IndexHead,
+  IndexStore,
+  IterationPage,
+  IterationRow,
+  SeqRange,
+} from "../index-store.ts";
 import { PathHistory } from "./path-history.ts";
 
 const EMPTY_INDEX_HEAD: IndexHead = { ...EMPTY_HEAD, offset: 0, frontier: [] };
@@ -86,8 +95,11 @@ export class MemoryIndexStore implements IndexStore {
     return this.#records.get(recordId)?.slice() ?? [];
   }
 
-  async iterations(path: WorkspacePath): Promise<readonly IterationRow[]> {
-    return this.#history.iterations(path);
+  async iterations(path: WorkspacePath, { after = 0, limit }: IterationPage = {}): Promise<readonly IterationRow[]> {
+    return this.#history
+      .iterations(path)
+      .filter((row) => row.iteration > after)
+      .slice(0, limit);
   }
 
   async iterationAt(path: WorkspacePath, seq: number): Promise<IterationRow | undefined> {
@@ -102,9 +114,13 @@ export class MemoryIndexStore implements IndexStore {
     return this.#history.children(folder, seq);
   }
 
-  async *entriesAt(seq: number, beneath: WorkspacePath = ROOT): AsyncGenerator<readonly IterationRow[]> {
+  async *entriesAt(
+    seq: number,
+    beneath: WorkspacePath = ROOT,
+    page: EntryPage = {},
+  ): AsyncGenerator<readonly IterationRow[]> {
     let batch: IterationRow[] = [];
-    for (const row of this.#history.beneath(beneath, seq)) {
+    for (const row of this.#history.beneath(beneath, seq, page)) {
       batch.push(row);
       if (batch.length < ENTRY_BATCH) continue;
       yield batch;
@@ -115,6 +131,10 @@ export class MemoryIndexStore implements IndexStore {
 
   async touched(after: number, upTo: number): Promise<readonly WorkspacePath[]> {
     return this.#history.touched(after, upTo);
+  }
+
+  async withContent(hash: Hash): Promise<IterationRow | undefined> {
+    return this.#history.withContent(hash);
   }
 
   async pathsNamed(name: string): Promise<readonly WorkspacePath[]> {

@@ -1,7 +1,8 @@
 import { ChronicleError } from "../../core/errors.ts";
+import type { Hash } from "../../core/hash.ts";
 import { childOf, compareNames, comparePaths, nameOf, parentOf, type WorkspacePath } from "../../core/path.ts";
 import { upperBound } from "../../util/upper-bound.ts";
-import type { IterationRow } from "../index-store.ts";
+import type { EntryPage, IterationRow } from "../index-store.ts";
 
 /** The names that a folder ever held; sorted when they are asked for. */
 interface Names {
@@ -49,11 +50,16 @@ export class PathHistory {
     return rows;
   }
 
-  /** Everything that exists at a seq at or beneath a path, in path order. Without recursion: trees may be very deep. */
-  *beneath(path: WorkspacePath, seq: number): Generator<IterationRow> {
+  /**
+   * Everything that exists at a seq at or beneath a path, in path order, or a page of it. Without recursion: trees may be
+   * very deep.
+   */
+  *beneath(path: WorkspacePath, seq: number, { depth, after }: EntryPage = {}): Generator<IterationRow> {
+    const isWanted = (row: IterationRow | undefined): row is IterationRow =>
+      row?.entry !== undefined && (after === undefined || comparePaths(row.path, after) > 0);
     const own = this.at(path, seq);
-    if (own?.entry !== undefined) yield own;
-    const stack = [{ path, names: this.#namesIn(path)[Symbol.iterator]() }];
+    if (isWanted(own)) yield own;
+    const stack = depth === 0 ? [] : [{ path, names: this.#namesIn(path)[Symbol.iterator]() }];
     for (let here = stack.at(-1); here !== undefined; here = stack.at(-1)) {
       const name = here.names.next().value;
       if (name === undefined) {
@@ -62,9 +68,15 @@ export class PathHistory {
       }
       const child = childOf(here.path, name);
       const row = this.at(child, seq);
-      if (row?.entry !== undefined) yield row;
-      stack.push({ path: child, names: this.#namesIn(child)[Symbol.iterator]() });
+      if (isWanted(row)) yield row;
+      if (stack.length < (depth ?? Number.POSITIVE_INFINITY))
+        stack.push({ path: child, names: this.#namesIn(child)[Symbol.iterator]() });
     }
+  }
+
+  /** The last iteration with this content. */
+  withContent(hash: Hash): IterationRow | undefined {
+    return this.#bySeq.findLast((row) => row.entry?.hash === hash);
   }
 
   touched(after: number, upTo: number): WorkspacePath[] {

@@ -1,5 +1,15 @@
-import { childOf, decodeName, type WorkspacePath } from "../../core/path.ts";
-import type { IterationRow } from "../index-store.ts";
+import {
+  childOf,
+  comparePaths,
+  decodeName,
+  isWithin,
+  nameOf,
+  parentOf,
+  pathToBytes,
+  type WorkspacePath,
+} from "../../core/path.ts";
+import type { EntryPage, IterationRow } from "../index-store.ts";
+import type { FolderTable } from "./folder-table.ts";
 import { type IterationTable, iterationRow, type NamedRow } from "./iteration-table.ts";
 import { numberAt } from "./statements.ts";
 
@@ -32,19 +42,31 @@ function order(a: NamedRow | undefined, b: NamedRow | undefined): number {
   return b === undefined ? -1 : Buffer.compare(a.name, b.name);
 }
 
+/** What to walk. */
+export interface EntryWalk extends EntryPage {
+  readonly seq: number;
+  /** Its number. */
+  readonly id: number;
+  readonly path: WorkspacePath;
+}
+
 /**
- * Everything in a folder (given by path and number) at a seq, with what is beneath, in path order. Without recursion, and
- * with a page of rows for each folder on the way down: neither depth nor width of the tree is held in memory.
+ * Everything in a folder at a seq, with what is beneath, in path order. Without recursion, and with a page of rows for
+ * each folder on the way down: neither depth nor width of the tree is held in memory. Behind a path it begins there.
  */
 export function* walkEntries(
   table: IterationTable,
-  top: { readonly path: WorkspacePath; readonly id: number },
-  seq: number,
+  folders: FolderTable,
+  { seq, depth = Number.POSITIVE_INFINITY, ...top }: EntryWalk,
 ): Generator<IterationRow> {
-  const frame = (path: WorkspacePath, id: number): Frame => {
-    return { path, entries: new Cursor(table.entriesIn(id, seq)), folders: new Cursor(table.foldersIn(id)) };
+  const frame = (path: WorkspacePath, id: number, behind?: Buffer): Frame => {
+    return {
+      path,
+      entries: new Cursor(table.entriesIn(id, seq, behind)),
+      folders: new Cursor(table.foldersIn(id, behind)),
+    };
   };
-  const stack = [frame(top.path, top.id)];
+  const stack = depth < 1 ? [] : framesBehind(folders, top, frame).slice(0, depth);
   for (let here = stack.at(-1); here !== undefined; here = stack.at(-1)) {
     const entry = here.entries.next;
     const folder = here.folders.next;
@@ -55,8 +77,27 @@ export function* walkEntries(
     }
     if (folder !== undefined && first >= 0) {
       here.folders.advance();
-      stack.push(frame(childOf(here.path, decodeName(folder.name)), numberAt(folder.row, 0)));
+      if (stack.length < depth) stack.push(frame(childOf(here.path, decodeName(folder.name)), numberAt(folder.row, 0)));
     }
     if (entry === undefined && folder === undefined) stack.pop();
   }
+}
+
+/** The folders that lie open where the walk stands right behind `after`: from the top down to that path itself. */
+function framesBehind(
+  folders: FolderTable,
+  { path, id, after }: Omit<EntryWalk, "seq">,
+  frame: (path: WorkspacePath, id: number, behind?: Buffer) => Frame,
+): Frame[] {
+  if (after === undefined || after === path || !isWithin(after, path)) {
+    return after === undefined || comparePaths(after, path) <= 0 ? [frame(path, id)] : [];
+  }
+  const frames: Frame[] = [];
+  for (let child = after; child !== path; child = parentOf(child)) {
+    const folder = parentOf(child);
+    const known = folder === path ? id : folders.find(folder);
+    if (known !== undefined) frames.push(frame(folder, known, pathToBytes(nameOf(child))));
+  }
+  const own = folders.find(after);
+  return own === undefined ? frames.reverse() : [...frames.reverse(), frame(after, own)];
 }

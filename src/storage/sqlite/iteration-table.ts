@@ -1,16 +1,20 @@
 import type { Entry, EntryKind } from "../../core/entry.ts";
 import { hashFromBytes, hashToBytes } from "../../core/hash.ts";
 import { childOf, decodeName, nameOf, parentOf, pathToBytes, type WorkspacePath } from "../../core/path.ts";
-import type { IterationRow } from "../index-store.ts";
+import type { Hash } from "../../core/hash.ts";
+import type { IterationPage, IterationRow } from "../index-store.ts";
 import type { FolderTable } from "./folder-table.ts";
-import { bytesAt, DamagedCell, numberAt, type Row, type Statements } from "./statements.ts";
+import { atMost, bytesAt, DamagedCell, numberAt, type Row, type Statements } from "./statements.ts";
 
 const DELETED = 0;
 const KINDS: readonly (EntryKind | undefined)[] = [undefined, "file", "symlink", "dir"];
 const COLUMNS = "seq, iteration, kind, mode, size, mtime, hash";
 
-/** How many names one query over a folder brings at most. */
+/** How many names one query over a folder brings at most; the first one fewer: most folders, and most pages, are small. */
 const PAGE = 2_000;
+const FIRST_PAGE = 128;
+/** Every name is behind it. */
+const NONE = Buffer.alloc(0);
 
 /** A name in a folder with what the query knows about it. */
 export interface NamedRow {
@@ -55,11 +59,26 @@ export class IterationTable {
     this.#sql.run(sql, folder, name, seq, iteration, KINDS.indexOf(kind), mode, size, mtimeMs, hashBytes);
   }
 
-  all(path: WorkspacePath): IterationRow[] {
+  all(path: WorkspacePath, { after, limit }: IterationPage = {}): IterationRow[] {
     const folder = this.#folders.find(parentOf(path));
-    if (folder === undefined) return [];
-    const sql = `SELECT ${COLUMNS} FROM iterations WHERE folder = ? AND name = ? ORDER BY seq`;
-    return this.#sql.all(sql, folder, pathToBytes(nameOf(path))).map((row) => iterationRow(path, row));
+    if (folder === undefined || limit === 0) return [];
+    const sql = `SELECT ${COLUMNS} FROM iterations WHERE folder = ? AND name = ? AND iteration > ? ORDER BY seq${atMost(limit)}`;
+    const rows = this.#sql.all(sql, folder, pathToBytes(nameOf(path)), after ?? 0);
+    return rows.slice(0, limit).map((row) => iterationRow(path, row));
+  }
+
+  /** Makes `withContent` fast from now on. Within a transaction. */
+  indexContents(): void {
+    this.#sql.run("CREATE INDEX IF NOT EXISTS iterations_by_content ON iterations (hash, seq) WHERE hash IS NOT NULL");
+  }
+
+  /** The last row with this content. */
+  withContent(hash: Hash): IterationRow | undefined {
+    const sql = `SELECT ${COLUMNS}, folder, name FROM iterations WHERE hash = ? ORDER BY seq DESC LIMIT 1`;
+    const row = this.#sql.first(sql, hashToBytes(hash));
+    if (row === undefined) return undefined;
+    const path = childOf(this.#folders.pathOf(numberAt(row, 7)), decodeName(bytesAt(row, 8)));
+    return iterationRow(path, row);
   }
 
   at(path: WorkspacePath, seq: number): IterationRow | undefined {
@@ -76,33 +95,33 @@ export class IterationTable {
     return Array.from(this.entriesIn(id, seq), ({ name, row }) => iterationRow(childOf(folder, decodeName(name)), row));
   }
 
-  /** The entries in a folder at a seq, by name, read a page at a time. */
-  *entriesIn(folder: number, seq: number): Generator<NamedRow> {
+  /** The entries in a folder at a seq, by name, from behind a name on, read a page at a time. */
+  *entriesIn(folder: number, seq: number, behind: Buffer = NONE): Generator<NamedRow> {
     // With one max() SQLite takes the other columns from the row that has it.
     const sql = `SELECT max(seq), iteration, kind, mode, size, mtime, hash, name FROM iterations
-      WHERE folder = ? AND name > ? AND seq <= ? GROUP BY name ORDER BY name LIMIT ${PAGE}`;
-    let after: Buffer = Buffer.alloc(0);
-    for (;;) {
-      const rows = this.#sql.all(sql, folder, after, seq);
+      WHERE folder = ? AND name > ? AND seq <= ? GROUP BY name ORDER BY name LIMIT `;
+    let after = behind;
+    for (let page = FIRST_PAGE; ; page = PAGE) {
+      const rows = this.#sql.all(sql + page, folder, after, seq);
       for (const row of rows) {
         after = bytesAt(row, 7);
         if (row[2] !== DELETED) yield { name: after, row };
       }
-      if (rows.length < PAGE) return;
+      if (rows.length < page) return;
     }
   }
 
-  /** The folders that ever were in a folder, by name, read a page at a time; a row is the number of the folder. */
-  *foldersIn(folder: number): Generator<NamedRow> {
-    const sql = `SELECT id, name FROM folders WHERE parent = ? AND name > ? ORDER BY name LIMIT ${PAGE}`;
-    let after: Buffer = Buffer.alloc(0);
-    for (;;) {
-      const rows = this.#sql.all(sql, folder, after);
+  /** The folders that ever were in a folder, as `entriesIn`; a row is the number of the folder. */
+  *foldersIn(folder: number, behind: Buffer = NONE): Generator<NamedRow> {
+    const sql = "SELECT id, name FROM folders WHERE parent = ? AND name > ? ORDER BY name LIMIT ";
+    let after = behind;
+    for (let page = FIRST_PAGE; ; page = PAGE) {
+      const rows = this.#sql.all(sql + page, folder, after);
       for (const row of rows) {
         after = bytesAt(row, 1);
         yield { name: after, row };
       }
-      if (rows.length < PAGE) return;
+      if (rows.length < page) return;
     }
   }
 

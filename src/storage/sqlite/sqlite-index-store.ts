@@ -3,7 +3,16 @@ import { type Hash, hashFromBytes, hashToBytes, parseHash } from "../../core/has
 import { comparePaths, ROOT, type WorkspacePath } from "../../core/path.ts";
 import type { Disk } from "../../disk/disk.ts";
 import { checkIndexBatch, ENTRY_BATCH } from "../check-index-batch.ts";
-import type { EventRow, IndexBatch, IndexHead, IndexStore, IterationRow, SeqRange } from "../index-store.ts";
+import type {
+  EntryPage,
+  EventRow,
+  IndexBatch,
+  IndexHead,
+  IndexStore,
+  IterationPage,
+  IterationRow,
+  SeqRange,
+} from "../index-store.ts";
 import { discardSqliteFiles } from "./discard-sqlite-files.ts";
 import { walkEntries } from "./entry-walk.ts";
 import { IndexConnection, indexTrouble } from "./index-connection.ts";
@@ -29,6 +38,8 @@ export class SqliteIndexStore implements IndexStore {
   #seen: IndexHead | undefined;
   /** The head that was read last: most looks find it again, and need not take it apart. */
   #lastHead: { readonly row: Row; readonly head: IndexHead } | undefined;
+  /** The number of resets when contents were last made ready to be found. */
+  #contentsSince: number | undefined;
   /** What went wrong when the last one ended. */
   #trouble: unknown;
 
@@ -105,8 +116,8 @@ export class SqliteIndexStore implements IndexStore {
     return this.#read(() => this.#on.events.history(recordId));
   }
 
-  async iterations(path: WorkspacePath): Promise<readonly IterationRow[]> {
-    return this.#read(() => this.#on.iterations.all(path));
+  async iterations(path: WorkspacePath, page?: IterationPage): Promise<readonly IterationRow[]> {
+    return this.#read(() => this.#on.iterations.all(path, page));
   }
 
   async iterationAt(path: WorkspacePath, seq: number): Promise<IterationRow | undefined> {
@@ -121,8 +132,12 @@ export class SqliteIndexStore implements IndexStore {
     return this.#read(() => this.#on.iterations.children(folder, seq));
   }
 
-  async *entriesAt(seq: number, beneath: WorkspacePath = ROOT): AsyncGenerator<readonly IterationRow[]> {
-    const rows = this.#walk(seq, beneath);
+  async *entriesAt(
+    seq: number,
+    beneath: WorkspacePath = ROOT,
+    page: EntryPage = {},
+  ): AsyncGenerator<readonly IterationRow[]> {
+    const rows = this.#walk(seq, beneath, page);
     const generation = this.#read(() => this.#generation);
     for (;;) {
       const batch = this.#read(() => {
@@ -136,6 +151,11 @@ export class SqliteIndexStore implements IndexStore {
 
   async touched(after: number, upTo: number): Promise<readonly WorkspacePath[]> {
     return this.#read(() => this.#on.iterations.touched(after, upTo).sort(comparePaths));
+  }
+
+  async withContent(hash: Hash): Promise<IterationRow | undefined> {
+    this.#prepareContents();
+    return this.#read(() => this.#on.iterations.withContent(hash));
   }
 
   async pathsNamed(name: string): Promise<readonly WorkspacePath[]> {
@@ -174,11 +194,21 @@ export class SqliteIndexStore implements IndexStore {
     this.#on.close();
   }
 
-  *#walk(seq: number, beneath: WorkspacePath): Generator<IterationRow> {
-    const own = beneath === ROOT ? undefined : this.#on.iterations.at(beneath, seq);
+  *#walk(seq: number, beneath: WorkspacePath, page: EntryPage): Generator<IterationRow> {
+    const { iterations, folders } = this.#on;
+    const isBehind = page.after !== undefined && comparePaths(page.after, beneath) >= 0;
+    const own = beneath === ROOT || isBehind ? undefined : iterations.at(beneath, seq);
     if (own?.entry !== undefined) yield own;
-    const id = this.#on.folders.find(beneath);
-    if (id !== undefined) yield* walkEntries(this.#on.iterations, { path: beneath, id }, seq);
+    const id = folders.find(beneath);
+    if (id !== undefined) yield* walkEntries(iterations, folders, { path: beneath, id, seq, ...page });
+  }
+
+  /** Only who asks for contents pays for this index: it would make every recording slower. */
+  #prepareContents(): void {
+    const generation = this.#read(() => this.#generation);
+    if (this.#contentsSince === generation) return;
+    this.#change(() => this.#on.iterations.indexContents());
+    this.#contentsSince = generation;
   }
 
   /** The head; and caches are dropped if another process has emptied the index. Within a transaction. */

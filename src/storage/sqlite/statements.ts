@@ -41,6 +41,15 @@ export class Statements {
   }
 }
 
+/**
+ * The end of a query that is wanted no further than this; rows beyond it may come. SQLite plans a statement anew whenever
+ * another value is bound to its LIMIT, which takes longer than most answers: powers of two, so that there are few
+ * statements.
+ */
+export function atMost(limit: number | undefined): string {
+  return limit === undefined ? "" : ` LIMIT ${2 ** Math.ceil(Math.log2(Math.max(1, limit)))}`;
+}
+
 /** One row: its cells, in the order of the statement's columns. */
 export type Row = readonly Cell[];
 
