@@ -1,0 +1,134 @@
+import type {
+  EventsOptions,
+  HistoryOptions,
+  ListFilesOptions,
+  PutFileOptions,
+  ReadFileOptions,
+  WriteBy,
+  WriteCondition,
+} from "../../file-api.ts";
+import { defineCall, WORKSPACE } from "../define-call.ts";
+
+/** Files: list, read, write, follow. */
+
+const by = ({ actor, session }: WriteBy): { actor: string | undefined; session: string | undefined } => ({
+  actor,
+  session,
+});
+
+const given = ({ ifMatch, requestId }: WriteCondition & WriteBy) => ({ ifMatch, requestId });
+
+export const listFiles = defineCall({
+  operation: "listFiles",
+  method: "GET",
+  path: `${WORKSPACE}/files`,
+  reply: { json: "FileListShape" },
+  ask: ({ path, depth, at, limit, after }: ListFilesOptions & { readonly fresh?: boolean } = {}) => ({
+    query: { path, depth, at, limit, after },
+  }),
+});
+
+export const describeFile = defineCall({
+  operation: "describeFile",
+  method: "GET",
+  path: `${WORKSPACE}/file`,
+  reply: { json: "FileShape" },
+  ask: (path: string, { at, iteration }: ReadFileOptions = {}) => ({ query: { path, at, iteration } }),
+});
+
+export const readFile = defineCall({
+  operation: "readFile",
+  method: "GET",
+  path: `${WORKSPACE}/files/{path}`,
+  reply: { content: true },
+  ask: (path: string, { at }: Pick<ReadFileOptions, "at"> = {}) => ({
+    params: { path },
+    query: { at, as: "content" as const },
+  }),
+});
+
+export const fileAtIteration = defineCall({
+  operation: "fileAtIteration",
+  method: "GET",
+  path: `${WORKSPACE}/files/{path}/at/{n}`,
+  reply: { content: true },
+  ask: (path: string, iteration: number | "last") => ({
+    params: { path, n: String(iteration) },
+    query: { as: "iteration" as const },
+  }),
+});
+
+export const fileHistory = defineCall({
+  operation: "fileHistory",
+  method: "GET",
+  path: `${WORKSPACE}/files/{path}/history`,
+  reply: { pageOf: "IterationShape" },
+  ask: (path: string, { after }: Pick<HistoryOptions, "after"> = {}) => ({
+    params: { path },
+    query: { as: "history" as const, cursor: after === undefined ? undefined : String(after) },
+  }),
+});
+
+export const putFile = defineCall({
+  operation: "putFile",
+  method: "PUT",
+  path: `${WORKSPACE}/files/{path}`,
+  reply: { json: "FileWriteShape" },
+  ask: (path: string, content: Uint8Array | AsyncIterable<Uint8Array>, options: PutFileOptions = {}) => ({
+    params: { path },
+    query: { permissions: options.permissions, kind: options.kind, ...by(options) },
+    content,
+    ...given(options),
+  }),
+});
+
+export const makeFolder = defineCall({
+  operation: "makeFolder",
+  method: "PUT",
+  path: `${WORKSPACE}/folders/{path}`,
+  reply: { json: "FileWriteShape" },
+  ask: (path: string, options: WriteBy & { readonly permissions?: number } = {}) => ({
+    params: { path },
+    query: { permissions: options.permissions, ...by(options) },
+    ...given(options),
+  }),
+});
+
+export const deleteFile = defineCall({
+  operation: "deleteFile",
+  method: "DELETE",
+  path: `${WORKSPACE}/files/{path}`,
+  reply: { json: "FileWriteShape" },
+  ask: (path: string, options: WriteCondition & WriteBy = {}) => ({
+    params: { path },
+    query: by(options),
+    ...given(options),
+  }),
+});
+
+export const moveFile = defineCall({
+  operation: "moveFile",
+  method: "POST",
+  path: `${WORKSPACE}/move`,
+  reply: { json: "FileWriteShape" },
+  ask: (from: string, to: string, options: WriteCondition & WriteBy & { readonly overwrite?: boolean } = {}) => ({
+    body: { from, to, overwrite: options.overwrite, ...by(options) },
+    ...given(options),
+  }),
+});
+
+export const readBlob = defineCall({
+  operation: "readBlob",
+  method: "GET",
+  path: `${WORKSPACE}/blobs/{hash}`,
+  reply: { content: true },
+  ask: (hash: string) => ({ params: { hash } }),
+});
+
+export const followEvents = defineCall({
+  operation: "followEvents",
+  method: "GET",
+  path: `${WORKSPACE}/events`,
+  reply: { events: "LogEventShape" },
+  ask: ({ after, prefix, signal }: EventsOptions = {}) => ({ query: { prefix }, lastEventId: after, signal }),
+});

@@ -1,0 +1,106 @@
+import * as z from "zod";
+
+/**
+ * The fields that queries and bodies are made of, each with its bounds. Queries come as text: `count`, `flag` and `many`
+ * read it. What is in a field is checked again by the engine's own validators.
+ */
+
+const MAX_WORD = 200;
+/** As `core/path.ts` has it, and room for a root's mark. */
+const MAX_PATH = 66_000;
+const MAX_PATHS = 10_000;
+/** Deep enough for any request, far from what a stack could not hold. */
+const MAX_DEPTH = 64;
+
+const noControls = /^[^\p{Cc}]+$/u;
+
+/** A word: an id, a name, a moment. */
+export const word = (what: string): z.ZodString =>
+  z.string().min(1).max(MAX_WORD).regex(noControls, "must hold no control characters").describe(what);
+
+/** A text for people. */
+export const text = (what: string, most: number): z.ZodString => z.string().max(most).describe(what);
+
+/** A path of the workspace. */
+export const path = (what: string): z.ZodString => z.string().max(MAX_PATH).describe(what);
+
+/** Paths, in a body. */
+export const paths = (what: string): z.ZodArray<z.ZodString> =>
+  z.array(z.string().max(MAX_PATH)).max(MAX_PATHS).describe(what);
+
+/** A moment. */
+export const moment = (what: string): z.ZodString =>
+  word(
+    `${what}: a snapshot's number, an id or its beginning, a name, \`latest\`, \`baseline\`, \`seq:40\`, \`10m\`, ISO-8601`,
+  );
+
+/** A whole number, in a body. */
+export const number = (what: string, most = Number.MAX_SAFE_INTEGER): z.ZodInt =>
+  z.int().min(0).max(most).describe(what);
+
+/** Yes or no, in a body. */
+export const bool = (what: string): z.ZodBoolean => z.boolean().describe(what);
+
+const DIGITS = /^\d{1,16}$/;
+
+/** A whole number, in a query. */
+export const count = (what: string, { least = 0, most = Number.MAX_SAFE_INTEGER } = {}) =>
+  z
+    .string()
+    .regex(DIGITS, "must be a whole number")
+    .transform(Number)
+    .pipe(z.int().min(least).max(most))
+    .meta({ description: what });
+
+/** `true` or `false`, in a query. */
+export const flag = (what: string) =>
+  z
+    .enum(["true", "false"])
+    .transform((given) => given === "true")
+    .pipe(z.boolean())
+    .meta({ description: what });
+
+/** Texts, in a query: the key stands there once for each. */
+export const many = (what: string, most: number) =>
+  z
+    .union([
+      z
+        .string()
+        .max(MAX_PATH)
+        .transform((one) => [one]),
+      z.array(z.string().max(MAX_PATH)).max(most),
+    ])
+    .pipe(z.array(z.string()).max(most))
+    .meta({ description: what });
+
+/** How many of a list are given at once. */
+export const limit = count("how many at most (default 100)", { least: 1, most: 1_000 }).optional();
+
+/** What every list takes. */
+export const paging = {
+  limit,
+  cursor: z.string().min(1).max(2_000).describe("`next` of the page before").optional(),
+};
+
+/** Who acts, and in which session. */
+export const by = {
+  actor: word("who acts (default: as the server knows the caller)").optional(),
+  session: word("the agent's session").optional(),
+};
+
+/** Any JSON object, not too deep. */
+export const jsonObject = (what: string) =>
+  z
+    .record(z.string(), z.unknown())
+    .refine((value) => depthOf(value) <= MAX_DEPTH, `must not be nested deeper than ${MAX_DEPTH}`)
+    .describe(what);
+
+/** How deep arrays and objects are nested in a parsed value. No recursion: the depth is what is not trusted. */
+function depthOf(value: unknown): number {
+  let level: unknown[] = [value];
+  for (let depth = 0; ; depth += 1) {
+    const inner = level.filter((one): one is object => typeof one === "object" && one !== null);
+    if (inner.length === 0 || depth > MAX_DEPTH) return depth;
+    level = inner.flatMap((one): unknown[] => Object.values(one));
+  }
+}

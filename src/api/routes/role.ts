@@ -1,0 +1,12 @@
+/**
+ * Who may ask: a `reader` looks; an `agent` works, but cannot give up, free or administer; an `operator` may do everything.
+ * Each may what the one before may.
+ */
+export type Role = "reader" | "agent" | "operator";
+
+const ORDER: readonly Role[] = ["reader", "agent", "operator"];
+
+/** May somebody of this role do what needs that one? */
+export function mayDo(role: Role, needed: Role): boolean {
+  return ORDER.indexOf(role) >= ORDER.indexOf(needed);
+}

@@ -1,0 +1,211 @@
+import * as z from "zod";
+import { ChronicleError } from "../../../core/errors.ts";
+import type { FileContent, FileShape } from "../../file-api.ts";
+import type { WorkspaceApi } from "../../workspace-api.ts";
+import * as calls from "../calls/file-calls.ts";
+import { workspaceRoute } from "../define-route.ts";
+import { by, count, flag, limit, moment, paging, path } from "../fields.ts";
+import { numberOf, PAGE, pageWithMore } from "../pages.ts";
+import type { ContentReply, WorkspaceRoute } from "../route.ts";
+import { slicedPieces } from "../sliced-pieces.ts";
+
+const tag = "files";
+const at = moment("the moment to read at (default: the last recorded state)").optional();
+const fresh = flag("record first what was edited on disk, where there is a folder").optional();
+const as = (meant: "content" | "history" | "iteration") =>
+  z
+    .enum([meant])
+    .describe("says what is meant where a file is itself called `history`, or lies in a folder called `at`")
+    .optional();
+
+/** Hosted workspaces have nothing but what is recorded. */
+async function captured(on: WorkspaceApi, wanted: boolean | undefined, what: string): Promise<void> {
+  if (wanted === true && on.path !== "") await on.record([what === "" ? "." : what]);
+}
+
+function shapeOf(content: FileContent): FileShape {
+  const { path: shown, path_b64, kind, size, hash, permissions, mtime_ms, iteration, seq } = content;
+  const exact = path_b64 === undefined ? {} : { path_b64 };
+  return { path: shown, ...exact, kind, size, hash, permissions, mtime_ms, iteration, seq };
+}
+
+function contentOf(content: FileContent): ContentReply {
+  const { hash, size } = content;
+  return { hash, size, file: shapeOf(content), pieces: (range) => content.pieces(range) };
+}
+
+const list = workspaceRoute(calls.listFiles, {
+  tag,
+  role: "reader",
+  summary: "List files",
+  description:
+    "Paths in their order, folders among them; `depth=1` gives the direct children. `next` is the `after` of the next page.",
+  query: z.strictObject({
+    path: path("only what is beneath this folder").optional(),
+    depth: count("how many folders deep (default: all)", { least: 1 }).optional(),
+    at,
+    limit,
+    after: path("go on after this path: `next` of the page before").optional(),
+    fresh,
+  }),
+  answer: async (on, { query: { fresh: wanted, ...options } }) => {
+    await captured(on, wanted, options.path ?? "");
+    return on.files({ limit: PAGE, ...options });
+  },
+});
+
+const describe = workspaceRoute(calls.describeFile, {
+  tag,
+  role: "reader",
+  summary: "What is recorded of one path, without its content",
+  query: z.strictObject({
+    path: path("the path"),
+    at,
+    iteration: count("this iteration instead", { least: 1 }).optional(),
+    fresh,
+  }),
+  answer: async (on, { query: { path: asked, fresh: wanted, ...options } }) => {
+    await captured(on, wanted, asked);
+    return shapeOf(await on.file(asked, options));
+  },
+});
+
+const read = workspaceRoute(calls.readFile, {
+  tag,
+  role: "reader",
+  summary: "Read a file",
+  description:
+    "Its content, with `ETag` (the hash), `Range`, and what is recorded of it in `Chronicle-*` headers. For a link, its target.",
+  query: z.strictObject({ at, fresh, as: as("content") }),
+  answer: async (on, { params, query: { fresh: wanted, at: moment } }) => {
+    const asked = params["path"] ?? "";
+    await captured(on, wanted, asked);
+    return contentOf(await on.file(asked, moment === undefined ? {} : { at: moment }));
+  },
+});
+
+const atIteration = workspaceRoute(calls.fileAtIteration, {
+  tag,
+  role: "reader",
+  summary: "Read a file as it was at an iteration",
+  description: "`last` is the last iteration that is not a deletion.",
+  query: z.strictObject({ as: as("iteration") }),
+  answer: async (on, { params: { path: asked = "", n = "" } }) => {
+    if (n !== "last" && !/^[1-9]\d{0,14}$/.test(n))
+      throw new ChronicleError("USAGE", "an iteration is a number, or `last`");
+    const iteration = n === "last" ? (await on.cat(asked)).iteration : Number(n);
+    return contentOf(await on.file(asked, { iteration }));
+  },
+});
+
+const history = workspaceRoute(calls.fileHistory, {
+  tag: "history",
+  role: "reader",
+  summary: "The iterations of a file, oldest first",
+  description: "Each state that was recorded of the path, deletions included. `timestamp` is epoch milliseconds.",
+  query: z.strictObject({ ...paging, as: as("history") }),
+  answer: async (on, { params, query: { limit: most = PAGE, cursor } }) => {
+    const after = cursor === undefined ? {} : { after: numberOf(cursor) };
+    const found = await on.history(params["path"] ?? "", { limit: most + 1, ...after });
+    return pageWithMore(found, most, ({ iteration }) => String(iteration));
+  },
+});
+
+const permissions = count("permission bits, as a number: 420 is `rw-r--r--`", { most: 0o7777 }).optional();
+
+const put = workspaceRoute(calls.putFile, {
+  tag,
+  role: "agent",
+  summary: "Write a file",
+  description:
+    'The body is the content, of any length. With `If-Match: "<hash>"` only if the file has that content still, with ' +
+    "`If-None-Match: *` only if there is none: else 412, and nothing is changed. Folders on the way are made.",
+  query: z.strictObject({
+    permissions,
+    kind: z.enum(["file", "symlink"]).describe("`symlink`: the content is the target").optional(),
+    ...by,
+  }),
+  bytes: true,
+  conditional: true,
+  answer: (on, { params, query, content, condition }) =>
+    on.putFile(params["path"] ?? "", content, { ...query, ...condition }),
+});
+
+const folder = workspaceRoute(calls.makeFolder, {
+  tag,
+  role: "agent",
+  summary: "Make a folder",
+  description: "One that is there stays as it is.",
+  query: z.strictObject({ permissions, ...by }),
+  answer: (on, { params, query, condition: { requestId } }) =>
+    on.makeFolder(params["path"] ?? "", { ...query, ...(requestId === undefined ? {} : { requestId }) }),
+});
+
+const remove = workspaceRoute(calls.deleteFile, {
+  tag,
+  role: "agent",
+  summary: "Delete a file, a link, or a folder with all that is in it",
+  description: "What was there stays in the history. `If-Match` as for writing.",
+  query: z.strictObject(by),
+  conditional: true,
+  answer: (on, { params, query, condition }) => on.deleteFile(params["path"] ?? "", { ...query, ...condition }),
+});
+
+const move = workspaceRoute(calls.moveFile, {
+  tag,
+  role: "agent",
+  summary: "Move a file, a link, or a folder with all that is in it",
+  description: "`If-Match` is about the source.",
+  body: z.strictObject({
+    from: path("what to move"),
+    to: path("where to: the new path itself"),
+    overwrite: z.boolean().describe("take the place of a file or a link that is there").optional(),
+    ...by,
+  }),
+  conditional: true,
+  answer: (on, { body: { from, to, ...options }, condition }) => on.moveFile(from, to, { ...options, ...condition }),
+});
+
+const blob = workspaceRoute(calls.readBlob, {
+  tag,
+  role: "reader",
+  summary: "Read a content by its hash",
+  description: "Only what some path of this workspace has or had.",
+  answer: async (on, { params }) => {
+    const hash = params["hash"] ?? "";
+    const content = await on.blob(hash);
+    return { hash, size: content.size, pieces: (range) => slicedPieces(content.pieces(), range) };
+  },
+});
+
+const events = workspaceRoute(calls.followEvents, {
+  tag: "history",
+  role: "reader",
+  summary: "Follow what is recorded",
+  description:
+    "Server-sent events: each `id` is the event's seq, each `data` the event. With `Last-Event-ID` (or `after`) they go on " +
+    "after that one, without gap or repeat; else they begin now.",
+  query: z.strictObject({
+    after: count("only events after this seq").optional(),
+    prefix: z.string().max(1_200).describe("only events of records whose id begins with this").optional(),
+  }),
+  answer: async (on, { query: { after: asked, ...options }, lastEventId, signal }) => {
+    const after = lastEventId ?? asked ?? (await on.log({ reverse: true, limit: 1 }))[0]?.seq ?? 0;
+    return { after, events: on.events({ ...options, after, signal }) };
+  },
+});
+
+/** Every row about files. */
+export const FILE_ROWS: readonly WorkspaceRoute[] = [
+  list,
+  describe,
+  history,
+  atIteration,
+  read,
+  put,
+  folder,
+  remove,
+  move,
+  blob,
+  events,
+];
