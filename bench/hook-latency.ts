@@ -14,7 +14,7 @@ const WITHOUT = 15;
 /** So many calls are checked at the end. */
 const LAST = 30;
 const SESSION = "bench";
-const ENTRY = join(import.meta.dirname, "../dist/hook.js");
+const ENTRY = join(import.meta.dirname, "../dist/hook.cjs");
 
 export const hookLatency: Bench = {
   name: "hook-latency",

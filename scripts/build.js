@@ -7,7 +7,7 @@ import { existsSync, readFileSync, readdirSync, rmSync, writeFileSync } from "no
 import { basename, dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
-import { BUNDLE_OPTIONS } from "./bundle-options.js";
+import { BUNDLE_OPTIONS, HOOK_OPTIONS } from "./bundle-options.js";
 import { libraryEntry } from "./library-entry.js";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
@@ -16,7 +16,6 @@ const dist = join(root, "dist");
 /** Name in dist/ → source. Workers are found by their file name; dist/index.js is written beside the library. */
 const NAMED_ENTRIES = {
   cli: "src/cli/main.ts",
-  hook: "src/cli/hook-main.ts",
   library: "src/index.ts",
   testing: "src/testing/index.ts",
 };
@@ -44,17 +43,29 @@ async function bundle(entries) {
     metafile: true,
     logLevel: "warning",
   });
-  const written = new Set(Object.keys(result.metafile.outputs).map((path) => relative("dist", path)));
-  written.add(writeNotices(Object.keys(result.metafile.inputs)));
+  const hook = await bundleHook();
+  const outputs = { ...result.metafile.outputs, ...hook.outputs };
+  const written = new Set(Object.keys(outputs).map((path) => relative("dist", path)));
+  written.add(writeNotices([...new Set([...Object.keys(result.metafile.inputs), ...Object.keys(hook.inputs)])]));
   const library = result.metafile.outputs["dist/library.js"];
   if (library !== undefined) written.add(writeIndex(library.exports));
   for (const file of readdirSync(dist, { withFileTypes: true })) {
     if (file.isFile() && !written.has(file.name)) rmSync(join(dist, file.name));
   }
-  for (const name of Object.keys(entries)) {
-    const { bytes } = result.metafile.outputs[`dist/${name}.js`];
-    console.log(`built   dist/${name}.js (${Math.ceil(bytes / 1024)} KiB)`);
+  for (const path of [...Object.keys(entries).map((name) => `dist/${name}.js`), ...Object.keys(hook.outputs)]) {
+    console.log(`built   ${path} (${Math.ceil(outputs[path].bytes / 1024)} KiB)`);
   }
+}
+
+/** Bundles what the installed hooks run. Returns esbuild's account of it. */
+async function bundleHook() {
+  const source = "src/cli/hook-main.ts";
+  if (!existsSync(join(root, source))) {
+    console.log(`skipped dist/hook.cjs: there is no ${source}`);
+    return { inputs: {}, outputs: {} };
+  }
+  const options = { ...HOOK_OPTIONS, entryPoints: { hook: source }, outdir: dist, metafile: true, logLevel: "warning" };
+  return (await build(options)).metafile;
 }
 
 /** Writes the library's entry, which tells an older Node what is needed. Returns its name in dist/. */

@@ -3,9 +3,13 @@ import { fileURLToPath } from "node:url";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 
+/** Modules of Node's that are dear to load, and that many commands and hooks do without. Nothing in them needs `this`. */
+const DEAR = new Set(["child_process", "crypto", "http", "os", "sqlite", "tty", "worker_threads", "zlib"]);
+
 /**
  * Node's own modules are taken as they are, instead of imported: an import evaluates every export of theirs, and what
- * hides behind some (streams, WebCrypto) takes 10 ms at each start of a command or a hook.
+ * hides behind some (streams, WebCrypto) takes 10 ms at each start of a command or a hook. The dear ones are only loaded
+ * when something of theirs is first used.
  */
 const BUILTINS = {
   name: "builtins",
@@ -13,11 +17,31 @@ const BUILTINS = {
     build.onResolve({ filter: /^node:/ }, ({ path, kind }) =>
       kind === "import-statement" ? { path, namespace: "builtin" } : { path, external: true },
     );
-    build.onLoad({ filter: /.*/, namespace: "builtin" }, ({ path }) => ({
-      contents: `module.exports = process.getBuiltinModule(${JSON.stringify(path)});`,
-    }));
+    build.onLoad({ filter: /.*/, namespace: "builtin" }, ({ path }) => {
+      const real = `process.getBuiltinModule(${JSON.stringify(path)})`;
+      const isDear = DEAR.has(path.slice("node:".length));
+      return { contents: isDear ? loadedWhenUsed(real) : `module.exports = ${real};` };
+    });
   },
 };
+
+/**
+ * A module without properties of its own: whoever imports it has none to copy, and inherits them. The first one that is
+ * asked for brings all of them, and is found before the proxy from then on.
+ */
+function loadedWhenUsed(real) {
+  return `
+const all = Object.create(new Proxy({}, {
+  get(_, name) {
+    if (name === "__esModule") return undefined;
+    const real = ${real};
+    Object.defineProperties(all, Object.getOwnPropertyDescriptors(real));
+    return real[name];
+  },
+}));
+module.exports = Object.create(all);
+`;
+}
 
 /** How Chronicle is bundled: by the build, and by the tests that run what was bundled. */
 export const BUNDLE_OPTIONS = {
@@ -35,4 +59,19 @@ export const BUNDLE_OPTIONS = {
     "jsonc-parser": "jsonc-parser/lib/esm/main.js",
     yaml: join(root, "node_modules/yaml/browser/index.js"),
   },
+};
+
+/**
+ * The hook is one file, of the older kind of module: a process that lives for a tenth of a second has no time to look for
+ * sixty files. `import.meta.url` is what the file itself says it is.
+ */
+export const HOOK_OPTIONS = {
+  ...BUNDLE_OPTIONS,
+  splitting: false,
+  format: "cjs",
+  outExtension: { ".js": ".cjs" },
+  minifyWhitespace: true,
+  minifySyntax: true,
+  define: { "import.meta.url": "moduleUrl" },
+  banner: { js: '"use strict";\nconst moduleUrl = require("node:url").pathToFileURL(__filename).href;' },
 };

@@ -6,6 +6,7 @@ import type { WorkspaceApi } from "./api/workspace-api.ts";
 import type { Backends } from "./compose/backends.ts";
 import { openFileRecordStore } from "./compose/file-record-store.ts";
 import { openFileStore } from "./compose/file-store.ts";
+import { leftOpen } from "./compose/left-open.ts";
 import { nodeProcesses } from "./compose/node-processes.ts";
 import { NodeDisk } from "./disk/node-disk.ts";
 import type { IndexStore } from "./storage/index-store.ts";
@@ -32,6 +33,23 @@ const nodeBackends: Backends = {
   newId: () => randomUUID(),
   newPackId: newUlid,
   threads: true,
+};
+
+/** How long work may stay without a kept head where each call is a process of its own, in milliseconds. */
+const YOUNG_HEAD_MS = 10_000;
+
+/** For a process that answers one call and ends. */
+const onceBackends: Backends = {
+  ...nodeBackends,
+  openIndex: (path) => leftOpen(disk, path, openIndex(path)),
+  openBlobIndex: (path) => {
+    const open = nodeBackends.openBlobIndex(path);
+    return () => {
+      const opened = open();
+      return { ...opened, index: leftOpen(disk, path, opened.index) };
+    };
+  },
+  youngHeadMs: YOUNG_HEAD_MS,
 };
 
 /**
@@ -61,6 +79,15 @@ function openOrDiscard(path: string): IndexStore {
 export async function openStore(options: StoreOptions): Promise<StoreApi> {
   refuseWindows();
   return openFileStore(options, nodeBackends);
+}
+
+/**
+ * Opens a store for one call of a process that ends when it is closed: its databases are left to the next process as they
+ * are, and the head is kept only where the last one is not young. All that is acknowledged is as durable as ever.
+ */
+export async function openStoreOnce(options: StoreOptions): Promise<StoreApi> {
+  refuseWindows();
+  return openFileStore(options, onceBackends);
 }
 
 function refuseWindows(): void {

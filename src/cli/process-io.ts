@@ -2,6 +2,7 @@ import { homedir } from "node:os";
 import { isatty, type WriteStream } from "node:tty";
 import { errnoOf } from "../core/errors.ts";
 import type { Io, Sink } from "./io.ts";
+import { retentionDefaults } from "./retention-defaults.ts";
 
 const SIGNALS: readonly NodeJS.Signals[] = ["SIGINT", "SIGTERM", "SIGHUP"];
 
@@ -59,9 +60,6 @@ function onInterrupt(callback: (signal: NodeJS.Signals) => void): () => void {
   };
 }
 
-/** Nothing that is younger is pruned, unless `config.yaml` says otherwise. */
-const MIN_AGE_HOURS = 24;
-
 /** The world of this process. */
 export function processIo(version: string): Io {
   return {
@@ -78,8 +76,7 @@ export function processIo(version: string): Io {
     cwd: () => process.cwd(),
     chdir: (folder) => process.chdir(folder),
     now: () => Date.now(),
-    openStore: async (options) =>
-      (await import("../open.ts")).openStore({ retentionDefaults: { min_age_hours: MIN_AGE_HOURS }, ...options }),
+    openStore: async (options) => (await import("../open.ts")).openStore({ retentionDefaults, ...options }),
     onInterrupt,
   };
 }

@@ -21,4 +21,6 @@ export interface Backends {
   readonly newPackId: () => string;
   /** May worker threads read the disk? */
   readonly threads: boolean;
+  /** A head that was kept so many milliseconds ago is kept again when a workspace is closed; default 0: always. */
+  readonly youngHeadMs?: number;
 }

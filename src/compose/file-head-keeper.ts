@@ -7,19 +7,34 @@ import type { HeadKeeper, HeadToSign, KeptHead } from "../workspace/context.ts";
 
 const KEY_NAME = "chronicle";
 
+export interface HeadKeeperOptions {
+  /** This process's, so that several may keep heads at the same time. */
+  readonly pid: number;
+  /** Epoch milliseconds. */
+  readonly now: () => number;
+  /** A head that is younger than so many milliseconds is not due to be kept again; 0: it always is. */
+  readonly youngMs: number;
+}
+
 /** Keeps the key (0600, made at first use) and the signed heads in the configuration folder, apart from the store. */
 export class FileHeadKeeper implements HeadKeeper {
   readonly #disk: Disk;
   readonly #folder: string;
-  readonly #mark: string;
+  readonly #given: HeadKeeperOptions;
   readonly #last = new Map<string, KeptHead | undefined>();
   #key: { readonly pem: string; readonly vkey: string } | undefined;
 
-  /** `pid`: this process's, so that several may keep heads at the same time. */
-  constructor(disk: Disk, configFolder: string, pid: number) {
+  constructor(disk: Disk, configFolder: string, given: HeadKeeperOptions) {
     this.#disk = disk;
     this.#folder = configFolder;
-    this.#mark = `.${pid}`;
+    this.#given = given;
+  }
+
+  isDue(workspaceId: string): boolean {
+    const { now, youngMs } = this.#given;
+    const kept = youngMs > 0 ? this.#disk.lstat(this.#headFile(workspaceId)) : undefined;
+    const age = kept === undefined ? youngMs : now() - Number(kept.mtimeNs / 1_000_000n);
+    return age < 0 || age >= youngMs;
   }
 
   verifierKey(): string | undefined {
@@ -42,9 +57,8 @@ export class FileHeadKeeper implements HeadKeeper {
   }
 
   #write(kept: KeptHead): KeptHead {
-    const folder = `${this.#folder}/heads`;
-    makeFolders(this.#disk, folder);
-    writeFileDurably(this.#disk, `${folder}/${kept.workspaceId}`, Buffer.from(kept.note), { mark: this.#mark });
+    makeFolders(this.#disk, `${this.#folder}/heads`);
+    writeFileDurably(this.#disk, this.#headFile(kept.workspaceId), Buffer.from(kept.note), { mark: this.#mark });
     return kept;
   }
 
@@ -56,7 +70,7 @@ export class FileHeadKeeper implements HeadKeeper {
   }
 
   #load(workspaceId: string): KeptHead | undefined {
-    const note = readText(this.#disk, `${this.#folder}/heads/${workspaceId}`);
+    const note = readText(this.#disk, this.#headFile(workspaceId));
     if (note === undefined) return undefined;
     const { vkey } = this.#keyPair();
     try {
@@ -68,6 +82,14 @@ export class FileHeadKeeper implements HeadKeeper {
       const nothing = "0".repeat(64) as KeptHead["hash"];
       return { workspaceId, seq: 0, hash: nothing, logRoot: nothing, root: nothing, note, key: vkey, valid: false };
     }
+  }
+
+  get #mark(): string {
+    return `.${this.#given.pid}`;
+  }
+
+  #headFile(workspaceId: string): string {
+    return `${this.#folder}/heads/${workspaceId}`;
   }
 
   get #keyFile(): string {

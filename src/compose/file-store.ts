@@ -1,4 +1,13 @@
-import type { DoctorShape, InitOptions, InitShape, OpenOptions, StoreApi, StoreOptions } from "../api/store-api.ts";
+import type {
+  CreateOptions,
+  DoctorShape,
+  InitOptions,
+  InitShape,
+  OpenByIdOptions,
+  OpenOptions,
+  StoreApi,
+  StoreOptions,
+} from "../api/store-api.ts";
 import type { DuShape, GcShape, SnapshotShape, WorkspaceShape } from "../api/shapes.ts";
 import type { WorkspaceApi } from "../api/workspace-api.ts";
 import { ChronicleError, withCode } from "../core/errors.ts";
@@ -7,11 +16,15 @@ import { FileBlobStore } from "../storage/files/file-blob-store.ts";
 import { storeLayout } from "../storage/files/layout.ts";
 import { agentView, forbidden, recordRefusal } from "../workspace/agent-view.ts";
 import { adoptFolder } from "../workspace/adopt.ts";
+import { answer } from "../workspace/answer.ts";
+import { setArchived } from "../workspace/archived.ts";
 import { takeBaseline } from "../workspace/baseline.ts";
+import { readForkSource, type ForkSource } from "../workspace/fork.ts";
 import { listSnapshots, snapshotShape } from "../workspace/snapshot.ts";
 import { Turns } from "../workspace/turns.ts";
 import { Workspace } from "../workspace/workspace.ts";
 import type { Backends } from "./backends.ts";
+import { checkName, createWorkspace } from "./create-workspace.ts";
 import { examine } from "./doctor.ts";
 import { FileHeadKeeper, makeFolders } from "./file-head-keeper.ts";
 import { openContext, type HowToOpen, type OpenedContext, type StoreParts } from "./open-context.ts";
@@ -21,6 +34,7 @@ import { refuseUnsafe, rootsFrom } from "./roots.ts";
 import { StoreGauge } from "./store-gauge.ts";
 import { collectStore, storeTasks, storeUsage } from "./store-tasks.ts";
 import { writeWorkspaceFile } from "./workspace-file.ts";
+import { removeWorkspace, withNames } from "./workspace-names.ts";
 
 const DEFAULT_WAIT_MS = 30_000;
 
@@ -65,12 +79,20 @@ class FileStore implements StoreApi {
         ? await this.#standing(first, true)
         : await this.#takeOver(options.adopt, first, options);
     const opened = standing === undefined ? await this.#begin(roots, options) : await this.#openId(standing.id);
-    const [baseline] = await listSnapshots(opened.context);
+    return this.#begun(opened, standing === undefined, role);
+  }
+
+  async #begun(
+    opened: OpenedContext,
+    created: boolean,
+    role?: OpenOptions["role"],
+  ): Promise<{ readonly workspace: WorkspaceApi; readonly result: InitShape }> {
+    const [baseline] = await answer(opened.context, () => listSnapshots(opened.context));
     if (baseline === undefined) throw new ChronicleError("IO", "the baseline was not recorded");
     const snapshot: SnapshotShape = snapshotShape(baseline);
     const workspace = this.#workspace(opened, role);
     const { id, path } = workspace;
-    return { workspace, result: { workspace: id, path, created: standing === undefined, snapshot } };
+    return { workspace, result: { workspace: id, path, created, snapshot } };
   }
 
   async #openFolder(options: OpenOptions): Promise<WorkspaceApi> {
@@ -94,16 +116,37 @@ class FileStore implements StoreApi {
     return workspace;
   }
 
-  create(): Promise<{ readonly workspace: WorkspaceApi; readonly result: InitShape }> {
-    return Promise.reject(new ChronicleError("PLATFORM_UNSUPPORTED", "not built"));
+  create(options: CreateOptions = {}): Promise<{ readonly workspace: WorkspaceApi; readonly result: InitShape }> {
+    return withCode(async () => {
+      const { name, from } = options;
+      if (name !== undefined) checkName(name);
+      // What the source needs stays in the store until the fork needs it too.
+      using _lease = await this.#parts.blobs.lease();
+      const source = from === undefined ? undefined : await this.#sourceOf(from);
+      const id = await createWorkspace(this.#parts, this.#cache, { ...(name === undefined ? {} : { name }), source });
+      return this.#begun(await this.#openId(id), true);
+    });
   }
 
-  archive(): Promise<WorkspaceShape> {
-    return Promise.reject(new ChronicleError("PLATFORM_UNSUPPORTED", "not built"));
+  archive(id: string, archived = true): Promise<WorkspaceShape> {
+    return withCode(async () => {
+      const { id: whole } = await this.#byId(id);
+      await this.#refuseAgent(archived ? "archive" : "unarchive", (one) => one === whole);
+      // Whoever lists them meanwhile, or after a crash, looks at the log again.
+      await this.#cache.drop(whole);
+      const record = await this.#with(whole, ({ context }) => setArchived(context, archived));
+      const listed = listedWorkspace(whole, record);
+      await this.#cache.put(listed);
+      return this.#shape(listed);
+    });
   }
 
-  openById(id: string): Promise<WorkspaceApi> {
-    return withCode(async () => this.#workspace(await this.#openId((await this.#byId(id)).id)));
+  openById(id: string, options: OpenByIdOptions = {}): Promise<WorkspaceApi> {
+    return withCode(async () => {
+      const { role, exact, readOnly = false, client, actor } = options;
+      const { id: whole } = await this.#byId(id, exact);
+      return this.#workspace(await this.#openId(whole, { readOnly, client, actor }), role);
+    });
   }
 
   async workspaces(): Promise<WorkspaceShape[]> {
@@ -112,21 +155,14 @@ class FileStore implements StoreApi {
     return shapes;
   }
 
-  async forget(id: string): Promise<WorkspaceShape> {
-    await this.#refuseAgent("forget", (one) => id !== "" && one.startsWith(id));
-    const found = await this.#byId(id);
-    const shape = await this.#shape(found);
-    const { backends, layout, waitMs } = this.#parts;
-    const { folder, lock: lockPath } = layout.workspace(found.id);
-    const lock = backends.lock(lockPath);
-    const gone = `${folder}.forgotten`;
-    const held = await lock.exclusive(waitMs);
-    backends.disk.rename(folder, gone);
-    backends.disk.syncFolder(layout.workspaces);
-    held.release();
-    lock.close();
-    removeTree(backends.disk, gone);
-    return shape;
+  forget(id: string): Promise<WorkspaceShape> {
+    return withCode(async () => {
+      const found = await this.#byId(id);
+      await this.#refuseAgent("forget", (one) => one === found.id);
+      const shape = await this.#shape(found);
+      await withNames(this.#parts, () => removeWorkspace(this.#parts, found.id));
+      return shape;
+    });
   }
 
   gc(): Promise<GcShape> {
@@ -206,27 +242,38 @@ class FileStore implements StoreApi {
   async #refuseAgent(what: string, concerned: (id: string) => boolean): Promise<void> {
     if (this.#options.role !== "agent") return;
     for (const { id } of await this.#cache.list()) {
-      if (!concerned(id)) continue;
-      const opened = await this.#openId(id);
-      try {
-        await recordRefusal(opened.context, what, []);
-      } finally {
-        this.#open.delete(opened);
-        await opened.close();
-      }
+      if (concerned(id)) await this.#with(id, ({ context }) => recordRefusal(context, what, []));
     }
     throw forbidden(what);
   }
 
-  async #byId(id: string): Promise<ListedWorkspace> {
-    const matching = (await this.#cache.list()).filter((one) => one.id.startsWith(id));
-    const only = matching[0];
+  async #byId(id: string, exact = false): Promise<ListedWorkspace> {
+    const all = await this.#cache.list();
+    const meant = all.find((one) => one.id === id) ?? all.find((one) => one.name === id);
+    const matching = meant !== undefined ? [meant] : exact ? [] : all.filter((one) => one.id.startsWith(id));
+    const [only] = matching;
     const hint = "`chronicle workspaces` lists them";
     if (only === undefined || id === "")
       throw new ChronicleError("NOT_FOUND", `there is no workspace ${JSON.stringify(id)}`, { hint });
     if (matching.length > 1)
       throw new ChronicleError("AMBIGUOUS", `${JSON.stringify(id)} stands for ${matching.length} workspaces`, { hint });
     return only;
+  }
+
+  async #sourceOf({ workspace, moment }: NonNullable<CreateOptions["from"]>): Promise<ForkSource> {
+    const { id } = await this.#byId(workspace);
+    return this.#with(id, ({ context }) => readForkSource(context, moment), { readOnly: moment !== "now" });
+  }
+
+  /** Opens a workspace for one piece of work. */
+  async #with<T>(id: string, work: (opened: OpenedContext) => Promise<T>, how: HowToOpen = {}): Promise<T> {
+    const opened = await this.#openId(id, how);
+    try {
+      return await work(opened);
+    } finally {
+      this.#open.delete(opened);
+      await opened.close();
+    }
   }
 
   /** The workspace whose own folder this is: by path, or, moved, by device and inode. */
@@ -256,6 +303,7 @@ class FileStore implements StoreApi {
   }
 
   #isPresent(one: ListedWorkspace): boolean {
+    if (one.folders.length === 0) return true;
     const stat = this.#parts.backends.disk.lstat(one.folders[0] ?? "/");
     return stat !== undefined && String(stat.ino) === one.inode && String(stat.dev) === one.device;
   }
@@ -287,23 +335,27 @@ class FileStore implements StoreApi {
 
   async #adopt(id: string, root: RootRecord): Promise<ListedWorkspace> {
     const found = await this.#byId(id);
-    const opened = await this.#openId(found.id);
-    try {
+    return this.#with(found.id, async ({ context }) => {
       const stat = this.#parts.backends.disk.lstat(root.folder);
       const place = { folder: root.folder, device: String(stat?.dev ?? 0n), inode: String(stat?.ino ?? 0n) };
-      const listed = listedWorkspace(found.id, await adoptFolder(opened.context, place));
+      const listed = listedWorkspace(found.id, await adoptFolder(context, place));
       await this.#cache.put(listed);
       return listed;
-    } finally {
-      this.#open.delete(opened);
-      await opened.close();
-    }
+    });
   }
 
   /** A history that cannot be opened is listed with what is wrong: it can still be seen, and forgotten. */
   async #shape(one: ListedWorkspace): Promise<WorkspaceShape> {
-    const { id, folders, created } = one;
-    const shape = { id, path: folders[0] ?? "", roots: [...folders], created, present: this.#isPresent(one) };
+    const { id, name, folders, created, archived } = one;
+    const shape = {
+      id,
+      ...(name === undefined ? {} : { name }),
+      path: folders[0] ?? "",
+      roots: [...folders],
+      created,
+      present: this.#isPresent(one),
+      ...(archived === undefined ? {} : { archived }),
+    };
     let opened: OpenedContext;
     try {
       opened = await this.#openId(id, { readOnly: true });
@@ -343,7 +395,11 @@ async function openParts(options: StoreOptions, backends: Backends): Promise<Sto
     newPackId: backends.newPackId,
     lockWaitMs: options.waitMs ?? DEFAULT_WAIT_MS,
   });
-  const heads = new FileHeadKeeper(backends.disk, options.configFolder, backends.processes.pid);
+  const heads = new FileHeadKeeper(backends.disk, options.configFolder, {
+    pid: backends.processes.pid,
+    now: backends.now,
+    youngMs: backends.youngHeadMs ?? 0,
+  });
   const parts = {
     backends,
     layout,

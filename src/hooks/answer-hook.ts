@@ -22,6 +22,8 @@ export interface HookRequest extends HookDoors {
   readonly input: string;
   /** Whatever goes wrong before a tool, the tool does not run. */
   readonly strict: boolean;
+  /** Told what was understood, before anything is done. */
+  readonly onCall?: (call: HookCall) => void;
 }
 
 /** Answers a call of a hook. Never throws: what goes wrong is said to the agent as it expects it. */
@@ -30,6 +32,7 @@ export async function answerHook(request: HookRequest): Promise<HookAnswer> {
   let call: HookCall | undefined;
   try {
     call = adapter.read(parse(request.input));
+    request.onCall?.(call);
     await performHook(adapter, call, request);
     return { stdout: adapter.goOn(), blocked: false, call };
   } catch (error) {

@@ -121,6 +121,8 @@ export interface HeadKeeper {
   verifierKey(): string | undefined;
   /** The last head kept for a workspace, or `undefined`. */
   last(workspaceId: string): KeptHead | undefined;
+  /** Is it time to keep the head of a workspace that is closed? Where each call is a process: not if the last is young. */
+  isDue(workspaceId: string): boolean;
   /** Signs and keeps a head. Returns the note and the verifier key. */
   keep(head: HeadToSign): KeptHead;
   /** Signs without keeping: for what is only shown. */

@@ -69,7 +69,8 @@ export class Turns {
     try {
       const { damage, head } = await this.#upToDate(() => catchUp(this.#context, { recover: false }));
       if (damage === undefined) {
-        if (!this.#context.readOnly) await keepHead(this.#context);
+        const { readOnly, heads, workspaceId } = this.#context;
+        if (!readOnly && heads.isDue(workspaceId)) await keepHead(this.#context);
         await this.#context.worktree.save(head.seq);
       }
     } finally {

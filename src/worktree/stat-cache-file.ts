@@ -2,7 +2,7 @@ import { crc32 } from "node:zlib";
 import type { WorkspacePath } from "../core/path.ts";
 import type { Disk } from "../disk/disk.ts";
 import type { Columns, KnownRow, Listing } from "./stat-table.ts";
-import type { ExcludedName, KnownRules } from "./stat-cache.ts";
+import type { ExcludedName, KnownRules, RootTotal } from "./stat-cache.ts";
 import { errnoOf } from "../core/errors.ts";
 import { readFully, writeFully } from "../disk/write-fully.ts";
 import { StatCache } from "./stat-cache.ts";
@@ -40,6 +40,8 @@ interface Header {
   readonly excluded: readonly (readonly [string, readonly ExcludedName[]])[];
   readonly rules: readonly (readonly [string, unknown])[];
   readonly rootListings: readonly (readonly [string, unknown])[];
+  /** Absent in older files: then the table is counted. */
+  readonly totals?: readonly RootTotal[];
 }
 
 /** The file as it was last read or written whole. `bytes`: of its first part. */
@@ -207,6 +209,7 @@ function encode({ cache, seq }: KeptCache): Buffer[] {
     excluded: [...cache.excluded],
     rules: [...cache.rules],
     rootListings: cache.rootListings,
+    totals: cache.allTotals,
   };
   const text = Buffer.from(toJson(header));
   const padded = Buffer.concat([text, Buffer.alloc((8 - (text.length % 8)) % 8, " ")]);
@@ -241,7 +244,7 @@ function decode(buffer: ArrayBuffer): KeptCache | undefined {
   const namesAt = at + header.slots * ROW_BYTES;
   if (namesAt + header.nameBytes !== length) return undefined;
   const names = bytes.subarray(namesAt, length);
-  const cache = new StatCache(new StatTable(columnsOver(buffer, at, header.slots), names, header.rows));
+  const cache = new StatCache(new StatTable(columnsOver(buffer, at, header.slots), names, header.rows), header.totals);
   for (const [path, found] of header.excluded) cache.excluded.set(path as WorkspacePath, found);
   for (const [path, rules] of header.rules) cache.rules.set(path as WorkspacePath, rules as KnownRules);
   for (const [path, listing] of header.rootListings) cache.putListing(path as WorkspacePath, listing as Listing);

@@ -35,6 +35,13 @@ export interface KnownChild {
   readonly over: KnownRow | undefined;
 }
 
+/** Remembered paths of a root, and the bytes of the files among them. `root` null: the first one. */
+export interface RootTotal {
+  readonly root: string | null;
+  readonly entries: number;
+  readonly bytes: number;
+}
+
 /** What changed since it was last kept in a file. */
 export interface Unsaved {
   readonly paths: ReadonlySet<WorkspacePath>;
@@ -69,8 +76,14 @@ export class StatCache {
   /** The table holds changes that were not noted one by one. */
   #isUnnoted = false;
 
-  constructor(table: StatTable = emptyTable()) {
+  /** `totals`: what `allTotals` said of this table, where that was kept. */
+  constructor(table: StatTable = emptyTable(), totals?: Iterable<RootTotal>) {
     this.#table = table;
+    if (totals === undefined) this.#countAll(table);
+    for (const { root, entries, bytes } of totals ?? []) this.#totals.set(root ?? undefined, { entries, bytes });
+  }
+
+  #countAll(table: StatTable): void {
     for (let top = 0; top < table.rows; top = table.endOf(top)) {
       const total = this.#totalOf(table.nameOf(top));
       for (let row = top; row < table.endOf(top); row += 1) {
@@ -84,6 +97,11 @@ export class StatCache {
   /** Remembered paths of a root, and the bytes of the files among them. */
   totals(root: string | undefined): { readonly entries: number; readonly bytes: number } {
     return this.#totals.get(root) ?? { entries: 0, bytes: 0 };
+  }
+
+  /** The totals of every root. */
+  get allTotals(): readonly RootTotal[] {
+    return [...this.#totals].map(([root, { entries, bytes }]) => ({ root: root ?? null, entries, bytes }));
   }
 
   /** What a file kept earlier does not say. */

@@ -20,9 +20,10 @@ function buildPackage(): string {
   const folder = mkdtempSync(join(tmpdir(), "chronicle-package-"));
   process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
   const workers = readdirSync(join(repo, "src")).filter((name) => name.endsWith("-worker.ts"));
-  const entries = { cli: "src/cli/main.ts", hook: "src/cli/hook-main.ts" } as Record<string, string>;
+  const entries = { cli: "src/cli/main.ts" } as Record<string, string>;
   for (const worker of workers) entries[basename(worker, ".ts")] = join("src", worker);
-  bundle({ entryPoints: entries, outdir: join(folder, "dist"), logLevel: "error" });
+  const given: BuildOptions = { outdir: join(folder, "dist"), logLevel: "error" };
+  bundle({ ...given, entryPoints: entries }, { ...given, entryPoints: { hook: "src/cli/hook-main.ts" } });
   mkdirSync(join(folder, "bin"));
   cpSync(join(repo, "bin", "chronicle.js"), join(folder, "bin", "chronicle.js"));
   cpSync(join(repo, "package.json"), join(folder, "package.json"));
@@ -32,11 +33,12 @@ function buildPackage(): string {
 }
 
 /** In a process of its own: the bundler's plugins cannot run while this one waits. */
-function bundle(options: BuildOptions): void {
+function bundle(options: BuildOptions, hook: BuildOptions): void {
   const code = `
     import { build } from "esbuild";
-    import { BUNDLE_OPTIONS } from "./scripts/bundle-options.js";
+    import { BUNDLE_OPTIONS, HOOK_OPTIONS } from "./scripts/bundle-options.js";
     await build({ ...BUNDLE_OPTIONS, ...${JSON.stringify(options)} });
+    await build({ ...HOOK_OPTIONS, ...${JSON.stringify(hook)} });
   `;
   const ran = spawnSync(process.execPath, ["--input-type=module", "-e", code], { cwd: repo, encoding: "utf8" });
   if (ran.status !== 0) throw new Error(`the bundle has errors: ${ran.stderr}`);

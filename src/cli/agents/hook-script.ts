@@ -4,7 +4,7 @@ export interface HookScript {
   readonly home: string;
   /** A Node that can run Chronicle: the agent's own path may have an older one. */
   readonly node: string;
-  /** `dist/hook.js`. */
+  /** `dist/hook.cjs`. */
   readonly entry: string;
   readonly version: string;
   /** `XDG_CONFIG_HOME` at the time, if it was set: the key lies there. */

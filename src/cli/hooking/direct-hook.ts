@@ -1,10 +1,10 @@
 import type { StoreOptions } from "../../api/store-api.ts";
 import type { Disk } from "../../disk/disk.ts";
 import { answerHook, type HookAnswer } from "../../hooks/answer-hook.ts";
-import type { HookAdapter } from "../../hooks/hook-call.ts";
+import type { HookAdapter, HookCall } from "../../hooks/hook-call.ts";
 import { OpenWorkspaces } from "../../server/open-workspaces.ts";
 import { FileNotes } from "./file-notes.ts";
-import type { Io } from "../io.ts";
+import type { HookIo } from "./hook-io.ts";
 import type { RunFolder } from "./run-folder.ts";
 
 export interface DirectHook {
@@ -18,13 +18,14 @@ export interface DirectHook {
 }
 
 /** Answers a hook in this process, straight on the store: slower, and always there. */
-export async function answerDirectly(io: Io, hook: DirectHook): Promise<HookAnswer> {
+export async function answerDirectly(io: HookIo, hook: DirectHook): Promise<HookAnswer> {
   let close = (): Promise<void> => Promise.resolve();
   const { adapter, input, strict, owner, disk, run } = hook;
   let workspaces: OpenWorkspaces | undefined;
+  let isTool = false;
   const open = async (folder: string, create: boolean) => {
     if (workspaces === undefined) {
-      const store = await io.openStore(hook.store);
+      const store = await io.openStore(hook.store, isTool);
       const opened = new OpenWorkspaces(store, { isThere: () => true, now: () => io.now() });
       workspaces = opened;
       close = async () => {
@@ -34,8 +35,12 @@ export async function answerDirectly(io: Io, hook: DirectHook): Promise<HookAnsw
     }
     return workspaces.open(folder, create);
   };
+  const onCall = ({ kind }: HookCall): void => {
+    isTool = kind === "before" || kind === "after";
+  };
   try {
-    return await answerHook({ adapter, input, strict, owner, open, notes: new FileNotes(disk, run.folder) });
+    const notes = new FileNotes(disk, run.folder);
+    return await answerHook({ adapter, input, strict, owner, open, notes, onCall });
   } finally {
     await close();
   }

@@ -3,10 +3,11 @@ import type { Disk } from "../../disk/disk.ts";
 import { answerHook, type HookAnswer } from "../../hooks/answer-hook.ts";
 import { hookAdapter } from "../../hooks/adapters.ts";
 import type { HookAdapter } from "../../hooks/hook-call.ts";
-import type { Io } from "../io.ts";
 import { placesOf } from "../places.ts";
 import { agentProcess } from "./agent-process.ts";
 import { addDiagnostic, diagnosticsFile } from "./diagnostics.ts";
+import { answerDirectly } from "./direct-hook.ts";
+import type { HookIo } from "./hook-io.ts";
 import { rememberCall } from "./last-call.ts";
 import { launcherPath } from "./program-paths.ts";
 import { isOwnDoor, makeRunFolder, ownUid, type RunFolder, runFolder } from "./run-folder.ts";
@@ -27,7 +28,7 @@ export interface HookWords {
 }
 
 interface Going {
-  readonly io: Io;
+  readonly io: HookIo;
   readonly words: HookWords;
   readonly adapter: HookAdapter;
   readonly input: string;
@@ -40,7 +41,7 @@ interface Going {
  * starts the process for the next time). Prints what the agent expects, and nothing else, on stdout. Resolves to the exit
  * code: 0, or, where nothing could be done at all, 2 with `strict` (the tool does not run) and 1 without.
  */
-export async function hookCommand(io: Io, words: HookWords): Promise<number> {
+export async function hookCommand(io: HookIo, words: HookWords): Promise<number> {
   const adapter = hookAdapter(words.agent);
   const input = await io.readStdin();
   const disk = new NodeDisk();
@@ -83,8 +84,6 @@ async function byServer({ io, words, input, disk, run }: Going): Promise<HookAns
 
 async function here(going: Going, places: ReturnType<typeof placesOf>): Promise<HookAnswer> {
   const { io, words, adapter, input, disk, run } = going;
-  // Each is loaded only where it is needed: this is somebody's waiting time.
-  const { answerDirectly } = await import("./direct-hook.ts");
   const store = { ...places, waitMs: WAIT_MS };
   const owner = agentProcess(disk, words.parent ?? process.ppid);
   const answer = await answerDirectly(io, { adapter, input, strict: words.strict, owner, disk, run, store });

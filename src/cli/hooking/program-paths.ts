@@ -8,7 +8,7 @@ export function launcherPath(): string {
   return fileURLToPath(new URL(`${PACKAGE}bin/chronicle.js`, import.meta.url));
 }
 
-/** `dist/hook.js`. */
+/** `dist/hook.cjs`. */
 export function hookEntryPath(): string {
-  return fileURLToPath(new URL(`${PACKAGE}dist/hook.js`, import.meta.url));
+  return fileURLToPath(new URL(`${PACKAGE}dist/hook.cjs`, import.meta.url));
 }
