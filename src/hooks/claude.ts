@@ -1,6 +1,7 @@
 import type { HookAdapter, HookCall, HookKind } from "./hook-call.ts";
-import { asObject, neededText, objectAt, safeId, textAt } from "./hook-input.ts";
-import { actionOf, looks, runs, type ToolReader, writes } from "./tool-table.ts";
+import { asObject, neededText, safeId, textAt } from "./hook-input.ts";
+import { readToolCall } from "./read-tool-call.ts";
+import { looks, runs, type ToolReader, writes } from "./tool-table.ts";
 
 /** The tools of Claude Code 2, as its hooks name them. What is not here is captured before and after. */
 const TOOLS: Readonly<Record<string, ToolReader>> = {
@@ -45,16 +46,13 @@ export function readClaudeStyle(value: unknown, tools: Readonly<Record<string, T
     lane,
     depth: lane === "" ? 0 : 1,
   };
-  const kind = KINDS[event] ?? "none";
-  if (kind !== "before" && kind !== "after") return { ...base, kind };
-  const tool = neededText(input, "tool_name");
-  const action = actionOf(tools, tool, { input: objectAt(input, "tool_input"), cwd });
-  if (action === undefined) return { ...base, kind: "none" };
-  const call = { ...base, toolCall: safeId(neededText(input, "tool_use_id")) };
-  if (kind === "before") return { ...call, kind, action };
-  if (event !== "PostToolUseFailure") return { ...call, kind, outcome: "done" };
   const reason = textAt(input, "error");
-  return { ...call, kind, outcome: "failed", ...(reason === undefined ? {} : { reason }) };
+  const failure = (): { reason?: string } | undefined => {
+    if (event !== "PostToolUseFailure") return undefined;
+    return reason === undefined ? {} : { reason };
+  };
+  const callId = (): string => safeId(neededText(input, "tool_use_id"));
+  return readToolCall(base, KINDS[event] ?? "none", { input, style: { tools, callId, failure } });
 }
 
 /** Claude Code. */

@@ -1,13 +1,28 @@
 import { claude, readClaudeStyle } from "./claude.ts";
 import type { HookAdapter } from "./hook-call.ts";
+import { patchInLine, patchPaths } from "./patch-paths.ts";
 import { looks, patches, runs, type ToolReader } from "./tool-table.ts";
+
+/**
+ * A shell line. One that only hands a patch to `apply_patch` is carried out by Codex itself, which never says that it
+ * ended; and a command's `workdir` is not told, so that the paths in it are not certain.
+ */
+function runsOrPatches(key: string): ToolReader {
+  const reader = runs(key);
+  return (input, cwd) => {
+    const action = reader(input, cwd);
+    const patch = patchInLine(action?.payload.command ?? "");
+    if (action === undefined || patch === undefined) return action;
+    return { ...action, payload: { ...action.payload, paths: patchPaths(patch) }, unsaid: true };
+  };
+}
 
 /** The tools of Codex, as its hooks name them (recorded from 0.169: every shell is `Bash`, patches are `command` too). */
 const TOOLS: Readonly<Record<string, ToolReader>> = {
-  Bash: runs("command"),
-  exec_command: runs("cmd"),
-  shell: runs("command"),
-  local_shell: runs("command"),
+  Bash: runsOrPatches("command"),
+  exec_command: runsOrPatches("cmd"),
+  shell: runsOrPatches("command"),
+  local_shell: runsOrPatches("command"),
   apply_patch: patches("command"),
   ...Object.fromEntries(
     "view_image update_plan web_search request_user_input get_goal create_goal update_goal tool_search read_file list_dir"

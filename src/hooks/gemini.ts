@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
 import type { HookAdapter, HookCall, HookKind } from "./hook-call.ts";
 import { asObject, type HookInput, neededText, objectAt, safeId, textAt } from "./hook-input.ts";
-import { actionOf, looks, runs, type ToolReader, writes } from "./tool-table.ts";
+import { readToolCall } from "./read-tool-call.ts";
+import { looks, runs, type ToolReader, writes } from "./tool-table.ts";
 
 /** The tools of Gemini CLI, as its hooks name them (recorded from 0.61). */
 const TOOLS: Readonly<Record<string, ToolReader>> = {
@@ -51,16 +52,14 @@ function read(value: unknown): HookCall {
   const cwd = neededText(input, "cwd");
   const base = { session: safeId(neededText(input, "session_id")), cwd, lane: "", depth: 0 };
   if (kind === "turn-start") return { ...base, kind, startsTurn: turnAt(base.session, input) };
-  if (kind !== "before" && kind !== "after") return { ...base, kind };
-  const tool = neededText(input, "tool_name");
-  const toolInput = objectAt(input, "tool_input");
-  const server = textAt(objectAt(input, "mcp_context"), "server_name");
-  const action = server === "chronicle" ? undefined : actionOf(TOOLS, tool, { input: toolInput, cwd });
-  if (action === undefined) return { ...base, kind: "none" };
-  const call = { ...base, toolCall: callId(tool, toolInput) };
-  if (kind === "before") return { ...call, kind, action };
-  const reason = failureOf(objectAt(input, "tool_response"));
-  return reason === undefined ? { ...call, kind, outcome: "done" } : { ...call, kind, outcome: "failed", reason };
+  // Chronicle's own tools record what they do by themselves.
+  const isOwn = textAt(objectAt(input, "mcp_context"), "server_name") === "chronicle";
+  if (isOwn && (kind === "before" || kind === "after")) return { ...base, kind: "none" };
+  const failure = (): { reason: string } | undefined => {
+    const reason = failureOf(objectAt(input, "tool_response"));
+    return reason === undefined ? undefined : { reason };
+  };
+  return readToolCall(base, kind, { input, style: { tools: TOOLS, callId, failure } });
 }
 
 /** Gemini has no ids of turns: the session's and the time at which it began. */

@@ -33,6 +33,8 @@ export interface HookAction {
   readonly payload: ActionPayload;
   /** For people, where the type alone says too little. */
   readonly summary?: string;
+  /** The agent may carry it out itself, and then never say that it ended. */
+  readonly unsaid?: true;
 }
 
 /** What one agent's hooks look like. One file each; everything else is the same for all. */

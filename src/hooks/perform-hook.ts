@@ -63,6 +63,7 @@ async function beginTurn(going: Going): Promise<void> {
   const note = await noteOf(going);
   const turn = call.turn ?? call.startsTurn;
   const workspace = await open(note.workspace, false);
+  await endUnsaid(workspace, note);
   await workspace.abandonActions({ session: call.session, reason: "the next turn began" });
   notes.put(call.session, { workspace: note.workspace, ...(turn === undefined ? {} : { turn }), open: {} });
 }
@@ -77,6 +78,7 @@ async function beforeTool(going: Going): Promise<void> {
   // Hooks of the user and of the project, or of a plugin, may both be installed: the first has kept it.
   if (note.open[keyOf(call)] !== undefined) return;
   if (adapter.sequential) await endForgotten(workspace, note, call.lane);
+  await endUnsaid(workspace, note);
   const turn = call.turn ?? note.turn;
   const snapshot = await keep(() =>
     workspace.snapshotAction({
@@ -93,6 +95,7 @@ async function beforeTool(going: Going): Promise<void> {
     }),
   );
   if (snapshot !== null) note.open[keyOf(call)] = snapshot.id;
+  if (snapshot !== null && call.action?.unsaid === true) note.unsaid = [...(note.unsaid ?? []), keyOf(call)];
   notes.put(call.session, note);
 }
 
@@ -126,6 +129,21 @@ async function endForgotten(workspace: WorkspaceApi, note: SessionNote, lane: st
   }
 }
 
+/** Calls whose end nobody says have ended once their files have changed. Others may be going on still. */
+async function endUnsaid(workspace: WorkspaceApi, note: SessionNote): Promise<void> {
+  const going: string[] = [];
+  for (const key of note.unsaid ?? []) {
+    const id = note.open[key];
+    if (id === undefined) continue;
+    if ((await workspace.diffAction(id)).changes.length === 0) going.push(key);
+    else {
+      await workspace.finishAction(id);
+      delete note.open[key];
+    }
+  }
+  if (note.unsaid !== undefined) note.unsaid = going;
+}
+
 async function afterTool(going: Going): Promise<void> {
   const { call, notes, open } = going;
   const note = await noteOf(going);
@@ -137,9 +155,17 @@ async function afterTool(going: Going): Promise<void> {
     outcome: call.outcome ?? "done",
     ...(call.reason === undefined ? {} : { reason: call.reason }),
   };
-  await workspace.finishAction(id, end);
-  delete note.open[keyOf(call)];
-  notes.put(call.session, note);
+  try {
+    await workspace.finishAction(id, end);
+  } catch (error) {
+    if (!(error instanceof ChronicleError) || !NOT_KEPT.includes(error.code)) throw error;
+    // It has ended, whether that can be recorded or not; the user is told.
+    await workspace.finishAction(id, { ...end, onFailure: "warn" });
+    throw error;
+  } finally {
+    delete note.open[keyOf(call)];
+    notes.put(call.session, note);
+  }
 }
 
 async function findOpen(workspace: WorkspaceApi, { session, toolCall }: HookCall): Promise<string | undefined> {
@@ -152,16 +178,18 @@ async function endTurn({ call, notes, open }: Going): Promise<void> {
   const note = notes.get(call.session);
   if (note === undefined) return;
   const workspace = await open(note.workspace, false);
+  await endUnsaid(workspace, note);
   await workspace.abandonActions({ session: call.session, reason: "the turn ended" });
   for (const key of Object.keys(note.open)) delete note.open[key];
   notes.put(call.session, note);
 }
 
 async function endSession({ call, notes, open }: Going): Promise<void> {
-  const folder = notes.get(call.session)?.workspace ?? call.cwd;
+  const note = notes.get(call.session);
   notes.remove(call.session);
   try {
-    const workspace = await open(folder, false);
+    const workspace = await open(note?.workspace ?? call.cwd, false);
+    if (note !== undefined) await endUnsaid(workspace, note);
     await workspace.endSession(call.session);
   } catch (error) {
     // It never began here.

@@ -6,6 +6,8 @@ export interface SessionNote {
   turn?: string;
   /** Actions that have begun, by lane and tool call: `<lane> <call>`. */
   readonly open: Record<string, string>;
+  /** Those of them, by the same names, whose end may never be said. */
+  unsaid?: readonly string[];
 }
 
 /** Where notes are kept: in memory by the long-lived process, in files without it. */

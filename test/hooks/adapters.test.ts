@@ -129,6 +129,12 @@ describe("Codex's hooks", () => {
       payload: { command: "echo hi > cx.txt", cwd: "/p" },
     });
     const command = "*** Begin Patch\n*** Add File: p.txt\n+patched\n*** End Patch";
+    const line = `apply_patch <<'EOF'\n${command}\nEOF\n`;
+    expect(codexTool("PreToolUse", "Bash", { command: line }).action).toMatchObject({
+      type: "run_command",
+      unsaid: true,
+    });
+    expect(codexTool("PreToolUse", "Bash", { command: `${line}rm -rf x` }).action?.unsaid).toBeUndefined();
     expect(codexTool("PreToolUse", "apply_patch", { command })).toMatchObject({
       turn: CODEX.turn_id,
       toolCall: "call_1",

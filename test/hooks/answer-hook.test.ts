@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
@@ -114,6 +115,47 @@ describe("an agent whose hooks are answered", () => {
       ["c2", "done"],
       ["cut_off", "abandoned"],
     ]);
+  });
+
+  it("has a patch in a shell line done when its files changed, although Codex never says so", async () => {
+    await using project = new Project();
+    const agent = new Agent(codex, project);
+    const patched = (file: string): string =>
+      `apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: ${file}\n+x\n*** End Patch\nEOF`;
+    const pre = (command: string, id: string) =>
+      agent.hears("PreToolUse", { tool_name: "Bash", tool_input: { command }, tool_use_id: id, turn_id: "t1" });
+    const post = (command: string, id: string) =>
+      agent.hears("PostToolUse", { tool_name: "Bash", tool_input: { command }, tool_use_id: id, turn_id: "t1" });
+    quiet(await pre(patched("a.txt"), "c1"));
+    project.write("a.txt", "x\n");
+    // What comes next is its own, although nobody knows what `make` makes.
+    quiet(await pre("make", "c2"));
+    project.write("made", "made\n");
+    quiet(await post("make", "c2"));
+    quiet(await pre(patched("b.txt"), "c3"));
+    project.write("b.txt", "x\n");
+    quiet(await pre(patched("refused.txt"), "c4"));
+    await agent.hears("Stop", { turn_id: "t1" });
+    const actions = await (await project.open()).list();
+    expect(actions.map((one) => [one.tool_call, one.state, one.changed])).toEqual([
+      ["c1", "done", 1],
+      ["c2", "done", 1],
+      ["c3", "done", 1],
+      ["c4", "abandoned", 0],
+    ]);
+  });
+
+  it("closes a call whose end cannot be recorded, and says so", async () => {
+    await using project = new Project();
+    await (await project.init()).close();
+    const store = await project.store({ retention: { max_store_bytes: 1024 * 1024 } });
+    const workspace = await store.open({ folder: project.folder });
+    const agent = new Agent(claude, project, { open: async () => workspace });
+    const call = { tool_name: "Write", tool_input: { file_path: "a" }, tool_use_id: "c1", prompt_id: "t1" };
+    quiet(await agent.hears("PreToolUse", call));
+    project.write("a", randomBytes(2 * 1024 * 1024));
+    expect((await agent.hears("PostToolUse", call)).problem).toContain("max_store_bytes");
+    expect((await workspace.list()).map((one) => one.state)).toEqual(["done"]);
   });
 
   it("keeps a call once, although its hooks are installed twice", async () => {

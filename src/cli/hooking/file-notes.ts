@@ -83,5 +83,7 @@ function parseNote(text: string): SessionNote | undefined {
   if (typeof workspace !== "string" || typeof open !== "object" || open === null) return undefined;
   const calls = Object.entries(open).filter((pair): pair is [string, string] => typeof pair[1] === "string");
   const turn = "turn" in value && typeof value.turn === "string" ? { turn: value.turn } : {};
-  return { workspace, open: Object.fromEntries(calls), ...turn };
+  const list: unknown = "unsaid" in value ? value.unsaid : undefined;
+  const unsaid = Array.isArray(list) ? { unsaid: list.filter((one) => typeof one === "string") } : {};
+  return { workspace, open: Object.fromEntries(calls), ...turn, ...unsaid };
 }

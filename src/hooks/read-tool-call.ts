@@ -1,0 +1,29 @@
+import type { HookCall, HookKind } from "./hook-call.ts";
+import { type HookInput, neededText, objectAt } from "./hook-input.ts";
+import { actionOf, type ToolReader } from "./tool-table.ts";
+
+/** How one agent tells of its tool calls. */
+export interface ToolCallStyle {
+  readonly tools: Readonly<Record<string, ToolReader>>;
+  /** The agent's id of the call, or what identifies it. */
+  readonly callId: (tool: string, toolInput: HookInput) => string;
+  /** How the tool failed; `undefined`: it did not. */
+  readonly failure: () => { readonly reason?: string } | undefined;
+}
+
+/** A hook's call of which everything but the tool is known: `tool_name` and `tool_input` say the rest. */
+export function readToolCall(
+  base: Omit<HookCall, "kind">,
+  kind: HookKind,
+  { input, style }: { readonly input: HookInput; readonly style: ToolCallStyle },
+): HookCall {
+  if (kind !== "before" && kind !== "after") return { ...base, kind };
+  const tool = neededText(input, "tool_name");
+  const toolInput = objectAt(input, "tool_input");
+  const action = actionOf(style.tools, tool, { input: toolInput, cwd: base.cwd });
+  if (action === undefined) return { ...base, kind: "none" };
+  const call = { ...base, toolCall: style.callId(tool, toolInput) };
+  if (kind === "before") return { ...call, kind, action };
+  const failure = style.failure();
+  return failure === undefined ? { ...call, kind, outcome: "done" } : { ...call, kind, outcome: "failed", ...failure };
+}
