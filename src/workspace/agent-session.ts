@@ -4,7 +4,7 @@ import { ChronicleError } from "../core/errors.ts";
 import type { EventDraft, Head } from "../core/event.ts";
 import { decodeSession, encodeSession, type SessionRecord } from "../core/records.ts";
 import { abandoning, lookOf } from "./abandon-actions.ts";
-import { openActions } from "./actions.ts";
+import { actionOfEvent, openActions } from "./actions.ts";
 import { isGoingOn, isLongAgo, openBrackets } from "./brackets.ts";
 import { capture } from "./capture.ts";
 import { checkSessionId } from "./check-action.ts";
@@ -128,7 +128,10 @@ async function idleSessions(context: Context): Promise<Session[]> {
   const busy = new Set<string>();
   if (unowned.length > 0) {
     const rows = (await context.index.records("action:")).filter((row) => !isLongAgo(context, row.ts));
-    for (const { record } of await readEvents(context, rows)) busy.add(String(record["session"]));
+    const actions = (await readEvents(context, rows)).map(actionOfEvent);
+    // That one was abandoned is nothing that it did.
+    const active = actions.filter(({ state, ts }) => state !== "abandoned" || !isLongAgo(context, ts));
+    for (const { session } of active) if (session !== undefined) busy.add(session);
     const going = (await openActions(context)).filter((action) => isGoingOn(context, action));
     for (const { session } of going) if (session !== undefined) busy.add(session);
   }

@@ -80,6 +80,16 @@ describe("an action that nobody was taken to finish any more, and that is finish
 });
 
 describe("an agent's session that nobody ends", () => {
+  it("is over with its last action, also where that is abandoned at the same time", async () => {
+    await using project = new Project();
+    project.write("f", "f\n");
+    const workspace = await project.init();
+    await workspace.snapshotAction({ ...COMMAND, session: "s" });
+    later(25);
+    await workspace.compact({ dropArchive: true });
+    expect((await workspace.sessions()).map((one) => one.state)).toEqual(["abandoned"]);
+  });
+
   it("goes on as long as an action of it does that a process owns", async () => {
     await using project = new Project();
     project.write("f", "f\n");

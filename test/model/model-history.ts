@@ -171,7 +171,7 @@ export class ModelHistory {
     const isRecent = (ts: number): boolean => present.now - ts < UNOWNED_MS;
     return [...this.#agents].some(([id, { state, ts }]) => {
       const own = [...this.actions.values()].filter((one) => one.record.session === id);
-      return state === "running" && (isRecent(ts) || own.some((one) => isRecent(one.lastTs)));
+      return state === "running" && (isRecent(ts) || own.some((one) => isRecent(activeAt(one))));
     });
   }
 
@@ -388,6 +388,11 @@ export class ModelHistory {
     this.#everTook.clear();
     this.#whole.clear();
   }
+}
+
+/** When something of an action was seen last: that it was abandoned is nothing that it did. */
+function activeAt({ record, ts, lastTs }: KnownAction): number {
+  return record.state === "abandoned" ? ts : lastTs;
 }
 
 export function sorted(tree: ReadonlyMap<string, string>): Record<string, string> {
