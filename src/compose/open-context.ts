@@ -6,13 +6,18 @@ import { FileEventLog } from "../storage/files/file-event-log.ts";
 import type { StoreLayout } from "../storage/files/layout.ts";
 import { answer } from "../workspace/answer.ts";
 import { workspaceRecord } from "../workspace/config.ts";
+import { isHosted } from "../workspace/hosted.ts";
 import type { Context, HeadKeeper, HistoryContext, Retention, StoreTasks } from "../workspace/context.ts";
 import { LiveView } from "../workspace/live-view.ts";
 import { DiskOutsideFiles } from "../worktree/disk-outside-files.ts";
 import { DiskWorktree } from "../worktree/disk-worktree.ts";
+import { HostedWorktree } from "../worktree/hosted-worktree.ts";
+import { NoOutsideFiles } from "../worktree/no-outside-files.ts";
 import type { TrackedRoot } from "../worktree/worktree.ts";
 import type { Backends } from "./backends.ts";
 import { FileIngest } from "./file-ingest.ts";
+import { IndexedFiles } from "./indexed-files.ts";
+import { NO_INGEST } from "./no-ingest.ts";
 import { retentionOf, type RetentionInputs } from "./retention-files.ts";
 import type { StoreGauge } from "./store-gauge.ts";
 import { refuseFutureFormat } from "./workspace-file.ts";
@@ -33,6 +38,9 @@ export interface StoreParts {
   readonly userHome: string | undefined;
 }
 
+/** What an engine has of the files of its workspace: on a disk, or in the history only. */
+type WorkspaceFiles = Pick<Context, "worktree" | "outside" | "ingest">;
+
 /** A workspace's engine, opened; `close` closes all but what the store shares. */
 export interface OpenedContext {
   readonly context: Context;
@@ -48,6 +56,8 @@ export interface HowToOpen {
   readonly movedTo?: string | undefined;
   /** The agent's program that asks. */
   readonly client?: string | undefined;
+  /** Who acts (default: as the store was opened). */
+  readonly actor?: string | undefined;
 }
 
 /** Opens the engine of a workspace. */
@@ -66,7 +76,7 @@ export async function openContext(
   const history = { workspaceId: id, log, blobs, index, lock, waitMs, heads, now, newId };
   try {
     const retention = await retentionOf(backends.disk, parts.configFolder, { id, ...parts.retention });
-    return withFolders(parts, history, { ...how, retention, roots: how.roots ?? (await rootsOf(history)) });
+    return withFiles(parts, history, { ...how, retention, roots: how.roots ?? (await rootsOf(history)) });
   } catch (error) {
     lock.close();
     await index.close();
@@ -75,8 +85,8 @@ export async function openContext(
   }
 }
 
-/** Adds what concerns the files on disk, and the lock. */
-function withFolders(
+/** Adds what concerns the files, and who acts. */
+function withFiles(
   parts: StoreParts,
   history: HistoryContext,
   how: HowToOpen & {
@@ -85,10 +95,49 @@ function withFolders(
     readonly retention: Retention;
   },
 ): OpenedContext {
-  const { backends, layout, blobs, actor } = parts;
-  const { disk } = backends;
-  const files = layout.workspace(history.workspaceId);
   const roots = how.roots.map((root, i) => trackedRoot(i > 0 ? root : { ...root, folder: how.movedTo ?? root.folder }));
+  const files = isHosted(roots) ? hostedFiles(parts, history, roots) : folderFiles(parts, history, roots);
+  const context: Context = {
+    ...history,
+    ...files,
+    live: new LiveView(files.worktree),
+    retention: how.retention,
+    store: how.tasks,
+    processes: parts.backends.processes,
+    actor: how.actor ?? parts.actor,
+    ...(how.client === undefined ? {} : { client: how.client }),
+    ...(parts.onNote === undefined ? {} : { tell: parts.onNote }),
+    readOnly: how.readOnly === true,
+  };
+  const close = async (): Promise<void> => {
+    await files.worktree.close();
+    history.lock.close();
+    await history.index.close();
+    await history.log.close();
+  };
+  return { context, close };
+}
+
+/** The files of a workspace that has none but in its history. */
+function hostedFiles(
+  { backends }: StoreParts,
+  { index, blobs }: HistoryContext,
+  roots: readonly TrackedRoot[],
+): WorkspaceFiles {
+  const files = new IndexedFiles(index, blobs);
+  const worktree = new HostedWorktree({ roots, files, clock: backends.now });
+  return { worktree, outside: new NoOutsideFiles(), ingest: NO_INGEST };
+}
+
+/** The files of a workspace in folders on the disk. */
+function folderFiles(
+  parts: StoreParts,
+  { workspaceId }: HistoryContext,
+  roots: readonly TrackedRoot[],
+): WorkspaceFiles {
+  const { backends, layout, blobs } = parts;
+  const { disk, newPackId, threads } = backends;
+  const files = layout.workspace(workspaceId);
   const worktree = new DiskWorktree({
     disk,
     roots,
@@ -103,38 +152,7 @@ function withFolders(
     own: [layout.home, parts.configFolder].flatMap((folder) => [folder, ...realFolder(disk, folder)]),
     roots: roots.map((root) => (root.only === undefined ? root.folder : `${root.folder}/${root.only}`)),
   });
-  const ingest = new FileIngest({
-    disk,
-    layout,
-    blobs,
-    roots,
-    newPackId: backends.newPackId,
-    threads: backends.threads,
-  });
-  const { processes } = backends;
-  const readOnly = how.readOnly === true;
-  const live = new LiveView(worktree);
-  const context: Context = {
-    ...history,
-    worktree,
-    outside,
-    live,
-    retention: how.retention,
-    ingest,
-    store: how.tasks,
-    processes,
-    actor,
-    ...(how.client === undefined ? {} : { client: how.client }),
-    ...(parts.onNote === undefined ? {} : { tell: parts.onNote }),
-    readOnly,
-  };
-  const close = async (): Promise<void> => {
-    await worktree.close();
-    history.lock.close();
-    await history.index.close();
-    await history.log.close();
-  };
-  return { context, close };
+  return { worktree, outside, ingest: new FileIngest({ disk, layout, blobs, roots, newPackId, threads }) };
 }
 
 /** A folder by its name without links, if it is there. */
@@ -153,7 +171,7 @@ async function rootsOf(history: HistoryContext): Promise<readonly RootRecord[]> 
       throw damage ?? error;
     }),
   );
-  if (roots.length === 0) throw new ChronicleError("LOG_DAMAGED", "the workspace tracks no folder");
+  if (roots.length === 0) throw new ChronicleError("LOG_DAMAGED", "the workspace has no root");
   return roots;
 }
 

@@ -11,10 +11,13 @@ import { writeFully } from "../disk/write-fully.ts";
 /** A workspace, as the store's list shows it. */
 export interface ListedWorkspace {
   readonly id: string;
+  readonly name?: string;
+  /** None for a hosted one. */
   readonly folders: readonly string[];
   readonly device: string;
   readonly inode: string;
   readonly created: string;
+  readonly archived?: true;
 }
 
 /**
@@ -48,6 +51,11 @@ export class RootsCache {
   /** Takes note of a workspace that was begun, moved or reconfigured. */
   async put(workspace: ListedWorkspace): Promise<void> {
     this.#save([...(await this.list()).filter((one) => one.id !== workspace.id), workspace]);
+  }
+
+  /** The next look reads its log again. */
+  async drop(id: string): Promise<void> {
+    this.#save((await this.list()).filter((one) => one.id !== id));
   }
 
   #ids(): string[] {
@@ -106,8 +114,17 @@ export class RootsCache {
 
 /** A workspace's record as the list shows it. */
 export function listedWorkspace(id: string, record: WorkspaceRecord): ListedWorkspace {
-  const folders = record.roots.map((root) => (root.only === undefined ? root.folder : `${root.folder}/${root.only}`));
-  return { id, folders, device: record.device, inode: record.inode, created: record.created };
+  const { name, device, inode, created, archived } = record;
+  const onDisk = record.roots.filter((root) => root.folder !== "");
+  return {
+    id,
+    ...(name === undefined ? {} : { name }),
+    folders: onDisk.map((root) => (root.only === undefined ? root.folder : `${root.folder}/${root.only}`)),
+    device,
+    inode,
+    created,
+    ...(archived === undefined ? {} : { archived: true }),
+  };
 }
 
 function isListed(value: unknown): value is ListedWorkspace {

@@ -24,6 +24,9 @@ export const DEFAULT_FILTER: FilterOptions = {
   forceInclude: [],
 };
 
+/** Leaves nothing out: what a program writes into a workspace without a folder is what it meant. */
+export const EVERYTHING: FilterOptions = { ...DEFAULT_FILTER, useGitignore: false, forceInclude: [".git"] };
+
 export const DEFAULT_LIMITS: CaptureLimits = { maxEntries: 300_000, maxBytes: 2 * 1024 ** 3, maxFileSize: 0 };
 
 /** One ignore file that was in force: the folder that it rules, its path as shown to people, its text. */

@@ -85,6 +85,12 @@ describe("other records", () => {
       inode: "2",
     };
     expect(decodeWorkspace(through(encodeWorkspace(workspace)))).toEqual(workspace);
+    const from = { workspace: "w", seq: 7, hash, root: hash };
+    const fork = { ...workspace, name: "session-1", archived: "2030-01-02T00:00:00.000Z", from };
+    expect(decodeWorkspace(through(encodeWorkspace(fork)))).toEqual(fork);
+    expect(() => decodeWorkspace({ ...encodeWorkspace(fork), from: { ...from, seq: "7" } })).toThrow(
+      expect.objectContaining({ code: "LOG_DAMAGED" }),
+    );
     const snapshot = {
       number: 1,
       cause: "snapshot",

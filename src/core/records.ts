@@ -40,6 +40,7 @@ export interface SnapshotRecord {
 export interface RootRecord {
   /** `null` for the first. */
   readonly id: string | null;
+  /** Absolute; `""` in a hosted workspace, whose files are only in its log and the contents. */
   readonly folder: string;
   readonly only?: string;
   readonly filter: FilterOptions;
@@ -51,9 +52,23 @@ export interface WorkspaceRecord {
   readonly format: number;
   readonly created: string;
   readonly roots: readonly RootRecord[];
-  /** Device and inode of the first root: how a moved folder is recognised. */
+  /** Device and inode of the first root: how a moved folder is recognised. `"0"` in a hosted workspace. */
   readonly device: string;
   readonly inode: string;
+  /** Unique in its store. */
+  readonly name?: string;
+  /** Since when it is only read. */
+  readonly archived?: string;
+  /** For a fork: the state on which it begins. */
+  readonly from?: ForkOrigin;
+}
+
+/** A state of another workspace: after event `seq`, whose hash this is, with the Merkle root of the files there. */
+export interface ForkOrigin {
+  readonly workspace: string;
+  readonly seq: number;
+  readonly hash: Hash;
+  readonly root: Hash;
 }
 
 /** `session:<id>`: one actor's run of work. `agent`: an agent's own session; its changes belong to its actions. */
@@ -79,15 +94,15 @@ export interface SessionRecord {
 
 /** `intent:<id>`: something the engine is about to do to the worktree; open until it is done. */
 export interface IntentRecord {
-  readonly kind: "restore" | "undo" | "redo" | "resolve";
+  readonly kind: "restore" | "undo" | "redo" | "resolve" | "write";
   readonly state: "open" | "done" | "abandoned";
   readonly summary: string;
   readonly actor: string;
   /** The agent's program that asked for it, as that calls itself. */
   readonly client?: string;
   readonly started: string;
-  /** Blob: canonical JSON of the changes (see `plan.ts`). */
-  readonly plan: Hash;
+  /** Blob: canonical JSON of the changes (see `plan.ts`). A write without a folder is done at once: it has none. */
+  readonly plan?: Hash;
   readonly paths: number;
   readonly fromSeq: number;
   /** For undo and redo: the operation that is taken back or done again. */
@@ -105,6 +120,13 @@ export interface IntentRecord {
   readonly took?: SeqRanges;
   /** … when done: the paths that were left alone: their events are not taken back. */
   readonly left?: readonly WorkspacePath[];
+  /** For a write: whose it is beside the actor's, if all of it is (see `FileRecord`). */
+  readonly session?: string;
+  readonly action?: string;
+  readonly transaction?: string;
+  /** … the request that asked for it, as its caller named it, and the SHA-256 of what was asked. */
+  readonly request?: string;
+  readonly asked?: Hash;
   /** While open: contents of the plan that stand in no other record. */
   readonly contents?: readonly Hash[];
   /** While open: what becomes of conflicts when it is closed; it is then written as records of their own. */
@@ -199,7 +221,17 @@ export function encodeWorkspace(record: WorkspaceRecord): RecordBody {
       max_file_size: root.limits.maxFileSize,
     },
   }));
-  return { format: record.format, created: record.created, roots, device: record.device, inode: record.inode };
+  const { format, created, device, inode, name, archived, from } = record;
+  return {
+    format,
+    created,
+    roots,
+    device,
+    inode,
+    ...(name === undefined ? {} : { name }),
+    ...(archived === undefined ? {} : { archived }),
+    ...(from === undefined ? {} : { from: { ...from } }),
+  };
 }
 
 /** The workspace record in a body. Throws `FORMAT_UNSUPPORTED` for one from the future. */
@@ -230,7 +262,22 @@ export function decodeWorkspace(body: RecordBody): WorkspaceRecord {
       },
     };
   });
-  return { format, created: text(body, "created"), roots, device: text(body, "device"), inode: text(body, "inode") };
+  const [device, inode] = [text(body, "device"), text(body, "inode")];
+  return { format, created: text(body, "created"), roots, device, inode, ...decodeStanding(body) };
+}
+
+function decodeStanding(body: RecordBody): Pick<WorkspaceRecord, "name" | "archived" | "from"> {
+  const [name, archived] = [optionalText(body, "name"), optionalText(body, "archived")];
+  return {
+    ...(name === undefined ? {} : { name }),
+    ...(archived === undefined ? {} : { archived }),
+    ...(body["from"] === undefined ? {} : { from: decodeOrigin(object(body["from"], "from")) }),
+  };
+}
+
+function decodeOrigin(body: RecordBody): ForkOrigin {
+  const [workspace, seq] = [text(body, "workspace"), whole(body, "seq")];
+  return { workspace, seq, hash: hashOf(body, "hash"), root: hashOf(body, "root") };
 }
 
 /** A session record as JSON. */
@@ -301,14 +348,27 @@ export function decodeIntent(body: RecordBody): IntentRecord {
     summary: text(body, "summary"),
     actor: text(body, "actor"),
     started: text(body, "started"),
-    plan: hashOf(body, "plan"),
+    ...(body["plan"] === undefined ? {} : { plan: hashOf(body, "plan") }),
     paths: whole(body, "paths"),
     fromSeq: whole(body, "from_seq"),
+    ...decodeWrite(body),
     ...(client === undefined ? {} : { client }),
     ...(target === undefined ? {} : { target }),
     ...(body["skipped"] === undefined ? {} : { skipped: whole(body, "skipped") }),
     ...decodeSelective(body),
   };
+}
+
+type OfWrite = Pick<IntentRecord, "session" | "action" | "transaction" | "request" | "asked">;
+
+function decodeWrite(body: RecordBody): OfWrite {
+  const found: { -readonly [Key in keyof OfWrite]: OfWrite[Key] } = {};
+  for (const key of ["session", "action", "transaction", "request"] as const) {
+    const value = optionalText(body, key);
+    if (value !== undefined) found[key] = value;
+  }
+  if (body["asked"] !== undefined) found.asked = hashOf(body, "asked");
+  return found;
 }
 
 type Selective = Pick<IntentRecord, "selection" | "takes" | "took" | "left" | "contents" | "conflicts">;

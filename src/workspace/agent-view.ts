@@ -4,6 +4,7 @@ import { ChronicleError } from "../core/errors.ts";
 import { encodeRefused } from "../core/refused-record.ts";
 import { withCommit } from "./commit.ts";
 import type { Context } from "./context.ts";
+import { archivedSince } from "./refuse-archived.ts";
 
 /** What an agent may not do: give up, free, move away or make anew what was recorded, or change what will be. */
 const DENIED = [
@@ -72,9 +73,9 @@ function onlyAllowed<T extends object, K extends keyof T & string>(
   });
 }
 
-/** A workspace that was opened to look only is not written to, not even for that. */
+/** A workspace that was opened to look only, or is archived, is not written to, not even for that. */
 export async function recordRefusal(context: Context, what: string, args: readonly unknown[]): Promise<void> {
-  if (context.readOnly) return;
+  if (context.readOnly || (await archivedSince(context)) !== undefined) return;
   const record = encodeRefused({
     what,
     actor: context.actor,

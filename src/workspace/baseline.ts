@@ -1,22 +1,16 @@
-import { encodeBase, type BaseEntry } from "../core/base.ts";
-import type { Entry } from "../core/entry.ts";
 import { ChronicleError } from "../core/errors.ts";
-import { EMPTY_HASH, type Hash } from "../core/hash.ts";
-import { manifestRoot } from "../core/merkle.ts";
-import { displayPath, pathInRoot, ROOT, type WorkspacePath } from "../core/path.ts";
+import { displayPath } from "../core/path.ts";
 import { coverageOf } from "../core/coverage.ts";
-import { encodeSnapshot, encodeWorkspace, type SnapshotRecord, type WorkspaceRecord } from "../core/records.ts";
+import type { WorkspaceRecord } from "../core/records.ts";
 import type { LimitExcess } from "../worktree/worktree.ts";
 import type { Progress } from "../api/workspace-api.ts";
 import { isAllSettled, readDisk, settledPaths, type Reading } from "./capture.ts";
 import { withCommit } from "./commit.ts";
 import type { Context } from "./context.ts";
 import { keepFilters } from "./filters.ts";
+import { beginHistory, FIRST_SEQ, writeFirstBase, type FirstEntries, type FirstSnapshot } from "./first-base.ts";
 import type { ReadTable } from "./read-table.ts";
 import { noteRemembered } from "./remember-recorded.ts";
-
-/** The event that names the base of a new history: the second, after the workspace's own. */
-const BASE_SEQ = 2;
 
 /**
  * The first capture of a workspace: one snapshot event, number 0, whose base is the manifest of everything on disk;
@@ -35,85 +29,30 @@ export async function takeBaseline(
     const head = await commit.head();
     // Somebody else was faster: theirs is the baseline.
     if (head.seq > 0) return;
-    const { root, base, entries } = await writeBase(context, reading.present);
-    const snapshot = await baselineRecord(context, reading, { root, base });
-    await commit.append(
-      [
-        { op: "upsert", recordId: `workspace:${context.workspaceId}`, record: encodeWorkspace(workspace) },
-        { op: "upsert", recordId: `snapshot:${context.newId()}`, record: encodeSnapshot(snapshot) },
-      ],
-      new Map([[base, entries]]),
-    );
+    const base = await writeFirstBase(context, entriesOf(reading.present));
+    await beginHistory(context, commit, { workspace, base, snapshot: await baselineRecord(context, reading) });
     context.worktree.remember(settledPaths(reading.present));
-    if (isAllSettled(reading)) noteRemembered(context, { from: 0, to: BASE_SEQ });
+    if (isAllSettled(reading)) noteRemembered(context, { from: 0, to: FIRST_SEQ });
   });
 }
 
-/** The base's entries in path order, made anew each time they are asked for: as objects they would fill the memory. */
-class BaseEntries implements Iterable<BaseEntry> {
-  readonly #present: ReadTable;
-  readonly #rows: Uint32Array;
-  folders: ReadonlyMap<WorkspacePath, Hash> = new Map();
-
-  constructor(present: ReadTable) {
-    this.#present = present;
-    this.#rows = present.sortedRows();
-  }
-
-  *entries(): Generator<Entry> {
-    for (const row of this.#rows) yield this.#present.entryAt(row);
-  }
-
-  *[Symbol.iterator](): Generator<BaseEntry> {
-    for (const entry of this.entries()) {
-      const folderHash = this.folders.get(entry.path);
-      const base = { path: entry.path, iteration: 1, seq: BASE_SEQ, entry };
-      yield folderHash === undefined ? base : { ...base, folderHash };
-    }
-  }
-}
-
-async function writeBase(
-  context: Context,
-  present: ReadTable,
-): Promise<{ readonly root: Hash; readonly base: Hash; readonly entries: Iterable<BaseEntry> }> {
-  const ids = context.worktree.roots.map(({ id }) => id);
-  const entries = new BaseEntries(present);
-  const further = ids.flatMap((id) => id ?? []);
-  const { root, folders } = manifestRoot(entries.entries(), further);
-  entries.folders = folders;
-  const roots = ids.map((id) => ({ id: id ?? "", hash: folders.get(pathInRoot(id, ROOT)) ?? EMPTY_HASH }));
-  const counts = { entries: present.size, records: 0 };
-  const batch = await context.blobs.batch();
-  try {
-    const { hash } = await batch.putStream(encodeBase({ root, roots, entries, records: [], counts }));
-    await batch.commit();
-    return { root, base: hash, entries };
-  } catch (error) {
-    await batch.abandon();
-    throw error;
-  }
-}
-
-async function baselineRecord(
-  context: Context,
-  reading: Reading,
-  { root, base }: { readonly root: Hash; readonly base: Hash },
-): Promise<SnapshotRecord> {
+/** Everything that was read, in path order; each look makes the entries anew: kept as objects they would fill the memory. */
+function entriesOf(present: ReadTable): FirstEntries {
+  const rows = present.sortedRows();
   return {
-    number: 0,
-    cause: "baseline",
-    root,
-    parent: null,
-    pinned: true,
-    name: "baseline",
-    actor: context.actor,
-    changed: null,
+    size: present.size,
+    *[Symbol.iterator]() {
+      for (const row of rows) yield present.entryAt(row);
+    },
+  };
+}
+
+async function baselineRecord(context: Context, reading: Reading): Promise<FirstSnapshot> {
+  return {
     coverage: coverageOf(reading.omitted),
     filter: await keepFilters(context, reading.report.filters),
     entries: reading.report.entries,
     bytes: reading.report.bytes,
-    base,
   };
 }
 

@@ -3,6 +3,7 @@ import { ChronicleError } from "../core/errors.ts";
 import type { EventDraft, Head, SealedEvent } from "../core/event.ts";
 import type { IndexHead } from "../storage/index-store.ts";
 import { catchUp } from "./catch-up.ts";
+import { refuseArchived } from "./refuse-archived.ts";
 import type { Context } from "./context.ts";
 import { keepHeadNowAndThen } from "./head.ts";
 import { project, type BasesAtHand, type PlacedEvent } from "./project.ts";
@@ -34,11 +35,24 @@ export function refuseReadOnly(context: Context): void {
   });
 }
 
-/** Takes the workspace's lock, replays what others have appended, and lets `work` append. Throws `READ_ONLY`. */
-export async function withCommit<T>(context: Context, work: (commit: Commit) => Promise<T>): Promise<T> {
+/** For the one change that an archived workspace takes: that it is none any more. */
+export interface CommitOptions {
+  readonly archivedToo?: boolean;
+}
+
+/**
+ * Takes the workspace's lock, replays what others have appended, and lets `work` append. Throws `READ_ONLY`, also where the
+ * workspace is archived: whoever had it open before that finds out here.
+ */
+export async function withCommit<T>(
+  context: Context,
+  work: (commit: Commit) => Promise<T>,
+  { archivedToo = false }: CommitOptions = {},
+): Promise<T> {
   refuseReadOnly(context);
   using _held = await context.lock.exclusive(context.waitMs);
   await catchUp(context, { recover: true });
+  if (!archivedToo) await refuseArchived(context);
   const result = await work({
     head: () => context.index.head(),
     append: (drafts, atHand) => append(context, drafts, atHand),

@@ -13,6 +13,8 @@ import type { Hash } from "../../core/hash.ts";
  *     large/tmp/                 large contents on their way; whatever lies here without a running writer is garbage
  *     index.db, gc.db            derived; the lock of the collector
  *   workspaces/<id>/             see `WorkspaceLayout`
+ *   workspaces/<id>.new/         one that is being made; <id>.forgotten: being removed. Garbage when nobody does
+ *   workspaces/lock.db           the lock of those who make, name or remove workspaces
  * ```
  * Authoritative is all but `index.db*`, `stat.cache`, `lock.db*`, `gc.db*`, `cache/` and `large/tmp/`.
  */
@@ -22,6 +24,8 @@ export interface StoreLayout {
   readonly blobs: BlobLayout;
   /** The folder that holds one folder for each workspace. */
   readonly workspaces: string;
+  /** SQLite: the lock of those who make, name or remove workspaces. Never deleted. */
+  readonly namesLock: string;
   workspace(id: string): WorkspaceLayout;
 }
 
@@ -74,6 +78,7 @@ export function storeLayout(home: string): StoreLayout {
     home,
     blobs: blobLayout(`${home}/blobs`),
     workspaces,
+    namesLock: `${workspaces}/lock.db`,
     workspace: (id) => workspaceLayout(`${workspaces}/${id}`),
   };
 }

@@ -1,0 +1,92 @@
+import type { CreateOptions } from "../api/store-api.ts";
+import { ChronicleError } from "../core/errors.ts";
+import { DEFAULT_LIMITS, EVERYTHING } from "../core/filter.ts";
+import { FORMAT_VERSION, type WorkspaceRecord } from "../core/records.ts";
+import { isWorkspaceName } from "../core/workspace-name.ts";
+import { beginHosted, type Seed } from "../workspace/begin-hosted.ts";
+import type { ForkSource } from "../workspace/fork.ts";
+import { makeFolders } from "./file-head-keeper.ts";
+import { openContext, type StoreParts } from "./open-context.ts";
+import { listedWorkspace, type RootsCache } from "./roots-cache.ts";
+import { storeTasks } from "./store-tasks.ts";
+import { writeWorkspaceFile } from "./workspace-file.ts";
+import { unfinishedName, withNames } from "./workspace-names.ts";
+
+/** What a new hosted workspace is to be. */
+export interface NewWorkspace extends Pick<CreateOptions, "name"> {
+  readonly source?: ForkSource | undefined;
+}
+
+/** Throws `USAGE` for what no workspace can be called. */
+export function checkName(name: string): void {
+  if (isWorkspaceName(name)) return;
+  throw new ChronicleError("USAGE", `${JSON.stringify(name.slice(0, 200))} cannot be the name of a workspace`, {
+    hint: "use 1 to 128 letters, digits and . _ : @ -, beginning with a letter, a digit, _ or @; not what an id may begin with, as `3f2a`",
+  });
+}
+
+/**
+ * Makes a workspace without a folder. It is made beside its place and put there in one step: after a crash it is whole, or
+ * not there. Returns its id. Throws `REFUSED` for a name that is taken.
+ */
+export async function createWorkspace(parts: StoreParts, cache: RootsCache, wanted: NewWorkspace): Promise<string> {
+  const { backends, layout } = parts;
+  const { name, source } = wanted;
+  return withNames(parts, async () => {
+    if (name !== undefined) refuseTaken(await cache.list(), name);
+    const id = backends.newId();
+    const record = recordOf(wanted, new Date(backends.now()).toISOString());
+    await build(parts, id, record, { entries: source?.entries ?? [], ...messageOf(source) });
+    backends.disk.rename(layout.workspace(unfinishedName(id)).folder, layout.workspace(id).folder);
+    backends.disk.syncFolder(layout.workspaces);
+    await cache.put(listedWorkspace(id, record));
+    return id;
+  });
+}
+
+/** Nobody is called as another one, nor by another one's id. */
+function refuseTaken(all: readonly { readonly id: string; readonly name?: string }[], name: string): void {
+  const taken = all.find((one) => one.name === name || one.id === name);
+  if (taken === undefined) return;
+  throw new ChronicleError("REFUSED", `there is a workspace ${JSON.stringify(name)} already`, {
+    hint: "choose another name, or go on in that one",
+    data: { name, workspace: taken.id },
+  });
+}
+
+function recordOf({ name, source }: NewWorkspace, created: string): WorkspaceRecord {
+  const only = { id: null, folder: "", filter: EVERYTHING, limits: DEFAULT_LIMITS };
+  return {
+    format: FORMAT_VERSION,
+    created,
+    roots: source?.roots ?? [only],
+    device: "0",
+    inode: "0",
+    ...(name === undefined ? {} : { name }),
+    ...(source === undefined ? {} : { from: source.origin }),
+  };
+}
+
+function messageOf(source: ForkSource | undefined): Pick<Seed, "message"> {
+  if (source === undefined) return {};
+  return { message: `forked from ${source.origin.workspace} at ${source.label}` };
+}
+
+/** Nobody else looks there: its index is only needed until the two events are written. */
+async function build(parts: StoreParts, id: string, record: WorkspaceRecord, seed: Seed): Promise<void> {
+  const { backends, layout } = parts;
+  const aside: StoreParts = {
+    ...parts,
+    backends: { ...backends, openIndex: () => backends.scratchIndex() },
+    layout: { ...layout, workspace: (one) => layout.workspace(unfinishedName(one)) },
+  };
+  const files = aside.layout.workspace(id);
+  makeFolders(backends.disk, files.folder);
+  writeWorkspaceFile(backends.disk, files.workspaceJson, id);
+  const opened = await openContext(aside, id, { roots: record.roots, tasks: storeTasks(aside, id) });
+  try {
+    await beginHosted(opened.context, record, seed);
+  } finally {
+    await opened.close();
+  }
+}

@@ -1,0 +1,79 @@
+import { ChronicleError } from "../core/errors.ts";
+import type { Entry } from "../core/entry.ts";
+import type { Hash } from "../core/hash.ts";
+import { EVERYTHING } from "../core/filter.ts";
+import { manifestRoot } from "../core/merkle.ts";
+import { comparePaths } from "../core/path.ts";
+import type { ForkOrigin, RootRecord } from "../core/records.ts";
+import { capture } from "./capture.ts";
+import { workspaceRecord } from "./config.ts";
+import type { Context } from "./context.ts";
+import { resolveMoment } from "./moments.ts";
+import { missingContent } from "./pruning.ts";
+import { answer } from "./answer.ts";
+import { shownPath } from "./shape.ts";
+
+/** A state of a workspace from which another one can begin. */
+export interface ForkSource {
+  readonly origin: ForkOrigin;
+  /** In path order. Their contents are in the store. */
+  readonly entries: readonly Entry[];
+  /** Those of the workspace, without their folders. */
+  readonly roots: readonly RootRecord[];
+  /** For people: which moment it is. */
+  readonly label: string;
+}
+
+/** How many contents are asked for at once. */
+const BATCH = 10_000;
+
+/**
+ * The files of a workspace at a moment (default: as they were last recorded; `now`: they are recorded first). Hold a lease on
+ * the contents until what begins on them is durable. Throws as moments do: `NOT_FOUND`, `PRUNED` …; `BLOB_MISSING`.
+ */
+export async function readForkSource(context: Context, moment: string | undefined): Promise<ForkSource> {
+  if (moment === "now") await capture(context, { cause: "capture" });
+  return answer(context, async ({ head, damage }) => {
+    if (damage !== undefined) throw damage;
+    const { seq, label } = await resolveMoment(context, moment ?? `seq:${head.seq}`);
+    const entries = await entriesAt(context, seq);
+    await refuseMissing(context, entries);
+    const { roots } = await workspaceRecord(context);
+    const { root } = manifestRoot(
+      entries,
+      roots.flatMap(({ id }) => id ?? []),
+    );
+    const hash = await hashOf(context, seq);
+    return { origin: { workspace: context.workspaceId, seq, hash, root }, entries, roots: roots.map(hosted), label };
+  });
+}
+
+/** A root as it is where there is no folder. */
+function hosted({ id, limits }: RootRecord): RootRecord {
+  return { id, folder: "", filter: EVERYTHING, limits };
+}
+
+async function entriesAt({ index }: Context, seq: number): Promise<Entry[]> {
+  const entries: Entry[] = [];
+  for await (const rows of index.entriesAt(seq))
+    for (const { entry } of rows) if (entry !== undefined) entries.push(entry);
+  return entries.sort((a, b) => comparePaths(a.path, b.path));
+}
+
+/** Without its contents a state is none: what is missing is said before anything begins. */
+async function refuseMissing(context: Context, entries: readonly Entry[]): Promise<void> {
+  for (let at = 0; at < entries.length; at += BATCH) {
+    const batch = entries.slice(at, at + BATCH);
+    const stored = await context.blobs.has(batch.flatMap(({ hash }) => hash ?? []));
+    for (const { path, hash } of batch) {
+      if (hash === undefined || stored.has(hash)) continue;
+      throw await missingContent(context, { path, hash, what: `the content of ${shownPath(path)}` });
+    }
+  }
+}
+
+async function hashOf({ index }: Context, seq: number): Promise<Hash> {
+  const row = await index.locate(seq);
+  if (row !== undefined) return row.hash;
+  throw new ChronicleError("INTEGRITY_VIOLATION", `the index does not know event ${seq}`);
+}

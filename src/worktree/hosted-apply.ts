@@ -1,0 +1,100 @@
+import type { Change } from "../core/change.ts";
+import { sameEntry, type Entry } from "../core/entry.ts";
+import { comparePaths, parentOf, splitRoot, type WorkspacePath } from "../core/path.ts";
+import type { RecordedFiles } from "./recorded-files.ts";
+import type { ApplyReport, ApplyRequest, BlockedPath, BlockReason } from "./worktree.ts";
+
+/**
+ * An apply where there is no disk: nothing is written, because the commit that follows is what changes the files. It only
+ * says which changes that commit may record: those of paths that are still `before`, whose contents are in the store, and
+ * with which every path has its folder.
+ */
+export class HostedApply {
+  readonly #files: RecordedFiles;
+  readonly #request: ApplyRequest;
+  readonly #changes: ReadonlyMap<WorkspacePath, Change>;
+  readonly #blocked = new Map<WorkspacePath, BlockedPath>();
+  #present: ReadonlyMap<WorkspacePath, Entry | undefined> = new Map();
+
+  constructor(files: RecordedFiles, request: ApplyRequest) {
+    this.#files = files;
+    this.#request = request;
+    const sorted = request.changes.toSorted((a, b) => comparePaths(a.path, b.path));
+    this.#changes = new Map(sorted.map((change) => [change.path, change]));
+  }
+
+  async run(): Promise<ApplyReport> {
+    const paths = [...this.#changes.keys()];
+    const looked = [...new Set([...paths, ...paths.map(parentOf)])];
+    const entries = await this.#files.entries(looked);
+    this.#present = new Map(looked.map((path, i) => [path, entries[i]]));
+    const changes = [...this.#changes.values()];
+    for (const change of changes) this.#checkBefore(change);
+    await this.#checkContents();
+    await this.#checkUntilFits(changes);
+    const isRefused =
+      this.#request.onBlocked === "fail" && [...this.#blocked.values()].some((one) => !this.#stays(one));
+    const applied = isRefused ? [] : paths.filter((path) => !this.#blocked.has(path));
+    this.#request.onProgress?.(applied.length, applied.length);
+    return { applied, blocked: [...this.#blocked.values()], conflicts: [] };
+  }
+
+  /** A folder that was to go and holds something unknown is left alone either way. */
+  #stays({ path, reason }: BlockedPath): boolean {
+    return reason === "not-empty" && this.#changes.get(path)?.after === undefined;
+  }
+
+  #block(path: WorkspacePath, reason: BlockReason, detail: string): void {
+    if (!this.#blocked.has(path)) this.#blocked.set(path, { path, reason, detail });
+  }
+
+  #checkBefore({ path, before, after }: Change): void {
+    const present = this.#present.get(path);
+    if (sameEntry(present, before)) return;
+    const isDone = this.#request.resume === true && (present === undefined || sameEntry(present, after));
+    if (!isDone) this.#block(path, "changed", "it is not what it was");
+  }
+
+  async #checkContents(): Promise<void> {
+    const wanted = [...this.#changes.values()].flatMap(({ path, after }) => {
+      return after?.hash === undefined || this.#blocked.has(path) ? [] : [{ path, hash: after.hash }];
+    });
+    const stored = await this.#files.stored(wanted.map((one) => one.hash));
+    for (const { path, hash } of wanted)
+      if (!stored.has(hash)) this.#block(path, "content-missing", `the content ${hash} is not in the store`);
+  }
+
+  /** A path that is left alone keeps its folders, and what would lie beneath it has none: until nothing more is blocked. */
+  async #checkUntilFits(changes: readonly Change[]): Promise<void> {
+    for (let before = -1; before < this.#blocked.size;) {
+      before = this.#blocked.size;
+      for (const change of changes) this.#checkFolder(change);
+      for (const change of changes.toReversed()) await this.#checkEmptied(change);
+    }
+  }
+
+  #checkFolder({ path, after }: Change): void {
+    const folder = parentOf(path);
+    if (after === undefined || splitRoot(folder).path === "" || this.#blocked.has(path)) return;
+    if (this.#kindAfter(folder) === "dir") return;
+    const above = this.#blocked.get(folder);
+    if (above === undefined) this.#block(path, "changed", "its folder is not there");
+    else this.#block(path, above.reason, "its folder is blocked");
+  }
+
+  /** What a path or a folder on the way will be, given what is blocked by now. */
+  #kindAfter(path: WorkspacePath): Entry["kind"] | undefined {
+    const change = this.#blocked.has(path) ? undefined : this.#changes.get(path);
+    return (change === undefined ? this.#present.get(path) : change.after)?.kind;
+  }
+
+  async #checkEmptied({ path, after }: Change): Promise<void> {
+    const isFolder = this.#present.get(path)?.kind === "dir";
+    if (!isFolder || after?.kind === "dir" || this.#blocked.has(path)) return;
+    for (const child of await this.#files.children(path)) {
+      const change = this.#changes.get(child);
+      const goes = change !== undefined && change.after === undefined && !this.#blocked.has(child);
+      if (!goes) return this.#block(path, "not-empty", `it holds ${JSON.stringify(child)}`);
+    }
+  }
+}
