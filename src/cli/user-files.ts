@@ -1,4 +1,5 @@
-import { dirname } from "node:path";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
 import { errnoOf } from "../core/errors.ts";
 import { NodeDisk } from "../disk/node-disk.ts";
 import { readFully, writeFileDurably } from "../disk/write-fully.ts";
@@ -45,6 +46,19 @@ export function replaceUserFile(path: string, text: string, mode = 0o644): void 
 /** Removes a file. Throws system errors. */
 export function removeUserFile(path: string): void {
   new NodeDisk().unlink(path);
+}
+
+/** Makes a folder of this name where temporary files lie; its path, links resolved. Throws system errors. */
+export function makeEmptyFolder(name: string): string {
+  const disk = new NodeDisk();
+  const path = join(disk.realpath(tmpdir()), name);
+  disk.makeFolder(path, 0o700);
+  return path;
+}
+
+/** Removes a folder that holds nothing. Throws system errors. */
+export function removeEmptyFolder(path: string): void {
+  new NodeDisk().removeFolder(path);
 }
 
 function makeFolders(disk: NodeDisk, folder: string): void {

@@ -158,7 +158,11 @@ describe("the installed hook", { timeout: 60_000 }, () => {
       ["done", 1],
       ["done", 1],
     ]);
-    expect(home.cli("agents", "test", "claude").out).toMatch(/^ok {2}claude: action/);
+    const before = home.cli("workspaces").out;
+    expect(home.cli("agents", "test", "claude").out).toMatch(/^ok {2}claude: an action was recorded/);
+    // It leaves nothing in any history.
+    expect(home.cli("workspaces").out).toBe(before);
+    expect(home.actions()).toHaveLength(2);
     expect(home.cli("agents", "status", "claude", "--user").out).toMatch(
       /^Claude Code, user: installed \(last called just now\)/,
     );

@@ -2,6 +2,7 @@ import { spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import type { CommandContext } from "../context.ts";
+import { makeEmptyFolder, removeEmptyFolder } from "../user-files.ts";
 
 export interface AgentTest {
   readonly agent: string;
@@ -36,21 +37,35 @@ function stepsFor(agent: string, file: string): Step[] {
   ];
 }
 
-/** Sends a made-up tool call through a hook's command line, as the agent would, and looks for its action. */
+/**
+ * Sends a made-up tool call through a hook's command line, as the agent would, and looks for its action. It happens in a
+ * folder that is made for it and removed again, with its history: none of the user's has it.
+ */
 export async function testAgent(context: CommandContext, agent: string, command: string): Promise<AgentTest> {
-  const { io } = context;
   const session = `test-${randomUUID()}`;
-  const cwd = io.cwd();
-  const file = join(cwd, ".chronicle-agents-test");
+  const folder = makeEmptyFolder(`chronicle-agents-${session}`);
+  try {
+    const sent = await sendCalls(context, { agent, command, session, folder });
+    return "ok" in sent ? sent : await look(context, { agent, session, folder, took: sent.took });
+  } finally {
+    removeEmptyFolder(folder);
+  }
+}
+
+interface Testing {
+  readonly agent: string;
+  readonly session: string;
+  readonly folder: string;
+}
+
+async function sendCalls(
+  { io }: CommandContext,
+  { agent, command, session, folder }: Testing & { readonly command: string },
+): Promise<AgentTest | { readonly took: number }> {
   const times: number[] = [];
-  for (const { event, extra } of stepsFor(agent, file)) {
-    const input = {
-      session_id: session,
-      cwd,
-      hook_event_name: event,
-      timestamp: new Date(io.now()).toISOString(),
-      ...extra,
-    };
+  for (const { event, extra } of stepsFor(agent, join(folder, "made-up"))) {
+    const timestamp = new Date(io.now()).toISOString();
+    const input = { session_id: session, cwd: folder, hook_event_name: event, timestamp, ...extra };
     const began = performance.now();
     const { code, stderr } = await runHook(command, JSON.stringify(input), io.env);
     times.push(performance.now() - began);
@@ -58,12 +73,23 @@ export async function testAgent(context: CommandContext, agent: string, command:
       return { agent, ok: false, detail: `${event} ended with ${code}: ${stderr || "no message"}`, took_ms: 0 };
     }
   }
-  const took = Math.round((times[1] ?? 0) + (times[2] ?? 0));
-  const workspace = await context.reading();
+  return { took: Math.round((times[1] ?? 0) + (times[2] ?? 0)) };
+}
+
+async function look(
+  context: CommandContext,
+  { agent, session, folder, took }: Testing & { readonly took: number },
+): Promise<AgentTest> {
+  const store = await context.store();
+  const made = (await store.workspaces()).find((one) => one.path === folder);
+  const nothing = { agent, ok: false, detail: "the hook ran, and there is no action of it", took_ms: took };
+  if (made === undefined) return nothing;
+  const workspace = await store.open({ folder, readOnly: true });
   const found = (await workspace.list()).findLast((one) => one.session === session);
-  if (found === undefined)
-    return { agent, ok: false, detail: "the hook ran, and there is no action of it", took_ms: took };
-  const detail = `action ${found.id.slice(0, 8)} was recorded (${found.action_summary}); the hooks took ${took} ms`;
+  await workspace.close();
+  await store.forget(made.id);
+  if (found === undefined) return nothing;
+  const detail = `an action was recorded (${found.action_summary}), and forgotten again; the hooks took ${took} ms`;
   return { agent, ok: found.state !== "open", detail, took_ms: took };
 }
 
