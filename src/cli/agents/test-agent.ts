@@ -1,6 +1,9 @@
 import { spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
+import type { ActionShape } from "../../api/action-shapes.ts";
+import type { StoreApi } from "../../api/store-api.ts";
+import { ChronicleError } from "../../core/errors.ts";
 import type { CommandContext } from "../context.ts";
 import { makeEmptyFolder, removeEmptyFolder } from "../user-files.ts";
 
@@ -82,15 +85,26 @@ async function look(
 ): Promise<AgentTest> {
   const store = await context.store();
   const made = (await store.workspaces()).find((one) => one.path === folder);
-  const nothing = { agent, ok: false, detail: "the hook ran, and there is no action of it", took_ms: took };
-  if (made === undefined) return nothing;
-  const workspace = await store.open({ folder, readOnly: true });
-  const found = (await workspace.list()).findLast((one) => one.session === session);
-  await workspace.close();
-  await store.forget(made.id);
-  if (found === undefined) return nothing;
-  const detail = `an action was recorded (${found.action_summary}), and forgotten again; the hooks took ${took} ms`;
+  const found = await actionOf(store, folder, session);
+  if (made !== undefined) await store.forget(made.id);
+  if (found === undefined)
+    return { agent, ok: false, detail: "the hook ran, and there is no action of it", took_ms: took };
+  // Where temporary files lie may belong to a workspace: what was recorded there stays.
+  const forgotten = made === undefined ? "" : ", and forgotten again";
+  const detail = `an action was recorded (${found.action_summary})${forgotten}; the hooks took ${took} ms`;
   return { agent, ok: found.state !== "open", detail, took_ms: took };
+}
+
+async function actionOf(store: StoreApi, folder: string, session: string): Promise<ActionShape | undefined> {
+  try {
+    const workspace = await store.open({ folder, readOnly: true });
+    const actions = await workspace.list();
+    await workspace.close();
+    return actions.findLast((one) => one.session === session);
+  } catch (error) {
+    if (error instanceof ChronicleError && error.code === "NOT_FOUND") return undefined;
+    throw error;
+  }
 }
 
 function runHook(
