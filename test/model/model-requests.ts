@@ -1,0 +1,61 @@
+import type { ActionRequest } from "../../src/api/action-api.ts";
+import type { Begin } from "./model-steps.ts";
+import type { Step } from "./model-undo.ts";
+
+/** What is asked of the engine, from what a script says. */
+
+export function actorOf(who: number): string {
+  return who === 0 ? "ann" : "bob";
+}
+
+export function sessionOf(who: number): string {
+  return `s-${actorOf(who)}`;
+}
+
+export function requestOf(what: Begin): ActionRequest {
+  const { type, path, to, who, turn, depth, owned } = what;
+  const isCommand = type === "run_command" || type === "rm";
+  const command = type === "rm" ? `rm -rf ${path}` : "make";
+  const several = type.startsWith("move") || type === "copy_file";
+  return {
+    type: isCommand ? "run_command" : type,
+    payload: isCommand ? { command } : several ? { source: path, destination: to } : { path },
+    actor: actorOf(who),
+    session: sessionOf(who),
+    turn: `t-${actorOf(who)}-${turn}`,
+    depth,
+    ...(owned ? {} : { pid: null }),
+  };
+}
+
+/** What such a request declares. */
+export function targetsOf({ type, path, to }: Begin): {
+  readonly scope: "paths" | "workspace";
+  readonly paths: readonly string[];
+} {
+  if (type === "run_command") return { scope: "workspace", paths: [] };
+  if (type === "rm" || type === "some_tool") return { scope: "workspace", paths: [path] };
+  if (type === "copy_file") return { scope: "paths", paths: [to] };
+  return { scope: "paths", paths: type.startsWith("move") ? [path, to] : [path] };
+}
+
+/** Paths that are not as they were before the first of these changes. */
+export function netPaths(steps: readonly Step[]): string[] {
+  const paths = [...new Set(steps.map((step) => step.path))];
+  return paths
+    .filter((path) => {
+      const own = steps.filter((step) => step.path === path);
+      return own[0]?.before !== own.at(-1)?.after;
+    })
+    .sort();
+}
+
+/** One of them; later ones first. */
+export function pickOf<T>(all: readonly T[], pick: number): T | undefined {
+  return all[all.length - 1 - (pick % Math.max(1, all.length))];
+}
+
+/** Is a path a folder, or in it? */
+export function isWithin(path: string, folder: string): boolean {
+  return path === folder || path.startsWith(`${folder}/`);
+}
