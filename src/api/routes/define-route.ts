@@ -18,10 +18,18 @@ import type {
 } from "./route.ts";
 
 /** A query or body as a client makes it: what is not given is left out. */
-type Loose<T> = { readonly [K in keyof T]?: T[K] | undefined };
+type Sent<T> = T extends readonly (infer Item)[]
+  ? readonly Sent<Item>[]
+  : T extends object
+    ? { readonly [K in keyof T]?: Sent<T[K]> | undefined }
+    : T;
 
 /** What a schema gives: what is optional is there or not, and never `undefined`. */
-type Given<T> = T extends object ? { readonly [K in keyof T]: Exclude<T[K], undefined> } : T;
+type Given<T> = T extends (infer Item)[]
+  ? Given<Item>[]
+  : T extends object
+    ? { readonly [K in keyof T]: Given<Exclude<T[K], undefined>> }
+    : T;
 
 /** The server's half of a row: who may ask, what is taken in, what is done. */
 interface Handling<On, Query extends z.ZodObject, Body extends z.ZodType, Reply extends ReplyKind>
@@ -31,8 +39,8 @@ interface Handling<On, Query extends z.ZodObject, Body extends z.ZodType, Reply 
 
 type CallFor<Query extends z.ZodObject, Body extends z.ZodType, Reply extends ReplyKind> = Call<
   never,
-  Loose<z.output<Query>>,
-  Loose<z.output<Body>>,
+  Sent<z.output<Query>>,
+  Sent<z.output<Body>>,
   Reply
 >;
 

@@ -1,5 +1,17 @@
 import type { Route } from "./route.ts";
+import { ACTION_ROWS } from "./rows/action-rows.ts";
 import { FILE_ROWS } from "./rows/file-rows.ts";
+import { HISTORY_ROWS } from "./rows/history-rows.ts";
+import { RECORD_ROWS } from "./rows/record-rows.ts";
+import { STORE_ROWS } from "./rows/store-rows.ts";
+import { UPKEEP_ROWS } from "./rows/upkeep-rows.ts";
 
-/** Every route. One that is more particular stands before one that would match as well. */
-export const ROUTES: readonly Route[] = [...FILE_ROWS];
+/** Every route. No two match the same request but those under `files/{path}`: see `meant-by-path.ts`. */
+export const ROUTES: readonly Route[] = [
+  ...STORE_ROWS,
+  ...FILE_ROWS,
+  ...HISTORY_ROWS,
+  ...ACTION_ROWS,
+  ...RECORD_ROWS,
+  ...UPKEEP_ROWS,
+];

@@ -1,0 +1,167 @@
+import type {
+  ActionApi,
+  ActionEnd,
+  ActionRequest,
+  ConflictsOptions,
+  ResolveOptions,
+  SessionStart,
+  TransactionOptions,
+} from "../../action-api.ts";
+import { defineCall, WORKSPACE } from "../define-call.ts";
+
+/** Sessions, actions, transactions, conflicts. No process of the caller's is known to the server: nothing ends with one. */
+
+export const listSessions = defineCall({
+  operation: "listSessions",
+  method: "GET",
+  path: `${WORKSPACE}/sessions`,
+  reply: { pageOf: "SessionShape" },
+  ask: () => ({}),
+});
+
+export const getSession = defineCall({
+  operation: "getSession",
+  method: "GET",
+  path: `${WORKSPACE}/sessions/{session}`,
+  reply: { json: "SessionShape" },
+  ask: (session: string) => ({ params: { session } }),
+});
+
+export const startSession = defineCall({
+  operation: "startSession",
+  method: "POST",
+  path: `${WORKSPACE}/sessions`,
+  reply: { json: "SessionShape", status: 201 },
+  ask: ({ id, actor, notes }: SessionStart = {}) => ({ body: { id, actor, notes } }),
+});
+
+export const endSession = defineCall({
+  operation: "endSession",
+  method: "POST",
+  path: `${WORKSPACE}/sessions/{session}/end`,
+  reply: { json: "SessionShape" },
+  ask: (session: string) => ({ params: { session } }),
+});
+
+export const listActions = defineCall({
+  operation: "listActions",
+  method: "GET",
+  path: `${WORKSPACE}/actions`,
+  reply: { pageOf: "ActionShape" },
+  ask: () => ({}),
+});
+
+export const getAction = defineCall({
+  operation: "getAction",
+  method: "GET",
+  path: `${WORKSPACE}/actions/{action}`,
+  reply: { json: "ActionShape" },
+  ask: (action: string) => ({ params: { action } }),
+});
+
+/** The content that an action is about to write is of no matter, and stays where it is. */
+function payloadOf(payload: ActionRequest["payload"]) {
+  if (payload === undefined) return undefined;
+  const { path, source, destination, command, cwd, paths } = payload;
+  return { path, source, destination, command, cwd, paths };
+}
+
+export const beginAction = defineCall({
+  operation: "beginAction",
+  method: "POST",
+  path: `${WORKSPACE}/actions`,
+  reply: { json: "ActionShape", status: 201, orNull: true },
+  ask: (request: ActionRequest) => ({
+    body: {
+      type: request.type,
+      payload: payloadOf(request.payload),
+      actor: request.actor,
+      session: request.session,
+      turn: request.turn,
+      tool_call: request.toolCall,
+      depth: request.depth,
+      transaction: request.transaction,
+      summary: request.summary,
+      on_failure: request.onFailure,
+      otr: request.otr,
+    },
+  }),
+});
+
+export const finishAction = defineCall({
+  operation: "finishAction",
+  method: "POST",
+  path: `${WORKSPACE}/actions/{action}/finish`,
+  reply: { json: "ActionEndShape" },
+  ask: (action: string, { outcome, reason }: ActionEnd = {}) => ({ params: { action }, body: { outcome, reason } }),
+});
+
+export const diffAction = defineCall({
+  operation: "diffAction",
+  method: "GET",
+  path: `${WORKSPACE}/actions/{action}/diff`,
+  reply: { json: "ActionDiffShape" },
+  ask: (action: string) => ({ params: { action } }),
+});
+
+export const abandonActions = defineCall({
+  operation: "abandonActions",
+  method: "POST",
+  path: `${WORKSPACE}/abandon`,
+  reply: { json: "AbandonedShape" },
+  ask: ({ session, turn, reason }: Parameters<ActionApi["abandonActions"]>[0]) => ({ body: { session, turn, reason } }),
+});
+
+export const listTransactions = defineCall({
+  operation: "listTransactions",
+  method: "GET",
+  path: `${WORKSPACE}/transactions`,
+  reply: { pageOf: "TransactionShape" },
+  ask: () => ({}),
+});
+
+export const beginTransaction = defineCall({
+  operation: "beginTransaction",
+  method: "POST",
+  path: `${WORKSPACE}/transactions`,
+  reply: { json: "TransactionShape", status: 201 },
+  ask: ({ name, actor, session }: TransactionOptions = {}) => ({ body: { name, actor, session } }),
+});
+
+export const commitTransaction = defineCall({
+  operation: "commitTransaction",
+  method: "POST",
+  path: `${WORKSPACE}/transactions/{transaction}/commit`,
+  reply: { json: "TransactionShape" },
+  ask: (transaction: string) => ({ params: { transaction } }),
+});
+
+export const rollbackTransaction = defineCall({
+  operation: "rollbackTransaction",
+  method: "POST",
+  path: `${WORKSPACE}/transactions/{transaction}/rollback`,
+  reply: { json: "TransactionRollbackShape" },
+  ask: (transaction: string, { force }: { readonly force?: boolean } = {}) => ({
+    params: { transaction },
+    body: { force },
+  }),
+});
+
+export const listConflicts = defineCall({
+  operation: "listConflicts",
+  method: "GET",
+  path: `${WORKSPACE}/conflicts`,
+  reply: { pageOf: "ConflictShape" },
+  ask: ({ all, patch }: ConflictsOptions = {}) => ({ query: { all, patch } }),
+});
+
+export const resolveConflict = defineCall({
+  operation: "resolveConflict",
+  method: "POST",
+  path: `${WORKSPACE}/resolve`,
+  reply: { json: "ResolveShape" },
+  ask: (conflict: string, { keep, content }: ResolveOptions) => ({
+    query: { conflict, keep },
+    ...(content === undefined ? {} : { content }),
+  }),
+});

@@ -1,0 +1,162 @@
+import type { RollbackOptions, Selection } from "../../action-api.ts";
+import type { DiffOptions, LogOptions, RestoreOptions, SnapshotOptions, UndoOptions } from "../../workspace-api.ts";
+import { defineCall, WORKSPACE } from "../define-call.ts";
+
+/** Looking back, and going back. */
+
+export const status = defineCall({
+  operation: "status",
+  method: "GET",
+  path: `${WORKSPACE}/status`,
+  reply: { json: "StatusShape" },
+  ask: () => ({}),
+});
+
+export const head = defineCall({
+  operation: "head",
+  method: "GET",
+  path: `${WORKSPACE}/head`,
+  reply: { json: "HeadShape" },
+  ask: () => ({}),
+});
+
+/** What a whole log needs more than one page of. */
+export const log = defineCall({
+  operation: "log",
+  method: "GET",
+  path: `${WORKSPACE}/log`,
+  reply: { pageOf: "LogEventShape" },
+  ask: ({ from, to, reverse, prefix }: Omit<LogOptions, "limit"> = {}) => ({ query: { from, to, reverse, prefix } }),
+});
+
+export const listSnapshots = defineCall({
+  operation: "listSnapshots",
+  method: "GET",
+  path: `${WORKSPACE}/snapshots`,
+  reply: { pageOf: "SnapshotShape" },
+  ask: () => ({}),
+});
+
+export const takeSnapshot = defineCall({
+  operation: "takeSnapshot",
+  method: "POST",
+  path: `${WORKSPACE}/snapshots`,
+  reply: { json: "SnapshotShape", status: 201 },
+  ask: ({ message, name, pin, paranoid }: SnapshotOptions = {}) => ({ body: { message, name, pin, paranoid } }),
+});
+
+export const capture = defineCall({
+  operation: "capture",
+  method: "POST",
+  path: `${WORKSPACE}/captures`,
+  reply: { json: "RecordShape" },
+  ask: (paths: readonly string[]) => ({ body: { paths } }),
+});
+
+export const manifest = defineCall({
+  operation: "manifest",
+  method: "GET",
+  path: `${WORKSPACE}/manifest`,
+  reply: { json: "ManifestShape" },
+  ask: (moment: string) => ({ query: { moment } }),
+});
+
+export const diff = defineCall({
+  operation: "diff",
+  method: "GET",
+  path: `${WORKSPACE}/diff`,
+  reply: { json: "DiffShape" },
+  ask: (from: string, to: string, { paths, patch }: DiffOptions = {}) => ({ query: { from, to, path: paths, patch } }),
+});
+
+export const find = defineCall({
+  operation: "find",
+  method: "GET",
+  path: `${WORKSPACE}/find`,
+  reply: { pageOf: "FoundPath" },
+  ask: (name: string) => ({ query: { name } }),
+});
+
+export const explain = defineCall({
+  operation: "explain",
+  method: "GET",
+  path: `${WORKSPACE}/explain`,
+  reply: { json: "ExplainShape" },
+  ask: (path: string) => ({ query: { path } }),
+});
+
+export const restore = defineCall({
+  operation: "restore",
+  method: "POST",
+  path: `${WORKSPACE}/restore`,
+  reply: { json: "RestoreShape" },
+  ask: (moment: string, { paths, dryRun, keepMtime, force }: Omit<RestoreOptions, "to"> = {}) => ({
+    body: { moment, paths, dry_run: dryRun, keep_mtime: keepMtime, force },
+  }),
+});
+
+const selected = ({ action, turn, session, actor, file, since }: Selection) => ({
+  action,
+  turn,
+  session,
+  actor,
+  file,
+  since,
+});
+
+const back = (options: UndoOptions) => ({
+  body: { ...selected(options), operation: options.operation, dry_run: options.dryRun, force: options.force },
+});
+
+export const undo = defineCall({
+  operation: "undo",
+  method: "POST",
+  path: `${WORKSPACE}/undo`,
+  reply: { json: "UndoShape" },
+  ask: (options: UndoOptions = {}) => back(options),
+});
+
+export const redo = defineCall({
+  operation: "redo",
+  method: "POST",
+  path: `${WORKSPACE}/redo`,
+  reply: { json: "UndoShape" },
+  ask: (options: UndoOptions = {}) => back(options),
+});
+
+export const listOperations = defineCall({
+  operation: "listOperations",
+  method: "GET",
+  path: `${WORKSPACE}/operations`,
+  reply: { pageOf: "OperationShape" },
+  ask: () => ({}),
+});
+
+export const recent = defineCall({
+  operation: "recent",
+  method: "GET",
+  path: `${WORKSPACE}/recent`,
+  reply: { json: "RecentShape" },
+  ask: (limit?: number) => ({ query: { limit } }),
+});
+
+export const changes = defineCall({
+  operation: "changes",
+  method: "GET",
+  path: `${WORKSPACE}/changes`,
+  reply: { json: "ChangesShape" },
+  ask: (selection: Selection, { patch }: { readonly patch?: boolean } = {}) => ({
+    query: { ...selected(selection), patch },
+  }),
+});
+
+export const rollback = defineCall({
+  operation: "rollback",
+  method: "POST",
+  path: `${WORKSPACE}/actions/{action}/rollback`,
+  reply: { json: "RestoreShape" },
+  ask: (action: string, { dryRun, force, outside }: RollbackOptions = {}) => ({
+    params: { action },
+    body: { dry_run: dryRun, force, outside },
+  }),
+});

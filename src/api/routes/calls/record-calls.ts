@@ -1,0 +1,82 @@
+import type { RecordBody } from "../../../core/event.ts";
+import type { ImportOptions, RecordPut } from "../../record-api.ts";
+import { defineCall, WORKSPACE } from "../define-call.ts";
+
+/** A user's own records. Their ids are any text, and stand in the query. */
+
+export const listRecords = defineCall({
+  operation: "listRecords",
+  method: "GET",
+  path: `${WORKSPACE}/records`,
+  reply: { pageOf: "LiveRecordShape" },
+  ask: () => ({}),
+});
+
+export const getRecord = defineCall({
+  operation: "getRecord",
+  method: "GET",
+  path: `${WORKSPACE}/record`,
+  reply: { json: "LiveRecordShape", orNull: true },
+  ask: (id: string) => ({ query: { id } }),
+});
+
+export const putRecord = defineCall({
+  operation: "putRecord",
+  method: "PUT",
+  path: `${WORKSPACE}/record`,
+  reply: { json: "UserRecordEventShape" },
+  ask: (id: string, record: RecordBody, { recursionDepth }: RecordPut = {}) => ({
+    query: { id, recursion_depth: recursionDepth },
+    body: record,
+  }),
+});
+
+export const deleteRecord = defineCall({
+  operation: "deleteRecord",
+  method: "DELETE",
+  path: `${WORKSPACE}/record`,
+  reply: { json: "UserRecordEventShape", orNull: true },
+  ask: (id: string, { recursionDepth }: RecordPut = {}) => ({ query: { id, recursion_depth: recursionDepth } }),
+});
+
+export const recordEvents = defineCall({
+  operation: "recordEvents",
+  method: "GET",
+  path: `${WORKSPACE}/records/events`,
+  reply: { pageOf: "UserRecordEventShape" },
+  ask: (from?: number) => ({ query: { from } }),
+});
+
+export const verifyRecords = defineCall({
+  operation: "verifyRecords",
+  method: "GET",
+  path: `${WORKSPACE}/records/verify`,
+  reply: { json: "RecordVerifyShape" },
+  ask: () => ({}),
+});
+
+/** What a record was when it was read, and what it becomes. */
+export interface RecordRewrite {
+  readonly id: string;
+  readonly before: RecordBody;
+  readonly record: RecordBody;
+}
+
+export const migrateRecords = defineCall({
+  operation: "migrateRecords",
+  method: "POST",
+  path: `${WORKSPACE}/records/migrate`,
+  reply: { json: "MigratedShape" },
+  ask: (records: readonly RecordRewrite[]) => ({ body: { records } }),
+});
+
+export const importRecords = defineCall({
+  operation: "importRecords",
+  method: "POST",
+  path: `${WORKSPACE}/records/import`,
+  reply: { json: "RecordImportShape" },
+  ask: (log: Uint8Array, { roundNumbers }: ImportOptions = {}) => ({
+    query: { round_numbers: roundNumbers },
+    content: log,
+  }),
+});

@@ -1,0 +1,106 @@
+import type { PruneOptions } from "../../action-api.ts";
+import type { ConfigShape } from "../../shapes.ts";
+import type { CompactOptions, VerifyOptions } from "../../workspace-api.ts";
+import { defineCall, WORKSPACE } from "../define-call.ts";
+
+/** Proving a history, and how much of it is kept. */
+
+export const verify = defineCall({
+  operation: "verify",
+  method: "GET",
+  path: `${WORKSPACE}/verify`,
+  reply: { json: "VerifyShape" },
+  ask: ({ quick, expect }: VerifyOptions = {}) => ({ query: { quick, expect } }),
+});
+
+export const verifyIntegrity = defineCall({
+  operation: "verifyIntegrity",
+  method: "GET",
+  path: `${WORKSPACE}/verify-integrity`,
+  reply: { json: "IntegrityShape" },
+  ask: () => ({}),
+});
+
+export const rebuild = defineCall({
+  operation: "rebuild",
+  method: "POST",
+  path: `${WORKSPACE}/rebuild`,
+  reply: { json: "RebuildShape" },
+  ask: () => ({}),
+});
+
+export const compact = defineCall({
+  operation: "compact",
+  method: "POST",
+  path: `${WORKSPACE}/compact`,
+  reply: { json: "CompactShape" },
+  ask: ({ dropArchive }: CompactOptions = {}) => ({ body: { drop_archive: dropArchive } }),
+});
+
+export const prune = defineCall({
+  operation: "prune",
+  method: "POST",
+  path: `${WORKSPACE}/prune`,
+  reply: { json: "PruneShape" },
+  ask: (options: PruneOptions = {}) => ({
+    body: {
+      keep_last: options.keepLast,
+      keep_hourly: options.keepHourly,
+      keep_daily: options.keepDaily,
+      keep_weekly: options.keepWeekly,
+      keep_monthly: options.keepMonthly,
+      keep_yearly: options.keepYearly,
+      keep_within_ms: options.keepWithinMs,
+      keep_pinned: options.keepPinned,
+      dry_run: options.dryRun,
+    },
+  }),
+});
+
+export const pin = defineCall({
+  operation: "pin",
+  method: "POST",
+  path: `${WORKSPACE}/pin`,
+  reply: { nothing: true },
+  ask: (id: string, pinned?: boolean) => ({ body: { id, pinned } }),
+});
+
+export const collect = defineCall({
+  operation: "collect",
+  method: "POST",
+  path: `${WORKSPACE}/gc`,
+  reply: { json: "GcShape" },
+  ask: () => ({}),
+});
+
+export const diskUsage = defineCall({
+  operation: "diskUsage",
+  method: "GET",
+  path: `${WORKSPACE}/du`,
+  reply: { json: "DuShape" },
+  ask: ({ by }: { readonly by?: "session" | "path" | "age" } = {}) => ({ query: { by } }),
+});
+
+export const getConfig = defineCall({
+  operation: "getConfig",
+  method: "GET",
+  path: `${WORKSPACE}/config`,
+  reply: { json: "ConfigShape" },
+  ask: () => ({}),
+});
+
+export const configure = defineCall({
+  operation: "configure",
+  method: "POST",
+  path: `${WORKSPACE}/config`,
+  reply: { json: "ConfigShape" },
+  ask: (change: Partial<ConfigShape>) => ({ body: change }),
+});
+
+export const retention = defineCall({
+  operation: "retention",
+  method: "GET",
+  path: `${WORKSPACE}/retention`,
+  reply: { json: "RetentionSourcesShape" },
+  ask: () => ({}),
+});

@@ -1,0 +1,206 @@
+import * as z from "zod";
+import * as calls from "../calls/action-calls.ts";
+import { collectedBytes } from "../collected-bytes.ts";
+import { workspaceRoute } from "../define-route.ts";
+import { bool, flag, number, paging, path, paths, text, word } from "../fields.ts";
+import { pageOf } from "../pages.ts";
+import type { WorkspaceRoute } from "../route.ts";
+import { withoutUndefined } from "../without-undefined.ts";
+
+const sessions = workspaceRoute(calls.listSessions, {
+  tag: "sessions",
+  role: "reader",
+  summary: "List sessions and runs, oldest first",
+  query: z.strictObject(paging),
+  answer: async (on, { query }) => pageOf(await on.sessions(), query, ({ session_id }) => session_id),
+});
+
+const session = workspaceRoute(calls.getSession, {
+  tag: "sessions",
+  role: "reader",
+  summary: "One session",
+  answer: (on, { params }) => on.session(params["session"] ?? ""),
+});
+
+const startSession = workspaceRoute(calls.startSession, {
+  tag: "sessions",
+  role: "agent",
+  summary: "Begin an agent's session, or go on with it",
+  body: z.strictObject({
+    id: word("the agent's own id of it: letters, digits, `.`, `_`, `-` (default: a new one)").optional(),
+    actor: word("who acts (default `agent`)").optional(),
+    notes: z.array(text("a note", 2_000)).max(100).optional(),
+  }),
+  answer: (on, { body }) => on.startSession({ ...body, pid: null }),
+});
+
+const endSession = workspaceRoute(calls.endSession, {
+  tag: "sessions",
+  role: "agent",
+  summary: "End a session; its open actions are abandoned",
+  answer: (on, { params }) => on.endSession(params["session"] ?? ""),
+});
+
+const actions = workspaceRoute(calls.listActions, {
+  tag: "actions",
+  role: "reader",
+  summary: "List actions that have a snapshot, oldest first",
+  query: z.strictObject(paging),
+  answer: async (on, { query }) => pageOf(await on.list(), query, ({ id }) => id),
+});
+
+const action = workspaceRoute(calls.getAction, {
+  tag: "actions",
+  role: "reader",
+  summary: "One action",
+  answer: (on, { params }) => on.showAction(params["action"] ?? ""),
+});
+
+const begin = workspaceRoute(calls.beginAction, {
+  tag: "actions",
+  role: "agent",
+  summary: "Record what a tool is about to touch, before it does",
+  description:
+    "When it is answered, a rollback is possible; then the tool may run, and `finish` records what it left. `null` for what " +
+    "needs no snapshot, and for what is off the record.",
+  body: z.strictObject({
+    type: word("`write_file delete_file move_file copy_file run_command` …; for any other word everything is recorded"),
+    payload: z
+      .strictObject({
+        path: path("the file").optional(),
+        source: path("what is moved or copied").optional(),
+        destination: path("where to").optional(),
+        command: text("a command line", 100_000).optional(),
+        cwd: path("where it runs").optional(),
+        paths: paths("everything that the tool will touch").optional(),
+      })
+      .optional(),
+    actor: word("who acts (default `agent`)").optional(),
+    session: word("the agent's session").optional(),
+    turn: word("its turn").optional(),
+    tool_call: word("the id that the agent gave the call").optional(),
+    depth: number("how deep in nested agents; 0 at the top", 1_000).optional(),
+    transaction: word("the transaction that it belongs to").optional(),
+    summary: text("for people", 2_000).optional(),
+    on_failure: z.enum(["block", "warn"]).describe("when no snapshot can be made").optional(),
+    otr: bool("off the record: nothing is stored").optional(),
+  }),
+  answer: (on, { body: { tool_call, on_failure, ...request } }) =>
+    on.snapshotAction({ ...request, ...withoutUndefined({ toolCall: tool_call, onFailure: on_failure }), pid: null }),
+});
+
+const finish = workspaceRoute(calls.finishAction, {
+  tag: "actions",
+  role: "agent",
+  summary: "Record what an action left",
+  body: z.strictObject({
+    outcome: z.enum(["done", "failed", "denied"]).optional(),
+    reason: text("for people", 10_000).optional(),
+  }),
+  answer: (on, { params, body }) => on.finishAction(params["action"] ?? "", body),
+});
+
+const diff = workspaceRoute(calls.diffAction, {
+  tag: "actions",
+  role: "reader",
+  summary: "The files that an action backed up, beside what is there now",
+  answer: (on, { params }) => on.diffAction(params["action"] ?? ""),
+});
+
+const abandon = workspaceRoute(calls.abandonActions, {
+  tag: "actions",
+  role: "agent",
+  summary: "Abandon the open actions of a session, or of one of its turns",
+  body: z.strictObject({
+    session: word("the session"),
+    turn: word("only this turn's").optional(),
+    reason: text("for people", 2_000).optional(),
+  }),
+  answer: async (on, { body }) => ({ actions: await on.abandonActions(body) }),
+});
+
+const transactions = workspaceRoute(calls.listTransactions, {
+  tag: "transactions",
+  role: "reader",
+  summary: "List transactions, oldest first",
+  query: z.strictObject(paging),
+  answer: async (on, { query }) => pageOf(await on.transactions(), query, ({ id }) => id),
+});
+
+const beginTransaction = workspaceRoute(calls.beginTransaction, {
+  tag: "transactions",
+  role: "agent",
+  summary: "Begin a transaction, or a savepoint within one",
+  description: "It stays until it is committed or rolled back: no process of the caller's is watched.",
+  body: z.strictObject({
+    name: word("a name").optional(),
+    actor: word("who acts").optional(),
+    session: word("only this session's actions belong to it").optional(),
+  }),
+  answer: (on, { body }) => on.beginTransaction({ ...body, pid: null }),
+});
+
+const commit = workspaceRoute(calls.commitTransaction, {
+  tag: "transactions",
+  role: "agent",
+  summary: "Commit a transaction and its savepoints",
+  answer: (on, { params }) => on.commitTransaction(params["transaction"] ?? ""),
+});
+
+const rollback = workspaceRoute(calls.rollbackTransaction, {
+  tag: "transactions",
+  role: "agent",
+  summary: "Take back exactly what a transaction did, merged with later work",
+  body: z.strictObject({ force: bool("leave alone what cannot be changed").optional() }),
+  answer: (on, { params, body }) => on.rollbackTransaction(params["transaction"] ?? "", body),
+});
+
+const conflicts = workspaceRoute(calls.listConflicts, {
+  tag: "conflicts",
+  role: "reader",
+  summary: "List what did not merge",
+  query: z.strictObject({
+    all: flag("those that are settled too").optional(),
+    patch: flag("with what taking the undo would change").optional(),
+    ...paging,
+  }),
+  answer: async (on, { query: { all, patch, ...part } }) =>
+    pageOf(await on.conflicts(withoutUndefined({ all, patch })), part, ({ id }) => id),
+});
+
+/** A merged text is made by a person or a model. */
+const MAX_MERGED = 64 * 1024 * 1024;
+
+const resolve = workspaceRoute(calls.resolveConflict, {
+  tag: "conflicts",
+  role: "agent",
+  summary: "Settle a conflict",
+  description: "For `merged` the body is the whole new content.",
+  query: z.strictObject({
+    conflict: path("its id, the beginning of it, or its path"),
+    keep: z.enum(["current", "undo", "merged"]),
+  }),
+  bytes: true,
+  answer: async (on, { query: { conflict, keep }, content }) =>
+    on.resolve(conflict, keep === "merged" ? { keep, content: await collectedBytes(content, MAX_MERGED) } : { keep }),
+});
+
+/** Sessions, actions, transactions, conflicts. */
+export const ACTION_ROWS: readonly WorkspaceRoute[] = [
+  sessions,
+  session,
+  startSession,
+  endSession,
+  actions,
+  action,
+  begin,
+  finish,
+  diff,
+  abandon,
+  transactions,
+  beginTransaction,
+  commit,
+  rollback,
+  conflicts,
+  resolve,
+];

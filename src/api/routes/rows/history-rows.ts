@@ -1,0 +1,223 @@
+import * as z from "zod";
+import * as calls from "../calls/history-calls.ts";
+import { workspaceRoute } from "../define-route.ts";
+import { bool, count, flag, many, moment, paging, path, paths, text, word } from "../fields.ts";
+import { numberOf, PAGE, pageOf, pageWithMore } from "../pages.ts";
+import type { WorkspaceRoute } from "../route.ts";
+import { withoutUndefined } from "../without-undefined.ts";
+import { selectionFields, selectionOf } from "../selecting.ts";
+
+const tag = "history";
+
+const status = workspaceRoute(calls.status, {
+  tag,
+  role: "reader",
+  summary: "The state of the workspace, and what on disk is not recorded yet",
+  answer: (on) => on.status(),
+});
+
+const head = workspaceRoute(calls.head, {
+  tag,
+  role: "reader",
+  summary: "The signed head: what commits to everything that is recorded",
+  answer: (on) => on.head(),
+});
+
+const log = workspaceRoute(calls.log, {
+  tag,
+  role: "reader",
+  summary: "The events of the log",
+  query: z.strictObject({
+    from: count("the first seq").optional(),
+    to: count("the last seq").optional(),
+    reverse: flag("newest first").optional(),
+    prefix: z.string().max(1_200).describe("only events of records whose id begins with this").optional(),
+    ...paging,
+  }),
+  answer: async (on, { query: { limit = PAGE, cursor, ...options } }) => {
+    const last = cursor === undefined ? undefined : numberOf(cursor);
+    const bounds = last === undefined ? {} : options.reverse === true ? { to: last - 1 } : { from: last + 1 };
+    const found = await on.log({ ...options, ...bounds, limit: limit + 1 });
+    return pageWithMore(found, limit, ({ seq }) => String(seq));
+  },
+});
+
+const snapshots = workspaceRoute(calls.listSnapshots, {
+  tag,
+  role: "reader",
+  summary: "List snapshots, oldest first",
+  query: z.strictObject(paging),
+  answer: async (on, { query }) => pageOf(await on.snapshots(), query, ({ number }) => String(number)),
+});
+
+const snapshot = workspaceRoute(calls.takeSnapshot, {
+  tag,
+  role: "agent",
+  summary: "Record everything now, and keep a name for the moment",
+  body: z.strictObject({
+    message: text("for people", 10_000).optional(),
+    name: word("a name for the moment, unique in the workspace").optional(),
+    pin: bool("keep it from being pruned").optional(),
+    paranoid: bool("read everything again, whatever its stat says").optional(),
+  }),
+  answer: (on, { body }) => on.snapshot(body),
+});
+
+const capture = workspaceRoute(calls.capture, {
+  tag,
+  role: "agent",
+  summary: "Record what changed on disk at these paths, and beneath them",
+  body: z.strictObject({ paths: paths("where to look") }),
+  answer: (on, { body }) => on.record(body.paths),
+});
+
+const manifest = workspaceRoute(calls.manifest, {
+  tag,
+  role: "reader",
+  summary: "All files of a moment, with the Merkle root that commits to them",
+  query: z.strictObject({ moment: moment("which moment") }),
+  answer: (on, { query }) => on.manifest(query.moment),
+});
+
+const diff = workspaceRoute(calls.diff, {
+  tag,
+  role: "reader",
+  summary: "What differs between two moments",
+  query: z.strictObject({
+    from: moment("the earlier moment"),
+    to: moment("the later moment; `now`: what is on disk"),
+    path: many("only this path and what is beneath it (may be there several times)", 200).optional(),
+    patch: flag("add unified text to each change").optional(),
+  }),
+  answer: (on, { query: { from, to, path: only, patch } }) =>
+    on.diff(from, to, withoutUndefined({ paths: only, patch })),
+});
+
+const find = workspaceRoute(calls.find, {
+  tag,
+  role: "reader",
+  summary: "Recorded paths with this file name, also deleted ones",
+  query: z.strictObject({ name: path("the file name"), ...paging }),
+  answer: async (on, { query: { name, ...part } }) => pageOf(await on.find(name), part, (found) => found),
+});
+
+const explain = workspaceRoute(calls.explain, {
+  tag,
+  role: "reader",
+  summary: "Is a path recorded, and by which rule",
+  query: z.strictObject({ path: path("the path") }),
+  answer: (on, { query }) => on.explain(query.path),
+});
+
+const dryRun = bool("show what would change, and change nothing").optional();
+const leave = bool("leave what cannot be restored and do the rest (default: all or nothing)").optional();
+
+const restore = workspaceRoute(calls.restore, {
+  tag: "undo",
+  role: "agent",
+  summary: "Make files equal to an earlier moment",
+  description: "What is there now is recorded first; `undo_id` takes the restore back.",
+  body: z.strictObject({
+    moment: moment("which moment"),
+    paths: paths("only these and what is beneath them (default: everything)").optional(),
+    dry_run: dryRun,
+    keep_mtime: bool("give the files their old times").optional(),
+    force: leave,
+  }),
+  answer: (on, { body: { moment: when, dry_run, keep_mtime, ...options } }) =>
+    on.restore(when, { ...options, ...withoutUndefined({ dryRun: dry_run, keepMtime: keep_mtime }) }),
+});
+
+const backBody = z.strictObject({
+  ...selectionFields,
+  operation: word("the operation's id (default: the last that is not undone)").optional(),
+  dry_run: dryRun,
+  force: bool("take along paths that were edited since; what is there now is recorded first").optional(),
+});
+
+const backOptions = ({ operation, dry_run, force, ...selection }: z.output<typeof backBody>) => ({
+  ...selectionOf(withoutUndefined(selection)),
+  ...withoutUndefined({ operation, dryRun: dry_run, force }),
+});
+
+const undo = workspaceRoute(calls.undo, {
+  tag: "undo",
+  role: "agent",
+  summary: "Take work back",
+  description:
+    "Without a selection one operation. With one (`action`, `turn`, `session`, `actor`, `file` or `since`) exactly those " +
+    "changes, merged with what came later; what does not merge is kept as a conflict.",
+  body: backBody,
+  answer: (on, { body }) => on.undo(backOptions(body)),
+});
+
+const redo = workspaceRoute(calls.redo, {
+  tag: "undo",
+  role: "agent",
+  summary: "Do again what was taken back",
+  body: backBody,
+  answer: (on, { body }) => on.redo(backOptions(body)),
+});
+
+const rollback = workspaceRoute(calls.rollback, {
+  tag: "undo",
+  role: "agent",
+  summary: "Make the files of an action equal to what they were before it",
+  body: z.strictObject({
+    dry_run: dryRun,
+    force: leave,
+    outside: z
+      .array(path("an absolute path"))
+      .max(1_000)
+      .describe("restore these paths outside of the workspace, and nothing else")
+      .optional(),
+  }),
+  answer: (on, { params, body: { dry_run, ...options } }) =>
+    on.rollback(params["action"] ?? "", { ...options, ...withoutUndefined({ dryRun: dry_run }) }),
+});
+
+const operations = workspaceRoute(calls.listOperations, {
+  tag: "undo",
+  role: "reader",
+  summary: "What undo takes back, oldest first",
+  query: z.strictObject(paging),
+  answer: async (on, { query }) => pageOf(await on.operations(), query, ({ id }) => id),
+});
+
+const recent = workspaceRoute(calls.recent, {
+  tag,
+  role: "reader",
+  summary: "What was done lately, newest first",
+  query: z.strictObject({ limit: count("how many at most", { least: 1, most: 1_000 }).optional() }),
+  answer: (on, { query }) => on.recent(query.limit),
+});
+
+const changes = workspaceRoute(calls.changes, {
+  tag: "undo",
+  role: "reader",
+  summary: "What somebody did",
+  description: "Exactly one of `action`, `turn`, `session`, `actor`, `file` and `since` says whose work is meant.",
+  query: z.strictObject({ ...selectionFields, patch: flag("add unified text to each change").optional() }),
+  answer: (on, { query: { patch, ...selection } }) => on.changes(selectionOf(selection), withoutUndefined({ patch })),
+});
+
+/** Looking back, and going back. */
+export const HISTORY_ROWS: readonly WorkspaceRoute[] = [
+  status,
+  head,
+  log,
+  snapshots,
+  snapshot,
+  capture,
+  manifest,
+  diff,
+  find,
+  explain,
+  restore,
+  undo,
+  redo,
+  rollback,
+  operations,
+  recent,
+  changes,
+];

@@ -1,0 +1,133 @@
+import * as z from "zod";
+import { canonicalJson } from "../../../core/canonical-json.ts";
+import { ChronicleError } from "../../../core/errors.ts";
+import type { RecordBody } from "../../../core/event.ts";
+import type { RecordEventShape } from "../../record-api.ts";
+import * as calls from "../calls/record-calls.ts";
+import { collectedBytes } from "../collected-bytes.ts";
+import { workspaceRoute } from "../define-route.ts";
+import { count, flag, jsonObject, paging } from "../fields.ts";
+import { numberOf, PAGE, pageOf, pageWithMore } from "../pages.ts";
+import type { WorkspaceRoute } from "../route.ts";
+import { withoutUndefined } from "../without-undefined.ts";
+
+const tag = "records";
+const id = z.string().min(1).max(1_024).describe("the record's id: any text of 1 to 1,024 bytes");
+const recursion_depth = count("how deep in nested agents; 0 at the top", { most: 1_000_000 }).optional();
+
+const depthOf = (depth: number | undefined) => withoutUndefined({ recursionDepth: depth });
+
+const list = workspaceRoute(calls.listRecords, {
+  tag,
+  role: "reader",
+  summary: "List records, in the order of their ids",
+  query: z.strictObject(paging),
+  answer: async (on, { query }) => {
+    const page = pageOf(await on.records.all(), query, ([one]) => one);
+    return { items: page.items.map(([one, record]) => ({ id: one, record })), next: page.next };
+  },
+});
+
+const get = workspaceRoute(calls.getRecord, {
+  tag,
+  role: "reader",
+  summary: "One record; `null` if there is none",
+  query: z.strictObject({ id }),
+  answer: async (on, { query }) => {
+    const record = await on.records.get(query.id);
+    return record === undefined ? null : { id: query.id, record };
+  },
+});
+
+const put = workspaceRoute(calls.putRecord, {
+  tag,
+  role: "agent",
+  summary: "Write a record",
+  query: z.strictObject({ id, recursion_depth }),
+  body: jsonObject("the record"),
+  answer: (on, { query, body }) =>
+    on.records.upsert(query.id, body as RecordBody, depthOf(query.recursion_depth)) as Promise<Sent>,
+});
+
+/** An event's record, as JSON has it. */
+type Sent = Omit<RecordEventShape, "record"> & { record: Record<string, unknown> };
+
+const remove = workspaceRoute(calls.deleteRecord, {
+  tag,
+  role: "agent",
+  summary: "Delete a record; `null` if there is none",
+  query: z.strictObject({ id, recursion_depth }),
+  answer: async (on, { query }) => (await on.records.delete(query.id, depthOf(query.recursion_depth))) ?? null,
+});
+
+const events = workspaceRoute(calls.recordEvents, {
+  tag,
+  role: "reader",
+  summary: "The events of records, oldest first",
+  query: z.strictObject({ from: count("the first seq").optional(), ...paging }),
+  answer: async (on, { query: { from = 0, limit = PAGE, cursor } }) => {
+    const first = cursor === undefined ? from : numberOf(cursor) + 1;
+    const found: RecordEventShape[] = [];
+    for await (const event of on.records.replay(first)) if (found.push(event) > limit) break;
+    return pageWithMore(found, limit, ({ seq }) => String(seq));
+  },
+});
+
+const verify = workspaceRoute(calls.verifyRecords, {
+  tag,
+  role: "reader",
+  summary: "Recompute the chain of the log",
+  answer: (on) => on.records.verify(),
+});
+
+const migrate = workspaceRoute(calls.migrateRecords, {
+  tag,
+  role: "agent",
+  summary: "Rewrite every record, all in one commit",
+  description:
+    "Each with what it was when it was read. If they are not exactly the records that are there, nothing is written: 412.",
+  body: z.strictObject({
+    records: z
+      .array(z.strictObject({ id, before: jsonObject("as it was read"), record: jsonObject("what it becomes") }))
+      .max(100_000),
+  }),
+  answer: async (on, { body }) => {
+    const rewrites = new Map(body.records.map((one) => [one.id, one]));
+    const records = await on.records.migrate((record, one) => {
+      const rewrite = rewrites.get(one);
+      if (rewrite === undefined || canonicalJson(record) !== canonicalJson(rewrite.before as RecordBody))
+        throw changed(one);
+      rewrites.delete(one);
+      return rewrite.record as RecordBody;
+    });
+    return { records };
+  },
+});
+
+function changed(one: string): ChronicleError {
+  return new ChronicleError("PRECONDITION_FAILED", `the record ${JSON.stringify(one)} is not as it was read`, {
+    hint: "read the records again, and try again",
+    data: { record: one },
+  });
+}
+
+const MAX_IMPORT = 64 * 1024 * 1024;
+
+const bring = workspaceRoute(calls.importRecords, {
+  tag,
+  role: "agent",
+  summary: "Bring in the records of a chronomemory log",
+  description: "The body is its `events.wal`. Every line is verified first.",
+  query: z.strictObject({
+    round_numbers: flag("take numbers that a double cannot hold rounded, instead of refusing the file").optional(),
+  }),
+  bytes: true,
+  answer: async (on, { query: { round_numbers }, content }) =>
+    on.records.importChronomemory(
+      await collectedBytes(content, MAX_IMPORT),
+      withoutUndefined({ roundNumbers: round_numbers }),
+    ),
+});
+
+/** A user's own records. */
+export const RECORD_ROWS: readonly WorkspaceRoute[] = [list, get, put, remove, events, verify, migrate, bring];

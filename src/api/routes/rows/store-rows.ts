@@ -1,0 +1,137 @@
+import * as z from "zod";
+import { ChronicleError } from "../../../core/errors.ts";
+import type { WorkspaceShape } from "../../shapes.ts";
+import type { StoreApi } from "../../store-api.ts";
+import * as calls from "../calls/store-calls.ts";
+import { storeRoute } from "../define-route.ts";
+import { bool, moment, paging, word } from "../fields.ts";
+import { pageOf } from "../pages.ts";
+import type { MeShape } from "../reply-shapes.ts";
+import type { StoreRoute } from "../route.ts";
+import { withoutUndefined } from "../without-undefined.ts";
+
+const tag = "workspaces";
+
+/** The workspaces that the caller may see. */
+async function seen(on: StoreApi, { workspaces }: MeShape): Promise<WorkspaceShape[]> {
+  const all = await on.workspaces();
+  return workspaces === null ? all : all.filter(({ id }) => workspaces.includes(id));
+}
+
+function notThere(id: string): ChronicleError {
+  return new ChronicleError("NOT_FOUND", `there is no workspace ${id}`, {
+    hint: "give its whole id, or its exact name",
+  });
+}
+
+/** What concerns the whole store is not for somebody who may see a part of it only. */
+function needsWholeStore({ workspaces }: MeShape): void {
+  if (workspaces === null) return;
+  throw new ChronicleError("FORBIDDEN", "this token is for certain workspaces, and this concerns the whole store");
+}
+
+const me = storeRoute(calls.me, {
+  tag: "server",
+  role: "reader",
+  summary: "Who am I, and what may I see",
+  answer: (_on, asked) => Promise.resolve(asked.me),
+});
+
+const list = storeRoute(calls.listWorkspaces, {
+  tag,
+  role: "reader",
+  summary: "List workspaces",
+  query: z.strictObject(paging),
+  answer: async (on, { query, me: caller }) => pageOf(await seen(on, caller), query, ({ id }) => id),
+});
+
+const create = storeRoute(calls.createWorkspace, {
+  tag,
+  role: "operator",
+  summary: "Begin a workspace without a folder: empty, or with the files that another one had at a moment",
+  description: "A fork shares contents with its origin.",
+  body: z.strictObject({
+    name: word("a name, unique in the store: `A-Z a-z 0-9 . _ : @ -`. A session's id, for example").optional(),
+    from: z
+      .strictObject({
+        workspace: word("the id or the exact name of the one to fork"),
+        moment: moment("the moment to begin with").optional(),
+      })
+      .optional(),
+  }),
+  answer: async (on, { body: { name, from }, me: caller }) => {
+    needsWholeStore(caller);
+    const origin = from === undefined ? undefined : { ...from, workspace: await wholeId(on, from.workspace) };
+    const { workspace, result } = await on.create(withoutUndefined({ name, from: origin }));
+    await workspace.close();
+    return result;
+  },
+});
+
+/** By its whole id or exact name: the beginning of an id is not enough here. */
+async function wholeId(on: StoreApi, asked: string): Promise<string> {
+  const found = (await on.workspaces()).find(({ id, name }) => id === asked || name === asked);
+  if (found === undefined) throw notThere(asked);
+  return found.id;
+}
+
+const get = storeRoute(calls.getWorkspace, {
+  tag,
+  role: "reader",
+  summary: "One workspace",
+  answer: async (on, { params: { id = "" }, me: caller }) => {
+    const found = (await seen(on, caller)).find((one) => one.id === id);
+    if (found === undefined) throw notThere(id);
+    return found;
+  },
+});
+
+const archive = storeRoute(calls.archiveWorkspace, {
+  tag,
+  role: "operator",
+  summary: "Archive a workspace, or take it up again",
+  description: "An archived one is only read.",
+  body: z.strictObject({ archived: bool("default: yes").optional() }),
+  answer: (on, { params: { id = "" }, body }) => on.archive(id, body.archived),
+});
+
+const forget = storeRoute(calls.forgetWorkspace, {
+  tag,
+  role: "operator",
+  summary: "Remove a workspace's history from the store",
+  description: "Its files on disk stay. Contents are freed by the next `gc`.",
+  answer: (on, { params: { id = "" } }) => on.forget(id),
+});
+
+const collect = storeRoute(calls.collectStore, {
+  tag: "upkeep",
+  role: "operator",
+  summary: "Free contents that no workspace of the store needs",
+  answer: (on, { me: caller }) => {
+    needsWholeStore(caller);
+    return on.gc();
+  },
+});
+
+const usage = storeRoute(calls.storeUsage, {
+  tag: "upkeep",
+  role: "operator",
+  summary: "How much space the store takes",
+  answer: (on, { me: caller }) => {
+    needsWholeStore(caller);
+    return on.du();
+  },
+});
+
+const doctor = storeRoute(calls.doctor, {
+  tag: "upkeep",
+  role: "operator",
+  summary: "Look at the machine, the store and the key, and say what is wrong",
+  answer: (on, { me: caller }) => {
+    needsWholeStore(caller);
+    return on.doctor();
+  },
+});
+
+/** Rows about the store. */
+export const STORE_ROWS: readonly StoreRoute[] = [me, list, create, get, archive, forget, collect, usage, doctor];

@@ -1,0 +1,152 @@
+import * as z from "zod";
+import * as calls from "../calls/upkeep-calls.ts";
+import { workspaceRoute } from "../define-route.ts";
+import { bool, flag, number, path, word } from "../fields.ts";
+import type { WorkspaceRoute } from "../route.ts";
+import { withoutUndefined } from "../without-undefined.ts";
+
+const tag = "upkeep";
+
+const verify = workspaceRoute(calls.verify, {
+  tag,
+  role: "reader",
+  summary: "Recompute everything, and list problems",
+  query: z.strictObject({
+    quick: flag("log, links, root and heads only; no contents").optional(),
+    expect: z
+      .string()
+      .max(4_000)
+      .describe("what `head` gave earlier: what was cut off or replaced since is found")
+      .optional(),
+  }),
+  answer: (on, { query }) => on.verify(query),
+});
+
+const verifyIntegrity = workspaceRoute(calls.verifyIntegrity, {
+  tag,
+  role: "reader",
+  summary: "Is the chain whole? If not, the answer is a problem",
+  answer: async (on) => {
+    await on.verifyIntegrity();
+    return { ok: true };
+  },
+});
+
+const rebuild = workspaceRoute(calls.rebuild, {
+  tag,
+  role: "operator",
+  summary: "Make the index anew from the log",
+  answer: (on) => on.rebuild(),
+});
+
+const compact = workspaceRoute(calls.compact, {
+  tag,
+  role: "operator",
+  summary: "Move the log into the archive, and go on in a new one",
+  body: z.strictObject({ drop_archive: bool("remove the archived events for good").optional() }),
+  answer: (on, { body: { drop_archive } }) => on.compact(withoutUndefined({ dropArchive: drop_archive })),
+});
+
+const most = 1_000_000;
+
+const prune = workspaceRoute(calls.prune, {
+  tag,
+  role: "operator",
+  summary: "Give up what is older than the rules keep",
+  description: "Each rule keeps more; without any the configured limits hold.",
+  body: z.strictObject({
+    keep_last: number("so many of the last", most).optional(),
+    keep_hourly: number("the last of so many hours", most).optional(),
+    keep_daily: number("… days", most).optional(),
+    keep_weekly: number("… weeks", most).optional(),
+    keep_monthly: number("… months", most).optional(),
+    keep_yearly: number("… years", most).optional(),
+    keep_within_ms: number("everything younger than this, in ms").optional(),
+    keep_pinned: bool("pinned ones (default: yes)").optional(),
+    dry_run: bool("show what would be given up").optional(),
+  }),
+  answer: (on, { body }) =>
+    on.prune(
+      withoutUndefined({
+        keepLast: body.keep_last,
+        keepHourly: body.keep_hourly,
+        keepDaily: body.keep_daily,
+        keepWeekly: body.keep_weekly,
+        keepMonthly: body.keep_monthly,
+        keepYearly: body.keep_yearly,
+        keepWithinMs: body.keep_within_ms,
+        keepPinned: body.keep_pinned,
+        dryRun: body.dry_run,
+      }),
+    ),
+});
+
+const pin = workspaceRoute(calls.pin, {
+  tag,
+  role: "operator",
+  summary: "Keep an action or a snapshot from being pruned, or no longer",
+  body: z.strictObject({ id: word("an action's id, or a snapshot's"), pinned: bool("default: yes").optional() }),
+  answer: (on, { body: { id, pinned } }) => on.pin(id, pinned),
+});
+
+const collect = workspaceRoute(calls.collect, {
+  tag,
+  role: "operator",
+  summary: "Free contents that no workspace of the store needs",
+  answer: (on) => on.gc(),
+});
+
+const usage = workspaceRoute(calls.diskUsage, {
+  tag,
+  role: "reader",
+  summary: "How much space the store takes, and what of this workspace is whose",
+  query: z.strictObject({ by: z.enum(["session", "path", "age"]).optional() }),
+  answer: (on, { query }) => on.du(query),
+});
+
+const config = workspaceRoute(calls.getConfig, {
+  tag,
+  role: "reader",
+  summary: "What is tracked",
+  answer: (on) => on.config(),
+});
+
+const patterns = (what: string) => z.array(path("a pattern")).max(10_000).describe(what).optional();
+
+const configure = workspaceRoute(calls.configure, {
+  tag,
+  role: "operator",
+  summary: "Change what is tracked; what is not given stays",
+  body: z.strictObject({
+    useGitignore: bool("leave out what git ignores").optional(),
+    excludePatterns: patterns("names that are left out"),
+    excludeGlobs: patterns("globs that are left out"),
+    forceInclude: patterns("what is tracked all the same"),
+    maxEntries: number("how many paths").optional(),
+    maxBytes: number("how many bytes in all; 0: no limit").optional(),
+    maxFileSize: number("how many bytes in one file").optional(),
+  }),
+  answer: (on, { body }) => on.configure(body),
+});
+
+const retention = workspaceRoute(calls.retention, {
+  tag,
+  role: "reader",
+  summary: "How much is kept, and where each limit comes from",
+  answer: (on) => on.retention(),
+});
+
+/** Proving a history, and how much of it is kept. */
+export const UPKEEP_ROWS: readonly WorkspaceRoute[] = [
+  verify,
+  verifyIntegrity,
+  rebuild,
+  compact,
+  prune,
+  pin,
+  collect,
+  usage,
+  config,
+  configure,
+  retention,
+];

@@ -1,0 +1,20 @@
+import type { Selection } from "../action-api.ts";
+import { ChronicleError } from "../../core/errors.ts";
+import { moment, path, word } from "./fields.ts";
+
+/** The fields that say whose work is meant: at most one is given. */
+export const selectionFields = {
+  action: word("an action's id, its beginning, or the agent's own id of the call").optional(),
+  turn: word("an agent's turn; `last` is the last that changed something or has ended").optional(),
+  session: word("an agent's session").optional(),
+  actor: word("everything that this actor did").optional(),
+  file: path("every change to this path, or beneath it").optional(),
+  since: moment("every change after this moment").optional(),
+};
+
+/** Throws `USAGE` for more than one. */
+export function selectionOf(given: Selection): Selection {
+  const named = Object.keys(given);
+  if (named.length <= 1) return given;
+  throw new ChronicleError("USAGE", `only one of these can be given: ${named.join(", ")}`);
+}
