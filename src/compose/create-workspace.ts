@@ -1,7 +1,7 @@
 import type { CreateOptions } from "../api/store-api.ts";
 import { ChronicleError } from "../core/errors.ts";
 import { DEFAULT_LIMITS, EVERYTHING } from "../core/filter.ts";
-import { FORMAT_VERSION, type WorkspaceRecord } from "../core/records.ts";
+import { FORMAT_VERSION, type WorkspaceRecord } from "../core/workspace-record.ts";
 import { isWorkspaceName } from "../core/workspace-name.ts";
 import { beginHosted, type Seed } from "../workspace/begin-hosted.ts";
 import type { ForkSource } from "../workspace/fork.ts";
@@ -39,7 +39,7 @@ export async function createWorkspace(parts: StoreParts, cache: RootsCache, want
     await build(parts, id, record, { entries: source?.entries ?? [], ...messageOf(source) });
     backends.disk.rename(layout.workspace(unfinishedName(id)).folder, layout.workspace(id).folder);
     backends.disk.syncFolder(layout.workspaces);
-    await cache.put(listedWorkspace(id, record));
+    cache.put(listedWorkspace(id, record));
     return id;
   });
 }

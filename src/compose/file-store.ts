@@ -11,9 +11,7 @@ import type {
 import type { DuShape, GcShape, SnapshotShape, WorkspaceShape } from "../api/shapes.ts";
 import type { WorkspaceApi } from "../api/workspace-api.ts";
 import { ChronicleError, withCode } from "../core/errors.ts";
-import type { RootRecord } from "../core/records.ts";
-import { FileBlobStore } from "../storage/files/file-blob-store.ts";
-import { storeLayout } from "../storage/files/layout.ts";
+import type { RootRecord } from "../core/workspace-record.ts";
 import { agentView, forbidden, recordRefusal } from "../workspace/agent-view.ts";
 import { adoptFolder } from "../workspace/adopt.ts";
 import { answer } from "../workspace/answer.ts";
@@ -26,17 +24,16 @@ import { Workspace } from "../workspace/workspace.ts";
 import type { Backends } from "./backends.ts";
 import { checkName, createWorkspace } from "./create-workspace.ts";
 import { examine } from "./doctor.ts";
-import { FileHeadKeeper, makeFolders } from "./file-head-keeper.ts";
+import { makeFolders } from "./file-head-keeper.ts";
 import { openContext, type HowToOpen, type OpenedContext, type StoreParts } from "./open-context.ts";
+import { openParts } from "./open-parts.ts";
 import { removeTree } from "./remove-tree.ts";
 import { listedWorkspace, RootsCache, type ListedWorkspace } from "./roots-cache.ts";
 import { refuseUnsafe, rootsFrom } from "./roots.ts";
-import { StoreGauge } from "./store-gauge.ts";
 import { collectStore, storeTasks, storeUsage } from "./store-tasks.ts";
 import { writeWorkspaceFile } from "./workspace-file.ts";
+import { isPresent, workspaceShape } from "./workspace-shape.ts";
 import { removeWorkspace, withNames } from "./workspace-names.ts";
-
-const DEFAULT_WAIT_MS = 30_000;
 
 /** A workspace that was found for a folder. `movedTo`: it was recorded elsewhere, and only looked at here. */
 type Standing = ListedWorkspace & { readonly movedTo?: string };
@@ -133,10 +130,10 @@ class FileStore implements StoreApi {
       const { id: whole } = await this.#byId(id);
       await this.#refuseAgent(archived ? "archive" : "unarchive", (one) => one === whole);
       // Whoever lists them meanwhile, or after a crash, looks at the log again.
-      await this.#cache.drop(whole);
+      this.#cache.drop(whole);
       const record = await this.#with(whole, ({ context }) => setArchived(context, archived));
       const listed = listedWorkspace(whole, record);
-      await this.#cache.put(listed);
+      this.#cache.put(listed);
       return this.#shape(listed);
     });
   }
@@ -219,7 +216,7 @@ class FileStore implements StoreApi {
       removeTree(backends.disk, files.folder);
       throw error;
     }
-    await this.#cache.put(listedWorkspace(id, record));
+    this.#cache.put(listedWorkspace(id, record));
     return opened;
   }
 
@@ -290,7 +287,7 @@ class FileStore implements StoreApi {
   #movedTo(root: RootRecord, all: readonly ListedWorkspace[]): ListedWorkspace | undefined {
     const stat = this.#parts.backends.disk.lstat(placeOfRoot(root));
     return all.find(
-      (one) => one.device === String(stat?.dev) && one.inode === String(stat?.ino) && !this.#isPresent(one),
+      (one) => one.device === String(stat?.dev) && one.inode === String(stat?.ino) && !isPresent(this.#parts, one),
     );
   }
 
@@ -300,12 +297,6 @@ class FileStore implements StoreApi {
       const found = root === undefined ? undefined : await this.#standing(root, !readOnly);
       if (found !== undefined || at === "/") return found;
     }
-  }
-
-  #isPresent(one: ListedWorkspace): boolean {
-    if (one.folders.length === 0) return true;
-    const stat = this.#parts.backends.disk.lstat(one.folders[0] ?? "/");
-    return stat !== undefined && String(stat.ino) === one.inode && String(stat.dev) === one.device;
   }
 
   /** `init --adopt`: nobody's history is taken away, and none is hidden behind another, unless that is meant. */
@@ -339,38 +330,13 @@ class FileStore implements StoreApi {
       const stat = this.#parts.backends.disk.lstat(root.folder);
       const place = { folder: root.folder, device: String(stat?.dev ?? 0n), inode: String(stat?.ino ?? 0n) };
       const listed = listedWorkspace(found.id, await adoptFolder(context, place));
-      await this.#cache.put(listed);
+      this.#cache.put(listed);
       return listed;
     });
   }
 
-  /** A history that cannot be opened is listed with what is wrong: it can still be seen, and forgotten. */
-  async #shape(one: ListedWorkspace): Promise<WorkspaceShape> {
-    const { id, name, folders, created, archived } = one;
-    const shape = {
-      id,
-      ...(name === undefined ? {} : { name }),
-      path: folders[0] ?? "",
-      roots: [...folders],
-      created,
-      present: this.#isPresent(one),
-      ...(archived === undefined ? {} : { archived }),
-    };
-    let opened: OpenedContext;
-    try {
-      opened = await this.#openId(id, { readOnly: true });
-    } catch (error) {
-      if (!(error instanceof ChronicleError)) throw error;
-      return { ...shape, seq: 0, last_event: null, problem: error.message };
-    }
-    try {
-      const head = await opened.context.index.head();
-      const row = await opened.context.index.locate(head.seq);
-      return { ...shape, seq: head.seq, last_event: row?.ts ?? null };
-    } finally {
-      this.#open.delete(opened);
-      await opened.close();
-    }
+  #shape(one: ListedWorkspace): Promise<WorkspaceShape> {
+    return workspaceShape(this.#parts, one, (id, work) => this.#with(id, work, { readOnly: true }));
   }
 }
 
@@ -381,37 +347,5 @@ function placeOfRoot(root: RootRecord): string {
 
 /** Opens a store on these backends; makes its folders (0700) where they are missing. */
 export function openFileStore(options: StoreOptions, backends: Backends): Promise<StoreApi> {
-  return withCode(() => openParts(options, backends));
-}
-
-async function openParts(options: StoreOptions, backends: Backends): Promise<StoreApi> {
-  const layout = storeLayout(options.home);
-  makeFolders(backends.disk, layout.workspaces);
-  const blobs = await FileBlobStore.open({
-    disk: backends.disk,
-    layout: layout.blobs,
-    openIndex: backends.openBlobIndex(layout.blobs.index),
-    lock: backends.lock,
-    newPackId: backends.newPackId,
-    lockWaitMs: options.waitMs ?? DEFAULT_WAIT_MS,
-  });
-  const heads = new FileHeadKeeper(backends.disk, options.configFolder, {
-    pid: backends.processes.pid,
-    now: backends.now,
-    youngMs: backends.youngHeadMs ?? 0,
-  });
-  const parts = {
-    backends,
-    layout,
-    blobs,
-    heads,
-    actor: options.actor ?? "human",
-    onNote: options.onNote,
-    waitMs: options.waitMs ?? DEFAULT_WAIT_MS,
-    configFolder: options.configFolder,
-    retention: { given: options.retention ?? {}, defaults: options.retentionDefaults ?? {} },
-    gauge: new StoreGauge(backends.disk, layout.home, backends.now),
-    userHome: options.userHome,
-  };
-  return new FileStore(parts, options);
+  return withCode(async () => new FileStore(await openParts(options, backends), options));
 }

@@ -1,5 +1,5 @@
 import { ChronicleError, errnoOf } from "../core/errors.ts";
-import type { RootRecord } from "../core/records.ts";
+import type { RootRecord } from "../core/workspace-record.ts";
 import type { Disk } from "../disk/disk.ts";
 import type { FileBlobStore } from "../storage/files/file-blob-store.ts";
 import { FileEventLog } from "../storage/files/file-event-log.ts";

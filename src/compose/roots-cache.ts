@@ -1,5 +1,5 @@
 import { parseLine } from "../core/chain.ts";
-import { decodeWorkspace, type WorkspaceRecord } from "../core/records.ts";
+import { decodeWorkspace, type WorkspaceRecord } from "../core/workspace-record.ts";
 import { decodeSentinel, sentinelId } from "../core/sentinel.ts";
 import { FileEventLog } from "../storage/files/file-event-log.ts";
 import type { StoreLayout } from "../storage/files/layout.ts";
@@ -20,6 +20,13 @@ export interface ListedWorkspace {
   readonly archived?: true;
 }
 
+interface CacheChange {
+  /** What was read of logs. */
+  readonly fresh: readonly ListedWorkspace[];
+  readonly gone: readonly string[];
+  readonly put?: ListedWorkspace;
+}
+
 /**
  * Which folder belongs to which workspace: derived from the logs, kept in `cache/roots.json` so that a command need not
  * read every log. Disposable: what is missing in it is read from the logs again.
@@ -27,6 +34,8 @@ export interface ListedWorkspace {
 export class RootsCache {
   readonly #disk: Disk;
   readonly #layout: StoreLayout;
+  /** What was read last, and the file that it was read from. */
+  #loaded: { readonly mark: string; readonly known: ReadonlyMap<string, ListedWorkspace> } | undefined;
 
   constructor(disk: Disk, layout: StoreLayout) {
     this.#disk = disk;
@@ -37,25 +46,35 @@ export class RootsCache {
   async list(): Promise<ListedWorkspace[]> {
     const known = this.#load();
     const listed: ListedWorkspace[] = [];
-    let fresh = false;
+    const fresh: ListedWorkspace[] = [];
     for (const id of this.#ids()) {
       const cached = known.get(id);
       const found = cached ?? (await this.#read(id));
-      if (found !== undefined) listed.push(found);
-      fresh ||= cached === undefined && found !== undefined;
+      if (found === undefined) continue;
+      listed.push(found);
+      if (cached === undefined) fresh.push(found);
     }
-    if (fresh || listed.length !== known.size) this.#save(listed);
+    const ids = new Set(listed.map((one) => one.id));
+    const gone = [...known.keys()].filter((id) => !ids.has(id));
+    if (fresh.length + gone.length > 0) this.#change({ fresh, gone });
     return listed;
   }
 
   /** Takes note of a workspace that was begun, moved or reconfigured. */
-  async put(workspace: ListedWorkspace): Promise<void> {
-    this.#save([...(await this.list()).filter((one) => one.id !== workspace.id), workspace]);
+  put(workspace: ListedWorkspace): void {
+    this.#change({ fresh: [], gone: [workspace.id], put: workspace });
   }
 
   /** The next look reads its log again. */
-  async drop(id: string): Promise<void> {
-    this.#save((await this.list()).filter((one) => one.id !== id));
+  drop(id: string): void {
+    this.#change({ fresh: [], gone: [id] });
+  }
+
+  /** Others may have written it since it was read: what they say of a workspace is newer than what was read of its log. */
+  #change({ fresh, gone, put }: CacheChange): void {
+    const all = new Map([...fresh.map((one) => [one.id, one] as const), ...this.#load()]);
+    for (const id of gone) all.delete(id);
+    this.#save([...all.values(), ...(put === undefined ? [] : [put])]);
   }
 
   #ids(): string[] {
@@ -86,16 +105,13 @@ export class RootsCache {
     return record === undefined ? undefined : listedWorkspace(id, record);
   }
 
-  #load(): Map<string, ListedWorkspace> {
-    const text = readText(this.#disk, `${this.#layout.home}/cache/roots.json`);
-    if (text === undefined) return new Map();
-    try {
-      const parsed = JSON.parse(text) as unknown;
-      return new Map((Array.isArray(parsed) ? parsed : []).filter(isListed).map((one) => [one.id, one]));
-    } catch {
-      // A torn cache is no cache: the logs are read again.
-      return new Map();
-    }
+  #load(): ReadonlyMap<string, ListedWorkspace> {
+    const file = `${this.#layout.home}/cache/roots.json`;
+    const stat = this.#disk.lstat(file);
+    // Each writing makes a new file.
+    const mark = stat === undefined ? "" : `${stat.ino} ${stat.size} ${stat.mtimeNs} ${stat.ctimeNs}`;
+    if (this.#loaded?.mark !== mark) this.#loaded = { mark, known: parsed(readText(this.#disk, file)) };
+    return this.#loaded.known;
   }
 
   #save(listed: readonly ListedWorkspace[]): void {
@@ -125,6 +141,16 @@ export function listedWorkspace(id: string, record: WorkspaceRecord): ListedWork
     created,
     ...(archived === undefined ? {} : { archived: true }),
   };
+}
+
+function parsed(text: string | undefined): ReadonlyMap<string, ListedWorkspace> {
+  try {
+    const value = JSON.parse(text ?? "[]") as unknown;
+    return new Map((Array.isArray(value) ? value : []).filter(isListed).map((one) => [one.id, one]));
+  } catch {
+    // A torn cache is no cache: the logs are read again.
+    return new Map();
+  }
 }
 
 function isListed(value: unknown): value is ListedWorkspace {

@@ -1,7 +1,7 @@
 import type { InitOptions } from "../api/store-api.ts";
 import { ChronicleError, errnoOf } from "../core/errors.ts";
 import { DEFAULT_FILTER, DEFAULT_LIMITS } from "../core/filter.ts";
-import type { RootRecord } from "../core/records.ts";
+import type { RootRecord } from "../core/workspace-record.ts";
 import type { Disk } from "../disk/disk.ts";
 import { changedRoot } from "../workspace/config.ts";
 

@@ -1,5 +1,5 @@
 import { ChronicleError } from "../core/errors.ts";
-import { FORMAT_VERSION } from "../core/records.ts";
+import { FORMAT_VERSION } from "../core/workspace-record.ts";
 import type { Disk } from "../disk/disk.ts";
 import { writeFileDurably } from "../disk/write-fully.ts";
 import { readText } from "./file-head-keeper.ts";

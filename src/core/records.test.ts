@@ -7,16 +7,8 @@ import { decodeFile, encodeFile, fileRecordId, pathOfRecordId, type FileRecord }
 import { sha256 } from "./hash.ts";
 import { parsePath, pathFromBytes, pathInRoot, type WorkspacePath } from "./path.ts";
 import { changeBetween, decodePlan, encodePlan, invert } from "./plan.ts";
-import {
-  decodeIntent,
-  decodeSession,
-  decodeSnapshot,
-  decodeWorkspace,
-  encodeIntent,
-  encodeSession,
-  encodeSnapshot,
-  encodeWorkspace,
-} from "./records.ts";
+import { decodeIntent, decodeSession, decodeSnapshot, encodeIntent, encodeSession, encodeSnapshot } from "./records.ts";
+import { decodeWorkspace, encodeWorkspace } from "./workspace-record.ts";
 
 const odd = pathFromBytes(Buffer.from([0x64, 0x2f, 0xff, 0xfe]));
 const paths: WorkspacePath[] = [

@@ -3,7 +3,7 @@ import type { Head, LogEvent, RecordBody } from "./event.ts";
 import { isHash, type Hash } from "./hash.ts";
 import { LogTree } from "./log-tree.ts";
 import { damaged, flag, hashOf, list, object, whole } from "./record-fields.ts";
-import { decodeWorkspace, encodeWorkspace, type WorkspaceRecord } from "./records.ts";
+import { decodeWorkspace, encodeWorkspace, type WorkspaceRecord } from "./workspace-record.ts";
 
 /**
  * The sentinel: the first event of a log that goes on behind a compaction (`docs/format.md`, "Compaction"). It says what

@@ -1,4 +1,4 @@
-import { encodeWorkspace, type WorkspaceRecord } from "../core/records.ts";
+import { encodeWorkspace, type WorkspaceRecord } from "../core/workspace-record.ts";
 import { withCommit } from "./commit.ts";
 import { workspaceRecord } from "./config.ts";
 import type { Context } from "./context.ts";

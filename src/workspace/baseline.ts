@@ -1,7 +1,7 @@
 import { ChronicleError } from "../core/errors.ts";
 import { displayPath } from "../core/path.ts";
 import { coverageOf } from "../core/coverage.ts";
-import type { WorkspaceRecord } from "../core/records.ts";
+import type { WorkspaceRecord } from "../core/workspace-record.ts";
 import type { LimitExcess } from "../worktree/worktree.ts";
 import type { Progress } from "../api/workspace-api.ts";
 import { isAllSettled, readDisk, settledPaths, type Reading } from "./capture.ts";

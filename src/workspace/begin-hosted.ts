@@ -1,5 +1,5 @@
 import type { Entry } from "../core/entry.ts";
-import type { WorkspaceRecord } from "../core/records.ts";
+import type { WorkspaceRecord } from "../core/workspace-record.ts";
 import { withCommit } from "./commit.ts";
 import type { Context } from "./context.ts";
 import { keepFilters } from "./filters.ts";

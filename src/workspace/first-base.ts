@@ -3,7 +3,8 @@ import type { Entry } from "../core/entry.ts";
 import { EMPTY_HASH, type Hash } from "../core/hash.ts";
 import { manifestRoot } from "../core/merkle.ts";
 import { pathInRoot, ROOT, type WorkspacePath } from "../core/path.ts";
-import { encodeSnapshot, encodeWorkspace, type SnapshotRecord, type WorkspaceRecord } from "../core/records.ts";
+import { encodeSnapshot, type SnapshotRecord } from "../core/records.ts";
+import { encodeWorkspace, type WorkspaceRecord } from "../core/workspace-record.ts";
 import type { Commit } from "./commit.ts";
 import type { Context } from "./context.ts";
 

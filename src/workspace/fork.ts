@@ -4,7 +4,7 @@ import type { Hash } from "../core/hash.ts";
 import { EVERYTHING } from "../core/filter.ts";
 import { manifestRoot } from "../core/merkle.ts";
 import { comparePaths } from "../core/path.ts";
-import type { ForkOrigin, RootRecord } from "../core/records.ts";
+import type { ForkOrigin, RootRecord } from "../core/workspace-record.ts";
 import { capture } from "./capture.ts";
 import { workspaceRecord } from "./config.ts";
 import type { Context } from "./context.ts";

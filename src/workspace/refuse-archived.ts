@@ -1,5 +1,5 @@
 import { ChronicleError } from "../core/errors.ts";
-import { decodeWorkspace } from "../core/records.ts";
+import { decodeWorkspace } from "../core/workspace-record.ts";
 import type { HistoryContext } from "./context.ts";
 import { readEvent } from "./read-events.ts";
 

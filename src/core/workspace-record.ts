@@ -1,0 +1,134 @@
+import { ChronicleError } from "./errors.ts";
+import type { Json, RecordBody } from "./event.ts";
+import type { CaptureLimits, FilterOptions } from "./filter.ts";
+import type { Hash } from "./hash.ts";
+import { flag, hashOf, list, object, optionalText, orNull, text, texts, whole } from "./record-fields.ts";
+
+/** The version of the format that this code writes. */
+export const FORMAT_VERSION = 1;
+
+/** One tracked root as the log keeps it. */
+export interface RootRecord {
+  /** `null` for the first. */
+  readonly id: string | null;
+  /** Absolute; `""` in a hosted workspace, whose files are only in its log and the contents. */
+  readonly folder: string;
+  readonly only?: string;
+  readonly filter: FilterOptions;
+  readonly limits: CaptureLimits;
+}
+
+/** `workspace:<id>`: event 1, and again whenever the roots or options change. */
+export interface WorkspaceRecord {
+  readonly format: number;
+  readonly created: string;
+  readonly roots: readonly RootRecord[];
+  /** Device and inode of the first root: how a moved folder is recognised. `"0"` in a hosted workspace. */
+  readonly device: string;
+  readonly inode: string;
+  /** Unique in its store. */
+  readonly name?: string;
+  /** Since when it is only read. */
+  readonly archived?: string;
+  /** For a fork: the state on which it begins. */
+  readonly from?: ForkOrigin;
+}
+
+/** A state of another workspace: after event `seq`, whose hash this is, with the Merkle root of the files there. */
+export interface ForkOrigin {
+  readonly workspace: string;
+  readonly seq: number;
+  readonly hash: Hash;
+  readonly root: Hash;
+}
+
+function encodeFilter(filter: FilterOptions): Json {
+  return {
+    use_gitignore: filter.useGitignore,
+    exclude_patterns: filter.excludePatterns,
+    exclude_globs: filter.excludeGlobs,
+    force_include: filter.forceInclude,
+  };
+}
+
+function decodeFilter(value: Json | undefined): FilterOptions {
+  const body = object(value, "a filter");
+  return {
+    useGitignore: flag(body, "use_gitignore"),
+    excludePatterns: texts(body, "exclude_patterns"),
+    excludeGlobs: texts(body, "exclude_globs"),
+    forceInclude: texts(body, "force_include"),
+  };
+}
+
+/** A workspace record as JSON. */
+export function encodeWorkspace(record: WorkspaceRecord): RecordBody {
+  const roots = record.roots.map((root) => ({
+    id: root.id,
+    folder: root.folder,
+    ...(root.only === undefined ? {} : { only: root.only }),
+    filter: encodeFilter(root.filter),
+    limits: {
+      max_entries: root.limits.maxEntries,
+      max_bytes: root.limits.maxBytes,
+      max_file_size: root.limits.maxFileSize,
+    },
+  }));
+  const { format, created, device, inode, name, archived, from } = record;
+  return {
+    format,
+    created,
+    roots,
+    device,
+    inode,
+    ...(name === undefined ? {} : { name }),
+    ...(archived === undefined ? {} : { archived }),
+    ...(from === undefined ? {} : { from: { ...from } }),
+  };
+}
+
+/** The workspace record in a body. Throws `FORMAT_UNSUPPORTED` for one from the future. */
+export function decodeWorkspace(body: RecordBody): WorkspaceRecord {
+  const format = whole(body, "format");
+  if (format > FORMAT_VERSION) {
+    throw new ChronicleError(
+      "FORMAT_UNSUPPORTED",
+      `this workspace has format ${format}; this Chronicle reads up to ${FORMAT_VERSION}`,
+      {
+        hint: "update Chronicle",
+      },
+    );
+  }
+  const roots = list(body, "roots").map((item): RootRecord => {
+    const root = object(item, "a root");
+    const limits = object(root["limits"], "limits");
+    const only = optionalText(root, "only");
+    return {
+      id: orNull(root, "id", text),
+      folder: text(root, "folder"),
+      ...(only === undefined ? {} : { only }),
+      filter: decodeFilter(root["filter"]),
+      limits: {
+        maxEntries: whole(limits, "max_entries"),
+        maxBytes: whole(limits, "max_bytes"),
+        maxFileSize: whole(limits, "max_file_size"),
+      },
+    };
+  });
+  const [device, inode] = [text(body, "device"), text(body, "inode")];
+  return { format, created: text(body, "created"), roots, device, inode, ...decodeStanding(body) };
+}
+
+function decodeStanding(body: RecordBody): Pick<WorkspaceRecord, "name" | "archived" | "from"> {
+  const [name, archived] = [optionalText(body, "name"), optionalText(body, "archived")];
+  return {
+    ...(name === undefined ? {} : { name }),
+    ...(archived === undefined ? {} : { archived }),
+    ...(body["from"] === undefined ? {} : { from: decodeOrigin(object(body["from"], "from")) }),
+  };
+}
+
+function decodeOrigin(body: RecordBody): ForkOrigin {
+  const [workspace, seq] = [text(body, "workspace"), whole(body, "seq")];
+  return { workspace, seq, hash: hashOf(body, "hash"), root: hashOf(body, "root") };
+}
