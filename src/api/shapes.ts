@@ -176,6 +176,10 @@ export interface OperationShape {
 
 export interface SessionShape {
   session_id: string;
+  /** A command that was run, a watched folder, an agent's own session: its work is that of its actions. */
+  kind: "run" | "watch" | "agent";
+  /** Whose it is: `claude`, for example. */
+  actor: string;
   started: string;
   ended: string | null;
   /** Secrets are masked. */

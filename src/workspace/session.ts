@@ -158,6 +158,8 @@ export function wordlessEnd(session: Session): string {
 export function sessionShape(session: Session): SessionShape {
   return {
     session_id: session.id,
+    kind: session.kind,
+    actor: session.actor,
     started: session.started,
     ended: session.ended,
     command: [...session.command],

@@ -24,6 +24,9 @@ it("lists actions, shows one beside what is there now, and rolls it back", async
   const id = await edited(box, "a.txt", "after\n");
   await edited(box, "b.txt", "new\n");
   const listed = await box.call(["actions"]);
+  const sessions = await box.call(["sessions"]);
+  expect(sessions.stdout).toMatch(/^sess +\S.* +\(agent: agent\)\n$/);
+  expect((await box.call(["show", "sess"])).stdout).toContain("command   (agent: agent)\n");
   expect(listed.stdout).toMatch(/done +1 change +write_file: b\.txt\n.*done +1 change +write_file: a\.txt\n$/);
   expect((await box.call(["actions", "--limit", "1"])).stdout).toContain("… and 1 older one: --limit 0");
   expect((await box.call(["actions", "--session", "other"])).stderr).toContain("chronicle agents install");

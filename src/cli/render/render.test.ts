@@ -67,6 +67,8 @@ describe("coverage", () => {
 
 const SESSION: SessionShape = {
   session_id: "0198",
+  kind: "run",
+  actor: "human",
   started: "2026-01-01T00:00:00.000Z",
   ended: null,
   command: ["sh"],

@@ -1,10 +1,11 @@
 import type { SessionShape } from "../../api/shapes.ts";
 import type { Paint } from "../paint.ts";
-import { shownCommand } from "./printable.ts";
+import { printable, shownCommand } from "./printable.ts";
 
-/** What a session ran; a recording without a command is a watch. */
-export function sessionCommand(session: SessionShape): string {
-  return session.command.length === 0 ? "(watch)" : shownCommand(session.command);
+/** What a session ran; of one without a command, what it was. */
+export function sessionCommand({ command, kind, actor }: SessionShape): string {
+  if (command.length > 0) return shownCommand(command);
+  return kind === "agent" ? `(agent: ${printable(actor)})` : `(${kind})`;
 }
 
 /** How a session ended, in a word or two. */
