@@ -380,13 +380,19 @@ export class ModelHistory {
     return (step) => isMeant(step as FileStep) && !this.isTaken(step as FileStep);
   }
 
-  /** The archive was dropped: the history begins at this event. What is gone changed no file, as far as it was not read. */
+  /**
+   * The archive was dropped: the history begins at this event. What is gone changed no file, as far as it was not read;
+   * nothing was going on any more: what was still open was ended before.
+   */
   drop(first: LogEventShape): void {
     if (first.seq > this.seq + 1) [this.seq, this.#hash] = [first.seq - 1, first.prev_hash];
     this.steps = this.steps.filter((step) => step.seq >= first.seq);
     this.undos.clear();
     this.#everTook.clear();
     this.#whole.clear();
+    for (const [id, one] of this.actions)
+      if (one.record.state === "open") this.actions.set(id, { ...one, record: { ...one.record, state: "abandoned" } });
+    this.#agents.clear();
   }
 }
 
