@@ -87,6 +87,8 @@ export interface FileWriteShape {
   changes: ChangeShape[];
   /** Give this to `undo`; `null` when nothing was changed. */
   undo_id: string | null;
+  /** Somebody wrote to the folder at the last moment: what they wrote is kept there. */
+  conflicts?: { path: string; kept_at: string }[];
 }
 
 export interface HistoryOptions {

@@ -1,17 +1,15 @@
 import type { Progress } from "../api/workspace-api.ts";
 import type { Change } from "../core/change.ts";
-import { conflictDraft, type IdentifiedConflict } from "../core/conflict-record.ts";
-import { sameEntry, type Entry } from "../core/entry.ts";
+import type { IdentifiedConflict } from "../core/conflict-record.ts";
+import type { Entry } from "../core/entry.ts";
 import { ChronicleError } from "../core/errors.ts";
-import type { EventDraft } from "../core/event.ts";
-import { encodeFile, fileRecordId } from "../core/file-record.ts";
 import { changeBetween, decodePlan, encodePlan } from "../core/plan.ts";
 import { decodeIntent, encodeIntent, type IntentRecord } from "../core/records.ts";
 import type { Hash } from "../core/hash.ts";
-import { comparePaths, type WorkspacePath } from "../core/path.ts";
 import type { ApplyReport, BlockedPath } from "../worktree/worktree.ts";
 import { withCommit } from "./commit.ts";
 import type { Context } from "./context.ts";
+import { closing, conflictDrafts, fileDrafts } from "./operation-drafts.ts";
 import { refusePrunedContents } from "./pruning.ts";
 import { readEvent } from "./read-events.ts";
 
@@ -116,21 +114,8 @@ async function carryOut(context: Context, id: string, operation: Operation): Pro
   });
 }
 
-/** The end of an intent: what was only needed to finish it is left out. */
-function closing(id: string, intent: IntentRecord, blocked: readonly BlockedPath[]): EventDraft {
-  const { contents: _contents, conflicts: _conflicts, ...kept } = intent;
-  const left = intent.selection === undefined || blocked.length === 0 ? {} : { left: blocked.map((one) => one.path) };
-  const record = encodeIntent({ ...kept, skipped: blocked.length, ...left });
-  return { op: "upsert", recordId: `intent:${id}`, record };
-}
-
-/** A path that was left alone is as it was, and so are its conflicts. */
-function conflictDrafts({ conflicts = [] }: IntentRecord, blocked: readonly BlockedPath[]): EventDraft[] {
-  const left = new Set(blocked.map((one) => one.path));
-  return conflicts.filter(({ record }) => !left.has(record.path)).map(conflictDraft);
-}
-
-async function keepPlan(context: Context, changes: readonly Change[]): Promise<Hash> {
+/** Keeps the plan of an operation as a blob. */
+export async function keepPlan(context: Context, changes: readonly Change[]): Promise<Hash> {
   const batch = await context.blobs.batch();
   try {
     const hash = await batch.put(encodePlan(changes));
@@ -140,32 +125,6 @@ async function keepPlan(context: Context, changes: readonly Change[]): Promise<H
     await batch.abandon();
     throw error;
   }
-}
-
-interface Done {
-  readonly id: string;
-  readonly intent: IntentRecord;
-  readonly changes: readonly Change[];
-  readonly applied: readonly WorkspacePath[];
-}
-
-/** One event for each path that was changed; a folder directly before what it holds. */
-async function fileDrafts(context: Context, { id, intent, changes, applied }: Done): Promise<EventDraft[]> {
-  const wanted = new Set(applied);
-  const done = changes.filter((change) => wanted.has(change.path)).sort((a, b) => comparePaths(a.path, b.path));
-  const { seq } = await context.index.head();
-  const rows = await context.index.iterationsAt(
-    done.map((change) => change.path),
-    seq,
-  );
-  return done.flatMap((change, i): EventDraft[] => {
-    const row = rows[i];
-    // A torn batch has left its first events: what they say is not said twice.
-    if (row !== undefined && sameEntry(row.entry, change.after)) return [];
-    const { kind: cause, actor } = intent;
-    const record = encodeFile({ entry: change.after, iteration: (row?.iteration ?? 0) + 1, cause, actor, intent: id });
-    return [{ op: "upsert", recordId: fileRecordId(change.path), record }];
-  });
 }
 
 /** An intent that was never closed. */

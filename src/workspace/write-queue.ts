@@ -1,7 +1,10 @@
 import type { FileWriteShape, PutFileOptions, WriteBy, WriteCondition } from "../api/file-api.ts";
-import { ChronicleError } from "../core/errors.ts";
+import { refuseReadOnly } from "./commit.ts";
 import type { Context } from "./context.ts";
+import { readyWrite, type ReadyWrite } from "./ready-write.ts";
 import type { Turns } from "./turns.ts";
+import type { Outcome } from "./write-batch.ts";
+import { writeTogether } from "./write-together.ts";
 
 /** One write that somebody asked for. */
 export type FileWrite =
@@ -26,20 +29,86 @@ export interface Writer {
   readonly client?: string;
 }
 
+/** One commit takes so many writes at most, with so many bytes of contents: others get their turn in between. */
+const MOST_WRITES = 512;
+const MOST_BYTES = 32 * 1024 * 1024;
+
+/** A write that waits for its turn. */
+interface Waiting {
+  readonly write: ReadyWrite;
+  readonly resolve: (answer: FileWriteShape) => void;
+  readonly reject: (error: unknown) => void;
+}
+
 /** Writes to files: those that come while others are being made durable go together in the next commit. */
 export class WriteQueue {
   readonly #context: Context;
   readonly #turns: Turns;
+  #waiting: Waiting[] = [];
+  #isScheduled = false;
 
   constructor(context: Context, turns: Turns) {
     this.#context = context;
     this.#turns = turns;
   }
 
-  /** Resolves when it is durable. */
-  write(_write: FileWrite, _writer: Writer): Promise<FileWriteShape> {
-    return this.#turns.change(() =>
-      Promise.reject(new ChronicleError("PLATFORM_UNSUPPORTED", `not built: ${this.#context.workspaceId}`)),
+  /** Resolves when it is durable. Nobody waits for a content that is still being handed in but its own writer. */
+  write(write: FileWrite, writer: Writer): Promise<FileWriteShape> {
+    return this.#turns.whileOpen(async () => {
+      refuseReadOnly(this.#context);
+      const ready = await readyWrite(this.#context, write, writer);
+      using _lease = ready.kind === "put" ? ready.content.lease : undefined;
+      return await this.#inTurn(ready);
+    });
+  }
+
+  #inTurn(write: ReadyWrite): Promise<FileWriteShape> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ write, resolve, reject });
+      this.#schedule();
+    });
+  }
+
+  #schedule(): void {
+    if (this.#isScheduled || this.#waiting.length === 0) return;
+    this.#isScheduled = true;
+    let taken: readonly Waiting[] | undefined;
+    const turn = this.#turns.change(async () => {
+      taken = this.#take();
+      return writeTogether(
+        this.#context,
+        taken.map((one) => one.write),
+      );
+    });
+    turn.then(
+      (outcomes) => this.#ended(taken ?? [], outcomes),
+      // It may have failed before anything was taken: then all that wait learn of it.
+      (error: unknown) => this.#failed(taken ?? this.#waiting.splice(0), error),
     );
+  }
+
+  #take(): Waiting[] {
+    let bytes = 0;
+    const upTo = this.#waiting.findIndex(({ write }, i) => {
+      bytes += write.kind === "put" ? (write.content.bytes?.length ?? 0) : 0;
+      return i === MOST_WRITES || (i > 0 && bytes > MOST_BYTES);
+    });
+    return this.#waiting.splice(0, upTo < 0 ? this.#waiting.length : upTo);
+  }
+
+  #ended(taken: readonly Waiting[], outcomes: readonly Outcome[]): void {
+    for (const [i, { resolve, reject }] of taken.entries()) {
+      const outcome = outcomes[i];
+      if (outcome !== undefined && "answer" in outcome) resolve(outcome.answer);
+      else reject(outcome?.error);
+    }
+    this.#isScheduled = false;
+    this.#schedule();
+  }
+
+  #failed(taken: readonly Waiting[], error: unknown): void {
+    for (const { reject } of taken) reject(error);
+    this.#isScheduled = false;
+    this.#schedule();
   }
 }

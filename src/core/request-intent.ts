@@ -1,0 +1,17 @@
+import { sha256 } from "./hash.ts";
+
+/**
+ * The id of the intent of a request that its caller has named: the same name always gives the same id, so that a request
+ * is found again by it. A UUID of version 8 (RFC 9562) made of a SHA-256.
+ */
+export function intentOfRequest(request: string): string {
+  const hex = sha256(`chronicle request\0${request}`);
+  const variant = ((Number.parseInt(hex.slice(16, 17), 16) & 0x3) | 0x8).toString(16);
+  return [
+    hex.slice(0, 8),
+    hex.slice(8, 12),
+    `8${hex.slice(13, 16)}`,
+    variant + hex.slice(17, 20),
+    hex.slice(20, 32),
+  ].join("-");
+}

@@ -1,0 +1,199 @@
+import type { WriteBy } from "../api/file-api.ts";
+import { canonicalJson } from "../core/canonical-json.ts";
+import { SYMLINK_MODE } from "../core/entry.ts";
+import { ChronicleError } from "../core/errors.ts";
+import type { Json } from "../core/event.ts";
+import { isHash, sha256, type Hash } from "../core/hash.ts";
+import { displayPath, pathToBytes, splitRoot, type WorkspacePath } from "../core/path.ts";
+import type { TrackedRoot } from "../worktree/worktree.ts";
+import type { Context } from "./context.ts";
+import { parseGivenPath } from "./given-path.ts";
+import { shownPath } from "./shape.ts";
+import { receiveContent, type ReceivedContent } from "./write-content.ts";
+import type { FileWrite, Writer } from "./write-queue.ts";
+
+/** A write whose paths and options are sound, and whose content is here. */
+export type ReadyWrite = ReadyPut | ReadyFolder | ReadyDelete | ReadyMove;
+
+interface Ready {
+  readonly path: WorkspacePath;
+  readonly by: WriteBy & { readonly writer: Writer };
+  /** The hash that must be there, `*`, `none`, or `undefined`: whatever is there. */
+  readonly ifMatch: string | undefined;
+  /** What was asked for, to know the same request again. */
+  readonly asked: Hash;
+  /** For people: `write src/a.ts`. */
+  readonly summary: string;
+}
+
+export interface ReadyPut extends Ready {
+  readonly kind: "put";
+  readonly content: ReceivedContent;
+  readonly link: boolean;
+  readonly permissions: number | undefined;
+}
+
+export interface ReadyFolder extends Ready {
+  readonly kind: "folder";
+  readonly permissions: number | undefined;
+}
+
+export interface ReadyDelete extends Ready {
+  readonly kind: "delete";
+}
+
+export interface ReadyMove extends Ready {
+  readonly kind: "move";
+  readonly to: WorkspacePath;
+  readonly overwrite: boolean;
+}
+
+/** Checks a write and takes its content in. Throws `PATH_INVALID`, `USAGE`, `LIMIT_EXCEEDED`. */
+export async function readyWrite(context: Context, write: FileWrite, writer: Writer): Promise<ReadyWrite> {
+  const path = writablePath(context, write.path);
+  const by = { writer, ...whose(write.options) };
+  const base = { path, by, ifMatch: conditionOf(write) };
+  switch (write.kind) {
+    case "put": {
+      const link = write.options.kind === "symlink";
+      const permissions = permissionsOf(write.options.permissions);
+      const { maxFileSize } = rootOf(context, path).limits;
+      const content = await receiveContent(context, write.content, { maxFileSize });
+      if (link) checkTarget(content);
+      const asked = askedFor(base, { kind: "put", hash: content.hash, link, permissions });
+      return { kind: "put", ...base, content, link, permissions, asked, summary: summaryOf("write", path) };
+    }
+    case "folder": {
+      const permissions = permissionsOf(write.options.permissions);
+      const asked = askedFor(base, { kind: "folder", permissions });
+      return { kind: "folder", ...base, permissions, asked, summary: summaryOf("make folder", path) };
+    }
+    case "delete":
+      return {
+        kind: "delete",
+        ...base,
+        asked: askedFor(base, { kind: "delete" }),
+        summary: summaryOf("delete", path),
+      };
+    case "move": {
+      const to = writablePath(context, write.to);
+      const overwrite = write.options.overwrite === true;
+      const asked = askedFor(base, { kind: "move", to, overwrite });
+      const summary = `${summaryOf("move", path)} to ${shownPath(to)}`;
+      return { kind: "move", ...base, to, overwrite, asked, summary };
+    }
+  }
+}
+
+/** The tracked root in which a path lies. Throws `PATH_INVALID` where there is none. */
+export function rootOf({ worktree }: Pick<Context, "worktree">, path: WorkspacePath): TrackedRoot {
+  const { root: id } = splitRoot(path);
+  const root = worktree.roots.find((one) => one.id === id);
+  if (root !== undefined) return root;
+  throw new ChronicleError("PATH_INVALID", `the workspace has no root ${JSON.stringify(id)}`, {
+    hint: "leave `@<root>:` out for the workspace's own folder",
+    data: { path: displayPath(path) },
+  });
+}
+
+/** What a file system takes: longer ones could be recorded, and never be put into a folder. */
+const MAX_PATH_BYTES = 4_095;
+const MAX_NAME_BYTES = 255;
+/** Each folder on the way is an event of its own. */
+const MAX_DEPTH = 256;
+
+function writablePath(context: Context, given: string): WorkspacePath {
+  const path = parseGivenPath(given);
+  const { path: inner } = splitRoot(path);
+  const root = rootOf(context, path);
+  const names = inner.split("/");
+  const reason =
+    inner === ""
+      ? "it is the root"
+      : pathToBytes(inner).length > MAX_PATH_BYTES
+        ? `it is longer than ${MAX_PATH_BYTES} bytes`
+        : names.some((name) => pathToBytes(name).length > MAX_NAME_BYTES)
+          ? `one of its names is longer than ${MAX_NAME_BYTES} bytes`
+          : names.length > MAX_DEPTH
+            ? `it is more than ${MAX_DEPTH} folders deep`
+            : root.only !== undefined && root.only !== inner
+              ? `only ${root.only} is tracked there`
+              : undefined;
+  if (reason === undefined) return path;
+  const shown = displayPath(path).slice(0, 200);
+  throw new ChronicleError("PATH_INVALID", `path ${JSON.stringify(shown)} cannot be written: ${reason}`, {
+    hint: "give a path beneath the workspace's root",
+    data: { path: shown, reason },
+  });
+}
+
+/** How many characters names of actors, sessions and requests have at most. */
+const MOST_CHARS = 1_000;
+const MOST_REQUEST_CHARS = 200;
+
+function whose({ actor, session, requestId }: WriteBy): WriteBy {
+  const most = { actor: MOST_CHARS, session: MOST_CHARS, requestId: MOST_REQUEST_CHARS };
+  for (const [key, value] of Object.entries({ actor, session, requestId })) {
+    if (value === undefined) continue;
+    const limit = most[key as keyof typeof most];
+    if (typeof value === "string" && value !== "" && value.length <= limit && value.isWellFormed()) continue;
+    throw new ChronicleError("USAGE", `the ${key} of a write is empty, too long or not well-formed text`, {
+      hint: `give up to ${limit} characters, or leave it out`,
+    });
+  }
+  return {
+    ...(actor === undefined ? {} : { actor }),
+    ...(session === undefined ? {} : { session }),
+    ...(requestId === undefined ? {} : { requestId }),
+  };
+}
+
+function conditionOf({ kind, options }: FileWrite): string | undefined {
+  const ifMatch = kind === "folder" ? undefined : options.ifMatch;
+  if (ifMatch === undefined || ifMatch === "" || ifMatch === "*" || ifMatch === "none" || isHash(ifMatch))
+    return ifMatch;
+  throw new ChronicleError("USAGE", `not a condition: ${JSON.stringify(ifMatch.slice(0, 100))}`, {
+    hint: "give the hash that is expected there, `*` for anything, or `none` for nothing",
+  });
+}
+
+const MAX_MODE = 0o777;
+
+function permissionsOf(value: number | undefined): number | undefined {
+  if (value === undefined || (Number.isSafeInteger(value) && value >= 0 && value <= MAX_MODE)) return value;
+  throw new ChronicleError("USAGE", `not permission bits: ${value}`, { hint: "give a number from 0 to 0o777 (511)" });
+}
+
+const MAX_TARGET_BYTES = 4_095;
+
+function checkTarget({ size, bytes }: ReceivedContent): void {
+  if (bytes !== undefined && size > 0 && size <= MAX_TARGET_BYTES && !bytes.includes(0)) return;
+  throw new ChronicleError("USAGE", "not the target of a link: it is empty, too long, or holds a NUL", {
+    hint: `give the path that the link names, of up to ${MAX_TARGET_BYTES} bytes`,
+  });
+}
+
+function askedFor({ path, ifMatch }: Pick<Ready, "path" | "ifMatch">, what: Readonly<Record<string, unknown>>): Hash {
+  const all = {
+    ...what,
+    path: bytesOf(path),
+    ...(what["to"] === undefined ? {} : { to: bytesOf(what["to"]) }),
+    ifMatch,
+  };
+  // JSON leaves out what is not given.
+  return sha256(canonicalJson(JSON.parse(JSON.stringify(all)) as Json));
+}
+
+/** Paths may hold what canonical JSON cannot write. */
+function bytesOf(path: unknown): string {
+  return pathToBytes(String(path)).toString("base64");
+}
+
+function summaryOf(verb: string, path: WorkspacePath): string {
+  return `${verb} ${shownPath(path)}`;
+}
+
+/** What a put leaves there. */
+export function modeOfPut({ link, permissions }: ReadyPut, before: number | undefined): number {
+  return link ? SYMLINK_MODE : (permissions ?? before ?? 0o644);
+}

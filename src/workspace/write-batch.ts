@@ -1,0 +1,148 @@
+import type { FileWriteShape } from "../api/file-api.ts";
+import type { Change } from "../core/change.ts";
+import { ChronicleError } from "../core/errors.ts";
+import type { EventDraft } from "../core/event.ts";
+import type { IntentRecord } from "../core/records.ts";
+import { intentOfRequest } from "../core/request-intent.ts";
+import type { IndexHead } from "../storage/index-store.ts";
+import type { Context } from "./context.ts";
+import { closing, fileDraft } from "./operation-drafts.ts";
+import { planWrite } from "./plan-write.ts";
+import type { ReadyWrite } from "./ready-write.ts";
+import { answerAgain, targetOf, usedBefore, writeShape, type WriteDone } from "./write-answer.ts";
+import { writeAttributor, type WriteAttribution } from "./write-attribution.ts";
+import { talliedAfter, type Tally } from "./write-limits.ts";
+import { WriteState } from "./write-state.ts";
+
+/** What became of one write: its answer, or why it was not done. */
+export type Outcome = { readonly answer: FileWriteShape } | { readonly error: unknown };
+
+/** A write that is to be recorded. */
+export interface PlannedWrite {
+  readonly id: string;
+  readonly write: ReadyWrite;
+  readonly intent: IntentRecord;
+  readonly changes: readonly Change[];
+  /** Its events, of which the last closes the intent: with them it is done. */
+  readonly drafts: readonly EventDraft[];
+  /** The answer, once they are durable. */
+  readonly done: WriteDone;
+}
+
+/** How the writes of a batch are planned. */
+export interface BatchGround {
+  readonly head: IndexHead;
+  readonly tally: Tally;
+  readonly isUnrecordedFolder: Parameters<typeof planWrite>[1]["isUnrecordedFolder"];
+}
+
+/**
+ * Plans the writes of one commit, one after the other: each finds what those before it have changed. One that cannot be
+ * done does not hinder the others. To be used with the workspace's lock held.
+ */
+export class WriteBatch {
+  readonly planned: PlannedWrite[] = [];
+  readonly #context: Context;
+  readonly #ground: BatchGround;
+  readonly #state: WriteState;
+  readonly #attribute: (write: ReadyWrite) => WriteAttribution;
+  /** Requests that were named in this batch. */
+  readonly #requests = new Map<string, PlannedWrite>();
+  #seq: number;
+  #tally: Tally;
+
+  private constructor(context: Context, ground: BatchGround, attribute: (write: ReadyWrite) => WriteAttribution) {
+    this.#context = context;
+    this.#ground = ground;
+    this.#state = new WriteState(context.index, ground.head.seq);
+    this.#attribute = attribute;
+    this.#seq = ground.head.seq;
+    this.#tally = ground.tally;
+  }
+
+  static async begin(context: Context, ground: BatchGround): Promise<WriteBatch> {
+    return new WriteBatch(context, ground, await writeAttributor(context, ground.head));
+  }
+
+  /** Plans a write. Returns its answer where nothing is to be recorded, or what is. Throws why it cannot be done. */
+  async plan(write: ReadyWrite): Promise<PlannedWrite | FileWriteShape> {
+    const { requestId } = write.by;
+    const id = requestId === undefined ? this.#context.newId() : intentOfRequest(requestId);
+    if (requestId !== undefined) {
+      const same = this.#requests.get(id);
+      if (same !== undefined && same.write.asked !== write.asked) throw usedBefore(requestId);
+      const again = same ?? (await answerAgain(this.#context, id, write));
+      if (again !== undefined) return again;
+    }
+    const changes = await planWrite(write, {
+      state: this.#state,
+      now: Math.floor(this.#context.now()),
+      isUnrecordedFolder: this.#ground.isUnrecordedFolder,
+    });
+    if (changes.length === 0 && requestId === undefined) return writeShape(write, await this.#unchanged(write));
+    this.#tally = talliedAfter(this.#context, write, { changes, tally: this.#tally });
+    const planned = await this.#record({ id, write, changes });
+    if (requestId !== undefined) this.#requests.set(id, planned);
+    this.planned.push(planned);
+    return planned;
+  }
+
+  async #unchanged(write: ReadyWrite): Promise<WriteDone> {
+    return { seq: this.#seq, now: await this.#state.at(targetOf(write)), changes: [], id: undefined };
+  }
+
+  async #record({ id, write, changes }: Pick<PlannedWrite, "id" | "write" | "changes">): Promise<PlannedWrite> {
+    const { client } = write.by.writer;
+    const { requestId } = write.by;
+    const intent: IntentRecord = {
+      kind: "write",
+      state: "done",
+      summary: write.summary.toWellFormed(),
+      ...(client === undefined ? {} : { client: client.toWellFormed() }),
+      ...this.#attribute(write),
+      started: new Date(this.#context.now()).toISOString(),
+      paths: changes.length,
+      fromSeq: this.#seq,
+      ...(requestId === undefined ? {} : { request: requestId, asked: write.asked }),
+    };
+    const drafts: EventDraft[] = [];
+    for (const change of changes) {
+      const { iteration } = await this.#state.at(change.path);
+      drafts.push(fileDraft({ id, intent }, change, iteration + 1));
+    }
+    drafts.push(closing(id, intent, []));
+    await this.#state.take(changes, this.#seq + 1);
+    this.#seq += drafts.length;
+    const isNothing = changes.length === 0;
+    const now = await this.#state.at(targetOf(write));
+    return {
+      id,
+      write,
+      intent,
+      changes,
+      drafts,
+      done: { seq: this.#seq, now, changes, id: isNothing ? undefined : id },
+    };
+  }
+}
+
+/** Was the write planned, or is this its answer already? */
+export function isPlanned(what: PlannedWrite | FileWriteShape): what is PlannedWrite {
+  return "drafts" in what;
+}
+
+/** An error that concerns one write only; any other ends the batch. */
+export function ofOneWrite(error: unknown): Outcome {
+  if (error instanceof ChronicleError && OWN.has(error.code)) return { error };
+  throw error;
+}
+
+const OWN: ReadonlySet<string> = new Set([
+  "PRECONDITION_FAILED",
+  "NOT_FOUND",
+  "REFUSED",
+  "USAGE",
+  "LIMIT_EXCEEDED",
+  "PATH_INVALID",
+  "UNSAFE",
+]);

@@ -1,0 +1,118 @@
+import { ChronicleError } from "../core/errors.ts";
+import { sha256, type Hash } from "../core/hash.ts";
+import type { HeldLock } from "../storage/lock.ts";
+import type { Context } from "./context.ts";
+import { refuseOverQuota } from "./quota.ts";
+
+/** Contents up to this many bytes wait in memory for the next commit; longer ones go into the store before it. */
+const BUFFERED_BYTES = 1024 * 1024;
+
+/** A content that somebody hands in. */
+export interface ReceivedContent {
+  readonly hash: Hash;
+  readonly size: number;
+  /** The content itself, where it is not in the store yet. */
+  readonly bytes?: Uint8Array;
+  /** Keeps the collector out until the content is named by an event. */
+  readonly lease?: HeldLock;
+}
+
+export interface ReceiveOptions {
+  /** In bytes; 0: no limit. */
+  readonly maxFileSize: number;
+}
+
+/**
+ * Takes a content in, of any size, in bounded memory. It is durable when this resolves, or it comes with its bytes.
+ * Throws `LIMIT_EXCEEDED` as soon as it is too long, and whatever its source throws.
+ */
+export async function receiveContent(
+  context: Context,
+  content: Uint8Array | AsyncIterable<Uint8Array>,
+  { maxFileSize }: ReceiveOptions,
+): Promise<ReceivedContent> {
+  if (content instanceof Uint8Array) {
+    refuseTooLong(content.length, maxFileSize);
+    // Its owner may go on writing to it.
+    if (content.length <= BUFFERED_BYTES) return buffered(Buffer.from(content));
+    return stored(context, [content]);
+  }
+  const pieces = limited(content, maxFileSize)[Symbol.asyncIterator]();
+  const first: Uint8Array[] = [];
+  let size = 0;
+  for (;;) {
+    const next = await pieces.next();
+    if (next.done === true) return buffered(Buffer.concat(first, size));
+    first.push(Buffer.from(next.value));
+    size += next.value.length;
+    if (size > BUFFERED_BYTES) return stored(context, joined(first, pieces));
+  }
+}
+
+function buffered(bytes: Buffer): ReceivedContent {
+  return { hash: sha256(bytes), size: bytes.length, bytes };
+}
+
+async function stored(
+  context: Context,
+  pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
+): Promise<ReceivedContent> {
+  const lease = await context.blobs.lease();
+  try {
+    const batch = await context.blobs.batch();
+    try {
+      const put = await batch.putStream(withinQuota(context, pieces));
+      await batch.commit();
+      return { ...put, lease };
+    } catch (error) {
+      await batch.abandon();
+      throw error;
+    }
+  } catch (error) {
+    lease.release();
+    throw error;
+  }
+}
+
+async function* joined(first: readonly Uint8Array[], rest: AsyncIterator<Uint8Array>): AsyncGenerator<Uint8Array> {
+  try {
+    yield* first;
+    for (;;) {
+      const next = await rest.next();
+      if (next.done === true) return;
+      yield next.value;
+    }
+  } finally {
+    await rest.return?.();
+  }
+}
+
+async function* withinQuota(
+  context: Context,
+  pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
+): AsyncGenerator<Uint8Array> {
+  for await (const piece of pieces) {
+    refuseOverQuota(context, piece.length);
+    yield piece;
+  }
+}
+
+async function* limited(pieces: AsyncIterable<Uint8Array>, maxFileSize: number): AsyncGenerator<Uint8Array> {
+  let size = 0;
+  for await (const piece of pieces) {
+    if (!(piece instanceof Uint8Array)) {
+      throw new ChronicleError("USAGE", "a content comes in pieces of bytes", { hint: "give Uint8Arrays" });
+    }
+    size += piece.length;
+    refuseTooLong(size, maxFileSize);
+    yield piece;
+  }
+}
+
+function refuseTooLong(size: number, maxFileSize: number): void {
+  if (maxFileSize === 0 || size <= maxFileSize) return;
+  throw new ChronicleError("LIMIT_EXCEEDED", `the content is longer than ${maxFileSize} bytes (maxFileSize)`, {
+    hint: "the workspace's maxFileSize limits its files; `chronicle config maxFileSize` changes it",
+    data: { limit: maxFileSize },
+  });
+}

@@ -1,0 +1,33 @@
+import { withCommit } from "./commit.ts";
+import type { Context } from "./context.ts";
+import type { ReadyWrite } from "./ready-write.ts";
+import { writeShape } from "./write-answer.ts";
+import { isPlanned, ofOneWrite, type Outcome, type PlannedWrite, WriteBatch } from "./write-batch.ts";
+
+/**
+ * Writes where there is no folder: the commit is all that there is to be done, so nothing need be announced before it.
+ * Their contents are durable.
+ */
+export async function writeHosted(context: Context, writes: readonly ReadyWrite[]): Promise<Outcome[]> {
+  return withCommit(context, async (commit) => {
+    const { entries, bytes } = await context.worktree.scan({}, () => undefined);
+    const batch = await WriteBatch.begin(context, {
+      head: await commit.head(),
+      tally: { entries, bytes },
+      isUnrecordedFolder: async () => false,
+    });
+    const outcomes: (Outcome | PlannedWrite)[] = [];
+    for (const write of writes) outcomes.push(await planOne(batch, write));
+    await commit.append(batch.planned.flatMap((one) => one.drafts));
+    return outcomes.map((one) => ("drafts" in one ? { answer: writeShape(one.write, one.done) } : one));
+  });
+}
+
+async function planOne(batch: WriteBatch, write: ReadyWrite): Promise<Outcome | PlannedWrite> {
+  try {
+    const planned = await batch.plan(write);
+    return isPlanned(planned) ? planned : { answer: planned };
+  } catch (error) {
+    return ofOneWrite(error);
+  }
+}

@@ -1,0 +1,45 @@
+import type { Context } from "./context.ts";
+import { isHosted } from "./hosted.ts";
+import { settle } from "./operate.ts";
+import { refuseOverQuota } from "./quota.ts";
+import type { ReadyWrite } from "./ready-write.ts";
+import { ofOneWrite, type Outcome } from "./write-batch.ts";
+import { writeHosted } from "./write-hosted.ts";
+import { writeOnDisk } from "./write-on-disk.ts";
+
+/** Carries out writes together: their contents become durable with one sync, then their events with one. In their order. */
+export async function writeTogether(context: Context, writes: readonly ReadyWrite[]): Promise<Outcome[]> {
+  await settle(context);
+  using _lease = await context.blobs.lease();
+  const outcomes: (Outcome | undefined)[] = writes.map((write) => overQuota(context, write));
+  const fitting = writes.filter((_, i) => outcomes[i] === undefined);
+  await keepContents(context, fitting);
+  const { roots } = context.worktree;
+  const done = isHosted(roots) ? await writeHosted(context, fitting) : await writeOnDisk(context, fitting);
+  const rest = done.values();
+  return outcomes.map((one) => one ?? (rest.next().value as Outcome));
+}
+
+function overQuota(context: Context, write: ReadyWrite): Outcome | undefined {
+  const bytes = write.kind === "put" ? write.content.bytes : undefined;
+  if (bytes === undefined) return undefined;
+  try {
+    refuseOverQuota(context, bytes.length);
+    return undefined;
+  } catch (error) {
+    return ofOneWrite(error);
+  }
+}
+
+async function keepContents(context: Context, writes: readonly ReadyWrite[]): Promise<void> {
+  const contents = writes.flatMap((write) => (write.kind === "put" ? (write.content.bytes ?? []) : []));
+  if (contents.length === 0) return;
+  const batch = await context.blobs.batch();
+  try {
+    for (const bytes of contents) await batch.put(bytes);
+    await batch.commit();
+  } catch (error) {
+    await batch.abandon();
+    throw error;
+  }
+}

@@ -1,0 +1,11 @@
+/** The whole of a content, as text. */
+export async function text(content: { pieces(): AsyncIterable<Uint8Array> }): Promise<string> {
+  return (await bytes(content.pieces())).toString("utf8");
+}
+
+/** All pieces, joined. */
+export async function bytes(pieces: AsyncIterable<Uint8Array>): Promise<Buffer> {
+  const all: Uint8Array[] = [];
+  for await (const piece of pieces) all.push(Buffer.from(piece));
+  return Buffer.concat(all);
+}
