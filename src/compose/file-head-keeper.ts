@@ -1,5 +1,13 @@
 import { ChronicleError, errnoOf } from "../core/errors.ts";
-import { encodeHead, generateKey, parseSignedHead, signHead, verifySignedHead, vkeyOf } from "../core/signed-head.ts";
+import {
+  encodeHead,
+  generateKey,
+  parseSignedHead,
+  signHead,
+  type SignedHeadContent,
+  verifySignedHead,
+  vkeyOf,
+} from "../core/signed-head.ts";
 import { createPublicKey } from "node:crypto";
 import type { Disk } from "../disk/disk.ts";
 import { readFully, writeFileDurably } from "../disk/write-fully.ts";
@@ -51,7 +59,7 @@ export class FileHeadKeeper implements HeadKeeper {
     const { workspaceId } = head;
     const newest = this.#load(workspaceId);
     // Another process is further: its head is the one to keep.
-    const kept = newest?.valid === true && newest.seq > head.seq ? newest : this.#write(this.sign(head));
+    const kept = newest !== undefined && newest.seq > head.seq && newest.valid ? newest : this.#write(this.sign(head));
     this.#last.set(workspaceId, kept);
     return kept;
   }
@@ -72,16 +80,36 @@ export class FileHeadKeeper implements HeadKeeper {
   #load(workspaceId: string): KeptHead | undefined {
     const note = readText(this.#disk, this.#headFile(workspaceId));
     if (note === undefined) return undefined;
-    const { vkey } = this.#keyPair();
     try {
-      const { content } = parseSignedHead(note);
-      const valid = content.workspace === workspaceId && verifySignedHead(note, vkey);
-      return { ...content, workspaceId, note, key: vkey, valid };
+      return this.#checkedWhenAsked(workspaceId, note, parseSignedHead(note).content);
     } catch (error) {
       if (!(error instanceof ChronicleError)) throw error;
       const nothing = "0".repeat(64) as KeptHead["hash"];
-      return { workspaceId, seq: 0, hash: nothing, logRoot: nothing, root: nothing, note, key: vkey, valid: false };
+      const { vkey: key } = this.#keyPair();
+      return { workspaceId, seq: 0, hash: nothing, logRoot: nothing, root: nothing, note, key, valid: false };
     }
+  }
+
+  /** Reading the key and checking a signature takes milliseconds, and is seldom needed: what agrees needs no proof. */
+  #checkedWhenAsked(workspaceId: string, note: string, content: SignedHeadContent): KeptHead {
+    const { seq, hash, logRoot, root, workspace } = content;
+    const vkey = (): string => this.#keyPair().vkey;
+    let valid: boolean | undefined;
+    return {
+      workspaceId,
+      seq,
+      hash,
+      logRoot,
+      root,
+      note,
+      get key() {
+        return vkey();
+      },
+      get valid() {
+        valid ??= workspace === workspaceId && verifySignedHead(note, vkey());
+        return valid;
+      },
+    };
   }
 
   get #mark(): string {

@@ -5,7 +5,7 @@ import { decodeSentinel, headBefore, sentinelId } from "../core/sentinel.ts";
 import type { IndexHead } from "../storage/index-store.ts";
 import type { LogEnd, LogPosition, RawLine } from "../storage/event-log.ts";
 import { sealEvents } from "../core/chain.ts";
-import type { HistoryContext } from "./context.ts";
+import type { HistoryContext, KeptHead } from "./context.ts";
 import { indexedFrom, oldestSeq } from "./history-start.ts";
 import { project, type PlacedEvent } from "./project.ts";
 import { isInBase } from "./read-base.ts";
@@ -240,15 +240,26 @@ async function judge(
   { head, bad, indexed, oldest }: Findings,
 ): Promise<ChronicleError | undefined> {
   const last = context.heads.last(context.workspaceId);
+  // A head that says nothing else than the history need not be proved.
+  if (bad === undefined && head.seq >= indexed && (await agreesWith(context, { head, kept: last, oldest })))
+    return undefined;
   const kept = last?.valid === true ? last : undefined;
   const bound = Math.max(indexed, kept?.seq ?? 0);
   if (bad !== undefined && (bad.foreign === true || isSealed(context, bad.position))) return damagedAt(bad);
   if (head.seq < bound) return bad === undefined ? rolledBack(head.seq, bound) : damagedAt(bad);
-  if (kept === undefined || kept.seq === 0) return undefined;
+  if (kept === undefined) return undefined;
+  return (await agreesWith(context, { head, kept, oldest })) ? undefined : replaced(kept.seq);
+}
+
+/** Is the event that a kept head names the one in the history? So it is where no head was kept. */
+async function agreesWith(
+  context: HistoryContext,
+  { head, kept, oldest }: { readonly head: IndexHead; readonly kept: KeptHead | undefined; readonly oldest: number },
+): Promise<boolean> {
+  if (kept === undefined || kept.seq === 0) return true;
+  if (kept.seq > head.seq) return false;
   const row = await context.index.locate(kept.seq);
-  const agrees =
-    row === undefined || isInBase(row) ? await agreesWithSentinel(context, kept, oldest) : row.hash === kept.hash;
-  return agrees ? undefined : replaced(kept.seq);
+  return row === undefined || isInBase(row) ? agreesWithSentinel(context, kept, oldest) : row.hash === kept.hash;
 }
 
 /** Is the line in the archive, or the first one behind it? Such lines were durable before anything could go on. */

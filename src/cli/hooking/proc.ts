@@ -1,6 +1,9 @@
 import { errnoOf } from "../../core/errors.ts";
 import type { Disk } from "../../disk/disk.ts";
 
+/** Most files of /proc are shorter. */
+const PIECE_BYTES = 4 * 1024;
+
 /** A file of /proc as text, which tells no size; `undefined` where there is none, or it is not ours to read. */
 export function procText(disk: Disk, path: string): string | undefined {
   return orNothing(() => {
@@ -8,7 +11,7 @@ export function procText(disk: Disk, path: string): string | undefined {
     try {
       const pieces: Buffer[] = [];
       for (;;) {
-        const piece = Buffer.alloc(64 * 1024);
+        const piece = Buffer.allocUnsafe(PIECE_BYTES);
         const count = disk.read(fd, piece, null);
         if (count === 0) return Buffer.concat(pieces).toString("utf8");
         pieces.push(piece.subarray(0, count));
