@@ -303,7 +303,13 @@ class FileStore implements StoreApi {
   async #takeOver(id: string, root: RootRecord, { force }: InitOptions): Promise<ListedWorkspace> {
     const found = await this.#byId(id);
     const folder = placeOfRoot(root);
-    const old = found.folders[0] ?? "";
+    const [old] = found.folders;
+    if (old === undefined) {
+      throw new ChronicleError("REFUSED", `workspace ${found.id} has no folder that could have been moved`, {
+        hint: `put its files into one: \`chronicle -w ${found.id} restore latest --to DIR\``,
+        data: { workspace: found.id },
+      });
+    }
     if (old === folder) return found;
     const all = await this.#cache.list();
     const moved = this.#movedTo(root, all);

@@ -10,6 +10,7 @@ import { capture } from "./capture.ts";
 import { checkSessionId } from "./check-action.ts";
 import { withCommit } from "./commit.ts";
 import type { Context } from "./context.ts";
+import { foldersOf } from "./hosted.ts";
 import { settle } from "./operate.ts";
 import { changesOfSession } from "./own-changes.ts";
 import { readEvent, readEvents } from "./read-events.ts";
@@ -62,7 +63,7 @@ export async function beginningOf(
     ended: null,
     exitCode: null,
     signal: null,
-    paths: context.worktree.roots.map((root) => root.folder),
+    paths: foldersOf(context.worktree.roots).map((root) => root.folder),
     fromSeq: head.seq + ahead + 1,
     merkleRoots: [],
     snapshots: 0,

@@ -6,6 +6,11 @@ export function isHosted(roots: readonly { readonly folder: string }[]): boolean
   return roots.every(({ folder }) => folder === "");
 }
 
+/** The roots that are folders on a disk. */
+export function foldersOf<Root extends { readonly folder: string }>(roots: readonly Root[]): readonly Root[] {
+  return roots.filter(({ folder }) => folder !== "");
+}
+
 /** Throws `REFUSED` for what needs a folder on disk. `what`: for people, as `run a command`. */
 export function refuseHosted({ worktree }: Pick<Context, "worktree">, what: string): void {
   if (!isHosted(worktree.roots)) return;

@@ -2,10 +2,12 @@ import type { RecordShape } from "../api/shapes.ts";
 import { capture } from "./capture.ts";
 import type { Context } from "./context.ts";
 import { parseGivenPath } from "./given-path.ts";
+import { refuseHosted } from "./hosted.ts";
 import { changeShape, coverageShape } from "./shape.ts";
 
 /** Captures these paths and what is beneath them, and looks nowhere else. Throws for a path that is none. */
 export async function record(context: Context, given: readonly string[]): Promise<RecordShape> {
+  refuseHosted(context, "record what is on disk");
   const captured = await capture(context, { cause: "capture", only: given.map(parseGivenPath) });
   return {
     seq: captured.seq,

@@ -7,6 +7,7 @@ import { quoteCommand } from "../core/quote-command.ts";
 import { overLimit } from "./baseline.ts";
 import { capture } from "./capture.ts";
 import type { Context, ProcessEnd } from "./context.ts";
+import { refuseHosted } from "./hosted.ts";
 import { settle } from "./operate.ts";
 import { changesOfSession } from "./own-changes.ts";
 import { Recorder } from "./recorder.ts";
@@ -72,6 +73,7 @@ function missedNote(failure: unknown): string[] {
 
 /** Runs a command and records what it changes while it runs. */
 export async function run(context: Context, options: RunOptions): Promise<RunShape> {
+  refuseHosted(context, "run a command");
   await prepare(context, options);
   // Killed with this process, the transaction is rolled back by the next change of the workspace.
   const name = quoteCommand(maskCommand(options.command)).slice(0, MOST_NAME).toWellFormed();
@@ -130,6 +132,7 @@ export async function watch(
   context: Context,
   options: ProgressOptions & { readonly onCapture?: (changes: number) => void },
 ): Promise<Recording> {
+  refuseHosted(context, "watch files");
   await prepare(context, options);
   const session = await beginSession(context, { kind: "watch", command: [] });
   const recorder = new Recorder(context, {

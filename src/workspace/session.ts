@@ -7,6 +7,7 @@ import { decodeSession, encodeSession, type SessionRecord } from "../core/record
 import { closeDeadActions } from "./abandon-actions.ts";
 import { withCommit } from "./commit.ts";
 import type { Context } from "./context.ts";
+import { foldersOf } from "./hosted.ts";
 import { changesOfSession } from "./own-changes.ts";
 import { readEvent } from "./read-events.ts";
 
@@ -41,7 +42,7 @@ export async function beginSession(context: Context, draft: SessionDraft): Promi
       ended: null,
       exitCode: null,
       signal: null,
-      paths: context.worktree.roots.map((root) => root.folder),
+      paths: foldersOf(context.worktree.roots).map((root) => root.folder),
       fromSeq: head.seq + 1,
       merkleRoots: [],
       snapshots: 0,

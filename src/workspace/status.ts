@@ -5,6 +5,7 @@ import { quoteCommand } from "../core/quote-command.ts";
 import { compare, readDisk } from "./capture.ts";
 import { catchUp } from "./catch-up.ts";
 import type { Context } from "./context.ts";
+import { foldersOf } from "./hosted.ts";
 import { openIntents } from "./operate.ts";
 import { listSessions, wordlessEnd } from "./session.ts";
 import { changeShape, coverageShape } from "./shape.ts";
@@ -21,7 +22,7 @@ export async function statusOf(context: Context, options: ProgressOptions = {}):
   return {
     workspace: context.workspaceId,
     path: context.worktree.roots[0]?.folder ?? "",
-    roots: context.worktree.roots.map((root) => ({
+    roots: foldersOf(context.worktree.roots).map((root) => ({
       id: root.id ?? null,
       path: root.folder,
       ...(root.only === undefined ? {} : { only: root.only }),
