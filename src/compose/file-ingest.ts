@@ -31,18 +31,22 @@ export interface FileIngestOptions {
 /** Reads from folders on a disk into packs: small captures in this thread, large ones in workers. */
 export class FileIngest implements Ingest {
   readonly #options: FileIngestOptions;
+  /** Kept, because each finds out first what its platform can do. */
+  readonly #folders: readonly ConfinedFs[];
 
   constructor(options: FileIngestOptions) {
     this.#options = options;
+    this.#folders = options.roots.map((root) => new ConfinedFs(options.disk, root.folder));
   }
 
   begin(given: IngestOptions): IngestRun {
-    return new FileIngestRun(this.#options, given);
+    return new FileIngestRun(this.#options, this.#folders, given);
   }
 }
 
 class FileIngestRun implements IngestRun {
   readonly #options: FileIngestOptions;
+  readonly #folders: readonly ConfinedFs[];
   readonly #given: IngestOptions;
   #waiting: ScannedPath[] = [];
   #bytes = 0;
@@ -50,8 +54,9 @@ class FileIngestRun implements IngestRun {
   #lanes: readonly HeldLane[] | undefined;
   #onProgress: ((bytes: number) => void) | undefined;
 
-  constructor(options: FileIngestOptions, given: IngestOptions) {
+  constructor(options: FileIngestOptions, folders: readonly ConfinedFs[], given: IngestOptions) {
     this.#options = options;
+    this.#folders = folders;
     this.#given = given;
   }
 
@@ -108,10 +113,8 @@ class FileIngestRun implements IngestRun {
   }
 
   async #inline(): Promise<void> {
-    const { disk, roots } = this.#options;
     if (this.#waiting.length === 0) return;
-    const folders = roots.map((root) => new ConfinedFs(disk, root.folder));
-    const read = (sink: StableSink): IngestColumns => ingestBatch(folders, toBatch(roots, this.#waiting), sink);
+    const read = (sink: StableSink): IngestColumns => this.#read(sink);
     try {
       const columns = this.#given.hashOnly
         ? read(hashingSink)
@@ -119,8 +122,15 @@ class FileIngestRun implements IngestRun {
       this.#onProgress?.(columns.bytes);
       for (const result of toResults(this.#waiting, columns)) this.#given.onResult(result);
     } finally {
-      for (const folder of folders) folder.release();
       this.#release();
+    }
+  }
+
+  #read(sink: StableSink): IngestColumns {
+    try {
+      return ingestBatch(this.#folders, toBatch(this.#options.roots, this.#waiting), sink);
+    } finally {
+      for (const folder of this.#folders) folder.release();
     }
   }
 

@@ -46,7 +46,7 @@ export function actionOfEvent(event: Pick<LogEvent, "recordId" | "record" | keyo
 type SealedPlace = Pick<LogEvent, "seq" | "hash" | "ts" | "recursionDepth">;
 
 const open = new WeakMap<object, Map<string, LoggedAction>>();
-const rowsAt = new WeakMap<object, { readonly seq: number; readonly rows: readonly EventRow[] }>();
+const rowsAt = new WeakMap<object, { readonly hash: string; readonly rows: readonly EventRow[] }>();
 
 /**
  * The last events of all records that are not finished, as of the head: one question for all who ask at one head. `at`:
@@ -54,10 +54,10 @@ const rowsAt = new WeakMap<object, { readonly seq: number; readonly rows: readon
  */
 export async function openRows(context: Context, prefix: string, at?: Head): Promise<readonly EventRow[]> {
   const { index } = context;
-  const { seq } = at ?? (await index.head());
+  const { hash } = at ?? (await index.head());
   let known = rowsAt.get(index);
-  if (known?.seq !== seq) {
-    known = { seq, rows: await index.openRecords("") };
+  if (known?.hash !== hash) {
+    known = { hash, rows: await index.openRecords("") };
     rowsAt.set(index, known);
   }
   return known.rows.filter((row) => row.recordId.startsWith(prefix));

@@ -73,7 +73,7 @@ async function append(
 ): Promise<readonly SealedEvent[]> {
   if (drafts.length === 0) return [];
   const head = await context.index.head();
-  const sealed = sealEvents({ seq: head.seq, hash: head.hash }, drafts, await timestamp(context, head.seq));
+  const sealed = sealEvents({ seq: head.seq, hash: head.hash }, drafts, await timestamp(context, head));
   await appendDurably(context, sealed);
   let offset = head.offset;
   const placed = sealed.map((event) => {
@@ -82,6 +82,8 @@ async function append(
     offset += length + 1;
     return one;
   });
+  const last = sealed.at(-1);
+  if (last !== undefined) lastAppended.set(context.index, { hash: last.hash, ts: last.ts });
   await follow(context, placed, atHand);
   return sealed;
 }
@@ -112,7 +114,7 @@ async function knows({ index }: Context, event: Head | undefined): Promise<boole
 
 async function seal(context: Context, draft: EventDraft): Promise<SealedEvent> {
   const head = await context.index.head();
-  const [event] = sealEvents({ seq: head.seq, hash: head.hash }, [draft], await timestamp(context, head.seq));
+  const [event] = sealEvents({ seq: head.seq, hash: head.hash }, [draft], await timestamp(context, head));
   if (event === undefined) throw new ChronicleError("IO", "the event was not sealed");
   await context.log.rotate(event);
   await follow(context, [{ event, offset: 0, length: Buffer.byteLength(event.line) }]);
@@ -133,11 +135,15 @@ async function appendDurably(context: Context, sealed: readonly SealedEvent[]): 
   }
 }
 
+/** What this process has appended last: usually that is the head. */
+const lastAppended = new WeakMap<object, Pick<SealedEvent, "hash" | "ts">>();
+
 /** The present, but never before the last event: order is by seq, and times only grow. */
-async function timestamp(context: Context, seq: number): Promise<string> {
+async function timestamp(context: Context, { seq, hash }: Head): Promise<string> {
   const now = new Date(context.now()).toISOString();
   if (seq === 0) return now;
-  const last = await context.index.locate(seq);
+  const own = lastAppended.get(context.index);
+  const last = own?.hash === hash ? own : await context.index.locate(seq);
   if (last === undefined) throw new ChronicleError("INTEGRITY_VIOLATION", `the index does not know event ${seq}`);
   return last.ts > now ? last.ts : now;
 }

@@ -85,10 +85,9 @@ async function captureAndClose(
     ...(action.scope === "paths" ? { only: action.paths, named: true } : {}),
     also: async (found) => {
       before = found;
-      const now = (await actionById(context, action.id)) ?? action;
-      const others = withoutOwner(context, await openActions(context, found.head)).filter(
-        (one) => one.id !== action.id,
-      );
+      const open = await openActions(context, found.head);
+      const now = open.find((one) => one.id === action.id) ?? (await actionById(context, action.id)) ?? action;
+      const others = withoutOwner(context, open).filter((one) => one.id !== action.id);
       const dead = await abandoning(context, others, { found });
       if (!isUnfinished(now)) return dead;
       return [...outside.drafts, ...dead, await closingDraft(context, now, { ...closing, found })];

@@ -3,7 +3,7 @@ import { keepsAction, type PruneRecord } from "../core/prune-record.ts";
 import { keepsState, type KeptStates } from "../core/kept-states.ts";
 import type { KeptMoment } from "../core/retention.ts";
 import { decodeTransaction } from "../core/transaction-record.ts";
-import { actionOfEvent, type LoggedAction } from "./actions.ts";
+import { actionOfEvent, openRows, type LoggedAction } from "./actions.ts";
 import { openBrackets } from "./brackets.ts";
 import type { Context } from "./context.ts";
 import { indexedFrom } from "./history-start.ts";
@@ -147,7 +147,7 @@ interface Unfinished {
 }
 
 async function unfinished(context: Context, pruning: KeptStates | undefined): Promise<Unfinished> {
-  const active = await context.index.openRecords("transaction:");
+  const active = await openRows(context, "transaction:");
   const rolledBackTo: number[] = [];
   for (const row of active) rolledBackTo.push(decodeTransaction((await readEvent(context, row)).record).fromSeq);
   const { runs, watches } = await openBrackets(context);

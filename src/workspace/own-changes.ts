@@ -22,6 +22,7 @@ export async function ownChanges(
   isOwn: (record: FileRecord, path: WorkspacePath) => boolean,
   onOther?: (event: LogEvent) => void,
 ): Promise<Change[]> {
+  if (toSeq <= fromSeq) return [];
   const first = new Map<WorkspacePath, number>();
   const after = new Map<WorkspacePath, Entry | undefined>();
   // What began before a dropped archive goes on behind it.

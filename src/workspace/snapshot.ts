@@ -4,6 +4,7 @@ import { ChronicleError } from "../core/errors.ts";
 import { isValidSnapshotName } from "../core/moment.ts";
 import { decodePin, pinRecordId } from "../core/pin-record.ts";
 import { decodeSnapshot, encodeSnapshot, type SnapshotRecord } from "../core/records.ts";
+import type { EventRow } from "../storage/index-store.ts";
 import { capture, type Capture } from "./capture.ts";
 import { withCommit } from "./commit.ts";
 import type { Context } from "./context.ts";
@@ -31,6 +32,20 @@ export interface Snapshot extends SnapshotRecord {
   readonly prunedBy?: number;
 }
 
+/** Records of snapshots that were read, by the hash and seq of their rows: all rows of a base have its hash. */
+const read = new WeakMap<object, Map<string, SnapshotRecord>>();
+
+async function recordOf(context: Context, row: EventRow): Promise<SnapshotRecord> {
+  const known = read.get(context.index) ?? new Map<string, SnapshotRecord>();
+  read.set(context.index, known);
+  const key = `${row.hash} ${row.seq}`;
+  const seen = known.get(key);
+  if (seen !== undefined) return seen;
+  const record = decodeSnapshot((await readEvent(context, row)).record);
+  known.set(key, record);
+  return record;
+}
+
 /** All snapshots, by number. */
 export async function listSnapshots(context: Context): Promise<Snapshot[]> {
   const rows = await context.index.records("snapshot:");
@@ -38,7 +53,7 @@ export async function listSnapshots(context: Context): Promise<Snapshot[]> {
   const pins = await pinnedLater(context);
   const snapshots: Snapshot[] = [];
   for (const row of rows) {
-    const record = decodeSnapshot((await readEvent(context, row)).record);
+    const record = await recordOf(context, row);
     const { seq, ts } = row;
     const id = row.recordId.slice("snapshot:".length);
     const pinned = pins.get(pinRecordId(id)) ?? record.pinned;

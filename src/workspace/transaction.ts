@@ -10,6 +10,7 @@ import {
   type TransactionRecord,
   type TransactionStatus,
 } from "../core/transaction-record.ts";
+import { openRows } from "./actions.ts";
 import { onlyFinished } from "./before-undo.ts";
 import { capture } from "./capture.ts";
 import { catchUp } from "./catch-up.ts";
@@ -298,7 +299,7 @@ const CANNOT_END: ReadonlySet<string> = new Set<ErrorCode>(["REFUSED", "PRUNED",
  * another process is just ending, or that cannot be ended, holds nobody up.
  */
 export async function endOrphans(context: Context): Promise<void> {
-  if ((await context.index.openRecords("transaction:")).length === 0) return;
+  if ((await openRows(context, "transaction:")).length === 0) return;
   const tried = new Set<string>();
   for (;;) {
     const orphan = (await activeTransactions(context)).find((one) => one.orphaned && !tried.has(one.id));
