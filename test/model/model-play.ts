@@ -4,7 +4,7 @@ import { ModelBack } from "./model-back.ts";
 import { found } from "./model-expect.ts";
 import { ModelHistory, sorted, UNOWNED_MS, type Asked, type KnownAction } from "./model-history.ts";
 import { ModelMachine, type Crash } from "./model-machine.ts";
-import { actorOf, isWithin, netPaths, pickOf, requestOf, sessionOf, targetsOf } from "./model-requests.ts";
+import { actorOf, isWithin, netPaths, pickOf, realPath, requestOf, sessionOf, targetsOf } from "./model-requests.ts";
 import { checkEverything, checkLimit, readText } from "./model-retention.ts";
 import type { Begin, Happening, Scripted } from "./model-steps.ts";
 import type { Touch } from "./model-tree.ts";
@@ -232,7 +232,8 @@ export class ModelPlay {
     found(sorted(this.machine.tree())).toEqual(sorted(before));
     if (action === null) return undefined;
     const known = this.history.actions.get(action.id);
-    const { scope, paths } = targetsOf(what);
+    const { scope, paths: given } = targetsOf(what);
+    const paths = given.map((path) => realPath(before, path));
     found(known?.record.scope).toBe(scope);
     // What a link leads to is touched as well.
     found(known?.record.paths).toEqual(expect.arrayContaining([...paths]));

@@ -1,5 +1,6 @@
 import type { ActionRequest } from "../../src/api/action-api.ts";
 import type { Begin } from "./model-steps.ts";
+import type { Tree } from "./model-tree.ts";
 import type { Step } from "./model-undo.ts";
 
 /** What is asked of the engine, from what a script says. */
@@ -37,6 +38,16 @@ export function targetsOf({ type, path, to }: Begin): {
   if (type === "rm" || type === "some_tool") return { scope: "workspace", paths: [path] };
   if (type === "copy_file") return { scope: "paths", paths: [to] };
   return { scope: "paths", paths: type.startsWith("move") ? [path, to] : [path] };
+}
+
+/** Where a path leads whose folder may be a link to another one. */
+export function realPath(tree: Tree, path: string): string {
+  const names = path.split("/");
+  for (let i = 1; i < names.length; i += 1) {
+    const target = [...names.slice(0, i - 1), tree.get(names.slice(0, i).join("/"))?.replace(/^-> /, "")].join("/");
+    if (tree.get(target) === "dir") return realPath(tree, [target, ...names.slice(i)].join("/"));
+  }
+  return path;
 }
 
 /** Paths that are not as they were before the first of these changes. */
