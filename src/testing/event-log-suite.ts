@@ -133,6 +133,21 @@ export function eventLogSuite(name: string, begin: () => LogBackend): void {
       await log.append(nextEvents(log.head, 1));
     });
 
+    test("is read from any event to its end, whatever the lengths of the lines", async () => {
+      const log = open(begin());
+      const events: SealedEvent[] = [];
+      // Shorter and longer than what a reader takes at once.
+      for (const length of [1, 16_000, 17_000, 5, 40_000, 300, 2_000_000, 1, 1, 33_000]) {
+        events.push(...nextEvents(events.at(-1) ?? log.head, 1, "y".repeat(length)));
+      }
+      await log.append(events);
+      const lines = await collectLines(log.read());
+      expect(lines.map((line) => line.bytes.toString())).toEqual(linesOf(events));
+      for (const [i, { offset }] of lines.entries()) {
+        expect(await collectLines(log.read({ seq: i + 1, offset }))).toEqual(lines.slice(i));
+      }
+    });
+
     test("calls made at once are all kept, in their order", async () => {
       const log = open(begin());
       const events = nextEvents(log.head, 20);
