@@ -116,6 +116,13 @@ export interface RunOptions extends ProgressOptions {
   readonly onCapture?: (changes: number) => void;
 }
 
+export interface WatchOptions extends ProgressOptions {
+  /** Called after each capture that found something. */
+  readonly onCapture?: (changes: number) => void;
+  /** Called when what is tracked was changed elsewhere, and holds here from now on. */
+  readonly onSettings?: () => void;
+}
+
 /** A content to be read in pieces. */
 export interface ContentStream {
   readonly path: string;
@@ -200,7 +207,7 @@ export interface WorkspaceApi extends ActionApi, FileApi {
   explain(path: string): Promise<ExplainShape>;
   run(options: RunOptions): Promise<RunShape>;
   /** Records changes until stopped. */
-  watch(options?: ProgressOptions & { readonly onCapture?: (changes: number) => void }): Promise<Recording>;
+  watch(options?: WatchOptions): Promise<Recording>;
   /**
    * Keeps a watcher going while the workspace is open: where it can say that it missed nothing (Linux), looks at everything
    * look only where something may have changed. Writes through a memory map or a hard link from elsewhere are then found

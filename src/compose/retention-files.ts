@@ -25,8 +25,23 @@ export interface RetentionInputs {
 export async function retentionOf(
   disk: Disk,
   configFolder: string,
-  { id, given, defaults }: RetentionInputs & { readonly id: string },
+  inputs: RetentionInputs & { readonly id: string },
 ): Promise<Retention> {
+  const read = (): Promise<Pick<Retention, "limits" | "sources">> => readLimits(disk, configFolder, inputs);
+  const { limits, sources } = await read();
+  const reread = async (): Promise<void> => {
+    const now = await read();
+    Object.assign(limits, now.limits);
+    Object.assign(sources, now.sources);
+  };
+  return { limits, sources, reread };
+}
+
+async function readLimits(
+  disk: Disk,
+  configFolder: string,
+  { id, given, defaults }: RetentionInputs & { readonly id: string },
+): Promise<Pick<Retention, "limits" | "sources">> {
   const [own, users] = retentionFiles(configFolder, id);
   const layers: readonly (readonly [string, RetentionConfig])[] = [
     ["as given", checked(given)],

@@ -201,6 +201,23 @@ export function worktreeSuite(name: string, make: (options: HarnessOptions) => W
     });
 
     describe("filter", () => {
+      test("another one, and other limits, hold from the next scan on; what is tracked stays", async () => {
+        begin({ filter: { ...DEFAULT_FILTER, excludePatterns: ["was"] } });
+        for (const folder of ["was", "will", "other"]) edit.makeFolder(folder);
+        edit.write("was/x", "x");
+        edit.write("will/x", "x");
+        await captured();
+        const filter = { ...DEFAULT_FILTER, excludePatterns: ["will"] };
+        harness.worktree.configure(harness.worktree.roots.map((root) => ({ ...root, filter })));
+        expect(harness.worktree.roots[0]?.filter).toEqual(filter);
+        edit.write("will/x", "changed");
+        edit.write("other/will", "new");
+        const report = await recorder.capture();
+        expect([...report.changed].sort()).toEqual(["was", "was/x", "will/x"]);
+        expect(report.gone).toEqual([]);
+        expect(report.filters[0]?.options).toEqual(filter);
+      });
+
       test("ignored names are listed once and stay out; what was tracked before stays tracked", async () => {
         edit.write(".gitignore", "*.log\nbuild/\n");
         edit.write("kept.txt", "k");

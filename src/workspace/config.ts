@@ -6,6 +6,9 @@ import { withCommit } from "./commit.ts";
 import type { Context, HistoryContext } from "./context.ts";
 import { readEvent } from "./read-events.ts";
 
+/** What was read last, so that it is only read again when there is another one: each call of a hook asks for it. */
+const records = new WeakMap<object, { readonly hash: Hash; readonly record: WorkspaceRecord }>();
+
 /** The workspace record in force. Throws `NOT_FOUND` for an empty log, `INTEGRITY_VIOLATION` for an index without one. */
 export async function workspaceRecord(context: HistoryContext): Promise<WorkspaceRecord> {
   const row = await context.index.record(`workspace:${context.workspaceId}`);
@@ -16,7 +19,11 @@ export async function workspaceRecord(context: HistoryContext): Promise<Workspac
   if (row === undefined) {
     throw new ChronicleError("NOT_FOUND", "the workspace has no record of itself", { hint: "run `chronicle verify`" });
   }
-  return decodeWorkspace((await readEvent(context, row)).record);
+  const read = records.get(context.index);
+  if (read !== undefined && read.hash === row.hash) return read.record;
+  const record = decodeWorkspace((await readEvent(context, row)).record);
+  records.set(context.index, { hash: row.hash, record });
+  return record;
 }
 
 /** The options of a root as programs see them. */
@@ -55,7 +62,7 @@ export function changedRoot(root: RootRecord, change: Partial<ConfigShape>): Roo
   return { ...root, filter, limits: { maxEntries, maxBytes, maxFileSize } };
 }
 
-/** Changes the options of every root; in force from the next time the workspace is opened. */
+/** Changes the options of every root; in force from the next time the workspace is opened, and where a watch goes on. */
 export async function configure(context: Context, change: Partial<ConfigShape>): Promise<ConfigShape> {
   return withCommit(context, async (commit) => {
     const record = await workspaceRecord(context);

@@ -55,6 +55,8 @@ export interface Context {
 export interface Retention {
   readonly limits: RetentionShape;
   readonly sources: Readonly<Record<keyof RetentionShape, string>>;
+  /** Takes over what was written into the files since. Throws `USAGE` for one that cannot be understood. */
+  reread(): Promise<void>;
 }
 
 /** What reading and catching up with the history needs; a worktree is not among it. */

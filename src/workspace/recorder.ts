@@ -5,6 +5,7 @@ import type { WatchHandle, WatchHint } from "../worktree/worktree.ts";
 import { capture, type Capture } from "./capture.ts";
 import { withCommit } from "./commit.ts";
 import type { Context } from "./context.ts";
+import { followSettings } from "./follow-settings.ts";
 import { rootAtHead } from "./tree.ts";
 
 /** How long after a hint a capture begins: editors and tools write in bursts. */
@@ -17,6 +18,8 @@ const BLIND_SCAN_MS = 2_000;
 export interface RecorderOptions {
   readonly cause: IterationCause;
   readonly onCapture?: (changes: number) => void;
+  /** What is tracked was changed elsewhere, and holds here from now on. */
+  readonly onSettings?: () => void;
 }
 
 /** What a recorder has seen. */
@@ -37,6 +40,7 @@ export class Recorder {
   #timer: NodeJS.Timeout | undefined;
   #blindTimer: NodeJS.Timeout | undefined;
   #failure: unknown;
+  #stopping = false;
 
   constructor(context: Context, options: RecorderOptions) {
     this.#context = context;
@@ -44,18 +48,26 @@ export class Recorder {
   }
 
   async start(): Promise<void> {
-    this.#watch = await this.#context.worktree.watch((hint) => this.#onHint(hint));
+    await this.#begin();
     this.#blindTimer = setInterval(() => {
       if (this.#watch?.degraded === true) this.#onHint({ paths: undefined });
     }, BLIND_SCAN_MS);
+  }
+
+  async #begin(): Promise<void> {
+    this.#watch = await this.#context.worktree.watch((hint) => this.#onHint(hint));
   }
 
   /** Stops watching, and looks once more at everything. Throws what went wrong on the way. */
   async stop(): Promise<Recorded> {
     clearInterval(this.#blindTimer);
     clearTimeout(this.#timer);
+    this.#stopping = true;
     await this.#watch?.close();
     await this.#working;
+    // A watch that was begun anew meanwhile.
+    await this.#watch?.close();
+    await followSettings(this.#context);
     const last = await this.#capture(undefined);
     return { roots: this.#roots, last };
   }
@@ -87,12 +99,24 @@ export class Recorder {
     const pending = this.#pending;
     this.#pending = undefined;
     try {
-      if (pending !== undefined) await this.#capture(pending === "all" ? undefined : [...pending]);
+      if (pending !== undefined) await this.#follow(pending === "all" ? undefined : [...pending]);
     } catch (error) {
       this.#failure = error;
     }
     this.#working = undefined;
     if (this.#pending !== undefined) this.#plan(Math.max(SETTLE_MS, (performance.now() - began) * BUSY_FACTOR));
+  }
+
+  /** What is to be tracked may have been changed since: folders may then be watched that were not before. */
+  async #follow(only: readonly WorkspacePath[] | undefined): Promise<void> {
+    const isChanged = await followSettings(this.#context);
+    await this.#capture(isChanged ? undefined : only);
+    if (!isChanged || this.#stopping) return;
+    this.#options.onSettings?.();
+    await this.#watch?.close();
+    await this.#begin();
+    // What was changed while nobody watched.
+    this.#onHint({ paths: undefined });
   }
 
   async #capture(only: readonly WorkspacePath[] | undefined): Promise<Capture> {

@@ -1,5 +1,5 @@
 import type { RunShape, SessionShape, UndoShape } from "../api/shapes.ts";
-import type { ProgressOptions, Recording, RunOptions } from "../api/workspace-api.ts";
+import type { ProgressOptions, Recording, RunOptions, WatchOptions } from "../api/workspace-api.ts";
 import type { Change } from "../core/change.ts";
 import { maskCommand } from "../core/mask-secrets.ts";
 import type { WorkspacePath } from "../core/path.ts";
@@ -128,16 +128,14 @@ async function land(
 }
 
 /** Records changes until it is stopped. */
-export async function watch(
-  context: Context,
-  options: ProgressOptions & { readonly onCapture?: (changes: number) => void },
-): Promise<Recording> {
+export async function watch(context: Context, options: WatchOptions): Promise<Recording> {
   refuseHosted(context, "watch files");
   await prepare(context, options);
   const session = await beginSession(context, { kind: "watch", command: [] });
   const recorder = new Recorder(context, {
     cause: "watch",
     ...(options.onCapture ? { onCapture: options.onCapture } : {}),
+    ...(options.onSettings ? { onSettings: options.onSettings } : {}),
   });
   await recorder.start();
   const { promise, resolve, reject } = Promise.withResolvers<SessionShape>();

@@ -195,9 +195,7 @@ export class Workspace implements WorkspaceApi {
     return this.#turns.change(() => run(this.#context, options));
   }
 
-  watch(
-    options: api.ProgressOptions & { readonly onCapture?: (changes: number) => void } = {},
-  ): Promise<api.Recording> {
+  watch(options: api.WatchOptions = {}): Promise<api.Recording> {
     return this.#turns.change(() => watch(this.#context, options));
   }
 

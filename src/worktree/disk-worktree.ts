@@ -51,9 +51,8 @@ interface Loaded {
 
 /** The folders of a workspace on a disk: see `Worktree`. What is remembered is read when it is first needed. */
 export class DiskWorktree implements Worktree {
-  readonly roots: readonly TrackedRoot[];
   readonly #options: DiskWorktreeOptions;
-  readonly #open: readonly OpenRoot[];
+  #open: readonly OpenRoot[];
   readonly #watches = new Set<WatchHandle>();
   #loaded: Loaded | undefined;
   #remembered = false;
@@ -61,9 +60,16 @@ export class DiskWorktree implements Worktree {
   #readFloorNs: bigint | undefined;
 
   constructor(options: DiskWorktreeOptions) {
-    this.roots = options.roots;
     this.#options = options;
     this.#open = options.roots.map((root) => ({ root, fs: new ConfinedFs(options.disk, root.folder) }));
+  }
+
+  get roots(): readonly TrackedRoot[] {
+    return this.#open.map(({ root }) => root);
+  }
+
+  configure(roots: readonly TrackedRoot[]): void {
+    this.#open = this.#open.map(({ root, fs }) => ({ root: roots.find((one) => one.id === root.id) ?? root, fs }));
   }
 
   get rememberedSeq(): number | undefined {

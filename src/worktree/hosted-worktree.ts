@@ -37,6 +37,9 @@ export class HostedWorktree implements Worktree {
     this.#clock = clock;
   }
 
+  /** Whatever is put into it is taken. */
+  configure(): void {}
+
   /** Whatever is recorded is known here. */
   get rememberedSeq(): number {
     return Number.MAX_SAFE_INTEGER;

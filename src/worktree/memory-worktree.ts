@@ -43,7 +43,7 @@ export interface MemoryWorktreeOptions {
 
 /** A worktree whose files are in memory; `files` is the way to edit them behind its back. */
 export class MemoryWorktree implements Worktree {
-  readonly roots: readonly TrackedRoot[];
+  #roots: readonly TrackedRoot[];
   readonly files: MemoryFiles;
   readonly #clock: () => number;
   readonly #kept: KeptMemory;
@@ -54,12 +54,20 @@ export class MemoryWorktree implements Worktree {
 
   constructor(options: MemoryWorktreeOptions) {
     const root = { id: undefined, folder: "/memory", filter: DEFAULT_FILTER, limits: DEFAULT_LIMITS };
-    this.roots = options.roots ?? [root];
+    this.#roots = options.roots ?? [root];
     this.files = options.files ?? new MemoryFiles(options.clock);
     this.#clock = options.clock;
     this.#kept = options.kept ?? { known: undefined, seq: undefined };
     this.#known = new Map(this.#kept.known ?? []);
     this.#remembered = this.#kept.known !== undefined;
+  }
+
+  get roots(): readonly TrackedRoot[] {
+    return this.#roots;
+  }
+
+  configure(roots: readonly TrackedRoot[]): void {
+    this.#roots = roots;
   }
 
   get rememberedSeq(): number | undefined {

@@ -9,7 +9,7 @@ import type { FileStat } from "../disk/disk.ts";
 /**
  * The files of a workspace where people and agents edit them.
  *
- * Backends: `DiskWorktree` (folders on a disk), `MemoryWorktree`.
+ * Backends: `DiskWorktree` (folders on a disk), `MemoryWorktree`, `HostedWorktree` (no folder: the record stands for it).
  *
  * Contract
  * - Every path is resolved beneath its root without following links, at the time of use. Nothing outside is ever
@@ -23,6 +23,8 @@ import type { FileStat } from "../disk/disk.ts";
  */
 export interface Worktree {
   readonly roots: readonly TrackedRoot[];
+  /** The same roots with other filters and limits: they hold from the next scan on. A watch that goes on keeps its own. */
+  configure(roots: readonly TrackedRoot[]): void;
   /** The seq that `save` was last given, in this process or an earlier one; `undefined`: nothing was kept. */
   readonly rememberedSeq: number | undefined;
   /**
@@ -63,7 +65,7 @@ export interface Worktree {
 export interface TrackedRoot {
   /** `undefined` for the first root: its paths stand alone; those of further roots are marked with the id. */
   readonly id: string | undefined;
-  /** Absolute path of the folder, links resolved. */
+  /** Absolute path of the folder, links resolved; `""` where there is none (`HostedWorktree`). */
   readonly folder: string;
   /** Track only this name in the folder: a root that is a single file. */
   readonly only?: string;

@@ -14,11 +14,15 @@ describe("watch", () => {
     box.write("a", "22");
     while (!err.includes("1 change")) await sleep(25);
     await box.must(["config", "excludePatterns", "secret"]);
+    box.write("secret", "x");
     box.write("b", "x");
-    while (!err.includes("what is tracked was changed")) await sleep(25);
+    while (!err.includes("what is tracked was changed: it holds here")) await sleep(25);
+    box.write("b", "y");
+    while (err.split("1 change").length < 4) await sleep(25);
     child.kill("SIGINT");
     expect(await ended(child)).toBe(0);
     expect(out).toMatch(/recorded 2 changes/);
-    expect((await box.json(["history", "b"])).value).toMatchObject([{ iteration: 1 }]);
+    expect((await box.json(["history", "b"])).value).toMatchObject([{ iteration: 1 }, { iteration: 2 }]);
+    expect((await box.call(["history", "secret"])).code).toBe(3);
   });
 });

@@ -1,6 +1,6 @@
 import { EXIT } from "../../api/problems.ts";
 import type { SessionShape } from "../../api/shapes.ts";
-import type { Recording, WorkspaceApi } from "../../api/workspace-api.ts";
+import type { Recording } from "../../api/workspace-api.ts";
 import type { CommandContext } from "../context.ts";
 import { counted } from "../render/counted.ts";
 import { printable } from "../render/printable.ts";
@@ -20,26 +20,12 @@ async function untilStopped(context: CommandContext, recording: Recording): Prom
   }
 }
 
-/** Says once that what is tracked was changed by another command: this process goes on with what it began with. */
-async function noticeOfSettings(context: CommandContext, workspace: WorkspaceApi): Promise<() => void> {
-  const begun = JSON.stringify(await workspace.config());
-  let isTold = false;
-  const look = async (): Promise<void> => {
-    if (isTold || JSON.stringify(await workspace.config()) === begun || isTold) return;
-    isTold = true;
-    context.say("what is tracked was changed: it holds here once this watch is stopped and started again");
-  };
-  // It may be closed meanwhile: then there is nothing to say any more.
-  return () => void look().catch(() => undefined);
-}
-
 export async function watch(context: CommandContext): Promise<number> {
   const workspace = await context.workspace({ create: true });
-  const notice = await noticeOfSettings(context, workspace);
   const recording = await workspace.watch({
     ...context.progress(),
+    onSettings: () => context.say("what is tracked was changed: it holds here from now on"),
     onCapture: (changes) => {
-      notice();
       if (changes > 0 && !context.json)
         context.say(`${new Date(context.io.now()).toISOString()}  ${counted(changes, "change")}`);
     },
