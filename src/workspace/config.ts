@@ -1,6 +1,7 @@
 import type { ConfigShape } from "../api/shapes.ts";
 import { ChronicleError } from "../core/errors.ts";
 import type { CaptureLimits, FilterOptions } from "../core/filter.ts";
+import type { Hash } from "../core/hash.ts";
 import { decodeWorkspace, encodeWorkspace, type RootRecord, type WorkspaceRecord } from "../core/workspace-record.ts";
 import { withCommit } from "./commit.ts";
 import type { Context, HistoryContext } from "./context.ts";
