@@ -51,9 +51,14 @@ export class CommandContext {
     return this.#store;
   }
 
-  /** The nearest workspace around the current folder; one that is begun (`create`) is told of on stderr. */
+  /**
+   * The workspace that `--workspace` names, else the nearest one around the current folder; one that is begun (`create`) is
+   * told of on stderr.
+   */
   async workspace({ create, ...options }: Pick<OpenOptions, "create" | "readOnly">): Promise<WorkspaceApi> {
     const store = await this.store();
+    const named = this.input.text("workspace");
+    if (named !== undefined) return this.closing(await store.openById(named, { ...options, ...this.progress() }));
     try {
       const opened = await store.open({ folder: this.io.cwd(), ...options, ...this.progress() });
       this.#progress?.clear();
@@ -87,8 +92,9 @@ export class CommandContext {
     return workspace;
   }
 
+  /** Of a workspace that was named the paths begin at its root, unless one stands in its folder. */
   paths(workspace: WorkspaceApi): UserPaths {
-    return new UserPaths(workspace, this.io.cwd());
+    return new UserPaths(workspace, this.io.cwd(), this.input.text("workspace") !== undefined);
   }
 
   /** Options that show how far a long piece of work is: on a terminal, after a second. */

@@ -40,8 +40,13 @@ function optionOf(spec: OptionSpec): Option {
   return option;
 }
 
-function addGlobals(command: Command): void {
-  for (const spec of GLOBAL_OPTIONS) command.addOption(optionOf(spec).helpGroup("Everywhere:"));
+/** `own`: options of the command, which mean what it says where they have the name of one of these. */
+function addGlobals(command: Command, own: readonly OptionSpec[] = []): void {
+  const taken = new Set(own.map((spec) => optionOf(spec).long));
+  for (const spec of GLOBAL_OPTIONS) {
+    const option = optionOf(spec);
+    if (!taken.has(option.long)) command.addOption(option.helpGroup("Everywhere:"));
+  }
   command.helpOption("-h, --help", "help with examples");
 }
 
@@ -76,7 +81,7 @@ function addCommand(program: Command, spec: CommandSpec, done: (parsed: Parsed) 
   for (const arg of spec.args) command.argument(arg.name, arg.description);
   for (const option of spec.options) command.addOption(optionOf(option));
   command.allowExcessArguments(false);
-  addGlobals(command);
+  addGlobals(command, spec.options);
   if (spec.examples.length > 0) command.addHelpText("after", examplesOf(spec));
   if (spec.passThrough === true) command.passThroughOptions();
   command.exitOverride(onExit(`chronicle ${spec.name} ${usageOf(spec)}`, `chronicle ${spec.name} -h`));

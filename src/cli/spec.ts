@@ -57,6 +57,11 @@ export interface CommandSpec {
 /** Options that every command takes, before or after its name. */
 export const GLOBAL_OPTIONS: readonly OptionSpec[] = [
   { flags: "-C, --directory <dir>", description: "work as if started in this folder", completes: "path" },
+  {
+    flags: "-w, --workspace <id>",
+    description: "a workspace by its name or id, wherever its folder is, or if it has none",
+    completes: "workspace",
+  },
   { flags: "--store <dir>", description: "where histories are kept (default: $CHRONICLE_HOME)", completes: "path" },
   { flags: "--json", description: "print one JSON document instead of text" },
   { flags: "--wait <seconds>", description: "how long to wait for a lock (default: 30)", value: "seconds" },

@@ -28,19 +28,26 @@ function withRealFolder(path: string): string {
  */
 export class UserPaths {
   readonly #workspace: WorkspaceApi;
+  /** Where the user stands. */
   readonly #cwd: string;
+  /** The workspace's own folder, `/` for one that has none. */
+  readonly #root: string;
 
-  constructor(workspace: WorkspaceApi, cwd: string) {
+  /** `named`: the workspace was chosen by its name; paths then begin at its root, unless one stands in it. */
+  constructor(workspace: WorkspaceApi, cwd: string, named = false) {
     this.#workspace = workspace;
-    this.#cwd = cwd;
+    this.#root = workspace.path === "" ? "/" : workspace.path;
+    const isElsewhere = workspace.path === "" || (named && beneath(workspace.path, cwd) === undefined);
+    this.#cwd = isElsewhere ? this.#root : cwd;
   }
 
   /** A path as the user typed it, as the workspace knows it. Throws `USAGE` for one that is outside. */
   async toWorkspace(typed: string): Promise<string> {
     if (/^@[a-z0-9][a-z0-9-]*:/.test(typed)) return typed;
     const absolute = resolve(this.#cwd, typed);
-    const inner = beneath(this.#workspace.path, absolute) ?? beneath(this.#workspace.path, withRealFolder(absolute));
-    return inner ?? this.#inFurtherRoot(absolute);
+    const inner = beneath(this.#root, absolute);
+    if (this.#workspace.path === "" || inner !== undefined) return inner ?? absolute;
+    return beneath(this.#root, withRealFolder(absolute)) ?? this.#inFurtherRoot(absolute);
   }
 
   async #inFurtherRoot(absolute: string): Promise<string> {
@@ -57,7 +64,7 @@ export class UserPaths {
 
   /** A path of the workspace as the user would type it here, on one line: nothing in it can move the cursor. */
   shown(path: string): string {
-    const here = beneath(this.#workspace.path, this.#cwd);
+    const here = beneath(this.#root, this.#cwd);
     const fromHere = here === undefined || here === "" || path.startsWith("@") ? path : posix.relative(here, path);
     return printable(fromHere || ".");
   }

@@ -7,6 +7,7 @@ import { catchUp } from "./catch-up.ts";
 import type { Context } from "./context.ts";
 import { foldersOf } from "./hosted.ts";
 import { openIntents } from "./operate.ts";
+import { archivedSince } from "./refuse-archived.ts";
 import { listSessions, wordlessEnd } from "./session.ts";
 import { changeShape, coverageShape } from "./shape.ts";
 import { latestSnapshot } from "./snapshot.ts";
@@ -44,6 +45,10 @@ export async function statusOf(context: Context, options: ProgressOptions = {}):
 async function notesOf(context: Context, damage: Error | undefined): Promise<string[]> {
   const notes: string[] = [];
   if (damage !== undefined) notes.push(damage.message);
+  const archived = await archivedSince(context);
+  if (archived !== undefined) {
+    notes.push(`archived since ${archived}: it is only read; \`chronicle workspaces unarchive\` takes it up again`);
+  }
   for (const { intent } of await openIntents(context)) {
     notes.push(
       `interrupted half-way: ${intent.summary} (${intent.paths} paths); changes here may be its own; the next command that changes something finishes it`,

@@ -8,7 +8,7 @@ import type { ContentReader } from "./worktree.ts";
  * Files that belong to no workspace, of which an agent's tool is about to change some. Paths are those beneath `/`,
  * without the slash.
  *
- * Backend: `DiskOutsideFiles`.
+ * Backends: `DiskOutsideFiles`, `MemoryOutsideFiles`, `NoOutsideFiles` (where the workspace has no folder).
  *
  * Contract
  * - Every path is resolved from `/` without following links, at the time of use: what lies behind a link is left out,

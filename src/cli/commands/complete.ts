@@ -27,7 +27,8 @@ async function looked(what: Completes, context: CommandContext): Promise<Suggest
   if (what === "config-key") return CONFIG_KEYS.map((value) => ({ value, about: "" }));
   if (what === "workspace") {
     const all = await (await context.store()).workspaces();
-    return all.map((item) => ({ value: item.id, about: item.path }));
+    const named = all.flatMap(({ name, path }) => (name === undefined ? [] : [{ value: name, about: path }]));
+    return [...named, ...all.map((item) => ({ value: item.id, about: item.name ?? item.path }))];
   }
   if (what === "session") {
     const all = (await (await context.reading()).sessions()).toReversed();

@@ -6,7 +6,8 @@ import type { CommandContext } from "../context.ts";
 import { printable } from "../render/printable.ts";
 
 function sentence(item: WorkspaceShape): string {
-  return `the history of ${printable(item.path)} (${item.id}, ${item.seq} events)`;
+  const named = item.name === undefined ? "a workspace without a folder" : printable(item.name);
+  return `the history of ${item.path === "" ? named : printable(item.path)} (${item.id}, ${item.seq} events)`;
 }
 
 /** On a terminal the workspace is named first; elsewhere only `--yes` removes what nothing brings back. */
@@ -19,7 +20,9 @@ async function agreed(context: CommandContext, prefix: string): Promise<boolean>
     });
   }
   const store = await context.store();
-  const meant = (await store.workspaces()).filter((item) => item.id.startsWith(prefix));
+  const all = await store.workspaces();
+  const exact = all.find((item) => item.id === prefix) ?? all.find((item) => item.name === prefix);
+  const meant = exact === undefined ? all.filter((item) => item.id.startsWith(prefix)) : [exact];
   const [only] = meant;
   if (only === undefined || meant.length > 1) return true;
   return confirm(context, `Remove ${sentence(only)} for good?`);

@@ -7,6 +7,7 @@ import type { Input } from "../input.ts";
 import { repositoryLines } from "../new-history.ts";
 import { coverageLines } from "../render/changes.ts";
 import { printable } from "../render/printable.ts";
+import { usageError } from "../usage-error.ts";
 
 /** Only what was given: the rest is the workspace's own, or the default. */
 function chosenConfig(input: Input): Partial<ConfigShape> {
@@ -44,6 +45,8 @@ function printResult(context: CommandContext, result: InitShape, changed: readon
 export async function init(context: CommandContext): Promise<number> {
   const { input, io } = context;
   const adopt = input.text("adopt");
+  if (input.text("workspace") !== undefined)
+    throw usageError("init begins a history in a folder", "for one without: chronicle workspaces create [name]");
   const config = chosenConfig(input);
   const store = await context.store();
   const { workspace, result } = await store.init({

@@ -18,6 +18,8 @@ const MIN_TOKEN = 16;
 async function openWorkspace(context: CommandContext, { folders, client }: Asked): Promise<WorkspaceApi> {
   const store = await context.store({ actor: "agent", role: "agent" });
   const as = { role: "agent", ...(client === "" ? {} : { client }) } as const;
+  const named = context.input.text("workspace");
+  if (named !== undefined) return store.openById(named, as);
   for (const folder of folders) {
     try {
       return await store.open({ folder, ...as });

@@ -18,11 +18,11 @@ function linesOf(status: StatusShape, style: ChangesStyle): string[] {
   const size = `${counted(status.entries, "path")}, ${formatBytes(status.bytes)}`;
   const more = status.roots.slice(1).map((root) => `@${root.id ?? ""}: ${printable(root.path)}`);
   return [
-    ...labelled("workspace", [`${printable(status.path)}  ${paint("dim", status.workspace)}`]),
+    ...labelled("workspace", [`${printable(status.path || "(no folder)")}  ${paint("dim", status.workspace)}`]),
     ...more.flatMap((root) => labelled("", [root])),
     ...labelled("recorded", [`${size}  ${paint("dim", `seq ${status.seq}, ${latest}`)}`]),
     ...(status.changes.length === 0
-      ? labelled("changes", ["none: everything on disk is recorded"])
+      ? labelled("changes", [status.path === "" ? "none" : "none: everything on disk is recorded"])
       : labelled("changes", [`not recorded yet: ${countsOf(status.changes)}`, ...changeLines(status.changes, style)])),
     ...labelled("coverage", coverageLines(status.coverage, style)),
     ...(status.read_only

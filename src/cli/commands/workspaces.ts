@@ -1,10 +1,56 @@
 import { EXIT } from "../../api/problems.ts";
+import type { WorkspaceShape } from "../../api/shapes.ts";
+import type { CreateOptions, StoreApi } from "../../api/store-api.ts";
+import { ChronicleError } from "../../core/errors.ts";
 import type { CommandContext } from "../context.ts";
 import { columns } from "../render/columns.ts";
 import { printable } from "../render/printable.ts";
 import { ago } from "../render/when.ts";
+import { usageError } from "../usage-error.ts";
+
+type Verb = (context: CommandContext, workspace: string | undefined) => Promise<number>;
+
+const VERBS: Readonly<Record<string, Verb>> = {
+  list,
+  create,
+  archive: (context, workspace) => archive(context, workspace, true),
+  unarchive: (context, workspace) => archive(context, workspace, false),
+};
 
 export async function workspaces(context: CommandContext): Promise<number> {
+  const [what = "list", workspace, ...more] = context.input.args;
+  const verb = Object.hasOwn(VERBS, what) ? VERBS[what] : undefined;
+  if (verb === undefined) {
+    const known = Object.keys(VERBS).join(", ");
+    throw usageError(`chronicle workspaces does not know '${printable(what)}'`, `one of: ${known}`);
+  }
+  if (more.length > 0 || (verb === list && workspace !== undefined))
+    throw usageError(
+      `workspaces ${what} takes ${verb === list ? "nothing" : "one workspace"}`,
+      "see: chronicle workspaces -h",
+    );
+  if (verb !== create && context.input.text("from") !== undefined)
+    throw usageError("--from goes with create", "chronicle workspaces create [name] --from <workspace[@moment]>");
+  return verb(context, workspace);
+}
+
+/** For people: its folder or its name, and what is the matter with it. */
+function label(context: CommandContext, item: WorkspaceShape): string {
+  const { paint } = context;
+  const named = item.name === undefined ? "" : printable(item.name);
+  const place = item.path === "" ? paint("dim", "(no folder)") : printable(item.path);
+  return [
+    named,
+    place,
+    item.archived === true ? paint("dim", "(archived)") : "",
+    item.present ? "" : paint("yellow", "(the folder is gone)"),
+    item.problem === undefined ? "" : paint("red", `(cannot be opened: ${printable(item.problem)})`),
+  ]
+    .filter((part) => part !== "")
+    .join("  ");
+}
+
+async function list(context: CommandContext): Promise<number> {
   const store = await context.store();
   const all = await store.workspaces();
   if (context.json) {
@@ -16,11 +62,48 @@ export async function workspaces(context: CommandContext): Promise<number> {
     paint("dim", item.id),
     ago(item.last_event ?? item.created, io.now()),
     `seq ${item.seq}`,
-    printable(item.path) +
-      (item.present ? "" : paint("yellow", "  (the folder is gone)")) +
-      (item.problem === undefined ? "" : paint("red", `  (cannot be opened: ${printable(item.problem)})`)),
+    label(context, item),
   ]);
   for (const line of columns(rows, "<<>")) context.print(line);
   if (rows.length === 0) context.say(`no workspaces in ${printable(store.home)}`);
+  return EXIT.done;
+}
+
+async function create(context: CommandContext, name: string | undefined): Promise<number> {
+  const store = await context.store();
+  const from = context.input.text("from");
+  const { workspace, result } = await begin(store, name, from);
+  context.closing(workspace);
+  if (context.json) context.printJson(result);
+  else context.print(result.workspace);
+  return EXIT.done;
+}
+
+type Begun = Awaited<ReturnType<StoreApi["create"]>>;
+
+/** A name may hold an `@`, a moment does not: the whole is tried first. */
+async function begin(store: StoreApi, name: string | undefined, from: string | undefined): Promise<Begun> {
+  const named: CreateOptions = name === undefined ? {} : { name };
+  if (from === undefined) return store.create(named);
+  const at = from.lastIndexOf("@");
+  try {
+    return await store.create({ ...named, from: { workspace: from } });
+  } catch (error) {
+    if (at < 1 || !(error instanceof ChronicleError) || error.code !== "NOT_FOUND") throw error;
+    return store.create({ ...named, from: { workspace: from.slice(0, at), moment: from.slice(at + 1) } });
+  }
+}
+
+async function archive(context: CommandContext, workspace: string | undefined, archived: boolean): Promise<number> {
+  const verb = archived ? "archive" : "unarchive";
+  if (workspace === undefined)
+    throw usageError(`workspaces ${verb} takes a workspace`, `chronicle workspaces ${verb} <name or id>`);
+  const store = await context.store();
+  const shape = await store.archive(workspace, archived);
+  if (context.json) context.printJson(shape);
+  else {
+    const how = archived ? "archived, and only read from now on" : "taken up again";
+    context.print(`${how}: ${label(context, shape)} ${context.paint("dim", shape.id)}`);
+  }
   return EXIT.done;
 }

@@ -91,10 +91,29 @@ export const DOCTOR: CommandSpec = {
 export const WORKSPACES: CommandSpec = {
   name: "workspaces",
   group: GROUP,
-  summary: "every workspace in the store",
-  args: [],
-  options: [],
-  examples: [{ line: "chronicle workspaces", why: "also those whose folder is gone" }],
+  summary: "every workspace in the store: list them, create, archive",
+  details:
+    "create begins one without a folder, whose files are only in its history: programs work in it through the API, and " +
+    "-w NAME shows it to every command. With --from it begins with the files that another one had at a moment (default: as last " +
+    "recorded); contents are shared. An archived one is only read, until unarchive.",
+  args: [
+    {
+      name: "[what]",
+      description: "what to do (default: list)",
+      completes: ["list", "create", "archive", "unarchive"],
+    },
+    { name: "[workspace]", description: "create: a name for it; else its name or id", completes: "workspace" },
+  ],
+  options: [
+    { flags: "--from <workspace[@moment]>", description: "create: begin with these files", completes: "workspace" },
+  ],
+  examples: [
+    { line: "chronicle workspaces", why: "also those whose folder is gone" },
+    { line: "chronicle workspaces create session-17", why: "one without a folder" },
+    { line: "chronicle workspaces create try --from session-17@10m", why: "what it was ten minutes ago" },
+    { line: "chronicle -w try restore latest --to ./try", why: "its files, in a folder" },
+    { line: "chronicle workspaces archive session-17", why: "keep it, change it no more" },
+  ],
 };
 
 export const FORGET: CommandSpec = {
@@ -102,7 +121,7 @@ export const FORGET: CommandSpec = {
   group: GROUP,
   summary: "remove a workspace's history from the store (never its files)",
   details: "This cannot be undone. Without a terminal it needs --yes.",
-  args: [{ name: "<id>", description: "an id or its unique prefix", completes: "workspace" }],
+  args: [{ name: "<id>", description: "a name, an id or its unique prefix", completes: "workspace" }],
   options: [{ flags: "-y, --yes", description: "do not ask" }],
   examples: [{ line: "chronicle forget 01JD", why: "then `chronicle gc` frees the space" }],
 };

@@ -14,7 +14,7 @@ import type { Hash } from "../../core/hash.ts";
  *     index.db, gc.db            derived; the lock of the collector
  *   workspaces/<id>/             see `WorkspaceLayout`
  *   workspaces/<id>.new/         one that is being made; <id>.forgotten: being removed. Garbage when nobody does
- *   workspaces/lock.db           the lock of those who make, name or remove workspaces
+ *   lock.db                      the lock of those who make, name or remove workspaces
  * ```
  * Authoritative is all but `index.db*`, `stat.cache`, `lock.db*`, `gc.db*`, `cache/` and `large/tmp/`.
  */
@@ -78,7 +78,7 @@ export function storeLayout(home: string): StoreLayout {
     home,
     blobs: blobLayout(`${home}/blobs`),
     workspaces,
-    namesLock: `${workspaces}/lock.db`,
+    namesLock: `${home}/lock.db`,
     workspace: (id) => workspaceLayout(`${workspaces}/${id}`),
   };
 }
