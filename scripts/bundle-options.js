@@ -1,3 +1,4 @@
+import { isBuiltin } from "node:module";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -15,8 +16,15 @@ const BUILTINS = {
   name: "builtins",
   setup(build) {
     build.onResolve({ filter: /^node:/ }, ({ path, kind }) =>
-      kind === "import-statement" ? { path, namespace: "builtin" } : { path, external: true },
+      kind === "import-statement" ? { path, namespace: "builtin" } : undefined,
     );
+    // A package of the older kind requires them, by either name; a module has no `require`.
+    build.onResolve({ filter: /^[a-z_:/0-9]+$/ }, ({ path, kind }) =>
+      kind === "require-call" && isBuiltin(path) ? { path, namespace: "required" } : undefined,
+    );
+    build.onLoad({ filter: /.*/, namespace: "required" }, ({ path }) => ({
+      contents: `module.exports = process.getBuiltinModule(${JSON.stringify(path)});`,
+    }));
     build.onLoad({ filter: /.*/, namespace: "builtin" }, ({ path }) => {
       const real = `process.getBuiltinModule(${JSON.stringify(path)})`;
       const isDear = DEAR.has(path.slice("node:".length));

@@ -1,6 +1,6 @@
 import type { CommandSpec } from "./spec.ts";
 import { ACTIONS, ROLLBACK } from "./table/actions.ts";
-import { AGENTS_COMMAND, HOOK, SERVE } from "./table/agents.ts";
+import { AGENTS_COMMAND, HOOK } from "./table/agents.ts";
 import { REDO, RESTORE, UNDO } from "./table/back.ts";
 import { COMPACT, COMPLETE, COMPLETION, CONFIG, DOCTOR, DU, FORGET, GC, REBUILD, WORKSPACES } from "./table/keep.ts";
 import { CAT, DIFF, EXPLAIN, HISTORY, LIST, LOG, MANIFEST, SESSIONS, SHOW, STATUS } from "./table/look.ts";
@@ -9,6 +9,7 @@ import { HEAD, VERIFY } from "./table/prove.ts";
 import { INIT, RUN, SNAPSHOT, WATCH } from "./table/record.ts";
 import { IMPORT, RECORD } from "./table/records.ts";
 import { PIN, PRUNE, UNPIN } from "./table/retention.ts";
+import { SERVE, TOKEN } from "./table/serve.ts";
 import { TRANSACTION } from "./table/transaction.ts";
 import { CHANGES, CONFLICTS, RESOLVE } from "./table/work.ts";
 
@@ -55,6 +56,7 @@ export const COMMANDS: readonly CommandSpec[] = [
   AGENTS_COMMAND,
   MCP,
   SERVE,
+  TOKEN,
   HOOK,
   COMPLETION,
   COMPLETE,

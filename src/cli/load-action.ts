@@ -42,6 +42,7 @@ const LOADERS: Readonly<Record<string, Loader>> = {
   show: async () => (await import("./commands/show.ts")).show,
   snapshot: async () => (await import("./commands/snapshot.ts")).snapshot,
   status: async () => (await import("./commands/status.ts")).status,
+  token: async () => (await import("./commands/token.ts")).token,
   transaction: async () => (await import("./commands/transaction.ts")).transaction,
   undo: async () => (await import("./commands/undo.ts")).undo,
   unpin: async () => (await import("./commands/pin.ts")).unpin,

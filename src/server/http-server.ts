@@ -1,57 +1,91 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import { problemReply } from "./problem-reply.ts";
+import { createServer as createTlsServer } from "node:https";
+import type { AddressInfo } from "node:net";
+import type { Duplex } from "node:stream";
+import { Admission, type Visit } from "./admission.ts";
+import { answerQuickly, sendReply } from "./answer-quickly.ts";
+import { shareWith } from "./cors.ts";
+import type { Door } from "./door.ts";
+import type { Refusal } from "./guard.ts";
+import type { ServerLimits } from "./limits.ts";
+import { makeProblem } from "./problem.ts";
 import { matchRoute, type Route, type ServerReply } from "./route.ts";
+import { sendProblem } from "./send.ts";
 
-/** Far below Node's own limits: whoever is slow or half gone holds nothing. Milliseconds, counts, bytes. */
-const LIMITS = {
-  headersTimeout: 10_000,
-  requestTimeout: 60_000,
-  keepAliveTimeout: 5_000,
-  maxHeaderSize: 16 * 1024,
-  maxConnections: 1_000,
-} as const;
-
-export interface HttpServerOptions {
-  readonly routes: readonly Route[];
-  /** Asked before each request; an answer is given instead of the route's. */
-  readonly guard?: (request: IncomingMessage) => ServerReply | undefined;
-  /** What nobody expected; the client gets a 500 without its words. */
-  readonly onError: (error: unknown) => void;
+/** What answers whatever the quick routes do not: see `makeApp`. */
+export interface ServerApp {
+  answer(request: IncomingMessage, response: ServerResponse, visit: Visit): void;
+  /** A request to speak another protocol. Absent: there is none. */
+  upgrade?(request: IncomingMessage, socket: Duplex, visit: UpgradeVisit): void;
+  close(): Promise<void>;
 }
 
-/** A body that is larger than the route takes. */
-class BodyTooLarge extends Error {}
+/** An upgrade, and what had come of the other protocol by then. */
+export type UpgradeVisit = Visit & { readonly head: Buffer };
 
-/** Answers HTTP on a socket, by a table of routes. Knows when it was last busy, and ends without dropping work. */
+export interface HttpServerOptions {
+  /** Answered without loading the rest of the server: hooks have no time to lose. */
+  readonly routes: readonly Route[];
+  /** Asked before each request on a Unix socket; an answer is given instead of the route's. */
+  readonly guard?: (request: IncomingMessage) => ServerReply | undefined;
+  readonly admission: Admission;
+  /** Loads what answers the rest, once. */
+  readonly app: (stopping: AbortSignal) => Promise<ServerApp>;
+  /** What nobody expected; the client gets a 500 without its words. */
+  readonly onError: (error: unknown) => void;
+  readonly limits: ServerLimits;
+}
+
+/** A port to listen on. */
+export interface PortPlace {
+  readonly host: string;
+  /** 0: any that is free. */
+  readonly port: number;
+  /** PEM. */
+  readonly tls?: { readonly cert: string; readonly key: string };
+}
+
+/** Answers HTTP on sockets and ports. Knows when it was last busy, and ends without dropping work. */
 export class HttpServer {
   readonly #options: HttpServerOptions;
-  readonly #server: Server;
+  readonly #servers: Server[] = [];
+  readonly #stopping = new AbortController();
+  #app: Promise<ServerApp> | undefined;
   #busy = 0;
   #idleSince = Date.now();
   #whenQuiet: (() => void) | undefined;
 
   constructor(options: HttpServerOptions) {
     this.#options = options;
-    this.#server = createServer(
-      { ...LIMITS, noDelay: true },
-      (request, response) => void this.#serve(request, response),
-    );
-    this.#server.maxConnections = LIMITS.maxConnections;
-    this.#server.on("clientError", (_error, socket) => socket.destroy());
   }
 
   /** Listens on a Unix socket, which only its owner may use (0600). Throws system errors. */
-  listen(socket: string): Promise<void> {
+  async listen(socket: string): Promise<void> {
+    const server = this.#add(createServer(this.#nodeOptions()), { kind: "socket" });
     const { promise, resolve, reject } = Promise.withResolvers<void>();
-    this.#server.once("error", reject);
+    server.once("error", reject);
     // The socket is made within this call: nobody can connect before its mode is right.
     const before = process.umask(0o177);
     try {
-      this.#server.listen(socket, resolve);
+      server.listen(socket, resolve);
     } finally {
       process.umask(before);
     }
     return promise;
+  }
+
+  /** Listens on a port; `doorOf` says who is let in there. Resolves to the port. Throws system errors. */
+  async listenOn({ host, port, tls }: PortPlace, doorOf: (port: number) => Door): Promise<number> {
+    const options = this.#nodeOptions();
+    const server = tls === undefined ? createServer(options) : createTlsServer({ ...options, ...tls });
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    server.once("error", reject);
+    // The door needs the number of the port: nobody is answered before it is there.
+    server.listen({ host, port, ipv6Only: host.includes(":") }, resolve);
+    await promise;
+    const actual = (server.address() as AddressInfo).port;
+    this.#add(server, doorOf(actual));
+    return actual;
   }
 
   /** For how long nothing was asked, in milliseconds; 0 while something is being answered. */
@@ -59,66 +93,129 @@ export class HttpServer {
     return this.#busy > 0 ? 0 : now - this.#idleSince;
   }
 
-  /** Takes no more connections, and resolves once everything that was taken is answered. */
+  /** Takes no more, and resolves once what was taken is answered, or its time is over. */
   async close(): Promise<void> {
-    const closed = new Promise<void>((done) => this.#server.close(() => done()));
-    this.#server.closeIdleConnections();
-    if (this.#busy > 0) await new Promise<void>((done) => (this.#whenQuiet = done));
-    this.#server.closeAllConnections();
-    await closed;
+    const closed = this.#servers.map((server) => new Promise<void>((done) => server.close(() => done())));
+    this.#stopping.abort();
+    for (const server of this.#servers) server.closeIdleConnections();
+    await this.#quiet();
+    for (const server of this.#servers) server.closeAllConnections();
+    await Promise.all(closed);
+    await (await this.#app)?.close();
   }
 
-  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    this.#busy += 1;
+  /** Has the rest of the server ready, before anybody asks for it. */
+  async warmUp(): Promise<void> {
+    await this.#loadApp();
+  }
+
+  async #quiet(): Promise<void> {
+    if (this.#busy === 0) return;
+    const quiet = new Promise<void>((done) => (this.#whenQuiet = done));
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const timer = setTimeout(resolve, this.#options.limits.drainMs);
+    await Promise.race([quiet, promise]);
+    clearTimeout(timer);
+  }
+
+  #nodeOptions() {
+    const { limits } = this.#options;
+    return {
+      headersTimeout: limits.headersMs,
+      // Bodies have limits of their own: an upload may take long, as long as it goes on.
+      requestTimeout: 0,
+      keepAliveTimeout: limits.keepAliveMs,
+      connectionsCheckingInterval: Math.min(1_000, limits.headersMs),
+      maxHeaderSize: limits.headerBytes,
+      noDelay: true,
+      // Whoever is gone without a word is found out by the system.
+      keepAlive: true,
+      keepAliveInitialDelay: 30_000,
+    };
+  }
+
+  #add(server: Server, door: Door): Server {
+    const { limits } = this.#options;
+    server.maxConnections = limits.connections;
+    server.maxRequestsPerSocket = limits.requestsPerSocket;
+    server.maxHeadersCount = 100;
+    server.on("clientError", (_error, socket) => socket.destroy());
+    server.on("tlsClientError", (_error, socket) => socket.destroy());
+    server.on("request", (request, response) => void this.#serve(request, response, door));
+    server.on("upgrade", (request, socket, head) => void this.#upgrade(request, socket, { door, head }));
+    this.#servers.push(server);
+    return server;
+  }
+
+  async #serve(request: IncomingMessage, response: ServerResponse, door: Door): Promise<void> {
+    this.#enter();
+    response.once("close", () => this.#exit());
+    const { admission, routes, guard, onError } = this.#options;
     try {
-      send(response, await this.#answer(request));
+      if (this.#stopping.signal.aborted) return sendRefusal(response, leaving());
+      const early = door.kind === "socket" ? guard?.(request) : undefined;
+      if (early !== undefined) return sendReply(response, early);
+      if (door.kind === "tcp" && shareWith(request, response, door)) return;
+      const [path = "/"] = (request.url ?? "/").split("?", 1);
+      const found = matchRoute(routes, request.method ?? "GET", path);
+      const admitted = await admission.admit(request, door, found?.route.open === true);
+      if ("status" in admitted) return sendRefusal(response, admitted);
+      const { isOwner } = admitted.caller;
+      const isQuick = found !== undefined && (found.route.open === true || isOwner);
+      if (isQuick) return await answerQuickly(request, response, { found, isOwner, onError });
+      (await this.#loadApp()).answer(request, response, admitted);
+    } catch (error) {
+      onError(error);
+      response.destroy();
+    }
+  }
+
+  async #upgrade(
+    request: IncomingMessage,
+    socket: Duplex,
+    { door, head }: { readonly door: Door; readonly head: Buffer },
+  ): Promise<void> {
+    this.#enter();
+    socket.once("close", () => this.#exit());
+    socket.on("error", () => socket.destroy());
+    try {
+      const admitted = this.#stopping.signal.aborted ? leaving() : await this.#options.admission.admit(request, door);
+      if ("status" in admitted) return endUpgrade(socket, admitted.status);
+      const app = await this.#loadApp();
+      if (app.upgrade === undefined) return endUpgrade(socket, 404);
+      app.upgrade(request, socket, { ...admitted, head });
     } catch (error) {
       this.#options.onError(error);
-      response.destroy();
-    } finally {
-      this.#busy -= 1;
-      this.#idleSince = Date.now();
-      if (this.#busy === 0) this.#whenQuiet?.();
+      socket.destroy();
     }
   }
 
-  async #answer(request: IncomingMessage): Promise<ServerReply> {
-    const { routes, guard, onError } = this.#options;
-    const refused = guard?.(request);
-    if (refused !== undefined) return refused;
-    const { method = "GET" } = request;
-    const [path = "/", search = ""] = (request.url ?? "/").split("?", 2);
-    const found = matchRoute(routes, method, path);
-    if (found === undefined) return problemReply(404, "NOT_FOUND", "there is nothing here");
-    const { route, params } = found;
-    try {
-      const body = await bodyOf(request, route.maxBody);
-      const query = new URLSearchParams(search);
-      return await route.handle({ method, path, params, query, headers: request.headers, body });
-    } catch (error) {
-      if (error instanceof BodyTooLarge) return problemReply(413, "LIMIT_EXCEEDED", error.message);
-      onError(error);
-      return problemReply(500, "INTERNAL", "this request could not be answered");
-    }
+  #loadApp(): Promise<ServerApp> {
+    this.#app ??= this.#options.app(this.#stopping.signal);
+    return this.#app;
+  }
+
+  #enter(): void {
+    this.#busy += 1;
+  }
+
+  #exit(): void {
+    this.#busy -= 1;
+    this.#idleSince = Date.now();
+    if (this.#busy === 0) this.#whenQuiet?.();
   }
 }
 
-async function bodyOf(request: IncomingMessage, most: number): Promise<Buffer> {
-  const tooLarge = new BodyTooLarge(`at most ${most} bytes are taken`);
-  if (Number(request.headers["content-length"] ?? 0) > most) throw tooLarge;
-  const pieces: Buffer[] = [];
-  let size = 0;
-  for await (const piece of request) {
-    const bytes = Buffer.from(piece as Uint8Array);
-    size += bytes.length;
-    if (size > most) throw tooLarge;
-    pieces.push(bytes);
-  }
-  return Buffer.concat(pieces);
+function leaving(): Refusal {
+  return { status: 503, code: "UNAVAILABLE", detail: "this server is being ended", headers: { connection: "close" } };
 }
 
-function send(response: ServerResponse, { status, headers, body }: ServerReply): void {
-  const bytes = typeof body === "string" ? Buffer.from(body) : body;
-  response.writeHead(status, { "x-content-type-options": "nosniff", ...headers, "content-length": bytes.length });
-  response.end(bytes);
+function sendRefusal(response: ServerResponse, { status, code, detail, headers }: Refusal): void {
+  sendProblem(response, makeProblem(status, code, detail), headers);
+}
+
+/** An upgrade that is refused is told so in the protocol that it was asked in, without a body. */
+function endUpgrade(socket: Duplex, status: number): void {
+  const { title } = makeProblem(status, "", "");
+  socket.end(`HTTP/1.1 ${status} ${title}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`);
 }

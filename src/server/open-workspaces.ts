@@ -1,12 +1,28 @@
 import type { StoreApi } from "../api/store-api.ts";
 import type { WorkspaceApi } from "../api/workspace-api.ts";
+import { ChronicleError } from "../core/errors.ts";
+
+/** A workspace in use: it is not closed before it is given back. */
+export interface Lease extends Disposable {
+  /** As a person has it; `as` makes views of it for others. */
+  readonly workspace: WorkspaceApi;
+  /** The workspace is given up: whoever only follows it ends. */
+  readonly gone: AbortSignal;
+}
 
 interface Held {
   readonly workspace: WorkspaceApi;
   /** As it was when it was opened: see `settingsOf`. */
   readonly settings: string;
+  readonly gone: AbortController;
   /** When it was last handed out, epoch milliseconds. */
   used: number;
+  /** When its settings were last looked at, epoch milliseconds. */
+  looked: number;
+  leases: number;
+  /** Nobody gets it any more; the last who has it closes it. */
+  dropped: boolean;
+  closing?: Promise<void>;
 }
 
 export interface OpenWorkspacesOptions {
@@ -21,15 +37,28 @@ export interface OpenWorkspacesOptions {
   readonly settingsOf?: (workspace: WorkspaceApi) => Promise<string>;
   /** Called for each that has been opened, to keep it warm. */
   readonly onOpen?: (workspace: WorkspaceApi) => Promise<void>;
+  /** So many are open at once, apart from those in use. Default 256. */
+  readonly most?: number;
+  /** Takes what went wrong where nobody waits for it. */
+  readonly onError?: (error: unknown) => void;
 }
 
-/** Keeps the workspaces of a store open between requests, each once. As an agent's connection: it cannot prune. */
+const MOST = 256;
+/** For those that are asked for by id, settings are looked at so often at most, in milliseconds. */
+const LOOK_MS = 1_000;
+/** Whoever opened one has it in hand within so many milliseconds. */
+const JUST_OPENED_MS = 1_000;
+/** How long `release` waits for those who have it, in milliseconds. */
+const RELEASE_MS = 5_000;
+
+/** Keeps the workspaces of a store open between requests, each once; those in use are never closed. */
 export class OpenWorkspaces {
   readonly #store: StoreApi;
   readonly #options: OpenWorkspacesOptions;
   readonly #held = new Map<string, Held>();
-  /** With other settings than those in force now; whoever has one still may finish with it. */
-  #outdated: Held[] = [];
+  /** Ids by the names that workspaces were asked for by. */
+  readonly #ids = new Map<string, string>();
+  readonly #opening = new Map<string, Promise<Held>>();
   #last: Promise<unknown> = Promise.resolve();
 
   constructor(store: StoreApi, options: OpenWorkspacesOptions) {
@@ -38,70 +67,168 @@ export class OpenWorkspaces {
   }
 
   /** The nearest workspace around a folder; `create` begins one there. Throws `NOT_FOUND`. */
-  async open(folder: string, create: boolean): Promise<WorkspaceApi> {
+  async openFolder(folder: string, create: boolean): Promise<Lease> {
     // Its own folder: nobody can have begun a nearer one.
-    const known = this.#known(folder);
-    if (known !== undefined && (await this.#isInForce(known))) return known.workspace;
-    return this.#inTurn(() => this.#openAnew(folder, create));
+    const known = this.#inFolder(folder);
+    if (known !== undefined && (await this.#isInForce(known, 0))) return this.#lease(known);
+    return this.#lease(await this.#inTurn(() => this.#openFolder(folder, create)));
+  }
+
+  /** As `openFolder`, as an agent has it, for a process that ends soon: it is never given back. */
+  async open(folder: string, create: boolean): Promise<WorkspaceApi> {
+    return (await this.openFolder(folder, create)).workspace.as({ role: "agent" });
+  }
+
+  /** The workspace with this whole id or exact name. Throws `NOT_FOUND`. */
+  async openKey(key: string): Promise<Lease> {
+    const known = this.#held.get(this.#ids.get(key) ?? key);
+    if (known !== undefined && this.#isUsable(known) && (await this.#isInForce(known, LOOK_MS))) {
+      return this.#lease(known);
+    }
+    return this.#lease(await this.#openKey(key));
+  }
+
+  /** The id behind a name, if it was asked for by that name before. */
+  idOf(key: string): string {
+    return this.#ids.get(key) ?? key;
+  }
+
+  /** Gives a workspace up, since its history is about to be removed or changed by others. Throws `LOCKED` if it stays in use. */
+  async release(id: string): Promise<void> {
+    for (const [name, of] of this.#ids) if (of === id) this.#ids.delete(name);
+    const held = this.#held.get(id);
+    if (held === undefined) return;
+    held.gone.abort();
+    this.#drop(held);
+    for (let waited = 0; held.leases > 0; waited += 20) {
+      if (waited > RELEASE_MS) throw new ChronicleError("LOCKED", "this workspace is in use", { hint: "try again" });
+      await new Promise((done) => setTimeout(done, 20));
+    }
+    await closed(held);
   }
 
   /** Closes those that were not used for so long. Resolves to how many are open still. */
-  closeIdle(idleMs: number): Promise<number> {
-    return this.#inTurn(async () => {
-      const oldest = this.#options.now() - idleMs;
-      for (const [id, held] of this.#held) if (held.used < oldest) await this.#drop(id, held);
-      const over = this.#outdated.filter((held) => held.used < oldest);
-      this.#outdated = this.#outdated.filter((held) => held.used >= oldest);
-      for (const { workspace } of over) await workspace.close();
-      return this.#held.size;
-    });
+  async closeIdle(idleMs: number): Promise<number> {
+    const oldest = this.#options.now() - idleMs;
+    const idle = [...this.#held.values()].filter((held) => held.leases === 0 && held.used < oldest);
+    for (const held of idle) if (held.leases === 0) this.#drop(held);
+    await Promise.all(idle.map(closed));
+    return this.#held.size;
   }
 
+  /** Closes all of them; whoever uses one still has lost it. */
   close(): Promise<void> {
     return this.#inTurn(async () => {
-      for (const [id, held] of this.#held) await this.#drop(id, held);
-      for (const { workspace } of this.#outdated.splice(0)) await workspace.close();
+      const all = [...this.#held.values()];
+      this.#held.clear();
+      for (const held of all) {
+        held.gone.abort();
+        held.dropped = true;
+        await closed(held);
+      }
     });
   }
 
-  #known(folder: string): Held | undefined {
-    for (const held of this.#held.values()) {
-      if (held.workspace.path !== folder || !this.#options.isThere(held.workspace.id)) continue;
+  #lease(held: Held): Lease {
+    held.leases += 1;
+    held.used = this.#options.now();
+    this.#shed();
+    let isBack = false;
+    const giveBack = (): void => {
+      if (isBack) return;
+      isBack = true;
+      held.leases -= 1;
       held.used = this.#options.now();
-      return held;
-    }
+      if (held.dropped && held.leases === 0) this.#closeLater(held);
+    };
+    return { workspace: held.workspace, gone: held.gone.signal, [Symbol.dispose]: giveBack };
+  }
+
+  #isUsable({ workspace, dropped }: Held): boolean {
+    return !dropped && this.#options.isThere(workspace.id);
+  }
+
+  #inFolder(folder: string): Held | undefined {
+    for (const held of this.#held.values()) if (held.workspace.path === folder && this.#isUsable(held)) return held;
     return undefined;
   }
 
-  async #isInForce({ workspace, settings }: Held): Promise<boolean> {
-    return (await this.#settingsOf(workspace)) === settings;
+  async #isInForce(held: Held, looksLastMs: number): Promise<boolean> {
+    const now = this.#options.now();
+    if (now - held.looked < looksLastMs) return true;
+    held.looked = now;
+    // While this waits it must not be closed.
+    held.leases += 1;
+    try {
+      return (await this.#settingsOf(held.workspace)) === held.settings;
+    } finally {
+      held.leases -= 1;
+    }
   }
 
   async #settingsOf(workspace: WorkspaceApi): Promise<string> {
     return (await this.#options.settingsOf?.(workspace)) ?? "";
   }
 
-  async #openAnew(folder: string, create: boolean): Promise<WorkspaceApi> {
-    for (const [id, held] of this.#held) if (!this.#options.isThere(id)) await this.#drop(id, held);
-    const known = this.#known(folder);
-    if (known !== undefined && (await this.#isInForce(known))) return known.workspace;
-    const opened = await this.#store.open({ folder, create, role: "agent" });
-    const held = this.#held.get(opened.id);
-    const settings = await this.#settingsOf(opened);
-    if (held?.settings === settings) {
-      await opened.close();
-      held.used = this.#options.now();
-      return held.workspace;
-    }
-    if (held !== undefined) this.#outdated.push(held);
-    this.#held.set(opened.id, { workspace: opened, settings, used: this.#options.now() });
-    await this.#options.onOpen?.(opened);
-    return opened;
+  async #openFolder(folder: string, create: boolean): Promise<Held> {
+    for (const held of this.#held.values()) if (!this.#isUsable(held)) this.#drop(held);
+    const known = this.#inFolder(folder);
+    if (known !== undefined && (await this.#isInForce(known, 0))) return known;
+    return this.#keep(await this.#store.open({ folder, create }));
   }
 
-  async #drop(id: string, { workspace }: Held): Promise<void> {
-    this.#held.delete(id);
-    await workspace.close();
+  #openKey(key: string): Promise<Held> {
+    const going = this.#opening.get(key);
+    if (going !== undefined) return going;
+    const opening = this.#openAnew(key).finally(() => this.#opening.delete(key));
+    this.#opening.set(key, opening);
+    return opening;
+  }
+
+  async #openAnew(key: string): Promise<Held> {
+    this.#ids.delete(key);
+    const opened = await this.#store.openById(key, { exact: true });
+    const held = await this.#keep(opened);
+    if (key !== opened.id) this.#ids.set(key, opened.id);
+    return held;
+  }
+
+  /** Takes what was opened, unless it is held already as it is now. */
+  async #keep(opened: WorkspaceApi): Promise<Held> {
+    const settings = await this.#settingsOf(opened);
+    const known = this.#held.get(opened.id);
+    if (known !== undefined && known.settings === settings && this.#isUsable(known)) {
+      await opened.close();
+      return known;
+    }
+    if (known !== undefined) this.#drop(known, known.leases === 0);
+    const now = this.#options.now();
+    const gone = new AbortController();
+    const held: Held = { workspace: opened, settings, gone, used: now, looked: now, leases: 0, dropped: false };
+    this.#held.set(opened.id, held);
+    await this.#options.onOpen?.(opened);
+    return held;
+  }
+
+  /** Closes those that were used longest ago, beyond the most. */
+  #shed(): void {
+    const over = this.#held.size - (this.#options.most ?? MOST);
+    if (over <= 0) return;
+    const before = this.#options.now() - JUST_OPENED_MS;
+    const free = [...this.#held.values()]
+      .filter(({ leases, used }) => leases === 0 && used < before)
+      .toSorted((a, b) => a.used - b.used);
+    for (const held of free.slice(0, over)) this.#drop(held, true);
+  }
+
+  #drop(held: Held, close = false): void {
+    if (this.#held.get(held.workspace.id) === held) this.#held.delete(held.workspace.id);
+    held.dropped = true;
+    if (close) this.#closeLater(held);
+  }
+
+  #closeLater(held: Held): void {
+    closed(held).catch((error: unknown) => this.#options.onError?.(error));
   }
 
   #inTurn<T>(work: () => Promise<T>): Promise<T> {
@@ -109,4 +236,9 @@ export class OpenWorkspaces {
     this.#last = next;
     return next;
   }
+}
+
+function closed(held: Held): Promise<void> {
+  held.closing ??= held.workspace.close();
+  return held.closing;
 }

@@ -10,6 +10,8 @@ export interface ServerRequest {
   readonly query: URLSearchParams;
   readonly headers: IncomingHttpHeaders;
   readonly body: Buffer;
+  /** Asked on the owner's Unix socket. */
+  readonly isOwner: boolean;
 }
 
 export interface ServerReply {
@@ -25,6 +27,8 @@ export interface Route {
   readonly path: string;
   /** Bytes; more is refused before it is read. */
   readonly maxBody: number;
+  /** Answered to anybody, also without a token. Others are for the owner on the Unix socket. */
+  readonly open?: true;
   handle(request: ServerRequest): Promise<ServerReply>;
 }
 

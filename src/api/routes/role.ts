@@ -4,9 +4,10 @@
  */
 export type Role = "reader" | "agent" | "operator";
 
-const ORDER: readonly Role[] = ["reader", "agent", "operator"];
+/** From the one who may least. */
+export const ROLES: readonly Role[] = ["reader", "agent", "operator"];
 
 /** May somebody of this role do what needs that one? */
 export function mayDo(role: Role, needed: Role): boolean {
-  return ORDER.indexOf(role) >= ORDER.indexOf(needed);
+  return ROLES.indexOf(role) >= ROLES.indexOf(needed);
 }

@@ -61,8 +61,20 @@ export function askServer(question: Question): Promise<ServerAnswer | undefined>
 /** How long a process that lives takes to say so, at most, in milliseconds. */
 const HEALTH_MS = 2_000;
 
-/** Is somebody there who answers? One who is told of a later version leaves, and counts as nobody. */
-export async function isAnswered(door: string, version: string): Promise<boolean> {
+/** A process that lives. */
+export interface LivingServer {
+  /** It was started to stay; otherwise a hook started it, and it leaves when it is idle. */
+  readonly stays: boolean;
+}
+
+/** Who is there and answers? One who is told of a later version leaves, and counts as nobody. */
+export async function whoAnswers(door: string, version: string): Promise<LivingServer | undefined> {
   const answer = await askServer({ door, path: "/healthz", method: "GET", version, answerMs: HEALTH_MS });
-  return answer?.status === 200;
+  if (answer?.status !== 200) return undefined;
+  return { stays: /"stays":true/.test(answer.body) };
+}
+
+/** Is somebody there who answers? */
+export async function isAnswered(door: string, version: string): Promise<boolean> {
+  return (await whoAnswers(door, version)) !== undefined;
 }

@@ -1,13 +1,16 @@
+import type { WorkspaceApi } from "../../api/workspace-api.ts";
 import { answerHook, type HookAnswer } from "../../hooks/answer-hook.ts";
 import { hookAdapter } from "../../hooks/adapters.ts";
 import type { HookDoors } from "../../hooks/perform-hook.ts";
+import type { Lease, OpenWorkspaces } from "../../server/open-workspaces.ts";
 import type { Route } from "../../server/route.ts";
 
 /** A tool's input and response are in the call; files of tens of megabytes are written by agents now and then. */
 const MAX_BODY = 256 * 1024 * 1024;
 
 /** As for every hook; whose process it is comes with each. */
-export type RouteDoors = Omit<HookDoors, "owner"> & {
+export type RouteDoors = Omit<HookDoors, "owner" | "open"> & {
+  readonly workspaces: OpenWorkspaces;
   /** The agent's process, by that of the program which started its hook. */
   readonly ownerOf: (parent: number) => number | null;
 };
@@ -22,10 +25,22 @@ export function hookRoute(doors: RouteDoors, onAnswer: (agent: string, answer: H
       const adapter = hookAdapter(params["agent"] ?? "");
       const strict = query.get("strict") === "1";
       const owner = doors.ownerOf(Number(headers["x-chronicle-parent"]));
-      const answer = await answerHook({ ...doors, owner, adapter, strict, input: body.toString("utf8") });
-      onAnswer(adapter.name, answer);
-      const problem = answer.problem === undefined ? {} : { "x-chronicle-problem": encodeURIComponent(answer.problem) };
-      return { status: 200, headers: { "content-type": "application/json", ...problem }, body: answer.stdout };
+      const { notes, workspaces } = doors;
+      const leases: Lease[] = [];
+      const open = async (folder: string, create: boolean): Promise<WorkspaceApi> => {
+        const lease = await workspaces.openFolder(folder, create);
+        leases.push(lease);
+        return lease.workspace.as({ role: "agent" });
+      };
+      try {
+        const answer = await answerHook({ notes, open, owner, adapter, strict, input: body.toString("utf8") });
+        onAnswer(adapter.name, answer);
+        const problem =
+          answer.problem === undefined ? {} : { "x-chronicle-problem": encodeURIComponent(answer.problem) };
+        return { status: 200, headers: { "content-type": "application/json", ...problem }, body: answer.stdout };
+      } finally {
+        for (const lease of leases) lease[Symbol.dispose]();
+      }
     },
   };
 }

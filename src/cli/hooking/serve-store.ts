@@ -1,19 +1,22 @@
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { StoreApi } from "../../api/store-api.ts";
 import type { WorkspaceApi } from "../../api/workspace-api.ts";
-import type { Disk } from "../../disk/disk.ts";
-import type { HookAnswer } from "../../hooks/answer-hook.ts";
 import { retentionFiles } from "../../core/retention-config.ts";
-import { HttpServer } from "../../server/http-server.ts";
-import { OpenWorkspaces } from "../../server/open-workspaces.ts";
+import type { Disk } from "../../disk/disk.ts";
+import { Admission } from "../../server/admission.ts";
+import { Authenticator } from "../../server/authenticate.ts";
+import { tcpDoor } from "../../server/door.ts";
+import { HttpServer, type ServerApp } from "../../server/http-server.ts";
+import { DEFAULT_LIMITS, type ServerLimits } from "../../server/limits.ts";
+import { type Lease, OpenWorkspaces } from "../../server/open-workspaces.ts";
 import { problemReply } from "../../server/problem-reply.ts";
-import type { Route } from "../../server/route.ts";
-import { agentProcess } from "./agent-process.ts";
+import type { Route, ServerReply } from "../../server/route.ts";
+import { FileTokenBook } from "../serving/file-token-book.ts";
+import type { PortPlan } from "../serving/serve-plan.ts";
 import { isLater } from "./compare-versions.ts";
 import { addDiagnostic } from "./diagnostics.ts";
-import { FileNotes, KeptNotes } from "./file-notes.ts";
-import { hookRoute } from "./hook-route.ts";
-import { rememberCall } from "./last-call.ts";
+import { HookDesk } from "./hook-desk.ts";
 import { ownFolder, ownUid, type RunFolder } from "./run-folder.ts";
 import { openSocket, type ServerSocket } from "./server-socket.ts";
 
@@ -21,10 +24,6 @@ import { openSocket, type ServerSocket } from "./server-socket.ts";
 const LOOK_MS = 1_000;
 /** A workspace that was not used for so long is closed. */
 const CLOSE_AFTER_MS = 120_000;
-/** A session of which nothing was heard for so long is over: thirty days. */
-const NOTES_MS = 30 * 86_400_000;
-/** How often the time of an agent's last call is written down. */
-const REMEMBER_MS = 10_000;
 
 export interface ServeOptions {
   readonly store: StoreApi;
@@ -34,61 +33,76 @@ export interface ServeOptions {
   readonly version: string;
   /** Leave after so long without a request; 0: stay. */
   readonly idleMs: number;
-  readonly onListening: () => void;
+  readonly ports: readonly PortPlan[];
+  /** Needed with ports. */
+  readonly operatorToken?: string;
+  /** A folder to host, whose history is begun where there is none. */
+  readonly folder?: string;
+  readonly limits?: Partial<ServerLimits>;
+  /** Called when everybody can be answered. */
+  readonly onListening: (urls: readonly string[]) => void;
+  /** Called when the folder is hosted, or with why it is not. */
+  readonly onFolder?: (hosted: WorkspaceApi | Error) => void;
 }
 
 /** Why the process ended. */
 export type Leaving = "idle" | "signal" | "replaced" | "newer version" | "changed code";
 
-/** The one long-lived process of a store: answers hooks on a socket, keeps workspaces open, leaves when it is idle. */
+/** The one long-lived process of a store: answers hooks and clients, keeps workspaces open, leaves when it is idle. */
 export class StoreServer {
   readonly #options: ServeOptions;
+  readonly #limits: ServerLimits;
   readonly #workspaces: OpenWorkspaces;
   readonly #http: HttpServer;
-  readonly #remembered = new Map<string, number>();
   readonly #leaving = Promise.withResolvers<Leaving>();
   readonly #code: string;
   #socket: ServerSocket | undefined;
+  #hosted: Lease | undefined;
 
   constructor(options: ServeOptions) {
     this.#options = options;
-    const { disk, store, run } = options;
+    const { disk, store, run, version } = options;
+    this.#limits = { ...DEFAULT_LIMITS, ...options.limits };
     this.#workspaces = new OpenWorkspaces(store, {
       isThere: (id) => disk.lstat(`${store.home}/workspaces/${id}/workspace.json`) !== undefined,
       now: () => Date.now(),
       settingsOf: (workspace) => this.#settingsOf(workspace),
-      onOpen: (workspace) => workspace.follow(),
+      onOpen: (workspace) => (workspace.path === "" ? Promise.resolve() : workspace.follow()),
+      onError: (error) => this.#onError(error),
     });
-    const open = (folder: string, create: boolean) => this.#workspaces.open(folder, create);
     ownFolder(disk, run.folder, ownUid());
-    const files = new FileNotes(disk, run.folder);
-    files.removeOlder(Date.now() - NOTES_MS);
-    const doors = {
-      notes: new KeptNotes(files),
-      open,
-      ownerOf: (parent: number) => agentProcess(disk, parent),
-    };
-    const routes = [this.#health(), hookRoute(doors, (agent, answer) => this.#onHook(agent, answer))];
+    const hooks = new HookDesk({
+      ...{ disk, version, workspaces: this.#workspaces },
+      folder: run.folder,
+      diagnose: (line) => this.#diagnose(line),
+    });
     this.#http = new HttpServer({
-      routes,
+      routes: [this.#health("/healthz"), this.#health("/readyz"), hooks.route],
       guard: (request) => this.#guard(request.headers["x-chronicle-version"]),
-      onError: (error) => this.#diagnose(error instanceof Error ? (error.stack ?? error.message) : String(error)),
+      admission: this.#admission(),
+      app: (stopping) => this.#loadApp(stopping),
+      onError: (error) => this.#onError(error),
+      limits: this.#limits,
     });
     this.#code = this.#codeMark();
   }
 
   /** Serves until it is told to leave, or has a reason of its own. Every request that was taken is answered. */
   async serve(): Promise<Leaving> {
-    const { disk, run } = this.#options;
+    const { disk, run, idleMs, onListening, folder } = this.#options;
     this.#socket = await openSocket(disk, this.#http, { run, uid: ownUid() });
-    const timer = setInterval(() => this.#look(), Math.min(LOOK_MS, this.#options.idleMs / 4 || LOOK_MS));
-    this.#options.onListening();
+    const timer = setInterval(() => this.#look(), Math.min(LOOK_MS, idleMs / 4 || LOOK_MS));
     try {
-      return await this.#leaving.promise;
+      onListening(await this.#listenOnPorts());
+      const hosting = folder === undefined ? Promise.resolve() : this.#host(folder);
+      const left = await this.#leaving.promise;
+      await hosting;
+      return left;
     } finally {
       clearInterval(timer);
       this.#socket.release();
       await this.#http.close();
+      this.#hosted?.[Symbol.dispose]();
       await this.#workspaces.close();
     }
   }
@@ -97,15 +111,68 @@ export class StoreServer {
     this.#leaving.resolve(why);
   }
 
+  async #listenOnPorts(): Promise<string[]> {
+    const urls: string[] = [];
+    let number: number | undefined;
+    for (const { place, hosts, sharedWith, optional } of this.#options.ports) {
+      const scheme = place.tls === undefined ? "http" : "https";
+      // Any that is free is chosen once: both loopbacks have the same.
+      const port = optional === true ? (number ?? place.port) : place.port;
+      try {
+        number = await this.#http.listenOn({ ...place, port }, (actual) =>
+          tcpDoor({ scheme, port: actual, hosts, sharedWith }),
+        );
+      } catch (error) {
+        if (optional === true) continue;
+        throw error;
+      }
+      urls.push(`${scheme}://${place.host.includes(":") ? `[${place.host}]` : place.host}:${number}`);
+    }
+    return urls;
+  }
+
+  /** The folder that the server was started in stays open, and watched. */
+  async #host(folder: string): Promise<void> {
+    try {
+      this.#hosted = await this.#workspaces.openFolder(folder, true);
+      this.#options.onFolder?.(this.#hosted.workspace);
+    } catch (error) {
+      this.#options.onFolder?.(error instanceof Error ? error : new Error(String(error)));
+    }
+  }
+
+  #admission(): Admission {
+    const { disk, configFolder, operatorToken } = this.#options;
+    const now = (): number => Date.now();
+    const book = new FileTokenBook(disk, configFolder, now);
+    const known = operatorToken === undefined ? {} : { operatorToken };
+    return new Admission(new Authenticator({ book, ...known, now }), { limits: this.#limits, now });
+  }
+
+  /** Loaded when it is first asked for: hooks need none of it. */
+  async #loadApp(stopping: AbortSignal): Promise<ServerApp> {
+    const [{ makeApp }, { ROUTES }, { FileReplyBook }] = await Promise.all([
+      import("../../server/app.ts"),
+      import("../../api/routes/table.ts"),
+      import("../serving/file-reply-book.ts"),
+    ]);
+    const { store, disk, run, version, configFolder } = this.#options;
+    return makeApp({
+      ...{ store, version, stopping, routes: ROUTES, workspaces: this.#workspaces, limits: this.#limits },
+      defaultWorkspace: () => this.#hosted?.workspace.id ?? null,
+      replies: new FileReplyBook(disk, join(run.folder, "replies.ndjson")),
+      hidden: [store.home, configFolder],
+      report: (line) => this.#diagnose(line),
+    });
+  }
+
   #look(): void {
     const { idleMs } = this.#options;
     const idle = this.#http.idleMs(Date.now());
     if (idleMs > 0 && idle >= idleMs) this.leave("idle");
     else if (this.#socket?.isOurs() === false) this.leave("replaced");
     else if (this.#codeMark() !== this.#code) this.leave("changed code");
-    else if (idle > 0) {
-      this.#workspaces.closeIdle(CLOSE_AFTER_MS).catch((error: unknown) => this.#diagnose(String(error)));
-    }
+    else this.#workspaces.closeIdle(CLOSE_AFTER_MS).catch((error: unknown) => this.#onError(error));
   }
 
   /** An installed program that was replaced has chunks that this process cannot load any more. */
@@ -114,7 +181,7 @@ export class StoreServer {
     return stat === undefined ? "gone" : `${stat.ino} ${stat.mtimeNs}`;
   }
 
-  #guard(client: string | string[] | undefined): ReturnType<typeof problemReply> | undefined {
+  #guard(client: string | string[] | undefined): ServerReply | undefined {
     if (typeof client !== "string" || !isLater(client, this.#options.version)) return undefined;
     this.leave("newer version");
     return problemReply(426, "FORMAT_UNSUPPORTED", `this is Chronicle ${this.#options.version}, which leaves now`);
@@ -130,29 +197,26 @@ export class StoreServer {
     return JSON.stringify([await workspace.config(), files]);
   }
 
-  #health(): Route {
-    const { version } = this.#options;
+  #health(path: string): Route {
+    const { version, disk, store, idleMs } = this.#options;
     return {
       method: "GET",
-      path: "/healthz",
+      path,
       maxBody: 0,
-      handle: () =>
-        Promise.resolve({
-          status: 200,
-          headers: { "content-type": "application/json" },
-          body: JSON.stringify({ ok: true, version, pid: process.pid }),
-        }),
+      open: true,
+      handle: ({ isOwner }) => {
+        const ok = path === "/healthz" || disk.lstat(store.home)?.kind === "dir";
+        return Promise.resolve({
+          status: ok ? 200 : 503,
+          headers: { "content-type": "application/json", "cache-control": "no-store" },
+          body: JSON.stringify(isOwner ? { ok, version, pid: process.pid, stays: idleMs === 0 } : { ok }),
+        });
+      },
     };
   }
 
-  #onHook(agent: string, answer: HookAnswer): void {
-    const { disk, run, version } = this.#options;
-    if (answer.problem !== undefined) this.#diagnose(`hook ${agent}: ${answer.problem}`);
-    const now = Date.now();
-    if (now - (this.#remembered.get(agent) ?? 0) < REMEMBER_MS) return;
-    this.#remembered.set(agent, now);
-    const event = answer.call?.kind ?? "not understood";
-    rememberCall(disk, run.folder, agent, { at: new Date(now).toISOString(), event, version });
+  #onError(error: unknown): void {
+    this.#diagnose(error instanceof Error ? (error.stack ?? error.message) : String(error));
   }
 
   #diagnose(line: string): void {

@@ -46,23 +46,3 @@ export const HOOK: CommandSpec = {
   examples: [],
   hidden: true,
 };
-
-export const SERVE: CommandSpec = {
-  name: "serve",
-  group: GROUP,
-  summary: "the long-lived process of the store, on a Unix socket",
-  details:
-    "Hooks start it by themselves and work without it, only slower. There is one for a store and user; it keeps " +
-    "workspaces open and watched, and ends on SIGTERM once everything it has taken is answered.",
-  args: [],
-  options: [
-    { flags: "--socket <path>", description: "where to listen (default: in $XDG_RUNTIME_DIR)", completes: "path" },
-    {
-      flags: "--idle <seconds>",
-      description: "leave when nothing was asked for so long (default: stay)",
-      value: "seconds",
-    },
-    { flags: "--quiet", description: "say nothing" },
-  ],
-  examples: [{ line: "chronicle serve", why: "Ctrl-C ends it" }],
-};

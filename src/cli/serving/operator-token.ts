@@ -1,0 +1,56 @@
+import { join } from "node:path";
+import type { Disk } from "../../disk/disk.ts";
+import { writeFileDurably } from "../../disk/write-fully.ts";
+import { newToken } from "../../server/token.ts";
+import { readSmall } from "../hooking/run-folder.ts";
+import { usageError } from "../usage-error.ts";
+import { makePrivateFolder } from "./file-token-book.ts";
+
+/** A token that somebody chose must be hard to guess, too. */
+const LEAST = 24;
+
+/** Where an operator's token can come from. */
+export interface TokenPlaces {
+  /** `$CHRONICLE_TOKEN`. */
+  readonly given: string | undefined;
+  /** `--token-file`, absolute. */
+  readonly file: string | undefined;
+  readonly configFolder: string;
+}
+
+/** The operator's token, and how to say where it is from. Never printed. */
+export interface OperatorToken {
+  readonly token: string;
+  readonly from: string;
+}
+
+/** The file in which the operator's token is kept where nobody gives one. */
+export function operatorTokenFile(configFolder: string): string {
+  return join(configFolder, "operator.token");
+}
+
+/**
+ * The operator's token: `$CHRONICLE_TOKEN`, else that of a file, else one that is made and kept (0600). A file that others
+ * can read throws `USAGE`, as does a token that is easy to guess.
+ */
+export function operatorToken(disk: Disk, { given, file, configFolder }: TokenPlaces): OperatorToken {
+  if (given !== undefined && given !== "") return { token: fit(given, "$CHRONICLE_TOKEN"), from: "$CHRONICLE_TOKEN" };
+  const path = file ?? operatorTokenFile(configFolder);
+  const stat = disk.lstat(path);
+  if (stat === undefined && file !== undefined) throw usageError(`there is no ${file}`, "make it: a token on one line");
+  if (stat === undefined) {
+    makePrivateFolder(disk, configFolder);
+    writeFileDurably(disk, path, Buffer.from(`${newToken()}\n`));
+  } else if ((stat.mode & 0o077) !== 0) {
+    throw usageError(`others can read ${path}`, `make it yours alone: chmod 600 ${path}`);
+  }
+  return { token: fit((readSmall(disk, path) ?? "").trim(), path), from: path };
+}
+
+function fit(token: string, from: string): string {
+  if (token.length >= LEAST && /^[\x21-\x7e]+$/.test(token)) return token;
+  throw usageError(
+    `the token of ${from} needs ${LEAST} characters or more, and no spaces`,
+    "make one: openssl rand -hex 32",
+  );
+}

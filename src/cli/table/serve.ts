@@ -1,0 +1,87 @@
+import type { CommandSpec } from "../spec.ts";
+
+const GROUP = "Serve";
+
+export const SERVE: CommandSpec = {
+  name: "serve",
+  group: GROUP,
+  summary: "serve the store's workspaces over HTTP, on a Unix socket and on ports",
+  details:
+    "One process for a store and user: every workspace of the store, and the folder it is started in (its history is begun " +
+    "where there is none). The Unix socket is the owner's alone and needs no token. --port adds 127.0.0.1 (and ::1): each " +
+    "request bears a token: the operator's, of $CHRONICLE_TOKEN or --token-file, else one that is made and kept in the " +
+    "configuration folder; or one of `chronicle token create`. --listen is for other machines. Hooks start this process by " +
+    "themselves (--idle) and work without it, only slower. It ends on SIGTERM once everything it has taken is answered; a " +
+    "second signal ends it at once. More: docs/server.md.",
+  args: [],
+  options: [
+    {
+      flags: "--socket <path>",
+      description: "where the socket lies (default: in $XDG_RUNTIME_DIR)",
+      completes: "path",
+    },
+    { flags: "--port <n>", description: "listen on this port of this machine as well (0: any)", value: "count" },
+    { flags: "--listen <host:port>", description: "listen there, for other machines" },
+    {
+      flags: "--allow-host <name>",
+      description: "with --listen: a name that clients ask for it by",
+      value: "text",
+      repeated: true,
+    },
+    {
+      flags: "--allow-origin <origin>",
+      description: "let this origin's pages ask, and read the answers",
+      value: "text",
+      repeated: true,
+    },
+    { flags: "--tls-cert <file>", description: "with --listen: the certificate (PEM)", completes: "path" },
+    { flags: "--tls-key <file>", description: "with --listen: its key (PEM)", completes: "path" },
+    { flags: "--behind-proxy", description: "with --listen: plain HTTP, since a proxy in front speaks TLS" },
+    { flags: "--token-file <file>", description: "the operator's token (0600)", completes: "path" },
+    {
+      flags: "--idle <seconds>",
+      description: "leave when nothing was asked for so long, and host no folder (default: stay)",
+      value: "seconds",
+    },
+    { flags: "--quiet", description: "say nothing" },
+  ],
+  examples: [
+    { line: "chronicle serve", why: "on the owner's socket; Ctrl-C ends it" },
+    { line: "chronicle serve --port 7420", why: "for programs of this machine, with a token" },
+    {
+      line: "chronicle serve --listen 0.0.0.0:7420 --allow-host files.example.org --tls-cert c.pem --tls-key k.pem",
+      why: "for others",
+    },
+  ],
+};
+
+export const TOKEN: CommandSpec = {
+  name: "token",
+  group: GROUP,
+  summary: "tokens for those who ask a server: create, list, revoke",
+  details:
+    "create prints a new token, once: only its hash is kept (0600, in the configuration folder). A reader looks; an agent " +
+    "works, but cannot give up, free or administer; an operator may do everything. With --workspace the others do not exist " +
+    "for it. A running server sees what is created and revoked at once.",
+  args: [
+    { name: "<what>", description: "what to do", completes: ["create", "list", "revoke"] },
+    { name: "[id]", description: "with revoke: which one" },
+  ],
+  options: [
+    { flags: "--role <role>", description: "reader, agent or operator", completes: ["reader", "agent", "operator"] },
+    {
+      flags: "--workspace <id>",
+      description: "only this workspace, by id or name (may be one that is yet to be made)",
+      value: "text",
+      repeated: true,
+      completes: "workspace",
+    },
+    { flags: "--name <text>", description: "what it is for, as it is listed and recorded" },
+    { flags: "--expires <time>", description: "when it ends: 12h, 30d, or a date (default: never)" },
+  ],
+  examples: [
+    { line: "chronicle token create --role agent --workspace session-42 --expires 30d", why: "for one session" },
+    { line: "chronicle token list", why: "which there are; tokens themselves are not kept" },
+    { line: "chronicle token revoke 0fd1a2b3", why: "it is refused from now on" },
+  ],
+};

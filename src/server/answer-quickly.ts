@@ -1,0 +1,64 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { problemReply } from "./problem-reply.ts";
+import type { RouteMatch, ServerReply } from "./route.ts";
+import { sendProblem } from "./send.ts";
+import { makeProblem } from "./problem.ts";
+
+/** How long the body of a quick request may take, in milliseconds. */
+const BODY_MS = 60_000;
+
+/** A body that is larger than the route takes. */
+class BodyTooLarge extends Error {}
+
+/** What a quick answer needs to know. */
+export interface QuickAnswering {
+  readonly found: RouteMatch;
+  readonly isOwner: boolean;
+  readonly onError: (error: unknown) => void;
+}
+
+/** Answers by one of the quick routes: their bodies are read whole. */
+export async function answerQuickly(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { found, isOwner, onError }: QuickAnswering,
+): Promise<void> {
+  const { route, params } = found;
+  const { method = "GET", headers, url = "/" } = request;
+  const [path = "/", search = ""] = url.split("?", 2);
+  try {
+    const body = await bodyOf(request, route.maxBody);
+    const query = new URLSearchParams(search);
+    sendReply(response, await route.handle({ method, path, params, query, headers, body, isOwner }));
+  } catch (error) {
+    if (error instanceof BodyTooLarge) return sendProblem(response, makeProblem(413, "LIMIT_EXCEEDED", error.message));
+    onError(error);
+    sendReply(response, problemReply(500, "INTERNAL", "this request could not be answered"));
+  }
+}
+
+/** Sends what a quick route answers. */
+export function sendReply(response: ServerResponse, { status, headers, body }: ServerReply): void {
+  const bytes = typeof body === "string" ? Buffer.from(body) : body;
+  response.writeHead(status, { "x-content-type-options": "nosniff", ...headers, "content-length": bytes.length });
+  response.end(bytes);
+}
+
+async function bodyOf(request: IncomingMessage, most: number): Promise<Buffer> {
+  const tooLarge = new BodyTooLarge(`at most ${most} bytes are taken`);
+  if (Number(request.headers["content-length"] ?? 0) > most) throw tooLarge;
+  const timer = setTimeout(() => request.destroy(), BODY_MS);
+  try {
+    const pieces: Buffer[] = [];
+    let size = 0;
+    for await (const piece of request) {
+      const bytes = Buffer.from(piece as Uint8Array);
+      size += bytes.length;
+      if (size > most) throw tooLarge;
+      pieces.push(bytes);
+    }
+    return Buffer.concat(pieces);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,258 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { ACTING } from "../api/routes/content-headers.ts";
+import { meantByPath } from "../api/routes/meant-by-path.ts";
+import type { MeShape } from "../api/routes/reply-shapes.ts";
+import { mayDo, type Role } from "../api/routes/role.ts";
+import type { Answer, Received, Route } from "../api/routes/route.ts";
+import type { ActingAs, WorkspaceApi } from "../api/workspace-api.ts";
+import { ChronicleError } from "../core/errors.ts";
+import type { Visit } from "./admission.ts";
+import type { Caller } from "./caller.ts";
+import { CallerStore, type StoreParts } from "./caller-store.ts";
+import { onlyOnce } from "./idempotent.ts";
+import type { ServerLimits } from "./limits.ts";
+import type { Lease } from "./open-workspaces.ts";
+import { problemOf } from "./problem.ts";
+import { conditionOf, idempotencyKey } from "./received.ts";
+import type { KeptReply, ReplyBook } from "./reply-book.ts";
+import type { FoundRow, RowGroup } from "./row-index.ts";
+import { mustSee, openFor } from "./scope.ts";
+import { sendContent } from "./send-content.ts";
+import { sendEvents } from "./send-events.ts";
+import { sendJson, sendNothing, sendProblem } from "./send.ts";
+import { discardRest, TooMuch, uploaded } from "./slow-peer.ts";
+
+/** What answering a request needs. */
+export interface Answering extends StoreParts {
+  readonly version: string;
+  /** The workspace of the folder that the server was started in. */
+  readonly defaultWorkspace: () => string | null;
+  readonly replies: ReplyBook;
+  readonly limits: ServerLimits;
+  /** Folders of this machine that no problem's body names. */
+  readonly hidden: readonly string[];
+  /** Takes a line for the diagnostics. */
+  readonly report: (line: string) => void;
+  /** The server is told to leave: what only follows ends. */
+  readonly stopping: AbortSignal;
+}
+
+/** A request whose head has been read. */
+export interface RequestHead {
+  readonly request: IncomingMessage;
+  readonly query: unknown;
+  readonly visit: Visit;
+  readonly group: RowGroup;
+}
+
+/** These pass the key on: the log itself remembers it, also over a crash. */
+const REMEMBERED_BY_LOG = new Set(["putFile", "makeFolder", "deleteFile", "moveFile"]);
+
+/** One request on its way to its answer. Made once its head is there; throws then for whoever may not ask. */
+export class RequestAnswer {
+  readonly #head: RequestHead;
+  readonly #with: Answering;
+  readonly #found: FoundRow;
+  readonly #timer: NodeJS.Timeout | undefined;
+
+  constructor(head: RequestHead, answering: Answering) {
+    this.#head = head;
+    this.#with = answering;
+    this.#found = findRow(head);
+    refuseRole(head.visit.caller, this.#found.row);
+    if (this.#found.row.bytes === true) return;
+    const { request } = head;
+    const timer = setTimeout(() => request.complete || request.destroy(), answering.limits.bodyMs);
+    request.once("close", () => clearTimeout(timer));
+    this.#timer = timer;
+  }
+
+  /** Answers, with whatever comes of it. `body`: parsed JSON. Never rejects. */
+  async send(response: ServerResponse, body: unknown): Promise<void> {
+    clearTimeout(this.#timer);
+    const { request } = this.#head;
+    const away = new AbortController();
+    response.once("close", () => away.abort());
+    const signal = AbortSignal.any([away.signal, this.#with.stopping]);
+    try {
+      if (this.#found.row.on === "store") await this.#askStore(response, { body, signal });
+      else await this.#askWorkspace(response, { body, signal });
+    } catch (error) {
+      // Nobody is there any more to be told.
+      if (!response.destroyed) sendProblem(response, this.#problem(error));
+    } finally {
+      discardRest(request);
+    }
+  }
+
+  async #askStore(response: ServerResponse, given: Given): Promise<void> {
+    const { row, params } = this.#found;
+    if (row.on !== "store") return;
+    const { caller } = this.#head.visit;
+    const asked = params["id"];
+    const whole = asked === undefined ? {} : { id: await mustSee(this.#with.workspaces, caller, asked) };
+    const store = new CallerStore(this.#with, caller);
+    const received = this.#received({ ...params, ...whole }, given);
+    await this.#reply(response, row, received, () => row.answer(store, received));
+  }
+
+  async #askWorkspace(response: ServerResponse, given: Given): Promise<void> {
+    const { params } = this.#found;
+    using lease = await openFor(this.#with.workspaces, this.#head.visit.caller, params["id"] ?? "");
+    const on = this.#viewOf(lease);
+    const { row, params: meant } = await this.#meant(on);
+    if (row.on !== "workspace") return;
+    const signal = AbortSignal.any([given.signal, lease.gone]);
+    const received = this.#received({ ...meant, id: lease.workspace.id }, { ...given, signal });
+    await this.#reply(response, row, received, () => row.answer(on, received));
+  }
+
+  /** The workspace on behalf of whoever asks: no token makes an agent a person. */
+  #viewOf({ workspace }: Lease): WorkspaceApi {
+    const { caller } = this.#head.visit;
+    const { headers } = this.#head.request;
+    const isAgent = !mayDo(caller.role, "operator") || headers[ACTING.role] === "agent";
+    const actor = wordIn(headers[ACTING.actor]);
+    const client = wordIn(headers[ACTING.client]) ?? (caller.isOwner ? undefined : caller.name);
+    const who: ActingAs = {
+      ...(isAgent ? { role: "agent", actor: actor ?? "agent" } : actor === undefined ? {} : { actor }),
+      ...(client === undefined ? {} : { client }),
+    };
+    return workspace.as(who);
+  }
+
+  /** `files/x/history` may be the history of x, or a file that is called so. */
+  async #meant(on: WorkspaceApi): Promise<FoundRow> {
+    const { group } = this.#head;
+    const { params } = this.#found;
+    if (group.method !== "GET" || group.named("readFile") === undefined) return this.#found;
+    const rest = restOf(this.#found);
+    const as = queryOf(this.#head.query)["as"];
+    const { operation, params: own } = await meantByPath(on, rest, typeof as === "string" ? as : undefined);
+    const row = group.named(operation);
+    return row === undefined ? this.#found : { row, params: { ...params, ...own } };
+  }
+
+  #received(params: Readonly<Record<string, string>>, { body, signal }: Given): Received {
+    const { request, query } = this.#head;
+    const { row } = this.#found;
+    const { headers } = request;
+    const lastEventId = headers["last-event-id"];
+    const key = row.method === "GET" ? undefined : idempotencyKey(headers);
+    const { id } = this.#head.visit.caller;
+    return {
+      params,
+      query: queryOf(query),
+      ...(body === undefined ? {} : { body }),
+      ...(row.bytes === true ? { content: uploaded(request, this.#with.limits) } : {}),
+      ...(row.conditional === true ? conditionOf(headers) : {}),
+      // Two callers that hit upon one key do not mean the same.
+      ...(key === undefined ? {} : { requestId: `${id} ${key}` }),
+      ...(typeof lastEventId === "string" ? { lastEventId } : {}),
+      me: this.#me(),
+      signal,
+    };
+  }
+
+  #me(): MeShape {
+    const { caller } = this.#head.visit;
+    const { role, name, workspaces, isOwner } = caller;
+    return {
+      version: this.#with.version,
+      role,
+      ...(isOwner ? {} : { name }),
+      workspaces: workspaces === undefined ? null : [...workspaces],
+      default_workspace: workspaces === undefined ? this.#with.defaultWorkspace() : null,
+    };
+  }
+
+  async #reply(response: ServerResponse, row: Route, received: Received, work: () => Promise<Answer>): Promise<void> {
+    const { request, visit } = this.#head;
+    const key = row.method === "GET" ? undefined : idempotencyKey(request.headers);
+    if (key === undefined || REMEMBERED_BY_LOG.has(row.operation)) {
+      return this.#send(response, await work());
+    }
+    const { caller } = visit;
+    const { url = "/", headers } = request;
+    const change = { caller, key, method: row.method, url, ifMatch: headers["if-match"], body: received.body };
+    const reply = await onlyOnce(this.#with.replies, change, async () => kept(await work()));
+    if (reply.status === 204) sendNothing(response);
+    else sendJson(response, reply.status, reply.value);
+  }
+
+  async #send(response: ServerResponse, answer: Answer): Promise<void> {
+    const { request } = this.#head;
+    const { limits, stopping } = this.#with;
+    switch (answer.kind) {
+      case "json":
+        return sendJson(response, answer.status, answer.value);
+      case "nothing":
+        return sendNothing(response);
+      case "content":
+        return sendContent(request, response, { content: answer.content, limits });
+      case "events":
+        return sendEvents(response, { after: answer.after, events: answer.events, limits, stopping });
+    }
+  }
+
+  #problem(error: unknown) {
+    const { hidden, report } = this.#with;
+    if (error instanceof TooMuch)
+      return problemOf(new ChronicleError("LIMIT_EXCEEDED", error.message), { hidden, report });
+    return problemOf(error, { hidden, report });
+  }
+}
+
+/** What comes with a request once its body is read. */
+interface Given {
+  readonly body: unknown;
+  readonly signal: AbortSignal;
+}
+
+function findRow({ request, group }: RequestHead): FoundRow {
+  const [path = "/"] = (request.url ?? "/").split("?", 1);
+  try {
+    const found = group.find(path);
+    if (found !== undefined) return found;
+  } catch (error) {
+    if (!(error instanceof URIError)) throw error;
+    throw new ChronicleError("PATH_INVALID", "this path is not UTF-8, percent-encoded once");
+  }
+  throw new ChronicleError("NOT_FOUND", "there is nothing here");
+}
+
+function refuseRole({ role }: Caller, row: Route): void {
+  if (mayDo(role, row.role)) return;
+  throw new ChronicleError("FORBIDDEN", `this is for ${aRole(row.role)}, and this token is ${aRole(role)}'s`, {
+    hint: "`chronicle token create` makes others",
+    data: { needed: row.role, role },
+  });
+}
+
+function aRole(role: Role): string {
+  return role === "reader" ? "a reader" : `an ${role}`;
+}
+
+/** All that stands behind `files/`, as one path. */
+function restOf({ row, params }: FoundRow): string {
+  const { path = "", n } = params;
+  if (row.operation === "fileHistory") return `${path}/history`;
+  return row.operation === "fileAtIteration" ? `${path}/at/${n ?? ""}` : path;
+}
+
+function queryOf(query: unknown): Readonly<Record<string, string | readonly string[]>> {
+  return { ...(query as Record<string, string | string[]>) };
+}
+
+function wordIn(header: string | string[] | undefined): string | undefined {
+  if (typeof header !== "string" || header === "") return undefined;
+  if (/^[\x20-\x7e]{1,100}$/.test(header)) return header;
+  throw new ChronicleError("USAGE", "a Chronicle-* header takes up to 100 printable characters");
+}
+
+/** Changes answer JSON, or nothing. */
+function kept(answer: Answer): KeptReply {
+  if (answer.kind === "json") return { status: answer.status, value: answer.value };
+  if (answer.kind === "nothing") return { status: 204, value: null };
+  throw new Error(`a change answers no ${answer.kind}`);
+}

@@ -1,0 +1,138 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Duplex } from "node:stream";
+import fastify, { type FastifyInstance, type FastifyRequest } from "fastify";
+import type { Route } from "../api/routes/route.ts";
+import type { Visit } from "./admission.ts";
+import { type Answering, RequestAnswer } from "./answer-request.ts";
+import type { ServerApp, UpgradeVisit } from "./http-server.ts";
+import { makeProblem, type Problem, problemOf } from "./problem.ts";
+import { groupRows, type RowGroup } from "./row-index.ts";
+import { sendProblem } from "./send.ts";
+import { discardRest } from "./slow-peer.ts";
+
+/** What the whole server is made of. */
+export interface AppOptions extends Answering {
+  readonly routes: readonly Route[];
+  /** Of other protocols, on the same ports. */
+  readonly upgrade?: (request: IncomingMessage, socket: Duplex, visit: UpgradeVisit) => void;
+}
+
+/** Who asks, from the request that was admitted to the handler that answers it. */
+const visits = new WeakMap<IncomingMessage, Visit>();
+
+/** What is answered beside hooks: every row of the table, on Fastify's router. */
+export async function makeApp(options: AppOptions): Promise<ServerApp> {
+  const app = fastify({
+    bodyLimit: options.limits.jsonBytes,
+    exposeHeadRoutes: false,
+    // Bodies and answers have schemas of their own; none is compiled here.
+    schemaController: { compilersFactory: { buildValidator: () => refuseSchema, buildSerializer: () => refuseSchema } },
+    routerOptions: { maxParamLength: options.limits.headerBytes },
+    frameworkErrors: (error, request, reply) => fail(options, reply.hijack().raw, { request: request.raw, error }),
+    onProtoPoisoning: "error",
+    onConstructorPoisoning: "error",
+  });
+  app.setErrorHandler((error, request, reply) => fail(options, reply.hijack().raw, { request: request.raw, error }));
+  const groups = groupRows(options.routes);
+  app.setNotFoundHandler((request, reply) => notFound(groups, request.raw, reply.hijack().raw));
+  await app.register(async (scope) =>
+    mount(
+      scope,
+      groups.filter(({ takesBytes }) => !takesBytes),
+      options,
+    ),
+  );
+  await app.register(async (scope) => {
+    // Any type, also JSON, is bytes here; they are read when they are wanted.
+    scope.removeAllContentTypeParsers();
+    scope.addContentTypeParser("*", (_request, _payload, done) => done(null));
+    mount(
+      scope,
+      groups.filter(({ takesBytes }) => takesBytes),
+      options,
+    );
+  });
+  await app.ready();
+  return {
+    answer: (request, response, visit) => {
+      visits.set(request, visit);
+      app.routing(request, response);
+    },
+    ...(options.upgrade === undefined ? {} : { upgrade: options.upgrade }),
+    close: () => app.close(),
+  };
+}
+
+function refuseSchema(): never {
+  throw new Error("the table of routes has the schemas");
+}
+
+/** The request that a handler has, with who asks. */
+function visitOf(request: IncomingMessage): Visit {
+  const visit = visits.get(request);
+  if (visit === undefined) throw new Error("a request came in without having been admitted");
+  return visit;
+}
+
+function mount(scope: FastifyInstance, groups: readonly RowGroup[], options: AppOptions): void {
+  for (const group of groups) {
+    scope.route({
+      method: group.method === "GET" ? ["GET", "HEAD"] : group.method,
+      url: group.url,
+      // Before anything of a body is read: who may not ask is not listened to.
+      onRequest: async (request) => begin(request, group, options),
+      handler: async (request, reply) => answers.get(request.raw)?.send(reply.hijack().raw, request.body),
+    });
+  }
+}
+
+const answers = new WeakMap<IncomingMessage, RequestAnswer>();
+
+async function begin({ raw, query }: FastifyRequest, group: RowGroup, options: AppOptions): Promise<void> {
+  answers.set(raw, new RequestAnswer({ request: raw, query, visit: visitOf(raw), group }, options));
+}
+
+function notFound(groups: readonly RowGroup[], request: IncomingMessage, response: ServerResponse): void {
+  const [path = "/"] = (request.url ?? "/").split("?", 1);
+  const allowed = groups.filter((group) => matches(group, path)).map(({ method }) => method);
+  if (allowed.length === 0) return refuse(request, response, makeProblem(404, "NOT_FOUND", "there is nothing here"));
+  const allow = [...new Set(allowed.flatMap((one) => (one === "GET" ? ["GET", "HEAD"] : [one])))].join(", ");
+  refuse(request, response, makeProblem(405, "USAGE", `this is asked by ${allow}`), { allow });
+}
+
+function matches(group: RowGroup, path: string): boolean {
+  try {
+    return group.find(path) !== undefined;
+  } catch (error) {
+    if (error instanceof URIError) return false;
+    throw error;
+  }
+}
+
+function refuse(
+  request: IncomingMessage,
+  response: ServerResponse,
+  problem: Problem,
+  headers?: Readonly<Record<string, string>>,
+): void {
+  sendProblem(response, problem, headers);
+  discardRest(request);
+}
+
+/** What Fastify itself refuses: what it says is about the request's form alone. */
+function fail(
+  { hidden, report }: Answering,
+  response: ServerResponse,
+  { request, error }: { readonly request: IncomingMessage; readonly error: unknown },
+): void {
+  refuse(request, response, formProblem(error) ?? problemOf(error, { hidden, report }));
+}
+
+function formProblem(error: unknown): Problem | undefined {
+  if (!(error instanceof Error) || !("statusCode" in error) || typeof error.statusCode !== "number") return undefined;
+  const { statusCode: status } = error;
+  if (status === 413) return makeProblem(413, "LIMIT_EXCEEDED", "this body is larger than is taken here");
+  if (status === 415) return makeProblem(415, "USAGE", "a body here is JSON: Content-Type: application/json");
+  if (status === 414) return makeProblem(414, "USAGE", "this path is too long");
+  return status >= 400 && status < 500 ? makeProblem(status, "USAGE", "this request is not well formed") : undefined;
+}

@@ -1,0 +1,79 @@
+import { timingSafeEqual } from "node:crypto";
+import type { Caller } from "./caller.ts";
+import type { Refusal } from "./guard.ts";
+import { type Rate, RateLimiter } from "./rate-limiter.ts";
+import { hashToken, isExpired, type TokenBook } from "./token.ts";
+
+/** Wrong tokens from one address: a few may be mistakes. */
+const WRONG: Rate = { burst: 10, perSecond: 0.2 };
+/** So many tokens that were right are remembered. */
+const MOST_RIGHT = 1_000;
+
+/** Answers who bears a token that is not in the book (OIDC); `undefined`: nobody. */
+export type OtherIssuer = (token: string) => Promise<Caller | undefined>;
+
+export interface AuthenticatorOptions {
+  readonly book: TokenBook;
+  /** The operator's own token, which is in no book. */
+  readonly operatorToken?: string;
+  readonly others?: OtherIssuer;
+  /** Epoch milliseconds. */
+  readonly now: () => number;
+}
+
+/** Tells who bears a token. */
+export class Authenticator {
+  readonly #options: AuthenticatorOptions;
+  readonly #operator: Buffer | undefined;
+  readonly #wrong = new RateLimiter(WRONG);
+  /** Hashes of tokens that were right before: whoever guesses must not lock out those who know, at the same address. */
+  readonly #right = new Set<string>();
+
+  constructor(options: AuthenticatorOptions) {
+    this.#options = options;
+    this.#operator =
+      options.operatorToken === undefined ? undefined : Buffer.from(hashToken(options.operatorToken), "hex");
+  }
+
+  /** Who asks, by the `Authorization` header; `address`: where from, so that guessing gets slow. */
+  async callerOf(authorization: string | undefined, address: string): Promise<Caller | Refusal> {
+    const token = /^Bearer +([\x21-\x7e]+)$/i.exec(authorization ?? "")?.[1];
+    if (token === undefined) return refused("a token is needed: Authorization: Bearer TOKEN");
+    const now = this.#options.now();
+    const hash = hashToken(token);
+    const wait = this.#right.has(hash) ? 0 : this.#wrong.check(address, now);
+    if (wait > 0) {
+      const headers = { "retry-after": String(wait) };
+      return { status: 429, code: "RATE_LIMITED", detail: "too many wrong tokens from there", headers };
+    }
+    const caller = await this.#bearer(token, hash, now);
+    if (caller !== undefined) {
+      this.#remember(hash);
+      return caller;
+    }
+    this.#right.delete(hash);
+    this.#wrong.take(address, now);
+    return refused("this token is not known");
+  }
+
+  #remember(hash: string): void {
+    if (this.#right.size >= MOST_RIGHT) this.#right.clear();
+    this.#right.add(hash);
+  }
+
+  async #bearer(token: string, hash: string, now: number): Promise<Caller | undefined> {
+    // Digests are compared: neither the length nor the time says how much was right.
+    if (this.#operator !== undefined && timingSafeEqual(Buffer.from(hash, "hex"), this.#operator)) {
+      return { id: "operator", name: "operator", role: "operator", isOwner: false };
+    }
+    const record = this.#options.book.find(hash);
+    if (record === undefined) return this.#options.others?.(token);
+    if (isExpired(record, now)) return undefined;
+    const { id, name, role, workspaces } = record;
+    return { id: `token:${id}`, name, role, isOwner: false, ...(workspaces === null ? {} : { workspaces }) };
+  }
+}
+
+function refused(detail: string): Refusal {
+  return { status: 401, code: "UNAUTHENTICATED", detail, headers: { "www-authenticate": "Bearer" } };
+}

@@ -1,0 +1,26 @@
+/** Bytes from `start` to `end` (exclusive). */
+export interface ByteRange {
+  readonly start: number;
+  readonly end: number;
+}
+
+/**
+ * What a `Range` header asks for (RFC 9110 §14). `undefined`: everything: there is none, or it is of another unit or not
+ * understood, which a server ignores. `unsatisfiable`: nothing of it is there, or it asks for several at once.
+ */
+export function rangeOf(header: string | undefined, size: number): ByteRange | "unsatisfiable" | undefined {
+  const wanted = /^bytes=(.*)$/i.exec(header ?? "")?.[1];
+  if (wanted === undefined) return undefined;
+  if (wanted.includes(",")) return "unsatisfiable";
+  const [, first = "", last = ""] = /^\s*(\d{0,15})-(\d{0,15})\s*$/.exec(wanted) ?? [];
+  if (first === "" && last === "") return undefined;
+  if (first === "") return suffix(Number(last), size);
+  const start = Number(first);
+  const end = last === "" ? size : Math.min(Number(last) + 1, size);
+  if (last !== "" && Number(last) < start) return undefined;
+  return start >= size ? "unsatisfiable" : { start, end };
+}
+
+function suffix(length: number, size: number): ByteRange | "unsatisfiable" {
+  return length === 0 || size === 0 ? "unsatisfiable" : { start: Math.max(0, size - length), end: size };
+}

@@ -1,0 +1,75 @@
+import { createHash } from "node:crypto";
+import { httpStatusOf } from "../api/problems.ts";
+import { ChronicleError } from "../core/errors.ts";
+import type { Caller } from "./caller.ts";
+import type { KeptReply, ReplyBook } from "./reply-book.ts";
+
+/** A change that named itself. */
+export interface NamedChange {
+  readonly caller: Caller;
+  readonly key: string;
+  readonly method: string;
+  /** With its query. */
+  readonly url: string;
+  readonly ifMatch: string | undefined;
+  readonly body: unknown;
+}
+
+/** Larger replies are not kept: they are told as done. */
+const MOST_REPLY = 256 * 1024;
+
+/** Does a change once, however often it is sent under one key, and gives the same reply each time. Throws as the work does. */
+export async function onlyOnce(
+  book: ReplyBook,
+  change: NamedChange,
+  work: () => Promise<KeptReply>,
+): Promise<KeptReply> {
+  const key = `${change.caller.id} ${change.key}`;
+  const standing = book.begin(key, printOf(change), Date.now());
+  switch (standing.kind) {
+    case "done":
+      return standing.reply;
+    case "other":
+      throw reused();
+    case "begun":
+      throw unfinished(standing.since, standing.going);
+    case "new":
+  }
+  let reply: KeptReply;
+  try {
+    reply = await work();
+  } catch (error) {
+    book.end(key, changedNothing(error) ? "nothing" : "unknown");
+    throw error;
+  }
+  const isSmall = JSON.stringify(reply.value ?? null).length <= MOST_REPLY;
+  book.end(key, isSmall ? reply : { status: reply.status, value: { done: true } });
+  return reply;
+}
+
+/** What was refused, or did not get its turn, may be tried again; of anything else nobody can say how far it came. */
+function changedNothing(error: unknown): boolean {
+  return error instanceof ChronicleError && (httpStatusOf(error.code) < 500 || error.code === "LOCKED");
+}
+
+/** The same key under another request. */
+export function reused(): ChronicleError {
+  return new ChronicleError("REFUSED", "this Idempotency-Key was used for something else", {
+    hint: "make a new key for each change",
+    data: { field: "Idempotency-Key", reused: true },
+  });
+}
+
+function unfinished(since: number, isGoing: boolean): ChronicleError {
+  const at = new Date(since).toISOString();
+  const message = isGoing
+    ? `the change under this Idempotency-Key is being made, since ${at}`
+    : `the change under this Idempotency-Key was begun ${at}, and the server was ended before it could say how it went`;
+  const hint = isGoing ? "ask again in a moment" : "see what is recorded (recent, log), and make a new key";
+  return new ChronicleError("REFUSED", message, { hint, data: { field: "Idempotency-Key", since: at } });
+}
+
+function printOf({ method, url, ifMatch, body }: NamedChange): string {
+  const text = JSON.stringify([method, url, ifMatch ?? null, body ?? null]);
+  return createHash("sha256").update(text).digest("base64url");
+}

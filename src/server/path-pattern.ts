@@ -1,0 +1,45 @@
+/** What stands at the names of a pattern. */
+export type PathParams = Readonly<Record<string, string>>;
+
+/**
+ * Reads a path as the request line has it: `/v1/workspaces/{id}/files/{path}/history`. Each part is decoded once, after the
+ * path was cut at its slashes; an encoded slash in `{path}` is one of the file's path, as generated clients send it. In
+ * any other name it is part of the name. Nothing is normalised: the validator of paths sees what was asked for.
+ */
+export class PathPattern {
+  readonly #parts: readonly string[];
+  readonly #wide: number;
+
+  /** `pattern`: as in OpenAPI. Only `{path}` holds slashes, and stands there once at most. */
+  constructor(pattern: string) {
+    this.#parts = pattern.split("/");
+    this.#wide = this.#parts.indexOf("{path}");
+  }
+
+  /** How much of it is fixed: of two that match, the one with more is meant. */
+  get weight(): number {
+    return this.#parts.filter((part) => !part.startsWith("{")).length;
+  }
+
+  /** As the router wants it: what begins with `{path}` is one wildcard. */
+  get forRouter(): string {
+    const until = this.#wide < 0 ? this.#parts : [...this.#parts.slice(0, this.#wide), "*"];
+    return until.map((part) => part.replace(/^\{(.*)\}$/, ":$1")).join("/");
+  }
+
+  /** `undefined`: another path. Throws `URIError` for what is not UTF-8, percent-encoded. */
+  match(path: string): PathParams | undefined {
+    const given = path.split("/");
+    const more = given.length - this.#parts.length;
+    if (this.#wide < 0 ? more !== 0 : more < 0) return undefined;
+    const params: Record<string, string> = {};
+    for (const [at, part] of this.#parts.entries()) {
+      const isAfter = this.#wide >= 0 && at > this.#wide;
+      const mine = at === this.#wide ? given.slice(at, at + more + 1) : [given[isAfter ? at + more : at] ?? ""];
+      const value = mine.map((one) => decodeURIComponent(one)).join("/");
+      if (part.startsWith("{")) params[part.slice(1, -1)] = value;
+      else if (part !== value) return undefined;
+    }
+    return params;
+  }
+}

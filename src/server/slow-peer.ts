@@ -1,0 +1,63 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { ServerLimits } from "./limits.ts";
+
+/** What nobody waits for any longer. */
+export class TooSlow extends Error {}
+
+/** More than the server takes. */
+export class TooMuch extends Error {}
+
+/**
+ * The bytes of a request as they come. Ends with an error when its client goes away, brings fewer than `slowBytes` in
+ * `slowMs`, or more than `uploadBytes`: whoever stores them then stores nothing.
+ */
+export async function* uploaded(request: IncomingMessage, limits: ServerLimits): AsyncIterable<Uint8Array> {
+  let size = 0;
+  let before = 0;
+  const timer = setInterval(() => {
+    if (size - before < limits.slowBytes && !request.complete) request.destroy(new TooSlow("the upload is too slow"));
+    before = size;
+  }, limits.slowMs);
+  try {
+    for await (const piece of request as AsyncIterable<Buffer>) {
+      size += piece.length;
+      if (size > limits.uploadBytes) throw new TooMuch(`at most ${limits.uploadBytes} bytes are taken`);
+      yield piece;
+    }
+  } finally {
+    clearInterval(timer);
+  }
+}
+
+/** Writes, and waits until more may be written. False: the reader is gone, or was cut off for taking nothing. */
+export async function writeTo(response: ServerResponse, bytes: Uint8Array | string, waitMs: number): Promise<boolean> {
+  if (response.destroyed || response.writableEnded) return false;
+  if (response.write(bytes)) return true;
+  const { promise, resolve } = Promise.withResolvers<boolean>();
+  const timer = setTimeout(() => response.destroy(), waitMs);
+  const onDrain = (): void => resolve(true);
+  const onClose = (): void => resolve(false);
+  response.once("drain", onDrain).once("close", onClose);
+  const goesOn = await promise;
+  clearTimeout(timer);
+  response.off("drain", onDrain).off("close", onClose);
+  return goesOn;
+}
+
+/** How much of what was not wanted is read over, so that the client can read the answer to it. */
+const MOST_DISCARDED = 16 * 1024 ** 2;
+const DISCARD_MS = 5_000;
+
+/** Reads over the rest of a request that was answered before its end; a long one is cut off. */
+export function discardRest(request: IncomingMessage): void {
+  if (request.complete || request.destroyed) return;
+  let size = 0;
+  const timer = setTimeout(() => request.destroy(), DISCARD_MS);
+  request.on("data", (piece: Buffer) => {
+    size += piece.length;
+    if (size > MOST_DISCARDED) request.destroy();
+  });
+  request.once("close", () => clearTimeout(timer));
+  request.on("error", () => undefined);
+  request.resume();
+}
