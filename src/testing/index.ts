@@ -8,5 +8,6 @@ export { diskSuite, type DiskUnderTest } from "./disk-suite.ts";
 export { eventLogSuite, type LogBackend } from "./event-log-suite.ts";
 export { indexStoreSuite } from "./index-store-suite.ts";
 export { lockSuite, type LockMaker } from "./lock-suite.ts";
+export { outsideFilesSuite, type OutsideEditor, type OutsideHarness } from "./outside-files-suite.ts";
 export type { HarnessOptions, WorktreeEditor, WorktreeHarness } from "./worktree-harness.ts";
 export { worktreeSuite } from "./worktree-suite.ts";

@@ -3,22 +3,14 @@ import { posix } from "node:path";
 import type { Omission, OmissionReason } from "../core/coverage.ts";
 import type { Entry } from "../core/entry.ts";
 import { errnoOf } from "../core/errors.ts";
-import { childOf, compareNames, decodeName, isWithin, ROOT, type WorkspacePath } from "../core/path.ts";
+import { childOf, compareNames, decodeName, isWithin, type WorkspacePath } from "../core/path.ts";
 import type { Disk, FileStat } from "../disk/disk.ts";
 import { ConfinedFs } from "./confined-fs.ts";
 import { entryOf } from "./inspect.ts";
 import { isSameStat } from "./same-stat.ts";
 import { linkOnTheWay, replacePath } from "./replace-outside.ts";
 import type { OutsideChange, OutsideFiles, OutsideLook, OutsideRequest } from "./outside-files.ts";
-
-/** What is kept of one tool's paths outside, at most. */
-export interface OutsideLimits {
-  readonly maxFileSize: number;
-  readonly maxEntries: number;
-  readonly maxBytes: number;
-}
-
-const LIMITS: OutsideLimits = { maxFileSize: 2 * 1024 ** 3, maxEntries: 50_000, maxBytes: 4 * 1024 ** 3 };
+import { beneathSlash, isSystemPath, OUTSIDE_LIMITS, type OutsideLimits } from "./outside-limits.ts";
 
 export interface DiskOutsideOptions {
   readonly disk: Disk;
@@ -30,8 +22,6 @@ export interface DiskOutsideOptions {
   readonly limits?: OutsideLimits;
 }
 
-/** Where the system shows itself as files. */
-const SYSTEM = ["proc", "sys", "dev"] as readonly string[] as readonly WorkspacePath[];
 const PIECE = 1024 * 1024;
 /** A file that changes while it is read is read again this often. */
 const RETRIES = 3;
@@ -51,7 +41,7 @@ export class DiskOutsideFiles implements OutsideFiles {
     this.#disk = options.disk;
     this.#own = options.own.map(beneathSlash);
     this.#roots = options.roots.map(beneathSlash);
-    this.#limits = options.limits ?? LIMITS;
+    this.#limits = options.limits ?? OUTSIDE_LIMITS;
   }
 
   isOwn(path: WorkspacePath, deep: boolean): boolean {
@@ -133,10 +123,6 @@ export class DiskOutsideFiles implements OutsideFiles {
   }
 }
 
-function beneathSlash(absolute: string): WorkspacePath {
-  return absolute.replace(/^\/+/, "") as WorkspacePath;
-}
-
 interface WalkGiven {
   readonly disk: Disk;
   readonly limits: OutsideLimits;
@@ -159,7 +145,7 @@ class Walk implements OutsideLook {
   async visit(top: WorkspacePath): Promise<void> {
     // Before anything is read: what is too much would be refused in the end, after all of it was.
     const { deep, whole } = this.#request;
-    const excess = deep && whole === true && !this.#isSystem(top) ? this.#excess(top) : undefined;
+    const excess = deep && whole === true && !isSystemPath(top) ? this.#excess(top) : undefined;
     if (excess !== undefined) return this.#omit(top, "over-limit", excess);
     const pending: { readonly path: WorkspacePath; readonly dev: bigint | undefined }[] = [
       { path: top, dev: undefined },
@@ -174,10 +160,6 @@ class Walk implements OutsideLook {
       if (stat?.kind !== "dir" || !this.#request.deep) continue;
       for (const child of this.#children(path).reverse()) pending.push({ path: child, dev: stat.dev });
     }
-  }
-
-  #isSystem(path: WorkspacePath): boolean {
-    return path === ROOT || SYSTEM.some((folder) => isWithin(path, folder));
   }
 
   /** Why there is too much beneath a folder, as a count tells; `undefined`: there is not. */
@@ -202,7 +184,7 @@ class Walk implements OutsideLook {
 
   #countable(folder: WorkspacePath): WorkspacePath[] {
     const isLeftOut = (path: WorkspacePath): boolean =>
-      this.#isSystem(path) || this.#given.skip.some((other) => isWithin(path, other));
+      isSystemPath(path) || this.#given.skip.some((other) => isWithin(path, other));
     try {
       using fs = new ConfinedFs(this.#given.disk, "/");
       return fs
@@ -228,7 +210,7 @@ class Walk implements OutsideLook {
 
   /** Looks at one path; answers its stat where it was taken. */
   async #one(path: WorkspacePath, dev: bigint | undefined): Promise<FileStat | undefined> {
-    if (this.#isSystem(path)) {
+    if (isSystemPath(path)) {
       this.#omit(path, "special", "it belongs to the system");
       return undefined;
     }
