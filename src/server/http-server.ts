@@ -45,6 +45,9 @@ export interface PortPlace {
   readonly tls?: { readonly cert: string; readonly key: string };
 }
 
+/** What has arrived is read within so many milliseconds. */
+const SETTLE_MS = 20;
+
 /** Answers HTTP on sockets and ports. Knows when it was last busy, and ends without dropping work. */
 export class HttpServer {
   readonly #options: HttpServerOptions;
@@ -95,6 +98,8 @@ export class HttpServer {
 
   /** Takes no more, and resolves once what was taken is answered, or its time is over. */
   async close(): Promise<void> {
+    // A connection that was made but not read yet counts as idle, and would be cut off with its request.
+    await new Promise((done) => setTimeout(done, SETTLE_MS));
     const closed = this.#servers.map((server) => new Promise<void>((done) => server.close(() => done())));
     this.#stopping.abort();
     for (const server of this.#servers) server.closeIdleConnections();
