@@ -37,7 +37,7 @@ export async function operationsOfActions(context: Context): Promise<ActionOpera
 }
 
 /** Of the transactions that are one operation together with their actions: the event that ended the outermost. */
-function endsOfWhole(transactions: readonly LoggedTransaction[]): ReadonlyMap<string, number> {
+export function endsOfWhole(transactions: readonly LoggedTransaction[]): ReadonlyMap<string, number> {
   const ends = new Map<string, number>();
   for (const { id, parent, status, lastSeq } of transactions) {
     const end = parent === undefined ? (status === "committed" ? lastSeq : undefined) : ends.get(parent);

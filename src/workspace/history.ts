@@ -13,52 +13,68 @@ import { historyStart } from "./history-start.ts";
 import { unknownPath } from "./known-paths.ts";
 import { iterationsPruned, missingContent } from "./pruning.ts";
 import { isInBase } from "./read-base.ts";
-import { readEvent, readEvents } from "./read-events.ts";
+import { readEvents } from "./read-events.ts";
 import { exactPath, shownPath } from "./shape.ts";
 
 /** Reading the past: iterations, contents, events, manifests. */
 
-/** All iterations of a path, oldest first. Throws `NOT_FOUND` with paths of the same name. */
+/** The iterations of a path, oldest first, or a page of them. Throws `NOT_FOUND` with paths of the same name. */
 export async function historyOf(
   context: Context,
   given: string,
-  options: HistoryOptions = {},
+  { after = 0, limit }: HistoryOptions = {},
 ): Promise<IterationShape[]> {
   const path = parseGivenPath(given);
-  const all = await context.index.iterations(path);
-  if (all.length === 0) throw await unknownPath(context, path);
-  const rows = all.filter((one) => one.iteration > (options.after ?? 0)).slice(0, options.limit);
-  const pruned = await iterationsPruned(context, rows);
-  const shapes: IterationShape[] = [];
-  for (const [i, row] of rows.entries()) {
+  // One more than is shown: where an iteration ends is where the next one begins.
+  const found = await context.index.iterations(path, { after, ...(limit === undefined ? {} : { limit: limit + 1 }) });
+  if (found.length === 0 && (await context.index.iterations(path, { limit: 1 })).length === 0)
+    throw await unknownPath(context, path);
+  const pruned = await iterationsPruned(context, found);
+  const rows = found.slice(0, limit);
+  const events = await eventsOf(context, rows);
+  return rows.map((row, i) => {
     const by = row.entry?.hash === undefined ? undefined : pruned[i];
-    shapes.push({ ...(await iterationShape(context, row)), ...(by === undefined ? {} : { pruned_by: by }) });
-  }
-  return shapes;
+    return { ...iterationShape(row, events.get(row.seq)), ...(by === undefined ? {} : { pruned_by: by }) };
+  });
 }
 
-async function iterationShape(context: Context, row: IterationRow): Promise<IterationShape> {
-  const located = await context.index.locate(row.seq);
-  // The event may be compacted away: then a base has brought the iteration, and nothing else is left of it.
-  const start = located === undefined ? await historyStart(context) : undefined;
-  const ts = located?.ts ?? start?.ts;
-  if (ts === undefined) throw new ChronicleError("INTEGRITY_VIOLATION", `the index does not know event ${row.seq}`);
-  const record = located === undefined ? { cause: "compact" } : (await readEvent(context, located)).record;
-  const { entry } = row;
-  const { actor, session, action } = { actor: undefined, session: undefined, action: undefined, ...record };
+/** What an event says of an iteration. */
+type Recorded = Pick<LogEvent, "ts" | "record">;
+
+/** The events of iterations, by their seqs. One may be compacted away: then a base has brought the iteration. */
+async function eventsOf(context: Context, rows: readonly IterationRow[]): Promise<ReadonlyMap<number, Recorded>> {
+  const found = new Map<number, Recorded>();
+  const located: EventRow[] = [];
+  for (const { seq } of rows) {
+    const row = await context.index.locate(seq);
+    if (row !== undefined) located.push(row);
+    else found.set(seq, { ts: await beginning(context, seq), record: { cause: "compact" } });
+  }
+  for (const event of await readEvents(context, located)) found.set(event.seq, event);
+  return found;
+}
+
+async function beginning(context: Context, seq: number): Promise<string> {
+  const start = await historyStart(context);
+  if (start !== undefined) return start.ts;
+  throw new ChronicleError("INTEGRITY_VIOLATION", `the index does not know event ${seq}`);
+}
+
+function iterationShape({ iteration, seq, entry }: IterationRow, recorded: Recorded | undefined): IterationShape {
+  const { actor, session, action, cause } = { actor: "", session: "", action: "", cause: "", ...recorded?.record };
   return {
-    iteration: row.iteration,
-    timestamp: Date.parse(ts),
+    iteration,
+    timestamp: Date.parse(recorded?.ts ?? ""),
     size: entry?.size ?? 0,
     hash: entry?.hash ?? "",
     ...(entry === undefined ? { deleted: true } : {}),
     kind: entry?.kind ?? "absent",
     permissions: entry?.mode ?? 0,
-    seq: row.seq,
-    cause: typeof record["cause"] === "string" ? record["cause"] : "baseline",
+    seq,
+    cause: typeof cause === "string" && cause !== "" ? cause : "baseline",
     actor: typeof actor === "string" ? actor : "",
-    ...(typeof session === "string" ? { session } : {}),
-    ...(typeof action === "string" ? { action } : {}),
+    ...(typeof session === "string" && session !== "" ? { session } : {}),
+    ...(typeof action === "string" && action !== "" ? { action } : {}),
   };
 }
 

@@ -17,6 +17,8 @@ export interface LoggedOperation {
   readonly client?: string;
   /** Paths changed, as it was recorded. */
   readonly changed: number;
+  /** A write that is part of another operation here: of an action, a run, or a committed transaction. */
+  readonly isPart?: true;
   /** Of an undo of somebody's work: whose, and what it took back. */
   readonly selective?: Selective;
 }

@@ -1,16 +1,17 @@
 import type { OperationShape } from "../api/shapes.ts";
 import type { Change } from "../core/change.ts";
 import { quoteCommand } from "../core/quote-command.ts";
-import { decodeIntent, type IntentRecord } from "../core/records.ts";
+import type { IntentRecord } from "../core/records.ts";
 import { undoStack, type UndoStack } from "../core/undo-stack.ts";
 import type { Context } from "./context.ts";
 import { indexedFrom } from "./history-start.ts";
-import { changesOfTransaction, operationsOfActions } from "./action-operations.ts";
+import { changesOfTransaction, endsOfWhole, operationsOfActions } from "./action-operations.ts";
+import { doneIntents } from "./intents.ts";
 import type { LoggedOperation, Selective } from "./logged-operation.ts";
 import { changesOfSession, ownChanges } from "./own-changes.ts";
-import { readEvent } from "./read-events.ts";
 import { ownersIn } from "./owners.ts";
 import { listSessions } from "./session.ts";
+import { allTransactions } from "./transactions.ts";
 import { takenBy, type Taken } from "./taken.ts";
 
 function selectiveOf({ selection, takes = [], took = [], left = [] }: IntentRecord): { selective?: Selective } {
@@ -24,7 +25,8 @@ function selectiveOf({ selection, takes = [], took = [], left = [] }: IntentReco
 export async function listOperations(context: Context): Promise<LoggedOperation[]> {
   const found: LoggedOperation[] = [];
   const unclosed: LoggedOperation[] = [];
-  for (const session of await listSessions(context)) {
+  const sessions = await listSessions(context);
+  for (const session of sessions) {
     if (session.kind !== "run" || session.state === "running" || session.changed === 0) continue;
     const { id, fromSeq, seq, started, ended, changed } = session;
     const summary = quoteCommand(session.command);
@@ -39,22 +41,24 @@ export async function listOperations(context: Context): Promise<LoggedOperation[
       changed,
     });
   }
-  for (const row of await context.index.records("intent:")) {
-    const intent = decodeIntent((await readEvent(context, row)).record);
-    if (intent.state !== "done") continue;
+  const isPartOfMore = await partsOfMore(context, sessions);
+  for (const { id, intent, seq, ts } of await doneIntents(context)) {
     const { kind, summary, started, fromSeq, target } = intent;
     const base = {
-      id: row.recordId.slice("intent:".length),
+      id,
       kind,
       summary,
       started,
-      ended: row.ts,
+      ended: ts,
       fromSeq,
-      toSeq: row.seq,
+      toSeq: seq,
       ...selectiveOf(intent),
       ...(intent.client === undefined ? {} : { client: intent.client }),
+      ...(isPartOfMore(intent) ? { isPart: true as const } : {}),
     };
     const changed = intent.paths - (intent.skipped ?? 0);
+    // A write that was asked for by name and changed nothing is only kept to be answered again.
+    if (kind === "write" && changed === 0) continue;
     found.push(target === undefined ? { ...base, changed } : { ...base, changed, target });
   }
   found.push(...(await operationsOfActions(context)));
@@ -62,10 +66,22 @@ export async function listOperations(context: Context): Promise<LoggedOperation[
   return [...found.sort((a, b) => a.toSeq - b.toSeq), ...unclosed].filter((one) => one.fromSeq >= begins - 1);
 }
 
-/** What can be undone and redone now. */
+/** Is a write part of a greater operation: of an action, of a run, of a transaction that was committed? */
+async function partsOfMore(
+  context: Context,
+  sessions: readonly { readonly id: string; readonly kind: string }[],
+): Promise<(intent: IntentRecord) => boolean> {
+  const runs = new Set(sessions.filter((one) => one.kind === "run").map((one) => one.id));
+  const ends = endsOfWhole(await allTransactions(context));
+  return ({ kind, session = "", action, transaction = "" }) =>
+    kind === "write" && (action !== undefined || runs.has(session) || ends.has(transaction));
+}
+
+/** What can be undone and redone now. What is part of a greater operation is undone with it, or by its id. */
 export function stackOf(operations: readonly LoggedOperation[]): UndoStack {
+  const steps = operations.filter((one) => one.isPart !== true);
   return undoStack(
-    operations.map(({ id, toSeq, kind, target, selective }) => {
+    steps.map(({ id, toSeq, kind, target, selective }) => {
       if (kind !== "undo" && kind !== "redo") return { id, seq: toSeq, kind: "operation" as const };
       const about = target === undefined ? {} : { target };
       return { id, seq: toSeq, kind, ...about, ...(selective === undefined ? {} : { takes: selective.takes }) };

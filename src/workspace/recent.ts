@@ -44,7 +44,8 @@ async function operationItems(
 ): Promise<{ readonly seq: number; readonly item: RecentItem }[]> {
   const operations = await listOperations(context);
   const stack = stackOf(operations);
-  return operations.map((one) => {
+  const alone = operations.filter((one) => one.isPart !== true);
+  return alone.map((one) => {
     const snapshot = snapshots.find((taken) => taken.session === one.id);
     const undone = isUndone(one, stack);
     return {
@@ -57,7 +58,7 @@ async function operationItems(
         changed: one.changed,
         ...(snapshot === undefined ? {} : { snapshot: snapshot.number }),
         ...(undone ? { undone } : {}),
-        back: wayBack(one, stack, one === operations.at(-1)),
+        back: wayBack(one, stack, one === alone.at(-1)),
       },
     };
   });

@@ -8,6 +8,7 @@ import { isWithin } from "../core/path.ts";
 import { actionShapes, findAction, type LoggedAction } from "./actions.ts";
 import type { Context } from "./context.ts";
 import { patchOf } from "./diff.ts";
+import { doneIntents } from "./intents.ts";
 import { indexedFrom } from "./history-start.ts";
 import { knownPaths } from "./known-paths.ts";
 import { resolveMoment } from "./moments.ts";
@@ -136,7 +137,13 @@ async function actionsOfTurn(context: Context, asked: string): Promise<readonly 
 async function workOfSession(context: Context, asked: string): Promise<ChosenWork> {
   const all = await actionsEver(context);
   const sessions = await listSessions(context);
-  const ids = new Set([...sessions.map((one) => one.id), ...all.flatMap((one) => one.session ?? [])]);
+  // A write names the session in which it was asked for, which need not have been begun here.
+  const writes = (await doneIntents(context)).filter(({ intent }) => intent.kind === "write");
+  const ids = new Set([
+    ...sessions.map((one) => one.id),
+    ...all.flatMap((one) => one.session ?? []),
+    ...writes.flatMap(({ intent }) => intent.session ?? []),
+  ]);
   const matching = ids.has(asked) ? [asked] : [...ids].filter((id) => id.startsWith(asked));
   const [id, second] = matching;
   if (id === undefined)
@@ -150,7 +157,8 @@ async function workOfSession(context: Context, asked: string): Promise<ChosenWor
   }
   const actions = all.filter((one) => one.session === id || one.run === id);
   const own = new Set(actions.map((one) => one.id));
-  const starts = [...actions, ...sessions.filter((one) => one.id === id)].map((one) => one.fromSeq);
+  const written = writes.flatMap(({ intent }) => (intent.session === id ? [intent] : []));
+  const starts = [...actions, ...sessions.filter((one) => one.id === id), ...written].map((one) => one.fromSeq);
   const isOwn = (record: FileRecord): boolean =>
     record.session === id || (record.action !== undefined && own.has(record.action));
   const label = `session ${id}`;

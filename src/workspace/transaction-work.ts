@@ -1,7 +1,8 @@
 import type { FileRecord } from "../core/file-record.ts";
-import { decodeIntent, type IntentRecord } from "../core/records.ts";
+import type { IntentRecord } from "../core/records.ts";
 import { holdsSeq } from "../core/seq-ranges.ts";
 import type { Context } from "./context.ts";
+import { doneIntents } from "./intents.ts";
 import { fileEvents, type Work } from "./own-work.ts";
 import { readEvent } from "./read-events.ts";
 import { actionsAfter, allTransactions, familyOf, type LoggedTransaction } from "./transactions.ts";
@@ -40,11 +41,11 @@ function isOf({ actor, transaction, action, intent }: FileRecord, ids: ReadonlyS
 
 /** Adds the restores, undos and redos that were begun after an event. */
 async function addStepsWithin(context: Context, fromSeq: number, ids: Set<string>): Promise<void> {
-  for (const row of await context.index.records("intent:")) {
-    if (row.seq <= fromSeq) continue;
-    const intent = decodeIntent((await readEvent(context, row)).record);
-    if (intent.fromSeq < fromSeq || (await isOthers(context, intent, { fromSeq, ids }))) continue;
-    ids.add(row.recordId.slice("intent:".length));
+  for (const { id, intent } of await doneIntents(context, fromSeq)) {
+    // A write says itself to which transaction it belongs.
+    if (intent.kind === "write" || intent.fromSeq < fromSeq || (await isOthers(context, intent, { fromSeq, ids })))
+      continue;
+    ids.add(id);
   }
 }
 

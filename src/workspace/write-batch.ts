@@ -17,6 +17,9 @@ import { WriteState } from "./write-state.ts";
 /** What became of one write: its answer, or why it was not done. */
 export type Outcome = { readonly answer: FileWriteShape } | { readonly error: unknown };
 
+/** The same where there is a folder; `overtaken`: somebody was faster, and it may go well the next time. */
+export type DiskOutcome = Outcome & { readonly overtaken?: true };
+
 /** A write that is to be recorded. */
 export interface PlannedWrite {
   readonly id: string;

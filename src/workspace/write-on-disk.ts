@@ -1,9 +1,126 @@
+import type { FileWriteShape } from "../api/file-api.ts";
+import type { Omission } from "../core/coverage.ts";
 import { ChronicleError } from "../core/errors.ts";
+import { isWithin, splitRoot, type WorkspacePath } from "../core/path.ts";
+import { STAGING_FOLDER } from "../core/staging-folder.ts";
+import { capture, type Capture } from "./capture.ts";
+import { withCommit } from "./commit.ts";
 import type { Context } from "./context.ts";
 import type { ReadyWrite } from "./ready-write.ts";
-import type { Outcome } from "./write-batch.ts";
+import { shownPath } from "./shape.ts";
+import { applyWrites } from "./apply-writes.ts";
+import { type DiskOutcome, isPlanned, ofOneWrite, type Outcome, type PlannedWrite, WriteBatch } from "./write-batch.ts";
 
-/** Writes where there is a folder. */
-export async function writeOnDisk(_context: Context, _writes: readonly ReadyWrite[]): Promise<Outcome[]> {
-  throw new ChronicleError("PLATFORM_UNSUPPORTED", "not built");
+/** How often a write is begun anew because somebody edited its paths between the look and the change. */
+const MAX_ATTEMPTS = 3;
+
+/**
+ * Writes where there is a folder: what is on disk at their paths is captured first, so that conditions are about what is
+ * really there and nothing is lost; then intents, the files, and the commit that closes the intents. Writes to the same
+ * paths follow one another.
+ */
+export async function writeOnDisk(context: Context, writes: readonly ReadyWrite[]): Promise<Outcome[]> {
+  const outcomes = new Map<ReadyWrite, Outcome>();
+  const attempts = new Map<ReadyWrite, number>();
+  for (let left = [...writes]; left.length > 0;) {
+    const { round, rest } = independent(left);
+    const again: ReadyWrite[] = [];
+    for (const [write, outcome] of await writeRound(context, round)) {
+      const attempt = (attempts.get(write) ?? 0) + 1;
+      attempts.set(write, attempt);
+      if (outcome.overtaken === true && attempt < MAX_ATTEMPTS) again.push(write);
+      else outcomes.set(write, outcome);
+    }
+    left = [...again, ...rest];
+  }
+  return writes.map((write) => outcomes.get(write) as Outcome);
+}
+
+function pathsOf(write: ReadyWrite): WorkspacePath[] {
+  return write.kind === "move" ? [write.path, write.to] : [write.path];
+}
+
+function meet(a: readonly WorkspacePath[], b: readonly WorkspacePath[]): boolean {
+  return a.some((one) => b.some((other) => isWithin(one, other) || isWithin(other, one)));
+}
+
+/** The first writes of which none touches what another does, and those that must follow them. */
+function independent(writes: readonly ReadyWrite[]): { round: ReadyWrite[]; rest: ReadyWrite[] } {
+  const round: ReadyWrite[] = [];
+  const rest: ReadyWrite[] = [];
+  const taken: WorkspacePath[] = [];
+  const requests = new Set<string>();
+  for (const write of writes) {
+    const paths = pathsOf(write);
+    const { requestId } = write.by;
+    const isFree = !meet(paths, taken) && (requestId === undefined || !requests.has(requestId));
+    (isFree ? round : rest).push(write);
+    taken.push(...paths);
+    if (requestId !== undefined) requests.add(requestId);
+  }
+  return { round, rest };
+}
+
+async function writeRound(context: Context, round: readonly ReadyWrite[]): Promise<Map<ReadyWrite, DiskOutcome>> {
+  const outcomes = new Map<ReadyWrite, DiskOutcome>();
+  const only = round.flatMap(pathsOf);
+  const captured = await capture(context, { cause: "capture", only, named: true, reserve: true });
+  await withCommit(context, async (commit) => {
+    const { entries, bytes } = captured;
+    const batch = await WriteBatch.begin(context, {
+      head: await commit.head(),
+      tally: { entries, bytes },
+      isUnrecordedFolder: async (path) => (await context.worktree.inspect(path))?.kind === "dir",
+    });
+    for (const write of round) {
+      const found = await planOne(context, { batch, captured, write });
+      if (!("drafts" in found)) outcomes.set(write, found);
+    }
+    const done = await applyWrites(context, commit, batch.planned);
+    for (const [write, outcome] of done) outcomes.set(write, outcome);
+  });
+  return outcomes;
+}
+
+interface One {
+  readonly batch: WriteBatch;
+  readonly captured: Capture;
+  readonly write: ReadyWrite;
+}
+
+async function planOne(context: Context, { batch, captured, write }: One): Promise<Outcome | PlannedWrite> {
+  try {
+    for (const path of pathsOf(write)) await refuseUntouchable(context, path);
+    refuseUncaptured(write, captured.coverage.omitted);
+    const planned: PlannedWrite | FileWriteShape = await batch.plan(write);
+    return isPlanned(planned) ? planned : { answer: planned };
+  } catch (error) {
+    return ofOneWrite(error);
+  }
+}
+
+/** A repository's own state is git's, whoever asks: a hook put there would be run by the next person who commits. */
+async function refuseUntouchable(context: Context, path: WorkspacePath): Promise<void> {
+  const { rule } = await context.worktree.explain(path);
+  const isStaging = isWithin(splitRoot(path).path, STAGING_FOLDER as WorkspacePath);
+  if (rule !== "git" && !isStaging) return;
+  const shown = shownPath(path);
+  const whose = isStaging ? "where Chronicle stages what it restores" : "a git repository's own state";
+  throw new ChronicleError("REFUSED", `${JSON.stringify(shown)} is ${whose}`, {
+    hint: isStaging ? "choose another name" : "use git to change it, or take it in with forceInclude",
+    data: { path: shown },
+  });
+}
+
+/** What could not be recorded is not replaced, and does not go with a folder: it could not be brought back. */
+function refuseUncaptured(write: ReadyWrite, omitted: readonly Omission[]): void {
+  const paths = pathsOf(write);
+  const hit = omitted.find((one) => meet([one.path], paths));
+  if (hit === undefined) return;
+  const shown = shownPath(hit.path);
+  const why = hit.detail === undefined ? hit.reason : `${hit.reason}: ${hit.detail}`;
+  throw new ChronicleError("REFUSED", `${JSON.stringify(shown)} cannot be recorded (${why}): nothing was changed`, {
+    hint: "what is there now could not be brought back; move it away, or change it by hand",
+    data: { path: shown, reason: hit.reason },
+  });
 }

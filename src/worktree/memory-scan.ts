@@ -9,7 +9,8 @@ import type { ScanRequest, ScannedPath, TrackedRoot } from "./worktree.ts";
 import { compileFilter } from "../core/ignore.ts";
 import { isWithin, nameOf, parentOf, pathInRoot, ROOT, splitRoot } from "../core/path.ts";
 import { isSameStat } from "./same-stat.ts";
-import { detailOf, STAGING_FOLDER } from "./scan-root.ts";
+import { STAGING_FOLDER } from "../core/staging-folder.ts";
+import { detailOf } from "./scan-root.ts";
 import { ScanTally } from "./scan-tally.ts";
 
 /** The ignore files that hold for one root's folders, by folder. */

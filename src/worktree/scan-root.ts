@@ -6,12 +6,10 @@ import type { ExcludedName, KnownChild } from "./stat-cache.ts";
 import type { Listing } from "./stat-table.ts";
 import { errnoOf } from "../core/errors.ts";
 import { childOf, decodeName, pathInRoot, ROOT } from "../core/path.ts";
+import { STAGING_FOLDER } from "../core/staging-folder.ts";
 import { NameMarks } from "./name-marks.ts";
 import { isRacy } from "./same-stat.ts";
 import { ScanLook, foundIn } from "./scan-look.ts";
-
-/** Where staging lies when the store is on another device: never captured. */
-export const STAGING_FOLDER = ".chronicle-tmp";
 
 /** The walk of one root, top-down and a folder at a time: whoever drives it decides when others get a turn. */
 export class RootScan {

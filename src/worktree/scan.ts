@@ -10,7 +10,8 @@ import { ChronicleError } from "../core/errors.ts";
 import { compileFilter } from "../core/ignore.ts";
 import { childOf, comparePaths, isWithin, nameOf, parentOf, pathInRoot, ROOT, splitRoot } from "../core/path.ts";
 import { FolderRules, RuleReader } from "./folder-rules.ts";
-import { RootScan, STAGING_FOLDER } from "./scan-root.ts";
+import { STAGING_FOLDER } from "../core/staging-folder.ts";
+import { RootScan } from "./scan-root.ts";
 import { ScanTally } from "./scan-tally.ts";
 
 /** Changed paths are handed over in batches of about this many. */

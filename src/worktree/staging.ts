@@ -5,7 +5,7 @@ import { ChronicleError, errnoOf } from "../core/errors.ts";
 import { childOf, decodeName, ROOT } from "../core/path.ts";
 import { folderOf } from "../disk/write-fully.ts";
 import { ConfinedFs } from "./confined-fs.ts";
-import { STAGING_FOLDER } from "./scan-root.ts";
+import { STAGING_FOLDER } from "../core/staging-folder.ts";
 
 const TOKEN = /^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$/;
 

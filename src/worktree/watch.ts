@@ -4,7 +4,7 @@ import type { Disk } from "../disk/disk.ts";
 import type { TrackedRoot, WatchHandle, WatchHint } from "./worktree.ts";
 import { isWithin, nameOf, parsePath, pathInRoot, ROOT } from "../core/path.ts";
 import { FolderWatch } from "./folder-watch.ts";
-import { STAGING_FOLDER } from "./scan-root.ts";
+import { STAGING_FOLDER } from "../core/staging-folder.ts";
 import { queueLength, WatchBarrier } from "./watch-barrier.ts";
 
 /** Events of about the same moment make one hint. */

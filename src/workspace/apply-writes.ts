@@ -1,0 +1,128 @@
+import type { EventDraft } from "../core/event.ts";
+import type { Hash } from "../core/hash.ts";
+import { encodePlan } from "../core/plan.ts";
+import { encodeIntent, type IntentRecord } from "../core/records.ts";
+import type { ApplyReport } from "../worktree/worktree.ts";
+import type { Commit } from "./commit.ts";
+import type { Context } from "./context.ts";
+import { closing, fileDrafts } from "./operation-drafts.ts";
+import type { ReadyWrite } from "./ready-write.ts";
+import { blocked } from "./restore.ts";
+import { targetOf, writeShape } from "./write-answer.ts";
+import type { DiskOutcome, PlannedWrite } from "./write-batch.ts";
+
+/** A write with its intent as it stands open in the log. */
+interface Opened {
+  readonly planned: PlannedWrite;
+  readonly intent: IntentRecord;
+}
+
+/** A write whose files were changed, or could not be. */
+interface Applied extends Opened {
+  readonly report: ApplyReport;
+}
+
+/**
+ * Brings planned writes, which touch different paths, to the disk: all intents with one sync, then the files of each, then
+ * one commit that closes them. Killed anywhere in between, `settle` finishes them.
+ */
+export async function applyWrites(
+  context: Context,
+  commit: Commit,
+  planned: readonly PlannedWrite[],
+): Promise<Map<ReadyWrite, DiskOutcome>> {
+  const opened = await open(context, commit, planned);
+  const applied: Applied[] = [];
+  for (const one of opened) applied.push({ ...one, report: await apply(context, one) });
+  const outcomes = await close(context, commit, applied);
+  for (const { planned: one } of applied) await context.worktree.cleanUp(one.id);
+  return outcomes;
+}
+
+async function open(context: Context, commit: Commit, planned: readonly PlannedWrite[]): Promise<Opened[]> {
+  const { seq } = await commit.head();
+  const plans = await keepPlans(context, planned);
+  const opened = planned.map((one, i): Opened => {
+    const { write } = one;
+    const plan = plans[i];
+    const contents = write.kind === "put" ? { contents: [write.content.hash] } : {};
+    const intent: IntentRecord = { ...one.intent, state: "open", fromSeq: seq, ...contents };
+    return { planned: one, intent: plan === undefined ? intent : { ...intent, plan } };
+  });
+  const drafts = opened.flatMap(({ planned: { id, changes }, intent }): EventDraft[] =>
+    changes.length === 0 ? [] : [{ op: "upsert", recordId: `intent:${id}`, record: encodeIntent(intent) }],
+  );
+  await commit.append(drafts);
+  return opened;
+}
+
+/** The plans as blobs, with one sync; none for what changes nothing. */
+async function keepPlans(context: Context, planned: readonly PlannedWrite[]): Promise<(Hash | undefined)[]> {
+  const batch = await context.blobs.batch();
+  try {
+    const hashes: (Hash | undefined)[] = [];
+    for (const { changes } of planned)
+      hashes.push(changes.length === 0 ? undefined : await batch.put(encodePlan(changes)));
+    await batch.commit();
+    return hashes;
+  } catch (error) {
+    await batch.abandon();
+    throw error;
+  }
+}
+
+async function apply(context: Context, { planned: { id, changes } }: Opened): Promise<ApplyReport> {
+  if (changes.length === 0) return { applied: [], blocked: [], conflicts: [] };
+  return context.worktree.apply({
+    token: id,
+    changes,
+    contents: (hashes) => context.blobs.readMany(hashes),
+    onBlocked: "fail",
+  });
+}
+
+/** Was nothing done, because of what is on disk? */
+function isRefused({ report }: Applied): boolean {
+  return report.applied.length === 0 && report.blocked.length > 0;
+}
+
+async function close(
+  context: Context,
+  commit: Commit,
+  applied: readonly Applied[],
+): Promise<Map<ReadyWrite, DiskOutcome>> {
+  let { seq } = await commit.head();
+  const drafts: EventDraft[] = [];
+  const ends = new Map<Applied, number>();
+  for (const one of applied) {
+    const { planned, intent, report } = one;
+    const { id, changes } = planned;
+    const own = isRefused(one)
+      ? [closing(id, { ...intent, state: "abandoned" }, report.blocked)]
+      : [
+          ...(await fileDrafts(context, { id, intent, changes, applied: report.applied })),
+          closing(id, { ...intent, state: "done" }, report.blocked),
+        ];
+    drafts.push(...own);
+    seq += own.length;
+    ends.set(one, seq);
+  }
+  await commit.append(drafts);
+  const outcomes = new Map<ReadyWrite, DiskOutcome>();
+  for (const [one, end] of ends) outcomes.set(one.planned.write, await outcomeOf(context, one, end));
+  return outcomes;
+}
+
+async function outcomeOf(context: Context, one: Applied, seq: number): Promise<DiskOutcome> {
+  const { planned, report } = one;
+  if (isRefused(one)) {
+    const overtaken = report.blocked.some(({ reason }) => reason === "changed");
+    return { error: blocked(report.blocked), ...(overtaken ? { overtaken } : {}) };
+  }
+  const { write, id } = planned;
+  const now = (await context.index.iterationAt(targetOf(write), seq)) ?? planned.done.now;
+  const applied = new Set(report.applied);
+  const changes = planned.changes.filter((change) => applied.has(change.path));
+  const { conflicts } = report;
+  return { answer: writeShape(write, { seq, now, changes, id: changes.length === 0 ? undefined : id, conflicts }) };
+}
