@@ -78,3 +78,8 @@ const STATUS_OF: Readonly<Record<ErrorCode, number>> = {
 export function httpStatusOf(code: ErrorCode): number {
   return STATUS_OF[code];
 }
+
+/** Is it one of the stable codes? */
+export function isErrorCode(text: string): text is ErrorCode {
+  return Object.hasOwn(STATUS_OF, text);
+}

@@ -1,7 +1,5 @@
 import type { FileShape } from "../file-api.ts";
 
-/** How what is recorded of a file stands in the headers of its content. Sizes are `Content-Length`, hashes `ETag`. */
-
 /** A request's headers of Chronicle's own. */
 export const ACTING = {
   /** Who acts, where the server may let the caller say so: `WorkspaceApi.as`. */
@@ -14,12 +12,13 @@ export const ACTING = {
 
 const KINDS = ["file", "symlink", "dir"] as const;
 
-/** The headers that say what `file` is. Its path is percent-encoded. */
+/** The headers that say what `file` is, beside the `ETag`, which is its hash. Its path is percent-encoded. */
 export function contentHeaders(file: FileShape): Record<string, string> {
   return {
     "chronicle-path": encodeURIComponent(file.path),
     ...(file.path_b64 === undefined ? {} : { "chronicle-path-b64": file.path_b64 }),
     "chronicle-kind": file.kind,
+    "chronicle-size": String(file.size),
     "chronicle-permissions": String(file.permissions),
     "chronicle-mtime-ms": String(file.mtime_ms),
     "chronicle-iteration": String(file.iteration),
@@ -28,7 +27,7 @@ export function contentHeaders(file: FileShape): Record<string, string> {
 }
 
 /** What the headers say, by a function that gives the one with a name; `undefined` where they are not all there. */
-export function fileOfHeaders(header: (name: string) => string | undefined, size: number): FileShape | undefined {
+export function fileOfHeaders(header: (name: string) => string | undefined): FileShape | undefined {
   const kind = KINDS.find((one) => one === header("chronicle-kind"));
   const shown = header("chronicle-path");
   if (kind === undefined || shown === undefined) return undefined;
@@ -38,7 +37,7 @@ export function fileOfHeaders(header: (name: string) => string | undefined, size
     path: decodeURIComponent(shown),
     ...(exact === undefined ? {} : { path_b64: exact }),
     kind,
-    size,
+    size: number("size"),
     hash: /^(?:W\/)?"([^"]*)"$/.exec(header("etag") ?? "")?.[1] ?? "",
     permissions: number("permissions"),
     mtime_ms: number("mtime-ms"),

@@ -41,6 +41,12 @@ export interface MigratedShape {
   records: number;
 }
 
+/** A content. */
+export interface BlobShape {
+  hash: string;
+  size: number;
+}
+
 /** Ids of the actions that were abandoned. */
 export interface AbandonedShape {
   actions: string[];
@@ -73,6 +79,7 @@ export interface ReplyShapes {
   ActionDiffShape: action.ActionDiffShape;
   ActionEndShape: action.ActionEndShape;
   ActionShape: action.ActionShape;
+  BlobShape: BlobShape;
   ChangesShape: action.ChangesShape;
   CompactShape: shapes.CompactShape;
   ConfigShape: shapes.ConfigShape;

@@ -33,7 +33,12 @@ export const describeFile = defineCall({
   method: "GET",
   path: `${WORKSPACE}/file`,
   reply: { json: "FileShape" },
-  ask: (path: string, { at, iteration }: ReadFileOptions = {}) => ({ query: { path, at, iteration } }),
+  ask: (
+    path: string,
+    { at, iteration }: Pick<ReadFileOptions, "at"> & { readonly iteration?: number | "last" } = {},
+  ) => ({
+    query: { path, at, iteration },
+  }),
 });
 
 export const readFile = defineCall({
@@ -115,6 +120,14 @@ export const moveFile = defineCall({
     body: { from, to, overwrite: options.overwrite, ...by(options) },
     ...given(options),
   }),
+});
+
+export const describeBlob = defineCall({
+  operation: "describeBlob",
+  method: "GET",
+  path: `${WORKSPACE}/blob`,
+  reply: { json: "BlobShape" },
+  ask: (hash: string) => ({ query: { hash } }),
 });
 
 export const readBlob = defineCall({

@@ -4,10 +4,11 @@ import type { FileContent, FileShape } from "../../file-api.ts";
 import type { WorkspaceApi } from "../../workspace-api.ts";
 import * as calls from "../calls/file-calls.ts";
 import { workspaceRoute } from "../define-route.ts";
-import { by, count, flag, limit, moment, paging, path } from "../fields.ts";
+import { by, count, flag, limit, moment, paging, path, word } from "../fields.ts";
 import { numberOf, PAGE, pageWithMore } from "../pages.ts";
 import type { ContentReply, WorkspaceRoute } from "../route.ts";
 import { slicedPieces } from "../sliced-pieces.ts";
+import { withoutUndefined } from "../without-undefined.ts";
 
 const tag = "files";
 const at = moment("the moment to read at (default: the last recorded state)").optional();
@@ -61,12 +62,16 @@ const describe = workspaceRoute(calls.describeFile, {
   query: z.strictObject({
     path: path("the path"),
     at,
-    iteration: count("this iteration instead", { least: 1 }).optional(),
+    iteration: z
+      .union([z.literal("last"), count("", { least: 1 })])
+      .describe("this iteration instead; `last`: the last that is not a deletion")
+      .optional(),
     fresh,
   }),
-  answer: async (on, { query: { path: asked, fresh: wanted, ...options } }) => {
+  answer: async (on, { query: { path: asked, fresh: wanted, at: when, iteration } }) => {
     await captured(on, wanted, asked);
-    return shapeOf(await on.file(asked, options));
+    const number = iteration === "last" ? (await on.cat(asked)).iteration : iteration;
+    return shapeOf(await on.file(asked, withoutUndefined({ at: when, iteration: number })));
   },
 });
 
@@ -77,10 +82,10 @@ const read = workspaceRoute(calls.readFile, {
   description:
     "Its content, with `ETag` (the hash), `Range`, and what is recorded of it in `Chronicle-*` headers. For a link, its target.",
   query: z.strictObject({ at, fresh, as: as("content") }),
-  answer: async (on, { params, query: { fresh: wanted, at: moment } }) => {
+  answer: async (on, { params, query: { fresh: wanted, at: when } }) => {
     const asked = params["path"] ?? "";
     await captured(on, wanted, asked);
-    return contentOf(await on.file(asked, moment === undefined ? {} : { at: moment }));
+    return contentOf(await on.file(asked, withoutUndefined({ at: when })));
   },
 });
 
@@ -138,7 +143,7 @@ const folder = workspaceRoute(calls.makeFolder, {
   description: "One that is there stays as it is.",
   query: z.strictObject({ permissions, ...by }),
   answer: (on, { params, query, condition: { requestId } }) =>
-    on.makeFolder(params["path"] ?? "", { ...query, ...(requestId === undefined ? {} : { requestId }) }),
+    on.makeFolder(params["path"] ?? "", { ...query, ...withoutUndefined({ requestId }) }),
 });
 
 const remove = workspaceRoute(calls.deleteFile, {
@@ -164,6 +169,14 @@ const move = workspaceRoute(calls.moveFile, {
   }),
   conditional: true,
   answer: (on, { body: { from, to, ...options }, condition }) => on.moveFile(from, to, { ...options, ...condition }),
+});
+
+const describeBlob = workspaceRoute(calls.describeBlob, {
+  tag,
+  role: "reader",
+  summary: "How large a content is",
+  query: z.strictObject({ hash: word("its SHA-256") }),
+  answer: async (on, { query: { hash } }) => ({ hash, size: (await on.blob(hash)).size }),
 });
 
 const blob = workspaceRoute(calls.readBlob, {
@@ -206,6 +219,7 @@ export const FILE_ROWS: readonly WorkspaceRoute[] = [
   folder,
   remove,
   move,
+  describeBlob,
   blob,
   events,
 ];

@@ -1,0 +1,72 @@
+import type { FileShape } from "../api/file-api.ts";
+import { fileAtIteration, readFile } from "../api/routes/calls/file-calls.ts";
+import * as calls from "../api/routes/calls/store-calls.ts";
+import type { MeShape } from "../api/routes/reply-shapes.ts";
+import type { IterationShape } from "../api/shapes.ts";
+import type { StoreApi } from "../api/store-api.ts";
+import type { WorkspaceApi } from "../api/workspace-api.ts";
+import { Caller } from "./caller.ts";
+import { allFiles } from "./remote-listing.ts";
+import { type OpenContent, type ReadFile, readingOf } from "./remote-content.ts";
+import { RemoteStore } from "./remote-store.ts";
+import { RemoteWorkspace } from "./remote-workspace.ts";
+import type { Wire } from "./wire.ts";
+
+/** A server's histories. A session is a workspace, by its whole id or its exact name. */
+export class ChronicleClient {
+  /** Its workspaces: list, create, fork, archive. */
+  readonly store: StoreApi;
+  readonly #wire: Wire;
+
+  constructor(wire: Wire, home: string) {
+    this.#wire = wire;
+    this.store = new RemoteStore(wire, home);
+  }
+
+  /** Files as they are recorded, beneath a folder (default: all); `depth` 1: its direct children. */
+  async listFiles(sessionId: string, path?: string, depth?: number): Promise<FileShape[]> {
+    const options = { ...(path === undefined ? {} : { path }), ...(depth === undefined ? {} : { depth }) };
+    return (await allFiles(this.#of(sessionId), options)).files;
+  }
+
+  /** A file as it is recorded now. */
+  async readFile(sessionId: string, path: string): Promise<ReadFile> {
+    const caller = this.#of(sessionId);
+    return readingOf(await caller.content(readFile, [path]), openAt(caller, path), this.#wire.retry);
+  }
+
+  /** Its iterations, oldest first: number, time (epoch ms), size, hash … */
+  fileHistory(sessionId: string, path: string): Promise<IterationShape[]> {
+    return this.workspace(sessionId).history(path);
+  }
+
+  /** The file as it was at an iteration. */
+  async fileAtIteration(sessionId: string, path: string, iteration: number): Promise<ReadFile> {
+    const caller = this.#of(sessionId);
+    const reply = await caller.content(fileAtIteration, [path, iteration]);
+    return readingOf(reply, openAt(caller, path), this.#wire.retry);
+  }
+
+  /** Everything else that a workspace offers. Nothing is asked until it is used. */
+  workspace(id: string): WorkspaceApi {
+    return new RemoteWorkspace(this.#wire, id);
+  }
+
+  /** Who am I to the server. */
+  me(): Promise<MeShape> {
+    return new Caller(this.#wire).one(calls.me);
+  }
+
+  /** Lets the connections go. */
+  close(): Promise<void> {
+    return this.#wire.close();
+  }
+
+  #of(id: string): Caller {
+    return new Caller(this.#wire, { id });
+  }
+}
+
+function openAt(caller: Caller, path: string): (iteration: number) => OpenContent {
+  return (iteration) => (range) => caller.content(fileAtIteration, [path, iteration], range);
+}

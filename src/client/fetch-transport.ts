@@ -1,0 +1,103 @@
+import type { Transport, WireReply, WireRequest } from "./transport.ts";
+import { unavailable } from "./unavailable.ts";
+
+export type Fetch = typeof globalThis.fetch;
+
+/** Requests by `fetch`: in a browser, in Node, or whatever is handed in. */
+export class FetchTransport implements Transport {
+  readonly #base: string;
+  readonly #fetch: Fetch;
+
+  /** `base` is a URL without a slash at its end, to which targets are added. */
+  constructor(base: string, fetch: Fetch = (...args) => globalThis.fetch(...args)) {
+    this.#base = base;
+    this.#fetch = fetch;
+  }
+
+  async send({ method, target, headers, body, signal }: WireRequest): Promise<WireReply> {
+    let response: Response;
+    try {
+      response = await this.#fetch(`${this.#base}${target}`, {
+        method,
+        headers: { ...headers },
+        ...(await bodyOf(body)),
+        ...(signal === undefined ? {} : { signal }),
+        // A token goes to the server that it is meant for, and to no other.
+        redirect: "error",
+        credentials: "omit",
+        cache: "no-store",
+      });
+    } catch (cause) {
+      throw unavailable(this.#base, cause);
+    }
+    return this.#replyOf(response);
+  }
+
+  async close(): Promise<void> {
+    await Promise.resolve();
+  }
+
+  #replyOf(response: Response): WireReply {
+    return {
+      status: response.status,
+      header: (name) => response.headers.get(name) ?? undefined,
+      body: piecesOf(response, this.#base),
+      discard: async () => {
+        // Whoever gives up does not care how it ended.
+        await response.body?.cancel().catch(() => undefined);
+      },
+    };
+  }
+}
+
+async function* piecesOf({ body }: Response, base: string): AsyncIterable<Uint8Array> {
+  if (body === null) return;
+  const reader: ReadableStreamDefaultReader<Uint8Array> = body.getReader();
+  let ended = false;
+  try {
+    for (;;) {
+      const { done, value } = await next(reader, base);
+      ended = done;
+      if (value !== undefined) yield value;
+      if (done) return;
+    }
+  } finally {
+    if (!ended) await reader.cancel().catch(() => undefined);
+  }
+}
+
+async function next(reader: ReadableStreamDefaultReader<Uint8Array>, base: string) {
+  try {
+    return await reader.read();
+  } catch (cause) {
+    throw unavailable(base, cause);
+  }
+}
+
+/** Browsers stream bodies over some connections only, and not all of them do: there, a body is collected in a blob. */
+const STREAMS = !("document" in globalThis || "WorkerGlobalScope" in globalThis);
+
+async function bodyOf(
+  body: WireRequest["body"],
+): Promise<{ body?: NonNullable<RequestInit["body"]>; duplex?: "half" }> {
+  if (body === undefined) return {};
+  if (body instanceof Uint8Array) return { body: new Uint8Array(body) };
+  if (STREAMS) return { body: streamOf(body), duplex: "half" };
+  const pieces: Uint8Array<ArrayBuffer>[] = [];
+  for await (const piece of body) pieces.push(new Uint8Array(piece));
+  return { body: new Blob(pieces) };
+}
+
+function streamOf(pieces: AsyncIterable<Uint8Array>): ReadableStream<Uint8Array> {
+  const iterator = pieces[Symbol.asyncIterator]();
+  return new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      const { done, value } = await iterator.next();
+      if (done === true) controller.close();
+      else controller.enqueue(value);
+    },
+    async cancel() {
+      await iterator.return?.();
+    },
+  });
+}

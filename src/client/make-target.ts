@@ -1,0 +1,29 @@
+import { ChronicleError } from "../core/errors.ts";
+import { urlPath } from "./url-path.ts";
+
+/** Path and query of a request: the `{names}` of the pattern are filled in, what is undefined of the query is left out. */
+export function makeTarget(pattern: string, params: Readonly<Record<string, string>>, query: object): string {
+  const path = pattern.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
+    const value = params[name] ?? "";
+    return name === "path" ? urlPath(value) : component(name, value);
+  });
+  const fields = Object.entries(query).flatMap(([key, value]: [string, unknown]) =>
+    (Array.isArray(value) ? value : [value])
+      .filter((one) => one !== undefined)
+      .map((one) => `${key}=${inUrl(key, String(one))}`),
+  );
+  return fields.length === 0 ? path : `${path}?${fields.join("&")}`;
+}
+
+/** One component of a URL. `.` and `..` are steps there, and nothing is called so. */
+function component(name: string, value: string): string {
+  if (value === "" || value === "." || value === "..") {
+    throw new ChronicleError("USAGE", `${JSON.stringify(value)} is no ${name}`);
+  }
+  return inUrl(name, value);
+}
+
+function inUrl(name: string, value: string): string {
+  if (value.isWellFormed()) return encodeURIComponent(value);
+  throw new ChronicleError("USAGE", `${name} is not well-formed text`);
+}

@@ -1,0 +1,7 @@
+/** The client for Node: as `index.ts`, and over Unix sockets. */
+export { ChronicleClient } from "./chronicle-client.ts";
+export type { ClientOptions } from "./client-options.ts";
+export { createClient } from "./create-node-client.ts";
+export type { ReadFile } from "./remote-content.ts";
+export type { RetryRule } from "./retry.ts";
+export { ChronicleError, type ErrorCode, type ErrorDetails } from "../core/errors.ts";

@@ -1,0 +1,95 @@
+import { canonicalJson } from "../core/canonical-json.ts";
+import { ChronicleError } from "../core/errors.ts";
+import type { RecordBody } from "../core/event.ts";
+import type {
+  ImportOptions,
+  RecordEventShape,
+  RecordImportShape,
+  RecordPut,
+  RecordStoreApi,
+  RecordVerifyShape,
+} from "../api/record-api.ts";
+import * as calls from "../api/routes/calls/record-calls.ts";
+import { compact } from "../api/routes/calls/upkeep-calls.ts";
+import type { Caller } from "./caller.ts";
+
+/** The records of users in a workspace of a server. What comes over the wire is what JSON can say: `RecordBody`. */
+export class RemoteRecords implements RecordStoreApi {
+  readonly #caller: Caller;
+
+  constructor(caller: Caller) {
+    this.#caller = caller;
+  }
+
+  async upsert(id: string, record: RecordBody, options?: RecordPut): Promise<RecordEventShape> {
+    return (await this.#caller.one(calls.putRecord, id, record, options)) as RecordEventShape;
+  }
+
+  async get(id: string): Promise<RecordBody | undefined> {
+    const found = await this.#caller.one(calls.getRecord, id);
+    return found === null ? undefined : (found.record as RecordBody);
+  }
+
+  async delete(id: string, options?: RecordPut): Promise<RecordEventShape | undefined> {
+    return ((await this.#caller.one(calls.deleteRecord, id, options)) as RecordEventShape | null) ?? undefined;
+  }
+
+  async all(): Promise<readonly (readonly [string, RecordBody])[]> {
+    const records = await this.#caller.all(calls.listRecords, []);
+    return records.map(({ id, record }) => [id, record as RecordBody]);
+  }
+
+  replay(from?: number): AsyncIterable<RecordEventShape> {
+    return this.#caller.each(calls.recordEvents, [from]) as AsyncIterable<RecordEventShape>;
+  }
+
+  /** The records are read, changed here, and written at once, if nobody has written one meanwhile: `PRECONDITION_FAILED`. */
+  async migrate(change: (record: RecordBody, id: string) => RecordBody): Promise<number> {
+    const rewrites = (await this.all()).map(([id, before]) => ({
+      id,
+      before,
+      record: change(structuredClone(before) as RecordBody, id),
+    }));
+    return (await this.#caller.one(calls.migrateRecords, rewrites)).records;
+  }
+
+  backup(): Promise<string> {
+    const error = new ChronicleError("USAGE", "a backup is made in a folder of the server's own machine", {
+      hint: "run `chronicle records backup` there, or `export` here",
+    });
+    return Promise.reject(error);
+  }
+
+  async *export(): AsyncIterable<string> {
+    for await (const { id, record } of this.#caller.each(calls.listRecords, [])) {
+      yield canonicalJson({ id, record: record as RecordBody });
+    }
+  }
+
+  async compact(): Promise<number> {
+    return (await this.#caller.one(compact)).events_archived;
+  }
+
+  async chainValid(): Promise<boolean> {
+    return (await this.verify()).ok;
+  }
+
+  verify(): Promise<RecordVerifyShape> {
+    return this.#caller.one(calls.verifyRecords);
+  }
+
+  importChronomemory(log: Uint8Array, options?: ImportOptions): Promise<RecordImportShape> {
+    return this.#caller.one(calls.importRecords, log, options);
+  }
+
+  /** The workspace is what is closed. */
+  async close(): Promise<void> {
+    await Promise.resolve();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  [Symbol.dispose](): void {}
+}

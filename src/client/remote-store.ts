@@ -1,0 +1,111 @@
+import * as calls from "../api/routes/calls/store-calls.ts";
+import type * as shapes from "../api/shapes.ts";
+import type * as api from "../api/store-api.ts";
+import type { WorkspaceApi } from "../api/workspace-api.ts";
+import { ChronicleError } from "../core/errors.ts";
+import { Caller } from "./caller.ts";
+import { RemoteWorkspace } from "./remote-workspace.ts";
+import type { Wire } from "./wire.ts";
+
+/** The store of a server. A folder is tracked by whoever is on the server's machine: `init` throws `USAGE`. */
+export class RemoteStore implements api.StoreApi {
+  /** Where the server is. */
+  readonly home: string;
+  readonly #wire: Wire;
+  readonly #caller: Caller;
+
+  constructor(wire: Wire, home: string) {
+    this.home = home;
+    this.#wire = wire;
+    this.#caller = new Caller(wire);
+  }
+
+  init(): ReturnType<api.StoreApi["init"]> {
+    const error = new ChronicleError("USAGE", "a folder is tracked on the machine where it is", {
+      hint: "run `chronicle init` there; `create` begins a workspace without a folder",
+    });
+    return Promise.reject(error);
+  }
+
+  /** The workspace whose folder, on the server's machine, is this one or encloses it. */
+  async open({ folder, ...options }: api.OpenOptions): Promise<WorkspaceApi> {
+    const around = (await this.workspaces()).flatMap((shape) =>
+      shape.roots.filter((root) => encloses(root, folder)).map((root) => ({ shape, depth: root.length })),
+    );
+    const [nearest] = around.sort((a, b) => b.depth - a.depth);
+    if (nearest !== undefined) return this.#opened(nearest.shape, options);
+    throw new ChronicleError("NOT_FOUND", `the server tracks no folder around ${folder}`, {
+      hint: "say which workspace is meant, by its id or name",
+      data: { folder },
+    });
+  }
+
+  async create(options?: api.CreateOptions): ReturnType<api.StoreApi["create"]> {
+    const result = await this.#caller.one(calls.createWorkspace, options);
+    return { workspace: new RemoteWorkspace(this.#wire, result.workspace, result.path), result };
+  }
+
+  async openById(id: string, options: api.OpenByIdOptions = {}): Promise<WorkspaceApi> {
+    return this.#opened(await this.#shapeOf(id, options.exact === true), options);
+  }
+
+  async archive(id: string, archived?: boolean): Promise<shapes.WorkspaceShape> {
+    return this.#caller.one(calls.archiveWorkspace, (await this.#shapeOf(id)).id, archived);
+  }
+
+  workspaces(): Promise<shapes.WorkspaceShape[]> {
+    return this.#caller.all(calls.listWorkspaces, []);
+  }
+
+  async forget(id: string): Promise<shapes.WorkspaceShape> {
+    return this.#caller.one(calls.forgetWorkspace, (await this.#shapeOf(id)).id);
+  }
+
+  gc(): Promise<shapes.GcShape> {
+    return this.#caller.one(calls.collectStore);
+  }
+
+  du(): Promise<shapes.DuShape> {
+    return this.#caller.one(calls.storeUsage);
+  }
+
+  doctor(): Promise<api.DoctorShape> {
+    return this.#caller.one(calls.doctor);
+  }
+
+  /** The connection is the client's. */
+  async close(): Promise<void> {
+    this.#caller.close();
+    await Promise.resolve();
+  }
+
+  /** A server knows whole ids and exact names; the beginning of an id is looked for here. */
+  async #shapeOf(asked: string, exact = false): Promise<shapes.WorkspaceShape> {
+    try {
+      return await this.#caller.one(calls.getWorkspace, asked);
+    } catch (error) {
+      if (exact || !(error instanceof ChronicleError) || error.code !== "NOT_FOUND") throw error;
+      const [found, ...others] = (await this.workspaces()).filter(({ id }) => id.startsWith(asked));
+      if (found === undefined) throw error;
+      if (others.length === 0) return found;
+      throw new ChronicleError("AMBIGUOUS", `${others.length + 1} workspaces begin with ${asked}`, {
+        hint: "give more of the id",
+        data: { ids: [found, ...others].map(({ id }) => id) },
+      });
+    }
+  }
+
+  #opened(shape: shapes.WorkspaceShape, options: Pick<api.OpenByIdOptions, "role" | "actor" | "client" | "readOnly">) {
+    const { role, actor, client, readOnly = false } = options;
+    const acting = {
+      ...(role === undefined ? {} : { role }),
+      ...(actor === undefined ? {} : { actor }),
+      ...(client === undefined ? {} : { client }),
+    };
+    return new RemoteWorkspace(this.#wire.with({ acting, readOnly }), shape.id, shape.path);
+  }
+}
+
+function encloses(root: string, folder: string): boolean {
+  return folder === root || folder.startsWith(root.endsWith("/") ? root : `${root}/`);
+}

@@ -1,0 +1,184 @@
+import { ACTING } from "../api/routes/content-headers.ts";
+import type { AnswerOf, Asking, Call, ReplyKind } from "../api/routes/route.ts";
+import type { ActingAs } from "../api/workspace-api.ts";
+import { ChronicleError } from "../core/errors.ts";
+import { makeTarget } from "./make-target.ts";
+import { problemError } from "./problem-error.ts";
+import { RETRY, type RetryRule, retrying } from "./retry.ts";
+import type { Transport, WireReply } from "./transport.ts";
+
+export interface WireOptions {
+  readonly token?: string | undefined;
+  readonly acting?: ActingAs;
+  /** What would change something throws `READ_ONLY`. */
+  readonly readOnly?: boolean;
+  readonly retry?: RetryRule;
+}
+
+/** A request of any row. */
+export interface Ask {
+  readonly call: Pick<Call<never, unknown, unknown, ReplyKind>, "operation" | "method" | "path">;
+  readonly asking: Asking<object, unknown>;
+  /** For `Range`: bytes from `start` to `end` (exclusive). */
+  readonly range?: { readonly start: number; readonly end: number };
+  /** For the query of a list. */
+  readonly page?: { readonly limit: number; readonly cursor?: string | undefined };
+}
+
+/** Makes requests of calls, and answers of replies. Tries again what may be said twice. */
+export class Wire {
+  readonly #transport: Transport;
+  readonly #options: WireOptions;
+
+  constructor(transport: Transport, options: WireOptions = {}) {
+    this.#transport = transport;
+    this.#options = options;
+  }
+
+  /** The same server, on behalf of somebody else. */
+  with(options: Pick<WireOptions, "acting" | "readOnly">): Wire {
+    const acting = { ...this.#options.acting, ...options.acting };
+    return new Wire(this.#transport, { ...this.#options, ...options, acting });
+  }
+
+  get acting(): ActingAs {
+    return this.#options.acting ?? {};
+  }
+
+  get retry(): RetryRule {
+    return this.#options.retry ?? RETRY;
+  }
+
+  /** A JSON answer, or none. */
+  async json<Reply extends ReplyKind>(
+    ask: Ask & { readonly call: { readonly reply: Reply } },
+  ): Promise<AnswerOf<Reply>> {
+    const text = await this.#send(ask, async (reply) => ({ status: reply.status, text: await textOf(reply.body) }));
+    if (text.status === 204) return undefined as AnswerOf<Reply>;
+    try {
+      return JSON.parse(text.text) as AnswerOf<Reply>;
+    } catch (cause) {
+      throw new ChronicleError("UNAVAILABLE", "whoever answers is no Chronicle server", { cause });
+    }
+  }
+
+  /** A reply whose body is still to be read. */
+  open(ask: Ask): Promise<WireReply> {
+    return this.#send(ask, (reply) => Promise.resolve(reply));
+  }
+
+  close(): Promise<void> {
+    return this.#transport.close();
+  }
+
+  async #send<T>(ask: Ask, read: (reply: WireReply) => Promise<T>): Promise<T> {
+    const { call, asking } = ask;
+    this.#refuseChange(ask);
+    const headers = this.#headersOf(ask);
+    const query = { ...asking.query, ...ask.page };
+    const target = makeTarget(call.path, asking.params ?? {}, query);
+    const { body, failure } = bodyOf(asking);
+    let waitFor: number | undefined;
+    const once = async (): Promise<T> => {
+      try {
+        const reply = await this.#transport.send({
+          method: call.method,
+          target,
+          headers,
+          ...body,
+          signal: asking.signal,
+        });
+        if (reply.status >= 200 && reply.status < 300) return await read(reply);
+        waitFor = secondsOf(reply.header("retry-after"));
+        throw problemError(reply.status, await textOf(reply.body));
+      } catch (error) {
+        // What the caller's own content threw says more than that the request broke off.
+        throw failure() ?? error;
+      }
+    };
+    if (isStream(asking.content)) return once();
+    return retrying(once, this.retry, { signal: asking.signal, after: () => waitFor });
+  }
+
+  #refuseChange({ call }: Ask): void {
+    if (this.#options.readOnly !== true || call.method === "GET") return;
+    throw new ChronicleError("READ_ONLY", `${call.operation} would change something, and this was opened to look only`);
+  }
+
+  #headersOf({ call, asking, range }: Ask): Record<string, string> {
+    const { token, acting = {} } = this.#options;
+    const { ifMatch, lastEventId, content } = asking;
+    const headers: Record<string, string | undefined> = {
+      authorization: token === undefined ? undefined : `Bearer ${token}`,
+      [ACTING.actor]: inHeader(acting.actor),
+      [ACTING.client]: inHeader(acting.client),
+      [ACTING.role]: acting.role === "agent" ? "agent" : undefined,
+      "content-type":
+        content === undefined
+          ? asking.body === undefined
+            ? undefined
+            : "application/json"
+          : "application/octet-stream",
+      // The key is the request's: it stays the same however often it is tried.
+      "idempotency-key": call.method === "GET" ? undefined : (asking.requestId ?? newKey()),
+      "if-match": ifMatch === undefined || ifMatch === "none" ? undefined : ifMatch === "*" ? "*" : `"${ifMatch}"`,
+      "if-none-match": ifMatch === "none" ? "*" : undefined,
+      "last-event-id": lastEventId === undefined ? undefined : String(lastEventId),
+      range: range === undefined ? undefined : `bytes=${range.start}-${range.end - 1}`,
+    };
+    return Object.fromEntries(
+      Object.entries(headers).filter((header): header is [string, string] => header[1] !== undefined),
+    );
+  }
+}
+
+/** Also where a browser has no `randomUUID`: on a page without TLS. */
+function newKey(): string {
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+/** Names may be any text; a header is not. */
+function inHeader(text: string | undefined): string | undefined {
+  return text === undefined ? undefined : encodeURIComponent(text.toWellFormed());
+}
+
+function secondsOf(header: string | undefined): number | undefined {
+  return header === undefined || !/^\d+$/.test(header) ? undefined : Number(header) * 1000;
+}
+
+function isStream(content: Asking<object, unknown>["content"]): boolean {
+  return content !== undefined && !(content instanceof Uint8Array);
+}
+
+interface Body {
+  readonly body: { readonly body?: Uint8Array | AsyncIterable<Uint8Array> };
+  /** What the caller's content threw, if it did. */
+  readonly failure: () => unknown;
+}
+
+function bodyOf({ content, body }: Asking<object, unknown>): Body {
+  const none = (): unknown => undefined;
+  if (content instanceof Uint8Array) return { body: { body: content }, failure: none };
+  if (content === undefined) {
+    const bytes = body === undefined ? {} : { body: new TextEncoder().encode(JSON.stringify(body)) };
+    return { body: bytes, failure: none };
+  }
+  let failed: unknown;
+  const watched = async function* (): AsyncIterable<Uint8Array> {
+    try {
+      yield* content;
+    } catch (error) {
+      failed = error;
+      throw error;
+    }
+  };
+  return { body: { body: watched() }, failure: () => failed };
+}
+
+/** The whole of a body, as text. */
+async function textOf(body: AsyncIterable<Uint8Array>): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = "";
+  for await (const piece of body) text += decoder.decode(piece, { stream: true });
+  return text + decoder.decode();
+}
