@@ -5,7 +5,6 @@ import { FORMAT_VERSION, type WorkspaceRecord } from "../core/workspace-record.t
 import { isWorkspaceName } from "../core/workspace-name.ts";
 import { beginHosted, type Seed } from "../workspace/begin-hosted.ts";
 import type { ForkSource } from "../workspace/fork.ts";
-import { makeFolders } from "./file-head-keeper.ts";
 import { openContext, type StoreParts } from "./open-context.ts";
 import { listedWorkspace, type RootsCache } from "./roots-cache.ts";
 import { storeTasks } from "./store-tasks.ts";
@@ -81,7 +80,7 @@ async function build(parts: StoreParts, id: string, record: WorkspaceRecord, see
     layout: { ...layout, workspace: (one) => layout.workspace(unfinishedName(one)) },
   };
   const files = aside.layout.workspace(id);
-  makeFolders(backends.disk, files.folder);
+  backends.disk.makeFolder(files.folder, 0o700);
   writeWorkspaceFile(backends.disk, files.workspaceJson, id);
   const opened = await openContext(aside, id, { roots: record.roots, tasks: storeTasks(aside, id) });
   try {

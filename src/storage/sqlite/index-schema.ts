@@ -33,8 +33,9 @@ const TABLES = `
 export function prepareIndex(db: DatabaseSync): void {
   // WAL with `synchronous = NORMAL`: commits are not synced, checkpoints are. After power loss the index is at an earlier
   // head, never torn; with OFF it could be torn without SQLite noticing.
+  // Nothing is synced while an empty file becomes one with a WAL: torn there, it is no database, and is made again.
   db.exec(
-    "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 4000; " +
+    "PRAGMA synchronous = OFF; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 4000; " +
       "PRAGMA cell_size_check = ON; PRAGMA cache_size = -16384; PRAGMA temp_store = MEMORY",
   );
   if (versionOf(db) === FORMAT) return;
