@@ -1,5 +1,6 @@
 import type * as acts from "../api/action-api.ts";
 import type * as done from "../api/action-shapes.ts";
+import { bracketAction, bracketTransaction } from "../api/bracket.ts";
 import type { ConflictShape } from "../api/conflict-shape.ts";
 import type * as files from "../api/file-api.ts";
 import type { RecordStoreApi } from "../api/record-api.ts";
@@ -10,7 +11,6 @@ import { abandonActions } from "./abandon-actions.ts";
 import { actionShapes, findAction, listActions } from "./actions.ts";
 import { endAgentSession, startAgentSession } from "./agent-session.ts";
 import { agentView } from "./agent-view.ts";
-import { bracketAction, bracketTransaction } from "./bracket.ts";
 import { compact } from "./compact.ts";
 import { configOf, configure } from "./config.ts";
 import { listConflicts, resolveConflict } from "./conflicts.ts";
