@@ -125,6 +125,8 @@ export async function* readRange(context: HistoryContext, from: number, to: numb
       const event = readEventFast(line.bytes);
       if (event.seq > to) return;
       yield event;
+      // What lies behind the head may be a torn tail.
+      if (event.seq === to) return;
     }
   }
 }
