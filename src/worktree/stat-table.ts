@@ -167,15 +167,22 @@ export class StatTable {
   listingOf(row: number): Listing | undefined {
     const c = this.columns;
     if (((c.flags[row] ?? 0) & LISTED) === 0) return undefined;
-    const view = Buffer.from(c.hash.buffer, c.hash.byteOffset + row * 32, 16);
+    const at = row * 32;
     return {
       mtimeNs: c.mtimeNs[row] ?? 0n,
       ctimeNs: c.ctimeNs[row] ?? 0n,
       ino: c.ino[row] ?? 0n,
       dev: c.dev[row] ?? 0n,
       racy: this.isRacy(row),
-      marks: [view.readUInt32LE(0), view.readUInt32LE(4), view.readUInt32LE(8), view.readUInt32LE(12)],
+      marks: [this.#wordAt(at), this.#wordAt(at + 4), this.#wordAt(at + 8), this.#wordAt(at + 12)],
     };
+  }
+
+  /** Four bytes of the hashes, little-endian. */
+  #wordAt(at: number): number {
+    const { hash } = this.columns;
+    const low = (hash[at] ?? 0) | ((hash[at + 1] ?? 0) << 8) | ((hash[at + 2] ?? 0) << 16);
+    return (low | ((hash[at + 3] ?? 0) << 24)) >>> 0;
   }
 
   /** What is known of a row; `undefined` where it only holds its children. */
