@@ -227,6 +227,11 @@ export interface WorkspaceApi extends ActionApi, FileApi {
   configure(change: Partial<ConfigShape>): Promise<ConfigShape>;
   /** How much is kept, and where each limit comes from: a file, `as given`, or `default`. */
   retention(): Promise<RetentionSourcesShape>;
+  /**
+   * Writes down that somebody was refused `what`, and throws `FORBIDDEN`: for a surface that knows of roles that the
+   * engine does not. Only where the log is at hand.
+   */
+  refuse?(what: string): Promise<never>;
   /** The same workspace on behalf of somebody else; what is open is shared, and closing this closes nothing. */
   as(who: ActingAs): WorkspaceApi;
   close(): Promise<void>;

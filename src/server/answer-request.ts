@@ -7,12 +7,13 @@ import type { Answer, Received, Route } from "../api/routes/route.ts";
 import type { ActingAs, WorkspaceApi } from "../api/workspace-api.ts";
 import { ChronicleError } from "../core/errors.ts";
 import type { Visit } from "./admission.ts";
-import type { Caller } from "./caller.ts";
+
 import { CallerStore, type StoreParts } from "./caller-store.ts";
-import { onlyOnce } from "./idempotent.ts";
+import { isReused, onlyOnce, reused } from "./idempotent.ts";
 import type { ServerLimits } from "./limits.ts";
 import type { Lease } from "./open-workspaces.ts";
-import { problemOf } from "./problem.ts";
+import { type Problem, problemOf, withStatus } from "./problem.ts";
+import { RateLimiter } from "./rate-limiter.ts";
 import { conditionOf, idempotencyKey } from "./received.ts";
 import type { KeptReply, ReplyBook } from "./reply-book.ts";
 import type { FoundRow, RowGroup } from "./row-index.ts";
@@ -37,6 +38,10 @@ export interface Answering extends StoreParts {
   readonly stopping: AbortSignal;
 }
 
+/** For those who wait for nothing. */
+const NEVER = new AbortController().signal;
+const GONE = "the client is gone";
+
 /** A request whose head has been read. */
 export interface RequestHead {
   readonly request: IncomingMessage;
@@ -48,41 +53,74 @@ export interface RequestHead {
 /** These pass the key on: the log itself remembers it, also over a crash. */
 const REMEMBERED_BY_LOG = new Set(["putFile", "makeFolder", "deleteFile", "moveFile"]);
 
-/** One request on its way to its answer. Made once its head is there; throws then for whoever may not ask. */
+/** How many refusals of one caller are written down: a log must not grow by being refused. */
+const WRITTEN_DOWN = new RateLimiter({ burst: 20, perSecond: 0.1 });
+
+/** One request on its way to its answer. */
 export class RequestAnswer {
   readonly #head: RequestHead;
   readonly #with: Answering;
   readonly #found: FoundRow;
-  readonly #timer: NodeJS.Timeout | undefined;
+  #timer: NodeJS.Timeout | undefined;
 
-  constructor(head: RequestHead, answering: Answering) {
+  private constructor(head: RequestHead, answering: Answering, found: FoundRow) {
     this.#head = head;
     this.#with = answering;
-    this.#found = findRow(head);
-    refuseRole(head.visit.caller, this.#found.row);
-    if (this.#found.row.bytes === true) return;
-    const { request } = head;
-    const timer = setTimeout(() => request.complete || request.destroy(), answering.limits.bodyMs);
-    request.once("close", () => clearTimeout(timer));
-    this.#timer = timer;
+    this.#found = found;
+  }
+
+  /** A request whose body is yet to be read. Throws for whoever may not ask, and what there is not. */
+  static async begin(head: RequestHead, answering: Answering): Promise<RequestAnswer> {
+    const answer = new RequestAnswer(head, answering, findRow(head));
+    await answer.#refuseRole();
+    if (answer.#found.row.bytes !== true) answer.#expectBody();
+    return answer;
+  }
+
+  #expectBody(): void {
+    const { request } = this.#head;
+    if (request.complete) return;
+    this.#timer = setTimeout(() => request.complete || request.destroy(), this.#with.limits.bodyMs);
+    request.once("close", () => clearTimeout(this.#timer));
+  }
+
+  /** What an agent tried and may not do is written down where it tried it. */
+  async #refuseRole(): Promise<void> {
+    const { caller } = this.#head.visit;
+    const { row, params } = this.#found;
+    if (mayDo(caller.role, row.role)) return;
+    const { id } = params;
+    if (caller.role === "agent" && id !== undefined && WRITTEN_DOWN.take(caller.id, Date.now()) === 0) {
+      using lease = await openFor(this.#with.workspaces, caller, id);
+      await this.#viewOf(lease).refuse?.(row.operation);
+    }
+    throw new ChronicleError("FORBIDDEN", `this is for ${aRole(row.role)}, and this token is ${aRole(caller.role)}'s`, {
+      hint: "`chronicle token create` makes others",
+      data: { needed: row.role, role: caller.role },
+    });
   }
 
   /** Answers, with whatever comes of it. `body`: parsed JSON. Never rejects. */
   async send(response: ServerResponse, body: unknown): Promise<void> {
     clearTimeout(this.#timer);
     const { request } = this.#head;
-    const away = new AbortController();
-    response.once("close", () => away.abort());
-    const signal = AbortSignal.any([away.signal, this.#with.stopping]);
+    // Signals are dear: only who follows something needs one.
+    const signal = "events" in this.#found.row.reply ? this.#whileThere(response) : NEVER;
     try {
       if (this.#found.row.on === "store") await this.#askStore(response, { body, signal });
       else await this.#askWorkspace(response, { body, signal });
     } catch (error) {
       // Nobody is there any more to be told.
-      if (!response.destroyed) sendProblem(response, this.#problem(error));
+      if (!response.destroyed) sendProblem(response, this.#problem(error), retryHeaders(error));
     } finally {
       discardRest(request);
     }
+  }
+
+  #whileThere(response: ServerResponse): AbortSignal {
+    const away = new AbortController();
+    response.once("close", () => away.abort(GONE));
+    return AbortSignal.any([away.signal, this.#with.stopping]);
   }
 
   async #askStore(response: ServerResponse, given: Given): Promise<void> {
@@ -102,7 +140,7 @@ export class RequestAnswer {
     const on = this.#viewOf(lease);
     const { row, params: meant } = await this.#meant(on);
     if (row.on !== "workspace") return;
-    const signal = AbortSignal.any([given.signal, lease.gone]);
+    const signal = given.signal === NEVER ? NEVER : AbortSignal.any([given.signal, lease.gone]);
     const received = this.#received({ ...meant, id: lease.workspace.id }, { ...given, signal });
     await this.#reply(response, row, received, () => row.answer(on, received));
   }
@@ -195,11 +233,11 @@ export class RequestAnswer {
     }
   }
 
-  #problem(error: unknown) {
+  #problem(error: unknown): Problem {
     const { hidden, report } = this.#with;
-    if (error instanceof TooMuch)
-      return problemOf(new ChronicleError("LIMIT_EXCEEDED", error.message), { hidden, report });
-    return problemOf(error, { hidden, report });
+    if (isReused(error)) return withStatus(problemOf(reused(), { hidden, report }), 422);
+    const known = error instanceof TooMuch ? new ChronicleError("LIMIT_EXCEEDED", error.message) : error;
+    return problemOf(known, { hidden, report });
   }
 }
 
@@ -221,14 +259,6 @@ function findRow({ request, group }: RequestHead): FoundRow {
   throw new ChronicleError("NOT_FOUND", "there is nothing here");
 }
 
-function refuseRole({ role }: Caller, row: Route): void {
-  if (mayDo(role, row.role)) return;
-  throw new ChronicleError("FORBIDDEN", `this is for ${aRole(row.role)}, and this token is ${aRole(role)}'s`, {
-    hint: "`chronicle token create` makes others",
-    data: { needed: row.role, role },
-  });
-}
-
 function aRole(role: Role): string {
   return role === "reader" ? "a reader" : `an ${role}`;
 }
@@ -238,6 +268,11 @@ function restOf({ row, params }: FoundRow): string {
   const { path = "", n } = params;
   if (row.operation === "fileHistory") return `${path}/history`;
   return row.operation === "fileAtIteration" ? `${path}/at/${n ?? ""}` : path;
+}
+
+/** What passes is worth another try. */
+function retryHeaders(error: unknown): Readonly<Record<string, string>> {
+  return error instanceof ChronicleError && error.code === "LOCKED" ? { "retry-after": "1" } : {};
 }
 
 function queryOf(query: unknown): Readonly<Record<string, string | readonly string[]>> {

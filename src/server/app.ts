@@ -89,7 +89,7 @@ function mount(scope: FastifyInstance, groups: readonly RowGroup[], options: App
 const answers = new WeakMap<IncomingMessage, RequestAnswer>();
 
 async function begin({ raw, query }: FastifyRequest, group: RowGroup, options: AppOptions): Promise<void> {
-  answers.set(raw, new RequestAnswer({ request: raw, query, visit: visitOf(raw), group }, options));
+  answers.set(raw, await RequestAnswer.begin({ request: raw, query, visit: visitOf(raw), group }, options));
 }
 
 function notFound(groups: readonly RowGroup[], request: IncomingMessage, response: ServerResponse): void {

@@ -54,19 +54,30 @@ function changedNothing(error: unknown): boolean {
 
 /** The same key under another request. */
 export function reused(): ChronicleError {
-  return new ChronicleError("REFUSED", "this Idempotency-Key was used for something else", {
+  return new ChronicleError("USAGE", "this Idempotency-Key was used for something else", {
     hint: "make a new key for each change",
     data: { field: "Idempotency-Key", reused: true },
   });
 }
 
+/** Was a key used for two requests, whoever noticed: this table, or the log (which names the `request`)? */
+export function isReused(error: unknown): boolean {
+  if (!(error instanceof ChronicleError) || error.code !== "USAGE") return false;
+  return error.data["reused"] === true || error.data["request"] !== undefined;
+}
+
 function unfinished(since: number, isGoing: boolean): ChronicleError {
   const at = new Date(since).toISOString();
-  const message = isGoing
-    ? `the change under this Idempotency-Key is being made, since ${at}`
-    : `the change under this Idempotency-Key was begun ${at}, and the server was ended before it could say how it went`;
-  const hint = isGoing ? "ask again in a moment" : "see what is recorded (recent, log), and make a new key";
-  return new ChronicleError("REFUSED", message, { hint, data: { field: "Idempotency-Key", since: at } });
+  const data = { field: "Idempotency-Key", since: at };
+  if (isGoing) {
+    const message = `the change under this Idempotency-Key is being made, since ${at}`;
+    return new ChronicleError("LOCKED", message, { hint: "ask again in a moment, under the same key", data });
+  }
+  const message = `the change under this Idempotency-Key was begun ${at}, and nobody can say how far it came`;
+  return new ChronicleError("REFUSED", message, {
+    hint: "see what is recorded (recent, log), and make a new key",
+    data,
+  });
 }
 
 function printOf({ method, url, ifMatch, body }: NamedChange): string {

@@ -34,6 +34,11 @@ export function makeProblem(status: number, code: string, detail: string): Probl
   return { type: "about:blank", title: STATUS_CODES[status] ?? "Error", status, code, detail };
 }
 
+/** The same under another status. */
+export function withStatus(problem: Problem, status: number): Problem {
+  return { ...problem, status, title: STATUS_CODES[status] ?? "Error" };
+}
+
 /**
  * What a caller is told of an error. Trouble of the store or of this machine, and whatever nobody expected, is told by its
  * code and an id alone: the words, which may name files of this machine, go to the diagnostics under the same id.

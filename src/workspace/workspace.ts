@@ -10,7 +10,7 @@ import type { WorkspaceApi } from "../api/workspace-api.ts";
 import { abandonActions } from "./abandon-actions.ts";
 import { actionShapes, findAction, listActions } from "./actions.ts";
 import { endAgentSession, startAgentSession } from "./agent-session.ts";
-import { agentView } from "./agent-view.ts";
+import { agentView, forbidden, recordRefusal } from "./agent-view.ts";
 import { compact } from "./compact.ts";
 import { configOf, configure } from "./config.ts";
 import { listConflicts, resolveConflict } from "./conflicts.ts";
@@ -18,6 +18,7 @@ import type { Context } from "./context.ts";
 import { diffAction } from "./diff-action.ts";
 import { diffMoments } from "./diff.ts";
 import { explain } from "./explain.ts";
+import type { FileWrite } from "./file-write.ts";
 import { finishAction } from "./finish-action.ts";
 import { followEvents } from "./follow-events.ts";
 import { showHead } from "./head.ts";
@@ -46,7 +47,7 @@ import { userRecords } from "./user-records.ts";
 import { usageOf } from "./usage.ts";
 import { verifyIntegrity } from "./verify-integrity.ts";
 import { verify } from "./verify.ts";
-import { type FileWrite, WriteQueue } from "./write-queue.ts";
+import { WriteQueue } from "./write-queue.ts";
 
 /** The embedded workspace: one line per operation. Calls that change something are done one after another. */
 export class Workspace implements WorkspaceApi {
@@ -177,6 +178,13 @@ export class Workspace implements WorkspaceApi {
     const view = new Workspace(context, this.#turns, { writes: this.#writes });
     view.close = () => Promise.resolve();
     return role === "agent" ? agentView(view, context) : view;
+  }
+
+  refuse(what: string): Promise<never> {
+    return this.#turns.whileOpen(async () => {
+      await recordRefusal(this.#context, what, []);
+      throw forbidden(what);
+    });
   }
 
   find(name: string): Promise<string[]> {
