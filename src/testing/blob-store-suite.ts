@@ -149,6 +149,34 @@ export function blobStoreSuite(name: string, begin: () => BlobBackend): void {
         expect(await problemsOf(other)).toEqual([]);
       });
 
+      test("a range is what it has of the content: within a piece, across pieces, at the end, beyond it", async () => {
+        const store = await open(begin());
+        const contents = [someBytes(3 * KIB, 1), someBytes(9 * MIB + 17, 2), someBytes(9 * MIB + 17, 3, true)];
+        for (const [i, hash] of (await putAll(store, contents)).entries()) {
+          const content = contents[i] ?? Buffer.alloc(0);
+          const end = content.length;
+          const ranges = [
+            [0, 10],
+            [5, 5],
+            [0, end],
+            [1_000, 2_500],
+            [MIB - 3, MIB + 3],
+            [2 * MIB, 5 * MIB + 1],
+            [end - 1, end + 100],
+            [end, end + 1],
+            [end + 5, end + 9],
+          ] as const;
+          for (const [from, to] of ranges) {
+            const read: Buffer[] = [];
+            for await (const piece of (await store.open(hash))?.pieces({ start: from, end: to }) ?? []) {
+              expect(piece.length).toBeLessThanOrEqual(MIB);
+              read.push(Buffer.from(piece));
+            }
+            expect(Buffer.concat(read).equals(content.subarray(from, to)), `${i}: ${from} to ${to}`).toBe(true);
+          }
+        }
+      });
+
       test("a small stream is an ordinary content; a stream that fails leaves the batch usable", async () => {
         const store = await open(begin());
         const batch = await store.batch();

@@ -7,10 +7,10 @@ import { isHash, sha256, type Hash } from "../core/hash.ts";
 import { displayPath, pathToBytes, splitRoot, type WorkspacePath } from "../core/path.ts";
 import type { TrackedRoot } from "../worktree/worktree.ts";
 import type { Context } from "./context.ts";
+import type { FileWrite, Writer } from "./file-write.ts";
 import { parseGivenPath } from "./given-path.ts";
 import { shownPath } from "./shape.ts";
 import { receiveContent, type ReceivedContent } from "./write-content.ts";
-import type { FileWrite, Writer } from "./write-queue.ts";
 
 /** A write whose paths and options are sound, and whose content is here. */
 export type ReadyWrite = ReadyPut | ReadyFolder | ReadyDelete | ReadyMove;

@@ -1,33 +1,11 @@
-import type { FileWriteShape, PutFileOptions, WriteBy, WriteCondition } from "../api/file-api.ts";
+import type { FileWriteShape } from "../api/file-api.ts";
 import { refuseReadOnly } from "./commit.ts";
 import type { Context } from "./context.ts";
+import type { FileWrite, Writer } from "./file-write.ts";
 import { readyWrite, type ReadyWrite } from "./ready-write.ts";
 import type { Turns } from "./turns.ts";
 import type { Outcome } from "./write-batch.ts";
 import { writeTogether } from "./write-together.ts";
-
-/** One write that somebody asked for. */
-export type FileWrite =
-  | {
-      readonly kind: "put";
-      readonly path: string;
-      readonly content: Uint8Array | AsyncIterable<Uint8Array>;
-      readonly options: PutFileOptions;
-    }
-  | { readonly kind: "folder"; readonly path: string; readonly options: WriteBy & { readonly permissions?: number } }
-  | { readonly kind: "delete"; readonly path: string; readonly options: WriteCondition & WriteBy }
-  | {
-      readonly kind: "move";
-      readonly path: string;
-      readonly to: string;
-      readonly options: WriteCondition & WriteBy & { readonly overwrite?: boolean };
-    };
-
-/** Who writes, where the write itself does not say. */
-export interface Writer {
-  readonly actor: string;
-  readonly client?: string;
-}
 
 /** One commit takes so many writes at most, with so many bytes of contents: others get their turn in between. */
 const MOST_WRITES = 512;

@@ -21,7 +21,8 @@ export class CommitGroup {
   commit(sink: OpenSink, writer: PackWriter): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ sink, resolve, reject });
-      if (this.#waiting.length === 1) queueMicrotask(() => this.#commitAll(writer));
+      // Once everybody else has had a turn: the workspaces of a store that write at the same time share the sync.
+      if (this.#waiting.length === 1) setImmediate(() => this.#commitAll(writer));
     });
   }
 

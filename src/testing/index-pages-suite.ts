@@ -1,0 +1,141 @@
+import { afterEach, describe, expect, test } from "vitest";
+import { sha256 } from "../core/hash.ts";
+import { comparePaths, parsePath, ROOT, type WorkspacePath } from "../core/path.ts";
+import type { EntryPage, IndexStore } from "../storage/index-store.ts";
+import { applySteps, batchTo, entryAt, eventAt } from "./index-rows.ts";
+
+const p = (text: string): WorkspacePath => parsePath(text);
+
+async function pathsAt(store: IndexStore, beneath: WorkspacePath, page: EntryPage, seq = 1_000): Promise<string[]> {
+  const paths: string[] = [];
+  for await (const rows of store.entriesAt(seq, beneath, page)) paths.push(...rows.map((row) => row.path));
+  return paths;
+}
+
+/** The part of the contract of `IndexStore` that is about pages, and about contents. */
+export function indexPagesSuite(name: string, open: () => IndexStore): void {
+  describe(`${name}: pages`, () => {
+    const opened: IndexStore[] = [];
+    function fresh(): IndexStore {
+      const store = open();
+      opened.push(store);
+      return store;
+    }
+    afterEach(async () => {
+      for (const store of opened.splice(0)) await store.close();
+    });
+
+    /** Names that sort apart from what their text says, a file that was a folder, a folder that is gone. */
+    async function filled(): Promise<IndexStore> {
+      const store = fresh();
+      await applySteps(store, [
+        ["a", "dir"],
+        ["a/b", "dir"],
+        ["a/b/c", "file:1"],
+        ["a/b/d", "file:2"],
+        ["a!", "file:1"],
+        ["a/b!", "file:1"],
+        ["a/z", "symlink:b"],
+        ["gone", "dir"],
+        ["gone/x", "file:1"],
+        ["gone/x", "deleted"],
+        ["gone", "deleted"],
+        ["was", "dir"],
+        ["was/in", "file:1"],
+        ["was/in", "deleted"],
+        ["was", "file:now"],
+        ["unrecorded/folder/x", "file:1"],
+        ["\0lib/src", "dir"],
+        ["\0lib/src/x", "file:1"],
+      ]);
+      return store;
+    }
+
+    test("behind each path of a listing comes the rest of it, whatever folder is listed and however deep", async () => {
+      const store = await filled();
+      for (const beneath of [ROOT, p("a"), p("a/b"), p("a/b/c"), p("was"), p("gone"), p("none")]) {
+        for (const depth of [1, 2, 3, undefined]) {
+          const page = depth === undefined ? {} : { depth };
+          const all = await pathsAt(store, beneath, page);
+          const cursors = [...new Set([...all, ...(await pathsAt(store, ROOT, {})), "a/b/none", "zz", "gone/x", "A"])];
+          for (const after of cursors) {
+            const rest = await pathsAt(store, beneath, { ...page, after: after as WorkspacePath });
+            const expected = all.filter((path) => comparePaths(path, after) > 0);
+            expect(rest, `${beneath} ${depth} after ${after}`).toEqual(expected);
+          }
+        }
+      }
+    });
+
+    test("depth counts from the folder that is listed; 0 is the folder alone", async () => {
+      const store = await filled();
+      expect(await pathsAt(store, ROOT, { depth: 1 })).toEqual(["a", "a!", "was"]);
+      expect(await pathsAt(store, ROOT, { depth: 2 })).toEqual(["\0lib/src", "a", "a/b", "a/b!", "a/z", "a!", "was"]);
+      expect(await pathsAt(store, p("a"), { depth: 1 })).toEqual(["a", "a/b", "a/b!", "a/z"]);
+      expect(await pathsAt(store, p("a"), { depth: 0 })).toEqual(["a"]);
+      expect(await pathsAt(store, ROOT, { depth: 0 })).toEqual([]);
+      expect(await pathsAt(store, ROOT, { depth: 1 }, 8)).toEqual(["a", "a!", "gone"]);
+    });
+
+    test("pages through a wide folder bring each path once", async () => {
+      const store = fresh();
+      const paths = Array.from({ length: 5_000 }, (_, i) => p(`d/${i % 7}/f${i}`));
+      const iterations = paths.map((path) => ({ path, seq: 1, iteration: 1, entry: entryAt(path) }));
+      await store.apply(batchTo(1, { events: [eventAt(1, "snapshot:0")], iterations }));
+      const met: WorkspacePath[] = [];
+      for (let after: WorkspacePath | undefined; ;) {
+        const page: WorkspacePath[] = [];
+        for await (const rows of store.entriesAt(1, p("d"), after === undefined ? {} : { after })) {
+          page.push(...rows.map((row) => row.path));
+          if (page.length >= 333) break;
+        }
+        met.push(...page.slice(0, 333));
+        if (page.length === 0) break;
+        after = met.at(-1);
+      }
+      expect(met).toEqual([...paths].sort(comparePaths));
+    });
+
+    test("iterations: behind a number, at most so many", async () => {
+      const store = fresh();
+      await applySteps(
+        store,
+        Array.from({ length: 10 }, (_, i) => ["a", i === 4 ? "deleted" : `file:${i}`] as const),
+      );
+      const numbers = async (page: Parameters<IndexStore["iterations"]>[1]): Promise<number[]> =>
+        (await store.iterations(p("a"), page)).map((row) => row.iteration);
+      expect(await numbers({ after: 3, limit: 3 })).toEqual([4, 5, 6]);
+      expect(await numbers({ limit: 2 })).toEqual([1, 2]);
+      expect(await numbers({ after: 8 })).toEqual([9, 10]);
+      expect(await numbers({ after: 10, limit: 5 })).toEqual([]);
+      expect(await numbers({ limit: 0 })).toEqual([]);
+      expect(await numbers(undefined)).toHaveLength(10);
+      expect(await store.iterations(p("none"), { limit: 5 })).toEqual([]);
+    });
+
+    test("withContent: the last iteration of whichever path, deleted since or not; also of links", async () => {
+      const store = fresh();
+      const steps = [
+        ["a", "file:same"],
+        ["d/b", "file:same"],
+        ["a", "file:other"],
+        ["d/b", "deleted"],
+        ["l", "symlink:target"],
+      ] as const;
+      await applySteps(store, steps);
+      expect(await store.withContent(sha256("same"))).toMatchObject({ path: "d/b", seq: 2, iteration: 1 });
+      expect(await store.withContent(sha256("other"))).toMatchObject({ path: "a", seq: 3, iteration: 2 });
+      expect(await store.withContent(sha256("target"))).toMatchObject({ path: "l" });
+      expect(await store.withContent(sha256("never"))).toBeUndefined();
+      const path = p("later");
+      await store.apply(
+        batchTo(6, { iterations: [{ path, seq: 6, iteration: 1, entry: entryAt(path, "file", "new") }] }),
+      );
+      expect(await store.withContent(sha256("new"))).toMatchObject({ path: "later", seq: 6 });
+      await store.reset();
+      expect(await store.withContent(sha256("new"))).toBeUndefined();
+      await applySteps(store, steps);
+      expect(await store.withContent(sha256("same"))).toMatchObject({ path: "d/b" });
+    });
+  });
+}
