@@ -17,7 +17,10 @@ export interface InitOptions extends ProgressOptions, Partial<ConfigShape> {
 
 /** What begins a workspace without a folder: its files are only in its log and the contents. */
 export interface CreateOptions extends ProgressOptions {
-  /** A name, unique in the store: 1 to 128 of `A-Z a-z 0-9 . _ : @ -`, not one that begins as an id does. A session's id, for example. */
+  /**
+   * A name, unique in the store: 1 to 128 of `A-Z a-z 0-9 . _ : @ -`, the first a letter, a digit, `_` or `@`; not the id of
+   * another workspace. A session's id, for example.
+   */
   readonly name?: string;
   /** Begin with the files that a workspace had at a moment; contents are shared. */
   readonly from?: { readonly workspace: string; readonly moment?: string };
@@ -76,7 +79,7 @@ export interface StoreApi {
   open(options: OpenOptions): Promise<WorkspaceApi>;
   /** Begins a workspace without a folder. A name that is taken throws `REFUSED`. */
   create(options?: CreateOptions): Promise<{ readonly workspace: WorkspaceApi; readonly result: InitShape }>;
-  /** By id, name, or unique beginning of an id. */
+  /** By id, else by name, else by the unique beginning of an id. */
   openById(id: string, options?: OpenByIdOptions): Promise<WorkspaceApi>;
   /**
    * Archives a workspace, or takes it up again: an archived one is only read; what would change it throws `READ_ONLY`.

@@ -20,7 +20,7 @@ export interface NewWorkspace extends Pick<CreateOptions, "name"> {
 export function checkName(name: string): void {
   if (isWorkspaceName(name)) return;
   throw new ChronicleError("USAGE", `${JSON.stringify(name.slice(0, 200))} cannot be the name of a workspace`, {
-    hint: "use 1 to 128 letters, digits and . _ : @ -, beginning with a letter, a digit, _ or @; not what an id may begin with, as `3f2a`",
+    hint: "use 1 to 128 letters, digits and . _ : @ -, beginning with a letter, a digit, _ or @",
   });
 }
 
