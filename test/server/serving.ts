@@ -1,0 +1,180 @@
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { request, type IncomingHttpHeaders } from "node:http";
+import { connect } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Role } from "../../src/api/routes/role.ts";
+import type { StoreApi } from "../../src/api/store-api.ts";
+import { diagnosticsFile } from "../../src/cli/hooking/diagnostics.ts";
+import { makeRunFolder, ownUid, type RunFolder } from "../../src/cli/hooking/run-folder.ts";
+import { StoreServer } from "../../src/cli/hooking/serve-store.ts";
+import { FileTokenBook } from "../../src/cli/serving/file-token-book.ts";
+import { NodeDisk } from "../../src/disk/node-disk.ts";
+import { openStore } from "../../src/open.ts";
+import type { ServerLimits } from "../../src/server/limits.ts";
+import { hashToken, newToken } from "../../src/server/token.ts";
+
+export const OPERATOR = "operator-token-of-these-tests";
+
+export interface Asking {
+  readonly method?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string | Uint8Array;
+  /** `null`: none. Default: the operator's. */
+  readonly token?: string | null;
+  /** By the Unix socket instead of the port. */
+  readonly bySocket?: boolean;
+}
+
+export interface Answered {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly bytes: Buffer;
+  readonly text: string;
+  json<T = Record<string, unknown>>(): T;
+}
+
+export interface StartOptions {
+  readonly limits?: Partial<ServerLimits>;
+  readonly sharedWith?: readonly string[];
+  /** Host a folder, with these files. */
+  readonly folder?: boolean;
+}
+
+/** A server in this process, on a real socket and a real port, with a store of its own. */
+export class Serving implements AsyncDisposable {
+  readonly base: string;
+  readonly store: StoreApi;
+  readonly server: StoreServer;
+  readonly run: RunFolder;
+  readonly port: number;
+  readonly done: Promise<unknown>;
+  readonly #book: FileTokenBook;
+  #tokens = 0;
+
+  private constructor(made: Pick<Serving, "base" | "store" | "server" | "run" | "port" | "done">) {
+    this.base = made.base;
+    this.store = made.store;
+    this.server = made.server;
+    this.run = made.run;
+    this.port = made.port;
+    this.done = made.done;
+    this.#book = new FileTokenBook(new NodeDisk(), join(made.base, "config"), () => Date.now());
+  }
+
+  static async start({ limits = {}, sharedWith = [], folder = false }: StartOptions = {}): Promise<Serving> {
+    const base = mkdtempSync(join(tmpdir(), "chronicle-serve-"));
+    mkdirSync(join(base, "project"));
+    const home = join(base, "store");
+    const disk = new NodeDisk();
+    const store = await openStore({ home, configFolder: join(base, "config") });
+    const run = { folder: join(home, "run"), door: join(home, "run/serve.sock"), socket: join(home, "run/serve.sock") };
+    makeRunFolder(disk, run, ownUid());
+    const listening = Promise.withResolvers<readonly string[]>();
+    const hosted = Promise.withResolvers<void>();
+    const server = new StoreServer({
+      ...{ store, disk, run, limits, configFolder: join(base, "config"), version: "0.1.0", idleMs: 0 },
+      operatorToken: OPERATOR,
+      ports: [{ place: { host: "127.0.0.1", port: 0 }, hosts: ["127.0.0.1", "localhost"], sharedWith }],
+      onListening: listening.resolve,
+      onFolder: () => hosted.resolve(),
+      ...(folder ? { folder: join(base, "project") } : {}),
+    });
+    const done = server.serve();
+    const [url = ""] = await Promise.race([listening.promise, done.then(() => [])]);
+    if (folder) await hosted.promise;
+    return new Serving({ base, store, server, run, done, port: Number(new URL(url).port) });
+  }
+
+  /** A new token. */
+  token(role: Role, workspaces: readonly string[] | null = null, expires: string | null = null): string {
+    const token = newToken();
+    const id = `t${(this.#tokens += 1)}`;
+    const created = new Date().toISOString();
+    this.#book.add({ id, name: `${role} ${id}`, role, workspaces, hash: hashToken(token), created, expires });
+    return token;
+  }
+
+  revoke(id: string): void {
+    this.#book.remove(id);
+  }
+
+  /** A request; the path is sent as it stands. */
+  ask(path: string, asking: Asking = {}): Promise<Answered> {
+    const { method = "GET", headers = {}, body, token = OPERATOR, bySocket = false } = asking;
+    const { promise, resolve, reject } = Promise.withResolvers<Answered>();
+    const place = bySocket ? { socketPath: this.run.socket } : { host: "127.0.0.1", port: this.port };
+    const bearer = token === null || bySocket ? {} : { authorization: `Bearer ${token}` };
+    const length = body === undefined ? {} : { "content-length": String(Buffer.byteLength(body)) };
+    const asked = request({ ...place, path, method, agent: false, headers: { ...bearer, ...length, ...headers } });
+    asked.on("response", (response) => {
+      const pieces: Buffer[] = [];
+      response.on("data", (piece: Buffer) => pieces.push(piece));
+      response.on("error", reject);
+      response.on("end", () => {
+        const bytes = Buffer.concat(pieces);
+        const text = bytes.toString("utf8");
+        const json = <T>(): T => JSON.parse(text) as T;
+        resolve({ status: response.statusCode ?? 0, headers: response.headers, bytes, text, json });
+      });
+    });
+    asked.on("upgrade", (_response, socket) => {
+      socket.destroy();
+      reject(new Error("upgraded"));
+    });
+    asked.on("error", reject);
+    asked.end(body);
+    return promise;
+  }
+
+  /** A request with a body of JSON. */
+  send(path: string, value: unknown, asking: Asking = {}): Promise<Answered> {
+    const headers = { "content-type": "application/json", ...asking.headers };
+    return this.ask(path, { method: "POST", ...asking, headers, body: JSON.stringify(value) });
+  }
+
+  /** A workspace without a folder; its id. */
+  async create(name: string): Promise<string> {
+    return (await this.send("/v1/workspaces", { name })).json<{ workspace: string }>().workspace;
+  }
+
+  put(workspace: string, path: string, body: string | Uint8Array, asking: Asking = {}): Promise<Answered> {
+    return this.ask(`/v1/workspaces/${workspace}/files/${path}`, { method: "PUT", ...asking, body });
+  }
+
+  read(workspace: string, path: string, asking: Asking = {}): Promise<Answered> {
+    return this.ask(`/v1/workspaces/${workspace}/files/${path}`, asking);
+  }
+
+  /** Bytes as they are on a connection of their own; resolves to what came back when it is closed, or after `ms`. */
+  raw(bytes: string, { ms = 10_000 }: { readonly ms?: number } = {}): Promise<{ text: string; closed: boolean }> {
+    const { promise, resolve } = Promise.withResolvers<{ text: string; closed: boolean }>();
+    const pieces: Buffer[] = [];
+    const socket = connect(this.port, "127.0.0.1", () => socket.write(bytes));
+    const end = (closed: boolean) => (): void => {
+      clearTimeout(timer);
+      socket.destroy();
+      resolve({ text: Buffer.concat(pieces).toString("latin1"), closed });
+    };
+    const timer = setTimeout(end(false), ms);
+    socket.on("data", (piece) => pieces.push(piece));
+    socket.on("close", end(true));
+    socket.on("error", end(true));
+    return promise;
+  }
+
+  diagnostics(): string {
+    try {
+      return readFileSync(diagnosticsFile(this.run.folder), "utf8");
+    } catch {
+      return "";
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.server.leave("signal");
+    await this.done;
+    await this.store.close();
+    rmSync(this.base, { recursive: true, force: true });
+  }
+}
