@@ -21,7 +21,7 @@ export interface MeShape {
   role: Role;
   /** Of the token, where there is one. */
   name?: string;
-  /** Ids of the workspaces that the caller may see; `null`: all of the store's. */
+  /** Ids and names of the workspaces that the caller may see; `null`: all of the store's. */
   workspaces: string[] | null;
   /** The workspace of the folder that the server was started in. */
   default_workspace: string | null;

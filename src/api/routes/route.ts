@@ -163,7 +163,7 @@ interface Row<On> extends RouteText, RouteInput {
 /** A route about one workspace: `/v1/workspaces/{id}/…`. */
 export type WorkspaceRoute = Row<WorkspaceApi> & { readonly on: "workspace" };
 
-/** A route about the store. Where the path has `{id}`, the server has looked whether this caller may see it. */
+/** A route about the store, as the caller sees it. Where the path has `{id}`, the server has looked whether this caller may see it. */
 export type StoreRoute = Row<StoreApi> & { readonly on: "store" };
 
 export type Route = WorkspaceRoute | StoreRoute;

@@ -1,6 +1,5 @@
 import * as z from "zod";
 import { ChronicleError } from "../../../core/errors.ts";
-import type { WorkspaceShape } from "../../shapes.ts";
 import type { StoreApi } from "../../store-api.ts";
 import * as calls from "../calls/store-calls.ts";
 import { storeRoute } from "../define-route.ts";
@@ -10,13 +9,9 @@ import type { MeShape } from "../reply-shapes.ts";
 import type { StoreRoute } from "../route.ts";
 import { withoutUndefined } from "../without-undefined.ts";
 
-const tag = "workspaces";
+/** About the store as the caller sees it: the server hands over one in which other workspaces are not there. */
 
-/** The workspaces that the caller may see. */
-async function seen(on: StoreApi, { workspaces }: MeShape): Promise<WorkspaceShape[]> {
-  const all = await on.workspaces();
-  return workspaces === null ? all : all.filter(({ id }) => workspaces.includes(id));
-}
+const tag = "workspaces";
 
 function notThere(id: string): ChronicleError {
   return new ChronicleError("NOT_FOUND", `there is no workspace ${id}`, {
@@ -42,7 +37,7 @@ const list = storeRoute(calls.listWorkspaces, {
   role: "reader",
   summary: "List workspaces",
   query: z.strictObject(paging),
-  answer: async (on, { query, me: caller }) => pageOf(await seen(on, caller), query, ({ id }) => id),
+  answer: async (on, { query }) => pageOf(await on.workspaces(), query, ({ id }) => id),
 });
 
 const create = storeRoute(calls.createWorkspace, {
@@ -59,8 +54,7 @@ const create = storeRoute(calls.createWorkspace, {
       })
       .optional(),
   }),
-  answer: async (on, { body: { name, from }, me: caller }) => {
-    needsWholeStore(caller);
+  answer: async (on, { body: { name, from } }) => {
     const origin = from === undefined ? undefined : { ...from, workspace: await wholeId(on, from.workspace) };
     const { workspace, result } = await on.create(withoutUndefined({ name, from: origin }));
     await workspace.close();
@@ -79,8 +73,8 @@ const get = storeRoute(calls.getWorkspace, {
   tag,
   role: "reader",
   summary: "One workspace",
-  answer: async (on, { params: { id = "" }, me: caller }) => {
-    const found = (await seen(on, caller)).find((one) => one.id === id);
+  answer: async (on, { params: { id = "" } }) => {
+    const found = (await on.workspaces()).find((one) => one.id === id);
     if (found === undefined) throw notThere(id);
     return found;
   },
