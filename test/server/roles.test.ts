@@ -1,0 +1,155 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { ROUTES } from "../../src/api/routes/table.ts";
+import { Serving } from "./serving.ts";
+
+/** What each role may, and that the workspaces of others are not there. */
+
+let serving: Serving;
+let mine: string;
+let other: string;
+
+beforeAll(async () => {
+  serving = await Serving.start();
+  mine = await serving.create("mine");
+  other = await serving.create("other");
+  await serving.put("mine", "a.txt", "mine");
+  await serving.put("other", "a.txt", "of others");
+});
+afterAll(() => serving[Symbol.asyncDispose]());
+
+/** A path of a row, about this workspace. */
+const pathOf = (path: string, workspace: string): string =>
+  path
+    .replace("{id}", workspace)
+    .replaceAll(/\{(path|n|hash|[a-z_]+)\}/g, (_all, name) => (name === "n" ? "1" : "a.txt"));
+
+describe("roles", () => {
+  const operators = ROUTES.filter(({ role }) => role === "operator");
+  const agents = ROUTES.filter(({ role }) => role === "agent");
+
+  it.each(operators.map((row) => [row.operation, row] as const))("%s is an operator's", async (_name, row) => {
+    for (const role of ["reader", "agent"] as const) {
+      const token = serving.token(role);
+      const { status, json } = await serving.ask(pathOf(row.path, mine), { method: row.method, token });
+      expect([role, status, json()["code"]]).toEqual([role, 403, "FORBIDDEN"]);
+    }
+  });
+
+  it.each(agents.map((row) => [row.operation, row] as const))("%s is no reader's", async (_name, row) => {
+    const token = serving.token("reader");
+    const { status } = await serving.ask(pathOf(row.path, mine), { method: row.method, token });
+    expect(status).toBe(403);
+  });
+
+  it("have what an agent tried and may not do written down", async () => {
+    const id = await serving.create("tried");
+    const token = serving.token("agent", ["tried"]);
+    expect((await serving.send(`/v1/workspaces/${id}/prune`, {}, { token })).status).toBe(403);
+    expect((await serving.ask(`/v1/workspaces/tried`, { method: "DELETE", token })).status).toBe(403);
+    const { items } = (await serving.ask(`/v1/workspaces/${id}/log?prefix=refused:`)).json<{
+      items: { record: { what: string } }[];
+    }>();
+    expect(items.map(({ record }) => record.what)).toEqual(["prune", "forgetWorkspace"]);
+  });
+
+  it("cannot fill a log with refusals", async () => {
+    const id = await serving.create("flooded");
+    const token = serving.token("agent");
+    for (let n = 0; n < 40; n += 1) await serving.ask(`/v1/workspaces/${id}`, { method: "DELETE", token });
+    const { items } = (await serving.ask(`/v1/workspaces/${id}/log?prefix=refused:`)).json<{ items: unknown[] }>();
+    expect(items).toHaveLength(20);
+  });
+
+  it("are the role's, also when somebody asks for less or more", async () => {
+    const asAgent = { headers: { "chronicle-role": "agent" } };
+    expect((await serving.send(`/v1/workspaces/mine/prune`, {}, asAgent)).status).toBe(403);
+    const token = serving.token("agent");
+    const headers = { "chronicle-role": "person" };
+    expect((await serving.send(`/v1/workspaces/mine/prune`, {}, { token, headers })).status).toBe(403);
+  });
+
+  it("are told to whoever asks", async () => {
+    const token = serving.token("agent", ["mine"]);
+    expect((await serving.ask("/v1/me", { token })).json()).toMatchObject({ role: "agent", workspaces: ["mine"] });
+  });
+});
+
+describe("a token for one workspace", () => {
+  it.each(["id", "name"])("sees it, by its id and its name, where it has its %s", async (way) => {
+    const token = serving.token("agent", [way === "id" ? mine : "mine"]);
+    for (const key of [mine, "mine"]) {
+      expect((await serving.read(key, "a.txt", { token })).text).toBe("mine");
+    }
+    const { items } = (await serving.ask("/v1/workspaces", { token })).json<{ items: { id: string }[] }>();
+    expect(items.map(({ id }) => id)).toEqual([mine]);
+  });
+
+  const about = ROUTES.filter(({ path, role }) => path.includes("{id}") && role !== "operator");
+
+  it.each(about.map((row) => [row.operation, row] as const))("is told of no other: %s", async (_name, row) => {
+    const token = serving.token("agent", [mine]);
+    const ask = async (key: string) => {
+      const { status, text } = await serving.ask(pathOf(row.path, key), { method: row.method, token });
+      return { status, text: text.replaceAll(key, "KEY") };
+    };
+    const absent = await ask("11111111-1111-4111-8111-111111111111");
+    expect(absent.status).toBe(404);
+    // Not there, and not there for this caller: the same words.
+    expect(await ask(other)).toEqual(absent);
+    expect(await ask("other")).toEqual(absent);
+    expect(absent.text).not.toContain("of others");
+  });
+
+  it("does not get contents of others by their hash", async () => {
+    const { headers } = await serving.read("other", "a.txt");
+    const hash = String(headers.etag).replaceAll('"', "");
+    const token = serving.token("agent", ["mine"]);
+    expect((await serving.ask(`/v1/workspaces/other/blobs/${hash}`)).text).toBe("of others");
+    expect((await serving.ask(`/v1/workspaces/mine/blobs/${hash}`, { token })).status).toBe(404);
+    expect((await serving.ask(`/v1/workspaces/other/blobs/${hash}`, { token })).status).toBe(404);
+  });
+
+  it("forks none that it does not see, nor begins one that it would not", async () => {
+    const token = serving.token("operator", ["mine", "later"]);
+    const create = (body: unknown) => serving.send("/v1/workspaces", body, { token });
+    expect((await create({ name: "stolen" })).status).toBe(403);
+    expect((await create({})).status).toBe(403);
+    expect((await create({ name: "later", from: { workspace: "other" } })).status).toBe(404);
+    expect((await create({ name: "later", from: { workspace: "mine" } })).status).toBe(201);
+    expect((await serving.read("later", "a.txt", { token })).text).toBe("mine");
+  });
+
+  it("works with the workspace that gets its name later", async () => {
+    const token = serving.token("agent", ["to-come"]);
+    expect((await serving.ask("/v1/workspaces/to-come/files", { token })).status).toBe(404);
+    const id = await serving.create("to-come");
+    expect((await serving.put(id, "x", "y", { token })).status).toBe(200);
+  });
+
+  it("is not told where folders lie", async () => {
+    await using hosting = await Serving.start({ folder: true });
+    const shown = async (token?: string) =>
+      (await hosting.ask("/v1/workspaces", token === undefined ? {} : { token })).json<{ items: { path: string }[] }>()
+        .items[0]?.path;
+    expect(await shown()).toBe(`${hosting.base}/project`);
+    expect(await shown(hosting.token("agent"))).toBe("");
+  });
+});
+
+describe("an archived and a removed workspace", () => {
+  it("is only read; it is gone, also for those who follow it", async () => {
+    const id = await serving.create("ending");
+    await serving.put("ending", "a", "b");
+    const archive = (archived: boolean) => serving.send(`/v1/workspaces/ending/archive`, { archived });
+    expect((await archive(true)).json()).toMatchObject({ id, archived: true });
+    expect((await serving.put("ending", "a", "c")).json()).toMatchObject({ status: 409, code: "READ_ONLY" });
+    expect((await serving.read("ending", "a")).text).toBe("b");
+    await archive(false);
+    expect((await serving.put("ending", "a", "c")).status).toBe(200);
+    expect((await serving.ask(`/v1/workspaces/${id}`, { method: "DELETE" })).status).toBe(200);
+    for (const key of [id, "ending"]) expect((await serving.read(key, "a")).status).toBe(404);
+    const again = await serving.create("ending");
+    expect(again).not.toBe(id);
+    expect((await serving.read("ending", "a")).status).toBe(404);
+  });
+});
