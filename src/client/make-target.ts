@@ -25,5 +25,6 @@ function component(name: string, value: string): string {
 
 function inUrl(name: string, value: string): string {
   if (value.isWellFormed()) return encodeURIComponent(value);
-  throw new ChronicleError("USAGE", `${name} is not well-formed text`);
+  const code = name === "path" || name === "file" ? "PATH_INVALID" : "USAGE";
+  throw new ChronicleError(code, `${name} is not well-formed text`);
 }

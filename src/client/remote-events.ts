@@ -23,20 +23,21 @@ export async function* remoteEvents(
 ): AsyncIterable<LogEventShape> {
   const { signal } = options;
   const rule = { ...wire.retry, longestWait: LONGEST_WAIT };
-  const place = { after: options.after, reached: false };
-  for (let failed = 0; !signal.aborted;) {
+  const place: Place = { after: options.after, reached: false };
+  for (let fruitless = 1; !signal.aborted; fruitless += 1) {
+    const begun = Date.now();
     try {
       for await (const event of oneConnection(wire, params, { ...options, place })) {
-        failed = 0;
+        fruitless = 0;
         yield event;
       }
-      failed = 0;
     } catch (error) {
       if (signal.aborted) return;
       if (!place.reached || !isPassing(error)) throw error;
-      failed += 1;
     }
-    await pause(waitOf(Math.max(failed, 1), rule), signal);
+    // Whoever was connected for a while, and heard nothing, met with a quiet workspace.
+    if (Date.now() - begun > LONGEST_WAIT) fruitless = 0;
+    await pause(waitOf(Math.max(fruitless, 1), rule), signal);
   }
 }
 

@@ -137,9 +137,10 @@ function newKey(): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
-/** Names may be any text; a header is not. */
+/** What a header can say. */
 function inHeader(text: string | undefined): string | undefined {
-  return text === undefined ? undefined : encodeURIComponent(text.toWellFormed());
+  if (text === undefined || /^[\x20-\x7e]{1,100}$/.test(text)) return text;
+  throw new ChronicleError("USAGE", "who acts is told to a server in up to 100 printable characters of ASCII");
 }
 
 function secondsOf(header: string | undefined): number | undefined {

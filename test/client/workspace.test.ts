@@ -1,0 +1,21 @@
+import { workspaceSuite, type WorkspaceUnderTest } from "../../src/testing/workspace-suite.ts";
+import { HostedProject } from "../helpers/hosted-project.ts";
+import { ServedStore } from "../helpers/served-store.ts";
+
+/** The engine does not follow its log yet: `events` throws there. */
+const without = { events: false };
+
+async function embedded(): Promise<WorkspaceUnderTest> {
+  const project = new HostedProject();
+  return { workspace: await project.create(), [Symbol.asyncDispose]: () => project[Symbol.asyncDispose]() };
+}
+
+async function served(over: "socket" | "port"): Promise<WorkspaceUnderTest> {
+  const server = await ServedStore.start();
+  const { workspace } = await server.client(over).store.create({ name: "session-1" });
+  return { workspace, [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() };
+}
+
+workspaceSuite("an embedded workspace", embedded, without);
+workspaceSuite("a workspace of a server, over its socket", () => served("socket"), without);
+workspaceSuite("a workspace of a server, over a port", () => served("port"), without);
