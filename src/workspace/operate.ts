@@ -7,6 +7,7 @@ import { changeBetween, decodePlan, encodePlan } from "../core/plan.ts";
 import { decodeIntent, encodeIntent, type IntentRecord } from "../core/records.ts";
 import type { Hash } from "../core/hash.ts";
 import type { ApplyReport, BlockedPath } from "../worktree/worktree.ts";
+import { openRows } from "./actions.ts";
 import { withCommit } from "./commit.ts";
 import type { Context } from "./context.ts";
 import { closing, conflictDrafts, fileDrafts } from "./operation-drafts.ts";
@@ -136,7 +137,7 @@ export interface OpenIntent {
 /** Intents that a crash has left open. */
 export async function openIntents(context: Context): Promise<OpenIntent[]> {
   const open: OpenIntent[] = [];
-  for (const row of await context.index.openRecords("intent:")) {
+  for (const row of await openRows(context, "intent:")) {
     const intent = decodeIntent((await readEvent(context, row)).record);
     open.push({ id: row.recordId.slice("intent:".length), intent });
   }
