@@ -38,7 +38,7 @@ export async function createWorkspace(parts: StoreParts, cache: RootsCache, want
     await build(parts, id, record, { entries: source?.entries ?? [], ...messageOf(source) });
     backends.disk.rename(layout.workspace(unfinishedName(id)).folder, layout.workspace(id).folder);
     backends.disk.syncFolder(layout.workspaces);
-    cache.put(listedWorkspace(id, record));
+    cache.note(listedWorkspace(id, record));
     return id;
   });
 }

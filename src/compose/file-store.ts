@@ -133,7 +133,7 @@ class FileStore implements StoreApi {
       this.#cache.drop(whole);
       const record = await this.#with(whole, ({ context }) => setArchived(context, archived));
       const listed = listedWorkspace(whole, record);
-      this.#cache.put(listed);
+      this.#cache.note(listed);
       return this.#shape(listed);
     });
   }
@@ -216,7 +216,7 @@ class FileStore implements StoreApi {
       removeTree(backends.disk, files.folder);
       throw error;
     }
-    this.#cache.put(listedWorkspace(id, record));
+    this.#cache.note(listedWorkspace(id, record));
     return opened;
   }
 
@@ -332,11 +332,12 @@ class FileStore implements StoreApi {
 
   async #adopt(id: string, root: RootRecord): Promise<ListedWorkspace> {
     const found = await this.#byId(id);
+    this.#cache.drop(found.id);
     return this.#with(found.id, async ({ context }) => {
       const stat = this.#parts.backends.disk.lstat(root.folder);
       const place = { folder: root.folder, device: String(stat?.dev ?? 0n), inode: String(stat?.ino ?? 0n) };
       const listed = listedWorkspace(found.id, await adoptFolder(context, place));
-      this.#cache.put(listed);
+      this.#cache.note(listed);
       return listed;
     });
   }

@@ -1,4 +1,5 @@
 import { parseLine } from "../core/chain.ts";
+import { errnoOf } from "../core/errors.ts";
 import { decodeWorkspace, type WorkspaceRecord } from "../core/workspace-record.ts";
 import { decodeSentinel, sentinelId } from "../core/sentinel.ts";
 import { FileEventLog } from "../storage/files/file-event-log.ts";
@@ -24,7 +25,7 @@ interface CacheChange {
   /** What was read of logs. */
   readonly fresh: readonly ListedWorkspace[];
   readonly gone: readonly string[];
-  readonly put?: ListedWorkspace;
+  readonly durably?: boolean;
 }
 
 /**
@@ -56,25 +57,34 @@ export class RootsCache {
     }
     const ids = new Set(listed.map((one) => one.id));
     const gone = [...known.keys()].filter((id) => !ids.has(id));
-    if (fresh.length + gone.length > 0) this.#change({ fresh, gone });
+    if (fresh.length + gone.length > 0) this.#tryToChange({ fresh, gone });
     return listed;
   }
 
-  /** Takes note of a workspace that was begun, moved or reconfigured. */
-  put(workspace: ListedWorkspace): void {
-    this.#change({ fresh: [], gone: [workspace.id], put: workspace });
+  /** Takes note of a workspace that was begun, or is not in it since `drop`. */
+  note(workspace: ListedWorkspace): void {
+    this.#tryToChange({ fresh: [workspace], gone: [] });
   }
 
-  /** The next look reads its log again. */
+  /** The next look reads its log again, also after a power loss: to be called before its record is changed. */
   drop(id: string): void {
-    this.#change({ fresh: [], gone: [id] });
+    this.#change({ fresh: [], gone: [id], durably: true });
+  }
+
+  /** On a disk that is full or read-only nothing is kept, and logs are read again: what is kept is still true. */
+  #tryToChange(change: CacheChange): void {
+    try {
+      this.#change(change);
+    } catch (error) {
+      if (errnoOf(error) === undefined) throw error;
+    }
   }
 
   /** Others may have written it since it was read: what they say of a workspace is newer than what was read of its log. */
-  #change({ fresh, gone, put }: CacheChange): void {
+  #change({ fresh, gone, durably = false }: CacheChange): void {
     const all = new Map([...fresh.map((one) => [one.id, one] as const), ...this.#load()]);
     for (const id of gone) all.delete(id);
-    this.#save([...all.values(), ...(put === undefined ? [] : [put])]);
+    this.#save([...all.values()], durably);
   }
 
   #ids(): string[] {
@@ -114,17 +124,19 @@ export class RootsCache {
     return this.#loaded.known;
   }
 
-  #save(listed: readonly ListedWorkspace[]): void {
+  #save(listed: readonly ListedWorkspace[], durably: boolean): void {
     const folder = `${this.#layout.home}/cache`;
     makeFolders(this.#disk, folder);
     const temporary = `${folder}/roots.json.${newUlid()}`;
     const fd = this.#disk.open(temporary, "create", 0o600);
     try {
       writeFully(this.#disk, fd, Buffer.from(JSON.stringify(listed)), null);
+      if (durably) this.#disk.sync(fd);
     } finally {
       this.#disk.close(fd);
     }
     this.#disk.rename(temporary, `${folder}/roots.json`);
+    if (durably) this.#disk.syncFolder(folder);
   }
 }
 
