@@ -162,6 +162,10 @@ describe.each(present)("$name, when tools fail", (program) => {
     const actions = actionsOf(project);
     expect(actions.filter((action) => action["state"] === "open")).toEqual([]);
     const changing = actions.filter((action) => action["changed"] !== 0);
+    // Nobody said that Codex's patch ended: its files tell.
+    expect(changing.map((action) => action["state"])).toEqual(
+      program.name === "codex" ? ["done", "done", "done"] : ["failed", "failed", "done"],
+    );
     expect(changing.map((action) => changedBy(project, action))).toEqual([
       ["patched.txt"],
       ["half.txt"],
