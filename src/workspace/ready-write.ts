@@ -48,33 +48,25 @@ export interface ReadyMove extends Ready {
   readonly overwrite: boolean;
 }
 
-/** Checks a write and takes its content in. Throws `PATH_INVALID`, `USAGE`, `LIMIT_EXCEEDED`. */
-export async function readyWrite(context: Context, write: FileWrite, writer: Writer): Promise<ReadyWrite> {
+/**
+ * Checks a write and takes its content in: at once, where that need not be waited for, so that a caller's writes stay in
+ * their order. Throws `PATH_INVALID`, `USAGE`, `LIMIT_EXCEEDED`.
+ */
+export function readyWrite(context: Context, write: FileWrite, writer: Writer): ReadyWrite | Promise<ReadyWrite> {
   const path = writablePath(context, write.path);
-  const by = { writer, ...whose(write.options) };
-  const base = { path, by, ifMatch: conditionOf(write) };
+  const base = { path, by: { writer, ...whose(write.options) }, ifMatch: conditionOf(write) };
   switch (write.kind) {
-    case "put": {
-      const link = write.options.kind === "symlink";
-      const permissions = permissionsOf(write.options.permissions);
-      const { maxFileSize } = rootOf(context, path).limits;
-      const content = await receiveContent(context, write.content, { maxFileSize });
-      if (link) checkTarget(content);
-      const asked = askedFor(base, { kind: "put", hash: content.hash, link, permissions });
-      return { kind: "put", ...base, content, link, permissions, asked, summary: summaryOf("write", path) };
-    }
+    case "put":
+      return readyPut(context, write, base);
     case "folder": {
       const permissions = permissionsOf(write.options.permissions);
       const asked = askedFor(base, { kind: "folder", permissions });
       return { kind: "folder", ...base, permissions, asked, summary: summaryOf("make folder", path) };
     }
-    case "delete":
-      return {
-        kind: "delete",
-        ...base,
-        asked: askedFor(base, { kind: "delete" }),
-        summary: summaryOf("delete", path),
-      };
+    case "delete": {
+      const asked = askedFor(base, { kind: "delete" });
+      return { kind: "delete", ...base, asked, summary: summaryOf("delete", path) };
+    }
     case "move": {
       const to = writablePath(context, write.to);
       const overwrite = write.options.overwrite === true;
@@ -83,6 +75,23 @@ export async function readyWrite(context: Context, write: FileWrite, writer: Wri
       return { kind: "move", ...base, to, overwrite, asked, summary };
     }
   }
+}
+
+function readyPut(
+  context: Context,
+  { content, options }: Extract<FileWrite, { readonly kind: "put" }>,
+  base: Pick<Ready, "path" | "by" | "ifMatch">,
+): ReadyPut | Promise<ReadyPut> {
+  const link = options.kind === "symlink";
+  const permissions = permissionsOf(options.permissions);
+  const ready = (received: ReceivedContent): ReadyPut => {
+    if (link) checkTarget(received);
+    const asked = askedFor(base, { kind: "put", hash: received.hash, link, permissions });
+    const summary = summaryOf("write", base.path);
+    return { kind: "put", ...base, content: received, link, permissions, asked, summary };
+  };
+  const received = receiveContent(context, content, rootOf(context, base.path).limits);
+  return received instanceof Promise ? received.then(ready) : ready(received);
 }
 
 /** The tracked root in which a path lies. Throws `PATH_INVALID` where there is none. */
@@ -166,8 +175,9 @@ function permissionsOf(value: number | undefined): number | undefined {
 
 const MAX_TARGET_BYTES = 4_095;
 
-function checkTarget({ size, bytes }: ReceivedContent): void {
+function checkTarget({ size, bytes, lease }: ReceivedContent): void {
   if (bytes !== undefined && size > 0 && size <= MAX_TARGET_BYTES && !bytes.includes(0)) return;
+  lease?.release();
   throw new ChronicleError("USAGE", "not the target of a link: it is empty, too long, or holds a NUL", {
     hint: `give the path that the link names, of up to ${MAX_TARGET_BYTES} bytes`,
   });

@@ -23,21 +23,22 @@ export interface ReceiveOptions {
 }
 
 /**
- * Takes a content in, of any size, in bounded memory. It is durable when this resolves, or it comes with its bytes.
- * Throws `LIMIT_EXCEEDED` as soon as it is too long, and whatever its source throws.
+ * Takes a content in, of any size, in bounded memory. It is durable when this resolves, or it comes with its bytes: at
+ * once where it is small and whole. Throws `LIMIT_EXCEEDED` as soon as it is too long, and whatever its source throws.
  */
-export async function receiveContent(
+export function receiveContent(
   context: Context,
   content: Uint8Array | AsyncIterable<Uint8Array>,
   { maxFileSize }: ReceiveOptions,
-): Promise<ReceivedContent> {
-  if (content instanceof Uint8Array) {
-    refuseTooLong(content.length, maxFileSize);
-    // Its owner may go on writing to it.
-    if (content.length <= BUFFERED_BYTES) return buffered(Buffer.from(content));
-    return stored(context, [content]);
-  }
-  const pieces = limited(content, maxFileSize)[Symbol.asyncIterator]();
+): ReceivedContent | Promise<ReceivedContent> {
+  if (!(content instanceof Uint8Array)) return receiveStream(context, limited(content, maxFileSize));
+  refuseTooLong(content.length, maxFileSize);
+  // Its owner may go on writing to it.
+  return content.length <= BUFFERED_BYTES ? buffered(Buffer.from(content)) : stored(context, [content]);
+}
+
+async function receiveStream(context: Context, content: AsyncIterable<Uint8Array>): Promise<ReceivedContent> {
+  const pieces = content[Symbol.asyncIterator]();
   const first: Uint8Array[] = [];
   let size = 0;
   for (;;) {

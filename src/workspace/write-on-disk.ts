@@ -44,21 +44,19 @@ function meet(a: readonly WorkspacePath[], b: readonly WorkspacePath[]): boolean
   return a.some((one) => b.some((other) => isWithin(one, other) || isWithin(other, one)));
 }
 
-/** The first writes of which none touches what another does, and those that must follow them. */
+/** The first writes, of which none touches what another does, and those that follow them: the order stays. */
 function independent(writes: readonly ReadyWrite[]): { round: ReadyWrite[]; rest: ReadyWrite[] } {
-  const round: ReadyWrite[] = [];
-  const rest: ReadyWrite[] = [];
   const taken: WorkspacePath[] = [];
   const requests = new Set<string>();
-  for (const write of writes) {
-    const paths = pathsOf(write);
+  const isMet = (write: ReadyWrite): boolean => {
     const { requestId } = write.by;
-    const isFree = !meet(paths, taken) && (requestId === undefined || !requests.has(requestId));
-    (isFree ? round : rest).push(write);
-    taken.push(...paths);
+    const met = meet(pathsOf(write), taken) || (requestId !== undefined && requests.has(requestId));
+    taken.push(...pathsOf(write));
     if (requestId !== undefined) requests.add(requestId);
-  }
-  return { round, rest };
+    return met;
+  };
+  const end = writes.findIndex(isMet);
+  return end < 0 ? { round: [...writes], rest: [] } : { round: writes.slice(0, end), rest: writes.slice(end) };
 }
 
 async function writeRound(context: Context, round: readonly ReadyWrite[]): Promise<Map<ReadyWrite, DiskOutcome>> {

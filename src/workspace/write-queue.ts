@@ -30,14 +30,22 @@ export class WriteQueue {
     this.#turns = turns;
   }
 
-  /** Resolves when it is durable. Nobody waits for a content that is still being handed in but its own writer. */
+  /**
+   * Resolves when it is durable. Nobody waits for a content that is still being handed in but its own writer; writes whose
+   * contents are here go in the order in which they were asked for.
+   */
   write(write: FileWrite, writer: Writer): Promise<FileWriteShape> {
-    return this.#turns.whileOpen(async () => {
+    return this.#turns.whileOpen(() => {
       refuseReadOnly(this.#context);
-      const ready = await readyWrite(this.#context, write, writer);
-      using _lease = ready.kind === "put" ? ready.content.lease : undefined;
-      return await this.#inTurn(ready);
+      const ready = readyWrite(this.#context, write, writer);
+      return ready instanceof Promise ? ready.then((one) => this.#received(one)) : this.#inTurn(ready);
     });
+  }
+
+  /** What is in the store and named by no event yet is kept from the collector. */
+  async #received(write: ReadyWrite): Promise<FileWriteShape> {
+    using _lease = write.kind === "put" ? write.content.lease : undefined;
+    return await this.#inTurn(write);
   }
 
   #inTurn(write: ReadyWrite): Promise<FileWriteShape> {

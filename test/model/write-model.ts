@@ -1,0 +1,99 @@
+import { sha256 } from "../../src/core/hash.ts";
+
+/** What a path holds, as the model knows it. */
+export interface Held {
+  readonly kind: "file" | "dir";
+  readonly text: string;
+  readonly mode: number;
+}
+
+export type Tree = ReadonlyMap<string, Held>;
+
+/** A write as the model is told of it. */
+export type ModelWrite =
+  | {
+      readonly kind: "put";
+      readonly path: string;
+      readonly text: string;
+      readonly mode?: number;
+      readonly ifMatch?: string;
+    }
+  | { readonly kind: "folder"; readonly path: string }
+  | { readonly kind: "delete"; readonly path: string; readonly ifMatch?: string }
+  | { readonly kind: "move"; readonly path: string; readonly to: string; readonly overwrite: boolean };
+
+/** The tree after a write, or the code of the error with which it is refused. */
+export type Expected = { readonly tree: Tree; readonly changed: number } | { readonly code: string };
+
+const FOLDER: Held = { kind: "dir", text: "", mode: 0o755 };
+
+/** What a write must do, said as plainly as possible. */
+export function expectedOf(tree: Tree, write: ModelWrite): Expected {
+  const present = tree.get(write.path);
+  const condition = write.kind === "put" || write.kind === "delete" ? write.ifMatch : undefined;
+  if (condition !== undefined && !holds(condition, present)) return { code: "PRECONDITION_FAILED" };
+  switch (write.kind) {
+    case "put": {
+      if (present?.kind === "dir") return { code: "REFUSED" };
+      return grown(tree, write.path, { kind: "file", text: write.text, mode: write.mode ?? present?.mode ?? 0o644 });
+    }
+    case "folder":
+      if (present?.kind === "file") return { code: "REFUSED" };
+      return grown(tree, write.path, present ?? FOLDER);
+    case "delete": {
+      if (present === undefined) return { code: "NOT_FOUND" };
+      return ended(tree, new Map([...tree].filter(([path]) => !isIn(path, write.path))));
+    }
+    case "move":
+      return moved(tree, write);
+  }
+}
+
+function holds(condition: string, present: Held | undefined): boolean {
+  if (condition === "none") return present === undefined;
+  if (present === undefined) return false;
+  return condition === "*" || condition === (present.kind === "dir" ? "" : sha256(present.text));
+}
+
+function moved(tree: Tree, { path, to, overwrite }: Extract<ModelWrite, { kind: "move" }>): Expected {
+  if (!tree.has(path)) return { code: "NOT_FOUND" };
+  if (to === path) return { tree, changed: 0 };
+  const inTheWay = tree.get(to);
+  if (isIn(to, path) || inTheWay?.kind === "dir" || (inTheWay !== undefined && !overwrite)) return { code: "REFUSED" };
+  const folders = withFolders(tree, to);
+  if (folders === undefined) return { code: "REFUSED" };
+  const next = new Map([...folders].filter(([one]) => !isIn(one, path)));
+  for (const [one, held] of tree) if (isIn(one, path)) next.set(to + one.slice(path.length), held);
+  return ended(tree, next);
+}
+
+function grown(tree: Tree, path: string, held: Held): Expected {
+  const folders = withFolders(tree, path);
+  return folders === undefined ? { code: "REFUSED" } : ended(tree, new Map([...folders, [path, held]]));
+}
+
+function withFolders(tree: Tree, path: string): Map<string, Held> | undefined {
+  const next = new Map(tree);
+  for (let at = path.indexOf("/"); at >= 0; at = path.indexOf("/", at + 1)) {
+    const folder = path.slice(0, at);
+    if (next.get(folder)?.kind === "file") return undefined;
+    if (!next.has(folder)) next.set(folder, FOLDER);
+  }
+  return next;
+}
+
+function ended(before: Tree, tree: Tree): Expected {
+  const paths = new Set([...before.keys(), ...tree.keys()]);
+  const changed = [...paths].filter((path) => textOf(before.get(path)) !== textOf(tree.get(path))).length;
+  return { tree, changed };
+}
+
+/** What is compared of a path. */
+export function textOf(held: Held | undefined): string {
+  return held === undefined ? "" : `${held.kind} ${held.mode.toString(8)} ${held.text}`;
+}
+
+/** Is the path the folder, or in it? */
+function isIn(path: string, folder: string): boolean {
+  return path === folder || path.startsWith(`${folder}/`);
+}
