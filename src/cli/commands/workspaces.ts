@@ -18,17 +18,14 @@ const VERBS: Readonly<Record<string, Verb>> = {
 };
 
 export async function workspaces(context: CommandContext): Promise<number> {
-  const [what = "list", workspace, ...more] = context.input.args;
+  const [what = "list", workspace] = context.input.args;
   const verb = Object.hasOwn(VERBS, what) ? VERBS[what] : undefined;
   if (verb === undefined) {
     const known = Object.keys(VERBS).join(", ");
     throw usageError(`chronicle workspaces does not know '${printable(what)}'`, `one of: ${known}`);
   }
-  if (more.length > 0 || (verb === list && workspace !== undefined))
-    throw usageError(
-      `workspaces ${what} takes ${verb === list ? "nothing" : "one workspace"}`,
-      "see: chronicle workspaces -h",
-    );
+  if (verb === list && workspace !== undefined)
+    throw usageError("workspaces list takes nothing", "see: chronicle workspaces -h");
   if (verb !== create && context.input.text("from") !== undefined)
     throw usageError("--from goes with create", "chronicle workspaces create [name] --from <workspace[@moment]>");
   return verb(context, workspace);
