@@ -156,8 +156,8 @@ export function workspaceSuite(
         const rest = await ws.files({ depth: 1, after: page.next ?? "" });
         expect(rest.files.map(({ path }) => path)).toEqual(["large.bin", "link", "src", "twice.txt"]);
         expect(await codeOf(ws.files({ path: "nowhere" }))).toBe("NOT_FOUND");
-        const [{ seq = 0 } = {}] = await ws.history("src/a.ts");
-        expect((await ws.files({ at: `seq:${seq}`, path: "src" })).files.map(({ hash }) => hash)).toEqual([
+        const [first] = await ws.history("src/a.ts");
+        expect((await ws.files({ at: `seq:${first?.seq}`, path: "src" })).files.map(({ hash }) => hash)).toEqual([
           sha256("one"),
         ]);
       });
@@ -243,7 +243,7 @@ export function workspaceSuite(
 
       test.runIf(events)("events, as they are recorded, each once", async () => {
         const ended = new AbortController();
-        const [{ seq = 0 } = {}] = await ws.log({ reverse: true, limit: 1 });
+        const seq = (await ws.log({ reverse: true, limit: 1 }))[0]?.seq ?? 0;
         const heard: LogEventShape[] = [];
         const hearing = (async () => {
           for await (const event of ws.events({ after: seq, signal: ended.signal })) {

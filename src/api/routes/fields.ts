@@ -12,7 +12,7 @@ const MAX_PATHS = 10_000;
 /** Deep enough for any request, far from what a stack could not hold. */
 const MAX_DEPTH = 64;
 
-const noControls = /^[^\p{Cc}]+$/u;
+const noControls = /^[^\u0000-\u001f\u007f-\u009f]+$/;
 
 /** A word: an id, a name, a moment. */
 export const word = (what: string): z.ZodString =>

@@ -63,7 +63,7 @@ const describe = workspaceRoute(calls.describeFile, {
     path: path("the path"),
     at,
     iteration: z
-      .union([z.literal("last"), count("", { least: 1 })])
+      .union([z.literal("last"), count("its number", { least: 1 })])
       .describe("this iteration instead; `last`: the last that is not a deletion")
       .optional(),
     fresh,

@@ -1,0 +1,9 @@
+// Writes docs/openapi.json, which the server serves and a test holds against the table of routes.
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { ROUTES } from "../src/api/routes/table.ts";
+import { makeDocument } from "./openapi/make-document.ts";
+import { replyComponents } from "./openapi/reply-components.ts";
+
+const file = join(import.meta.dirname, "..", "docs", "openapi.json");
+writeFileSync(file, `${JSON.stringify(makeDocument(ROUTES, replyComponents()), null, 2)}\n`);
