@@ -148,6 +148,6 @@ describe("pages", () => {
     );
     for (const [code, exit] of listed) expect([code, exitCodeOf(code as ErrorCode)]).toEqual([code, exit]);
     const [, union = ""] = /export type ErrorCode =([^;]*);/.exec(text("src/core/errors.ts")) ?? [];
-    expect(listed.map(([code]) => code).sort()).toEqual(union.match(/\w+/g)?.sort());
+    expect(listed.map(([code]) => code).sort()).toEqual([...union.matchAll(/"(\w+)"/g)].map(([, code]) => code).sort());
   });
 });
