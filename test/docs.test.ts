@@ -147,7 +147,7 @@ describe("pages", () => {
       [...codes.matchAll(/[A-Z_]+/g)].map(([code]) => [code, Number(exit)] as const),
     );
     for (const [code, exit] of listed) expect([code, exitCodeOf(code as ErrorCode)]).toEqual([code, exit]);
-    const [, union = ""] = /export type ErrorCode =([^;]*);/.exec(text("src/core/errors.ts")) ?? [];
+    const [, union = ""] = /export type ErrorCode =([^]*?);\n\n/.exec(text("src/core/errors.ts")) ?? [];
     expect(listed.map(([code]) => code).sort()).toEqual([...union.matchAll(/"(\w+)"/g)].map(([, code]) => code).sort());
   });
 });
