@@ -7,7 +7,7 @@ import { existsSync, readFileSync, readdirSync, rmSync, writeFileSync } from "no
 import { basename, dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
-import { BUNDLE_OPTIONS, HOOK_OPTIONS } from "./bundle-options.js";
+import { BROWSER_OPTIONS, BUNDLE_OPTIONS, HOOK_OPTIONS } from "./bundle-options.js";
 import { libraryEntry } from "./library-entry.js";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
@@ -18,6 +18,7 @@ const NAMED_ENTRIES = {
   cli: "src/cli/main.ts",
   library: "src/index.ts",
   testing: "src/testing/index.ts",
+  "client-node": "src/client/node.ts",
 };
 
 /** Entries that exist, as esbuild wants them; the missing ones are named in the output. */
@@ -43,29 +44,31 @@ async function bundle(entries) {
     metafile: true,
     logLevel: "warning",
   });
-  const hook = await bundleHook();
-  const outputs = { ...result.metafile.outputs, ...hook.outputs };
+  const alone = [await bundleAlone("hook", "src/cli/hook-main.ts", HOOK_OPTIONS)];
+  alone.push(await bundleAlone("client", "src/client/index.ts", BROWSER_OPTIONS));
+  const inputs = Object.assign({}, ...alone.map((one) => one.inputs));
+  const aloneOutputs = Object.assign({}, ...alone.map((one) => one.outputs));
+  const outputs = { ...result.metafile.outputs, ...aloneOutputs };
   const written = new Set(Object.keys(outputs).map((path) => relative("dist", path)));
-  written.add(writeNotices([...new Set([...Object.keys(result.metafile.inputs), ...Object.keys(hook.inputs)])]));
+  written.add(writeNotices([...new Set([...Object.keys(result.metafile.inputs), ...Object.keys(inputs)])]));
   const library = result.metafile.outputs["dist/library.js"];
   if (library !== undefined) written.add(writeIndex(library.exports));
   for (const file of readdirSync(dist, { withFileTypes: true })) {
     if (file.isFile() && !written.has(file.name)) rmSync(join(dist, file.name));
   }
-  for (const path of [...Object.keys(entries).map((name) => `dist/${name}.js`), ...Object.keys(hook.outputs)]) {
+  for (const path of [...Object.keys(entries).map((name) => `dist/${name}.js`), ...Object.keys(aloneOutputs)]) {
     console.log(`built   ${path} (${Math.ceil(outputs[path].bytes / 1024)} KiB)`);
   }
 }
 
-/** Bundles what the installed hooks run. Returns esbuild's account of it. */
-async function bundleHook() {
-  const source = "src/cli/hook-main.ts";
+/** Bundles one entry into one file of its own. Returns esbuild's account of it. */
+async function bundleAlone(name, source, options) {
   if (!existsSync(join(root, source))) {
-    console.log(`skipped dist/hook.cjs: there is no ${source}`);
+    console.log(`skipped dist/${name}: there is no ${source}`);
     return { inputs: {}, outputs: {} };
   }
-  const options = { ...HOOK_OPTIONS, entryPoints: { hook: source }, outdir: dist, metafile: true, logLevel: "warning" };
-  return (await build(options)).metafile;
+  const entry = { entryPoints: { [name]: source }, outdir: dist, metafile: true, logLevel: "warning" };
+  return (await build({ ...options, ...entry })).metafile;
 }
 
 /** Writes the library's entry, which tells an older Node what is needed. Returns its name in dist/. */

@@ -83,3 +83,12 @@ export const HOOK_OPTIONS = {
   define: { "import.meta.url": "moduleUrl" },
   banner: { js: '"use strict";\nconst moduleUrl = require("node:url").pathToFileURL(__filename).href;' },
 };
+
+/** The client, for browsers as well: one file, in which nothing of Node's is named. */
+export const BROWSER_OPTIONS = {
+  absWorkingDir: root,
+  bundle: true,
+  format: "esm",
+  platform: "browser",
+  target: "es2024",
+};

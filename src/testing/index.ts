@@ -10,4 +10,5 @@ export { indexStoreSuite } from "./index-store-suite.ts";
 export { lockSuite, type LockMaker } from "./lock-suite.ts";
 export { outsideFilesSuite, type OutsideEditor, type OutsideHarness } from "./outside-files-suite.ts";
 export type { HarnessOptions, WorktreeEditor, WorktreeHarness } from "./worktree-harness.ts";
+export { workspaceSuite, type WorkspaceUnderTest } from "./workspace-suite.ts";
 export { worktreeSuite } from "./worktree-suite.ts";
