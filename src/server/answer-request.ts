@@ -111,7 +111,8 @@ export class RequestAnswer {
       else await this.#askWorkspace(response, { body, signal });
     } catch (error) {
       // Nobody is there any more to be told.
-      if (!response.destroyed) sendProblem(response, this.#problem(error), retryHeaders(error));
+      const isGone = response.destroyed || request.errored !== null;
+      if (!isGone) sendProblem(response, this.#problem(error), retryHeaders(error));
     } finally {
       discardRest(request);
     }

@@ -35,6 +35,7 @@ export async function makeApp(options: AppOptions): Promise<ServerApp> {
   app.setErrorHandler((error, request, reply) => fail(options, reply.hijack().raw, { request: request.raw, error }));
   const groups = groupRows(options.routes);
   app.setNotFoundHandler((request, reply) => notFound(groups, request.raw, reply.hijack().raw));
+  app.removeContentTypeParser("text/plain");
   await app.register(async (scope) =>
     mount(
       scope,

@@ -12,6 +12,8 @@ export class TooMuch extends Error {}
  * `slowMs`, or more than `uploadBytes`: whoever stores them then stores nothing.
  */
 export async function* uploaded(request: IncomingMessage, limits: ServerLimits): AsyncIterable<Uint8Array> {
+  const tooMuch = new TooMuch(`at most ${limits.uploadBytes} bytes are taken`);
+  if (Number(request.headers["content-length"] ?? 0) > limits.uploadBytes) throw tooMuch;
   let size = 0;
   let before = 0;
   const timer = setInterval(() => {
@@ -19,9 +21,10 @@ export async function* uploaded(request: IncomingMessage, limits: ServerLimits):
     before = size;
   }, limits.slowMs);
   try {
-    for await (const piece of request as AsyncIterable<Buffer>) {
+    // Whoever is refused in the middle can still be told so.
+    for await (const piece of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
       size += piece.length;
-      if (size > limits.uploadBytes) throw new TooMuch(`at most ${limits.uploadBytes} bytes are taken`);
+      if (size > limits.uploadBytes) throw tooMuch;
       yield piece;
     }
   } finally {
