@@ -1,0 +1,82 @@
+import { chmodSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { ChronicleError } from "../../src/core/errors.ts";
+import { problemOf } from "../../src/server/problem.ts";
+import { OPERATOR, Serving } from "./serving.ts";
+
+/** What goes wrong is told with a stable code, and without what is nobody's business. */
+
+describe("a problem", () => {
+  const report = (): void => undefined;
+
+  it("has code, status, hint and data of what was refused", () => {
+    const error = new ChronicleError("REFUSED", "no", { hint: "so", data: { path: "a", n: 1, list: ["x", "/etc"] } });
+    expect(problemOf(error, { hidden: [], report })).toEqual({
+      ...{ type: "about:blank", title: "Conflict", status: 409, code: "REFUSED", detail: "no", hint: "so" },
+      data: { path: "a", n: 1, list: ["x"] },
+    });
+  });
+
+  it("names no folder of the machine", () => {
+    const data = { folder: "/home/u/p", nested: { at: "/srv/store/x", other: "in /srv/store" }, fn: report };
+    const error = new ChronicleError("REFUSED", "cannot open /srv/store/blobs", { hint: "see /srv/store", data });
+    const problem = problemOf(error, { hidden: ["/srv/store", ""], report });
+    expect(JSON.stringify(problem)).not.toMatch(/srv|home/);
+    expect(problem.detail).toBe("cannot open …/blobs");
+  });
+
+  it.each([new Error("secret /etc/shadow"), new ChronicleError("IO", "EACCES: /root/x"), "text", undefined])(
+    "that nobody expected has an id, and nothing else: %o",
+    (error) => {
+      const lines: string[] = [];
+      const problem = problemOf(error, { hidden: [], report: (line) => lines.push(line) });
+      expect(problem.status).toBe(500);
+      expect(JSON.stringify(problem)).not.toMatch(/secret|shadow|root|EACCES/);
+      expect(lines).toHaveLength(1);
+      expect(lines[0]).toContain(problem.id);
+    },
+  );
+
+  it("is bounded", () => {
+    const long = "x".repeat(100_000);
+    const error = new ChronicleError("USAGE", long, { hint: long, data: { long, many: Array(1_000).fill("y") } });
+    expect(JSON.stringify(problemOf(error, { hidden: [], report })).length).toBeLessThan(5_000);
+  });
+});
+
+describe("a server whose store is hurt", () => {
+  it("says that it is, not where; and tells its diagnostics more, without tokens", async () => {
+    await using serving = await Serving.start();
+    const id = await serving.create("hurt");
+    await serving.put(id, "a.txt", "x");
+    await serving.create("well");
+    // Its log is gone while nobody has it open.
+    await serving.ask(`/v1/workspaces/hurt/archive`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: "{}",
+    });
+    const folder = join(serving.base, "store/workspaces", id);
+    writeFileSync(join(folder, "events.wal"), "garbage\n");
+    for (const name of readdirSync(folder)) if (name.startsWith("index.db")) rmSync(join(folder, name));
+    const { status, text, headers } = await serving.read("hurt", "a.txt");
+    expect(status).toBeGreaterThanOrEqual(400);
+    expect(headers["content-type"]).toMatch(/^application\/problem\+json/);
+    expect(text).not.toContain(serving.base);
+    expect(text).not.toMatch(/node_modules|\.ts:|\.js:|at [A-Z#]/);
+    expect(serving.diagnostics()).not.toContain(OPERATOR);
+    expect((await serving.ask("/v1/workspaces/well/files")).status).toBe(200);
+  });
+
+  it("is not ready when its store is gone, though it lives", async () => {
+    await using serving = await Serving.start();
+    const home = join(serving.base, "store");
+    renameSync(home, `${home}.away`);
+    const health = async (path: string) => (await serving.ask(path, { token: null })).status;
+    expect([await health("/healthz"), await health("/readyz")]).toEqual([200, 503]);
+    renameSync(`${home}.away`, home);
+    chmodSync(home, 0o700);
+    expect(await health("/readyz")).toBe(200);
+  });
+});
