@@ -64,8 +64,9 @@ function apply(record: Record, changes: readonly Change[], how: Partial<ApplyReq
   return worktreeOf(record).apply({ token: "t", changes, contents, onBlocked: "fail", ...how });
 }
 
+/** Why which paths are held back, in their order. */
 const reasons = ({ blocked }: ApplyReport): (readonly [string, string])[] =>
-  blocked.map((one) => [one.path as string, one.reason] as const).sort();
+  blocked.toSorted((a, b) => comparePaths(a.path, b.path)).map((one) => [one.path as string, one.reason] as const);
 
 describe("what a hosted worktree says", () => {
   const record = new Record(folder("a"), file("a/b", "one"), file("c", "two"));
