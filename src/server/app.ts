@@ -7,12 +7,14 @@ import { type Answering, RequestAnswer } from "./answer-request.ts";
 import type { ServerApp, UpgradeVisit } from "./http-server.ts";
 import { makeProblem, type Problem, problemOf } from "./problem.ts";
 import { groupRows, type RowGroup } from "./row-index.ts";
-import { sendProblem } from "./send.ts";
+import { SAFE_HEADERS, sendProblem } from "./send.ts";
 import { discardRest } from "./slow-peer.ts";
 
 /** What the whole server is made of. */
 export interface AppOptions extends Answering {
   readonly routes: readonly Route[];
+  /** The OpenAPI document, as it is checked in; `undefined`: it is not at hand. */
+  readonly openapi: () => Uint8Array | undefined;
   /** Of other protocols, on the same ports. */
   readonly upgrade?: (request: IncomingMessage, socket: Duplex, visit: UpgradeVisit) => void;
 }
@@ -53,6 +55,7 @@ export async function makeApp(options: AppOptions): Promise<ServerApp> {
       options,
     );
   });
+  app.get("/v1/openapi.json", (request, reply) => sendDocument(request.raw, reply.hijack().raw, options.openapi()));
   await app.ready();
   return {
     answer: (request, response, visit) => {
@@ -108,6 +111,17 @@ function matches(group: RowGroup, path: string): boolean {
     if (error instanceof URIError) return false;
     throw error;
   }
+}
+
+function sendDocument(request: IncomingMessage, response: ServerResponse, document: Uint8Array | undefined): void {
+  if (document === undefined)
+    return refuse(request, response, makeProblem(404, "NOT_FOUND", "it is not installed here"));
+  response.writeHead(200, {
+    ...SAFE_HEADERS,
+    "content-type": "application/json; charset=utf-8",
+    "content-length": document.length,
+  });
+  response.end(document);
 }
 
 function refuse(

@@ -45,6 +45,12 @@ describe("a problem", () => {
   });
 });
 
+it("is in the document of the interface, which is served", async () => {
+  await using serving = await Serving.start();
+  const { status, json } = await serving.ask("/v1/openapi.json");
+  expect([status, json()]).toMatchObject([200, { openapi: expect.stringMatching(/^3\.1/), paths: {} }]);
+});
+
 describe("a server whose store is hurt", () => {
   it("says that it is, not where; and tells its diagnostics more, without tokens", async () => {
     await using serving = await Serving.start();

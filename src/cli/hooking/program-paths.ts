@@ -12,3 +12,8 @@ export function launcherPath(): string {
 export function hookEntryPath(): string {
   return fileURLToPath(new URL(`${PACKAGE}dist/hook.cjs`, import.meta.url));
 }
+
+/** `docs/openapi.json`. */
+export function openApiPath(): string {
+  return fileURLToPath(new URL(`${PACKAGE}docs/openapi.json`, import.meta.url));
+}

@@ -17,7 +17,8 @@ import type { PortPlan } from "../serving/serve-plan.ts";
 import { isLater } from "./compare-versions.ts";
 import { addDiagnostic } from "./diagnostics.ts";
 import { HookDesk } from "./hook-desk.ts";
-import { ownFolder, ownUid, type RunFolder } from "./run-folder.ts";
+import { openApiPath } from "./program-paths.ts";
+import { ownFolder, ownUid, readSmall, type RunFolder } from "./run-folder.ts";
 import { openSocket, type ServerSocket } from "./server-socket.ts";
 
 /** How often the process looks whether it is still wanted, at most, in milliseconds. */
@@ -163,7 +164,13 @@ export class StoreServer {
       replies: new FileReplyBook(disk, join(run.folder, "replies.ndjson")),
       hidden: [store.home, configFolder],
       report: (line) => this.#diagnose(line),
+      openapi: () => this.#openApi(),
     });
+  }
+
+  #openApi(): Buffer | undefined {
+    const text = readSmall(this.#options.disk, openApiPath());
+    return text === undefined ? undefined : Buffer.from(text);
   }
 
   #look(): void {
