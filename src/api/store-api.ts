@@ -111,6 +111,8 @@ export interface StoreOptions {
   readonly actor?: string;
   /** Is told what a change does beyond what it was asked for, for people: a transaction whose process is gone is ended. */
   readonly onNote?: (note: string) => void;
+  /** Told of each commit that this store has made in any of its workspaces, for counting. */
+  readonly onCommit?: (commit: { readonly events: number }) => void;
   /** How much is kept; what is not given: as `config.yaml` says, else the defaults (`docs/library.md`). */
   readonly retention?: Partial<RetentionShape>;
   /** What holds instead of the built-in defaults where neither that nor `config.yaml` says anything. */

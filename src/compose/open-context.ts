@@ -1,13 +1,15 @@
+import type { StoreOptions } from "../api/store-api.ts";
 import { ChronicleError, errnoOf } from "../core/errors.ts";
 import type { RootRecord } from "../core/workspace-record.ts";
 import type { Disk } from "../disk/disk.ts";
 import type { FileBlobStore } from "../storage/files/file-blob-store.ts";
 import { FileEventLog } from "../storage/files/file-event-log.ts";
 import type { StoreLayout } from "../storage/files/layout.ts";
+import { Signal } from "../util/signal.ts";
 import { answer } from "../workspace/answer.ts";
 import { workspaceRecord } from "../workspace/config.ts";
 import { isHosted } from "../workspace/hosted.ts";
-import type { Context, HeadKeeper, HistoryContext, Retention, StoreTasks } from "../workspace/context.ts";
+import type { Context, HeadKeeper, HistoryContext, Recorded, Retention, StoreTasks } from "../workspace/context.ts";
 import { LiveView } from "../workspace/live-view.ts";
 import { DiskOutsideFiles } from "../worktree/disk-outside-files.ts";
 import { DiskWorktree } from "../worktree/disk-worktree.ts";
@@ -30,6 +32,7 @@ export interface StoreParts {
   readonly heads: HeadKeeper;
   readonly actor: string;
   readonly onNote: ((note: string) => void) | undefined;
+  readonly onCommit: StoreOptions["onCommit"];
   readonly waitMs: number;
   readonly retention: RetentionInputs;
   readonly gauge: StoreGauge;
@@ -101,6 +104,7 @@ function withFiles(
     ...history,
     ...files,
     live: new LiveView(files.worktree),
+    recorded: recordedSignal(parts),
     retention: how.retention,
     store: how.tasks,
     processes: parts.backends.processes,
@@ -116,6 +120,13 @@ function withFiles(
     await history.log.close();
   };
   return { context, close };
+}
+
+/** Tells the store's observer, too. */
+function recordedSignal({ onCommit }: StoreParts): Signal<Recorded> {
+  const signal = new Signal<Recorded>();
+  if (onCommit !== undefined) signal.listen(({ events }) => onCommit({ events: events.length }));
+  return signal;
 }
 
 /** The files of a workspace that has none but in its history. */

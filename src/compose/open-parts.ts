@@ -30,6 +30,7 @@ export async function openParts(options: StoreOptions, backends: Backends): Prom
     heads: new FileHeadKeeper(disk, configFolder, { pid: processes.pid, now, youngMs }),
     actor: options.actor ?? "human",
     onNote: options.onNote,
+    onCommit: options.onCommit,
     waitMs,
     configFolder,
     retention: { given: options.retention ?? {}, defaults: options.retentionDefaults ?? {} },

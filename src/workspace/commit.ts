@@ -50,20 +50,39 @@ export async function withCommit<T>(
   { archivedToo = false }: CommitOptions = {},
 ): Promise<T> {
   refuseReadOnly(context);
-  using _held = await context.lock.exclusive(context.waitMs);
-  await catchUp(context, { recover: true });
-  if (!archivedToo) await refuseArchived(context);
-  const result = await work({
+  const events: SealedEvent[] = [];
+  try {
+    using _held = await context.lock.exclusive(context.waitMs);
+    await catchUp(context, { recover: true });
+    if (!archivedToo) await refuseArchived(context);
+    const result = await work(commitFor(context, events));
+    await keepHeadNowAndThen(context);
+    return result;
+  } finally {
+    // The last of all: whoever is told may ask for it. What was acknowledged is told of, whatever came after it.
+    if (events.length > 0) context.recorded.emit({ events });
+  }
+}
+
+/** `events` collects what is recorded. */
+function commitFor(context: Context, events: SealedEvent[]): Commit {
+  const noted = <T extends readonly SealedEvent[]>(sealed: T): T => {
+    for (const event of sealed) events.push(event);
+    return sealed;
+  };
+  return {
     head: () => context.index.head(),
-    append: (drafts, atHand) => append(context, drafts, atHand),
-    seal: (draft) => seal(context, draft),
+    append: async (drafts, atHand) => noted(await append(context, drafts, atHand)),
+    seal: async (draft) => {
+      const event = await seal(context, draft);
+      noted([event]);
+      return event;
+    },
     dropArchive: async () => {
       await context.log.dropArchive();
       await catchUp(context, { recover: false, locked: true });
     },
-  });
-  await keepHeadNowAndThen(context);
-  return result;
+  };
 }
 
 async function append(

@@ -13,6 +13,8 @@ import type { FileStat } from "../disk/disk.ts";
 import type { WorkspacePath } from "../core/path.ts";
 import type { NewFolder } from "./records/ledger.ts";
 import type { LiveView } from "./live-view.ts";
+import type { SealedEvent } from "../core/event.ts";
+import type { Signal } from "../util/signal.ts";
 
 /**
  * Everything that the engine needs from outside, for one workspace: ports and the sources of time and chance.
@@ -49,6 +51,13 @@ export interface Context {
   readonly retention: Retention;
   /** Once it is started, captures of everything look only where something may have changed. */
   readonly live: LiveView;
+  /** Tells what this process has recorded in this workspace, once the index knows it. */
+  readonly recorded: Signal<Recorded>;
+}
+
+/** What one commit has recorded: events that follow one another. */
+export interface Recorded {
+  readonly events: readonly SealedEvent[];
 }
 
 /** The limits in force; `sources`: for people, where each comes from. */

@@ -7,6 +7,7 @@ import { ManifestHasher } from "../core/merkle.ts";
 import { comparePaths } from "../core/path.ts";
 import type { EventRow, IterationRow } from "../storage/index-store.ts";
 import type { Context } from "./context.ts";
+import { eventShape } from "./event-shape.ts";
 import { parseGivenPath } from "./given-path.ts";
 import { resolveMoment } from "./moments.ts";
 import { historyStart } from "./history-start.ts";
@@ -113,25 +114,16 @@ export async function openIteration(context: Context, given: string, iteration?:
   return { path: shownPath(path), iteration: row.iteration, size, hash, kind, pieces: () => reader.pieces() };
 }
 
-function eventShape(event: LogEvent): LogEventShape {
-  return {
-    seq: event.seq,
-    ts: event.ts,
-    record_id: event.recordId,
-    op: event.op,
-    hash: event.hash,
-    prev_hash: event.prevHash,
-    recursion_depth: event.recursionDepth,
-    record: event.record,
-  };
-}
+/** How many events are looked up at once. */
+const MOST_ROWS = 10_000;
 
 /** Events of the log. */
 export async function readLog(context: Context, options: LogOptions = {}): Promise<LogEventShape[]> {
   const head = await context.index.head();
   const limit = options.limit ?? Number.MAX_SAFE_INTEGER;
   const wanted: EventRow[] = [];
-  const step = 10_000;
+  // Where each event counts, no more are looked up than are wanted.
+  const step = options.prefix === undefined ? Math.min(MOST_ROWS, limit) : MOST_ROWS;
   let from = Math.max(1, options.from ?? 1);
   let to = Math.min(head.seq, options.to ?? head.seq);
   const descending = options.reverse === true;

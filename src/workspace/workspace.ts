@@ -17,6 +17,7 @@ import { listConflicts, resolveConflict } from "./conflicts.ts";
 import type { Context } from "./context.ts";
 import { diffAction } from "./diff-action.ts";
 import { diffMoments } from "./diff.ts";
+import { EventFeed } from "./event-feed.ts";
 import { explain } from "./explain.ts";
 import type { FileWrite } from "./file-write.ts";
 import { finishAction } from "./finish-action.ts";
@@ -49,18 +50,26 @@ import { verifyIntegrity } from "./verify-integrity.ts";
 import { verify } from "./verify.ts";
 import { WriteQueue } from "./write-queue.ts";
 
+/** What all views of an open workspace have in common. */
+interface Shared {
+  readonly writes: WriteQueue;
+  readonly feed: EventFeed;
+}
+
 /** The embedded workspace: one line per operation. Calls that change something are done one after another. */
 export class Workspace implements WorkspaceApi {
   readonly #context: Context;
   readonly #turns: Turns;
   readonly #writes: WriteQueue;
+  readonly #feed: EventFeed;
   #records: RecordStoreApi | undefined;
 
   /** With `shared`: a view of a workspace that is open already. */
-  constructor(context: Context, turns: Turns, shared?: { readonly writes: WriteQueue }) {
+  constructor(context: Context, turns: Turns, shared?: Shared) {
     this.#context = context;
     this.#turns = turns;
     this.#writes = shared?.writes ?? new WriteQueue(context, turns);
+    this.#feed = shared?.feed ?? new EventFeed(context);
   }
 
   get id(): string {
@@ -166,7 +175,7 @@ export class Workspace implements WorkspaceApi {
   }
 
   events(options: files.EventsOptions = {}): AsyncIterable<shapes.LogEventShape> {
-    return followEvents(this.#context, options);
+    return followEvents(this.#feed, options);
   }
 
   as({ role, actor, client }: api.ActingAs): WorkspaceApi {
@@ -175,7 +184,7 @@ export class Workspace implements WorkspaceApi {
       ...(actor === undefined ? {} : { actor }),
       ...(client === undefined ? {} : { client }),
     };
-    const view = new Workspace(context, this.#turns, { writes: this.#writes });
+    const view = new Workspace(context, this.#turns, { writes: this.#writes, feed: this.#feed });
     view.close = () => Promise.resolve();
     return role === "agent" ? agentView(view, context) : view;
   }
@@ -348,7 +357,8 @@ export class Workspace implements WorkspaceApi {
     return this.#records;
   }
 
-  close(): Promise<void> {
+  async close(): Promise<void> {
+    await this.#feed.close();
     return this.#turns.close();
   }
 
