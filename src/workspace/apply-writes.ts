@@ -1,11 +1,11 @@
 import type { EventDraft } from "../core/event.ts";
 import type { Hash } from "../core/hash.ts";
 import { encodePlan } from "../core/plan.ts";
-import { encodeIntent, type IntentRecord } from "../core/records.ts";
+import type { IntentRecord } from "../core/records.ts";
 import type { ApplyReport } from "../worktree/worktree.ts";
 import type { Commit } from "./commit.ts";
 import type { Context } from "./context.ts";
-import { closing, fileDrafts } from "./operation-drafts.ts";
+import { closing, fileDrafts, opening } from "./operation-drafts.ts";
 import type { ReadyWrite } from "./ready-write.ts";
 import { blocked } from "./restore.ts";
 import { targetOf, writeShape } from "./write-answer.ts";
@@ -50,7 +50,7 @@ async function open(context: Context, commit: Commit, planned: readonly PlannedW
     return { planned: one, intent: plan === undefined ? intent : { ...intent, plan } };
   });
   const drafts = opened.flatMap(({ planned: { id, changes }, intent }): EventDraft[] =>
-    changes.length === 0 ? [] : [{ op: "upsert", recordId: `intent:${id}`, record: encodeIntent(intent) }],
+    changes.length === 0 ? [] : [opening(id, intent)],
   );
   await commit.append(drafts);
   return opened;

@@ -4,7 +4,7 @@ import { changeBetween } from "../core/plan.ts";
 import type { BlockedPath } from "../worktree/worktree.ts";
 import type { Context } from "./context.ts";
 import { unrecordedChanges } from "./diff.ts";
-import { type FinishedIntent, openIntents, planOf } from "./operate.ts";
+import { type FinishedIntent, openIntents, restOf } from "./operate.ts";
 import { shownPath } from "./shape.ts";
 
 /** What settling would do now, as far as a look tells: the changes that are still to be made. Changes nothing. */
@@ -15,7 +15,7 @@ export async function unfinished(context: Context): Promise<FinishedIntent[]> {
   const pending = new Map((await unrecordedChanges(context)).map((change) => [change.path, change]));
   const found: FinishedIntent[] = [];
   for (const { id, intent } of open) {
-    const plan = await planOf(context, { id, intent });
+    const { changes: plan, state } = await restOf(context, { id, intent });
     const rows = await context.index.iterationsAt(
       plan.map((change) => change.path),
       seq,
@@ -30,7 +30,7 @@ export async function unfinished(context: Context): Promise<FinishedIntent[]> {
       if (isOnItsWay(present, change)) changes.push(needed);
       else blocked.push({ path: change.path, reason: "changed", detail: "it was edited since" });
     });
-    found.push({ id, intent, changes, blocked, conflicts: [] });
+    found.push({ id, intent, state, changes, blocked, conflicts: [] });
   }
   return found;
 }
@@ -42,10 +42,11 @@ function isOnItsWay(present: Entry | undefined, { before, after }: Change): bool
 }
 
 /** An interrupted operation for people; `verb`: what was done about it, or would be. */
-export function interruptedNote({ intent, changes, blocked }: FinishedIntent, verb: string): string {
+export function interruptedNote({ intent, state, changes, blocked }: FinishedIntent, verb: string): string {
   const left = blocked.map((one) => shownPath(one.path));
   const rest = left.length === 0 ? "" : `; left alone (edited since): ${left.slice(0, 5).join(", ")}`;
-  return `${verb} the interrupted ${intent.summary} (${counted(changes.length)}${rest})`;
+  const what = state === "abandoned" ? "taking back the" : "the";
+  return `${verb} ${what} interrupted ${intent.summary} (${counted(changes.length)}${rest})`;
 }
 
 function counted(paths: number): string {

@@ -4,15 +4,16 @@ import type { IdentifiedConflict } from "../core/conflict-record.ts";
 import type { Entry } from "../core/entry.ts";
 import { ChronicleError } from "../core/errors.ts";
 import { changeBetween, decodePlan, encodePlan } from "../core/plan.ts";
-import { decodeIntent, encodeIntent, type IntentRecord } from "../core/records.ts";
+import { decodeIntent, type IntentRecord } from "../core/records.ts";
 import type { Hash } from "../core/hash.ts";
 import type { ApplyReport, BlockedPath } from "../worktree/worktree.ts";
 import { openRows } from "./actions.ts";
 import { withCommit } from "./commit.ts";
 import type { Context } from "./context.ts";
-import { closing, conflictDrafts, fileDrafts } from "./operation-drafts.ts";
+import { closing, conflictDrafts, fileDrafts, opening } from "./operation-drafts.ts";
 import { refusePrunedContents } from "./pruning.ts";
 import { readEvent } from "./read-events.ts";
+import { tornWrite } from "./torn-write.ts";
 
 /**
  * Every write of the engine to the worktree: a durable intent first, then the files, then one commit that records what
@@ -73,7 +74,7 @@ export async function operate(context: Context, operation: Operation): Promise<O
       ...(operation.contents === undefined ? {} : { contents: operation.contents }),
       ...(conflicts.length === 0 ? {} : { conflicts }),
     };
-    await commit.append([{ op: "upsert", recordId: `intent:${id}`, record: encodeIntent(intent) }]);
+    await commit.append([opening(id, intent)]);
     const report = await carryOut(context, id, operation);
     if (report.applied.length === 0 && report.blocked.length > 0) {
       await commit.append([closing(id, { ...intent, state: "abandoned" }, report.blocked)]);
@@ -145,16 +146,24 @@ export async function openIntents(context: Context): Promise<OpenIntent[]> {
 }
 
 /** An interrupted operation that was finished, and what that changed. */
-export interface FinishedIntent extends OpenIntent {
+export interface FinishedIntent extends OpenIntent, Pick<Rest, "state"> {
   readonly changes: readonly Change[];
   readonly blocked: readonly BlockedPath[];
   readonly conflicts: ApplyReport["conflicts"];
 }
 
-/** The changes of an intent. Throws `BLOB_MISSING`. */
-export async function planOf(context: Context, { id, intent }: OpenIntent): Promise<Change[]> {
-  const bytes = intent.plan === undefined ? undefined : await context.blobs.get(intent.plan);
-  if (bytes !== undefined) return decodePlan(bytes);
+/** What is to be done about an intent that is open. */
+export interface Rest {
+  readonly changes: Change[];
+  /** What the intent is then: it is carried out, or what there is of it is taken back. */
+  readonly state: "done" | "abandoned";
+}
+
+/** The changes that finish an intent. Throws `BLOB_MISSING`. */
+export async function restOf(context: Context, { id, intent }: OpenIntent): Promise<Rest> {
+  if (intent.plan === undefined) return tornWrite(context, { id, intent });
+  const bytes = await context.blobs.get(intent.plan);
+  if (bytes !== undefined) return { changes: decodePlan(bytes), state: "done" };
   throw new ChronicleError("BLOB_MISSING", `the plan of the interrupted ${intent.kind} ${id} is not in the store`, {
     hint: "run `chronicle verify`",
   });
@@ -169,7 +178,7 @@ export async function settle(context: Context): Promise<FinishedIntent[]> {
   if ((await openIntents(context)).length === 0) return finished;
   await withCommit(context, async (commit) => {
     for (const { id, intent } of await openIntents(context)) {
-      const changes = await planOf(context, { id, intent });
+      const { changes, state } = await restOf(context, { id, intent });
       const report = await context.worktree.apply({
         token: id,
         changes,
@@ -180,12 +189,12 @@ export async function settle(context: Context): Promise<FinishedIntent[]> {
       await commit.append([
         ...(await fileDrafts(context, { id, intent, changes, applied: report.applied })),
         ...conflictDrafts(intent, report.blocked),
-        closing(id, { ...intent, state: "done" }, report.blocked),
+        closing(id, { ...intent, state }, report.blocked),
       ]);
       await context.worktree.cleanUp(id);
       const applied = new Set(report.applied);
       const { blocked, conflicts } = report;
-      finished.push({ id, intent, changes: changes.filter((one) => applied.has(one.path)), blocked, conflicts });
+      finished.push({ id, intent, state, changes: changes.filter((one) => applied.has(one.path)), blocked, conflicts });
     }
   });
   return finished;

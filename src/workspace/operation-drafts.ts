@@ -8,7 +8,12 @@ import { encodeIntent, type IntentRecord } from "../core/records.ts";
 import type { BlockedPath } from "../worktree/worktree.ts";
 import type { Context } from "./context.ts";
 
-/** The events with which an operation ends. */
+/** The events of an operation. */
+
+/** The beginning of an intent. */
+export function opening(id: string, intent: IntentRecord): EventDraft {
+  return { op: "upsert", recordId: `intent:${id}`, record: encodeIntent({ ...intent, state: "open" }) };
+}
 
 /** The end of an intent: what was only needed to finish it is left out. */
 export function closing(id: string, intent: IntentRecord, blocked: readonly BlockedPath[]): EventDraft {

@@ -6,16 +6,22 @@ import { isUndone, listOperations, stackOf } from "./operations.ts";
 import { listSessions } from "./session.ts";
 import { listSnapshots, type Snapshot } from "./snapshot.ts";
 
+/** A line of it, which is made only if it is shown. */
+interface Line {
+  readonly seq: number;
+  readonly item: () => RecentItem;
+}
+
 /** Recent work as people think of it, newest first. */
 export async function recentWork(context: Context, limit = 20): Promise<RecentShape> {
   const snapshots = await listSnapshots(context);
-  const items = [
-    ...snapshots.filter(isOfItsOwn).map((one) => ({ seq: one.seq, item: snapshotItem(one) })),
-    ...(await operationItems(context, snapshots)),
-    ...(await watchItems(context)),
+  const lines: Line[] = [
+    ...snapshots.filter(isOfItsOwn).map((one) => ({ seq: one.seq, item: () => snapshotItem(one) })),
+    ...(await operationLines(context, snapshots)),
+    ...(await watchLines(context)),
   ];
-  items.sort((a, b) => b.seq - a.seq);
-  return { items: items.slice(0, limit).map(({ item }) => item) };
+  lines.sort((a, b) => b.seq - a.seq);
+  return { items: lines.slice(0, limit).map(({ item }) => item()) };
 }
 
 /** Snapshots that a session took are part of its line; nothing goes back to what is compacted away. */
@@ -38,30 +44,26 @@ function snapshotItem(snapshot: Snapshot): RecentItem {
   };
 }
 
-async function operationItems(
-  context: Context,
-  snapshots: readonly Snapshot[],
-): Promise<{ readonly seq: number; readonly item: RecentItem }[]> {
+async function operationLines(context: Context, snapshots: readonly Snapshot[]): Promise<Line[]> {
   const operations = await listOperations(context);
   const stack = stackOf(operations);
   const alone = operations.filter((one) => one.isPart !== true);
-  return alone.map((one) => {
-    const snapshot = snapshots.find((taken) => taken.session === one.id);
-    const undone = isUndone(one, stack);
-    return {
-      seq: one.toSeq,
-      item: {
+  return alone.map((one) => ({
+    seq: one.toSeq,
+    item: () => {
+      const snapshot = snapshots.find((taken) => taken.session === one.id);
+      return {
         kind: one.kind,
         id: one.id,
         timestamp: one.ended ?? one.started,
         summary: one.summary,
         changed: one.changed,
         ...(snapshot === undefined ? {} : { snapshot: snapshot.number }),
-        ...(undone ? { undone } : {}),
+        ...(isUndone(one, stack) ? { undone: true } : {}),
         back: wayBack(one, stack, one === alone.at(-1)),
-      },
-    };
-  });
+      };
+    },
+  }));
 }
 
 /** The command that goes back to before an operation: one step where it is the last, else to the moment itself. */
@@ -73,18 +75,18 @@ function wayBack(operation: LoggedOperation, stack: UndoStack, isLast: boolean):
   return `chronicle restore seq:${fromSeq}`;
 }
 
-async function watchItems(context: Context): Promise<{ readonly seq: number; readonly item: RecentItem }[]> {
+async function watchLines(context: Context): Promise<Line[]> {
   return (await listSessions(context))
     .filter((one) => one.kind === "watch" && one.state !== "running" && one.changed > 0)
     .map((one) => ({
       seq: one.seq,
-      item: {
+      item: () => ({
         kind: "watch" as const,
         id: one.id,
         timestamp: one.ended ?? one.started,
         summary: "watched the folder",
         changed: one.changed,
         back: `chronicle restore ${one.id.slice(0, 8)}`,
-      },
+      }),
     }));
 }

@@ -6,7 +6,7 @@ import type { IntentRecord } from "../core/records.ts";
 import { intentOfRequest } from "../core/request-intent.ts";
 import type { IndexHead } from "../storage/index-store.ts";
 import type { Context } from "./context.ts";
-import { closing, fileDraft } from "./operation-drafts.ts";
+import { closing, fileDraft, opening } from "./operation-drafts.ts";
 import { planWrite } from "./plan-write.ts";
 import type { ReadyWrite } from "./ready-write.ts";
 import { answerAgain, targetOf, usedBefore, writeShape, type WriteDone } from "./write-answer.ts";
@@ -26,7 +26,7 @@ export interface PlannedWrite {
   readonly write: ReadyWrite;
   readonly intent: IntentRecord;
   readonly changes: readonly Change[];
-  /** Its events, of which the last closes the intent: with them it is done. */
+  /** Its events: the intent opens, the files change, the intent is done. Of a log that is torn among them, `settle` knows. */
   readonly drafts: readonly EventDraft[];
   /** The answer, once they are durable. */
   readonly done: WriteDone;
@@ -108,13 +108,13 @@ export class WriteBatch {
       fromSeq: this.#seq,
       ...(requestId === undefined ? {} : { request: requestId, asked: write.asked }),
     };
-    const drafts: EventDraft[] = [];
+    const drafts: EventDraft[] = changes.length === 0 ? [] : [opening(id, intent)];
     for (const change of changes) {
       const { iteration } = await this.#state.at(change.path);
       drafts.push(fileDraft({ id, intent }, change, iteration + 1));
     }
     drafts.push(closing(id, intent, []));
-    await this.#state.take(changes, this.#seq + 1);
+    await this.#state.take(changes, this.#seq + 2);
     this.#seq += drafts.length;
     const isNothing = changes.length === 0;
     const now = await this.#state.at(targetOf(write));

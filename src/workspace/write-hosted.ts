@@ -1,15 +1,17 @@
 import { withCommit } from "./commit.ts";
 import type { Context } from "./context.ts";
+import { openIntents } from "./operate.ts";
 import type { ReadyWrite } from "./ready-write.ts";
 import { writeShape } from "./write-answer.ts";
 import { isPlanned, ofOneWrite, type Outcome, type PlannedWrite, WriteBatch } from "./write-batch.ts";
 
 /**
- * Writes where there is no folder: the commit is all that there is to be done, so nothing need be announced before it.
- * Their contents are durable.
+ * Writes where there is no folder: one append is all that there is to be done. Their contents are durable. `undefined`:
+ * what somebody else has left half done is to be settled first.
  */
-export async function writeHosted(context: Context, writes: readonly ReadyWrite[]): Promise<Outcome[]> {
+export async function writeHosted(context: Context, writes: readonly ReadyWrite[]): Promise<Outcome[] | undefined> {
   return withCommit(context, async (commit) => {
+    if ((await openIntents(context)).length > 0) return undefined;
     const { entries, bytes } = await context.worktree.scan({}, () => undefined);
     const batch = await WriteBatch.begin(context, {
       head: await commit.head(),

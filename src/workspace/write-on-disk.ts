@@ -6,6 +6,7 @@ import { STAGING_FOLDER } from "../core/staging-folder.ts";
 import { capture, type Capture } from "./capture.ts";
 import { withCommit } from "./commit.ts";
 import type { Context } from "./context.ts";
+import { openIntents, settle } from "./operate.ts";
 import type { ReadyWrite } from "./ready-write.ts";
 import { shownPath } from "./shape.ts";
 import { applyWrites } from "./apply-writes.ts";
@@ -23,6 +24,7 @@ export async function writeOnDisk(context: Context, writes: readonly ReadyWrite[
   const outcomes = new Map<ReadyWrite, Outcome>();
   const attempts = new Map<ReadyWrite, number>();
   for (let left = [...writes]; left.length > 0;) {
+    await settle(context);
     const { round, rest } = independent(left);
     const again: ReadyWrite[] = [];
     for (const [write, outcome] of await writeRound(context, round)) {
@@ -64,6 +66,10 @@ async function writeRound(context: Context, round: readonly ReadyWrite[]): Promi
   const only = round.flatMap(pathsOf);
   const captured = await capture(context, { cause: "capture", only, named: true, reserve: true });
   await withCommit(context, async (commit) => {
+    if ((await openIntents(context)).length > 0) {
+      for (const write of round) outcomes.set(write, { error: unfinishedBefore(), overtaken: true });
+      return;
+    }
     const { entries, bytes } = captured;
     const batch = await WriteBatch.begin(context, {
       head: await commit.head(),
@@ -78,6 +84,13 @@ async function writeRound(context: Context, round: readonly ReadyWrite[]): Promi
     for (const [write, outcome] of done) outcomes.set(write, outcome);
   });
   return outcomes;
+}
+
+/** Another process has begun something in this moment, and is gone. */
+function unfinishedBefore(): ChronicleError {
+  return new ChronicleError("REFUSED", "an interrupted operation of another process is to be finished first", {
+    hint: "try again",
+  });
 }
 
 interface One {

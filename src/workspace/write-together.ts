@@ -9,15 +9,21 @@ import { writeOnDisk } from "./write-on-disk.ts";
 
 /** Carries out writes together: their contents become durable with one sync, then their events with one. In their order. */
 export async function writeTogether(context: Context, writes: readonly ReadyWrite[]): Promise<Outcome[]> {
-  await settle(context);
   using _lease = await context.blobs.lease();
   const outcomes: (Outcome | undefined)[] = writes.map((write) => overQuota(context, write));
   const fitting = writes.filter((_, i) => outcomes[i] === undefined);
   await keepContents(context, fitting);
-  const { roots } = context.worktree;
-  const done = isHosted(roots) ? await writeHosted(context, fitting) : await writeOnDisk(context, fitting);
-  const rest = done.values();
+  const rest = (await whenSettled(context, fitting)).values();
   return outcomes.map((one) => one ?? (rest.next().value as Outcome));
+}
+
+async function whenSettled(context: Context, writes: readonly ReadyWrite[]): Promise<Outcome[]> {
+  if (!isHosted(context.worktree.roots)) return writeOnDisk(context, writes);
+  for (;;) {
+    await settle(context);
+    const done = await writeHosted(context, writes);
+    if (done !== undefined) return done;
+  }
 }
 
 function overQuota(context: Context, write: ReadyWrite): Outcome | undefined {

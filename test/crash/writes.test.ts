@@ -118,7 +118,6 @@ it("crash sweep of writes without a folder", async () => {
     prepare: () => start,
     run: (copy, acknowledge) => inHosted(copy, 1_000, (opened) => writeAll(opened, acknowledge)),
     check: (copy, context) => check(copy, context, inHosted),
-    ...(ALL ? {} : { every: 2 }),
   });
   expect(result.points).toBeGreaterThan(10);
 });

@@ -1,0 +1,25 @@
+import type { Change } from "../core/change.ts";
+import { invert } from "../core/plan.ts";
+import type { IntentRecord } from "../core/records.ts";
+import type { Context } from "./context.ts";
+import { ownChanges } from "./own-changes.ts";
+
+/** What is to become of a write that was never acknowledged. */
+export interface TornWrite {
+  /** What is to be changed: nothing if all of it is there, else what is there is taken back. */
+  readonly changes: Change[];
+  readonly state: "done" | "abandoned";
+}
+
+/**
+ * A write without a folder is one append, and a crash may leave the first lines of an append. It has no plan from which
+ * the rest could be made; but nobody was told that it is done, so it may as well never have been.
+ */
+export async function tornWrite(
+  context: Context,
+  { id, intent }: { readonly id: string; readonly intent: IntentRecord },
+): Promise<TornWrite> {
+  const { seq } = await context.index.head();
+  const own = await ownChanges(context, { fromSeq: intent.fromSeq, toSeq: seq }, (record) => record.intent === id);
+  return own.length === intent.paths ? { changes: [], state: "done" } : { changes: invert(own), state: "abandoned" };
+}
