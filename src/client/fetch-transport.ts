@@ -1,3 +1,4 @@
+import { isBytes } from "./is-bytes.ts";
 import type { Transport, WireReply, WireRequest } from "./transport.ts";
 import { unavailable } from "./unavailable.ts";
 
@@ -81,7 +82,7 @@ async function bodyOf(
   body: WireRequest["body"],
 ): Promise<{ body?: NonNullable<RequestInit["body"]>; duplex?: "half" }> {
   if (body === undefined) return {};
-  if (body instanceof Uint8Array) return { body: new Uint8Array(body) };
+  if (isBytes(body)) return { body: body as Uint8Array<ArrayBuffer> };
   if (STREAMS) return { body: streamOf(body), duplex: "half" };
   const pieces: Uint8Array<ArrayBuffer>[] = [];
   for await (const piece of body) pieces.push(new Uint8Array(piece));

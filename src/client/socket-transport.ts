@@ -1,6 +1,7 @@
 import { Agent, type ClientRequest, type IncomingMessage, request } from "node:http";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
+import { isBytes } from "./is-bytes.ts";
 import type { Transport, WireReply, WireRequest } from "./transport.ts";
 import { unavailable } from "./unavailable.ts";
 
@@ -15,7 +16,7 @@ export class SocketTransport implements Transport {
 
   async send({ method, target, headers, body, signal }: WireRequest): Promise<WireReply> {
     const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
-    const length = body instanceof Uint8Array ? { "content-length": String(body.length) } : {};
+    const length = isBytes(body) ? { "content-length": String(body.length) } : {};
     const sent = request({
       socketPath: this.#socket,
       agent: this.#agent,
@@ -42,7 +43,7 @@ export class SocketTransport implements Transport {
   }
 
   async #upload(sent: ClientRequest, body: WireRequest["body"]): Promise<void> {
-    if (body === undefined || body instanceof Uint8Array) sent.end(body);
+    if (body === undefined || isBytes(body)) sent.end(body);
     else await pipeline(Readable.from(body, { objectMode: false }), sent);
   }
 

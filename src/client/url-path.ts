@@ -1,5 +1,7 @@
 import { ChronicleError } from "../core/errors.ts";
 
+const ROOT_MARK = /^@[a-z0-9-]+:/;
+
 /**
  * A path of a workspace as it stands in a URL, each component percent-encoded. A URL has components of its own meaning
  * (`..`, and what is empty): a path that has such goes as `base64:<bytes>`, so that whoever reads the URL takes no step by it,
@@ -15,10 +17,11 @@ export function urlPath(given: string): string {
   if (path.startsWith("base64:")) return encoded(mark + path.replaceAll("+", "-").replaceAll("/", "_"));
   const trimmed = path.replace(/\/+$/, "").replace(/^(?:\.\/)+/, "");
   const plain = trimmed === "." ? "" : trimmed;
-  // The last of these is a file that is really called so.
+  // A file may really be called as the marks of a root or of bytes are: its bytes say so.
   const parts = plain.split("/");
   const stepping = parts.some((part) => part === "" || part === "." || part === "..");
-  return encoded(mark + (stepping || plain.startsWith("base64:") ? `base64:${base64Url(plain)}` : plain));
+  const marked = plain.startsWith("base64:") || (mark === "" && ROOT_MARK.test(plain));
+  return encoded(mark + (stepping || marked ? `base64:${base64Url(plain)}` : plain));
 }
 
 function encoded(path: string): string {

@@ -2,6 +2,7 @@ import { ACTING } from "../api/routes/content-headers.ts";
 import type { AnswerOf, Asking, Call, ReplyKind } from "../api/routes/route.ts";
 import type { ActingAs } from "../api/workspace-api.ts";
 import { ChronicleError } from "../core/errors.ts";
+import { isBytes } from "./is-bytes.ts";
 import { makeTarget } from "./make-target.ts";
 import { problemError } from "./problem-error.ts";
 import { RETRY, type RetryRule, retrying } from "./retry.ts";
@@ -100,8 +101,8 @@ export class Wire {
     return retrying(once, this.retry, { signal: asking.signal, after: () => waitFor });
   }
 
-  #refuseChange({ call }: Ask): void {
-    if (this.#options.readOnly !== true || call.method === "GET") return;
+  #refuseChange({ call, asking }: Ask): void {
+    if (this.#options.readOnly !== true || call.method === "GET" || isDryRun(asking)) return;
     throw new ChronicleError("READ_ONLY", `${call.operation} would change something, and this was opened to look only`);
   }
 
@@ -132,6 +133,11 @@ export class Wire {
   }
 }
 
+/** Says what would change, and changes nothing. */
+function isDryRun({ body }: Asking<object, unknown>): boolean {
+  return typeof body === "object" && body !== null && "dry_run" in body && body.dry_run === true;
+}
+
 /** Also where a browser has no `randomUUID`: on a page without TLS. */
 function newKey(): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
@@ -148,7 +154,7 @@ function secondsOf(header: string | undefined): number | undefined {
 }
 
 function isStream(content: Asking<object, unknown>["content"]): boolean {
-  return content !== undefined && !(content instanceof Uint8Array);
+  return content !== undefined && !isBytes(content);
 }
 
 interface Body {
@@ -159,7 +165,7 @@ interface Body {
 
 function bodyOf({ content, body }: Asking<object, unknown>): Body {
   const none = (): unknown => undefined;
-  if (content instanceof Uint8Array) return { body: { body: content }, failure: none };
+  if (isBytes(content)) return { body: { body: content }, failure: none };
   if (content === undefined) {
     const bytes = body === undefined ? {} : { body: new TextEncoder().encode(JSON.stringify(body)) };
     return { body: bytes, failure: none };

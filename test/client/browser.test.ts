@@ -1,0 +1,53 @@
+import { createContext, runInContext } from "node:vm";
+import { join } from "node:path";
+import { build } from "esbuild";
+import { expect, it } from "vitest";
+import { ServedStore } from "../helpers/served-store.ts";
+
+const script: string = join(import.meta.dirname, "../../scripts/bundle-options.js");
+const { BROWSER_OPTIONS } = (await import(script)) as { BROWSER_OPTIONS: object };
+
+/** What a page has, and the client uses. */
+const WEB = [
+  ...["AbortController", "AbortSignal", "Blob", "ReadableStream", "Response", "TextDecoder", "TextEncoder", "URL"],
+  ...["atob", "btoa", "clearTimeout", "crypto", "fetch", "setTimeout", "structuredClone"],
+];
+
+const PROGRAM = `(async () => {
+  const { createClient } = chronicle;
+  const client = createClient({ url, token });
+  const { workspace } = await client.store.create({ name: "page" });
+  async function* pieces() { yield new TextEncoder().encode("in "); yield new TextEncoder().encode("pieces"); }
+  await workspace.putFile("a.txt", pieces());
+  await workspace.putFile("a.txt", new TextEncoder().encode("whole"));
+  const first = await client.fileAtIteration("page", "a.txt", 1);
+  const files = await client.listFiles("page");
+  const { size } = await client.readFile("page", "a.txt");
+  const code = await client.readFile("page", "../a.txt").catch((error) => error.code);
+  return JSON.stringify([await first.text(), files.map(({ path }) => path), size, code]);
+})()`;
+
+it("runs where there is nothing of Node's, and takes no more than a page can spare", async () => {
+  const { metafile, outputFiles } = await build({
+    ...BROWSER_OPTIONS,
+    entryPoints: ["src/client/index.ts"],
+    format: "iife",
+    globalName: "chronicle",
+    minify: true,
+    write: false,
+    metafile: true,
+    logLevel: "error",
+  });
+  const inputs = Object.keys(metafile.inputs);
+  expect(inputs.filter((path) => path.includes("node_modules/zod") || path.includes("routes/rows/"))).toEqual([]);
+  const [output] = outputFiles;
+  expect(output?.contents.length).toBeLessThan(45_000);
+
+  await using server = await ServedStore.start();
+  const globals = Object.fromEntries(WEB.map((name) => [name, (globalThis as Record<string, unknown>)[name]]));
+  // A page has a document: there, bodies are collected.
+  const context = createContext({ ...globals, document: {}, url: server.url, token: server.token });
+  runInContext(output?.text ?? "", context);
+  const told = JSON.parse(await (runInContext(PROGRAM, context) as Promise<string>)) as unknown;
+  expect(told).toEqual(["in pieces", ["a.txt"], 5, "PATH_INVALID"]);
+});

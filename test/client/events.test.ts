@@ -1,0 +1,103 @@
+import type { ServerResponse } from "node:http";
+import { describe, expect, it } from "vitest";
+import type { EventsOptions } from "../../src/api/file-api.ts";
+import { problem, ScriptedPeer } from "./scripted-peer.ts";
+
+function begin(response: ServerResponse, after: number): void {
+  response.writeHead(200, { "content-type": "text/event-stream" });
+  response.write(`retry: 1000\nid: ${after}\n\n`);
+}
+
+const event = (seq: number): string =>
+  `id: ${seq}\nevent: message\ndata: ${JSON.stringify({ seq, record_id: `r${seq}` })}\n\n`;
+
+/** Hears so many events. */
+async function hear(peer: ScriptedPeer, count: number, options: EventsOptions = {}): Promise<number[]> {
+  const heard: number[] = [];
+  for await (const { seq } of peer.client().workspace("w").events(options)) {
+    heard.push(seq);
+    if (heard.length === count) break;
+  }
+  return heard;
+}
+
+describe("events", () => {
+  it("go on after the last that came, each once, however the connection ends", async () => {
+    await using peer = await ScriptedPeer.start(
+      (_, response) => {
+        begin(response, 4);
+        // In the middle of an event: the rest comes again.
+        response.write(`${event(5)}${event(6)}id: 7\nda`, () => setTimeout(() => response.destroy(), 20));
+      },
+      (_, response) => {
+        begin(response, 6);
+        response.end(`${event(6)}${event(7)}`);
+      },
+      problem(503, "UNAVAILABLE"),
+      (_, response) => {
+        begin(response, 7);
+        response.write(`: still here\n\n${event(8)}${event(9)}`);
+      },
+    );
+    expect(await hear(peer, 5)).toEqual([5, 6, 7, 8, 9]);
+    expect(peer.requests.map(({ headers }) => headers["last-event-id"])).toEqual([undefined, "6", "7", "7"]);
+  });
+
+  it("of whoever was cut off before the first are those since it began", async () => {
+    await using peer = await ScriptedPeer.start(
+      (_, response) => {
+        begin(response, 40);
+        setTimeout(() => response.destroy(), 20);
+      },
+      (_, response) => {
+        begin(response, 40);
+        response.write(event(41));
+      },
+    );
+    expect(await hear(peer, 1)).toEqual([41]);
+    expect(peer.requests.at(-1)?.headers["last-event-id"]).toBe("40");
+  });
+
+  it("begin where they are asked to, in pieces as they may come", async () => {
+    await using peer = await ScriptedPeer.start((_, response) => {
+      begin(response, 2);
+      const text = Buffer.from(event(3).replace("r3", "r♥3"));
+      let at = 0;
+      const next = (): void => {
+        if (at < text.length) response.write(text.subarray(at, (at += 1)), () => setImmediate(next));
+      };
+      next();
+    });
+    expect(await hear(peer, 1, { after: 2, prefix: "file:" })).toEqual([3]);
+    expect(peer.requests[0]).toMatchObject({
+      url: "/v1/workspaces/w/events?prefix=file%3A",
+      headers: { "last-event-id": "2" },
+    });
+  });
+
+  it("end without an error when they are told to, also while waiting", async () => {
+    await using peer = await ScriptedPeer.start((_, response) => begin(response, 0));
+    const ended = new AbortController();
+    setTimeout(() => ended.abort(), 50);
+    expect(await hear(peer, 1, { signal: ended.signal })).toEqual([]);
+    const workspace = peer.client().workspace("w");
+    const hearing = (async () => {
+      for await (const { seq } of workspace.events()) throw new Error(`heard ${seq}`);
+    })();
+    setTimeout(() => void workspace.close(), 50);
+    await hearing;
+  });
+
+  it("throw what the server says", async () => {
+    await using peer = await ScriptedPeer.start(problem(404, "NOT_FOUND"));
+    await expect(hear(peer, 1)).rejects.toMatchObject({ code: "NOT_FOUND" });
+    await using later = await ScriptedPeer.start(
+      (_, response) => {
+        begin(response, 0);
+        response.end();
+      },
+      problem(401, "UNAUTHENTICATED"),
+    );
+    await expect(hear(later, 1)).rejects.toMatchObject({ code: "UNAUTHENTICATED" });
+  });
+});
