@@ -281,6 +281,19 @@ describe("keeping it", () => {
     await sound(again);
   });
 
+  it("has records of users, and pins", async () => {
+    await using project = new HostedProject();
+    const workspace = await withFirst(project);
+    await workspace.records.upsert("r", { x: 1.5 });
+    await workspace.pin("first");
+    await workspace.restore("baseline");
+    expect(await workspace.records.get("r")).toEqual({ x: 1.5 });
+    expect((await workspace.snapshots()).find((one) => one.name === "first")).toMatchObject({ pinned: true });
+    expect((await workspace.recent()).items.map((one) => one.kind)).toContain("write");
+    expect((await workspace.du({ by: "path" })).blobs.count).toBeGreaterThan(0);
+    await sound(workspace);
+  });
+
   it("holds no file of a worktree, and needs none", async () => {
     await using project = new HostedProject();
     const workspace = await withFirst(project);
