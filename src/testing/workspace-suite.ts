@@ -29,13 +29,9 @@ async function codeOf(work: Promise<unknown>): Promise<unknown> {
 
 /**
  * What `WorkspaceApi` promises of a workspace without a folder, wherever it is: embedded, or on the other end of a socket.
- * The tests go on from one another. `events`: whether events can be followed.
+ * The tests go on from one another.
  */
-export function workspaceSuite(
-  name: string,
-  make: () => Promise<WorkspaceUnderTest>,
-  { events = true }: { readonly events?: boolean } = {},
-): void {
+export function workspaceSuite(name: string, make: () => Promise<WorkspaceUnderTest>): void {
   describe(name, () => {
     let made: WorkspaceUnderTest;
     let ws: WorkspaceApi;
@@ -241,7 +237,7 @@ export function workspaceSuite(
         expect(new Set(files.map(({ record_id }) => record_id))).toEqual(new Set(["file:src/a.ts"]));
       });
 
-      test.runIf(events)("events, as they are recorded, each once", async () => {
+      test("events, as they are recorded, each once", async () => {
         const ended = new AbortController();
         const seq = (await ws.log({ reverse: true, limit: 1 }))[0]?.seq ?? 0;
         const heard: LogEventShape[] = [];

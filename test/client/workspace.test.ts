@@ -2,9 +2,6 @@ import { workspaceSuite, type WorkspaceUnderTest } from "../../src/testing/works
 import { HostedProject } from "../helpers/hosted-project.ts";
 import { ServedStore } from "../helpers/served-store.ts";
 
-/** The engine does not follow its log yet: `events` throws there. */
-const without = { events: false };
-
 async function embedded(): Promise<WorkspaceUnderTest> {
   const project = new HostedProject();
   return { workspace: await project.create(), [Symbol.asyncDispose]: () => project[Symbol.asyncDispose]() };
@@ -16,6 +13,6 @@ async function served(over: "socket" | "port"): Promise<WorkspaceUnderTest> {
   return { workspace, [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() };
 }
 
-workspaceSuite("an embedded workspace", embedded, without);
-workspaceSuite("a workspace of a server, over its socket", () => served("socket"), without);
-workspaceSuite("a workspace of a server, over a port", () => served("port"), without);
+workspaceSuite("an embedded workspace", embedded);
+workspaceSuite("a workspace of a server, over its socket", () => served("socket"));
+workspaceSuite("a workspace of a server, over a port", () => served("port"));
