@@ -4,6 +4,7 @@ import { AGENTS_COMMAND, HOOK } from "./table/agents.ts";
 import { REDO, RESTORE, UNDO } from "./table/back.ts";
 import { COMPACT, COMPLETE, COMPLETION, CONFIG, DOCTOR, DU, FORGET, GC, REBUILD, WORKSPACES } from "./table/keep.ts";
 import { CAT, DIFF, EXPLAIN, HISTORY, LIST, LOG, MANIFEST, SESSIONS, SHOW, STATUS } from "./table/look.ts";
+import { FILES, MV, PUT, RM } from "./table/files.ts";
 import { MCP } from "./table/mcp.ts";
 import { HEAD, VERIFY } from "./table/prove.ts";
 import { INIT, RUN, SNAPSHOT, WATCH } from "./table/record.ts";
@@ -32,6 +33,10 @@ export const COMMANDS: readonly CommandSpec[] = [
   LOG,
   MANIFEST,
   EXPLAIN,
+  FILES,
+  PUT,
+  RM,
+  MV,
   UNDO,
   REDO,
   ROLLBACK,

@@ -7,13 +7,25 @@ import { newHistoryLines } from "./new-history.ts";
 import { type Paint, paintFor } from "./paint.ts";
 import { placesOf } from "./places.ts";
 import { ProgressLine } from "./progress-line.ts";
+import type { RemoteAddress } from "./remote/remote-address.ts";
+import { RemoteServer } from "./remote/remote-server.ts";
+import { remoteToken } from "./remote/remote-token.ts";
 import { writeJson } from "./render/json.ts";
 import type { CommandSpec } from "./spec.ts";
 import { UserPaths } from "./user-path.ts";
 
 const DEFAULT_WAIT_SECONDS = 30;
 
-/** What a command works with: its input, the world, and the store, which is opened when it is first asked for. */
+/** How a store is opened otherwise than a person does. */
+interface As extends Pick<StoreOptions, "actor" | "role" | "retention"> {
+  /** A server that does not answer is not asked again: somebody waits at a keyboard. */
+  readonly once?: boolean;
+}
+
+/**
+ * What a command works with: its input, the world, and the store, which is opened when it is first asked for; with `--remote`
+ * a server stands for the store.
+ */
 export class CommandContext {
   readonly io: Io;
   readonly input: Input;
@@ -22,12 +34,16 @@ export class CommandContext {
   /** Colours for stdout, and for stderr. */
   readonly paint: Paint;
   readonly paintErr: Paint;
+  /** The server that is asked instead of the store of this machine. */
+  readonly remote: RemoteAddress | undefined;
   #store: StoreApi | undefined;
+  #server: Promise<RemoteServer> | undefined;
   readonly #workspaces: WorkspaceApi[] = [];
   #progress: ProgressLine | undefined;
 
-  constructor(io: Io, input: Input, commands: readonly CommandSpec[]) {
+  constructor(io: Io, input: Input, commands: readonly CommandSpec[], remote?: RemoteAddress) {
     this.io = io;
+    this.remote = remote;
     this.input = input;
     this.commands = commands;
     this.json = input.flag("json");
@@ -41,23 +57,24 @@ export class CommandContext {
   }
 
   /** `as`: what differs from how a person opens it, where it is opened first. */
-  async store(as: Pick<StoreOptions, "actor" | "role" | "retention"> = {}): Promise<StoreApi> {
-    const { io, input } = this;
+  async store({ once = false, ...as }: As = {}): Promise<StoreApi> {
+    const { io, input, remote } = this;
+    const role = io.env["CHRONICLE_ROLE"] === "agent" ? { role: "agent" as const } : {};
+    if (remote !== undefined) return (await this.#serverOf(remote, { ...as, ...role, once })).store;
     const waitSeconds = input.number("wait") ?? DEFAULT_WAIT_SECONDS;
     const places = placesOf({ env: io.env, userHome: io.userHome, cwd: io.cwd(), store: input.text("store") });
-    const role = io.env["CHRONICLE_ROLE"] === "agent" ? { role: "agent" as const } : {};
     const onNote = (note: string): void => this.say(`note: ${note}`);
     this.#store ??= await io.openStore({ ...places, waitMs: waitSeconds * 1000, onNote, ...as, ...role });
     return this.#store;
   }
 
   /**
-   * The workspace that `--workspace` names, else the nearest one around the current folder; one that is begun (`create`) is
-   * told of on stderr.
+   * The workspace that `--workspace` names, else the nearest one around the current folder (of a server: its own choice); one
+   * that is begun (`create`) is told of on stderr.
    */
   async workspace({ create, ...options }: Pick<OpenOptions, "create" | "readOnly">): Promise<WorkspaceApi> {
     const store = await this.store();
-    const named = this.input.text("workspace");
+    const named = await this.chosen();
     if (named !== undefined) return this.closing(await store.openById(named, { ...options, ...this.progress() }));
     try {
       const opened = await store.open({ folder: this.io.cwd(), ...options, ...this.progress() });
@@ -68,6 +85,22 @@ export class CommandContext {
       if (!isNew) throw error;
       return this.#begin(store);
     }
+  }
+
+  /** The id or name of the workspace that is meant, where it does not go by the folder one stands in. */
+  async chosen(): Promise<string | undefined> {
+    const named = this.input.text("workspace");
+    if (this.remote === undefined) return named;
+    await this.store();
+    return (await this.#server)?.workspace(named);
+  }
+
+  #serverOf(address: RemoteAddress, { actor, role, once = false }: As): Promise<RemoteServer> {
+    const { io, input } = this;
+    const given = { file: input.text("tokenFile"), given: io.env["CHRONICLE_TOKEN"], cwd: io.cwd() };
+    const acting = { ...(actor === undefined ? {} : { actor }), ...(role === undefined ? {} : { role }) };
+    this.#server ??= RemoteServer.of({ address, token: remoteToken(given), acting, once });
+    return this.#server;
   }
 
   async #begin(store: StoreApi): Promise<WorkspaceApi> {
@@ -92,8 +125,9 @@ export class CommandContext {
     return workspace;
   }
 
-  /** Of a workspace that was named the paths begin at its root, unless one stands in its folder. */
+  /** Of a workspace that was named the paths begin at its root, unless one stands in its folder; of a server's in any case. */
   paths(workspace: WorkspaceApi): UserPaths {
+    if (this.remote !== undefined) return new UserPaths(workspace, undefined);
     return new UserPaths(workspace, this.io.cwd(), this.input.text("workspace") !== undefined);
   }
 
@@ -128,6 +162,9 @@ export class CommandContext {
     const store = this.#store;
     this.#store = undefined;
     await store?.close();
+    const server = this.#server;
+    this.#server = undefined;
+    await (await server)?.close();
   }
 }
 

@@ -1,6 +1,7 @@
 import { resolve } from "node:path";
 import type { RecordStoreApi } from "../api/record-api.ts";
 import type { CommandContext } from "./context.ts";
+import { usageError } from "./usage-error.ts";
 
 /** Works on the records of `--folder`, else of the current folder's workspace. */
 export async function withRecords<T>(
@@ -11,6 +12,8 @@ export async function withRecords<T>(
   const { input, io } = context;
   const folder = input.text("folder");
   if (folder === undefined) return work((await context.workspace(how)).records);
+  if (context.remote !== undefined)
+    throw usageError("--folder is on this machine, and the server elsewhere", "for no server: --remote ''");
   const wait = input.number("wait");
   const { openRecordStore } = await import("../open.ts");
   await using store = await openRecordStore({

@@ -7,6 +7,8 @@ import type { Io } from "./io.ts";
 import { loadAction } from "./load-action.ts";
 import { paintFor } from "./paint.ts";
 import { type Parsed, parseCommandLine } from "./program.ts";
+import { remoteOf } from "./remote/remote-address.ts";
+import { withRemoteHint } from "./remote/remote-hint.ts";
 import { reportError } from "./report-error.ts";
 
 function argvBeforeDashes(argv: readonly string[]): readonly string[] {
@@ -31,6 +33,8 @@ function changeFolder(io: Io, folder: string | undefined): void {
 async function perform(action: Action, context: CommandContext): Promise<number> {
   try {
     return await action(context);
+  } catch (error) {
+    throw context.remote === undefined ? error : withRemoteHint(error);
   } finally {
     await context.close();
   }
@@ -49,9 +53,11 @@ export async function runCli(io: Io): Promise<number> {
   try {
     const parsed = parseCommandLine(io.argv, io.version, io.out);
     if (parsed === undefined) return EXIT.done;
-    const context = new CommandContext(io, inputOf(parsed, io.argv), COMMANDS);
+    const input = inputOf(parsed, io.argv);
+    style = { ...style, json: input.flag("json") };
+    const context = new CommandContext(io, input, COMMANDS, remoteOf(io, input, parsed.spec));
     style = { json: context.json, paint: context.paintErr };
-    changeFolder(io, context.input.text("directory"));
+    changeFolder(io, input.text("directory"));
     return await perform(await loadAction(parsed.spec?.name ?? "list"), context);
   } catch (error) {
     return reportError(error, io, style);

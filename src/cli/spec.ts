@@ -52,6 +52,13 @@ export interface CommandSpec {
   /** Options end at the first argument: the rest belongs to somebody else's command. */
   readonly passThrough?: boolean;
   readonly hidden?: boolean;
+  /** It is about this machine: it cannot be asked of a server. */
+  readonly localOnly?: {
+    /** What to do instead. */
+    readonly instead: string;
+    /** `$CHRONICLE_REMOTE`, which is meant for other commands, does not stop it. */
+    readonly ignoresEnvironment?: true;
+  };
 }
 
 /** Options that every command takes, before or after its name. */
@@ -63,6 +70,17 @@ export const GLOBAL_OPTIONS: readonly OptionSpec[] = [
     completes: "workspace",
   },
   { flags: "--store <dir>", description: "where histories are kept (default: $CHRONICLE_HOME)", completes: "path" },
+  {
+    flags: "--remote <url>",
+    description:
+      "ask this server instead (default: $CHRONICLE_REMOTE): http(s)://HOST:PORT or unix:/PATH, with #WORKSPACE",
+    completes: "path",
+  },
+  {
+    flags: "--token-file <file>",
+    description: "the token for --remote (default: $CHRONICLE_TOKEN)",
+    completes: "path",
+  },
   { flags: "--json", description: "print one JSON document instead of text" },
   { flags: "--wait <seconds>", description: "how long to wait for a lock (default: 30)", value: "seconds" },
   { flags: "--no-color", description: "no colours (NO_COLOR does the same)" },

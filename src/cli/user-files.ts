@@ -16,6 +16,24 @@ export function readWholeFile(path: string): Buffer {
   }
 }
 
+const PIECE = 256 * 1024;
+
+/** The bytes of a file (an absolute path; links are followed), as they are read. Throws system errors. */
+export function* filePieces(path: string): Iterable<Uint8Array> {
+  const disk = new NodeDisk();
+  const fd = disk.open(disk.realpath(path), "read");
+  try {
+    for (;;) {
+      const bytes = Buffer.allocUnsafe(PIECE);
+      const count = disk.read(fd, bytes, null);
+      if (count === 0) return;
+      yield bytes.subarray(0, count);
+    }
+  } finally {
+    disk.close(fd);
+  }
+}
+
 /** Writes a whole file (an absolute path) so that a reader sees the old or the new one. Throws system errors. */
 export function writeWholeFile(path: string, text: string): void {
   writeFileDurably(new NodeDisk(), path, Buffer.from(text), { mode: 0o644 });

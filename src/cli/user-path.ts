@@ -28,16 +28,23 @@ function withRealFolder(path: string): string {
  */
 export class UserPaths {
   readonly #workspace: WorkspaceApi;
+  /** The workspace's folder is on another machine: nothing here says where its links lead. */
+  readonly #isRemote: boolean;
   /** Where the user stands. */
   readonly #cwd: string;
   /** The workspace's own folder, `/` for one that has none. */
   readonly #root: string;
 
-  /** `named`: the workspace was chosen by its name; paths then begin at its root, unless one stands in it. */
-  constructor(workspace: WorkspaceApi, cwd: string, named = false) {
+  /**
+   * `cwd` undefined: the workspace is a server's. `named`: it was chosen by its name; paths then begin at its root, unless one
+   * stands in it.
+   */
+  constructor(workspace: WorkspaceApi, cwd: string | undefined, named = false) {
     this.#workspace = workspace;
+    this.#isRemote = cwd === undefined;
     this.#root = workspace.path === "" ? "/" : workspace.path;
-    const isElsewhere = workspace.path === "" || (named && beneath(workspace.path, cwd) === undefined);
+    const isElsewhere =
+      cwd === undefined || workspace.path === "" || (named && beneath(workspace.path, cwd) === undefined);
     this.#cwd = isElsewhere ? this.#root : cwd;
   }
 
@@ -47,7 +54,8 @@ export class UserPaths {
     const absolute = resolve(this.#cwd, typed);
     const inner = beneath(this.#root, absolute);
     if (this.#workspace.path === "" || inner !== undefined) return inner ?? absolute;
-    return beneath(this.#root, withRealFolder(absolute)) ?? this.#inFurtherRoot(absolute);
+    const real = this.#isRemote ? undefined : beneath(this.#root, withRealFolder(absolute));
+    return real ?? this.#inFurtherRoot(absolute);
   }
 
   async #inFurtherRoot(absolute: string): Promise<string> {
@@ -58,7 +66,9 @@ export class UserPaths {
     }
     throw usageError(
       `${absolute} is outside of the workspace ${this.#workspace.path}`,
-      "name the workspace's folder with -C DIR, or begin one there with: chronicle init",
+      this.#isRemote
+        ? "paths begin at the workspace's root"
+        : "name the workspace's folder with -C DIR, or begin one there with: chronicle init",
     );
   }
 

@@ -86,7 +86,12 @@ export class RemoteStore implements api.StoreApi {
     } catch (error) {
       if (exact || !(error instanceof ChronicleError) || error.code !== "NOT_FOUND") throw error;
       const [found, ...others] = (await this.workspaces()).filter(({ id }) => id.startsWith(asked));
-      if (found === undefined) throw error;
+      if (found === undefined) {
+        throw new ChronicleError("NOT_FOUND", `there is no workspace ${JSON.stringify(asked)}`, {
+          hint: "`chronicle workspaces` lists them",
+          cause: error,
+        });
+      }
       if (others.length === 0) return found;
       throw new ChronicleError("AMBIGUOUS", `${others.length + 1} workspaces begin with ${asked}`, {
         hint: "give more of the id",

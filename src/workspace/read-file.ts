@@ -63,14 +63,14 @@ async function notThere(
   const shown = JSON.stringify(shownPath(path));
   const [first] = await context.index.iterations(path, { limit: 1 });
   if (first === undefined) return unknownPath(context, path);
-  const deleted = `${shown}: iteration ${iteration} is a deletion`;
-  const why = isKnown
-    ? deleted
-    : iteration === undefined
+  const last = await context.index.iterationAt(path, (await context.index.head()).seq);
+  const range = `(it has ${first.iteration}..${last?.iteration ?? first.iteration})`;
+  const why =
+    iteration === undefined
       ? `${shown} was not there yet`
-      : `${shown} has no iteration ${iteration}`;
+      : `${shown}: ${isKnown ? `iteration ${iteration} is a deletion` : `has no iteration ${iteration}`} ${range}`;
   return new ChronicleError("NOT_FOUND", why, {
-    hint: "the history of the file lists its iterations",
+    hint: `\`chronicle history ${shownPath(path)}\` lists them`,
     data: { path: shownPath(path) },
   });
 }

@@ -2,6 +2,7 @@ import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
+import { PassThrough, Readable } from "node:stream";
 import { runCli } from "../../src/cli/run-cli.ts";
 import { openStore } from "../../src/open.ts";
 import { innerIo } from "./memory-io.ts";
@@ -83,6 +84,7 @@ export class Sandbox {
       env: this.env(how.env),
       userHome: join(this.folder, "home"),
       readStdin: () => Promise.resolve(how.input ?? ""),
+      streams: () => ({ input: Readable.from([Buffer.from(how.input ?? "")]), output: new PassThrough() }),
       cwd: () => folder,
       chdir: (to) => void (folder = realpathSync(resolve(folder, to))),
       openStore,

@@ -23,6 +23,7 @@ async function moments(context: CommandContext): Promise<Suggestion[]> {
 }
 
 async function looked(what: Completes, context: CommandContext): Promise<Suggestion[]> {
+  if (context.remote !== undefined) await context.store({ once: true });
   if (what === "moment") return moments(context);
   if (what === "config-key") return CONFIG_KEYS.map((value) => ({ value, about: "" }));
   if (what === "workspace") {

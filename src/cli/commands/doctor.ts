@@ -10,7 +10,8 @@ export async function doctor(context: CommandContext): Promise<number> {
   const store = await context.store();
   const places = placesOf({ env: io.env, userHome: io.userHome, cwd: io.cwd(), store: input.text("store") });
   const own = await store.doctor();
-  const checks = [...own.checks, ...(await agentChecks(io, places))];
+  // Agents work where they are installed: on this machine.
+  const checks = [...own.checks, ...(context.remote === undefined ? await agentChecks(io, places) : [])];
   const result: DoctorShape = { ...own, ok: checks.every((check) => check.ok), checks };
   if (context.json) context.printJson(result);
   else {

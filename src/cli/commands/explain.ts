@@ -14,17 +14,23 @@ function ruleText(result: ExplainShape): string {
   return result.source === undefined ? rule : `${rule} (${printable(result.source)})`;
 }
 
-/** What the rules do not say: nothing is there, or something that is never opened. */
-function thereNow(context: CommandContext, typed: string): "something" | "nothing" | "special" {
-  if (typed.startsWith("@")) return "something";
+/** What the rules do not say: nothing is there, or something that is never opened. Elsewhere that cannot be looked at. */
+function thereNow(context: CommandContext, typed: string, hasFolder: boolean): "something" | "nothing" | "special" {
+  // Without a folder, what is there is what is recorded.
+  if (!hasFolder) return "nothing";
+  if (typed.startsWith("@") || context.remote !== undefined) return "something";
   const stat = new NodeDisk().lstat(resolve(context.io.cwd(), typed));
   if (stat === undefined) return "nothing";
   return ["file", "dir", "symlink"].includes(stat.kind) ? "something" : "special";
 }
 
-function sentence(result: ExplainShape, context: CommandContext, typed: string): string {
+function sentence(
+  result: ExplainShape,
+  context: CommandContext,
+  { typed, hasFolder }: { readonly typed: string; readonly hasFolder: boolean },
+): string {
   const { paint } = context;
-  const there = thereNow(context, typed);
+  const there = thereNow(context, typed, hasFolder);
   if (!result.recorded && result.tracked && there === "special")
     return `${paint("yellow", "not tracked")}: pipes, sockets and devices are listed, never opened`;
   if (!result.recorded && result.tracked && there === "nothing")
@@ -42,8 +48,10 @@ export async function explain(context: CommandContext): Promise<number> {
   const { args } = context.input;
   for (const typed of args) results.push(await workspace.explain(await paths.toWorkspace(typed)));
   if (context.json) context.printJson(results.length === 1 ? results[0] : results);
-  else
+  else {
+    const hasFolder = workspace.path !== "";
     for (const [i, result] of results.entries())
-      context.print(`${paths.shown(result.path)}: ${sentence(result, context, args[i] ?? "")}`);
+      context.print(`${paths.shown(result.path)}: ${sentence(result, context, { typed: args[i] ?? "", hasFolder })}`);
+  }
   return EXIT.done;
 }

@@ -80,7 +80,8 @@ export async function list(context: CommandContext): Promise<number> {
     await (context.input.flag("snapshots") ? snapshots : recent)(context, workspace, limit);
   } catch (error) {
     const none = error instanceof ChronicleError && error.code === "NOT_FOUND";
-    if (!none || !context.input.flag("bare") || context.json) throw error;
+    const isNamed = context.remote !== undefined || context.input.text("workspace") !== undefined;
+    if (!none || isNamed || !context.input.flag("bare") || context.json) throw error;
     context.print(NOTHING_YET);
   }
   return EXIT.done;

@@ -18,7 +18,7 @@ const MIN_TOKEN = 16;
 async function openWorkspace(context: CommandContext, { folders, client }: Asked): Promise<WorkspaceApi> {
   const store = await context.store({ actor: "agent", role: "agent" });
   const as = { role: "agent", ...(client === "" ? {} : { client }) } as const;
-  const named = context.input.text("workspace");
+  const named = await context.chosen();
   if (named !== undefined) return store.openById(named, as);
   for (const folder of folders) {
     try {
@@ -80,11 +80,14 @@ export async function mcp(context: CommandContext): Promise<number> {
   const { input, io } = context;
   if (input.number("port") !== undefined && !input.flag("http"))
     throw usageError("--port goes with --http", "say --http, or leave --port out");
+  if (context.remote !== undefined && input.flag("create"))
+    throw usageError("--create begins a history in a folder of this machine", "chronicle workspaces create [name]");
   const workspace = new LazyWorkspace((asked) => openWorkspace(context, asked));
   const parts: ServerParts = {
     version: io.version,
     workspace,
-    askClient: input.text("directory") === undefined,
+    // Its folders are on this machine: a server's workspace is named, or the one the server has.
+    askClient: input.text("directory") === undefined && context.remote === undefined,
     report: (message) => context.say(`chronicle mcp: ${printable(message)}`),
   };
   try {

@@ -42,7 +42,11 @@ async function agreed(context: CommandContext, workspace: WorkspaceApi, preview:
   const paths = context.paths(workspace);
   const style = { paint: context.paintErr, shown: (path: string) => paths.shown(path), most: PREVIEW_LINES };
   for (const line of restoredLines(preview, style)) context.say(line);
-  return confirm(context, `Change ${counted(preview.changes.length, "path")} in ${printable(workspace.path)}?`);
+  return confirm(context, `Change ${counted(preview.changes.length, "path")} in ${workspaceName(workspace)}?`);
+}
+
+function workspaceName({ path }: WorkspaceApi): string {
+  return path === "" ? "the workspace" : printable(path);
 }
 
 export async function restore(context: CommandContext): Promise<number> {

@@ -32,6 +32,7 @@ export const AGENTS_COMMAND: CommandSpec = {
     { line: "chronicle agents status", why: "where it is installed, and whether it fires" },
     { line: "chronicle agents test claude", why: "try the installed command" },
   ],
+  localOnly: { instead: "install them on the machine where the agents work", ignoresEnvironment: true },
 };
 
 export const HOOK: CommandSpec = {
@@ -45,4 +46,5 @@ export const HOOK: CommandSpec = {
   ],
   examples: [],
   hidden: true,
+  localOnly: { instead: "hooks are called on the machine where the agent works", ignoresEnvironment: true },
 };

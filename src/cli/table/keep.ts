@@ -137,6 +137,7 @@ export const COMPLETION: CommandSpec = {
     { line: "source <(chronicle completion zsh)", why: "in ~/.zshrc" },
     { line: "chronicle completion fish > ~/.config/fish/completions/chronicle.fish", why: "once" },
   ],
+  localOnly: { instead: "it is the same wherever the store is: leave --remote out", ignoresEnvironment: true },
 };
 
 /** What the completion scripts call; not for people. */

@@ -41,6 +41,9 @@ export const INIT: CommandSpec = {
     { line: "chronicle init --exclude build --max-bytes 10GiB", why: "leave build folders out, allow more" },
     { line: "chronicle init ~/moved --adopt 01JD", why: "go on after the folder was moved" },
   ],
+  localOnly: {
+    instead: "start the server in the folder, or begin one without a folder: chronicle workspaces create [name]",
+  },
 };
 
 export const RUN: CommandSpec = {
@@ -71,6 +74,10 @@ export const RUN: CommandSpec = {
     { line: "chronicle undo", why: "take the last run back" },
   ],
   passThrough: true,
+  localOnly: {
+    instead:
+      "run it on the server's machine; for work that you do yourself: chronicle transaction begin, then commit or rollback",
+  },
 };
 
 export const WATCH: CommandSpec = {
@@ -84,6 +91,7 @@ export const WATCH: CommandSpec = {
     { line: "chronicle watch", why: "protect this folder while you work" },
     { line: "chronicle -C ~/project watch", why: "another folder" },
   ],
+  localOnly: { instead: "a server watches the folders that it hosts by itself: chronicle log shows what it recorded" },
 };
 
 export const SNAPSHOT: CommandSpec = {

@@ -53,6 +53,7 @@ export const SERVE: CommandSpec = {
       why: "for others",
     },
   ],
+  localOnly: { instead: "start it on the machine where the store is", ignoresEnvironment: true },
 };
 
 export const TOKEN: CommandSpec = {
@@ -84,4 +85,5 @@ export const TOKEN: CommandSpec = {
     { line: "chronicle token list", why: "which there are; tokens themselves are not kept" },
     { line: "chronicle token revoke 0fd1a2b3", why: "it is refused from now on" },
   ],
+  localOnly: { instead: "tokens are made on the machine where the store is", ignoresEnvironment: true },
 };

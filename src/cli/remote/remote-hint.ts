@@ -1,0 +1,11 @@
+import { ChronicleError } from "../../core/errors.ts";
+
+/** What the command line can do about an answer of a server's; other errors as they are. */
+export function withRemoteHint(error: unknown): unknown {
+  if (!(error instanceof ChronicleError) || error.code !== "UNAUTHENTICATED") return error;
+  const { code, message, data } = error;
+  const hint =
+    "give a token by $CHRONICLE_TOKEN or --token-file (`chronicle token create` on the server's machine makes one); " +
+    "there, its owner needs none: --remote unix:/path/of/the/socket";
+  return new ChronicleError(code, message, { hint, data, cause: error });
+}

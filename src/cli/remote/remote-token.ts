@@ -1,0 +1,34 @@
+import { NodeDisk } from "../../disk/node-disk.ts";
+import { readUserFile } from "../read-json-list.ts";
+import { usageError } from "../usage-error.ts";
+import { resolve } from "node:path";
+
+/** Where the token for a server can come from. */
+export interface TokenSources {
+  /** `--token-file`, as it was typed. */
+  readonly file: string | undefined;
+  /** `$CHRONICLE_TOKEN`. */
+  readonly given: string | undefined;
+  readonly cwd: string;
+}
+
+/** The token for a server: that of the file, else the given one; a Unix socket needs none. Throws `USAGE`. */
+export function remoteToken({ file, given, cwd }: TokenSources): string | undefined {
+  if (file !== undefined) {
+    refuseShared(file, cwd);
+    return fit(readUserFile(file, cwd).trim(), file);
+  }
+  return given === undefined || given === "" ? undefined : fit(given, "$CHRONICLE_TOKEN");
+}
+
+/** As with the operator's: what others can read is no secret any more. */
+function refuseShared(file: string, cwd: string): void {
+  const stat = new NodeDisk().lstat(resolve(cwd, file));
+  if (stat?.kind !== "file" || (stat.mode & 0o077) === 0) return;
+  throw usageError(`others can read ${file}`, `make it yours alone: chmod 600 ${file}`);
+}
+
+function fit(token: string, from: string): string {
+  if (/^[\x21-\x7e]+$/.test(token)) return token;
+  throw usageError(`what stands in ${from} is no token`, "a token is one word on one line");
+}

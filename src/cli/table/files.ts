@@ -1,0 +1,77 @@
+import type { CommandSpec, OptionSpec } from "../spec.ts";
+
+const GROUP = "Files";
+
+const IF_MATCH: OptionSpec = {
+  flags: "--if-match <hash>",
+  description: "only if the path has this content now (*: any, none: nothing is there); else exit 6",
+};
+
+export const FILES: CommandSpec = {
+  name: "files",
+  group: GROUP,
+  summary: "list the files as they are recorded, now or at a moment",
+  details: "What is on disk and not recorded yet is not in it: see status.",
+  args: [{ name: "[path]", description: "only this, or what is beneath it", completes: "path" }],
+  options: [
+    { flags: "--depth <n>", description: "1: only direct children (default: all that is beneath)", value: "count" },
+    { flags: "--at <moment>", description: "as they were then", completes: "moment" },
+  ],
+  examples: [
+    { line: "chronicle -w session-17 files", why: "all files of a workspace without a folder" },
+    { line: "chronicle files src --depth 1 --at 10m", why: "what was in src ten minutes ago" },
+    { line: "chronicle cat README.md", why: "one of them" },
+  ],
+};
+
+export const PUT: CommandSpec = {
+  name: "put",
+  group: GROUP,
+  summary: "write a file through the history: recorded when it is answered, taken back by undo",
+  details:
+    "Also in a workspace without a folder, and on a server (--remote). Where there is a folder, what is there now is recorded " +
+    "first. Folders on the way are made.",
+  args: [
+    { name: "<path>", description: "where it goes, in the workspace", completes: "path" },
+    { name: "[file]", description: "what it gets: this file's content (default, or -: stdin)", completes: "path" },
+  ],
+  options: [
+    IF_MATCH,
+    { flags: "--mode <octal>", description: "its permissions, such as 755 (default: as they are, else 644)" },
+  ],
+  examples: [
+    { line: "echo hello | chronicle -w session-17 put notes/hello.txt", why: "into a workspace without a folder" },
+    { line: "chronicle put --if-match none config.json ./config.json", why: "only if there is none yet" },
+    { line: "chronicle undo", why: "take it back" },
+  ],
+};
+
+export const RM: CommandSpec = {
+  name: "rm",
+  group: GROUP,
+  summary: "delete a file through the history; undo brings it back",
+  args: [{ name: "<path>", description: "the file, link or folder", completes: "path" }],
+  options: [
+    { flags: "-r, --recursive", description: "a folder, with all that is in it" },
+    { flags: "--if-match <hash>", description: "only if the path has this content now; else exit 6" },
+  ],
+  examples: [
+    { line: "chronicle -w session-17 rm notes/hello.txt", why: "its history stays" },
+    { line: "chronicle -w session-17 rm -r notes", why: "a whole folder" },
+  ],
+};
+
+export const MV: CommandSpec = {
+  name: "mv",
+  group: GROUP,
+  summary: "move a file or folder through the history; undo moves it back",
+  args: [
+    { name: "<from>", description: "the file, link or folder", completes: "path" },
+    { name: "<to>", description: "its new path (not the folder to put it in)", completes: "path" },
+  ],
+  options: [
+    { flags: "--overwrite", description: "replace a file or link that is there" },
+    { flags: "--if-match <hash>", description: "only if <from> has this content now; else exit 6" },
+  ],
+  examples: [{ line: "chronicle -w session-17 mv draft.md final.md", why: "another name" }],
+};

@@ -1,0 +1,164 @@
+import { expect, it } from "vitest";
+import { ServedStore } from "../helpers/served-store.ts";
+import { type RunHow, Sandbox } from "./sandbox.ts";
+
+type Step = readonly string[] | { readonly words: readonly string[]; readonly how: RunHow };
+
+/** Every command that a server can be asked, in an order in which each has something to say. */
+const COMMANDS: readonly Step[] = [
+  ["workspaces"],
+  ["workspaces", "create", "w"],
+  ["-w", "nobody", "status"],
+  ["-w", "w", "status"],
+  ...[
+    { words: ["put", "README.md"], how: { input: "# one\n" } },
+    { words: ["put", "src/main.ts", "-"], how: { input: "let a = 1;\nlet b = 2;\nlet c = 3;\n" } },
+    { words: ["put", "src/main.ts", "--if-match", "none"], how: { input: "x" } },
+    { words: ["put", "/bin/run.sh", "--mode", "755"], how: { input: "#!/bin/sh\n" } },
+    { words: ["put", "bin/run.sh", "--mode", "999"], how: {} },
+    ["put", "x", "missing-file"],
+    ["put", "../x"],
+    ["files"],
+    ["files", "src", "--depth", "1"],
+    ["files", "README.md"],
+    ["files", "nowhere"],
+    ["snapshot", "-m", "first", "--name", "first", "--pin"],
+    { words: ["put", "src/main.ts"], how: { input: "let a = 1;\nlet b = 20;\nlet c = 3;\n" } },
+    ["mv", "README.md", "docs/README.md"],
+    ["mv", "README.md", "elsewhere"],
+    ["mv", "bin/run.sh", "src/main.ts"],
+    ["rm", "bin"],
+    ["rm", "-r", "bin"],
+    ["rm", "bin/run.sh"],
+    ["undo", "--dry-run"],
+    ["undo"],
+    ["redo"],
+    ["undo"],
+    ["redo", "--force"],
+    [],
+    ["list", "--limit", "3"],
+    ["list", "--snapshots"],
+    ["log"],
+    ["log", "--from", "2", "--limit", "3"],
+    ["log", "--reverse", "--prefix", "file:"],
+    ["manifest", "first"],
+    ["manifest", "nonsense"],
+    ["files", "--at", "first"],
+    ["diff", "first", "latest", "-p"],
+    ["diff", "first", "now", "--stat"],
+    ["diff", "first", "--", "src"],
+    ["diff", "README.md"],
+    ["history", "src/main.ts"],
+    ["history", "/src/main.ts"],
+    ["history", "mian.ts"],
+    ["cat", "src/main.ts"],
+    ["cat", "src/main.ts@1"],
+    ["cat", "src/main.ts@9"],
+    ["cat", "bin/run.sh"],
+    ["cat", "src/mian.ts"],
+    ["cat", "src"],
+    ["explain", "src/main.ts", "dist/app.js", "../outside"],
+    ["explain", "src/main.ts", ".git/config"],
+    ["restore", "first", "--dry-run"],
+    ["restore", "first", "src"],
+    ["restore", "99"],
+    ["undo"],
+    ["transaction", "begin", "--name", "t"],
+    { words: ["put", "in-t.txt"], how: { input: "t\n" } },
+    ["transaction", "list"],
+    ["transaction", "rollback"],
+    ["transaction", "commit"],
+    ["transaction", "begin"],
+    ["transaction", "commit"],
+    ["sessions"],
+    ["show"],
+    ["actions"],
+    ["actions", "abc"],
+    ["rollback", "abc"],
+    ["changes"],
+    ["changes", "--since", "first"],
+    ["changes", "--file", "src", "-p"],
+    ["undo", "--file", "src/main.ts", "--dry-run"],
+    { words: ["put", "src/main.ts"], how: { input: "let a = 1;\nlet b = 30;\nlet c = 3;\n" } },
+    ["undo", "--since", "first", "--file", "src"],
+    ["conflicts"],
+    ["conflicts", "-p", "--all"],
+    ["resolve", "src/main.ts"],
+    ["resolve", "src/main.ts", "--keep-current"],
+    ["status"],
+    ["record", "put", "FACT-1", '{"text":"blue"}'],
+    { words: ["record", "put", "FACT-2", "-"], how: { input: '{"n":1}' } },
+    ["record", "get", "FACT-1"],
+    ["record", "get", "FACT-9"],
+    ["record", "delete", "FACT-2"],
+    ["record", "list"],
+    ["record", "replay"],
+    ["record", "export"],
+    ["record", "verify"],
+    ["config"],
+    ["config", "maxBytes", "1GiB"],
+    ["config", "maxBites"],
+    ["config", "excludePatterns", "build", "dist"],
+    ["config", "excludePatterns", "--clear"],
+    ["pin", "first"],
+    ["unpin", "first"],
+    ["unpin", "77"],
+    ["prune", "--dry-run"],
+    ["prune", "--keep-last", "1"],
+    ["prune", "--keep-last", "3", "--yes"],
+    ["du", "--by", "path"],
+    ["verify"],
+    ["verify", "--quick"],
+    ["verify", "--expect", "missing.txt"],
+    ["rebuild"],
+    ["compact"],
+    ["compact", "--drop-archive"],
+    ["compact", "--drop-archive", "--yes"],
+    ["record", "compact"],
+    ["list"],
+    ["snapshot"],
+    ["status"],
+  ].map((step): Step => {
+    const { words, how } = "words" in step ? step : { words: step, how: {} };
+    return { words: ["-w", "w", ...words], how };
+  }),
+  ["workspaces", "create", "v", "--from", "w"],
+  ["workspaces", "create", "u", "--from", "w@latest"],
+  ["workspaces", "create", "u"],
+  ["workspaces", "create", "a b"],
+  ["workspaces", "archive", "v"],
+  ["-w", "v", "snapshot"],
+  ["-w", "v", "cat", "src/main.ts"],
+  ["workspaces", "unarchive", "v"],
+  ["workspaces", "archive", "nobody"],
+  ["workspaces", "burn"],
+  ["forget", "v"],
+  ["forget", "v", "--yes"],
+  ["forget", "u", "--yes"],
+  ["forget", "nobody", "--yes"],
+  ["gc"],
+  ["du"],
+  ["workspaces"],
+];
+
+async function transcript(box: Sandbox, env: Readonly<Record<string, string>>): Promise<string> {
+  for (const step of COMMANDS) {
+    const { words, how } = "words" in step ? step : { words: step, how: {} };
+    await box.step(words, { ...how, env });
+  }
+  return box.transcript
+    .replace(/(?<=rolled back |committed )[0-9a-f]{8}/g, "<id>")
+    .replace(/(?<=signed head at seq )\d+/g, "<seq>")
+    .replace(/(?<=freed )[\d.]+ [KMG]?i?B/g, "<size>")
+    .replace(/^(contents|logs|indexes|other|total) +[\d.]+ [KMG]?i?B/gm, "$1 <size>")
+    .replace(/(?<=blobs? of )[\d.]+ [KMG]?i?B/g, "<size>");
+}
+
+it("every command says the same of a server as of the store itself", async () => {
+  using here = new Sandbox();
+  using there = new Sandbox();
+  await using server = await ServedStore.start();
+  const local = await transcript(here, {});
+  const remote = await transcript(there, { CHRONICLE_REMOTE: server.socketUrl });
+  expect(remote.replaceAll(server.base, "/box").replaceAll("unix:/box/store/run/serve.sock", "/box/store")).toBe(local);
+}, 60_000);
