@@ -32,7 +32,11 @@ export async function keepHead(context: Context): Promise<void> {
   context.heads.keep(await headNow(context));
 }
 
+/** How soon another workspace's may follow, in ms: each is a file that is synced, and hundreds can be busy at once. */
+const KEEP_ONE_EVERY_MS = 100;
+
 const kept = new WeakMap<Context, number>();
+const keptAny = new WeakMap<object, number>();
 
 /** Keeps the head if the last time is a second ago: called after each commit, so that busy times leave heads too. */
 export async function keepHeadNowAndThen(context: Context): Promise<void> {
@@ -42,8 +46,9 @@ export async function keepHeadNowAndThen(context: Context): Promise<void> {
     kept.set(context, now);
     return;
   }
-  if (now - last < KEEP_EVERY_MS) return;
+  if (now - last < KEEP_EVERY_MS || now - (keptAny.get(context.heads) ?? 0) < KEEP_ONE_EVERY_MS) return;
   kept.set(context, now);
+  keptAny.set(context.heads, now);
   await keepHead(context);
 }
 
