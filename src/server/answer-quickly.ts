@@ -45,8 +45,8 @@ export function sendReply(response: ServerResponse, { status, headers, body }: S
 }
 
 async function bodyOf(request: IncomingMessage, most: number): Promise<Buffer> {
-  const tooLarge = new BodyTooLarge(`at most ${most} bytes are taken`);
-  if (Number(request.headers["content-length"] ?? 0) > most) throw tooLarge;
+  const tooLarge = (): BodyTooLarge => new BodyTooLarge(`at most ${most} bytes are taken`);
+  if (Number(request.headers["content-length"] ?? 0) > most) throw tooLarge();
   const timer = setTimeout(() => request.destroy(), BODY_MS);
   try {
     const pieces: Buffer[] = [];
@@ -54,7 +54,7 @@ async function bodyOf(request: IncomingMessage, most: number): Promise<Buffer> {
     for await (const piece of request) {
       const bytes = Buffer.from(piece as Uint8Array);
       size += bytes.length;
-      if (size > most) throw tooLarge;
+      if (size > most) throw tooLarge();
       pieces.push(bytes);
     }
     return Buffer.concat(pieces);

@@ -143,7 +143,13 @@ export class RequestAnswer {
     if (row.on !== "workspace") return;
     const signal = given.signal === NEVER ? NEVER : AbortSignal.any([given.signal, lease.gone]);
     const received = this.#received({ ...meant, id: lease.workspace.id }, { ...given, signal });
-    await this.#reply(response, row, received, () => row.answer(on, received));
+    const done = () => row.answer(on, received).finally(() => this.#after(row, lease.workspace.id));
+    await this.#reply(response, row, received, done);
+  }
+
+  /** What only an operator does may change what a workspace took over when it was opened. */
+  #after({ role }: Route, id: string): void {
+    if (role === "operator") this.#with.workspaces.lookAgain(id);
   }
 
   /** The workspace on behalf of whoever asks: no token makes an agent a person. */

@@ -93,6 +93,12 @@ export class OpenWorkspaces {
     return this.#ids.get(key) ?? key;
   }
 
+  /** What it took over when it was opened was changed just now: the next who asks for it gets it as it is then. */
+  lookAgain(id: string): void {
+    const held = this.#held.get(id);
+    if (held !== undefined) held.looked = 0;
+  }
+
   /** Gives a workspace up, since its history is about to be removed or changed by others. Throws `LOCKED` if it stays in use. */
   async release(id: string): Promise<void> {
     for (const [name, of] of this.#ids) if (of === id) this.#ids.delete(name);

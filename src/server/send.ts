@@ -39,7 +39,7 @@ export function sendNothing(response: ServerResponse, headers: Headers = {}): vo
 }
 
 function sendText(response: ServerResponse, status: number, text: string, headers: Headers): void {
-  const bytes = Buffer.from(text);
-  response.writeHead(status, { ...SAFE_HEADERS, ...headers, "content-length": bytes.length });
-  response.end(response.req.method === "HEAD" ? undefined : bytes);
+  response.writeHead(status, { ...SAFE_HEADERS, ...headers, "content-length": Buffer.byteLength(text) });
+  // As text, it is written together with the head.
+  response.end(response.req.method === "HEAD" ? undefined : text);
 }

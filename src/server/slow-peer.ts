@@ -12,8 +12,8 @@ export class TooMuch extends Error {}
  * `slowMs`, or more than `uploadBytes`: whoever stores them then stores nothing.
  */
 export async function* uploaded(request: IncomingMessage, limits: ServerLimits): AsyncIterable<Uint8Array> {
-  const tooMuch = new TooMuch(`at most ${limits.uploadBytes} bytes are taken`);
-  if (Number(request.headers["content-length"] ?? 0) > limits.uploadBytes) throw tooMuch;
+  const tooMuch = (): TooMuch => new TooMuch(`at most ${limits.uploadBytes} bytes are taken`);
+  if (Number(request.headers["content-length"] ?? 0) > limits.uploadBytes) throw tooMuch();
   let size = 0;
   let before = 0;
   const timer = setInterval(() => {
@@ -24,7 +24,7 @@ export async function* uploaded(request: IncomingMessage, limits: ServerLimits):
     // Whoever is refused in the middle can still be told so.
     for await (const piece of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
       size += piece.length;
-      if (size > limits.uploadBytes) throw tooMuch;
+      if (size > limits.uploadBytes) throw tooMuch();
       yield piece;
     }
   } finally {
