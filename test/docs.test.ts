@@ -3,7 +3,7 @@
  * home of their own; what stands behind `# →` must be printed within its block. Blocks of `ts` are programs: type-checked
  * against the sources and run; one without an import goes on from the one before. Links between the pages must lead somewhere.
  */
-import { spawnSync } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import {
   chmodSync,
   existsSync,
@@ -84,6 +84,27 @@ describe("shell examples", () => {
   it("there are some", () => expect(withBlocks("sh runnable")).toContain("docs/first-steps.md"));
 });
 
+/** What a program imports, and where that is here. */
+const ENTRIES = {
+  "@chronicle-dev/chronicle": "src/index.ts",
+  "@chronicle-dev/chronicle/client": "src/client/index.ts",
+  "@chronicle-dev/chronicle/client/node": "src/client/node.ts",
+};
+
+/** What a client's program needs: a server on the socket that it names. */
+async function serve(socket: string, cwd: string, env: NodeJS.ProcessEnv): Promise<AsyncDisposable> {
+  mkdirSync(dirname(socket), { mode: 0o700 });
+  const server = spawn("chronicle", ["serve", "--quiet", "--socket", socket], { cwd, env, stdio: "ignore" });
+  await expect.poll(() => existsSync(socket), { timeout: 60_000 }).toBe(true);
+  const ended = new Promise((done) => server.once("exit", done));
+  return {
+    [Symbol.asyncDispose]: async () => {
+      server.kill();
+      await ended;
+    },
+  };
+}
+
 /** The programs of a page. */
 function programs(page: string): string[] {
   const found: string[] = [];
@@ -107,7 +128,7 @@ describe("programs", () => {
       extends: join(repo, "tsconfig.json"),
       compilerOptions: {
         noEmit: true,
-        paths: { "@chronicle-dev/chronicle": [join(repo, "src/index.ts")] },
+        paths: Object.fromEntries(Object.entries(ENTRIES).map(([name, source]) => [name, [join(repo, source)]])),
         typeRoots: [join(repo, "node_modules/@types")],
       },
       include: [join(folder, "*.mts")],
@@ -117,13 +138,16 @@ describe("programs", () => {
     expect([checked.stdout, checked.status]).toEqual(["", 0]);
   });
 
-  it.each(typescript)("%s", (name, program) => {
+  it.each(typescript)("%s", async (name, program) => {
     const { folder, env } = sandbox(name);
     const project = join(folder, "work", "project");
     mkdirSync(project);
     writeFileSync(join(project, "package.json"), '{"scripts":{"test":"echo x > made-by-test; exit 1"}}');
-    const placed = program
-      .replaceAll('"@chronicle-dev/chronicle"', JSON.stringify(join(repo, "src/index.ts")))
+    const socket = join(folder, "run", "c.sock");
+    await using _server = program.includes("unix:") ? await serve(socket, project, env) : undefined;
+    const placed = Object.entries(ENTRIES)
+      .reduce((text, [entry, source]) => text.replaceAll(`"${entry}"`, JSON.stringify(join(repo, source))), program)
+      .replaceAll("/run/user/1000/chronicle/c.sock", socket)
       .replaceAll("/var/lib/me/chronicle", join(folder, "store"))
       .replaceAll("/etc/me/chronicle", join(folder, "config"))
       .replaceAll("/srv/project", project);
@@ -148,6 +172,6 @@ describe("pages", () => {
     );
     for (const [code, exit] of listed) expect([code, exitCodeOf(code as ErrorCode)]).toEqual([code, exit]);
     const [, union = ""] = /export type ErrorCode =([^]*?);\n\n/.exec(text("src/core/errors.ts")) ?? [];
-    expect(listed.map(([code]) => code).sort()).toEqual([...union.matchAll(/"(\w+)"/g)].map(([, code]) => code).sort());
+    expect(listed.map(([code]) => code).sort()).toEqual([...union.matchAll(/"(\w+)"/g)].map(([, code = ""]) => code).sort());
   });
 });
