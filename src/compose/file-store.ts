@@ -30,10 +30,12 @@ import { openParts } from "./open-parts.ts";
 import { removeTree } from "./remove-tree.ts";
 import { listedWorkspace, RootsCache, type ListedWorkspace } from "./roots-cache.ts";
 import { refuseUnsafe, rootsFrom } from "./roots.ts";
-import { collectStore, storeTasks, storeUsage } from "./store-tasks.ts";
+import { collectStore, isThere, storeTasks, storeUsage } from "./store-tasks.ts";
 import { writeWorkspaceFile } from "./workspace-file.ts";
 import { isPresent, workspaceShape } from "./workspace-shape.ts";
 import { removeWorkspace, withNames } from "./workspace-names.ts";
+
+const LIST_THEM = "`chronicle workspaces` lists them";
 
 /** A workspace that was found for a folder. `movedTo`: it was recorded elsewhere, and only looked at here. */
 type Standing = ListedWorkspace & { readonly movedTo?: string };
@@ -134,7 +136,7 @@ class FileStore implements StoreApi {
       const record = await this.#with(whole, ({ context }) => setArchived(context, archived));
       const listed = listedWorkspace(whole, record);
       this.#cache.note(listed);
-      return this.#shape(listed);
+      return (await this.#shape(listed)) ?? this.#gone(whole);
     });
   }
 
@@ -147,16 +149,16 @@ class FileStore implements StoreApi {
   }
 
   async workspaces(): Promise<WorkspaceShape[]> {
-    const shapes: WorkspaceShape[] = [];
+    const shapes: (WorkspaceShape | undefined)[] = [];
     for (const one of await this.#cache.list()) shapes.push(await this.#shape(one));
-    return shapes;
+    return shapes.filter((shape) => shape !== undefined);
   }
 
   forget(id: string): Promise<WorkspaceShape> {
     return withCode(async () => {
       const found = await this.#byId(id);
       await this.#refuseAgent("forget", (one) => one === found.id);
-      const shape = await this.#shape(found);
+      const shape = (await this.#shape(found)) ?? this.#gone(id);
       await withNames(this.#parts, () => removeWorkspace(this.#parts, found.id));
       return shape;
     });
@@ -221,9 +223,15 @@ class FileStore implements StoreApi {
   }
 
   async #openId(id: string, how: HowToOpen = {}): Promise<OpenedContext> {
-    const opened = await openContext(this.#parts, id, { ...how, tasks: storeTasks(this.#parts, id) });
-    this.#open.add(opened);
-    return opened;
+    try {
+      const opened = await openContext(this.#parts, id, { ...how, tasks: storeTasks(this.#parts, id) });
+      this.#open.add(opened);
+      return opened;
+    } catch (error) {
+      // It was found, and forgotten before it was opened.
+      if (isThere(this.#parts, id)) throw error;
+      return this.#gone(id);
+    }
   }
 
   #workspace(opened: OpenedContext, role = this.#options.role): WorkspaceApi {
@@ -249,12 +257,15 @@ class FileStore implements StoreApi {
     const meant = all.find((one) => one.id === id) ?? all.find((one) => one.name === id);
     const matching = meant !== undefined ? [meant] : exact ? [] : all.filter((one) => one.id.startsWith(id));
     const [only] = matching;
-    const hint = "`chronicle workspaces` lists them";
-    if (only === undefined || id === "")
-      throw new ChronicleError("NOT_FOUND", `there is no workspace ${JSON.stringify(id)}`, { hint });
-    if (matching.length > 1)
-      throw new ChronicleError("AMBIGUOUS", `${JSON.stringify(id)} stands for ${matching.length} workspaces`, { hint });
-    return only;
+    if (only === undefined || id === "") return this.#gone(id);
+    if (matching.length === 1) return only;
+    throw new ChronicleError("AMBIGUOUS", `${JSON.stringify(id)} stands for ${matching.length} workspaces`, {
+      hint: LIST_THEM,
+    });
+  }
+
+  #gone(id: string): never {
+    throw new ChronicleError("NOT_FOUND", `there is no workspace ${JSON.stringify(id)}`, { hint: LIST_THEM });
   }
 
   async #sourceOf({ workspace, moment }: NonNullable<CreateOptions["from"]>): Promise<ForkSource> {
@@ -342,7 +353,7 @@ class FileStore implements StoreApi {
     });
   }
 
-  #shape(one: ListedWorkspace): Promise<WorkspaceShape> {
+  #shape(one: ListedWorkspace): Promise<WorkspaceShape | undefined> {
     return workspaceShape(this.#parts, one, (id, work) => this.#with(id, work, { readOnly: true }));
   }
 }

@@ -42,19 +42,27 @@ export function storeTasks(parts: StoreParts, workspaceId: string): StoreTasks {
 export async function collectStore(parts: StoreParts, options: { readonly waitMs?: number } = {}): Promise<GcShape> {
   const alive = new Set<Hash>();
   const ends = new Map<string, NonNullable<AliveOptions["from"]>>();
+  const markOne = async (id: string): Promise<void> => {
+    const log = openLog(parts, id);
+    try {
+      const { seq, hash: last, bytes } = log.head;
+      const from = ends.get(id);
+      const anchors = from === undefined ? await anchorsOf(parts, id) : [];
+      const pruning = from === undefined ? await lastPruning(log, id) : undefined;
+      const options = from === undefined ? { anchors, pruning } : { anchors, from };
+      for await (const hash of aliveContents(log, parts.blobs, options)) alive.add(hash);
+      if (seq > 0) ends.set(id, { position: { seq: seq + 1, offset: bytes }, prev: { seq, hash: last } });
+    } finally {
+      await log.close();
+    }
+  };
   const mark = async (): Promise<void> => {
     for (const id of workspaceIds(parts)) {
-      const log = openLog(parts, id);
       try {
-        const { seq, hash: last, bytes } = log.head;
-        const from = ends.get(id);
-        const anchors = from === undefined ? await anchorsOf(parts, id) : [];
-        const pruning = from === undefined ? await lastPruning(log, id) : undefined;
-        const options = from === undefined ? { anchors, pruning } : { anchors, from };
-        for await (const hash of aliveContents(log, parts.blobs, options)) alive.add(hash);
-        if (seq > 0) ends.set(id, { position: { seq: seq + 1, offset: bytes }, prev: { seq, hash: last } });
-      } finally {
-        await log.close();
+        await markOne(id);
+      } catch (error) {
+        // One that was forgotten meanwhile needs nothing any more.
+        if (isThere(parts, id)) throw error;
       }
     }
   };
@@ -67,6 +75,11 @@ export async function collectStore(parts: StoreParts, options: { readonly waitMs
     pending_blobs: report.pendingBlobs,
     pending_bytes: report.pendingBytes,
   };
+}
+
+/** Is there a workspace with this id? One that is half made or half removed is none. */
+export function isThere({ backends, layout }: StoreParts, id: string): boolean {
+  return backends.disk.lstat(layout.workspace(id).folder) !== undefined;
 }
 
 /** What is known of a history beside its log: the kept head, and what the index has seen. */

@@ -3,6 +3,7 @@ import { ChronicleError } from "../core/errors.ts";
 import { glanceAtLog, type LogGlance } from "../storage/files/log-glance.ts";
 import type { OpenedContext, StoreParts } from "./open-context.ts";
 import type { ListedWorkspace } from "./roots-cache.ts";
+import { isThere } from "./store-tasks.ts";
 import { refuseFutureFormat } from "./workspace-file.ts";
 
 /** Opens a workspace to look at it, and closes it again. */
@@ -18,13 +19,14 @@ export function isPresent({ backends }: StoreParts, { folders, device, inode }: 
 
 /**
  * A workspace as programs see it in a list. Of most only the last bytes of the log are read; only where these say nothing
- * it is opened. One that cannot be opened is listed with what is wrong: it can still be seen, and forgotten.
+ * it is opened. One that cannot be opened is listed with what is wrong: it can still be seen, and forgotten. `undefined`: it
+ * was forgotten meanwhile.
  */
 export async function workspaceShape(
   parts: StoreParts,
   one: ListedWorkspace,
   lookInto: LookInto,
-): Promise<WorkspaceShape> {
+): Promise<WorkspaceShape | undefined> {
   const { id, name, folders, created, archived } = one;
   const shape = {
     id,
@@ -39,6 +41,7 @@ export async function workspaceShape(
     const { seq, ts } = glance(parts, id) ?? (await lookInto(id, lastEvent));
     return { ...shape, seq, last_event: ts };
   } catch (error) {
+    if (!isThere(parts, id)) return undefined;
     if (!(error instanceof ChronicleError)) throw error;
     return { ...shape, seq: 0, last_event: null, problem: error.message };
   }

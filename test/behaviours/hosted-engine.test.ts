@@ -1,11 +1,19 @@
-import { mkdtempSync, readFileSync, readdirSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import type { StoreOptions } from "../../src/api/store-api.ts";
 import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
 import { text } from "../helpers/content-text.ts";
 import { HostedProject } from "../helpers/hosted-project.ts";
+
+// Hundreds of syncs of a real disk would be a test of that disk.
+beforeAll(() => {
+  if (existsSync("/dev/shm")) vi.stubEnv("TMPDIR", "/dev/shm");
+});
+afterAll(() => {
+  vi.unstubAllEnvs();
+});
 
 /** Every operation of the engine on a workspace whose files are only in its history. */
 

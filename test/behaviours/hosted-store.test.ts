@@ -1,11 +1,19 @@
-import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import type { StoreApi } from "../../src/api/store-api.ts";
 import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
 import { text } from "../helpers/content-text.ts";
 import { HostedProject } from "../helpers/hosted-project.ts";
 import { Project } from "../helpers/project.ts";
+
+// Hundreds of syncs of a real disk would be a test of that disk.
+beforeAll(() => {
+  if (existsSync("/dev/shm")) vi.stubEnv("TMPDIR", "/dev/shm");
+});
+afterAll(() => {
+  vi.unstubAllEnvs();
+});
 
 /** Workspaces of a store that come without a folder, have names, are forked and archived. */
 
@@ -385,6 +393,40 @@ describe("the list", () => {
     expect(await store.workspaces()).toHaveLength(15);
     expect(readdirSync("/proc/self/fd").length).toBeLessThanOrEqual(open);
   });
+});
+
+it("freeing beside workspaces that come and go frees nothing of theirs, and is not disturbed", async () => {
+  await using project = new HostedProject();
+  const [store, other] = [await project.store(), await project.store()];
+  for (let i = 0; i < 12; i += 1) {
+    const workspace = await created(store, { name: `w${i}` });
+    await put(workspace, "shared", "of all\n");
+    await put(workspace, "own", `of ${i}\n`);
+    await workspace.close();
+  }
+  const comeAndGo = async (): Promise<void> => {
+    for (let i = 0; i < 10; i += 1) {
+      await store.forget(`w${i}`);
+      await (await created(store, { name: `fork${i}`, from: { workspace: "w11" } })).close();
+    }
+  };
+  const going = comeAndGo();
+  for (let i = 0; i < 20; i += 1) {
+    await other.gc();
+    for (const { id, problem } of await other.workspaces()) {
+      expect(problem).toBeUndefined();
+      const opened = other.openById(id).then((workspace) => workspace.close());
+      await opened.catch((error: unknown) => expect(error).toMatchObject({ code: "NOT_FOUND" }));
+    }
+  }
+  await going;
+  await other.gc();
+  for (const { id } of await store.workspaces()) {
+    const workspace = await store.openById(id);
+    expect(await contentOf(workspace, "shared")).toBe("of all\n");
+    expect((await workspace.verify()).problems).toEqual([]);
+    await workspace.close();
+  }
 });
 
 it("what was forgotten, or half made, is cleared away by the next one that comes or goes", async () => {
