@@ -1,8 +1,9 @@
-import { appendFileSync, closeSync, fdatasyncSync, mkdirSync, openSync, writeFileSync, writeSync } from "node:fs";
+import { appendFileSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { WorkspaceApi } from "../src/api/workspace-api.ts";
 import type { Bench } from "./lib/bench.ts";
 import { timeCommands, type Command } from "./lib/command.ts";
+import { diskSyncs } from "./lib/disk-syncs.ts";
 import { gitTool } from "./lib/git-tool.ts";
 import { withWorkspace } from "./lib/open-workspace.ts";
 import { percentile } from "./lib/result.ts";
@@ -21,7 +22,7 @@ export const oneAction: Bench = {
     const ours = await withWorkspace(context.scratch.fresh("one-action-store"), tree, (workspace) =>
       act(workspace, tree),
     );
-    const disk = syncs(join(context.scratch.fresh("one-action-disk"), "appended"));
+    const disk = diskSyncs(join(context.scratch.fresh("one-action-disk"), "appended"));
     const git = recorded(context, gitTool);
     const gits = commitEdits(git.tree, git.record());
     const p50 = percentile(ours, 0.5);
@@ -63,19 +64,6 @@ async function act(workspace: WorkspaceApi, tree: string): Promise<number[]> {
     samples.push(performance.now() - started);
     if (end.changes.length !== 1) throw new Error(`action ${i} recorded ${end.changes.length} changes instead of 1`);
   }
-  return samples;
-}
-
-/** Milliseconds of appends that are durable: what the disk takes, whatever a program does. */
-function syncs(file: string): number[] {
-  const fd = openSync(file, "a");
-  const samples = Array.from({ length: 100 }, () => {
-    const started = performance.now();
-    writeSync(fd, "x".repeat(1_000));
-    fdatasyncSync(fd);
-    return performance.now() - started;
-  });
-  closeSync(fd);
   return samples;
 }
 

@@ -17,6 +17,11 @@ import { oneFile } from "./one-file.ts";
 import { peakMemoryBench } from "./peak-memory.ts";
 import { restoreInPlace } from "./restore-in-place.ts";
 import { restoreIntoEmpty } from "./restore-into-empty.ts";
+import { serveEvents } from "./serve-events.ts";
+import { serveHistory } from "./serve-history.ts";
+import { serveMany } from "./serve-many.ts";
+import { serveRead } from "./serve-read.ts";
+import { serveWrite } from "./serve-write.ts";
 
 const BENCHES: readonly Bench[] = [
   baseline,
@@ -32,6 +37,11 @@ const BENCHES: readonly Bench[] = [
   actionSession,
   millionEvents,
   peakMemoryBench,
+  serveRead,
+  serveWrite,
+  serveHistory,
+  serveEvents,
+  serveMany,
 ];
 
 const options = parseBenchOptions(process.argv.slice(2));

@@ -1,0 +1,90 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { type ChronicleClient, createClient } from "../../src/client/node.ts";
+import { chronicleCommand } from "./chronicle-tool.ts";
+
+/** `chronicle serve` as users have it, on a port of loopback, in a process of its own: it can be killed and started again. */
+export class BenchServer implements AsyncDisposable {
+  readonly token = "the-operator-token-of-the-bench";
+  readonly #folder: string;
+  #child: ChildProcess | undefined;
+  #port = 0;
+  #client: ChronicleClient | undefined;
+
+  /** `folder`: a new one, for its store and the folder that it is started in. */
+  constructor(folder: string) {
+    this.#folder = folder;
+    mkdirSync(join(folder, "project"));
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${this.#port}`;
+  }
+
+  /** On its socket, where no rate is limited. */
+  get client(): ChronicleClient {
+    this.#client ??= createClient({ url: `unix:${this.#socket}` });
+    return this.#client;
+  }
+
+  get pid(): number {
+    return this.#child?.pid ?? 0;
+  }
+
+  get #socket(): string {
+    return join(this.#folder, "run", "s.sock");
+  }
+
+  /** Resolves when it listens. A port that it had it gets again. */
+  async start(): Promise<void> {
+    const project = join(this.#folder, "project");
+    const options = ["--socket", this.#socket, "--port", String(this.#port), "--json"];
+    const { argv, env } = chronicleCommand(project, this.#folder)("serve", ...options);
+    const [program = "", ...args] = argv;
+    const child = spawn(program, args, {
+      cwd: project,
+      env: { ...env, XDG_RUNTIME_DIR: join(this.#folder, "run"), CHRONICLE_TOKEN: this.token },
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    this.#child = child;
+    let said = "";
+    for await (const piece of child.stdout) {
+      said += String(piece);
+      if (!said.trimEnd().endsWith("}")) continue;
+      const { urls } = JSON.parse(said) as { urls?: string[] };
+      if (urls?.[0] === undefined) break;
+      this.#port = Number(new URL(urls[0]).port);
+      return;
+    }
+    throw new Error(`the server did not start: ${said}`);
+  }
+
+  /** Ends it, at once or as a person does. */
+  async stop(signal: "SIGKILL" | "SIGTERM" = "SIGTERM"): Promise<void> {
+    await this.#client?.close();
+    this.#client = undefined;
+    const child = this.#child;
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    const ended = once(child, "exit");
+    child.kill(signal);
+    await ended;
+  }
+
+  /** Resident memory in bytes, now and the most that it ever was. Linux only. */
+  memory(): { readonly now: number; readonly most: number } {
+    const status = readFileSync(`/proc/${this.pid}/status`, "utf8");
+    const bytes = (name: string) => 1024 * Number(new RegExp(`^${name}:\\s+(\\d+) kB`, "m").exec(status)?.[1]);
+    return { now: bytes("VmRSS"), most: bytes("VmHWM") };
+  }
+
+  /** How many files it holds open, connections included. Linux only. */
+  openFiles(): number {
+    return readdirSync(`/proc/${this.pid}/fd`).length;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop();
+  }
+}

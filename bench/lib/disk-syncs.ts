@@ -1,0 +1,14 @@
+import { closeSync, fdatasyncSync, openSync, writeSync } from "node:fs";
+
+/** Milliseconds of each of 100 appends that are durable: what the disk takes, whatever a program does. */
+export function diskSyncs(file: string): number[] {
+  const fd = openSync(file, "a");
+  const samples = Array.from({ length: 100 }, () => {
+    const started = performance.now();
+    writeSync(fd, "x".repeat(1_000));
+    fdatasyncSync(fd);
+    return performance.now() - started;
+  });
+  closeSync(fd);
+  return samples;
+}

@@ -1,0 +1,46 @@
+import { spawn } from "node:child_process";
+import { join } from "node:path";
+
+/** Writes by many clients at once, each on a connection of its own, each the next as soon as the one before is answered. */
+export interface WritePlan {
+  /** Address of the server. */
+  readonly url: string;
+  readonly token: string;
+  /** One for each client: where its files lie, as `/v1/workspaces/x/files/folder`. */
+  readonly folders: readonly string[];
+  /** Each client goes round so many files. */
+  readonly files: number;
+  readonly bytes: number;
+  readonly seconds: number;
+  /** Stop after so many writes in all. */
+  readonly most?: number;
+}
+
+/** What is known of one file. */
+export interface WrittenFile {
+  /** The last hash that the server acknowledged. */
+  readonly acknowledged?: string;
+  /** The hash of what was under way when the server was gone. */
+  readonly underWay?: string;
+}
+
+export interface WriteLoad {
+  readonly acknowledged: number;
+  readonly perSecond: number;
+  /** Milliseconds. */
+  readonly p50: number;
+  /** Milliseconds. */
+  readonly p99: number;
+  /** Target → what must be there. */
+  readonly written: Readonly<Record<string, WrittenFile>>;
+}
+
+/** Runs the clients in one process of their own. A server that goes away ends them; any answer but 200 or 201 rejects. */
+export async function writeLoad(plan: WritePlan): Promise<WriteLoad> {
+  const program = join(import.meta.dirname, "write-load-main.ts");
+  const child = spawn(process.execPath, [program, JSON.stringify(plan)], { stdio: ["ignore", "pipe", "inherit"] });
+  let said = "";
+  for await (const piece of child.stdout) said += String(piece);
+  if (said === "") throw new Error("the clients failed");
+  return JSON.parse(said) as WriteLoad;
+}

@@ -1,0 +1,103 @@
+import { spawnSync } from "node:child_process";
+import type { WorkspaceApi } from "../src/api/workspace-api.ts";
+import type { Bench, BenchContext } from "./lib/bench.ts";
+import { BenchServer } from "./lib/bench-server.ts";
+import { type Command, timeCommands } from "./lib/command.ts";
+import { gitTool } from "./lib/git-tool.ts";
+import { percentile, type Row } from "./lib/result.ts";
+
+const ITERATIONS = 10_000;
+const AT_ONCE = 50;
+const TIMES = 50;
+const PATH = "src/much-changed.txt";
+/** A page of the API, where nobody says how long. */
+const PAGE = 100;
+
+export const serveHistory: Bench = {
+  name: "serve-history",
+  promise: "the first page of the history of a file with 10,000 iterations: at most 20 ms",
+  async run(context) {
+    await using server = new BenchServer(context.scratch.fresh("serve-history"));
+    await server.start();
+    const { workspace } = await server.client.store.create({ name: "bench" });
+    context.say(`writing ${ITERATIONS} iterations`);
+    await change(workspace);
+    await server.stop();
+    await server.start();
+    const url = `${server.url}/v1/workspaces/bench/files/${PATH}/history`;
+    const first = await ask(url, server.token);
+    const samples: number[] = [];
+    for (let i = 0; i < TIMES; i++) samples.push(await ask(url, server.token));
+    const p50 = percentile(samples, 0.5);
+    const last = `${url}?cursor=${ITERATIONS - PAGE}`;
+    const lastPage = await ask(last, server.token, ITERATIONS - PAGE + 1);
+    return {
+      rows: [
+        { what: "chronicle, p99", unit: "ms", samples: [percentile(samples, 0.99)] },
+        { what: "chronicle, the first request to a server that was just started", unit: "ms", samples: [first] },
+        { what: "chronicle, the last page", unit: "ms", samples: [lastPage] },
+        ...gitLogs(context),
+      ],
+      ratios: [{ what: "chronicle, p50", unit: "ms", samples: [p50], target: { kind: "at-most", value: 20 } }],
+      notes: [
+        `${TIMES} requests one after the other over TCP with a token; a page has ${PAGE} iterations, oldest first`,
+      ],
+    };
+  },
+};
+
+async function change(workspace: WorkspaceApi): Promise<void> {
+  let n = 0;
+  const writer = async (): Promise<void> => {
+    while (n < ITERATIONS) await workspace.putFile(PATH, Buffer.from(`iteration ${(n += 1)}\n`));
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, writer));
+}
+
+/** Milliseconds from the request to the parsed answer. Throws unless it is that page. */
+async function ask(url: string, token: string, from = 1): Promise<number> {
+  const started = performance.now();
+  const reply = await fetch(url, { headers: { authorization: `Bearer ${token}` } });
+  const page = (await reply.json()) as { items: { iteration: number }[] };
+  const ms = performance.now() - started;
+  const { items } = page;
+  if (items.length === PAGE && items.every(({ iteration }, i) => iteration === from + i)) return ms;
+  throw new Error(
+    `${url} was answered with ${reply.status} and ${items.length} iterations from ${items[0]?.iteration}`,
+  );
+}
+
+/** `git log` of a file that each of as many commits changed, in a repository that is packed. */
+function gitLogs(context: BenchContext): Row[] {
+  const tree = context.scratch.fresh("serve-history-git-tree");
+  const kept = gitTool.begin(tree, context.scratch.fresh("serve-history-git"));
+  const env = kept.record()[0]?.env ?? {};
+  const git = (...args: string[]): Command => ({ argv: ["git", ...args], cwd: tree, env });
+  const commits = Array.from({ length: ITERATIONS }, (_, i) => commitOf(i)).join("");
+  const made = spawnSync("git", ["fast-import", "--quiet"], { cwd: tree, env, input: commits, encoding: "utf8" });
+  if (made.status !== 0) throw new Error(`git fast-import: ${made.stderr}`);
+  const p50 = (...args: string[]) => percentile(times(git(...args)), 0.5);
+  const format = "--format=%H %ct";
+  return [
+    {
+      what: `git log -n ${PAGE} -- FILE, p50`,
+      unit: "ms",
+      samples: [p50("log", format, "-n", String(PAGE), "main", "--", PATH)],
+    },
+    {
+      what: "git log --reverse -- FILE: the oldest first, p50",
+      unit: "ms",
+      samples: [p50("log", format, "--reverse", "main", "--", PATH)],
+    },
+  ];
+}
+
+function times(command: Command): number[] {
+  return Array.from({ length: 10 }, () => 1000 * timeCommands([command]));
+}
+
+function commitOf(n: number): string {
+  const text = `iteration ${n}\n`;
+  const who = `bench <bench@example.com> ${1_790_000_000 + n} +0000`;
+  return `commit refs/heads/main\ncommitter ${who}\ndata 1\nx\nM 100644 inline ${PATH}\ndata ${text.length}\n${text}\n`;
+}

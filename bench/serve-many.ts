@@ -1,0 +1,74 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Bench, BenchContext } from "./lib/bench.ts";
+import { BenchServer } from "./lib/bench-server.ts";
+import { percentile } from "./lib/result.ts";
+
+const WORKSPACES = 1_000;
+/** A server closes what was not used for two minutes. */
+const IDLE_MS = 125_000;
+const MIB = 2 ** 20;
+
+export const serveMany: Bench = {
+  name: "serve-many",
+  promise: "1,000 hosted workspaces in at most 500 MiB of memory; an idle one holds no file open",
+  async run(context) {
+    await using server = new BenchServer(context.scratch.fresh("serve-many"));
+    await server.start();
+    const atStart = { memory: server.memory().now, files: server.openFiles() };
+    const made = await make(context, server);
+    const read = await readAll(server);
+    const busy = { ...server.memory(), files: server.openFiles() };
+    context.say("waiting until they are idle");
+    await server.client.close();
+    await sleep(IDLE_MS);
+    const idle = { ...server.memory(), files: server.openFiles() };
+    return {
+      rows: [
+        { what: "memory of a server that was just started", unit: "MiB", samples: [atStart.memory / MIB] },
+        { what: "memory with all of them idle", unit: "MiB", samples: [idle.now / MIB] },
+        { what: "creating one, p50", unit: "ms", samples: [percentile(made, 0.5)] },
+        { what: "opening one and reading a file of it, p50", unit: "ms", samples: [percentile(read, 0.5)] },
+        { what: "opening one and reading a file of it, p99", unit: "ms", samples: [percentile(read, 0.99)] },
+        { what: "files open with the last ones in use", unit: "files", samples: [busy.files] },
+      ],
+      ratios: [
+        { what: "most memory", unit: "MiB", samples: [idle.most / MIB], target: { kind: "at-most", value: 500 } },
+        {
+          what: "files open beyond those of the start, all idle",
+          unit: "files",
+          samples: [Math.max(0, idle.files - atStart.files)],
+          target: { kind: "at-most", value: 0 },
+        },
+      ],
+      notes: [`each was created, written to and read by its name; idle: ${IDLE_MS / 1000} s without a request`],
+    };
+  },
+};
+
+const nameOf = (i: number) => `session-${i}`;
+
+/** Milliseconds of each creation. Each gets a file of its own. */
+async function make(context: BenchContext, server: BenchServer): Promise<number[]> {
+  const samples: number[] = [];
+  for (let i = 0; i < WORKSPACES; i++) {
+    const started = performance.now();
+    const { workspace } = await server.client.store.create({ name: nameOf(i) });
+    samples.push(performance.now() - started);
+    await workspace.putFile("src/main.ts", Buffer.from(`export const session = ${i};\n`));
+    if ((i + 1) % 250 === 0) context.say(`${i + 1} workspaces, ${(server.memory().now / MIB).toFixed(0)} MiB`);
+  }
+  return samples;
+}
+
+/** Milliseconds of each read, the oldest first: most of them are closed by then. */
+async function readAll(server: BenchServer): Promise<number[]> {
+  const samples: number[] = [];
+  for (let i = 0; i < WORKSPACES; i++) {
+    const started = performance.now();
+    const file = await server.client.readFile(nameOf(i), "src/main.ts");
+    const text = await file.text();
+    samples.push(performance.now() - started);
+    if (text !== `export const session = ${i};\n`) throw new Error(`${nameOf(i)} has the file of another one: ${text}`);
+  }
+  return samples;
+}

@@ -1,0 +1,133 @@
+import { createHash } from "node:crypto";
+import { appendFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Bench, BenchContext } from "./lib/bench.ts";
+import { BenchServer } from "./lib/bench-server.ts";
+import { type Command, timeCommands } from "./lib/command.ts";
+import { diskSyncs } from "./lib/disk-syncs.ts";
+import { gitTool } from "./lib/git-tool.ts";
+import { percentile, type Row } from "./lib/result.ts";
+import { type WriteLoad, writeLoad } from "./lib/write-load.ts";
+
+const CLIENTS = 50;
+const FILES = 20;
+const BYTES = 1024;
+const SECONDS = 6;
+const COMMITS = 30;
+
+export const serveWrite: Bench = {
+  name: "serve-write",
+  promise:
+    "durable writes of 1 KiB by 50 clients: 1,500 a second or more, and none that was acknowledged is lost by kill -9",
+  async run(context) {
+    await using server = new BenchServer(context.scratch.fresh("serve-write"));
+    await server.start();
+    const names = Array.from({ length: CLIENTS }, (_, i) => `bench-${i}`);
+    for (const name of names) await (await server.client.store.create({ name })).workspace.close();
+    const one = names.map(() => `/v1/workspaces/${names[0]}/files/load`);
+    const many = names.map((name) => `/v1/workspaces/${name}/files/load`);
+    const inOne = await rounds(context, server, { what: "one workspace", folders: one });
+    const inMany = await rounds(context, server, { what: `${CLIENTS} workspaces`, folders: many });
+    for (const folders of [one, many]) context.say(`killed: ${await killed(server, folders)} files are there`);
+    return {
+      rows: [
+        latency("one workspace, p50", inOne, ({ p50 }) => p50),
+        latency("one workspace, p99", inOne, ({ p99 }) => p99),
+        { what: `${CLIENTS} workspaces, one each`, unit: "writes/s", samples: inMany.map((load) => load.perSecond) },
+        latency(`${CLIENTS} workspaces, p99`, inMany, ({ p99 }) => p99),
+        ...gitCommits(context),
+        { what: "an append and an fdatasync alone, p50", unit: "ms", samples: [diskP50(context)] },
+      ],
+      ratios: [
+        {
+          what: "one workspace",
+          unit: "writes/s",
+          samples: inOne.map((load) => load.perSecond),
+          target: { kind: "at-least", value: 1_500 },
+        },
+      ],
+      notes: [
+        `${CLIENTS} clients on connections of their own for ${SECONDS} s each round, over TCP with a token, each in turn to ${FILES} files, every content another; ` +
+          "afterwards the server was killed under this load, started again, and every file read: what was acknowledged, or what was under way",
+      ],
+    };
+  },
+};
+
+async function rounds(
+  context: BenchContext,
+  server: BenchServer,
+  { what, folders }: { readonly what: string; readonly folders: readonly string[] },
+): Promise<WriteLoad[]> {
+  const plan = { url: server.url, token: server.token, folders, files: FILES, bytes: BYTES };
+  await writeLoad({ ...plan, seconds: 3 });
+  const loads: WriteLoad[] = [];
+  for (let round = 0; round < context.options.rounds; round++) {
+    context.scratch.settle();
+    const load = await writeLoad({ ...plan, seconds: SECONDS });
+    await mustHave(server, load);
+    loads.push(load);
+    context.say(`round ${round + 1}: ${what}: ${load.perSecond.toFixed(0)}/s, p99 ${load.p99.toFixed(1)} ms`);
+  }
+  return loads;
+}
+
+/** Kills the server under load, starts it again and reads everything. Returns how many files it read. */
+async function killed(server: BenchServer, folders: readonly string[]): Promise<number> {
+  const plan = { url: server.url, token: server.token, folders, files: FILES, bytes: BYTES, seconds: 30 };
+  const writing = writeLoad(plan);
+  await sleep(2_000);
+  await server.stop("SIGKILL");
+  const load = await writing;
+  if (load.acknowledged === 0) throw new Error("it was killed before it wrote anything");
+  await server.start();
+  return mustHave(server, load);
+}
+
+/** Throws unless every file is as it was acknowledged, or as it was being written when the server was gone. */
+async function mustHave(server: BenchServer, { written }: WriteLoad): Promise<number> {
+  const headers = { authorization: `Bearer ${server.token}` };
+  const targets = Object.entries(written);
+  for (const [target, { acknowledged, underWay }] of targets) {
+    const reply = await fetch(server.url + target, { headers });
+    const bytes = Buffer.from(await reply.arrayBuffer());
+    const hash = reply.ok ? createHash("sha256").update(bytes).digest("hex") : undefined;
+    if (hash === acknowledged || (hash !== undefined && hash === underWay)) continue;
+    throw new Error(`${target} was acknowledged as ${acknowledged}, and is ${hash ?? reply.status}`);
+  }
+  return targets.length;
+}
+
+function latency(what: string, loads: readonly WriteLoad[], of: (load: WriteLoad) => number): Row {
+  return { what, unit: "ms", samples: loads.map(of) };
+}
+
+/** What git takes for one file, as it is by default and with everything synced. */
+function gitCommits(context: BenchContext): Row[] {
+  const tree = context.scratch.fresh("serve-write-git-tree");
+  const [add, commit] = gitTool.begin(tree, context.scratch.fresh("serve-write-git")).record();
+  if (add === undefined || commit === undefined) throw new Error("git's record is an add and a commit");
+  const file = join(tree, "file.txt");
+  const timed = (options: readonly string[]): number => {
+    const [git = "", ...words] = commit.argv;
+    const commands: Command[] = [
+      { ...add, argv: [git, ...options, "add", file] },
+      { ...commit, argv: [git, ...options, ...words] },
+    ];
+    const samples = Array.from({ length: COMMITS }, (_, i) => {
+      appendFileSync(file, `write ${i}\n`.repeat(100));
+      return 1000 * timeCommands(commands);
+    });
+    return percentile(samples, 0.5);
+  };
+  const synced = ["-c", "core.fsync=all", "-c", "core.fsyncMethod=fsync"];
+  return [
+    { what: "git add F && git commit, not synced, p50", unit: "ms", samples: [timed([])] },
+    { what: "git add F && git commit, core.fsync=all, p50", unit: "ms", samples: [timed(synced)] },
+  ];
+}
+
+function diskP50(context: BenchContext): number {
+  return percentile(diskSyncs(join(context.scratch.fresh("serve-write-disk"), "appended")), 0.5);
+}
