@@ -13,7 +13,7 @@ const FOR_PEOPLE: ReadonlyMap<string, Attempt | undefined> = new Map<string, Att
   ["compact", (workspace) => workspace.compact()],
   ["config", (workspace) => workspace.configure({})],
   ["configure", (workspace) => workspace.configure({})],
-  ["pin", (workspace) => workspace.pin("")],
+  ["pin", (workspace) => workspace.pin("no-such-id")],
   ["rebuild", (workspace) => workspace.rebuild()],
   // These are the store's or the machine's: a workspace has no such door.
   ["forget", undefined],

@@ -2,8 +2,14 @@ import { PassThrough } from "node:stream";
 import { LazyWorkspace } from "../../src/mcp/lazy-workspace.ts";
 import type { ServerParts } from "../../src/mcp/make-server.ts";
 import { serveStdio } from "../../src/mcp/serve-stdio.ts";
+import { runCli } from "../../src/cli/run-cli.ts";
+import { innerIo } from "../cli/memory-io.ts";
 import { McpClient } from "./mcp-client.ts";
 import { Project } from "./project.ts";
+import { ServedStore } from "./served-store.ts";
+
+/** Begins a project; `prepare` writes files before its history begins. */
+export type StartMcp = (prepare?: (project: Project) => void) => Promise<McpProject>;
 
 /** A project with an MCP server on it, in this process, and a client that has said hello. */
 export class McpProject implements AsyncDisposable {
@@ -19,11 +25,9 @@ export class McpProject implements AsyncDisposable {
     this.#close = close;
   }
 
-  /** `prepare` writes files before the history begins. */
+  /** On the store itself. */
   static async start(prepare: (project: Project) => void = () => undefined): Promise<McpProject> {
-    const project = new Project();
-    prepare(project);
-    await (await project.init()).close();
+    const project = await begun(prepare);
     const { parts, reports } = serverParts(project);
     const [toServer, fromServer] = [new PassThrough(), new PassThrough()];
     const server = serveStdio(parts, toServer, fromServer);
@@ -36,10 +40,37 @@ export class McpProject implements AsyncDisposable {
     });
   }
 
+  /** `chronicle mcp --remote`, on a server of the store that hosts the project. */
+  static async startRemote(prepare: (project: Project) => void = () => undefined): Promise<McpProject> {
+    const project = await begun(prepare);
+    const served = await ServedStore.start({ places: project, folder: project.folder });
+    const [toServer, fromServer] = [new PassThrough(), new PassThrough()];
+    const io = innerIo(["mcp", "--remote", served.socketUrl], {
+      streams: () => ({ input: toServer, output: fromServer }),
+    });
+    const done = runCli(io);
+    const client = new McpClient(toServer, fromServer, { name: "claude-code" });
+    await client.initialize();
+    const reports: string[] = [];
+    return new McpProject({ project, client, reports }, async () => {
+      toServer.end();
+      await done;
+      await served[Symbol.asyncDispose]();
+      if (io.err.text !== "") throw new Error(`chronicle mcp said: ${io.err.text}`);
+    });
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#close();
     await this.project[Symbol.asyncDispose]();
   }
+}
+
+async function begun(prepare: (project: Project) => void): Promise<Project> {
+  const project = new Project();
+  prepare(project);
+  await (await project.init()).close();
+  return project;
 }
 
 /** What a server on this project is made with, as the command line makes it. */

@@ -11,6 +11,14 @@ import { NodeDisk } from "../../src/disk/node-disk.ts";
 import { openStore } from "../../src/open.ts";
 import type { ServerLimits } from "../../src/server/limits.ts";
 
+interface ServedOptions {
+  /** Is hosted, and watched. */
+  readonly folder?: string;
+  readonly limits?: Partial<ServerLimits>;
+  /** The store to serve. Default: a new one. */
+  readonly places?: { readonly home: string; readonly configFolder: string };
+}
+
 /** A store of its own and a server of it, in this process, on a real Unix socket and a real port. Disposed of at the end. */
 export class ServedStore implements AsyncDisposable {
   readonly base: string;
@@ -37,10 +45,9 @@ export class ServedStore implements AsyncDisposable {
     this.#served = served;
   }
 
-  static async start({ folder, limits }: { readonly folder?: string; readonly limits?: Partial<ServerLimits> } = {}) {
+  static async start({ folder, limits, places }: ServedOptions = {}) {
     const base = realpathSync(mkdtempSync(join(tmpdir(), "chronicle-served-")));
-    const home = join(base, "store");
-    const configFolder = join(base, "config");
+    const { home, configFolder } = places ?? { home: join(base, "store"), configFolder: join(base, "config") };
     const store = await openStore({ home, configFolder });
     const token = randomBytes(24).toString("hex");
     const socket = join(home, "run", "serve.sock");
