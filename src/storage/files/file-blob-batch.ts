@@ -32,7 +32,7 @@ export class FileBlobBatch implements BlobBatch {
   async putStream(
     pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
   ): Promise<{ readonly hash: Hash; readonly size: number }> {
-    const intake = (await this.#open()).intake();
+    const intake = (await this.#open()).intake(true);
     try {
       for await (const piece of pieces) {
         this.#mustBeOpen();

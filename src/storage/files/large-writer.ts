@@ -11,6 +11,9 @@ import type { BlobLayout } from "./layout.ts";
 /** So many pieces are looked at before it is decided whether compressing pays. */
 const SAMPLE_PIECES = 8;
 
+/** After so many bytes a file that is synced as it grows is synced. */
+const SYNC_BYTES = 32 * 1024 * 1024;
+
 /** Runs a sync; when it fails, the store takes no more writes. */
 export type SyncGuard = (sync: () => void) => void;
 
@@ -33,13 +36,19 @@ export class LargeWriter {
   #inPiece = 0;
   #length = 0;
   #position = 0;
+  readonly #syncNow: SyncGuard | undefined;
+  #syncedUpTo = 0;
   #packed: boolean | undefined;
   #sample: { readonly raw: Buffer; readonly frame: Buffer | undefined }[] = [];
 
-  /** Creates the file `path`. */
-  constructor(disk: Disk, path: string) {
+  /**
+   * Creates the file `path`. With `syncNow` it is synced as it grows: one sync of gigabytes at the end would hold up
+   * everybody else in the process.
+   */
+  constructor(disk: Disk, path: string, syncNow?: SyncGuard) {
     this.#disk = disk;
     this.#path = path;
+    this.#syncNow = syncNow;
     this.#fd = disk.open(path, "create", 0o600);
   }
 
@@ -101,6 +110,9 @@ export class LargeWriter {
   #write(bytes: Uint8Array): void {
     writeFully(this.#disk, this.#fd, bytes, this.#position);
     this.#position += bytes.length;
+    if (this.#syncNow === undefined || this.#position - this.#syncedUpTo < SYNC_BYTES) return;
+    this.#syncNow(() => this.#disk.sync(this.#fd));
+    this.#syncedUpTo = this.#position;
   }
 }
 

@@ -110,12 +110,17 @@ export class OpenSink implements PackSink {
     }
   }
 
-  /** A content of unknown size, piece by piece. */
-  intake(): ContentIntake {
+  /** A content of unknown size, piece by piece. `isShared`: others of this process work meanwhile. */
+  intake(isShared = false): ContentIntake {
+    const syncNow = isShared ? this.#guard : undefined;
     const { disk, layout, newPackId, largeBytes } = this.#parts;
     return new ContentIntake(
       largeBytes,
-      () => withTrouble(`writing ${layout.largeTmp}`, () => new LargeWriter(disk, `${layout.largeTmp}/${newPackId()}`)),
+      () =>
+        withTrouble(
+          `writing ${layout.largeTmp}`,
+          () => new LargeWriter(disk, `${layout.largeTmp}/${newPackId()}`, syncNow),
+        ),
       { small: (content) => this.put(content), large: (writer) => this.#takeLarge(writer.finish(this.#guard)) },
     );
   }
