@@ -1,21 +1,23 @@
 /** Types that a browser shows without ever running anything of them. Everything else is bytes, or plain text. */
-const BY_EXTENSION: Readonly<Record<string, string>> = {
-  png: "image/png",
-  jpg: "image/jpeg",
-  jpeg: "image/jpeg",
-  gif: "image/gif",
-  webp: "image/webp",
-  avif: "image/avif",
-  ico: "image/x-icon",
-  bmp: "image/bmp",
-  mp3: "audio/mpeg",
-  ogg: "audio/ogg",
-  wav: "audio/wav",
-  mp4: "video/mp4",
-  webm: "video/webm",
-  woff: "font/woff",
-  woff2: "font/woff2",
-};
+const BY_EXTENSION: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    png: "image/png",
+    jpg: "image/jpeg",
+    jpeg: "image/jpeg",
+    gif: "image/gif",
+    webp: "image/webp",
+    avif: "image/avif",
+    ico: "image/x-icon",
+    bmp: "image/bmp",
+    mp3: "audio/mpeg",
+    ogg: "audio/ogg",
+    wav: "audio/wav",
+    mp4: "video/mp4",
+    webm: "video/webm",
+    woff: "font/woff",
+    woff2: "font/woff2",
+  }),
+);
 
 const PLAIN = "text/plain; charset=utf-8";
 const BYTES = "application/octet-stream";
@@ -28,7 +30,7 @@ const TEXT =
 export function contentTypeOf(path: string): string {
   const name = path.slice(path.lastIndexOf("/") + 1);
   const extension = /\.([A-Za-z0-9]{1,12})$/.exec(name)?.[1]?.toLowerCase() ?? "";
-  return BY_EXTENSION[extension] ?? (TEXT.test(extension) ? PLAIN : BYTES);
+  return BY_EXTENSION.get(extension) ?? (TEXT.test(extension) ? PLAIN : BYTES);
 }
 
 /** `Content-Disposition` with the file's name (RFC 6266, RFC 8187): to be kept, never to be opened in place. */

@@ -21,7 +21,11 @@ export interface ServerApp {
 }
 
 /** An upgrade, and what had come of the other protocol by then. */
-export type UpgradeVisit = Visit & { readonly head: Buffer };
+export interface UpgradeVisit extends Visit {
+  readonly head: Buffer;
+  /** Would it still be let in now? What lasts long asks again. */
+  readonly isStillAdmitted: () => Promise<boolean>;
+}
 
 export interface HttpServerOptions {
   /** Answered without loading the rest of the server: hooks have no time to lose. */
@@ -146,7 +150,11 @@ export class HttpServer {
     server.maxHeadersCount = 100;
     server.on("clientError", (_error, socket) => socket.destroy());
     server.on("tlsClientError", (_error, socket) => socket.destroy());
-    server.on("request", (request, response) => void this.#serve(request, response, door));
+    const serve = (request: IncomingMessage, response: ServerResponse): undefined =>
+      void this.#serve(request, response, door);
+    server.on("request", serve);
+    // `Expect: 100-continue` is answered by Node, and then served; of anything else it would say 417 without a look at who asks.
+    server.on("checkExpectation", serve);
     server.on("upgrade", (request, socket, head) => void this.#upgrade(request, socket, { door, head }));
     this.#servers.push(server);
     return server;
@@ -188,7 +196,9 @@ export class HttpServer {
       if ("status" in admitted) return endUpgrade(socket, admitted.status);
       const app = await this.#loadApp();
       if (app.upgrade === undefined) return endUpgrade(socket, 404);
-      app.upgrade(request, socket, { ...admitted, head });
+      const isStillAdmitted = async (): Promise<boolean> =>
+        !("status" in (await this.#options.admission.admit(request, door)));
+      app.upgrade(request, socket, { ...admitted, head, isStillAdmitted });
     } catch (error) {
       this.#options.onError(error);
       socket.destroy();

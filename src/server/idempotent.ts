@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
-import { httpStatusOf } from "../api/problems.ts";
 import { ChronicleError } from "../core/errors.ts";
 import type { Caller } from "./caller.ts";
+import { statusOf } from "./problem.ts";
 import type { KeptReply, ReplyBook } from "./reply-book.ts";
 
 /** A change that named itself. */
@@ -49,7 +49,7 @@ export async function onlyOnce(
 
 /** What was refused, or did not get its turn, may be tried again; of anything else nobody can say how far it came. */
 function changedNothing(error: unknown): boolean {
-  return error instanceof ChronicleError && (httpStatusOf(error.code) < 500 || error.code === "LOCKED");
+  return error instanceof ChronicleError && (statusOf(error) < 500 || error.code === "LOCKED");
 }
 
 /** The same key under another request. */

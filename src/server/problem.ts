@@ -39,13 +39,18 @@ export function withStatus(problem: Problem, status: number): Problem {
   return { ...problem, status, title: STATUS_CODES[status] ?? "Error" };
 }
 
+/** The status for an error. What was sent and does not verify, at some line of it, is no trouble of the server's. */
+export function statusOf({ code, data }: ChronicleError): number {
+  return code === "INTEGRITY_VIOLATION" && typeof data["line"] === "number" ? 422 : httpStatusOf(code);
+}
+
 /**
  * What a caller is told of an error. Trouble of the store or of this machine, and whatever nobody expected, is told by its
  * code and an id alone: the words, which may name files of this machine, go to the diagnostics under the same id.
  */
 export function problemOf(error: unknown, setting: ProblemSetting): Problem {
   if (!(error instanceof ChronicleError)) return unexpected(error, 500, "INTERNAL", setting);
-  const status = httpStatusOf(error.code);
+  const status = statusOf(error);
   if (status >= 500 && error.code !== "LOCKED" && error.code !== "UNAVAILABLE") {
     return unexpected(error, status, error.code, setting);
   }

@@ -46,8 +46,23 @@ const PATHS = [
   "y/".repeat(2_100),
   "*a*a*a*a*a*a*b",
 ];
-const MOMENTS = "latest baseline now 0 1 2 seq:1 seq:99999 10m 1~1 latest~9 §3 2020-01-01 2999-01-01T00:00:00Z".split(" ");
-const ODD = ["", " ", "null", "-1", "1e999", "9".repeat(400), "__proto__", "constructor", "toString", "%s%n", "${x}", "\u202e"];
+const MOMENTS = "latest baseline now 0 1 2 seq:1 seq:99999 10m 1~1 latest~9 §3 2020-01-01 2999-01-01T00:00:00Z".split(
+  " ",
+);
+const ODD = [
+  "",
+  " ",
+  "null",
+  "-1",
+  "1e999",
+  "9".repeat(400),
+  "__proto__",
+  "constructor",
+  "toString",
+  "%s%n",
+  "${x}",
+  "\u202e",
+];
 
 const word: Arbitrary<string> = fc.oneof(
   { weight: 6, arbitrary: fc.nat(400).map((n) => `§${n}`) },
@@ -91,9 +106,15 @@ function textOf({ pattern }: z.core.JSONSchema.BaseSchema): Arbitrary<unknown> {
   return fc.oneof(fc.nat(5).map(String), fc.constantFrom("0", "100", "9007199254740991", "9999999999999999", "00"));
 }
 
-function objectOf({ properties, required = [], additionalProperties }: z.core.JSONSchema.BaseSchema): Arbitrary<unknown> {
+function objectOf({
+  properties,
+  required = [],
+  additionalProperties,
+}: z.core.JSONSchema.BaseSchema): Arbitrary<unknown> {
   if (properties === undefined) {
-    return fc.dictionary(fc.oneof(fc.string({ maxLength: 8 }), word), valuesOf(additionalProperties as Json), { maxKeys: 4 });
+    return fc.dictionary(fc.oneof(fc.string({ maxLength: 8 }), word), valuesOf(additionalProperties as Json), {
+      maxKeys: 4,
+    });
   }
   const fields = Object.fromEntries(Object.entries(properties).map(([name, one]) => [name, valuesOf(one as Json)]));
   return fc.record(fields, { requiredKeys: required.filter((name) => name in fields) });
@@ -119,8 +140,23 @@ const HEADERS: Readonly<Record<string, Arbitrary<string>>> = {
   "if-none-match": fc.constantFrom("*", '"§1"', `W/"${HASH}"`, ",,,", '"'),
   "idempotency-key": fc.constantFrom("k1", "k2", "k3", "§4", "", " ", "x".repeat(500)),
   "last-event-id": fc.constantFrom("0", "1", "99999999", "-1", "x", ""),
-  range: fc.constantFrom("bytes=0-1", "bytes=-1", "bytes=9-1", "bytes=0-,5-", "lines=1", "bytes=", `bytes=${"9".repeat(15)}-`),
-  "content-type": fc.constantFrom("application/json", "text/plain", "text/html; charset=x", "", ";", "multipart/form-data"),
+  range: fc.constantFrom(
+    "bytes=0-1",
+    "bytes=-1",
+    "bytes=9-1",
+    "bytes=0-,5-",
+    "lines=1",
+    "bytes=",
+    `bytes=${"9".repeat(15)}-`,
+  ),
+  "content-type": fc.constantFrom(
+    "application/json",
+    "text/plain",
+    "text/html; charset=x",
+    "",
+    ";",
+    "multipart/form-data",
+  ),
   "content-encoding": fc.constantFrom("gzip", "br", "x"),
   accept: fc.constantFrom("text/event-stream", "text/html", "*/*;q=x"),
   expect: fc.constantFrom("100-continue", "x"),
@@ -134,17 +170,51 @@ const HEADERS: Readonly<Record<string, Arbitrary<string>>> = {
 const headers = fc.record(HEADERS, { requiredKeys: [] }).map((all) => Object.entries(all));
 const someHeaders: Arbitrary<Record<string, string>> = fc.oneof(
   { weight: 3, arbitrary: fc.constant({}) },
-  { weight: 2, arbitrary: fc.tuple(headers, fc.nat(99)).map(([all, at]) => Object.fromEntries(all.slice(at % 13, (at % 13) + 2))) },
+  {
+    weight: 2,
+    arbitrary: fc
+      .tuple(headers, fc.nat(99))
+      .map(([all, at]) =>
+        Object.fromEntries<string>(all.slice(at % 13, (at % 13) + 2).map(([name, value]) => [name, value ?? ""])),
+      ),
+  },
 );
 
 const encoded = (text: string): string =>
-  text.split("/").map((part) => encodeURIComponent(part.toWellFormed()).replaceAll("%C2%A7", "§")).join("/");
+  text
+    .split("/")
+    .map((part) => encodeURIComponent(part.toWellFormed()).replaceAll("%C2%A7", "§"))
+    .join("/");
 
-const rawPart = fc.constantFrom("%00", "%", "%zz", "%2e%2e%2f", "%252e", "..%5c", "%ff", "%c0%ae", "\\", "//", ";", "%0d%0a", "~");
+const rawPart = fc.constantFrom(
+  "%00",
+  "%",
+  "%zz",
+  "%2e%2e%2f",
+  "%252e",
+  "..%5c",
+  "%ff",
+  "%c0%ae",
+  "\\",
+  "//",
+  ";",
+  "%0d%0a",
+  "~",
+);
 
 function paramOf(name: string): Arbitrary<string> {
-  if (name === "id") return fc.oneof({ weight: 20, arbitrary: fc.constantFrom(...WORKSPACES) }, { weight: 2, arbitrary: word.map(encodeParam) }, { weight: 1, arbitrary: rawPart });
-  const plain = name === "path" ? fc.constantFrom(...PATHS) : name === "n" ? fc.constantFrom("1", "2", "last", "0", "-1", "x") : word;
+  if (name === "id")
+    return fc.oneof(
+      { weight: 20, arbitrary: fc.constantFrom(...WORKSPACES) },
+      { weight: 2, arbitrary: word.map(encodeParam) },
+      { weight: 1, arbitrary: rawPart },
+    );
+  const plain =
+    name === "path"
+      ? fc.constantFrom(...PATHS)
+      : name === "n"
+        ? fc.constantFrom("1", "2", "last", "0", "-1", "x")
+        : word;
   const encoding = name === "path" ? encoded : encodeParam;
   return fc.oneof({ weight: 12, arbitrary: plain.map(encoding) }, { weight: 1, arbitrary: rawPart });
 }
@@ -153,30 +223,62 @@ const encodeParam = (text: string): string => encodeURIComponent(text.toWellForm
 
 function targetOf(row: Route): Arbitrary<string> {
   const parts = row.path.split(/(\{[a-z]+\})/);
-  return fc.tuple(...parts.map((part) => (part.startsWith("{") ? paramOf(part.slice(1, -1)) : fc.constant(part)))).map((all) => all.join(""));
+  return fc
+    .tuple(...parts.map((part) => (part.startsWith("{") ? paramOf(part.slice(1, -1)) : fc.constant(part))))
+    .map((all) => all.join(""));
 }
 
 function queryOf(row: Route): Arbitrary<string> {
   const schema = schemaOf(row.query);
   const fit = schema === undefined ? fc.constant<unknown>({}) : valuesOf(schema);
   const query = fc.oneof({ weight: 4, arbitrary: fit }, { weight: 1, arbitrary: spoilt(fit) }).map((value) =>
-    Object.entries((value ?? {}) as Record<string, unknown>).flatMap(([name, one]) =>
-      (Array.isArray(one) ? one : [one]).map((each) => `${encodeParam(name)}=${encodeParam(typeof each === "string" ? each : JSON.stringify(each))}`),
-    ).join("&"),
+    Object.entries((value ?? {}) as Record<string, unknown>)
+      .flatMap(([name, one]) =>
+        (Array.isArray(one) ? one : [one]).map(
+          (each) => `${encodeParam(name)}=${encodeParam(typeof each === "string" ? each : JSON.stringify(each))}`,
+        ),
+      )
+      .join("&"),
   );
-  const odd = fc.constantFrom("a", "=", "&&&", "a=1&a=2&a[]=3", "%", "%zz=%", "__proto__=1", "a".repeat(3_000), "limit=5&limit=6", "path=%00", "cursor=%ff");
+  const odd = fc.constantFrom(
+    "a",
+    "=",
+    "&&&",
+    "a=1&a=2&a[]=3",
+    "%",
+    "%zz=%",
+    "__proto__=1",
+    "a".repeat(3_000),
+    "limit=5&limit=6",
+    "path=%00",
+    "cursor=%ff",
+  );
   return fc.oneof({ weight: 9, arbitrary: query }, { weight: 1, arbitrary: odd });
 }
 
 const bytes: Arbitrary<string | Uint8Array> = fc.oneof(
   fc.uint8Array({ maxLength: 300 }),
-  fc.constantFrom("", "text", "\u0000", "[".repeat(5_000), "{", '{"a":1,"a":2}', '{"__proto__":{}}', "\ufeff{}", '"\\ud800"', "nan", `{"a":${"9".repeat(500)}}`, "x".repeat(100_000)),
+  fc.constantFrom(
+    "",
+    "text",
+    "\u0000",
+    "[".repeat(5_000),
+    "{",
+    '{"a":1,"a":2}',
+    '{"__proto__":{}}',
+    "\ufeff{}",
+    '"\\ud800"',
+    "nan",
+    `{"a":${"9".repeat(500)}}`,
+    "x".repeat(100_000),
+  ),
 );
 
 function bodyOf(row: Route): Arbitrary<string | Uint8Array | undefined> {
   const schema = schemaOf(row.body);
   if (row.bytes === true) return bytes;
-  if (schema === undefined) return fc.oneof({ weight: 6, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary: bytes });
+  if (schema === undefined)
+    return fc.oneof({ weight: 6, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary: bytes });
   const fit = valuesOf(schema);
   return fc.oneof(
     { weight: 8, arbitrary: fit.map((value) => JSON.stringify(value)) },
@@ -192,14 +294,19 @@ export function requestsTo(row: Route): Arbitrary<FuzzRequest> {
     { weight: 20, arbitrary: fc.constant<string>(row.method) },
     { weight: 1, arbitrary: fc.constantFrom("HEAD", "PUT", "POST", "DELETE", "PATCH", "OPTIONS", "PROPFIND") },
   );
-  const caller = fc.constantFrom<FuzzRequest["as"]>(..."operator operator operator agent agent reader confined nobody owner".split(" ") as FuzzRequest["as"][]);
-  return fc.record({ method, path: targetOf(row), query: queryOf(row), headers: someHeaders, body: bodyOf(row), as: caller }).map(
-    ({ path, query, headers: given, body, ...rest }) => ({
+  const caller = fc.constantFrom<FuzzRequest["as"]>(
+    ...("operator operator operator agent agent reader confined nobody owner".split(" ") as FuzzRequest["as"][]),
+  );
+  return fc
+    .record({ method, path: targetOf(row), query: queryOf(row), headers: someHeaders, body: bodyOf(row), as: caller })
+    .map(({ path, query, headers: given, body, ...rest }) => ({
       operation: row.operation,
       ...rest,
       target: query === "" ? path : `${path}?${query}`,
-      headers: { ...(body === undefined || row.bytes === true ? {} : { "content-type": "application/json" }), ...given },
+      headers: {
+        ...(body === undefined || row.bytes === true ? {} : { "content-type": "application/json" }),
+        ...given,
+      },
       ...(body === undefined ? {} : { body }),
-    }),
-  );
+    }));
 }

@@ -53,7 +53,9 @@ interface Seen {
 
 function send(asked: FuzzRequest, folder: string): Promise<Seen> {
   const fill = (text: string): string =>
-    text.replaceAll(/§(\d+)/g, (_all, n: string) => named[Number(n) % named.length] ?? "").replaceAll("/folder", `/${folder}`);
+    text
+      .replaceAll(/§(\d+)/g, (_all, n: string) => named[Number(n) % named.length] ?? "")
+      .replaceAll("/folder", `/${folder}`);
   const token = tokens[asked.as];
   const { promise, resolve, reject } = Promise.withResolvers<Seen>();
   const headers = Object.entries(asked.headers).map(([name, value]) => [name, fill(value)]);
@@ -96,7 +98,8 @@ function complaintsOf({ status, headers, text }: Seen, { method, as }: FuzzReque
   if (status >= 500 && status !== 501 && status !== 503) found.push("trouble of the server's own");
   if (/\n\s+at |node:internal|\.ts:\d+/.test(text)) found.push("a stack");
   if (Object.values(tokens).some((token) => token !== null && text.includes(token))) found.push("a token");
-  if (as !== "operator" && as !== "owner" && as !== "confined" && text.includes(serving.base)) found.push("a folder of the server's");
+  if (as !== "operator" && as !== "owner" && as !== "confined" && text.includes(serving.base))
+    found.push("a folder of the server's");
   if (headers["set-cookie"] !== undefined) found.push("a header of the client's making");
   const type = headers["content-type"] ?? "";
   if (type.startsWith("text/html")) found.push("markup");
@@ -132,20 +135,28 @@ it(`requests of all kinds to ${ROUTES.length} routes, seed ${SEED}`, { timeout: 
           statuses.set(seen.status, (statuses.get(seen.status) ?? 0) + 1);
           harvest(seen.text);
           const complaints = complaintsOf(seen, asked);
-          if (complaints.length > 0) trouble.push({ complaints, asked, status: seen.status, text: seen.text.slice(0, 400) });
+          if (complaints.length > 0)
+            trouble.push({ complaints, asked, status: seen.status, text: seen.text.slice(0, 400) });
         } catch (error) {
           trouble.push({ error: String(error), asked });
         }
       }),
     );
   }
+  writeFileSync("/tmp/v7/fuzz.json", JSON.stringify(trouble, null, 1));
+  writeFileSync("/tmp/v7/diag.txt", serving.diagnostics());
   expect([trouble.length, trouble.slice(0, 8)]).toEqual([0, []]);
   expect(serving.diagnostics()).toBe("");
   expect((await serving.ask("/healthz")).status).toBe(200);
-  for (const status of [200, 400, 401, 403, 404, 412]) expect([status, statuses.get(status) ?? 0]).not.toEqual([status, 0]);
+  for (const status of [200, 400, 401, 403, 404, 412])
+    expect([status, statuses.get(status) ?? 0]).not.toEqual([status, 0]);
   for (const name of WORKSPACES) {
     const verified = await serving.ask(`/v1/workspaces/${name === "folder" ? folder : name}/verify`);
     expect(verified.json()).toMatchObject({ problems: [] });
   }
-  if (process.env["FUZZ_RUNS"] !== undefined) console.log(all.length, [...statuses].toSorted(([a], [b]) => a - b));
+  if (process.env["FUZZ_RUNS"] !== undefined)
+    console.log(
+      all.length,
+      [...statuses].toSorted(([a], [b]) => a - b),
+    );
 });

@@ -31,7 +31,7 @@ export interface Answered {
   readonly headers: IncomingHttpHeaders;
   readonly bytes: Buffer;
   readonly text: string;
-  json<T = Record<string, unknown>>(): T;
+  readonly json: <T = Record<string, unknown>>() => T;
 }
 
 export interface StartOptions {

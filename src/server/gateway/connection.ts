@@ -1,0 +1,194 @@
+import type { RawData, WebSocket } from "ws";
+import { eventStart } from "../../api/routes/event-start.ts";
+import { ChronicleError } from "../../core/errors.ts";
+import type { Caller } from "../caller.ts";
+import type { ServerLimits } from "../limits.ts";
+import type { Lease, OpenWorkspaces } from "../open-workspaces.ts";
+import { problemOf, type ProblemSetting } from "../problem.ts";
+import { openFor } from "../scope.ts";
+import { answerQuestion } from "./answer-question.ts";
+import { type GatewayMessage, marksOf, type Question, readMessage, type RequestId } from "./messages.ts";
+
+/** So many messages of one connection are worked on at once; others wait, and then nothing more is read of it. */
+const MOST_AT_ONCE = 8;
+/** Subscriptions of one connection. */
+const MOST_SUBSCRIPTIONS = 1_000;
+
+/** What a connection works with. */
+export interface ConnectionSetting extends ProblemSetting {
+  readonly workspaces: OpenWorkspaces;
+  readonly limits: ServerLimits;
+  readonly caller: Caller;
+  /** 0: go on; else for how many seconds this caller may ask nothing more. */
+  readonly charge: () => number;
+}
+
+type Message<Type extends GatewayMessage["type"]> = Extract<GatewayMessage, { readonly type: Type }>;
+
+/**
+ * One client of the gateway. Messages are answered as they are done, not in their order: `request_id` says which is which.
+ * Who does not take answers is not asked for more: nothing piles up but what is being worked on, and in the end the
+ * connection is cut.
+ */
+export class GatewayConnection {
+  readonly #socket: WebSocket;
+  readonly #setting: ConnectionSetting;
+  readonly #waiting: RawData[] = [];
+  readonly #subscriptions = new Map<RequestId, AbortController>();
+  #working = 0;
+
+  constructor(socket: WebSocket, setting: ConnectionSetting) {
+    this.#socket = socket;
+    this.#setting = setting;
+    socket.on("message", (data) => this.#take(data));
+    socket.on("close", () => this.#end());
+    // What is wrong with it, the protocol tells the client; then it is closed.
+    socket.on("error", () => socket.terminate());
+  }
+
+  get subscriptions(): number {
+    return this.#subscriptions.size;
+  }
+
+  #take(data: RawData): void {
+    this.#waiting.push(data);
+    // One piece of what was received may hold many messages: those that are here already wait.
+    if (this.#working >= MOST_AT_ONCE) this.#socket.pause();
+    else this.#work();
+  }
+
+  #work(): void {
+    while (this.#working < MOST_AT_ONCE) {
+      const data = this.#waiting.shift();
+      if (data === undefined) return this.#socket.resume();
+      this.#working += 1;
+      void this.#answer(data).finally(() => {
+        this.#working -= 1;
+        this.#work();
+      });
+    }
+  }
+
+  async #answer(data: RawData): Promise<void> {
+    let given: unknown;
+    try {
+      this.#charge();
+      given = parsed(data);
+      await this.#do(readMessage(given));
+    } catch (error) {
+      await this.#send({ type: "error", ...marksOf(given), ...this.#complaint(error) });
+    }
+  }
+
+  #charge(): void {
+    const wait = this.#setting.charge();
+    if (wait === 0) return;
+    throw new ChronicleError("RATE_LIMITED", "too many messages", { hint: `try again in ${wait} s`, data: { wait } });
+  }
+
+  async #do(message: GatewayMessage): Promise<void> {
+    if (message.type === "subscribe_events") await this.#subscribe(message);
+    else if (message.type === "unsubscribe_events") await this.#unsubscribe(message);
+    else await this.#ask(message);
+  }
+
+  async #ask(question: Question): Promise<void> {
+    using lease = await this.#open(question.session_id);
+    const answer = await answerQuestion(viewOf(lease), question);
+    await this.#send({ type: `${question.type}_result`, ...marksOf(question), ...answer });
+  }
+
+  #open(session: string): Promise<Lease> {
+    return openFor(this.#setting.workspaces, this.#setting.caller, session);
+  }
+
+  /** Answers once it is known where the events begin; they come by themselves from then on. */
+  async #subscribe(message: Message<"subscribe_events">): Promise<void> {
+    const { request_id: id, session_id: session } = message;
+    if (this.#subscriptions.has(id)) throw new ChronicleError("USAGE", "there is a subscription with this request_id");
+    if (this.#subscriptions.size >= MOST_SUBSCRIPTIONS) {
+      throw new ChronicleError("LIMIT_EXCEEDED", `a connection has at most ${MOST_SUBSCRIPTIONS} subscriptions`);
+    }
+    const end = new AbortController();
+    this.#subscriptions.set(id, end);
+    try {
+      const lease = await this.#open(session);
+      try {
+        const after = await eventStart(viewOf(lease), message.after);
+        await this.#send({ type: "subscribe_events_result", ...marksOf(message), after });
+        void this.#follow(lease, { ...message, after }, end);
+      } catch (error) {
+        lease[Symbol.dispose]();
+        throw error;
+      }
+    } catch (error) {
+      this.#subscriptions.delete(id);
+      throw error;
+    }
+  }
+
+  /** Each event waits until the one before it was taken. Never rejects. */
+  async #follow(given: Lease, message: Message<"subscribe_events">, end: AbortController): Promise<void> {
+    using lease = given;
+    const marks = marksOf(message);
+    const signal = AbortSignal.any([end.signal, lease.gone]);
+    const { after, prefix } = message;
+    try {
+      const wanted = { ...(after === undefined ? {} : { after }), ...(prefix === undefined ? {} : { prefix }) };
+      for await (const event of viewOf(lease).events({ ...wanted, signal })) {
+        if (!(await this.#send({ type: "event", ...marks, event }))) return;
+      }
+      await this.#send({ type: "events_end", ...marks });
+    } catch (error) {
+      await this.#send({ type: "error", ...marks, ...this.#complaint(error) });
+    } finally {
+      if (this.#subscriptions.get(message.request_id) === end) this.#subscriptions.delete(message.request_id);
+    }
+  }
+
+  async #unsubscribe(message: Message<"unsubscribe_events">): Promise<void> {
+    const end = this.#subscriptions.get(message.subscription);
+    if (end === undefined) throw new ChronicleError("NOT_FOUND", "there is no such subscription");
+    this.#subscriptions.delete(message.subscription);
+    end.abort();
+    await this.#send({ type: "unsubscribe_events_result", ...marksOf(message) });
+  }
+
+  #complaint(error: unknown): Record<string, unknown> {
+    const { code, detail, hint, data, id } = problemOf(error, this.#setting);
+    const more = { ...(hint === undefined ? {} : { hint }), ...(data === undefined ? {} : { data }) };
+    return { code, message: detail, ...more, ...(id === undefined ? {} : { id }) };
+  }
+
+  /** Resolves when the system has taken it. False: the client is gone, or was cut off for taking nothing. */
+  #send(message: Readonly<Record<string, unknown>>): Promise<boolean> {
+    const { promise, resolve } = Promise.withResolvers<boolean>();
+    const timer = setTimeout(() => this.#socket.terminate(), this.#setting.limits.slowMs);
+    this.#socket.send(JSON.stringify(message), (error) => {
+      clearTimeout(timer);
+      resolve(error === undefined || error === null);
+    });
+    return promise;
+  }
+
+  #end(): void {
+    this.#waiting.length = 0;
+    for (const end of this.#subscriptions.values()) end.abort();
+  }
+}
+
+/** The messages only look: nobody needs more than an agent has. */
+function viewOf({ workspace }: Lease): Lease["workspace"] {
+  return workspace.as({ role: "agent" });
+}
+
+function parsed(data: RawData): unknown {
+  try {
+    // `ws` gives one buffer, unless it is told otherwise.
+    return JSON.parse((data as Buffer).toString("utf8"));
+  } catch {
+    throw new ChronicleError("USAGE", "a message is one JSON object, as text", {
+      hint: "docs/gateway.md has the messages",
+    });
+  }
+}

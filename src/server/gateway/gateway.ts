@@ -1,0 +1,109 @@
+import type { IncomingMessage } from "node:http";
+import type { Duplex } from "node:stream";
+import { type WebSocket, WebSocketServer } from "ws";
+import type { UpgradeVisit } from "../http-server.ts";
+import type { ServerLimits } from "../limits.ts";
+import type { OpenWorkspaces } from "../open-workspaces.ts";
+import type { ProblemSetting } from "../problem.ts";
+import { RateLimiter } from "../rate-limiter.ts";
+import { GatewayConnection } from "./connection.ts";
+
+/** Where the messages of a gateway are spoken. */
+export const GATEWAY_PATH = "/v1/gateway";
+
+/** Bytes of one message of a client. */
+const MOST_PAYLOAD = 1024 * 1024;
+/** How long a client has to answer that it is told to leave, in milliseconds. */
+const LEAVE_MS = 1_000;
+
+/** Codes of RFC 6455 §7.4.1. */
+const GOING_AWAY = 1001;
+const NOT_ALLOWED = 1008;
+
+/** What the gateway works with. */
+export interface GatewayOptions extends ProblemSetting {
+  readonly workspaces: OpenWorkspaces;
+  readonly limits: ServerLimits;
+  /** The server is told to leave. */
+  readonly stopping: AbortSignal;
+}
+
+/** Messages of gateways over WebSocket, on the ports and sockets of the server. */
+export class Gateway {
+  readonly #options: GatewayOptions;
+  readonly #protocol: WebSocketServer;
+  readonly #open = new Map<WebSocket, GatewayConnection>();
+  readonly #rates: Readonly<Record<UpgradeVisit["caller"]["role"], RateLimiter>>;
+
+  constructor(options: GatewayOptions) {
+    const { reader, agent, operator } = options.limits.rates;
+    this.#options = options;
+    this.#rates = {
+      reader: new RateLimiter(reader),
+      agent: new RateLimiter(agent),
+      operator: new RateLimiter(operator),
+    };
+    this.#protocol = new WebSocketServer({
+      noServer: true,
+      clientTracking: false,
+      maxPayload: MOST_PAYLOAD,
+      perMessageDeflate: false,
+    });
+    options.stopping.addEventListener("abort", () => this.#leave());
+  }
+
+  /** How many clients there are, and how many subscriptions they have. */
+  get load(): { readonly connections: number; readonly subscriptions: number } {
+    let subscriptions = 0;
+    for (const connection of this.#open.values()) subscriptions += connection.subscriptions;
+    return { connections: this.#open.size, subscriptions };
+  }
+
+  /** Takes a client that was let in, where it asks for this gateway. */
+  upgrade(request: IncomingMessage, socket: Duplex, visit: UpgradeVisit): void {
+    const [path] = (request.url ?? "/").split("?", 1);
+    if (path !== GATEWAY_PATH) {
+      socket.end("HTTP/1.1 404 Not Found\r\nconnection: close\r\ncontent-length: 0\r\n\r\n");
+      return;
+    }
+    this.#protocol.handleUpgrade(request, socket, visit.head, (client) => this.#greet(client, visit));
+  }
+
+  #greet(client: WebSocket, visit: UpgradeVisit): void {
+    const { caller } = visit;
+    const { workspaces, limits, hidden, report } = this.#options;
+    const charge = (): number => (caller.isOwner ? 0 : this.#rates[caller.role].take(caller.id, Date.now()));
+    this.#open.set(client, new GatewayConnection(client, { workspaces, limits, hidden, report, caller, charge }));
+    const endPulse = this.#keepPulse(client, visit);
+    client.once("close", () => {
+      endPulse();
+      this.#open.delete(client);
+    });
+  }
+
+  /** Finds out who is gone without a word, and whose token does not hold any more. */
+  #keepPulse(client: WebSocket, { isStillAdmitted }: UpgradeVisit): () => void {
+    let lives = true;
+    client.on("pong", () => (lives = true));
+    const timer = setInterval(() => {
+      if (!lives) return client.terminate();
+      lives = false;
+      client.ping();
+      isStillAdmitted().then(
+        (isIn) => isIn || this.#close(client, NOT_ALLOWED, "this token does not hold any more"),
+        (error: unknown) =>
+          this.#options.report(error instanceof Error ? (error.stack ?? error.message) : String(error)),
+      );
+    }, this.#options.limits.heartbeatMs);
+    return () => clearInterval(timer);
+  }
+
+  #leave(): void {
+    for (const client of this.#open.keys()) this.#close(client, GOING_AWAY, "this server is being ended");
+  }
+
+  #close(client: WebSocket, code: number, why: string): void {
+    client.close(code, why);
+    setTimeout(() => client.terminate(), LEAVE_MS).unref();
+  }
+}
