@@ -5,8 +5,8 @@ import * as calls from "../calls/store-calls.ts";
 import { storeRoute } from "../define-route.ts";
 import { bool, moment, paging, word } from "../fields.ts";
 import { pageOf } from "../pages.ts";
-import type { MeShape } from "../reply-shapes.ts";
 import type { StoreRoute } from "../route.ts";
+import { needsWholeStore } from "../whole-store.ts";
 import { withoutUndefined } from "../without-undefined.ts";
 
 /** About the store as the caller sees it: the server hands over one in which other workspaces are not there. */
@@ -17,12 +17,6 @@ function notThere(id: string): ChronicleError {
   return new ChronicleError("NOT_FOUND", `there is no workspace ${id}`, {
     hint: "give its whole id, or its exact name",
   });
-}
-
-/** What concerns the whole store is not for somebody who may see a part of it only. */
-function needsWholeStore({ workspaces }: MeShape): void {
-  if (workspaces === null) return;
-  throw new ChronicleError("FORBIDDEN", "this token is for certain workspaces, and this concerns the whole store");
 }
 
 const me = storeRoute(calls.me, {

@@ -2,7 +2,9 @@ import * as z from "zod";
 import * as calls from "../calls/upkeep-calls.ts";
 import { workspaceRoute } from "../define-route.ts";
 import { bool, flag, number, path, word } from "../fields.ts";
+import { mayDo } from "../role.ts";
 import type { WorkspaceRoute } from "../route.ts";
+import { needsWholeStore } from "../whole-store.ts";
 import { withoutUndefined } from "../without-undefined.ts";
 
 const tag = "upkeep";
@@ -93,15 +95,23 @@ const collect = workspaceRoute(calls.collect, {
   tag,
   role: "operator",
   summary: "Free contents that no workspace of the store needs",
-  answer: (on) => on.gc(),
+  answer: (on, { me }) => {
+    needsWholeStore(me);
+    return on.gc();
+  },
 });
 
-const usage = workspaceRoute(calls.diskUsage, {
+const diskUse = workspaceRoute(calls.diskUsage, {
   tag,
   role: "reader",
   summary: "How much space the store takes, and what of this workspace is whose",
   query: z.strictObject({ by: z.enum(["session", "path", "age"]).optional() }),
-  answer: (on, { query }) => on.du(query),
+  answer: async (on, { query, me }) => {
+    // How much others have would also tell whether somebody has a certain content.
+    needsWholeStore(me);
+    const usage = await on.du(query);
+    return mayDo(me.role, "operator") ? usage : { ...usage, store: "" };
+  },
 });
 
 const config = workspaceRoute(calls.getConfig, {
@@ -145,7 +155,7 @@ export const UPKEEP_ROWS: readonly WorkspaceRoute[] = [
   prune,
   pin,
   collect,
-  usage,
+  diskUse,
   config,
   configure,
   retention,
