@@ -88,16 +88,24 @@ export class RequestAnswer {
   async #refuseRole(): Promise<void> {
     const { caller } = this.#head.visit;
     const { row, params } = this.#found;
-    if (mayDo(caller.role, row.role)) return;
+    const role = this.#roleFor(row);
+    if (mayDo(role, row.role)) return;
     const { id } = params;
-    if (caller.role === "agent" && id !== undefined && WRITTEN_DOWN.take(caller.id, Date.now()) === 0) {
+    if (role === "agent" && id !== undefined && WRITTEN_DOWN.take(caller.id, Date.now()) === 0) {
       using lease = await openFor(this.#with.workspaces, caller, id);
       await this.#viewOf(lease).refuse?.(row.operation);
     }
-    throw new ChronicleError("FORBIDDEN", `this is for ${aRole(row.role)}, and this token is ${aRole(caller.role)}'s`, {
+    throw new ChronicleError("FORBIDDEN", `this is for ${aRole(row.role)}, and this token is ${aRole(role)}'s`, {
       hint: "`chronicle token create` makes others",
-      data: { needed: row.role, role: caller.role },
+      data: { needed: row.role, role },
     });
+  }
+
+  /** Whoever asks on behalf of an agent: of a workspace its engine refuses that, and writes it down; of the store this does. */
+  #roleFor({ on }: Route): Role {
+    const { role } = this.#head.visit.caller;
+    const isForAgent = on === "store" && this.#head.request.headers[ACTING.role] === "agent";
+    return isForAgent && mayDo(role, "agent") ? "agent" : role;
   }
 
   /** Answers, with whatever comes of it. `body`: parsed JSON. Never rejects. */

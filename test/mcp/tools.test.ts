@@ -60,4 +60,6 @@ describe("the list of tools", () => {
   });
 });
 
-describe("in this process", () => toolsSuite((prepare) => McpProject.start(prepare)));
+describe("in this process", () => {
+  toolsSuite((prepare) => McpProject.start(prepare));
+});

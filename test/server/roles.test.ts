@@ -63,6 +63,8 @@ describe("roles", () => {
   it("are the role's, also when somebody asks for less or more", async () => {
     const asAgent = { headers: { "chronicle-role": "agent" } };
     expect((await serving.send(`/v1/workspaces/mine/prune`, {}, asAgent)).status).toBe(403);
+    expect((await serving.ask(`/v1/workspaces/mine`, { method: "DELETE", ...asAgent })).status).toBe(403);
+    expect((await serving.send(`/v1/gc`, {}, asAgent)).status).toBe(403);
     const token = serving.token("agent");
     const headers = { "chronicle-role": "person" };
     expect((await serving.send(`/v1/workspaces/mine/prune`, {}, { token, headers })).status).toBe(403);

@@ -152,19 +152,25 @@ export class StoreServer {
 
   /** Loaded when it is first asked for: hooks need none of it. */
   async #loadApp(stopping: AbortSignal): Promise<ServerApp> {
-    const [{ makeApp }, { ROUTES }, { FileReplyBook }] = await Promise.all([
+    const [{ makeApp }, { ROUTES }, { FileReplyBook }, { Gateway }] = await Promise.all([
       import("../../server/app.ts"),
       import("../../api/routes/table.ts"),
       import("../serving/file-reply-book.ts"),
+      import("../../server/gateway/gateway.ts"),
     ]);
     const { store, disk, run, version, configFolder } = this.#options;
+    const shared = {
+      ...{ stopping, workspaces: this.#workspaces, limits: this.#limits },
+      hidden: [store.home, configFolder],
+      report: (line: string) => this.#diagnose(line),
+    };
+    const gateway = new Gateway(shared);
     return makeApp({
-      ...{ store, version, stopping, routes: ROUTES, workspaces: this.#workspaces, limits: this.#limits },
+      ...{ ...shared, store, version, routes: ROUTES },
       defaultWorkspace: () => this.#hosted?.workspace.id ?? null,
       replies: new FileReplyBook(disk, join(run.folder, "replies.ndjson")),
-      hidden: [store.home, configFolder],
-      report: (line) => this.#diagnose(line),
       openapi: () => this.#openApi(),
+      upgrade: (request, socket, visit) => gateway.upgrade(request, socket, visit),
     });
   }
 

@@ -68,10 +68,15 @@ function onlyOne(all: readonly WorkspaceShape[]): string {
     });
   }
   if (second === undefined) return only.id;
-  const lines = meant.slice(0, MOST_LISTED).map(({ id, name, path }) => `  ${[id, name ?? path].join("  ").trimEnd()}`);
+  const sorted = meant.toSorted((a, b) => labelOf(a).localeCompare(labelOf(b)));
+  const lines = sorted.slice(0, MOST_LISTED).map((one) => `  ${one.id}  ${labelOf(one)}`.trimEnd());
   const more = meant.length - lines.length;
   throw new ChronicleError("AMBIGUOUS", `the server has ${meant.length} workspaces`, {
     hint: ["say which, with -w ID or -w NAME:", ...lines, ...(more > 0 ? [`  … and ${more} more`] : [])].join("\n"),
-    data: { workspaces: meant.map(({ id, name }) => name ?? id) },
+    data: { workspaces: sorted.map(({ id, name }) => name ?? id) },
   });
+}
+
+function labelOf({ name, path }: WorkspaceShape): string {
+  return name ?? path;
 }

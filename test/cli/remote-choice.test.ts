@@ -1,0 +1,178 @@
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { ServedStore } from "../helpers/served-store.ts";
+import { type RunHow, Sandbox } from "./sandbox.ts";
+
+let box: Sandbox;
+let folder: string;
+let server: ServedStore;
+
+beforeAll(async () => {
+  box = new Sandbox();
+  folder = join(box.folder, "hosted");
+  mkdirSync(join(folder, "sub"), { recursive: true });
+  writeFileSync(join(folder, "a.txt"), "one\n");
+  writeFileSync(join(folder, "sub", "b.txt"), "b\n");
+  server = await ServedStore.start({ folder });
+  // The folder is hosted once somebody is told of its workspace.
+  await vi.waitFor(async () => expect((await server.client().me()).default_workspace).toBeTypeOf("string"), 10_000);
+  const { workspace } = await server.store.create({ name: "w" });
+  await workspace.putFile("in-w.txt", Buffer.from("w\n"));
+  await workspace.close();
+});
+
+afterAll(async () => {
+  await server[Symbol.asyncDispose]();
+  box[Symbol.dispose]();
+});
+
+function ask(words: readonly string[], how: RunHow = {}) {
+  return box.call(["--remote", server.socketUrl, ...words], how);
+}
+
+describe("which workspace is meant", () => {
+  it("the folder's that the server was started in; paths begin at its root, wherever one stands", async () => {
+    expect(await ask(["cat", "a.txt"])).toMatchObject({ code: 0, stdout: "one\n" });
+    expect(await ask(["cat", "sub/b.txt"], { cwd: "hosted/sub" })).toMatchObject({ code: 0, stdout: "b\n" });
+    expect(await ask(["cat", join(folder, "sub/b.txt")])).toMatchObject({ code: 0, stdout: "b\n" });
+    expect(await ask(["cat", "/etc/passwd"])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("paths begin at the workspace's root"),
+    });
+  });
+
+  it("-w names it, and what stands behind # of the address; -w is stronger", async () => {
+    expect((await ask(["-w", "w", "cat", "in-w.txt"])).stdout).toBe("w\n");
+    const at = ["--remote", `${server.socketUrl}#w`];
+    expect((await box.call([...at, "cat", "in-w.txt"])).stdout).toBe("w\n");
+    expect((await box.call([...at, "-w", "nobody", "status"])).code).toBe(3);
+    const env = { CHRONICLE_REMOTE: `${server.socketUrl}#w` };
+    expect((await box.call(["cat", "in-w.txt"], { env })).stdout).toBe("w\n");
+    expect((await box.call(["--remote", server.socketUrl, "cat", "a.txt"], { env })).stdout).toBe("one\n");
+  });
+
+  it("the only one, where no folder is hosted; of several, they are named", async () => {
+    await using other = await ServedStore.start();
+    const at = ["--remote", other.socketUrl];
+    expect(await box.call([...at, "status"])).toMatchObject({
+      code: 3,
+      stderr: expect.stringContaining("the server has no workspace"),
+    });
+    await box.must([...at, "workspaces", "create", "first"]);
+    expect((await box.must([...at, "status"])).stdout).toContain("(no folder)");
+    await box.must([...at, "workspaces", "create", "second"]);
+    const several = await box.call([...at, "status"]);
+    expect(several).toMatchObject({ code: 2, stderr: expect.stringMatching(/say which[\s\S]*first[\s\S]*second/) });
+    const { value } = await box.json([...at, "status"]);
+    expect(value).toMatchObject({ error: { code: "AMBIGUOUS", data: { workspaces: ["first", "second"] } } });
+    await box.must([...at, "workspaces", "archive", "second"]);
+    await box.must([...at, "status"]);
+  });
+
+  it("a bare chronicle does not speak of a first day where a name was wrong", async () => {
+    const { code, stdout } = await ask(["-w", "nobody"]);
+    expect([code, stdout]).toEqual([3, ""]);
+  });
+});
+
+describe("a server or this machine", () => {
+  it.each([
+    [["run", "--", "true"], "transaction begin"],
+    [["watch"], "watches the folders"],
+    [["init"], "workspaces create"],
+    [["serve"], "where the store is"],
+    [["token", "list"], "where the store is"],
+    [["agents", "status"], "where the agents work"],
+    [["hook", "claude"], "where the agent works"],
+    [["completion", "bash"], "leave --remote out"],
+  ])("%j works here only", async (words, hint) => {
+    const { code, stdout, stderr } = await ask(words);
+    expect([code, stdout]).toEqual([2, ""]);
+    expect(stderr).toContain(`${words[0]} works on this machine only`);
+    expect(stderr).toContain(hint);
+  });
+
+  it("of $CHRONICLE_REMOTE that is said as well where one could think otherwise, and not where nobody would", async () => {
+    const env = { CHRONICLE_REMOTE: server.socketUrl };
+    const refused = await box.call(["init"], { env });
+    expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining("not with CHRONICLE_REMOTE") });
+    expect((await box.call(["completion", "bash"], { env })).code).toBe(0);
+    expect((await box.call(["token", "list"], { env })).code).toBe(0);
+    expect((await box.call(["workspaces", "--store", box.store], { env })).stderr).toContain(box.store);
+    expect((await box.call(["workspaces", "--remote", ""], { env })).stderr).toContain(box.store);
+  });
+
+  it.each([
+    [["--store", "x", "status"], "give one of them"],
+    [["record", "list", "--folder", "x"], "--folder is on this machine"],
+    [["prune", "--max-age-days", "3"], "the server has its own"],
+    [["transaction", "begin", "--pid", "1"], "a server cannot"],
+    [["record", "backup", "x"], "a folder of the server's own machine"],
+    [["mcp", "--create"], "a folder of this machine"],
+  ])("%j is a mistake that is named", async (words, said) => {
+    const { code, stderr } = await ask(words);
+    expect([code, stderr]).toEqual([2, expect.stringContaining(said)]);
+  });
+
+  it("what is no address, and who does not answer", async () => {
+    expect(await box.call(["--remote", "example.org", "status"])).toMatchObject({ code: 2 });
+    expect(await box.call(["--remote", "unix:relative", "status"])).toMatchObject({ code: 2 });
+    expect(await box.call(["--remote", "http://u:p@127.0.0.1:1", "status"])).toMatchObject({ code: 2 });
+    const gone = await box.call(["--remote", `unix:${box.folder}/none.sock`, "status"]);
+    expect(gone).toMatchObject({ code: 1, stderr: expect.stringContaining("does not answer") });
+    const env = { CHRONICLE_REMOTE: `unix:${box.folder}/none.sock` };
+    const offered = await box.call(["complete", "--", "show", ""], { env });
+    expect(offered).toMatchObject({ code: 0, stderr: "", stdout: ":4\n" });
+  });
+
+  it("completions come from the server", async () => {
+    const env = { CHRONICLE_REMOTE: server.socketUrl };
+    expect((await box.must(["complete", "--", "-w", "w"], { env })).stdout).toContain("w\t");
+  });
+});
+
+describe("tokens", () => {
+  const at = (words: readonly string[], how: RunHow = {}) => box.call(["--remote", server.url, ...words], how);
+
+  it("a port needs one: of $CHRONICLE_TOKEN, or of --token-file, which is stronger", async () => {
+    const without = await at(["cat", "a.txt"]);
+    expect(without).toMatchObject({ code: 6, stderr: expect.stringContaining("--token-file") });
+    const env = { CHRONICLE_TOKEN: server.token };
+    expect(await at(["cat", "a.txt"], { env })).toMatchObject({ code: 0, stdout: "one\n" });
+    const file = join(box.folder, "token");
+    writeFileSync(file, `${server.token}\n`, { mode: 0o600 });
+    const wrong = { CHRONICLE_TOKEN: "wrong-wrong-wrong-wrong-wrong" };
+    expect(await at(["cat", "a.txt", "--token-file", file], { env: wrong })).toMatchObject({ code: 0 });
+    expect((await at(["cat", "a.txt"], { env: wrong })).code).toBe(6);
+    chmodSync(file, 0o644);
+    expect(await at(["cat", "a.txt", "--token-file", file])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("chmod 600"),
+    });
+    expect((await at(["cat", "a.txt", "--token-file", "missing"])).code).toBe(2);
+  });
+
+  it("is in nothing that is printed", async () => {
+    const env = { CHRONICLE_TOKEN: `${server.token}x`, CHRONICLE_DEBUG: "1" };
+    const { stdout, stderr } = await at(["--json", "status"], { env });
+    expect(stdout + stderr).toContain("UNAUTHENTICATED");
+    expect(stdout + stderr).not.toContain(server.token);
+  });
+
+  it("an agent stays one", async () => {
+    const env = { CHRONICLE_ROLE: "agent" };
+    expect(await ask(["-w", "w", "config", "maxBytes", "1GiB"], { env })).toMatchObject({ code: 6 });
+    expect(await ask(["-w", "w", "gc"], { env })).toMatchObject({ code: 6 });
+    await box.must(["--remote", server.socketUrl, "-w", "w", "put", "by-agent"], { env, input: "x" });
+    const { value } = await box.json(["--remote", server.socketUrl, "-w", "w", "history", "by-agent"]);
+    expect(value).toMatchObject([{ actor: "agent" }]);
+  });
+});
+
+it("a folder's files are written where they are, and undone", async () => {
+  await box.must(["--remote", server.socketUrl, "put", "a.txt"], { input: "two\n" });
+  expect(readFileSync(join(folder, "a.txt"), "utf8")).toBe("two\n");
+  await box.must(["--remote", server.socketUrl, "undo"]);
+  expect(readFileSync(join(folder, "a.txt"), "utf8")).toBe("one\n");
+});
