@@ -1,0 +1,158 @@
+import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { expiryOf } from "../../src/cli/serving/expiry.ts";
+import { FileTokenBook } from "../../src/cli/serving/file-token-book.ts";
+import { operatorToken } from "../../src/cli/serving/operator-token.ts";
+import { NodeDisk } from "../../src/disk/node-disk.ts";
+import { hashToken } from "../../src/server/token.ts";
+import { Sandbox } from "./sandbox.ts";
+
+/** `chronicle token`, and where tokens are kept. */
+
+const configOf = (sandbox: Sandbox): string => join(sandbox.env()["XDG_CONFIG_HOME"] ?? "", "chronicle");
+
+describe("chronicle token", () => {
+  it("shows a token once, keeps its hash, lists it, revokes it", async () => {
+    using sandbox = new Sandbox();
+    const made = await sandbox.must([
+      "token",
+      "create",
+      "--role",
+      "agent",
+      "--workspace",
+      "s-42",
+      "--name",
+      "ci",
+      "--expires",
+      "30d",
+    ]);
+    const token = made.stdout.trim();
+    expect(token).toMatch(/^chr_[A-Za-z0-9_-]{43}$/);
+    expect(made.stderr).not.toContain(token);
+    const folder = join(configOf(sandbox), "tokens");
+    expect(statSync(folder).mode & 0o777).toBe(0o700);
+    const [file = ""] = readdirSync(folder);
+    expect(statSync(join(folder, file)).mode & 0o777).toBe(0o600);
+    const kept = readFileSync(join(folder, file), "utf8");
+    expect(kept).not.toContain(token);
+    expect(kept).toContain(hashToken(token));
+    const { value } = await sandbox.json(["token", "list"]);
+    expect(value).toMatchObject({ tokens: [{ name: "ci", role: "agent", workspaces: ["s-42"] }] });
+    expect(JSON.stringify(value)).not.toContain("hash");
+    const id = file.replace(".json", "");
+    expect((await sandbox.must(["token", "list"])).stdout).toMatch(
+      new RegExp(`^${id}  agent  ci  s-42  until \\d{4}-`),
+    );
+    expect((await sandbox.must(["token", "revoke", id.slice(0, 4)])).stdout).toBe(`revoked ${id} (an agent, s-42)\n`);
+    expect((await sandbox.must(["token", "list"])).stdout).toMatch(/^no tokens/);
+  });
+
+  it.each([
+    [["create"], 2, "--role is needed"],
+    [["create", "--role", "king"], 2, "no role king"],
+    [["create", "--role", "reader", "--workspace", "../x"], 2, "no workspace"],
+    [["create", "--role", "reader", "--expires", "soon"], 2, "no time"],
+    [["create", "--role", "reader", "--expires", "2001-01-01"], 2, "over already"],
+    [["create", "--role", "reader", "--name", "a\nb"], 2, "printable"],
+    [["list", "x"], 2, "takes no"],
+    [["revoke"], 2, "needs the id"],
+    [["revoke", "nope"], 3, "no token nope"],
+    [["steal"], 2, "does not know"],
+  ])("says what is wrong with %j", async (words, code, text) => {
+    using sandbox = new Sandbox();
+    const ran = await sandbox.call(["token", ...words]);
+    expect([ran.code, ran.stderr]).toEqual([code, expect.stringContaining(text)]);
+  });
+
+  it("makes none for an agent", async () => {
+    using sandbox = new Sandbox();
+    const ran = await sandbox.call(["token", "create", "--role", "operator"], { env: { CHRONICLE_ROLE: "agent" } });
+    expect([ran.code, ran.stdout]).toEqual([6, ""]);
+  });
+});
+
+describe("tokens in files", () => {
+  const record = {
+    name: "n",
+    role: "reader",
+    workspaces: null,
+    created: "2026-01-01T00:00:00.000Z",
+    expires: null,
+  } as const;
+
+  it("are seen by a server that runs, at once, also within one tick of the clock", () => {
+    using sandbox = new Sandbox();
+    const server = new FileTokenBook(new NodeDisk(), sandbox.folder, () => Date.now());
+    const command = new FileTokenBook(new NodeDisk(), sandbox.folder, () => Date.now());
+    for (let n = 0; n < 50; n += 1) {
+      command.add({ ...record, id: `t${n}`, hash: `h${n}` });
+      expect(server.find(`h${n}`)?.id).toBe(`t${n}`);
+      if (n % 2 === 0) command.remove(`t${n}`);
+      expect(server.find(`h${n}`) === undefined).toBe(n % 2 === 0);
+    }
+  });
+
+  it("are not made by what is no record", () => {
+    using sandbox = new Sandbox();
+    const book = new FileTokenBook(new NodeDisk(), sandbox.folder, () => Date.now());
+    book.add({ ...record, id: "good", hash: "h" });
+    const folder = join(sandbox.folder, "tokens");
+    const bad = [
+      { ...record, id: "x", hash: "x", role: "god" },
+      { ...record, id: "y", hash: "y", workspaces: "all" },
+      { ...record, id: "z", hash: "z", expires: "x" },
+      null,
+    ];
+    for (const [n, one] of bad.entries()) writeFileSync(join(folder, `bad${n}.json`), JSON.stringify(one));
+    writeFileSync(join(folder, "half.json"), '{"id":');
+    writeFileSync(join(folder, "notes.txt"), "hello");
+    expect(book.list().map(({ id }) => id)).toEqual(["good"]);
+  });
+});
+
+describe("the operator's token", () => {
+  const disk = new NodeDisk();
+
+  it("is the given one, else that of a file, else one that is made and kept for oneself", () => {
+    using sandbox = new Sandbox();
+    const configFolder = join(sandbox.folder, "deep/config");
+    const given = "x".repeat(24);
+    expect(operatorToken(disk, { given, file: undefined, configFolder })).toEqual({
+      token: given,
+      from: "$CHRONICLE_TOKEN",
+    });
+    const made = operatorToken(disk, { given: undefined, file: undefined, configFolder });
+    expect(made).toEqual({ token: expect.stringMatching(/^chr_/), from: join(configFolder, "operator.token") });
+    expect(statSync(made.from).mode & 0o777).toBe(0o600);
+    expect(operatorToken(disk, { given: "", file: undefined, configFolder })).toEqual(made);
+    const file = join(sandbox.folder, "t");
+    writeFileSync(file, `${"y".repeat(30)}\n`, { mode: 0o600 });
+    expect(operatorToken(disk, { given: undefined, file, configFolder }).token).toBe("y".repeat(30));
+  });
+
+  it("is not one that others can read, or that is easy to guess", () => {
+    using sandbox = new Sandbox();
+    const file = join(sandbox.folder, "t");
+    const ask = (given?: string) => operatorToken(disk, { given, file, configFolder: sandbox.folder });
+    expect(() => ask("short")).toThrow(/24 characters/);
+    expect(() => ask("with a space in the middle of it")).toThrow(/24 characters/);
+    expect(() => ask()).toThrow(/there is no/);
+    writeFileSync(file, "y".repeat(30), { mode: 0o644 });
+    expect(() => ask()).toThrow(/others can read/);
+  });
+});
+
+describe("a time at which something ends", () => {
+  const now = Date.parse("2026-01-01T00:00:00Z");
+  it.each([
+    ["30m", "2026-01-01T00:30:00.000Z"],
+    ["12h", "2026-01-01T12:00:00.000Z"],
+    ["30d", "2026-01-31T00:00:00.000Z"],
+    ["2w", "2026-01-15T00:00:00.000Z"],
+    ["2027-01-31", "2027-01-31T00:00:00.000Z"],
+    [undefined, null],
+  ])("%s", (text, at) => {
+    expect(expiryOf(text, now)).toBe(at);
+  });
+});
