@@ -10,6 +10,9 @@ export interface RetryRule {
 
 export const RETRY: RetryRule = { tries: 5, firstWait: 100, longestWait: 5_000 };
 
+/** Whoever has waited so long already is told: a server that waits for a lock itself is not waited for five times. */
+const LONG_ENOUGH_MS = 20_000;
+
 /** What passes: nobody answers, too much was asked, somebody else is at work. Nothing was done then, or it is said again by its key. */
 const PASSING: readonly string[] = ["UNAVAILABLE", "RATE_LIMITED", "LOCKED"];
 
@@ -39,12 +42,14 @@ export async function retrying<T>(
   rule: RetryRule,
   { signal, after }: { readonly signal?: AbortSignal | undefined; readonly after?: () => number | undefined } = {},
 ): Promise<T> {
+  const begun = Date.now();
   for (let tried = 1; ; tried += 1) {
     try {
       return await work();
     } catch (error) {
       const asked = after?.() ?? 0;
-      if (tried >= rule.tries || !isPassing(error) || signal?.aborted === true || asked > rule.longestWait) throw error;
+      const isOver = tried >= rule.tries || signal?.aborted === true || Date.now() - begun > LONG_ENOUGH_MS;
+      if (isOver || !isPassing(error) || asked > rule.longestWait) throw error;
       await pause(Math.max(asked, waitOf(tried, rule)), signal);
     }
   }
