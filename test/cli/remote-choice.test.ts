@@ -1,6 +1,6 @@
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ServedStore } from "../helpers/served-store.ts";
 import { type RunHow, Sandbox } from "./sandbox.ts";
 
@@ -15,8 +15,6 @@ beforeAll(async () => {
   writeFileSync(join(folder, "a.txt"), "one\n");
   writeFileSync(join(folder, "sub", "b.txt"), "b\n");
   server = await ServedStore.start({ folder });
-  // The folder is hosted once somebody is told of its workspace.
-  await vi.waitFor(async () => expect((await server.client().me()).default_workspace).toBeTypeOf("string"), 10_000);
   const { workspace } = await server.store.create({ name: "w" });
   await workspace.putFile("in-w.txt", Buffer.from("w\n"));
   await workspace.close();

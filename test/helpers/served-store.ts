@@ -52,6 +52,7 @@ export class ServedStore implements AsyncDisposable {
     const token = randomBytes(24).toString("hex");
     const socket = join(home, "run", "serve.sock");
     const listening = Promise.withResolvers<readonly string[]>();
+    const hosted = Promise.withResolvers<unknown>();
     const hosts = ["127.0.0.1", "localhost"];
     const server = new StoreServer({
       ...{ store, configFolder, disk: new NodeDisk(), version: "0.0.0-test", idleMs: 0, operatorToken: token },
@@ -60,9 +61,11 @@ export class ServedStore implements AsyncDisposable {
       ...(limits === undefined ? {} : { limits }),
       ...(folder === undefined ? {} : { folder }),
       onListening: listening.resolve,
+      onFolder: hosted.resolve,
     });
     const served = server.serve();
     const [url = ""] = await Promise.race([listening.promise, served.then(() => [])]);
+    if (folder !== undefined) await hosted.promise;
     return new ServedStore({ base, store, token, url, socketUrl: `unix:${socket}` }, server, served);
   }
 
