@@ -114,8 +114,9 @@ export async function openIteration(context: Context, given: string, iteration?:
   return { path: shownPath(path), iteration: row.iteration, size, hash, kind, pieces: () => reader.pieces() };
 }
 
-/** How many events are looked up at once. */
+/** How many events are looked up at once; a base may have brought many that are passed over. */
 const MOST_ROWS = 10_000;
+const FEWEST_ROWS = 100;
 
 /** Events of the log. */
 export async function readLog(context: Context, options: LogOptions = {}): Promise<LogEventShape[]> {
@@ -123,7 +124,7 @@ export async function readLog(context: Context, options: LogOptions = {}): Promi
   const limit = options.limit ?? Number.MAX_SAFE_INTEGER;
   const wanted: EventRow[] = [];
   // Where each event counts, no more are looked up than are wanted.
-  const step = options.prefix === undefined ? Math.min(MOST_ROWS, limit) : MOST_ROWS;
+  const step = options.prefix === undefined ? Math.min(MOST_ROWS, Math.max(limit, FEWEST_ROWS)) : MOST_ROWS;
   let from = Math.max(1, options.from ?? 1);
   let to = Math.min(head.seq, options.to ?? head.seq);
   const descending = options.reverse === true;

@@ -32,4 +32,29 @@ describe("meantByPath", () => {
     expect(await meant("folder/history", "history")).toBe("fileHistory folder");
     expect(await meant("folder/at/3", "iteration")).toBe("fileAtIteration folder 3");
   });
+
+  it("knows virtual paths by their exact forms alone", async () => {
+    await using project = new HostedProject();
+    const ws = await project.create();
+    await ws.putFile("file", bytes);
+    await ws.putFile(".chronicle/query/file", bytes);
+    const meant = async (rest: string, as?: string) => {
+      const { operation, params } = await meantByPath(ws, rest, as);
+      return [operation, params["path"], params["n"]].filter((one) => one !== undefined).join(" ");
+    };
+    expect(await meant(".chronicle/query/file")).toBe("fileHistory file");
+    expect(await meant(".chronicle/query/src/a/history")).toBe("fileHistory src/a/history");
+    expect(await meant(".chronicle/at/3/src/a.ts")).toBe("fileAtIteration src/a.ts 3");
+    expect(await meant(".chronicle/at/last/file")).toBe("fileAtIteration file last");
+    expect(await meant(".chronicle/query/file", "content")).toBe("readFile .chronicle/query/file");
+    for (const real of [
+      ".chronicle/query",
+      ".chronicle/query/",
+
+      ".chronicle/at/0/x",
+      "a/.chronicle/query/x",
+    ]) {
+      expect(await meant(real)).toBe(`readFile ${real}`);
+    }
+  });
 });

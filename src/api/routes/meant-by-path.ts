@@ -1,11 +1,21 @@
 import { ChronicleError } from "../../core/errors.ts";
 import type { WorkspaceApi } from "../workspace-api.ts";
+import { virtualPath } from "./virtual-path.ts";
 
 /** Which of the three things a GET of `files/…` may mean, and the path that it is about. */
 export interface FileRequest {
   readonly operation: "readFile" | "fileHistory" | "fileAtIteration";
   /** For the row: `path`, and `n` for an iteration. */
   readonly params: Readonly<Record<string, string>>;
+}
+
+/** What a virtual path means. */
+function virtualMeaning(rest: string): FileRequest | undefined {
+  const virtual = virtualPath(rest);
+  if (virtual === undefined) return undefined;
+  const { path } = virtual;
+  if (virtual.kind === "history") return { operation: "fileHistory", params: { path } };
+  return { operation: "fileAtIteration", params: { path, n: String(virtual.iteration) } };
 }
 
 /** What `x/history` and `x/at/3` may mean; `undefined`: a content and nothing else. */
@@ -19,12 +29,16 @@ function otherMeaning(rest: string): FileRequest | undefined {
 
 /**
  * What a GET of `files/<rest>` means. `as` (`content`, `history`, `iteration`) settles it. Without it, `x/history` is
- * the history of `x` where `x` was ever recorded as a file or a link, or where no file is called so.
+ * the history of `x` where `x` was ever recorded as a file or a link, or where no file is called so. A virtual path is
+ * one in any case, but for `as=content`.
  */
 export async function meantByPath(on: WorkspaceApi, rest: string, as?: string): Promise<FileRequest> {
   const content: FileRequest = { operation: "readFile", params: { path: rest } };
+  if (as === "content") return content;
+  const virtual = virtualMeaning(rest);
+  if (virtual !== undefined) return virtual;
   const other = otherMeaning(rest);
-  if (other === undefined || as === "content") return content;
+  if (other === undefined) return content;
   if (as !== undefined) return other;
   if (await wasEverFile(on, other.params["path"] ?? "")) return other;
   return (await wasEverFile(on, rest)) ? content : other;

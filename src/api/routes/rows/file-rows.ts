@@ -4,6 +4,7 @@ import type { FileContent, FileShape } from "../../file-api.ts";
 import type { WorkspaceApi } from "../../workspace-api.ts";
 import * as calls from "../calls/file-calls.ts";
 import { workspaceRoute } from "../define-route.ts";
+import { eventStart } from "../event-start.ts";
 import { by, count, flag, limit, moment, paging, path, word } from "../fields.ts";
 import { numberOf, PAGE, pageWithMore } from "../pages.ts";
 import type { ContentReply, WorkspaceRoute } from "../route.ts";
@@ -203,7 +204,7 @@ const events = workspaceRoute(calls.followEvents, {
     prefix: z.string().max(1_200).describe("only events of records whose id begins with this").optional(),
   }),
   answer: async (on, { query: { after: asked, ...options }, lastEventId, signal }) => {
-    const after = lastEventId ?? asked ?? (await on.log({ reverse: true, limit: 1 }))[0]?.seq ?? 0;
+    const after = await eventStart(on, lastEventId ?? asked);
     return { after, events: on.events({ ...options, after, signal }) };
   },
 });
