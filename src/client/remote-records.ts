@@ -1,6 +1,6 @@
 import { canonicalJson } from "../core/canonical-json.ts";
 import { ChronicleError } from "../core/errors.ts";
-import type { RecordBody } from "../core/event.ts";
+import type { RecordBody } from "../core/json.ts";
 import type {
   ImportOptions,
   RecordEventShape,

@@ -1,6 +1,6 @@
 import canonicalize from "canonicalize";
 import { ChronicleError } from "./errors.ts";
-import type { Json } from "./event.ts";
+import type { Json } from "./json.ts";
 
 /**
  * Canonical JSON: RFC 8785 (JCS). One value has exactly one text: no spaces, keys sorted by UTF-16 code units, numbers

@@ -1,13 +1,10 @@
 import type { Hash } from "./hash.ts";
+import type { RecordBody } from "./json.ts";
+
+export type { Json, RecordBody } from "./json.ts";
 
 /** What an event does to its record. */
 export type EventOp = "upsert" | "delete" | "compact" | "migrate";
-
-/** A value that canonical JSON can write. */
-export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
-
-/** The content of a record: any JSON object. */
-export type RecordBody = { readonly [key: string]: Json };
 
 /** One line of the log, parsed. `docs/format.md` gives the bytes. */
 export interface LogEvent {

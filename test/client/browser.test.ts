@@ -1,10 +1,14 @@
-import { createContext, runInContext } from "node:vm";
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { createContext, runInContext } from "node:vm";
 import { build } from "esbuild";
 import { expect, it } from "vitest";
 import { ServedStore } from "../helpers/served-store.ts";
 
-const script: string = join(import.meta.dirname, "../../scripts/bundle-options.js");
+const repo = join(import.meta.dirname, "../..");
+const script: string = join(repo, "scripts/bundle-options.js");
 const { BROWSER_OPTIONS } = (await import(script)) as { BROWSER_OPTIONS: object };
 
 /** What a page has, and the client uses. */
@@ -50,4 +54,17 @@ it("runs where there is nothing of Node's, and takes no more than a page can spa
   runInContext(output?.text ?? "", context);
   const told = JSON.parse(await (runInContext(PROGRAM, context) as Promise<string>)) as unknown;
   expect(told).toEqual(["in pieces", ["a.txt"], 5, "PATH_INVALID"]);
+});
+
+it("names no type of Node's: what a page has is enough for the compiler", () => {
+  const base = mkdtempSync(join(tmpdir(), "chronicle-page-"));
+  const lib = ["es2024", "dom", "dom.iterable", "dom.asynciterable", "esnext.disposable"];
+  const options = { extends: join(repo, "tsconfig.json"), compilerOptions: { types: [], lib }, include: [] };
+  writeFileSync(
+    join(base, "tsconfig.json"),
+    JSON.stringify({ ...options, files: [join(repo, "src/client/index.ts")] }),
+  );
+  const checked = spawnSync(join(repo, "node_modules/.bin/tsc"), ["-p", base], { encoding: "utf8" });
+  rmSync(base, { recursive: true, force: true });
+  expect([checked.stdout, checked.status]).toEqual(["", 0]);
 });
