@@ -123,6 +123,13 @@ export interface WatchOptions extends ProgressOptions {
   readonly onSettings?: () => void;
 }
 
+export interface FollowOptions {
+  /** Record what changes as it changes, too: without a session. A workspace without a folder has nothing to record. */
+  readonly record?: boolean;
+  /** Told of a recording that failed; the next one makes up for it. */
+  readonly onError?: (error: unknown) => void;
+}
+
 /** A content to be read in pieces. */
 export interface ContentStream {
   readonly path: string;
@@ -213,7 +220,7 @@ export interface WorkspaceApi extends ActionApi, FileApi {
    * look only where something may have changed. Writes through a memory map or a hard link from elsewhere are then found
    * by the next look of another process.
    */
-  follow(): Promise<void>;
+  follow(options?: FollowOptions): Promise<void>;
   verify(options?: VerifyOptions): Promise<VerifyShape>;
   rebuild(options?: ProgressOptions): Promise<RebuildShape>;
   head(): Promise<HeadShape>;

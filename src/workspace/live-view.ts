@@ -1,5 +1,6 @@
 import type { Omission } from "../core/coverage.ts";
 import { isWithin, type WorkspacePath } from "../core/path.ts";
+import { Signal } from "../util/signal.ts";
 import type { WatchHandle, WatchHint, Worktree } from "../worktree/worktree.ts";
 
 /** What a look at some paths found that it did not take, and which paths these were (`undefined`: everywhere). */
@@ -14,6 +15,8 @@ interface Look {
  * else it says that everything must be looked at.
  */
 export class LiveView {
+  /** Something may have changed. */
+  readonly hinted = new Signal<void>();
   readonly #worktree: Worktree;
   readonly #dirty = new Set<WorkspacePath>();
   #everything = true;
@@ -29,6 +32,14 @@ export class LiveView {
     this.#handle ??= await this.#worktree.watch((hint) => this.#note(hint));
   }
 
+  /** Watches anew, after what is tracked was changed: nobody knows what happened meanwhile. */
+  async restart(): Promise<void> {
+    await this.#handle?.close();
+    this.#handle = undefined;
+    await this.start();
+    this.giveBack(undefined);
+  }
+
   get started(): boolean {
     return this.#handle !== undefined;
   }
@@ -41,6 +52,17 @@ export class LiveView {
     this.#dirty.clear();
     this.#everything = false;
     return everything ? undefined : paths;
+  }
+
+  /**
+   * As `take`, for who only wants to know early: what was hinted at up to now. Hints come after what they are about, so
+   * whatever is changed after a look at such a path is hinted at again.
+   */
+  takeHinted(): readonly WorkspacePath[] | undefined {
+    if (this.#everything) return undefined;
+    const paths = [...this.#dirty];
+    this.#dirty.clear();
+    return paths;
   }
 
   giveBack(paths: readonly WorkspacePath[] | undefined): void {
@@ -62,5 +84,6 @@ export class LiveView {
 
   #note({ paths }: WatchHint): void {
     this.giveBack(paths);
+    this.hinted.emit();
   }
 }

@@ -25,6 +25,7 @@ import { followEvents } from "./follow-events.ts";
 import { showHead } from "./head.ts";
 import { findPaths, historyOf, manifestAt, openIteration, readLog } from "./history.ts";
 import { listFiles } from "./list-files.ts";
+import { LiveRecorder } from "./live-recorder.ts";
 import { listOperations, operationShape, stackOf } from "./operations.ts";
 import { pin } from "./pin.ts";
 import { keepToLimits, prune } from "./prune.ts";
@@ -54,22 +55,25 @@ import { WriteQueue } from "./write-queue.ts";
 interface Shared {
   readonly writes: WriteQueue;
   readonly feed: EventFeed;
+  readonly recorder: LiveRecorder;
 }
 
 /** The embedded workspace: one line per operation. Calls that change something are done one after another. */
 export class Workspace implements WorkspaceApi {
   readonly #context: Context;
   readonly #turns: Turns;
-  readonly #writes: WriteQueue;
-  readonly #feed: EventFeed;
+  readonly #shared: Shared;
   #records: RecordStoreApi | undefined;
 
   /** With `shared`: a view of a workspace that is open already. */
   constructor(context: Context, turns: Turns, shared?: Shared) {
     this.#context = context;
     this.#turns = turns;
-    this.#writes = shared?.writes ?? new WriteQueue(context, turns);
-    this.#feed = shared?.feed ?? new EventFeed(context);
+    this.#shared = shared ?? {
+      writes: new WriteQueue(context, turns),
+      feed: new EventFeed(context),
+      recorder: new LiveRecorder(context, turns),
+    };
   }
 
   get id(): string {
@@ -175,7 +179,7 @@ export class Workspace implements WorkspaceApi {
   }
 
   events(options: files.EventsOptions = {}): AsyncIterable<shapes.LogEventShape> {
-    return followEvents(this.#feed, options);
+    return followEvents(this.#shared.feed, options);
   }
 
   as({ role, actor, client }: api.ActingAs): WorkspaceApi {
@@ -184,7 +188,7 @@ export class Workspace implements WorkspaceApi {
       ...(actor === undefined ? {} : { actor }),
       ...(client === undefined ? {} : { client }),
     };
-    const view = new Workspace(context, this.#turns, { writes: this.#writes, feed: this.#feed });
+    const view = new Workspace(context, this.#turns, this.#shared);
     view.close = () => Promise.resolve();
     return role === "agent" ? agentView(view, context) : view;
   }
@@ -216,8 +220,11 @@ export class Workspace implements WorkspaceApi {
     return this.#turns.change(() => watch(this.#context, options));
   }
 
-  follow(): Promise<void> {
-    return this.#turns.inTurn(() => this.#context.live.start());
+  follow(options: api.FollowOptions = {}): Promise<void> {
+    return this.#turns.inTurn(async () => {
+      await this.#context.live.start();
+      if (options.record === true) this.#shared.recorder.start(options);
+    });
   }
 
   verify(options: api.VerifyOptions = {}): Promise<shapes.VerifyShape> {
@@ -358,13 +365,14 @@ export class Workspace implements WorkspaceApi {
   }
 
   async close(): Promise<void> {
-    await this.#feed.close();
+    await this.#shared.feed.close();
+    await this.#shared.recorder.stop();
     return this.#turns.close();
   }
 
   #write(write: FileWrite): Promise<files.FileWriteShape> {
     const { actor, client } = this.#context;
-    return this.#writes.write(write, { actor, ...(client === undefined ? {} : { client }) });
+    return this.#shared.writes.write(write, { actor, ...(client === undefined ? {} : { client }) });
   }
 }
 

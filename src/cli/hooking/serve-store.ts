@@ -68,7 +68,7 @@ export class StoreServer {
       isThere: (id) => disk.lstat(`${store.home}/workspaces/${id}/workspace.json`) !== undefined,
       now: () => Date.now(),
       settingsOf: (workspace) => this.#settingsOf(workspace),
-      onOpen: (workspace) => (workspace.path === "" ? Promise.resolve() : workspace.follow()),
+      onOpen: (workspace) => this.#follow(workspace),
       onError: (error) => this.#onError(error),
     });
     ownFolder(disk, run.folder, ownUid());
@@ -140,6 +140,12 @@ export class StoreServer {
     } catch (error) {
       this.#options.onFolder?.(error instanceof Error ? error : new Error(String(error)));
     }
+  }
+
+  /** Who was started to serve records what people edit, too; who was started by a hook only keeps itself informed. */
+  async #follow(workspace: WorkspaceApi): Promise<void> {
+    if (workspace.path === "") return;
+    await workspace.follow({ record: this.#options.idleMs === 0, onError: (error) => this.#onError(error) });
   }
 
   #admission(): Admission {

@@ -1,0 +1,89 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { expect, test } from "vitest";
+import { Project } from "../../test/helpers/project.ts";
+import type { WorkspaceApi } from "../api/workspace-api.ts";
+
+/** A followed folder that is recorded as it changes. */
+
+async function recorded(workspace: WorkspaceApi, path: string, iterations: number): Promise<number> {
+  const began = performance.now();
+  for (; performance.now() - began < 5_000; await sleep(5)) {
+    const found = await workspace.history(path).catch(() => []);
+    if (found.length >= iterations) return performance.now() - began;
+  }
+  throw new Error(`${path} was not recorded`);
+}
+
+test("what somebody edits is recorded by itself, soon, and as no session", async () => {
+  await using project = new Project();
+  project.write("a", "1");
+  const workspace = await project.init();
+  await workspace.follow({ record: true });
+  const took: number[] = [];
+  for (let i = 2; i <= 6; i += 1) {
+    project.write("a", `${"x".repeat(i)}`);
+    took.push(await recorded(workspace, "a", i));
+  }
+  expect(took.toSorted((a, b) => a - b)[2]).toBeLessThan(200);
+  project.write("deep/er/b", "b");
+  await recorded(workspace, "deep/er/b", 1);
+  const [first] = await workspace.history("deep/er/b");
+  expect(first).toMatchObject({ cause: "capture", actor: "human" });
+  expect(await workspace.sessions()).toEqual([]);
+});
+
+test("what was edited before it began is recorded when it begins; what is edited after closing is not", async () => {
+  await using project = new Project();
+  project.write("a", "1");
+  const first = await project.init();
+  await first.close();
+  project.write("a", "two");
+  const workspace = await project.open();
+  await workspace.follow({ record: true });
+  await recorded(workspace, "a", 2);
+  await workspace.close();
+  project.write("a", "three");
+  await sleep(150);
+  const again = await project.open();
+  expect(await again.history("a")).toHaveLength(2);
+});
+
+test("an action's own changes stay its own, also where they are recorded before it ends", async () => {
+  await using project = new Project();
+  project.write("a", "1");
+  const workspace = await project.init();
+  await workspace.follow({ record: true });
+  const action = await workspace.snapshotAction({
+    type: "write_file",
+    payload: { path: "a" },
+    actor: "agent",
+    session: "s",
+  });
+  project.write("a", "by the agent");
+  project.write("b", "by hand");
+  await recorded(workspace, "a", 2);
+  await recorded(workspace, "b", 1);
+  const { changes } = await workspace.finishAction(action?.id ?? "");
+  expect(changes.map((one) => one.path)).toEqual(["a"]);
+  expect((await workspace.history("b"))[0]?.actor).toBe("human");
+  await workspace.undo({ action: action?.id ?? "" });
+  expect([project.read("a"), project.read("b")]).toEqual(["1", "by hand"]);
+});
+
+test("what Chronicle writes itself is recorded once", async () => {
+  await using project = new Project();
+  project.write("a", "1");
+  const workspace = await project.init();
+  await workspace.follow({ record: true });
+  await workspace.putFile("a", Buffer.from("2"));
+  await workspace.undo();
+  await sleep(250);
+  expect((await workspace.history("a")).map(({ cause }) => cause)).toEqual(["baseline", "write", "undo"]);
+});
+
+test("a workspace without a folder, or one that is only read, has nothing to record", async () => {
+  await using project = new Project();
+  await project.init();
+  const reading = await project.open({ readOnly: true });
+  await expect(reading.follow({ record: true })).rejects.toMatchObject({ code: "READ_ONLY" });
+});

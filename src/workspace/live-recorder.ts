@@ -1,0 +1,90 @@
+import type { FollowOptions } from "../api/workspace-api.ts";
+import { ChronicleError } from "../core/errors.ts";
+import { capture } from "./capture.ts";
+import { refuseReadOnly } from "./commit.ts";
+import type { Context } from "./context.ts";
+import { followSettings } from "./follow-settings.ts";
+import { isHosted } from "./hosted.ts";
+import type { Turns } from "./turns.ts";
+
+/** How long after a hint a look begins: editors and tools write in bursts. */
+const SETTLE_MS = 50;
+/** Looks may take this share of the time at most, so that a busy folder is not read all the time. */
+const BUSY_FACTOR = 3;
+
+/**
+ * Records what changes in a followed folder as it changes, for as long as the workspace is open. It is no session and owns
+ * nothing: whose a change is, is decided as for every capture, so an agent's actions keep theirs.
+ */
+export class LiveRecorder {
+  readonly #context: Context;
+  readonly #turns: Turns;
+  #onError: FollowOptions["onError"];
+  #listening: Disposable | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #working: Promise<void> | undefined;
+  #isWanted = false;
+
+  constructor(context: Context, turns: Turns) {
+    this.#context = context;
+    this.#turns = turns;
+  }
+
+  /** The folder is followed already. What was changed before is recorded first. Throws `READ_ONLY`. */
+  start({ onError }: FollowOptions): void {
+    if (isHosted(this.#context.worktree.roots)) return;
+    refuseReadOnly(this.#context);
+    this.#onError = onError;
+    this.#listening ??= this.#context.live.hinted.listen(() => this.#plan(SETTLE_MS));
+    this.#plan(0);
+  }
+
+  /** Resolves when nothing is looked at any more. */
+  async stop(): Promise<void> {
+    this.#listening?.[Symbol.dispose]();
+    this.#listening = undefined;
+    clearTimeout(this.#timer);
+    await this.#working;
+  }
+
+  #plan(delay: number): void {
+    this.#isWanted = true;
+    if (this.#listening === undefined || this.#timer !== undefined || this.#working !== undefined) return;
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined;
+      this.#working = this.#work();
+    }, delay);
+  }
+
+  async #work(): Promise<void> {
+    const began = performance.now();
+    this.#isWanted = false;
+    try {
+      await this.#turns.change(() => this.#look());
+    } catch (error) {
+      this.#failed(error);
+    }
+    this.#working = undefined;
+    if (this.#isWanted) this.#plan(Math.max(SETTLE_MS, (performance.now() - began) * BUSY_FACTOR));
+  }
+
+  async #look(): Promise<void> {
+    const { live } = this.#context;
+    // Folders may be tracked now that were not before.
+    if (await followSettings(this.#context)) await live.restart();
+    const only = live.takeHinted();
+    if (only === undefined) {
+      await capture(this.#context, { cause: "capture" });
+    } else if (only.length > 0) {
+      const { coverage } = await capture(this.#context, { cause: "capture", only });
+      live.looked({ only, omitted: coverage.omitted });
+    }
+  }
+
+  /** An archived workspace is not recorded any more; whoever takes it up again opens it anew. */
+  #failed(error: unknown): void {
+    if (!(error instanceof ChronicleError) || error.code !== "READ_ONLY") return this.#onError?.(error);
+    this.#listening?.[Symbol.dispose]();
+    this.#listening = undefined;
+  }
+}

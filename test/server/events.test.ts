@@ -1,0 +1,117 @@
+import { writeFileSync } from "node:fs";
+import { request } from "node:http";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { OPERATOR, Serving } from "./serving.ts";
+
+/** Server-sent events: what a browser's EventSource sees. */
+
+let serving: Serving;
+
+beforeAll(async () => {
+  serving = await Serving.start({ folder: true });
+});
+afterAll(() => serving[Symbol.asyncDispose]());
+
+interface Told {
+  readonly id: number;
+  readonly event: { readonly seq: number; readonly record_id: string };
+}
+
+/** A stream that is open. */
+class Stream {
+  readonly told: Told[] = [];
+  first = -1;
+  #text = "";
+  #waiting: (() => void)[] = [];
+
+  static open(path: string, headers: Readonly<Record<string, string>> = {}): Promise<Stream> {
+    const stream = new Stream();
+    return new Promise((resolve, reject) => {
+      const all = { authorization: `Bearer ${OPERATOR}`, ...headers };
+      const asked = request({ host: "127.0.0.1", port: serving.port, path, headers: all, agent: false });
+      asked.on("error", reject);
+      asked.on("response", (response) => {
+        if (response.statusCode !== 200) return reject(new Error(String(response.statusCode)));
+        response.setEncoding("utf8");
+        response.on("error", () => undefined);
+        response.on("data", (text: string) => {
+          stream.#take(text);
+          if (stream.first >= 0) resolve(stream);
+        });
+      });
+      asked.end();
+      stream.close = () => void asked.destroy();
+    });
+  }
+
+  close: () => void = () => undefined;
+
+  async until(wanted: (told: Told) => boolean): Promise<Told> {
+    for (;;) {
+      const found = this.told.find(wanted);
+      if (found !== undefined) return found;
+      await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    }
+  }
+
+  #take(text: string): void {
+    this.#text += text;
+    const blocks = this.#text.split("\n\n");
+    this.#text = blocks.pop() ?? "";
+    for (const block of blocks) {
+      const id = Number(/^id: (\d+)$/m.exec(block)?.[1] ?? -1);
+      const data = /^data: (.*)$/m.exec(block)?.[1];
+      if (data !== undefined) this.told.push({ id, event: JSON.parse(data) as Told["event"] });
+      else if (id >= 0) this.first = id;
+    }
+    for (const wake of this.#waiting.splice(0)) wake();
+  }
+}
+
+describe("a stream", () => {
+  it("resumes by Last-Event-ID, without gap or repeat", async () => {
+    const id = await serving.create("resumed");
+    const first = await Stream.open(`/v1/workspaces/${id}/events`);
+    await serving.put(id, "a", "1");
+    const { id: last } = await first.until((told) => told.event.record_id === "file:a");
+    first.close();
+    await serving.put(id, "b", "1");
+    const second = await Stream.open(`/v1/workspaces/${id}/events`, { "last-event-id": String(last) });
+    expect(second.first).toBe(last);
+    await serving.put(id, "c", "1");
+    await second.until((told) => told.event.record_id === "file:c");
+    const ids = [...first.told, ...second.told].map((told) => told.id).filter((seq) => seq !== 0);
+    const unique = [...new Set(ids)];
+    expect(unique).toEqual(Array.from({ length: unique.length }, (_, i) => (ids[0] ?? 0) + i));
+    expect(second.told[0]?.id).toBe(last + 1);
+    second.close();
+  });
+
+  it("is refused with a status where it cannot begin", async () => {
+    const id = await serving.create("compacted");
+    await serving.put(id, "a", "1");
+    await expect(Stream.open(`/v1/workspaces/${id}/events?after=999`)).rejects.toThrow("404");
+    await serving.send(`/v1/workspaces/${id}/compact`, { drop_archive: true });
+    const { status, text } = await serving.ask(`/v1/workspaces/${id}/events?after=0`);
+    expect([status, (JSON.parse(text) as { code: string }).code]).toEqual([410, "PRUNED"]);
+    const { data } = JSON.parse(text) as { data: { after: number } };
+    const stream = await Stream.open(`/v1/workspaces/${id}/events?after=${data.after}`);
+    expect((await stream.until(() => true)).id).toBe(data.after + 1);
+    stream.close();
+  });
+
+  it("tells of what somebody edits by hand in the folder that the server was started in", async () => {
+    const { default_workspace: id } = (await serving.ask("/v1/me")).json<{ default_workspace: string }>();
+    const stream = await Stream.open(`/v1/workspaces/${id}/events`);
+    const waits: number[] = [];
+    for (let i = 0; i < 5; i += 1) {
+      const began = performance.now();
+      writeFileSync(join(serving.base, "project", `by-hand-${i}`), "x");
+      await stream.until((told) => told.event.record_id === `file:by-hand-${i}`);
+      waits.push(performance.now() - began);
+    }
+    expect(waits.toSorted((a, b) => a - b)[2]).toBeLessThan(200);
+    stream.close();
+  });
+});
