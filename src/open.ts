@@ -2,12 +2,14 @@ import { randomUUID } from "node:crypto";
 import { ChronicleError } from "./core/errors.ts";
 import type { RecordStoreOptions, StandaloneRecordStoreApi } from "./api/record-api.ts";
 import type { OpenOptions, StoreApi, StoreOptions } from "./api/store-api.ts";
-import type { WorkspaceApi } from "./api/workspace-api.ts";
+import type { RestoreShape } from "./api/shapes.ts";
+import type { RestoreOptions, WorkspaceApi } from "./api/workspace-api.ts";
 import type { Backends } from "./compose/backends.ts";
 import { openFileRecordStore } from "./compose/file-record-store.ts";
 import { openFileStore } from "./compose/file-store.ts";
 import { leftOpen } from "./compose/left-open.ts";
 import { nodeProcesses } from "./compose/node-processes.ts";
+import { restoreFrom, type Source } from "./compose/restore-from.ts";
 import { NodeDisk } from "./disk/node-disk.ts";
 import type { IndexStore } from "./storage/index-store.ts";
 import { MemoryIndexStore } from "./storage/memory/memory-index-store.ts";
@@ -99,6 +101,16 @@ function refuseWindows(): void {
 export async function openRecordStore(options: RecordStoreOptions): Promise<StandaloneRecordStoreApi> {
   refuseWindows();
   return openFileRecordStore(options, nodeBackends);
+}
+
+/** Fills an empty folder of this machine with files of a workspace that is elsewhere. See `restore-from.ts`. */
+export async function restoreHere(
+  source: Source,
+  moment: string,
+  options: RestoreOptions & { readonly to: string },
+): Promise<RestoreShape> {
+  refuseWindows();
+  return restoreFrom(source, moment, options, nodeBackends);
 }
 
 /** Opens one workspace: the store is closed with it. */

@@ -1,6 +1,4 @@
 import type { DuShape, GcShape } from "../api/shapes.ts";
-import { ChronicleError } from "../core/errors.ts";
-import { DEFAULT_FILTER, DEFAULT_LIMITS } from "../core/filter.ts";
 import type { Head } from "../core/event.ts";
 import type { Hash } from "../core/hash.ts";
 import { FileEventLog } from "../storage/files/file-event-log.ts";
@@ -8,9 +6,7 @@ import type { Disk } from "../disk/disk.ts";
 import { aliveContents, type AliveOptions } from "../workspace/alive.ts";
 import type { StoreTasks } from "../workspace/context.ts";
 import { lastPruning } from "../workspace/pruning-in-log.ts";
-import { DiskWorktree } from "../worktree/disk-worktree.ts";
-import type { Worktree } from "../worktree/worktree.ts";
-import { makeFolders } from "./file-head-keeper.ts";
+import { emptyWorktree } from "./empty-worktree.ts";
 import { newFolders } from "./new-folder.ts";
 import type { StoreParts } from "./open-context.ts";
 import { treeSize } from "./tree-size.ts";
@@ -27,7 +23,7 @@ export function storeTasks(parts: StoreParts, workspaceId: string): StoreTasks {
     },
     scratchIndex: parts.backends.scratchIndex,
     collect: (options) => collectStore(parts, options),
-    emptyWorktree: async (folder) => emptyWorktree(parts, folder),
+    emptyWorktree: async (folder) => emptyWorktree(parts.backends, folder),
     usage: () => storeUsage(parts),
     newFolder: newFolders(parts.backends.disk),
     takes: (options) => parts.gauge.takes(options),
@@ -103,26 +99,6 @@ function workspaceIds({ backends, layout }: StoreParts): string[] {
 function openLog({ backends, layout }: StoreParts, id: string): FileEventLog {
   const { log, archive, quarantine } = layout.workspace(id);
   return new FileEventLog(backends.disk, { log, archive, quarantine });
-}
-
-function emptyWorktree({ backends }: StoreParts, folder: string): Worktree {
-  const { disk } = backends;
-  if (disk.lstat(folder) === undefined) makeFolders(disk, folder);
-  const root = disk.realpath(folder);
-  if (disk.list(root).length > 0) {
-    throw new ChronicleError("REFUSED", `${folder} is not empty`, {
-      hint: "name an empty folder, or one that does not exist yet",
-    });
-  }
-  const roots = [{ id: undefined, folder: root, filter: DEFAULT_FILTER, limits: DEFAULT_LIMITS }];
-  return new DiskWorktree({
-    disk,
-    roots,
-    cacheFile: `${folder}.stat-cache`,
-    staging: undefined,
-    storeFolders: [],
-    clock: backends.now,
-  });
 }
 
 /** How much space the store takes. The parts add up to the total: `other_bytes` is what is left. */

@@ -1,3 +1,5 @@
+import { lstatSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { expect, it } from "vitest";
 import { ServedStore } from "../helpers/served-store.ts";
 import { type RunHow, Sandbox } from "./sandbox.ts";
@@ -62,6 +64,11 @@ const COMMANDS: readonly Step[] = [
     ["restore", "first", "--dry-run"],
     ["restore", "first", "src"],
     ["restore", "99"],
+    ["restore", "first", "--to", "../all", "--dry-run"],
+    ["restore", "first", "--to", "../all"],
+    ["restore", "first", "--to", "../all"],
+    ["restore", "first", "src/main.ts", "--to", "../part"],
+    ["restore", "first", "src/mian.ts", "--to", "../none"],
     ["undo"],
     ["transaction", "begin", "--name", "t"],
     { words: ["put", "in-t.txt"], how: { input: "t\n" } },
@@ -154,11 +161,24 @@ async function transcript(box: Sandbox, env: Readonly<Record<string, string>>): 
     .replace(/(?<=blobs? of )[\d.]+ [KMG]?i?B/g, "<size>");
 }
 
+/** What stands in a folder: names, modes, contents. */
+function tree(folder: string): string[] {
+  return readdirSync(folder, { recursive: true, encoding: "utf8" })
+    .toSorted()
+    .map((name) => {
+      const stat = lstatSync(join(folder, name));
+      const mode = (stat.mode & 0o777).toString(8);
+      return [name, mode, ...(stat.isFile() ? [readFileSync(join(folder, name), "utf8")] : [])].join(" ");
+    });
+}
+
 it("every command says the same of a server as of the store itself", async () => {
   using here = new Sandbox();
   using there = new Sandbox();
   await using server = await ServedStore.start();
   const local = await transcript(here, {});
   const remote = await transcript(there, { CHRONICLE_REMOTE: server.socketUrl });
+  for (const name of ["all", "part"]) expect(tree(join(there.folder, name))).toEqual(tree(join(here.folder, name)));
+  expect(tree(join(here.folder, "part"))).toEqual(["src 755", "src/main.ts 644 let a = 1;\nlet b = 2;\nlet c = 3;\n"]);
   expect(remote.replaceAll(server.base, "/box").replaceAll("unix:/box/store/run/serve.sock", "/box/store")).toBe(local);
 }, 60_000);

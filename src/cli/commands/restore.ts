@@ -25,6 +25,16 @@ async function optionsOf(context: CommandContext, workspace: WorkspaceApi): Prom
   };
 }
 
+/** A server cannot reach a folder of this machine: what it has is fetched, and put there from here. */
+function restoredBy({ remote }: CommandContext, workspace: WorkspaceApi): WorkspaceApi["restore"] {
+  return async (moment, how = {}) => {
+    const { to } = how;
+    if (to === undefined || remote === undefined) return workspace.restore(moment, how);
+    const { restoreHere } = await import("../../open.ts");
+    return restoreHere(workspace, moment, { ...how, to });
+  };
+}
+
 /** `asked`: the changes were shown before. */
 function print(context: CommandContext, workspace: WorkspaceApi, result: RestoreShape, asked: boolean): void {
   const paths = context.paths(workspace);
@@ -57,7 +67,7 @@ export async function restore(context: CommandContext): Promise<number> {
   const workspace = await context.workspace({ readOnly: dryRun });
   const options = await optionsOf(context, workspace);
   const go = (how: RestoreOptions) =>
-    workspace.restore(moment, how).catch(async (error: unknown) => {
+    restoredBy(context, workspace)(moment, how).catch(async (error: unknown) => {
       throw await withCandidates(workspace, error);
     });
   if (asks) {

@@ -1,0 +1,26 @@
+import { ChronicleError } from "../core/errors.ts";
+import { DEFAULT_FILTER, DEFAULT_LIMITS } from "../core/filter.ts";
+import { DiskWorktree } from "../worktree/disk-worktree.ts";
+import type { Worktree } from "../worktree/worktree.ts";
+import type { Backends } from "./backends.ts";
+import { makeFolders } from "./file-head-keeper.ts";
+
+/** A folder to be filled: made where it is missing. Throws `REFUSED` for one that holds something. */
+export function emptyWorktree({ disk, now }: Pick<Backends, "disk" | "now">, folder: string): Worktree {
+  if (disk.lstat(folder) === undefined) makeFolders(disk, folder);
+  const root = disk.realpath(folder);
+  if (disk.list(root).length > 0) {
+    throw new ChronicleError("REFUSED", `${folder} is not empty`, {
+      hint: "name an empty folder, or one that does not exist yet",
+    });
+  }
+  const roots = [{ id: undefined, folder: root, filter: DEFAULT_FILTER, limits: DEFAULT_LIMITS }];
+  return new DiskWorktree({
+    disk,
+    roots,
+    cacheFile: `${folder}.stat-cache`,
+    staging: undefined,
+    storeFolders: [],
+    clock: now,
+  });
+}

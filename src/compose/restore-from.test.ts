@@ -1,0 +1,59 @@
+import { lstatSync, mkdirSync, readFileSync, readlinkSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+import { Project } from "../../test/helpers/project.ts";
+import { restoreHere } from "../open.ts";
+import type { Source } from "./restore-from.ts";
+
+it("fills a folder with what a workspace had, links, modes, odd names, further roots and large files too", async () => {
+  await using project = new Project();
+  const more = join(project.base, "more");
+  mkdirSync(more);
+  project.write("run.sh", "#!/bin/sh\n", 0o755);
+  project.write("base64:odd", "odd");
+  project.write(Buffer.from([0x66, 0xff]).toString("latin1"), "latin");
+  project.write("large.bin", Buffer.alloc(600_000, 7));
+  project.link("link", "run.sh");
+  const workspace = await project.init({ roots: [project.folder, more] });
+  const to = join(project.base, "out");
+  const result = await restoreHere(workspace, "latest", { to, keepMtime: true });
+  expect(result).toMatchObject({ to, skipped: [], dry_run: false });
+  expect(lstatSync(join(to, "run.sh")).mode & 0o777).toBe(0o755);
+  expect(readlinkSync(join(to, "link"))).toBe("run.sh");
+  expect(readFileSync(join(to, "base64:odd"), "utf8")).toBe("odd");
+  expect(readFileSync(join(to, "large.bin")).equals(Buffer.alloc(600_000, 7))).toBe(true);
+  expect(readdirSync(to).length).toBeGreaterThanOrEqual(5);
+});
+
+it("a content that is not what was promised is refused, and nothing stands there", async () => {
+  await using project = new Project();
+  project.write("a.txt", "one");
+  project.write("large.bin", Buffer.alloc(600_000, 7));
+  const workspace = await project.init();
+  for (const [name, size] of [
+    ["a.txt", 3],
+    ["large.bin", 600_000],
+  ] as const) {
+    const to = join(project.base, `out-of-${name}`);
+    async function* other(): AsyncIterable<Uint8Array> {
+      yield Buffer.alloc(size, 9);
+    }
+    const lying: Source = {
+      files: (options) => workspace.files(options),
+      blob: async (hash) =>
+        (await workspace.blob(hash)).size === size ? { size, pieces: other } : workspace.blob(hash),
+    };
+    await expect(restoreHere(lying, "latest", { to })).rejects.toThrow(name);
+    expect(readdirSync(to)).toEqual([]);
+    const rest = await restoreHere(lying, "latest", { to, force: true });
+    expect(rest.skipped).toMatchObject([{ path: name }]);
+  }
+});
+
+it("a path that was not there then is not found", async () => {
+  await using project = new Project();
+  project.write("a.txt", "one");
+  const workspace = await project.init();
+  const to = join(project.base, "out");
+  await expect(restoreHere(workspace, "latest", { to, paths: ["b.txt"] })).rejects.toMatchObject({ code: "NOT_FOUND" });
+});

@@ -1,0 +1,90 @@
+import { createHash } from "node:crypto";
+import type { FileApi, FileShape } from "../api/file-api.ts";
+import type { RestoreShape } from "../api/shapes.ts";
+import type { RestoreOptions } from "../api/workspace-api.ts";
+import type { Entry } from "../core/entry.ts";
+import { ChronicleError } from "../core/errors.ts";
+import { type Hash, parseHash } from "../core/hash.ts";
+import { isWithin, splitRoot } from "../core/path.ts";
+import { ahead } from "../util/ahead.ts";
+import { fillFolder, meantBy } from "../workspace/fill-folder.ts";
+import { parseGivenPath } from "../workspace/given-path.ts";
+import type { ContentReader } from "../worktree/worktree.ts";
+import type { Backends } from "./backends.ts";
+import { emptyWorktree } from "./empty-worktree.ts";
+
+/** So many contents are asked for at once; those up to `SMALL` bytes are held until their turn. */
+const AT_ONCE = 8;
+const SMALL = 256 * 1024;
+
+/** A workspace that may be on another machine. */
+export type Source = Pick<FileApi, "files" | "blob">;
+
+/**
+ * Fills an empty folder of this machine (`options.to`) with the files that a workspace elsewhere had at a moment. Every
+ * content is checked against its hash as it comes. Throws `NOT_FOUND` for a path that was not there.
+ */
+export async function restoreFrom(
+  source: Source,
+  moment: string,
+  options: RestoreOptions & { readonly to: string },
+  backends: Pick<Backends, "disk" | "now" | "newId">,
+): Promise<RestoreShape> {
+  const { files } = await source.files({ at: moment });
+  const entries = meantEntries(files.map(entryOf), options.paths);
+  return fillFolder(entries, {
+    target: async () => emptyWorktree(backends, options.to),
+    contents: (hashes) => ahead(hashes, AT_ONCE, (hash) => opened(source, hash)),
+    token: backends.newId(),
+    options,
+  });
+}
+
+function meantEntries(entries: readonly Entry[], given: readonly string[] | undefined): Entry[] {
+  const paths = given?.map(parseGivenPath);
+  const missing = given?.find((_, at) => {
+    const path = paths?.[at];
+    return path !== undefined && splitRoot(path).path !== "" && !entries.some((one) => isWithin(one.path, path));
+  });
+  if (missing !== undefined) {
+    throw new ChronicleError("NOT_FOUND", `${JSON.stringify(missing)} was not there then`, { data: { path: missing } });
+  }
+  const isMeant = meantBy(paths);
+  return entries.filter(({ path }) => isMeant(path));
+}
+
+/** What was told of a path, as what it was made of. */
+function entryOf({ path, path_b64: bytes, kind, permissions, size, mtime_ms: mtimeMs, hash }: FileShape): Entry {
+  const [root = ""] = /^@[a-z0-9-]+:/.exec(path) ?? [];
+  // The dot: a name that begins like a notation is a name all the same.
+  const given = bytes === undefined ? `${root}./${path.slice(root.length)}` : `${root}base64:${bytes}`;
+  const content = kind === "dir" ? undefined : parseHash(hash);
+  return { path: parseGivenPath(given), kind, mode: permissions, size, mtimeMs, hash: content };
+}
+
+async function opened(source: Source, hash: Hash): Promise<readonly [Hash, ContentReader | undefined]> {
+  try {
+    const { size, pieces } = await source.blob(hash);
+    if (size > SMALL) return [hash, { size, pieces: () => checked(pieces(), hash) }];
+    const held = Buffer.concat(await Array.fromAsync(pieces()));
+    return [hash, { size, pieces: () => checked(once(held), hash) }];
+  } catch (error) {
+    const isGone = error instanceof ChronicleError && (error.code === "NOT_FOUND" || error.code === "PRUNED");
+    if (isGone) return [hash, undefined];
+    throw error;
+  }
+}
+
+async function* checked(pieces: AsyncIterable<Uint8Array>, hash: Hash): AsyncIterable<Uint8Array> {
+  const seen = createHash("sha256");
+  for await (const piece of pieces) {
+    seen.update(piece);
+    yield piece;
+  }
+  if (seen.digest("hex") === hash) return;
+  throw new ChronicleError("BLOB_CORRUPT", `what came for the content ${hash} is something else`, { data: { hash } });
+}
+
+async function* once(bytes: Uint8Array): AsyncIterable<Uint8Array> {
+  yield bytes;
+}

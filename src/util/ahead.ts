@@ -1,0 +1,14 @@
+/** Does work on items, up to `most` at once, and answers in the order of the items. The first failure ends it. */
+export async function* ahead<T, R>(items: Iterable<T>, most: number, work: (item: T) => Promise<R>): AsyncIterable<R> {
+  const going: Promise<R>[] = [];
+  for (const item of items) {
+    const begun = work(item);
+    // Whoever fails is asked in its turn; until then nobody waits for it.
+    begun.catch(() => undefined);
+    going.push(begun);
+    if (going.length < most) continue;
+    const [first] = going.splice(0, 1);
+    if (first !== undefined) yield await first;
+  }
+  for (const one of going) yield await one;
+}
