@@ -4,6 +4,7 @@ import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
 import { Admission, type Visit } from "./admission.ts";
 import { answerQuickly, sendReply } from "./answer-quickly.ts";
+import { endBadConnection } from "./client-error.ts";
 import { shareWith } from "./cors.ts";
 import type { Door } from "./door.ts";
 import type { Refusal } from "./guard.ts";
@@ -148,7 +149,7 @@ export class HttpServer {
     server.maxConnections = limits.connections;
     server.maxRequestsPerSocket = limits.requestsPerSocket;
     server.maxHeadersCount = 100;
-    server.on("clientError", (_error, socket) => socket.destroy());
+    server.on("clientError", endBadConnection);
     server.on("tlsClientError", (_error, socket) => socket.destroy());
     const serve = (request: IncomingMessage, response: ServerResponse): undefined =>
       void this.#serve(request, response, door);

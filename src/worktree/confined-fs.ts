@@ -13,6 +13,14 @@ const PLAIN_CHARS = 1300;
 /** What it means that something on the way to a name is no folder (any more). */
 const NO_FOLDER: ReadonlySet<string> = new Set(["ENOENT", "ENOTDIR", "ELOOP"]);
 
+/** `NAME_MAX`, in bytes: no file system has a longer name. */
+const LONGEST_NAME = 255;
+
+/** Can nothing be called so? Of a whole path that is too long to be looked at, that cannot be said. */
+function hasLongName(path: WorkspacePath): boolean {
+  return path.split("/").some((name) => pathToBytes(name).length > LONGEST_NAME);
+}
+
 /** An open file that closes itself: `using file = fs.openRead(path)`. */
 export interface OpenedFile extends Disposable {
   readonly fd: number;
@@ -66,7 +74,8 @@ export class ConfinedFs implements Disposable {
     try {
       return path === "" ? this.#disk.fstat(this.#enter(path)) : this.#disk.lstat(this.at(path));
     } catch (error) {
-      if (NO_FOLDER.has(errnoOf(error) ?? "")) return undefined;
+      const errno = errnoOf(error) ?? "";
+      if (NO_FOLDER.has(errno) || (errno === "ENAMETOOLONG" && hasLongName(path))) return undefined;
       throw error;
     }
   }
