@@ -172,6 +172,8 @@ describe("pages", () => {
     );
     for (const [code, exit] of listed) expect([code, exitCodeOf(code as ErrorCode)]).toEqual([code, exit]);
     const [, union = ""] = /export type ErrorCode =([^]*?);\n\n/.exec(text("src/core/errors.ts")) ?? [];
-    expect(listed.map(([code]) => code).sort()).toEqual([...union.matchAll(/"(\w+)"/g)].map(([, code = ""]) => code).sort());
+    expect(listed.map(([code]) => code).sort()).toEqual(
+      [...union.matchAll(/"(\w+)"/g)].map(([, code = ""]) => code).sort(),
+    );
   });
 });
