@@ -32,14 +32,21 @@ export class PathPattern {
     const given = path.split("/");
     const more = given.length - this.#parts.length;
     if (this.#wide < 0 ? more !== 0 : more < 0) return undefined;
+    const shift = (at: number): number => (this.#wide >= 0 && at > this.#wide ? at + more : at);
+    // What is fixed first: most patterns end there, before anything is decoded.
+    const isOurs = this.#parts.every((part, at) => part.startsWith("{") || decoded(given[shift(at)] ?? "") === part);
+    if (!isOurs) return undefined;
     const params: Record<string, string> = {};
     for (const [at, part] of this.#parts.entries()) {
-      const isAfter = this.#wide >= 0 && at > this.#wide;
-      const mine = at === this.#wide ? given.slice(at, at + more + 1) : [given[isAfter ? at + more : at] ?? ""];
-      const value = mine.map((one) => decodeURIComponent(one)).join("/");
-      if (part.startsWith("{")) params[part.slice(1, -1)] = value;
-      else if (part !== value) return undefined;
+      if (!part.startsWith("{")) continue;
+      const mine = at === this.#wide ? given.slice(at, at + more + 1) : [given[shift(at)] ?? ""];
+      params[part.slice(1, -1)] = mine.map(decoded).join("/");
     }
     return params;
   }
+}
+
+/** Most of what is asked for has nothing to decode. */
+function decoded(text: string): string {
+  return text.includes("%") ? decodeURIComponent(text) : text;
 }

@@ -1,4 +1,5 @@
-import { createHash, randomBytes } from "node:crypto";
+import { randomBytes } from "node:crypto";
+import { sha256 } from "../core/hash.ts";
 import type { Role } from "../api/routes/route.ts";
 
 /** Says what it is, wherever it turns up. */
@@ -39,7 +40,7 @@ export function newToken(): string {
 
 /** What is kept and compared instead of a token. */
 export function hashToken(token: string): string {
-  return createHash("sha256").update(token).digest("hex");
+  return sha256(token);
 }
 
 /** Has it expired? `now`: epoch milliseconds. */

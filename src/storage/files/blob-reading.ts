@@ -33,14 +33,14 @@ export class BlobReading {
   }
 
   async open(hash: Hash): Promise<BlobReader | undefined> {
-    const size = this.#files.index.find(hash)?.length;
-    const found = await this.#locate(hash, (place) => this.#load(hash, place));
+    let size = 0;
+    const found = await this.#locate(hash, (place) => {
+      size = place.length;
+      return this.#load(hash, place);
+    });
     if (found === undefined) return undefined;
     if (Buffer.isBuffer(found)) return { size: found.length, pieces: (range) => piecesOf(found, range) };
-    return {
-      size: size ?? this.#files.index.find(hash)?.length ?? 0,
-      pieces: (range) => this.#stream(found, range),
-    };
+    return { size, pieces: (range) => this.#stream(found, range) };
   }
 
   async *readMany(hashes: Iterable<Hash>): AsyncIterable<readonly [Hash, BlobReader | undefined]> {

@@ -9,6 +9,8 @@ import { readAt, readPackUlid } from "./pack-scan.ts";
 
 /** Unpacked blocks are kept up to this many bytes. */
 const CACHE_BYTES = 8 * 1024 * 1024;
+/** A block with one content is kept too, up to so many bytes: a server is asked for the same small file again and again. */
+const SMALL_BYTES = 64 * 1024;
 /** So many packs are kept open. */
 const OPEN_PACKS = 16;
 
@@ -40,7 +42,7 @@ export class PackReader {
     if (raw === undefined) return undefined;
     const content = raw.subarray(place.at, place.at + place.length);
     if (sha256(content) !== hash) throw corrupt(hash, this.#nameOf(place), "its bytes have another hash");
-    if (known === undefined && raw.length === content.length) return content;
+    if (known === undefined && raw.length === content.length && raw.length > SMALL_BYTES) return content;
     this.#keep(key, raw);
     return Buffer.from(content);
   }

@@ -26,7 +26,8 @@ const SCHEMA = `
     at INTEGER NOT NULL, length INTEGER NOT NULL, stored INTEGER NOT NULL) STRICT, WITHOUT ROWID;
   CREATE INDEX blobs_by_pack ON blobs(pack);
   PRAGMA user_version = ${VERSION};`;
-const COLUMNS = "hash, pack, block, block_bytes, at, length, stored";
+const PLACE = "pack, block, block_bytes, at, length, stored";
+const COLUMNS = `hash, ${PLACE}`;
 const LARGE_RAW = 0;
 const LARGE_PACKED = -1;
 const WAIT_FOR_WRITERS_MS = 10_000;
@@ -52,8 +53,8 @@ class SqliteBlobIndex implements BlobIndex {
   }
 
   find(hash: Hash): BlobPlace | undefined {
-    const row = this.#get(`SELECT ${COLUMNS} FROM blobs WHERE hash = ?`, hashToBytes(hash));
-    return row === undefined ? undefined : toPlaced(row).place;
+    const row = this.#get(`SELECT ${PLACE} FROM blobs WHERE hash = ?`, hashToBytes(hash));
+    return row === undefined ? undefined : toPlace(row);
   }
 
   packs(): readonly PackRow[] {
@@ -275,13 +276,17 @@ function toPackRow(row: Row): PackRow {
 
 function toPlaced(row: Row): PlacedBlob {
   const hash = row["hash"] instanceof Uint8Array ? hashFromBytes(row["hash"]) : ("" as Hash);
+  return { hash, place: toPlace(row) };
+}
+
+function toPlace(row: Row): BlobPlace {
   const pack = numberOf(row["pack"]);
   const length = numberOf(row["length"]);
   const stored = numberOf(row["stored"]);
-  if (pack <= 0) return { hash, place: { kind: "large", packed: pack === LARGE_PACKED, length, stored } };
+  if (pack <= 0) return { kind: "large", packed: pack === LARGE_PACKED, length, stored };
   const block = numberOf(row["block"]);
   const blockBytes = numberOf(row["block_bytes"]);
-  return { hash, place: { kind: "pack", pack, block, blockBytes, at: numberOf(row["at"]), length, stored } };
+  return { kind: "pack", pack, block, blockBytes, at: numberOf(row["at"]), length, stored };
 }
 
 function numberOf(value: unknown): number {
