@@ -6,11 +6,13 @@ export interface RetryRule {
   readonly tries: number;
   readonly firstWait: number;
   readonly longestWait: number;
+  /** Whoever has waited so long already, in all, is told (default: 20 s). */
+  readonly longestInAll?: number;
 }
 
 export const RETRY: RetryRule = { tries: 5, firstWait: 100, longestWait: 5_000 };
 
-/** Whoever has waited so long already is told: a server that waits for a lock itself is not waited for five times. */
+/** A server that waits for a lock itself is not waited for five times. */
 const LONG_ENOUGH_MS = 20_000;
 
 /** What passes: nobody answers, too much was asked, somebody else is at work. Nothing was done then, or it is said again by its key. */
@@ -43,12 +45,13 @@ export async function retrying<T>(
   { signal, after }: { readonly signal?: AbortSignal | undefined; readonly after?: () => number | undefined } = {},
 ): Promise<T> {
   const begun = Date.now();
+  const longest = rule.longestInAll ?? LONG_ENOUGH_MS;
   for (let tried = 1; ; tried += 1) {
     try {
       return await work();
     } catch (error) {
       const asked = after?.() ?? 0;
-      const isOver = tried >= rule.tries || signal?.aborted === true || Date.now() - begun > LONG_ENOUGH_MS;
+      const isOver = tried >= rule.tries || signal?.aborted === true || Date.now() - begun > longest;
       if (isOver || !isPassing(error) || asked > rule.longestWait) throw error;
       await pause(Math.max(asked, waitOf(tried, rule)), signal);
     }
