@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { ServerLimits } from "./limits.ts";
 
 /** What nobody waits for any longer. */
-export class TooSlow extends Error {}
+class TooSlow extends Error {}
 
 /** More than the server takes. */
 export class TooMuch extends Error {}

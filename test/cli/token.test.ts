@@ -5,7 +5,8 @@ import { expiryOf } from "../../src/cli/serving/expiry.ts";
 import { FileTokenBook } from "../../src/cli/serving/file-token-book.ts";
 import { operatorToken } from "../../src/cli/serving/operator-token.ts";
 import { NodeDisk } from "../../src/disk/node-disk.ts";
-import { hashToken } from "../../src/server/token.ts";
+import { MemoryTokenBook } from "../../src/server/memory-token-book.ts";
+import { hashToken, type TokenBook, type TokenRecord } from "../../src/server/token.ts";
 import { Sandbox } from "./sandbox.ts";
 
 /** `chronicle token`, and where tokens are kept. */
@@ -69,6 +70,26 @@ describe("chronicle token", () => {
     using sandbox = new Sandbox();
     const ran = await sandbox.call(["token", "create", "--role", "operator"], { env: { CHRONICLE_ROLE: "agent" } });
     expect([ran.code, ran.stdout]).toEqual([6, ""]);
+  });
+});
+
+describe.each([
+  ["in memory", (): TokenBook => new MemoryTokenBook()],
+  ["in files", (sandbox: Sandbox): TokenBook => new FileTokenBook(new NodeDisk(), sandbox.folder, () => Date.now())],
+] as const)("a book of tokens %s", (_name, make) => {
+  it("finds by hash, lists in order, and removes once", () => {
+    using sandbox = new Sandbox();
+    const book = make(sandbox);
+    const of = (n: number): TokenRecord => {
+      const created = new Date(n * 1000).toISOString();
+      return { id: `t${n}`, name: "n", role: "reader", workspaces: [`w${n}`], hash: `h${n}`, created, expires: null };
+    };
+    expect([book.list(), book.find("h1"), book.remove("t1")]).toEqual([[], undefined, false]);
+    for (const n of [1, 2, 3]) book.add(of(n));
+    expect(book.find("h2")).toEqual(of(2));
+    expect(book.list()).toEqual([of(1), of(2), of(3)]);
+    expect([book.remove("t2"), book.remove("t2"), book.find("h2")]).toEqual([true, false, undefined]);
+    expect(book.list()).toEqual([of(1), of(3)]);
   });
 });
 

@@ -16,7 +16,8 @@ async function isWell(serving: Serving): Promise<void> {
 function connected(serving: Serving): Promise<Socket> {
   const { promise, resolve } = Promise.withResolvers<Socket>();
   const socket = connect(serving.port, "127.0.0.1", () => resolve(socket));
-  socket.on("error", () => undefined);
+  // What is not read does not end.
+  socket.on("error", () => undefined).resume();
   return promise;
 }
 

@@ -26,13 +26,13 @@ describe("a problem", () => {
     expect(problem.detail).toBe("cannot open …/blobs");
   });
 
-  it.each([new Error("secret /etc/shadow"), new ChronicleError("IO", "EACCES: /root/x"), "text", undefined])(
+  it.each([new Error("secret /etc/shadow"), new ChronicleError("IO", "EACCES: /home/u/x"), "text", undefined])(
     "that nobody expected has an id, and nothing else: %o",
     (error) => {
       const lines: string[] = [];
       const problem = problemOf(error, { hidden: [], report: (line) => lines.push(line) });
       expect(problem.status).toBe(500);
-      expect(JSON.stringify(problem)).not.toMatch(/secret|shadow|root|EACCES/);
+      expect(JSON.stringify(problem)).not.toMatch(/secret|shadow|home|EACCES/);
       expect(lines).toHaveLength(1);
       expect(lines[0]).toContain(problem.id);
     },

@@ -118,9 +118,10 @@ export class Serving implements AsyncDisposable {
         resolve({ status: response.statusCode ?? 0, headers: response.headers, bytes, text, json });
       });
     });
-    asked.on("upgrade", (_response, socket) => {
+    asked.on("upgrade", (response, socket) => {
       socket.destroy();
-      reject(new Error("upgraded"));
+      const json = <T>(): T => ({}) as T;
+      resolve({ status: 101, headers: response.headers, bytes: Buffer.alloc(0), text: "", json });
     });
     asked.on("error", reject);
     asked.end(body);

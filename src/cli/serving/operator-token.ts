@@ -25,7 +25,7 @@ export interface OperatorToken {
 }
 
 /** The file in which the operator's token is kept where nobody gives one. */
-export function operatorTokenFile(configFolder: string): string {
+function operatorTokenFile(configFolder: string): string {
   return join(configFolder, "operator.token");
 }
 
