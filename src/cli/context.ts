@@ -8,8 +8,7 @@ import { type Paint, paintFor } from "./paint.ts";
 import { placesOf } from "./places.ts";
 import { ProgressLine } from "./progress-line.ts";
 import type { RemoteAddress } from "./remote/remote-address.ts";
-import { RemoteServer } from "./remote/remote-server.ts";
-import { remoteToken } from "./remote/remote-token.ts";
+import type { RemoteServer } from "./remote/remote-server.ts";
 import { writeJson } from "./render/json.ts";
 import type { CommandSpec } from "./spec.ts";
 import { UserPaths } from "./user-path.ts";
@@ -97,9 +96,11 @@ export class CommandContext {
 
   #serverOf(address: RemoteAddress, { actor, role, once = false }: As): Promise<RemoteServer> {
     const { io, input } = this;
-    const given = { file: input.text("tokenFile"), given: io.env["CHRONICLE_TOKEN"], cwd: io.cwd() };
     const acting = { ...(actor === undefined ? {} : { actor }), ...(role === undefined ? {} : { role }) };
-    this.#server ??= RemoteServer.of({ address, token: remoteToken(given), acting, once });
+    // Loaded when it is needed: a command line without a server starts as fast as ever.
+    this.#server ??= import("./remote/remote-server.ts").then(({ RemoteServer: Server }) =>
+      Server.of(io, { address, tokenFile: input.text("tokenFile"), acting, once }),
+    );
     return this.#server;
   }
 
@@ -164,7 +165,8 @@ export class CommandContext {
     await store?.close();
     const server = this.#server;
     this.#server = undefined;
-    await (await server)?.close();
+    // One that could not be begun has been told of.
+    await (await server?.catch(() => undefined))?.close();
   }
 }
 

@@ -73,7 +73,7 @@ export const GLOBAL_OPTIONS: readonly OptionSpec[] = [
   {
     flags: "--remote <url>",
     description:
-      "ask this server instead (default: $CHRONICLE_REMOTE): http(s)://HOST:PORT or unix:/PATH, with #WORKSPACE",
+      "ask this server instead (default: $CHRONICLE_REMOTE): http(s)://HOST:PORT, unix:/PATH or unix:, with #WORKSPACE",
     completes: "path",
   },
   {

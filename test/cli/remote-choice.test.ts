@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ServedStore } from "../helpers/served-store.ts";
@@ -111,6 +111,17 @@ describe("a server or this machine", () => {
   ])("%j is a mistake that is named", async (words, said) => {
     const { code, stderr } = await ask(words);
     expect([code, stderr]).toEqual([2, expect.stringContaining(said)]);
+  });
+
+  it("unix: alone is the server of the store that would be used otherwise", async () => {
+    const env = { CHRONICLE_HOME: server.store.home };
+    expect(await box.call(["--remote", "unix:#w", "cat", "in-w.txt"], { env })).toMatchObject({ stdout: "w\n" });
+    expect((await box.call(["--remote", "unix:", "status"])).stderr).toContain("does not answer");
+    mkdirSync(join(box.folder, "shared"), { mode: 0o777 });
+    chmodSync(join(box.folder, "shared"), 0o777);
+    mkdirSync(join(box.store, "run"), { recursive: true });
+    symlinkSync(join(box.folder, "shared", "x.sock"), join(box.store, "run", "serve.sock"));
+    expect(await box.call(["--remote", "unix:", "status"])).toMatchObject({ code: 6 });
   });
 
   it("what is no address, and who does not answer", async () => {

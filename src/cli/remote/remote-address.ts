@@ -5,7 +5,7 @@ import { usageError } from "../usage-error.ts";
 
 /** A server that stands for the store, and perhaps one of its workspaces. */
 export interface RemoteAddress {
-  /** `http://127.0.0.1:7420`, `https://…`, `unix:/path/of/the/socket`. */
+  /** `http://127.0.0.1:7420`, `https://…`, `unix:/path/of/the/socket`; `unix:` alone: that of this machine's own store. */
   readonly url: string;
   /** What stood behind `#`: a workspace's id or name. */
   readonly workspace: string | undefined;

@@ -2,21 +2,26 @@ import type { WorkspaceShape } from "../../api/shapes.ts";
 import type { StoreApi } from "../../api/store-api.ts";
 import type { ActingAs } from "../../api/workspace-api.ts";
 import type { ChronicleClient } from "../../client/chronicle-client.ts";
+import { createClient } from "../../client/create-node-client.ts";
 import { ChronicleError } from "../../core/errors.ts";
+import type { Io } from "../io.ts";
+import { ownServer } from "./own-server.ts";
 import type { RemoteAddress } from "./remote-address.ts";
+import { remoteToken } from "./remote-token.ts";
 
 const MOST_LISTED = 20;
 
 /** How a command line asks a server. */
 export interface RemoteOptions {
   readonly address: RemoteAddress;
-  readonly token: string | undefined;
+  /** `--token-file`. */
+  readonly tokenFile: string | undefined;
   readonly acting: ActingAs;
   /** Ask once and no more: for what somebody waits for at a keyboard. */
   readonly once: boolean;
 }
 
-/** A server in the place of the store. The client is loaded when it is needed: a command line without one starts as fast. */
+/** A server in the place of the store. */
 export class RemoteServer {
   readonly #client: ChronicleClient;
   readonly #address: RemoteAddress;
@@ -26,11 +31,11 @@ export class RemoteServer {
     this.#address = address;
   }
 
-  /** Nothing is asked yet. Throws `USAGE` for what is no address. */
-  static async of({ address, token, acting, once }: RemoteOptions): Promise<RemoteServer> {
-    const { createClient } = await import("../../client/create-node-client.ts");
+  /** Nothing is asked yet. Throws `USAGE` for what is no address or no token, `UNSAFE` as `ownServer` does. */
+  static of(io: Io, { address, tokenFile, acting, once }: RemoteOptions): RemoteServer {
+    const token = remoteToken({ file: tokenFile, given: io.env["CHRONICLE_TOKEN"], cwd: io.cwd() });
     const client = createClient({
-      url: address.url,
+      url: address.url === "unix:" ? ownServer(io) : address.url,
       acting,
       ...(token === undefined ? {} : { token }),
       ...(once ? { retry: { tries: 1, firstWait: 0, longestWait: 0 } } : {}),

@@ -1,0 +1,17 @@
+import { ChronicleError } from "../../core/errors.ts";
+import { NodeDisk } from "../../disk/node-disk.ts";
+import { isOwnDoor, ownUid, runFolder } from "../hooking/run-folder.ts";
+import { placesOf } from "../places.ts";
+import type { Io } from "../io.ts";
+
+/** `unix:` alone is the server of this machine's own store. Throws `UNSAFE` where its socket could be anybody's. */
+export function ownServer({ env, userHome, cwd }: Pick<Io, "env" | "userHome" | "cwd">): string {
+  const disk = new NodeDisk();
+  const { home } = placesOf({ env, userHome, cwd: cwd(), store: undefined });
+  const run = runFolder(disk, { env, home, uid: ownUid() });
+  if (isOwnDoor(disk, run, ownUid())) return `unix:${run.door}`;
+  throw new ChronicleError("UNSAFE", `${run.door} leads to a folder that is not yours alone`, {
+    hint: "look at it, remove it, and start the server anew: chronicle serve",
+    data: { path: run.door },
+  });
+}
