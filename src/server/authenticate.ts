@@ -1,4 +1,5 @@
 import { timingSafeEqual } from "node:crypto";
+import { ChronicleError } from "../core/errors.ts";
 import type { Caller } from "./caller.ts";
 import type { Refusal } from "./guard.ts";
 import { type Rate, RateLimiter } from "./rate-limiter.ts";
@@ -9,7 +10,7 @@ const WRONG: Rate = { burst: 10, perSecond: 0.2 };
 /** So many tokens that were right are remembered. */
 const MOST_RIGHT = 1_000;
 
-/** Answers who bears a token that is not in the book (OIDC); `undefined`: nobody. */
+/** Answers who bears a token that is not in the book (OIDC); `undefined`: nobody. Throws `UNAVAILABLE` where it cannot tell. */
 export type OtherIssuer = (token: string) => Promise<Caller | undefined>;
 
 export interface AuthenticatorOptions {
@@ -47,6 +48,10 @@ export class Authenticator {
       return { status: 429, code: "RATE_LIMITED", detail: "too many wrong tokens from there", headers };
     }
     const caller = await this.#bearer(token, hash, now);
+    if (caller === "unavailable") {
+      const detail = "the provider of this token cannot be asked now";
+      return { status: 503, code: "UNAVAILABLE", detail, headers: { "retry-after": "5" } };
+    }
     if (caller !== undefined) {
       this.#remember(hash);
       return caller;
@@ -61,16 +66,28 @@ export class Authenticator {
     this.#right.add(hash);
   }
 
-  async #bearer(token: string, hash: string, now: number): Promise<Caller | undefined> {
+  async #bearer(token: string, hash: string, now: number): Promise<Caller | "unavailable" | undefined> {
     // Digests are compared: neither the length nor the time says how much was right.
     if (this.#operator !== undefined && timingSafeEqual(Buffer.from(hash, "hex"), this.#operator)) {
       return { id: "operator", name: "operator", role: "operator", isOwner: false };
     }
     const record = this.#options.book.find(hash);
-    if (record === undefined) return this.#options.others?.(token);
+    if (record === undefined) return unlessAway(this.#options.others?.(token));
     if (isExpired(record, now)) return undefined;
     const { id, name, role, workspaces } = record;
     return { id: `token:${id}`, name, role, isOwner: false, ...(workspaces === null ? {} : { workspaces }) };
+  }
+}
+
+/** Whether a token is right cannot be known while its issuer is away: then nobody has guessed wrong. */
+async function unlessAway(
+  asking: Promise<Caller | undefined> | undefined,
+): Promise<Caller | "unavailable" | undefined> {
+  try {
+    return await asking;
+  } catch (error) {
+    if (error instanceof ChronicleError && error.code === "UNAVAILABLE") return "unavailable";
+    throw error;
   }
 }
 

@@ -197,8 +197,11 @@ export class HttpServer {
       if ("status" in admitted) return endUpgrade(socket, admitted.status);
       const app = await this.#loadApp();
       if (app.upgrade === undefined) return endUpgrade(socket, 404);
-      const isStillAdmitted = async (): Promise<boolean> =>
-        !("status" in (await this.#options.admission.admit(request, door)));
+      const isStillAdmitted = async (): Promise<boolean> => {
+        const again = await this.#options.admission.admit(request, door);
+        // Who asks too much, or cannot be known just now, was known before.
+        return !("status" in again) || again.status === 429 || again.status === 503;
+      };
       app.upgrade(request, socket, { ...admitted, head, isStillAdmitted });
     } catch (error) {
       this.#options.onError(error);

@@ -1,0 +1,179 @@
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { exportJWK, exportSPKI, generateKeyPair, type JWTPayload, SignJWT } from "jose";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { Authenticator } from "./authenticate.ts";
+import { MemoryTokenBook } from "./memory-token-book.ts";
+import { oidcIssuer } from "./oidc.ts";
+
+/** Tokens of a provider of our own, on this machine. */
+
+type Pair = Awaited<ReturnType<typeof generateKeyPair>>;
+
+const HOUR = 3_600;
+
+class Provider {
+  asked: string[] = [];
+  isAway = false;
+  /** What it says of itself instead of what it is. */
+  callsItself: string | undefined;
+  readonly #server: Server;
+  readonly #keys: { readonly kid: string; readonly pair: Pair }[] = [];
+  url = "";
+
+  constructor() {
+    this.#server = createServer((request, response) => {
+      this.asked.push(request.url ?? "");
+      if (this.isAway) return void response.writeHead(503).end();
+      void this.#answer(request.url ?? "").then((value) => response.end(JSON.stringify(value)));
+    });
+  }
+
+  async listen(): Promise<void> {
+    await new Promise<void>((done) => this.#server.listen(0, "127.0.0.1", done));
+    this.url = `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  async close(): Promise<void> {
+    this.#server.closeAllConnections();
+    await new Promise((done) => this.#server.close(done));
+  }
+
+  /** A new key; the ones before it are not published any more. */
+  async rotate(kid: string): Promise<Pair> {
+    const pair = await generateKeyPair("ES256", { extractable: true });
+    this.#keys.splice(0, 1, { kid, pair });
+    return pair;
+  }
+
+  async token(claims: JWTPayload, { issuer = this.url, key }: { issuer?: string; key?: Pair } = {}): Promise<string> {
+    const [own] = this.#keys;
+    if (own === undefined) throw new Error("no key");
+    const all = { aud: "chronicle", sub: "mina", exp: Math.floor(Date.now() / 1000) + HOUR, ...claims };
+    const token = new SignJWT(all).setProtectedHeader({ alg: "ES256", kid: own.kid }).setIssuer(issuer);
+    return token.sign((key ?? own.pair).privateKey);
+  }
+
+  async #answer(url: string): Promise<unknown> {
+    if (url !== "/keys") return { issuer: this.callsItself ?? this.url, jwks_uri: `${this.url}/keys` };
+    const keys = this.#keys.map(async ({ kid, pair }) => ({ ...(await exportJWK(pair.publicKey)), kid, alg: "ES256" }));
+    return { keys: await Promise.all(keys) };
+  }
+}
+
+let provider: Provider;
+let first: Pair;
+
+beforeEach(async () => {
+  provider = new Provider();
+  await provider.listen();
+  first = await provider.rotate("first");
+});
+afterEach(() => provider.close());
+
+const issuerOf = (more: Partial<Parameters<typeof oidcIssuer>[0]> = {}) =>
+  oidcIssuer({
+    issuer: provider.url,
+    audience: "chronicle",
+    roleClaim: "chronicle_role",
+    workspacesClaim: "chronicle_workspaces",
+    now: () => Date.now(),
+    newKeyMs: 0,
+    ...more,
+  });
+
+const agent = { chronicle_role: "agent", chronicle_workspaces: ["session-1"] };
+const inAnHour = (): number => Math.floor(Date.now() / 1000) + HOUR;
+
+describe("a token of the provider", () => {
+  it("may do what its claims say", async () => {
+    const callerOf = issuerOf();
+    const caller = await callerOf(await provider.token({ ...agent, preferred_username: "Mina M." }));
+    expect(caller).toEqual({
+      id: "oidc:mina",
+      name: "Mina M.",
+      role: "agent",
+      workspaces: ["session-1"],
+      isOwner: false,
+    });
+    expect(await callerOf(await provider.token({ ...agent, chronicle_workspaces: "a b" }))).toMatchObject({
+      workspaces: ["a", "b"],
+    });
+    const all = await callerOf(await provider.token({ ...agent, chronicle_workspaces: "*" }));
+    expect([all?.role, all !== undefined && "workspaces" in all]).toEqual(["agent", false]);
+    expect(await callerOf(await provider.token({ chronicle_role: ["x", "operator", "reader"] }))).toMatchObject({
+      role: "operator",
+      workspaces: [],
+    });
+  });
+
+  it.each([
+    ["without a role", {}],
+    ["with a role that there is not", { chronicle_role: "admin" }],
+    ["that has expired", { ...agent, exp: Math.floor(Date.now() / 1000) - 60 }],
+    ["that never expires", { ...agent, exp: undefined }],
+    ["that is not yet good", { ...agent, nbf: inAnHour() }],
+    ["for somebody else", { ...agent, aud: "another" }],
+    ["of nobody", { ...agent, sub: undefined }],
+  ] as const)("is nobody's %s", async (_name, claims) => {
+    expect(await issuerOf()(await provider.token(claims as JWTPayload))).toBeUndefined();
+  });
+
+  it("is nobody's when another has signed it, or none, or with a secret", async () => {
+    const callerOf = issuerOf();
+    const other = await generateKeyPair("ES256");
+    expect(await callerOf(await provider.token(agent, { key: other }))).toBeUndefined();
+    expect(await callerOf(await provider.token(agent, { issuer: "https://evil.example" }))).toBeUndefined();
+    const part = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString("base64url");
+    const claims = { ...agent, iss: provider.url, aud: "chronicle", sub: "mina", exp: inAnHour() };
+    expect(await callerOf(`${part({ alg: "none" })}.${part(claims)}.`)).toBeUndefined();
+    const secret = new TextEncoder().encode(await exportSPKI(first.publicKey));
+    const forged = await new SignJWT(claims).setProtectedHeader({ alg: "HS256", kid: "first" }).sign(secret);
+    expect(await callerOf(forged)).toBeUndefined();
+    for (const text of ["", "a.b.c", "chr_x", "...."]) expect(await callerOf(text)).toBeUndefined();
+  });
+
+  it("of others does not make anybody ask the provider", async () => {
+    await issuerOf()(await provider.token(agent, { issuer: "https://evil.example" }));
+    expect(provider.asked).toEqual([]);
+  });
+});
+
+describe("the provider", () => {
+  it("is asked once, and again for a key that is not known", async () => {
+    const callerOf = issuerOf();
+    for (let i = 0; i < 3; i += 1) await callerOf(await provider.token(agent));
+    expect(provider.asked).toEqual(["/.well-known/openid-configuration", "/keys"]);
+    const old = await provider.token(agent);
+    await provider.rotate("second");
+    expect((await callerOf(await provider.token(agent)))?.role).toBe("agent");
+    expect(provider.asked).toHaveLength(3);
+    expect(await callerOf(old)).toBeUndefined();
+  });
+
+  it("that is away is no reason to call a token wrong", async () => {
+    let now = Date.now();
+    const authenticator = new Authenticator({
+      book: new MemoryTokenBook(),
+      others: issuerOf({ now: () => now }),
+      now: () => now,
+    });
+    const token = `Bearer ${await provider.token(agent)}`;
+    provider.isAway = true;
+    for (let i = 0; i < 20; i += 1) {
+      expect(await authenticator.callerOf(token, "1.2.3.4")).toMatchObject({ status: 503, code: "UNAVAILABLE" });
+    }
+    expect(provider.asked).toHaveLength(1);
+    provider.isAway = false;
+    now += 6_000;
+    expect(await authenticator.callerOf(token, "1.2.3.4")).toMatchObject({ role: "agent" });
+    provider.isAway = true;
+    now += 1_800_000;
+    expect(await authenticator.callerOf(token, "1.2.3.4")).toMatchObject({ role: "agent" });
+  });
+
+  it("must call itself what it is asked as", async () => {
+    provider.callsItself = "https://evil.example";
+    await expect(issuerOf()(await provider.token(agent))).rejects.toMatchObject({ code: "UNAVAILABLE" });
+  });
+});

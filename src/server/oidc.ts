@@ -1,0 +1,188 @@
+import { createRemoteJWKSet, decodeJwt, decodeProtectedHeader, errors, type JWTPayload, jwtVerify } from "jose";
+import * as z from "zod";
+import { type Role, ROLES } from "../api/routes/role.ts";
+import { ChronicleError } from "../core/errors.ts";
+import type { OtherIssuer } from "./authenticate.ts";
+import type { Caller } from "./caller.ts";
+import { isLoopback } from "./door.ts";
+
+/**
+ * Tokens of an OpenID provider (OpenID Connect Discovery 1.0; RFC 7519, 8725): who bears one that the provider has signed
+ * for this server may do what the token's claims say. A token without the claims may do nothing.
+ */
+export interface OidcOptions {
+  /** As the provider calls itself, and as tokens name it: `https://login.example.org`. */
+  readonly issuer: string;
+  /** What tokens for this server name as their audience. */
+  readonly audience: string;
+  /** Holds `reader`, `agent` or `operator`, or a list in which the last of these counts that there is. */
+  readonly roleClaim: string;
+  /** Holds a list of ids and names of workspaces (or a text, separated by blanks); `*`: all of them. */
+  readonly workspacesClaim: string;
+  /** Epoch milliseconds. */
+  readonly now: () => number;
+  /** For a key that is not known they are read again, but not more often than this, in milliseconds. Default: 10 s. */
+  readonly newKeyMs?: number;
+}
+
+/** Asymmetric ones only: with a shared secret, whoever checks tokens could make them. */
+const ALGORITHMS = [
+  "RS256",
+  "RS384",
+  "RS512",
+  "PS256",
+  "PS384",
+  "PS512",
+  "ES256",
+  "ES384",
+  "ES512",
+  "EdDSA",
+  "Ed25519",
+];
+/** Clocks differ by so many seconds. */
+const CLOCK_TOLERANCE = 10;
+const TIMEOUT_MS = 5_000;
+/** The provider's own words are read again after so long. */
+const KNOWN_MS = 3_600_000;
+/** One that did not answer is left alone for so long. */
+const FAILED_MS = 5_000;
+/** Keys are read again after so long; for a key that is not known, sooner. */
+const KEYS_MS = 600_000;
+const NEW_KEY_MS = 10_000;
+const MOST_WORKSPACES = 1_000;
+
+type Keys = ReturnType<typeof createRemoteJWKSet>;
+
+/** Tells who bears a provider's token. Throws `UNAVAILABLE` while the provider cannot be asked. */
+export function oidcIssuer(options: OidcOptions): OtherIssuer {
+  const provider = new Provider(options);
+  return async (token) => {
+    if (!isOfIssuer(token, options.issuer)) return undefined;
+    const claims = await verified(token, await provider.keys(), options);
+    return claims === undefined ? undefined : callerOf(claims, options);
+  };
+}
+
+/** Is it worth asking the provider at all? Nothing of this is trusted. */
+function isOfIssuer(token: string, issuer: string): boolean {
+  try {
+    return ALGORITHMS.includes(decodeProtectedHeader(token).alg ?? "") && decodeJwt(token).iss === issuer;
+  } catch {
+    // No token of this kind.
+    return false;
+  }
+}
+
+async function verified(token: string, keys: Keys, options: OidcOptions): Promise<JWTPayload | undefined> {
+  const { issuer, audience, now } = options;
+  try {
+    const { payload } = await jwtVerify(token, keys, {
+      ...{ issuer, audience, algorithms: ALGORITHMS, clockTolerance: CLOCK_TOLERANCE },
+      currentDate: new Date(now()),
+      requiredClaims: ["sub", "exp"],
+    });
+    return payload;
+  } catch (error) {
+    if (isRefusal(error)) return undefined;
+    throw unreachable(issuer, error);
+  }
+}
+
+/** Is it the token that is wrong, and not the provider that cannot be reached? */
+function isRefusal(error: unknown): boolean {
+  return [
+    errors.JWTClaimValidationFailed,
+    errors.JWTExpired,
+    errors.JWTInvalid,
+    errors.JWSInvalid,
+    errors.JWSSignatureVerificationFailed,
+    errors.JWKSNoMatchingKey,
+    errors.JWKSMultipleMatchingKeys,
+    errors.JOSEAlgNotAllowed,
+    errors.JOSENotSupported,
+  ].some((kind) => error instanceof kind);
+}
+
+function unreachable(issuer: string, cause: unknown): ChronicleError {
+  return new ChronicleError("UNAVAILABLE", `the provider of tokens, ${issuer}, cannot be asked now`, { cause });
+}
+
+function callerOf(claims: JWTPayload, { roleClaim, workspacesClaim }: OidcOptions): Caller | undefined {
+  const role = roleOf(claims[roleClaim]);
+  const { sub, preferred_username: known } = claims;
+  if (role === undefined || sub === undefined || sub === "" || sub.length > 255) return undefined;
+  const name = [known, sub].find((one) => typeof one === "string" && /^[\x20-\x7e]{1,100}$/.test(one));
+  const workspaces = workspacesOf(claims[workspacesClaim]);
+  return {
+    id: `oidc:${sub}`,
+    name: typeof name === "string" ? name : "oidc",
+    role,
+    isOwner: false,
+    ...(workspaces === "*" ? {} : { workspaces }),
+  };
+}
+
+/** Of several, the one that may do most. */
+function roleOf(claim: unknown): Role | undefined {
+  const given = Array.isArray(claim) ? claim : [claim];
+  return ROLES.findLast((role) => given.includes(role));
+}
+
+function workspacesOf(claim: unknown): readonly string[] | "*" {
+  const given: unknown[] = typeof claim === "string" ? claim.split(" ") : Array.isArray(claim) ? claim : [];
+  const names = given.filter((one): one is string => typeof one === "string" && one !== "");
+  return names.includes("*") ? "*" : names.slice(0, MOST_WORKSPACES);
+}
+
+const DISCOVERY = z.object({ issuer: z.string(), jwks_uri: z.url() });
+
+/** What the provider says of itself, read when it is first needed. */
+class Provider {
+  readonly #options: OidcOptions;
+  #keys: Promise<Keys> | undefined;
+  /** When to ask again, epoch milliseconds. */
+  #until = 0;
+  #known: { readonly uri: string; readonly keys: Keys } | undefined;
+
+  constructor(options: OidcOptions) {
+    this.#options = options;
+  }
+
+  keys(): Promise<Keys> {
+    const now = this.#options.now();
+    if (this.#keys === undefined || now >= this.#until) {
+      this.#until = now + KNOWN_MS;
+      this.#keys = this.#discover().catch((error: unknown) => {
+        this.#until = this.#options.now() + FAILED_MS;
+        // What it said before holds until it says something else.
+        if (this.#known !== undefined) return this.#known.keys;
+        throw unreachable(this.#options.issuer, error);
+      });
+    }
+    return this.#keys;
+  }
+
+  async #discover(): Promise<Keys> {
+    const { issuer, newKeyMs = NEW_KEY_MS } = this.#options;
+    const asked = await fetch(`${issuer.replace(/\/$/, "")}/.well-known/openid-configuration`, {
+      headers: { accept: "application/json" },
+      redirect: "error",
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+    });
+    if (!asked.ok) throw new Error(`it answers ${asked.status}`);
+    const said = DISCOVERY.parse(await asked.json());
+    if (said.issuer !== issuer) throw new Error(`it calls itself ${said.issuer}`);
+    const uri = new URL(said.jwks_uri);
+    if (!isSafe(uri)) throw new Error("its keys are not behind https");
+    if (this.#known?.uri !== uri.href) {
+      const how = { timeoutDuration: TIMEOUT_MS, cooldownDuration: newKeyMs, cacheMaxAge: KEYS_MS };
+      this.#known = { uri: uri.href, keys: createRemoteJWKSet(uri, how) };
+    }
+    return this.#known.keys;
+  }
+}
+
+/** May keys be asked for there? Without TLS only of this machine. */
+export function isSafe({ protocol, hostname }: URL): boolean {
+  return protocol === "https:" || (protocol === "http:" && isLoopback(hostname));
+}
