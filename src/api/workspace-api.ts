@@ -250,4 +250,9 @@ export interface ActingAs {
   readonly role?: "person" | "agent";
   readonly actor?: string;
   readonly client?: string;
+  /**
+   * Whoever asks is elsewhere: nothing outside of the workspace is looked at or touched on their behalf. What an action
+   * names there is told as not kept. It cannot be taken back from a view of such a view.
+   */
+  readonly onlyInside?: true;
 }

@@ -170,6 +170,7 @@ export class RequestAnswer {
     const who: ActingAs = {
       ...(isAgent ? { role: "agent", actor: actor ?? "agent" } : actor === undefined ? {} : { actor }),
       ...(client === undefined ? {} : { client }),
+      ...(caller.isOwner || (!isAgent && caller.workspaces === undefined) ? {} : { onlyInside: true }),
     };
     return workspace.as(who);
   }

@@ -11,6 +11,7 @@ import { abandonActions } from "./abandon-actions.ts";
 import { actionShapes, findAction, listActions } from "./actions.ts";
 import { endAgentSession, startAgentSession } from "./agent-session.ts";
 import { agentView, forbidden, recordRefusal } from "./agent-view.ts";
+import { closedOutside } from "./closed-outside.ts";
 import { compact } from "./compact.ts";
 import { configOf, configure } from "./config.ts";
 import { listConflicts, resolveConflict } from "./conflicts.ts";
@@ -182,11 +183,12 @@ export class Workspace implements WorkspaceApi {
     return followEvents(this.#shared.feed, options);
   }
 
-  as({ role, actor, client }: api.ActingAs): WorkspaceApi {
+  as({ role, actor, client, onlyInside }: api.ActingAs): WorkspaceApi {
     const context = {
       ...this.#context,
       ...(actor === undefined ? {} : { actor }),
       ...(client === undefined ? {} : { client }),
+      ...(onlyInside === true ? { outside: closedOutside(this.#context.outside) } : {}),
     };
     const view = new Workspace(context, this.#turns, this.#shared);
     view.close = () => Promise.resolve();

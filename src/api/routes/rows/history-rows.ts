@@ -4,6 +4,7 @@ import { workspaceRoute } from "../define-route.ts";
 import { bool, count, flag, many, moment, paging, path, paths, text, word } from "../fields.ts";
 import { numberOf, PAGE, pageOf, pageWithMore } from "../pages.ts";
 import type { WorkspaceRoute } from "../route.ts";
+import { needsMachine } from "../whole-store.ts";
 import { withoutUndefined } from "../without-undefined.ts";
 import { selectionFields, selectionOf } from "../selecting.ts";
 
@@ -172,8 +173,10 @@ const rollback = workspaceRoute(calls.rollback, {
       .describe("restore these paths outside of the workspace, and nothing else")
       .optional(),
   }),
-  answer: (on, { params, body: { dry_run, ...options } }) =>
-    on.rollback(params["action"] ?? "", { ...options, ...withoutUndefined({ dryRun: dry_run }) }),
+  answer: (on, { params, body: { dry_run, ...options }, me }) => {
+    if (options.outside !== undefined) needsMachine(me);
+    return on.rollback(params["action"] ?? "", { ...options, ...withoutUndefined({ dryRun: dry_run }) });
+  },
 });
 
 const operations = workspaceRoute(calls.listOperations, {
