@@ -182,3 +182,56 @@ it("every command says the same of a server as of the store itself", async () =>
   expect(tree(join(here.folder, "part"))).toEqual(["src 755", "src/main.ts 644 let a = 1;\nlet b = 2;\nlet c = 3;\n"]);
   expect(remote.replaceAll(server.base, "/box").replaceAll("unix:/box/store/run/serve.sock", "/box/store")).toBe(local);
 }, 60_000);
+
+/** Commands that look: of one and the same store they must give the same document. */
+const LOOKS: readonly (readonly string[])[] = [
+  ["status"],
+  ["list"],
+  ["list", "--snapshots"],
+  ["log"],
+  ["log", "--reverse", "--limit", "3"],
+  ["manifest", "baseline"],
+  ["manifest", "now"],
+  ["files"],
+  ["files", "dir", "--depth", "1"],
+  ["diff", "baseline", "now", "-p"],
+  ["history", "dir/a.txt"],
+  ["cat", "dir/a.txt@1"],
+  ["cat", "bytes.bin"],
+  ["explain", "dir/a.txt", "dist/x"],
+  ["actions"],
+  ["sessions"],
+  ["transaction", "list"],
+  ["changes", "--since", "baseline"],
+  ["conflicts", "--all"],
+  ["record", "list"],
+  ["record", "replay"],
+  ["config"],
+  ["undo", "--dry-run"],
+  ["restore", "baseline", "--dry-run"],
+  ["prune", "--dry-run"],
+  ["record", "verify"],
+  ["workspaces"],
+  ["nonsense"],
+  ["cat", "nowhere.txt"],
+];
+
+it("as JSON, a server gives the very same documents", async () => {
+  using box = new Sandbox();
+  const configFolder = join(box.folder, "config", "chronicle");
+  await using server = await ServedStore.start({ places: { home: box.store, configFolder } });
+  const { workspace } = await server.client().store.create({ name: "w" });
+  await workspace.putFile("dir/a.txt", Buffer.from("one\n"));
+  await workspace.putFile("dir/a.txt", Buffer.from("two\n"));
+  await workspace.putFile("bytes.bin", Buffer.from([0, 255, 1]));
+  await workspace.snapshot({ name: "here" });
+  const transaction = await workspace.beginTransaction({ name: "t" });
+  await workspace.putFile("more.txt", Buffer.from("more\n"));
+  await workspace.commitTransaction(transaction.id);
+  await workspace.records.upsert("FACT-1", { text: "blue" });
+  for (const words of LOOKS) {
+    const local = await box.json(["-w", "w", ...words]);
+    const remote = await box.json(["--remote", server.socketUrl, "-w", "w", ...words]);
+    expect({ words, ...remote }).toEqual({ words, ...local });
+  }
+});

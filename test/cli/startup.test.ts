@@ -1,0 +1,27 @@
+import { existsSync, readFileSync } from "node:fs";
+import { dirname, join, relative, resolve } from "node:path";
+import { expect, it } from "vitest";
+
+const repo = dirname(dirname(import.meta.dirname));
+
+/** What is loaded with a file, before anything is asked of it: its imports, and theirs. */
+function loadedWith(file: string, seen = new Set<string>()): Set<string> {
+  if (seen.has(file) || !existsSync(file)) return seen;
+  seen.add(file);
+  const text = readFileSync(file, "utf8");
+  const imports = text.matchAll(/^(?:import|export) (?!type )[^;]*?from "(\.[^"]+)"/gm);
+  for (const [, path = ""] of imports) loadedWith(resolve(dirname(file), path), seen);
+  return seen;
+}
+
+it("a command line loads what its command needs: no store, server, client or MCP before one is asked for", () => {
+  const loaded = [...loadedWith(join(repo, "src", "cli", "main.ts"))].map((file) => relative(repo, file));
+  expect(loaded).toContain("src/cli/context.ts");
+  const heavy =
+    /^src\/(open\.ts|client|server|mcp|hooks|compose|workspace|storage|worktree|cli\/commands|cli\/hooking)/;
+  expect(loaded.filter((path) => heavy.test(path))).toEqual([]);
+  expect(loaded.filter((path) => path.startsWith("src/cli/remote/"))).toEqual([
+    "src/cli/remote/remote-address.ts",
+    "src/cli/remote/remote-hint.ts",
+  ]);
+});
