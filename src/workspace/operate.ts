@@ -116,8 +116,7 @@ async function carryOut(context: Context, id: string, operation: Operation): Pro
   });
 }
 
-/** Keeps the plan of an operation as a blob. */
-export async function keepPlan(context: Context, changes: readonly Change[]): Promise<Hash> {
+async function keepPlan(context: Context, changes: readonly Change[]): Promise<Hash> {
   const batch = await context.blobs.batch();
   try {
     const hash = await batch.put(encodePlan(changes));
