@@ -13,11 +13,12 @@ import { isReused, onlyOnce, reused } from "./idempotent.ts";
 import type { ServerLimits } from "./limits.ts";
 import type { Lease } from "./open-workspaces.ts";
 import { type Problem, problemOf, withStatus } from "./problem.ts";
-import { RateLimiter } from "./rate-limiter.ts";
+import type { RateLimiter } from "./rate-limiter.ts";
 import { conditionOf, idempotencyKey } from "./received.ts";
 import type { KeptReply, ReplyBook } from "./reply-book.ts";
 import type { FoundRow, RowGroup } from "./row-index.ts";
 import { mustSee, openFor } from "./scope.ts";
+import type { Seats } from "./seats.ts";
 import { sendContent } from "./send-content.ts";
 import { sendEvents } from "./send-events.ts";
 import { sendJson, sendNothing, sendProblem } from "./send.ts";
@@ -38,9 +39,19 @@ export interface Answering extends StoreParts {
   readonly stopping: AbortSignal;
 }
 
+/** What all requests of a server share. */
+export interface Shared extends Answering {
+  /** How many refusals of one caller are written down: a log must not grow by being refused. */
+  readonly refusals: RateLimiter;
+  /** Streams of events of each caller. */
+  readonly streams: Seats;
+}
+
 /** For those who wait for nothing. */
 const NEVER = new AbortController().signal;
 const GONE = "the client is gone";
+/** The actor of what is done by hand: see `StoreOptions.actor`. */
+const PERSON = "human";
 
 /** A request whose head has been read. */
 export interface RequestHead {
@@ -53,25 +64,24 @@ export interface RequestHead {
 /** These pass the key on: the log itself remembers it, also over a crash. */
 const REMEMBERED_BY_LOG = new Set(["putFile", "makeFolder", "deleteFile", "moveFile"]);
 
-/** How many refusals of one caller are written down: a log must not grow by being refused. */
-const WRITTEN_DOWN = new RateLimiter({ burst: 20, perSecond: 0.1 });
-
 /** One request on its way to its answer. */
 export class RequestAnswer {
   readonly #head: RequestHead;
-  readonly #with: Answering;
+  readonly #with: Shared;
   readonly #found: FoundRow;
+  #hidden: readonly string[];
   #timer: NodeJS.Timeout | undefined;
 
-  private constructor(head: RequestHead, answering: Answering, found: FoundRow) {
+  private constructor(head: RequestHead, shared: Shared, found: FoundRow) {
     this.#head = head;
-    this.#with = answering;
+    this.#with = shared;
     this.#found = found;
+    this.#hidden = shared.hidden;
   }
 
   /** A request whose body is yet to be read. Throws for whoever may not ask, and what there is not. */
-  static async begin(head: RequestHead, answering: Answering): Promise<RequestAnswer> {
-    const answer = new RequestAnswer(head, answering, findRow(head));
+  static async begin(head: RequestHead, shared: Shared): Promise<RequestAnswer> {
+    const answer = new RequestAnswer(head, shared, findRow(head));
     await answer.#refuseRole();
     if (answer.#found.row.bytes !== true) answer.#expectBody();
     return answer;
@@ -91,7 +101,7 @@ export class RequestAnswer {
     const role = this.#roleFor(row);
     if (mayDo(role, row.role)) return;
     const { id } = params;
-    if (role === "agent" && id !== undefined && WRITTEN_DOWN.take(caller.id, Date.now()) === 0) {
+    if (role === "agent" && id !== undefined && this.#with.refusals.take(caller.id, Date.now()) === 0) {
       using lease = await openFor(this.#with.workspaces, caller, id);
       await this.#viewOf(lease).refuse?.(row.operation);
     }
@@ -146,13 +156,25 @@ export class RequestAnswer {
   async #askWorkspace(response: ServerResponse, given: Given): Promise<void> {
     const { params } = this.#found;
     using lease = await openFor(this.#with.workspaces, this.#head.visit.caller, params["id"] ?? "");
+    // Where a folder lies is the operator's to know.
+    if (!mayDo(this.#head.visit.caller.role, "operator")) this.#hidden = [...this.#hidden, lease.workspace.path];
     const on = this.#viewOf(lease);
     const { row, params: meant } = await this.#meant(on);
     if (row.on !== "workspace") return;
     const signal = given.signal === NEVER ? NEVER : AbortSignal.any([given.signal, lease.gone]);
     const received = this.#received({ ...meant, id: lease.workspace.id }, { ...given, signal });
+    this.#refusePerson(received);
     const done = () => row.answer(on, received).finally(() => this.#after(row, lease.workspace.id));
     await this.#reply(response, row, received, done);
+  }
+
+  /** What an agent does is not told as a person's work. */
+  #refusePerson({ query, body }: Received): void {
+    const { visit, request } = this.#head;
+    if (mayDo(visit.caller.role, "operator")) return;
+    const given = typeof body === "object" && body !== null && "actor" in body ? body.actor : undefined;
+    if (![request.headers[ACTING.actor], query["actor"], given].includes(PERSON)) return;
+    throw new ChronicleError("FORBIDDEN", `this token may not act as ${PERSON}`, { hint: "leave the actor out" });
   }
 
   /** What only an operator does may change what a workspace took over when it was opened. */
@@ -236,7 +258,7 @@ export class RequestAnswer {
 
   async #send(response: ServerResponse, answer: Answer): Promise<void> {
     const { request } = this.#head;
-    const { limits, stopping } = this.#with;
+    const { limits } = this.#with;
     switch (answer.kind) {
       case "json":
         return sendJson(response, answer.status, answer.value);
@@ -245,12 +267,24 @@ export class RequestAnswer {
       case "content":
         return sendContent(request, response, { content: answer.content, limits });
       case "events":
-        return sendEvents(response, { after: answer.after, events: answer.events, limits, stopping });
+        return this.#sendEvents(response, answer);
     }
   }
 
+  async #sendEvents(response: ServerResponse, { after, events }: Extract<Answer, { kind: "events" }>): Promise<void> {
+    const { limits, stopping, streams } = this.#with;
+    using seat = streams.take(this.#head.visit.caller.id);
+    if (seat === undefined) {
+      throw new ChronicleError("RATE_LIMITED", `this token follows ${limits.streams} streams already`, {
+        hint: "end one of them",
+      });
+    }
+    await sendEvents(response, { after, events, limits, stopping });
+  }
+
   #problem(error: unknown): Problem {
-    const { hidden, report } = this.#with;
+    const { report } = this.#with;
+    const hidden = this.#hidden;
     if (isReused(error)) return withStatus(problemOf(reused(), { hidden, report }), 422);
     const known = error instanceof TooMuch ? new ChronicleError("LIMIT_EXCEEDED", error.message) : error;
     return problemOf(known, { hidden, report });
@@ -288,7 +322,8 @@ function restOf({ row, params }: FoundRow): string {
 
 /** What passes is worth another try. */
 function retryHeaders(error: unknown): Readonly<Record<string, string>> {
-  return error instanceof ChronicleError && error.code === "LOCKED" ? { "retry-after": "1" } : {};
+  const isPassing = error instanceof ChronicleError && (error.code === "LOCKED" || error.code === "RATE_LIMITED");
+  return isPassing ? { "retry-after": "1" } : {};
 }
 
 function queryOf(query: unknown): Readonly<Record<string, string | readonly string[]>> {

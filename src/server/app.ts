@@ -3,10 +3,12 @@ import type { Duplex } from "node:stream";
 import fastify, { type FastifyInstance, type FastifyRequest } from "fastify";
 import type { Route } from "../api/routes/route.ts";
 import type { Visit } from "./admission.ts";
-import { type Answering, RequestAnswer } from "./answer-request.ts";
+import { type Answering, RequestAnswer, type Shared } from "./answer-request.ts";
 import type { ServerApp, UpgradeVisit } from "./http-server.ts";
 import { makeProblem, type Problem, problemOf } from "./problem.ts";
+import { RateLimiter } from "./rate-limiter.ts";
 import { groupRows, type RowGroup } from "./row-index.ts";
+import { Seats } from "./seats.ts";
 import { SAFE_HEADERS, sendProblem } from "./send.ts";
 import { discardRest } from "./slow-peer.ts";
 
@@ -16,14 +18,19 @@ export interface AppOptions extends Answering {
   /** The OpenAPI document, as it is checked in; `undefined`: it is not at hand. */
   readonly openapi: () => Uint8Array | undefined;
   /** Of other protocols, on the same ports. */
+  readonly tally?: RequestTally;
   readonly upgrade?: (request: IncomingMessage, socket: Duplex, visit: UpgradeVisit) => void;
 }
+
+/** How often what one caller was refused is written down. */
+const REFUSALS = { burst: 20, perSecond: 0.1 };
 
 /** Who asks, from the request that was admitted to the handler that answers it. */
 const visits = new WeakMap<IncomingMessage, Visit>();
 
 /** What is answered beside hooks: every row of the table, on Fastify's router. */
 export async function makeApp(options: AppOptions): Promise<ServerApp> {
+  const shared = { ...options, refusals: new RateLimiter(REFUSALS), streams: new Seats(options.limits.streams) };
   const app = fastify({
     bodyLimit: options.limits.jsonBytes,
     exposeHeadRoutes: false,
@@ -42,7 +49,7 @@ export async function makeApp(options: AppOptions): Promise<ServerApp> {
     mount(
       scope,
       groups.filter(({ takesBytes }) => !takesBytes),
-      options,
+      shared,
     ),
   );
   await app.register(async (scope) => {
@@ -52,7 +59,7 @@ export async function makeApp(options: AppOptions): Promise<ServerApp> {
     mount(
       scope,
       groups.filter(({ takesBytes }) => takesBytes),
-      options,
+      shared,
     );
   });
   app.get("/v1/openapi.json", (request, reply) => sendDocument(request.raw, reply.hijack().raw, options.openapi()));
@@ -78,13 +85,13 @@ function visitOf(request: IncomingMessage): Visit {
   return visit;
 }
 
-function mount(scope: FastifyInstance, groups: readonly RowGroup[], options: AppOptions): void {
+function mount(scope: FastifyInstance, groups: readonly RowGroup[], shared: Shared): void {
   for (const group of groups) {
     scope.route({
       method: group.method === "GET" ? ["GET", "HEAD"] : group.method,
       url: group.url,
       // Before anything of a body is read: who may not ask is not listened to.
-      onRequest: async (request) => begin(request, group, options),
+      onRequest: async (request) => begin(request, group, shared),
       handler: async (request, reply) => answers.get(request.raw)?.send(reply.hijack().raw, request.body),
     });
   }
@@ -92,8 +99,8 @@ function mount(scope: FastifyInstance, groups: readonly RowGroup[], options: App
 
 const answers = new WeakMap<IncomingMessage, RequestAnswer>();
 
-async function begin({ raw, query }: FastifyRequest, group: RowGroup, options: AppOptions): Promise<void> {
-  answers.set(raw, await RequestAnswer.begin({ request: raw, query, visit: visitOf(raw), group }, options));
+async function begin({ raw, query }: FastifyRequest, group: RowGroup, shared: Shared): Promise<void> {
+  answers.set(raw, await RequestAnswer.begin({ request: raw, query, visit: visitOf(raw), group }, shared));
 }
 
 function notFound(groups: readonly RowGroup[], request: IncomingMessage, response: ServerResponse): void {

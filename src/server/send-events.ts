@@ -30,6 +30,7 @@ export async function sendEvents(
     // For proxies that would collect what comes.
     "x-accel-buffering": "no",
   });
+  if (response.req.method === "HEAD") return void response.end();
   response.write(`retry: ${RETRY_MS}\nid: ${after}\n\n`);
   const heartbeat = setInterval(() => {
     // A reader that has not taken what came before needs no sign that we live.

@@ -66,9 +66,9 @@ describe("chronicle token", () => {
     expect([ran.code, ran.stderr]).toEqual([code, expect.stringContaining(text)]);
   });
 
-  it("makes none for an agent", async () => {
+  it.each(["create", "revoke"])("is no agent's: %s", async (what) => {
     using sandbox = new Sandbox();
-    const ran = await sandbox.call(["token", "create", "--role", "operator"], { env: { CHRONICLE_ROLE: "agent" } });
+    const ran = await sandbox.call(["token", what, "--role", "operator"], { env: { CHRONICLE_ROLE: "agent" } });
     expect([ran.code, ran.stdout]).toEqual([6, ""]);
   });
 });

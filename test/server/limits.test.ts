@@ -183,6 +183,34 @@ describe("what is too large", () => {
   });
 });
 
+describe("streams of events", () => {
+  it("are so many for one token, and a place is free again when one ends", async () => {
+    await using serving = await Serving.start({ limits: { streams: 2 } });
+    await serving.create("w");
+    const token = serving.token("reader");
+    const follow = async (): Promise<{ socket: Socket; status: string }> => {
+      const socket = await connected(serving);
+      const line = `GET /v1/workspaces/w/events HTTP/1.1\r\nHost: 127.0.0.1:${serving.port}\r\n`;
+      const begun = new Promise<Buffer>((done) => socket.once("data", done));
+      socket.write(`${line}Authorization: Bearer ${token}\r\n\r\n`);
+      return { socket, status: (await begun).toString().slice(9, 12) };
+    };
+    const first = await follow();
+    const second = await follow();
+    const third = await serving.ask("/v1/workspaces/w/events", { token });
+    expect([first.status, second.status, third.status, third.json()["code"]]).toEqual([
+      "200",
+      "200",
+      429,
+      "RATE_LIMITED",
+    ]);
+    expect((await serving.ask("/v1/workspaces/w/events", { method: "HEAD" })).status).toBe(200);
+    first.socket.destroy();
+    await expect.poll(async () => (await follow()).status).toBe("200");
+    expect((await follow()).status).toBe("429");
+  });
+});
+
 describe("what is malformed", () => {
   const BAD = [
     "GARBAGE\r\n\r\n",

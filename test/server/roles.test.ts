@@ -70,6 +70,20 @@ describe("roles", () => {
     expect((await serving.send(`/v1/workspaces/mine/prune`, {}, { token, headers })).status).toBe(403);
   });
 
+  it("do not let an agent's work pass for a person's", async () => {
+    const token = serving.token("agent");
+    const asHuman = { token, headers: { "chronicle-actor": "human" } };
+    expect((await serving.put("mine", "b.txt", "x", asHuman)).status).toBe(403);
+    expect((await serving.put("mine", "b.txt?actor=human", "x", { token })).status).toBe(403);
+    const move = { from: "a.txt", to: "b.txt", actor: "human" };
+    expect((await serving.send("/v1/workspaces/mine/move", move, { token })).status).toBe(403);
+    expect((await serving.put("mine", "b.txt?actor=claude", "x", { token })).status).toBe(200);
+    expect((await serving.put("mine", "c.txt", "x", { token })).status).toBe(200);
+    const actorOf = async (path: string) =>
+      (await serving.read("mine", `${path}/history`)).json<{ items: { actor: string }[] }>().items[0]?.actor;
+    expect([await actorOf("b.txt"), await actorOf("c.txt")]).toEqual(["claude", "agent"]);
+  });
+
   it("are told to whoever asks", async () => {
     const token = serving.token("agent", ["mine"]);
     expect((await serving.ask("/v1/me", { token })).json()).toMatchObject({ role: "agent", workspaces: ["mine"] });

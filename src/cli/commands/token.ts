@@ -21,10 +21,18 @@ export async function token(context: CommandContext): Promise<number> {
   const { input } = context;
   const [what = "", id] = input.args;
   if (id !== undefined && what !== "revoke") throw usageError(`${what} takes no ${id}`, "chronicle token -h");
-  if (what === "create") return create(context);
   if (what === "list") return list(context);
+  refuseAgent(context, what);
+  if (what === "create") return create(context);
   if (what === "revoke") return revoke(context, id);
   throw usageError(`token does not know ${printable(what)}`, "it is create, list or revoke");
+}
+
+function refuseAgent({ io }: CommandContext, what: string): void {
+  if (io.env["CHRONICLE_ROLE"] !== "agent") return;
+  throw new ChronicleError("FORBIDDEN", `an agent may not do this: token ${printable(what)}`, {
+    hint: "a person can, from a terminal of their own",
+  });
 }
 
 function bookOf({ io, input }: CommandContext): FileTokenBook {
@@ -34,11 +42,6 @@ function bookOf({ io, input }: CommandContext): FileTokenBook {
 
 async function create(context: CommandContext): Promise<number> {
   const { input, io } = context;
-  if (io.env["CHRONICLE_ROLE"] === "agent") {
-    throw new ChronicleError("FORBIDDEN", "an agent may not do this: token create", {
-      hint: "a person can, from a terminal of their own",
-    });
-  }
   const role = roleOf(input.text("role"));
   const workspaces = input.list("workspace");
   for (const one of workspaces) {
