@@ -55,7 +55,7 @@ const agent = new Agent({ keepAlive: true, maxSockets: 1 });
 
 function write(n: number): Promise<Written> {
   const sent = performance.now();
-  const bytes = Buffer.from(`write ${n}\n`);
+  const bytes = Buffer.from(`write ${n} at ${performance.timeOrigin + sent}\n`);
   return new Promise((resolve, reject) => {
     const headers = { authorization, "content-length": bytes.length };
     const path = `${base}/files/events/file-${n % 50}.txt`;
