@@ -111,7 +111,7 @@ export const WORKSPACES: CommandSpec = {
     { line: "chronicle workspaces", why: "also those whose folder is gone" },
     { line: "chronicle workspaces create session-17", why: "one without a folder" },
     { line: "chronicle workspaces create try --from session-17@10m", why: "what it was ten minutes ago" },
-    { line: "chronicle -w try restore latest --to ./try", why: "its files, in a folder" },
+    { line: "chronicle -w try restore now --to ./try", why: "its files, in a folder" },
     { line: "chronicle workspaces archive session-17", why: "keep it, change it no more" },
   ],
 };
