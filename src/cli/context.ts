@@ -16,7 +16,7 @@ import { UserPaths } from "./user-path.ts";
 const DEFAULT_WAIT_SECONDS = 30;
 
 /** How a store is opened otherwise than a person does. */
-interface As extends Pick<StoreOptions, "actor" | "role" | "retention"> {
+interface As extends Pick<StoreOptions, "actor" | "role" | "retention" | "onCommit"> {
   /** A server that does not answer is not asked again: somebody waits at a keyboard. */
   readonly once?: boolean;
 }

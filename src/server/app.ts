@@ -7,6 +7,7 @@ import { type Answering, RequestAnswer, type Shared } from "./answer-request.ts"
 import type { ServerApp, UpgradeVisit } from "./http-server.ts";
 import { makeProblem, type Problem, problemOf } from "./problem.ts";
 import { RateLimiter } from "./rate-limiter.ts";
+import type { RequestTally } from "./request-tally.ts";
 import { groupRows, type RowGroup } from "./row-index.ts";
 import { Seats } from "./seats.ts";
 import { SAFE_HEADERS, sendProblem } from "./send.ts";
@@ -17,8 +18,8 @@ export interface AppOptions extends Answering {
   readonly routes: readonly Route[];
   /** The OpenAPI document, as it is checked in; `undefined`: it is not at hand. */
   readonly openapi: () => Uint8Array | undefined;
-  /** Of other protocols, on the same ports. */
   readonly tally?: RequestTally;
+  /** Of other protocols, on the same ports. */
   readonly upgrade?: (request: IncomingMessage, socket: Duplex, visit: UpgradeVisit) => void;
 }
 
@@ -42,6 +43,7 @@ export async function makeApp(options: AppOptions): Promise<ServerApp> {
     onConstructorPoisoning: "error",
   });
   app.setErrorHandler((error, request, reply) => fail(options, reply.hijack().raw, { request: request.raw, error }));
+  app.addHook("onRequest", async ({ raw, routeOptions }) => options.tally?.name(raw, routeOptions.url ?? "none"));
   const groups = groupRows(options.routes);
   app.setNotFoundHandler((request, reply) => notFound(groups, request.raw, reply.hijack().raw));
   app.removeContentTypeParser("text/plain");

@@ -6,10 +6,12 @@ import { Admission, type Visit } from "./admission.ts";
 import { answerQuickly, sendReply } from "./answer-quickly.ts";
 import { endBadConnection } from "./client-error.ts";
 import { shareWith } from "./cors.ts";
+import type { Caller } from "./caller.ts";
 import type { Door } from "./door.ts";
 import type { Refusal } from "./guard.ts";
 import type { ServerLimits } from "./limits.ts";
 import { makeProblem } from "./problem.ts";
+import type { RequestTally } from "./request-tally.ts";
 import { matchRoute, type Route, type ServerReply } from "./route.ts";
 import { sendProblem } from "./send.ts";
 
@@ -39,6 +41,7 @@ export interface HttpServerOptions {
   /** What nobody expected; the client gets a 500 without its words. */
   readonly onError: (error: unknown) => void;
   readonly limits: ServerLimits;
+  readonly tally?: RequestTally;
 }
 
 /** A port to listen on. */
@@ -164,7 +167,8 @@ export class HttpServer {
   async #serve(request: IncomingMessage, response: ServerResponse, door: Door): Promise<void> {
     this.#enter();
     response.once("close", () => this.#exit());
-    const { admission, routes, guard, onError } = this.#options;
+    const { admission, routes, guard, onError, tally } = this.#options;
+    tally?.enter(request, response);
     try {
       if (this.#stopping.signal.aborted) return sendRefusal(response, leaving());
       const early = door.kind === "socket" ? guard?.(request) : undefined;
@@ -172,11 +176,12 @@ export class HttpServer {
       if (door.kind === "tcp" && shareWith(request, response, door)) return;
       const [path = "/"] = (request.url ?? "/").split("?", 1);
       const found = matchRoute(routes, request.method ?? "GET", path);
+      if (found !== undefined) tally?.name(request, found.route.path);
       const admitted = await admission.admit(request, door, found?.route.open === true);
       if ("status" in admitted) return sendRefusal(response, admitted);
       const { isOwner } = admitted.caller;
-      const isQuick = found !== undefined && (found.route.open === true || isOwner);
-      if (isQuick) return await answerQuickly(request, response, { found, isOwner, onError });
+      if (found !== undefined && isAnswered(found.route, admitted.caller))
+        return await answerQuickly(request, response, { found, isOwner, onError });
       (await this.#loadApp()).answer(request, response, admitted);
     } catch (error) {
       onError(error);
@@ -223,6 +228,12 @@ export class HttpServer {
     this.#idleSince = Date.now();
     if (this.#busy === 0) this.#whenQuiet?.();
   }
+}
+
+/** Is a quick route answered to this caller? To others it is not there. */
+function isAnswered({ open, forOperators }: Route, { isOwner, role, workspaces }: Caller): boolean {
+  if (open === true || isOwner) return true;
+  return forOperators === true && role === "operator" && workspaces === undefined;
 }
 
 function leaving(): Refusal {

@@ -183,6 +183,6 @@ class Provider {
 }
 
 /** May keys be asked for there? Without TLS only of this machine. */
-export function isSafe({ protocol, hostname }: URL): boolean {
+function isSafe({ protocol, hostname }: URL): boolean {
   return protocol === "https:" || (protocol === "http:" && isLoopback(hostname));
 }

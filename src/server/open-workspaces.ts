@@ -66,6 +66,11 @@ export class OpenWorkspaces {
     this.#options = options;
   }
 
+  /** How many are open. */
+  get size(): number {
+    return this.#held.size;
+  }
+
   /** The nearest workspace around a folder; `create` begins one there. Throws `NOT_FOUND`. */
   async openFolder(folder: string, create: boolean): Promise<Lease> {
     // Its own folder: nobody can have begun a nearer one.

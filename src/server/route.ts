@@ -29,6 +29,8 @@ export interface Route {
   readonly maxBody: number;
   /** Answered to anybody, also without a token. Others are for the owner on the Unix socket. */
   readonly open?: true;
+  /** Answered to an operator of the whole store, too, on a port. */
+  readonly forOperators?: true;
   handle(request: ServerRequest): Promise<ServerReply>;
 }
 

@@ -39,6 +39,7 @@ export interface StartOptions {
   readonly sharedWith?: readonly string[];
   /** Host a folder, with these files. */
   readonly folder?: boolean;
+  readonly metricsPublic?: boolean;
 }
 
 /** A server in this process, on a real socket and a real port, with a store of its own. */
@@ -62,19 +63,25 @@ export class Serving implements AsyncDisposable {
     this.#book = new FileTokenBook(new NodeDisk(), join(made.base, "config"), () => Date.now());
   }
 
-  static async start({ limits = {}, sharedWith = [], folder = false }: StartOptions = {}): Promise<Serving> {
+  static async start(options: StartOptions = {}): Promise<Serving> {
+    const { limits = {}, sharedWith = [], folder = false, metricsPublic = false } = options;
+    const recorded = { commits: 0, events: 0 };
+    const onCommit = ({ events }: { readonly events: number }): void => {
+      recorded.commits += 1;
+      recorded.events += events;
+    };
     const base = mkdtempSync(join(tmpdir(), "chronicle-serve-"));
     mkdirSync(join(base, "project"));
     const home = join(base, "store");
     const disk = new NodeDisk();
-    const store = await openStore({ home, configFolder: join(base, "config") });
+    const store = await openStore({ home, configFolder: join(base, "config"), onCommit });
     const run = { folder: join(home, "run"), door: join(home, "run/serve.sock"), socket: join(home, "run/serve.sock") };
     makeRunFolder(disk, run, ownUid());
     const listening = Promise.withResolvers<readonly string[]>();
     const hosted = Promise.withResolvers<void>();
     const server = new StoreServer({
       ...{ store, disk, run, limits, configFolder: join(base, "config"), version: "0.1.0", idleMs: 0 },
-      operatorToken: OPERATOR,
+      ...{ operatorToken: OPERATOR, recorded, metricsPublic },
       ports: [{ place: { host: "127.0.0.1", port: 0 }, hosts: ["127.0.0.1", "localhost"], sharedWith }],
       onListening: listening.resolve,
       onFolder: () => hosted.resolve(),

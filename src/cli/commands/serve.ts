@@ -10,18 +10,26 @@ import { StoreServer } from "../hooking/serve-store.ts";
 import { placesOf } from "../places.ts";
 import { printable } from "../render/printable.ts";
 import { type OperatorToken, operatorToken } from "../serving/operator-token.ts";
+import { plannedOidc } from "../serving/oidc-plan.ts";
 import { plannedPorts } from "../serving/serve-plan.ts";
 
 export async function serve(context: CommandContext): Promise<number> {
   const { io, input } = context;
   const quiet = input.flag("quiet");
   const disk = new NodeDisk();
-  const store = await context.store();
+  const recorded = { commits: 0, events: 0 };
+  const store = await context.store({
+    onCommit: ({ events }) => {
+      recorded.commits += 1;
+      recorded.events += events;
+    },
+  });
   const uid = ownUid();
   const usual = runFolder(disk, { env: io.env, home: store.home, uid });
   const wanted = input.text("socket");
   const run = wanted === undefined ? usual : { ...usual, socket: resolve(io.cwd(), wanted) };
   const ports = plannedPorts(context);
+  const oidc = plannedOidc(context, ports.length > 0);
   makeRunFolder(disk, run, uid);
   ownFolder(disk, dirname(run.socket), uid);
   const idleMs = (input.number("idle") ?? 0) * 1000;
@@ -37,6 +45,8 @@ export async function serve(context: CommandContext): Promise<number> {
   const server = new StoreServer({
     ...{ store, configFolder, disk, run, version: io.version, idleMs, ports },
     ...(operator === undefined ? {} : { operatorToken: operator.token }),
+    ...(oidc === undefined ? {} : { oidc }),
+    ...{ recorded, metricsPublic: input.flag("metricsPublic") },
     // Who was started by a hook is started anywhere.
     ...(idleMs > 0 ? {} : { folder: io.cwd() }),
     onListening: (urls) => tellListening(context, { socket: run.socket, urls, operator }),

@@ -8,11 +8,16 @@ import { Admission } from "../../server/admission.ts";
 import { Authenticator } from "../../server/authenticate.ts";
 import { tcpDoor } from "../../server/door.ts";
 import { HttpServer, type ServerApp } from "../../server/http-server.ts";
+import type { Gateway } from "../../server/gateway/gateway.ts";
+import type { Metrics } from "../../server/metrics.ts";
+import { RequestTally } from "../../server/request-tally.ts";
 import { DEFAULT_LIMITS, type ServerLimits } from "../../server/limits.ts";
 import { type Lease, OpenWorkspaces } from "../../server/open-workspaces.ts";
 import { problemReply } from "../../server/problem-reply.ts";
 import type { Route, ServerReply } from "../../server/route.ts";
 import { FileTokenBook } from "../serving/file-token-book.ts";
+import { lazyIssuer } from "../serving/lazy-issuer.ts";
+import type { OidcPlan } from "../serving/oidc-plan.ts";
 import type { PortPlan } from "../serving/serve-plan.ts";
 import { isLater } from "./compare-versions.ts";
 import { addDiagnostic } from "./diagnostics.ts";
@@ -37,6 +42,12 @@ export interface ServeOptions {
   readonly ports: readonly PortPlan[];
   /** Needed with ports. */
   readonly operatorToken?: string;
+  /** A provider whose tokens are taken, too. */
+  readonly oidc?: OidcPlan;
+  /** Whoever may connect may ask for the metrics. */
+  readonly metricsPublic?: boolean;
+  /** What the store has recorded, as its `onCommit` has counted. */
+  readonly recorded?: { readonly commits: number; readonly events: number };
   /** A folder to host, whose history is begun where there is none. */
   readonly folder?: string;
   readonly limits?: Partial<ServerLimits>;
@@ -57,6 +68,10 @@ export class StoreServer {
   readonly #http: HttpServer;
   readonly #leaving = Promise.withResolvers<Leaving>();
   readonly #code: string;
+  readonly #tally = new RequestTally();
+  #gateway: Gateway | undefined;
+  #metrics: Promise<Metrics> | undefined;
+  #errors = 0;
   #socket: ServerSocket | undefined;
   #hosted: Lease | undefined;
 
@@ -78,7 +93,8 @@ export class StoreServer {
       diagnose: (line) => this.#diagnose(line),
     });
     this.#http = new HttpServer({
-      routes: [this.#health("/healthz"), this.#health("/readyz"), hooks.route],
+      routes: [this.#health("/healthz"), this.#health("/readyz"), this.#metricsRoute(), hooks.route],
+      tally: this.#tally,
       guard: (request) => this.#guard(request.headers["x-chronicle-version"]),
       admission: this.#admission(),
       app: (stopping) => this.#loadApp(stopping),
@@ -95,6 +111,8 @@ export class StoreServer {
     const timer = setInterval(() => this.#look(), Math.min(LOOK_MS, idleMs / 4 || LOOK_MS));
     try {
       onListening(await this.#listenOnPorts());
+      // Clients are expected: they need not wait for the rest to be loaded.
+      if (idleMs === 0) this.#http.warmUp().catch((error: unknown) => this.#onError(error));
       const hosting = folder === undefined ? Promise.resolve() : this.#host(folder);
       const left = await this.#leaving.promise;
       await hosting;
@@ -149,35 +167,67 @@ export class StoreServer {
   }
 
   #admission(): Admission {
-    const { disk, configFolder, operatorToken } = this.#options;
+    const { disk, configFolder, operatorToken, oidc } = this.#options;
     const now = (): number => Date.now();
     const book = new FileTokenBook(disk, configFolder, now);
     const known = operatorToken === undefined ? {} : { operatorToken };
-    return new Admission(new Authenticator({ book, ...known, now }), { limits: this.#limits, now });
+    const others = oidc === undefined ? {} : { others: lazyIssuer({ ...oidc, now }) };
+    return new Admission(new Authenticator({ book, ...known, ...others, now }), { limits: this.#limits, now });
   }
 
   /** Loaded when it is first asked for: hooks need none of it. */
   async #loadApp(stopping: AbortSignal): Promise<ServerApp> {
-    const [{ makeApp }, { ROUTES }, { FileReplyBook }, { Gateway }] = await Promise.all([
+    const [{ makeApp }, { ROUTES }, { FileReplyBook }, gatewayModule] = await Promise.all([
       import("../../server/app.ts"),
       import("../../api/routes/table.ts"),
       import("../serving/file-reply-book.ts"),
       import("../../server/gateway/gateway.ts"),
     ]);
-    const { store, disk, run, version, configFolder } = this.#options;
+    const { store, disk, run, version, configFolder, idleMs } = this.#options;
     const shared = {
       ...{ stopping, workspaces: this.#workspaces, limits: this.#limits },
       hidden: [store.home, configFolder],
       report: (line: string) => this.#diagnose(line),
     };
-    const gateway = new Gateway(shared);
+    const gateway = new gatewayModule.Gateway(shared);
+    this.#gateway = gateway;
+    if (idleMs === 0) await this.#loadMetrics();
     return makeApp({
-      ...{ ...shared, store, version, routes: ROUTES },
+      ...{ ...shared, store, version, routes: ROUTES, tally: this.#tally },
       defaultWorkspace: () => this.#hosted?.workspace.id ?? null,
       replies: new FileReplyBook(disk, join(run.folder, "replies.ndjson")),
       openapi: () => this.#openApi(),
       upgrade: (request, socket, visit) => gateway.upgrade(request, socket, visit),
     });
+  }
+
+  #loadMetrics(): Promise<Metrics> {
+    const { store, recorded = { commits: 0, events: 0 } } = this.#options;
+    this.#metrics ??= import("../../server/metrics.ts").then(
+      ({ Metrics: Loaded }) =>
+        new Loaded(this.#tally, {
+          openWorkspaces: () => this.#workspaces.size,
+          gateway: () => this.#gateway?.load ?? { connections: 0, subscriptions: 0 },
+          recorded: () => recorded,
+          errors: () => this.#errors,
+          storedBytes: async () => (await store.du()).total_bytes,
+        }),
+    );
+    return this.#metrics;
+  }
+
+  #metricsRoute(): Route {
+    return {
+      method: "GET",
+      path: "/metrics",
+      maxBody: 0,
+      ...(this.#options.metricsPublic === true ? { open: true } : { forOperators: true }),
+      handle: async () => {
+        const metrics = await this.#loadMetrics();
+        const headers = { "content-type": metrics.contentType, "cache-control": "no-store" };
+        return { status: 200, headers, body: await metrics.text() };
+      },
+    };
   }
 
   #openApi(): Buffer | undefined {
@@ -239,6 +289,7 @@ export class StoreServer {
   }
 
   #diagnose(line: string): void {
+    this.#errors += 1;
     addDiagnostic(this.#options.disk, this.#options.run.folder, line);
   }
 }

@@ -39,6 +39,23 @@ export const SERVE: CommandSpec = {
     { flags: "--behind-proxy", description: "with --listen: plain HTTP, since a proxy in front speaks TLS" },
     { flags: "--token-file <file>", description: "the operator's token (0600)", completes: "path" },
     {
+      flags: "--oidc-issuer <url>",
+      description: "take tokens of this OpenID provider, too, as their claims say",
+      value: "text",
+    },
+    { flags: "--oidc-audience <name>", description: "with --oidc-issuer: the audience of tokens for this server" },
+    {
+      flags: "--oidc-role-claim <name>",
+      description: "the claim that holds reader, agent or operator (default: chronicle_role)",
+      value: "text",
+    },
+    {
+      flags: "--oidc-workspaces-claim <name>",
+      description: "the claim that lists workspaces; `*`: all (default: chronicle_workspaces)",
+      value: "text",
+    },
+    { flags: "--metrics-public", description: "/metrics needs no token" },
+    {
       flags: "--idle <seconds>",
       description: "leave when nothing was asked for so long, and host no folder (default: stay)",
       value: "seconds",

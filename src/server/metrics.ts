@@ -1,0 +1,100 @@
+import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom-client";
+import type { RequestTally } from "./request-tally.ts";
+
+/** The route whose requests last: its answer is a stream. */
+const EVENTS_ROUTE = "/v1/workspaces/:id/events";
+
+/** What is only asked when somebody wants to know. */
+export interface MetricSources {
+  readonly openWorkspaces: () => number;
+  readonly gateway: () => { readonly connections: number; readonly subscriptions: number };
+  /** What this process has recorded since it began. */
+  readonly recorded: () => { readonly commits: number; readonly events: number };
+  /** Lines that were added to the diagnostics since the process began. */
+  readonly errors: () => number;
+  /** Bytes that the store takes on disk. */
+  readonly storedBytes: () => Promise<number>;
+}
+
+/** Seconds: from what a small file takes to what nobody waits for. */
+const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
+/** The store is measured no more often than this, in milliseconds: that reads the sizes of all its files. */
+const MEASURE_MS = 60_000;
+
+/** What a server counts, in the text format of Prometheus. No label holds anything that a client has made up. */
+export class Metrics {
+  readonly #registry = new Registry();
+  readonly #sources: MetricSources;
+  #stored: { readonly at: number; readonly bytes: Promise<number> } | undefined;
+
+  constructor(tally: RequestTally, sources: MetricSources) {
+    this.#sources = sources;
+    collectDefaultMetrics({ register: this.#registry });
+    this.#countRequests(tally);
+    this.#gauge("open_requests", "requests that are going on", () => tally.open());
+    this.#gauge("event_streams", "streams of events over HTTP", () => tally.open(EVENTS_ROUTE));
+    this.#gauge("gateway_connections", "connections of gateways", () => sources.gateway().connections);
+    this.#gauge("gateway_subscriptions", "subscriptions of gateways", () => sources.gateway().subscriptions);
+    this.#gauge("open_workspaces", "workspaces that are open", sources.openWorkspaces);
+    this.#gauge("stored_bytes", "bytes that the store takes, as of a minute ago", () => this.#storedBytes());
+    this.#total("commits_total", "commits that this process has made", () => sources.recorded().commits);
+    this.#total("events_total", "events that this process has recorded", () => sources.recorded().events);
+    this.#total("errors_total", "lines that were added to the diagnostics", sources.errors);
+  }
+
+  get contentType(): string {
+    return this.#registry.contentType;
+  }
+
+  text(): Promise<string> {
+    return this.#registry.metrics();
+  }
+
+  #countRequests(tally: RequestTally): void {
+    const registers = [this.#registry];
+    const requests = new Counter({
+      ...{ name: "chronicle_requests_total", help: "requests that were answered", registers },
+      labelNames: ["method", "route", "status"],
+    });
+    const durations = new Histogram({
+      ...{
+        name: "chronicle_request_duration_seconds",
+        help: "how long answers took, streams of events apart",
+        registers,
+      },
+      ...{ labelNames: ["method", "route"], buckets: BUCKETS },
+    });
+    tally.onEnd = ({ method, route, status, seconds }) => {
+      requests.inc({ method, route, status });
+      if (route !== EVENTS_ROUTE) durations.observe({ method, route }, seconds);
+    };
+  }
+
+  #gauge(name: string, help: string, now: () => number | Promise<number>): void {
+    const gauge: Gauge = new Gauge({
+      ...{ name: `chronicle_${name}`, help, registers: [this.#registry] },
+      collect: async (): Promise<void> => gauge.set(await now()),
+    });
+  }
+
+  /** A count that somebody else keeps. */
+  #total(name: string, help: string, now: () => number): void {
+    const counter = new Counter({
+      ...{ name: `chronicle_${name}`, help, registers: [this.#registry] },
+      collect: (): void => {
+        counter.reset();
+        counter.inc(now());
+      },
+    });
+  }
+
+  #storedBytes(): Promise<number> {
+    const at = performance.now();
+    if (this.#stored === undefined || at - this.#stored.at > MEASURE_MS) {
+      // A store that cannot be measured now has no size to tell.
+      const bytes = this.#sources.storedBytes().catch(() => Number.NaN);
+      this.#stored = { at, bytes };
+    }
+    return this.#stored.bytes;
+  }
+}
