@@ -18,6 +18,13 @@ export interface Attribution {
   readonly candidates?: readonly string[];
 }
 
+/** A change, and whose work it is. */
+export interface AttributedChange extends Change {
+  readonly by: Attribution;
+  /** The number of the iteration that it brings. */
+  readonly iteration: number;
+}
+
 /** Says whose work a change is. */
 export type Attribute = (change: Change) => Attribution;
 

@@ -11,9 +11,10 @@ import { comparePaths, type WorkspacePath } from "../core/path.ts";
 import type { FileStat } from "../disk/disk.ts";
 import type { LimitExcess, ScanReport } from "../worktree/worktree.ts";
 import type { LoggedAction } from "./actions.ts";
-import { attributor, type Attribution } from "./attribution.ts";
+import { type AttributedChange, attributor } from "./attribution.ts";
 import { withCommit } from "./commit.ts";
 import type { Context, IngestResult } from "./context.ts";
+import { openIntents, settle } from "./operate.ts";
 import { refuseBatchOverQuota } from "./quota.ts";
 import { ReadTable, type ReadPath } from "./read-table.ts";
 import { noteRemembered, rememberRecorded } from "./remember-recorded.ts";
@@ -39,13 +40,6 @@ export interface CaptureOptions {
   /** What is kept so that something else can be gone back to may go beyond the quota, by a reserve. */
   readonly reserve?: boolean;
   readonly onProgress?: (progress: Progress) => void;
-}
-
-/** A change, and whose work it is. */
-export interface AttributedChange extends Change {
-  readonly by: Attribution;
-  /** The number of the iteration that it brings. */
-  readonly iteration: number;
 }
 
 /** What a capture is about to record: these changes follow the head. */
@@ -127,9 +121,15 @@ interface Once {
 }
 
 async function captureOnce(context: Context, options: CaptureOptions, earlier: readonly Omission[]): Promise<Once> {
-  const startSeq = (await context.index.head()).seq;
-  const reading = await readDisk(context, options);
-  return commitReading(context, reading, { options, startSeq, earlier });
+  for (;;) {
+    const startSeq = (await context.index.head()).seq;
+    const reading = await readDisk(context, options);
+    const once = await commitReading(context, reading, { options, startSeq, earlier });
+    if (once !== undefined) return once;
+    // What a crash has left half done on disk is that operation's: it would be recorded as somebody's edit.
+    await settle(context);
+    context.live.giveBack(undefined);
+  }
 }
 
 /** Looks at the disk: everywhere, or, where a watcher tells, only where something may have changed. */
@@ -218,8 +218,11 @@ interface CommitReading {
   readonly earlier: readonly Omission[];
 }
 
-/** Commits what was read, but for paths that others have recorded since the scan began. */
-async function commitReading(context: Context, reading: Reading, given: CommitReading): Promise<Once> {
+/**
+ * Commits what was read, but for paths that others have recorded since the scan began. `undefined`: an operation was
+ * interrupted, and is to be finished before anything is recorded.
+ */
+async function commitReading(context: Context, reading: Reading, given: CommitReading): Promise<Once | undefined> {
   const { options, startSeq } = given;
   const before = await compare(context, reading);
   if (before.changes.length === 0 && options.also === undefined) {
@@ -227,6 +230,8 @@ async function commitReading(context: Context, reading: Reading, given: CommitRe
     return { reading, changes: [], seq: (await context.index.head()).seq, also: [], contested: [] };
   }
   return withCommit(context, async (commit) => {
+    // With the lock held, nobody is at work on them.
+    if ((await openIntents(context)).length > 0) return undefined;
     const head = await commit.head();
     const isOvertaken = head.seq > startSeq;
     const touched = new Set(isOvertaken ? await context.index.touched(startSeq, head.seq) : []);

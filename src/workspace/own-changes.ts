@@ -4,7 +4,7 @@ import type { LogEvent } from "../core/event.ts";
 import { decodeFile, pathOfRecordId, type FileRecord } from "../core/file-record.ts";
 import { changeBetween, composeChanges } from "../core/plan.ts";
 import { comparePaths, type WorkspacePath } from "../core/path.ts";
-import type { AttributedChange } from "./capture.ts";
+import type { AttributedChange } from "./attribution.ts";
 import type { Context } from "./context.ts";
 import { indexedFrom } from "./history-start.ts";
 import { readRange } from "./read-events.ts";

@@ -91,6 +91,31 @@ it("crash sweep of writes beside a folder", async () => {
   expect(result.points).toBeGreaterThan(30);
 });
 
+it("crash sweep of a write that a look at the disk comes upon first: it stays the write's", async () => {
+  const disk = newDisk();
+  await withWorkspace(disk, 0, async () => undefined);
+  const start = disk.crash("keep");
+  let found = 0;
+  await sweepCrashes<string>({
+    prepare: () => start,
+    run: (copy) => withWorkspace(copy, 1_000, async (workspace) => void (await WRITES["replaced"]?.(workspace))),
+    check: (copy) =>
+      withWorkspace(copy, 500_000, async (workspace) => {
+        await workspace.record(["a.txt"]);
+        const history = await workspace.history("a.txt");
+        expect(history.map(({ cause }) => cause)).toEqual(["baseline", "write"].slice(0, history.length));
+        if (history.length === 1) return;
+        found += 1;
+        // An undo that finds something interrupted would go no further.
+        await workspace.putFile("next", Buffer.from("next"));
+        const [operation] = await workspace.operations();
+        await workspace.undo({ operation: operation?.id ?? "" });
+        expect(await text(await workspace.file("a.txt"))).toBe("alpha\n");
+      }),
+  });
+  expect(found).toBeGreaterThan(0);
+});
+
 const inHosted: Opened = async (disk, firstId, work) => {
   const store = await openSimStore(disk, { firstId });
   try {
