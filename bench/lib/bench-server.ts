@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, readdirSync, readFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
 import { type ChronicleClient, createClient } from "../../src/client/node.ts";
 import { chronicleCommand } from "./chronicle-tool.ts";
@@ -79,9 +79,19 @@ export class BenchServer implements AsyncDisposable {
     return { now: bytes("VmRSS"), most: bytes("VmHWM") };
   }
 
-  /** How many files it holds open, connections included. Linux only. */
+  /** How many files of workspaces it holds open; the store's own packs, index and locks are none. Linux only. */
   openFiles(): number {
-    return readdirSync(`/proc/${this.pid}/fd`).length;
+    const folder = join(this.#folder, "home", "workspaces");
+    return readdirSync(`/proc/${this.pid}/fd`).filter((fd) => this.#target(fd).startsWith(folder)).length;
+  }
+
+  #target(fd: string): string {
+    try {
+      return readlinkSync(`/proc/${this.pid}/fd/${fd}`);
+    } catch {
+      // Closed while this looked.
+      return "";
+    }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
