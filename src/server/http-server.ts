@@ -114,7 +114,8 @@ export class HttpServer {
     await this.#quiet();
     for (const server of this.#servers) server.closeAllConnections();
     await Promise.all(closed);
-    await (await this.#app)?.close();
+    // Without what could not be loaded there is nothing to close.
+    await (await this.#app?.catch(() => undefined))?.close();
   }
 
   /** Has the rest of the server ready, before anybody asks for it. */
@@ -215,8 +216,14 @@ export class HttpServer {
   }
 
   #loadApp(): Promise<ServerApp> {
-    this.#app ??= this.#options.app(this.#stopping.signal);
-    return this.#app;
+    if (this.#app !== undefined) return this.#app;
+    const loading = this.#options.app(this.#stopping.signal);
+    this.#app = loading;
+    // What fails now (a full disk, too many open files) may go well for the next who asks.
+    loading.catch(() => {
+      if (this.#app === loading) this.#app = undefined;
+    });
+    return loading;
   }
 
   #enter(): void {
