@@ -64,9 +64,10 @@ function entryOf({ path, path_b64: bytes, kind, permissions, size, mtime_ms: mti
 
 async function opened(source: Source, hash: Hash): Promise<readonly [Hash, ContentReader | undefined]> {
   try {
-    const { size, pieces } = await source.blob(hash);
-    if (size > SMALL) return [hash, { size, pieces: () => checked(pieces(), hash) }];
-    const held = Buffer.concat(await Array.fromAsync(pieces()));
+    const content = await source.blob(hash);
+    const { size } = content;
+    if (size > SMALL) return [hash, { size, pieces: () => checked(content.pieces(), hash) }];
+    const held = Buffer.concat(await Array.fromAsync(content.pieces()));
     return [hash, { size, pieces: () => checked(once(held), hash) }];
   } catch (error) {
     const isGone = error instanceof ChronicleError && (error.code === "NOT_FOUND" || error.code === "PRUNED");

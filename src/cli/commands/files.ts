@@ -1,3 +1,4 @@
+import { posix } from "node:path";
 import { EXIT } from "../../api/problems.ts";
 import type { FileListShape, FileShape, ListFilesOptions } from "../../api/file-api.ts";
 import type { WorkspaceApi } from "../../api/workspace-api.ts";
@@ -20,11 +21,19 @@ async function listed(
     return await workspace.files({ ...how, path });
   } catch (error) {
     if (!isUnknownPath(error)) throw error;
-    const found = await workspace.file(path, how.at === undefined ? {} : { at: how.at }).catch(() => undefined);
-    if (found === undefined || found.kind === "dir") throw error;
-    const { pieces: _, ...file } = found;
-    return { seq: file.seq, files: [file], next: null };
+    const { at } = how;
+    const beside = await workspace
+      .files({ depth: 1, ...parentOf(path), ...(at === undefined ? {} : { at }) })
+      .catch(() => undefined);
+    const file = beside?.files.find((one) => one.path === path && one.kind !== "dir");
+    if (beside === undefined || file === undefined) throw error;
+    return { seq: beside.seq, files: [file], next: null };
   }
+}
+
+function parentOf(path: string): Pick<ListFilesOptions, "path"> {
+  const folder = posix.dirname(path);
+  return folder === "." ? {} : { path: folder };
 }
 
 export async function files(context: CommandContext): Promise<number> {

@@ -12,7 +12,7 @@ export interface RemoteAddress {
 }
 
 /** `URL` or `URL#WORKSPACE`. No name and no id has a `#` in it, a socket's path may. */
-export function parseRemote(text: string): RemoteAddress {
+function parseRemote(text: string): RemoteAddress {
   const at = text.lastIndexOf("#");
   if (at < 0) return { url: text, workspace: undefined };
   const workspace = text.slice(at + 1);
