@@ -10,6 +10,8 @@ import { RateLimiter } from "./rate-limiter.ts";
 export interface Visit {
   readonly caller: Caller;
   readonly door: Door;
+  /** Does its token still hold? What lasts long asks again. */
+  readonly isStillAdmitted: () => Promise<boolean>;
 }
 
 /**
@@ -39,16 +41,29 @@ export class Admission {
     const { headers, url = "/" } = request;
     const refused = refusalOf({ headers, url }, door);
     if (refused !== undefined) return refused;
-    if (door.kind === "socket") return { caller: OWNER, door };
-    if (isOpen) return { caller: ANYBODY, door };
-    const caller = await this.#authenticator.callerOf(headers.authorization, request.socket.remoteAddress ?? "");
+    if (door.kind === "socket") return { caller: OWNER, door, isStillAdmitted };
+    if (isOpen) return { caller: ANYBODY, door, isStillAdmitted };
+    const caller = await this.#callerOf(request);
     if ("status" in caller) return caller;
     const wait = this.#limiters[caller.role].take(caller.id, this.#now());
-    if (wait === 0) return { caller, door };
+    if (wait === 0) return { caller, door, isStillAdmitted: () => this.#isStill(caller, request) };
     const detail = "too many requests with this token";
     return { status: 429, code: "RATE_LIMITED", detail, headers: { "retry-after": String(wait) } };
   }
+
+  #callerOf({ headers, socket }: IncomingMessage): Promise<Caller | Refusal> {
+    return this.#authenticator.callerOf(headers.authorization, socket.remoteAddress ?? "");
+  }
+
+  async #isStill({ id }: Caller, request: IncomingMessage): Promise<boolean> {
+    const again = await this.#callerOf(request);
+    // Whose token cannot be checked just now was known before.
+    return "status" in again ? again.status === 429 || again.status === 503 : again.id === id;
+  }
 }
+
+/** For those whom no token lets in. */
+const isStillAdmitted = (): Promise<boolean> => Promise.resolve(true);
 
 /** Whoever asks whether the server lives. */
 const ANYBODY: Caller = { id: "anybody", name: "anybody", role: "reader", workspaces: [], isOwner: false };

@@ -273,13 +273,14 @@ export class RequestAnswer {
 
   async #sendEvents(response: ServerResponse, { after, events }: Extract<Answer, { kind: "events" }>): Promise<void> {
     const { limits, stopping, streams } = this.#with;
-    using seat = streams.take(this.#head.visit.caller.id);
+    const { caller, isStillAdmitted } = this.#head.visit;
+    using seat = streams.take(caller.id);
     if (seat === undefined) {
       throw new ChronicleError("RATE_LIMITED", `this token follows ${limits.streams} streams already`, {
         hint: "end one of them",
       });
     }
-    await sendEvents(response, { after, events, limits, stopping });
+    await sendEvents(response, { after, events, limits, stopping, isStillAdmitted });
   }
 
   #problem(error: unknown): Problem {

@@ -5,6 +5,7 @@ import type { Duplex } from "node:stream";
 import { Admission, type Visit } from "./admission.ts";
 import { answerQuickly, sendReply } from "./answer-quickly.ts";
 import { endBadConnection } from "./client-error.ts";
+import { ConnectionRoom } from "./connection-room.ts";
 import { shareWith } from "./cors.ts";
 import type { Caller } from "./caller.ts";
 import type { Door } from "./door.ts";
@@ -26,8 +27,6 @@ export interface ServerApp {
 /** An upgrade, and what had come of the other protocol by then. */
 export interface UpgradeVisit extends Visit {
   readonly head: Buffer;
-  /** Would it still be let in now? What lasts long asks again. */
-  readonly isStillAdmitted: () => Promise<boolean>;
 }
 
 export interface HttpServerOptions {
@@ -88,7 +87,10 @@ export class HttpServer {
   /** Listens on a port; `doorOf` says who is let in there. Resolves to the port. Throws system errors. */
   async listenOn({ host, port, tls }: PortPlace, doorOf: (port: number) => Door): Promise<number> {
     const options = this.#nodeOptions();
-    const server = tls === undefined ? createServer(options) : createTlsServer({ ...options, ...tls });
+    const server =
+      tls === undefined
+        ? createServer(options)
+        : createTlsServer({ ...options, ...tls, handshakeTimeout: options.headersTimeout });
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     server.once("error", reject);
     // The door needs the number of the port: nobody is answered before it is there.
@@ -150,17 +152,24 @@ export class HttpServer {
 
   #add(server: Server, door: Door): Server {
     const { limits } = this.#options;
-    server.maxConnections = limits.connections;
+    const room = door.kind === "tcp" ? new ConnectionRoom(limits.connections) : undefined;
+    if (room === undefined) server.maxConnections = limits.connections;
+    else server.on("connection", (socket) => room.enter(socket));
     server.maxRequestsPerSocket = limits.requestsPerSocket;
     server.maxHeadersCount = 100;
     server.on("clientError", endBadConnection);
     server.on("tlsClientError", (_error, socket) => socket.destroy());
-    const serve = (request: IncomingMessage, response: ServerResponse): undefined =>
+    const serve = (request: IncomingMessage, response: ServerResponse): void => {
+      if (room !== undefined) response.once("close", room.busy(request.socket));
       void this.#serve(request, response, door);
+    };
     server.on("request", serve);
     // `Expect: 100-continue` is answered by Node, and then served; of anything else it would say 417 without a look at who asks.
     server.on("checkExpectation", serve);
-    server.on("upgrade", (request, socket, head) => void this.#upgrade(request, socket, { door, head }));
+    server.on("upgrade", (request, socket, head) => {
+      room?.busy(request.socket);
+      void this.#upgrade(request, socket, { door, head });
+    });
     this.#servers.push(server);
     return server;
   }
@@ -203,12 +212,7 @@ export class HttpServer {
       if ("status" in admitted) return endUpgrade(socket, admitted.status);
       const app = await this.#loadApp();
       if (app.upgrade === undefined) return endUpgrade(socket, 404);
-      const isStillAdmitted = async (): Promise<boolean> => {
-        const again = await this.#options.admission.admit(request, door);
-        // Who asks too much, or cannot be known just now, was known before.
-        return !("status" in again) || again.status === 429 || again.status === 503;
-      };
-      app.upgrade(request, socket, { ...admitted, head, isStillAdmitted });
+      app.upgrade(request, socket, { ...admitted, head });
     } catch (error) {
       this.#options.onError(error);
       socket.destroy();

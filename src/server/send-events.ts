@@ -10,6 +10,8 @@ export interface EventsToSend {
   readonly limits: ServerLimits;
   /** Ends it, whole: the client comes again by itself. */
   readonly stopping: AbortSignal;
+  /** Asked with each sign of life: a token that was revoked, or has expired, holds no stream open. */
+  readonly isStillAdmitted: () => Promise<boolean>;
 }
 
 /** How long a browser waits before it comes again, in milliseconds. */
@@ -22,7 +24,7 @@ const RETRY_MS = 1_000;
  */
 export async function sendEvents(
   response: ServerResponse,
-  { after, events, limits, stopping }: EventsToSend,
+  { after, events, limits, stopping, isStillAdmitted }: EventsToSend,
 ): Promise<void> {
   response.writeHead(200, {
     ...SAFE_HEADERS,
@@ -35,6 +37,10 @@ export async function sendEvents(
   const heartbeat = setInterval(() => {
     // A reader that has not taken what came before needs no sign that we live.
     if (!response.writableNeedDrain) response.write(":\n\n");
+    isStillAdmitted().then(
+      (isIn) => isIn || response.destroy(),
+      () => response.destroy(),
+    );
   }, limits.heartbeatMs);
   try {
     for await (const event of events) {
@@ -47,7 +53,14 @@ export async function sendEvents(
   }
 }
 
-function textOf(event: { readonly seq: number }): string {
+/** Everybody who follows a workspace gets the same event: it is written down once. */
+const texts = new WeakMap<object, Buffer>();
+
+function textOf(event: { readonly seq: number }): Buffer {
+  const known = texts.get(event);
+  if (known !== undefined) return known;
   // JSON has no line breaks, so one line of data holds all of it. A browser's `onmessage` gets these.
-  return `id: ${event.seq}\nevent: message\ndata: ${JSON.stringify(event)}\n\n`;
+  const text = Buffer.from(`id: ${event.seq}\nevent: message\ndata: ${JSON.stringify(event)}\n\n`);
+  texts.set(event, text);
+  return text;
 }

@@ -2,6 +2,7 @@ import { writeFileSync } from "node:fs";
 import { request } from "node:http";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { openStore } from "../../src/open.ts";
 import { OPERATOR, Serving } from "./serving.ts";
 
 /** Server-sent events: what a browser's EventSource sees. */
@@ -9,7 +10,7 @@ import { OPERATOR, Serving } from "./serving.ts";
 let serving: Serving;
 
 beforeAll(async () => {
-  serving = await Serving.start({ folder: true });
+  serving = await Serving.start({ folder: true, limits: { heartbeatMs: 100 } });
 });
 afterAll(() => serving[Symbol.asyncDispose]());
 
@@ -23,7 +24,11 @@ class Stream {
   readonly told: Told[] = [];
   first = -1;
   #text = "";
+  #end: () => void = () => undefined;
   #waiting: (() => void)[] = [];
+
+  /** Resolves when the server has ended it. */
+  readonly ended = new Promise<void>((resolve) => (this.#end = resolve));
 
   static open(path: string, headers: Readonly<Record<string, string>> = {}): Promise<Stream> {
     const stream = new Stream();
@@ -35,6 +40,7 @@ class Stream {
         if (response.statusCode !== 200) return reject(new Error(String(response.statusCode)));
         response.setEncoding("utf8");
         response.on("error", () => undefined);
+        response.on("close", () => stream.#end());
         response.on("data", (text: string) => {
           stream.#take(text);
           if (stream.first >= 0) resolve(stream);
@@ -98,6 +104,31 @@ describe("a stream", () => {
     const { data } = JSON.parse(text) as { data: { after: number } };
     const stream = await Stream.open(`/v1/workspaces/${id}/events?after=${data.after}`);
     expect((await stream.until(() => true)).id).toBe(data.after + 1);
+    stream.close();
+  });
+
+  it("ends when its token is revoked", async () => {
+    const id = await serving.create("revoked");
+    const headers = { authorization: `Bearer ${serving.token("reader")}` };
+    const stream = await Stream.open(`/v1/workspaces/${id}/events`, headers);
+    await serving.put(id, "a", "1");
+    await stream.until(({ event }) => event.record_id === "file:a");
+    serving.revoke("t1");
+    await stream.ended;
+    await expect(Stream.open(`/v1/workspaces/${id}/events`, headers)).rejects.toThrow("401");
+  });
+
+  it("tells of what another process records", async () => {
+    const id = await serving.create("others");
+    const stream = await Stream.open(`/v1/workspaces/${id}/events`);
+    const store = await openStore({ home: join(serving.base, "store"), configFolder: join(serving.base, "config") });
+    const other = await store.openById(id);
+    const began = performance.now();
+    await other.putFile("theirs", Buffer.from("x"));
+    await stream.until(({ event }) => event.record_id === "file:theirs");
+    expect(performance.now() - began).toBeLessThan(1_000);
+    await other.close();
+    await store.close();
     stream.close();
   });
 

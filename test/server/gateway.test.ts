@@ -10,7 +10,7 @@ let id: string;
 let client: GatewayClient;
 
 beforeAll(async () => {
-  serving = await Serving.start({ limits: { heartbeatMs: 100 } });
+  serving = await Serving.start();
   id = await serving.create("session-1");
   await serving.put(id, "src/auth.ts", "one");
   await serving.put(id, "src/auth.ts", "two");
@@ -126,13 +126,15 @@ describe("what does not fit", () => {
 
 describe("a token", () => {
   it("sees its own sessions only, and loses the connection when it is revoked", async () => {
-    await serving.create("session-mine");
-    const token = serving.token("reader", ["session-mine"]);
-    const one = await GatewayClient.connect(serving, { token });
+    await using short = await Serving.start({ limits: { heartbeatMs: 300 } });
+    await short.create("session-mine");
+    const theirs = await short.create("session-theirs");
+    const token = short.token("reader", ["session-mine"]);
+    const one = await GatewayClient.connect(short, { token });
     expect((await one.ask({ type: "list_files", session_id: "session-mine" })).type).toBe("list_files_result");
-    expect((await one.ask({ type: "list_files", session_id: "session-1" }))["code"]).toBe("NOT_FOUND");
-    expect((await one.ask({ type: "list_files", session_id: id }))["code"]).toBe("NOT_FOUND");
-    serving.revoke("t1");
+    expect((await one.ask({ type: "list_files", session_id: "session-theirs" }))["code"]).toBe("NOT_FOUND");
+    expect((await one.ask({ type: "list_files", session_id: theirs }))["code"]).toBe("NOT_FOUND");
+    short.revoke("t1");
     expect(await one.closed).toBe(1008);
   });
 });

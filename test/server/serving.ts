@@ -8,6 +8,7 @@ import type { StoreApi } from "../../src/api/store-api.ts";
 import { diagnosticsFile } from "../../src/cli/hooking/diagnostics.ts";
 import { makeRunFolder, ownUid, type RunFolder } from "../../src/cli/hooking/run-folder.ts";
 import { StoreServer } from "../../src/cli/hooking/serve-store.ts";
+import type { OidcPlan } from "../../src/cli/serving/oidc-plan.ts";
 import { FileTokenBook } from "../../src/cli/serving/file-token-book.ts";
 import { NodeDisk } from "../../src/disk/node-disk.ts";
 import { openStore } from "../../src/open.ts";
@@ -40,6 +41,7 @@ export interface StartOptions {
   /** Host a folder, with these files. */
   readonly folder?: boolean;
   readonly metricsPublic?: boolean;
+  readonly oidc?: OidcPlan;
 }
 
 /** A server in this process, on a real socket and a real port, with a store of its own. */
@@ -64,7 +66,7 @@ export class Serving implements AsyncDisposable {
   }
 
   static async start(options: StartOptions = {}): Promise<Serving> {
-    const { limits = {}, sharedWith = [], folder = false, metricsPublic = false } = options;
+    const { limits = {}, sharedWith = [], folder = false, metricsPublic = false, oidc } = options;
     const recorded = { commits: 0, events: 0 };
     const onCommit = ({ events }: { readonly events: number }): void => {
       recorded.commits += 1;
@@ -81,7 +83,7 @@ export class Serving implements AsyncDisposable {
     const hosted = Promise.withResolvers<void>();
     const server = new StoreServer({
       ...{ store, disk, run, limits, configFolder: join(base, "config"), version: "0.1.0", idleMs: 0 },
-      ...{ operatorToken: OPERATOR, recorded, metricsPublic },
+      ...{ operatorToken: OPERATOR, recorded, metricsPublic, ...(oidc === undefined ? {} : { oidc }) },
       ports: [{ place: { host: "127.0.0.1", port: 0 }, hosts: ["127.0.0.1", "localhost"], sharedWith }],
       onListening: listening.resolve,
       onFolder: () => hosted.resolve(),
