@@ -1,5 +1,4 @@
-import { spawn } from "node:child_process";
-import { join } from "node:path";
+import { loadProcess } from "./load-process.ts";
 
 /** Subscribers of a workspace's events, and somebody who writes to it. */
 export interface EventPlan {
@@ -21,11 +20,6 @@ export interface EventLoad {
 }
 
 /** Runs both in one process of their own. Rejects unless every subscriber got every event, once, in their order. */
-export async function eventLoad(plan: EventPlan): Promise<EventLoad> {
-  const program = join(import.meta.dirname, "event-load-main.ts");
-  const child = spawn(process.execPath, [program, JSON.stringify(plan)], { stdio: ["ignore", "pipe", "inherit"] });
-  let said = "";
-  for await (const piece of child.stdout) said += String(piece);
-  if (said === "") throw new Error("the subscribers failed");
-  return JSON.parse(said) as EventLoad;
+export function eventLoad(plan: EventPlan): Promise<EventLoad> {
+  return loadProcess("event-load-main.ts", plan);
 }

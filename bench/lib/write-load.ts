@@ -1,5 +1,4 @@
-import { spawn } from "node:child_process";
-import { join } from "node:path";
+import { loadProcess } from "./load-process.ts";
 
 /** Writes by many clients at once, each on a connection of its own, each the next as soon as the one before is answered. */
 export interface WritePlan {
@@ -36,11 +35,6 @@ export interface WriteLoad {
 }
 
 /** Runs the clients in one process of their own. A server that goes away ends them; any answer but 200 or 201 rejects. */
-export async function writeLoad(plan: WritePlan): Promise<WriteLoad> {
-  const program = join(import.meta.dirname, "write-load-main.ts");
-  const child = spawn(process.execPath, [program, JSON.stringify(plan)], { stdio: ["ignore", "pipe", "inherit"] });
-  let said = "";
-  for await (const piece of child.stdout) said += String(piece);
-  if (said === "") throw new Error("the clients failed");
-  return JSON.parse(said) as WriteLoad;
+export function writeLoad(plan: WritePlan): Promise<WriteLoad> {
+  return loadProcess("write-load-main.ts", plan);
 }
