@@ -97,9 +97,10 @@ export class CommandContext {
   #serverOf(address: RemoteAddress, { actor, role, once = false }: As): Promise<RemoteServer> {
     const { io, input } = this;
     const acting = { ...(actor === undefined ? {} : { actor }), ...(role === undefined ? {} : { role }) };
+    const onNote = (note: string): void => this.say(`note: ${note}`);
     // Loaded when it is needed: a command line without a server starts as fast as ever.
     this.#server ??= import("./remote/remote-server.ts").then(({ RemoteServer: Server }) =>
-      Server.of(io, { address, tokenFile: input.text("tokenFile"), acting, once }),
+      Server.of(io, { address, tokenFile: input.text("tokenFile"), acting, once, onNote }),
     );
     return this.#server;
   }

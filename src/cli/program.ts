@@ -75,8 +75,9 @@ function onExit(usage: string, help: string): (error: CommanderError) => never {
 function addCommand(program: Command, spec: CommandSpec, done: (parsed: Parsed) => void): void {
   const command = program.command(spec.name, { hidden: spec.hidden === true });
   command.summary(spec.summary).helpGroup(`${spec.group}:`).usage(usageOf(spec));
+  const here = spec.localOnly === undefined ? undefined : `Not with --remote: ${spec.localOnly.instead}.`;
   command.description(
-    [`${spec.summary[0]?.toUpperCase()}${spec.summary.slice(1)}.`, spec.details].filter(Boolean).join("\n\n"),
+    [`${spec.summary[0]?.toUpperCase()}${spec.summary.slice(1)}.`, spec.details, here].filter(Boolean).join("\n\n"),
   );
   for (const arg of spec.args) command.argument(arg.name, arg.description);
   for (const option of spec.options) command.addOption(optionOf(option));

@@ -31,7 +31,7 @@ writes it anew). Words are explained in [glossary.md](glossary.md).
 | 3 | not found: workspace, moment, path, session |
 | 4 | \`verify\` found damage, or damaged content was met |
 | 5 | locked by another process, after \`--wait\` seconds |
-| 6 | refused: over a limit, unsafe, edited since |
+| 6 | refused: over a limit, unsafe, edited since, not what \`--if-match\` says, no token or one that may not |
 | 125 | \`run\`: Chronicle failed before the command started |
 | other | \`run\`: the command's own, 128 + signal, 126 or 127 if it could not be started |
 
@@ -41,6 +41,8 @@ writes it anew). Words are explained in [glossary.md](glossary.md).
 |---|---|
 | \`CHRONICLE_HOME\` | the store; else \`$XDG_STATE_HOME/chronicle\`, else \`~/.local/state/chronicle\` |
 | \`XDG_CONFIG_HOME\` | the key and the signed heads are in \`chronicle/\` there; else in \`~/.config/chronicle\` |
+| \`CHRONICLE_REMOTE\` | a server to ask instead of the store, as \`--remote\`; empty: none |
+| \`CHRONICLE_TOKEN\` | the token for that server, and the operator's for \`serve\` |
 | \`NO_COLOR\` | no colours, as \`--no-color\` |
 | \`CHRONICLE_DEBUG=1\` | errors with their stack |
 
@@ -65,6 +67,7 @@ function section(spec: CommandSpec): string {
     `### chronicle ${spec.name}`,
     `\`chronicle ${spec.name} ${usageOf(spec)}\``,
     `${spec.summary[0]?.toUpperCase()}${spec.summary.slice(1)}.${spec.details === undefined ? "" : ` ${spec.details}`}`,
+    ...(spec.localOnly === undefined ? [] : [`Not with \`--remote\`: ${spec.localOnly.instead}.`]),
     ...(args === "" ? [] : [args]),
     ...(spec.options.length === 0 ? [] : [optionRows(spec.options)]),
     `\`\`\`sh\n${examples}\n\`\`\``,

@@ -5,6 +5,7 @@ import type { ChronicleClient } from "../../client/chronicle-client.ts";
 import { createClient } from "../../client/create-node-client.ts";
 import { ChronicleError } from "../../core/errors.ts";
 import type { Io } from "../io.ts";
+import { bareTokenNote } from "./bare-token.ts";
 import { ownServer } from "./own-server.ts";
 import type { RemoteAddress } from "./remote-address.ts";
 import { remoteToken } from "./remote-token.ts";
@@ -17,6 +18,8 @@ export interface RemoteOptions {
   /** `--token-file`. */
   readonly tokenFile: string | undefined;
   readonly acting: ActingAs;
+  /** Is told what people should know about the way to the server. */
+  readonly onNote: (note: string) => void;
   /** Ask once and no more: for what somebody waits for at a keyboard. */
   readonly once: boolean;
 }
@@ -32,8 +35,10 @@ export class RemoteServer {
   }
 
   /** Nothing is asked yet. Throws `USAGE` for what is no address or no token, `UNSAFE` as `ownServer` does. */
-  static of(io: Io, { address, tokenFile, acting, once }: RemoteOptions): RemoteServer {
+  static of(io: Io, { address, tokenFile, acting, once, onNote }: RemoteOptions): RemoteServer {
     const token = remoteToken({ file: tokenFile, given: io.env["CHRONICLE_TOKEN"], cwd: io.cwd() });
+    const note = bareTokenNote(address.url, token);
+    if (note !== undefined) onNote(note);
     const client = createClient({
       url: address.url === "unix:" ? ownServer(io) : address.url,
       acting,

@@ -1,0 +1,9 @@
+import { isLoopback } from "../../server/door.ts";
+
+/** What to say where a token goes over a network as plain text; `undefined` where it does not. */
+export function bareTokenNote(url: string, token: string | undefined): string | undefined {
+  if (token === undefined || !URL.canParse(url)) return undefined;
+  const { protocol, hostname } = new URL(url);
+  if (protocol !== "http:" || isLoopback(hostname)) return undefined;
+  return `whoever listens on the way to ${hostname} can read the token: use https, or a tunnel to the server's own port`;
+}
