@@ -157,10 +157,25 @@ describe("what is too large", () => {
     await isWell(serving);
   });
 
-  it("of connections at once is dropped", async () => {
+  it("of connections at once is dropped: those that ask for nothing first, the oldest of them", async () => {
     await using serving = await Serving.start({ limits: { connections: 3 } });
-    const held = await Promise.all([connected(serving), connected(serving), connected(serving)]);
+    const idle = await connected(serving);
     await delay(50);
+    const later = [await connected(serving), await connected(serving)];
+    await delay(50);
+    await isWell(serving);
+    await closed(idle);
+    expect(later.map((socket) => socket.closed)).toEqual([false, false]);
+    for (const socket of later) socket.destroy();
+  });
+
+  it("of connections at once is dropped: the new one, where all others are at work", async () => {
+    await using serving = await Serving.start({ limits: { connections: 3 } });
+    await serving.create("w");
+    const held = await Promise.all([connected(serving), connected(serving), connected(serving)]);
+    for (const socket of held)
+      socket.write(head(serving, "PUT /v1/workspaces/w/files/a", "Content-Length: 9\r\n\r\nhalf"));
+    await delay(100);
     const { text, closed: isClosed } = await serving.raw(head(serving, "GET /v1/me", "\r\n"), { ms: 3_000 });
     expect([isClosed, text]).toEqual([true, ""]);
     for (const socket of held) socket.destroy();
