@@ -98,8 +98,10 @@ function complaintsOf({ status, headers, text }: Seen, { method, as }: FuzzReque
   if (status >= 500 && status !== 501 && status !== 503) found.push("trouble of the server's own");
   if (/\n\s+at |node:internal|\.ts:\d+/.test(text)) found.push("a stack");
   if (Object.values(tokens).some((token) => token !== null && text.includes(token))) found.push("a token");
-  if (as !== "operator" && as !== "owner" && as !== "confined" && text.includes(serving.base))
-    found.push("a folder of the server's");
+  // Where a workspace's own folder lies stands in its history; where the store lies is the operator's to know.
+  const mayKnow = as === "operator" || as === "owner";
+  const inside = [`${serving.base}/store`, `${serving.base}/config`];
+  if (!mayKnow && inside.some((one) => text.includes(one))) found.push("a folder of the server's");
   if (headers["set-cookie"] !== undefined) found.push("a header of the client's making");
   const type = headers["content-type"] ?? "";
   if (type.startsWith("text/html")) found.push("markup");
@@ -143,8 +145,7 @@ it(`requests of all kinds to ${ROUTES.length} routes, seed ${SEED}`, { timeout: 
       }),
     );
   }
-  writeFileSync("/tmp/v7/fuzz.json", JSON.stringify(trouble, null, 1));
-  writeFileSync("/tmp/v7/diag.txt", serving.diagnostics());
+
   expect([trouble.length, trouble.slice(0, 8)]).toEqual([0, []]);
   expect(serving.diagnostics()).toBe("");
   expect((await serving.ask("/healthz")).status).toBe(200);

@@ -1,0 +1,82 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { chronicleBin } from "./cli-package.ts";
+
+/** `chronicle serve` in a process of its own, with a store and a folder of its own; it can be killed and started again. */
+export class ServerProcess implements AsyncDisposable {
+  readonly base: string;
+  readonly home: string;
+  readonly configFolder: string;
+  /** The folder that it is started in, and hosts. */
+  readonly project: string;
+  readonly token = "the-operator-token-of-a-server-that-is-killed";
+  readonly socketUrl: string;
+  #child: ChildProcess | undefined;
+  #port = 0;
+
+  constructor() {
+    this.base = realpathSync(mkdtempSync(join(tmpdir(), "chronicle-killed-")));
+    this.home = join(this.base, "store");
+    this.configFolder = join(this.base, "config", "chronicle");
+    this.project = join(this.base, "project");
+    this.socketUrl = `unix:${join(this.base, "run", "s.sock")}`;
+    mkdirSync(this.project);
+  }
+
+  /** The same whenever it runs: it is started again on the port that it had. */
+  get url(): string {
+    return `http://127.0.0.1:${this.#port}`;
+  }
+
+  /** Resident memory in bytes: now, and the most that it ever was. */
+  memory(): { readonly now: number; readonly most: number } {
+    const status = readFileSync(`/proc/${this.#child?.pid}/status`, "utf8");
+    const kib = (name: string): number => Number(new RegExp(`^${name}:\\s+(\\d+) kB`, "m").exec(status)?.[1]);
+    return { now: kib("VmRSS") * 1024, most: kib("VmHWM") * 1024 };
+  }
+
+  /** Resolves when it listens, on its socket and its port. */
+  async start(): Promise<void> {
+    const socket = this.socketUrl.slice("unix:".length);
+    const options = ["--store", this.home, "--socket", socket, "--port", String(this.#port), "--json"];
+    const child = spawn(process.execPath, [chronicleBin(), "serve", ...options], {
+      cwd: this.project,
+      env: {
+        PATH: process.env["PATH"],
+        HOME: this.base,
+        XDG_CONFIG_HOME: join(this.base, "config"),
+        XDG_RUNTIME_DIR: join(this.base, "run"),
+        CHRONICLE_TOKEN: this.token,
+      },
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    this.#child = child;
+    let said = "";
+    for await (const piece of child.stdout) {
+      said += String(piece);
+      if (!said.trimEnd().endsWith("}")) continue;
+      const { urls } = JSON.parse(said) as { urls: string[] };
+      this.#port = Number(new URL(urls[0] ?? "").port);
+      return;
+    }
+    throw new Error(`the server ended: ${child.exitCode ?? child.signalCode} ${said}`);
+  }
+
+  /** Ends it in the middle of whatever it does. */
+  async kill(signal: "SIGKILL" | "SIGTERM" = "SIGKILL"): Promise<number | null> {
+    const child = this.#child;
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return child?.exitCode ?? null;
+    const ended = once(child, "exit");
+    child.kill(signal);
+    await ended;
+    return child.exitCode;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.kill();
+    rmSync(this.base, { recursive: true, force: true });
+  }
+}
