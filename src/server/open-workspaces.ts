@@ -93,6 +93,11 @@ export class OpenWorkspaces {
     return this.#lease(await this.#openKey(key));
   }
 
+  /** Would whoever asks for it now get this very one? Else it was given up, or opened anew with other settings. */
+  isCurrent(workspace: WorkspaceApi): boolean {
+    return this.#held.get(workspace.id)?.workspace === workspace;
+  }
+
   /** The id behind a name, if it was asked for by that name before. */
   idOf(key: string): string {
     return this.#ids.get(key) ?? key;

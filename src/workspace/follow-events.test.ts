@@ -1,3 +1,5 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { HostedProject } from "../../test/helpers/hosted-project.ts";
@@ -146,6 +148,15 @@ describe("an iteration ends", () => {
     expect(await iterator.return?.()).toEqual({ done: true, value: undefined });
     expect(await waiting).toEqual({ done: true, value: undefined });
   });
+});
+
+it("a log that was cut off is told of to those who follow", async () => {
+  await put("a");
+  const { done } = taking({});
+  await sleep(20);
+  const log = join(project.home, "workspaces", workspace.id, "events.wal");
+  writeFileSync(log, readFileSync(log).subarray(0, -200));
+  await expect(done).rejects.toMatchObject({ code: expect.stringMatching(/^(LOG_DAMAGED|ROLLBACK_DETECTED)$/) });
 });
 
 describe("a compaction", () => {

@@ -145,4 +145,25 @@ describe("a stream", () => {
     expect(waits.toSorted((a, b) => a - b)[2]).toBeLessThan(200);
     stream.close();
   });
+
+  it("tells of it, too, after what is tracked was changed beside the server; and does not keep the folder from being archived", async () => {
+    const me = async () => (await serving.ask("/v1/me")).json<{ default_workspace: string | null }>().default_workspace;
+    const id = (await me()) ?? "";
+    const store = await openStore({ home: join(serving.base, "store"), configFolder: join(serving.base, "config") });
+    const other = await store.openById(id);
+    await other.configure({ excludeGlobs: ["*.log"] });
+    // Asked for after a second, it is opened anew.
+    await new Promise((done) => setTimeout(done, 1_100));
+    const stream = await Stream.open(`/v1/workspaces/${id}/events`);
+    await new Promise((done) => setTimeout(done, 1_100));
+    writeFileSync(join(serving.base, "project", "left-out.log"), "x");
+    writeFileSync(join(serving.base, "project", "taken.txt"), "x");
+    await stream.until((told) => told.event.record_id === "file:taken.txt");
+    expect(await other.history("left-out.log").catch((error: { code: string }) => error.code)).toBe("NOT_FOUND");
+    stream.close();
+    await other.close();
+    await store.close();
+    expect((await serving.send(`/v1/workspaces/${id}/archive`, {})).status).toBe(200);
+    expect(await me()).toBeNull();
+  });
 });

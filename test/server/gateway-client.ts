@@ -13,6 +13,8 @@ export interface ConnectOptions {
   readonly token?: string | null;
   readonly headers?: Readonly<Record<string, string>>;
   readonly path?: string;
+  /** By the Unix socket, as its owner. */
+  readonly bySocket?: boolean;
 }
 
 /** Speaks the messages as a gateway does: many questions at once, over one connection. */
@@ -41,9 +43,11 @@ export class GatewayClient implements AsyncDisposable {
   }
 
   static connect(serving: Serving, options: ConnectOptions = {}): Promise<GatewayClient> {
-    const { token = OPERATOR, headers = {}, path = "/v1/gateway" } = options;
+    const { headers = {}, path = "/v1/gateway", bySocket = false } = options;
+    const { token = bySocket ? null : OPERATOR } = options;
     const bearer = token === null ? {} : { authorization: `Bearer ${token}` };
-    const socket = new WebSocket(`ws://127.0.0.1:${serving.port}${path}`, { headers: { ...bearer, ...headers } });
+    const place = bySocket ? `ws+unix:${serving.run.socket}:` : `ws://127.0.0.1:${serving.port}`;
+    const socket = new WebSocket(`${place}${path}`, { headers: { ...bearer, ...headers } });
     const client = new GatewayClient(socket);
     return new Promise((resolve, reject) => {
       socket.once("open", () => resolve(client));

@@ -85,6 +85,13 @@ describe("the four questions", () => {
   });
 });
 
+it("the owner's Unix socket needs no token, and takes no origin", async () => {
+  await using one = await GatewayClient.connect(serving, { bySocket: true });
+  expect(await one.ask({ type: "read_file", session_id: id, path: "src/auth.ts" })).toMatchObject({ content: "two" });
+  const headers = { origin: "http://127.0.0.1" };
+  await expect(GatewayClient.connect(serving, { bySocket: true, headers })).rejects.toThrow("403");
+});
+
 describe("what does not fit", () => {
   it.each([
     ["no JSON", "{", "USAGE", null],

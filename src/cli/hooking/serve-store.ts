@@ -153,11 +153,32 @@ export class StoreServer {
   /** The folder that the server was started in stays open, and watched. */
   async #host(folder: string): Promise<void> {
     try {
-      this.#hosted = await this.#workspaces.openFolder(folder, true);
-      this.#options.onFolder?.(this.#hosted.workspace);
+      this.#keepHosted(await this.#workspaces.openFolder(folder, true));
+      if (this.#hosted !== undefined) this.#options.onFolder?.(this.#hosted.workspace);
     } catch (error) {
       this.#options.onFolder?.(error instanceof Error ? error : new Error(String(error)));
     }
+  }
+
+  #keepHosted(lease: Lease): void {
+    this.#hosted = lease;
+    // Somebody archives or removes it: it is not kept from them.
+    const letGo = (): void => {
+      lease[Symbol.dispose]();
+      if (this.#hosted === lease) this.#hosted = undefined;
+    };
+    if (lease.gone.aborted) letGo();
+    else lease.gone.addEventListener("abort", letGo);
+  }
+
+  /** What was opened anew with other settings is watched in place of what it was before. */
+  async #hostAnew(): Promise<void> {
+    const before = this.#hosted;
+    const { folder } = this.#options;
+    if (before === undefined || folder === undefined || this.#workspaces.isCurrent(before.workspace)) return;
+    this.#hosted = undefined;
+    before[Symbol.dispose]();
+    this.#keepHosted(await this.#workspaces.openFolder(folder, false));
   }
 
   /** Who was started to serve records what people edit, too; who was started by a hook only keeps itself informed. */
@@ -241,7 +262,12 @@ export class StoreServer {
     if (idleMs > 0 && idle >= idleMs) this.leave("idle");
     else if (this.#socket?.isOurs() === false) this.leave("replaced");
     else if (this.#codeMark() !== this.#code) this.leave("changed code");
-    else this.#workspaces.closeIdle(CLOSE_AFTER_MS).catch((error: unknown) => this.#onError(error));
+    else this.#keepUp().catch((error: unknown) => this.#onError(error));
+  }
+
+  async #keepUp(): Promise<void> {
+    await this.#workspaces.closeIdle(CLOSE_AFTER_MS);
+    await this.#hostAnew();
   }
 
   /** An installed program that was replaced has chunks that this process cannot load any more. */

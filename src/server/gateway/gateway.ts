@@ -9,7 +9,7 @@ import { RateLimiter } from "../rate-limiter.ts";
 import { GatewayConnection } from "./connection.ts";
 
 /** Where the messages of a gateway are spoken. */
-export const GATEWAY_PATH = "/v1/gateway";
+const GATEWAY_PATH = "/v1/gateway";
 
 /** Bytes of one message of a client. */
 const MOST_PAYLOAD = 1024 * 1024;
