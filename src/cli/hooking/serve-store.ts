@@ -12,10 +12,11 @@ import type { Gateway } from "../../server/gateway/gateway.ts";
 import type { Metrics } from "../../server/metrics.ts";
 import { RequestTally } from "../../server/request-tally.ts";
 import { DEFAULT_LIMITS, type ServerLimits } from "../../server/limits.ts";
-import { type Lease, OpenWorkspaces } from "../../server/open-workspaces.ts";
+import { OpenWorkspaces } from "../../server/open-workspaces.ts";
 import { problemReply } from "../../server/problem-reply.ts";
 import type { Route, ServerReply } from "../../server/route.ts";
 import { FileTokenBook } from "../serving/file-token-book.ts";
+import { HostedFolder } from "../serving/hosted-folder.ts";
 import { lazyIssuer } from "../serving/lazy-issuer.ts";
 import type { OidcPlan } from "../serving/oidc-plan.ts";
 import type { PortPlan } from "../serving/serve-plan.ts";
@@ -68,16 +69,16 @@ export class StoreServer {
   readonly #http: HttpServer;
   readonly #leaving = Promise.withResolvers<Leaving>();
   readonly #code: string;
+  readonly #hosted: HostedFolder | undefined;
   readonly #tally = new RequestTally();
   #gateway: Gateway | undefined;
   #metrics: Promise<Metrics> | undefined;
   #errors = 0;
   #socket: ServerSocket | undefined;
-  #hosted: Lease | undefined;
 
   constructor(options: ServeOptions) {
     this.#options = options;
-    const { disk, store, run, version } = options;
+    const { disk, store, run, version, folder } = options;
     this.#limits = { ...DEFAULT_LIMITS, ...options.limits };
     this.#workspaces = new OpenWorkspaces(store, {
       isThere: (id) => disk.lstat(`${store.home}/workspaces/${id}/workspace.json`) !== undefined,
@@ -86,6 +87,7 @@ export class StoreServer {
       onOpen: (workspace) => this.#follow(workspace),
       onError: (error) => this.#onError(error),
     });
+    this.#hosted = folder === undefined ? undefined : new HostedFolder(this.#workspaces, folder);
     ownFolder(disk, run.folder, ownUid());
     const hooks = new HookDesk({
       ...{ disk, version, workspaces: this.#workspaces },
@@ -106,14 +108,14 @@ export class StoreServer {
 
   /** Serves until it is told to leave, or has a reason of its own. Every request that was taken is answered. */
   async serve(): Promise<Leaving> {
-    const { disk, run, idleMs, onListening, folder } = this.#options;
+    const { disk, run, idleMs, onListening } = this.#options;
     this.#socket = await openSocket(disk, this.#http, { run, uid: ownUid() });
     const timer = setInterval(() => this.#look(), Math.min(LOOK_MS, idleMs / 4 || LOOK_MS));
     try {
       onListening(await this.#listenOnPorts());
       // Clients are expected: they need not wait for the rest to be loaded.
       if (idleMs === 0) this.#http.warmUp().catch((error: unknown) => this.#onError(error));
-      const hosting = folder === undefined ? Promise.resolve() : this.#host(folder);
+      const hosting = this.#host();
       const left = await this.#leaving.promise;
       await hosting;
       return left;
@@ -121,7 +123,7 @@ export class StoreServer {
       clearInterval(timer);
       this.#socket.release();
       await this.#http.close();
-      this.#hosted?.[Symbol.dispose]();
+      this.#hosted?.close();
       await this.#workspaces.close();
     }
   }
@@ -150,35 +152,14 @@ export class StoreServer {
     return urls;
   }
 
-  /** The folder that the server was started in stays open, and watched. */
-  async #host(folder: string): Promise<void> {
+  async #host(): Promise<void> {
+    const { onFolder } = this.#options;
     try {
-      this.#keepHosted(await this.#workspaces.openFolder(folder, true));
-      if (this.#hosted !== undefined) this.#options.onFolder?.(this.#hosted.workspace);
+      const hosted = await this.#hosted?.open();
+      if (hosted !== undefined) onFolder?.(hosted);
     } catch (error) {
-      this.#options.onFolder?.(error instanceof Error ? error : new Error(String(error)));
+      onFolder?.(error instanceof Error ? error : new Error(String(error)));
     }
-  }
-
-  #keepHosted(lease: Lease): void {
-    this.#hosted = lease;
-    // Somebody archives or removes it: it is not kept from them.
-    const letGo = (): void => {
-      lease[Symbol.dispose]();
-      if (this.#hosted === lease) this.#hosted = undefined;
-    };
-    if (lease.gone.aborted) letGo();
-    else lease.gone.addEventListener("abort", letGo);
-  }
-
-  /** What was opened anew with other settings is watched in place of what it was before. */
-  async #hostAnew(): Promise<void> {
-    const before = this.#hosted;
-    const { folder } = this.#options;
-    if (before === undefined || folder === undefined || this.#workspaces.isCurrent(before.workspace)) return;
-    this.#hosted = undefined;
-    before[Symbol.dispose]();
-    this.#keepHosted(await this.#workspaces.openFolder(folder, false));
   }
 
   /** Who was started to serve records what people edit, too; who was started by a hook only keeps itself informed. */
@@ -215,7 +196,7 @@ export class StoreServer {
     if (idleMs === 0) await this.#loadMetrics();
     return makeApp({
       ...{ ...shared, store, version, routes: ROUTES, tally: this.#tally },
-      defaultWorkspace: () => this.#hosted?.workspace.id ?? null,
+      defaultWorkspace: () => this.#hosted?.workspace?.id ?? null,
       replies: new FileReplyBook(disk, join(run.folder, "replies.ndjson")),
       openapi: () => this.#openApi(),
       upgrade: (request, socket, visit) => gateway.upgrade(request, socket, visit),
@@ -267,7 +248,7 @@ export class StoreServer {
 
   async #keepUp(): Promise<void> {
     await this.#workspaces.closeIdle(CLOSE_AFTER_MS);
-    await this.#hostAnew();
+    await this.#hosted?.keepUp();
   }
 
   /** An installed program that was replaced has chunks that this process cannot load any more. */
