@@ -93,21 +93,35 @@ function send(asked: FuzzRequest, folder: string): Promise<Seen> {
   return promise;
 }
 
-function complaintsOf({ status, headers, text }: Seen, { method, as }: FuzzRequest): string[] {
+function complaintsOf(seen: Seen, { method, as }: FuzzRequest): string[] {
+  const found = [...leaksOf(seen.text, as), ...formOf(seen)];
+  return seen.status < 400 || method === "HEAD" ? found : [...found, ...refusalOf(seen)];
+}
+
+function leaksOf(text: string, as: FuzzRequest["as"]): string[] {
   const found: string[] = [];
-  if (status >= 500 && status !== 501 && status !== 503) found.push("trouble of the server's own");
   if (/\n\s+at |node:internal|\.ts:\d+/.test(text)) found.push("a stack");
   if (Object.values(tokens).some((token) => token !== null && text.includes(token))) found.push("a token");
   // Where a workspace's own folder lies stands in its history; where the store lies is the operator's to know.
   const mayKnow = as === "operator" || as === "owner";
   const inside = [`${serving.base}/store`, `${serving.base}/config`];
   if (!mayKnow && inside.some((one) => text.includes(one))) found.push("a folder of the server's");
+  return found;
+}
+
+function formOf({ status, headers }: Seen): string[] {
+  const found: string[] = [];
+  if (status >= 500 && status !== 501 && status !== 503) found.push("trouble of the server's own");
   if (headers["set-cookie"] !== undefined) found.push("a header of the client's making");
-  const type = headers["content-type"] ?? "";
-  if (type.startsWith("text/html")) found.push("markup");
+  if (headers["content-type"]?.startsWith("text/html") === true) found.push("markup");
   if (headers["x-content-type-options"] !== "nosniff" && status !== 204 && status !== 100) found.push("no nosniff");
-  if (status < 400 || method === "HEAD") return found;
-  if (!type.startsWith("application/problem+json")) return [...found, `refused as ${type}`];
+  return found;
+}
+
+function refusalOf({ status, headers, text }: Seen): string[] {
+  const type = headers["content-type"] ?? "";
+  if (!type.startsWith("application/problem+json")) return [`refused as ${type}`];
+  const found: string[] = [];
   const problem = JSON.parse(text) as Record<string, unknown>;
   if (problem["status"] !== status || typeof problem["code"] !== "string") found.push("no whole problem");
   if (text.length > 8_000) found.push("a long refusal");
