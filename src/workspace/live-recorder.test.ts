@@ -1,3 +1,4 @@
+import { renameSync, writeFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { Project } from "../../test/helpers/project.ts";
@@ -79,6 +80,27 @@ test("what Chronicle writes itself is recorded once", async () => {
   await workspace.undo();
   await sleep(250);
   expect((await workspace.history("a")).map(({ cause }) => cause)).toEqual(["baseline", "write", "undo"]);
+});
+
+test("a folder that is gone is told of once, and nothing counts as deleted; when it is back, it is recorded again", async () => {
+  await using project = new Project();
+  project.write("a", "1");
+  const first = await project.init();
+  const { id, path } = first;
+  await first.close();
+  renameSync(path, `${path}.away`);
+  const workspace = await (await project.store()).openById(id);
+  const told: unknown[] = [];
+  await workspace.follow({ record: true, onError: (error) => told.push(error) });
+  for (let waited = 0; waited < 4_000 && told.length === 0; waited += 10) await sleep(10);
+  await sleep(300);
+  expect(told).toMatchObject([{ code: "NOT_FOUND" }]);
+  expect(await workspace.history("a")).toHaveLength(1);
+  renameSync(`${path}.away`, path);
+  writeFileSync(`${path}/a`, "two");
+  await recorded(workspace, "a", 2);
+  expect(told).toHaveLength(1);
+  await workspace.close();
 });
 
 test("a workspace without a folder, or one that is only read, has nothing to record", async () => {

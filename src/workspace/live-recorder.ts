@@ -24,6 +24,8 @@ export class LiveRecorder {
   #timer: NodeJS.Timeout | undefined;
   #working: Promise<void> | undefined;
   #isWanted = false;
+  /** What went wrong last, if it still does. */
+  #told: string | undefined;
 
   constructor(context: Context, turns: Turns) {
     this.#context = context;
@@ -61,6 +63,7 @@ export class LiveRecorder {
     this.#isWanted = false;
     try {
       await this.#turns.change(() => this.#look());
+      this.#told = undefined;
     } catch (error) {
       this.#failed(error);
     }
@@ -83,8 +86,14 @@ export class LiveRecorder {
 
   /** An archived workspace is not recorded any more; whoever takes it up again opens it anew. */
   #failed(error: unknown): void {
-    if (!(error instanceof ChronicleError) || error.code !== "READ_ONLY") return this.#onError?.(error);
-    this.#listening?.[Symbol.dispose]();
-    this.#listening = undefined;
+    if (error instanceof ChronicleError && error.code === "READ_ONLY") {
+      this.#listening?.[Symbol.dispose]();
+      this.#listening = undefined;
+      return;
+    }
+    // What stays as it is (the folder is gone) is told of once.
+    const what = error instanceof Error ? error.message : String(error);
+    if (what !== this.#told) this.#onError?.(error);
+    this.#told = what;
   }
 }
