@@ -79,10 +79,13 @@ export class BenchServer implements AsyncDisposable {
     return { now: bytes("VmRSS"), most: bytes("VmHWM") };
   }
 
-  /** How many files of workspaces it holds open; the store's own packs, index and locks are none. Linux only. */
-  openFiles(): number {
-    const folder = join(this.#folder, "home", "workspaces");
-    return readdirSync(`/proc/${this.pid}/fd`).filter((fd) => this.#target(fd).startsWith(folder)).length;
+  /** The ids of workspaces of which it holds a file open, once for each file. Linux only. */
+  openFiles(): string[] {
+    const folder = join(this.#folder, "home", "workspaces/");
+    const targets = readdirSync(`/proc/${this.pid}/fd`).map((fd) => this.#target(fd));
+    return targets
+      .filter((path) => path.startsWith(folder))
+      .map((path) => path.slice(folder.length).split("/", 1)[0] ?? "");
   }
 
   #target(fd: string): string {
