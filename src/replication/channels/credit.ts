@@ -1,0 +1,80 @@
+import { ChronicleError } from "../../core/errors.ts";
+import type { Frame } from "../protocol/frame.ts";
+import { INITIAL_CREDIT_BYTES, MAX_FRAME_BYTES } from "../protocol/limits.ts";
+
+/**
+ * Credit is counted from the beginning of a connection, in bytes of credited frames, so that a grant that is lost or comes
+ * twice does no harm, and a frame that is lost is found by the next one's count. A frame may be sent while fewer bytes
+ * than the limit have been: the last one may pass it, by its own length at most.
+ */
+
+/** What this side may send. */
+export class CreditTaker {
+  #sent = 0;
+  #limit = INITIAL_CREDIT_BYTES;
+
+  /** Bytes of credited frames that were sent. */
+  get sent(): number {
+    return this.#sent;
+  }
+
+  get mayTake(): boolean {
+    return this.#sent < this.#limit;
+  }
+
+  take(bytes: number): void {
+    this.#sent += bytes;
+  }
+
+  /** The other side's limit; one that is lower than an earlier one says nothing. */
+  granted(limit: number): void {
+    this.#limit = Math.max(this.#limit, limit);
+  }
+}
+
+/** What the other side may send. */
+export class CreditGiver {
+  readonly #window: number;
+  #limit = INITIAL_CREDIT_BYTES;
+  /** The limit before that: whoever has sent so much and no more may not have heard of the present one. */
+  #earlier = INITIAL_CREDIT_BYTES;
+  #arrived = 0;
+  #consumed = 0;
+  /** Bytes that are there and not consumed: more than the window only where frames come twice. */
+  #held = 0;
+
+  constructor(windowBytes: number) {
+    this.#window = windowBytes;
+  }
+
+  /**
+   * Notes a frame. Throws `LIMIT_EXCEEDED` where the other side had no credit for it, and, on a wire that is reliable,
+   * `INTEGRITY_VIOLATION` where its count does not go on from the frame before.
+   */
+  arrived({ sent, bytes }: Frame, credited: boolean, isReliable: boolean): void {
+    const own = credited ? bytes : 0;
+    if (isReliable && sent !== this.#arrived + own) {
+      throw new ChronicleError("INTEGRITY_VIOLATION", "a frame was lost, repeated or put out of its order");
+    }
+    this.#held += own;
+    const most = Math.max(this.#window, INITIAL_CREDIT_BYTES) + MAX_FRAME_BYTES;
+    if ((credited && sent - own >= this.#limit) || this.#held > 2 * most) {
+      throw new ChronicleError("LIMIT_EXCEEDED", "the other side sends more than it has credit for");
+    }
+    this.#arrived = Math.max(this.#arrived, sent);
+  }
+
+  /** Notes that a frame was consumed. The new limit, once half of the window is free again; or once more, if it was lost. */
+  consumed({ sent, bytes }: Frame, credited: boolean): number | undefined {
+    if (credited) this.#held -= bytes;
+    this.#consumed = Math.max(this.#consumed, sent);
+    const limit = this.#consumed + this.#window;
+    if (limit - this.#limit < this.#window / 2) {
+      const isStuck = !credited && sent >= this.#earlier && sent < this.#limit && this.#earlier < this.#limit;
+      return isStuck ? this.#limit : undefined;
+    }
+    this.#earlier = this.#limit;
+    this.#limit = limit;
+    return limit;
+  }
+}

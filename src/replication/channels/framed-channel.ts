@@ -1,0 +1,253 @@
+import { ChronicleError } from "../../core/errors.ts";
+import type { Channel, ChannelEnd, Wire } from "../channel.ts";
+import { decodeMessage, encodeMessage } from "../protocol/codec.ts";
+import { encodeFrame, frameBytes, type Frame, type FramePayload } from "../protocol/frame.ts";
+import { FrameReader } from "../protocol/frame-reader.ts";
+import { isCredited, type Message, type MessageOf } from "../protocol/messages.ts";
+import { errorFromMessage, errorToMessage } from "../protocol/wire-errors.ts";
+import { CreditGiver, CreditTaker } from "./credit.ts";
+
+/** Settings of a channel. */
+export interface FramedChannelOptions {
+  /** Bytes of credited messages that this side takes before they are consumed. Default 4 MiB. */
+  readonly windowBytes?: number;
+  /**
+   * Does the wire deliver every frame exactly once and in order, as sockets do? Then anything else is damage, and ends the
+   * channel. Default true; simulated networks are worse.
+   */
+  readonly isReliable?: boolean;
+}
+
+const DEFAULT_WINDOW = 4 * 1024 ** 2;
+
+/** Uncredited bytes that may wait for the consumer. */
+const MAX_UNCREDITED_BYTES = 2 * 1024 ** 2;
+
+/** So long a peer that does not read, or does not close, may keep a closed connection open. */
+const GOODBYE_MS = 5_000;
+
+interface Outgoing {
+  readonly payload: FramePayload;
+  readonly credited: boolean;
+  readonly resolve: () => void;
+  readonly reject: (error: ChronicleError) => void;
+}
+
+interface Incoming {
+  readonly message: Message;
+  readonly frame: Frame;
+  readonly credited: boolean;
+}
+
+/** A channel over anything that moves bytes: frames, checks and credit are the same for all. */
+export class FramedChannel implements Channel {
+  readonly ended: Promise<ChannelEnd>;
+  readonly #wire: Wire;
+  readonly #isReliable: boolean;
+  readonly #taker = new CreditTaker();
+  readonly #giver: CreditGiver;
+  readonly #urgent: Outgoing[] = [];
+  readonly #credited: Outgoing[] = [];
+  readonly #arrived: Incoming[] = [];
+  readonly #announce: (end: ChannelEnd) => void;
+  #uncreditedBytes = 0;
+  #pendingBytes = 0;
+  #isSending = false;
+  #isReceiving = false;
+  #end: ChannelEnd | undefined;
+  #wake: (() => void) | undefined;
+  #goodbye: NodeJS.Timeout | undefined;
+
+  constructor(wire: Wire, { windowBytes = DEFAULT_WINDOW, isReliable = true }: FramedChannelOptions = {}) {
+    this.#wire = wire;
+    this.#isReliable = isReliable;
+    this.#giver = new CreditGiver(windowBytes);
+    const { promise, resolve } = Promise.withResolvers<ChannelEnd>();
+    this.ended = promise;
+    this.#announce = resolve;
+    void this.#readWire();
+  }
+
+  get pendingBytes(): number {
+    return this.#pendingBytes;
+  }
+
+  async send(message: Message): Promise<void> {
+    if (this.#end !== undefined) throw this.#unavailable();
+    const payload = encodeMessage(message);
+    const credited = isCredited(message.type);
+    if (credited) this.#pendingBytes += frameBytes(payload);
+    await new Promise<void>((resolve, reject) => {
+      (credited ? this.#credited : this.#urgent).push({ payload, credited, resolve, reject });
+      void this.#sendWaiting();
+    });
+  }
+
+  async *receive(): AsyncGenerator<Message, void> {
+    if (this.#isReceiving) throw new ChronicleError("USAGE", "a channel has one consumer at a time");
+    this.#isReceiving = true;
+    try {
+      for (;;) {
+        const next = this.#arrived.shift();
+        if (next !== undefined) {
+          try {
+            yield next.message;
+          } finally {
+            this.#consumed(next);
+          }
+        } else if (this.#end === undefined) await new Promise<void>((resolve) => (this.#wake = resolve));
+        else if (this.#end.error === undefined || this.#end.by === "us") return;
+        else throw this.#end.error;
+      }
+    } finally {
+      this.#isReceiving = false;
+    }
+  }
+
+  close(reason?: ChronicleError): void {
+    if (this.#end !== undefined) return;
+    this.#arrived.length = 0;
+    this.#finish({ by: "us", error: reason });
+    void this.#sayGoodbye(reason);
+  }
+
+  async #sayGoodbye(reason: ChronicleError | undefined): Promise<void> {
+    this.#goodbye = setTimeout(() => this.#wire.close("at once"), GOODBYE_MS);
+    this.#goodbye.unref();
+    try {
+      if (reason !== undefined) {
+        const payload = encodeMessage(errorToMessage(reason, true));
+        await this.#wire.write(encodeFrame(payload, this.#taker.sent));
+      }
+      this.#wire.close("gently");
+    } catch {
+      // The peer is gone: nobody is left to be told.
+      this.#wire.close("at once");
+    }
+  }
+
+  #finish(end: ChannelEnd): void {
+    if (this.#end !== undefined) return;
+    this.#end = end;
+    for (const waiting of [...this.#urgent.splice(0), ...this.#credited.splice(0)]) waiting.reject(this.#unavailable());
+    this.#pendingBytes = 0;
+    this.#announce(end);
+    this.#wake?.();
+  }
+
+  #unavailable(): ChronicleError {
+    const cause = this.#end?.error;
+    const why = cause === undefined ? "" : `: ${cause.message}`;
+    return new ChronicleError("UNAVAILABLE", `the connection has ended${why}`, cause === undefined ? {} : { cause });
+  }
+
+  /** Something is wrong with what the peer does: it is told, and the channel ends with that error. */
+  #refuse(error: ChronicleError): void {
+    if (this.#end !== undefined) return;
+    this.#finish({ by: "peer", error });
+    void this.#sayGoodbye(error);
+  }
+
+  // Sending: one frame at a time, urgent ones first.
+
+  async #sendWaiting(): Promise<void> {
+    if (this.#isSending) return;
+    this.#isSending = true;
+    try {
+      for (let next = this.#next(); next !== undefined; next = this.#next()) {
+        const { payload, credited } = next;
+        const bytes = frameBytes(payload);
+        if (credited) this.#taker.take(bytes);
+        await this.#wire.write(encodeFrame(payload, this.#taker.sent));
+        if (credited) this.#pendingBytes = Math.max(0, this.#pendingBytes - bytes);
+        next.resolve();
+      }
+    } catch (error) {
+      this.#broke(error);
+    } finally {
+      this.#isSending = false;
+    }
+  }
+
+  #next(): Outgoing | undefined {
+    return this.#urgent.shift() ?? (this.#taker.mayTake ? this.#credited.shift() : undefined);
+  }
+
+  #broke(cause: unknown): void {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    const error = new ChronicleError("UNAVAILABLE", `the connection broke: ${why}`, { cause });
+    this.#finish({ by: "transport", error });
+    this.#wire.close("at once");
+  }
+
+  // Receiving.
+
+  async #readWire(): Promise<void> {
+    const reader = new FrameReader();
+    try {
+      for await (const piece of this.#wire.read()) {
+        // After the end it still reads: a socket that is left with unread bytes drops what it was to tell the peer.
+        if (this.#end === undefined) this.#takePiece(reader, piece);
+      }
+    } catch (error) {
+      return this.#broke(error);
+    } finally {
+      clearTimeout(this.#goodbye);
+    }
+    if (!reader.isBetween) this.#broke(new Error("it ended in the middle of a frame"));
+    this.#finish({ by: "peer", error: undefined });
+    this.#wire.close("gently");
+  }
+
+  #takePiece(reader: FrameReader, piece: Uint8Array): void {
+    try {
+      for (const frame of reader.push(piece)) {
+        this.#takeFrame(frame);
+        if (this.#end !== undefined) return;
+      }
+    } catch (error) {
+      if (!(error instanceof ChronicleError)) throw error;
+      this.#refuse(error);
+    }
+  }
+
+  #takeFrame(frame: Frame): void {
+    const message = decodeMessage(frame);
+    const credited = isCredited(message.type);
+    this.#giver.arrived(frame, credited, this.#isReliable);
+    if (message.type === "Credit") return this.#grant(message);
+    if (message.type === "Error" && message.fatal) return this.#ended(message);
+    if (!credited) {
+      this.#uncreditedBytes += frame.bytes;
+      if (this.#uncreditedBytes > MAX_UNCREDITED_BYTES) {
+        throw new ChronicleError("LIMIT_EXCEEDED", "the other side sends more than it waits for");
+      }
+    }
+    this.#arrived.push({ message, frame, credited });
+    this.#wake?.();
+  }
+
+  #grant({ limit }: MessageOf<"Credit">): void {
+    this.#taker.granted(limit);
+    void this.#sendWaiting();
+  }
+
+  #ended(message: MessageOf<"Error">): void {
+    this.#finish({ by: "peer", error: errorFromMessage(message) });
+    this.#wire.close("gently");
+  }
+
+  #consumed({ frame, credited }: Incoming): void {
+    if (!credited) this.#uncreditedBytes -= frame.bytes;
+    const limit = this.#giver.consumed(frame, credited);
+    if (limit === undefined || this.#end !== undefined) return;
+    const grant: Message = { type: "Credit", limit };
+    this.#urgent.push({
+      payload: encodeMessage(grant),
+      credited: false,
+      resolve: () => undefined,
+      reject: () => undefined,
+    });
+    void this.#sendWaiting();
+  }
+}

@@ -1,0 +1,130 @@
+import { ChronicleError } from "../../core/errors.ts";
+import type { Channel, Wire } from "../channel.ts";
+import { FramedChannel, type FramedChannelOptions } from "./framed-channel.ts";
+
+/** One frame on its way. */
+export interface LinkFrame {
+  readonly from: "a" | "b";
+  /** 0, 1, 2 … in each direction. */
+  readonly index: number;
+  readonly bytes: Uint8Array;
+}
+
+/** One arrival of a frame. */
+export interface LinkArrival {
+  /** Milliseconds from now, by the clock of `later`; frames that arrive at the same time keep their order. */
+  readonly afterMs: number;
+  /** Instead of the frame: part of it, or damaged. */
+  readonly bytes?: Uint8Array;
+}
+
+/** What happens on the way. */
+export interface LinkOptions {
+  /** How often, when and how a frame arrives: not at all, once, several times. Default: once, at once. */
+  readonly deliver?: (frame: LinkFrame) => readonly LinkArrival[];
+  /** The clock. Default: a microtask for 0 ms, else a timer. A simulation brings its own. */
+  readonly later?: (afterMs: number, run: () => void) => void;
+}
+
+/** Two ends, and what can happen to the line between them. */
+export interface MemoryLink<End> {
+  readonly a: End;
+  readonly b: End;
+  /** The connection breaks for both ends; what is on its way is lost. */
+  cut(): void;
+}
+
+function later(afterMs: number, run: () => void): void {
+  if (afterMs > 0) setTimeout(run, afterMs);
+  else queueMicrotask(run);
+}
+
+/** A pair of wires in memory. */
+export function memoryWires(options: LinkOptions = {}): MemoryLink<Wire> {
+  const a = new MemoryWire("a", options);
+  const b = new MemoryWire("b", options);
+  a.connect(b);
+  b.connect(a);
+  return {
+    a,
+    b,
+    cut() {
+      a.break();
+      b.break();
+    },
+  };
+}
+
+/** A pair of channels in memory. With a `deliver` that is worse than a socket, `isReliable` has to be false. */
+export function memoryChannels(options: LinkOptions & FramedChannelOptions = {}): MemoryLink<Channel> {
+  const link = memoryWires(options);
+  return { a: new FramedChannel(link.a, options), b: new FramedChannel(link.b, options), cut: () => link.cut() };
+}
+
+class MemoryWire implements Wire {
+  readonly #name: "a" | "b";
+  readonly #deliver: (frame: LinkFrame) => readonly LinkArrival[];
+  readonly #later: (afterMs: number, run: () => void) => void;
+  readonly #arrived: Uint8Array[] = [];
+  #peer: MemoryWire | undefined;
+  #written = 0;
+  #isClosed = false;
+  /** `closed` by the other end: read to the end. `broken`: at once. */
+  #state: "open" | "closed" | "broken" = "open";
+  #wake: (() => void) | undefined;
+
+  constructor(name: "a" | "b", { deliver = () => [{ afterMs: 0 }], later: own = later }: LinkOptions) {
+    this.#name = name;
+    this.#deliver = deliver;
+    this.#later = own;
+  }
+
+  connect(peer: MemoryWire): void {
+    this.#peer = peer;
+  }
+
+  async write(frame: Uint8Array): Promise<void> {
+    if (this.#isClosed || this.#state !== "open") throw new ChronicleError("UNAVAILABLE", "the line is closed");
+    // The wire keeps nothing of the writer's: it may use its buffer again.
+    const bytes = Uint8Array.from(frame);
+    for (const arrival of this.#deliver({ from: this.#name, index: this.#written++, bytes })) {
+      this.#later(arrival.afterMs, () => this.#peer?.arrive(arrival.bytes ?? bytes));
+    }
+  }
+
+  arrive(bytes: Uint8Array): void {
+    if (this.#state !== "open" || this.#isClosed) return;
+    this.#arrived.push(bytes);
+    this.#wake?.();
+  }
+
+  async *read(): AsyncGenerator<Uint8Array, void> {
+    for (;;) {
+      if (this.#state === "broken") throw new ChronicleError("UNAVAILABLE", "the line is cut");
+      const next = this.#arrived.shift();
+      if (next !== undefined) yield next;
+      else if (this.#state === "closed" || this.#isClosed) return;
+      else await new Promise<void>((resolve) => (this.#wake = resolve));
+    }
+  }
+
+  close(how: "gently" | "at once"): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#wake?.();
+    const peer = this.#peer;
+    if (how === "at once") peer?.break();
+    else this.#later(0, () => peer?.end());
+  }
+
+  end(): void {
+    if (this.#state === "open") this.#state = "closed";
+    this.#wake?.();
+  }
+
+  break(): void {
+    this.#state = "broken";
+    this.#arrived.length = 0;
+    this.#wake?.();
+  }
+}

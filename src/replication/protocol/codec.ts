@@ -1,0 +1,86 @@
+import { isUtf8 } from "node:buffer";
+import { ChronicleError } from "../../core/errors.ts";
+import { checkJson } from "./check-json.ts";
+import type { FramePayload } from "./frame.ts";
+import { bytesFieldOf, checkMessage, type Message } from "./messages.ts";
+
+/**
+ * Messages as the payload of frames. The head is the message as JSON. Bytes stand in the body, one after the other in the
+ * order in which their fields stand in the head, where each field has its length instead.
+ */
+
+/**
+ * The payload that carries a message. Throws, for a message that the other side would refuse, what it would say: `USAGE`,
+ * `PATH_INVALID` or `LIMIT_EXCEEDED`.
+ */
+export function encodeMessage(message: Message): FramePayload {
+  const checked = checkMessage(message);
+  const pieces: Uint8Array[] = [];
+  const head = Buffer.from(JSON.stringify(detached(checked, pieces)));
+  checkJson(head);
+  const hasBody = pieces.length > 0;
+  return { head, body: hasBody ? joined(pieces) : undefined };
+}
+
+function joined(pieces: readonly Uint8Array[]): Uint8Array {
+  const [only] = pieces;
+  return pieces.length === 1 && only !== undefined ? only : Buffer.concat(pieces);
+}
+
+function detached(message: Message, pieces: Uint8Array[]): object {
+  const field = bytesFieldOf(message.type);
+  if (field === undefined) return message;
+  const detach = (holder: object): object => {
+    const bytes: unknown = (holder as Record<string, unknown>)[field];
+    if (!(bytes instanceof Uint8Array)) return holder;
+    pieces.push(bytes);
+    return { ...holder, [field]: bytes.length };
+  };
+  return message.type === "WriteBack" ? { ...message, entries: message.entries.map(detach) } : detach(message);
+}
+
+/**
+ * The message in a payload; its bytes are views of it. Throws `USAGE` for what is no message, `PATH_INVALID` for a path
+ * that is refused, `LIMIT_EXCEEDED` for a head that is nested too deep or has too many parts.
+ */
+export function decodeMessage({ head, body }: FramePayload): Message {
+  checkJson(head);
+  if (!isUtf8(head)) refuse("its head is not UTF-8");
+  let value: unknown;
+  try {
+    value = JSON.parse(Buffer.from(head.buffer, head.byteOffset, head.byteLength).toString("utf8"));
+  } catch {
+    refuse("its head is not JSON");
+  }
+  if (!isObject(value)) refuse("its head is no object");
+  if (body !== undefined) attach(value, body);
+  return checkMessage(value);
+}
+
+type Fields = Record<string, unknown>;
+
+function isObject(value: unknown): value is Fields {
+  return value !== null && typeof value === "object" && !Array.isArray(value);
+}
+
+/** Puts the bytes into their fields. The head is not checked yet: only lengths that fit are believed. */
+function attach(head: Fields, body: Uint8Array): void {
+  const field = bytesFieldOf(head["type"]);
+  if (field === undefined) refuse("its type has no bytes");
+  const entries = head["entries"];
+  const holders: unknown[] = head["type"] !== "WriteBack" ? [head] : Array.isArray(entries) ? entries : [];
+  let at = 0;
+  for (const holder of holders) {
+    if (!isObject(holder) || !Object.hasOwn(holder, field)) continue;
+    const length = holder[field];
+    if (!Number.isSafeInteger(length) || (length as number) < 0 || (length as number) > body.length - at) {
+      refuse(`the length of ${field} is not that of its bytes`);
+    }
+    holder[field] = body.subarray(at, (at += length as number));
+  }
+  if (at !== body.length) refuse("there are bytes that belong to no field");
+}
+
+function refuse(reason: string): never {
+  throw new ChronicleError("USAGE", `a message is refused: ${reason}`);
+}

@@ -1,0 +1,210 @@
+import { checkLine } from "../../core/chain.ts";
+import type { Entry } from "../../core/entry.ts";
+import { ChronicleError } from "../../core/errors.ts";
+import type { Head, LogEvent, SealedEvent } from "../../core/event.ts";
+import { decodeFile, pathOfRecordId } from "../../core/file-record.ts";
+import { sha256, type Hash } from "../../core/hash.ts";
+import type { WorkspacePath } from "../../core/path.ts";
+import { pathFromFields, pathToFields, type PathFields, type StateFields } from "./fields.ts";
+import { INLINE_BELOW_BYTES, MAX_LINES_BYTES, MAX_NOTIFIED_LINE } from "./limits.ts";
+import type { MessageOf } from "./messages.ts";
+
+/** Events as messages, and back. What is told beside a line must be what the line says: nobody has to believe it. */
+
+/** The path and state of a file's event; `undefined` for other events. */
+function stateOf(event: LogEvent): { readonly path: WorkspacePath; readonly entry: Entry | undefined } | undefined {
+  const path = event.op === "upsert" ? pathOfRecordId(event.recordId) : undefined;
+  return path === undefined ? undefined : { path, entry: decodeFile(path, event.record).entry };
+}
+
+/** A state as fields of a message. */
+export function stateToFields(path: WorkspacePath, entry: Entry | undefined): Omit<StateFields, "inline_content"> {
+  return {
+    ...pathToFields(path),
+    kind: entry?.kind ?? "absent",
+    content_hash: entry?.hash ?? null,
+    size: entry?.size ?? 0,
+    permissions: entry?.mode ?? 0,
+    is_deletion: entry === undefined,
+  };
+}
+
+/** The state in the fields of a message, and its path. Throws `PATH_INVALID`. */
+export function stateFromFields(fields: StateFields & { readonly mtime_ms: number }): {
+  readonly path: WorkspacePath;
+  readonly entry: Entry | undefined;
+} {
+  const path = pathFromFields(fields);
+  const { kind, content_hash, size, permissions, mtime_ms } = fields;
+  if (kind === "absent") return { path, entry: undefined };
+  const hash = content_hash ?? undefined;
+  return { path, entry: { path, kind, mode: permissions, size, mtimeMs: kind === "dir" ? 0 : mtime_ms, hash } };
+}
+
+/** Is a content of so many bytes sent inline? */
+export function goesInline(size: number): boolean {
+  return size < INLINE_BELOW_BYTES;
+}
+
+/**
+ * The notification of an event; `undefined` where it is no file's, its line is too long for one, or its path is refused
+ * by the protocol: its line then goes in `Events`. `content` is sent inline; leave it out where a filter withholds it.
+ */
+export function notificationOf(event: SealedEvent, content?: Uint8Array): MessageOf<"Notification"> | undefined {
+  const state = event.line.length > MAX_NOTIFIED_LINE ? undefined : stateOf(event);
+  if (state === undefined || !isAcceptable(state.path)) return undefined;
+  const { seq: sequence, line } = event;
+  const inline = content !== undefined && goesInline(content.length) ? { inline_content: content } : {};
+  return { type: "Notification", sequence, ...stateToFields(state.path, state.entry), line, ...inline };
+}
+
+function isAcceptable(path: WorkspacePath): boolean {
+  try {
+    return pathFromFields(pathToFields(path)) === path;
+  } catch (error) {
+    if (error instanceof ChronicleError && error.code === "PATH_INVALID") return false;
+    throw error;
+  }
+}
+
+/** The message of a deletion and the creation of the same thing by the event after it; `undefined` where they are none. */
+export function renameOf(gone: SealedEvent, made: SealedEvent): MessageOf<"Rename"> | undefined {
+  const [from, to] = [notificationOf(gone), notificationOf(made)];
+  if (from === undefined || to === undefined || made.seq !== gone.seq + 1 || !from.is_deletion) return undefined;
+  const { kind, content_hash, size, permissions } = to;
+  if ((kind !== "file" && kind !== "symlink") || content_hash === null || samePath(from, to)) return undefined;
+  return {
+    type: "Rename",
+    sequence: gone.seq,
+    from: pathOnly(from),
+    to: pathOnly(to),
+    kind,
+    content_hash,
+    size,
+    permissions,
+    lines: [gone.line, made.line],
+  };
+}
+
+function pathOnly({ filepath, filepath_b64, root }: PathFields): PathFields {
+  return {
+    ...(filepath === undefined ? {} : { filepath }),
+    ...(filepath_b64 === undefined ? {} : { filepath_b64 }),
+    ...(root === undefined ? {} : { root }),
+  };
+}
+
+function samePath(a: PathFields, b: PathFields): boolean {
+  return pathFromFields(a) === pathFromFields(b);
+}
+
+/** Consecutive events as few `Events` messages as their limit allows; a line that is longer goes in parts. */
+export function* eventsOf(events: Iterable<SealedEvent>): Generator<MessageOf<"Events">> {
+  let held: Buffer[] = [];
+  let bytes = 0;
+  let last = 0;
+  const flush = (): MessageOf<"Events"> => {
+    const lines = Buffer.concat(held);
+    const first = last - held.length + 1;
+    held = [];
+    bytes = 0;
+    return { type: "Events", first_sequence: first, last_sequence: last, lines };
+  };
+  for (const { seq, line } of events) {
+    const whole = Buffer.from(`${line}\n`);
+    if (held.length > 0 && bytes + whole.length > MAX_LINES_BYTES) yield flush();
+    if (whole.length > MAX_LINES_BYTES) {
+      yield* partsOf(seq, whole);
+      continue;
+    }
+    held.push(whole);
+    bytes += whole.length;
+    last = seq;
+  }
+  if (held.length > 0) yield flush();
+}
+
+function* partsOf(seq: number, line: Buffer): Generator<MessageOf<"Events">> {
+  for (let offset = 0; offset < line.length; offset += MAX_LINES_BYTES) {
+    const lines = line.subarray(offset, offset + MAX_LINES_BYTES);
+    const part = { offset, total: line.length };
+    yield { type: "Events", first_sequence: seq, last_sequence: seq, lines, part };
+  }
+}
+
+/**
+ * The event of a notification, once it goes on from `prev`, says what the fields say, and the inline content is the one
+ * that it names. Throws `INTEGRITY_VIOLATION` otherwise: the sender is broken, or lies.
+ */
+export function openNotification(message: MessageOf<"Notification">, prev: Head): LogEvent {
+  const event = openLine(Buffer.from(message.line), prev);
+  const state = stateOf(event);
+  if (state === undefined) return violated(`event ${event.seq} is none of a file`);
+  const says = stateToFields(state.path, state.entry);
+  const isSame =
+    message.sequence === event.seq &&
+    pathFromFields(message) === state.path &&
+    (["kind", "content_hash", "size", "permissions", "is_deletion"] as const).every(
+      (key) => message[key] === says[key],
+    );
+  if (!isSame) return violated(`the notification of event ${event.seq} says other things than its line`);
+  checkInline(message);
+  return event;
+}
+
+/** Both events of a rename. Throws as `openNotification`. */
+export function openRename(message: MessageOf<"Rename">, prev: Head): readonly [LogEvent, LogEvent] {
+  const [first, second] = message.lines;
+  const gone = openLine(Buffer.from(first), prev);
+  const made = openLine(Buffer.from(second), gone);
+  const [from, to] = [stateOf(gone), stateOf(made)];
+  const isSame =
+    message.sequence === gone.seq &&
+    from?.entry === undefined &&
+    from?.path === pathFromFields(message.from) &&
+    to?.path === pathFromFields(message.to) &&
+    to.entry?.kind === message.kind &&
+    to.entry.hash === message.content_hash &&
+    to.entry.size === message.size &&
+    to.entry.mode === message.permissions;
+  return isSame ? [gone, made] : violated(`the rename at event ${gone.seq} says other things than its lines`);
+}
+
+/** The events of whole lines (a message without `part`). Throws as `openNotification`. */
+export function openEvents({ first_sequence, last_sequence, lines }: MessageOf<"Events">, prev: Head): LogEvent[] {
+  const bytes = Buffer.from(lines.buffer, lines.byteOffset, lines.byteLength);
+  const events: LogEvent[] = [];
+  let head = prev;
+  for (let at = 0; at < bytes.length;) {
+    const end = bytes.indexOf(0x0a, at);
+    if (end < 0) violated("the last line of Events has no end");
+    const event = openLine(bytes.subarray(at, end), head);
+    events.push(event);
+    head = event;
+    at = end + 1;
+  }
+  if (events[0]?.seq !== first_sequence || head.seq !== last_sequence)
+    violated("Events holds other events than it says");
+  return events;
+}
+
+/** Throws `INTEGRITY_VIOLATION` where a content that was sent along is not the one that its hash names. */
+export function checkInline(fields: {
+  readonly content_hash: Hash | null;
+  readonly inline_content?: Uint8Array | undefined;
+}): void {
+  const { content_hash, inline_content } = fields;
+  if (inline_content === undefined || sha256(inline_content) === content_hash) return;
+  violated(`the content that was sent is not ${content_hash ?? "nothing"}`);
+}
+
+function openLine(line: Uint8Array, prev: Head): LogEvent {
+  const checked = checkLine(line, prev);
+  if ("event" in checked) return checked.event;
+  const { kind, detail } = checked.fault;
+  throw new ChronicleError("INTEGRITY_VIOLATION", `a line that was sent is refused: ${detail}`, { data: { kind } });
+}
+
+function violated(reason: string): never {
+  throw new ChronicleError("INTEGRITY_VIOLATION", reason);
+}

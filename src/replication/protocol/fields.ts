@@ -1,0 +1,122 @@
+import * as z from "zod";
+import { ChronicleError } from "../../core/errors.ts";
+import { decodePath, encodePath } from "../../core/file-record.ts";
+import { isHash, type Hash } from "../../core/hash.ts";
+import { displayPath, type WorkspacePath } from "../../core/path.ts";
+import { INLINE_BELOW_BYTES } from "./limits.ts";
+
+/** The fields that messages are made of. All are bounded. */
+
+/** Longest path as text: its bytes in Base64. */
+const MAX_PATH_TEXT = 88_000;
+
+export const hash = z.custom<Hash>((value) => typeof value === "string" && isHash(value), "is no SHA-256 in hex");
+
+/** A number of an event, of an iteration or of a journal's entry; 0: none yet. */
+export const count = z.int().min(0);
+
+/** A name that a person, a model or a program gave: an actor, a session, an action, a turn. */
+export const name = z.string().min(1).max(256);
+
+export const sandboxId = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/);
+
+/** The last event of a chain. Sequence 0 and hash `""`: nothing yet. */
+export const head = z
+  .strictObject({ sequence: count, hash: z.union([hash, z.literal("")]) })
+  .refine(({ sequence, hash: last }) => (sequence === 0) === (last === ""), "a head has a sequence and a hash");
+
+/** Bytes: they travel behind the JSON of a content frame, where only their length stands. */
+export function bytes(max: number) {
+  return z.custom<Uint8Array>((value) => value instanceof Uint8Array && value.length <= max, `is at most ${max} bytes`);
+}
+
+const rootId = z.string().max(63);
+
+/** A path in a message: as text, or in Base64 where its bytes are not UTF-8; `root` for a further root. */
+export const pathFields = {
+  filepath: z.string().max(MAX_PATH_TEXT).optional(),
+  filepath_b64: z.string().min(1).max(MAX_PATH_TEXT).optional(),
+  root: rootId.optional(),
+};
+
+/** What holds a path. */
+export interface PathFields {
+  readonly filepath?: string | undefined;
+  readonly filepath_b64?: string | undefined;
+  readonly root?: string | undefined;
+}
+
+/** A path as fields of a message. */
+export function pathToFields(path: WorkspacePath): PathFields {
+  const { path: filepath, path_b64, root } = encodePath(path) as { path?: string; path_b64?: string; root?: string };
+  const named = root === undefined ? {} : { root };
+  return path_b64 === undefined ? { filepath: filepath ?? "", ...named } : { filepath_b64: path_b64, ...named };
+}
+
+/** Windows reads this as absolute; on other systems nobody means it, and a later copy may be on Windows. */
+const DRIVE = /^[A-Za-z]:[\\/]|^\\\\/;
+
+/**
+ * The path in a message: the one door for paths of peers. Throws `PATH_INVALID` for what leaves the workspace, for
+ * Windows' absolute paths, for Base64 of what is UTF-8, and where there is no path or more than one.
+ */
+export function pathFromFields(fields: PathFields): WorkspacePath {
+  const { filepath, filepath_b64, root } = fields;
+  if ((filepath === undefined) === (filepath_b64 === undefined)) refuse("a message has one path");
+  const named = root === undefined ? {} : { root };
+  const path = decodePath({
+    ...named,
+    ...(filepath === undefined ? { path_b64: filepath_b64 ?? "" } : { path: filepath }),
+  });
+  if (filepath_b64 !== undefined && pathToFields(path).filepath_b64 !== filepath_b64) {
+    refuse("a path stands in Base64 only where its bytes are not UTF-8");
+  }
+  if (DRIVE.test(filepath ?? "")) refuse(`the path ${displayPath(path)} is absolute on Windows`);
+  return path;
+}
+
+function refuse(reason: string): never {
+  throw new ChronicleError("PATH_INVALID", reason);
+}
+
+/** A refinement: the path is one, and not the root. */
+export function namesPath(fields: PathFields): boolean {
+  return pathFromFields(fields) !== "";
+}
+
+/** The state of a path in a message. `absent` is a deletion. */
+export const stateFields = {
+  ...pathFields,
+  kind: z.enum(["file", "symlink", "dir", "absent"]),
+  content_hash: hash.nullable(),
+  /** Bytes of the content, or of the link's target. */
+  size: z.int().min(0),
+  permissions: z.int().min(0).max(0o7777),
+  is_deletion: z.boolean(),
+  inline_content: bytes(INLINE_BELOW_BYTES - 1).optional(),
+};
+
+/** What holds a state. */
+export interface StateFields extends PathFields {
+  readonly kind: "file" | "symlink" | "dir" | "absent";
+  readonly content_hash: Hash | null;
+  readonly size: number;
+  readonly permissions: number;
+  readonly is_deletion: boolean;
+  readonly inline_content?: Uint8Array | undefined;
+}
+
+/** A refinement: the fields of a state agree with each other. */
+export function isState(fields: StateFields): boolean {
+  const { kind, content_hash, size, is_deletion, inline_content } = fields;
+  if (!namesPath(fields) || is_deletion !== (kind === "absent")) return false;
+  if (kind === "dir" || kind === "absent") {
+    return (
+      content_hash === null &&
+      size === 0 &&
+      inline_content === undefined &&
+      (kind === "dir" || fields.permissions === 0)
+    );
+  }
+  return content_hash !== null && (inline_content === undefined || inline_content.length === size);
+}

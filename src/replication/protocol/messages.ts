@@ -1,0 +1,89 @@
+import * as z from "zod";
+import { ChronicleError } from "../../core/errors.ts";
+import { contentFetchRequest, contentFetchResponse, contentNotFound } from "./content-messages.ts";
+import {
+  ack,
+  barrierConfirmation,
+  barrierRequest,
+  catchupRequest,
+  events,
+  fullResyncRequired,
+  notification,
+  rename,
+} from "./push-messages.ts";
+import { credit, error, headWitness, heartbeat, hello, helloAck, sandboxHeartbeat } from "./session-messages.ts";
+import { treeRequest, treeResponse } from "./tree-messages.ts";
+import { writeBack, writeBackResult } from "./write-back-messages.ts";
+
+/**
+ * All messages. The twelve of the original keep their names and the names of their fields; docs/protocol.md has the table.
+ * A message is a plain object as it stands in JSON, but for its bytes.
+ */
+const MESSAGE = z.discriminatedUnion("type", [
+  notification,
+  heartbeat,
+  writeBack,
+  writeBackResult,
+  barrierRequest,
+  barrierConfirmation,
+  ack,
+  contentFetchRequest,
+  contentFetchResponse,
+  contentNotFound,
+  catchupRequest,
+  fullResyncRequired,
+  hello,
+  helloAck,
+  sandboxHeartbeat,
+  rename,
+  events,
+  headWitness,
+  error,
+  credit,
+  treeRequest,
+  treeResponse,
+]);
+
+export type Message = z.output<typeof MESSAGE>;
+
+export type MessageType = Message["type"];
+
+/** The message of a type. */
+export type MessageOf<Type extends MessageType> = Extract<Message, { readonly type: Type }>;
+
+/**
+ * What waits for credit: messages that carry lines, contents or listings. All others are small, answer or govern the
+ * conversation, and overtake these.
+ */
+const CREDITED: ReadonlySet<MessageType> = new Set<MessageType>([
+  "Notification",
+  "Rename",
+  "Events",
+  "ContentFetchResponse",
+  "WriteBack",
+  "TreeResponse",
+]);
+
+/** Does a message of this type wait for credit? */
+export function isCredited(type: MessageType): boolean {
+  return CREDITED.has(type);
+}
+
+/** Which field of which objects of a message are bytes. */
+export function bytesFieldOf(type: unknown): string | undefined {
+  if (type === "Notification" || type === "WriteBack") return "inline_content";
+  if (type === "ContentFetchResponse") return "content";
+  return type === "Events" ? "lines" : undefined;
+}
+
+const MOST_COMPLAINT = 300;
+
+/** A message, checked. Throws `USAGE` with the field that does not fit, and `PATH_INVALID` for a path that is refused. */
+export function checkMessage(given: unknown): Message {
+  const parsed = MESSAGE.safeParse(given);
+  if (parsed.success) return parsed.data;
+  const [issue] = parsed.error.issues;
+  const field = issue?.path.map(String).join(".") ?? "";
+  const what = `${field === "" ? "the message" : field}: ${issue?.message ?? "does not fit"}`;
+  throw new ChronicleError("USAGE", what.slice(0, MOST_COMPLAINT), { data: { field: field.slice(0, MOST_COMPLAINT) } });
+}

@@ -1,0 +1,82 @@
+import * as z from "zod";
+import { count, hash, isState, name, pathFields, sandboxId, stateFields } from "./fields.ts";
+import { MAX_ENTRIES } from "./limits.ts";
+
+/** A replica's own changes on their way to the origin. An entry is known by the replica and its `local_seq`. */
+
+const entry = z
+  .strictObject({
+    local_seq: z.int().min(1),
+    ...stateFields,
+    mtime_ms: count,
+    /** The origin's event that the change is based on: the last one of this path that the replica had applied; 0: none. */
+    master_rowid_seen: count,
+    actor: name,
+    session: name.optional(),
+    turn: name.optional(),
+    action: name.optional(),
+  })
+  .refine(isState, "the fields of the state do not agree");
+
+/** Why an entry was not taken. Beside the last two, sending it again cannot help. */
+const reason = z.enum([
+  /** The origin has a later state of this path. */
+  "stale",
+  /** It claims to have seen an event that is not there, or is not one of this path. */
+  "causal-lie",
+  "hash-mismatch",
+  "path",
+  "filtered",
+  "read-only",
+  "too-large",
+  /** The origin could not get the content. */
+  "content-missing",
+  /** The origin cannot take it at present. */
+  "unavailable",
+]);
+
+export const writeBack = z
+  .strictObject({
+    type: z.literal("WriteBack"),
+    sandbox_id: sandboxId,
+    entries: z.array(entry).min(1).max(MAX_ENTRIES),
+  })
+  .refine(
+    ({ entries }) => entries.every(({ local_seq }, i) => i === 0 || local_seq > (entries[i - 1]?.local_seq ?? 0)),
+    "the entries do not ascend by local_seq",
+  );
+
+/** Where the losing side of a conflict is kept. */
+const kept = z.strictObject({
+  content_hash: hash.nullable(),
+  /** The iteration that it became, or the conflict that holds it. */
+  iteration: z.int().min(1).optional(),
+  conflict_id: name.optional(),
+  /** A copy of it in the workspace. */
+  copy: z.strictObject(pathFields).optional(),
+});
+
+export const writeBackResult = z.strictObject({
+  type: z.literal("WriteBackResult"),
+  accepted: z
+    .array(
+      z.strictObject({
+        local_seq: z.int().min(1),
+        master_iteration: z.int().min(1),
+        /** The event that it became. */
+        sequence: z.int().min(1),
+      }),
+    )
+    .max(MAX_ENTRIES),
+  rejected: z
+    .array(
+      z.strictObject({
+        local_seq: z.int().min(1),
+        reason,
+        /** The last event of this path, where that is why. */
+        current_sequence: count.optional(),
+        kept: kept.optional(),
+      }),
+    )
+    .max(MAX_ENTRIES),
+});
