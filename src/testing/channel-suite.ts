@@ -1,0 +1,274 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterEach, describe, expect, test } from "vitest";
+import { ChronicleError } from "../core/errors.ts";
+import { sha256 } from "../core/hash.ts";
+import type { Channel, Wire } from "../replication/channel.ts";
+import { FramedChannel, type FramedChannelOptions } from "../replication/channels/framed-channel.ts";
+import { encodeMessage } from "../replication/protocol/codec.ts";
+import { encodeFrame } from "../replication/protocol/frame.ts";
+import { INITIAL_CREDIT_BYTES, MAX_FRAME_BYTES, MAX_PIECE_BYTES } from "../replication/protocol/limits.ts";
+import type { Message } from "../replication/protocol/messages.ts";
+import { PROTOCOL_SAMPLES } from "./protocol-samples.ts";
+
+/** Two connected wires. */
+export interface WirePair {
+  readonly a: Wire;
+  readonly b: Wire;
+  /** Breaks the connection, as a network that is unplugged or a process that is killed does. */
+  cut(): void;
+  /** Gives back what the pair needed. */
+  close?(): Promise<void> | void;
+}
+
+/** So long nothing comes where nothing is to come. */
+const QUIET_MS = 30;
+
+const WINDOW = 64 * 1024;
+
+const HASH = sha256("content");
+
+/** A credited message of about so many bytes. */
+function piece(bytes: number, offset = 0): Message {
+  return { type: "ContentFetchResponse", content_hash: HASH, content: Buffer.alloc(bytes), size: 10 ** 9, offset };
+}
+
+const heartbeat = (agent_sequence: number): Message => ({ type: "Heartbeat", agent_sequence, agent_iteration: 0 });
+
+/** The contract of `Channel`, over the wires of a backend. `connect` makes a fresh pair. */
+export function channelSuite(name: string, connect: () => WirePair | Promise<WirePair>): void {
+  describe(name, () => {
+    const opened: { pair: WirePair; channels: Channel[] }[] = [];
+
+    async function wires(): Promise<WirePair & { channels: Channel[] }> {
+      const pair = await connect();
+      const channels: Channel[] = [];
+      opened.push({ pair, channels });
+      return { a: pair.a, b: pair.b, cut: () => pair.cut(), channels };
+    }
+
+    async function channels(options: FramedChannelOptions = {}): Promise<{ a: Channel; b: Channel; cut: () => void }> {
+      const pair = await wires();
+      const [a, b] = [new FramedChannel(pair.a, options), new FramedChannel(pair.b, options)];
+      pair.channels.push(a, b);
+      return { a, b, cut: pair.cut };
+    }
+
+    /** One channel, and the other end as whoever has no manners holds it. */
+    async function rawAgainst(options: FramedChannelOptions = {}): Promise<{ channel: Channel; raw: Wire }> {
+      const pair = await wires();
+      const channel = new FramedChannel(pair.a, options);
+      pair.channels.push(channel);
+      return { channel, raw: pair.b };
+    }
+
+    afterEach(async () => {
+      for (const { pair, channels: open } of opened.splice(0)) {
+        for (const channel of open) channel.close();
+        pair.cut();
+        await pair.close?.();
+      }
+    });
+
+    test("every message arrives as it was sent, both ways", async () => {
+      const { a, b } = await channels();
+      for (const [from, to] of [
+        [a, b],
+        [b, a],
+      ] as const) {
+        const messages = PROTOCOL_SAMPLES.filter(({ type }) => type !== "Credit" && type !== "Error");
+        const arrived = take(to, messages.length);
+        for (const message of messages) await from.send(message);
+        expect(await arrived).toEqual(messages);
+      }
+    });
+
+    test("messages keep their order, and the largest pieces arrive", async () => {
+      const { a, b } = await channels();
+      const sizes = Array.from({ length: 60 }, (_, i) => (i % 20 === 7 ? MAX_PIECE_BYTES : i * 37));
+      const sent = Promise.all(sizes.map((size, i) => a.send(piece(Math.max(1, size), i))));
+      const arrived = await take(b, sizes.length);
+      expect(arrived.map((message) => (message.type === "ContentFetchResponse" ? message.offset : -1))).toEqual(
+        sizes.map((_, i) => i),
+      );
+      await sent;
+      expect(a.pendingBytes).toBe(0);
+    });
+
+    test("without a consumer the sender gets only so far, and goes on as soon as there is one", async () => {
+      const { a, b } = await channels({ windowBytes: WINDOW });
+      const bytes = 32 * 1024;
+      let sent = 0;
+      const count = 200;
+      const all = Promise.all(Array.from({ length: count }, (_, i) => a.send(piece(bytes, i)).then(() => (sent += 1))));
+      await sleep(QUIET_MS);
+      expect(sent * bytes).toBeLessThanOrEqual(INITIAL_CREDIT_BYTES + bytes);
+      expect(sent).toBeGreaterThan(10);
+      expect(a.pendingBytes).toBeGreaterThan((count - sent - 1) * bytes);
+      await take(b, count);
+      await all;
+      expect(a.pendingBytes).toBe(0);
+    });
+
+    test("what needs no credit overtakes what waits for it", async () => {
+      const { a, b } = await channels({ windowBytes: WINDOW });
+      const all = Array.from({ length: 5 }, (_, i) => a.send(piece(INITIAL_CREDIT_BYTES / 2, i)));
+      await a.send(heartbeat(7));
+      const types = (await take(b, 6)).map(({ type }) => type);
+      expect(types.indexOf("Heartbeat")).toBeLessThan(5);
+      await Promise.all(all);
+    });
+
+    test("two peers that are both full still get each other's messages", async () => {
+      const { a, b } = await channels({ windowBytes: WINDOW });
+      const count = 40;
+      const flood = (channel: Channel) => Array.from({ length: count }, (_, i) => channel.send(piece(100_000, i)));
+      const sending = [...flood(a), ...flood(b)];
+      expect((await Promise.all([take(a, count), take(b, count)])).map(({ length }) => length)).toEqual([count, count]);
+      await Promise.all(sending);
+    });
+
+    test("closed in peace: what was sent before arrives, and the other side's loop ends", async () => {
+      const { a, b } = await channels();
+      await a.send(heartbeat(1));
+      await a.send(piece(100_000));
+      a.close();
+      a.close();
+      expect((await all(b)).map(({ type }) => type)).toEqual(["Heartbeat", "ContentFetchResponse"]);
+      expect(await b.ended).toEqual({ by: "peer", error: undefined });
+      expect(await a.ended).toEqual({ by: "us", error: undefined });
+      expect(await all(a)).toEqual([]);
+    });
+
+    test("closed with a reason: the other side gets its code, after what was sent before", async () => {
+      const { a, b } = await channels();
+      await a.send(heartbeat(1));
+      a.close(new ChronicleError("UNAUTHENTICATED", "no token", { hint: "give one", data: { secret: 1 } }));
+      const got: Message[] = [];
+      await expect(all(b, got)).rejects.toMatchObject({
+        code: "UNAUTHENTICATED",
+        message: "the other side says: no token",
+        hint: "give one",
+        data: { peer: true, code: "UNAUTHENTICATED" },
+      });
+      expect(got).toEqual([heartbeat(1)]);
+      expect(await b.ended).toMatchObject({ by: "peer", error: { code: "UNAUTHENTICATED" } });
+    });
+
+    test("after the end nothing is sent, and what waited is told so", async () => {
+      const { a, b } = await channels({ windowBytes: WINDOW });
+      const waiting = Array.from({ length: 4 }, () => a.send(piece(INITIAL_CREDIT_BYTES)));
+      const settled = Promise.allSettled(waiting);
+      await sleep(QUIET_MS);
+      a.close();
+      expect((await settled).at(-1)).toMatchObject({ status: "rejected", reason: { code: "UNAVAILABLE" } });
+      expect(a.pendingBytes).toBe(0);
+      await expect(a.send(heartbeat(1))).rejects.toMatchObject({ code: "UNAVAILABLE" });
+      await all(b);
+      await expect(b.send(heartbeat(1))).rejects.toMatchObject({ code: "UNAVAILABLE" });
+    });
+
+    test("a message that the peer would refuse is refused here, and the channel stays open", async () => {
+      const { a, b } = await channels();
+      await expect(a.send({ type: "Ack", up_to_sequence: -1 })).rejects.toMatchObject({ code: "USAGE" });
+      await a.send(heartbeat(2));
+      expect(await take(b, 1)).toEqual([heartbeat(2)]);
+    });
+
+    test("an error that is not fatal is a message like others", async () => {
+      const { a, b } = await channels();
+      const error: Message = { type: "Error", code: "RATE_LIMITED", message: "slower", fatal: false };
+      await a.send(error);
+      await a.send(heartbeat(1));
+      expect(await take(b, 2)).toEqual([error, heartbeat(1)]);
+    });
+
+    test("a cut is told to both sides", async () => {
+      const { a, b, cut } = await channels();
+      await a.send(heartbeat(1));
+      await take(b, 1);
+      cut();
+      for (const channel of [a, b]) {
+        const end = await channel.ended;
+        // A socket that is cut while nothing is on its way may look like one that was closed.
+        if (end.error !== undefined) expect(end).toMatchObject({ by: "transport", error: { code: "UNAVAILABLE" } });
+        await expect(channel.send(heartbeat(2))).rejects.toMatchObject({ code: "UNAVAILABLE" });
+      }
+    });
+
+    test("a cut in the middle of a frame is no end in peace", async () => {
+      const { channel, raw } = await rawAgainst();
+      await raw.write(encodeFrame(encodeMessage(heartbeat(1)), 0).subarray(0, 40));
+      raw.close("gently");
+      await expect(all(channel)).rejects.toMatchObject({ code: "UNAVAILABLE" });
+      expect(await channel.ended).toMatchObject({ by: "transport" });
+    });
+
+    test("one consumer at a time; it may stop and another one go on", async () => {
+      const { a, b } = await channels();
+      const first = b.receive()[Symbol.asyncIterator]();
+      const pending = first.next();
+      await expect(b.receive()[Symbol.asyncIterator]().next()).rejects.toMatchObject({ code: "USAGE" });
+      await a.send(heartbeat(1));
+      await a.send(heartbeat(2));
+      expect((await pending).value).toEqual(heartbeat(1));
+      await first.return?.();
+      expect(await take(b, 1)).toEqual([heartbeat(2)]);
+    });
+
+    test.each<[string, string, () => Uint8Array]>([
+      ["garbage", "INTEGRITY_VIOLATION", () => Buffer.from("GET / HTTP/1.1\r\n\r\n")],
+      ["a frame of 4 GiB", "LIMIT_EXCEEDED", () => Buffer.from(`43485201010000000fffffff${"00".repeat(16)}`, "hex")],
+      ["no message", "USAGE", () => encodeFrame({ head: Buffer.from("{}"), body: undefined }, 0)],
+      [
+        "a path that leaves",
+        "PATH_INVALID",
+        () => {
+          const head = Buffer.from('{"type":"TreeRequest","sequence":1,"folders":[{"filepath":"../x"}]}');
+          return encodeFrame({ head, body: undefined }, 0);
+        },
+      ],
+      ["a count that is wrong", "INTEGRITY_VIOLATION", () => encodeFrame(encodeMessage(heartbeat(1)), 5)],
+    ])("%s: the peer is told the code, and nothing after it counts", async (_, code, bytes) => {
+      const { channel, raw } = await rawAgainst();
+      const said = new FramedChannel(raw, { isReliable: false });
+      await raw.write(Buffer.concat([bytes(), encodeFrame(encodeMessage(heartbeat(2)), 0)]));
+      await expect(all(channel)).rejects.toMatchObject({ code });
+      await expect(all(said)).rejects.toMatchObject({ code });
+      await expect(channel.send(heartbeat(3))).rejects.toMatchObject({ code: "UNAVAILABLE" });
+    });
+
+    test("whoever sends without credit, or floods, is cut off before memory grows", async () => {
+      const credited = await rawAgainst({ windowBytes: WINDOW });
+      const large = encodeMessage(piece(MAX_PIECE_BYTES));
+      let sent = 0;
+      const flood = async (raw: Wire, frame: (n: number) => Uint8Array, most: number): Promise<void> => {
+        for (let n = 1; n <= most; n += 1) await raw.write(frame(n));
+      };
+      const bytes = encodeFrame(large, 0).length;
+      const over = flood(credited.raw, () => encodeFrame(large, (sent += bytes)), 8).catch(() => undefined);
+      expect(await credited.channel.ended).toMatchObject({ by: "peer", error: { code: "LIMIT_EXCEEDED" } });
+      credited.raw.close("at once");
+      await over;
+      const uncredited = await rawAgainst();
+      const frame = Buffer.concat(Array.from({ length: 1000 }, () => encodeFrame(encodeMessage(heartbeat(1)), 0)));
+      const many = flood(uncredited.raw, () => frame, (2 * MAX_FRAME_BYTES) / frame.length).catch(() => undefined);
+      expect(await uncredited.channel.ended).toMatchObject({ error: { code: "LIMIT_EXCEEDED" } });
+      uncredited.raw.close("at once");
+      await many;
+    });
+  });
+}
+
+async function take(channel: Channel, count: number): Promise<Message[]> {
+  const taken: Message[] = [];
+  for await (const message of channel.receive()) {
+    taken.push(message);
+    if (taken.length === count) break;
+  }
+  return taken;
+}
+
+async function all(channel: Channel, into: Message[] = []): Promise<Message[]> {
+  for await (const message of channel.receive()) into.push(message);
+  return into;
+}
