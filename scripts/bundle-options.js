@@ -62,6 +62,8 @@ export const BUNDLE_OPTIONS = {
   // Native code, the caller's test runner, and what a build can do without.
   external: ["@parcel/watcher", "vitest", "fast-check"],
   plugins: [BUILTINS],
+  // ws looks for native helpers otherwise, which are not there.
+  define: { "process.env.WS_NO_BUFFER_UTIL": '"1"', "process.env.WS_NO_UTF_8_VALIDATE": '"1"' },
   // Packages whose main file hides what it requires, or requires at run time what a module cannot.
   alias: {
     "jsonc-parser": "jsonc-parser/lib/esm/main.js",
