@@ -51,7 +51,7 @@ export async function configOf(context: Context): Promise<ConfigShape> {
   return configShape(first);
 }
 
-/** Options with some of them changed. Throws `USAGE` for a limit that is not a whole number. */
+/** Options with some of them changed. Throws `USAGE` for a limit that is not a whole number, and a pattern that is no text. */
 export function changedRoot(root: RootRecord, change: Partial<ConfigShape>): RootRecord {
   const merged = { ...configShape(root), ...change };
   for (const key of ["maxEntries", "maxBytes", "maxFileSize"] as const) {
@@ -60,6 +60,12 @@ export function changedRoot(root: RootRecord, change: Partial<ConfigShape>): Roo
     }
   }
   const { maxEntries, maxBytes, maxFileSize, ...filter } = merged;
+  const patterns = [...filter.excludePatterns, ...filter.excludeGlobs, ...filter.forceInclude];
+  if (!patterns.every((one) => one.isWellFormed())) {
+    throw new ChronicleError("USAGE", "a pattern is not well-formed text", {
+      hint: "give text without half surrogates",
+    });
+  }
   return { ...root, filter, limits: { maxEntries, maxBytes, maxFileSize } };
 }
 

@@ -71,8 +71,8 @@ it(`${SIZE / MIB} MiB go in and out with ${MOST / MIB} MiB of memory`, { timeout
   const put = await client.ask("PUT", `/v1/workspaces/${folder}/files/large.bin`, content());
   expect([put.status, (JSON.parse(put.text) as { file: { hash: string } }).file.hash]).toEqual([200, hash]);
   const stored = server.memory();
-  const read = await Promise.all([1, 2].map(() => client.ask("GET", `/v1/workspaces/${folder}/files/large.bin`)));
-  for (const one of read) expect([one.status, one.size, one.hash]).toEqual([200, SIZE, hash]);
+  const read = await client.ask("GET", `/v1/workspaces/${folder}/files/large.bin`);
+  expect([read.status, read.size, read.hash]).toEqual([200, SIZE, hash]);
   const { most } = server.memory();
   process.stdout.write(
     `${SIZE / MIB} MiB in: at most ${Math.round(stored.most / MIB)} MiB; and out: ${Math.round(most / MIB)} MiB\n`,
