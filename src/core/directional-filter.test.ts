@@ -78,8 +78,19 @@ describe("DirectionalFilter", () => {
 
   it("remembers little about paths that a peer makes up", () => {
     const filter = filterOf("[x]");
-    for (let i = 0; i < 30_000; i += 1) expect(passes(filter, `folder-${i}/a`)).toBe(true);
+    const before = process.memoryUsage().heapUsed;
+    for (let i = 0; i < 40_000; i += 1) {
+      expect(filter.passesPath(`${i}-`.padEnd(3000, "y").concat("/a"), false, "to-replica")).toBe(true);
+    }
+    expect(process.memoryUsage().heapUsed - before).toBeLessThan(60 * 1024 ** 2);
     expect(passes(filter, "folder-1/x/b")).toBe(false);
+  });
+
+  it("decides about the deepest path that there can be", () => {
+    const deep = "a/".repeat(32_000);
+    expect(passes(filterOf("[x]"), `${deep}b`)).toBe(true);
+    expect(passes(filterOf("[x]"), `${deep}x/b`)).toBe(false);
+    expect(passes(filterOf("b"), `${deep}b`)).toBe(false);
   });
 });
 

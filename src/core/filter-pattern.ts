@@ -95,8 +95,11 @@ function placedTest(text: string, folderOnly: boolean, any: { anyHead: boolean; 
   };
 }
 
-/** Most folders whose verdicts are remembered. */
-const MAX_FOLDERS = 10_000;
+/** Characters of the names of folders whose verdicts are remembered, together. */
+const MAX_REMEMBERED = 4_000_000;
+
+/** Folders with longer names than any on a disk are not remembered. */
+const MAX_REMEMBERED_NAME = 4096;
 
 /** What a folder is to what lies in it. `rules` undefined: it is filtered out, and so is everything in it. */
 type FolderState = RuleSet["start"] | undefined;
@@ -105,6 +108,7 @@ type FolderState = RuleSet["start"] | undefined;
 export class RuleTest {
   readonly #rules: RuleSet;
   readonly #folders = new Map<string, FolderState>();
+  #remembered = 0;
 
   /** Throws `LIMIT_EXCEEDED` for more patterns than can be applied. */
   constructor(patterns: readonly FilterPattern[]) {
@@ -128,14 +132,31 @@ export class RuleTest {
   #folder(path: string): FolderState {
     if (path === "") return this.#rules.start;
     if (this.#folders.has(path)) return this.#folders.get(path);
-    const slash = path.lastIndexOf("/");
-    const parent = this.#folder(slash < 0 ? "" : path.slice(0, slash));
-    const name = path.slice(slash + 1);
-    const isOut = parent === undefined || this.#isExcluded(parent, name, true);
-    const state = isOut ? undefined : descend(parent, byteText(name));
-    // A peer chooses the paths: what is remembered about them stays small.
-    if (this.#folders.size >= MAX_FOLDERS) this.#folders.clear();
-    this.#folders.set(path, state);
+    let state: FolderState = this.#rules.start;
+    for (let start = 0; state !== undefined && start <= path.length;) {
+      const slash = path.indexOf("/", start);
+      const end = slash < 0 ? path.length : slash;
+      state = this.#child(state, path.slice(start, end), path.slice(0, end));
+      start = end + 1;
+    }
     return state;
+  }
+
+  #child(parent: RuleSet["start"], name: string, path: string): FolderState {
+    if (path.length > MAX_REMEMBERED_NAME) return this.#judge(parent, name);
+    if (this.#folders.has(path)) return this.#folders.get(path);
+    const state = this.#judge(parent, name);
+    // A peer chooses the paths: what is remembered about them stays small.
+    if (this.#remembered > MAX_REMEMBERED) {
+      this.#folders.clear();
+      this.#remembered = 0;
+    }
+    this.#folders.set(path, state);
+    this.#remembered += path.length;
+    return state;
+  }
+
+  #judge(parent: RuleSet["start"], name: string): FolderState {
+    return this.#isExcluded(parent, name, true) ? undefined : descend(parent, byteText(name));
   }
 }

@@ -50,7 +50,7 @@ export function channelSuite(name: string, connect: () => WirePair | Promise<Wir
       const pair = await wires();
       const [a, b] = [new FramedChannel(pair.a, options), new FramedChannel(pair.b, options)];
       pair.channels.push(a, b);
-      return { a, b, cut: pair.cut };
+      return { a, b, cut: () => pair.cut() };
     }
 
     /** One channel, and the other end as whoever has no manners holds it. */
@@ -232,9 +232,12 @@ export function channelSuite(name: string, connect: () => WirePair | Promise<Wir
       const { channel, raw } = await rawAgainst();
       const said = new FramedChannel(raw, { isReliable: false });
       await raw.write(Buffer.concat([bytes(), encodeFrame(encodeMessage(heartbeat(2)), 0)]));
+      // It goes on, as if nobody had said anything.
+      const more = raw.write(Buffer.alloc(200_000)).catch(() => undefined);
       await expect(all(channel)).rejects.toMatchObject({ code });
       await expect(all(said)).rejects.toMatchObject({ code });
       await expect(channel.send(heartbeat(3))).rejects.toMatchObject({ code: "UNAVAILABLE" });
+      await more;
     });
 
     test("whoever sends without credit, or floods, is cut off before memory grows", async () => {

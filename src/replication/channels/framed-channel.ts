@@ -186,7 +186,7 @@ export class FramedChannel implements Channel {
     const reader = new FrameReader();
     try {
       for await (const piece of this.#wire.read()) {
-        // After the end it still reads: a socket that is left with unread bytes drops what it was to tell the peer.
+        // After the end it still reads: closing TCP with unread bytes is a reset, and may cost the peer the reason.
         if (this.#end === undefined) this.#takePiece(reader, piece);
       }
     } catch (error) {

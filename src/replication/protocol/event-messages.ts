@@ -42,7 +42,7 @@ export function stateFromFields(fields: StateFields & { readonly mtime_ms: numbe
 }
 
 /** Is a content of so many bytes sent inline? */
-export function goesInline(size: number): boolean {
+function goesInline(size: number): boolean {
   return size < INLINE_BELOW_BYTES;
 }
 
