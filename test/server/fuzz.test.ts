@@ -12,7 +12,7 @@ import { OPERATOR, Serving } from "./serving.ts";
  * tells nothing of the server's insides. `FUZZ_RUNS=2000 FUZZ_SEED=random` for more of it.
  */
 
-const RUNS = Number(process.env["FUZZ_RUNS"] ?? 25);
+const RUNS = Number(process.env["FUZZ_RUNS"] ?? 60);
 const SEED = process.env["FUZZ_SEED"] === "random" ? Date.now() % 1_000_000_000 : Number(process.env["FUZZ_SEED"] ?? 1);
 const AT_ONCE = 6;
 const ANSWER_MS = 10_000;
@@ -147,7 +147,8 @@ it(`requests of all kinds to ${ROUTES.length} routes, seed ${SEED}`, { timeout: 
     await Promise.all(
       all.slice(at, at + AT_ONCE).map(async (asked) => {
         try {
-          const seen = await send(asked, folder);
+          // The folder's own is not removed: nobody would make it again.
+          const seen = await send(asked, asked.method === "DELETE" ? "two" : folder);
           statuses.set(seen.status, (statuses.get(seen.status) ?? 0) + 1);
           harvest(seen.text);
           const complaints = complaintsOf(seen, asked);
@@ -165,6 +166,7 @@ it(`requests of all kinds to ${ROUTES.length} routes, seed ${SEED}`, { timeout: 
   expect((await serving.ask("/healthz")).status).toBe(200);
   for (const status of [200, 400, 401, 403, 404, 412])
     expect([status, statuses.get(status) ?? 0]).not.toEqual([status, 0]);
+  await prepare();
   for (const name of WORKSPACES) {
     const verified = await serving.ask(`/v1/workspaces/${name === "folder" ? folder : name}/verify`);
     expect(verified.json()).toMatchObject({ problems: [] });
