@@ -56,9 +56,9 @@ export class Admission {
   }
 
   async #isStill({ id }: Caller, request: IncomingMessage): Promise<boolean> {
-    const again = await this.#callerOf(request);
+    const again = await this.#authenticator.bearerOf(request.headers.authorization);
     // Whose token cannot be checked just now was known before.
-    return "status" in again ? again.status === 429 || again.status === 503 : again.id === id;
+    return again === "unavailable" || again?.id === id;
   }
 }
 

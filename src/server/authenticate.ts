@@ -38,7 +38,7 @@ export class Authenticator {
 
   /** Who asks, by the `Authorization` header; `address`: where from, so that guessing gets slow. */
   async callerOf(authorization: string | undefined, address: string): Promise<Caller | Refusal> {
-    const token = /^Bearer +([\x21-\x7e]+)$/i.exec(authorization ?? "")?.[1];
+    const token = tokenIn(authorization);
     if (token === undefined) return refused("a token is needed: Authorization: Bearer TOKEN");
     const now = this.#options.now();
     const hash = hashToken(token);
@@ -61,6 +61,12 @@ export class Authenticator {
     return refused("this token is not known");
   }
 
+  /** Who bears this token now, for whoever was let in with it before: that is no guess, and counts for none. */
+  async bearerOf(authorization: string | undefined): Promise<Caller | "unavailable" | undefined> {
+    const token = tokenIn(authorization);
+    return token === undefined ? undefined : this.#bearer(token, hashToken(token), this.#options.now());
+  }
+
   #remember(hash: string): void {
     if (this.#right.size >= MOST_RIGHT) this.#right.clear();
     this.#right.add(hash);
@@ -77,6 +83,10 @@ export class Authenticator {
     const { id, name, role, workspaces } = record;
     return { id: `token:${id}`, name, role, isOwner: false, ...(workspaces === null ? {} : { workspaces }) };
   }
+}
+
+function tokenIn(authorization: string | undefined): string | undefined {
+  return /^Bearer +([\x21-\x7e]+)$/i.exec(authorization ?? "")?.[1];
 }
 
 /** Whether a token is right cannot be known while its issuer is away: then nobody has guessed wrong. */

@@ -9,6 +9,7 @@ import { ConnectionRoom } from "./connection-room.ts";
 import { shareWith } from "./cors.ts";
 import type { Caller } from "./caller.ts";
 import type { Door } from "./door.ts";
+import { endUpgrade } from "./end-upgrade.ts";
 import type { Refusal } from "./guard.ts";
 import type { ServerLimits } from "./limits.ts";
 import { makeProblem } from "./problem.ts";
@@ -167,8 +168,8 @@ export class HttpServer {
     // `Expect: 100-continue` is answered by Node, and then served; of anything else it would say 417 without a look at who asks.
     server.on("checkExpectation", serve);
     server.on("upgrade", (request, socket, head) => {
-      room?.busy(request.socket);
-      void this.#upgrade(request, socket, { door, head });
+      const leave = room?.busy(request.socket);
+      void this.#upgrade(request, socket, { door, head }).then((isIn) => isIn || leave?.());
     });
     this.#servers.push(server);
     return server;
@@ -199,23 +200,28 @@ export class HttpServer {
     }
   }
 
+  /** Resolves to whether the connection speaks the other protocol now. */
   async #upgrade(
     request: IncomingMessage,
     socket: Duplex,
     { door, head }: { readonly door: Door; readonly head: Buffer },
-  ): Promise<void> {
+  ): Promise<boolean> {
     this.#enter();
     socket.once("close", () => this.#exit());
     socket.on("error", () => socket.destroy());
     try {
       const admitted = this.#stopping.signal.aborted ? leaving() : await this.#options.admission.admit(request, door);
-      if ("status" in admitted) return endUpgrade(socket, admitted.status);
-      const app = await this.#loadApp();
-      if (app.upgrade === undefined) return endUpgrade(socket, 404);
+      const app = "status" in admitted ? undefined : await this.#loadApp();
+      if ("status" in admitted || app?.upgrade === undefined) {
+        endUpgrade(socket, "status" in admitted ? admitted.status : 404);
+        return false;
+      }
       app.upgrade(request, socket, { ...admitted, head });
+      return true;
     } catch (error) {
       this.#options.onError(error);
       socket.destroy();
+      return false;
     }
   }
 
@@ -253,10 +259,4 @@ function leaving(): Refusal {
 
 function sendRefusal(response: ServerResponse, { status, code, detail, headers }: Refusal): void {
   sendProblem(response, makeProblem(status, code, detail), headers);
-}
-
-/** An upgrade that is refused is told so in the protocol that it was asked in, without a body. */
-function endUpgrade(socket: Duplex, status: number): void {
-  const { title } = makeProblem(status, "", "");
-  socket.end(`HTTP/1.1 ${status} ${title}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`);
 }

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import { type WebSocket, WebSocketServer } from "ws";
+import { endUpgrade } from "../end-upgrade.ts";
 import type { UpgradeVisit } from "../http-server.ts";
 import type { ServerLimits } from "../limits.ts";
 import type { OpenWorkspaces } from "../open-workspaces.ts";
@@ -63,7 +64,7 @@ export class Gateway {
   upgrade(request: IncomingMessage, socket: Duplex, visit: UpgradeVisit): void {
     const [path] = (request.url ?? "/").split("?", 1);
     if (path !== GATEWAY_PATH) {
-      socket.end("HTTP/1.1 404 Not Found\r\nconnection: close\r\ncontent-length: 0\r\n\r\n");
+      endUpgrade(socket, 404);
       return;
     }
     this.#protocol.handleUpgrade(request, socket, visit.head, (client) => this.#greet(client, visit));

@@ -1,0 +1,57 @@
+import { once } from "node:events";
+import { request, type IncomingMessage } from "node:http";
+import { connect, type Socket } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+import { expect, test } from "vitest";
+import { Serving } from "./serving.ts";
+
+/** Nobody stays longer than he may: not by many streams at once, and not by a connection that was refused. */
+
+/** Follows the events of a workspace; resolves once they have begun. */
+async function following(served: Serving, id: string, token: string): Promise<IncomingMessage> {
+  const asked = request({
+    ...{ host: "127.0.0.1", port: served.port, path: `/v1/workspaces/${id}/events`, agent: false },
+    headers: { authorization: `Bearer ${token}` },
+  });
+  asked.on("error", () => undefined);
+  asked.end();
+  const [response] = (await once(asked, "response")) as [IncomingMessage];
+  response.on("error", () => undefined).resume();
+  expect(response.statusCode).toBe(200);
+  return response;
+}
+
+test("of a token that was revoked every stream ends, however many there are", async () => {
+  await using served = await Serving.start({ limits: { heartbeatMs: 100 } });
+  const id = await served.create("w");
+  const token = served.token("reader");
+  const streams = await Promise.all(Array.from({ length: 40 }, () => following(served, id, token)));
+  served.revoke("t1");
+  await sleep(600);
+  expect(streams.filter((one) => !one.destroyed).length).toBe(0);
+});
+
+test("whoever was refused another protocol holds no connection", async () => {
+  await using served = await Serving.start({ limits: { connections: 8 } });
+  const asking = ["GET /v1/gateway HTTP/1.1", `Host: 127.0.0.1:${served.port}`, "Connection: Upgrade"];
+  const text = `${[...asking, "Upgrade: websocket", "Sec-WebSocket-Version: 13"].join("\r\n")}\r\n\r\n`;
+  const guests: Socket[] = [];
+  for (let i = 0; i < 8; i += 1) {
+    const guest = connect({ host: "127.0.0.1", port: served.port, allowHalfOpen: true });
+    guest.on("error", () => undefined).resume();
+    guest.write(text);
+    guests.push(guest);
+    await once(guest, "end");
+  }
+  const answered = await served.ask("/healthz").catch((error: unknown) => ({ status: String(error) }));
+  expect(answered.status).toBe(200);
+  // One that does not hang up is cut off: what it says afterwards reaches nobody.
+  await sleep(1_200);
+  const last = guests.at(-1) as Socket;
+  for (let i = 0; i < 20 && !last.destroyed; i += 1) {
+    last.write("still here");
+    await sleep(10);
+  }
+  expect(last.destroyed).toBe(true);
+  for (const guest of guests) guest.destroy();
+});
