@@ -1,4 +1,4 @@
-import type { ChronicleError } from "../core/errors.ts";
+import type { ChronicleError, ErrorCode } from "../core/errors.ts";
 import type { Message } from "./protocol/messages.ts";
 
 /** How a channel came to its end. */
@@ -60,6 +60,9 @@ export interface Wire {
    */
   read(): AsyncIterable<Uint8Array>;
 
-  /** Lets what was written leave, then closes. `at once`: drops it. Idempotent; never throws. */
-  close(how: "gently" | "at once"): void;
+  /**
+   * Lets what was written leave, then closes; `at once`: drops it. Idempotent; never throws. A transport that can say why it
+   * closes says the code; a peer learns it from the channel's last message, too.
+   */
+  close(how: "gently" | "at once", code?: ErrorCode): void;
 }

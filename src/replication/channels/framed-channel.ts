@@ -119,7 +119,7 @@ export class FramedChannel implements Channel {
         const payload = encodeMessage(errorToMessage(reason, true));
         await this.#wire.write(encodeFrame(payload, this.#taker.sent));
       }
-      this.#wire.close("gently");
+      this.#wire.close("gently", reason?.code);
     } catch {
       // The peer is gone: nobody is left to be told.
       this.#wire.close("at once");

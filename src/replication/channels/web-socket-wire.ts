@@ -1,0 +1,82 @@
+import type { RawData, WebSocket } from "ws";
+import type { ErrorCode } from "../../core/errors.ts";
+import type { Wire } from "../channel.ts";
+import { closeCodeOf } from "../protocol/wire-errors.ts";
+
+/** Bytes that the WebSocket holds before a writer has to wait. */
+const HIGH_WATER_BYTES = 1024 ** 2;
+
+/** Bytes that wait for the reader before the connection stops being read. */
+const UNREAD_BYTES = 1024 ** 2;
+
+/** Close codes that say nothing of trouble: done, going away, none given. 1006 is a connection that went without a word. */
+const PEACEFUL: ReadonlySet<number> = new Set([1000, 1001, 1005]);
+
+/**
+ * A wire over an open WebSocket (package `ws`), of either side: a frame is a binary message. Made in the same turn in which
+ * the socket opens, or the first messages are lost. The socket is to be made with `perMessageDeflate: false`, and with
+ * `maxPayload` of a frame. A text message is no part of the protocol, and breaks the connection.
+ */
+export class WebSocketWire implements Wire {
+  readonly #socket: WebSocket;
+  readonly #unread: Uint8Array[] = [];
+  #unreadBytes = 0;
+  #end: { readonly error: Error | undefined } | undefined;
+  #wake: (() => void) | undefined;
+
+  constructor(socket: WebSocket) {
+    this.#socket = socket;
+    socket.on("message", (data, isBinary) => this.#arrived(data, isBinary));
+    socket.on("error", (error) => this.#ended(error));
+    socket.on("close", (code) =>
+      this.#ended(PEACEFUL.has(code) ? undefined : new Error(`the WebSocket closed with ${code}`)),
+    );
+  }
+
+  async write(frame: Uint8Array): Promise<void> {
+    const socket = this.#socket;
+    if (socket.readyState !== socket.OPEN) throw new Error("the WebSocket is closed");
+    const left = new Promise<void>((resolve, reject) => {
+      socket.send(frame, { binary: true, compress: false }, (error) => (error ? reject(error) : resolve()));
+    });
+    if (socket.bufferedAmount > HIGH_WATER_BYTES) return left;
+    // Whoever writes next is told by the state of the socket.
+    left.catch(() => undefined);
+  }
+
+  async *read(): AsyncGenerator<Uint8Array, void> {
+    for (;;) {
+      const next = this.#unread.shift();
+      if (next !== undefined) {
+        this.#unreadBytes -= next.length;
+        if (this.#unreadBytes <= UNREAD_BYTES && this.#socket.isPaused) this.#socket.resume();
+        yield next;
+      } else if (this.#end === undefined) await new Promise<void>((resolve) => (this.#wake = resolve));
+      else if (this.#end.error === undefined) return;
+      else throw this.#end.error;
+    }
+  }
+
+  close(how: "gently" | "at once", code?: ErrorCode): void {
+    if (how === "at once") this.#socket.terminate();
+    else this.#socket.close(closeCodeOf(code));
+  }
+
+  #arrived(data: RawData, isBinary: boolean): void {
+    if (!isBinary) {
+      this.#ended(new Error("a text message came"));
+      this.#socket.terminate();
+      return;
+    }
+    const bytes = Array.isArray(data) ? Buffer.concat(data) : data instanceof ArrayBuffer ? new Uint8Array(data) : data;
+    this.#unread.push(bytes);
+    this.#unreadBytes += bytes.length;
+    if (this.#unreadBytes > UNREAD_BYTES) this.#socket.pause();
+    this.#wake?.();
+  }
+
+  #ended(error: Error | undefined): void {
+    this.#end ??= { error };
+    this.#wake?.();
+  }
+}
