@@ -25,6 +25,8 @@ export class FileReplyBook implements ReplyBook {
   readonly #path: string;
   readonly #memory = new MemoryReplyBook();
   #size: number;
+  /** A line could not be written, or half of it was: the file is written anew before it is relied on. */
+  #isHurt = false;
 
   /** `path`: absolute, in a folder of the user's alone. */
   constructor(disk: Disk, path: string) {
@@ -37,15 +39,38 @@ export class FileReplyBook implements ReplyBook {
 
   begin(key: string, print: string, now: number): Standing {
     const standing = this.#memory.begin(key, print, now);
-    if (standing.kind === "new") this.#append({ key, print, at: now }, true);
+    if (standing.kind !== "new") return standing;
+    try {
+      this.#note({ key, print, at: now }, true);
+    } catch (error) {
+      // What could not be begun may be begun again.
+      this.#memory.end(key, "nothing");
+      throw error;
+    }
     return standing;
   }
 
   end(key: string, how: KeptReply | "nothing" | "unknown"): void {
     this.#memory.end(key, how);
     if (how === "unknown") return;
-    this.#append(how === "nothing" ? { key, nothing: true } : { key, reply: how }, false);
-    if (this.#size > MOST_BYTES) this.#size = this.#writeAnew();
+    try {
+      this.#note(how === "nothing" ? { key, nothing: true } : { key, reply: how }, false);
+    } catch {
+      // The change is done or refused, and that is to be told. The next one that is begun writes this end down as well.
+    }
+  }
+
+  #note(line: Line, isSynced: boolean): void {
+    if (this.#isHurt || this.#size > MOST_BYTES) {
+      // With this line: it is in memory already.
+      this.#isHurt = true;
+      this.#size = this.#writeAnew();
+      this.#isHurt = false;
+      return;
+    }
+    this.#isHurt = true;
+    this.#append(line, isSynced);
+    this.#isHurt = false;
   }
 
   #take(line: Line | undefined): void {

@@ -54,6 +54,12 @@ export class FileTokenBook implements TokenBook {
     return join(this.#folder, `${id}.json`);
   }
 
+  /** One that is not called by its id could not be revoked by it: it gives nobody a way in either. */
+  #recordOf(name: string): TokenRecord | undefined {
+    const record = recordIn(readSmall(this.#disk, join(this.#folder, name)));
+    return record !== undefined && `${record.id}.json` === name ? record : undefined;
+  }
+
   #read(): ReadonlyMap<string, TokenRecord> {
     const stat = this.#disk.lstat(this.#folder);
     if (stat?.kind !== "dir") return new Map();
@@ -63,7 +69,7 @@ export class FileTokenBook implements TokenBook {
     const records = this.#disk
       .list(this.#folder)
       .filter(({ name, kind }) => kind === "file" && name.toString().endsWith(".json"))
-      .map(({ name }) => recordIn(readSmall(this.#disk, join(this.#folder, name.toString()))))
+      .map(({ name }) => this.#recordOf(name.toString()))
       .filter((record) => record !== undefined);
     this.#byHash = new Map(records.map((record) => [record.hash, record]));
     this.#mark = isSettled ? mark : undefined;
