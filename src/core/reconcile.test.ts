@@ -72,7 +72,7 @@ const LEGEND = `# What is done about one path
 
 Written by \`reconcile.test.ts\` (\`npx vitest run src/core/reconcile.test.ts -u\`) and read by people: a changed line is a
 changed promise. Alpha is the local side. \`·\`: nothing; \`take\`: the local side gets this state; \`propose\`: the remote
-one does; \`join\`: both do; \`[X]\`: the content of X is kept as a version first; \`!\`: alpha has won, and why it had to.
+one does; \`join\`: both do; \`[X]\`: the content of X is kept first; \`!\`: alpha has won, and why it had to.
 
 A, B, C are files, \`+x\` and \`+g\` other permissions of the same one.
 `;

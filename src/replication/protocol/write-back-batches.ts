@@ -1,0 +1,45 @@
+import { ChronicleError } from "../../core/errors.ts";
+import { MAX_ENTRIES, MAX_HEAD_BYTES, MAX_PIECE_BYTES } from "./limits.ts";
+import type { MessageOf } from "./messages.ts";
+
+type WriteBack = MessageOf<"WriteBack">;
+
+/** One change of a replica, as it is sent. */
+export type WriteBackEntry = WriteBack["entries"][number];
+
+/** What else is in a head, and the lengths that stand for bytes. */
+const SPARE_BYTES = 1024;
+
+/**
+ * Entries, in their order, as few messages as fit into frames. Throws `LIMIT_EXCEEDED` for an entry that fits into none,
+ * which takes texts far beyond their own limits.
+ */
+export function* writeBacksOf(sandboxId: string, entries: Iterable<WriteBackEntry>): Generator<WriteBack> {
+  let batch: WriteBackEntry[] = [];
+  let head = SPARE_BYTES;
+  let body = 0;
+  for (const entry of entries) {
+    const own = headBytes(entry);
+    const inline = entry.inline_content?.length ?? 0;
+    if (own > MAX_HEAD_BYTES - SPARE_BYTES)
+      throw new ChronicleError("LIMIT_EXCEEDED", `entry ${entry.local_seq} fits into no frame`);
+    const isFull = batch.length === MAX_ENTRIES || head + own > MAX_HEAD_BYTES || body + inline > MAX_PIECE_BYTES;
+    if (isFull) {
+      yield { type: "WriteBack", sandbox_id: sandboxId, entries: batch };
+      batch = [];
+      head = SPARE_BYTES;
+      body = 0;
+    }
+    batch.push(entry);
+    head += own;
+    body += inline;
+  }
+  if (batch.length > 0) yield { type: "WriteBack", sandbox_id: sandboxId, entries: batch };
+}
+
+/** At most so many bytes of JSON, with its comma. */
+function headBytes(entry: WriteBackEntry): number {
+  const { inline_content, ...rest } = entry;
+  const length = inline_content === undefined ? {} : { inline_content: inline_content.length };
+  return Buffer.byteLength(JSON.stringify({ ...rest, ...length })) + 1;
+}
