@@ -63,7 +63,7 @@ export async function openBrackets(context: Context, at?: Head, reopened?: strin
 }
 
 /** Is the owner there still? `null`: there is none whose end would end it. */
-export function isAlive({ processes }: Context, pid: number | null): boolean {
+function isAlive({ processes }: Context, pid: number | null): boolean {
   return pid === null || pid === processes.pid || processes.isAlive(pid);
 }
 

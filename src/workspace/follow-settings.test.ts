@@ -14,7 +14,7 @@ describe("a watch whose settings are changed by another process", () => {
     project.write("out/deep/old", "old");
     const workspace = await project.init({ excludePatterns: ["out"] });
     const other = await project.open();
-    const onSettings = vi.fn();
+    const onSettings = vi.fn<() => void>();
     const watch = await workspace.watch({ onSettings });
     await other.configure({ excludePatterns: ["secret"] });
     project.write("secret", "x");

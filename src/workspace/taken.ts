@@ -15,7 +15,7 @@ export interface Taken {
   /** Undos of somebody's work that were not redone, by their ids. */
   readonly undos: ReadonlyMap<string, Selective>;
   /** Is this event of a file taken back already? */
-  holds(seq: number, record: FileRecord, path: WorkspacePath): boolean;
+  readonly holds: (seq: number, record: FileRecord, path: WorkspacePath) => boolean;
 }
 
 /** The undos in force, as the operations tell them. */

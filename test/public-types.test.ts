@@ -1,0 +1,258 @@
+/** The public surface, pinned: the options and shapes that programs rely on. See `public-api.test.ts`. */
+import { expect, it } from "vitest";
+import { membersOf, source, typesOf } from "./helpers/public-surface.ts";
+
+it("the options", () => {
+  const options = [
+    "SnapshotOptions",
+    "DiffOptions",
+    "RestoreOptions",
+    "UndoOptions",
+    "VerifyOptions",
+    "LogOptions",
+    "RunOptions",
+  ];
+  const members = options.map((name) => [name, membersOf("src/api/workspace-api.ts", name)]);
+  members.push(
+    ...["StoreOptions", "OpenOptions", "InitOptions"].map((name) => [name, membersOf("src/api/store-api.ts", name)]),
+  );
+  const asked = ["ActionRequest", "ActionPayload", "ActionEnd", "Selection", "RollbackOptions", "TransactionOptions"];
+  members.push(
+    ...[...asked, "ResolveOptions", "PruneOptions", "SessionStart"].map((name) => [
+      name,
+      membersOf("src/api/action-api.ts", name),
+    ]),
+  );
+  expect(Object.fromEntries(members)).toMatchInlineSnapshot(`
+    {
+      "ActionEnd": [
+        "readonly outcome?: "done" | "failed" | "denied"",
+        "readonly reason?: string",
+        "readonly onFailure?: "block" | "warn"",
+      ],
+      "ActionPayload": [
+        "readonly path?: string",
+        "readonly content?: unknown",
+        "readonly source?: string",
+        "readonly destination?: string",
+        "readonly command?: string",
+        "readonly cwd?: string",
+        "readonly paths?: readonly string[]",
+      ],
+      "ActionRequest": [
+        "readonly type: string",
+        "readonly payload?: ActionPayload",
+        "readonly actor?: string",
+        "readonly session?: string",
+        "readonly turn?: string",
+        "readonly toolCall?: string",
+        "readonly depth?: number",
+        "readonly transaction?: string",
+        "readonly summary?: string",
+        "readonly onFailure?: "block" | "warn"",
+        "readonly otr?: boolean",
+        "readonly pid?: number | null",
+      ],
+      "DiffOptions": [
+        "readonly paths?: readonly string[]",
+        "readonly patch?: boolean",
+      ],
+      "InitOptions": [
+        "readonly roots: readonly string[]",
+        "readonly adopt?: string",
+        "readonly force?: boolean",
+      ],
+      "LogOptions": [
+        "readonly from?: number",
+        "readonly to?: number",
+        "readonly limit?: number",
+        "readonly reverse?: boolean",
+        "readonly prefix?: string",
+      ],
+      "OpenOptions": [
+        "readonly folder: string",
+        "readonly create?: boolean",
+        "readonly force?: boolean",
+        "readonly readOnly?: boolean",
+        "readonly role?: "person" | "agent"",
+        "readonly client?: string",
+      ],
+      "PruneOptions": [
+        "readonly keepLast?: number",
+        "readonly keepHourly?: number",
+        "readonly keepDaily?: number",
+        "readonly keepWeekly?: number",
+        "readonly keepMonthly?: number",
+        "readonly keepYearly?: number",
+        "readonly keepWithinMs?: number",
+        "readonly keepPinned?: boolean",
+        "readonly dryRun?: boolean",
+      ],
+      "ResolveOptions": [
+        "readonly keep: "current" | "undo" | "merged"",
+        "readonly content?: Uint8Array",
+      ],
+      "RestoreOptions": [
+        "readonly paths?: readonly string[]",
+        "readonly to?: string",
+        "readonly dryRun?: boolean",
+        "readonly keepMtime?: boolean",
+        "readonly force?: boolean",
+      ],
+      "RollbackOptions": [
+        "readonly dryRun?: boolean",
+        "readonly force?: boolean",
+        "readonly outside?: readonly string[]",
+      ],
+      "RunOptions": [
+        "readonly command: readonly string[]",
+        "readonly cwd?: string",
+        "readonly env?: Readonly<Record<string, string | undefined>>",
+        "readonly rollbackOnFailure?: boolean",
+        "readonly networkEvents?: readonly unknown[]",
+        "readonly notes?: readonly string[]",
+        "readonly onStart?: () => void",
+        "readonly onCapture?: (changes: number) => void",
+      ],
+      "Selection": [
+        "readonly action?: string",
+        "readonly turn?: string",
+        "readonly session?: string",
+        "readonly actor?: string",
+        "readonly file?: string",
+        "readonly since?: string",
+      ],
+      "SessionStart": [
+        "readonly id?: string",
+        "readonly actor?: string",
+        "readonly notes?: readonly string[]",
+        "readonly pid?: number | null",
+      ],
+      "SnapshotOptions": [
+        "readonly message?: string",
+        "readonly name?: string",
+        "readonly pin?: boolean",
+        "readonly paranoid?: boolean",
+      ],
+      "StoreOptions": [
+        "readonly home: string",
+        "readonly configFolder: string",
+        "readonly userHome?: string",
+        "readonly waitMs?: number",
+        "readonly actor?: string",
+        "readonly onNote?: (note: string) => void",
+        "readonly onCommit?: (commit: { readonly events: number }) => void",
+        "readonly retention?: Partial<RetentionShape>",
+        "readonly retentionDefaults?: Partial<RetentionShape>",
+        "readonly role?: "person" | "agent"",
+      ],
+      "TransactionOptions": [
+        "readonly name?: string",
+        "readonly actor?: string",
+        "readonly session?: string",
+        "readonly pid?: number | null",
+        "readonly onOwnerDeath?: "rollback" | "keep"",
+      ],
+      "UndoOptions": [
+        "readonly operation?: string",
+        "readonly dryRun?: boolean",
+        "readonly force?: boolean",
+      ],
+      "VerifyOptions": [
+        "readonly quick?: boolean",
+        "readonly expect?: string",
+      ],
+    }
+  `);
+});
+
+it("error codes", () => {
+  const [, codes = ""] = /export type ErrorCode =([^;]*);/.exec(source("src/core/errors.ts")) ?? [];
+  expect([...codes.matchAll(/"(\w+)"/g)].map(([, code = ""]) => code).toSorted()).toMatchInlineSnapshot(`
+    [
+      "AMBIGUOUS",
+      "BLOB_CORRUPT",
+      "BLOB_MISSING",
+      "FORBIDDEN",
+      "FORMAT_UNSUPPORTED",
+      "INTEGRITY_VIOLATION",
+      "LIMIT_EXCEEDED",
+      "LOCKED",
+      "LOG_DAMAGED",
+      "NOT_FOUND",
+      "PATH_INVALID",
+      "PLATFORM_UNSUPPORTED",
+      "POISONED",
+      "PRECONDITION_FAILED",
+      "PRUNED",
+      "READ_ONLY",
+      "REFUSED",
+      "ROLLBACK_DETECTED",
+      "UNSAFE",
+      "USAGE",
+    ]
+  `);
+});
+
+it("shapes: fields may be added, none is renamed", () => {
+  const files = ["shapes", "action-shapes", "conflict-shape", "record-api"].map((name) => `src/api/${name}.ts`);
+  const shapes = files.flatMap((file) =>
+    typesOf(file)
+      .map((name) => [file, name.replace("type ", "")] as const)
+      .filter(([, name]) => name.endsWith("Shape")),
+  );
+  const fields = shapes.map(([file, name]) => [
+    name,
+    membersOf(file, name)
+      .map((member) => /^\w+\??/.exec(member)?.[0])
+      .join(" "),
+  ]);
+  expect(Object.fromEntries(fields)).toMatchInlineSnapshot(`
+    {
+      "ActionDiffShape": "from to timestamp changes",
+      "ActionEndShape": "action changes ambiguous coverage",
+      "ActionFileChangeShape": "path change_type before_hash after_hash size_bytes",
+      "ActionShape": "id timestamp action_type action_summary files_backed_up outside previous_hash hash transaction_id state scope actor session turn tool_call recursion_depth seq from_seq ended changed pinned coverage reason?",
+      "ChangeShape": "path path_b64? change_type kind before_hash after_hash before_size after_size size_delta before_permissions? after_permissions? patch? binary? too_large? pruned?",
+      "ChangesShape": "selection actions changes ambiguous",
+      "CompactShape": "events_archived base seq archive dropped",
+      "ConfigShape": "useGitignore excludePatterns excludeGlobs forceInclude maxEntries maxBytes maxFileSize",
+      "ConflictShape": "id path path_b64? timestamp state settled? reason undo_id current_hash undo_hash current_size undo_size current_kind undo_kind current_permissions? undo_permissions? patch? binary? too_large?",
+      "CoverageShape": "complete omitted",
+      "DiffShape": "from to from_seq to_seq changes",
+      "DuGroupShape": "name count content_bytes",
+      "DuShape": "blobs log_bytes index_bytes other_bytes total_bytes store groups?",
+      "ExpectedHeadShape": "seq ok signature",
+      "ExplainShape": "path tracked recorded rule pattern? source?",
+      "GcShape": "freed_blobs freed_bytes pending_blobs pending_bytes",
+      "HeadShape": "workspace seq hash log_root root note key",
+      "IterationShape": "iteration timestamp size hash deleted? kind permissions seq cause actor session? action? pruned_by?",
+      "LogEventShape": "seq ts record_id op hash prev_hash recursion_depth record",
+      "ManifestFileShape": "kind hash size mtime_ms permissions path_b64?",
+      "ManifestShape": "number id timestamp parent root files",
+      "OmissionShape": "path reason detail?",
+      "OperationShape": "id kind summary started ended from_seq to_seq changed undone client?",
+      "PruneShape": "dry_run event floor_seq pruned_actions pruned_snapshots kept_actions kept_snapshots too_young freed_contents freed_bytes",
+      "RebuildShape": "events entries seconds",
+      "RecordEventShape": "seq ts op record_id record prev_hash hash recursion_depth",
+      "RecordImportShape": "source events records rounded seqs head",
+      "RecordShape": "seq changes coverage",
+      "RecordVerifyShape": "ok events head problems notes",
+      "ResolveShape": "conflict changes undo_id",
+      "RestoreShape": "changes undo_id skipped conflicts dry_run finished to? rollback_id?",
+      "RetentionShape": "max_snapshots max_age_days min_age_hours max_store_bytes",
+      "RetentionSourcesShape": "sources",
+      "RunShape": "session changes ambiguous coverage exit_code signal undo_id rolled_back skipped",
+      "SessionShape": "session_id kind actor started ended command tracked_paths exit_code signal snapshot_count merkle_roots network_events notes state from_seq to_seq changed",
+      "SkippedShape": "path reason detail?",
+      "SnapshotShape": "number id seq root coverage timestamp cause name? pinned message? parent session? changed compacted_by? pruned_by?",
+      "StatusShape": "workspace path roots root seq head changes coverage snapshots latest_snapshot entries bytes read_only notes",
+      "TransactionRollbackShape": "transaction undo",
+      "TransactionShape": "id status started_at finished_at? snapshots name? parent? actor session? orphaned?",
+      "UndoShape": "operation selection? notes unmerged",
+      "VerifyProblemShape": "kind where detail",
+      "VerifyShape": "ok events blobs bytes problems notes anchored_to expected seconds",
+      "WorkspaceShape": "id name? path roots seq created last_event present archived? problem?",
+    }
+  `);
+});
