@@ -3,6 +3,7 @@ import { baseline } from "./baseline.ts";
 import { commandBracket } from "./command-bracket.ts";
 import { diskUsed } from "./disk-used.ts";
 import { fewChanges } from "./few-changes.ts";
+import { filterSpeed } from "./filter-speed.ts";
 import { hookLatency } from "./hook-latency.ts";
 import type { Bench } from "./lib/bench.ts";
 import { cacheFolder } from "./lib/corpus.ts";
@@ -42,6 +43,7 @@ const BENCHES: readonly Bench[] = [
   serveHistory,
   serveEvents,
   serveMany,
+  filterSpeed,
 ];
 
 const options = parseBenchOptions(process.argv.slice(2));
