@@ -11,6 +11,9 @@ import { writeTogether } from "./write-together.ts";
 const MOST_WRITES = 512;
 const MOST_BYTES = 32 * 1024 * 1024;
 
+/** How long a commit waits for those who were answered together and ask again, in milliseconds: less than a sync takes. */
+const GATHER_MS = 2;
+
 /** A write that waits for its turn. */
 interface Waiting {
   readonly write: ReadyWrite;
@@ -24,6 +27,8 @@ export class WriteQueue {
   readonly #turns: Turns;
   #waiting: Waiting[] = [];
   #isScheduled = false;
+  /** How many were answered by the last commit, or waited for it to end. */
+  #lively = 0;
 
   constructor(context: Context, turns: Turns) {
     this.#context = context;
@@ -60,6 +65,7 @@ export class WriteQueue {
     this.#isScheduled = true;
     let taken: readonly Waiting[] | undefined;
     const turn = this.#turns.change(async () => {
+      await this.#gather();
       taken = this.#take();
       return writeTogether(
         this.#context,
@@ -71,6 +77,14 @@ export class WriteQueue {
       // It may have failed before anything was taken: then all that wait learn of it.
       (error: unknown) => this.#failed(taken ?? this.#waiting.splice(0), error),
     );
+  }
+
+  /** Many clients, each with its next write, would fall into small groups; whoever writes alone does not wait. */
+  async #gather(): Promise<void> {
+    const end = performance.now() + GATHER_MS;
+    while (this.#waiting.length < this.#lively && performance.now() < end) {
+      await new Promise<void>((done) => setImmediate(done));
+    }
   }
 
   #take(): Waiting[] {
@@ -88,6 +102,7 @@ export class WriteQueue {
       if (outcome !== undefined && "answer" in outcome) resolve(outcome.answer);
       else reject(outcome?.error);
     }
+    this.#lively = Math.min(MOST_WRITES, taken.length + this.#waiting.length);
     this.#isScheduled = false;
     this.#schedule();
   }
