@@ -12,6 +12,7 @@ import {
   type ReadyWrite,
 } from "./ready-write.ts";
 import { shownPath } from "./shape.ts";
+import { tooLong, unwritable } from "./writable-path.ts";
 import type { WriteState } from "./write-state.ts";
 
 /** What a plan is made of beside the write. */
@@ -107,7 +108,7 @@ async function planMove(
     throw refused(to, "is there already", "allow it to be overwritten, or choose another name");
   const changes = await foldersFor(to, ground);
   for (const entry of going) {
-    const target = (to + entry.path.slice(path.length)) as WorkspacePath;
+    const target = movedPath(entry.path, path, to);
     const before = target === to ? inTheWay : undefined;
     changes.push({ path: entry.path, before: entry, after: undefined });
     const moved = changeBetween(target, before, { ...entry, path: target });
@@ -116,6 +117,14 @@ async function planMove(
   // A folder that stands in no record of its own.
   if (present === undefined) changes.push({ path: to, before: inTheWay, after: folderEntry(to, FOLDER_MODE) });
   return changes;
+}
+
+/** Where something beneath a moved folder comes to lie. Throws `PATH_INVALID` where no path reaches. */
+function movedPath(path: WorkspacePath, from: WorkspacePath, to: WorkspacePath): WorkspacePath {
+  const target = (to + path.slice(from.length)) as WorkspacePath;
+  const reason = tooLong(target);
+  if (reason !== undefined) throw unwritable(target, reason);
+  return target;
 }
 
 /** The folders that must be made for a path. Throws `REFUSED` where something else is in the way. */

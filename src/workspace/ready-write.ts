@@ -10,6 +10,7 @@ import type { Context } from "./context.ts";
 import type { FileWrite, Writer } from "./file-write.ts";
 import { parseGivenPath } from "./given-path.ts";
 import { shownPath } from "./shape.ts";
+import { tooLong, unwritable } from "./writable-path.ts";
 import { receiveContent, type ReceivedContent } from "./write-content.ts";
 
 /** A write whose paths and options are sound, and whose content is here. */
@@ -105,35 +106,14 @@ export function rootOf({ worktree }: Pick<Context, "worktree">, path: WorkspaceP
   });
 }
 
-/** What a file system takes: longer ones could be recorded, and never be put into a folder. */
-const MAX_PATH_BYTES = 4_095;
-const MAX_NAME_BYTES = 255;
-/** Each folder on the way is an event of its own. */
-const MAX_DEPTH = 256;
-
 function writablePath(context: Context, given: string): WorkspacePath {
   const path = parseGivenPath(given);
   const { path: inner } = splitRoot(path);
   const root = rootOf(context, path);
-  const names = inner.split("/");
-  const reason =
-    inner === ""
-      ? "it is the root"
-      : pathToBytes(inner).length > MAX_PATH_BYTES
-        ? `it is longer than ${MAX_PATH_BYTES} bytes`
-        : names.some((name) => pathToBytes(name).length > MAX_NAME_BYTES)
-          ? `one of its names is longer than ${MAX_NAME_BYTES} bytes`
-          : names.length > MAX_DEPTH
-            ? `it is more than ${MAX_DEPTH} folders deep`
-            : root.only !== undefined && root.only !== inner
-              ? `only ${root.only} is tracked there`
-              : undefined;
+  const isTracked = root.only === undefined || root.only === inner;
+  const reason = inner === "" ? "it is the root" : isTracked ? tooLong(path) : `only ${root.only} is tracked there`;
   if (reason === undefined) return path;
-  const shown = displayPath(path).slice(0, 200);
-  throw new ChronicleError("PATH_INVALID", `path ${JSON.stringify(shown)} cannot be written: ${reason}`, {
-    hint: "give a path beneath the workspace's root",
-    data: { path: shown, reason },
-  });
+  throw unwritable(path, reason);
 }
 
 /** How many characters names of actors, sessions and requests have at most. */

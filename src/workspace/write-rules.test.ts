@@ -117,6 +117,24 @@ test("moves: over a file only if that is allowed, never over a folder or into it
   expect(await paths(workspace)).toEqual(["d", "d/a"]);
 });
 
+test("a move makes no path that could not be written: neither too long nor too deep", async () => {
+  await using project = new HostedProject();
+  const workspace = await project.create();
+  const long = Array.from({ length: 11 }, () => "l".repeat(190)).join("/");
+  const deep = Array.from({ length: 140 }, () => "d").join("/");
+  await put(workspace, `a/${long}/f`, "1");
+  await put(workspace, `b/${deep}/f`, "1");
+  const { seq } = await workspace.head();
+  for (const [from, to] of [
+    ["a", `c/${long}`],
+    ["b", `c/${deep}`],
+  ] as const)
+    await expect(workspace.moveFile(from, to)).rejects.toMatchObject({ code: "PATH_INVALID" });
+  expect((await workspace.head()).seq).toBe(seq);
+  await workspace.moveFile("a", "c/d");
+  expect(await text(await workspace.file(`c/d/${long}/f`))).toBe("1");
+});
+
 test("what is so already is not written again; links and permissions are kept", async () => {
   await using project = new HostedProject();
   const workspace = await project.create();
