@@ -2,6 +2,7 @@ import { createRemoteJWKSet, decodeJwt, decodeProtectedHeader, errors, type JWTP
 import * as z from "zod";
 import { type Role, ROLES } from "../api/routes/role.ts";
 import { ChronicleError } from "../core/errors.ts";
+import { sha256 } from "../core/hash.ts";
 import type { OtherIssuer } from "./authenticate.ts";
 import type { Caller } from "./caller.ts";
 import { isLoopback } from "./door.ts";
@@ -107,14 +108,19 @@ function unreachable(issuer: string, cause: unknown): ChronicleError {
   return new ChronicleError("UNAVAILABLE", `the provider of tokens, ${issuer}, cannot be asked now`, { cause });
 }
 
+/** A longer `sub` is known by its digest. */
+const LONG_SUB = 58;
+
 function callerOf(claims: JWTPayload, { roleClaim, workspacesClaim }: OidcOptions): Caller | undefined {
   const role = roleOf(claims[roleClaim]);
   const { sub, preferred_username: known } = claims;
-  if (role === undefined || sub === undefined || sub === "" || sub.length > 255) return undefined;
+  if (role === undefined || sub === undefined || sub === "" || sub.length > 255 || !sub.isWellFormed())
+    return undefined;
   const name = [known, sub].find((one) => typeof one === "string" && /^[\x20-\x7e]{1,100}$/.test(one));
   const workspaces = workspacesOf(claims[workspacesClaim]);
   return {
-    id: `oidc:${sub}`,
+    // Keys of repeated requests begin with it, and have room for so much.
+    id: sub.length > LONG_SUB ? `oidc#${sha256(sub).slice(0, 48)}` : `oidc:${sub}`,
     name: typeof name === "string" ? name : "oidc",
     role,
     isOwner: false,

@@ -55,6 +55,17 @@ it("does what its claims say, and no more", async () => {
   expect((await serving.ask("/v1/me", { token: await bearer({ chronicle_role: "operator" }, -60) })).status).toBe(401);
 });
 
+it("writes under a key, however long the name is that the provider has for somebody", async () => {
+  const claims = { sub: "s".repeat(255), chronicle_role: "agent", chronicle_workspaces: ["mine"] };
+  const asking = { token: await bearer(claims), headers: { "idempotency-key": "k".repeat(128) } };
+  const first = await serving.put("mine", "long", "1", asking);
+  expect(first.status).toBe(200);
+  expect((await serving.put("mine", "long", "1", asking)).json()).toEqual(first.json());
+  expect((await serving.put("mine", "long", "2", asking)).status).toBe(422);
+  const other = { ...asking, token: await bearer({ ...claims, sub: `${"s".repeat(254)}t` }) };
+  expect((await serving.put("mine", "long", "2", other)).status).toBe(200);
+});
+
 it.each([
   [{ oidcAudience: "x" }, true, "--oidc-issuer"],
   [{ oidcIssuer: "https://a.example" }, true, "--oidc-audience"],
