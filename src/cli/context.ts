@@ -12,6 +12,7 @@ import type { RemoteServer } from "./remote/remote-server.ts";
 import { writeJson } from "./render/json.ts";
 import type { CommandSpec } from "./spec.ts";
 import { UserPaths } from "./user-path.ts";
+import { type Worded, wordedFor } from "./worded.ts";
 
 const DEFAULT_WAIT_SECONDS = 30;
 
@@ -33,6 +34,8 @@ export class CommandContext {
   /** Colours for stdout, and for stderr. */
   readonly paint: Paint;
   readonly paintErr: Paint;
+  /** Commands in a text, as they are to be typed here: for each that is printed. */
+  readonly worded: Worded;
   /** The server that is asked instead of the store of this machine. */
   readonly remote: RemoteAddress | undefined;
   #store: StoreApi | undefined;
@@ -44,6 +47,7 @@ export class CommandContext {
     this.io = io;
     this.remote = remote;
     this.input = input;
+    this.worded = wordedFor(input);
     this.commands = commands;
     this.json = input.flag("json");
     this.paint = paintFor(input.flag("color") && io.out.colours);
@@ -62,7 +66,7 @@ export class CommandContext {
     if (remote !== undefined) return (await this.#serverOf(remote, { ...as, ...role, once })).store;
     const waitSeconds = input.number("wait") ?? DEFAULT_WAIT_SECONDS;
     const places = placesOf({ env: io.env, userHome: io.userHome, cwd: io.cwd(), store: input.text("store") });
-    const onNote = (note: string): void => this.say(`note: ${note}`);
+    const onNote = (note: string): void => this.say(`note: ${this.worded(note)}`);
     this.#store ??= await io.openStore({ ...places, waitMs: waitSeconds * 1000, onNote, ...as, ...role });
     return this.#store;
   }
@@ -97,7 +101,7 @@ export class CommandContext {
   #serverOf(address: RemoteAddress, { actor, role, once = false }: As): Promise<RemoteServer> {
     const { io, input } = this;
     const acting = { ...(actor === undefined ? {} : { actor }), ...(role === undefined ? {} : { role }) };
-    const onNote = (note: string): void => this.say(`note: ${note}`);
+    const onNote = (note: string): void => this.say(`note: ${this.worded(note)}`);
     // Loaded when it is needed: a command line without a server starts as fast as ever.
     this.#server ??= import("./remote/remote-server.ts").then(({ RemoteServer: Server }) =>
       Server.of(io, { address, tokenFile: input.text("tokenFile"), acting, once, onNote }),

@@ -4,6 +4,7 @@ import type { Io } from "./io.ts";
 import type { Paint } from "./paint.ts";
 import { writeJson } from "./render/json.ts";
 import { printable, printableText } from "./render/printable.ts";
+import type { Worded } from "./worded.ts";
 
 /** How an error is told: which form, where to, in which colours. */
 export interface ReportStyle {
@@ -11,6 +12,8 @@ export interface ReportStyle {
   /** JSON goes to stderr: stdout belongs to somebody else's command. */
   readonly jsonOnStderr?: boolean;
   readonly paint: Paint;
+  /** Has the commands of a hint as they are to be typed here. */
+  readonly worded?: Worded;
 }
 
 interface Told {
@@ -36,12 +39,16 @@ function told(error: unknown): Told {
 /** Tells people or programs what went wrong. Returns the exit code. */
 export function reportError(error: unknown, io: Io, style: ReportStyle): number {
   const { exitCode, ...shape } = told(error);
+  const { worded = (text: string) => text } = style;
   if (style.json) {
     const sink = style.jsonOnStderr === true ? io.err : io.out;
     writeJson({ error: shape }, (text) => sink.write(text));
   } else {
     io.err.write(`${style.paint("red", "chronicle:")} ${printable(shape.message)}\n`);
-    for (const line of shape.hint?.split("\n") ?? []) io.err.write(`  ${printable(line)}\n`);
+    for (const line of worded(shape.hint ?? "")
+      .split("\n")
+      .filter(Boolean))
+      io.err.write(`  ${printable(line)}\n`);
   }
   if (io.env["CHRONICLE_DEBUG"] === "1") io.err.write(`${printableText(stackOf(error))}\n`);
   return exitCode;

@@ -9,7 +9,7 @@ import { paintFor } from "./paint.ts";
 import { type Parsed, parseCommandLine } from "./program.ts";
 import { remoteOf } from "./remote/remote-address.ts";
 import { withRemoteHint } from "./remote/remote-hint.ts";
-import { reportError } from "./report-error.ts";
+import { reportError, type ReportStyle } from "./report-error.ts";
 
 function argvBeforeDashes(argv: readonly string[]): readonly string[] {
   const at = argv.indexOf("--");
@@ -49,14 +49,17 @@ function inputOf(parsed: Parsed, argv: readonly string[]): Input {
 /** Runs one command line. Resolves to the exit code; never throws for what a user or a disk can cause. */
 export async function runCli(io: Io): Promise<number> {
   const early = argvBeforeDashes(io.argv);
-  let style = { json: early.includes("--json"), paint: paintFor(io.err.colours && !early.includes("--no-color")) };
+  let style: ReportStyle = {
+    json: early.includes("--json"),
+    paint: paintFor(io.err.colours && !early.includes("--no-color")),
+  };
   try {
     const parsed = parseCommandLine(io.argv, io.version, io.out);
     if (parsed === undefined) return EXIT.done;
     const input = inputOf(parsed, io.argv);
     style = { ...style, json: input.flag("json") };
     const context = new CommandContext(io, input, COMMANDS, remoteOf(io, input, parsed.spec));
-    style = { json: context.json, paint: context.paintErr };
+    style = { json: context.json, paint: context.paintErr, worded: context.worded };
     changeFolder(io, input.text("directory"));
     return await perform(await loadAction(parsed.spec?.name ?? "list"), context);
   } catch (error) {

@@ -37,7 +37,7 @@ function print(context: CommandContext, workspace: WorkspaceApi, result: UndoSha
   const most = mostLines(result, telling.asked);
   const style = { paint: context.paint, shown: (path: string) => paths.shown(path), most };
   if (result.finished.length > 0) return printFinished(context, result, style);
-  for (const note of result.notes) context.print(context.paint("yellow", `note: ${printable(note)}`));
+  for (const note of result.notes) context.print(context.paint("yellow", `note: ${context.worded(printable(note))}`));
   if (!telling.asked) context.print(summaryOf(context, result));
   for (const line of restoredLines(result, style)) context.print(line);
   for (const line of unmergedLines(result, style)) context.print(line);
@@ -45,11 +45,11 @@ function print(context: CommandContext, workspace: WorkspaceApi, result: UndoSha
   if (result.changes.length > 0 || (result.selection === undefined && result.unmerged.length === 0))
     context.print(restoredSentence(result, result.dry_run ? `would be ${telling.done}` : telling.done));
   else if (result.unmerged.length > 0) context.print(`nothing ${result.dry_run ? "would be" : "was"} ${telling.done}`);
-  if (result.unmerged.length > 0 && !result.dry_run) context.print(context.paint("dim", SETTLE));
+  if (result.unmerged.length > 0 && !result.dry_run) context.print(context.paint("dim", context.worded(SETTLE)));
   // Where nothing was changed, there is nothing to bring again or to take back.
   if (result.dry_run || result.changes.length === 0) return;
   const other = telling.verb === "undo" ? "chronicle redo brings it again" : "chronicle undo takes it back";
-  context.print(context.paint("dim", other));
+  context.print(context.paint("dim", context.worded(other)));
 }
 
 /** What does not merge with later work. */
@@ -81,7 +81,7 @@ async function agreed(
   const paths = context.paths(workspace);
   const style = { paint: context.paintErr, shown: (path: string) => paths.shown(path), most: PREVIEW_LINES };
   for (const note of resumes ? preview.finished : [summaryOf(context, preview)]) context.say(note);
-  for (const note of preview.notes) context.say(context.paintErr("yellow", `note: ${printable(note)}`));
+  for (const note of preview.notes) context.say(context.paintErr("yellow", `note: ${context.worded(printable(note))}`));
   for (const line of [...restoredLines(preview, style), ...unmergedLines(preview, style)]) context.say(line);
   if (resumes) return confirm(context, "Finish it?");
   return confirm(context, `${direction.verb === "undo" ? "Take this back" : "Do this again"}?`);

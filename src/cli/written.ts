@@ -28,6 +28,6 @@ export function tellWritten(context: CommandContext, workspace: WorkspaceApi, re
   if (conflicts.length > 0) context.print(paint("yellow", "changed meanwhile; the other content is kept:"));
   for (const { path, kept_at } of conflicts) context.print(`  ${shown(path)} → ${printable(kept_at)}`);
   if (result.changes.length === 0) context.print("nothing to change: it is like that already");
-  else context.print(paint("dim", "take it back: chronicle undo"));
+  else context.print(paint("dim", context.worded("take it back: chronicle undo")));
   return code;
 }

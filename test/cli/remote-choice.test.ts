@@ -50,6 +50,13 @@ describe("which workspace is meant", () => {
     expect((await box.call(["--remote", server.socketUrl, "cat", "a.txt"], { env })).stdout).toBe("one\n");
   });
 
+  it("commands that are printed ask the same server again", async () => {
+    const at = ["--remote", `${server.socketUrl}#w`];
+    const { stdout } = await box.must([...at, "put", "hint.txt"], { input: "h\n" });
+    expect(stdout).toContain(`take it back: chronicle --remote '${server.socketUrl}#w' undo`);
+    expect((await box.must([...at, "list"])).stdout).toContain(`chronicle --remote '${server.socketUrl}#w' undo`);
+  });
+
   it("the only one, where no folder is hosted; of several, they are named", async () => {
     await using other = await ServedStore.start();
     const at = ["--remote", other.socketUrl];

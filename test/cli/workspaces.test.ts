@@ -110,3 +110,23 @@ it("what is not there, and what needs a folder, is said", async () => {
     expect([code, stderr]).toEqual([words[0] === "run" ? 125 : 6, expect.stringContaining("has no folder on disk")]);
   }
 });
+
+it("repeats how the workspace was chosen in each command that it names; JSON has plain ones", async () => {
+  using box = new Sandbox();
+  const put = async (text: string): Promise<string> =>
+    (await box.must(["-w", "one", "put", "a.txt"], { input: text })).stdout;
+  await box.must(["workspaces", "create", "one"]);
+  expect(await put("1\n")).toContain("take it back: chronicle -w one undo");
+  await put("2\n");
+  expect((await box.must(["-w", "one", "undo", "-y"])).stdout).toContain("chronicle -w one redo brings it again");
+  expect((await box.must(["-w", "one", "redo", "-y"])).stdout).toContain("chronicle -w one undo takes it back");
+  expect((await box.must(["-w", "one", "restore", "seq:3", "-y"])).stdout).toContain("chronicle -w one undo");
+  const listed = (await box.must(["-w", "one", "list"])).stdout;
+  expect(listed).toContain("chronicle -w one undo");
+  expect(listed).not.toMatch(/chronicle (undo|restore)/);
+  expect(JSON.stringify((await box.json(["-w", "one", "list"])).value)).toContain('"back":"chronicle undo"');
+  const missing = await box.call(["--store", box.store, "-w", "one", "cat", "nowhere"]);
+  expect(missing.stderr).toContain(`chronicle --store ${box.store} -w one manifest`);
+  await box.must(["-w", "one", "put", "d/x"], { input: "x" });
+  expect((await box.call(["-w", "one", "rm", "d"])).stderr).toContain("chronicle -w one rm -r d");
+});

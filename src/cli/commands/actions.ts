@@ -39,7 +39,8 @@ async function listAll(context: CommandContext): Promise<number> {
     context.print(line);
   if (shown.length < meant.length)
     context.print(`… and ${counted(meant.length - shown.length, "older one")}: --limit 0`);
-  if (meant.length === 0) context.say("no actions: `chronicle agents install` has an agent's tool calls recorded");
+  if (meant.length === 0)
+    context.say(context.worded("no actions: `chronicle agents install` has an agent's tool calls recorded"));
   return EXIT.done;
 }
 
@@ -72,7 +73,7 @@ async function showOne(context: CommandContext, id: string): Promise<number> {
   const paths = context.paths(workspace);
   const { ambiguous } = await workspace.changes({ action: action.id });
   const style = { paint: context.paint, shown: (path: string) => paths.shown(path) };
-  for (const line of ambiguousLines(ambiguous, style)) context.print(line);
+  for (const line of ambiguousLines(ambiguous, { ...style, worded: context.worded })) context.print(line);
   for (const line of diffLines(context, diff, (path) => paths.shown(path))) context.print(line);
   return EXIT.done;
 }

@@ -45,6 +45,6 @@ export async function changes(context: CommandContext): Promise<number> {
   const isNothing = result.changes.length + result.ambiguous.length === 0;
   if (result.changes.length > 0) context.print(countsOf(result.changes));
   else context.print(isNothing ? "nothing was changed" : "nothing was changed that is certainly of this work");
-  for (const line of ambiguousLines(result.ambiguous, style)) context.print(line);
+  for (const line of ambiguousLines(result.ambiguous, { ...style, worded: context.worded })) context.print(line);
   return EXIT.done;
 }

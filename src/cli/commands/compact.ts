@@ -32,6 +32,6 @@ export async function compact(context: CommandContext): Promise<number> {
   if (dropArchive && !(await agreed(context))) return EXIT.failed;
   const result = await workspace.compact({ dropArchive, ...context.progress() });
   if (context.json) context.printJson(result);
-  else context.print(sentence(result));
+  else context.print(context.worded(sentence(result)));
   return EXIT.done;
 }

@@ -21,6 +21,6 @@ export async function conflicts(context: CommandContext): Promise<number> {
   }
   const open = found.filter((one) => one.state === "open").length;
   context.print(open === 0 ? "no conflict is open" : counted(open, "conflict"));
-  if (open > 0) context.print(paint("dim", SETTLE));
+  if (open > 0) context.print(paint("dim", context.worded(SETTLE)));
   return EXIT.done;
 }

@@ -48,7 +48,7 @@ export async function du(context: CommandContext): Promise<number> {
       `${counted(blobs.count, "blob")} of ${formatBytes(blobs.content_bytes)}`,
     ],
     ["logs", formatBytes(result.log_bytes), "archives included"],
-    ["indexes", formatBytes(result.index_bytes), "can be made anew: chronicle rebuild"],
+    ["indexes", formatBytes(result.index_bytes), context.worded("can be made anew: chronicle rebuild")],
     ["other", formatBytes(result.other_bytes), "stat caches, locks, quarantine, unused room in packs"],
     ["total", formatBytes(result.total_bytes), printable(result.store)],
   ];

@@ -34,6 +34,6 @@ export async function forget(context: CommandContext): Promise<number> {
   const store = await context.store();
   const gone = await store.forget(prefix);
   if (context.json) context.printJson(gone);
-  else context.print(`removed ${sentence(gone)}; chronicle gc frees the space`);
+  else context.print(`removed ${sentence(gone)}; ${context.worded("chronicle gc frees the space")}`);
   return EXIT.done;
 }

@@ -41,7 +41,7 @@ export async function history(context: CommandContext): Promise<number> {
     ))
       context.print(line);
     if (context.io.err.isTerminal)
-      context.say(context.paintErr("dim", `chronicle cat ${paths.shown(path)}@N prints one`));
+      context.say(context.paintErr("dim", context.worded(`chronicle cat ${paths.shown(path)}@N prints one`)));
   }
   return EXIT.done;
 }

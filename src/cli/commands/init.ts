@@ -39,7 +39,7 @@ function printResult(context: CommandContext, result: InitShape, changed: readon
   const [first = "", ...rest] = coverageLines(snapshot.coverage, { paint, shown: printable, most: 20 });
   context.print(`coverage ${first}`);
   for (const line of rest) context.print(line);
-  context.print(paint("dim", "next: chronicle run -- <command>, or chronicle watch"));
+  context.print(paint("dim", context.worded("next: chronicle run -- <command>, or chronicle watch")));
 }
 
 export async function init(context: CommandContext): Promise<number> {

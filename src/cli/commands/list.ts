@@ -32,7 +32,7 @@ function summaryWidth(context: CommandContext, items: readonly RecentItem[]): nu
 function recentRow(context: CommandContext, item: RecentItem, most = LONGEST_SUMMARY): string[] {
   const { paint } = context;
   const changed = item.kind === "baseline" ? "" : counted(item.changed, "change");
-  const back = item.undone === true ? paint("dim", "(undone)") : paint("cyan", item.back);
+  const back = item.undone === true ? paint("dim", "(undone)") : paint("cyan", context.worded(item.back));
   return [ago(item.timestamp, context.io.now()), item.kind, shortened(printable(item.summary), most), changed, back];
 }
 
@@ -45,7 +45,9 @@ async function recent(context: CommandContext, workspace: WorkspaceApi, limit: n
   const head = ["when", "what", "", "", "go back to before it"].map((text) => paint("dim", text));
   for (const line of columns([head, ...rows], "<<<>")) context.print(line);
   context.print();
-  context.print(paint("dim", "chronicle undo takes back the last; chronicle restore <moment> goes anywhere"));
+  context.print(
+    paint("dim", context.worded("chronicle undo takes back the last; chronicle restore <moment> goes anywhere")),
+  );
 }
 
 function snapshotRow(context: CommandContext, snapshot: SnapshotShape): string[] {
@@ -82,7 +84,7 @@ export async function list(context: CommandContext): Promise<number> {
     const none = error instanceof ChronicleError && error.code === "NOT_FOUND";
     const isNamed = context.remote !== undefined || context.input.text("workspace") !== undefined;
     if (!none || isNamed || !context.input.flag("bare") || context.json) throw error;
-    context.print(NOTHING_YET);
+    context.print(context.worded(NOTHING_YET));
   }
   return EXIT.done;
 }

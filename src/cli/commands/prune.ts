@@ -90,6 +90,6 @@ export async function prune(context: CommandContext): Promise<number> {
   if (!dryRun && !(await agreed(context, workspace, options))) return EXIT.failed;
   const result = await workspace.prune({ ...options, dryRun });
   if (context.json) context.printJson(result);
-  else context.print(sentence(result));
+  else context.print(context.worded(sentence(result)));
   return EXIT.done;
 }

@@ -52,6 +52,6 @@ export async function resolve(context: CommandContext): Promise<number> {
   const style = { paint: context.paint, shown: (path: string) => paths.shown(path) };
   for (const line of changeLines(result.changes, style)) context.print(line);
   context.print(`${style.shown(result.conflict.path)}: ${SENTENCES[options.keep]}`);
-  if (result.undo_id !== null) context.print(context.paint("dim", "take it back: chronicle undo"));
+  if (result.undo_id !== null) context.print(context.paint("dim", context.worded("take it back: chronicle undo")));
   return EXIT.done;
 }

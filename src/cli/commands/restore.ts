@@ -44,7 +44,7 @@ function print(context: CommandContext, workspace: WorkspaceApi, result: Restore
   for (const line of restoredLines(result, style)) context.print(line);
   const where = result.to === undefined ? "" : ` in ${printable(result.to)}`;
   context.print(restoredSentence(result, result.dry_run ? `would change${where}` : `restored${where}`));
-  if (result.undo_id !== null) context.print(context.paint("dim", "take it back: chronicle undo"));
+  if (result.undo_id !== null) context.print(context.paint("dim", context.worded("take it back: chronicle undo")));
 }
 
 /** Shows what would happen and asks. */

@@ -49,9 +49,11 @@ function print(
   for (const note of result.finished) context.print(printable(note));
   for (const line of restoredLines(result, style)) context.print(line);
   context.print(restoredSentence(result, result.dry_run ? "would change" : "rolled back"));
-  if (result.undo_id !== null) context.print(context.paint("dim", "take it back: chronicle undo"));
+  if (result.undo_id !== null) context.print(context.paint("dim", context.worded("take it back: chronicle undo")));
   if (result.rollback_id !== undefined)
-    context.print(context.paint("dim", `take it back: chronicle rollback ${result.rollback_id} --outside PATH`));
+    context.print(
+      context.paint("dim", context.worded(`take it back: chronicle rollback ${result.rollback_id} --outside PATH`)),
+    );
 }
 
 /** What lies outside of the folder comes back only where it is named. */
@@ -61,5 +63,7 @@ async function printOutside(context: CommandContext, workspace: WorkspaceApi, id
   if (first === undefined) return;
   const more = outside.length === 1 ? "" : ` and ${outside.length - 1} more`;
   context.print(context.paint("yellow", `not touched, outside of the folder: ${printable(first)}${more}`));
-  context.print(context.paint("dim", `one by one: chronicle rollback ${id} --outside ${printable(first)}`));
+  context.print(
+    context.paint("dim", context.worded(`one by one: chronicle rollback ${id} --outside ${printable(first)}`)),
+  );
 }

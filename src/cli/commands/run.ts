@@ -68,7 +68,7 @@ function tell(context: CommandContext, { result, undoTakes }: Recorded): void {
   const { io } = context;
   if (context.json) io.err.write(`${JSON.stringify(result)}\n`);
   else {
-    const style = { paint: context.paintErr, forPeople: io.err.isTerminal, undoTakes };
+    const style = { paint: context.paintErr, forPeople: io.err.isTerminal, undoTakes, worded: context.worded };
     for (const line of runSummary(result, style)) context.say(line);
   }
 }
@@ -82,7 +82,7 @@ export async function run(context: CommandContext): Promise<number> {
   try {
     recorded = await record(context, command);
   } catch (error) {
-    const style = { json: context.json, jsonOnStderr: true, paint: context.paintErr };
+    const style = { json: context.json, jsonOnStderr: true, paint: context.paintErr, worded: context.worded };
     const code = reportError(error, io, style);
     return childCode(error) ?? startFailureCode(error) ?? (code === EXIT.usage ? code : EXIT.notStarted);
   }

@@ -102,7 +102,9 @@ function tellListening(context: CommandContext, { socket, urls, operator }: List
     return;
   }
   const from = operator.from.startsWith("$") ? operator.from : `$(cat ${shellWord(operator.from)})`;
-  context.say(`operator's token: in ${printable(operator.from)}; for others: chronicle token create --role reader`);
+  context.say(
+    `operator's token: in ${printable(operator.from)}; for others: ${context.worded("chronicle token create --role reader")}`,
+  );
   context.say(`ask it: curl -H "Authorization: Bearer ${from}" ${url}/v1/workspaces`);
 }
 

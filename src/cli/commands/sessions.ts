@@ -24,7 +24,7 @@ export async function sessions(context: CommandContext): Promise<number> {
       shortened(sessionCommand(session), LONGEST_COMMAND),
     ]);
     for (const line of columns(rows, "<<<>")) context.print(line);
-    if (rows.length === 0) context.say("no sessions yet: chronicle run -- <command>");
+    if (rows.length === 0) context.say(context.worded("no sessions yet: chronicle run -- <command>"));
   }
   return EXIT.done;
 }

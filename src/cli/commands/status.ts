@@ -5,6 +5,7 @@ import type { CommandContext } from "../context.ts";
 import { changeLines, type ChangesStyle, countsOf, coverageLines } from "../render/changes.ts";
 import { counted } from "../render/counted.ts";
 import { printable } from "../render/printable.ts";
+import type { Worded } from "../worded.ts";
 
 const MOST_LINES = 50;
 
@@ -12,8 +13,8 @@ function labelled(label: string, [first = "", ...rest]: readonly string[]): stri
   return [`${label.padEnd(10)} ${first}`, ...rest];
 }
 
-function linesOf(status: StatusShape, style: ChangesStyle): string[] {
-  const { paint } = style;
+function linesOf(status: StatusShape, style: ChangesStyle & { readonly worded: Worded }): string[] {
+  const { paint, worded } = style;
   const latest = status.latest_snapshot === null ? "no snapshot" : `snapshot ${status.latest_snapshot}`;
   const size = `${counted(status.entries, "path")}, ${formatBytes(status.bytes)}`;
   const more = status.roots.slice(1).map((root) => `@${root.id ?? ""}: ${printable(root.path)}`);
@@ -26,9 +27,9 @@ function linesOf(status: StatusShape, style: ChangesStyle): string[] {
       : labelled("changes", [`not recorded yet: ${countsOf(status.changes)}`, ...changeLines(status.changes, style)])),
     ...labelled("coverage", coverageLines(status.coverage, style)),
     ...(status.read_only
-      ? labelled("read-only", [paint("red", "nothing can be recorded; see: chronicle verify")])
+      ? labelled("read-only", [paint("red", worded("nothing can be recorded; see: chronicle verify"))])
       : []),
-    ...status.notes.flatMap((note) => labelled("note", [printable(note)])),
+    ...status.notes.flatMap((note) => labelled("note", [worded(printable(note))])),
   ];
 }
 
@@ -38,7 +39,12 @@ export async function status(context: CommandContext): Promise<number> {
   if (context.json) context.printJson(result);
   else {
     const paths = context.paths(workspace);
-    const style = { paint: context.paint, shown: (path: string) => paths.shown(path), most: MOST_LINES };
+    const style = {
+      paint: context.paint,
+      shown: (path: string) => paths.shown(path),
+      most: MOST_LINES,
+      worded: context.worded,
+    };
     for (const line of linesOf(result, style)) context.print(line);
   }
   return EXIT.done;

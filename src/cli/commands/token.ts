@@ -63,7 +63,9 @@ async function create(context: CommandContext): Promise<number> {
   if (context.json) context.printJson({ token: made, ...shown(record) });
   else {
     context.print(made);
-    context.say(`token ${id} for ${what(record)}: it is shown this once. To end it: chronicle token revoke ${id}`);
+    context.say(
+      `token ${id} for ${what(record)}: it is shown this once. To end it: ${context.worded(`chronicle token revoke ${id}`)}`,
+    );
   }
   return EXIT.done;
 }
@@ -72,7 +74,8 @@ function list(context: CommandContext): number {
   const all = bookOf(context).list();
   const now = context.io.now();
   if (context.json) context.printJson({ tokens: all.map(shown) });
-  else if (all.length === 0) context.print("no tokens: `chronicle token create --role reader` makes one");
+  else if (all.length === 0)
+    context.print(context.worded("no tokens: `chronicle token create --role reader` makes one"));
   else {
     const rows = all.map((one) => [one.id, one.role, printable(one.name), scope(one), until(one, now)]);
     for (const line of columns(rows)) context.print(line);

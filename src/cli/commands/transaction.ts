@@ -59,7 +59,7 @@ async function commit(context: CommandContext, id: string | undefined): Promise<
   if (context.json) context.printJson(done);
   else
     context.print(
-      `committed ${labelOf(done)}: ${counted(done.snapshots.length, "action")}; chronicle undo takes it back`,
+      `committed ${labelOf(done)}: ${counted(done.snapshots.length, "action")}; ${context.worded("chronicle undo takes it back")}`,
     );
   return EXIT.done;
 }
@@ -81,8 +81,8 @@ function printRollback(context: CommandContext, workspace: WorkspaceApi, result:
   for (const line of restoredLines(undo, style)) context.print(line);
   for (const line of conflictLines(undo.unmerged, style)) context.print(line);
   context.print(restoredSentence(undo, "taken back"));
-  if (undo.unmerged.length > 0) context.print(context.paint("dim", SETTLE));
-  if (undo.undo_id !== null) context.print(context.paint("dim", "chronicle redo brings it again"));
+  if (undo.unmerged.length > 0) context.print(context.paint("dim", context.worded(SETTLE)));
+  if (undo.undo_id !== null) context.print(context.paint("dim", context.worded("chronicle redo brings it again")));
 }
 
 async function list(context: CommandContext): Promise<number> {
@@ -102,7 +102,7 @@ async function list(context: CommandContext): Promise<number> {
     one.parent === undefined ? "" : context.paint("dim", `in ${one.parent.slice(0, 8)}`),
   ]);
   for (const line of columns(rows, "<<<><<")) context.print(line);
-  if (rows.length === 0) context.say("no transactions yet: chronicle transaction begin");
+  if (rows.length === 0) context.say(context.worded("no transactions yet: chronicle transaction begin"));
   return EXIT.done;
 }
 

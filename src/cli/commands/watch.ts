@@ -33,6 +33,9 @@ export async function watch(context: CommandContext): Promise<number> {
   if (!context.json) context.say(`watching ${printable(workspace.path)}; Ctrl-C stops`);
   const session = await untilStopped(context, recording);
   if (context.json) context.printJson(session);
-  else context.print(`recorded ${counted(session.changed, "change")}; see: chronicle show ${session.session_id}`);
+  else
+    context.print(
+      `recorded ${counted(session.changed, "change")}; see: ${context.worded(`chronicle show ${session.session_id}`)}`,
+    );
   return EXIT.done;
 }

@@ -4,6 +4,7 @@ import { formatBytes } from "../../core/duration.ts";
 import type { Format, Paint } from "../paint.ts";
 import { columns } from "./columns.ts";
 import { counted } from "./counted.ts";
+import type { Worded } from "../worded.ts";
 import { printable } from "./printable.ts";
 
 /** How a list of changes is shown. */
@@ -110,7 +111,10 @@ export function coverageLines(coverage: CoverageShape, style: ChangesStyle): str
 const MOST_AMBIGUOUS = 5;
 
 /** Paths that belong to nobody because several were at work, and how to take one back. */
-export function ambiguousLines(ambiguous: readonly string[], { paint, shown }: ChangesStyle): string[] {
+export function ambiguousLines(
+  ambiguous: readonly string[],
+  { paint, shown, worded }: ChangesStyle & { readonly worded: Worded },
+): string[] {
   if (ambiguous.length === 0) return [];
   const names = ambiguous.slice(0, MOST_AMBIGUOUS).map(shown).join(", ");
   const rest = ambiguous.length - MOST_AMBIGUOUS;
@@ -118,6 +122,6 @@ export function ambiguousLines(ambiguous: readonly string[], { paint, shown }: C
   const what = `${counted(ambiguous.length, "path")} changed while others were at work too`;
   return [
     paint("yellow", `${what}: nobody's, and no undo takes them along: ${names}${more}`),
-    paint("dim", "chronicle undo --file PATH takes one back"),
+    paint("dim", worded("chronicle undo --file PATH takes one back")),
   ];
 }

@@ -92,7 +92,7 @@ function runShape(more: Partial<RunShape>): RunShape {
 }
 
 describe("the summary of a run", () => {
-  const brief = { paint: paintFor(false), forPeople: false };
+  const brief = { paint: paintFor(false), forPeople: false, worded: (text: string) => text };
 
   it("is one line for a log", () => {
     expect(runSummary(runShape({}), brief)).toEqual([

@@ -3,6 +3,7 @@ import type { Paint } from "../paint.ts";
 import { changeLines, countsOf, leftOutText, missingFrom, skippedLines } from "./changes.ts";
 import { counted } from "./counted.ts";
 import { printable, shortened } from "./printable.ts";
+import type { Worded } from "../worded.ts";
 
 const MOST_PATHS = 10;
 const MOST_AMBIGUOUS = 3;
@@ -14,9 +15,10 @@ export interface SummaryStyle {
   readonly forPeople: boolean;
   /** What `chronicle undo` would take back though this run changed nothing: the work before it, if there is any. */
   readonly undoTakes?: string | undefined;
+  readonly worded: Worded;
 }
 
-function firstLine(result: RunShape, { undoTakes }: SummaryStyle): string {
+function firstLine(result: RunShape, { undoTakes, worded }: SummaryStyle): string {
   const { changes, rolled_back, undo_id } = result;
   if (changes.length === 0) {
     const nothing =
@@ -25,8 +27,8 @@ function firstLine(result: RunShape, { undoTakes }: SummaryStyle): string {
     return `${nothing} (undo would take back what was done before: ${shortened(printable(undoTakes), LONGEST_COMMAND)})`;
   }
   const what = `${counted(changes.length, "change")} (${countsOf(changes)})`;
-  if (rolled_back) return `the command failed: ${what} taken back. Bring back: chronicle redo`;
-  return undo_id === null ? what : `${what}. Take back: chronicle undo`;
+  if (rolled_back) return `the command failed: ${what} taken back. Bring back: ${worded("chronicle redo")}`;
+  return undo_id === null ? what : `${what}. Take back: ${worded("chronicle undo")}`;
 }
 
 function missingLine(result: RunShape): string[] {
@@ -39,19 +41,21 @@ function missingLine(result: RunShape): string[] {
   ];
 }
 
-function skippedLine(result: RunShape): string[] {
+function skippedLine(result: RunShape, { worded }: SummaryStyle): string[] {
   const count = result.skipped.length;
-  return count === 0 ? [] : [`WARNING: ${counted(count, "path")} could not be taken back; see chronicle status`];
+  return count === 0
+    ? []
+    : [`WARNING: ${counted(count, "path")} could not be taken back; see ${worded("chronicle status")}`];
 }
 
-function ambiguousLine({ ambiguous, session }: RunShape): string[] {
+function ambiguousLine({ ambiguous, session }: RunShape, { worded }: SummaryStyle): string[] {
   if (ambiguous.length === 0) return [];
   const names = ambiguous.slice(0, MOST_AMBIGUOUS).map(printable);
   const rest = ambiguous.length - names.length;
   const some = `${names.join(", ")}${rest > 0 ? ` and ${rest.toLocaleString("en-US")} more` : ""}`;
   const what = `${counted(ambiguous.length, "path")} changed while another run was going on in this folder too`;
   return [
-    `${what}, so that either may have done it: ${some}. undo leaves that alone; chronicle restore seq:${session.from_seq} PATH takes it back`,
+    `${what}, so that either may have done it: ${some}. undo leaves that alone; ${worded(`chronicle restore seq:${session.from_seq} PATH`)} takes it back`,
   ];
 }
 
@@ -59,8 +63,8 @@ function briefLines(result: RunShape, style: SummaryStyle): string[] {
   const [first, ...more] = [
     firstLine(result, style),
     ...missingLine(result),
-    ...ambiguousLine(result),
-    ...skippedLine(result),
+    ...ambiguousLine(result, style),
+    ...skippedLine(result, style),
   ];
   return [`chronicle: ${first}`, ...more.map((line) => `chronicle: ${line}`)];
 }
@@ -79,13 +83,13 @@ function fullLines(result: RunShape, summary: SummaryStyle): string[] {
     ...changeLines(result.changes, style),
     ...(missing.length === 0 ? [] : [paint("yellow", "not recorded, cannot be taken back:")]),
     ...skippedLines(missing, style),
-    ...ambiguousLine(result),
+    ...ambiguousLine(result, summary),
     ...(result.skipped.length === 0 ? [] : [paint("yellow", "not taken back:")]),
     ...skippedLines(result.skipped, style),
     ...notCoveredLine(result, paint),
     ...(result.changes.length === 0
       ? []
-      : [paint("dim", `everything: chronicle show ${result.session.session_id} -p`)]),
+      : [paint("dim", `everything: ${summary.worded(`chronicle show ${result.session.session_id} -p`)}`)]),
   ];
 }
 
