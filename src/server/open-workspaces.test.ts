@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
@@ -22,6 +22,7 @@ class Opened implements AsyncDisposable {
     this.base = base;
     this.store = store;
     const counted: StoreApi = Object.create(store, {
+      open: { value: store.open.bind(store) },
       openById: {
         value: (...args: Parameters<StoreApi["openById"]>) => {
           this.opens += 1;
@@ -170,5 +171,32 @@ describe("a workspace that is changed by others", () => {
     made.gone.add(made.ids[0] ?? "");
     await made.store.forget(made.ids[0] ?? "");
     await expect(made.workspaces.openKey("w0")).rejects.toMatchObject({ code: "NOT_FOUND" });
+  });
+
+  it("is closed when somebody else has removed it, also where a folder is asked for", async () => {
+    const made = await opened(1);
+    const lease = await made.workspaces.openKey("w0");
+    lease[Symbol.dispose]();
+    made.gone.add(made.ids[0] ?? "");
+    const folder = join(made.base, "project");
+    mkdirSync(folder);
+    (await made.workspaces.openFolder(folder, true))[Symbol.dispose]();
+    await expect.poll(() => lease.workspace.head().catch((error: unknown) => error)).toMatchObject({ code: "USAGE" });
+  });
+
+  it("is never handed out once it was given up, however they meet", async () => {
+    const made = await opened(1);
+    const id = made.ids[0] ?? "";
+    (await made.workspaces.openKey(id))[Symbol.dispose]();
+    for (let turns = 0; turns < 30; turns += 1) {
+      made.now += 10_000;
+      const opening = made.workspaces.openKey(id);
+      for (let i = 0; i < turns; i += 1) await undefined;
+      const releasing = made.workspaces.release(id);
+      using lease = await opening;
+      await lease.workspace.head();
+      lease[Symbol.dispose]();
+      await releasing;
+    }
   });
 });

@@ -15,6 +15,8 @@ interface Held {
   /** As it was when it was opened: see `settingsOf`. */
   readonly settings: string;
   readonly gone: AbortController;
+  /** Settled when it may be handed out; never rejects. */
+  readonly ready: Promise<void>;
   /** When it was last handed out, epoch milliseconds. */
   used: number;
   /** When its settings were last looked at, epoch milliseconds. */
@@ -35,7 +37,7 @@ export interface OpenWorkspacesOptions {
    * meanwhile, it is opened anew.
    */
   readonly settingsOf?: (workspace: WorkspaceApi) => Promise<string>;
-  /** Called for each that has been opened, to keep it warm. */
+  /** Called for each that has been opened; nobody gets it before this is done. What it throws goes to `onError`. */
   readonly onOpen?: (workspace: WorkspaceApi) => Promise<void>;
   /** So many are open at once, apart from those in use. Default 256. */
   readonly most?: number;
@@ -75,8 +77,8 @@ export class OpenWorkspaces {
   async openFolder(folder: string, create: boolean): Promise<Lease> {
     // Its own folder: nobody can have begun a nearer one.
     const known = this.#inFolder(folder);
-    if (known !== undefined && (await this.#isInForce(known, 0))) return this.#lease(known);
-    return this.#lease(await this.#inTurn(() => this.#openFolder(folder, create)));
+    if (known !== undefined && (await this.#isInForce(known, 0))) return this.#handOut(known);
+    return this.#handOut(await this.#inTurn(() => this.#openFolder(folder, create)));
   }
 
   /** As `openFolder`, as an agent has it, for a process that ends soon: it is never given back. */
@@ -88,9 +90,9 @@ export class OpenWorkspaces {
   async openKey(key: string): Promise<Lease> {
     const known = this.#held.get(this.#ids.get(key) ?? key);
     if (known !== undefined && this.#isUsable(known) && (await this.#isInForce(known, LOOK_MS))) {
-      return this.#lease(known);
+      return this.#handOut(known);
     }
-    return this.#lease(await this.#openKey(key));
+    return this.#handOut(await this.#openKey(key));
   }
 
   /** Would whoever asks for it now get this very one? Else it was given up, or opened anew with other settings. */
@@ -145,6 +147,13 @@ export class OpenWorkspaces {
     });
   }
 
+  /** It is not closed while somebody waits for it. */
+  async #handOut(held: Held): Promise<Lease> {
+    const lease = this.#lease(held);
+    await held.ready;
+    return lease;
+  }
+
   #lease(held: Held): Lease {
     held.leases += 1;
     held.used = this.#options.now();
@@ -176,9 +185,10 @@ export class OpenWorkspaces {
     // While this waits it must not be closed.
     held.leases += 1;
     try {
-      return (await this.#settingsOf(held.workspace)) === held.settings;
+      return (await this.#settingsOf(held.workspace)) === held.settings && !held.dropped;
     } finally {
       held.leases -= 1;
+      if (held.dropped && held.leases === 0) this.#closeLater(held);
     }
   }
 
@@ -187,7 +197,7 @@ export class OpenWorkspaces {
   }
 
   async #openFolder(folder: string, create: boolean): Promise<Held> {
-    for (const held of this.#held.values()) if (!this.#isUsable(held)) this.#drop(held);
+    for (const held of this.#held.values()) if (!this.#isUsable(held)) this.#drop(held, held.leases === 0);
     const known = this.#inFolder(folder);
     if (known !== undefined && (await this.#isInForce(known, 0))) return known;
     return this.#keep(await this.#store.open({ folder, create }));
@@ -220,10 +230,18 @@ export class OpenWorkspaces {
     if (known !== undefined) this.#drop(known, known.leases === 0);
     const now = this.#options.now();
     const gone = new AbortController();
-    const held: Held = { workspace: opened, settings, gone, used: now, looked: now, leases: 0, dropped: false };
+    const ready = this.#made(opened);
+    const held: Held = { workspace: opened, settings, gone, ready, used: now, looked: now, leases: 0, dropped: false };
     this.#held.set(opened.id, held);
-    await this.#options.onOpen?.(opened);
     return held;
+  }
+
+  async #made(opened: WorkspaceApi): Promise<void> {
+    try {
+      await this.#options.onOpen?.(opened);
+    } catch (error) {
+      this.#options.onError?.(error);
+    }
   }
 
   /** Closes those that were used longest ago, beyond the most. */
