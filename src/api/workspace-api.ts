@@ -124,7 +124,10 @@ export interface WatchOptions extends ProgressOptions {
 }
 
 export interface FollowOptions {
-  /** Record what changes as it changes, too: without a session. A workspace without a folder has nothing to record. */
+  /**
+   * Record what changes as it changes, too: without a session; what was changed before is recorded when `follow` resolves.
+   * A workspace without a folder has nothing to record.
+   */
   readonly record?: boolean;
   /** Told of a recording that failed; the next one makes up for it. */
   readonly onError?: (error: unknown) => void;

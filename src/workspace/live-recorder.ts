@@ -24,6 +24,7 @@ export class LiveRecorder {
   #timer: NodeJS.Timeout | undefined;
   #working: Promise<void> | undefined;
   #isWanted = false;
+  readonly #first = Promise.withResolvers<void>();
   /** What went wrong last, if it still does. */
   #told: string | undefined;
 
@@ -32,13 +33,18 @@ export class LiveRecorder {
     this.#turns = turns;
   }
 
-  /** The folder is followed already. What was changed before is recorded first. Throws `READ_ONLY`. */
+  /** The folder is followed already. What was changed before is recorded first: see `first`. Throws `READ_ONLY`. */
   start({ onError }: FollowOptions): void {
-    if (isHosted(this.#context.worktree.roots)) return;
+    if (isHosted(this.#context.worktree.roots)) return this.#first.resolve();
     refuseReadOnly(this.#context);
     this.#onError = onError;
     this.#listening ??= this.#context.live.hinted.listen(() => this.#plan(SETTLE_MS));
     this.#plan(0);
+  }
+
+  /** Resolves when what was changed before it began is recorded, or that has failed, or nothing is recorded any more. */
+  first(): Promise<void> {
+    return this.#first.promise;
   }
 
   /** Resolves when nothing is looked at any more. */
@@ -47,6 +53,7 @@ export class LiveRecorder {
     this.#listening = undefined;
     clearTimeout(this.#timer);
     await this.#working;
+    this.#first.resolve();
   }
 
   #plan(delay: number): void {
@@ -68,6 +75,7 @@ export class LiveRecorder {
       this.#failed(error);
     }
     this.#working = undefined;
+    this.#first.resolve();
     if (this.#isWanted) this.#plan(Math.max(SETTLE_MS, (performance.now() - began) * BUSY_FACTOR));
   }
 

@@ -222,11 +222,12 @@ export class Workspace implements WorkspaceApi {
     return this.#turns.change(() => watch(this.#context, options));
   }
 
-  follow(options: api.FollowOptions = {}): Promise<void> {
-    return this.#turns.inTurn(async () => {
+  async follow(options: api.FollowOptions = {}): Promise<void> {
+    await this.#turns.inTurn(async () => {
       await this.#context.live.start();
       if (options.record === true) this.#shared.recorder.start(options);
     });
+    if (options.record === true) await this.#shared.recorder.first();
   }
 
   verify(options: api.VerifyOptions = {}): Promise<shapes.VerifyShape> {

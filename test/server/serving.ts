@@ -41,6 +41,9 @@ export interface StartOptions {
   /** Host a folder, with these files. */
   readonly folder?: boolean;
   readonly metricsPublic?: boolean;
+  readonly watchMost?: number;
+  /** Has something in the store before the server begins; `base`: a folder for everything. */
+  readonly before?: (store: StoreApi, base: string) => Promise<void>;
   readonly oidc?: OidcPlan;
 }
 
@@ -66,7 +69,7 @@ export class Serving implements AsyncDisposable {
   }
 
   static async start(options: StartOptions = {}): Promise<Serving> {
-    const { limits = {}, sharedWith = [], folder = false, metricsPublic = false, oidc } = options;
+    const { limits = {}, sharedWith = [], folder = false, metricsPublic = false, oidc, watchMost } = options;
     const recorded = { commits: 0, events: 0 };
     const onCommit = ({ events }: { readonly events: number }): void => {
       recorded.commits += 1;
@@ -78,12 +81,14 @@ export class Serving implements AsyncDisposable {
     const disk = new NodeDisk();
     const store = await openStore({ home, configFolder: join(base, "config"), onCommit });
     const run = { folder: join(home, "run"), door: join(home, "run/serve.sock"), socket: join(home, "run/serve.sock") };
+    await options.before?.(store, base);
     makeRunFolder(disk, run, ownUid());
     const listening = Promise.withResolvers<readonly string[]>();
     const hosted = Promise.withResolvers<void>();
     const server = new StoreServer({
       ...{ store, disk, run, limits, configFolder: join(base, "config"), version: "0.1.0", idleMs: 0 },
       ...{ operatorToken: OPERATOR, recorded, metricsPublic, ...(oidc === undefined ? {} : { oidc }) },
+      ...(watchMost === undefined ? {} : { watchMost }),
       ports: [{ place: { host: "127.0.0.1", port: 0 }, hosts: ["127.0.0.1", "localhost"], sharedWith }],
       onListening: listening.resolve,
       onFolder: () => hosted.resolve(),

@@ -5,13 +5,14 @@ import { NodeDisk } from "../../disk/node-disk.ts";
 import type { CommandContext } from "../context.ts";
 import { whoAnswers } from "../hooking/ask-server.ts";
 import { isOwnDoor, makeRunFolder, ownFolder, ownUid, runFolder } from "../hooking/run-folder.ts";
-import { shellWord } from "../agents/hook-script.ts";
 import { StoreServer } from "../hooking/serve-store.ts";
 import { placesOf } from "../places.ts";
 import { printable } from "../render/printable.ts";
 import { type OperatorToken, operatorToken } from "../serving/operator-token.ts";
 import { plannedOidc } from "../serving/oidc-plan.ts";
+import { listenTrouble } from "../serving/listen-trouble.ts";
 import { plannedPorts } from "../serving/serve-plan.ts";
+import { tellAlreadyThere, tellListening } from "../serving/tell-serving.ts";
 
 export async function serve(context: CommandContext): Promise<number> {
   const { io, input } = context;
@@ -32,13 +33,12 @@ export async function serve(context: CommandContext): Promise<number> {
   const oidc = plannedOidc(context, ports.length > 0);
   makeRunFolder(disk, run, uid);
   ownFolder(disk, dirname(run.socket), uid);
+  const watchMost = input.number("watchMost");
   const idleMs = (input.number("idle") ?? 0) * 1000;
   // A process of an older version is told so by being asked, and leaves; one that a hook started makes way.
   const there = isOwnDoor(disk, run, uid) ? await whoAnswers(run.door, io.version) : undefined;
   if (there !== undefined && (there.stays || idleMs > 0)) {
-    if (context.json) context.printJson({ socket: run.door, already: true, left: null });
-    else if (!quiet) context.print(`there is a process for ${printable(store.home)} already`);
-    return ports.length === 0 ? EXIT.done : EXIT.refused;
+    return tellAlreadyThere(context, { home: store.home, socket: run.door, there, ports });
   }
   const { configFolder } = placesOf({ env: io.env, userHome: io.userHome, cwd: io.cwd(), store: input.text("store") });
   const operator = ports.length === 0 ? undefined : operatorOf(context, disk, configFolder);
@@ -49,14 +49,18 @@ export async function serve(context: CommandContext): Promise<number> {
     ...{ recorded, metricsPublic: input.flag("metricsPublic") },
     // Who was started by a hook is started anywhere.
     ...(idleMs > 0 ? {} : { folder: io.cwd() }),
-    onListening: (urls) => tellListening(context, { socket: run.socket, urls, operator }),
+    onListening: (urls) => tellListening(context, { socket: run.socket, urls, ports, operator }),
     onFolder: (hosted) => tellFolder(context, hosted),
+    onWatching: (watched, left) => tellWatching(context, watched, left),
+    ...(watchMost === undefined ? {} : { watchMost }),
   });
   const endInterrupt = onInterrupt(context, server);
   try {
     const left = await server.serve();
     if (!quiet && !context.json) context.say(`ended: ${left}`);
     return EXIT.done;
+  } catch (error) {
+    throw listenTrouble(error);
   } finally {
     endInterrupt();
   }
@@ -81,37 +85,18 @@ function onInterrupt({ io }: CommandContext, server: StoreServer): () => void {
   });
 }
 
-interface Listening {
-  readonly socket: string;
-  readonly urls: readonly string[];
-  readonly operator: OperatorToken | undefined;
-}
-
-/** What it listens on, and how to ask it. */
-function tellListening(context: CommandContext, { socket, urls, operator }: Listening): void {
-  if (context.json) {
-    context.printJson({ socket, urls: [...urls], token_from: operator?.from ?? null, already: false, left: null });
-    return;
-  }
-  if (context.input.flag("quiet")) return;
-  context.say(`listening on ${printable(socket)}`);
-  for (const url of urls) context.say(`listening on ${url}`);
-  const [url] = urls;
-  if (url === undefined || operator === undefined) {
-    context.say(`ask it: curl --unix-socket ${shellWord(socket)} http://chronicle/v1/workspaces`);
-    return;
-  }
-  const from = operator.from.startsWith("$") ? operator.from : `$(cat ${shellWord(operator.from)})`;
-  context.say(
-    `operator's token: in ${printable(operator.from)}; for others: ${context.worded("chronicle token create --role reader")}`,
-  );
-  context.say(`ask it: curl -H "Authorization: Bearer ${from}" ${url}/v1/workspaces`);
-}
-
 /** The folder that it was started in. */
 function tellFolder(context: CommandContext, hosted: WorkspaceApi | Error): void {
   if (context.json || context.input.flag("quiet")) return;
   const folder = printable(context.io.cwd());
   if (!(hosted instanceof Error)) context.say(`${printable(hosted.path)} is workspace ${hosted.id}`);
   else context.say(`${folder} is not served: ${printable(hosted.message)}`);
+}
+
+/** Those that are not watched all the time. */
+function tellWatching(context: CommandContext, watched: number, left: number): void {
+  if (left === 0 || context.json || context.input.flag("quiet")) return;
+  context.say(
+    `${watched} more folders are watched, ${left} only while they are used (--watch-most ${watched + left}: all)`,
+  );
 }

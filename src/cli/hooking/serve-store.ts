@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { StoreApi } from "../../api/store-api.ts";
 import type { WorkspaceApi } from "../../api/workspace-api.ts";
+import { ChronicleError } from "../../core/errors.ts";
 import { retentionFiles } from "../../core/retention-config.ts";
 import type { Disk } from "../../disk/disk.ts";
 import { Admission } from "../../server/admission.ts";
@@ -17,6 +18,7 @@ import { problemReply } from "../../server/problem-reply.ts";
 import type { Route, ServerReply } from "../../server/route.ts";
 import { FileTokenBook } from "../serving/file-token-book.ts";
 import { HostedFolder } from "../serving/hosted-folder.ts";
+import { WatchedFolders } from "../serving/watched-folders.ts";
 import { lazyIssuer } from "../serving/lazy-issuer.ts";
 import type { OidcPlan } from "../serving/oidc-plan.ts";
 import type { PortPlan } from "../serving/serve-plan.ts";
@@ -29,6 +31,8 @@ import { openSocket, type ServerSocket } from "./server-socket.ts";
 
 /** How often the process looks whether it is still wanted, at most, in milliseconds. */
 const LOOK_MS = 1_000;
+/** So many folders are watched where nobody says how many. */
+const WATCH_MOST = 32;
 /** A workspace that was not used for so long is closed. */
 const CLOSE_AFTER_MS = 120_000;
 
@@ -51,11 +55,15 @@ export interface ServeOptions {
   readonly recorded?: { readonly commits: number; readonly events: number };
   /** A folder to host, whose history is begun where there is none. */
   readonly folder?: string;
+  /** Beside that folder so many of the store are watched all the time (default 32); none by who leaves when it is idle. */
+  readonly watchMost?: number;
   readonly limits?: Partial<ServerLimits>;
   /** Called when everybody can be answered. */
   readonly onListening: (urls: readonly string[]) => void;
   /** Called when the folder is hosted, or with why it is not. */
   readonly onFolder?: (hosted: WorkspaceApi | Error) => void;
+  /** Called when it is known how many folders are watched from the start, and how many there are beyond the most. */
+  readonly onWatching?: (watched: number, left: number) => void;
 }
 
 /** Why the process ended. */
@@ -70,6 +78,7 @@ export class StoreServer {
   readonly #leaving = Promise.withResolvers<Leaving>();
   readonly #code: string;
   readonly #hosted: HostedFolder | undefined;
+  readonly #watched: WatchedFolders | undefined;
   readonly #tally = new RequestTally();
   #gateway: Gateway | undefined;
   #metrics: Promise<Metrics> | undefined;
@@ -78,7 +87,7 @@ export class StoreServer {
 
   constructor(options: ServeOptions) {
     this.#options = options;
-    const { disk, store, run, version, folder } = options;
+    const { disk, store, run, version, folder, idleMs } = options;
     this.#limits = { ...DEFAULT_LIMITS, ...options.limits };
     this.#workspaces = new OpenWorkspaces(store, {
       isThere: (id) => disk.lstat(`${store.home}/workspaces/${id}/workspace.json`) !== undefined,
@@ -88,6 +97,7 @@ export class StoreServer {
       onError: (error) => this.#onError(error),
     });
     this.#hosted = folder === undefined ? undefined : new HostedFolder(this.#workspaces, folder);
+    this.#watched = idleMs === 0 ? this.#watching() : undefined;
     ownFolder(disk, run.folder, ownUid());
     const hooks = new HookDesk({
       ...{ disk, version, workspaces: this.#workspaces },
@@ -116,6 +126,7 @@ export class StoreServer {
       // Clients are expected: they need not wait for the rest to be loaded.
       if (idleMs === 0) this.#http.warmUp().catch((error: unknown) => this.#onError(error));
       const hosting = this.#host();
+      void hosting.then(() => this.#watched?.keepUp());
       const left = await this.#leaving.promise;
       await hosting;
       return left;
@@ -124,6 +135,7 @@ export class StoreServer {
       this.#socket.release();
       await this.#http.close();
       this.#hosted?.close();
+      await this.#watched?.close();
       await this.#workspaces.close();
     }
   }
@@ -152,6 +164,16 @@ export class StoreServer {
     return urls;
   }
 
+  #watching(): WatchedFolders {
+    const { store, disk, watchMost: most = WATCH_MOST, onWatching } = this.#options;
+    return new WatchedFolders({
+      ...{ store, disk, most, workspaces: this.#workspaces },
+      except: () => this.#hosted?.workspace?.id,
+      onError: (error) => this.#onError(error),
+      ...(onWatching === undefined ? {} : { onChosen: onWatching }),
+    });
+  }
+
   async #host(): Promise<void> {
     const { onFolder } = this.#options;
     try {
@@ -165,7 +187,12 @@ export class StoreServer {
   /** Who was started to serve records what people edit, too; who was started by a hook only keeps itself informed. */
   async #follow(workspace: WorkspaceApi): Promise<void> {
     if (workspace.path === "") return;
-    await workspace.follow({ record: this.#options.idleMs === 0, onError: (error) => this.#onError(error) });
+    try {
+      await workspace.follow({ record: this.#options.idleMs === 0, onError: (error) => this.#onError(error) });
+    } catch (error) {
+      // What is archived stays as it is.
+      if (!(error instanceof ChronicleError && error.code === "READ_ONLY")) throw error;
+    }
   }
 
   #admission(): Admission {
@@ -249,6 +276,7 @@ export class StoreServer {
   async #keepUp(): Promise<void> {
     await this.#workspaces.closeIdle(CLOSE_AFTER_MS);
     await this.#hosted?.keepUp();
+    await this.#watched?.keepUp();
   }
 
   /** An installed program that was replaced has chunks that this process cannot load any more. */

@@ -54,6 +54,11 @@ export const SERVE: CommandSpec = {
       description: "the claim that lists workspaces; `*`: all (default: chronicle_workspaces)",
       value: "text",
     },
+    {
+      flags: "--watch-most <n>",
+      description: "record what is edited in so many of the store's folders (default 32); others from their first use",
+      value: "count",
+    },
     { flags: "--metrics-public", description: "/metrics needs no token" },
     {
       flags: "--idle <seconds>",

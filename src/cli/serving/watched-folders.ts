@@ -1,0 +1,142 @@
+import { join } from "node:path";
+import type { WorkspaceShape } from "../../api/shapes.ts";
+import type { StoreApi } from "../../api/store-api.ts";
+import type { Disk } from "../../disk/disk.ts";
+import type { Lease, OpenWorkspaces } from "../../server/open-workspaces.ts";
+
+/** How soon the store may be listed again, in milliseconds. */
+const LIST_MS = 1_000;
+/** Listing may take this part of the time at most: somebody may begin thousands of workspaces. */
+const BUSY_FACTOR = 20;
+/** Longer than any clock of a file system ticks, in milliseconds: a folder that was changed so recently may change unseen. */
+const TICK_MS = 2_000;
+/** A log that nothing can be read of after so many milliseconds is not looked into again. */
+const NEW_MS = 60_000;
+
+export interface WatchedFoldersOptions {
+  readonly store: Pick<StoreApi, "home" | "workspaces">;
+  readonly disk: Disk;
+  /** Watches what it opens. */
+  readonly workspaces: OpenWorkspaces;
+  /** So many at most. */
+  readonly most: number;
+  /** The id of one that is watched without this. */
+  readonly except: () => string | undefined;
+  readonly onError: (error: unknown) => void;
+  /** Called once, with how many are watched and how many are too many. */
+  readonly onChosen?: (watched: number, left: number) => void;
+}
+
+/**
+ * The workspaces with a folder, which a server watches for as long as it lives: those that were used last, up to a number.
+ * One that is begun while it runs is noticed by its folder in the store, without listing everything all the time.
+ */
+export class WatchedFolders {
+  readonly #options: WatchedFoldersOptions;
+  readonly #leases = new Map<string, Lease>();
+  /** Those of which the list is known to say what there is to say. */
+  #listed: ReadonlySet<string> = new Set();
+  #ids: readonly string[] = [];
+  #mark: string | undefined;
+  #listAgainAt = 0;
+  #working: Promise<void> | undefined;
+  #isChosen = false;
+  #isClosed = false;
+
+  constructor(options: WatchedFoldersOptions) {
+    this.#options = options;
+  }
+
+  /** Looks for what is new, and opens anew what others have opened anew. Never rejects; who calls while it works waits for that. */
+  keepUp(): Promise<void> {
+    this.#working ??= this.#work().finally(() => (this.#working = undefined));
+    return this.#working;
+  }
+
+  /** Gives them back. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await this.#working;
+    for (const id of this.#leases.keys()) this.#giveBack(id);
+  }
+
+  async #work(): Promise<void> {
+    try {
+      for (const [id, lease] of this.#leases) {
+        const isThere = this.#logOf(id) !== undefined;
+        if (this.#isClosed || (isThere && this.#options.workspaces.isCurrent(lease.workspace))) continue;
+        this.#giveBack(id);
+        if (isThere) await this.#watch(id);
+      }
+      if (this.#isDue()) await this.#list();
+    } catch (error) {
+      this.#options.onError(error);
+    }
+  }
+
+  /** Has a workspace come whose history has begun? Its folder is there before its log. */
+  #isDue(): boolean {
+    const { disk, store, most } = this.#options;
+    if (this.#isClosed || performance.now() < this.#listAgainAt || this.#leases.size >= Math.max(most, 1)) return false;
+    const folder = join(store.home, "workspaces");
+    const stat = disk.lstat(folder);
+    if (stat === undefined) return false;
+    const mark = `${stat.ino} ${stat.mtimeNs}`;
+    if (mark !== this.#mark) this.#ids = disk.list(folder).map(({ name }) => name.toString());
+    this.#mark = Date.now() - Number(stat.mtimeNs / 1_000_000n) > TICK_MS ? mark : undefined;
+    return !this.#isChosen || this.#ids.some((id) => !this.#listed.has(id) && this.#logOf(id) !== undefined);
+  }
+
+  /** When it was last written to, epoch milliseconds; `undefined`: its history has not begun, or was removed. */
+  #logOf(id: string): number | undefined {
+    const { disk, store } = this.#options;
+    const stat = disk.lstat(join(store.home, "workspaces", id, "events.wal"));
+    return stat === undefined || stat.size === 0 ? undefined : Number(stat.mtimeNs / 1_000_000n);
+  }
+
+  async #list(): Promise<void> {
+    const { store, most, onChosen } = this.#options;
+    const began = performance.now();
+    const old = this.#ids.filter((id) => Date.now() - (this.#logOf(id) ?? Infinity) > NEW_MS);
+    const all = await store.workspaces();
+    const wanted = all.filter((one) => this.#isWanted(one)).toSorted(lastFirst);
+    this.#listed = new Set([...old, ...all.map(({ id }) => id)]);
+    this.#listAgainAt = performance.now() + Math.max(LIST_MS, (performance.now() - began) * BUSY_FACTOR);
+    const chosen = wanted.slice(0, Math.max(0, most - this.#leases.size));
+    if (!this.#isChosen) onChosen?.(chosen.length, wanted.length - chosen.length);
+    this.#isChosen = true;
+    for (const { id } of chosen) if (!this.#isClosed) await this.#watch(id);
+  }
+
+  #isWanted({ id, path, present, archived, problem }: WorkspaceShape): boolean {
+    if (path === "" || !present || archived === true || problem !== undefined) return false;
+    return id !== this.#options.except() && !this.#leases.has(id);
+  }
+
+  async #watch(id: string): Promise<void> {
+    const { workspaces, onError } = this.#options;
+    try {
+      const lease = await workspaces.openKey(id);
+      this.#leases.set(id, lease);
+      // Somebody archives or removes it: it is not kept from them.
+      const end = (): void => {
+        lease[Symbol.dispose]();
+        if (this.#leases.get(id) === lease) this.#leases.delete(id);
+      };
+      if (lease.gone.aborted) end();
+      else lease.gone.addEventListener("abort", end);
+    } catch (error) {
+      onError(error);
+    }
+  }
+
+  #giveBack(id: string): void {
+    const lease = this.#leases.get(id);
+    this.#leases.delete(id);
+    lease?.[Symbol.dispose]();
+  }
+}
+
+function lastFirst(a: WorkspaceShape, b: WorkspaceShape): number {
+  return Date.parse(b.last_event ?? b.created) - Date.parse(a.last_event ?? a.created);
+}
