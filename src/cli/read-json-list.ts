@@ -17,18 +17,21 @@ export function readJsonList(file: string, cwd: string): readonly unknown[] {
   return value;
 }
 
-/** The text of a file that the user named. Throws `USAGE` if it cannot be read. */
-export function readUserFile(file: string, cwd: string): string {
-  return readUserBytes(file, cwd).toString("utf8");
+/** The text of a file that the user named (by `option`). Throws `USAGE` if it cannot be read. */
+export function readUserFile(file: string, cwd: string, option?: string): string {
+  return readUserBytes(file, cwd, option).toString("utf8");
 }
 
-/** The bytes of a file that the user named. Throws `USAGE` if it cannot be read. */
-export function readUserBytes(file: string, cwd: string): Buffer {
+/** The bytes of a file that the user named (by `option`). Throws `USAGE` if it cannot be read. */
+export function readUserBytes(file: string, cwd: string, option?: string): Buffer {
   try {
     return readWholeFile(resolve(cwd, file));
   } catch (error) {
     const errno = errnoOf(error);
     if (errno === undefined) throw error;
-    throw usageError(`cannot read ${file}: ${errno}`, "name a file that can be read");
+    throw usageError(
+      `cannot read ${option === undefined ? "" : `${option} `}${file}: ${errno}`,
+      "name a file that can be read",
+    );
   }
 }

@@ -33,7 +33,11 @@ export function refusalOf({ headers, url }: RequestHead, door: Door): Refusal | 
   } else {
     const host = (headers.host ?? "").toLowerCase();
     if (!door.hosts.includes(host)) {
-      return { status: 421, code: "FORBIDDEN", detail: "this host is not served here" };
+      return {
+        status: 421,
+        code: "FORBIDDEN",
+        detail: "this host is not served here: the server is told its names by --allow-host NAME",
+      };
     }
     if (origin !== undefined && !door.origins.includes(origin)) return forbidden("this origin is not served");
   }

@@ -65,13 +65,15 @@ const HEALTH_MS = 2_000;
 export interface LivingServer {
   /** It was started to stay; otherwise a hook started it, and it leaves when it is idle. */
   readonly stays: boolean;
+  /** Its number; 0 where it does not say. */
+  readonly pid: number;
 }
 
 /** Who is there and answers? One who is told of a later version leaves, and counts as nobody. */
 export async function whoAnswers(door: string, version: string): Promise<LivingServer | undefined> {
   const answer = await askServer({ door, path: "/healthz", method: "GET", version, answerMs: HEALTH_MS });
   if (answer?.status !== 200) return undefined;
-  return { stays: /"stays":true/.test(answer.body) };
+  return { stays: /"stays":true/.test(answer.body), pid: Number(/"pid":(\d+)/.exec(answer.body)?.[1] ?? 0) };
 }
 
 /** Is somebody there who answers? */

@@ -71,7 +71,10 @@ export function ownFolder(disk: Disk, folder: string, uid: number): void {
   });
 }
 
-/** What is wrong with a folder that should be this user's alone; `undefined`: nothing, or it is not there. */
+/**
+ * What is wrong with a folder that should be this user's alone; `undefined`: nothing, or it is not there. One that is meant for
+ * everybody (`/tmp`) is left as it is.
+ */
 export function folderTrouble(
   disk: Disk,
   folder: string,
@@ -80,10 +83,15 @@ export function folderTrouble(
   const stat = disk.lstat(folder);
   if (stat === undefined) return undefined;
   const remove = `look at it, then remove it: rm -r ${folder}`;
+  const another = `choose a folder of your own, such as ${join(folder, `chronicle-${uid}`)}`;
   if (stat.kind !== "dir") return { what: "is no folder", hint: remove };
-  if (stat.uid !== uid) return { what: `belongs to user ${stat.uid}`, hint: remove };
+  const isShared = (stat.mode & 0o1002) !== 0;
+  if (stat.uid !== uid) return { what: `belongs to user ${stat.uid}`, hint: isShared ? another : remove };
   if ((stat.mode & 0o077) === 0) return undefined;
-  return { what: `can be entered by others (${stat.mode.toString(8)})`, hint: `chmod 700 ${folder}` };
+  return {
+    what: `can be entered by others (${stat.mode.toString(8)})`,
+    hint: isShared ? another : `chmod 700 ${folder}`,
+  };
 }
 
 /** Does the door lead to a folder of this user's alone? In any other, somebody else's socket could have the name. */

@@ -1,9 +1,8 @@
-import { resolve } from "node:path";
 import { isLoopback } from "../../server/door.ts";
 import type { PortPlace } from "../../server/http-server.ts";
 import type { CommandContext } from "../context.ts";
 import { usageError } from "../usage-error.ts";
-import { readWholeFile } from "../user-files.ts";
+import { tlsPair } from "./tls-pair.ts";
 
 /** A port to listen on, and by which names it may be asked. */
 export interface PortPlan {
@@ -27,7 +26,7 @@ export function plannedPorts({ input, io }: CommandContext): PortPlan[] {
     if (origins.length > 0) throw usageError("--allow-origin goes with a port", "say --port N as well");
     return [];
   }
-  const tls = tlsFiles(input.text("tlsCert"), input.text("tlsKey"), (path) => resolve(io.cwd(), path));
+  const tls = tlsFiles(input.text("tlsCert"), input.text("tlsKey"), io.cwd());
   const own = port === undefined ? [] : loopback(port, origins);
   if (listen === undefined) return own;
   return [
@@ -82,14 +81,10 @@ function outside(listen: string, { hosts, origins, tls, isBehind }: Outside): Po
   return { place: { host, port, ...(tls === undefined ? {} : { tls }) }, hosts, sharedWith: origins };
 }
 
-function tlsFiles(
-  cert: string | undefined,
-  key: string | undefined,
-  whole: (path: string) => string,
-): PortPlace["tls"] | undefined {
+function tlsFiles(cert: string | undefined, key: string | undefined, cwd: string): PortPlace["tls"] | undefined {
   if (cert === undefined && key === undefined) return undefined;
   if (cert === undefined || key === undefined) throw usageError("--tls-cert and --tls-key go together", "say both");
-  return { cert: readWholeFile(whole(cert)).toString("utf8"), key: readWholeFile(whole(key)).toString("utf8") };
+  return tlsPair({ cert, key, cwd });
 }
 
 function originOf(text: string): string {

@@ -1,0 +1,45 @@
+import { ChronicleError } from "../../core/errors.ts";
+import { usageError } from "../usage-error.ts";
+
+/** What Node says of a port that it cannot listen on. */
+interface ListenError extends Error {
+  readonly code: string;
+  readonly syscall: string;
+  readonly address?: string;
+  readonly port?: number;
+  readonly hostname?: string;
+}
+
+function isListenError(error: unknown): error is ListenError {
+  if (!(error instanceof Error) || !("syscall" in error) || !("code" in error)) return false;
+  // A Unix socket's address is its path.
+  const isPort = error.syscall === "listen" && "address" in error && !String(error.address).startsWith("/");
+  return isPort || error.syscall === "getaddrinfo";
+}
+
+/** Why a port cannot be listened on, and what to do: `REFUSED` where it is taken or the system's, `USAGE`; other errors as they are. */
+export function listenTrouble(error: unknown): unknown {
+  if (!isListenError(error)) return error;
+  const { code, address = error.hostname ?? "", port } = error;
+  const data = { address, port: port ?? null, errno: code };
+  const refused = (message: string, hint: string): ChronicleError =>
+    new ChronicleError("REFUSED", message, { hint, data, cause: error });
+  switch (code) {
+    case "EADDRINUSE":
+      return refused(
+        `port ${port} of ${address} is taken by another program`,
+        "choose another, or any that is free: --port 0",
+      );
+    case "EACCES":
+      return refused(`this user may not listen on port ${port} of ${address}`, "choose one of 1024 or more");
+    case "EADDRNOTAVAIL":
+    case "ENOTFOUND":
+    case "EAI_AGAIN":
+      return usageError(
+        `${address} is no address of this machine`,
+        "--listen takes one of its own, 0.0.0.0 or [::] for all of them",
+      );
+    default:
+      return error;
+  }
+}

@@ -1,0 +1,76 @@
+import { EXIT } from "../../api/problems.ts";
+import { ChronicleError } from "../../core/errors.ts";
+import { shellWord } from "../agents/hook-script.ts";
+import type { CommandContext } from "../context.ts";
+import type { LivingServer } from "../hooking/ask-server.ts";
+import { printable } from "../render/printable.ts";
+import type { OperatorToken } from "./operator-token.ts";
+import type { PortPlan } from "./serve-plan.ts";
+
+/** What a server listens on. */
+export interface Listening {
+  readonly socket: string;
+  readonly urls: readonly string[];
+  readonly ports: readonly PortPlan[];
+  readonly operator: OperatorToken | undefined;
+}
+
+/** Says what it listens on, and how to ask it. */
+export function tellListening(context: CommandContext, { socket, urls, ports, operator }: Listening): void {
+  if (context.json) {
+    context.printJson({ socket, urls: [...urls], token_from: operator?.from ?? null, already: false, left: null });
+    return;
+  }
+  if (context.input.flag("quiet")) return;
+  context.say(`listening on ${printable(socket)}`);
+  for (const url of urls) context.say(`listening on ${url}`);
+  const [url] = urls;
+  if (url === undefined || operator === undefined) {
+    context.say(`ask it: curl --unix-socket ${shellWord(socket)} http://chronicle/v1/workspaces`);
+    return;
+  }
+  const from = operator.from.startsWith("$") ? operator.from : `$(cat ${shellWord(operator.from)})`;
+  const others = context.worded("chronicle token create --role reader");
+  context.say(`operator's token: in ${printable(operator.from)}; for others: ${others}`);
+  const { where, address } = askedAt(url, ports, context.input.flag("behindProxy"));
+  context.say(`${where}: curl -H "Authorization: Bearer ${from}" ${address}/v1/workspaces`);
+}
+
+/** By which address a port is asked: its own is no name that it answers to where it is for other machines. */
+function askedAt(url: string, [first]: readonly PortPlan[], isBehind: boolean): { where: string; address: string } {
+  const { hostname, protocol, port } = new URL(url);
+  const host = first?.hosts[0];
+  // Loopback answers to its own address.
+  if (host === undefined || first?.hosts.includes(hostname) === true) return { where: "ask it", address: url };
+  if (isBehind) return { where: "ask it through the proxy", address: `https://${host}` };
+  return { where: "ask it", address: `${protocol}//${/:\d+$/.test(host) || port === "" ? host : `${host}:${port}`}` };
+}
+
+/** A server that is there already. */
+export interface AlreadyThere {
+  readonly home: string;
+  readonly socket: string;
+  readonly there: LivingServer;
+  readonly ports: readonly PortPlan[];
+}
+
+/** Says who serves this store, and how to end that. Resolves to the exit code; throws `REFUSED` where ports were asked for. */
+export function tellAlreadyThere(context: CommandContext, { home, socket, there, ports }: AlreadyThere): number {
+  const { pid } = there;
+  if (context.json) {
+    context.printJson({ socket, pid, already: true, left: null });
+    return ports.length === 0 ? EXIT.done : EXIT.refused;
+  }
+  const who = `there is a process for ${printable(home)} already: ${pid}, on ${printable(socket)}`;
+  const how = [`to end it: kill ${pid}`, `to have this folder served by it: ${context.worded("chronicle init")}`];
+  if (ports.length > 0) {
+    throw new ChronicleError("REFUSED", `${who}; the ports that are asked for are not served`, {
+      hint: how.join("\n"),
+      data: { pid, socket },
+    });
+  }
+  if (context.input.flag("quiet")) return EXIT.done;
+  context.print(who);
+  for (const line of how) context.print(`  ${line}`);
+  return EXIT.done;
+}
