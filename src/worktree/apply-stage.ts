@@ -24,7 +24,8 @@ export interface StageContext {
 /**
  * Writes every new file, link and folder into staging, durably; nothing that the user sees changes. A new folder is
  * staged with all that it will hold, and goes into place by one rename.
- * A content that is missing or damaged blocks its steps; a disk without room throws `ENOSPC` or `EDQUOT`.
+ * A content that is missing or damaged blocks its steps; a disk without room, or one that does not
+ * take a name, throws what it says.
  */
 export async function stageSteps(context: StageContext): Promise<void> {
   const wanted = placeFolders(context.steps);

@@ -59,8 +59,13 @@ const REASONS: Readonly<Record<string, BlockReason>> = {
   EACCES: "not-permitted",
   EPERM: "not-permitted",
   EROFS: "not-permitted",
+  // What this file system calls no name, though another one does.
+  EINVAL: "not-permitted",
+  EILSEQ: "not-permitted",
+  ENAMETOOLONG: "not-permitted",
   ENOSPC: "no-space",
   EDQUOT: "no-space",
+  EFBIG: "no-space",
   EBUSY: "busy",
   ETXTBSY: "busy",
   ENOTDIR: "outside",

@@ -7,7 +7,7 @@ import type { LandContext } from "./apply-land.ts";
 import type { ApplyRoot, Step } from "./apply-step.ts";
 import type { OpenRoot } from "./scan.ts";
 import type { StatCache } from "./stat-cache.ts";
-import type { ApplyReport, ApplyRequest } from "./worktree.ts";
+import type { ApplyReport, ApplyRequest, BlockReason } from "./worktree.ts";
 import { ChronicleError, errnoOf } from "../core/errors.ts";
 import { sameEntry } from "../core/entry.ts";
 import { comparePaths, isWithin, parentOf, ROOT, splitRoot } from "../core/path.ts";
@@ -135,8 +135,19 @@ function mayGoOn(steps: readonly Step[], request: ApplyRequest): boolean {
   return request.onBlocked === "skip" || !steps.some(stopsAll);
 }
 
-function blockAll(steps: readonly Step[], detail: string): void {
-  for (const step of steps) block(step, "no-space", detail);
+/** What staging meets that will not pass by itself: it is said, else the operation would stay open for ever. */
+const STAGE_REASONS: Readonly<Record<string, BlockReason>> = {
+  ENOSPC: "no-space",
+  EDQUOT: "no-space",
+  EFBIG: "no-space",
+  // A name in a new folder that this file system does not take.
+  EINVAL: "not-permitted",
+  EILSEQ: "not-permitted",
+  ENAMETOOLONG: "not-permitted",
+};
+
+function blockAll(steps: readonly Step[], reason: BlockReason, detail: string): void {
+  for (const step of steps) block(step, reason, detail);
 }
 
 /** Would the new bytes fit? Blocks everything if not. */
@@ -149,7 +160,7 @@ function lacksSpace(context: ApplyContext, steps: readonly Step[]): boolean {
     if (bytes === 0) continue;
     const { freeBytes } = context.disk.space(open.root.folder);
     if (bytes <= freeBytes) continue;
-    blockAll(steps, `${bytes} bytes are needed and ${freeBytes} are free`);
+    blockAll(steps, "no-space", `${bytes} bytes are needed and ${freeBytes} are free`);
     return true;
   }
   return false;
@@ -160,9 +171,10 @@ async function stage(context: ApplyContext, steps: readonly Step[], request: App
     await stageSteps({ disk: context.disk, steps, request });
     return true;
   } catch (error) {
-    const errno = errnoOf(error);
-    if (errno !== "ENOSPC" && errno !== "EDQUOT") throw error;
-    blockAll(steps, errno);
+    const errno = errnoOf(error) ?? "";
+    const reason = STAGE_REASONS[errno];
+    if (reason === undefined) throw error;
+    blockAll(steps, reason, errno);
     return false;
   }
 }
