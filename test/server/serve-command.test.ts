@@ -1,6 +1,8 @@
 import { spawn } from "node:child_process";
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { generateKeyPairSync } from "node:crypto";
 import { request as ask } from "node:https";
+import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -18,6 +20,11 @@ beforeAll(() => {
   base = mkdtempSync(join(tmpdir(), "chronicle-serving-"));
   writeFileSync(join(base, "cert.pem"), CERTIFICATE);
   writeFileSync(join(base, "key.pem"), KEY);
+  writeFileSync(join(base, "noise.pem"), "noise");
+  const { privateKey: other } = generateKeyPairSync("ed25519");
+  const form = { type: "pkcs8", format: "pem" } as const;
+  writeFileSync(join(base, "other.pem"), other.export(form));
+  writeFileSync(join(base, "locked.pem"), other.export({ ...form, cipher: "aes-256-cbc", passphrase: "x" }));
 });
 afterAll(() => rmSync(base, { recursive: true, force: true }));
 
@@ -92,9 +99,12 @@ describe("chronicle serve", { timeout: 60_000 }, () => {
     // Whoever was started by a hook is started anywhere: it begins no history there.
     expect(helper.text).not.toContain("is workspace");
     await using another = new Running([], {}, helper.home);
-    expect([await another.ended(), another.text]).toEqual([0, expect.stringContaining("already")]);
+    expect([await another.ended(), another.text]).toEqual([0, expect.stringMatching(/already: \d+, on .*kill \d+/s)]);
     await using refused = new Running(["--port", "0"], {}, helper.home);
-    expect(await refused.ended()).toBe(6);
+    expect([await refused.ended(), refused.text]).toEqual([
+      6,
+      expect.stringMatching(/^chronicle: .*ports that are asked for are not served\n.*kill \d+\n.*chronicle init/),
+    ]);
   });
 
   it("speaks TLS to other machines, under the names that it is given", async () => {
@@ -129,7 +139,38 @@ describe("chronicle serve", { timeout: 60_000 }, () => {
     mkdirSync(open);
     chmodSync(open, 0o777);
     await using running = new Running(["--socket", join(open, "s.sock")]);
-    expect([await running.ended(), running.text]).toEqual([6, expect.stringContaining("can be entered by others")]);
+    expect([await running.ended(), running.text]).toEqual([
+      6,
+      expect.stringMatching(/can be entered by others.*choose a folder of your own/s),
+    ]);
+    expect(running.text).not.toContain("chmod");
+  });
+
+  it("says what is the matter with a port that it cannot have", async () => {
+    const taken = createServer().listen(0, "127.0.0.1");
+    await new Promise((done) => taken.once("listening", done));
+    const { port } = taken.address() as AddressInfo;
+    await using running = new Running(["--port", String(port)]);
+    expect([await running.ended(), running.text]).toEqual([
+      6,
+      expect.stringContaining(`chronicle: port ${port} of 127.0.0.1 is taken by another program\n  choose another`),
+    ]);
+    taken.close();
+    const listen = ["--listen", "203.0.113.7:0", "--allow-host", "a.example", "--behind-proxy"];
+    await using elsewhere = new Running(listen);
+    expect([await elsewhere.ended(), elsewhere.text]).toEqual([
+      2,
+      expect.stringContaining("203.0.113.7 is no address of this machine"),
+    ]);
+  });
+
+  it("names a host that it answers to where it says how to ask it", async () => {
+    const listen = ["--listen", "127.0.0.1:0", "--allow-host", "files.example"];
+    const tls = ["--tls-cert", join(base, "cert.pem"), "--tls-key", join(base, "key.pem")];
+    await using direct = new Running([...listen, ...tls]);
+    expect((await direct.said(/ask it.*\n/))[0]).toMatch(/^ask it: .* https:\/\/files\.example:\d+\/v1/);
+    await using behind = new Running([...listen, "--behind-proxy"]);
+    expect((await behind.said(/ask it.*\n/))[0]).toMatch(/^ask it through the proxy: .* https:\/\/files\.example\/v1/);
   });
 });
 
@@ -152,6 +193,24 @@ describe("what is asked of ports", () => {
     [{ listen: "0.0.0.0", allowHost: ["a"], behindProxy: true }, "no HOST:PORT"],
     [{ listen: "x:99999", allowHost: ["a"], behindProxy: true }, "no HOST:PORT"],
     [{ listen: "0.0.0.0:80", allowHost: ["a"], tlsCert: "cert.pem" }, "go together"],
+    [{ listen: "x:1", allowHost: ["a"], tlsCert: "none.pem", tlsKey: "key.pem" }, "cannot read --tls-cert none.pem"],
+    [
+      { listen: "x:1", allowHost: ["a"], tlsCert: "noise.pem", tlsKey: "key.pem" },
+      "--tls-cert noise.pem is no PEM file",
+    ],
+    [
+      { listen: "x:1", allowHost: ["a"], tlsCert: "key.pem", tlsKey: "key.pem" },
+      "--tls-cert key.pem holds no certificate",
+    ],
+    [
+      { listen: "x:1", allowHost: ["a"], tlsCert: "cert.pem", tlsKey: "cert.pem" },
+      "--tls-key cert.pem holds no private key",
+    ],
+    [
+      { listen: "x:1", allowHost: ["a"], tlsCert: "cert.pem", tlsKey: "other.pem" },
+      "does not belong to the certificate",
+    ],
+    [{ listen: "x:1", allowHost: ["a"], tlsCert: "cert.pem", tlsKey: "locked.pem" }, "is locked by a passphrase"],
     [{ port: 70_000 }, "no port 70000"],
     [{ allowHost: ["a"] }, "goes with --listen"],
     [{ port: 1, tlsCert: "c" }, "goes with --listen"],
