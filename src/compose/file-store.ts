@@ -17,6 +17,7 @@ import { adoptFolder } from "../workspace/adopt.ts";
 import { answer } from "../workspace/answer.ts";
 import { setArchived } from "../workspace/archived.ts";
 import { takeBaseline } from "../workspace/baseline.ts";
+import { finishTorn } from "../workspace/finish-torn.ts";
 import { readForkSource, type ForkSource } from "../workspace/fork.ts";
 import { listSnapshots, snapshotShape } from "../workspace/snapshot.ts";
 import { Turns } from "../workspace/turns.ts";
@@ -144,7 +145,9 @@ class FileStore implements StoreApi {
     return withCode(async () => {
       const { role, exact, readOnly = false, client, actor } = options;
       const { id: whole } = await this.#byId(id, exact);
-      return this.#workspace(await this.#openId(whole, { readOnly, client, actor }), role);
+      const opened = await this.#openId(whole, { readOnly, client, actor });
+      await finishTorn(opened.context);
+      return this.#workspace(opened, role);
     });
   }
 
