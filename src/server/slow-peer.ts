@@ -16,16 +16,27 @@ export async function* uploaded(request: IncomingMessage, limits: ServerLimits):
   if (Number(request.headers["content-length"] ?? 0) > limits.uploadBytes) throw tooMuch();
   let size = 0;
   let before = 0;
+  // While the store is busy it is not the client who is slow.
+  let busySince: number | undefined;
+  let busyMs = 0;
   const timer = setInterval(() => {
-    if (size - before < limits.slowBytes && !request.complete) request.destroy(new TooSlow("the upload is too slow"));
+    const now = performance.now();
+    const waitedFor = busyMs + (busySince === undefined ? 0 : now - busySince);
+    const isSlow = waitedFor < limits.slowMs / 2 && size - before < limits.slowBytes && !request.complete;
+    if (isSlow) request.destroy(new TooSlow("the upload is too slow"));
     before = size;
+    busyMs = 0;
+    if (busySince !== undefined) busySince = now;
   }, limits.slowMs);
   try {
     // Whoever is refused in the middle can still be told so.
     for await (const piece of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
       size += piece.length;
       if (size > limits.uploadBytes) throw tooMuch();
+      busySince = performance.now();
       yield piece;
+      busyMs += performance.now() - busySince;
+      busySince = undefined;
     }
   } finally {
     clearInterval(timer);
