@@ -33,9 +33,12 @@ export async function pause(ms: number, signal?: AbortSignal): Promise<void> {
   if (signal?.aborted === true) return;
   const { promise, resolve } = Promise.withResolvers<void>();
   const timer = setTimeout(resolve, ms);
-  signal?.addEventListener("abort", () => resolve(), { once: true });
+  const stop = (): void => resolve();
+  signal?.addEventListener("abort", stop, { once: true });
   await promise;
   clearTimeout(timer);
+  // Whoever follows for months waits often.
+  signal?.removeEventListener("abort", stop);
 }
 
 /** Does it again while what stops it passes. `after` names a wait that whoever answered has asked for. */

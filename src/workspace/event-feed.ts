@@ -123,19 +123,24 @@ export class EventFeed {
 
   /** Reads what the log has beyond the latest; asked for meanwhile, once more. */
   #read(): Promise<void> {
-    this.#again = this.#reading !== undefined;
-    this.#reading ??= this.#readOn().finally(() => (this.#reading = undefined));
+    this.#again = true;
+    this.#reading ??= this.#readOn();
     return this.#reading;
   }
 
+  /** It is over in the very step in which nobody has asked for more: whoever asks then is not overheard. */
   async #readOn(): Promise<void> {
-    do {
-      this.#again = false;
-      if (this.#closed) return;
-      await withCode(() => answer(this.#context, (found) => this.#follow(found)));
-      this.#failure = undefined;
-      this.#wake();
-    } while (this.#again);
+    await undefined;
+    try {
+      while (this.#again && !this.#closed) {
+        this.#again = false;
+        await withCode(() => answer(this.#context, (found) => this.#follow(found)));
+        this.#failure = undefined;
+        this.#wake();
+      }
+    } finally {
+      this.#reading = undefined;
+    }
   }
 
   async #follow({ head, damage }: CatchUp): Promise<void> {
