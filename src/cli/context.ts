@@ -1,3 +1,4 @@
+import type { MeShape } from "../api/routes/reply-shapes.ts";
 import type { OpenOptions, StoreApi, StoreOptions } from "../api/store-api.ts";
 import type { ProgressOptions, WorkspaceApi } from "../api/workspace-api.ts";
 import { ChronicleError } from "../core/errors.ts";
@@ -96,6 +97,20 @@ export class CommandContext {
     if (this.remote === undefined) return named;
     await this.store();
     return (await this.#server)?.workspace(named);
+  }
+
+  /** Who one is for the server that is asked; `undefined`: none is. Throws as `RemoteServer.me`. */
+  async meThere(): Promise<MeShape | undefined> {
+    if (this.remote === undefined) return undefined;
+    await this.store();
+    return (await this.#server)?.me();
+  }
+
+  /** May one give up and free what was recorded? Where not, nobody is asked whether it should be: it is refused in any case. */
+  async isOperator(): Promise<boolean> {
+    if (this.io.env["CHRONICLE_ROLE"] === "agent") return false;
+    const me = await this.meThere();
+    return me === undefined || me.role === "operator";
   }
 
   #serverOf(address: RemoteAddress, { actor, role, once = false }: As): Promise<RemoteServer> {

@@ -1,6 +1,6 @@
 import { basename, dirname, isAbsolute, join, posix, relative, resolve } from "node:path";
 import type { WorkspaceApi } from "../api/workspace-api.ts";
-import { errnoOf } from "../core/errors.ts";
+import { type ChronicleError, errnoOf } from "../core/errors.ts";
 import { NodeDisk } from "../disk/node-disk.ts";
 import { printable } from "./render/printable.ts";
 import { usageError } from "./usage-error.ts";
@@ -20,6 +20,15 @@ function withRealFolder(path: string): string {
     if (errnoOf(error) === undefined) throw error;
     return path;
   }
+}
+
+/** A workspace without a folder has no place on this machine: what begins with `/` was perhaps meant to be a file of it. */
+function notFromRoot(typed: string): ChronicleError {
+  const inner = posix.normalize(typed).replace(/^\/+/, "");
+  return usageError(
+    `${typed} is no path of a workspace without a folder: its paths begin at its root, without a /`,
+    inner === "" ? "give a path in it" : `if that is meant: ${inner}`,
+  );
 }
 
 /**
@@ -51,6 +60,7 @@ export class UserPaths {
   /** A path as the user typed it, as the workspace knows it. Throws `USAGE` for one that is outside. */
   async toWorkspace(typed: string): Promise<string> {
     if (/^@[a-z0-9][a-z0-9-]*:/.test(typed)) return typed;
+    if (this.#workspace.path === "" && isAbsolute(typed)) throw notFromRoot(typed);
     const absolute = resolve(this.#cwd, typed);
     const inner = beneath(this.#root, absolute);
     if (this.#workspace.path === "" || inner !== undefined) return inner ?? absolute;

@@ -13,6 +13,8 @@ export interface ClientOptions {
   readonly fetch?: Fetch;
   /** On whose behalf, where the server lets its caller say so. */
   readonly acting?: ActingAs;
+  /** Hints of errors may name commands of `chronicle`: for those who have it at hand (default: they are left out). */
+  readonly commandHints?: boolean;
   /** How often it is tried again (default: 5 times in all, 0.1 to 5 s apart). Only what may be said twice is. */
   readonly retry?: RetryRule;
 }

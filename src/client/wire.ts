@@ -1,4 +1,4 @@
-import { ACTING } from "../api/routes/content-headers.ts";
+import { ACTING, HINTS_HEADER, WITH_COMMANDS } from "../api/routes/content-headers.ts";
 import type { AnswerOf, Asking, Call, ReplyKind } from "../api/routes/route.ts";
 import type { ActingAs } from "../api/workspace-api.ts";
 import { ChronicleError } from "../core/errors.ts";
@@ -11,6 +11,8 @@ import type { Transport, WireReply } from "./transport.ts";
 export interface WireOptions {
   readonly token?: string | undefined;
   readonly acting?: ActingAs;
+  /** See `ClientOptions.commandHints`. */
+  readonly commandHints?: boolean;
   /** What would change something throws `READ_ONLY`. */
   readonly readOnly?: boolean;
   readonly retry?: RetryRule;
@@ -107,13 +109,14 @@ export class Wire {
   }
 
   #headersOf({ call, asking, range }: Ask): Record<string, string> {
-    const { token, acting = {} } = this.#options;
+    const { token, acting = {}, commandHints } = this.#options;
     const { ifMatch, lastEventId, content } = asking;
     const headers: Record<string, string | undefined> = {
       authorization: token === undefined ? undefined : `Bearer ${token}`,
       [ACTING.actor]: inHeader(acting.actor),
       [ACTING.client]: inHeader(acting.client),
       [ACTING.role]: acting.role === "agent" ? "agent" : undefined,
+      [HINTS_HEADER]: commandHints === true ? WITH_COMMANDS : undefined,
       "content-type":
         content === undefined
           ? asking.body === undefined

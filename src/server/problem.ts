@@ -22,6 +22,8 @@ export interface Problem {
 export interface ProblemSetting {
   /** Absolute folders of this machine that the caller need not know. */
   readonly hidden: readonly string[];
+  /** The caller has the command line at hand: hints may name its commands. */
+  readonly commands?: boolean;
   /** Takes a line for the server's diagnostics. */
   readonly report: (line: string) => void;
 }
@@ -58,9 +60,16 @@ export function problemOf(error: unknown, setting: ProblemSetting): Problem {
   const data = cleanData(error.data, setting.hidden);
   return {
     ...makeProblem(status, error.code, clean(error.message)),
-    ...(error.hint === undefined ? {} : { hint: clean(error.hint) }),
+    ...(error.hint === undefined || !isFor(error.hint, setting) ? {} : { hint: clean(error.hint) }),
     ...(Object.keys(data).length === 0 ? {} : { data }),
   };
+}
+
+/** A command helps nobody who has none. */
+const COMMAND = /\bchronicle (?:-\w \S+ )?[a-z]/;
+
+function isFor(hint: string, { commands }: ProblemSetting): boolean {
+  return commands === true || !COMMAND.test(hint);
 }
 
 function unexpected(error: unknown, status: number, code: string, { report }: ProblemSetting): Problem {
@@ -70,7 +79,8 @@ function unexpected(error: unknown, status: number, code: string, { report }: Pr
   return { ...makeProblem(status, code, detail), id };
 }
 
-function hide(text: string, hidden: readonly string[]): string {
+/** The text, without these folders of the machine. */
+export function hide(text: string, hidden: readonly string[]): string {
   return hidden.reduce((so, folder) => (folder === "" || folder === "/" ? so : so.replaceAll(folder, HIDDEN)), text);
 }
 

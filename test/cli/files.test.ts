@@ -44,6 +44,17 @@ it("put writes what stdin or a file gives, bytes as they are, of any size", asyn
   expect(box.run(["-w", "w", "cat", "piped.txt"]).stdout).toBe("péped\n");
 });
 
+it("refuses an absolute path where there is no folder, and says which may have been meant", async () => {
+  using box = await hosted();
+  const refused = await box.call(["-w", "w", "put", "/etc/app.conf"], { input: "x" });
+  expect([refused.code, refused.stderr]).toEqual([
+    2,
+    expect.stringMatching(/no path of a workspace.*\n.*: etc\/app\.conf/),
+  ]);
+  expect((await box.call(["-w", "w", "cat", "/"])).code).toBe(2);
+  expect(await pathsOf(box)).toEqual([]);
+});
+
 it("--if-match writes only over what was meant", async () => {
   using box = await hosted();
   const { file } = await put(box, ["a.txt", "--if-match", "none"], "one\n");
@@ -80,7 +91,7 @@ it("rm and mv change the history, and undo takes them back; a folder needs -r", 
   await put(box, ["dir/a.txt"], "a");
   await put(box, ["dir/b.txt"], "b");
   const slip = await box.call(["-w", "w", "rm", "dir"]);
-  expect(slip).toMatchObject({ code: 2, stderr: expect.stringContaining("chronicle rm -r dir") });
+  expect(slip).toMatchObject({ code: 2, stderr: expect.stringContaining("chronicle -w w rm -r dir") });
   await box.must(["-w", "w", "rm", "dir/a.txt"]);
   await box.must(["-w", "w", "mv", "dir", "moved"]);
   expect(await pathsOf(box)).toEqual(["moved", "moved/b.txt"]);

@@ -1,6 +1,9 @@
 import { chmodSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { FileTokenBook } from "../../src/cli/serving/file-token-book.ts";
+import { NodeDisk } from "../../src/disk/node-disk.ts";
+import { hashToken, newToken } from "../../src/server/token.ts";
 import { ServedStore } from "../helpers/served-store.ts";
 import { type RunHow, Sandbox } from "./sandbox.ts";
 
@@ -132,9 +135,16 @@ describe("a server or this machine", () => {
   });
 
   it("what is no address, and who does not answer", async () => {
-    expect(await box.call(["--remote", "example.org", "status"])).toMatchObject({ code: 2 });
-    expect(await box.call(["--remote", "unix:relative", "status"])).toMatchObject({ code: 2 });
-    expect(await box.call(["--remote", "http://u:p@127.0.0.1:1", "status"])).toMatchObject({ code: 2 });
+    const told = async (address: string): Promise<string> => {
+      const { code, stderr } = await box.call(["--remote", address, "status"]);
+      expect(code).toBe(2);
+      return stderr;
+    };
+    for (const address of ["example.org", "unix:relative", "#w", "ftp://h", "http://h/?x=1", "/run/x.sock"])
+      expect(await told(address)).toMatch(/^chronicle: --remote.*\n.*unix: alone.*#WORKSPACE/);
+    const user = await told("http://u:secret@127.0.0.1:1");
+    expect(user).toContain("--token-file");
+    expect(user).not.toContain("secret");
     const gone = await box.call(["--remote", `unix:${box.folder}/none.sock`, "status"]);
     expect(gone).toMatchObject({ code: 1, stderr: expect.stringContaining("does not answer") });
     const env = { CHRONICLE_REMOTE: `unix:${box.folder}/none.sock` };
@@ -174,6 +184,19 @@ describe("tokens", () => {
     const { stdout, stderr } = await at(["--json", "status"], { env });
     expect(stdout + stderr).toContain("UNAUTHENTICATED");
     expect(stdout + stderr).not.toContain(server.token);
+  });
+
+  it("of an agent lets nobody be asked whether it is sure", async () => {
+    const book = new FileTokenBook(new NodeDisk(), join(server.base, "config"), () => Date.now());
+    const agent = newToken();
+    const hash = hashToken(agent);
+    const created = new Date(0).toISOString();
+    book.add({ id: "0123456789ab", name: "a", role: "agent", workspaces: null, hash, created, expires: null });
+    for (const words of [["prune", "--keep-last", "0"], ["compact", "--drop-archive"], ["forget", "w"], ["gc"]]) {
+      const refused = await at(["-w", "w", ...words], { env: { CHRONICLE_TOKEN: agent } });
+      expect([words, refused.code]).toEqual([words, 6]);
+      expect(refused.stderr).not.toMatch(/--yes|cannot be undone/);
+    }
   });
 
   it("an agent stays one", async () => {

@@ -10,6 +10,10 @@ export const ACTING = {
   role: "chronicle-role",
 } as const;
 
+/** Sent with the value `commands` by whoever has the command line at hand: hints may name its commands. */
+export const HINTS_HEADER = "chronicle-hints";
+export const WITH_COMMANDS = "commands";
+
 const KINDS = ["file", "symlink", "dir"] as const;
 
 /** The headers that say what `file` is, beside the `ETag`, which is its hash. Its path is percent-encoded. */

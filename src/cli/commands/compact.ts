@@ -29,7 +29,7 @@ function sentence(result: CompactShape): string {
 export async function compact(context: CommandContext): Promise<number> {
   const dropArchive = context.input.flag("dropArchive");
   const workspace = await context.workspace({});
-  if (dropArchive && !(await agreed(context))) return EXIT.failed;
+  if (dropArchive && (await context.isOperator()) && !(await agreed(context))) return EXIT.failed;
   const result = await workspace.compact({ dropArchive, ...context.progress() });
   if (context.json) context.printJson(result);
   else context.print(context.worded(sentence(result)));

@@ -30,7 +30,7 @@ async function agreed(context: CommandContext, prefix: string): Promise<boolean>
 
 export async function forget(context: CommandContext): Promise<number> {
   const prefix = context.input.args[0] ?? "";
-  if (!(await agreed(context, prefix))) return EXIT.failed;
+  if ((await context.isOperator()) && !(await agreed(context, prefix))) return EXIT.failed;
   const store = await context.store();
   const gone = await store.forget(prefix);
   if (context.json) context.printJson(gone);

@@ -87,7 +87,7 @@ export async function prune(context: CommandContext): Promise<number> {
     );
   await context.store({ retention });
   const workspace = await context.workspace({});
-  if (!dryRun && !(await agreed(context, workspace, options))) return EXIT.failed;
+  if (!dryRun && (await context.isOperator()) && !(await agreed(context, workspace, options))) return EXIT.failed;
   const result = await workspace.prune({ ...options, dryRun });
   if (context.json) context.printJson(result);
   else context.print(context.worded(sentence(result)));

@@ -12,11 +12,36 @@ export interface RemoteAddress {
 }
 
 /** `URL` or `URL#WORKSPACE`. No name and no id has a `#` in it, a socket's path may. */
-function parseRemote(text: string): RemoteAddress {
+function parseRemote(text: string, from: string): RemoteAddress {
   const at = text.lastIndexOf("#");
-  if (at < 0) return { url: text, workspace: undefined };
-  const workspace = text.slice(at + 1);
-  return { url: text.slice(0, at), workspace: workspace === "" ? undefined : workspace };
+  const url = at < 0 ? text : text.slice(0, at);
+  refuseNoAddress(url, from);
+  const workspace = at < 0 ? "" : text.slice(at + 1);
+  return { url, workspace: workspace === "" ? undefined : workspace };
+}
+
+const FORMS =
+  "it is http://HOST:PORT, https://HOST:PORT, unix:/PATH of a socket, or unix: alone (the server of this machine's own store); " +
+  "each may have #WORKSPACE behind it";
+
+function refuseNoAddress(url: string, from: string): void {
+  if (url === "") throw usageError(`${from} has a workspace and no server`, FORMS);
+  if (url.startsWith("unix:")) {
+    const path = url.slice("unix:".length);
+    if (path === "" || path.startsWith("/")) return;
+    throw usageError(`${from}: ${path} is no absolute path of a socket`, FORMS);
+  }
+  const parsed = URL.canParse(url) ? new URL(url) : undefined;
+  // What might be a password is not printed again.
+  if (parsed !== undefined && (parsed.username !== "" || parsed.password !== "")) {
+    throw usageError(
+      `${from}: a server's address has no user and no password in it`,
+      "give the token by $CHRONICLE_TOKEN or --token-file FILE",
+    );
+  }
+  if (parsed === undefined || !["http:", "https:"].includes(parsed.protocol) || parsed.search !== "") {
+    throw usageError(`${from}: ${url} is no address of a server`, FORMS);
+  }
 }
 
 /**
@@ -36,8 +61,8 @@ export function remoteOf(
     if (given === undefined) return undefined;
     throw usageError("--store is on this machine, and --remote is a server", "give one of them");
   }
-  if (here === undefined) return parseRemote(text);
   const from = given === undefined ? "CHRONICLE_REMOTE" : "--remote";
+  if (here === undefined) return parseRemote(text, from);
   const not = given === undefined ? "; not with the server: add --remote ''" : "";
   throw usageError(`${spec?.name} works on this machine only, not with ${from}`, `${here.instead}${not}`);
 }

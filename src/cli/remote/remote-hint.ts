@@ -6,6 +6,6 @@ export function withRemoteHint(error: unknown): unknown {
   const { code, message, data } = error;
   const hint =
     "give a token by $CHRONICLE_TOKEN or --token-file (`chronicle token create` on the server's machine makes one); " +
-    "there, its owner needs none: --remote unix:/path/of/the/socket";
+    "there, its owner needs none: --remote unix:";
   return new ChronicleError(code, message, { hint, data, cause: error });
 }

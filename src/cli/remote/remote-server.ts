@@ -1,6 +1,7 @@
 import type { WorkspaceShape } from "../../api/shapes.ts";
 import type { StoreApi } from "../../api/store-api.ts";
 import type { ActingAs } from "../../api/workspace-api.ts";
+import type { MeShape } from "../../api/routes/reply-shapes.ts";
 import type { ChronicleClient } from "../../client/chronicle-client.ts";
 import { createClient } from "../../client/create-node-client.ts";
 import { ChronicleError } from "../../core/errors.ts";
@@ -42,6 +43,7 @@ export class RemoteServer {
     const client = createClient({
       url: address.url === "unix:" ? ownServer(io) : address.url,
       acting,
+      commandHints: true,
       ...(token === undefined ? {} : { token }),
       ...(once ? { retry: { tries: 1, firstWait: 0, longestWait: 0 } } : {}),
     });
@@ -59,6 +61,11 @@ export class RemoteServer {
   async workspace(named: string | undefined): Promise<string> {
     const said = named ?? this.#address.workspace ?? (await this.#client.me()).default_workspace;
     return said ?? onlyOne(await this.store.workspaces());
+  }
+
+  /** Who one is there. Throws `UNAUTHENTICATED`, `UNAVAILABLE`. */
+  me(): Promise<MeShape> {
+    return this.#client.me();
   }
 
   async close(): Promise<void> {
