@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { ACTING } from "../api/routes/content-headers.ts";
+import { ACTING, HINTS_HEADER, WITH_COMMANDS } from "../api/routes/content-headers.ts";
 import { meantByPath } from "../api/routes/meant-by-path.ts";
 import type { MeShape } from "../api/routes/reply-shapes.ts";
 import { mayDo, type Role } from "../api/routes/role.ts";
@@ -286,9 +286,10 @@ export class RequestAnswer {
   #problem(error: unknown): Problem {
     const { report } = this.#with;
     const hidden = this.#hidden;
-    if (isReused(error)) return withStatus(problemOf(reused(), { hidden, report }), 422);
+    const commands = knowsCommands(this.#head.request);
+    if (isReused(error)) return withStatus(problemOf(reused(), { hidden, report, commands }), 422);
     const known = error instanceof TooMuch ? new ChronicleError("LIMIT_EXCEEDED", error.message) : error;
-    return problemOf(known, { hidden, report });
+    return problemOf(known, { hidden, report, commands });
   }
 }
 
@@ -308,6 +309,11 @@ function findRow({ request, group }: RequestHead): FoundRow {
     throw new ChronicleError("PATH_INVALID", "this path is not UTF-8, percent-encoded once");
   }
   throw new ChronicleError("NOT_FOUND", "there is nothing here");
+}
+
+/** Does whoever asks have the command line at hand? */
+export function knowsCommands({ headers }: IncomingMessage): boolean {
+  return headers[HINTS_HEADER] === WITH_COMMANDS;
 }
 
 function aRole(role: Role): string {

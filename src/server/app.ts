@@ -3,7 +3,7 @@ import type { Duplex } from "node:stream";
 import fastify, { type FastifyInstance, type FastifyRequest } from "fastify";
 import type { Route } from "../api/routes/route.ts";
 import type { Visit } from "./admission.ts";
-import { type Answering, RequestAnswer, type Shared } from "./answer-request.ts";
+import { type Answering, knowsCommands, RequestAnswer, type Shared } from "./answer-request.ts";
 import type { ServerApp, UpgradeVisit } from "./http-server.ts";
 import { makeProblem, type Problem, problemOf } from "./problem.ts";
 import { RateLimiter } from "./rate-limiter.ts";
@@ -149,7 +149,11 @@ function fail(
   response: ServerResponse,
   { request, error }: { readonly request: IncomingMessage; readonly error: unknown },
 ): void {
-  refuse(request, response, formProblem(error) ?? problemOf(error, { hidden, report }));
+  refuse(
+    request,
+    response,
+    formProblem(error) ?? problemOf(error, { hidden, report, commands: knowsCommands(request) }),
+  );
 }
 
 function formProblem(error: unknown): Problem | undefined {

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { ChronicleError } from "../../src/core/errors.ts";
 import { problemOf } from "../../src/server/problem.ts";
+import { HINTS_HEADER, WITH_COMMANDS } from "../../src/api/routes/content-headers.ts";
 import { OPERATOR, Serving } from "./serving.ts";
 
 /** What goes wrong is told with a stable code, and without what is nobody's business. */
@@ -38,6 +39,15 @@ describe("a problem", () => {
     },
   );
 
+  it.each(["run `chronicle verify`", "chronicle -w x undo", "usage: chronicle transaction"])(
+    "names commands to those alone who have them: %s",
+    (hint) => {
+      const error = new ChronicleError("REFUSED", "no", { hint });
+      expect(problemOf(error, { hidden: [], report }).hint).toBeUndefined();
+      expect(problemOf(error, { hidden: [], report, commands: true }).hint).toBe(hint);
+    },
+  );
+
   it("is bounded", () => {
     const long = "x".repeat(100_000);
     const error = new ChronicleError("USAGE", long, { hint: long, data: { long, many: Array(1_000).fill("y") } });
@@ -49,6 +59,16 @@ it("is in the document of the interface, which is served", async () => {
   await using serving = await Serving.start();
   const { status, json } = await serving.ask("/v1/openapi.json");
   expect([status, json()]).toMatchObject([200, { openapi: expect.stringMatching(/^3\.1/), paths: {} }]);
+});
+
+it("names commands to the command line alone", async () => {
+  await using serving = await Serving.start();
+  await serving.create("w");
+  const target = "/v1/workspaces/w/manifest?moment=99";
+  const { status, json } = await serving.ask(target);
+  expect([status, json()]).toEqual([404, expect.not.objectContaining({ hint: expect.anything() })]);
+  const told = await serving.ask(target, { headers: { [HINTS_HEADER]: WITH_COMMANDS } });
+  expect(told.json()).toMatchObject({ hint: expect.stringContaining("chronicle list") });
 });
 
 describe("a server whose store is hurt", () => {
