@@ -2,7 +2,7 @@ import { Command, type CommanderError, InvalidArgumentError, Option } from "comm
 import { COMMANDS } from "./command-table.ts";
 import { paintFor } from "./paint.ts";
 import { closestTo } from "./render/closest.ts";
-import { type CommandSpec, GLOBAL_OPTIONS, type OptionSpec } from "./spec.ts";
+import { type CommandSpec, describedWith, GLOBAL_OPTIONS, type OptionSpec } from "./spec.ts";
 import { parseValue } from "./parse-value.ts";
 import { usageError } from "./usage-error.ts";
 
@@ -33,7 +33,7 @@ function readValue(spec: OptionSpec, text: string, previous: unknown): unknown {
 }
 
 function optionOf(spec: OptionSpec): Option {
-  const option = new Option(spec.flags, spec.description);
+  const option = new Option(spec.flags, describedWith(spec));
   if (option.required || option.optional) {
     option.argParser((text, previous: unknown) => readValue(spec, text, previous));
   }
@@ -62,13 +62,14 @@ function examplesOf(spec: CommandSpec): string {
 }
 
 /** What commander calls an error, as ours; help and version end quietly. */
-function onExit(usage: string, help: string): (error: CommanderError) => never {
+function onExit(usage: string, help: string, tried: CommandSpec["tried"] = {}): (error: CommanderError) => never {
   return (error) => {
     if (error.exitCode === 0) throw error;
     // `help nonsense` ends in help that nobody asked for.
     if (error.code === "commander.help") throw usageError("there is no such command", `help: ${help}`);
     const [message = "", ...more] = error.message.replace(/^error: /, "").split("\n");
-    throw usageError(message, [...more, `usage: ${usage}`, `help: ${help}`].join("\n"));
+    const instead = Object.entries(tried).flatMap(([flag, hint]) => (message.includes(`'${flag}'`) ? [hint] : []));
+    throw usageError(message, [...more, ...instead, `usage: ${usage}`, `help: ${help}`].join("\n"));
   };
 }
 
@@ -79,13 +80,13 @@ function addCommand(program: Command, spec: CommandSpec, done: (parsed: Parsed) 
   command.description(
     [`${spec.summary[0]?.toUpperCase()}${spec.summary.slice(1)}.`, spec.details, here].filter(Boolean).join("\n\n"),
   );
-  for (const arg of spec.args) command.argument(arg.name, arg.description);
+  for (const arg of spec.args) command.argument(arg.name, describedWith(arg));
   for (const option of spec.options) command.addOption(optionOf(option));
   command.allowExcessArguments(false);
   addGlobals(command, spec.options);
   if (spec.examples.length > 0) command.addHelpText("after", examplesOf(spec));
   if (spec.passThrough === true) command.passThroughOptions();
-  command.exitOverride(onExit(`chronicle ${spec.name} ${usageOf(spec)}`, `chronicle ${spec.name} -h`));
+  command.exitOverride(onExit(`chronicle ${spec.name} ${usageOf(spec)}`, `chronicle ${spec.name} -h`, spec.tried));
   command.action(() => done({ spec, options: { ...program.opts(), ...givenOptions(command) }, args: command.args }));
 }
 

@@ -53,12 +53,20 @@ export interface CommandSpec {
   readonly passThrough?: boolean;
   readonly hidden?: boolean;
   /** It is about this machine: it cannot be asked of a server. */
+  /** Options that it does not have and people try, and what to say instead: by the flag. */
+  readonly tried?: Readonly<Record<string, string>>;
   readonly localOnly?: {
     /** What to do instead. */
     readonly instead: string;
     /** `$CHRONICLE_REMOTE`, which is meant for other commands, does not stop it. */
     readonly ignoresEnvironment?: true;
   };
+}
+
+/** What an argument or option is for, with the words that can stand there, if only some can. */
+export function describedWith({ description, completes }: Pick<ArgumentSpec, "description" | "completes">): string {
+  if (typeof completes !== "object" || completes.every((word) => description.includes(word))) return description;
+  return `${description}: ${completes.join(", ")}`;
 }
 
 /** Options that every command takes, before or after its name. */

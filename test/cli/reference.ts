@@ -1,6 +1,6 @@
 import { COMMANDS } from "../../src/cli/command-table.ts";
 import { usageOf } from "../../src/cli/program.ts";
-import { type CommandSpec, GLOBAL_OPTIONS, type OptionSpec } from "../../src/cli/spec.ts";
+import { type CommandSpec, describedWith, GLOBAL_OPTIONS, type OptionSpec } from "../../src/cli/spec.ts";
 
 const INTRODUCTION = `# The command line
 
@@ -55,13 +55,13 @@ writes it anew). Words are explained in [glossary.md](glossary.md).
 function optionRows(options: readonly OptionSpec[]): string {
   const rows = options.map((option) => {
     const again = option.repeated === true ? " (may be repeated)" : "";
-    return `| \`${option.flags}\` | ${option.description}${again} |`;
+    return `| \`${option.flags}\` | ${describedWith(option)}${again} |`;
   });
   return ["| option | |", "|---|---|", ...rows].join("\n");
 }
 
 function section(spec: CommandSpec): string {
-  const args = spec.args.map((arg) => `- \`${arg.name}\`: ${arg.description}`).join("\n");
+  const args = spec.args.map((arg) => `- \`${arg.name}\`: ${describedWith(arg)}`).join("\n");
   const examples = spec.examples.map(({ line, why }) => `${line}    # ${why}`).join("\n");
   return [
     `### chronicle ${spec.name}`,

@@ -215,3 +215,24 @@ it("a folder's files are written where they are, and undone", async () => {
   await box.must(["--remote", server.socketUrl, "undo"]);
   expect(readFileSync(join(folder, "a.txt"), "utf8")).toBe("one\n");
 });
+
+describe("mcp", () => {
+  it("says at the start that the server does not let it in", async () => {
+    const env = { CHRONICLE_TOKEN: "wrong-wrong-wrong-wrong-wrong" };
+    const { code, stdout, stderr } = await box.call(["--remote", server.url, "mcp"], { env });
+    expect([code, stdout]).toEqual([6, ""]);
+    expect(stderr).toContain("--token-file");
+  });
+
+  it("tells an agent that it was set up for a workspace that is not there", async () => {
+    const asked = ["initialize", "tools/call"].map((method, id) => {
+      const params =
+        method === "initialize"
+          ? { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "t", version: "1" } }
+          : { name: "status", arguments: {} };
+      return `${JSON.stringify({ jsonrpc: "2.0", id, method, params })}\n`;
+    });
+    const ran = box.run(["-w", "nobody", "mcp"], { input: asked.join("") });
+    expect(ran.stdout).toContain("this server was set up for that workspace");
+  });
+});

@@ -45,8 +45,19 @@ describe("chronicle token", () => {
     expect((await sandbox.must(["token", "list"])).stdout).toMatch(
       new RegExp(`^${id}  agent  ci  s-42  until \\d{4}-`),
     );
-    expect((await sandbox.must(["token", "revoke", id.slice(0, 4)])).stdout).toBe(`revoked ${id} (an agent, s-42)\n`);
+    expect((await sandbox.must(["token", "revoke", id.slice(0, 4)])).stdout).toBe(
+      `revoked ${id} (an agent, for s-42)\n`,
+    );
     expect((await sandbox.must(["token", "list"])).stdout).toMatch(/^no tokens/);
+  });
+
+  it("says that a token is for all workspaces where none is named; token alone lists", async () => {
+    using sandbox = new Sandbox();
+    const { stderr } = await sandbox.must(["token", "create", "--role", "reader"]);
+    expect(stderr).toMatch(
+      /^token [0-9a-f]{12} for a reader, for all workspaces \(--workspace NAME: for that one alone\): /,
+    );
+    expect((await sandbox.must(["token"])).stdout).toContain("all workspaces");
   });
 
   it.each([

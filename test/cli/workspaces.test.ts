@@ -43,10 +43,20 @@ it("creates, lists, forks, archives and forgets workspaces without a folder", as
     /^archived, and only read from now on: one/,
   );
   const text = (await box.must(["workspaces"])).stdout;
-  expect(text).toMatch(new RegExp(`^${id} .* one  \\(no folder\\)  \\(archived\\)$`, "m"));
+  expect(text).toMatch(new RegExp(`^${id} .* one +\\(no folder\\)  \\(archived\\)$`, "m"));
+  const places = text
+    .trimEnd()
+    .split("\n")
+    .map((line) => line.indexOf("(no folder)"));
+  expect(new Set(places).size).toBe(1);
   const refused = await box.call(["-w", "one", "snapshot"]);
   expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining(`chronicle workspaces unarchive ${id}`) });
-  expect((await box.must(["-w", "one", "status"])).stdout).toContain("archived since");
+  const { stdout: status } = await box.must(["-w", "one", "status"]);
+  expect(status).toMatch(/^workspace +one \(no folder\) [^]*archived since/);
+  expect((await box.call(["workspaces", "create", "x", "--from", "one", "--at", "10m"])).stderr).toContain(
+    "--from WORKSPACE@MOMENT",
+  );
+  expect((await box.must(["workspaces", "-h"])).stdout).toMatch(/list, create,\s+archive,\s+unarchive/);
   await box.must(["workspaces", "unarchive", id.slice(0, 10)]);
   await box.must(["-w", "one", "snapshot"]);
   expect((await box.must(["forget", "one", "--yes"])).stdout).toMatch(/^removed the history of one \(/);
@@ -67,7 +77,8 @@ it("-w names a workspace for every command, whatever folder one stands in; paths
   const say = async (...words: readonly string[]): Promise<string> =>
     (await box.must(["-w", "w", ...words], how)).stdout;
   expect(await say("cat", "here.txt")).toBe("hosted\n");
-  expect(await say("cat", "/dir/b.txt")).toBe("two\n");
+  expect(await say("cat", "dir/b.txt")).toBe("two\n");
+  expect((await box.call(["-w", "w", "cat", "/dir/b.txt"], how)).stderr).toContain("if that is meant: dir/b.txt");
   expect(await say("history", "dir/b.txt")).toMatch(/@?1\b[\s\S]*@?2\b/);
   expect(await say("diff", "baseline", "now", "--", "dir")).toContain("dir/b.txt");
   expect(await say("status")).toContain("(no folder)");

@@ -13,13 +13,15 @@ import { usageError } from "../usage-error.ts";
 
 const MAX_PORT = 65_535;
 const MIN_TOKEN = 16;
+const AS_AGENT = { actor: "agent", role: "agent" } as const;
 
 /** The first of the client's folders that has a history, else that of the present folder. */
 async function openWorkspace(context: CommandContext, { folders, client }: Asked): Promise<WorkspaceApi> {
-  const store = await context.store({ actor: "agent", role: "agent" });
+  const store = await context.store(AS_AGENT);
   const as = { role: "agent", ...(client === "" ? {} : { client }) } as const;
   const named = await context.chosen();
-  if (named !== undefined) return store.openById(named, as);
+  if (named !== undefined)
+    return store.openById(named, as).catch((error: unknown) => Promise.reject(withWhoChose(error)));
   for (const folder of folders) {
     try {
       return await store.open({ folder, ...as });
@@ -37,6 +39,28 @@ async function openWorkspace(context: CommandContext, { folders, client }: Asked
     if (context.input.flag("create")) return begin(store, folder, as);
     const hint = "a person begins one with `chronicle init` in that folder; or start this server with --create";
     throw new ChronicleError(error.code, error.message, { hint, data: error.data, cause: error });
+  }
+}
+
+/** Whoever asks did not choose the workspace, and cannot choose another. */
+function withWhoChose(error: unknown): unknown {
+  if (!(error instanceof ChronicleError) || error.code !== "NOT_FOUND") return error;
+  const hint =
+    "tell the person: this server was set up for that workspace (-w NAME, or #NAME of --remote), and it is not there; " +
+    "`chronicle workspaces` lists those that are";
+  return new ChronicleError(error.code, error.message, { hint, data: error.data, cause: error });
+}
+
+/** A client may wait for its first call to hear that the server does not let it in: that is said at the start. */
+async function refuseStranger(context: CommandContext): Promise<void> {
+  if (context.remote === undefined) return;
+  await context.store(AS_AGENT);
+  try {
+    await context.meThere();
+  } catch (error) {
+    // One that is not there yet may be there when it is needed.
+    if (!(error instanceof ChronicleError) || error.code !== "UNAVAILABLE") throw error;
+    context.say(`chronicle mcp: ${printable(error.message)}`);
   }
 }
 
@@ -82,6 +106,7 @@ export async function mcp(context: CommandContext): Promise<number> {
     throw usageError("--port goes with --http", "say --http, or leave --port out");
   if (context.remote !== undefined && input.flag("create"))
     throw usageError("--create begins a history in a folder of this machine", "chronicle workspaces create [name]");
+  await refuseStranger(context);
   const workspace = new LazyWorkspace((asked) => openWorkspace(context, asked));
   const parts: ServerParts = {
     version: io.version,

@@ -13,13 +13,25 @@ function labelled(label: string, [first = "", ...rest]: readonly string[]): stri
   return [`${label.padEnd(10)} ${first}`, ...rest];
 }
 
-function linesOf(status: StatusShape, style: ChangesStyle & { readonly worded: Worded }): string[] {
+/** How a status is told. */
+interface StatusStyle extends ChangesStyle {
+  readonly worded: Worded;
+  /** Of a workspace without a folder, if it has one. */
+  readonly name: string | undefined;
+}
+
+function placeOf({ path }: StatusShape, name: string | undefined): string {
+  if (path !== "") return printable(path);
+  return name === undefined ? "(no folder)" : `${printable(name)} (no folder)`;
+}
+
+function linesOf(status: StatusShape, style: StatusStyle): string[] {
   const { paint, worded } = style;
   const latest = status.latest_snapshot === null ? "no snapshot" : `snapshot ${status.latest_snapshot}`;
   const size = `${counted(status.entries, "path")}, ${formatBytes(status.bytes)}`;
   const more = status.roots.slice(1).map((root) => `@${root.id ?? ""}: ${printable(root.path)}`);
   return [
-    ...labelled("workspace", [`${printable(status.path || "(no folder)")}  ${paint("dim", status.workspace)}`]),
+    ...labelled("workspace", [`${placeOf(status, style.name)}  ${paint("dim", status.workspace)}`]),
     ...more.flatMap((root) => labelled("", [root])),
     ...labelled("recorded", [`${size}  ${paint("dim", `seq ${status.seq}, ${latest}`)}`]),
     ...(status.changes.length === 0
@@ -33,17 +45,24 @@ function linesOf(status: StatusShape, style: ChangesStyle & { readonly worded: W
   ];
 }
 
+async function nameOf(context: CommandContext, id: string): Promise<string | undefined> {
+  const store = await context.store();
+  return (await store.workspaces()).find((one) => one.id === id)?.name;
+}
+
 export async function status(context: CommandContext): Promise<number> {
   const workspace = await context.reading();
   const result = await workspace.status(context.progress());
   if (context.json) context.printJson(result);
   else {
     const paths = context.paths(workspace);
+    const name = result.path === "" ? await nameOf(context, result.workspace) : undefined;
     const style = {
       paint: context.paint,
       shown: (path: string) => paths.shown(path),
       most: MOST_LINES,
       worded: context.worded,
+      name,
     };
     for (const line of linesOf(result, style)) context.print(line);
   }

@@ -19,7 +19,7 @@ const WORKSPACE = /^[A-Za-z0-9._:@-]{1,128}$/;
 
 export async function token(context: CommandContext): Promise<number> {
   const { input } = context;
-  const [what = "", id] = input.args;
+  const [what = "list", id] = input.args;
   if (id !== undefined && what !== "revoke") throw usageError(`${what} takes no ${id}`, "chronicle token -h");
   if (what === "list") return list(context);
   refuseAgent(context, what);
@@ -63,8 +63,9 @@ async function create(context: CommandContext): Promise<number> {
   if (context.json) context.printJson({ token: made, ...shown(record) });
   else {
     context.print(made);
+    const all = record.workspaces === null ? " (--workspace NAME: for that one alone)" : "";
     context.say(
-      `token ${id} for ${what(record)}: it is shown this once. To end it: ${context.worded(`chronicle token revoke ${id}`)}`,
+      `token ${id} for ${what(record)}${all}: it is shown this once. To end it: ${context.worded(`chronicle token revoke ${id}`)}`,
     );
   }
   return EXIT.done;
@@ -125,7 +126,7 @@ function shown({ id, name, role, workspaces, created, expires }: TokenRecord): o
 }
 
 function what(record: TokenRecord): string {
-  return `${record.role === "reader" ? "a" : "an"} ${record.role}, ${scope(record)}`;
+  return `${record.role === "reader" ? "a" : "an"} ${record.role}, for ${scope(record)}`;
 }
 
 function scope({ workspaces }: TokenRecord): string {

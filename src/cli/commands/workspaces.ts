@@ -10,6 +10,9 @@ import { usageError } from "../usage-error.ts";
 
 type Verb = (context: CommandContext, workspace: string | undefined) => Promise<number>;
 
+/** Of `list`; left out where no workspace has a name. */
+const NAME_COLUMN = 3;
+
 const VERBS: Readonly<Record<string, Verb>> = {
   list,
   create,
@@ -31,20 +34,19 @@ export async function workspaces(context: CommandContext): Promise<number> {
   return verb(context, workspace);
 }
 
-/** For people: its folder or its name, and what is the matter with it. */
-function label(context: CommandContext, item: WorkspaceShape): string {
+/** For people: its name, its folder, and what is the matter with it. */
+function labels(context: CommandContext, item: WorkspaceShape): [name: string, place: string, matter: string] {
   const { paint } = context;
   const named = item.name === undefined ? "" : printable(item.name);
   const place = item.path === "" ? paint("dim", "(no folder)") : printable(item.path);
-  return [
-    named,
-    place,
+  const matter = [
     item.archived === true ? paint("dim", "(archived)") : "",
     item.present ? "" : paint("yellow", "(the folder is gone)"),
     item.problem === undefined ? "" : paint("red", `(cannot be opened: ${printable(item.problem)})`),
   ]
     .filter((part) => part !== "")
     .join("  ");
+  return [named, place, matter];
 }
 
 async function list(context: CommandContext): Promise<number> {
@@ -59,9 +61,11 @@ async function list(context: CommandContext): Promise<number> {
     paint("dim", item.id),
     ago(item.last_event ?? item.created, io.now()),
     `seq ${item.seq}`,
-    label(context, item),
+    ...labels(context, item),
   ]);
-  for (const line of columns(rows, "<<>")) context.print(line);
+  const isNamed = all.some((item) => item.name !== undefined);
+  const shown = isNamed ? rows : rows.map((row) => row.toSpliced(NAME_COLUMN, 1));
+  for (const line of columns(shown, "<<>")) context.print(line);
   if (rows.length === 0) context.say(`no workspaces in ${printable(store.home)}`);
   return EXIT.done;
 }
@@ -100,7 +104,7 @@ async function archive(context: CommandContext, workspace: string | undefined, a
   if (context.json) context.printJson(shape);
   else {
     const how = archived ? "archived, and only read from now on" : "taken up again";
-    context.print(`${how}: ${label(context, shape)} ${context.paint("dim", shape.id)}`);
+    context.print(`${how}: ${labels(context, shape).filter(Boolean).join("  ")} ${context.paint("dim", shape.id)}`);
   }
   return EXIT.done;
 }

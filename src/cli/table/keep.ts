@@ -107,6 +107,7 @@ export const WORKSPACES: CommandSpec = {
   options: [
     { flags: "--from <workspace[@moment]>", description: "create: begin with these files", completes: "workspace" },
   ],
+  tried: { "--at": "the moment stands behind the workspace: --from WORKSPACE@MOMENT" },
   examples: [
     { line: "chronicle workspaces", why: "also those whose folder is gone" },
     { line: "chronicle workspaces create session-17", why: "one without a folder" },

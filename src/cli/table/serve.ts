@@ -87,14 +87,14 @@ export const TOKEN: CommandSpec = {
     "works, but cannot give up, free or administer; an operator may do everything. With --workspace the others do not exist " +
     "for it. A running server sees what is created and revoked at once.",
   args: [
-    { name: "<what>", description: "what to do", completes: ["create", "list", "revoke"] },
-    { name: "[id]", description: "with revoke: which one" },
+    { name: "[what]", description: "what to do (default: list)", completes: ["create", "list", "revoke"] },
+    { name: "[id]", description: "with revoke: which one, by its id or the beginning of it" },
   ],
   options: [
     { flags: "--role <role>", description: "reader, agent or operator", completes: ["reader", "agent", "operator"] },
     {
       flags: "--workspace <id>",
-      description: "only this workspace, by id or name (may be one that is yet to be made)",
+      description: "only this workspace, by id or name (may be one that is yet to be made); default: all",
       value: "text",
       repeated: true,
       completes: "workspace",
