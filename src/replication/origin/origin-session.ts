@@ -1,0 +1,240 @@
+import { ChronicleError } from "../../core/errors.ts";
+import type { Channel, ChannelEnd } from "../channel.ts";
+import { asFatal } from "../as-fatal.ts";
+import { PROTOCOL_VERSION } from "../protocol/limits.ts";
+import type { Message, MessageOf } from "../protocol/messages.ts";
+import { Pulse } from "../pulse.ts";
+import { NODE_TIMERS, type Timers } from "../timers.ts";
+import { Waiters } from "../waiters.ts";
+import { ContentServer, type WorkspaceContents } from "./content-server.ts";
+import { EventPush } from "./event-push.ts";
+import type { LogHistory } from "./log-history.ts";
+import type { ReplicaCursors } from "./replica-cursors.ts";
+import { parseSignedHead } from "../../core/signed-head.ts";
+
+/** What an origin serves its replicas from. One for all sessions of a workspace. */
+export interface OriginOptions {
+  readonly history: LogHistory;
+  readonly contents: WorkspaceContents;
+  readonly cursors: ReplicaCursors;
+  /** Default: the platform's. */
+  readonly timers?: Timers;
+  /** Something is said at least so often. In ms. Default 5,000. */
+  readonly heartbeatMs?: number;
+  /** A replica that lacks more events than this has to reconcile instead. Default 1,000,000. */
+  readonly maxBehind?: number;
+  /** Bytes of lines and inline contents that a replica may have without having acknowledged them. Default 4 MiB. */
+  readonly windowBytes?: number;
+  /** A signed head (docs/format.md) that replicas keep as witnesses; `undefined`: there is none. */
+  readonly signedHead?: () => Promise<string | undefined>;
+}
+
+const HEARTBEAT_MS = 5_000;
+const MAX_BEHIND = 1_000_000;
+
+const CAPABILITIES: readonly string[] = ["witness"];
+
+/**
+ * One replica's conversation, as the origin leads it (docs/protocol.md, "A conversation").
+ *
+ * The replica gets every event after the one that it holds, in order, and each content that it asks for and this workspace
+ * has. What it holds is compared with the log first: another history than this one's is told, and ends the conversation.
+ * A replica that is slow holds up nobody: what it does not take is not read from the log.
+ */
+export class OriginSession {
+  readonly #channel: Channel;
+  readonly #options: OriginOptions;
+  readonly #contents: ContentServer;
+  readonly #push: EventPush;
+  readonly #reached = new Waiters();
+  #pulse: Pulse | undefined;
+  #replica: string | undefined;
+
+  constructor(channel: Channel, options: OriginOptions) {
+    this.#channel = channel;
+    this.#options = options;
+    this.#contents = new ContentServer(channel, options.contents);
+    this.#push = new EventPush(channel, options);
+  }
+
+  /** The replica's id, once it has said it. */
+  get replica(): string | undefined {
+    return this.#replica;
+  }
+
+  /** The last event that the replica holds durably, as far as this conversation knows. */
+  get acknowledged(): number {
+    return this.#push.acknowledged;
+  }
+
+  /** A barrier: resolves once the replica holds this event durably; rejects with `UNAVAILABLE` where the connection ends before. */
+  reaches(sequence: number): Promise<void> {
+    return this.#reached.wait(sequence);
+  }
+
+  /** Leads the conversation to its end. Never rejects: what went wrong is in the channel's end. */
+  async run(): Promise<ChannelEnd> {
+    using _listening = this.#options.history.changed.listen(() => this.#push.note());
+    this.#beginPulse();
+    try {
+      for await (const message of this.#channel.receive()) {
+        this.#pulse?.heard();
+        await this.#handle(message);
+      }
+      this.#channel.close();
+    } catch (error) {
+      this.#channel.close(asFatal(error));
+    } finally {
+      this.#pulse?.[Symbol.dispose]();
+      this.#push.stop();
+      this.#reached.end();
+    }
+    return this.#channel.ended;
+  }
+
+  #beginPulse(): void {
+    const { timers = NODE_TIMERS } = this.#options;
+    this.#pulse = new Pulse(timers, this.#heartbeatMs, {
+      beat: () => {
+        // Before `Hello` there is nobody to be told anything.
+        if (this.#replica !== undefined)
+          void this.#beat().catch((error: unknown) => this.#channel.close(asFatal(error)));
+      },
+      gone: () => this.#channel.close(new ChronicleError("UNAVAILABLE", "the replica has fallen silent")),
+    });
+  }
+
+  get #heartbeatMs(): number {
+    return this.#options.heartbeatMs ?? HEARTBEAT_MS;
+  }
+
+  async #beat(): Promise<void> {
+    const head = await this.#options.history.head();
+    this.#push.note();
+    await this.#channel.send({ type: "Heartbeat", agent_sequence: head.seq, agent_iteration: this.#push.iteration });
+  }
+
+  async #handle(message: Message): Promise<void> {
+    if (message.type === "Hello") return this.#hello(message);
+    if (this.#replica === undefined) throw new ChronicleError("USAGE", `${message.type} came before Hello`);
+    switch (message.type) {
+      case "Ack":
+        return this.#acknowledge(message.up_to_sequence);
+      case "SandboxHeartbeat":
+        return this.#acknowledge(message.up_to_sequence);
+      case "ContentFetchRequest":
+        return this.#contents.ask(message);
+      case "CatchupRequest":
+        return this.#catchUp(message);
+      case "BarrierRequest":
+        return this.#confirm(message.sequence);
+      case "HeadWitness":
+        return this.#compare(message);
+      case "Error":
+        return undefined;
+      default:
+        throw new ChronicleError("USAGE", `${message.type} is nothing that a replica sends, or not yet`);
+    }
+  }
+
+  async #hello({ versions, workspace, sandbox_id, head, settled_local_seq }: MessageOf<"Hello">): Promise<void> {
+    // A network that repeats frames may repeat this one.
+    if (this.#replica !== undefined) return;
+    const { history } = this.#options;
+    if (!versions.includes(PROTOCOL_VERSION)) {
+      throw new ChronicleError(
+        "FORMAT_UNSUPPORTED",
+        `this origin speaks version ${PROTOCOL_VERSION} of the protocol only`,
+      );
+    }
+    if (workspace !== undefined && workspace !== history.workspace) {
+      throw new ChronicleError("NOT_FOUND", "this origin serves another workspace");
+    }
+    this.#replica = sandbox_id;
+    const own = await history.head();
+    await this.#channel.send({
+      type: "HelloAck",
+      version: PROTOCOL_VERSION,
+      capabilities: [...CAPABILITIES],
+      workspace: history.workspace,
+      head: { sequence: own.seq, hash: own.hash },
+      settled_local_seq,
+      heartbeat_ms: this.#heartbeatMs,
+    });
+    if (!(await this.#mayGoOnFrom(head))) return;
+    this.#push.begin({ seq: head.sequence, hash: head.hash });
+    this.#acknowledge(head.sequence);
+    await this.#sendSignedHead();
+  }
+
+  /** Is this event one of the log's, and near enough? If not, the replica is told. */
+  async #mayGoOnFrom({ sequence, hash }: MessageOf<"Hello">["head"]): Promise<boolean> {
+    const { history, maxBehind = MAX_BEHIND } = this.#options;
+    const own = await history.head();
+    if (sequence < history.firstSeq - 1) return this.#resync("compacted", own.seq);
+    if ((await history.hashAt(sequence)) !== hash) {
+      await this.#resync("diverged", own.seq);
+      throw contradiction(sequence);
+    }
+    return own.seq - sequence > maxBehind ? this.#resync("too-far", own.seq) : true;
+  }
+
+  async #resync(reason: MessageOf<"FullResyncRequired">["reason"], current_sequence: number): Promise<false> {
+    this.#push.stop();
+    await this.#channel.send({ type: "FullResyncRequired", reason, current_sequence });
+    return false;
+  }
+
+  /** The replica holds everything up to here. */
+  #acknowledge(sequence: number): void {
+    if (!this.#push.acknowledge(sequence) || this.#replica === undefined) return;
+    this.#options.cursors.advance(this.#replica, sequence);
+    this.#reached.reach(sequence);
+  }
+
+  /** Something got lost on the way: events are sent again from where the replica is. */
+  async #catchUp({ sandbox_id, since_sequence }: MessageOf<"CatchupRequest">): Promise<void> {
+    if (sandbox_id !== this.#replica) throw new ChronicleError("USAGE", "CatchupRequest names another replica");
+    const { history, maxBehind = MAX_BEHIND } = this.#options;
+    const own = await history.head();
+    if (since_sequence > own.seq) throw contradiction(since_sequence);
+    if (since_sequence < history.firstSeq - 1) {
+      await this.#resync("compacted", own.seq);
+      return;
+    }
+    if (own.seq - since_sequence > maxBehind) {
+      await this.#resync("too-far", own.seq);
+      return;
+    }
+    const hash = await history.hashAt(since_sequence);
+    if (hash !== undefined) this.#push.begin({ seq: since_sequence, hash });
+  }
+
+  async #confirm(sequence: number): Promise<void> {
+    const { seq: current_sequence } = await this.#options.history.head();
+    const satisfied = current_sequence >= sequence;
+    await this.#channel.send({ type: "BarrierConfirmation", sequence, satisfied, current_sequence });
+  }
+
+  async #compare({ sequence, head_hash, workspace }: MessageOf<"HeadWitness">): Promise<void> {
+    const { history } = this.#options;
+    if (workspace !== history.workspace) throw new ChronicleError("USAGE", "HeadWitness is about another workspace");
+    const own = await history.hashAt(sequence);
+    const isUnknown = own === undefined && sequence < history.firstSeq;
+    if (!isUnknown && own !== head_hash) throw contradiction(sequence);
+  }
+
+  async #sendSignedHead(): Promise<void> {
+    const note = await this.#options.signedHead?.();
+    if (note === undefined) return;
+    const { workspace, seq: sequence, hash: head_hash, root } = parseSignedHead(note).content;
+    await this.#channel.send({ type: "HeadWitness", workspace, sequence, head_hash, root, signature: note });
+  }
+}
+
+function contradiction(sequence: number): ChronicleError {
+  return new ChronicleError("INTEGRITY_VIOLATION", `the replica holds another event ${sequence} than this origin`, {
+    hint: "one of the two histories was changed: run `chronicle verify` on both",
+    data: { sequence },
+  });
+}

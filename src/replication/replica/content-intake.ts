@@ -1,0 +1,150 @@
+import { decodeBase } from "../../core/base.ts";
+import { ChronicleError } from "../../core/errors.ts";
+import type { LogEvent } from "../../core/event.ts";
+import type { Hash } from "../../core/hash.ts";
+import type { BlobBatch, BlobStore } from "../../storage/blob-store.ts";
+import { ahead } from "../../util/ahead.ts";
+import { MAX_PIECE_BYTES } from "../protocol/limits.ts";
+import type { MessageOf } from "../protocol/messages.ts";
+import type { ContentFetch } from "./content-fetch.ts";
+import { baseNamedBy, contentsOf, contentsOfRows } from "./named-contents.ts";
+
+/** An event that has arrived, and its content where that came along (and was checked). */
+export interface ArrivedEvent<Event extends LogEvent = LogEvent> {
+  readonly event: Event;
+  readonly inline: { readonly hash: Hash; readonly bytes: Uint8Array } | undefined;
+}
+
+type Manifest = NonNullable<MessageOf<"ContentFetchResponse">["chunk_manifest"]>;
+
+/** Requests that are on their way at once. */
+const PARALLEL = 4;
+
+/**
+ * Brings the contents that events name into the replica's blobs, durably, before their lines are taken. Every content is
+ * hashed; a larger one comes in chunks, each of which is kept under its own hash, so that after a break only what is missing
+ * comes again. The chunks are nobody's contents: the collector frees them.
+ */
+export class ContentIntake {
+  readonly #blobs: BlobStore;
+  readonly #fetch: ContentFetch;
+
+  constructor(blobs: BlobStore, fetch: ContentFetch) {
+    this.#blobs = blobs;
+    this.#fetch = fetch;
+  }
+
+  /**
+   * Resolves once all contents that can be had are durable, with those that the origin does not have (pruned, or
+   * withheld). Rejects with `INTEGRITY_VIOLATION` for a content that is not what its hash names: nothing of it is kept.
+   */
+  async take(arrived: readonly ArrivedEvent[]): Promise<Hash[]> {
+    using _lease = await this.#blobs.lease();
+    const inline = new Map<Hash, Uint8Array>();
+    for (const one of arrived) if (one.inline !== undefined) inline.set(one.inline.hash, one.inline.bytes);
+    const gone = await this.#ensure(
+      arrived.flatMap(({ event }) => contentsOf(event)),
+      inline,
+    );
+    for (const { event } of arrived) gone.push(...(await this.#takeBase(event)));
+    return gone;
+  }
+
+  async #takeBase(event: LogEvent): Promise<Hash[]> {
+    const base = baseNamedBy(event);
+    const reader = base === undefined ? undefined : await this.#blobs.open(base);
+    if (reader === undefined) return [];
+    const gone: Hash[] = [];
+    for await (const rows of decodeBase(reader.pieces()))
+      gone.push(...(await this.#ensure(contentsOfRows(rows, event))));
+    return gone;
+  }
+
+  async #ensure(wanted: readonly Hash[], inline: ReadonlyMap<Hash, Uint8Array> = new Map()): Promise<Hash[]> {
+    const held = await this.#blobs.has(wanted);
+    const missing = [...new Set(wanted)].filter((hash) => !held.has(hash));
+    if (missing.length === 0) return [];
+    const gone: Hash[] = [];
+    const large: (readonly [Hash, Manifest])[] = [];
+    await this.#inBatch(async (batch) => {
+      for (const hash of missing) {
+        const bytes = inline.get(hash);
+        if (bytes !== undefined) mustBe(hash, await batch.put(bytes));
+      }
+      const asked = missing.filter((hash) => !inline.has(hash));
+      for await (const [hash, response] of ahead(asked, PARALLEL, (hash) => this.#get(hash))) {
+        if (response === undefined) gone.push(hash);
+        else if (response.chunk_manifest !== undefined) large.push([hash, response.chunk_manifest]);
+        else mustBe(hash, await batch.put(response.content));
+      }
+    });
+    for (const [hash, manifest] of large) if (!(await this.#takeLarge(hash, manifest))) gone.push(hash);
+    return gone;
+  }
+
+  async #get(hash: Hash): Promise<readonly [Hash, MessageOf<"ContentFetchResponse"> | undefined]> {
+    return [hash, await this.#fetch.get(hash)];
+  }
+
+  /** False: the origin has stopped having it. */
+  async #takeLarge(hash: Hash, { chunks }: Manifest): Promise<boolean> {
+    const held = await this.#blobs.has(chunks.map((chunk) => chunk.hash));
+    for (const chunk of chunks) {
+      if (held.has(chunk.hash)) continue;
+      const pieces = this.#pieces(hash, chunk);
+      try {
+        await this.#inBatch(async (batch) => mustBe(chunk.hash, (await batch.putStream(pieces)).hash));
+      } catch (error) {
+        if (error instanceof ChronicleError && error.code === "BLOB_MISSING") return false;
+        throw error;
+      }
+    }
+    const whole = this.#joined(chunks.map((chunk) => chunk.hash));
+    await this.#inBatch(async (batch) => mustBe(hash, (await batch.putStream(whole)).hash));
+    return true;
+  }
+
+  async *#pieces(hash: Hash, chunk: Manifest["chunks"][number]): AsyncGenerator<Uint8Array, void> {
+    const end = chunk.offset + chunk.size;
+    const ranges: { offset: number; length: number }[] = [];
+    for (let offset = chunk.offset; offset < end; offset += MAX_PIECE_BYTES) {
+      ranges.push({ offset, length: Math.min(MAX_PIECE_BYTES, end - offset) });
+    }
+    const fetch = async (range: (typeof ranges)[number]) => ({ range, response: await this.#fetch.get(hash, range) });
+    for await (const { range, response } of ahead(ranges, PARALLEL, fetch)) {
+      if (response === undefined) throw missing(hash, "the origin no longer has it");
+      if (response.content.length !== range.length) violated(`a piece of ${hash} is not as long as was asked for`);
+      yield response.content;
+    }
+  }
+
+  async *#joined(chunks: readonly Hash[]): AsyncGenerator<Uint8Array, void> {
+    for (const chunk of chunks) {
+      const reader = await this.#blobs.open(chunk);
+      if (reader === undefined) throw new ChronicleError("UNAVAILABLE", `the chunk ${chunk} was freed meanwhile`);
+      yield* reader.pieces();
+    }
+  }
+
+  async #inBatch(work: (batch: BlobBatch) => Promise<void>): Promise<void> {
+    const batch = await this.#blobs.batch();
+    try {
+      await work(batch);
+      await batch.commit();
+    } finally {
+      await batch.abandon();
+    }
+  }
+}
+
+function mustBe(wanted: Hash, found: Hash): void {
+  if (found !== wanted) violated(`the content that was sent for ${wanted} hashes to ${found}`);
+}
+
+function violated(reason: string): never {
+  throw new ChronicleError("INTEGRITY_VIOLATION", reason);
+}
+
+function missing(hash: Hash, reason: string): ChronicleError {
+  return new ChronicleError("BLOB_MISSING", `the content ${hash} cannot be fetched: ${reason}`, { data: { hash } });
+}

@@ -1,0 +1,28 @@
+import type { BaseBatch } from "../../core/base.ts";
+import type { LogEvent } from "../../core/event.ts";
+import type { Hash } from "../../core/hash.ts";
+import { HistoryNeeds } from "../../workspace/history-needs.ts";
+import { baseOf } from "../../workspace/project.ts";
+
+/** The contents that an event names, by the rule of `verify`: those of its base's rows come with `contentsOfRows`. */
+export function contentsOf(event: LogEvent): Hash[] {
+  return collect((needs) => needs.event(event, ""));
+}
+
+/** The base that an event starts the history on, or `undefined`. */
+export function baseNamedBy(event: LogEvent): Hash | undefined {
+  return baseOf(event);
+}
+
+/** The contents that some rows of that base name. */
+export function contentsOfRows(rows: BaseBatch, event: LogEvent): Hash[] {
+  return collect((needs) => needs.rows(rows, event, ""));
+}
+
+function collect(give: (needs: HistoryNeeds) => void): Hash[] {
+  const hashes: Hash[] = [];
+  const needs = new HistoryNeeds(undefined, ({ hash }) => hashes.push(hash));
+  give(needs);
+  needs.finish();
+  return hashes;
+}

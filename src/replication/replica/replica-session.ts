@@ -1,0 +1,280 @@
+import { ChronicleError } from "../../core/errors.ts";
+import type { SealedEvent } from "../../core/event.ts";
+import type { Hash } from "../../core/hash.ts";
+import type { BlobStore } from "../../storage/blob-store.ts";
+import { asFatal } from "../as-fatal.ts";
+import type { Channel, ChannelEnd } from "../channel.ts";
+import { PROTOCOL_VERSION } from "../protocol/limits.ts";
+import type { Message, MessageOf } from "../protocol/messages.ts";
+import { Pulse } from "../pulse.ts";
+import { NODE_TIMERS, type Timers } from "../timers.ts";
+import { Waiters } from "../waiters.ts";
+import { ContentFetch } from "./content-fetch.ts";
+import { ContentIntake } from "./content-intake.ts";
+import { IncomingEvents } from "./incoming-events.ts";
+import type { Upstream } from "./upstream.ts";
+import { Witness } from "./witness.ts";
+import { witnessed, type WitnessNotes } from "./witness-notes.ts";
+
+/** What a replica follows an origin with. */
+export interface ReplicaOptions {
+  /** This replica's id: chosen once, kept for ever. */
+  readonly sandboxId: string;
+  /** The workspace's id; the origin's own, where it is left out. */
+  readonly workspace?: string;
+  /** Where the transport has not asked for it already. */
+  readonly token?: string;
+  readonly upstream: Upstream;
+  readonly blobs: BlobStore;
+  readonly notes: WitnessNotes;
+  /** The origin's verifier key: signed heads must be signed by it. */
+  readonly vkey?: string;
+  /** Default: the platform's. */
+  readonly timers?: Timers;
+  /**
+   * Is given events in order, each once in the life of `upstream`, when they and their contents are durable, before they
+   * are acknowledged: the place to materialise them. After a crash it goes on from its own cursor, by `upstream`'s lines.
+   */
+  readonly onEvents?: (events: readonly SealedEvent[]) => Promise<void>;
+}
+
+/** Before the origin has said how often it speaks. */
+const HANDSHAKE_BEAT_MS = 5_000;
+
+/**
+ * A replica's conversation with its origin (docs/protocol.md).
+ *
+ * Order: contents durable, then lines durable, then acknowledged. So it may be cut off anywhere, by the network or by
+ * a crash: the next session goes on from the last line that is there, and nothing that was acknowledged is missing.
+ * Nothing that the origin sends is believed: lines are hashed and must go on from each other, contents must be what
+ * their hashes say, and a history that contradicts what is held ends the conversation and leaves a note for good.
+ */
+export class ReplicaSession {
+  readonly #channel: Channel;
+  readonly #options: ReplicaOptions;
+  readonly #incoming: IncomingEvents;
+  readonly #fetch: ContentFetch;
+  readonly #intake: ContentIntake;
+  readonly #witness: Witness;
+  readonly #held = new Waiters();
+  readonly #missing = new Set<Hash>();
+  #barriers: { readonly sequence: number; readonly resolve: (current: number) => void }[] = [];
+  #pulse: Pulse;
+  #isWelcome = false;
+  #isEnded = false;
+  #isCatchingUp = false;
+  /** How far it was at the last heartbeat: a gap is one that does not close by itself. */
+  #tailAtBeat = -1;
+  #storing: Promise<void> | undefined;
+
+  constructor(channel: Channel, options: ReplicaOptions) {
+    this.#channel = channel;
+    this.#options = options;
+    this.#incoming = new IncomingEvents(options.upstream.head);
+    this.#fetch = new ContentFetch(channel);
+    this.#intake = new ContentIntake(options.blobs, this.#fetch);
+    this.#witness = new Witness(options);
+    this.#held.reach(options.upstream.head.seq);
+    this.#pulse = this.#pulseOf(HANDSHAKE_BEAT_MS);
+  }
+
+  /** Contents that events of this session name and the origin does not have: pruned, or withheld. */
+  get missing(): ReadonlySet<Hash> {
+    return this.#missing;
+  }
+
+  /** Resolves once this replica holds an event durably; rejects with `UNAVAILABLE` where the conversation ends before. */
+  reaches(sequence: number): Promise<void> {
+    return this.#held.wait(sequence);
+  }
+
+  /** A barrier: resolves once this replica holds everything that the origin had when it was asked. Rejects as `reaches`. */
+  async barrier(): Promise<number> {
+    const sequence = this.#options.upstream.head.seq;
+    const { promise, resolve } = Promise.withResolvers<number>();
+    this.#barriers.push({ sequence, resolve });
+    const ended = this.#channel.ended.then(() => {
+      throw new ChronicleError("UNAVAILABLE", "the connection ended before the origin had answered");
+    });
+    if (this.#isWelcome) await this.#channel.send({ type: "BarrierRequest", sequence });
+    const current = await Promise.race([promise, ended]);
+    await this.reaches(current);
+    return current;
+  }
+
+  /**
+   * Follows the origin until the conversation ends, and everything that was begun is done or given up. Never rejects: what
+   * went wrong is in the channel's end. A replica with a witness's note does not even begin.
+   */
+  async run(): Promise<ChannelEnd> {
+    try {
+      const note = this.#options.notes.get();
+      if (note !== undefined) throw witnessed(note);
+      await this.#sayHello();
+      for await (const message of this.#channel.receive()) {
+        this.#pulse.heard();
+        await this.#handle(message);
+      }
+      this.#channel.close();
+    } catch (error) {
+      this.#channel.close(asFatal(error));
+    }
+    this.#isEnded = true;
+    this.#pulse[Symbol.dispose]();
+    this.#fetch.end();
+    this.#held.end();
+    await this.#storing;
+    return this.#channel.ended;
+  }
+
+  async #sayHello(): Promise<void> {
+    const { sandboxId, workspace, token, upstream } = this.#options;
+    const { seq: sequence, hash } = upstream.head;
+    await this.#channel.send({
+      type: "Hello",
+      versions: [PROTOCOL_VERSION],
+      capabilities: ["witness"],
+      ...(workspace === undefined ? {} : { workspace }),
+      sandbox_id: sandboxId,
+      ...(token === undefined ? {} : { token }),
+      head: { sequence, hash },
+      settled_local_seq: 0,
+    });
+  }
+
+  async #handle(message: Message): Promise<void> {
+    if (message.type === "HelloAck") return this.#welcome(message);
+    if (!this.#isWelcome && message.type !== "Error") {
+      // On a network that puts frames out of order they may come before the welcome; what is lost so comes again.
+      return;
+    }
+    switch (message.type) {
+      case "Notification":
+      case "Rename":
+      case "Events":
+        return this.#arrived(message);
+      case "ContentFetchResponse":
+      case "ContentNotFound":
+        return this.#fetch.took(message);
+      case "Heartbeat":
+        return this.#heartbeat(message.agent_sequence);
+      case "BarrierConfirmation":
+        return this.#confirmed(message);
+      case "HeadWitness":
+        return this.#witness.heard(message);
+      case "FullResyncRequired":
+        return this.#cannotFollow(message);
+      case "Error":
+        return undefined;
+      default:
+        throw new ChronicleError("USAGE", `${message.type} is nothing that an origin sends, or not yet`);
+    }
+  }
+
+  async #welcome({ version, workspace, head, heartbeat_ms }: MessageOf<"HelloAck">): Promise<void> {
+    if (this.#isWelcome) return;
+    if (version !== PROTOCOL_VERSION) {
+      throw new ChronicleError("FORMAT_UNSUPPORTED", `the origin speaks version ${version} of the protocol`);
+    }
+    if (this.#options.workspace !== undefined && workspace !== this.#options.workspace) {
+      throw new ChronicleError("NOT_FOUND", "the origin answers for another workspace");
+    }
+    this.#witness.met(workspace, head);
+    this.#isWelcome = true;
+    this.#pulse[Symbol.dispose]();
+    this.#pulse = this.#pulseOf(heartbeat_ms);
+    for (const { sequence } of this.#barriers) await this.#channel.send({ type: "BarrierRequest", sequence });
+  }
+
+  async #arrived(message: MessageOf<"Notification"> | MessageOf<"Rename"> | MessageOf<"Events">): Promise<void> {
+    const taken = this.#witness.watch(this.#incoming.tail, () => this.#incoming.add(message));
+    if (taken === "gap") return this.#askAgain();
+    if (taken === "old") return;
+    this.#isCatchingUp = false;
+    this.#store();
+  }
+
+  /** Stores what has arrived, in the background: contents come over the same channel. */
+  #store(): void {
+    this.#storing ??= this.#storeAll().then(
+      () => void (this.#storing = undefined),
+      (error: unknown) => {
+        this.#storing = undefined;
+        this.#isEnded = true;
+        this.#channel.close(asFatal(error));
+      },
+    );
+  }
+
+  async #storeAll(): Promise<void> {
+    for (let all = this.#incoming.takeAll(); all.length > 0 && !this.#isEnded; all = this.#incoming.takeAll()) {
+      const { upstream, onEvents } = this.#options;
+      for (const hash of await this.#intake.take(all)) this.#missing.add(hash);
+      const events = all.map(({ event }) => event);
+      await upstream.append(events);
+      await onEvents?.(events);
+      this.#witness.grown();
+      this.#held.reach(upstream.head.seq);
+      await this.#channel.send({ type: "Ack", up_to_sequence: upstream.head.seq });
+    }
+  }
+
+  async #heartbeat(agentSequence: number): Promise<void> {
+    const { seq } = this.#incoming.tail;
+    const isStuck = seq === this.#tailAtBeat && this.#storing === undefined;
+    this.#tailAtBeat = seq;
+    if (agentSequence <= seq || !isStuck) return;
+    this.#isCatchingUp = false;
+    await this.#askAgain();
+  }
+
+  /** Once, until something comes: what is on its way does not need to be asked for. */
+  async #askAgain(): Promise<void> {
+    if (this.#isCatchingUp) return;
+    this.#isCatchingUp = true;
+    const { seq: since_sequence } = this.#incoming.tail;
+    await this.#channel.send({ type: "CatchupRequest", sandbox_id: this.#options.sandboxId, since_sequence });
+  }
+
+  #confirmed({ sequence, current_sequence }: MessageOf<"BarrierConfirmation">): void {
+    const answered = this.#barriers.filter((one) => one.sequence === sequence);
+    this.#barriers = this.#barriers.filter((one) => one.sequence !== sequence);
+    for (const { resolve } of answered) resolve(current_sequence);
+  }
+
+  #cannotFollow({ reason, current_sequence }: MessageOf<"FullResyncRequired">): void {
+    const { seq } = this.#options.upstream.head;
+    if (reason === "diverged") this.#witness.diverged();
+    if (reason === "compacted") {
+      throw new ChronicleError("PRUNED", `the origin has compacted away the events after ${seq}`, {
+        hint: "begin this replica anew",
+        data: { reason, current_sequence },
+      });
+    }
+    throw new ChronicleError(
+      "LIMIT_EXCEEDED",
+      `this replica is ${current_sequence - seq} events behind, which is too far`,
+      {
+        hint: "begin this replica anew",
+        data: { reason, current_sequence },
+      },
+    );
+  }
+
+  #pulseOf(everyMs: number): Pulse {
+    return new Pulse(this.#options.timers ?? NODE_TIMERS, everyMs, {
+      beat: () => {
+        if (this.#isWelcome) void this.#beat().catch((error: unknown) => this.#channel.close(asFatal(error)));
+      },
+      gone: () => this.#channel.close(new ChronicleError("UNAVAILABLE", "the origin has fallen silent")),
+    });
+  }
+
+  async #beat(): Promise<void> {
+    const { sandboxId: sandbox_id, upstream } = this.#options;
+    const up_to_sequence = upstream.head.seq;
+    await this.#channel.send({ type: "SandboxHeartbeat", sandbox_id, up_to_sequence, local_seq: 0, pending: 0 });
+    this.#fetch.beat();
+    for (const { sequence } of this.#barriers) await this.#channel.send({ type: "BarrierRequest", sequence });
+  }
+}

@@ -1,0 +1,94 @@
+import { checkLine } from "../../core/chain.ts";
+import { ChronicleError } from "../../core/errors.ts";
+import { EMPTY_HEAD, type Head, type SealedEvent } from "../../core/event.ts";
+import type { Hash } from "../../core/hash.ts";
+import type { EventLog, LogPosition } from "../../storage/event-log.ts";
+
+/** What was cut off when an upstream log was opened: a crash had left it there. */
+export interface UpstreamCut {
+  /** The first event that was cut off. */
+  readonly seq: number;
+  /** The name in the log's quarantine. */
+  readonly quarantine: string;
+}
+
+/**
+ * `upstream.wal`: the origin's lines, byte for byte, as a replica holds them. Whoever opens it has every hash and link
+ * checked; only what goes on from there is taken. One writer: the replica's session, with the replica's lock held.
+ */
+export class Upstream {
+  /** What was cut off when it was opened. It comes again from the origin. */
+  readonly cut: UpstreamCut | undefined;
+  readonly #log: EventLog;
+  readonly #hashes: Hash[];
+
+  /**
+   * Reads the log from its first line on. What a crash left behind the last sound line is moved into quarantine. Throws
+   * `LOG_DAMAGED` where a sound line follows a bad one: no crash does that, and what was acknowledged must not be forgotten.
+   */
+  static async open(log: EventLog): Promise<Upstream> {
+    const { tornBytes, bytes } = await log.refresh();
+    const { hashes, bad } = await readChain(log);
+    const torn = tornBytes > 0 ? { seq: hashes.length + 1, offset: bytes } : undefined;
+    const from = bad ?? torn;
+    const cut = from === undefined ? undefined : { seq: from.seq, quarantine: await log.quarantine(from) };
+    // Lines of a session that ended before its sync count as held from now on.
+    await log.sync();
+    return new Upstream(log, hashes, cut);
+  }
+
+  private constructor(log: EventLog, hashes: Hash[], cut: UpstreamCut | undefined) {
+    this.#log = log;
+    this.#hashes = hashes;
+    this.cut = cut;
+  }
+
+  /** The last event that is held durably. */
+  get head(): Head {
+    const hash = this.#hashes.at(-1);
+    return hash === undefined ? EMPTY_HEAD : { seq: this.#hashes.length, hash };
+  }
+
+  /** The hash of an event; `undefined` where it is not held. */
+  hashAt(seq: number): Hash | undefined {
+    return this.#hashes[seq - 1];
+  }
+
+  /** Appends events that go on from `head` and were checked; when it resolves they are durable. */
+  async append(events: readonly SealedEvent[]): Promise<void> {
+    await this.#log.append(events);
+    for (const { hash } of events) this.#hashes.push(hash);
+  }
+}
+
+/** The hashes of all sound lines, and where the first bad one begins. */
+async function readChain(log: EventLog): Promise<{ readonly hashes: Hash[]; readonly bad: LogPosition | undefined }> {
+  const hashes: Hash[] = [];
+  let head: Head = EMPTY_HEAD;
+  let bad: LogPosition | undefined;
+  for await (const lines of log.read()) {
+    for (const { bytes, offset } of lines) {
+      const result = checkLine(bytes, head);
+      if ("fault" in result) {
+        if (result.fault.event !== undefined) throw damaged(head.seq + 1, result.fault.detail);
+        bad ??= { seq: head.seq + 1, offset };
+      } else if (bad !== undefined) throw damaged(bad.seq, "sound lines follow a bad one");
+      else {
+        head = { seq: result.event.seq, hash: result.event.hash };
+        hashes.push(result.event.hash);
+      }
+    }
+  }
+  return { hashes, bad };
+}
+
+function damaged(seq: number, detail: string): ChronicleError {
+  return new ChronicleError(
+    "LOG_DAMAGED",
+    `what this replica holds of the origin's log is damaged at event ${seq}: ${detail}`,
+    {
+      hint: "move the replica's upstream.wal away and connect again: it is fetched anew",
+      data: { seq },
+    },
+  );
+}

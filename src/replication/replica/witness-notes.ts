@@ -1,0 +1,93 @@
+import { ChronicleError } from "../../core/errors.ts";
+import type { Disk } from "../../disk/disk.ts";
+import { writeFileDurably } from "../../disk/write-fully.ts";
+import { readDiskFile } from "../read-disk-file.ts";
+
+/** What a replica has witnessed: the origin told another history than before. */
+export interface WitnessNote {
+  readonly workspace: string;
+  /** The event that the two histories differ at, or behind which one of them ends. */
+  readonly sequence: number;
+  /** Its hash as this replica holds it. */
+  readonly held: string;
+  /** What the origin said instead; `""`: it has no such event. */
+  readonly told: string;
+  readonly reason: string;
+}
+
+/** Keeps the first contradiction for good: a replica that has one connects no more, until a person has looked at it. */
+export interface WitnessNotes {
+  /** The note, or `undefined`. */
+  get(): WitnessNote | undefined;
+  /** Keeps the first one, durably; later ones change nothing. Throws `IO`. */
+  keep(note: WitnessNote): void;
+}
+
+/** A note that lasts as long as this object. */
+export class MemoryWitnessNotes implements WitnessNotes {
+  #note: WitnessNote | undefined;
+
+  get(): WitnessNote | undefined {
+    return this.#note;
+  }
+
+  keep(note: WitnessNote): void {
+    this.#note ??= note;
+  }
+}
+
+/** A note in a JSON file of its own. */
+export class FileWitnessNotes implements WitnessNotes {
+  readonly #disk: Disk;
+  readonly #path: string;
+
+  constructor(disk: Disk, path: string) {
+    this.#disk = disk;
+    this.#path = path;
+  }
+
+  /** Throws `LOG_DAMAGED` for a file that is none: it may have been a note. */
+  get(): WitnessNote | undefined {
+    const bytes = readDiskFile(this.#disk, this.#path);
+    return bytes === undefined ? undefined : parse(bytes, this.#path);
+  }
+
+  keep(note: WitnessNote): void {
+    if (this.#disk.lstat(this.#path) !== undefined) return;
+    writeFileDurably(this.#disk, this.#path, Buffer.from(`${JSON.stringify(note)}\n`));
+  }
+}
+
+function parse(bytes: Buffer, path: string): WitnessNote {
+  let value: unknown;
+  try {
+    value = JSON.parse(bytes.toString("utf8"));
+  } catch (cause) {
+    throw noNote(path, cause);
+  }
+  if (!isNote(value)) throw noNote(path);
+  return value;
+}
+
+function isNote(value: unknown): value is WitnessNote {
+  if (value === null || typeof value !== "object") return false;
+  const note = value as Readonly<Record<string, unknown>>;
+  const texts = ["workspace", "held", "told", "reason"].every((key) => typeof note[key] === "string");
+  return texts && Number.isSafeInteger(note["sequence"]);
+}
+
+function noNote(path: string, cause?: unknown): ChronicleError {
+  return new ChronicleError("LOG_DAMAGED", `${path} is no note of a witness`, { cause });
+}
+
+/** The note as an error: why the replica does not connect. */
+export function witnessed({ sequence, reason }: WitnessNote): ChronicleError {
+  return new ChronicleError(
+    "INTEGRITY_VIOLATION",
+    `the origin's history contradicts what this replica holds: ${reason}`,
+    {
+      hint: "one of the two was changed: compare both with `chronicle verify`, then remove the note to connect again",
+      data: { sequence },
+    },
+  );
+}

@@ -1,0 +1,101 @@
+import { ChronicleError } from "../../core/errors.ts";
+import type { Head } from "../../core/event.ts";
+import { parseSignedHead, verifySignedHead } from "../../core/signed-head.ts";
+import type { MessageOf } from "../protocol/messages.ts";
+import type { Upstream } from "./upstream.ts";
+import { witnessed, type WitnessNotes } from "./witness-notes.ts";
+
+/** What a witness compares with, and where it keeps what it has seen. */
+export interface WitnessOptions {
+  readonly upstream: Upstream;
+  readonly notes: WitnessNotes;
+  readonly vkey?: string;
+}
+
+type Told = MessageOf<"HelloAck">["head"];
+
+/**
+ * Holds what the origin says against what this replica holds. Each method throws `INTEGRITY_VIOLATION` for a history that
+ * contradicts it, after a note of it was kept.
+ */
+export class Witness {
+  readonly #options: WitnessOptions;
+  #workspace = "";
+  /** A head of which this replica does not hold the event yet. */
+  #ahead: Told | undefined;
+
+  constructor(options: WitnessOptions) {
+    this.#options = options;
+  }
+
+  /** The origin has named its workspace and its head. */
+  met(workspace: string, head: Told): void {
+    this.#workspace = workspace;
+    const held = this.#options.upstream.head;
+    if (head.sequence < held.seq) this.#contradicts(held, "", `its log ends at event ${head.sequence}`);
+    this.#compare(head);
+  }
+
+  /** The origin vouches for a head; with a verifier key, its signature has to be right. */
+  heard({ workspace, sequence, head_hash, signature }: MessageOf<"HeadWitness">): void {
+    if (workspace !== this.#workspace) violated("HeadWitness is about another workspace");
+    const { vkey } = this.#options;
+    if (signature !== undefined) {
+      if (vkey !== undefined && !verifySignedHead(signature, vkey))
+        violated("a head is not signed by the origin's key");
+      const signed = parseSignedHead(signature).content;
+      const isSame = signed.workspace === workspace && signed.seq === sequence && signed.hash === head_hash;
+      if (!isSame) violated("HeadWitness says other things than the signed head");
+    }
+    this.#compare({ sequence, hash: head_hash });
+  }
+
+  /** This replica holds more events than before. */
+  grown(): void {
+    const ahead = this.#ahead;
+    this.#ahead = undefined;
+    if (ahead !== undefined) this.#compare(ahead);
+  }
+
+  /** The origin says that it does not know what this replica holds. */
+  diverged(): never {
+    return this.#contradicts(this.#options.upstream.head, "", "its log does not hold that event");
+  }
+
+  /** Runs the check of a line that should follow `tail`; one that is sound by itself and follows another event contradicts. */
+  watch<Result>(tail: Head, check: () => Result): Result {
+    try {
+      return check();
+    } catch (error) {
+      const isOther = error instanceof ChronicleError && error.data["kind"] === "bad-prev";
+      return isOther
+        ? this.#contradicts(tail, "", `what it sends as event ${tail.seq + 1} follows another event`)
+        : raise(error);
+    }
+  }
+
+  #compare({ sequence, hash }: Told): void {
+    const { upstream } = this.#options;
+    if (sequence > upstream.head.seq) {
+      this.#ahead = { sequence, hash };
+      return;
+    }
+    const held = sequence === 0 ? "" : upstream.hashAt(sequence);
+    if (held !== hash)
+      this.#contradicts({ seq: sequence, hash: held ?? "" }, hash, `its event ${sequence} is another one`);
+  }
+
+  #contradicts({ seq: sequence, hash: held }: Head, told: string, reason: string): never {
+    const note = { workspace: this.#workspace, sequence, held, told, reason };
+    this.#options.notes.keep(note);
+    throw witnessed(note);
+  }
+}
+
+function raise(error: unknown): never {
+  throw error;
+}
+
+function violated(reason: string): never {
+  throw new ChronicleError("INTEGRITY_VIOLATION", reason);
+}

@@ -1,0 +1,37 @@
+import { ChronicleError } from "../core/errors.ts";
+
+interface Waiter {
+  readonly sequence: number;
+  readonly resolve: () => void;
+  readonly reject: (error: ChronicleError) => void;
+}
+
+/** Those who wait until something has got as far as an event: barriers. */
+export class Waiters {
+  #waiting: Waiter[] = [];
+  #reached = 0;
+  #end: ChronicleError | undefined;
+
+  /** Resolves once it has been reached; at once if it has. Rejects with `UNAVAILABLE` where the conversation ends before. */
+  wait(sequence: number): Promise<void> {
+    if (sequence <= this.#reached) return Promise.resolve();
+    if (this.#end !== undefined) return Promise.reject(this.#end);
+    return new Promise((resolve, reject) => this.#waiting.push({ sequence, resolve, reject }));
+  }
+
+  /** It has got as far as this event. */
+  reach(sequence: number): void {
+    this.#reached = Math.max(this.#reached, sequence);
+    const waiting = this.#waiting;
+    this.#waiting = waiting.filter((one) => one.sequence > this.#reached);
+    for (const one of waiting) if (one.sequence <= this.#reached) one.resolve();
+  }
+
+  /** It gets no further. */
+  end(): void {
+    this.#end = new ChronicleError("UNAVAILABLE", "the connection ended before it had got so far", {
+      hint: "wait again once it is connected",
+    });
+    for (const one of this.#waiting.splice(0)) one.reject(this.#end);
+  }
+}
