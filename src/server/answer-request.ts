@@ -9,12 +9,14 @@ import { ChronicleError } from "../core/errors.ts";
 import type { Visit } from "./admission.ts";
 
 import { CallerStore, type StoreParts } from "./caller-store.ts";
+import { inWords, needsRole } from "./forbidden-words.ts";
 import { isReused, onlyOnce, reused } from "./idempotent.ts";
 import type { ServerLimits } from "./limits.ts";
 import type { Lease } from "./open-workspaces.ts";
+import { undecodable } from "./path-pattern.ts";
 import { type Problem, problemOf, withStatus } from "./problem.ts";
 import type { RateLimiter } from "./rate-limiter.ts";
-import { conditionOf, idempotencyKey } from "./received.ts";
+import { chosenHash, conditionOf, idempotencyKey, refuseEncoded } from "./received.ts";
 import type { KeptReply, ReplyBook } from "./reply-book.ts";
 import type { FoundRow, RowGroup } from "./row-index.ts";
 import { mustSee, openFor } from "./scope.ts";
@@ -23,6 +25,7 @@ import { sendContent } from "./send-content.ts";
 import { sendEvents } from "./send-events.ts";
 import { sendJson, sendNothing, sendProblem } from "./send.ts";
 import { discardRest, TooMuch, uploaded } from "./slow-peer.ts";
+import { withoutFolders } from "./without-folders.ts";
 
 /** What answering a request needs. */
 export interface Answering extends StoreParts {
@@ -83,6 +86,7 @@ export class RequestAnswer {
   static async begin(head: RequestHead, shared: Shared): Promise<RequestAnswer> {
     const answer = new RequestAnswer(head, shared, findRow(head));
     await answer.#refuseRole();
+    refuseEncoded(head.request.headers);
     if (answer.#found.row.bytes !== true) answer.#expectBody();
     return answer;
   }
@@ -103,12 +107,13 @@ export class RequestAnswer {
     const { id } = params;
     if (role === "agent" && id !== undefined && this.#with.refusals.take(caller.id, Date.now()) === 0) {
       using lease = await openFor(this.#with.workspaces, caller, id);
-      await this.#viewOf(lease).refuse?.(row.operation);
+      await this.#viewOf(lease)
+        .refuse?.(row.operation)
+        .catch((error: unknown) => {
+          throw inWords(error, row);
+        });
     }
-    throw new ChronicleError("FORBIDDEN", `this is for ${aRole(row.role)}, and this token is ${aRole(role)}'s`, {
-      hint: "`chronicle token create` makes others",
-      data: { needed: row.role, role },
-    });
+    throw needsRole(row, role);
   }
 
   /** Whoever asks on behalf of an agent: of a workspace its engine refuses that, and writes it down; of the store this does. */
@@ -157,15 +162,28 @@ export class RequestAnswer {
     const { params } = this.#found;
     using lease = await openFor(this.#with.workspaces, this.#head.visit.caller, params["id"] ?? "");
     // Where a folder lies is the operator's to know.
-    if (!mayDo(this.#head.visit.caller.role, "operator")) this.#hidden = [...this.#hidden, lease.workspace.path];
+    const isOperator = mayDo(this.#head.visit.caller.role, "operator");
+    if (!isOperator) this.#hidden = [...this.#hidden, lease.workspace.path];
     const on = this.#viewOf(lease);
     const { row, params: meant } = await this.#meant(on);
     if (row.on !== "workspace") return;
     const signal = given.signal === NEVER ? NEVER : AbortSignal.any([given.signal, lease.gone]);
     const received = this.#received({ ...meant, id: lease.workspace.id }, { ...given, signal });
     this.#refusePerson(received);
-    const done = () => row.answer(on, received).finally(() => this.#after(row, lease.workspace.id));
-    await this.#reply(response, row, received, done);
+    const asked = { ...received, ...(await this.#condition(on, row, received)) };
+    const done = async () => {
+      const answer = await row.answer(on, asked).finally(() => this.#after(row, lease.workspace.id));
+      return isOperator ? answer : withoutFolders(row.operation, answer, this.#hidden);
+    };
+    await this.#reply(response, row, asked, done);
+  }
+
+  async #condition(on: WorkspaceApi, row: Route, { params, body }: Received): Promise<Pick<Received, "ifMatch">> {
+    if (row.conditional !== true) return {};
+    const { ifMatch } = conditionOf(this.#head.request.headers);
+    if (ifMatch === undefined || typeof ifMatch === "string") return ifMatch === undefined ? {} : { ifMatch };
+    const from = typeof body === "object" && body !== null && "from" in body ? body.from : undefined;
+    return { ifMatch: await chosenHash(on, params["path"] ?? from, ifMatch) };
   }
 
   /** What an agent does is not told as a person's work. */
@@ -221,7 +239,6 @@ export class RequestAnswer {
       query: queryOf(query),
       ...(body === undefined ? {} : { body }),
       ...(row.bytes === true ? { content: uploaded(request, this.#with.limits) } : {}),
-      ...(row.conditional === true ? conditionOf(headers) : {}),
       // Two callers that hit upon one key do not mean the same.
       ...(key === undefined ? {} : { requestId: `${id} ${key}` }),
       ...(typeof lastEventId === "string" ? { lastEventId } : {}),
@@ -288,7 +305,8 @@ export class RequestAnswer {
     const hidden = this.#hidden;
     const commands = knowsCommands(this.#head.request);
     if (isReused(error)) return withStatus(problemOf(reused(), { hidden, report, commands }), 422);
-    const known = error instanceof TooMuch ? new ChronicleError("LIMIT_EXCEEDED", error.message) : error;
+    const known =
+      error instanceof TooMuch ? new ChronicleError("LIMIT_EXCEEDED", error.message) : inWords(error, this.#found.row);
     return problemOf(known, { hidden, report, commands });
   }
 }
@@ -306,7 +324,7 @@ function findRow({ request, group }: RequestHead): FoundRow {
     if (found !== undefined) return found;
   } catch (error) {
     if (!(error instanceof URIError)) throw error;
-    throw new ChronicleError("PATH_INVALID", "this path is not UTF-8, percent-encoded once");
+    throw undecodable();
   }
   throw new ChronicleError("NOT_FOUND", "there is nothing here");
 }
@@ -314,10 +332,6 @@ function findRow({ request, group }: RequestHead): FoundRow {
 /** Does whoever asks have the command line at hand? */
 export function knowsCommands({ headers }: IncomingMessage): boolean {
   return headers[HINTS_HEADER] === WITH_COMMANDS;
-}
-
-function aRole(role: Role): string {
-  return role === "reader" ? "a reader" : `an ${role}`;
 }
 
 /** All that stands behind `files/`, as one path. */

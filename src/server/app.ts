@@ -5,7 +5,9 @@ import type { Route } from "../api/routes/route.ts";
 import type { Visit } from "./admission.ts";
 import { type Answering, knowsCommands, RequestAnswer, type Shared } from "./answer-request.ts";
 import type { ServerApp, UpgradeVisit } from "./http-server.ts";
+import { undecodable } from "./path-pattern.ts";
 import { makeProblem, type Problem, problemOf } from "./problem.ts";
+import { Encoded } from "./received.ts";
 import { RateLimiter } from "./rate-limiter.ts";
 import type { RequestTally } from "./request-tally.ts";
 import { groupRows, type RowGroup } from "./row-index.ts";
@@ -152,11 +154,19 @@ function fail(
   refuse(
     request,
     response,
-    formProblem(error) ?? problemOf(error, { hidden, report, commands: knowsCommands(request) }),
+    formProblem(error) ??
+      problemOf(isBadUrl(error) ? undecodable() : error, { hidden, report, commands: knowsCommands(request) }),
   );
 }
 
+/** The router could not decode it. */
+function isBadUrl(error: unknown): boolean {
+  return error instanceof Error && "code" in error && error.code === "FST_ERR_BAD_URL";
+}
+
 function formProblem(error: unknown): Problem | undefined {
+  if (isBadUrl(error)) return undefined;
+  if (error instanceof Encoded) return makeProblem(415, "USAGE", error.message);
   if (!(error instanceof Error) || !("statusCode" in error) || typeof error.statusCode !== "number") return undefined;
   const { statusCode: status } = error;
   if (status === 413) return makeProblem(413, "LIMIT_EXCEEDED", "this body is larger than is taken here");

@@ -193,6 +193,7 @@ export class HttpServer {
       const { isOwner } = admitted.caller;
       if (found !== undefined && isAnswered(found.route, admitted.caller))
         return await answerQuickly(request, response, { found, isOwner, onError });
+      if (found?.route.forOperators === true) return sendRefusal(response, FOR_OPERATORS);
       (await this.#loadApp()).answer(request, response, admitted);
     } catch (error) {
       onError(error);
@@ -252,6 +253,12 @@ function isAnswered({ open, forOperators }: Route, { isOwner, role, workspaces }
   if (open === true || isOwner) return true;
   return forOperators === true && role === "operator" && workspaces === undefined;
 }
+
+const FOR_OPERATORS: Refusal = {
+  status: 403,
+  code: "FORBIDDEN",
+  detail: "this is for an operator of the whole store",
+};
 
 function leaving(): Refusal {
   return { status: 503, code: "UNAVAILABLE", detail: "this server is being ended", headers: { connection: "close" } };

@@ -1,3 +1,12 @@
+import { ChronicleError } from "../core/errors.ts";
+
+/** The error for a path that cannot be decoded. */
+export function undecodable(): ChronicleError {
+  return new ChronicleError("PATH_INVALID", "this path is not UTF-8, percent-encoded once", {
+    hint: "a name that is not UTF-8 stands there as base64: and its bytes in base64url",
+  });
+}
+
 /** What stands at the names of a pattern. */
 export type PathParams = Readonly<Record<string, string>>;
 

@@ -1,10 +1,29 @@
 import type { IncomingHttpHeaders } from "node:http";
+import type { WorkspaceApi } from "../api/workspace-api.ts";
 import { ChronicleError } from "../core/errors.ts";
 
 const MAX_KEY = 128;
 
-/** The hash that `If-Match` names; `none` for `If-None-Match: *`, by which only what is not there is written. Throws `USAGE`. */
-export function conditionOf(headers: IncomingHttpHeaders): { readonly ifMatch?: string } {
+/** ETags (RFC 9110 §8.8.3). */
+const TAGS = /(W\/)?"([\x21\x23-\x7e\x80-\xff]*)"/g;
+
+/** Of a content; that of a folder is empty. */
+const HASH = /^(?:[0-9a-f]{64})?$/;
+
+/** A body that is packed in a way that is not undone here. */
+export class Encoded extends Error {}
+
+/** What came is what is written: nothing is unpacked. Throws `Encoded`. */
+export function refuseEncoded({ "content-encoding": encoding }: IncomingHttpHeaders): void {
+  if (encoding === undefined || /^\s*(?:identity)?\s*$/i.test(encoding)) return;
+  throw new Encoded("a body is taken as it is: without Content-Encoding");
+}
+
+/**
+ * The hashes of which `If-Match` wants one; `none` for `If-None-Match: *`, by which only what is not there is written.
+ * Throws `USAGE`; `PRECONDITION_FAILED` where none of the ETags can be that of a content: weak ones never match.
+ */
+export function conditionOf(headers: IncomingHttpHeaders): { readonly ifMatch?: string | readonly string[] } {
   const match = headers["if-match"];
   const noneMatch = headers["if-none-match"];
   if (match !== undefined && noneMatch !== undefined) throw unclear("If-Match and If-None-Match at once");
@@ -14,9 +33,36 @@ export function conditionOf(headers: IncomingHttpHeaders): { readonly ifMatch?: 
   }
   if (match === undefined) return {};
   if (match.trim() === "*") return { ifMatch: "*" };
-  const tag = /^"([0-9a-f]{64})?"$/.exec(match.trim());
-  if (tag === null) throw unclear('If-Match takes one ETag, as "HASH", or *');
-  return { ifMatch: tag[1] ?? "" };
+  const tags = [...match.matchAll(TAGS)];
+  if (tags.length === 0 || /[^\s,]/.test(match.replaceAll(TAGS, ""))) {
+    throw unclear('If-Match takes ETags, as "HASH", or *');
+  }
+  // A weak one never matches, nor one that is of no content.
+  const hashes = tags.flatMap(([, weak, hash = ""]) => (weak === undefined && HASH.test(hash) ? [hash] : []));
+  const [first, ...others] = hashes;
+  if (first === undefined) {
+    throw new ChronicleError("PRECONDITION_FAILED", "what If-Match names is not there: nothing was changed", {
+      hint: "give the ETag of what was read",
+    });
+  }
+  return { ifMatch: others.length === 0 ? first : hashes };
+}
+
+/** Of several hashes the one that is there now: the engine holds the file against it again when it writes. */
+export async function chosenHash(
+  on: Pick<WorkspaceApi, "file">,
+  path: unknown,
+  hashes: readonly string[],
+): Promise<string> {
+  const [first = ""] = hashes;
+  if (typeof path !== "string") return first;
+  try {
+    const { hash } = await on.file(path);
+    return hashes.includes(hash) ? hash : first;
+  } catch (error) {
+    if (error instanceof ChronicleError && error.code === "NOT_FOUND") return first;
+    throw error;
+  }
 }
 
 function unclear(message: string): ChronicleError {

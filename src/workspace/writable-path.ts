@@ -21,7 +21,7 @@ export function tooLong(path: WorkspacePath): string | undefined {
 export function unwritable(path: WorkspacePath, reason: string): ChronicleError {
   const shown = displayPath(path).slice(0, 200);
   return new ChronicleError("PATH_INVALID", `path ${JSON.stringify(shown)} cannot be written: ${reason}`, {
-    hint: "give a path beneath the workspace's root",
+    hint: reason.includes("longer") ? "choose a shorter name" : "give a path with fewer folders in it",
     data: { path: shown, reason },
   });
 }

@@ -49,9 +49,9 @@ it("counts requests by route and status, and what there is of everything else", 
 it("are an operator's, of the whole store", async () => {
   const ask = async (token: string | null): Promise<number> => (await serving.ask("/metrics", { token })).status;
   expect(await ask(null)).toBe(401);
-  expect(await ask(serving.token("reader"))).toBe(404);
-  expect(await ask(serving.token("agent"))).toBe(404);
-  expect(await ask(serving.token("operator", ["secret-name"]))).toBe(404);
+  expect(await ask(serving.token("reader"))).toBe(403);
+  expect(await ask(serving.token("agent"))).toBe(403);
+  expect(await ask(serving.token("operator", ["secret-name"]))).toBe(403);
   expect(await ask(serving.token("operator"))).toBe(200);
   expect((await serving.ask("/metrics", { bySocket: true })).status).toBe(200);
 });

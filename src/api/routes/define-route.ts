@@ -2,6 +2,7 @@ import type * as z from "zod";
 import { ChronicleError } from "../../core/errors.ts";
 import type { StoreApi } from "../store-api.ts";
 import type { WorkspaceApi } from "../workspace-api.ts";
+import { complaintOf } from "./complaint.ts";
 import type {
   Answer,
   AnswerOf,
@@ -106,10 +107,14 @@ function fitting(schema: z.ZodType | undefined, given: unknown, where: "query" |
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;
   const field = [where, ...(issue?.path ?? [])].map(String).join(".");
-  throw new ChronicleError("USAGE", `${field}: ${shortened(issue?.message ?? "does not fit")}`, {
-    hint: "/v1/openapi.json says what each request takes",
-    data: { field },
-  });
+  throw new ChronicleError(
+    "USAGE",
+    `${field}: ${shortened(issue === undefined ? "does not fit" : complaintOf(issue))}`,
+    {
+      hint: "/v1/openapi.json says what each request takes",
+      data: { field },
+    },
+  );
 }
 
 function nothingIn(query: unknown): Record<never, never> {

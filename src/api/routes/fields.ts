@@ -47,9 +47,18 @@ const DIGITS = /^\d{1,16}$/;
 export const count = (what: string, { least = 0, most = Number.MAX_SAFE_INTEGER } = {}) =>
   z
     .string()
-    .regex(DIGITS, "must be a whole number")
+    .regex(DIGITS, `must be a whole number from ${least}`)
     .transform(Number)
     .pipe(z.int().min(least).max(most))
+    .meta({ description: what });
+
+/** Permission bits, in a query: a plain number, or octal where it begins with 0. Setuid and its like are never set. */
+export const bits = (what: string) =>
+  z
+    .string()
+    .regex(DIGITS, "must be a whole number from 0, or octal as in 0755")
+    .transform((given) => (/^0[0-7]+$/.test(given) ? Number.parseInt(given, 8) : Number(given)))
+    .pipe(z.int().min(0).max(0o777))
     .meta({ description: what });
 
 /** `true` or `false`, in a query. */

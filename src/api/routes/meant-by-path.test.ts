@@ -47,6 +47,8 @@ describe("meantByPath", () => {
     expect(await meant(".chronicle/at/3/src/a.ts")).toBe("fileAtIteration src/a.ts 3");
     expect(await meant(".chronicle/at/last/file")).toBe("fileAtIteration file last");
     expect(await meant(".chronicle/query/file", "content")).toBe("readFile .chronicle/query/file");
+    expect(await meant(".chronicle/query/file/history", "history")).toBe("fileHistory .chronicle/query/file");
+    expect(await meant(".chronicle/query/file/at/1", "iteration")).toBe("fileAtIteration .chronicle/query/file 1");
     for (const real of [
       ".chronicle/query",
       ".chronicle/query/",

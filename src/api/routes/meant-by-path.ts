@@ -9,6 +9,12 @@ export interface FileRequest {
   readonly params: Readonly<Record<string, string>>;
 }
 
+/** What `as` says beside `content`. */
+const SAID: Readonly<Record<string, FileRequest["operation"]>> = {
+  history: "fileHistory",
+  iteration: "fileAtIteration",
+};
+
 /** What a virtual path means. */
 function virtualMeaning(rest: string): FileRequest | undefined {
   const virtual = virtualPath(rest);
@@ -30,14 +36,15 @@ function otherMeaning(rest: string): FileRequest | undefined {
 /**
  * What a GET of `files/<rest>` means. `as` (`content`, `history`, `iteration`) settles it. Without it, `x/history` is
  * the history of `x` where `x` was ever recorded as a file or a link, or where no file is called so. A virtual path is
- * one in any case, but for `as=content`.
+ * one in any case, unless `as` says that a file which is called so is meant.
  */
 export async function meantByPath(on: WorkspaceApi, rest: string, as?: string): Promise<FileRequest> {
   const content: FileRequest = { operation: "readFile", params: { path: rest } };
   if (as === "content") return content;
+  const other = otherMeaning(rest);
+  if (as !== undefined && other !== undefined && other.operation === SAID[as]) return other;
   const virtual = virtualMeaning(rest);
   if (virtual !== undefined) return virtual;
-  const other = otherMeaning(rest);
   if (other === undefined) return content;
   if (as !== undefined) return other;
   if (await wasEverFile(on, other.params["path"] ?? "")) return other;

@@ -1,3 +1,5 @@
+import { ChronicleError } from "../../core/errors.ts";
+
 /** What a virtual path asks of a real one. */
 export type VirtualPath =
   | { readonly kind: "history"; readonly path: string }
@@ -14,4 +16,13 @@ export function virtualPath(given: string): VirtualPath | undefined {
   const [, n, path] = /^\.chronicle\/at\/([1-9]\d{0,14}|last)\/(.+)$/s.exec(given) ?? [];
   if (n === undefined || path === undefined) return undefined;
   return { kind: "iteration", path, iteration: n === "last" ? n : Number(n) };
+}
+
+/** The path, if something may be written there: behind a virtual one nobody would find it again. Throws `REFUSED`. */
+export function refuseVirtual(path: string): string {
+  if (virtualPath(path) === undefined) return path;
+  throw new ChronicleError("REFUSED", `${path} is where the past is read: nothing is written there`, {
+    hint: "choose another name",
+    data: { path },
+  });
 }

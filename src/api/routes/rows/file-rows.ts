@@ -5,9 +5,10 @@ import type { WorkspaceApi } from "../../workspace-api.ts";
 import * as calls from "../calls/file-calls.ts";
 import { workspaceRoute } from "../define-route.ts";
 import { eventStart } from "../event-start.ts";
-import { by, count, flag, limit, moment, paging, path, word } from "../fields.ts";
+import { bits, by, count, flag, limit, moment, paging, path, word } from "../fields.ts";
 import { numberOf, PAGE, pageWithMore } from "../pages.ts";
 import type { ContentReply, WorkspaceRoute } from "../route.ts";
+import { refuseVirtual } from "../virtual-path.ts";
 import { slicedPieces } from "../sliced-pieces.ts";
 import { withoutUndefined } from "../without-undefined.ts";
 
@@ -32,7 +33,13 @@ function shapeOf(content: FileContent): FileShape {
 }
 
 function contentOf(content: FileContent): ContentReply {
-  const { hash, size } = content;
+  const { path: shown, kind, hash, size } = content;
+  if (kind === "dir") {
+    throw new ChronicleError("REFUSED", `${shown} is a folder`, {
+      hint: "list it: GET …/files?path=…; what is recorded of it: GET …/file?path=…",
+      data: { path: shown },
+    });
+  }
   return { hash, size, file: shapeOf(content), pieces: (range) => content.pieces(range) };
 }
 
@@ -117,7 +124,7 @@ const history = workspaceRoute(calls.fileHistory, {
   },
 });
 
-const permissions = count("permission bits, as a number: 420 is `rw-r--r--`", { most: 0o7777 }).optional();
+const permissions = bits("permission bits: 420 is `rw-r--r--`, and so is octal 0644; 511 (0777) at most").optional();
 
 const put = workspaceRoute(calls.putFile, {
   tag,
@@ -133,8 +140,8 @@ const put = workspaceRoute(calls.putFile, {
   }),
   bytes: true,
   conditional: true,
-  answer: (on, { params, query, content, condition }) =>
-    on.putFile(params["path"] ?? "", content, { ...query, ...condition }),
+  answer: async (on, { params, query, content, condition }) =>
+    on.putFile(refuseVirtual(params["path"] ?? ""), content, { ...query, ...condition }),
 });
 
 const folder = workspaceRoute(calls.makeFolder, {
@@ -143,8 +150,8 @@ const folder = workspaceRoute(calls.makeFolder, {
   summary: "Make a folder",
   description: "One that is there stays as it is.",
   query: z.strictObject({ permissions, ...by }),
-  answer: (on, { params, query, condition: { requestId } }) =>
-    on.makeFolder(params["path"] ?? "", { ...query, ...withoutUndefined({ requestId }) }),
+  answer: async (on, { params, query, condition: { requestId } }) =>
+    on.makeFolder(refuseVirtual(params["path"] ?? ""), { ...query, ...withoutUndefined({ requestId }) }),
 });
 
 const remove = workspaceRoute(calls.deleteFile, {
@@ -169,7 +176,8 @@ const move = workspaceRoute(calls.moveFile, {
     ...by,
   }),
   conditional: true,
-  answer: (on, { body: { from, to, ...options }, condition }) => on.moveFile(from, to, { ...options, ...condition }),
+  answer: async (on, { body: { from, to, ...options }, condition }) =>
+    on.moveFile(from, refuseVirtual(to), { ...options, ...condition }),
 });
 
 const describeBlob = workspaceRoute(calls.describeBlob, {
