@@ -147,7 +147,7 @@ describe("programs", () => {
     await using _server = program.includes("unix:") ? await serve(socket, project, env) : undefined;
     const placed = Object.entries(ENTRIES)
       .reduce((text, [entry, source]) => text.replaceAll(`"${entry}"`, JSON.stringify(join(repo, source))), program)
-      .replaceAll("/run/user/1000/chronicle/c.sock", socket)
+      .replaceAll("/home/me/.local/state/chronicle/run/serve.sock", socket)
       .replaceAll("/var/lib/me/chronicle", join(folder, "store"))
       .replaceAll("/etc/me/chronicle", join(folder, "config"))
       .replaceAll("/srv/project", project);
