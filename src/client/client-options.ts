@@ -21,6 +21,7 @@ export interface ClientOptions {
 
 /** A server's address, to which targets are added. Throws `USAGE`; a token is never part of an address. */
 export function parseServerUrl(text: string): string {
+  mustHaveUrl(text);
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || (url.protocol !== "http:" && url.protocol !== "https:")) {
     throw new ChronicleError("USAGE", `${JSON.stringify(text)} is no address of a server`, {
@@ -33,4 +34,12 @@ export function parseServerUrl(text: string): string {
     });
   }
   return `${url.origin}${url.pathname.replace(/\/+$/, "")}`;
+}
+
+/** Programs in plain JavaScript are not told by a compiler. Throws `USAGE`. */
+export function mustHaveUrl(url: unknown): void {
+  if (typeof url === "string") return;
+  throw new ChronicleError("USAGE", "url is missing", {
+    hint: 'createClient({ url: "http://127.0.0.1:7420", token })',
+  });
 }

@@ -1,12 +1,13 @@
 import { ChronicleError } from "../core/errors.ts";
 import { ChronicleClient } from "./chronicle-client.ts";
-import type { ClientOptions } from "./client-options.ts";
+import { type ClientOptions, mustHaveUrl } from "./client-options.ts";
 import { createClient as createFetchClient } from "./create-client.ts";
 import { SocketTransport } from "./socket-transport.ts";
 import { Wire } from "./wire.ts";
 
 /** As the other `createClient`, and `unix:/path` leads to a Unix socket. */
 export function createClient({ url, fetch, ...options }: ClientOptions): ChronicleClient {
+  mustHaveUrl(url);
   if (!url.startsWith("unix:"))
     return createFetchClient({ url, ...options, ...(fetch === undefined ? {} : { fetch }) });
   const socket = url.slice("unix:".length).replace(/^\/\/(?=\/)/, "");

@@ -20,7 +20,7 @@ const PASSING: readonly string[] = ["UNAVAILABLE", "RATE_LIMITED", "LOCKED"];
 
 /** May it go well another time? */
 export function isPassing(error: unknown): boolean {
-  return error instanceof ChronicleError && PASSING.includes(error.code);
+  return error instanceof ChronicleError && PASSING.includes(error.code) && error.data["lasting"] !== true;
 }
 
 /** How long to wait before the next try: longer each time, and not everybody at once. */

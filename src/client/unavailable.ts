@@ -1,7 +1,21 @@
 import { ChronicleError } from "../core/errors.ts";
 
-/** Nobody answers, or no more. */
+/** Nobody answers, or no more; or what answers does not speak as the address has it: trying again does not help there. */
 export function unavailable(where: string, cause: unknown): ChronicleError {
+  const code = codeOf(cause);
+  if (UNTRUSTED.test(code)) {
+    return lasting(`${where} answers, but its certificate is not trusted here: ${reasonOf(cause)}`, cause, {
+      hint: "if it is the right one, trust who has issued it: in Node NODE_EXTRA_CA_CERTS=FILE (PEM), before the program starts",
+    });
+  }
+  if (code === "ERR_TLS_CERT_ALTNAME_INVALID") {
+    return lasting(`${where} answers, but its certificate is for another name`, cause, {
+      hint: "ask for it by a name that its certificate has",
+    });
+  }
+  if (NO_TLS.has(code)) {
+    return lasting(`${where} answers, but does not speak TLS`, cause, { hint: "use http:// for it" });
+  }
   const reason = reasonOf(cause);
   return new ChronicleError("UNAVAILABLE", `${where} does not answer${reason === "" ? "" : `: ${reason}`}`, {
     hint: "is `chronicle serve` running there?",
@@ -9,9 +23,32 @@ export function unavailable(where: string, cause: unknown): ChronicleError {
   });
 }
 
+/** As OpenSSL and Node call what is wrong with a certificate. */
+const UNTRUSTED = /^(?:DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_\w+|CERT_\w+)$/;
+const NO_TLS: ReadonlySet<string> = new Set([
+  "ERR_SSL_WRONG_VERSION_NUMBER",
+  "ERR_SSL_PACKET_LENGTH_TOO_LONG",
+  "EPROTO",
+]);
+
+function lasting(message: string, cause: unknown, { hint }: { readonly hint: string }): ChronicleError {
+  return new ChronicleError("UNAVAILABLE", message, { hint, cause, data: { lasting: true } });
+}
+
 /** What stands behind an error: `fetch` says only that it failed. */
+function behind(cause: unknown): unknown {
+  return cause instanceof Error && cause.cause instanceof Error ? cause.cause : cause;
+}
+
+function codeOf(cause: unknown): string {
+  const error = behind(cause);
+  return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "";
+}
+
 function reasonOf(cause: unknown): string {
   if (!(cause instanceof Error)) return typeof cause === "string" ? cause : "";
-  const { cause: behind } = cause;
-  return behind instanceof Error && behind.message !== "" ? behind.message : cause.message;
+  const error = behind(cause);
+  const told = error instanceof Error && error.message !== "" ? error.message : cause.message;
+  // Node adds advice of its own.
+  return told.split(/[;\n]/, 1)[0] ?? "";
 }
