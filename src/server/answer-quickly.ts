@@ -39,6 +39,7 @@ export async function answerQuickly(
 
 /** Sends what a quick route answers. */
 export function sendReply(response: ServerResponse, { status, headers, body }: ServerReply): void {
+  if (response.writableEnded) return;
   const bytes = typeof body === "string" ? Buffer.from(body) : body;
   response.writeHead(status, { "x-content-type-options": "nosniff", ...headers, "content-length": bytes.length });
   response.end(bytes);

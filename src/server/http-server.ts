@@ -55,6 +55,8 @@ export interface PortPlace {
 
 /** What has arrived is read within so many milliseconds. */
 const SETTLE_MS = 20;
+/** A last word reaches the client within so many milliseconds. */
+const FLUSH_MS = 250;
 
 /** Answers HTTP on sockets and ports. Knows when it was last busy, and ends without dropping work. */
 export class HttpServer {
@@ -62,6 +64,7 @@ export class HttpServer {
   readonly #servers: Server[] = [];
   readonly #stopping = new AbortController();
   #app: Promise<ServerApp> | undefined;
+  readonly #unanswered = new Set<ServerResponse>();
   #busy = 0;
   #idleSince = Date.now();
   #whenQuiet: (() => void) | undefined;
@@ -114,7 +117,8 @@ export class HttpServer {
     const closed = this.#servers.map((server) => new Promise<void>((done) => server.close(() => done())));
     this.#stopping.abort();
     for (const server of this.#servers) server.closeIdleConnections();
-    await this.#quiet();
+    await this.#quiet(this.#options.limits.drainMs);
+    await this.#tellLate();
     for (const server of this.#servers) server.closeAllConnections();
     await Promise.all(closed);
     // Without what could not be loaded there is nothing to close.
@@ -126,11 +130,18 @@ export class HttpServer {
     await this.#loadApp();
   }
 
-  async #quiet(): Promise<void> {
+  /** Whoever has no answer by now is told that there will be none. */
+  async #tellLate(): Promise<void> {
+    const late = [...this.#unanswered].filter(({ headersSent }) => !headersSent);
+    for (const response of late) sendRefusal(response, tooLate(this.#options.limits.drainMs));
+    if (late.length > 0) await this.#quiet(FLUSH_MS);
+  }
+
+  async #quiet(ms: number): Promise<void> {
     if (this.#busy === 0) return;
     const quiet = new Promise<void>((done) => (this.#whenQuiet = done));
     const { promise, resolve } = Promise.withResolvers<void>();
-    const timer = setTimeout(resolve, this.#options.limits.drainMs);
+    const timer = setTimeout(resolve, ms);
     await Promise.race([quiet, promise]);
     clearTimeout(timer);
   }
@@ -177,7 +188,11 @@ export class HttpServer {
 
   async #serve(request: IncomingMessage, response: ServerResponse, door: Door): Promise<void> {
     this.#enter();
-    response.once("close", () => this.#exit());
+    this.#unanswered.add(response);
+    response.once("close", () => {
+      this.#unanswered.delete(response);
+      this.#exit();
+    });
     const { admission, routes, guard, onError, tally } = this.#options;
     tally?.enter(request, response);
     try {
@@ -259,6 +274,12 @@ const FOR_OPERATORS: Refusal = {
   code: "FORBIDDEN",
   detail: "this is for an operator of the whole store",
 };
+
+function tooLate(ms: number): Refusal {
+  const { status, code, headers = {} } = leaving();
+  const detail = `this server is being ended, and has not done this within ${ms / 1000} s; a change may be done all the same`;
+  return { status, code, detail, headers };
+}
 
 function leaving(): Refusal {
   return { status: 503, code: "UNAVAILABLE", detail: "this server is being ended", headers: { connection: "close" } };

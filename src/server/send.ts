@@ -34,11 +34,14 @@ export function sendProblem(response: ServerResponse, problem: Problem, headers:
 
 /** An answer without content. */
 export function sendNothing(response: ServerResponse, headers: Headers = {}): void {
+  if (response.writableEnded) return;
   response.writeHead(204, { ...SAFE_HEADERS, ...headers });
   response.end();
 }
 
 function sendText(response: ServerResponse, status: number, text: string, headers: Headers): void {
+  // A server that ends has told whoever waited that it does.
+  if (response.writableEnded) return;
   response.writeHead(status, { ...SAFE_HEADERS, ...headers, "content-length": Buffer.byteLength(text) });
   // As text, it is written together with the head.
   response.end(response.req.method === "HEAD" ? undefined : text);

@@ -48,9 +48,18 @@ describe("a server that is told to leave", () => {
     );
     await delay(100);
     const started = Date.now();
+    const pieces: string[] = [];
+    socket.on("data", (piece) => pieces.push(piece.toString()));
+    const ended = new Promise((done) => socket.once("close", done));
     serving.server.leave("signal");
     await serving.done;
     expect(Date.now() - started).toBeLessThan(3_000);
+    await ended;
+    // Who has no answer is told so, and nothing of what was half sent is written.
+    expect(pieces.join("")).toMatch(/^HTTP\/1\.1 503 .*"code":"UNAVAILABLE".*within 0\.2 s/s);
+    const workspace = await serving.store.openById("w");
+    await expect(workspace.file("a")).rejects.toMatchObject({ code: "NOT_FOUND" });
+    await workspace.close();
   });
 
   it("ends what only follows", async () => {
