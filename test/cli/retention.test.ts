@@ -150,12 +150,12 @@ describe("an agent", () => {
 it("nobody asks an agent whether it is sure", async () => {
   using box = new Sandbox();
   await lived(box);
-  const [{ id = "" } = {}] = (await box.json(["workspaces"])).value as { id: string }[];
+  const [only] = (await box.json(["workspaces"])).value as { id: string }[];
   const env = { CHRONICLE_ROLE: "agent" };
   for (const args of [
     ["prune", "--keep-last", "0"],
     ["compact", "--drop-archive"],
-    ["forget", id],
+    ["forget", only?.id ?? ""],
   ]) {
     const refused = await box.call(args, { env });
     expect([refused.code, refused.stderr]).toEqual([6, expect.stringContaining("an agent may not do this")]);

@@ -159,7 +159,7 @@ describe("chronicle mcp --http", () => {
     expect(short.code).toBe(2);
     await using http = await HttpProject.start();
     const taken = await box.call(["mcp", "--http", "--port", http.url.port]);
-    expect(taken).toMatchObject({ code: 1 });
+    expect(taken).toMatchObject({ code: 6 });
     expect(taken.stderr).toContain(http.url.port);
   });
 });

@@ -9,6 +9,7 @@ import { serveHttp } from "../../mcp/serve-http.ts";
 import { serveStdio } from "../../mcp/serve-stdio.ts";
 import type { CommandContext } from "../context.ts";
 import { printable } from "../render/printable.ts";
+import { listenTrouble } from "../serving/listen-trouble.ts";
 import { usageError } from "../usage-error.ts";
 
 const MAX_PORT = 65_535;
@@ -80,7 +81,9 @@ async function overHttp(context: CommandContext, parts: ServerParts): Promise<vo
   const port = context.input.number("port") ?? 0;
   if (port > MAX_PORT) throw usageError(`there is no port ${port}`, `it is at most ${MAX_PORT}`);
   const stopped = new Promise<void>((resolve) => context.io.onInterrupt(() => resolve()));
-  const server = await serveHttp(parts, { port, token });
+  const server = await serveHttp(parts, { port, token }).catch((error: unknown) => {
+    throw listenTrouble(error);
+  });
   if (context.json) context.printJson({ url: server.url, token: given === undefined ? token : null });
   else {
     context.say(`listening on ${server.url}; Ctrl-C stops`);
