@@ -70,8 +70,8 @@ describe("the four questions", () => {
     expect((await serving.read(id, ".chronicle/at/1/src/auth.ts")).text).toBe("one");
     const history = (await serving.read(id, ".chronicle/query/src/auth.ts")).json<{ items: unknown[] }>();
     expect(history.items).toMatchObject([{ iteration: 1 }, { iteration: 2 }]);
-    await serving.put(id, ".chronicle/query/src/auth.ts", "a file after all");
-    expect((await serving.read(id, ".chronicle/query/src/auth.ts?as=content")).text).toBe("a file after all");
+    expect((await serving.put(id, ".chronicle/query/src/auth.ts", "no file")).status).toBe(409);
+    expect((await serving.read(id, ".chronicle/query/src/auth.ts?as=content")).status).toBe(404);
     expect((await serving.read(id, ".chronicle/notes.txt")).status).toBe(404);
   });
 
