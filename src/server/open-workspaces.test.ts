@@ -191,7 +191,7 @@ describe("a workspace that is changed by others", () => {
     for (let turns = 0; turns < 30; turns += 1) {
       made.now += 10_000;
       const opening = made.workspaces.openKey(id);
-      for (let i = 0; i < turns; i += 1) await undefined;
+      for (let i = 0; i < turns; i += 1) await Promise.resolve();
       const releasing = made.workspaces.release(id);
       using lease = await opening;
       await lease.workspace.head();
