@@ -130,7 +130,7 @@ export class EventFeed {
 
   /** It is over in the very step in which nobody has asked for more: whoever asks then is not overheard. */
   async #readOn(): Promise<void> {
-    await undefined;
+    await Promise.resolve();
     try {
       while (this.#again && !this.#closed) {
         this.#again = false;

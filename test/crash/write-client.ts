@@ -114,7 +114,9 @@ export class WriteClient {
     );
     await this.#put(path);
     const isFinished =
-      action !== null && action !== undefined && (await this.#surely(() => this.#workspace.finishAction(action.id))) !== undefined;
+      action !== null &&
+      action !== undefined &&
+      (await this.#surely(() => this.#workspace.finishAction(action.id))) !== undefined;
     if (!isFinished) return this.#abandon();
     if (this.#random() < 0.7) await this.#back(path, before, () => this.#workspace.undo({ action: action.id }));
   }
