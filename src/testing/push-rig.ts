@@ -1,0 +1,154 @@
+import { EMPTY_HEAD, type Head, type SealedEvent } from "../core/event.ts";
+import { sha256, type Hash } from "../core/hash.ts";
+import type { Disk } from "../disk/disk.ts";
+import { SimDisk } from "../disk/sim-disk.ts";
+import { FramedChannel } from "../replication/channels/framed-channel.ts";
+import { memoryWires, type LinkOptions, type MemoryLink } from "../replication/channels/memory-wire.ts";
+import type { Channel, ChannelEnd } from "../replication/channel.ts";
+import { LogHistory } from "../replication/origin/log-history.ts";
+import { OriginSession, type OriginOptions } from "../replication/origin/origin-session.ts";
+import { MemoryReplicaCursors } from "../replication/origin/replica-cursors.ts";
+import { ReplicaSession, type ReplicaOptions } from "../replication/replica/replica-session.ts";
+import { Upstream } from "../replication/replica/upstream.ts";
+import { MemoryWitnessNotes } from "../replication/replica/witness-notes.ts";
+import type { BlobStore } from "../storage/blob-store.ts";
+import { FileEventLog } from "../storage/files/file-event-log.ts";
+import { MemoryBlobStore } from "../storage/memory/memory-blob-store.ts";
+import { emptyMemoryLog, MemoryEventLog } from "../storage/memory/memory-event-log.ts";
+import { SimBlobs } from "./blob-store-rig.ts";
+import { fileEvent, userEvent } from "./protocol-samples.ts";
+import { VirtualClock } from "./virtual-clock.ts";
+
+export const HEARTBEAT_MS = 100;
+
+/** Where a replica's upstream log lies. */
+const PATHS = {
+  log: "/home/upstream.wal",
+  archive: "/home/upstream-archive",
+  quarantine: "/home/upstream-quarantine",
+};
+
+/** An origin in memory: a log, contents, and how far its replicas are. */
+export class RigOrigin {
+  readonly state = emptyMemoryLog();
+  readonly events: SealedEvent[] = [];
+  readonly contents = new Map<Hash, Buffer>();
+  readonly cursors = new MemoryReplicaCursors();
+  readonly history = new LogHistory("w1", new MemoryEventLog(this.state));
+  readonly #blobs = new MemoryBlobStore({ contents: this.contents });
+  readonly #log = new MemoryEventLog(this.state);
+
+  get head(): Head {
+    return this.events.at(-1) ?? EMPTY_HEAD;
+  }
+
+  /** Records a file (`undefined`: its deletion). */
+  async write(path: string, content: string | undefined): Promise<void> {
+    if (content !== undefined) this.contents.set(sha256(content), Buffer.from(content));
+    await this.append(fileEvent(this.head, path, content));
+  }
+
+  /** Records something else, of so many characters. */
+  note(characters: number): Promise<void> {
+    return this.append(userEvent(this.head, characters));
+  }
+
+  async append(event: SealedEvent): Promise<void> {
+    this.events.push(event);
+    await this.#log.append([event]);
+    this.history.changed.emit();
+  }
+
+  /** What stands in the log. */
+  get bytes(): string {
+    return this.events.map(({ line }) => `${line}\n`).join("");
+  }
+
+  options(clock: VirtualClock, more: Partial<OriginOptions> = {}): OriginOptions {
+    const { history, cursors } = this;
+    const contents = { open: (hash: Hash) => this.#blobs.open(hash) };
+    return { history, contents, cursors, timers: clock, heartbeatMs: HEARTBEAT_MS, ...more };
+  }
+}
+
+/** A replica on a simulated disk; `disk` is what is found when it starts. */
+export class RigReplica {
+  readonly disk: SimDisk;
+  readonly notes: MemoryWitnessNotes;
+  /** Seqs that were handed on, in this life. */
+  readonly handedOn: number[] = [];
+  readonly upstream: Upstream;
+  readonly blobs: BlobStore;
+
+  private constructor(disk: SimDisk, parts: { upstream: Upstream; blobs: BlobStore; notes: MemoryWitnessNotes }) {
+    this.disk = disk;
+    this.upstream = parts.upstream;
+    this.blobs = parts.blobs;
+    this.notes = parts.notes;
+  }
+
+  /** `seenAs`: the disk as the replica sees it. */
+  static async start(
+    disk: SimDisk,
+    notes = new MemoryWitnessNotes(),
+    seenAs: (disk: SimDisk) => Disk = (same) => same,
+  ): Promise<RigReplica> {
+    const blobs = await new SimBlobs(disk, newPackId).open();
+    const upstream = await Upstream.open(new FileEventLog(seenAs(disk), PATHS));
+    return new RigReplica(disk, { upstream, blobs, notes });
+  }
+
+  static emptyDisk(): SimDisk {
+    return SimDisk.fromTree({ "/home": { folder: 0o700 } });
+  }
+
+  options(clock: VirtualClock, more: Partial<ReplicaOptions> = {}): ReplicaOptions {
+    const { upstream, blobs, notes } = this;
+    const onEvents = async (events: readonly SealedEvent[]): Promise<void> => {
+      this.handedOn.push(...events.map(({ seq }) => seq));
+    };
+    return { sandboxId: "r1", upstream, blobs, notes, timers: clock, onEvents, ...more };
+  }
+
+  /** What stands in `upstream.wal`. */
+  get bytes(): string {
+    return this.disk.content(PATHS.log)?.toString() ?? "";
+  }
+}
+
+let packs = 0;
+
+/** Names of packs, never the same twice, however often a replica is started. */
+function newPackId(): string {
+  return String((packs += 1)).padStart(26, "0");
+}
+
+/** An origin and a replica that talk. */
+export interface Talk {
+  readonly link: MemoryLink<Channel>;
+  readonly origin: OriginSession;
+  readonly replica: ReplicaSession;
+  readonly ends: Promise<readonly [origin: ChannelEnd, replica: ChannelEnd]>;
+}
+
+/** What is special about a conversation. */
+export interface TalkOptions extends LinkOptions {
+  readonly isReliable?: boolean;
+  readonly windowBytes?: number;
+  readonly origin?: Partial<OriginOptions>;
+  readonly replica?: Partial<ReplicaOptions>;
+}
+
+/** Connects them, and lets both sides run. `a` of the link is the origin's end. */
+export function talk(clock: VirtualClock, origin: RigOrigin, replica: RigReplica, options: TalkOptions = {}): Talk {
+  const wires = memoryWires({ later: clock.later, ...options });
+  const link = {
+    a: new FramedChannel(wires.a, options),
+    b: new FramedChannel(wires.b, options),
+    cut: () => wires.cut(),
+  };
+  const originSession = new OriginSession(link.a, origin.options(clock, options.origin));
+  const replicaSession = new ReplicaSession(link.b, replica.options(clock, options.replica));
+  const ends = Promise.all([originSession.run(), replicaSession.run()]);
+  return { link, origin: originSession, replica: replicaSession, ends };
+}
