@@ -1,3 +1,4 @@
+import assert from "node:assert/strict";
 import { describe, expect, it } from "vitest";
 import { sha256 } from "../core/hash.ts";
 import type { Disk } from "../disk/disk.ts";
@@ -130,7 +131,10 @@ class Simulation {
   /** Each event once in a life, in order. */
   #checkHandedOn({ handedOn }: RigReplica): void {
     const first = handedOn[0] ?? 0;
-    expect(handedOn).toEqual(handedOn.map((_, at) => first + at));
+    assert.deepEqual(
+      handedOn,
+      handedOn.map((_, at) => first + at),
+    );
   }
 
   async #checkContents({ blobs }: RigReplica, upTo: number): Promise<void> {
@@ -146,8 +150,8 @@ class Simulation {
   async #checkEqual(): Promise<void> {
     const replica = this.#replica;
     if (replica === undefined) throw new Error("the replica did not start again");
-    expect(replica.bytes).toBe(this.origin.bytes);
-    expect(replica.notes.get()).toBeUndefined();
+    assert.ok(replica.bytes === this.origin.bytes, "the two logs differ");
+    assert.equal(replica.notes.get(), undefined);
     await this.#checkContents(replica, this.origin.events.length);
   }
 }

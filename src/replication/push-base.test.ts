@@ -1,0 +1,58 @@
+import { expect, it } from "vitest";
+import type { Hash } from "../core/hash.ts";
+import { SimDisk } from "../disk/sim-disk.ts";
+import { FileEventLog } from "../storage/files/file-event-log.ts";
+import { storeLayout } from "../storage/files/layout.ts";
+import { SimBlobs } from "../testing/blob-store-rig.ts";
+import { RigOrigin, RigReplica, talk } from "../testing/push-rig.ts";
+import { openSimStore } from "../testing/sim-store.ts";
+import { VirtualClock } from "../testing/virtual-clock.ts";
+import { LogHistory } from "./origin/log-history.ts";
+
+const folder = { folder: 0o700 };
+const LAYOUT = storeLayout("/store");
+
+function file(content: string) {
+  return { content: Buffer.from(content), mode: 0o644 };
+}
+
+/** A workspace as the engine makes it: a baseline of some files, and what came after. */
+async function recorded() {
+  const disk = SimDisk.fromTree({
+    "/store": folder,
+    "/config": folder,
+    "/root": folder,
+    "/proj": folder,
+    "/proj/small.txt": file("from the baseline"),
+    "/proj/large.txt": file("also from the baseline ".repeat(2_000)),
+  });
+  const store = await openSimStore(disk, { firstId: 1 });
+  const { workspace } = await store.init({ roots: ["/proj"] });
+  await workspace.putFile("small.txt", Buffer.from("written later"));
+  await workspace.snapshot();
+  const { id } = workspace;
+  await workspace.close();
+  await store.close();
+  return { disk, paths: LAYOUT.workspace(id), id };
+}
+
+it("a workspace of the engine: its lines, and the contents that only its baseline names", async () => {
+  const { disk, paths, id } = await recorded();
+  const blobs = await new SimBlobs(disk).open({ layout: LAYOUT.blobs });
+  const origin = new RigOrigin();
+  const replica = await RigReplica.start(RigReplica.emptyDisk());
+  const clock = new VirtualClock();
+  const going = talk(clock, origin, replica, {
+    origin: {
+      history: new LogHistory(id, new FileEventLog(disk, paths)),
+      contents: { open: (hash: Hash) => blobs.open(hash) },
+    },
+  });
+  const log = disk.content(paths.log)?.toString() ?? "";
+  const last = log.split("\n").length - 1;
+  expect(last).toBeGreaterThan(3);
+  expect(await clock.run(5_000, () => going.origin.acknowledged === last)).toBe(true);
+  expect(replica.bytes).toBe(log);
+  expect(going.replica.missing.size).toBe(0);
+  for await (const { hash } of blobs.list()) expect(await replica.blobs.get(hash)).toEqual(await blobs.get(hash));
+});
