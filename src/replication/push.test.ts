@@ -144,6 +144,29 @@ describe("push", () => {
     expect(await contentOf(replica, sha256(large))).toBe(large);
   });
 
+  it.each([
+    ["the notification", 2],
+    ["the answer to a fetch", 3],
+  ])("%s is lost: it comes again over the same connection", async (_, lost) => {
+    const parts = await pair();
+    await parts.origin.write("a", "x".repeat(5_000));
+    // The welcome is 0, the credit for it 1.
+    const deliver: TalkOptions["deliver"] = ({ from, index }) =>
+      from === "a" && index === lost ? [] : [{ afterMs: 1 }];
+    await follow(parts, { deliver, isReliable: false });
+    expect(parts.clock.now).toBeGreaterThan(HEARTBEAT_MS);
+    expect(parts.clock.now).toBeLessThan(5 * HEARTBEAT_MS);
+  });
+
+  it("frames that come twice: each event once", async () => {
+    const parts = await pair();
+    const { origin, replica } = parts;
+    for (let i = 0; i < 20; i += 1) await origin.write(`f${i}`, "x".repeat(i * 500));
+    await origin.note(3 * MIB);
+    await follow(parts, { deliver: () => [{ afterMs: 1 }, { afterMs: 1 }], isReliable: false });
+    expect(replica.handedOn).toEqual(origin.events.map(({ seq }) => seq));
+  });
+
   it.each(["a", "b"] as const)("silence of %s is noticed, though the other direction works", async (silent) => {
     const { clock, origin, replica } = await pair();
     let isCut = false;
