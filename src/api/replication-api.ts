@@ -1,0 +1,55 @@
+import type { Socket } from "node:net";
+import type { WebSocket } from "ws";
+import type { WorkspaceApi } from "./workspace-api.ts";
+
+/**
+ * What a server needs to serve replicas, without knowing how that is done: it lets in and says who that is; the door leads
+ * the conversation.
+ */
+
+/** A connection that was let in, of which nothing has been read. */
+export type ReplicaConnection =
+  | { readonly kind: "socket"; readonly socket: Socket }
+  | { readonly kind: "web-socket"; readonly socket: WebSocket };
+
+/** A workspace, open for as long as a replica is served from it. */
+export interface ReplicaPlace extends Disposable {
+  readonly workspace: WorkspaceApi;
+  /** It is archived or removed: whoever is served from it has to leave. */
+  readonly gone: AbortSignal;
+}
+
+/** Who a replica is, as the server knows it. */
+export interface ReplicaVisitor {
+  /**
+   * The workspace that is meant, by the id or name that the replica asks for, or by none. Throws `NOT_FOUND` for what is not
+   * there for this caller, `AMBIGUOUS` where it has to be named.
+   */
+  place(asked: string | undefined): Promise<ReplicaPlace>;
+  /** May not write back. */
+  readonly readOnly: boolean;
+  /** By whom its changes are where they do not say it, or may not: `undefined`, they may say anything. */
+  readonly actor?: string;
+  /** Does its token still hold? Asked now and then. */
+  readonly isStillAdmitted: () => Promise<boolean>;
+}
+
+/** How much is going on. */
+export interface ReplicaLoad {
+  /** Replicas that are connected. */
+  readonly replicas: number;
+  /** Events that they have not acknowledged: the most of any. */
+  readonly lag: number;
+}
+
+/** The origin's side: leads conversations with replicas. */
+export interface ReplicaDoor {
+  /**
+   * To be called in the turn in which the connection opened. Resolves when the conversation is over; never rejects: what a
+   * peer does wrong is told to it.
+   */
+  accept(connection: ReplicaConnection, visitor: ReplicaVisitor): Promise<void>;
+  readonly load: ReplicaLoad;
+  /** Takes no more, tells everybody, and resolves once every batch that was begun is answered. */
+  close(): Promise<void>;
+}

@@ -1,0 +1,128 @@
+import type { ConflictShape } from "./conflict-shape.ts";
+
+/**
+ * What a folder and its upstream do with changes of both sides. `two-way-safe`: both ways, what contradicts is a conflict;
+ * `two-way-resolved`: both ways, the upstream wins; `one-way-safe`: from the upstream to the folder, what was changed there
+ * stays; `one-way-replica`: the folder becomes what the upstream is.
+ */
+export type SyncMode = "two-way-safe" | "two-way-resolved" | "one-way-safe" | "one-way-replica";
+
+/** How a replica follows its origin, beside where they are. */
+export interface SyncSettings {
+  /** Default: `two-way-safe`. */
+  readonly mode?: SyncMode;
+  /** Patterns, as in a `.gitignore`, of what does not come from the upstream. */
+  readonly filterTo?: readonly string[];
+  /** Patterns of what is not written back. */
+  readonly filterFrom?: readonly string[];
+  /** A filter with a name, before those patterns. */
+  readonly policy?: "sandbox";
+  /** A file in the folder must have been quiet for so long, in milliseconds (default 50). */
+  readonly debounceMs?: number;
+}
+
+/** What begins a sync. */
+export interface SyncStart extends SyncSettings {
+  /** Where the origin is: `http://HOST:PORT`, `https://…`, `ws://…`, `wss://…`, or `unix:/PATH` of a replication socket. */
+  readonly upstream: string;
+  /** The id or name of the origin's workspace; default: the one of the folder that its server was started in, else its only one. */
+  readonly workspace?: string;
+  /** Absolute. Made where it is not there; a history of its own is begun where there is none. */
+  readonly folder: string;
+  /** For an upstream on a port: a bearer token. Kept in a file of the configuration folder (0600), never in a log. */
+  readonly token?: string;
+}
+
+/** How a sync is doing. */
+export type SyncState = "connecting" | "syncing" | "in-sync" | "offline" | "paused" | "halted" | "stopped";
+
+/** A folder that follows an origin's workspace. */
+export interface SyncShape {
+  /** The id of the folder's own workspace. */
+  id: string;
+  /** Absolute. */
+  folder: string;
+  /** Without a token. */
+  upstream: string;
+  /** The origin's workspace: its id, and before the first answer as it was asked for. */
+  workspace: string;
+  mode: SyncMode;
+  state: SyncState;
+  /** Why it is offline or halted, in words. */
+  reason?: string;
+  /** What to do about it. */
+  hint?: string;
+  /** The origin as it has named itself, or its address; `null`: never reached. */
+  peer: string | null;
+  /** Events of the origin that are not applied to the folder. */
+  lag: number;
+  /** Changes of the folder that the origin has not answered. */
+  pending: number;
+  /** Conflicts that are open. */
+  conflicts: number;
+  /** The origin's event up to which the folder is reconciled. */
+  applied: number;
+  /** The last event of the origin that is held here. */
+  head: number;
+  /** Something works, but not as it should: too few watches, for example. */
+  degraded?: string;
+}
+
+/** How an open conflict between a folder and its upstream is settled. The other side stays in the history. */
+export interface SyncResolution {
+  /** `local`: what is in the folder; `upstream`: what the origin has; `merge`: both, as far as they merge, or `content`. */
+  readonly keep: "local" | "upstream" | "merge";
+  /** With `merge`: what becomes of the file. */
+  readonly content?: Uint8Array;
+}
+
+/** What was settled. */
+export interface SyncResolvedShape {
+  id: string;
+  path: string;
+  kept: "local" | "upstream" | "merge";
+  /** So many are open still. */
+  conflicts: number;
+}
+
+/** Something that happened to a sync. `sync` is how it was then. */
+export type SyncEventShape = { seq: number; id: string; timestamp: string } & (
+  | { kind: "state"; sync: SyncShape }
+  | { kind: "applied"; from: number; to: number; paths: number }
+  | { kind: "pushed"; accepted: number; rejected: number }
+  | { kind: "conflict"; path: string; state: "open" | "settled" }
+  | { kind: "halted"; reason: string; hint?: string }
+  | { kind: "degraded"; reason: string }
+);
+
+/** Folders that follow workspaces of other stores, and write back to them. One process for a store runs its syncs. */
+export interface SyncApi {
+  /**
+   * Begins to follow, or goes on with what was begun for this folder; resolves once it is under way, which says nothing of
+   * the connection. Throws `REFUSED` for a folder that follows something else, `UNSAFE` as `init` does, `USAGE`.
+   */
+  start(options: SyncStart): Promise<SyncShape>;
+  list(): Promise<SyncShape[]>;
+  /** By the id, its unique beginning, or the folder. Throws `NOT_FOUND`. So everywhere below. */
+  status(id: string): Promise<SyncShape>;
+  /** Ends it. What was synced stays, and its history; it can be started again. */
+  stop(id: string): Promise<SyncShape>;
+  /** Nothing goes either way until it is resumed, also after a restart. */
+  pause(id: string): Promise<SyncShape>;
+  /**
+   * Goes on. Where it is halted by a deletion of much, or a folder that was emptied: `deletions` lets that happen, `restore`
+   * puts the files back. Throws `REFUSED` where a decision is needed and none is given.
+   */
+  resume(id: string, options?: { readonly accept?: "deletions" | "restore" }): Promise<SyncShape>;
+  /**
+   * Resolves once all that was changed on either side before is on the other one, or is a conflict. Throws `UNAVAILABLE`
+   * after `timeoutMs` (default 60,000), or where it is not under way.
+   */
+  flush(id: string, options?: { readonly timeoutMs?: number; readonly signal?: AbortSignal }): Promise<SyncShape>;
+  /** Those that are open. `current` is the folder's side, `undo` the upstream's. */
+  conflicts(id: string): Promise<ConflictShape[]>;
+  /** `path` as `conflicts` gives it. Throws `NOT_FOUND`; with `merge`, `REFUSED` for what does not merge. */
+  resolve(id: string, path: string, resolution: SyncResolution): Promise<SyncResolvedShape>;
+  /** What happens from now on; first the state of each. Of all syncs, or of one. Ends with `signal`. */
+  events(id?: string, signal?: AbortSignal): AsyncIterable<SyncEventShape>;
+}
