@@ -1,0 +1,27 @@
+import type { Hash } from "../../core/hash.ts";
+import type { BlobReader } from "../../storage/blob-store.ts";
+import type { Signal } from "../../util/signal.ts";
+import type { WriteBackAnswer, WriteBackEntry } from "../../workspace/replica/write-back-entry.ts";
+
+/**
+ * A replica's own changes that its origin is to have, in their order, each durable before it is shown here. `localSeq` is
+ * the event's seq in the replica's own log.
+ */
+export interface WriteJournal {
+  /** Up to here the replica has had its answers, as far as it remembers; 0: none. The origin knows better. */
+  readonly settledTo: number;
+  /** The next entries after one, at most `limit`. `upTo`: so far was looked, and nothing before it is left out. */
+  next(after: number, limit: number): Promise<JournalPage>;
+  /** Everything up to here has its answer, or needs none. */
+  settled(upTo: number, answer: WriteBackAnswer): Promise<void>;
+  /** There may be more entries. */
+  readonly changed: Signal<void>;
+  /** The content of an entry; `undefined` where it is gone. */
+  open(hash: Hash): Promise<BlobReader | undefined>;
+}
+
+/** Some of a journal. */
+export interface JournalPage {
+  readonly entries: readonly WriteBackEntry[];
+  readonly upTo: number;
+}

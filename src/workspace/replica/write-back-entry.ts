@@ -1,0 +1,57 @@
+import type { Entry } from "../../core/entry.ts";
+import type { Hash } from "../../core/hash.ts";
+import type { WorkspacePath } from "../../core/path.ts";
+
+/** One of a replica's own changes, as it comes to its origin. */
+export interface WriteBackEntry {
+  /** Known by this and the replica: given again, it is answered as before and not done again. */
+  readonly localSeq: number;
+  readonly path: WorkspacePath;
+  /** `undefined`: deleted. */
+  readonly entry: Entry | undefined;
+  /** The origin's event of this path that the change is based on; 0: the replica has seen none. */
+  readonly seen: number;
+  readonly actor: string;
+  readonly session?: string;
+  readonly turn?: string;
+  readonly action?: string;
+}
+
+/** Why an entry was not taken: as in the protocol (docs/protocol.md). After the last two it may be sent again. */
+export type WriteBackReason =
+  | "stale"
+  | "causal-lie"
+  | "hash-mismatch"
+  | "path"
+  | "filtered"
+  | "read-only"
+  | "too-large"
+  | "content-missing"
+  | "unavailable";
+
+/** An entry that the origin has taken. */
+export interface AcceptedEntry {
+  readonly localSeq: number;
+  /** The path's iteration now, and the event that recorded it; 0: there never was anything, and there is nothing. */
+  readonly iteration: number;
+  readonly sequence: number;
+}
+
+/** An entry that it has not. */
+export interface RejectedEntry {
+  readonly localSeq: number;
+  readonly reason: WriteBackReason;
+  /** The last event of the path, where that is why. */
+  readonly currentSequence?: number;
+  /** The losing state is kept in the origin's history; its content, `null` for a deletion and a folder. */
+  readonly kept?: { readonly contentHash: Hash | null };
+}
+
+/**
+ * What became of some entries, each list by `localSeq`. One that was decided so long ago that nobody remembers how is in
+ * neither; it is settled, too.
+ */
+export interface WriteBackAnswer {
+  readonly accepted: readonly AcceptedEntry[];
+  readonly rejected: readonly RejectedEntry[];
+}
