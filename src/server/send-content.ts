@@ -11,6 +11,7 @@ import { writeTo } from "./slow-peer.ts";
 
 /** Contents up to here are sent in one piece. */
 const SMALL = 64 * 1024;
+const EMPTY = new Uint8Array();
 
 /**
  * Sends a content, or the part of it that is asked for. Nothing is sent before the first bytes are there: a content that
@@ -89,7 +90,8 @@ async function sendPieces(response: ServerResponse, sending: Sending): Promise<v
 async function sendWhole(response: ServerResponse, { pieces, status, head, length }: Sending): Promise<void> {
   const all: Uint8Array[] = [];
   for await (const piece of pieces) all.push(piece);
-  const bytes = Buffer.concat(all);
+  const [first = EMPTY] = all;
+  const bytes = all.length > 1 ? Buffer.concat(all) : first;
   refuseShort(bytes.length, length);
   response.writeHead(status, head);
   response.end(bytes);

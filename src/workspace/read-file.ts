@@ -76,7 +76,7 @@ async function notThere(
 }
 
 /** Nothing is read before the range, and the end of a file is where it ends. */
-function piecesOf(reader: BlobReader, range: ByteRange | undefined): AsyncIterable<Uint8Array> {
+export function piecesOf(reader: BlobReader, range: ByteRange | undefined): AsyncIterable<Uint8Array> {
   if (range === undefined) return reader.pieces();
   const { start, end } = range;
   if (Number.isSafeInteger(start) && Number.isSafeInteger(end) && 0 <= start && start <= end)

@@ -1,6 +1,6 @@
 import { ChronicleError, withCode } from "../core/errors.ts";
 import { answer } from "./answer.ts";
-import { catchUp } from "./catch-up.ts";
+import { catchUp, type CatchUp } from "./catch-up.ts";
 import { refuseReadOnly } from "./commit.ts";
 import type { Context } from "./context.ts";
 import { keepHead } from "./head.ts";
@@ -18,8 +18,8 @@ export class Turns {
     this.#onClose = onClose;
   }
 
-  /** Reads the history as it is now. */
-  read<T>(work: () => Promise<T>): Promise<T> {
+  /** Reads the history as it is now; `work` gets what the look at the log found. */
+  read<T>(work: (found: CatchUp) => Promise<T>): Promise<T> {
     return this.whileOpen(() => this.#upToDate(work));
   }
 
@@ -78,7 +78,7 @@ export class Turns {
     }
   }
 
-  #upToDate<T>(work: () => Promise<T>): Promise<T> {
+  #upToDate<T>(work: (found: CatchUp) => Promise<T>): Promise<T> {
     return withCode(() => answer(this.#context, work));
   }
 }

@@ -21,6 +21,7 @@ import { diffMoments } from "./diff.ts";
 import { EventFeed } from "./event-feed.ts";
 import { explain } from "./explain.ts";
 import type { FileWrite } from "./file-write.ts";
+import { FileReads } from "./file-reads.ts";
 import { finishAction } from "./finish-action.ts";
 import { followEvents } from "./follow-events.ts";
 import { showHead } from "./head.ts";
@@ -55,6 +56,7 @@ import { WriteQueue } from "./write-queue.ts";
 /** What all views of an open workspace have in common. */
 interface Shared {
   readonly writes: WriteQueue;
+  readonly reads: FileReads;
   readonly feed: EventFeed;
   readonly recorder: LiveRecorder;
 }
@@ -72,6 +74,7 @@ export class Workspace implements WorkspaceApi {
     this.#turns = turns;
     this.#shared = shared ?? {
       writes: new WriteQueue(context, turns),
+      reads: new FileReads(context, turns),
       feed: new EventFeed(context),
       recorder: new LiveRecorder(context, turns),
     };
@@ -156,6 +159,8 @@ export class Workspace implements WorkspaceApi {
   }
 
   file(path: string, options: files.ReadFileOptions = {}): Promise<files.FileContent> {
+    const { at, iteration } = options;
+    if (at === undefined && iteration === undefined) return this.#shared.reads.open(path);
     return this.#turns.read(() => openFile(this.#context, path, options));
   }
 
