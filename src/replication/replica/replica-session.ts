@@ -12,7 +12,7 @@ import { Waiters } from "../waiters.ts";
 import { ContentFetch } from "./content-fetch.ts";
 import { ContentIntake } from "./content-intake.ts";
 import { IncomingEvents } from "./incoming-events.ts";
-import type { Upstream } from "./upstream.ts";
+import type { UpstreamLines } from "./upstream.ts";
 import { Witness } from "./witness.ts";
 import { witnessed, type WitnessNotes } from "./witness-notes.ts";
 
@@ -24,7 +24,7 @@ export interface ReplicaOptions {
   readonly workspace?: string;
   /** Where the transport has not asked for it already. */
   readonly token?: string;
-  readonly upstream: Upstream;
+  readonly upstream: UpstreamLines;
   readonly blobs: BlobStore;
   readonly notes: WitnessNotes;
   /** The origin's verifier key: signed heads must be signed by it. */
@@ -179,7 +179,7 @@ export class ReplicaSession {
     if (this.#options.workspace !== undefined && workspace !== this.#options.workspace) {
       throw new ChronicleError("NOT_FOUND", "the origin answers for another workspace");
     }
-    this.#witness.met(workspace, head);
+    await this.#witness.met(workspace, head);
     this.#isWelcome = true;
     this.#pulse[Symbol.dispose]();
     this.#pulse = this.#pulseOf(heartbeat_ms);
@@ -213,7 +213,7 @@ export class ReplicaSession {
       const events = all.map(({ event }) => event);
       await upstream.append(events);
       await onEvents?.(events);
-      this.#witness.grown();
+      await this.#witness.grown();
       this.#held.reach(upstream.head.seq);
       await this.#channel.send({ type: "Ack", up_to_sequence: upstream.head.seq });
     }

@@ -40,7 +40,7 @@ describe("Upstream", () => {
   it("knows the hashes of its events", async () => {
     const upstream = await Upstream.open(new FileEventLog(diskWith(LINES.join("")), PATHS));
     const events = nextEvents(EMPTY_HEAD, 4);
-    expect([0, 1, 4, 5].map((seq) => upstream.hashAt(seq))).toEqual([
+    expect(await Promise.all([0, 1, 4, 5].map((seq) => upstream.hashAt(seq)))).toEqual([
       undefined,
       events[0]?.hash,
       events[3]?.hash,

@@ -12,11 +12,21 @@ export interface UpstreamCut {
   readonly quarantine: string;
 }
 
+/** The origin's lines as a session of the replica needs them. */
+export interface UpstreamLines {
+  /** The last event that is held durably. */
+  readonly head: Head;
+  /** The hash of an event; `undefined` where it is not held. */
+  hashAt(seq: number): Promise<Hash | undefined>;
+  /** Appends events that go on from `head` and were checked; when it resolves they are durable. */
+  append(events: readonly SealedEvent[]): Promise<void>;
+}
+
 /**
  * `upstream.wal`: the origin's lines, byte for byte, as a replica holds them. Whoever opens it has every hash and link
  * checked; only what goes on from there is taken. One writer: the replica's session, with the replica's lock held.
  */
-export class Upstream {
+export class Upstream implements UpstreamLines {
   /** What was cut off when it was opened. It comes again from the origin. */
   readonly cut: UpstreamCut | undefined;
   readonly #log: EventLog;
@@ -43,18 +53,15 @@ export class Upstream {
     this.cut = cut;
   }
 
-  /** The last event that is held durably. */
   get head(): Head {
     const hash = this.#hashes.at(-1);
     return hash === undefined ? EMPTY_HEAD : { seq: this.#hashes.length, hash };
   }
 
-  /** The hash of an event; `undefined` where it is not held. */
-  hashAt(seq: number): Hash | undefined {
+  async hashAt(seq: number): Promise<Hash | undefined> {
     return this.#hashes[seq - 1];
   }
 
-  /** Appends events that go on from `head` and were checked; when it resolves they are durable. */
   async append(events: readonly SealedEvent[]): Promise<void> {
     await this.#log.append(events);
     for (const { hash } of events) this.#hashes.push(hash);

@@ -2,12 +2,12 @@ import { ChronicleError } from "../../core/errors.ts";
 import type { Head } from "../../core/event.ts";
 import { parseSignedHead, verifySignedHead } from "../../core/signed-head.ts";
 import type { MessageOf } from "../protocol/messages.ts";
-import type { Upstream } from "./upstream.ts";
+import type { UpstreamLines } from "./upstream.ts";
 import { witnessed, type WitnessNotes } from "./witness-notes.ts";
 
 /** What a witness compares with, and where it keeps what it has seen. */
 export interface WitnessOptions {
-  readonly upstream: Upstream;
+  readonly upstream: UpstreamLines;
   readonly notes: WitnessNotes;
   readonly vkey?: string;
 }
@@ -29,15 +29,15 @@ export class Witness {
   }
 
   /** The origin has named its workspace and its head. */
-  met(workspace: string, head: Told): void {
+  async met(workspace: string, head: Told): Promise<void> {
     this.#workspace = workspace;
     const held = this.#options.upstream.head;
     if (head.sequence < held.seq) this.#contradicts(held, "", `its log ends at event ${head.sequence}`);
-    this.#compare(head);
+    await this.#compare(head);
   }
 
   /** The origin vouches for a head; with a verifier key, its signature has to be right. */
-  heard({ workspace, sequence, head_hash, signature }: MessageOf<"HeadWitness">): void {
+  async heard({ workspace, sequence, head_hash, signature }: MessageOf<"HeadWitness">): Promise<void> {
     if (workspace !== this.#workspace) violated("HeadWitness is about another workspace");
     const { vkey } = this.#options;
     if (signature !== undefined) {
@@ -47,14 +47,14 @@ export class Witness {
       const isSame = signed.workspace === workspace && signed.seq === sequence && signed.hash === head_hash;
       if (!isSame) violated("HeadWitness says other things than the signed head");
     }
-    this.#compare({ sequence, hash: head_hash });
+    await this.#compare({ sequence, hash: head_hash });
   }
 
   /** This replica holds more events than before. */
-  grown(): void {
+  async grown(): Promise<void> {
     const ahead = this.#ahead;
     this.#ahead = undefined;
-    if (ahead !== undefined) this.#compare(ahead);
+    if (ahead !== undefined) await this.#compare(ahead);
   }
 
   /** The origin says that it does not know what this replica holds. */
@@ -74,13 +74,13 @@ export class Witness {
     }
   }
 
-  #compare({ sequence, hash }: Told): void {
+  async #compare({ sequence, hash }: Told): Promise<void> {
     const { upstream } = this.#options;
     if (sequence > upstream.head.seq) {
       this.#ahead = { sequence, hash };
       return;
     }
-    const held = sequence === 0 ? "" : upstream.hashAt(sequence);
+    const held = sequence === 0 ? "" : await upstream.hashAt(sequence);
     if (held !== hash)
       this.#contradicts({ seq: sequence, hash: held ?? "" }, hash, `its event ${sequence} is another one`);
   }
