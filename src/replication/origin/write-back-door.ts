@@ -1,4 +1,4 @@
-import type { WriteBackAnswer, WriteBackEntry } from "../../workspace/replica/write-back-entry.ts";
+import type { WriteBackAnswer, WriteBackEntry } from "../../core/write-back.ts";
 
 /** What an origin's session hands its replica's changes to: the workspace. */
 export interface WriteBackDoor {

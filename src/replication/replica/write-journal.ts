@@ -1,7 +1,7 @@
 import type { Hash } from "../../core/hash.ts";
 import type { BlobReader } from "../../storage/blob-store.ts";
 import type { Signal } from "../../util/signal.ts";
-import type { WriteBackAnswer, WriteBackEntry } from "../../workspace/replica/write-back-entry.ts";
+import type { WriteBackAnswer, WriteBackEntry } from "../../core/write-back.ts";
 
 /**
  * A replica's own changes that its origin is to have, in their order, each durable before it is shown here. `localSeq` is

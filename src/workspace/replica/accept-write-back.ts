@@ -1,5 +1,5 @@
 import type { DirectionalFilter } from "../../core/directional-filter.ts";
-import type { WriteBackEntry } from "./write-back-entry.ts";
+import type { WriteBackEntry } from "../../core/write-back.ts";
 
 /** Entries of one replica, in the order of `localSeq`, whose contents are in the store. */
 export interface WriteBack {

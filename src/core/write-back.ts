@@ -1,6 +1,6 @@
-import type { Entry } from "../../core/entry.ts";
-import type { Hash } from "../../core/hash.ts";
-import type { WorkspacePath } from "../../core/path.ts";
+import type { Entry } from "./entry.ts";
+import type { Hash } from "./hash.ts";
+import type { WorkspacePath } from "./path.ts";
 
 /** One of a replica's own changes, as it comes to its origin. */
 export interface WriteBackEntry {
