@@ -23,6 +23,7 @@ import { serveHistory } from "./serve-history.ts";
 import { serveMany } from "./serve-many.ts";
 import { serveRead } from "./serve-read.ts";
 import { serveWrite } from "./serve-write.ts";
+import { syncLatency } from "./sync-latency.ts";
 
 const BENCHES: readonly Bench[] = [
   baseline,
@@ -44,6 +45,7 @@ const BENCHES: readonly Bench[] = [
   serveEvents,
   serveMany,
   filterSpeed,
+  syncLatency,
 ];
 
 const options = parseBenchOptions(process.argv.slice(2));

@@ -1,0 +1,57 @@
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { closeSync, openSync } from "node:fs";
+import { join } from "node:path";
+import { baseEnv } from "./command.ts";
+
+/** Two folders of one machine, and a place for what a tool needs beside them. */
+export interface SyncPair {
+  readonly from: string;
+  readonly to: string;
+  readonly home: string;
+}
+
+/** A tool that keeps a folder equal to another one. */
+export interface SyncPeer {
+  readonly name: string;
+  /** What would have to be installed, where something is missing. */
+  missing(): string | undefined;
+  /** Begins; it may take a while until the two are equal. Disposed, nothing of it runs any more. */
+  start(pair: SyncPair): Promise<AsyncDisposable>;
+}
+
+/** Is there such a program on the path? */
+export function isInstalled(program: string): boolean {
+  return spawnSync("which", [program]).status === 0;
+}
+
+/** A program that runs until it is disposed. What it says lies in a file of `home`. */
+export class Background implements AsyncDisposable {
+  readonly #child: ChildProcess;
+
+  constructor(argv: readonly string[], home: string, env: Readonly<Record<string, string>> = {}) {
+    const [program = "", ...args] = argv;
+    const out = openSync(join(home, `${program.split("/").at(-1)}.log`), "a");
+    // A group of its own: some of these programs have children that outlive them.
+    this.#child = spawn(program, args, {
+      cwd: home,
+      env: { ...baseEnv(home), ...env },
+      stdio: ["ignore", out, out],
+      detached: true,
+    });
+    closeSync(out);
+  }
+
+  get pid(): number {
+    return this.#child.pid ?? 0;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#child.pid === undefined || this.#child.exitCode !== null || this.#child.signalCode !== null) return;
+    const ended = once(this.#child, "exit");
+    process.kill(-this.#child.pid, "SIGTERM");
+    const timer = setTimeout(() => process.kill(-this.pid, "SIGKILL"), 5_000);
+    await ended;
+    clearTimeout(timer);
+  }
+}
