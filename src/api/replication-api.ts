@@ -30,15 +30,13 @@ export interface ReplicaVisitor {
   readonly readOnly: boolean;
   /** By whom its changes are where they do not say it, or may not: `undefined`, they may say anything. */
   readonly actor?: string;
-  /** Does its token still hold? Asked now and then. */
-  readonly isStillAdmitted: () => Promise<boolean>;
 }
 
 /** How much is going on. */
 export interface ReplicaLoad {
   /** Replicas that are connected. */
   readonly replicas: number;
-  /** Events that they have not acknowledged: the most of any. */
+  /** Events that the one that is furthest behind has not acknowledged. */
   readonly lag: number;
 }
 
@@ -49,7 +47,7 @@ export interface ReplicaDoor {
    * peer does wrong is told to it.
    */
   accept(connection: ReplicaConnection, visitor: ReplicaVisitor): Promise<void>;
-  readonly load: ReplicaLoad;
+  load(): Promise<ReplicaLoad>;
   /** Takes no more, tells everybody, and resolves once every batch that was begun is answered. */
   close(): Promise<void>;
 }

@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { createServer as createTlsServer } from "node:https";
-import type { AddressInfo } from "node:net";
+import type { AddressInfo, Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { Admission, type Visit } from "./admission.ts";
 import { answerQuickly, sendReply } from "./answer-quickly.ts";
@@ -14,6 +14,7 @@ import type { Refusal } from "./guard.ts";
 import type { ServerLimits } from "./limits.ts";
 import { makeProblem } from "./problem.ts";
 import type { RequestTally } from "./request-tally.ts";
+import { tellApart } from "./replicas/told-apart.ts";
 import { matchRoute, type Route, type ServerReply } from "./route.ts";
 import { sendProblem } from "./send.ts";
 
@@ -38,6 +39,8 @@ export interface HttpServerOptions {
   readonly admission: Admission;
   /** Loads what answers the rest, once. */
   readonly app: (stopping: AbortSignal) => Promise<ServerApp>;
+  /** Takes connections of a Unix socket that speak the replication protocol. Absent: they are not told apart from others. */
+  readonly replicas?: (socket: Socket) => void;
   /** What nobody expected; the client gets a 500 without its words. */
   readonly onError: (error: unknown) => void;
   readonly limits: ServerLimits;
@@ -68,6 +71,8 @@ export class HttpServer {
   #busy = 0;
   #idleSince = Date.now();
   #whenQuiet: (() => void) | undefined;
+  /** Cuts off who has not said yet what it speaks. */
+  readonly #cutSilent: (() => void)[] = [];
 
   constructor(options: HttpServerOptions) {
     this.#options = options;
@@ -76,6 +81,7 @@ export class HttpServer {
   /** Listens on a Unix socket, which only its owner may use (0600). Throws system errors. */
   async listen(socket: string): Promise<void> {
     const server = this.#add(createServer(this.#nodeOptions()), { kind: "socket" });
+    this.#tellReplicas(server);
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     server.once("error", reject);
     // The socket is made within this call: nobody can connect before its mode is right.
@@ -86,6 +92,18 @@ export class HttpServer {
       process.umask(before);
     }
     return promise;
+  }
+
+  #tellReplicas(server: Server): void {
+    const { replicas, limits } = this.#options;
+    if (replicas === undefined) return;
+    const take = (socket: Socket): void => {
+      this.#enter();
+      socket.once("close", () => this.#exit());
+      if (this.#stopping.signal.aborted) socket.destroy();
+      else replicas(socket);
+    };
+    this.#cutSilent.push(tellApart(server, { take, withinMs: limits.headersMs }));
   }
 
   /** Listens on a port; `doorOf` says who is let in there. Resolves to the port. Throws system errors. */
@@ -117,6 +135,7 @@ export class HttpServer {
     const closed = this.#servers.map((server) => new Promise<void>((done) => server.close(() => done())));
     this.#stopping.abort();
     for (const server of this.#servers) server.closeIdleConnections();
+    for (const cut of this.#cutSilent) cut();
     await this.#quiet(this.#options.limits.drainMs);
     await this.#tellLate();
     for (const server of this.#servers) server.closeAllConnections();

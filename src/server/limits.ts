@@ -22,6 +22,8 @@ export interface ServerLimits {
   readonly requestsPerSocket: number;
   /** Streams of events at once, of one caller. */
   readonly streams: number;
+  /** Replicas at once with one token; the owner's socket has no such limit. */
+  readonly replicas: number;
   /** How often a stream of events says that it is alive, in milliseconds. */
   readonly heartbeatMs: number;
   /** How long what was taken may go on once the server is told to leave, in milliseconds. */
@@ -42,6 +44,7 @@ export const DEFAULT_LIMITS: ServerLimits = {
   connections: 1_000,
   requestsPerSocket: 10_000,
   streams: 200,
+  replicas: 500,
   heartbeatMs: 15_000,
   drainMs: 10_000,
   rates: {

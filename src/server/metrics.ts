@@ -8,6 +8,8 @@ const EVENTS_ROUTE = "/v1/workspaces/:id/events";
 export interface MetricSources {
   readonly openWorkspaces: () => number;
   readonly gateway: () => { readonly connections: number; readonly subscriptions: number };
+  /** Those that are served, and how many events the one that is furthest behind has not acknowledged. */
+  readonly replicas: () => Promise<{ readonly replicas: number; readonly lag: number }>;
   /** What this process has recorded since it began. */
   readonly recorded: () => { readonly commits: number; readonly events: number };
   /** Lines that were added to the diagnostics since the process began. */
@@ -35,6 +37,12 @@ export class Metrics {
     this.#gauge("event_streams", "streams of events over HTTP", () => tally.open(EVENTS_ROUTE));
     this.#gauge("gateway_connections", "connections of gateways", () => sources.gateway().connections);
     this.#gauge("gateway_subscriptions", "subscriptions of gateways", () => sources.gateway().subscriptions);
+    this.#gauge("replicas", "replicas that are connected", async () => (await sources.replicas()).replicas);
+    this.#gauge(
+      "replica_lag_events",
+      "events that the replica furthest behind has not got yet",
+      async () => (await sources.replicas()).lag,
+    );
     this.#gauge("open_workspaces", "workspaces that are open", sources.openWorkspaces);
     this.#gauge("stored_bytes", "bytes that the store takes, as of a minute ago", () => this.#storedBytes());
     this.#total("commits_total", "commits that this process has made", () => sources.recorded().commits);

@@ -1,5 +1,7 @@
+import type { Socket } from "node:net";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import type { ReplicaDoor } from "../../api/replication-api.ts";
 import type { StoreApi } from "../../api/store-api.ts";
 import type { WorkspaceApi } from "../../api/workspace-api.ts";
 import { ChronicleError } from "../../core/errors.ts";
@@ -11,6 +13,7 @@ import { tcpDoor } from "../../server/door.ts";
 import { HttpServer, type ServerApp } from "../../server/http-server.ts";
 import type { Gateway } from "../../server/gateway/gateway.ts";
 import type { Metrics } from "../../server/metrics.ts";
+import type { ReplicaHall } from "../../server/replicas/replica-hall.ts";
 import { RequestTally } from "../../server/request-tally.ts";
 import { DEFAULT_LIMITS, type ServerLimits } from "../../server/limits.ts";
 import { OpenWorkspaces } from "../../server/open-workspaces.ts";
@@ -57,6 +60,8 @@ export interface ServeOptions {
   readonly folder?: string;
   /** Beside that folder so many of the store are watched all the time (default 32); none by who leaves when it is idle. */
   readonly watchMost?: number;
+  /** Loads what serves replicas. Absent: none are served. */
+  readonly replicaDoor?: () => Promise<ReplicaDoor>;
   readonly limits?: Partial<ServerLimits>;
   /** Called when everybody can be answered. */
   readonly onListening: (urls: readonly string[]) => void;
@@ -80,14 +85,16 @@ export class StoreServer {
   readonly #hosted: HostedFolder | undefined;
   readonly #watched: WatchedFolders | undefined;
   readonly #tally = new RequestTally();
+  readonly #settledFolder = Promise.withResolvers<void>();
   #gateway: Gateway | undefined;
+  #hall: ReplicaHall | undefined;
   #metrics: Promise<Metrics> | undefined;
   #errors = 0;
   #socket: ServerSocket | undefined;
 
   constructor(options: ServeOptions) {
     this.#options = options;
-    const { disk, store, run, version, folder, idleMs } = options;
+    const { disk, store, run, version, folder, idleMs, replicaDoor } = options;
     this.#limits = { ...DEFAULT_LIMITS, ...options.limits };
     this.#workspaces = new OpenWorkspaces(store, {
       isThere: (id) => disk.lstat(`${store.home}/workspaces/${id}/workspace.json`) !== undefined,
@@ -110,6 +117,7 @@ export class StoreServer {
       guard: (request) => this.#guard(request.headers["x-chronicle-version"]),
       admission: this.#admission(),
       app: (stopping) => this.#loadApp(stopping),
+      ...(replicaDoor === undefined ? {} : { replicas: (socket: Socket) => this.#takeReplica(socket) }),
       onError: (error) => this.#onError(error),
       limits: this.#limits,
     });
@@ -181,7 +189,34 @@ export class StoreServer {
       if (hosted !== undefined) onFolder?.(hosted);
     } catch (error) {
       onFolder?.(error instanceof Error ? error : new Error(String(error)));
+    } finally {
+      this.#settledFolder.resolve();
     }
+  }
+
+  /** A replica on the Unix socket. */
+  #takeReplica(socket: Socket): void {
+    this.#http.warmUp().then(
+      () => this.#hall?.take(socket),
+      (error: unknown) => {
+        this.#onError(error);
+        socket.destroy();
+      },
+    );
+  }
+
+  async #loadHall(stopping: AbortSignal): Promise<ReplicaHall | undefined> {
+    const { store, replicaDoor } = this.#options;
+    if (replicaDoor === undefined) return undefined;
+    const [door, { ReplicaHall: Hall }] = await Promise.all([
+      replicaDoor(),
+      import("../../server/replicas/replica-hall.ts"),
+    ]);
+    return new Hall({
+      ...{ store, door, stopping, limits: this.#limits, workspaces: this.#workspaces },
+      defaultWorkspace: () => this.#settledFolder.promise.then(() => this.#hosted?.workspace?.id),
+      report: (line) => this.#diagnose(line),
+    });
   }
 
   /** Who was started to serve records what people edit, too; who was started by a hook only keeps itself informed. */
@@ -220,13 +255,19 @@ export class StoreServer {
     };
     const gateway = new gatewayModule.Gateway(shared);
     this.#gateway = gateway;
+    const hall = await this.#loadHall(stopping);
+    this.#hall = hall;
     if (idleMs === 0) await this.#loadMetrics();
     return makeApp({
       ...{ ...shared, store, version, routes: ROUTES, tally: this.#tally },
       defaultWorkspace: () => this.#hosted?.workspace?.id ?? null,
       replies: new FileReplyBook(disk, join(run.folder, "replies.ndjson")),
       openapi: () => this.#openApi(),
-      upgrade: (request, socket, visit) => gateway.upgrade(request, socket, visit),
+      upgrade: (request, socket, visit) => {
+        const isReplica = hall !== undefined && /^\/v1\/replicate(\?|$)/.test(request.url ?? "");
+        if (isReplica) hall.upgrade(request, socket, visit);
+        else gateway.upgrade(request, socket, visit);
+      },
     });
   }
 
@@ -237,6 +278,7 @@ export class StoreServer {
         new Loaded(this.#tally, {
           openWorkspaces: () => this.#workspaces.size,
           gateway: () => this.#gateway?.load ?? { connections: 0, subscriptions: 0 },
+          replicas: async () => (await this.#hall?.load()) ?? { replicas: 0, lag: 0 },
           recorded: () => recorded,
           errors: () => this.#errors,
           storedBytes: async () => (await store.du()).total_bytes,

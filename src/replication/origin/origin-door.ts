@@ -1,0 +1,117 @@
+import type {
+  ReplicaConnection,
+  ReplicaDoor,
+  ReplicaLoad,
+  ReplicaPlace,
+  ReplicaVisitor,
+} from "../../api/replication-api.ts";
+import type { WorkspaceApi } from "../../api/workspace-api.ts";
+import { ChronicleError } from "../../core/errors.ts";
+import { asFatal } from "../as-fatal.ts";
+import type { Channel } from "../channel.ts";
+import { FramedChannel } from "../channels/framed-channel.ts";
+import { SocketWire } from "../channels/socket-wire.ts";
+import { WebSocketWire } from "../channels/web-socket-wire.ts";
+import { NODE_TIMERS } from "../timers.ts";
+import { BegunChannel } from "./begun-channel.ts";
+import { type OriginOptions, OriginSession } from "./origin-session.ts";
+
+/** Whoever has not said which workspace it wants by then is told to go, in milliseconds. */
+const HELLO_MS = 10_000;
+
+/** What replicas of one workspace are served from, to be given back. */
+export interface ServedOrigin extends AsyncDisposable {
+  readonly options: OriginOptions;
+}
+
+export interface OriginDoorOptions {
+  /** What a workspace is served from; shared by its sessions. `visitor`: for whom. */
+  readonly originOf: (workspace: WorkspaceApi, visitor: ReplicaVisitor) => Promise<ServedOrigin>;
+  /** Is told what went wrong on this side. */
+  readonly onError: (error: unknown) => void;
+}
+
+/** Leads a session with each replica that comes in. */
+export class OriginDoor implements ReplicaDoor {
+  readonly #options: OriginDoorOptions;
+  readonly #open = new Map<Channel, Promise<void>>();
+  readonly #sessions = new Map<OriginSession, OriginOptions>();
+  #isClosed = false;
+
+  constructor(options: OriginDoorOptions) {
+    this.#options = options;
+  }
+
+  accept(connection: ReplicaConnection, visitor: ReplicaVisitor): Promise<void> {
+    const channel = new FramedChannel(wireOf(connection));
+    if (this.#isClosed) {
+      channel.close(leaving());
+      return channel.ended.then(() => undefined);
+    }
+    const done = this.#lead(channel, visitor).finally(() => this.#open.delete(channel));
+    this.#open.set(channel, done);
+    return done;
+  }
+
+  async load(): Promise<ReplicaLoad> {
+    const lags = [...this.#sessions].map(async ([session, { history }]) => {
+      const { seq } = await history.head();
+      return Math.max(0, seq - session.acknowledged);
+    });
+    return { replicas: this.#sessions.size, lag: Math.max(0, ...(await Promise.all(lags))) };
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    for (const channel of this.#open.keys()) channel.close(leaving());
+    await Promise.all(this.#open.values());
+  }
+
+  async #lead(channel: Channel, visitor: ReplicaVisitor): Promise<void> {
+    let place: ReplicaPlace | undefined;
+    const meant = async (asked: string | undefined): Promise<string> => {
+      place = await visitor.place(asked);
+      return place.workspace.id;
+    };
+    try {
+      const begun = await BegunChannel.begin(channel, {
+        meant: ({ workspace }) => meant(workspace),
+        timers: NODE_TIMERS,
+        withinMs: HELLO_MS,
+      });
+      if (place !== undefined) await this.#serve(begun, place, visitor);
+    } catch (error) {
+      if (!(error instanceof ChronicleError)) this.#options.onError(error);
+      channel.close(asFatal(error));
+    } finally {
+      place?.[Symbol.dispose]();
+    }
+    await channel.ended;
+  }
+
+  async #serve(channel: Channel, place: ReplicaPlace, visitor: ReplicaVisitor): Promise<void> {
+    const leave = (): void => channel.close(new ChronicleError("UNAVAILABLE", "this workspace is being closed"));
+    if (place.gone.aborted) return leave();
+    place.gone.addEventListener("abort", leave);
+    try {
+      await using origin = await this.#options.originOf(place.workspace, visitor);
+      const session = new OriginSession(channel, origin.options);
+      this.#sessions.set(session, origin.options);
+      const { by, error } = await session.run().finally(() => this.#sessions.delete(session));
+      // What a peer does wrong is its own affair; what fails here is to be known here.
+      if (by === "us" && error?.code === "IO") this.#options.onError(error.cause ?? error);
+    } finally {
+      place.gone.removeEventListener("abort", leave);
+    }
+  }
+}
+
+function wireOf(connection: ReplicaConnection): SocketWire | WebSocketWire {
+  return connection.kind === "socket" ? new SocketWire(connection.socket) : new WebSocketWire(connection.socket);
+}
+
+function leaving(): ChronicleError {
+  return new ChronicleError("UNAVAILABLE", "this server is being ended", {
+    hint: "come again: another may take its place",
+  });
+}

@@ -1,0 +1,46 @@
+import type { ReplicaPlace, ReplicaVisitor } from "../../api/replication-api.ts";
+import { mayDo } from "../../api/routes/role.ts";
+import type { StoreApi } from "../../api/store-api.ts";
+import { ChronicleError } from "../../core/errors.ts";
+import type { Caller } from "../caller.ts";
+import type { OpenWorkspaces } from "../open-workspaces.ts";
+import { openFor, seesShape } from "../scope.ts";
+
+/** Where replicas are served from. */
+export interface ReplicaSetting {
+  readonly store: Pick<StoreApi, "workspaces">;
+  readonly workspaces: OpenWorkspaces;
+  /** The workspace of the folder that the server was started in, once that is known. */
+  readonly defaultWorkspace: () => Promise<string | undefined>;
+}
+
+/** A caller as a replica. `named`: the workspace that stands in the address. */
+export function replicaVisitor(setting: ReplicaSetting, caller: Caller, named: string | undefined): ReplicaVisitor {
+  const isOperator = mayDo(caller.role, "operator");
+  return {
+    readOnly: !mayDo(caller.role, "agent"),
+    // What an agent does is not told as a person's work.
+    ...(isOperator ? {} : { actor: caller.name }),
+    place: (asked) => placeOf(setting, caller, asked ?? named),
+  };
+}
+
+/** Where neither names one, it is that of the server's own folder, else the only one there is. */
+async function placeOf(setting: ReplicaSetting, caller: Caller, named: string | undefined): Promise<ReplicaPlace> {
+  if (named !== undefined) return openFor(setting.workspaces, caller, named);
+  const seen = (await setting.store.workspaces()).filter((one) => seesShape(caller, one) && one.archived !== true);
+  const own = await setting.defaultWorkspace();
+  const [only, second] = seen.some(({ id }) => id === own) ? seen.filter(({ id }) => id === own) : seen;
+  if (only === undefined) {
+    throw new ChronicleError("NOT_FOUND", "there is no workspace to replicate", {
+      hint: "start the server in the folder that is meant, or begin one: chronicle workspaces create NAME",
+    });
+  }
+  if (second === undefined) return openFor(setting.workspaces, caller, only.id);
+  throw new ChronicleError("AMBIGUOUS", `the server has ${seen.length} workspaces`, {
+    hint: "say which one is meant, by its id or name",
+    data: { workspaces: seen.slice(0, MOST_LISTED).map(({ id, name }) => name ?? id) },
+  });
+}
+
+const MOST_LISTED = 20;
