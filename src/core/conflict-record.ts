@@ -4,19 +4,39 @@ import { decodePath, decodeState, encodePath, encodeState } from "./file-record.
 import type { Hash } from "./hash.ts";
 import type { ConflictReason } from "./merge-entry.ts";
 import type { WorkspacePath } from "./path.ts";
-import { optionalText, text } from "./record-fields.ts";
+import { optionalText, text, whole } from "./record-fields.ts";
 
-/** How a conflict was settled. `withdrawn`: the undo that met it was taken back itself. */
+/**
+ * How a conflict was settled. `withdrawn`: the undo that met it was taken back itself; or a folder and its origin agree
+ * again, without anybody's decision. Of a sync, `undo` is the origin's side.
+ */
 export type ConflictEnd = "current" | "undo" | "merged" | "withdrawn";
 
-/** `conflict:<id>`: what an undo wanted, where it did not merge with later work. All contents are kept. */
+/** What a conflict between a folder and its origin has beside what an undo's has. */
+export interface SyncConflict {
+  /** The origin's workspace. */
+  readonly origin: string;
+  /** The origin's event that brought `base`, on which the folder's side stands; 0: it was never there. */
+  readonly baseSeq: number;
+  /** The origin's event that brought `wanted`; 0: it was never there. */
+  readonly upstreamSeq: number;
+  /** Of one that is blocked: why. */
+  readonly detail?: string;
+}
+
+/**
+ * `conflict:<id>`: what an undo wanted, where it did not merge with later work; or what a folder and its origin have, where
+ * that did not merge (`sync`). All contents are kept.
+ */
 export interface ConflictRecord {
   readonly path: WorkspacePath;
   readonly state: "open" | "settled";
   readonly settled?: ConflictEnd;
-  readonly reason: ConflictReason;
-  /** The intent that met it. */
+  /** Only of a sync: `blocked`, it cannot be written; `collision`, the folder holds another name for it. */
+  readonly reason: ConflictReason | "blocked" | "collision";
+  /** The intent that met it; `""` for one of a sync. */
   readonly undo: string;
+  readonly sync?: SyncConflict;
   readonly met: string;
   /** As the work left it; as it was left standing; as the undo would have it. */
   readonly base: Entry | undefined;
@@ -32,13 +52,13 @@ export interface IdentifiedConflict {
 
 /** A conflict record as JSON: states as in plans. */
 export function encodeConflict(record: ConflictRecord): RecordBody {
-  const { path, state, settled, reason, undo, met, base, current, wanted } = record;
+  const { path, state, settled, reason, undo, sync, met, base, current, wanted } = record;
   return {
     ...encodePath(path),
     state,
     ...(settled === undefined ? {} : { settled }),
     reason,
-    undo,
+    ...(sync === undefined ? { undo } : encodeSync(sync)),
     met,
     base: encodeState(base),
     current: encodeState(current),
@@ -46,16 +66,34 @@ export function encodeConflict(record: ConflictRecord): RecordBody {
   };
 }
 
+function encodeSync({ origin, baseSeq, upstreamSeq, detail }: SyncConflict): RecordBody {
+  const told = detail === undefined ? {} : { detail: detail.toWellFormed() };
+  return { cause: "sync", origin, base_seq: baseSeq, upstream_seq: upstreamSeq, ...told };
+}
+
+function decodeSync(body: RecordBody): SyncConflict | undefined {
+  if (body["cause"] !== "sync") return undefined;
+  const detail = optionalText(body, "detail");
+  return {
+    origin: text(body, "origin"),
+    baseSeq: whole(body, "base_seq"),
+    upstreamSeq: whole(body, "upstream_seq"),
+    ...(detail === undefined ? {} : { detail }),
+  };
+}
+
 /** The conflict record in a body. Throws `LOG_DAMAGED`. */
 export function decodeConflict(body: RecordBody): ConflictRecord {
   const path = decodePath(body);
   const settled = optionalText(body, "settled");
+  const sync = decodeSync(body);
   return {
     path,
     state: text(body, "state") as ConflictRecord["state"],
     ...(settled === undefined ? {} : { settled: settled as ConflictEnd }),
-    reason: text(body, "reason") as ConflictReason,
-    undo: text(body, "undo"),
+    reason: text(body, "reason") as ConflictRecord["reason"],
+    undo: sync === undefined ? text(body, "undo") : "",
+    ...(sync === undefined ? {} : { sync }),
     met: text(body, "met"),
     base: decodeState(path, body["base"]),
     current: decodeState(path, body["current"]),

@@ -25,7 +25,23 @@ export type IterationCause =
   | "restore"
   | "undo"
   | "redo"
-  | "resolve";
+  | "resolve"
+  /** What another copy of the workspace has: at a replica the origin's, at an origin what a replica wrote. */
+  | "replica"
+  /** What a replica and its origin have, in one. */
+  | "merge";
+
+/** An event of a replica's own log. */
+export interface ReplicaEvent {
+  readonly id: string;
+  readonly localSeq: number;
+}
+
+/** The event of the origin that brought a state, and the number that its iteration has there. */
+export interface UpstreamIteration {
+  readonly seq: number;
+  readonly iteration: number;
+}
 
 /** `file:<path>`: one iteration of a path. `entry` undefined: deleted. */
 export interface FileRecord {
@@ -39,6 +55,12 @@ export interface FileRecord {
   readonly action?: string;
   /** The transaction in which it was done, if no action says so. */
   readonly transaction?: string;
+  /** The turn of a conversation, of work that was done at another copy. */
+  readonly turn?: string;
+  /** At an origin: the replica that wrote it, and its own event. */
+  readonly replica?: ReplicaEvent;
+  /** At a replica: what the origin has of it. */
+  readonly upstream?: UpstreamIteration;
   /** With the actor `ambiguous`: the runs, actions and transactions that were going on. */
   readonly candidates?: readonly string[];
   /** The write, restore, undo or redo that wrote it. */
@@ -85,6 +107,9 @@ export function encodeFile(record: FileRecord): RecordBody {
   if (record.session !== undefined) body["session"] = record.session;
   if (record.action !== undefined) body["action"] = record.action;
   if (record.transaction !== undefined) body["transaction"] = record.transaction;
+  if (record.turn !== undefined) body["turn"] = record.turn;
+  if (record.replica !== undefined) body["replica"] = { id: record.replica.id, local_seq: record.replica.localSeq };
+  if (record.upstream !== undefined) body["upstream"] = encodeUpstream(record.upstream);
   if (record.candidates !== undefined) body["candidates"] = record.candidates;
   if (record.intent !== undefined) body["intent"] = record.intent;
   return body;
@@ -93,8 +118,8 @@ export function encodeFile(record: FileRecord): RecordBody {
 /** The file record in a body, for the path that its id names. */
 export function decodeFile(path: WorkspacePath, body: RecordBody): FileRecord {
   const kind = text(body, "kind");
-  const optional: { session?: string; action?: string; transaction?: string; intent?: string } = {};
-  for (const key of ["session", "action", "transaction", "intent"] as const) {
+  const optional: { session?: string; action?: string; transaction?: string; turn?: string; intent?: string } = {};
+  for (const key of ["session", "action", "transaction", "turn", "intent"] as const) {
     const value = optionalText(body, key);
     if (value !== undefined) optional[key] = value;
   }
@@ -104,8 +129,26 @@ export function decodeFile(path: WorkspacePath, body: RecordBody): FileRecord {
     cause: text(body, "cause") as IterationCause,
     actor: text(body, "actor"),
     ...optional,
+    ...(body["replica"] === undefined ? {} : { replica: decodeReplicaEvent(body["replica"]) }),
+    ...(body["upstream"] === undefined ? {} : { upstream: decodeUpstream(body["upstream"]) }),
     ...(body["candidates"] === undefined ? {} : { candidates: texts(body, "candidates") }),
   };
+}
+
+function decodeReplicaEvent(value: Json): ReplicaEvent {
+  const body = object(value, "replica");
+  return { id: text(body, "id"), localSeq: whole(body, "local_seq") };
+}
+
+/** An origin's iteration as JSON. */
+export function encodeUpstream({ seq, iteration }: UpstreamIteration): Json {
+  return { seq, iteration };
+}
+
+/** The origin's iteration in what `encodeUpstream` wrote. */
+export function decodeUpstream(value: Json): UpstreamIteration {
+  const body = object(value, "upstream");
+  return { seq: whole(body, "seq"), iteration: whole(body, "iteration") };
 }
 
 function decodeEntry(path: WorkspacePath, kind: string, body: RecordBody): Entry {

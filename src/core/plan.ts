@@ -5,32 +5,44 @@ import { sameEntry, type Entry } from "./entry.ts";
 import type { Json, RecordBody } from "./event.ts";
 import { comparePaths, type WorkspacePath } from "./path.ts";
 import { decodePath, decodeState, encodePath, encodeState } from "./file-record.ts";
+import { decodeUpstreamFields, encodeUpstreamFields, type UpstreamChange } from "./upstream-change.ts";
 
 /**
  * The plan of a restore: a list of changes, kept as a blob by the intent so that it can be finished after a crash.
  * Canonical JSON: `[{path | path_b64, root?, before, after}, …]`, a state being `null` or
- * `{kind, mode, size, mtime_ms, hash?}`; sorted by path.
+ * `{kind, mode, size, mtime_ms, hash?}`; sorted by path. What comes from an origin has `cause`, `by`, `upstream` and `base`
+ * beside that.
  */
 
 /** The bytes of a plan. */
-export function encodePlan(changes: readonly Change[]): Buffer {
+export function encodePlan(changes: readonly UpstreamChange[]): Buffer {
+  return Buffer.from(canonicalJson(encodeChanges(changes)));
+}
+
+/** The changes of a plan as a list. */
+export function encodeChanges(changes: readonly UpstreamChange[]): Json {
   const sorted = changes.toSorted((a, b) => comparePaths(a.path, b.path));
-  const items = sorted.map((change) => ({
+  return sorted.map((change) => ({
     ...encodePath(change.path),
     before: encodeState(change.before),
     after: encodeState(change.after),
+    ...encodeUpstreamFields(change),
   }));
-  return Buffer.from(canonicalJson(items as Json));
 }
 
 /** The changes of a plan. Throws `LOG_DAMAGED`, or `PATH_INVALID` for a path that leaves the workspace. */
-export function decodePlan(bytes: Uint8Array): Change[] {
-  const value = parseCanonical(Buffer.from(bytes).toString("utf8"));
+export function decodePlan(bytes: Uint8Array): UpstreamChange[] {
+  return decodeChanges(parseCanonical(Buffer.from(bytes).toString("utf8")));
+}
+
+/** The changes in what `encodeChanges` gave. Throws as `decodePlan`. */
+export function decodeChanges(value: Json): UpstreamChange[] {
   if (!Array.isArray(value)) throw new ChronicleError("LOG_DAMAGED", "the plan of a restore is not a list");
   return value.map((item: Json) => {
     const body = item as RecordBody;
     const path = decodePath(body);
-    return { path, before: decodeState(path, body["before"]), after: decodeState(path, body["after"]) };
+    const [before, after] = [decodeState(path, body["before"]), decodeState(path, body["after"])];
+    return { path, before, after, ...decodeUpstreamFields(path, body) };
   });
 }
 

@@ -4,8 +4,11 @@ import type { Json, RecordBody } from "./event.ts";
 import { decodePath, encodePath } from "./file-record.ts";
 import { parseHash, type Hash } from "./hash.ts";
 import type { WorkspacePath } from "./path.ts";
+import { decodeChanges, encodeChanges } from "./plan.ts";
+import { decodeReplica, encodeReplica, type ReplicaRecord } from "./replica-record.ts";
 import { decodeRanges, type SeqRanges } from "./seq-ranges.ts";
 import { flag, hashOf, jsonOf, list, object, optionalText, orNull, text, texts, whole } from "./record-fields.ts";
+import type { UpstreamChange } from "./upstream-change.ts";
 
 /**
  * The records of Chronicle's own beside files: what stands in the log, as types, and the way there and back.
@@ -57,7 +60,8 @@ export interface SessionRecord {
 
 /** `intent:<id>`: something the engine is about to do to the worktree; open until it is done. */
 export interface IntentRecord {
-  readonly kind: "restore" | "undo" | "redo" | "resolve" | "write";
+  /** `replica`: what a replica's folder gets from its origin; the last one for each origin, whose id it has. */
+  readonly kind: "restore" | "undo" | "redo" | "resolve" | "write" | "replica";
   readonly state: "open" | "done" | "abandoned";
   readonly summary: string;
   readonly actor: string;
@@ -94,6 +98,12 @@ export interface IntentRecord {
   readonly contents?: readonly Hash[];
   /** While open: what becomes of conflicts when it is closed; it is then written as records of their own. */
   readonly conflicts?: readonly IdentifiedConflict[];
+  /** … the changes themselves, where they are few: there is no plan then. */
+  readonly changes?: readonly UpstreamChange[];
+  /** … how far a replica has come when it is closed. */
+  readonly replica?: ReplicaRecord;
+  /** … paths whose states are then proposed to the origin. */
+  readonly proposals?: readonly WorkspacePath[];
 }
 
 /** How many omissions a snapshot record lists in full; beyond that only their number is kept. */
@@ -196,10 +206,13 @@ export function decodeSession(body: RecordBody): SessionRecord {
 
 /** An intent record as JSON. */
 export function encodeIntent(record: IntentRecord): RecordBody {
-  const { fromSeq, left, conflicts, ...rest } = record;
+  const { fromSeq, left, conflicts, changes, replica, proposals, ...rest } = record;
   return {
     ...rest,
     from_seq: fromSeq,
+    ...(changes === undefined ? {} : { changes: encodeChanges(changes) }),
+    ...(replica === undefined ? {} : { replica: encodeReplica(replica) }),
+    ...(proposals === undefined ? {} : { proposals: proposals.map(encodePath) }),
     ...(left === undefined ? {} : { left: left.map(encodePath) }),
     ...(conflicts === undefined
       ? {}
@@ -225,6 +238,18 @@ export function decodeIntent(body: RecordBody): IntentRecord {
     ...(target === undefined ? {} : { target }),
     ...(body["skipped"] === undefined ? {} : { skipped: whole(body, "skipped") }),
     ...decodeSelective(body),
+    ...decodeSynced(body),
+  };
+}
+
+function decodeSynced(body: RecordBody): Pick<IntentRecord, "changes" | "replica" | "proposals"> {
+  const { changes, replica, proposals } = body;
+  return {
+    ...(changes === undefined ? {} : { changes: decodeChanges(changes) }),
+    ...(replica === undefined ? {} : { replica: decodeReplica(object(replica, "a replica's record")) }),
+    ...(proposals === undefined
+      ? {}
+      : { proposals: list(body, "proposals").map((one) => decodePath(object(one, "a path that is proposed"))) }),
   };
 }
 

@@ -2,17 +2,20 @@ import type { ConflictShape } from "../api/conflict-shape.ts";
 import type { IdentifiedConflict } from "../core/conflict-record.ts";
 import { exactPath, shownPath } from "./shape.ts";
 
-/** A conflict of an undo with later work, as programs see it. */
+/** A conflict of an undo with later work, or of a folder with its upstream, as programs see it. */
 export function unmergedShape({ id, record }: IdentifiedConflict): ConflictShape {
-  const { path, state, settled, reason, undo, met, current, wanted } = record;
+  const { path, state, settled, reason, undo, sync, met, current, wanted } = record;
+  const detail = sync?.detail;
   return {
     id,
+    ...(sync === undefined ? {} : { cause: "sync" as const }),
     path: shownPath(path),
     ...exactPath(path),
     timestamp: met,
     state,
     ...(settled === undefined ? {} : { settled }),
     reason,
+    ...(detail === undefined ? {} : { detail }),
     undo_id: undo,
     current_hash: current?.hash ?? "",
     undo_hash: wanted?.hash ?? "",

@@ -44,6 +44,8 @@ export async function listOperations(context: Context): Promise<LoggedOperation[
   const isPartOfMore = await partsOfMore(context, sessions);
   for (const { id, intent, seq, ts } of await doneIntents(context)) {
     const { kind, summary, started, fromSeq, target } = intent;
+    // What came from an origin is the origin's to take back; whoever wants it so here changes the files.
+    if (kind === "replica") continue;
     const base = {
       id,
       kind,

@@ -3,7 +3,9 @@ import { formatBytes } from "../../core/duration.ts";
 import { modeText, type ChangesStyle } from "./changes.ts";
 import { columns } from "./columns.ts";
 
-const REASONS: Readonly<Record<ConflictShape["reason"], string>> = {
+type Reason = ConflictShape["reason"];
+
+const OF_UNDO: Readonly<Record<Exclude<Reason, "blocked" | "collision">, string>> = {
   content: "the same lines were edited later",
   binary: "edited later, and no text that merges",
   mode: "its permissions were changed later",
@@ -14,6 +16,25 @@ const REASONS: Readonly<Record<ConflictShape["reason"], string>> = {
   folder: "its folder is something else now",
 };
 
+/** Of a folder and its upstream. */
+const OF_SYNC: Readonly<Record<Reason, string>> = {
+  content: "both edited the same lines",
+  binary: "both edited it, and it is no text that merges",
+  mode: "both changed its permissions",
+  kind: "both made something else of it",
+  deleted: "deleted here, edited upstream",
+  edited: "edited here, deleted upstream",
+  created: "both made it",
+  folder: "a folder on one side, something else on the other",
+  blocked: "it cannot be written",
+  collision: "the folder takes its name for that of another path",
+};
+
+function reasonOf({ cause, reason, detail }: ConflictShape): string {
+  if (detail !== undefined) return `${OF_SYNC[reason]}: ${detail}`;
+  return cause === "sync" || reason === "blocked" || reason === "collision" ? OF_SYNC[reason] : OF_UNDO[reason];
+}
+
 function side(kind: ConflictShape["current_kind"], size: number, permissions: number | undefined): string {
   if (kind === null) return "nothing";
   if (kind === "dir") return "a folder";
@@ -21,12 +42,13 @@ function side(kind: ConflictShape["current_kind"], size: number, permissions: nu
   return permissions === undefined ? formatBytes(size) : `${formatBytes(size)} ${modeText(permissions)}`;
 }
 
-/** What there is, and what the undo wanted; permissions only where they are what differs. */
+/** What there is, and what the undo wanted or the upstream has; permissions only where they are what differs. */
 function sides(conflict: ConflictShape): string {
   const { current_permissions: now, undo_permissions: then } = conflict;
   const differ = now !== undefined && then !== undefined && now !== then;
   const current = side(conflict.current_kind, conflict.current_size, differ ? now : undefined);
-  return `now ${current}, the undo wanted ${side(conflict.undo_kind, conflict.undo_size, differ ? then : undefined)}`;
+  const other = side(conflict.undo_kind, conflict.undo_size, differ ? then : undefined);
+  return conflict.cause === "sync" ? `here ${current}, upstream ${other}` : `now ${current}, the undo wanted ${other}`;
 }
 
 /** One line a conflict, indented: its id (none in a dry run), the path, why, and both sides. */
@@ -34,7 +56,7 @@ export function conflictLines(conflicts: readonly ConflictShape[], { paint, show
   const rows = conflicts.map((one) => {
     const state = one.state === "settled" ? ` (settled: ${one.settled ?? ""})` : "";
     const name = `  ${paint("yellow", "!")} ${one.id === "" ? "" : `${one.id.slice(0, 8)} `}${shown(one.path)}`;
-    return [name, `${REASONS[one.reason]}${state}`, paint("dim", sides(one))];
+    return [name, `${reasonOf(one)}${state}`, paint("dim", sides(one))];
   });
   return columns(rows);
 }

@@ -1,0 +1,128 @@
+import type { EventDraft, Json, RecordBody } from "./event.ts";
+import type { ReconcileMode } from "./reconcile.ts";
+import { damaged, flag, object, optionalText, text, texts, whole } from "./record-fields.ts";
+
+const PREFIX = "replica:";
+
+/** Why a sync stands still until somebody has decided something. */
+export interface ReplicaHalt {
+  /** A word for programs: `root-vanished`, `root-replaced`, `root-emptied`, `mass-deletion`, `diverged` … */
+  readonly reason: string;
+  /** For people. */
+  readonly detail?: string;
+}
+
+/** Which folder it was, so that another one in its place is found out: device and inode, as decimal numbers. */
+export interface FolderIdentity {
+  readonly dev: string;
+  readonly ino: string;
+}
+
+/**
+ * `replica:<workspace id of the origin>`: this workspace's folder follows that origin. Written in the same commit as what
+ * it speaks of; its last state is the state of the sync.
+ */
+export interface ReplicaRecord {
+  /** The origin's workspace. */
+  readonly origin: string;
+  /** How this replica names itself to the origin. Another one: the journal begins anew. */
+  readonly sandboxId: string;
+  /** Where the origin is reached, without a token. */
+  readonly url: string;
+  /** The origin's workspace as it was asked for. */
+  readonly workspace?: string;
+  readonly mode: ReconcileMode;
+  /** Patterns of what does not come from the origin, and of what is not written back. */
+  readonly filterTo: readonly string[];
+  readonly filterFrom: readonly string[];
+  /** A filter with a name. */
+  readonly policy?: string;
+  readonly debounceMs?: number;
+  /** The origin's event up to which the folder has been reconciled; 0: none. */
+  readonly applied: number;
+  /** The own event up to which the origin has answered, as far as is known; a pruning spares what follows. */
+  readonly settled: number;
+  readonly folder?: FolderIdentity;
+  readonly paused?: boolean;
+  readonly stopped?: boolean;
+  readonly halted?: ReplicaHalt;
+}
+
+/** The id of the record about an origin. */
+export function replicaRecordId(origin: string): string {
+  return PREFIX + origin;
+}
+
+/** The origin that a replica record is about, or `undefined` for other records. */
+export function originOfRecordId(recordId: string): string | undefined {
+  return recordId.startsWith(PREFIX) ? recordId.slice(PREFIX.length) : undefined;
+}
+
+/** The event that writes a replica record. */
+export function replicaDraft(record: ReplicaRecord): EventDraft {
+  return { op: "upsert", recordId: replicaRecordId(record.origin), record: encodeReplica(record) };
+}
+
+/** A replica record as JSON. */
+export function encodeReplica(record: ReplicaRecord): RecordBody {
+  const { sandboxId, filterTo, filterFrom, debounceMs, folder, halted, paused, stopped, ...rest } = record;
+  const body: Record<string, Json> = { ...rest, sandbox_id: sandboxId, filter_to: filterTo, filter_from: filterFrom };
+  if (debounceMs !== undefined) body["debounce_ms"] = debounceMs;
+  if (folder !== undefined) body["folder"] = { ...folder };
+  if (paused === true) body["paused"] = true;
+  if (stopped === true) body["stopped"] = true;
+  if (halted !== undefined) body["halted"] = { ...halted };
+  return body;
+}
+
+const MODES: ReadonlySet<string> = new Set<ReconcileMode>([
+  "two-way-safe",
+  "two-way-resolved",
+  "one-way-safe",
+  "one-way-replica",
+]);
+
+/** The replica record in a body. Throws `LOG_DAMAGED`. */
+export function decodeReplica(body: RecordBody): ReplicaRecord {
+  const mode = text(body, "mode");
+  if (!MODES.has(mode)) damaged(`mode is ${JSON.stringify(mode)}`);
+  return {
+    origin: text(body, "origin"),
+    sandboxId: text(body, "sandbox_id"),
+    url: text(body, "url"),
+    mode: mode as ReconcileMode,
+    filterTo: texts(body, "filter_to"),
+    filterFrom: texts(body, "filter_from"),
+    applied: whole(body, "applied"),
+    settled: whole(body, "settled"),
+    ...settings(body),
+    ...standing(body),
+  };
+}
+
+type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
+
+function settings(body: RecordBody): Partial<ReplicaRecord> {
+  const found: Mutable<Partial<ReplicaRecord>> = {};
+  for (const key of ["workspace", "policy"] as const) {
+    const value = optionalText(body, key);
+    if (value !== undefined) found[key] = value;
+  }
+  if (body["debounce_ms"] !== undefined) found.debounceMs = whole(body, "debounce_ms");
+  if (body["folder"] !== undefined) {
+    const folder = object(body["folder"], "folder");
+    found.folder = { dev: text(folder, "dev"), ino: text(folder, "ino") };
+  }
+  return found;
+}
+
+function standing(body: RecordBody): Partial<ReplicaRecord> {
+  const found: Mutable<Partial<ReplicaRecord>> = {};
+  for (const key of ["paused", "stopped"] as const) if (body[key] !== undefined) found[key] = flag(body, key);
+  if (body["halted"] !== undefined) {
+    const halted = object(body["halted"], "halted");
+    const detail = optionalText(halted, "detail");
+    found.halted = { reason: text(halted, "reason"), ...(detail === undefined ? {} : { detail }) };
+  }
+  return found;
+}

@@ -1,0 +1,71 @@
+import type { Change } from "./change.ts";
+import type { Entry } from "./entry.ts";
+import type { Json, RecordBody } from "./event.ts";
+import { decodeState, decodeUpstream, encodeState, encodeUpstream, type UpstreamIteration } from "./file-record.ts";
+import type { WorkspacePath } from "./path.ts";
+import { damaged, object, optionalText, text, whole } from "./record-fields.ts";
+
+/** Whose work a change is that was done elsewhere. */
+export interface RemoteWork {
+  readonly actor: string;
+  readonly session?: string;
+  readonly turn?: string;
+  readonly action?: string;
+}
+
+/** What a path was when the folder and its origin last agreed on it. */
+export interface SyncBase {
+  readonly entry: Entry | undefined;
+  /** The origin's event that brought it; 0: it was never there. */
+  readonly seq: number;
+}
+
+/** A change of a replica's folder that follows from what its origin has, with what is to be recorded of it. */
+export interface UpstreamChange extends Change {
+  /** `replica` (the default): it becomes what the origin has. `merge`: both sides in one, which is then a change of its own. */
+  readonly cause?: "replica" | "merge";
+  /** Default: whoever runs the replica. */
+  readonly by?: RemoteWork;
+  readonly upstream?: UpstreamIteration;
+  /** Default: it was never there. What cannot be written is held with this. */
+  readonly base?: SyncBase;
+}
+
+/** What an upstream change is beside its states, as fields of a plan's item. */
+export function encodeUpstreamFields({ cause, by, upstream, base }: UpstreamChange): Record<string, Json> {
+  return {
+    ...(cause === undefined ? {} : { cause }),
+    ...(by === undefined ? {} : { by: { ...by } }),
+    ...(upstream === undefined ? {} : { upstream: encodeUpstream(upstream) }),
+    ...(base === undefined ? {} : { base: { entry: encodeState(base.entry), seq: base.seq } }),
+  };
+}
+
+/** The same, back. Throws `LOG_DAMAGED`. */
+export function decodeUpstreamFields(path: WorkspacePath, body: RecordBody): Omit<UpstreamChange, keyof Change> {
+  const { upstream } = body;
+  return {
+    ...(body["cause"] === undefined ? {} : { cause: causeIn(body) }),
+    ...(body["by"] === undefined ? {} : { by: decodeWork(object(body["by"], "by")) }),
+    ...(upstream === undefined ? {} : { upstream: decodeUpstream(upstream) }),
+    ...(body["base"] === undefined ? {} : { base: decodeSyncBase(path, object(body["base"], "base")) }),
+  };
+}
+
+function causeIn(body: RecordBody): "replica" | "merge" {
+  const cause = text(body, "cause");
+  return cause === "replica" || cause === "merge" ? cause : damaged(`cause is ${JSON.stringify(cause)}`);
+}
+
+function decodeWork(body: RecordBody): RemoteWork {
+  const found: { session?: string; turn?: string; action?: string } = {};
+  for (const key of ["session", "turn", "action"] as const) {
+    const value = optionalText(body, key);
+    if (value !== undefined) found[key] = value;
+  }
+  return { actor: text(body, "actor"), ...found };
+}
+
+function decodeSyncBase(path: WorkspacePath, body: RecordBody): SyncBase {
+  return { entry: decodeState(path, body["entry"]), seq: whole(body, "seq") };
+}
