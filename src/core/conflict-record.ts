@@ -20,6 +20,8 @@ export interface SyncConflict {
   readonly baseSeq: number;
   /** The origin's event that brought `wanted`; 0: it was never there. */
   readonly upstreamSeq: number;
+  /** The origin's event up to which the folder had been reconciled before: the base of what lies beneath the path. */
+  readonly since?: number;
   /** Of one that is blocked: why. */
   readonly detail?: string;
 }
@@ -66,9 +68,10 @@ export function encodeConflict(record: ConflictRecord): RecordBody {
   };
 }
 
-function encodeSync({ origin, baseSeq, upstreamSeq, detail }: SyncConflict): RecordBody {
+function encodeSync({ origin, baseSeq, upstreamSeq, since, detail }: SyncConflict): RecordBody {
   const told = detail === undefined ? {} : { detail: detail.toWellFormed() };
-  return { cause: "sync", origin, base_seq: baseSeq, upstream_seq: upstreamSeq, ...told };
+  const before = since === undefined ? {} : { since };
+  return { cause: "sync", origin, base_seq: baseSeq, upstream_seq: upstreamSeq, ...before, ...told };
 }
 
 function decodeSync(body: RecordBody): SyncConflict | undefined {
@@ -78,6 +81,7 @@ function decodeSync(body: RecordBody): SyncConflict | undefined {
     origin: text(body, "origin"),
     baseSeq: whole(body, "base_seq"),
     upstreamSeq: whole(body, "upstream_seq"),
+    ...(body["since"] === undefined ? {} : { since: whole(body, "since") }),
     ...(detail === undefined ? {} : { detail }),
   };
 }
