@@ -53,6 +53,7 @@ const TAGS: Readonly<Record<string, string>> = {
   transactions: "Work that lands whole or is taken back whole",
   conflicts: "What did not merge",
   records: "Records of a user's own, in the same log",
+  sync: "Folders of the server's machine that follow other stores: on its owner's Unix socket alone",
   upkeep: "Proof, retention, space",
 };
 

@@ -17,6 +17,7 @@ const PARAMS: Readonly<Record<string, string>> = {
   action: "an action's id, its beginning, or the agent's own id of the call",
   session: "the session's id",
   transaction: "the transaction's id, or its beginning",
+  sync: "the id of the folder's own workspace, its beginning, or the folder, percent-encoded",
 };
 
 /** The name of the component for a page of a shape. */
@@ -39,7 +40,7 @@ export function operationOf(row: Route): JsonSchema {
       ...(isChange ? [parameter("IdempotencyKey"), parameter("Actor"), parameter("Client")] : []),
       ...(row.conditional === true ? [parameter("IfMatch"), parameter("IfNoneMatch")] : []),
       ...("content" in row.reply ? [parameter("Range"), parameter("IfNoneMatchTag")] : []),
-      ...("events" in row.reply ? [parameter("LastEventId")] : []),
+      ...("events" in row.reply && row.on === "workspace" ? [parameter("LastEventId")] : []),
     ],
     ...bodyOf(row),
     responses: {

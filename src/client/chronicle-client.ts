@@ -4,11 +4,13 @@ import * as calls from "../api/routes/calls/store-calls.ts";
 import type { MeShape } from "../api/routes/reply-shapes.ts";
 import type { IterationShape } from "../api/shapes.ts";
 import type { StoreApi } from "../api/store-api.ts";
+import type { SyncApi } from "../api/sync-api.ts";
 import type { WorkspaceApi } from "../api/workspace-api.ts";
 import { Caller } from "./caller.ts";
 import { allFiles } from "./remote-listing.ts";
 import { type OpenContent, type ReadFile, readingOf } from "./remote-content.ts";
 import { RemoteStore } from "./remote-store.ts";
+import { RemoteSyncs } from "./remote-syncs.ts";
 import { RemoteWorkspace } from "./remote-workspace.ts";
 import type { Wire } from "./wire.ts";
 
@@ -16,11 +18,14 @@ import type { Wire } from "./wire.ts";
 export class ChronicleClient {
   /** Its workspaces: list, create, fork, archive. */
   readonly store: StoreApi;
+  /** Folders of the server's machine that follow other stores: for their owner, on the Unix socket. */
+  readonly syncs: SyncApi;
   readonly #wire: Wire;
 
   constructor(wire: Wire, home: string) {
     this.#wire = wire;
     this.store = new RemoteStore(wire, home);
+    this.syncs = new RemoteSyncs(wire);
   }
 
   /** Files as they are recorded, beneath a folder (default: all); `depth` 1: its direct children. */

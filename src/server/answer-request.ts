@@ -4,6 +4,7 @@ import { meantByPath } from "../api/routes/meant-by-path.ts";
 import type { MeShape } from "../api/routes/reply-shapes.ts";
 import { mayDo, type Role } from "../api/routes/role.ts";
 import type { Answer, Received, Route } from "../api/routes/route.ts";
+import type { SyncApi } from "../api/sync-api.ts";
 import type { ActingAs, WorkspaceApi } from "../api/workspace-api.ts";
 import { ChronicleError } from "../core/errors.ts";
 import type { Visit } from "./admission.ts";
@@ -33,6 +34,8 @@ export interface Answering extends StoreParts {
   /** The workspace of the folder that the server was started in. */
   readonly defaultWorkspace: () => string | null;
   readonly replies: ReplyBook;
+  /** Loads what runs syncs; absent: there is none. */
+  readonly syncs?: () => Promise<SyncApi>;
   readonly limits: ServerLimits;
   /** Folders of this machine that no problem's body names. */
   readonly hidden: readonly string[];
@@ -119,7 +122,7 @@ export class RequestAnswer {
   /** Whoever asks on behalf of an agent: of a workspace its engine refuses that, and writes it down; of the store this does. */
   #roleFor({ on }: Route): Role {
     const { role } = this.#head.visit.caller;
-    const isForAgent = on === "store" && this.#head.request.headers[ACTING.role] === "agent";
+    const isForAgent = on !== "workspace" && this.#head.request.headers[ACTING.role] === "agent";
     return isForAgent && mayDo(role, "agent") ? "agent" : role;
   }
 
@@ -131,6 +134,7 @@ export class RequestAnswer {
     const signal = "events" in this.#found.row.reply ? this.#whileThere(response) : NEVER;
     try {
       if (this.#found.row.on === "store") await this.#askStore(response, { body, signal });
+      else if (this.#found.row.on === "syncs") await this.#askSyncs(response, { body, signal });
       else await this.#askWorkspace(response, { body, signal });
     } catch (error) {
       // Nobody is there any more to be told.
@@ -156,6 +160,19 @@ export class RequestAnswer {
     const store = new CallerStore(this.#with, caller);
     const received = this.#received({ ...params, ...whole }, given);
     await this.#reply(response, row, received, () => row.answer(store, received));
+  }
+
+  /** Folders of this machine are nothing that anybody else may name. */
+  async #askSyncs(response: ServerResponse, given: Given): Promise<void> {
+    const { row, params } = this.#found;
+    if (row.on !== "syncs") return;
+    if (!this.#head.visit.caller.isOwner) {
+      throw new ChronicleError("FORBIDDEN", "syncs are their owner's, on the Unix socket of the machine");
+    }
+    const { syncs } = this.#with;
+    if (syncs === undefined) throw new ChronicleError("UNAVAILABLE", "this server runs no syncs");
+    const received = this.#received(params, given);
+    await this.#reply(response, row, received, async () => row.answer(await syncs(), received));
   }
 
   async #askWorkspace(response: ServerResponse, given: Given): Promise<void> {

@@ -1,6 +1,7 @@
 import type * as z from "zod";
 import { ChronicleError } from "../../core/errors.ts";
 import type { StoreApi } from "../store-api.ts";
+import type { SyncApi } from "../sync-api.ts";
 import type { WorkspaceApi } from "../workspace-api.ts";
 import { complaintOf } from "./complaint.ts";
 import type {
@@ -15,6 +16,7 @@ import type {
   RouteInput,
   RouteText,
   StoreRoute,
+  SyncRoute,
   WorkspaceRoute,
 } from "./route.ts";
 
@@ -61,6 +63,15 @@ export function storeRoute<
   Body extends z.ZodType = z.ZodUndefined,
 >(call: CallFor<Query, Body, Reply>, handling: Handling<StoreApi, Query, Body, Reply>): StoreRoute {
   return { ...joined(call, handling), on: "store" };
+}
+
+/** Joins the halves of a row about syncs. */
+export function syncRoute<
+  const Reply extends ReplyKind,
+  Query extends z.ZodObject = z.ZodObject<Record<never, never>>,
+  Body extends z.ZodType = z.ZodUndefined,
+>(call: CallFor<Query, Body, Reply>, handling: Handling<SyncApi, Query, Body, Reply>): SyncRoute {
+  return { ...joined(call, handling), on: "syncs" };
 }
 
 function joined<On, Query extends z.ZodObject, Body extends z.ZodType, Reply extends ReplyKind>(

@@ -4,6 +4,7 @@ import type * as file from "../file-api.ts";
 import type * as record from "../record-api.ts";
 import type * as shapes from "../shapes.ts";
 import type { DoctorShape, InitShape } from "../store-api.ts";
+import type * as sync from "../sync-api.ts";
 import type { RecentShape } from "../workspace-api.ts";
 import type { Role } from "./role.ts";
 
@@ -117,6 +118,9 @@ export interface ReplyShapes {
   SessionShape: shapes.SessionShape;
   SnapshotShape: shapes.SnapshotShape;
   StatusShape: shapes.StatusShape;
+  SyncEventShape: sync.SyncEventShape;
+  SyncResolvedShape: sync.SyncResolvedShape;
+  SyncShape: sync.SyncShape;
   TransactionRollbackShape: action.TransactionRollbackShape;
   TransactionShape: action.TransactionShape;
   UndoShape: shapes.UndoShape;

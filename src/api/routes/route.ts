@@ -1,6 +1,7 @@
 import type * as z from "zod";
 import type { FileShape } from "../file-api.ts";
 import type { StoreApi } from "../store-api.ts";
+import type { SyncApi } from "../sync-api.ts";
 import type { WorkspaceApi } from "../workspace-api.ts";
 import type { MeShape, Page, ReplyShapes } from "./reply-shapes.ts";
 import type { Role } from "./role.ts";
@@ -166,4 +167,7 @@ export type WorkspaceRoute = Row<WorkspaceApi> & { readonly on: "workspace" };
 /** A route about the store, as the caller sees it. Where the path has `{id}`, the server has looked whether this caller may see it. */
 export type StoreRoute = Row<StoreApi> & { readonly on: "store" };
 
-export type Route = WorkspaceRoute | StoreRoute;
+/** A route about folders of the server's machine that follow other stores: for its owner alone, on the Unix socket. */
+export type SyncRoute = Row<SyncApi> & { readonly on: "syncs" };
+
+export type Route = WorkspaceRoute | StoreRoute | SyncRoute;

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { describe, expect, it } from "vitest";
 import type { StoreApi } from "../store-api.ts";
+import type { SyncApi } from "../sync-api.ts";
 import type { WorkspaceApi } from "../workspace-api.ts";
 import { defineCall, WORKSPACE } from "./define-call.ts";
 import { workspaceRoute } from "./define-route.ts";
@@ -20,7 +21,8 @@ const untouchable = new Proxy({}, { get: (_, name) => expect.fail(`${String(name
 function answer(operation: string, given: Partial<Received>): Promise<unknown> {
   const row = ROUTES.find((one) => one.operation === operation) as Route;
   const all = { ...received, ...given };
-  return row.on === "store" ? row.answer(untouchable as StoreApi, all) : row.answer(untouchable as WorkspaceApi, all);
+  if (row.on === "store") return row.answer(untouchable as StoreApi, all);
+  return row.on === "syncs" ? row.answer(untouchable as SyncApi, all) : row.answer(untouchable as WorkspaceApi, all);
 }
 
 describe("the table", () => {
@@ -48,9 +50,13 @@ describe("the table", () => {
       "createWorkspace",
       "doctor",
       "forgetWorkspace",
+      "pauseSync",
       "pin",
       "prune",
       "rebuild",
+      "resumeSync",
+      "startSync",
+      "stopSync",
       "storeUsage",
     ]);
   });

@@ -4,6 +4,7 @@ import { FILE_ROWS } from "./rows/file-rows.ts";
 import { HISTORY_ROWS } from "./rows/history-rows.ts";
 import { RECORD_ROWS } from "./rows/record-rows.ts";
 import { STORE_ROWS } from "./rows/store-rows.ts";
+import { SYNC_ROWS } from "./rows/sync-rows.ts";
 import { UPKEEP_ROWS } from "./rows/upkeep-rows.ts";
 
 /** Every route. No two match the same request but those under `files/{path}`: see `meant-by-path.ts`. */
@@ -14,4 +15,5 @@ export const ROUTES: readonly Route[] = [
   ...ACTION_ROWS,
   ...RECORD_ROWS,
   ...UPKEEP_ROWS,
+  ...SYNC_ROWS,
 ];

@@ -1,0 +1,148 @@
+import * as z from "zod";
+import type { SyncStart } from "../../sync-api.ts";
+import * as calls from "../calls/sync-calls.ts";
+import { syncRoute } from "../define-route.ts";
+import { number, paging, path, text, word } from "../fields.ts";
+import { pageOf } from "../pages.ts";
+import type { SyncRoute } from "../route.ts";
+import { withoutUndefined } from "../without-undefined.ts";
+
+/** About folders of the server's machine that follow other stores' workspaces: for their owner alone. */
+
+const tag = "sync";
+
+/** Patterns, and characters of one: as `core/filter-pattern.ts` has it. */
+const MAX_PATTERNS = 2_000;
+const MAX_PATTERN = 4_096;
+/** What a person merged; a larger file is settled in the folder itself. */
+const MAX_MERGED = 1_000_000;
+/** Longest that somebody waits for quiet, and longest that a file must be quiet, in milliseconds. */
+const MAX_FLUSH_MS = 3_600_000;
+const MAX_DEBOUNCE_MS = 60_000;
+
+const patterns = (what: string) => z.array(z.string().max(MAX_PATTERN)).max(MAX_PATTERNS).describe(what);
+
+const start = syncRoute(calls.startSync, {
+  tag,
+  role: "operator",
+  summary: "Have a folder follow a workspace of an origin",
+  description: "Goes on with what was begun for this folder.",
+  body: z.strictObject({
+    upstream: text("`http(s)://HOST:PORT`, `ws(s)://…`, or `unix:/PATH` of a server's socket", 2_000),
+    workspace: word("the origin's workspace, by id or name").optional(),
+    folder: path("absolute, on the server's machine"),
+    mode: z
+      .enum(["two-way-safe", "two-way-resolved", "one-way-safe", "one-way-replica"])
+      .describe("default: `two-way-safe`")
+      .optional(),
+    filter_to: patterns("what does not come from the upstream, as lines of a `.gitignore`").optional(),
+    filter_from: patterns("what is not written back").optional(),
+    policy: z.enum(["sandbox"]).describe("a filter with a name").optional(),
+    debounce_ms: number("a file must have been quiet for so long (default 50)", MAX_DEBOUNCE_MS).optional(),
+    token: text("a bearer token for an upstream on a port", 8_000).optional(),
+  }),
+  answer: (on, { body: { filter_to, filter_from, debounce_ms, ...rest } }) => {
+    const named = withoutUndefined({ filterTo: filter_to, filterFrom: filter_from, debounceMs: debounce_ms });
+    const options: SyncStart = { ...rest, ...named };
+    return on.start(options);
+  },
+});
+
+const list = syncRoute(calls.listSyncs, {
+  tag,
+  role: "reader",
+  summary: "List syncs",
+  query: z.strictObject(paging),
+  answer: async (on, { query }) => pageOf(await on.list(), query, ({ id }) => id),
+});
+
+const status = syncRoute(calls.syncStatus, {
+  tag,
+  role: "reader",
+  summary: "How a sync is doing",
+  answer: (on, { params: { sync = "" } }) => on.status(sync),
+});
+
+const stop = syncRoute(calls.stopSync, {
+  tag,
+  role: "operator",
+  summary: "End a sync",
+  description: "What was synced stays, and its history.",
+  answer: (on, { params: { sync = "" } }) => on.stop(sync),
+});
+
+const pause = syncRoute(calls.pauseSync, {
+  tag,
+  role: "operator",
+  summary: "Let nothing go either way until it is resumed",
+  answer: (on, { params: { sync = "" } }) => on.pause(sync),
+});
+
+const resume = syncRoute(calls.resumeSync, {
+  tag,
+  role: "operator",
+  summary: "Go on with a sync that is paused, or halted",
+  body: z.strictObject({
+    accept: z
+      .enum(["deletions", "restore"])
+      .describe("of one that is halted by a deletion of much: let it happen, or put the files back")
+      .optional(),
+  }),
+  answer: (on, { params: { sync = "" }, body }) => on.resume(sync, body),
+});
+
+const flush = syncRoute(calls.flushSync, {
+  tag,
+  role: "agent",
+  summary: "Wait until what was changed on either side is on the other one",
+  body: z.strictObject({
+    timeout_ms: number("how long to wait at most (default 60,000)", MAX_FLUSH_MS).optional(),
+  }),
+  answer: (on, { params: { sync = "" }, body: { timeout_ms } }) =>
+    on.flush(sync, timeout_ms === undefined ? {} : { timeoutMs: timeout_ms }),
+});
+
+const conflicts = syncRoute(calls.syncConflicts, {
+  tag,
+  role: "reader",
+  summary: "List the open conflicts of a sync",
+  description: "`current` is the folder's side, `undo` the upstream's.",
+  query: z.strictObject(paging),
+  answer: async (on, { params: { sync = "" }, query }) => pageOf(await on.conflicts(sync), query, ({ id }) => id),
+});
+
+const resolve = syncRoute(calls.resolveSync, {
+  tag,
+  role: "agent",
+  summary: "Settle a conflict of a sync",
+  description: "The other side stays in the history.",
+  body: z.strictObject({
+    path: path("as the conflict names it"),
+    keep: z.enum(["local", "upstream", "merge"]).describe("the folder's side, the upstream's, or both"),
+    content_b64: z
+      .base64()
+      .max(MAX_MERGED)
+      .describe("with `merge`: what becomes of the file, as Base64; default: both sides, as far as they merge")
+      .optional(),
+  }),
+  answer: (on, { params: { sync = "" }, body: { path: at, keep, content_b64 } }) =>
+    on.resolve(sync, at, {
+      keep,
+      ...(content_b64 === undefined ? {} : { content: new Uint8Array(Buffer.from(content_b64, "base64")) }),
+    }),
+});
+
+const events = syncRoute(calls.syncEvents, {
+  tag,
+  role: "reader",
+  summary: "Follow what syncs do, as server-sent events",
+  description: "First the state of each. What happened while nobody was connected is not told again.",
+  query: z.strictObject({ sync: path("only this one, by its id or folder").optional() }),
+  answer: (on, { query: { sync }, signal }) => Promise.resolve({ after: 0, events: on.events(sync, signal) }),
+});
+
+/** Rows about syncs. */
+export const SYNC_ROWS: readonly SyncRoute[] = [
+  ...[start, list, status, stop, pause, resume, flush],
+  ...[conflicts, resolve, events],
+];
