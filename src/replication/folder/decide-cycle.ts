@@ -1,0 +1,70 @@
+import { sameEntry, type Entry } from "../../core/entry.ts";
+import type { UpstreamIteration } from "../../core/file-record.ts";
+import { isWithin, type WorkspacePath } from "../../core/path.ts";
+import { reconcileTrees, type PathDecision } from "../../core/reconcile-trees.ts";
+import { settle, type ReconcileMode, type Settled } from "../../core/reconcile.ts";
+import type { SyncBase } from "../../core/upstream-change.ts";
+
+/** One path as a folder and its origin have it, and what they last agreed on. */
+export interface CyclePath {
+  readonly path: WorkspacePath;
+  readonly base: SyncBase;
+  /** As it is recorded of the folder. */
+  readonly local: Entry | undefined;
+  /** As the origin has it. */
+  readonly remote: Entry | undefined;
+  /** The origin's last iteration of it, deletions too; `undefined`: it was never there. */
+  readonly upstream: UpstreamIteration | undefined;
+}
+
+/** A decision that waits for nobody: contents are merged, or they are not. */
+export interface SettledDecision extends PathDecision {
+  readonly decision: Settled;
+}
+
+/**
+ * What is done about each of these paths (core/reconcile.ts); the origin is alpha in every mode. They have to be closed: the
+ * folders above each path are among them, and of a folder that is not one on all three sides everything that lies in it.
+ */
+export function decideCycle(paths: readonly CyclePath[], mode: ReconcileMode): PathDecision[] {
+  const present = (of: (path: CyclePath) => Entry | undefined): Entry[] => paths.flatMap((path) => of(path) ?? []);
+  const trees = {
+    base: present(({ base }) => settable(base.entry)),
+    local: present(({ local }) => local),
+    remote: present(({ remote }) => settable(remote)),
+  };
+  return reconcileTrees(trees, { mode, alpha: "remote" });
+}
+
+/** Setuid, setgid and sticky: recorded, but never set on disk, so that a folder never has them from elsewhere. */
+const NEVER_SET = 0o7000;
+
+/** An entry as a folder would get it. */
+export function settable(entry: Entry | undefined): Entry | undefined {
+  return entry === undefined || (entry.mode & NEVER_SET) === 0 ? entry : { ...entry, mode: entry.mode & ~NEVER_SET };
+}
+
+/** Paths that decisions bring into the folder, where there is nothing now. */
+export function createdPaths(decisions: readonly SettledDecision[]): WorkspacePath[] {
+  return decisions
+    .filter(({ sides, decision }) => sides.local === undefined && decision.local !== undefined)
+    .map(({ path }) => path);
+}
+
+/**
+ * The same decisions, but that nothing at or beneath these paths comes into the folder: it cannot hold them beside what it
+ * has. They are conflicts of their own kind until one of the two has another name.
+ */
+export function holdCollisions(
+  decisions: readonly SettledDecision[],
+  collisions: readonly WorkspacePath[],
+): SettledDecision[] {
+  if (collisions.length === 0) return [...decisions];
+  return decisions.map((one) => {
+    const top = collisions.find((path) => isWithin(one.path, path));
+    if (top === undefined || one.decision.local === undefined || sameEntry(one.decision.local, one.sides.local))
+      return one;
+    const stays = settle(one.sides, one.sides);
+    return { ...one, decision: { ...stays, action: one.path === top ? "conflict" : "held" } };
+  });
+}

@@ -1,0 +1,135 @@
+import type { ConflictRecord, IdentifiedConflict } from "../../core/conflict-record.ts";
+import { sameEntry } from "../../core/entry.ts";
+import { comparePaths, type WorkspacePath } from "../../core/path.ts";
+import type { UpstreamChange } from "../../core/upstream-change.ts";
+import type { CyclePath, SettledDecision } from "./decide-cycle.ts";
+import { settable } from "./decide-cycle.ts";
+import type { ReplicatedPaths } from "./replicated-paths.ts";
+
+/** What a plan is made from, beside the decisions. */
+export interface CycleGround {
+  /** The origin's workspace, and its event up to which the folder is reconciled before this step. */
+  readonly origin: string;
+  readonly applied: number;
+  readonly rules: ReplicatedPaths;
+  /** What was looked at. */
+  readonly paths: readonly CyclePath[];
+  /** The open conflicts of this sync. */
+  readonly conflicts: readonly IdentifiedConflict[];
+  /** Paths that the folder cannot hold beside what it has: see `holdCollisions`. */
+  readonly collisions: readonly WorkspacePath[];
+  /** What could not be written a moment ago, and is not tried again yet. */
+  readonly waiting: ReadonlySet<WorkspacePath>;
+  /** Is the folder's state of this path on its way to the origin already, or was it refused there? */
+  readonly isOnItsWay: (path: WorkspacePath) => boolean;
+  readonly newId: () => string;
+  /** ISO-8601. */
+  readonly now: string;
+}
+
+/** What is to be done in one step. */
+export interface CyclePlan {
+  /** Of the folder; whose work they are is not known yet. */
+  readonly changes: readonly UpstreamChange[];
+  /** Paths whose present state is to go to the origin, though no change here says so; in the order in which they can. */
+  readonly proposals: readonly WorkspacePath[];
+  /** Opened, gone on, and closed. */
+  readonly conflicts: readonly IdentifiedConflict[];
+}
+
+/** The step that carries decisions out. */
+export function planCycle(decisions: readonly SettledDecision[], ground: CycleGround): CyclePlan {
+  const byPath = new Map(ground.paths.map((one) => [one.path, one]));
+  const changes: UpstreamChange[] = [];
+  const proposals: SettledDecision[] = [];
+  for (const one of decisions) {
+    const path = byPath.get(one.path);
+    if (path === undefined || ground.waiting.has(one.path)) continue;
+    const change = changeOf(one, path);
+    if (change !== undefined) changes.push(change);
+    if (isProposed(one, { change, path, ground })) proposals.push(one);
+  }
+  return { changes, proposals: inSendingOrder(proposals), conflicts: planConflicts(decisions, ground) };
+}
+
+function changeOf({ path, sides, decision }: SettledDecision, at: CyclePath): UpstreamChange | undefined {
+  if (sameEntry(sides.local, decision.local)) return undefined;
+  const change = { path, before: at.local, after: decision.local, base: at.base };
+  if (!sameEntry(decision.local, settable(at.remote))) return { ...change, cause: "merge" };
+  return { ...change, cause: "replica", ...(at.upstream === undefined ? {} : { upstream: at.upstream }) };
+}
+
+interface Proposing {
+  readonly change: UpstreamChange | undefined;
+  readonly path: CyclePath;
+  readonly ground: CycleGround;
+}
+
+/** A change of the folder is an entry of the journal by itself, as it was based on what the origin had then. */
+function isProposed({ sides, decision }: SettledDecision, { change, path, ground }: Proposing): boolean {
+  if (change !== undefined || sameEntry(sides.remote, decision.remote)) return false;
+  if (!ground.rules.goesBack(path.path, path.local ?? path.remote)) return false;
+  const isNewGround = (path.upstream?.seq ?? 0) !== path.base.seq;
+  return isNewGround || !ground.isOnItsWay(path.path);
+}
+
+/** Deletions first, what lies in a folder before it; then the others, folders before what lies in them. */
+function inSendingOrder(proposals: readonly SettledDecision[]): WorkspacePath[] {
+  const gone = proposals.filter(({ decision }) => decision.remote === undefined).map(({ path }) => path);
+  const there = proposals.filter(({ decision }) => decision.remote !== undefined).map(({ path }) => path);
+  return [...gone.sort((a, b) => comparePaths(b, a)), ...there.sort(comparePaths)];
+}
+
+function planConflicts(decisions: readonly SettledDecision[], ground: CycleGround): IdentifiedConflict[] {
+  const open = new Map(ground.conflicts.map((one) => [one.record.path, one]));
+  const byPath = new Map(ground.paths.map((one) => [one.path, one]));
+  const planned: IdentifiedConflict[] = [];
+  for (const one of decisions) {
+    const at = byPath.get(one.path);
+    if (one.decision.action !== "conflict" || at === undefined) continue;
+    const known = open.get(one.path);
+    open.delete(one.path);
+    const record = conflictOf(one, { at, known, ground });
+    if (known === undefined || !saysTheSame(known.record, record))
+      planned.push({ id: known?.id ?? ground.newId(), record });
+  }
+  // Both sides agree again, or what stood in the way is gone, or will be with this step.
+  for (const known of open.values()) if (!ground.waiting.has(known.record.path)) planned.push(withdrawn(known));
+  return planned;
+}
+
+interface Meeting {
+  readonly at: CyclePath;
+  readonly known: IdentifiedConflict | undefined;
+  readonly ground: CycleGround;
+}
+
+function conflictOf({ path, sides, decision }: SettledDecision, { at, known, ground }: Meeting): ConflictRecord {
+  const reason = ground.collisions.includes(path) ? "collision" : (decision.reason ?? "content");
+  const { origin, applied, now } = ground;
+  const since = known?.record.sync?.since ?? applied;
+  return {
+    path,
+    state: "open",
+    reason,
+    undo: "",
+    sync: { origin, baseSeq: at.base.seq, upstreamSeq: at.upstream?.seq ?? 0, since },
+    met: known?.record.met ?? now,
+    base: sides.base,
+    current: sides.local,
+    wanted: sides.remote,
+  };
+}
+
+function saysTheSame(known: ConflictRecord, now: ConflictRecord): boolean {
+  return (
+    known.reason === now.reason &&
+    known.sync?.upstreamSeq === now.sync?.upstreamSeq &&
+    sameEntry(known.current, now.current) &&
+    sameEntry(known.wanted, now.wanted)
+  );
+}
+
+function withdrawn({ id, record }: IdentifiedConflict): IdentifiedConflict {
+  return { id, record: { ...record, state: "settled", settled: "withdrawn" } };
+}

@@ -1,0 +1,148 @@
+import type { ConflictRecord, IdentifiedConflict } from "../../core/conflict-record.ts";
+import type { Entry } from "../../core/entry.ts";
+import { comparePaths, isWithin, parentOf, ROOT, type WorkspacePath } from "../../core/path.ts";
+import type { SyncBase } from "../../core/upstream-change.ts";
+import type { IndexStore, IterationRow } from "../../storage/index-store.ts";
+import type { CyclePath } from "./decide-cycle.ts";
+import type { ReplicatedPaths } from "./replicated-paths.ts";
+
+/** A history of files, asked by position: a mirror, or a workspace's own index. */
+export type FileHistory = Pick<IndexStore, "iterationsAt"> & {
+  entriesAt(seq: number, beneath?: WorkspacePath): AsyncIterable<readonly IterationRow[]>;
+};
+
+/** Where the three sides of a folder's paths are read. */
+export interface CycleSides {
+  readonly mirror: FileHistory;
+  readonly own: FileHistory;
+  /** The origin's event up to which the folder is reconciled; the last one that is held; the folder's own last event. */
+  readonly applied: number;
+  readonly head: number;
+  readonly local: number;
+  /** Open ones: of their paths, and what lies beneath, the base is an older one. */
+  readonly conflicts: readonly IdentifiedConflict[];
+  readonly rules: ReplicatedPaths;
+}
+
+/** Paths that are asked about at once. */
+const BATCH = 8_192;
+
+/**
+ * Reads these paths, and those without which nothing can be decided about them: the folders above, and what lies in a folder
+ * that is not one on all sides. Paths that a folder and its origin do not share are left out.
+ */
+export async function readCycle(sides: CycleSides, touched: Iterable<WorkspacePath>): Promise<CyclePath[]> {
+  const found = new Map<WorkspacePath, CyclePath>();
+  await readInto(found, withFolders(touched), sides);
+  // What lies beneath a conflict was held with it: once that is over, it is to be decided about.
+  const held = sides.conflicts
+    .filter(({ record }) => record.sync?.since !== undefined)
+    .map(({ record }) => record.path);
+  const uneven = [...held, ...[...found.values()].filter(isUneven).map(({ path }) => path)];
+  const beneath = new Set<WorkspacePath>();
+  for (const folder of outermost(uneven)) await addBeneath(beneath, folder, sides);
+  for (const path of found.keys()) beneath.delete(path);
+  await readInto(found, beneath, sides);
+  return [...found.values()].filter((one) => sides.rules.isShared(one.path, statesOf(one).some(isFolder)));
+}
+
+function withFolders(touched: Iterable<WorkspacePath>): Set<WorkspacePath> {
+  const paths = new Set<WorkspacePath>();
+  for (const given of touched) {
+    for (let path = given; path !== ROOT && !paths.has(path); path = parentOf(path)) paths.add(path);
+  }
+  return paths;
+}
+
+/** Those that lie beneath no other. */
+function outermost(paths: readonly WorkspacePath[]): WorkspacePath[] {
+  const tops: WorkspacePath[] = [];
+  for (const path of paths.toSorted(comparePaths)) {
+    const last = tops.at(-1);
+    if (last === undefined || !isWithin(path, last)) tops.push(path);
+  }
+  return tops;
+}
+
+function statesOf({ base, local, remote }: CyclePath): (Entry | undefined)[] {
+  return [base.entry, local, remote];
+}
+
+function isFolder(entry: Entry | undefined): boolean {
+  return entry?.kind === "dir";
+}
+
+/** Is it a folder on one side, and not on all? Then what lies in it has a say. */
+function isUneven(path: CyclePath): boolean {
+  const folders = statesOf(path).filter(isFolder).length;
+  return folders > 0 && folders < 3;
+}
+
+async function addBeneath(paths: Set<WorkspacePath>, folder: WorkspacePath, sides: CycleSides): Promise<void> {
+  const { mirror, own, applied, head, local } = sides;
+  const older = sides.conflicts.flatMap(({ record }) => {
+    const isNear = isWithin(record.path, folder) || isWithin(folder, record.path);
+    return isNear ? (record.sync?.since ?? []) : [];
+  });
+  const trees = [own.entriesAt(local, folder)];
+  for (const seq of new Set([applied, head, ...older])) trees.push(mirror.entriesAt(seq, folder));
+  for (const tree of trees) {
+    for await (const rows of tree) for (const { path } of rows) if (path !== ROOT) paths.add(path);
+  }
+}
+
+async function readInto(
+  found: Map<WorkspacePath, CyclePath>,
+  wanted: ReadonlySet<WorkspacePath>,
+  sides: CycleSides,
+): Promise<void> {
+  const all = [...wanted];
+  for (let from = 0; from < all.length; from += BATCH) {
+    const paths = all.slice(from, from + BATCH);
+    const base = await readBases(paths, sides);
+    const remote = await sides.mirror.iterationsAt(paths, sides.head);
+    const local = await sides.own.iterationsAt(paths, sides.local);
+    paths.forEach((path, i) => {
+      const there = remote[i];
+      const upstream = there === undefined ? undefined : { seq: there.seq, iteration: there.iteration };
+      const at = base[i] ?? { entry: undefined, seq: 0 };
+      found.set(path, { path, base: at, local: local[i]?.entry, remote: there?.entry, upstream });
+    });
+  }
+}
+
+/** What a folder and its origin last agreed on: the origin's state when the folder was reconciled, or when they fell out. */
+async function readBases(paths: readonly WorkspacePath[], sides: CycleSides): Promise<(SyncBase | undefined)[]> {
+  const conflicts = new Map(sides.conflicts.map((one) => [one.record.path, one.record]));
+  const bySeq = new Map<number, number[]>();
+  const bases: (SyncBase | undefined)[] = paths.map((path, i) => {
+    const own = conflicts.get(path);
+    if (own !== undefined) return { entry: own.base, seq: own.sync?.baseSeq ?? 0 };
+    const seq = sinceAbove(path, conflicts) ?? sides.applied;
+    const known = bySeq.get(seq);
+    if (known === undefined) bySeq.set(seq, [i]);
+    else known.push(i);
+    return undefined;
+  });
+  for (const [seq, places] of bySeq) {
+    const rows = await sides.mirror.iterationsAt(
+      places.map((i) => paths[i] as WorkspacePath),
+      seq,
+    );
+    places.forEach((i, at) => {
+      const row = rows[at];
+      bases[i] = { entry: row?.entry, seq: row?.seq ?? 0 };
+    });
+  }
+  return bases;
+}
+
+/** What the nearest open conflict above a path says of the base beneath it. */
+function sinceAbove(path: WorkspacePath, conflicts: ReadonlyMap<WorkspacePath, ConflictRecord>): number | undefined {
+  if (conflicts.size === 0) return undefined;
+  for (let folder = parentOf(path); folder !== ROOT; folder = parentOf(folder)) {
+    const since = conflicts.get(folder)?.sync?.since;
+    if (since !== undefined) return since;
+  }
+  return undefined;
+}

@@ -1,0 +1,56 @@
+import { DirectionalFilter } from "../../core/directional-filter.ts";
+import type { Entry } from "../../core/entry.ts";
+import { FilterPattern } from "../../core/filter-pattern.ts";
+import { splitRoot, type WorkspacePath } from "../../core/path.ts";
+import type { ReconcileMode } from "../../core/reconcile.ts";
+import { SANDBOX_POLICY } from "../../core/sandbox-policy.ts";
+import { STAGING_FOLDER } from "../../core/staging-folder.ts";
+import { EDITOR_NOISE } from "./editor-noise.ts";
+
+/** What is said about paths when a sync is begun (see `ReplicaRecord`). */
+export interface ReplicationRules {
+  readonly mode: ReconcileMode;
+  readonly policy?: string;
+  readonly filterTo: readonly string[];
+  readonly filterFrom: readonly string[];
+}
+
+/** Names that a folder never gets from elsewhere, whatever the case: a hook in `.git` is run by whoever commits next. */
+const FORBIDDEN: ReadonlySet<string> = new Set([".git", STAGING_FOLDER]);
+
+/** Which paths of an origin and of its replica's folder have to do with one another. */
+export class ReplicatedPaths {
+  readonly mode: ReconcileMode;
+  readonly #filter: DirectionalFilter;
+
+  /** Throws `USAGE` for a pattern that is none. */
+  constructor({ mode, policy, filterTo, filterFrom }: ReplicationRules) {
+    this.mode = mode;
+    this.#filter = filterOf(policy);
+    for (const text of filterTo) this.#filter.addPattern(new FilterPattern(text), "to-replica");
+    for (const text of filterFrom) this.#filter.addPattern(new FilterPattern(text), "from-replica");
+  }
+
+  /** Does what the origin has there lie in the folder, too? If not, neither side's changes concern the other. */
+  isShared(path: WorkspacePath, isFolder: boolean): boolean {
+    if (splitRoot(path).root !== undefined || isForbidden(path)) return false;
+    return this.#filter.passesPath(path, isFolder, "to-replica");
+  }
+
+  /** Is what the folder has there written back? `entry`: as it is, or, of a deletion, as it was. */
+  goesBack(path: WorkspacePath, entry: Entry | undefined): boolean {
+    if (this.mode === "one-way-safe" || this.mode === "one-way-replica") return false;
+    const kind = entry?.kind ?? "file";
+    const size = entry?.size ?? 0;
+    return this.isShared(path, kind === "dir") && this.#filter.passes({ path, kind, size }, "from-replica");
+  }
+}
+
+function filterOf(policy: string | undefined): DirectionalFilter {
+  const base = policy === "sandbox" ? SANDBOX_POLICY : { toReplica: [], fromReplica: [], useGitignore: true };
+  return DirectionalFilter.of({ ...base, fromReplica: [...EDITOR_NOISE, ...base.fromReplica] });
+}
+
+function isForbidden(path: WorkspacePath): boolean {
+  return path.includes(".") && path.split("/").some((name) => FORBIDDEN.has(name.toLowerCase()));
+}
