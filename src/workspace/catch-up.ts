@@ -7,7 +7,7 @@ import type { LogEnd, LogPosition, RawLine } from "../storage/event-log.ts";
 import { sealEvents } from "../core/chain.ts";
 import type { HistoryContext, KeptHead } from "./context.ts";
 import { indexedFrom, oldestSeq } from "./history-start.ts";
-import { project, type PlacedEvent } from "./project.ts";
+import { project, projectAnchor, type PlacedEvent } from "./project.ts";
 import { isInBase } from "./read-base.ts";
 
 /** How many events are brought into the index at once. */
@@ -74,7 +74,7 @@ async function wasOvertaken(context: HistoryContext, { seq }: Head, error: unkno
 
 async function lookAndReplay(context: HistoryContext, options: { readonly recover: boolean }): Promise<CatchUp> {
   const end = await context.log.refresh();
-  const known = await context.index.head();
+  const known = await indexedSoFar(context);
   const oldest = await oldestSeq(context.log);
   if (known.seq > 0 && !(await stillHolds(context, known, { end, oldest }))) {
     if (known.seq <= end.seq) return stop(known, replaced(known.seq), options);
@@ -82,7 +82,7 @@ async function lookAndReplay(context: HistoryContext, options: { readonly recove
   }
   const isElsewhere = known.seq > 0 && (await beginsElsewhere(context, oldest));
   if (isElsewhere) await startAnew(context, options);
-  const before = isElsewhere ? await context.index.head() : known;
+  const before = isElsewhere ? await indexedSoFar(context) : known;
   const settled = before.seq === end.seq && before.hash === end.hash && end.tornBytes === 0;
   // What another process wrote and did not live to sync must be durable before the index vouches for it.
   if (!settled) await context.log.sync();
@@ -96,6 +96,12 @@ async function lookAndReplay(context: HistoryContext, options: { readonly recove
     return { head: cut, damage: undefined };
   }
   return { head, damage: undefined };
+}
+
+/** Where the index is; an empty one begins with what the history starts on. */
+async function indexedSoFar({ index, blobs, anchor }: HistoryContext): Promise<IndexHead> {
+  const head = await index.head();
+  return head.seq > 0 || anchor === undefined ? head : projectAnchor({ index, blobs }, anchor);
 }
 
 function stop(head: IndexHead, damage: ChronicleError, options: { readonly recover: boolean }): CatchUp {

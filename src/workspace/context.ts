@@ -1,6 +1,7 @@
 import type { RetentionShape } from "../api/action-shapes.ts";
 import type { DuShape, GcShape } from "../api/shapes.ts";
 import type { Hash } from "../core/hash.ts";
+import type { HistoryAnchor } from "../core/history-anchor.ts";
 import type { BlobStore } from "../storage/blob-store.ts";
 import type { EventLog } from "../storage/event-log.ts";
 import type { IndexStore } from "../storage/index-store.ts";
@@ -22,6 +23,8 @@ import type { Signal } from "../util/signal.ts";
  */
 export interface Context {
   readonly workspaceId: string;
+  /** Where the log starts, if neither at event 1 nor with a compaction: so does a replica's copy after a reconciliation. */
+  readonly anchor?: HistoryAnchor | undefined;
   readonly log: EventLog;
   readonly blobs: BlobStore;
   readonly index: IndexStore;
@@ -71,7 +74,7 @@ export interface Retention {
 /** What reading and catching up with the history needs; a worktree is not among it. */
 export type HistoryContext = Pick<
   Context,
-  "workspaceId" | "log" | "blobs" | "index" | "lock" | "waitMs" | "heads" | "now" | "newId"
+  "workspaceId" | "anchor" | "log" | "blobs" | "index" | "lock" | "waitMs" | "heads" | "now" | "newId"
 >;
 
 /** Reads contents from the worktree into the blob store, with all cores. */

@@ -4,9 +4,9 @@ import type { EventLog } from "../storage/event-log.ts";
 import type { HistoryContext } from "./context.ts";
 import { readEvent } from "./read-events.ts";
 
-/** The compaction on which a history begins: the events before it are in no log any more. */
+/** The compaction, or the event, on which a history begins: the events before it are in no log any more. */
 export interface HistoryStart {
-  /** The seq of the sentinel: the earliest state that can be gone back to. */
+  /** The seq of the sentinel, or of the event: the earliest state that can be gone back to. */
   readonly seq: number;
   readonly ts: string;
   /** The Merkle root of the files there. */
@@ -20,7 +20,8 @@ export async function oldestSeq(log: EventLog): Promise<number> {
 }
 
 /** The seq of the first event that the index knows as a line, or `undefined` for an empty index. */
-export async function indexedFrom({ index, workspaceId }: HistoryContext): Promise<number | undefined> {
+export async function indexedFrom({ index, workspaceId, anchor }: HistoryContext): Promise<number | undefined> {
+  if (anchor !== undefined) return anchor.seq + 1;
   const begin = await index.locate(1);
   const [first] =
     begin === undefined ? await index.events({ from: 1, to: Number.MAX_SAFE_INTEGER, limit: 1 }) : [begin];
@@ -32,6 +33,8 @@ export async function indexedFrom({ index, workspaceId }: HistoryContext): Promi
 
 /** Where the history begins, if it does not begin at event 1. */
 export async function historyStart(context: HistoryContext): Promise<HistoryStart | undefined> {
+  const { anchor } = context;
+  if (anchor !== undefined) return { seq: anchor.seq, ts: anchor.ts, root: anchor.root };
   const seq = await indexedFrom(context);
   if (seq === undefined || seq === 1) return undefined;
   const row = await context.index.locate(seq);

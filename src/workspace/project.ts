@@ -4,6 +4,7 @@ import { LogTree } from "../core/log-tree.ts";
 import type { BaseEntry } from "../core/base.ts";
 import type { LogEvent } from "../core/event.ts";
 import { isHash, type Hash } from "../core/hash.ts";
+import type { HistoryAnchor } from "../core/history-anchor.ts";
 import type { WorkspacePath } from "../core/path.ts";
 import { decodeSentinel } from "../core/sentinel.ts";
 import type { EventRow, IndexBatch, IndexHead, IterationRow } from "../storage/index-store.ts";
@@ -104,6 +105,17 @@ export async function project(
   const events = [...records, ...placed.map(eventRow)];
   await index.apply({ head, events, iterations } satisfies IndexBatch);
   for (const [seq, entries] of trees) await putBaseTrees(index, seq, entries);
+  return head;
+}
+
+/** Brings the state into an empty index that a history starts on which has no line before it. */
+export async function projectAnchor({ index, blobs }: ProjectionTarget, anchor: HistoryAnchor): Promise<IndexHead> {
+  const { seq, hash, base, frontier } = anchor;
+  const { entries, records, recordsAt } = await readBase(blobs, base, `that the history starts on behind event ${seq}`);
+  const head = { seq, hash, offset: 0, frontier };
+  const events = records.map((record) => baseRecordRow(base, recordsAt, record));
+  await index.apply({ head, events, iterations: rowsOfBase(entries) });
+  await putBaseTrees(index, seq, entries);
   return head;
 }
 

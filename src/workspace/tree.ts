@@ -8,8 +8,13 @@ import type { Context } from "./context.ts";
  * The Merkle root at the head, at the cost of what changed: only folders on the way to a touched path are hashed again.
  */
 
+/** What is hashed: what the index knows of these roots. */
+type Hashed = Pick<Context, "index"> & {
+  readonly worktree: { readonly roots: readonly { readonly id: string | undefined }[] };
+};
+
 /** Brings the stored folder hashes up to `seq` (the head) and returns the workspace's root there. */
-export async function rootAtHead(context: Context, seq: number): Promise<Hash> {
+export async function rootAtHead(context: Hashed, seq: number): Promise<Hash> {
   const from = await context.index.treeSeq();
   const dirty = dirtyFolders(seq > from ? await context.index.touched(from, seq) : []);
   const roots = rootFolders(context);
@@ -24,7 +29,7 @@ export async function rootAtHead(context: Context, seq: number): Promise<Hash> {
 
 /** Folders, and paths that were folders before; not the files among the touched paths. */
 async function worthStoring(
-  context: Context,
+  context: Hashed,
   fresh: ReadonlyMap<WorkspacePath, Hash | undefined>,
   seq: number,
 ): Promise<(readonly [WorkspacePath, Hash | undefined])[]> {
@@ -35,7 +40,7 @@ async function worthStoring(
   return rows;
 }
 
-function rootFolders(context: Context): WorkspacePath[] {
+function rootFolders(context: Hashed): WorkspacePath[] {
   return context.worktree.roots.map((root) => pathInRoot(root.id, ROOT));
 }
 
@@ -62,7 +67,7 @@ interface Hashing {
 }
 
 async function hashFolder(
-  context: Context,
+  context: Hashed,
   folder: WorkspacePath,
   { seq, fresh, isRoot }: Hashing,
 ): Promise<Hash | undefined> {
@@ -85,7 +90,7 @@ interface ChildPlace {
 }
 
 async function treeChild(
-  context: Context,
+  context: Hashed,
   row: IterationRow,
   { folder, seq, fresh }: ChildPlace,
 ): Promise<TreeChild | undefined> {
@@ -99,7 +104,7 @@ async function treeChild(
 }
 
 async function combine(
-  context: Context,
+  context: Hashed,
   seq: number,
   fresh: ReadonlyMap<WorkspacePath, Hash | undefined>,
 ): Promise<Hash> {

@@ -1,5 +1,5 @@
 import { ChronicleError, errnoOf } from "../../core/errors.ts";
-import type { Head, SealedEvent } from "../../core/event.ts";
+import { EMPTY_HEAD, type Head, type SealedEvent } from "../../core/event.ts";
 import type { Disk, FileStat } from "../../disk/disk.ts";
 import { folderOf, writeFully } from "../../disk/write-fully.ts";
 import { checkAppend, tornTail } from "../check-append.ts";
@@ -40,7 +40,9 @@ const WRITE_UNITS = 64 * 1024 * 1024;
 export class FileEventLog implements EventLog {
   readonly #disk: Disk;
   readonly #paths: LogPaths;
-  #end: LogEnd = EMPTY_END;
+  /** The end of the log while it has no line. */
+  readonly #start: LogEnd;
+  #end: LogEnd;
   /** The seq of the first line; `undefined`: no line yet, or one that is no event. */
   #first: number | undefined;
   /** The file as it was when `#end` was found; `undefined`: look again. */
@@ -49,17 +51,23 @@ export class FileEventLog implements EventLog {
   #fd: number | undefined;
   #waiting: Waiting[] = [];
   /** The last event that waits, or the head. */
-  #tail: Head = EMPTY_END;
+  #tail: Head;
   /** Every byte before this offset is durable. */
   #durableBytes = 0;
   #nameIsDurable = false;
   #poison: unknown;
   #closed = false;
 
-  /** Finds the end of the log; a file that is missing is an empty log. Writes nothing. Throws `IO`. */
-  constructor(disk: Disk, paths: LogPaths) {
+  /**
+   * Finds the end of the log; a file that is missing is an empty log. Writes nothing. Throws `IO`. `start`: the event that
+   * its first line goes on from, for a log that does not begin at event 1.
+   */
+  constructor(disk: Disk, paths: LogPaths, start: Head = EMPTY_HEAD) {
     this.#disk = disk;
     this.#paths = paths;
+    this.#start = { ...EMPTY_END, ...start };
+    this.#end = this.#start;
+    this.#tail = this.#start;
     this.#guard("open", () => this.#look());
   }
 
@@ -68,7 +76,7 @@ export class FileEventLog implements EventLog {
   }
 
   get firstSeq(): number {
-    return this.#first ?? 1;
+    return this.#first ?? this.#start.seq + 1;
   }
 
   async refresh(): Promise<LogEnd> {
@@ -129,7 +137,7 @@ export class FileEventLog implements EventLog {
     this.#mustBeSound();
     this.#flush();
     if (this.#end.tornBytes > 0) throw tornTail(this.#paths.log, this.#end.tornBytes);
-    if (this.#end.seq === 0) throw new ChronicleError("USAGE", "an empty log cannot be sealed");
+    if (this.#end.bytes === 0) throw new ChronicleError("USAGE", "an empty log cannot be sealed");
     checkAppend(this.#end, [first]);
     this.#change("seal", () => this.#swap(first));
   }
@@ -289,12 +297,13 @@ export class FileEventLog implements EventLog {
     const fd = stat === undefined ? undefined : openIfThere(this.#disk, this.#paths.log);
     const before = this.#end;
     if (fd === undefined) {
-      this.#end = EMPTY_END;
+      this.#end = this.#start;
       this.#seen = "missing";
     } else {
       try {
         const seen = this.#disk.fstat(fd);
-        this.#end = findLogEnd(this.#disk, fd, seen.size);
+        const end = findLogEnd(this.#disk, fd, seen.size);
+        this.#end = end.seq === 0 ? { ...this.#start, tornBytes: end.tornBytes } : end;
         this.#first ??= firstSeq(this.#disk, fd);
         this.#seen = seen;
       } finally {

@@ -69,6 +69,48 @@ export interface WorkspaceLayout {
   readonly statCache: string;
   /** SQLite: the workspace's lock. Never deleted. */
   readonly lock: string;
+  /** How far each of its replicas is. */
+  readonly replicas: string;
+  /** Of a replica: the history of its origin. */
+  readonly upstream: UpstreamLayout;
+}
+
+/**
+ * What a replica holds of its origin's history:
+ *
+ * ```
+ * upstream/                     the mirror from event 1 on: its log and what belongs to it, see `MirrorLayout`
+ *   from-<seq>/                 the mirror that starts behind that event; the one with the greatest seq is in force
+ *   former/<first>-<last>.wal   logs of mirrors that were given up
+ *   witness.json                where the origin's history contradicted this one
+ *   withheld                    contents that its lines name and that were not taken
+ *   follower.db                 the lock of whoever follows the origin
+ * ```
+ */
+export interface UpstreamLayout {
+  readonly folder: string;
+  readonly former: string;
+  readonly witness: string;
+  readonly withheld: string;
+  /** SQLite: held by the one process that follows the origin, as long as it does. Never deleted. */
+  readonly follower: string;
+  /** The mirror that starts behind an event; 0: from the first one on. */
+  mirror(start: number): MirrorLayout;
+}
+
+/** The files of one mirror: a log, and what is derived from it. */
+export interface MirrorLayout extends Pick<
+  WorkspaceLayout,
+  "folder" | "log" | "archive" | "quarantine" | "index" | "lock"
+> {
+  /** The event that it starts behind, and the state there; of the mirror from event 1 on there is none. */
+  readonly anchor: string;
+}
+
+/** The start that the name of a mirror's folder says; `undefined` for other names. */
+export function mirrorStart(name: string): number | undefined {
+  const start = Number(/^from-([1-9]\d{0,15})$/.exec(name)?.[1]);
+  return Number.isSafeInteger(start) ? start : undefined;
 }
 
 /** The layout of a store that lies in the folder `home` (an absolute path without a slash at its end). */
@@ -114,6 +156,31 @@ function workspaceLayout(folder: string): WorkspaceLayout {
     quarantine: `${folder}/quarantine`,
     index: `${folder}/index.db`,
     statCache: `${folder}/stat.cache`,
+    lock: `${folder}/lock.db`,
+    replicas: `${folder}/replicas`,
+    upstream: upstreamLayout(`${folder}/upstream`),
+  };
+}
+
+function upstreamLayout(folder: string): UpstreamLayout {
+  return {
+    folder,
+    former: `${folder}/former`,
+    witness: `${folder}/witness.json`,
+    withheld: `${folder}/withheld`,
+    follower: `${folder}/follower.db`,
+    mirror: (start) => mirrorLayout(start === 0 ? folder : `${folder}/from-${start}`),
+  };
+}
+
+function mirrorLayout(folder: string): MirrorLayout {
+  return {
+    folder,
+    anchor: `${folder}/anchor.json`,
+    log: `${folder}/events.wal`,
+    archive: `${folder}/archive`,
+    quarantine: `${folder}/quarantine`,
+    index: `${folder}/index.db`,
     lock: `${folder}/lock.db`,
   };
 }

@@ -1,0 +1,103 @@
+import { ChronicleError } from "../core/errors.ts";
+import type { RecordBody } from "../core/event.ts";
+import { decodeAnchor, encodeAnchor, type HistoryAnchor } from "../core/history-anchor.ts";
+import type { Disk } from "../disk/disk.ts";
+import { writeFileDurably } from "../disk/write-fully.ts";
+import type { MirrorPlaces } from "../replication/replica/log-mirror.ts";
+import type { MirrorFiles } from "../replication/replica/mirror-part.ts";
+import { FileEventLog } from "../storage/files/file-event-log.ts";
+import { mirrorStart, type UpstreamLayout } from "../storage/files/layout.ts";
+import { discardSqliteFiles } from "../storage/sqlite/discard-sqlite-files.ts";
+import { makeFolders, readText } from "./file-head-keeper.ts";
+import { NO_HEADS } from "./no-heads.ts";
+import type { StoreParts } from "./open-context.ts";
+import { removeTree } from "./remove-tree.ts";
+
+/** The parts of a replica's mirror in its folder `upstream/` (see `UpstreamLayout`). */
+export class FileMirrorPlaces implements MirrorPlaces {
+  readonly #parts: StoreParts;
+  readonly #layout: UpstreamLayout;
+
+  constructor(parts: StoreParts, layout: UpstreamLayout) {
+    this.#parts = parts;
+    this.#layout = layout;
+  }
+
+  list(): readonly (HistoryAnchor | undefined)[] {
+    return mirrorParts(this.#disk, this.#layout);
+  }
+
+  open(anchor: HistoryAnchor | undefined): MirrorFiles {
+    makeFolders(this.#disk, this.#layout.mirror(anchor?.seq ?? 0).folder);
+    return openMirrorFiles(this.#parts, this.#layout, anchor);
+  }
+
+  begin(anchor: HistoryAnchor): void {
+    const { folder, anchor: path } = this.#layout.mirror(anchor.seq);
+    makeFolders(this.#disk, folder);
+    writeFileDurably(this.#disk, path, Buffer.from(`${JSON.stringify(encodeAnchor(anchor))}\n`));
+  }
+
+  giveUp(anchor: HistoryAnchor | undefined, last: number): void {
+    const disk = this.#disk;
+    const start = anchor?.seq ?? 0;
+    const { folder, log, index } = this.#layout.mirror(start);
+    if (disk.lstat(log) !== undefined) {
+      makeFolders(disk, this.#layout.former);
+      disk.rename(log, `${this.#layout.former}/${start + 1}-${last}.wal`);
+      disk.syncFolder(this.#layout.former);
+      disk.syncFolder(folder);
+    }
+    // The first one lies where the others lie too.
+    if (anchor === undefined) discardSqliteFiles(disk, index);
+    else removeTree(disk, folder);
+  }
+
+  get #disk(): Disk {
+    return this.#parts.backends.disk;
+  }
+}
+
+/** What the parts of a mirror start behind, oldest first; `undefined`: nothing. The last one is in force. */
+export function mirrorParts(disk: Disk, layout: UpstreamLayout): readonly (HistoryAnchor | undefined)[] {
+  if (disk.lstat(layout.folder) === undefined) return [undefined];
+  const starts = disk.list(layout.folder).flatMap(({ name }) => mirrorStart(name.toString()) ?? []);
+  const anchors = starts.toSorted((a, b) => a - b).flatMap((start) => readAnchor(disk, layout, start) ?? []);
+  const hasFirst = anchors.length === 0 || disk.lstat(layout.mirror(0).log) !== undefined;
+  return hasFirst ? [undefined, ...anchors] : anchors;
+}
+
+/** The anchor of a part; `undefined` where it was not finished. Throws `LOG_DAMAGED`. */
+function readAnchor(disk: Disk, layout: UpstreamLayout, start: number): HistoryAnchor | undefined {
+  const path = layout.mirror(start).anchor;
+  const text = readText(disk, path);
+  if (text === undefined) return undefined;
+  try {
+    const anchor = decodeAnchor(JSON.parse(text) as RecordBody);
+    if (anchor.seq === start) return anchor;
+  } catch (error) {
+    if (!(error instanceof SyntaxError) && !(error instanceof ChronicleError)) throw error;
+  }
+  throw new ChronicleError("LOG_DAMAGED", `${path} does not say what the mirror starts on`, {
+    hint: "move the replica's folder `upstream` away and connect again: it is fetched anew",
+  });
+}
+
+/** What one part of a mirror consists of. Makes nothing. */
+export function openMirrorFiles(
+  { backends, blobs, waitMs }: StoreParts,
+  layout: UpstreamLayout,
+  anchor: HistoryAnchor | undefined,
+): MirrorFiles {
+  const files = layout.mirror(anchor?.seq ?? 0);
+  const log = new FileEventLog(backends.disk, files, anchor);
+  const index = backends.openIndex(files.index);
+  const lock = backends.lock(files.lock);
+  const { now, newId } = backends;
+  const close = async (): Promise<void> => {
+    lock.close();
+    await index.close();
+    await log.close();
+  };
+  return { anchor, log, index, lock, blobs, heads: NO_HEADS, now, newId, waitMs, close };
+}

@@ -1,0 +1,20 @@
+import { ChronicleError } from "../core/errors.ts";
+import type { HeadKeeper } from "../workspace/context.ts";
+
+/**
+ * For the copy of somebody else's history: we sign no heads of it, and those that are kept under its name are the origin's
+ * own, where both lie on one machine. What the origin signs is held against the copy by the replica's witness.
+ */
+export const NO_HEADS: HeadKeeper = {
+  verifierKey: () => undefined,
+  last: () => undefined,
+  isDue: () => false,
+  keep: refuse,
+  sign: refuse,
+};
+
+function refuse(): never {
+  throw new ChronicleError("READ_ONLY", "heads of an origin's history are signed by the origin", {
+    hint: "ask there, or leave out --upstream for the head of the replica's own history",
+  });
+}

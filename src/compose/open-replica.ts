@@ -1,0 +1,62 @@
+import { ChronicleError } from "../core/errors.ts";
+import { LogMirror } from "../replication/replica/log-mirror.ts";
+import type { Mirror } from "../replication/replica/mirror.ts";
+import type { ReplicaOptions } from "../replication/replica/replica-session.ts";
+import { FileWitnessNotes } from "../replication/replica/witness-notes.ts";
+import type { HeldLock, Lock } from "../storage/lock.ts";
+import type { Context } from "../workspace/context.ts";
+import { makeFolders } from "./file-head-keeper.ts";
+import { FileMirrorPlaces } from "./mirror-places.ts";
+import { openContext, type StoreParts } from "./open-context.ts";
+import { storeTasks } from "./store-tasks.ts";
+
+/** A workspace that follows an origin, open in this process: the only one that does so, until it is disposed of. */
+export interface ReplicaHold extends AsyncDisposable {
+  /** The replica's own history and folder. */
+  readonly context: Context;
+  /** The origin's history as it is held here. */
+  readonly mirror: Mirror;
+  /** For `ReplicaSession`, with `sandboxId` (the workspace's id) and what else the caller brings. */
+  readonly options: Pick<ReplicaOptions, "upstream" | "blobs" | "notes">;
+}
+
+/** How long one that is just being stopped is waited for, in ms. */
+const WAIT_MS = 2_000;
+
+/**
+ * Opens a workspace as a replica. Throws `LOCKED` where another process follows its origin, `LOG_DAMAGED` for a mirror that
+ * is damaged.
+ */
+export async function openReplica(parts: StoreParts, id: string): Promise<ReplicaHold> {
+  const { backends, layout, blobs } = parts;
+  const files = layout.workspace(id).upstream;
+  makeFolders(backends.disk, files.folder);
+  await using closing = new AsyncDisposableStack();
+  const lock = closing.adopt(backends.lock(files.follower), (one) => one.close());
+  closing.use(await follow(lock));
+  const { context, close } = await openContext(parts, id, { tasks: storeTasks(parts, id) });
+  closing.defer(close);
+  const mirror = await LogMirror.open(new FileMirrorPlaces(parts, files));
+  closing.defer(() => mirror.close());
+  const notes = new FileWitnessNotes(backends.disk, files.witness);
+  const open = closing.move();
+  return {
+    context,
+    mirror,
+    options: { upstream: mirror, blobs, notes },
+    [Symbol.asyncDispose]: () => open.disposeAsync(),
+  };
+}
+
+async function follow(lock: Lock): Promise<HeldLock> {
+  try {
+    return await lock.exclusive(WAIT_MS);
+  } catch (error) {
+    if (!(error instanceof ChronicleError) || error.code !== "LOCKED") throw error;
+    throw new ChronicleError("LOCKED", "another process syncs this workspace", {
+      hint: "`chronicle sync status` shows it, `chronicle sync stop` ends it",
+      data: error.data,
+      cause: error,
+    });
+  }
+}

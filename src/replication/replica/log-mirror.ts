@@ -1,0 +1,148 @@
+import type { Head, SealedEvent } from "../../core/event.ts";
+import type { FileRecord } from "../../core/file-record.ts";
+import { ChronicleError } from "../../core/errors.ts";
+import type { Hash } from "../../core/hash.ts";
+import type { HistoryAnchor } from "../../core/history-anchor.ts";
+import { comparePaths, type WorkspacePath } from "../../core/path.ts";
+import type { IndexStore, IterationRow } from "../../storage/index-store.ts";
+import { Signal } from "../../util/signal.ts";
+import type { Mirror } from "./mirror.ts";
+import { MirrorPart, type MirrorFiles } from "./mirror-part.ts";
+
+/** Where the parts of a mirror are kept. */
+export interface MirrorPlaces {
+  /** What they start behind, oldest first (`undefined`: event 0); the last one is in force. At least one. */
+  list(): readonly (HistoryAnchor | undefined)[];
+  open(anchor: HistoryAnchor | undefined): MirrorFiles;
+  /** Makes room for a part that starts there. It is in force from then on, durably. */
+  begin(anchor: HistoryAnchor): void;
+  /** Keeps nothing of a part, which is closed, but its lines; `last`: the seq of the last one. */
+  giveUp(anchor: HistoryAnchor | undefined, last: number): void;
+}
+
+/** A mirror on logs: the one in force, and those that were before the reconciliations that the folder has not seen yet. */
+export class LogMirror implements Mirror {
+  readonly changed = new Signal<void>();
+  readonly #places: MirrorPlaces;
+  /** Oldest first. */
+  readonly #parts: MirrorPart[];
+
+  /** Opens it for the one process that follows the origin. Throws `LOG_DAMAGED`. */
+  static async open(places: MirrorPlaces): Promise<LogMirror> {
+    const parts: MirrorPart[] = [];
+    try {
+      for (const anchor of places.list()) parts.push(await openPart(places, anchor));
+      return new LogMirror(places, parts);
+    } catch (error) {
+      for (const part of parts) await part.close();
+      throw error;
+    }
+  }
+
+  private constructor(places: MirrorPlaces, parts: MirrorPart[]) {
+    this.#places = places;
+    this.#parts = parts;
+  }
+
+  get workspace(): string {
+    return this.#present.workspace;
+  }
+
+  get start(): number {
+    return this.#present.start;
+  }
+
+  get head(): Head {
+    return this.#present.head;
+  }
+
+  hashAt(seq: number): Promise<Hash | undefined> {
+    return this.#partAt(seq).hashAt(seq);
+  }
+
+  async append(events: readonly SealedEvent[]): Promise<void> {
+    await this.#present.append(events);
+    this.changed.emit();
+  }
+
+  iterationAt(path: WorkspacePath, seq: number): Promise<IterationRow | undefined> {
+    return this.#at(seq, (index, upTo) => index.iterationAt(path, upTo));
+  }
+
+  iterationsAt(paths: readonly WorkspacePath[], seq: number): Promise<readonly (IterationRow | undefined)[]> {
+    return this.#at(seq, (index, upTo) => index.iterationsAt(paths, upTo));
+  }
+
+  childrenAt(folder: WorkspacePath, seq: number): Promise<readonly IterationRow[]> {
+    return this.#at(seq, (index, upTo) => index.childrenAt(folder, upTo));
+  }
+
+  async *entriesAt(seq: number, beneath?: WorkspacePath): AsyncGenerator<readonly IterationRow[]> {
+    yield* await this.#at(seq, async (index, upTo) => index.entriesAt(upTo, beneath));
+  }
+
+  async touched(after: number, upTo: number): Promise<readonly WorkspacePath[]> {
+    const all = new Set<WorkspacePath>();
+    let from = after;
+    for (const part of this.#parts) {
+      const isNeeded = part === this.#present || from < part.head.seq;
+      if (!isNeeded || upTo <= from) continue;
+      // The base that a part starts on knows of what was recorded between it and the part before.
+      for (const path of await part.ask((index) => index.touched(from, upTo))) all.add(path);
+      from = Math.max(from, part.head.seq);
+    }
+    return [...all].sort(comparePaths);
+  }
+
+  treeHash(folder: WorkspacePath): Promise<Hash | undefined> {
+    return this.#present.treeHash(folder);
+  }
+
+  record(seq: number): Promise<FileRecord | undefined> {
+    return this.#partAt(seq).record(seq);
+  }
+
+  async startAt(anchor: HistoryAnchor): Promise<void> {
+    if (anchor.seq <= this.head.seq) {
+      throw new ChronicleError("INTEGRITY_VIOLATION", `this replica holds event ${this.head.seq} already`);
+    }
+    this.#places.begin(anchor);
+    this.#parts.push(await openPart(this.#places, anchor));
+    this.changed.emit();
+  }
+
+  async applied(seq: number): Promise<void> {
+    if (seq < this.start) return;
+    for (const part of this.#parts.splice(0, this.#parts.length - 1)) {
+      await part.close();
+      this.#places.giveUp(part.anchor, part.head.seq);
+    }
+  }
+
+  async close(): Promise<void> {
+    for (const part of this.#parts) await part.close();
+  }
+
+  get #present(): MirrorPart {
+    return this.#parts.at(-1) as MirrorPart;
+  }
+
+  /** The part that knows of a state best: the last one that starts before it. */
+  #partAt(seq: number): MirrorPart {
+    return this.#parts.findLast((part) => part.start <= seq) ?? (this.#parts[0] as MirrorPart);
+  }
+
+  #at<T>(seq: number, work: (index: IndexStore, seq: number) => Promise<T>): Promise<T> {
+    return this.#partAt(seq).ask((index) => work(index, seq));
+  }
+}
+
+async function openPart(places: MirrorPlaces, anchor: HistoryAnchor | undefined): Promise<MirrorPart> {
+  const files = places.open(anchor);
+  try {
+    return await MirrorPart.open(files);
+  } catch (error) {
+    await files.close();
+    throw error;
+  }
+}

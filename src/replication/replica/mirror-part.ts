@@ -1,0 +1,178 @@
+import { parseLine } from "../../core/chain.ts";
+import { ChronicleError } from "../../core/errors.ts";
+import { EMPTY_HEAD, type Head, type SealedEvent } from "../../core/event.ts";
+import { decodeFile, pathOfRecordId, type FileRecord } from "../../core/file-record.ts";
+import type { Hash } from "../../core/hash.ts";
+import type { HistoryAnchor } from "../../core/history-anchor.ts";
+import type { WorkspacePath } from "../../core/path.ts";
+import { decodeWorkspace } from "../../core/workspace-record.ts";
+import type { EventLog } from "../../storage/event-log.ts";
+import type { IndexStore } from "../../storage/index-store.ts";
+import { answer } from "../../workspace/answer.ts";
+import { catchUp } from "../../workspace/catch-up.ts";
+import { workspaceRecord } from "../../workspace/config.ts";
+import type { HistoryContext } from "../../workspace/context.ts";
+import { project } from "../../workspace/project.ts";
+import { isInBase } from "../../workspace/read-base.ts";
+import { readEvent } from "../../workspace/read-events.ts";
+import { rootAtHead } from "../../workspace/tree.ts";
+
+/** What a part of a mirror stands on. `workspaceId` is not known before its first line. */
+export interface MirrorFiles extends Omit<HistoryContext, "workspaceId"> {
+  close(): Promise<void>;
+}
+
+/** A stretch of the origin's history, from its beginning or from an anchor on: a log of exact lines, and its index. */
+export class MirrorPart {
+  readonly #files: MirrorFiles;
+  #history: HistoryContext | undefined;
+  #head: Head;
+
+  /**
+   * Opens it for the one who follows the origin. What a crash left behind the last sound line is moved into quarantine: it
+   * comes again. Throws `LOG_DAMAGED` where a line is damaged that was there before.
+   */
+  static async open(files: MirrorFiles): Promise<MirrorPart> {
+    const part = new MirrorPart(files);
+    await part.#recover();
+    return part;
+  }
+
+  private constructor(files: MirrorFiles) {
+    this.#files = files;
+    this.#head = files.anchor ?? EMPTY_HEAD;
+  }
+
+  get anchor(): HistoryAnchor | undefined {
+    return this.#files.anchor;
+  }
+
+  /** The event that it starts behind. */
+  get start(): number {
+    return this.anchor?.seq ?? 0;
+  }
+
+  get head(): Head {
+    return this.#head;
+  }
+
+  get workspace(): string {
+    return this.#history?.workspaceId ?? "";
+  }
+
+  /** Answers from the index, brought up to the lines. */
+  async ask<T>(work: (index: IndexStore) => Promise<T>): Promise<T> {
+    const history = this.#history;
+    return history === undefined ? work(this.#files.index) : answer(history, () => work(history.index));
+  }
+
+  async hashAt(seq: number): Promise<Hash | undefined> {
+    if (seq < this.start || seq > this.#head.seq || seq === 0) return undefined;
+    if (seq === this.#head.seq || seq === this.start) {
+      const { hash } = seq === this.#head.seq ? this.#head : (this.anchor ?? this.#head);
+      return hash === "" ? undefined : hash;
+    }
+    const row = await this.ask((index) => index.locate(seq));
+    return row === undefined || isInBase(row) ? undefined : row.hash;
+  }
+
+  async record(seq: number): Promise<FileRecord | undefined> {
+    const history = this.#history;
+    if (history === undefined) return undefined;
+    return this.ask(async (index) => {
+      const row = await index.locate(seq);
+      const path = row === undefined || isInBase(row) ? undefined : pathOfRecordId(row.recordId);
+      return row === undefined || path === undefined
+        ? undefined
+        : decodeFile(path, (await readEvent(history, row)).record);
+    });
+  }
+
+  /** The Merkle hash of a folder at the head. */
+  async treeHash(folder: WorkspacePath): Promise<Hash | undefined> {
+    const history = this.#history;
+    if (history === undefined) return undefined;
+    return answer(history, async ({ head }) => {
+      const { roots } = await workspaceRecord(history);
+      await rootAtHead({ ...history, worktree: { roots: roots.map(({ id }) => ({ id: id ?? undefined })) } }, head.seq);
+      return history.index.treeHashAt(folder, head.seq);
+    });
+  }
+
+  /** Appends events that go on from `head`; when it resolves they are durable. Throws `INTEGRITY_VIOLATION`. */
+  async append(events: readonly SealedEvent[]): Promise<void> {
+    const [first] = events;
+    if (first === undefined) return;
+    const history = (this.#history ??= this.#historyOf(first));
+    await history.log.append(events);
+    this.#head = headOf(events.at(-1) ?? first);
+    await follow(history, events);
+  }
+
+  close(): Promise<void> {
+    return this.#files.close();
+  }
+
+  /** The history whose first line this is. */
+  #historyOf({ seq, recordId, record }: Pick<SealedEvent, "seq" | "recordId" | "record">): HistoryContext {
+    const { anchor } = this.#files;
+    const id = anchor?.workspace ?? (seq === 1 ? /^workspace:(.+)$/.exec(recordId)?.[1] : undefined);
+    if (id === undefined) {
+      throw new ChronicleError(
+        "INTEGRITY_VIOLATION",
+        `what the origin sends begins with ${recordId}: it is no workspace's`,
+      );
+    }
+    if (anchor === undefined) decodeWorkspace(record);
+    return { ...this.#files, workspaceId: id };
+  }
+
+  async #recover(): Promise<void> {
+    const { log, anchor } = this.#files;
+    const { bytes, tornBytes } = await log.refresh();
+    const first = anchor === undefined && bytes > 0 ? await firstEvent(log) : { seq: 0, recordId: "", record: {} };
+    if (anchor === undefined && bytes === 0) {
+      if (tornBytes > 0) await log.quarantine({ seq: 1, offset: 0 });
+      return;
+    }
+    const history = (this.#history = this.#historyOf(first));
+    const { head, damage } = await catchUp(history, { recover: false });
+    if (damage !== undefined) throw damagedMirror(damage);
+    const end = await log.refresh();
+    if (end.bytes + end.tornBytes > head.offset) await log.quarantine({ seq: head.seq + 1, offset: head.offset });
+    // Lines of a session that ended before its sync count as held from now on.
+    await log.sync();
+    this.#head = headOf(head);
+  }
+}
+
+function headOf({ seq, hash }: Head): Head {
+  return { seq, hash };
+}
+
+async function firstEvent(log: EventLog) {
+  for await (const [line] of log.read({ seq: 1, offset: 0 })) if (line !== undefined) return parseLine(line.bytes);
+  throw new ChronicleError("LOG_DAMAGED", "what this replica holds of the origin's log has no first line");
+}
+
+/** Lets the index follow what is durable. If it cannot now, the next question brings it there, or says what is wrong. */
+async function follow(history: HistoryContext, events: readonly SealedEvent[]): Promise<void> {
+  const known = await history.index.head();
+  if (known.seq !== (events[0]?.seq ?? 0) - 1) return;
+  let { offset } = known;
+  const placed = events.map((event) => {
+    const length = Buffer.byteLength(event.line);
+    const one = { event, offset, length };
+    offset += length + 1;
+    return one;
+  });
+  await project(history, placed).catch(() => undefined);
+}
+
+function damagedMirror(cause: ChronicleError): ChronicleError {
+  return new ChronicleError("LOG_DAMAGED", `what this replica holds of the origin's log is damaged: ${cause.message}`, {
+    hint: "move the replica's folder `upstream` away and connect again: it is fetched anew",
+    data: cause.data,
+    cause,
+  });
+}
