@@ -1,3 +1,4 @@
+import type { DirectionalFilter } from "./directional-filter.ts";
 import type { Entry } from "./entry.ts";
 import type { Hash } from "./hash.ts";
 import type { WorkspacePath } from "./path.ts";
@@ -15,6 +16,22 @@ export interface WriteBackEntry {
   readonly session?: string;
   readonly turn?: string;
   readonly action?: string;
+}
+
+/** Entries of one replica that are decided together, by `localSeq`. */
+export interface WriteBackBatch {
+  readonly replica: string;
+  /** The last event that was sent to the replica, or that it has proved to hold: what is later it cannot have seen. */
+  readonly acknowledged: number;
+  readonly entries: readonly WriteBackEntry[];
+}
+
+/** What of a replica's is not taken. */
+export interface WriteBackRules {
+  /** Its direction `from-replica`. */
+  readonly filter?: DirectionalFilter;
+  /** Longest content, in bytes. */
+  readonly maxBytes?: number;
 }
 
 /** Why an entry was not taken: as in the protocol (docs/protocol.md). After the last two it may be sent again. */
@@ -54,4 +71,12 @@ export interface RejectedEntry {
 export interface WriteBackAnswer {
   readonly accepted: readonly AcceptedEntry[];
   readonly rejected: readonly RejectedEntry[];
+}
+
+/** How far a replica's entries are decided. */
+export interface SettledWriteBack {
+  /** The last one that was; 0: none. */
+  readonly upTo: number;
+  /** The answers to its last batch, for a replica that never got them. */
+  readonly last: WriteBackAnswer;
 }

@@ -36,7 +36,7 @@ export function openSimStore(disk: SimDisk, options: SimMachineOptions): Promise
 }
 
 /** The backends of such a machine: the clock moves a millisecond at each look, ids count upwards. */
-function simBackends(disk: SimDisk, options: SimMachineOptions): Backends {
+export function simBackends(disk: SimDisk, options: SimMachineOptions): Backends {
   let ms = Date.parse("2030-01-01T00:00:00Z") + options.firstId;
   let id = options.firstId;
   return {

@@ -128,7 +128,10 @@ function movedPath(path: WorkspacePath, from: WorkspacePath, to: WorkspacePath):
 }
 
 /** The folders that must be made for a path. Throws `REFUSED` where something else is in the way. */
-async function foldersFor(path: WorkspacePath, ground: PlanGround): Promise<Change[]> {
+export async function foldersFor(
+  path: WorkspacePath,
+  ground: Pick<PlanGround, "state" | "isUnrecordedFolder">,
+): Promise<Change[]> {
   const made: Change[] = [];
   for (let folder = parentOf(path); splitRoot(folder).path !== ""; folder = parentOf(folder)) {
     const { entry } = await ground.state.at(folder);

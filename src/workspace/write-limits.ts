@@ -1,7 +1,8 @@
 import type { Change } from "../core/change.ts";
 import { ChronicleError } from "../core/errors.ts";
 import type { Context } from "./context.ts";
-import { rootOf, type ReadyWrite } from "./ready-write.ts";
+import type { WorkspacePath } from "../core/path.ts";
+import { rootOf } from "./ready-write.ts";
 
 /** How much a workspace holds. */
 export interface Tally {
@@ -12,7 +13,7 @@ export interface Tally {
 /** What a workspace holds once these are changed. Throws `LIMIT_EXCEEDED` where that is more than its options allow. */
 export function talliedAfter(
   context: Context,
-  write: ReadyWrite,
+  { path }: { readonly path: WorkspacePath },
   { changes, tally }: { readonly changes: readonly Change[]; readonly tally: Tally },
 ): Tally {
   let { entries, bytes } = tally;
@@ -20,7 +21,7 @@ export function talliedAfter(
     entries += Number(after !== undefined) - Number(before !== undefined);
     bytes += (after?.size ?? 0) - (before?.size ?? 0);
   }
-  const { maxEntries, maxBytes } = rootOf(context, write.path).limits;
+  const { maxEntries, maxBytes } = rootOf(context, path).limits;
   if (maxEntries > 0 && entries > maxEntries && entries > tally.entries)
     throw exceeded("maxEntries", maxEntries, entries);
   if (maxBytes > 0 && bytes > maxBytes && bytes > tally.bytes) throw exceeded("maxBytes", maxBytes, bytes);

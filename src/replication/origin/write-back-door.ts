@@ -1,26 +1,20 @@
-import type { WriteBackAnswer, WriteBackEntry } from "../../core/write-back.ts";
+import type {
+  SettledWriteBack,
+  WriteBackAnswer,
+  WriteBackBatch,
+  WriteBackEntry,
+  WriteBackReason,
+} from "../../core/write-back.ts";
 
 /** What an origin's session hands its replica's changes to: the workspace. */
 export interface WriteBackDoor {
-  /** The last entry of a replica that was decided about; 0: none was. */
+  /** Up to where the entries of a replica are decided. */
   settled(replica: string): Promise<SettledWriteBack>;
+  /** Why an entry is not taken whatever its content is: that need not be fetched then. */
+  refusal(entry: WriteBackEntry): WriteBackReason | undefined;
   /**
-   * Decides about entries, by `localSeq`, whose contents are in the store. Durable when it resolves. `acknowledged`: the
-   * last event that the replica is known to hold, so that it can have seen it.
+   * Decides about entries whose contents are in the store. Durable when it resolves. Throws `READ_ONLY` where nothing is
+   * taken; `LOCKED` and others where it may go well later.
    */
   decide(batch: WriteBackBatch): Promise<WriteBackAnswer>;
-}
-
-/** How far a replica's entries are decided. */
-export interface SettledWriteBack {
-  readonly upTo: number;
-  /** The answers to its last batch, for a replica that never got them. */
-  readonly last: WriteBackAnswer;
-}
-
-/** What a replica sends together. */
-export interface WriteBackBatch {
-  readonly replica: string;
-  readonly acknowledged: number;
-  readonly entries: readonly WriteBackEntry[];
 }

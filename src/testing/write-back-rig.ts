@@ -1,0 +1,168 @@
+import type { Entry } from "../core/entry.ts";
+import type { LogEvent } from "../core/event.ts";
+import { decodeFile, fileRecordId, type FileRecord } from "../core/file-record.ts";
+import { sha256 } from "../core/hash.ts";
+import { parsePath } from "../core/path.ts";
+import type { WriteBackAnswer, WriteBackEntry, WriteBackRules } from "../core/write-back.ts";
+import { SimDisk } from "../disk/sim-disk.ts";
+import type { Context } from "../workspace/context.ts";
+import type { FileWrite } from "../workspace/file-write.ts";
+import { readRange } from "../workspace/read-events.ts";
+import { readyWrite } from "../workspace/ready-write.ts";
+import { acceptWriteBack } from "../workspace/replica/accept-write-back.ts";
+import { writeTogether } from "../workspace/write-together.ts";
+import { SimEngine } from "./sim-engine.ts";
+import { openSimStore } from "./sim-store.ts";
+
+const folder = { folder: 0o700 };
+
+let opened = 0;
+
+/** An origin whose replicas write back, as an engine on a simulated disk. */
+export class WriteBackRig implements AsyncDisposable {
+  readonly disk: SimDisk;
+  readonly workspaceId: string;
+  readonly #engine: SimEngine;
+
+  private constructor(disk: SimDisk, workspaceId: string, engine: SimEngine) {
+    this.disk = disk;
+    this.workspaceId = workspaceId;
+    this.#engine = engine;
+  }
+
+  /** A new workspace: without a folder, or with `/proj`, which holds these files. */
+  static async create(files?: Readonly<Record<string, string>>): Promise<WriteBackRig> {
+    const texts = Object.entries(files ?? {}).map(([path, text]) => [`/proj/${path}`, file(text)] as const);
+    const tree = { "/store": folder, "/config": folder, "/root": folder, "/proj": folder };
+    const disk = SimDisk.fromTree({ ...tree, ...foldersOf(Object.keys(files ?? {})), ...Object.fromEntries(texts) });
+    const store = await openSimStore(disk, { firstId: (opened += 1) * 100_000 });
+    const { workspace } = await (files === undefined ? store.create() : store.init({ roots: ["/proj"] }));
+    const { id } = workspace;
+    await workspace.close();
+    await store.close();
+    return WriteBackRig.open(disk, id);
+  }
+
+  /** A workspace that is there, opened by a new process. */
+  static async open(disk: SimDisk, workspaceId: string): Promise<WriteBackRig> {
+    const engine = await SimEngine.open(disk, workspaceId, { firstId: (opened += 1) * 100_000 });
+    return new WriteBackRig(disk, workspaceId, engine);
+  }
+
+  get context(): Context {
+    return this.#engine.context;
+  }
+
+  /** Somebody at the origin writes; the event of the path. `undefined`: deletes. */
+  async write(path: string, text: string | undefined): Promise<number> {
+    const write: FileWrite =
+      text === undefined
+        ? { kind: "delete", path, options: {} }
+        : { kind: "put", path, content: Buffer.from(text), options: {} };
+    const ready = await readyWrite(this.context, write, { actor: "host" });
+    const [outcome] = await writeTogether(this.context, [ready]);
+    if (outcome === undefined || "error" in outcome) throw outcome?.error;
+    return this.seqOf(path);
+  }
+
+  /** The last event of a path; 0: none. */
+  async seqOf(path: string): Promise<number> {
+    const { seq } = await this.context.index.head();
+    return (await this.context.index.iterationAt(parsePath(path), seq))?.seq ?? 0;
+  }
+
+  /** An entry of a replica's journal, with its content in the store. */
+  async entry(localSeq: number, path: string, is: string | undefined, more: EntryMore = {}): Promise<WriteBackEntry> {
+    const at = parsePath(path);
+    const { seen = 0, kind = "file", mode = kind === "dir" ? 0o755 : 0o644, ...whose } = more;
+    const bytes = Buffer.from(is ?? "");
+    if (is !== undefined && kind !== "dir") await this.keep(bytes);
+    const entry: Entry = {
+      path: at,
+      kind,
+      mode,
+      size: kind === "dir" ? 0 : bytes.length,
+      mtimeMs: kind === "dir" ? 0 : 1_700_000_000_000,
+      hash: kind === "dir" ? undefined : sha256(bytes),
+    };
+    return { localSeq, path: at, entry: is === undefined ? undefined : entry, seen, actor: "agent", ...whose };
+  }
+
+  async keep(bytes: Uint8Array): Promise<void> {
+    const batch = await this.context.blobs.batch();
+    await batch.put(bytes);
+    await batch.commit();
+  }
+
+  /** Entries of a replica that holds everything that the origin has. */
+  async accept(
+    entries: readonly WriteBackEntry[],
+    { replica = "r1", rules, acknowledged }: AcceptMore = {},
+  ): Promise<WriteBackAnswer> {
+    const { seq } = await this.context.index.head();
+    return acceptWriteBack(this.context, { replica, acknowledged: acknowledged ?? seq, entries }, rules);
+  }
+
+  /** The files now, as texts; a folder is `/`. */
+  async files(): Promise<Record<string, string>> {
+    const found: Record<string, string> = {};
+    const { seq } = await this.context.index.head();
+    for await (const rows of this.context.index.entriesAt(seq)) {
+      for (const { path, entry } of rows) {
+        if (entry === undefined) continue;
+        found[path] = entry.hash === undefined ? "/" : String(await this.context.blobs.get(entry.hash));
+      }
+    }
+    return found;
+  }
+
+  /** All events, or those of records whose ids begin so. */
+  async events(prefix = ""): Promise<LogEvent[]> {
+    const { seq } = await this.context.index.head();
+    const found: LogEvent[] = [];
+    for await (const event of readRange(this.context, 1, seq)) if (event.recordId.startsWith(prefix)) found.push(event);
+    return found;
+  }
+
+  /** The iterations of a path, as they were recorded. */
+  async iterations(path: string): Promise<FileRecord[]> {
+    const at = parsePath(path);
+    const events = await this.events(fileRecordId(at));
+    return events.filter(({ recordId }) => recordId === fileRecordId(at)).map(({ record }) => decodeFile(at, record));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#engine[Symbol.asyncDispose]();
+  }
+}
+
+/** What an entry says beside its state. */
+export interface EntryMore {
+  readonly seen?: number;
+  readonly kind?: Entry["kind"];
+  readonly mode?: number;
+  readonly actor?: string;
+  readonly session?: string;
+  readonly turn?: string;
+  readonly action?: string;
+}
+
+/** How entries are handed in. */
+export interface AcceptMore {
+  readonly replica?: string;
+  readonly rules?: WriteBackRules;
+  readonly acknowledged?: number;
+}
+
+function file(text: string) {
+  return { content: Buffer.from(text), mode: 0o644 };
+}
+
+function foldersOf(paths: readonly string[]): Record<string, { readonly folder: number }> {
+  const found: Record<string, { readonly folder: number }> = {};
+  for (const path of paths) {
+    const names = path.split("/").slice(0, -1);
+    names.forEach((_, i) => (found[`/proj/${names.slice(0, i + 1).join("/")}`] = { folder: 0o755 }));
+  }
+  return found;
+}

@@ -1,0 +1,122 @@
+import type { Change } from "../../core/change.ts";
+import { SYMLINK_MODE, type Entry } from "../../core/entry.ts";
+import { ChronicleError } from "../../core/errors.ts";
+import type { WorkspacePath } from "../../core/path.ts";
+import { changeBetween } from "../../core/plan.ts";
+import type { WriteBackBatch, WriteBackEntry, WriteBackReason, WriteBackRules } from "../../core/write-back.ts";
+import type { IterationRow } from "../../storage/index-store.ts";
+import type { Context } from "../context.ts";
+import { indexedFrom } from "../history-start.ts";
+import { settable } from "../operate.ts";
+import { foldersFor } from "../plan-write.ts";
+import type { WriteState } from "../write-state.ts";
+import { ReplicaWork } from "./replica-work.ts";
+import { WriteBackContents } from "./write-back-contents.ts";
+import { refusalOf } from "./write-back-rules.ts";
+
+/** What becomes of an entry. */
+export type Verdict =
+  /** It is to be recorded, with the folders that are missing on the way. */
+  | { readonly kind: "taken"; readonly change: Change; readonly folders: readonly Change[] }
+  /** It is so already, by this iteration and its event. */
+  | { readonly kind: "known"; readonly iteration: number; readonly seq: number }
+  /** `against`: for `stale`, the last event of the path. */
+  | { readonly kind: "refused"; readonly reason: WriteBackReason; readonly against?: number };
+
+/** On what ground entries are judged. */
+export interface JudgeGround {
+  /** The files as recorded, with what was taken before. */
+  readonly state: WriteState;
+  /** The last event as of which the state was read. */
+  readonly head: number;
+  readonly rules: WriteBackRules;
+  /** Paths that cannot be written here, and what that comes to. */
+  readonly barred: ReadonlyMap<WorkspacePath, WriteBackReason>;
+  /** Is a folder there that nobody recorded? */
+  readonly isUnrecordedFolder: (path: WorkspacePath) => Promise<boolean>;
+}
+
+/**
+ * Decides whether what a replica wrote becomes the state of a path. It does where the replica knew the path's state: where
+ * nobody but this replica has changed the path since the event that it had seen. To be used with the lock held.
+ */
+export class EntryJudge {
+  readonly #context: Context;
+  readonly #batch: WriteBackBatch;
+  readonly #ground: JudgeGround;
+  readonly #contents: WriteBackContents;
+  readonly #work: ReplicaWork;
+  #start: number | undefined;
+
+  private constructor(context: Context, batch: WriteBackBatch, ground: JudgeGround, contents: WriteBackContents) {
+    this.#context = context;
+    this.#batch = batch;
+    this.#ground = ground;
+    this.#contents = contents;
+    this.#work = new ReplicaWork(context, batch.replica, ground.head);
+  }
+
+  static async begin(context: Context, batch: WriteBackBatch, ground: JudgeGround): Promise<EntryJudge> {
+    return new EntryJudge(context, batch, ground, await WriteBackContents.of(context, batch.entries));
+  }
+
+  /** `going`: paths that are deleted with this entry, if it is taken. */
+  async judge(entry: WriteBackEntry, going: ReadonlySet<WorkspacePath>): Promise<Verdict> {
+    const { path, seen } = entry;
+    const refusal = this.#refusal(entry);
+    if (refusal !== undefined) return { kind: "refused", reason: refusal };
+    const now = await this.#context.index.iterationAt(path, this.#ground.head);
+    if (await this.#isLie(entry, now)) return { kind: "refused", reason: "causal-lie" };
+    const { isOwn, done } = await this.#work.since(path, seen, now);
+    // A crash may have left the first events of a batch, without the answer to it.
+    const before = done.get(entry.localSeq);
+    if (before !== undefined) return { kind: "known", iteration: before.iteration, seq: before.seq };
+    const present = await this.#ground.state.at(path);
+    const change = changeBetween(path, present.entry, takenEntry(entry));
+    if (change === undefined) return { kind: "known", iteration: present.iteration, seq: present.seq };
+    const folders = isOwn ? await this.#foldersFor(change, going) : undefined;
+    if (folders === undefined) return { kind: "refused", reason: "stale", against: present.seq };
+    return { kind: "taken", change, folders };
+  }
+
+  #refusal(entry: WriteBackEntry): WriteBackReason | undefined {
+    const { rules, barred } = this.#ground;
+    return (
+      refusalOf(entry, this.#context.worktree.roots, rules) ??
+      barred.get(entry.path) ??
+      this.#contents.refusal(entry.entry)
+    );
+  }
+
+  /** Does it claim to have seen what it cannot have seen, or what is no event of this path? */
+  async #isLie({ path, seen }: WriteBackEntry, now: IterationRow | undefined): Promise<boolean> {
+    if (seen === 0) return false;
+    if (seen > this.#batch.acknowledged || seen > this.#ground.head) return true;
+    if (now?.seq === seen || (await this.#context.index.iterationAt(path, seen))?.seq === seen) return false;
+    // Of events that were compacted away nothing is known.
+    this.#start ??= (await indexedFrom(this.#context)) ?? 1;
+    return seen >= this.#start;
+  }
+
+  /** The folders that are missing on the way; `undefined`: the replica does not know what is in the way, or in it. */
+  async #foldersFor({ path, before, after }: Change, going: ReadonlySet<WorkspacePath>): Promise<Change[] | undefined> {
+    const { state, isUnrecordedFolder } = this.#ground;
+    if (before?.kind === "dir" && after?.kind !== "dir") {
+      const held = await state.beneath(path);
+      if (held.some((entry) => entry.path !== path && !going.has(entry.path))) return undefined;
+    }
+    if (after === undefined) return [];
+    try {
+      return await foldersFor(path, { state, isUnrecordedFolder });
+    } catch (error) {
+      if (error instanceof ChronicleError && error.code === "REFUSED") return undefined;
+      throw error;
+    }
+  }
+}
+
+/** The state as it is recorded: what Chronicle would not set on a disk is nobody's to hand on. */
+function takenEntry({ entry }: WriteBackEntry): Entry | undefined {
+  const set = settable(entry);
+  return set?.kind === "symlink" ? { ...set, mode: SYMLINK_MODE } : set;
+}

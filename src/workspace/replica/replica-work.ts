@@ -1,0 +1,64 @@
+import { decodeFile } from "../../core/file-record.ts";
+import type { WorkspacePath } from "../../core/path.ts";
+import type { EventRow, IterationRow } from "../../storage/index-store.ts";
+import type { Context } from "../context.ts";
+import { readEvents } from "../read-events.ts";
+
+/** What happened to a path after an event. */
+export interface WorkSince {
+  /** Nothing but what one replica wrote: it knows its own work, and goes on from it. */
+  readonly isOwn: boolean;
+  /** What that replica wrote, by its own event. */
+  readonly done: ReadonlyMap<number, IterationRow>;
+}
+
+const NOTHING: WorkSince = { isOwn: true, done: new Map() };
+
+/** Finds out who changed paths, as of one head; each path and event is looked up once. */
+export class ReplicaWork {
+  readonly #context: Context;
+  readonly #replica: string;
+  readonly #head: number;
+  readonly #known = new Map<WorkspacePath, Map<number, WorkSince>>();
+
+  constructor(context: Context, replica: string, head: number) {
+    this.#context = context;
+    this.#replica = replica;
+    this.#head = head;
+  }
+
+  /** `now`: the path's iteration at the head. */
+  async since(path: WorkspacePath, seen: number, now: IterationRow | undefined): Promise<WorkSince> {
+    if ((now?.seq ?? 0) <= seen) return NOTHING;
+    const known = this.#known.get(path) ?? new Map<number, WorkSince>();
+    this.#known.set(path, known);
+    const found = known.get(seen) ?? (await this.#read(path, seen));
+    known.set(seen, found);
+    return found;
+  }
+
+  async #read(path: WorkspacePath, seen: number): Promise<WorkSince> {
+    const { index } = this.#context;
+    const base = await index.iterationAt(path, seen);
+    const rows = (await index.iterations(path, { after: base?.iteration ?? 0 })).filter(
+      ({ seq }) => seq > seen && seq <= this.#head,
+    );
+    const located: EventRow[] = [];
+    for (const { seq } of rows) {
+      const row = await index.locate(seq);
+      // Compacted away: nobody can say any more whose it was.
+      if (row !== undefined) located.push(row);
+    }
+    const done = new Map<number, IterationRow>();
+    let own = 0;
+    const bySeq = new Map(rows.map((row) => [row.seq, row]));
+    for (const { seq, record } of await readEvents(this.#context, located)) {
+      const row = bySeq.get(seq);
+      const { replica } = decodeFile(path, record);
+      if (row === undefined || replica?.id !== this.#replica) continue;
+      done.set(replica.localSeq, row);
+      own += 1;
+    }
+    return { isOwn: own === rows.length, done };
+  }
+}

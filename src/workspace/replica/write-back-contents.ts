@@ -1,0 +1,39 @@
+import type { Entry } from "../../core/entry.ts";
+import type { Hash } from "../../core/hash.ts";
+import type { WriteBackEntry, WriteBackReason } from "../../core/write-back.ts";
+import type { Context } from "../context.ts";
+
+/** Is the content of each entry there, and what the entry says of it? */
+export class WriteBackContents {
+  readonly #sizes: ReadonlyMap<Hash, number>;
+  /** Targets of links that no system takes. */
+  readonly #bad: ReadonlySet<Hash>;
+
+  private constructor(sizes: ReadonlyMap<Hash, number>, bad: ReadonlySet<Hash>) {
+    this.#sizes = sizes;
+    this.#bad = bad;
+  }
+
+  static async of({ blobs }: Pick<Context, "blobs">, entries: readonly WriteBackEntry[]): Promise<WriteBackContents> {
+    const sizes = new Map<Hash, number>();
+    const bad = new Set<Hash>();
+    for (const { entry } of entries) {
+      const hash = entry?.hash;
+      if (hash === undefined || sizes.has(hash)) continue;
+      const reader = await blobs.open(hash);
+      if (reader === undefined) continue;
+      sizes.set(hash, reader.size);
+      if (entry?.kind === "symlink" && (await blobs.get(hash))?.includes(0) === true) bad.add(hash);
+    }
+    return new WriteBackContents(sizes, bad);
+  }
+
+  /** Why the content of an entry cannot be its own; `undefined`: it can. */
+  refusal(entry: Entry | undefined): WriteBackReason | undefined {
+    if (entry?.hash === undefined) return undefined;
+    const size = this.#sizes.get(entry.hash);
+    if (size === undefined) return "content-missing";
+    if (size !== entry.size) return "hash-mismatch";
+    return entry.kind === "symlink" && this.#bad.has(entry.hash) ? "path" : undefined;
+  }
+}
