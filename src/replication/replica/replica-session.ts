@@ -36,6 +36,8 @@ export interface ReplicaOptions {
    * are acknowledged: the place to materialise them. After a crash it goes on from its own cursor, by `upstream`'s lines.
    */
   readonly onEvents?: (events: readonly SealedEvent[]) => Promise<void>;
+  /** The origin has let this replica in, or speaks again: its last event is this one. Must not throw. */
+  readonly onOrigin?: (sequence: number) => void;
 }
 
 /** Before the origin has said how often it speaks. */
@@ -157,6 +159,7 @@ export class ReplicaSession {
       case "ContentNotFound":
         return this.#fetch.took(message);
       case "Heartbeat":
+        this.#options.onOrigin?.(message.agent_sequence);
         return this.#heartbeat(message.agent_sequence);
       case "BarrierConfirmation":
         return this.#confirmed(message);
@@ -181,6 +184,7 @@ export class ReplicaSession {
     }
     await this.#witness.met(workspace, head);
     this.#isWelcome = true;
+    this.#options.onOrigin?.(head.sequence);
     this.#pulse[Symbol.dispose]();
     this.#pulse = this.#pulseOf(heartbeat_ms);
     for (const { sequence } of this.#barriers) await this.#channel.send({ type: "BarrierRequest", sequence });
