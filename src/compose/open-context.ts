@@ -33,12 +33,19 @@ export interface StoreParts {
   readonly actor: string;
   readonly onNote: ((note: string) => void) | undefined;
   readonly onCommit: StoreOptions["onCommit"];
+  /** Tells what was recorded through these parts, in whichever workspace. */
+  readonly recorded: Signal<RecordedInStore>;
   readonly waitMs: number;
   readonly retention: RetentionInputs;
   readonly gauge: StoreGauge;
   /** Where the key and the heads are kept. */
   readonly configFolder: string;
   readonly userHome: string | undefined;
+}
+
+/** What one commit has recorded, and where. */
+export interface RecordedInStore extends Recorded {
+  readonly workspaceId: string;
 }
 
 /** What an engine has of the files of its workspace: on a disk, or in the history only. */
@@ -104,7 +111,7 @@ function withFiles(
     ...history,
     ...files,
     live: new LiveView(files.worktree),
-    recorded: recordedSignal(parts),
+    recorded: recordedSignal(parts, history.workspaceId),
     retention: how.retention,
     store: how.tasks,
     processes: parts.backends.processes,
@@ -122,9 +129,10 @@ function withFiles(
   return { context, close };
 }
 
-/** Tells the store's observer, too. */
-function recordedSignal({ onCommit }: StoreParts): Signal<Recorded> {
+/** Tells the store's observer, too, and whoever follows this workspace elsewhere in the process. */
+function recordedSignal({ onCommit, recorded }: StoreParts, workspaceId: string): Signal<Recorded> {
   const signal = new Signal<Recorded>();
+  signal.listen(({ events }) => recorded.emit({ workspaceId, events }));
   if (onCommit !== undefined) signal.listen(({ events }) => onCommit({ events: events.length }));
   return signal;
 }

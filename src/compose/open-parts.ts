@@ -1,6 +1,7 @@
 import type { StoreOptions } from "../api/store-api.ts";
 import { FileBlobStore } from "../storage/files/file-blob-store.ts";
 import { storeLayout } from "../storage/files/layout.ts";
+import { Signal } from "../util/signal.ts";
 import type { Backends } from "./backends.ts";
 import { FileHeadKeeper, makeFolders } from "./file-head-keeper.ts";
 import type { StoreParts } from "./open-context.ts";
@@ -31,6 +32,7 @@ export async function openParts(options: StoreOptions, backends: Backends): Prom
     actor: options.actor ?? "human",
     onNote: options.onNote,
     onCommit: options.onCommit,
+    recorded: new Signal(),
     waitMs,
     configFolder,
     retention: { given: options.retention ?? {}, defaults: options.retentionDefaults ?? {} },

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { EMPTY_HEAD } from "../../core/event.ts";
 import { emptyMemoryLog, MemoryEventLog } from "../../storage/memory/memory-event-log.ts";
+import { memoryLocks } from "../../storage/memory/memory-lock.ts";
 import { nextEvents } from "../../testing/event-log-suite.ts";
 import { LogHistory } from "./log-history.ts";
 
@@ -52,18 +53,66 @@ describe("LogHistory", () => {
     await expect(history.after({ seq: 5, hash: at(6).hash }, 100)).rejects.toMatchObject({ code: "LOG_DAMAGED" });
   });
 
-  it("begins anew where a compaction has sealed the log", async () => {
+  it("goes on through the archive, and begins behind it where that was dropped", async () => {
     const { log, history } = await logOf(600);
     expect(await history.hashAt(400)).toBe(at(400).hash);
     const [next] = EVENTS.slice(600);
     if (next !== undefined) await log.rotate(next);
     await log.append(EVENTS.slice(601));
     expect(await history.head()).toMatchObject({ seq: 700 });
+    expect(history.firstSeq).toBe(1);
+    for (const seq of [1, 300, 600, 601]) expect(await history.hashAt(seq)).toBe(at(seq).hash);
+    const all: number[] = [];
+    for (let head = at(550); ;) {
+      const page = await history.after(head, 5_000);
+      all.push(...page.map(({ seq }) => seq));
+      head = page.at(-1) ?? head;
+      if (page.length === 0) break;
+    }
+    expect(all).toEqual(EVENTS.slice(550).map(({ seq }) => seq));
+    await log.dropArchive();
+    expect(await history.hashAt(599)).toBeUndefined();
     expect(history.firstSeq).toBe(601);
     expect(await history.hashAt(600)).toBe(at(600).hash);
-    expect(await history.hashAt(599)).toBeUndefined();
     expect((await history.after(at(650), 10 ** 6)).map(({ seq }) => seq)).toEqual(
       EVENTS.slice(650).map(({ seq }) => seq),
     );
+  });
+
+  it("tells of lines that others wrote only after a look with nobody at it", async () => {
+    const state = emptyMemoryLog();
+    const others = new MemoryEventLog(state);
+    const lock = memoryLocks()("lock");
+    const history = new LogHistory("w1", new MemoryEventLog(state), { holdOff: () => lock.exclusive(0) });
+    await others.append(EVENTS.slice(0, 10));
+    expect(await history.head()).toMatchObject({ seq: 10 });
+    {
+      using _writing = await lock.exclusive(0);
+      await others.append(EVENTS.slice(10, 20));
+      expect(await history.head()).toMatchObject({ seq: 10 });
+      expect(await history.after(at(10), 1_000)).toEqual([]);
+      // What this process has recorded needs no look.
+      await others.append(EVENTS.slice(20, 30));
+      history.recorded(at(30));
+      expect(await history.head()).toMatchObject({ seq: 30 });
+    }
+    await others.append(EVENTS.slice(30, 40));
+    expect(await history.head()).toMatchObject({ seq: 40 });
+  });
+
+  it("takes the place of a line from elsewhere, and finds it itself where that is wrong", async () => {
+    const state = emptyMemoryLog();
+    await new MemoryEventLog(state).append(EVENTS);
+    const asked: number[] = [];
+    for (const wrong of [0, 7]) {
+      const log = new MemoryEventLog(state);
+      const locate = async (seq: number) => {
+        asked.push(seq);
+        return { seq, offset: EVENTS.slice(0, seq - 1).reduce((sum, { line }) => sum + line.length + 1, wrong) };
+      };
+      const history = new LogHistory("w1", log, { locate });
+      expect((await history.after(at(650), 1)).map(({ seq }) => seq)).toEqual([651]);
+    }
+    expect(asked).toEqual([651, 651]);
   });
 });

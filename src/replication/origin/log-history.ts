@@ -3,10 +3,23 @@ import { ChronicleError } from "../../core/errors.ts";
 import { EMPTY_HEAD, type Head, type SealedEvent } from "../../core/event.ts";
 import type { Hash } from "../../core/hash.ts";
 import type { EventLog, LogPosition, RawLine } from "../../storage/event-log.ts";
+import type { HeldLock } from "../../storage/lock.ts";
 import { Signal } from "../../util/signal.ts";
+import { oldestSeq } from "../../workspace/history-start.ts";
 
 /** Every so many events their position is remembered. */
 const MARK_EVERY = 256;
+
+/** What a history has beside its log. */
+export interface LogHistoryOptions {
+  /**
+   * Holds off everybody who writes. Lines that this process did not write are only told of after a look with nobody at it:
+   * what another one has begun to write may be cut back. Default: nobody else writes. Throws `LOCKED`.
+   */
+  readonly holdOff?: () => Promise<HeldLock>;
+  /** Where an event's line begins; it may be wrong. Default: found by reading. */
+  readonly locate?: (seq: number) => Promise<LogPosition | undefined>;
+}
 
 /** A workspace's log as replicas are given it: exact lines, durable, in order. One for all replicas of a workspace. */
 export class LogHistory {
@@ -14,40 +27,55 @@ export class LogHistory {
   /** To be emitted when events may have been recorded. Whoever forgets it only makes replicas wait for the next heartbeat. */
   readonly changed = new Signal<void>();
   readonly #log: EventLog;
-  /** Positions of events of the present log, by seq. */
+  readonly #options: LogHistoryOptions;
+  /** Positions of events, by seq, each in the file that holds it. */
   #marks: LogPosition[] = [];
   #firstSeq: number | undefined;
+  /** The first line of the present log, when `#firstSeq` was found. */
+  #logFirst: number | undefined;
+  /** The last event that is known to stay. */
+  #sure: Head | undefined;
+  /** The last one that this process has recorded. */
+  #recorded: Head = EMPTY_HEAD;
+  #looking: Promise<Head> | undefined;
 
   /** `log`: an object of its own over the workspace's log, so that nobody else's look moves its head. */
-  constructor(workspace: string, log: EventLog) {
+  constructor(workspace: string, log: EventLog, options: LogHistoryOptions = {}) {
     this.workspace = workspace;
     this.#log = log;
+    this.#options = options;
+  }
+
+  /** This process has recorded events, up to this one: they are durable. */
+  recorded(head: Head): void {
+    if (head.seq > this.#recorded.seq) this.#recorded = head;
+    this.changed.emit();
   }
 
   /**
-   * The last event now. It is durable: a line that an origin could still lose, and a replica already has, would make two
-   * histories of one.
+   * The last event now. It is durable, and nobody cuts it off any more: a line that an origin could still lose, and a
+   * replica already has, would make two histories of one.
    */
   async head(): Promise<Head> {
     const { seq, hash } = await this.#log.refresh();
-    await this.#log.sync();
-    if (this.#log.firstSeq !== this.#firstSeq) {
-      this.#firstSeq = this.#log.firstSeq;
-      this.#marks = [{ seq: this.#firstSeq, offset: 0 }];
-    }
-    return { seq, hash };
+    if (this.#sure?.hash === hash && this.#sure.seq === seq) return this.#sure;
+    if (this.#recorded.hash === hash && seq > 0) return this.#note({ seq, hash });
+    this.#looking ??= this.#look().finally(() => (this.#looking = undefined));
+    return this.#looking;
   }
 
-  /** The oldest event that is not in an archive, as of the last `head`. */
+  /** The oldest event whose line is there, in an archive or not, as of the last `head`. */
   get firstSeq(): number {
     return this.#firstSeq ?? this.#log.firstSeq;
   }
 
-  /** The hash of an event (`""`: of none), `undefined` where it is not in the present log or the one right before it. */
+  /** The hash of an event (`""`: of none), `undefined` where neither its line is there nor the one right behind it. */
   async hashAt(seq: number): Promise<Hash | "" | undefined> {
     const head = await this.head();
     if (seq === head.seq) return head.hash;
     if (seq === 0) return EMPTY_HEAD.hash;
+    // Where the archive was dropped, this is where somebody notices.
+    if (seq < this.#log.firstSeq) await this.#findFirst();
     if (seq < this.firstSeq - 1 || seq > head.seq) return undefined;
     const isBefore = seq === this.firstSeq - 1;
     for await (const event of this.#from(isBefore ? seq + 1 : seq)) return isBefore ? event.prevHash : event.hash;
@@ -77,18 +105,67 @@ export class LogHistory {
     return events;
   }
 
+  /** Looks at the end while nobody writes. Where somebody does so for long, what was known before holds. */
+  async #look(): Promise<Head> {
+    try {
+      using _held = await this.#options.holdOff?.();
+      const { seq, hash } = await this.#log.refresh();
+      await this.#log.sync();
+      return await this.#note({ seq, hash });
+    } catch (error) {
+      const isBusy = error instanceof ChronicleError && error.code === "LOCKED";
+      if (!isBusy || this.#sure === undefined) throw error;
+      return this.#sure;
+    }
+  }
+
+  async #note(head: Head): Promise<Head> {
+    if (this.#log.firstSeq !== this.#logFirst) await this.#findFirst();
+    this.#sure = head;
+    return head;
+  }
+
+  async #findFirst(): Promise<void> {
+    const logFirst = this.#log.firstSeq;
+    const first = await oldestSeq(this.#log);
+    if (first !== this.#firstSeq) {
+      this.#marks = [{ seq: first, offset: 0 }, ...this.#marks.filter((mark) => mark.seq > first)];
+    }
+    this.#firstSeq = first;
+    this.#logFirst = logFirst;
+  }
+
   async *#from(seq: number): AsyncGenerator<SealedEvent, void> {
-    // A compaction meanwhile begins new ones: these are of the file that is read.
-    const marks = this.#marks;
-    const start = marks.findLast((mark) => mark.seq <= seq) ?? { seq: this.firstSeq, offset: 0 };
+    const start = await this.#startFor(seq);
     let at = start.seq;
     for await (const lines of this.#log.read(start)) {
       for (const line of lines) {
-        if (at >= (marks.at(-1)?.seq ?? 0) + MARK_EVERY) marks.push({ seq: at, offset: line.offset });
+        if (at >= (this.#marks.at(-1)?.seq ?? 0) + MARK_EVERY) this.#marks.push({ seq: at, offset: line.offset });
         if (at >= seq) yield sealed(line);
         at += 1;
       }
     }
+  }
+
+  /** From where to read so that a line comes: from itself, where its place is known, else from one before it. */
+  async #startFor(seq: number): Promise<LogPosition> {
+    const mark = this.#marks.findLast((one) => one.seq <= seq) ?? { seq: this.firstSeq, offset: 0 };
+    if (seq - mark.seq <= MARK_EVERY) return mark;
+    const located = await this.#options.locate?.(seq);
+    return located !== undefined && (await this.#begins(located)) ? located : mark;
+  }
+
+  async #begins(position: LogPosition): Promise<boolean> {
+    for await (const [line] of this.#log.read(position)) {
+      if (line === undefined) continue;
+      try {
+        return readEventFast(line.bytes).seq === position.seq;
+      } catch {
+        // No line begins there.
+        return false;
+      }
+    }
+    return false;
   }
 }
 

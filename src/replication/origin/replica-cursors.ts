@@ -7,7 +7,7 @@
 export interface ReplicaCursors {
   /** The cursor of a replica; `undefined`: it has never been here. */
   get(replica: string): number | undefined;
-  /** Moves a cursor forward, durably; a lower one than before changes nothing. Throws `IO`. */
+  /** Moves a cursor forward, durably (a backend may say: soon); a lower one than before changes nothing. Throws `IO`. */
   advance(replica: string, sequence: number): void;
   /** All of them, in any order. */
   list(): readonly (readonly [replica: string, sequence: number])[];

@@ -1,0 +1,139 @@
+import type { Head } from "../core/event.ts";
+import { FileReplicaCursors } from "../replication/origin/file-replica-cursors.ts";
+import { HistoryContents } from "../replication/origin/history-contents.ts";
+import { LogHistory } from "../replication/origin/log-history.ts";
+import type { OriginOptions } from "../replication/origin/origin-session.ts";
+import { NODE_TIMERS, type Timers } from "../replication/timers.ts";
+import { FileEventLog } from "../storage/files/file-event-log.ts";
+import type { Context } from "../workspace/context.ts";
+import { isInBase } from "../workspace/read-base.ts";
+import { openContext, type StoreParts } from "./open-context.ts";
+import { storeTasks } from "./store-tasks.ts";
+import { watchLog } from "./watch-log.ts";
+
+/** A workspace that replicas follow, open in this process; all its sessions share it. Disposed of, it is let go. */
+export interface OriginLease extends Disposable {
+  /** The engine that accepts what replicas write back. */
+  readonly context: Context;
+  /** For `OriginSession`. */
+  readonly options: Pick<OriginOptions, "history" | "contents" | "cursors" | "signedHead">;
+}
+
+/** A place stays open so long after the last replica has left, in ms: it mostly comes back at once. */
+const IDLE_MS = 10_000;
+/** How long a look at the end of a log waits for those who write, in ms. */
+const HOLD_OFF_MS = 250;
+/** Cursors are written so long after they have moved, in ms. */
+const CURSORS_MS = 1_000;
+
+interface Place {
+  readonly opened: Promise<OpenedOrigin>;
+  leases: number;
+  closing: Disposable | undefined;
+}
+
+interface OpenedOrigin extends Pick<OriginLease, "context" | "options"> {
+  close(): Promise<void>;
+}
+
+/** The workspaces of a store that replicas follow: each is opened once, and closed when nobody has followed it for a while. */
+export class Origins implements AsyncDisposable {
+  readonly #parts: StoreParts;
+  readonly #timers: Timers;
+  readonly #places = new Map<string, Place>();
+  readonly #ending = new Set<Promise<void>>();
+
+  constructor(parts: StoreParts, timers: Timers = NODE_TIMERS) {
+    this.#parts = parts;
+    this.#timers = timers;
+  }
+
+  /** Opens a workspace for a session; `id` is its whole id. */
+  async lease(id: string): Promise<OriginLease> {
+    const place = this.#places.get(id) ?? this.#open(id);
+    place.leases += 1;
+    place.closing?.[Symbol.dispose]();
+    place.closing = undefined;
+    let isHeld = true;
+    const release = (): void => {
+      if (!isHeld) return;
+      isHeld = false;
+      place.leases -= 1;
+      if (place.leases === 0) place.closing = this.#timers.after(IDLE_MS, () => void this.#close(id, place));
+    };
+    try {
+      const { context, options } = await place.opened;
+      return { context, options, [Symbol.dispose]: release };
+    } catch (error) {
+      release();
+      throw error;
+    }
+  }
+
+  /** Closes what nobody has leased, and waits for what is being closed. Throws what went wrong in closing. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const [id, place] of this.#places) if (place.leases === 0) void this.#close(id, place);
+    await Promise.all(this.#ending);
+  }
+
+  #open(id: string): Place {
+    const opened = openOrigin(this.#parts, id, this.#timers);
+    const place: Place = { opened, leases: 0, closing: undefined };
+    this.#places.set(id, place);
+    opened.catch(() => this.#places.delete(id));
+    return place;
+  }
+
+  #close(id: string, place: Place): Promise<void> {
+    place.closing?.[Symbol.dispose]();
+    place.closing = undefined;
+    if (this.#places.get(id) !== place) return Promise.resolve();
+    this.#places.delete(id);
+    const ending = place.opened.then(async (one) => one.close());
+    this.#ending.add(ending);
+    // Whoever disposes of all is told what went wrong before that, too.
+    ending.then(
+      () => this.#ending.delete(ending),
+      () => undefined,
+    );
+    return ending;
+  }
+}
+
+async function openOrigin(parts: StoreParts, id: string, timers: Timers): Promise<OpenedOrigin> {
+  const { disk } = parts.backends;
+  const files = parts.layout.workspace(id);
+  await using closing = new AsyncDisposableStack();
+  const { context, close } = await openContext(parts, id, { tasks: storeTasks(parts, id) });
+  closing.defer(close);
+  const log = new FileEventLog(disk, files);
+  closing.defer(() => log.close());
+  const history = new LogHistory(id, log, {
+    holdOff: () => context.lock.exclusive(HOLD_OFF_MS),
+    locate: (seq) => locate(context, seq),
+  });
+  closing.use(parts.recorded.listen(({ workspaceId, events }) => tell(history, workspaceId, events)));
+  closing.use(watchLog(disk, files.log, { timers, onGrown: () => history.changed.emit() }));
+  const cursors = closing.use(new FileReplicaCursors(disk, files.replicas, { timers, ms: CURSORS_MS }));
+  const contents = new HistoryContents(context);
+  const signedHead = async (): Promise<string | undefined> => {
+    const kept = context.heads.last(id);
+    return kept?.valid === true ? kept.note : undefined;
+  };
+  const open = closing.move();
+  return {
+    context,
+    options: { history, contents, cursors, signedHead },
+    close: () => open.disposeAsync(),
+  };
+}
+
+function tell(history: LogHistory, workspace: string, events: readonly Head[]): void {
+  const last = events.at(-1);
+  if (workspace === history.workspace && last !== undefined) history.recorded({ seq: last.seq, hash: last.hash });
+}
+
+async function locate({ index }: Context, seq: number) {
+  const row = await index.locate(seq);
+  return row === undefined || isInBase(row) ? undefined : { seq, offset: row.offset };
+}

@@ -1,0 +1,74 @@
+import type { LogEvent } from "../../core/event.ts";
+import type { Hash } from "../../core/hash.ts";
+import type { BlobReader } from "../../storage/blob-store.ts";
+import type { EventRow } from "../../storage/index-store.ts";
+import { answer } from "../../workspace/answer.ts";
+import type { HistoryContext } from "../../workspace/context.ts";
+import { HistoryNeeds } from "../../workspace/history-needs.ts";
+import { readEvents } from "../../workspace/read-events.ts";
+import type { WorkspaceContents } from "./content-server.ts";
+
+/** Events that are looked at together. */
+const PAGE = 5_000;
+
+/**
+ * The contents that a history names, at whatever time: of files, and of what other records need (bases, filters, plans,
+ * both sides of a conflict). What was freed is not found, and neither is what the store holds for other workspaces only.
+ */
+export class HistoryContents implements WorkspaceContents {
+  readonly #context: HistoryContext;
+  /** What other records than those of files name, up to event `#seq`. */
+  readonly #others = new Set<Hash>();
+  #seq = 0;
+  #reading: Promise<void> | undefined;
+
+  constructor(context: HistoryContext) {
+    this.#context = context;
+  }
+
+  async open(hash: Hash): Promise<BlobReader | undefined> {
+    const reader = await this.#context.blobs.open(hash);
+    return reader !== undefined && (await this.#names(hash)) ? reader : undefined;
+  }
+
+  async #names(hash: Hash): Promise<boolean> {
+    if (this.#others.has(hash)) return true;
+    const { index } = this.#context;
+    // Mostly it is a file's that the index knows already.
+    if ((await index.withContent(hash)) !== undefined) return true;
+    return answer(this.#context, async ({ head }) => {
+      if ((await index.withContent(hash)) !== undefined) return true;
+      await this.#readOn(head.seq);
+      return this.#others.has(hash);
+    });
+  }
+
+  /** One at a time reads on; whoever comes meanwhile waits for it, and looks whether that was enough. */
+  async #readOn(upTo: number): Promise<void> {
+    while (this.#seq < upTo) {
+      this.#reading ??= this.#readPage(upTo).finally(() => (this.#reading = undefined));
+      await this.#reading;
+    }
+  }
+
+  async #readPage(upTo: number): Promise<void> {
+    const { index } = this.#context;
+    const rows = await index.events({ from: this.#seq + 1, to: upTo, limit: PAGE });
+    for (const event of await readEvents(this.#context, rows.filter(isNoFile))) {
+      for (const hash of contentsOf(event)) this.#others.add(hash);
+    }
+    this.#seq = rows.length < PAGE ? upTo : (rows.at(-1)?.seq ?? upTo);
+  }
+}
+
+function isNoFile({ recordId, op }: EventRow): boolean {
+  return !/^file(64)?[:@]/.test(recordId) && op !== "delete";
+}
+
+function contentsOf(event: LogEvent): Hash[] {
+  const hashes: Hash[] = [];
+  const needs = new HistoryNeeds(undefined, ({ hash }) => hashes.push(hash));
+  needs.event(event, "");
+  needs.finish();
+  return hashes;
+}
