@@ -1,0 +1,31 @@
+import { randomUUID } from "node:crypto";
+import { openParts } from "../../src/compose/open-parts.ts";
+import type { StoreParts } from "../../src/compose/open-context.ts";
+import { nodeProcesses } from "../../src/compose/node-processes.ts";
+import { NodeDisk } from "../../src/disk/node-disk.ts";
+import { MemoryBlobIndex } from "../../src/storage/memory/memory-blob-index.ts";
+import { MemoryIndexStore } from "../../src/storage/memory/memory-index-store.ts";
+import { sqliteBlobIndex } from "../../src/storage/sqlite/sqlite-blob-index.ts";
+import { openSqliteIndexStore } from "../../src/storage/sqlite/sqlite-index-store.ts";
+import { SqliteLock } from "../../src/storage/sqlite/sqlite-lock.ts";
+import { newUlid } from "../../src/util/ulid.ts";
+
+/** What a store on the real disk stands on, for those who join engines themselves. */
+export function storeParts(home: string, configFolder: string): Promise<StoreParts> {
+  const disk = new NodeDisk();
+  return openParts(
+    { home, configFolder, waitMs: 5_000 },
+    {
+      disk,
+      openIndex: (path) => openSqliteIndexStore(path, disk),
+      scratchIndex: () => new MemoryIndexStore(),
+      openBlobIndex: (path) => sqliteBlobIndex(disk, path, () => new MemoryBlobIndex()),
+      lock: (path) => new SqliteLock(disk, path),
+      processes: nodeProcesses(disk),
+      now: () => Date.now(),
+      newId: () => randomUUID(),
+      newPackId: newUlid,
+      threads: false,
+    },
+  );
+}
