@@ -3,9 +3,10 @@ import type { Duplex } from "node:stream";
 import fastify, { type FastifyInstance, type FastifyRequest } from "fastify";
 import type { Route } from "../api/routes/route.ts";
 import type { Visit } from "./admission.ts";
-import { type Answering, knowsCommands, RequestAnswer, type Shared } from "./answer-request.ts";
+import { type Answering, knowsCommands, RequestAnswer, type RequestHead, type Shared } from "./answer-request.ts";
 import type { ServerApp, UpgradeVisit } from "./http-server.ts";
 import { undecodable } from "./path-pattern.ts";
+import { PlainRoutes } from "./plain-routes.ts";
 import { makeProblem, type Problem, problemOf } from "./problem.ts";
 import { Encoded } from "./received.ts";
 import { RateLimiter } from "./rate-limiter.ts";
@@ -28,8 +29,18 @@ export interface AppOptions extends Answering {
 /** How often what one caller was refused is written down. */
 const REFUSALS = { burst: 20, perSecond: 0.1 };
 
-/** Who asks, from the request that was admitted to the handler that answers it. */
-const visits = new WeakMap<IncomingMessage, Visit>();
+/** What is known of a request on its way through the router: who asks, then what will answer. */
+interface OnItsWay {
+  readonly visit: Visit;
+  answer?: RequestAnswer;
+}
+
+/** A property of the request: a weak map from each would cost the collector more than the request itself. */
+const WAY = Symbol("way");
+
+interface AdmittedRequest extends IncomingMessage {
+  [WAY]?: OnItsWay;
+}
 
 /** What is answered beside hooks: every row of the table, on Fastify's router. */
 export async function makeApp(options: AppOptions): Promise<ServerApp> {
@@ -45,7 +56,10 @@ export async function makeApp(options: AppOptions): Promise<ServerApp> {
     onConstructorPoisoning: "error",
   });
   app.setErrorHandler((error, request, reply) => fail(options, reply.hijack().raw, { request: request.raw, error }));
-  app.addHook("onRequest", async ({ raw, routeOptions }) => options.tally?.name(raw, routeOptions.url ?? "none"));
+  app.addHook("onRequest", ({ raw, routeOptions }, _reply, done) => {
+    options.tally?.name(raw, routeOptions.url ?? "none");
+    done();
+  });
   const groups = groupRows(options.routes);
   app.setNotFoundHandler((request, reply) => notFound(groups, request.raw, reply.hijack().raw));
   app.removeContentTypeParser("text/plain");
@@ -68,9 +82,12 @@ export async function makeApp(options: AppOptions): Promise<ServerApp> {
   });
   app.get("/v1/openapi.json", (request, reply) => sendDocument(request.raw, reply.hijack().raw, options.openapi()));
   await app.ready();
+  const plain = new PlainRoutes(groups);
   return {
-    answer: (request, response, visit) => {
-      visits.set(request, visit);
+    answer: (request: AdmittedRequest, response, visit) => {
+      const group = plain.find(request);
+      if (group !== undefined) return void answerPlainly({ request, query: {}, visit, group }, response, shared);
+      request[WAY] = { visit };
       app.routing(request, response);
     },
     ...(options.upgrade === undefined ? {} : { upgrade: options.upgrade }),
@@ -82,11 +99,27 @@ function refuseSchema(): never {
   throw new Error("the table of routes has the schemas");
 }
 
-/** The request that a handler has, with who asks. */
-function visitOf(request: IncomingMessage): Visit {
-  const visit = visits.get(request);
-  if (visit === undefined) throw new Error("a request came in without having been admitted");
-  return visit;
+/** A request as a handler has it, with who asks. */
+function wayOf(request: AdmittedRequest): OnItsWay {
+  const way = request[WAY];
+  if (way === undefined) throw new Error("a request came in without having been admitted");
+  return way;
+}
+
+/** What needs no router, and has no body to wait for. Never rejects. */
+async function answerPlainly(
+  head: RequestHead,
+  response: ServerResponse,
+  shared: Shared & Pick<AppOptions, "tally">,
+): Promise<void> {
+  const { request, group } = head;
+  shared.tally?.name(request, group.url);
+  try {
+    const answer = await RequestAnswer.begin(head, shared);
+    await answer.send(response, undefined);
+  } catch (error) {
+    fail(shared, response, { request, error });
+  }
 }
 
 function mount(scope: FastifyInstance, groups: readonly RowGroup[], shared: Shared): void {
@@ -96,15 +129,14 @@ function mount(scope: FastifyInstance, groups: readonly RowGroup[], shared: Shar
       url: group.url,
       // Before anything of a body is read: who may not ask is not listened to.
       onRequest: async (request) => begin(request, group, shared),
-      handler: async (request, reply) => answers.get(request.raw)?.send(reply.hijack().raw, request.body),
+      handler: async (request, reply) => wayOf(request.raw).answer?.send(reply.hijack().raw, request.body),
     });
   }
 }
 
-const answers = new WeakMap<IncomingMessage, RequestAnswer>();
-
 async function begin({ raw, query }: FastifyRequest, group: RowGroup, shared: Shared): Promise<void> {
-  answers.set(raw, await RequestAnswer.begin({ request: raw, query, visit: visitOf(raw), group }, shared));
+  const way = wayOf(raw);
+  way.answer = await RequestAnswer.begin({ request: raw, query, visit: way.visit, group }, shared);
 }
 
 function notFound(groups: readonly RowGroup[], request: IncomingMessage, response: ServerResponse): void {

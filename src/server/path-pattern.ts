@@ -10,6 +10,12 @@ export function undecodable(): ChronicleError {
 /** What stands at the names of a pattern. */
 export type PathParams = Readonly<Record<string, string>>;
 
+/** One part of a pattern: a word, or a name without its braces. */
+interface Part {
+  readonly at: number;
+  readonly text: string;
+}
+
 /**
  * Reads a path as the request line has it: `/v1/workspaces/{id}/files/{path}/history`. Each part is decoded once, after the
  * path was cut at its slashes; an encoded slash in `{path}` is one of the file's path, as generated clients send it. In
@@ -18,16 +24,23 @@ export type PathParams = Readonly<Record<string, string>>;
 export class PathPattern {
   readonly #parts: readonly string[];
   readonly #wide: number;
+  readonly #fixed: readonly Part[];
+  readonly #named: readonly Part[];
 
   /** `pattern`: as in OpenAPI. Only `{path}` holds slashes, and stands there once at most. */
   constructor(pattern: string) {
     this.#parts = pattern.split("/");
     this.#wide = this.#parts.indexOf("{path}");
+    const all = this.#parts.map((text, at): Part => ({ at, text }));
+    this.#fixed = all.filter(({ text }) => !text.startsWith("{"));
+    this.#named = all
+      .filter((part) => !this.#fixed.includes(part))
+      .map(({ at, text }) => ({ at, text: text.slice(1, -1) }));
   }
 
   /** How much of it is fixed: of two that match, the one with more is meant. */
   get weight(): number {
-    return this.#parts.filter((part) => !part.startsWith("{")).length;
+    return this.#fixed.length;
   }
 
   /** As the router wants it: what begins with `{path}` is one wildcard. */
@@ -43,13 +56,16 @@ export class PathPattern {
     if (this.#wide < 0 ? more !== 0 : more < 0) return undefined;
     const shift = (at: number): number => (this.#wide >= 0 && at > this.#wide ? at + more : at);
     // What is fixed first: most patterns end there, before anything is decoded.
-    const isOurs = this.#parts.every((part, at) => part.startsWith("{") || decoded(given[shift(at)] ?? "") === part);
-    if (!isOurs) return undefined;
+    for (const { at, text } of this.#fixed) if (decoded(given[shift(at)] ?? "") !== text) return undefined;
     const params: Record<string, string> = {};
-    for (const [at, part] of this.#parts.entries()) {
-      if (!part.startsWith("{")) continue;
-      const mine = at === this.#wide ? given.slice(at, at + more + 1) : [given[shift(at)] ?? ""];
-      params[part.slice(1, -1)] = mine.map(decoded).join("/");
+    for (const { at, text } of this.#named) {
+      params[text] =
+        at === this.#wide
+          ? given
+              .slice(at, at + more + 1)
+              .map(decoded)
+              .join("/")
+          : decoded(given[shift(at)] ?? "");
     }
     return params;
   }
