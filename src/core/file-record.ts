@@ -155,8 +155,10 @@ function decodeEntry(path: WorkspacePath, kind: string, body: RecordBody): Entry
   if (!KINDS.has(kind)) return damaged(`kind is ${JSON.stringify(kind)}`);
   const mode = whole(body, "mode");
   if (mode < 0 || mode > 0o7777) return damaged("mode is not permission bits");
+  const size = whole(body, "size");
+  if (size < 0) return damaged("size is below zero");
   const hash = kind === "dir" ? undefined : hashOf(body, "hash");
-  return { path, kind: kind as EntryKind, mode, size: whole(body, "size"), mtimeMs: whole(body, "mtime_ms"), hash };
+  return { path, kind: kind as EntryKind, mode, size, mtimeMs: whole(body, "mtime_ms"), hash };
 }
 
 /** An entry or absence as JSON, without its path (`plan.ts` adds it). */

@@ -200,9 +200,21 @@ export function checkInline(fields: {
 
 function openLine(line: Uint8Array, prev: Head): LogEvent {
   const checked = checkLine(line, prev);
-  if ("event" in checked) return checked.event;
+  if ("event" in checked) return withSoundState(checked.event);
   const { kind, detail } = checked.fault;
   throw new ChronicleError("INTEGRITY_VIOLATION", `a line that was sent is refused: ${detail}`, { data: { kind } });
+}
+
+/** A line is the origin's word; that a file's event has a path within the workspace and a state must not depend on it. */
+function withSoundState(event: LogEvent): LogEvent {
+  try {
+    stateOf(event);
+    return event;
+  } catch (cause) {
+    if (!(cause instanceof ChronicleError)) throw cause;
+    const code = cause.code === "PATH_INVALID" ? cause.code : "INTEGRITY_VIOLATION";
+    throw new ChronicleError(code, `event ${event.seq} is refused: ${cause.message}`, { cause });
+  }
 }
 
 function violated(reason: string): never {

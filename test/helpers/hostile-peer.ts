@@ -1,0 +1,123 @@
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { createServer, connect, type Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { crc32 } from "node:zlib";
+import { FramedChannel } from "../../src/replication/channels/framed-channel.ts";
+import { SocketWire } from "../../src/replication/channels/socket-wire.ts";
+import type { Channel } from "../../src/replication/channel.ts";
+import { decodeMessage } from "../../src/replication/protocol/codec.ts";
+import { encodeFrame } from "../../src/replication/protocol/frame.ts";
+import { FrameReader } from "../../src/replication/protocol/frame-reader.ts";
+import { isCredited, type Message, type MessageOf, type MessageType } from "../../src/replication/protocol/messages.ts";
+
+/** A pair of connected Unix sockets. Disposed, both are gone. */
+export async function socketPair(): Promise<Disposable & { readonly ours: Socket; readonly theirs: Socket }> {
+  const folder = mkdtempSync(join(tmpdir(), "chronicle-hostile-"));
+  const server = createServer().listen(join(folder, "s"));
+  await once(server, "listening");
+  const theirs = connect(join(folder, "s"));
+  theirs.on("error", () => undefined);
+  const [ours] = (await once(server, "connection")) as [Socket];
+  server.close();
+  return {
+    ours,
+    theirs,
+    [Symbol.dispose]() {
+      ours.destroy();
+      theirs.destroy();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Somebody who speaks the protocol as badly as he likes: nothing that he says is checked before it leaves. */
+export class HostilePeer implements Disposable {
+  /** The honest side's end of the connection. */
+  readonly channel: Channel;
+  readonly heard: Message[] = [];
+  readonly #pair: Awaited<ReturnType<typeof socketPair>>;
+  #sent = 0;
+  #wake: (() => void) | undefined;
+  #isEnded = false;
+
+  static async connect(): Promise<HostilePeer> {
+    return new HostilePeer(await socketPair());
+  }
+
+  private constructor(pair: Awaited<ReturnType<typeof socketPair>>) {
+    this.#pair = pair;
+    this.channel = new FramedChannel(new SocketWire(pair.ours));
+    const reader = new FrameReader();
+    pair.theirs.on("data", (piece: Buffer) => {
+      for (const frame of reader.push(piece)) this.heard.push(decodeMessage(frame));
+      this.#wake?.();
+    });
+    pair.theirs.on("close", () => {
+      this.#isEnded = true;
+      this.#wake?.();
+    });
+  }
+
+  /** Bytes, as they are. */
+  raw(bytes: Uint8Array): void {
+    this.#pair.theirs.write(bytes);
+  }
+
+  /** A sound frame with a head that need not be a message, and a body. */
+  say(head: object | string, body?: Uint8Array): void {
+    const text = Buffer.from(typeof head === "string" ? head : JSON.stringify(head));
+    const type = typeof head === "string" ? undefined : (head as { readonly type?: MessageType }).type;
+    const bytes = 28 + text.length + (body?.length ?? 0);
+    if (type !== undefined && isCredited(type)) this.#sent += bytes;
+    this.raw(encodeFrame({ head: text, body }, this.#sent));
+  }
+
+  /** A frame whose header announces what it likes; its checksum is right. */
+  announce(headBytes: number, bodyBytes: number, rest: Uint8Array = Buffer.alloc(0)): void {
+    const frame = Buffer.concat([Buffer.alloc(28), rest]);
+    frame.write("CHR", 0);
+    frame[3] = 1;
+    frame[4] = bodyBytes > 0 ? 2 : 1;
+    frame.writeUInt32BE(headBytes, 8);
+    frame.writeUInt32BE(bodyBytes, 12);
+    frame.writeUInt32BE(crc32(frame.subarray(28), crc32(frame.subarray(0, 24))), 24);
+    this.raw(frame);
+  }
+
+  /** Claims to have sent so many bytes more than it has. */
+  lose(bytes: number): void {
+    this.#sent += bytes;
+  }
+
+  /** Reads nothing any more. */
+  deafen(): void {
+    this.#pair.theirs.pause();
+  }
+
+  /** The connection breaks as when a machine dies: a reset, whatever is on its way. */
+  reset(): void {
+    this.#pair.theirs.destroy();
+  }
+
+  /** Waits until the other side has said such a message. Rejects where the connection ends before. */
+  async next<Type extends MessageType>(type: Type): Promise<MessageOf<Type>> {
+    for (;;) {
+      const found = this.heard.find((message): message is MessageOf<Type> => message.type === type);
+      if (found !== undefined) return found;
+      if (this.#isEnded) throw new Error(`the connection ended without ${type}`);
+      await new Promise<void>((resolve) => (this.#wake = resolve));
+    }
+  }
+
+  /** Waits until the other side has closed; the fatal error that it said. */
+  async closed(): Promise<MessageOf<"Error"> | undefined> {
+    while (!this.#isEnded) await new Promise<void>((resolve) => (this.#wake = resolve));
+    return this.heard.find((message): message is MessageOf<"Error"> => message.type === "Error" && message.fatal);
+  }
+
+  [Symbol.dispose](): void {
+    this.#pair[Symbol.dispose]();
+  }
+}
