@@ -17,7 +17,6 @@ const ORDINARY: CorpusName = "S";
 /** So many calls are checked at the end. */
 const LAST = 30;
 const SESSION = "bench";
-const ENTRY = join(import.meta.dirname, "../dist/hook.cjs");
 
 export const hookLatency: Bench = {
   name: "hook-latency",
@@ -142,10 +141,9 @@ class Hooks {
   /** Milliseconds of one hook. */
   #call(event: string, more: Readonly<Record<string, unknown>>): number {
     const input = { session_id: SESSION, cwd: this.#tree, hook_event_name: event, ...more };
-    // As the installed script does.
-    const direct = `NODE_COMPILE_CACHE=${this.#home}/cache/compile exec ${process.execPath} ${ENTRY} claude --direct --store ${this.#home}`;
+    const installed = this.#installed[event] ?? "exit 1";
     const started = performance.now();
-    const run = spawnSync("/bin/sh", ["-c", this.#isDirect ? direct : (this.#installed[event] ?? "exit 1")], {
+    const run = spawnSync("/bin/sh", ["-c", this.#isDirect ? `${installed} --direct` : installed], {
       cwd: this.#tree,
       env: { ...this.#env },
       input: JSON.stringify(input),

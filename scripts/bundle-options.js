@@ -84,7 +84,12 @@ export const HOOK_OPTIONS = {
   minifySyntax: true,
   define: { "import.meta.url": "moduleUrl" },
   banner: { js: '"use strict";\nconst moduleUrl = require("node:url").pathToFileURL(__filename).href;' },
+  // Unless it is loaded into an image.
+  footer: { js: "if (require.main === module) module.exports.startHook();" },
 };
+
+/** What makes an image of the hook. */
+export const HOOK_IMAGE_OPTIONS = { ...HOOK_OPTIONS, footer: {} };
 
 /** The client, for browsers as well: one file, in which nothing of Node's is named. */
 export const BROWSER_OPTIONS = {

@@ -1,11 +1,13 @@
 import packageJson from "../../package.json" with { type: "json" };
+import { NodeDisk } from "../disk/node-disk.ts";
 import { hookCommand } from "./hooking/hook-command.ts";
+import { IS_CURRENT, programMark, STALE_EXIT } from "./hooking/hook-image.ts";
 import { HookProcess } from "./hooking/hook-process.ts";
 
 /**
  * What the installed hook runs where the long-lived process does not answer: `hook.cjs AGENT [--strict] [--direct]
  * [--store DIR] [--parent PID]`. Beside `chronicle hook` because it starts faster: no table of commands, no parser, one
- * file. The script that starts it has compiled code kept in the store's cache.
+ * file. The script that starts it has an image of it, or its compiled code, in the store's cache.
  */
 async function main([agent = "", ...rest]: readonly string[]): Promise<number> {
   const at = rest.indexOf("--store");
@@ -27,8 +29,25 @@ async function main([agent = "", ...rest]: readonly string[]): Promise<number> {
   }
 }
 
-// Nothing is left to be done: taking the engine down in good order would take a tenth of the hook's time.
-void main(process.argv.slice(2)).then((code) => {
+/** Ends at once. Nothing is left to be done: taking the engine down in good order would take a tenth of the hook's time. */
+function end(code: number): void {
   // oxlint-disable-next-line unicorn/no-process-exit
   process.exit(code);
-});
+}
+
+/** The file itself was started: the bundle ends with a call of this. */
+export function startHook(): void {
+  void main(process.argv.slice(2)).then(end);
+}
+
+/** The mark of what is being put into an image. */
+export function markOfImage(): string {
+  return programMark(new NodeDisk());
+}
+
+/** A process was started with an image, in which this is called; `mark` was put in when it was made. */
+export function startImage(mark: string): void {
+  if (markOfImage() !== mark) end(STALE_EXIT);
+  else if (process.argv[2] === IS_CURRENT) end(0);
+  else startHook();
+}

@@ -23,7 +23,11 @@ function buildPackage(): string {
   const entries = { cli: "src/cli/main.ts" } as Record<string, string>;
   for (const worker of workers) entries[basename(worker, ".ts")] = join("src", worker);
   const given: BuildOptions = { outdir: join(folder, "dist"), logLevel: "error" };
-  bundle({ ...given, entryPoints: entries }, { ...given, entryPoints: { hook: "src/cli/hook-main.ts" } });
+  bundle(
+    { ...given, entryPoints: entries },
+    { ...given, entryPoints: { hook: "src/cli/hook-main.ts" } },
+    { ...given, entryPoints: { "hook-image": "src/cli/hook-image-main.ts" } },
+  );
   mkdirSync(join(folder, "bin"));
   cpSync(join(repo, "bin", "chronicle.js"), join(folder, "bin", "chronicle.js"));
   cpSync(join(repo, "package.json"), join(folder, "package.json"));
@@ -33,12 +37,13 @@ function buildPackage(): string {
 }
 
 /** In a process of its own: the bundler's plugins cannot run while this one waits. */
-function bundle(options: BuildOptions, hook: BuildOptions): void {
+function bundle(options: BuildOptions, hook: BuildOptions, image: BuildOptions): void {
   const code = `
     import { build } from "esbuild";
-    import { BUNDLE_OPTIONS, HOOK_OPTIONS } from "./scripts/bundle-options.js";
+    import { BUNDLE_OPTIONS, HOOK_IMAGE_OPTIONS, HOOK_OPTIONS } from "./scripts/bundle-options.js";
     await build({ ...BUNDLE_OPTIONS, ...${JSON.stringify(options)} });
     await build({ ...HOOK_OPTIONS, ...${JSON.stringify(hook)} });
+    await build({ ...HOOK_IMAGE_OPTIONS, ...${JSON.stringify(image)} });
   `;
   const ran = spawnSync(process.execPath, ["--input-type=module", "-e", code], { cwd: repo, encoding: "utf8" });
   if (ran.status !== 0) throw new Error(`the bundle has errors: ${ran.stderr}`);

@@ -6,6 +6,8 @@ export interface HookScript {
   readonly node: string;
   /** `dist/hook.cjs`. */
   readonly entry: string;
+  /** The name of its image in the store's cache folder. */
+  readonly image: string;
   readonly version: string;
   /** `XDG_CONFIG_HOME` at the time, if it was set: the key lies there. */
   readonly configHome: string | undefined;
@@ -19,9 +21,12 @@ export function shellWord(text: string): string {
 /** How long the process may take for one answer, in seconds: the first capture of a large folder is a long one. */
 const PATIENCE = 120;
 
-/** Asks the process by itself: no module is loaded on Linux. Arguments: the socket, the path, the version, the slow way. */
+/**
+ * Asks the process by itself: no module is loaded on Linux. Arguments: the socket, the path, the version, `C` if LC_ALL
+ * was set for it alone, the hook's own arguments.
+ */
 const PERL = `#!perl
-my ($door, $path, $version, @slow) = @ARGV;
+my ($door, $path, $version, $locale, @words) = @ARGV;
 my $in = do { local $/; <STDIN> };
 $in = "" unless defined $in;
 sub ask {
@@ -69,56 +74,91 @@ if (defined $body) {
   print $body;
   exit 0;
 }
-my $strict = $slow[-1] eq "--strict";
-my $code = 127;
-if (open(my $node, "|-", @slow)) {
+delete $ENV{LC_ALL} if $locale;
+$ENV{CHRONICLE_HOOK_PARENT} = getppid();
+if (open(my $hook, "|-", "/bin/sh", $0, @words)) {
   local $SIG{PIPE} = "IGNORE";
-  print $node $in;
-  close $node;
-  $code = $? == 0 ? 0 : 1;
+  print $hook $in;
+  close $hook;
+  exit($? >> 8) unless $? & 127;
 }
-exit 0 if $code == 0;
 print STDERR "chronicle: the hook could not be run; see: chronicle doctor\\n";
-exit 2 if $strict;
-print "{}" if $slow[2] eq "gemini";
+exit 2 if grep { $_ eq "--strict" } @words;
+print "{}" if $words[0] eq "gemini";
 exit 0;
 `;
 
 /**
+ * Answers the hook in a process of its own, which has the agent's input as its stdin. An image that does not fit has not
+ * read any of it: 14 is what Node says of one that another Node has made, 75 what the image says of a hook that was
+ * replaced since, and more than 125 that it could not be started, or crashed.
+ */
+const HERE = `here() {
+  set -- "$agent" --store "$store" --parent "$parent" \${strict:+--strict} \${direct:+--direct}
+  if [ -f "$image" ]; then
+    "$node" --no-rehash-snapshot --snapshot-blob "$image" "$entry" "$@"
+    code=$?
+    case $code in 14 | 75 | 12[6-9] | 1[3-9]? | 2??) ;; *) return $code ;; esac
+  fi
+  [ -d "$store/cache" ] && NODE_COMPILE_CACHE=$store/cache/compile && export NODE_COMPILE_CACHE
+  "$node" "$entry" "$@"
+}`;
+
+/**
  * The installed hook: a script for `sh` that asks the long-lived process and falls back to Node. Perl is a few
  * milliseconds faster than curl and nearly everywhere; both are faster by an order than starting Node. Its arguments: the
- * agent, then perhaps `--strict`.
+ * agent, then perhaps `--strict`, and `--direct`: without the process, which is not started either.
  *
  * With `--strict` whatever fails is exit code 2, which means to every agent: do not run the tool.
  */
-export function hookScript({ home, node, entry, version, configHome }: HookScript): string {
+export function hookScript({ home, node, entry, image, version, configHome }: HookScript): string {
   const config = configHome === undefined ? "" : `XDG_CONFIG_HOME=${shellWord(configHome)}\nexport XDG_CONFIG_HOME\n`;
   return `#!/bin/sh
 # Chronicle's hook for AI agents, version ${version}. Made by \`chronicle agents install\`, and made again by it.
 agent=$1
 strict=
-[ "\${2-}" = --strict ] && strict=1
+direct=
+for word; do
+  case $word in
+    --strict) strict=1 ;;
+    --direct) direct=1 ;;
+  esac
+done
 store=\${CHRONICLE_HOME:-${shellWord(home)}}
 node=${shellWord(node)}
 entry=${shellWord(entry)}
-${config}[ -d "$store/cache" ] && NODE_COMPILE_CACHE=$store/cache/compile && export NODE_COMPILE_CACHE
-door=$store/run/serve.sock
-if [ -S "$door" ] && [ -x /usr/bin/perl ]; then
-  exec /usr/bin/perl -x "$0" "$door" "/hooks/$agent?strict=$strict" ${version} "$node" "$entry" "$agent" --store "$store" --parent $PPID \${strict:+--strict}
+${config}door=$store/run/serve.sock
+# Set: the process was asked already.
+parent=\${CHRONICLE_HOOK_PARENT-}
+if [ -z "$parent$direct" ] && [ -S "$door" ] && [ -x /usr/bin/perl ]; then
+  locale=
+  [ -z "\${LC_ALL-}" ] && locale=C && LC_ALL=C && export LC_ALL
+  exec /usr/bin/perl -x "$0" "$door" "/hooks/$agent?strict=$strict" ${version} "$locale" "$@"
 fi
+image=$store/cache/${shellWord(image)}
+${HERE}
+failed() {
+  [ $1 = 0 ] && exit 0
+  echo "chronicle: the hook could not be run (exit code $1); see: chronicle doctor" >&2
+  [ -n "$strict" ] && exit 2
+  [ "$agent" = gemini ] && echo '{}'
+  exit 0
+}
+if [ -n "$parent$direct" ] || [ ! -S "$door" ]; then
+  unset CHRONICLE_HOOK_PARENT
+  parent=\${parent:-$PPID}
+  here
+  failed $?
+fi
+parent=$PPID
 in=$(cat)
-if [ -S "$door" ] && [ ! -L "$door" ] && command -v curl >/dev/null 2>&1; then
+if [ ! -L "$door" ] && command -v curl >/dev/null 2>&1; then
   curl -qsf --max-time ${PATIENCE} --unix-socket "$door" -H 'Content-Type: application/json' -H 'X-Chronicle-Version: ${version}' -H "X-Chronicle-Parent: $PPID" \\
     --data-binary @- "http://chronicle/hooks/$agent?strict=$strict" <<CHRONICLE_INPUT && exit 0
 $in
 CHRONICLE_INPUT
 fi
-printf '%s' "$in" | "$node" "$entry" "$agent" --store "$store" --parent $PPID \${strict:+--strict}
-code=$?
-[ $code = 0 ] && exit 0
-echo "chronicle: the hook could not be run (exit code $code); see: chronicle doctor" >&2
-[ -n "$strict" ] && exit 2
-[ "$agent" = gemini ] && echo '{}'
-exit 0
+printf '%s' "$in" | here
+failed $?
 ${PERL}`;
 }

@@ -1,6 +1,7 @@
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { NodeDisk } from "../../disk/node-disk.ts";
 import { writeFileDurably } from "../../disk/write-fully.ts";
+import { hookImagePath } from "../hooking/hook-image.ts";
 import { hookEntryPath, launcherPath } from "../hooking/program-paths.ts";
 import type { Io } from "../io.ts";
 import { readTextIfThere } from "../user-files.ts";
@@ -38,7 +39,8 @@ export function isHookCurrent(io: Io, places: HookPlaces): boolean {
 /** What the installed hook should say. */
 export function hookText(io: Io, { home }: HookPlaces): string {
   const configHome = io.env["XDG_CONFIG_HOME"];
-  return hookScript({ home, node: process.execPath, entry: hookEntryPath(), version: io.version, configHome });
+  const image = basename(hookImagePath(home));
+  return hookScript({ home, node: process.execPath, entry: hookEntryPath(), image, version: io.version, configHome });
 }
 
 /** The command lines that go into an agent's configuration. */

@@ -6,6 +6,8 @@ import { agentStatus, statusLines } from "../agents/agent-status.ts";
 import { type AgentBase, carryOut, type FilePlan, planInstall, planUninstall } from "../agents/install-agent.ts";
 import { isHookCurrent, wantedFor, writeHookScript } from "../agents/installed-hook.ts";
 import { testAgent } from "../agents/test-agent.ts";
+import { NodeDisk } from "../../disk/node-disk.ts";
+import { makeHookImage } from "../hooking/make-hook-image.ts";
 import type { CommandContext } from "../context.ts";
 import { placesOf } from "../places.ts";
 import { counted } from "../render/counted.ts";
@@ -39,11 +41,21 @@ function baseOf({ io }: CommandContext, scope: Scope): AgentBase {
 
 export async function agents(context: CommandContext): Promise<number> {
   const [what = "", ...words] = context.input.args;
-  if (what === "install") return change(context, meantAgents(words, false), "install");
+  if (what === "install") return install(context, meantAgents(words, false));
   if (what === "uninstall") return change(context, meantAgents(words, false), "uninstall");
   if (what === "status") return status(context, meantAgents(words, true));
   if (what === "test") return test(context, meantAgents(words, false));
   throw usageError(`there is no 'agents ${what}'`, USAGE);
+}
+
+async function install(context: CommandContext, meant: readonly AgentConfig[]): Promise<number> {
+  const code = change(context, meant, "install");
+  if (!context.input.flag("dryRun")) await makeHookImage(new NodeDisk(), placesIn(context).home);
+  return code;
+}
+
+function placesIn({ io, input }: CommandContext): ReturnType<typeof placesOf> {
+  return placesOf({ env: io.env, userHome: io.userHome, cwd: io.cwd(), store: input.text("store") });
 }
 
 interface Done {
@@ -55,7 +67,7 @@ function change(context: CommandContext, meant: readonly AgentConfig[], what: "i
   const { io, input } = context;
   const scope = scopeOf(context);
   const base = baseOf(context, scope);
-  const places = placesOf({ env: io.env, userHome: io.userHome, cwd: io.cwd(), store: input.text("store") });
+  const places = placesIn(context);
   const strict = input.flag("strict");
   const dryRun = input.flag("dryRun");
   // Everything is planned before anything is written: a file that cannot be read stops it all.
@@ -123,7 +135,7 @@ async function status(context: CommandContext, meant: readonly AgentConfig[]): P
     : input.flag("user")
       ? ["user"]
       : ["user", "project"];
-  const places = placesOf({ env: io.env, userHome: io.userHome, cwd: io.cwd(), store: input.text("store") });
+  const places = placesIn(context);
   const all = meant.flatMap((agent) =>
     scopes.map((scope) => agentStatus(io, agent, { base: baseOf(context, scope), places })),
   );
@@ -134,7 +146,7 @@ async function status(context: CommandContext, meant: readonly AgentConfig[]): P
 
 async function test(context: CommandContext, meant: readonly AgentConfig[]): Promise<number> {
   const { io, input } = context;
-  const places = placesOf({ env: io.env, userHome: io.userHome, cwd: io.cwd(), store: input.text("store") });
+  const places = placesIn(context);
   const results = [];
   for (const agent of meant) {
     const scope = input.flag("project") ? "project" : "user";

@@ -1,11 +1,18 @@
 import { dirname, resolve } from "node:path";
 import { EXIT } from "../../api/problems.ts";
+import type { ReplicaDoor } from "../../api/replication-api.ts";
+import type { StoreApi } from "../../api/store-api.ts";
+import type { SyncRunner } from "../../api/sync-api.ts";
 import type { WorkspaceApi } from "../../api/workspace-api.ts";
 import { NodeDisk } from "../../disk/node-disk.ts";
 import type { CommandContext } from "../context.ts";
 import { whoAnswers } from "../hooking/ask-server.ts";
-import { isOwnDoor, makeRunFolder, ownFolder, ownUid, runFolder } from "../hooking/run-folder.ts";
+import { addDiagnostic } from "../hooking/diagnostics.ts";
+import { makeHookImage } from "../hooking/make-hook-image.ts";
+import { launcherPath } from "../hooking/program-paths.ts";
+import { isOwnDoor, makeRunFolder, ownFolder, ownUid, type RunFolder, runFolder } from "../hooking/run-folder.ts";
 import { StoreServer } from "../hooking/serve-store.ts";
+import { startServer } from "../hooking/start-server.ts";
 import { placesOf } from "../places.ts";
 import { printable } from "../render/printable.ts";
 import { type OperatorToken, operatorToken } from "../serving/operator-token.ts";
@@ -13,6 +20,9 @@ import { plannedOidc } from "../serving/oidc-plan.ts";
 import { listenTrouble } from "../serving/listen-trouble.ts";
 import { plannedPorts } from "../serving/serve-plan.ts";
 import { tellAlreadyThere, tellListening } from "../serving/tell-serving.ts";
+
+/** How long after its start the process looks after the hook's image, in milliseconds. */
+const IMAGE_AFTER_MS = 5_000;
 
 export async function serve(context: CommandContext): Promise<number> {
   const { io, input } = context;
@@ -49,14 +59,20 @@ export async function serve(context: CommandContext): Promise<number> {
     ...{ recorded, metricsPublic: input.flag("metricsPublic") },
     // Who was started by a hook is started anywhere.
     ...(idleMs > 0 ? {} : { folder: io.cwd() }),
-    onListening: (urls) => tellListening(context, { socket: run.socket, urls, ports, operator }),
+    onListening: (urls) => {
+      tellListening(context, { socket: run.socket, urls, ports, operator });
+      if (idleMs > 0) keepHookImage(disk, run, store.home);
+    },
     onFolder: (hosted) => tellFolder(context, hosted),
     onWatching: (watched, left) => tellWatching(context, watched, left),
     ...(watchMost === undefined ? {} : { watchMost }),
+    ...(input.flag("replication") ? { replicaDoor: () => doorOf(store) } : {}),
+    syncs: () => syncsOf(store),
   });
   const endInterrupt = onInterrupt(context, server);
   try {
     const left = await server.serve();
+    if (server.runsSyncs && left !== "signal") succeed(context, disk, usual);
     if (!quiet && !context.json) context.say(`ended: ${left}`);
     return EXIT.done;
   } catch (error) {
@@ -66,6 +82,16 @@ export async function serve(context: CommandContext): Promise<number> {
   }
 }
 
+/** For the hooks that run when this process has left. Later: the one that started it is waiting for an answer. */
+function keepHookImage(disk: NodeDisk, run: RunFolder, home: string): void {
+  const make = (): void => {
+    makeHookImage(disk, home).catch((error: unknown) => {
+      addDiagnostic(disk, run.folder, `the hook's image could not be made: ${String(error)}`);
+    });
+  };
+  setTimeout(make, IMAGE_AFTER_MS).unref();
+}
+
 function operatorOf({ io, input }: CommandContext, disk: NodeDisk, configFolder: string): OperatorToken {
   const file = input.text("tokenFile");
   return operatorToken(disk, {
@@ -73,6 +99,20 @@ function operatorOf({ io, input }: CommandContext, disk: NodeDisk, configFolder:
     file: file === undefined ? undefined : resolve(io.cwd(), file),
     configFolder,
   });
+}
+
+/** Syncs go on: the next process takes them up. */
+function succeed({ io, input }: CommandContext, disk: NodeDisk, run: RunFolder): void {
+  const { home } = placesOf({ env: io.env, userHome: io.userHome, cwd: io.cwd(), store: input.text("store") });
+  startServer(disk, { run, home, launcher: launcherPath(), env: io.env });
+}
+
+async function doorOf(store: StoreApi): Promise<ReplicaDoor> {
+  return (await import("../../open.ts")).openReplicaDoor(store);
+}
+
+async function syncsOf(store: StoreApi): Promise<SyncRunner> {
+  return (await import("../../open.ts")).openSyncs(store);
 }
 
 /** The first signal lets what was taken be answered; the second ends it where it stands: what was acknowledged is durable. */

@@ -13,6 +13,11 @@ export function hookEntryPath(): string {
   return fileURLToPath(new URL(`${PACKAGE}dist/hook.cjs`, import.meta.url));
 }
 
+/** `dist/hook-image.cjs`. */
+export function hookImageEntryPath(): string {
+  return fileURLToPath(new URL(`${PACKAGE}dist/hook-image.cjs`, import.meta.url));
+}
+
 /** `docs/openapi.json`. */
 export function openApiPath(): string {
   return fileURLToPath(new URL(`${PACKAGE}docs/openapi.json`, import.meta.url));

@@ -1,0 +1,46 @@
+import { setFlagsFromString, startupSnapshot } from "node:v8";
+import { constants, Script } from "node:vm";
+import { NodeDisk } from "../disk/node-disk.ts";
+import { hookEntryPath } from "./hooking/program-paths.ts";
+import { readSmall } from "./hooking/run-folder.ts";
+
+/** What `hook.cjs` exports. */
+interface HookProgram {
+  startImage(mark: string): void;
+  markOfImage(): string;
+}
+
+type Loader = (name: string) => unknown;
+type Wrapped = (exports: object, load: Loader, module: { exports: unknown }, filename: string) => void;
+
+/** Node's modules that nearly every hook uses. Without node:sqlite: it cannot be put into an image. */
+const USED = ["crypto", "os", "perf_hooks", "timers/promises", "zlib"];
+
+/**
+ * What is run to make an image of the hook: `node --snapshot-blob IMAGE --build-snapshot hook-image.cjs`. Loads the hook
+ * beside it, all its functions compiled, because V8 keeps in an image what is compiled by then.
+ */
+function makeImage(): void {
+  for (const name of USED) process.getBuiltinModule(`node:${name}`);
+  // This global loads its module when it is first used.
+  performance.now();
+  const program = loadHook(hookEntryPath());
+  const mark = program.markOfImage();
+  startupSnapshot.setDeserializeMainFunction(() => program.startImage(mark));
+}
+
+function loadHook(entry: string): HookProgram {
+  const source = `(function (exports, require, module, __filename) {${readSmall(new NodeDisk(), entry)}\n})`;
+  setFlagsFromString("--no-lazy");
+  const script = new Script(source, {
+    filename: entry,
+    importModuleDynamically: constants.USE_MAIN_CONTEXT_DEFAULT_LOADER,
+  });
+  setFlagsFromString("--lazy");
+  const module = { exports: {} };
+  const load: Loader = (name) => process.getBuiltinModule(name);
+  (script.runInThisContext() as Wrapped)(module.exports, load, module, entry);
+  return module.exports as HookProgram;
+}
+
+makeImage();
