@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { HostedProject } from "../../test/helpers/hosted-project.ts";
 import { Project } from "../../test/helpers/project.ts";
 
 const MIB = 1024 * 1024;
@@ -121,5 +122,28 @@ describe("the quota", () => {
     const other = await workspace.snapshotAction({ ...request, onFailure: "warn" });
     const end = await workspace.finishAction(other?.id ?? "", { onFailure: "warn" });
     expect(end.coverage).toMatchObject({ complete: false, omitted: [{ path: "a.bin" }] });
+  });
+
+  it("answers a request that was done before, however long its content, when there is no room any more", async () => {
+    await using project = new HostedProject();
+    const { id } = await project.create();
+    const store = await project.store({ retention: { max_store_bytes: 5 * MIB } });
+    const workspace = await store.openById(id);
+    const contents = [randomBytes(MIB / 2), randomBytes(2 * MIB)];
+    const put = (i: number, content = contents[i] ?? "") =>
+      workspace.putFile(`f${i}`, Buffer.from(content), { requestId: `request ${i}` });
+    const answers = [await put(0), await put(1)];
+    await workspace.putFile("rest", randomBytes(2 * MIB));
+    const { seq } = await workspace.status();
+    for (const i of [0, 1]) {
+      expect(await put(i)).toEqual(answers[i]);
+      await expect(put(i, randomBytes((i + 1) * MIB))).rejects.toMatchObject({ code: "USAGE" });
+      await expect(workspace.putFile(`f${i}`, randomBytes((i + 1) * MIB), { requestId: "new" })).rejects.toMatchObject(
+        REFUSED,
+      );
+    }
+    expect((await workspace.status()).seq).toBe(seq);
+    expect((await workspace.verify()).problems).toEqual([]);
+    await workspace.close();
   });
 });

@@ -91,7 +91,8 @@ function readyPut(
     const summary = summaryOf("write", base.path);
     return { kind: "put", ...base, content: received, link, permissions, asked, summary };
   };
-  const received = receiveContent(context, content, rootOf(context, base.path).limits);
+  const { maxFileSize } = rootOf(context, base.path).limits;
+  const received = receiveContent(context, content, { maxFileSize, requestId: base.by.requestId });
   return received instanceof Promise ? received.then(ready) : ready(received);
 }
 

@@ -2,12 +2,11 @@ import type { FileShape, FileWriteShape } from "../api/file-api.ts";
 import type { Change } from "../core/change.ts";
 import { ChronicleError } from "../core/errors.ts";
 import type { WorkspacePath } from "../core/path.ts";
-import { decodeIntent } from "../core/records.ts";
 import type { ApplyReport } from "../worktree/worktree.ts";
 import type { Context } from "./context.ts";
+import { doneRequest } from "./done-request.ts";
 import { fileShape, isPresent } from "./file-shape.ts";
 import { ownChanges } from "./own-changes.ts";
-import { readEvent } from "./read-events.ts";
 import type { ReadyWrite } from "./ready-write.ts";
 import { changeShape, conflictShape } from "./shape.ts";
 import type { PathState } from "./write-state.ts";
@@ -53,10 +52,9 @@ export async function answerAgain(
   id: string,
   write: ReadyWrite,
 ): Promise<FileWriteShape | undefined> {
-  const row = await context.index.record(`intent:${id}`);
-  if (row === undefined) return undefined;
-  const intent = decodeIntent((await readEvent(context, row)).record);
-  if (intent.state !== "done") return undefined;
+  const done = await doneRequest(context, id);
+  if (done === undefined) return undefined;
+  const { intent, row } = done;
   if (intent.asked !== write.asked) throw usedBefore(intent.request ?? "");
   const span = { fromSeq: intent.fromSeq, toSeq: row.seq };
   const changes = intent.paths === 0 ? [] : await ownChanges(context, span, (record) => record.intent === id);

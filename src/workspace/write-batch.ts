@@ -76,6 +76,7 @@ export class WriteBatch {
       if (same !== undefined && same.write.asked !== write.asked) throw usedBefore(requestId);
       const again = same ?? (await answerAgain(this.#context, id, write));
       if (again !== undefined) return again;
+      if (write.kind === "put" && write.content.onlyCompared === true) throw forgotten(requestId);
     }
     const changes = await planWrite(write, {
       state: this.#state,
@@ -127,6 +128,17 @@ export class WriteBatch {
       done: { seq: this.#seq, now, changes, id: isNothing ? undefined : id },
     };
   }
+}
+
+/** The log reached back to it when its content came, and does not any more: the content was not kept. */
+function forgotten(request: string): ChronicleError {
+  return new ChronicleError(
+    "REFUSED",
+    `the request ${JSON.stringify(request)} was being forgotten: nothing was changed`,
+    {
+      hint: "try again",
+    },
+  );
 }
 
 /** Was the write planned, or is this its answer already? */

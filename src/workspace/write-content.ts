@@ -1,7 +1,11 @@
+import { createHash } from "node:crypto";
 import { ChronicleError } from "../core/errors.ts";
-import { sha256, type Hash } from "../core/hash.ts";
+import { parseHash, sha256, type Hash } from "../core/hash.ts";
+import { intentOfRequest } from "../core/request-intent.ts";
 import type { HeldLock } from "../storage/lock.ts";
+import { answer } from "./answer.ts";
 import type { Context } from "./context.ts";
+import { doneRequest } from "./done-request.ts";
 import { refuseOverQuota } from "./quota.ts";
 
 /** Contents up to this many bytes wait in memory for the next commit; longer ones go into the store before it. */
@@ -15,11 +19,15 @@ export interface ReceivedContent {
   readonly bytes?: Uint8Array;
   /** Keeps the collector out until the content is named by an event. */
   readonly lease?: HeldLock;
+  /** It was not kept: the request was done before, and is only to be compared with what that asked for. */
+  readonly onlyCompared?: true;
 }
 
 export interface ReceiveOptions {
   /** In bytes; 0: no limit. */
   readonly maxFileSize: number;
+  /** As the caller names the request. */
+  readonly requestId?: string | undefined;
 }
 
 /**
@@ -29,15 +37,19 @@ export interface ReceiveOptions {
 export function receiveContent(
   context: Context,
   content: Uint8Array | AsyncIterable<Uint8Array>,
-  { maxFileSize }: ReceiveOptions,
+  { maxFileSize, requestId }: ReceiveOptions,
 ): ReceivedContent | Promise<ReceivedContent> {
-  if (!(content instanceof Uint8Array)) return receiveStream(context, limited(content, maxFileSize));
+  if (!(content instanceof Uint8Array)) return receiveStream(context, limited(content, maxFileSize), requestId);
   refuseTooLong(content.length, maxFileSize);
   // Its owner may go on writing to it.
-  return content.length <= BUFFERED_BYTES ? buffered(Buffer.from(content)) : stored(context, [content]);
+  return content.length <= BUFFERED_BYTES ? buffered(Buffer.from(content)) : stored(context, [content], requestId);
 }
 
-async function receiveStream(context: Context, content: AsyncIterable<Uint8Array>): Promise<ReceivedContent> {
+async function receiveStream(
+  context: Context,
+  content: AsyncIterable<Uint8Array>,
+  requestId: string | undefined,
+): Promise<ReceivedContent> {
   const pieces = content[Symbol.asyncIterator]();
   const first: Uint8Array[] = [];
   let size = 0;
@@ -46,7 +58,7 @@ async function receiveStream(context: Context, content: AsyncIterable<Uint8Array
     if (next.done === true) return buffered(Buffer.concat(first, size));
     first.push(Buffer.from(next.value));
     size += next.value.length;
-    if (size > BUFFERED_BYTES) return stored(context, joined(first, pieces));
+    if (size > BUFFERED_BYTES) return stored(context, joined(first, pieces), requestId);
   }
 }
 
@@ -57,7 +69,9 @@ function buffered(bytes: Buffer): ReceivedContent {
 async function stored(
   context: Context,
   pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
+  requestId: string | undefined,
 ): Promise<ReceivedContent> {
+  if (requestId !== undefined && (await wasDone(context, requestId))) return compared(pieces);
   const lease = await context.blobs.lease();
   try {
     const batch = await context.blobs.batch();
@@ -73,6 +87,21 @@ async function stored(
     lease.release();
     throw error;
   }
+}
+
+function wasDone(context: Context, requestId: string): Promise<boolean> {
+  return answer(context, async () => (await doneRequest(context, intentOfRequest(requestId))) !== undefined);
+}
+
+/** Such a content is in the store, or was: it takes no room, so it is not asked whether there is any. */
+async function compared(pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>): Promise<ReceivedContent> {
+  const digest = createHash("sha256");
+  let size = 0;
+  for await (const piece of pieces) {
+    digest.update(piece);
+    size += piece.length;
+  }
+  return { hash: parseHash(digest.digest("hex")), size, onlyCompared: true };
 }
 
 async function* joined(first: readonly Uint8Array[], rest: AsyncIterator<Uint8Array>): AsyncGenerator<Uint8Array> {

@@ -13,6 +13,8 @@ const MOST_BYTES = 32 * 1024 * 1024;
 
 /** How long a commit waits for those who were answered together and ask again, in milliseconds: less than a sync takes. */
 const GATHER_MS = 2;
+/** And so many turns of the event loop at most, whatever the clock says: it may stand still, or be set back. */
+const GATHER_TURNS = 2_000;
 
 /** A write that waits for its turn. */
 interface Waiting {
@@ -81,8 +83,9 @@ export class WriteQueue {
 
   /** Many clients, each with its next write, would fall into small groups; whoever writes alone does not wait. */
   async #gather(): Promise<void> {
-    const end = performance.now() + GATHER_MS;
-    while (this.#waiting.length < this.#lively && performance.now() < end) {
+    const { now } = this.#context;
+    const end = now() + GATHER_MS;
+    for (let turn = 0; turn < GATHER_TURNS && this.#waiting.length < this.#lively && now() < end; turn += 1) {
       await new Promise<void>((done) => setImmediate(done));
     }
   }

@@ -1,8 +1,11 @@
+import { intentOfRequest } from "../core/request-intent.ts";
+import { answer } from "./answer.ts";
 import type { Context } from "./context.ts";
 import { isHosted } from "./hosted.ts";
 import { settle } from "./operate.ts";
 import { refuseOverQuota } from "./quota.ts";
 import type { ReadyWrite } from "./ready-write.ts";
+import { answerAgain } from "./write-answer.ts";
 import { ofOneWrite, type Outcome } from "./write-batch.ts";
 import { writeHosted } from "./write-hosted.ts";
 import { writeOnDisk } from "./write-on-disk.ts";
@@ -10,7 +13,8 @@ import { writeOnDisk } from "./write-on-disk.ts";
 /** Carries out writes together: their contents become durable with one sync, then their events with one. In their order. */
 export async function writeTogether(context: Context, writes: readonly ReadyWrite[]): Promise<Outcome[]> {
   using _lease = await context.blobs.lease();
-  const outcomes: (Outcome | undefined)[] = writes.map((write) => overQuota(context, write));
+  const outcomes: (Outcome | undefined)[] = [];
+  for (const write of writes) outcomes.push(await overQuota(context, write));
   const fitting = writes.filter((_, i) => outcomes[i] === undefined);
   await keepContents(context, fitting);
   const rest = (await whenSettled(context, fitting)).values();
@@ -26,12 +30,24 @@ async function whenSettled(context: Context, writes: readonly ReadyWrite[]): Pro
   }
 }
 
-function overQuota(context: Context, write: ReadyWrite): Outcome | undefined {
+/** What is refused for want of room. A request that was done before keeps nothing more: it is answered as it was. */
+async function overQuota(context: Context, write: ReadyWrite): Promise<Outcome | undefined> {
   const bytes = write.kind === "put" ? write.content.bytes : undefined;
   if (bytes === undefined) return undefined;
   try {
     refuseOverQuota(context, bytes.length);
     return undefined;
+  } catch (error) {
+    return (await answeredBefore(context, write)) ?? ofOneWrite(error);
+  }
+}
+
+async function answeredBefore(context: Context, write: ReadyWrite): Promise<Outcome | undefined> {
+  const { requestId } = write.by;
+  if (requestId === undefined) return undefined;
+  try {
+    const again = await answer(context, () => answerAgain(context, intentOfRequest(requestId), write));
+    return again === undefined ? undefined : { answer: again };
   } catch (error) {
     return ofOneWrite(error);
   }
