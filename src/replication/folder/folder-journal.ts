@@ -1,0 +1,158 @@
+import type { Entry } from "../../core/entry.ts";
+import type { Hash } from "../../core/hash.ts";
+import type { WorkspacePath } from "../../core/path.ts";
+import type { BlobReader } from "../../storage/blob-store.ts";
+import { Signal } from "../../util/signal.ts";
+import type { JournalEntry, JournalPage } from "../../workspace/replica/journal.ts";
+import type { RejectedEntry, WriteBackAnswer } from "../../core/write-back.ts";
+import type { WriteJournal } from "../replica/write-journal.ts";
+import type { ReplicatedPaths } from "./replicated-paths.ts";
+
+/** Where a folder's own changes are read, and what of them goes back. */
+export interface JournalSource {
+  /** The entries after an own event, in order, at most so many. */
+  readonly read: (after: number, limit: number) => Promise<JournalPage>;
+  /** What a path was before it was deleted, as far as the origin knows. */
+  readonly before: (path: WorkspacePath) => Promise<Entry | undefined>;
+  readonly open: (hash: Hash) => Promise<BlobReader | undefined>;
+  readonly rules: ReplicatedPaths;
+  /** The own event up to which everything has had its answer when it begins. */
+  readonly settled: number;
+  /** The last event of the origin that is held. */
+  readonly head: () => number;
+}
+
+/** Entries that are read at once. */
+const PAGE = 2_000;
+
+/**
+ * The changes of a folder that its origin is to have, between the log, where they are, and the conversation, which sends
+ * them. Nothing is sent that was not released: whoever guards the folder has looked at it first.
+ */
+export class FolderJournal implements WriteJournal {
+  readonly changed = new Signal<void>();
+  /** Some entries have had their answers. */
+  readonly answered = new Signal<WriteBackAnswer>();
+  readonly #source: JournalSource;
+  #queue: JournalEntry[] = [];
+  /** The last entry of each path that has no answer yet. */
+  readonly #waiting = new Map<WorkspacePath, number>();
+  /** Paths with an answer about an event that is not held here yet: until then nothing can be said about them. */
+  readonly #awaited = new Map<WorkspacePath, number>();
+  /** Paths whose last entry was refused for what it is. */
+  readonly #refused = new Map<WorkspacePath, RejectedEntry>();
+  #scanned: number;
+  #released: number;
+  #settled: number;
+
+  constructor(source: JournalSource) {
+    this.#source = source;
+    this.#scanned = this.#released = this.#settled = source.settled;
+  }
+
+  get settledTo(): number {
+    return this.#settled;
+  }
+
+  /** Entries that have no answer, whether they were sent or not. */
+  get pending(): number {
+    return this.#queue.length;
+  }
+
+  /** What was refused, and will not be sent again as it is. */
+  get refused(): ReadonlyMap<WorkspacePath, RejectedEntry> {
+    return this.#refused;
+  }
+
+  /** Reads what the log has. */
+  async scan(): Promise<void> {
+    for (let looked = -1; looked < this.#scanned;) {
+      looked = this.#scanned;
+      const { entries, upTo } = await this.#source.read(this.#scanned, PAGE);
+      for (const entry of entries) if (await this.#goesBack(entry)) this.#take(entry);
+      this.#scanned = Math.max(this.#scanned, upTo);
+    }
+  }
+
+  /** What was recorded up to here may be sent. */
+  release(upTo: number): void {
+    if (upTo <= this.#released) return;
+    this.#released = upTo;
+    if (this.#queue.some(({ localSeq }) => localSeq <= upTo)) this.changed.emit();
+    else this.#settleIdle();
+  }
+
+  /** Nothing that was recorded up to here is ever sent, unless it is proposed anew. */
+  skipTo(upTo: number): void {
+    this.#drop(upTo);
+    this.#scanned = Math.max(this.#scanned, upTo);
+    this.#released = Math.max(this.#released, upTo);
+  }
+
+  /** Will the origin hear of this path's state, or has it, or has it refused it? */
+  isOnItsWay(path: WorkspacePath): boolean {
+    return this.#waiting.has(path) || this.#refused.has(path) || (this.#awaited.get(path) ?? 0) > this.#source.head();
+  }
+
+  /** Has everything that was answered come back? Up to then more is to be applied. */
+  get awaited(): number {
+    let last = 0;
+    for (const sequence of this.#awaited.values()) last = Math.max(last, sequence);
+    return last;
+  }
+
+  async next(after: number, limit: number): Promise<JournalPage> {
+    const from = this.#queue.findIndex(({ localSeq }) => localSeq > after);
+    const ready = from < 0 ? [] : this.#queue.slice(from, from + limit);
+    const entries = ready.filter(({ localSeq }) => localSeq <= this.#released);
+    const last = entries.at(-1);
+    const isAll = entries.length < limit;
+    return { entries, upTo: isAll || last === undefined ? Math.max(after, this.#released) : last.localSeq };
+  }
+
+  async settled(upTo: number, answer: WriteBackAnswer): Promise<void> {
+    const answered = new Map(this.#queue.filter(({ localSeq }) => localSeq <= upTo).map((one) => [one.localSeq, one]));
+    for (const { localSeq, sequence } of answer.accepted) this.#await(answered.get(localSeq), sequence);
+    for (const one of answer.rejected) {
+      const entry = answered.get(one.localSeq);
+      if (one.reason === "stale" || one.reason === "causal-lie") this.#await(entry, one.currentSequence ?? 0);
+      else if (entry !== undefined && this.#waiting.get(entry.path) === entry.localSeq)
+        this.#refused.set(entry.path, one);
+    }
+    this.#drop(upTo);
+    this.#settleIdle();
+    this.answered.emit(answer);
+  }
+
+  open(hash: Hash): Promise<BlobReader | undefined> {
+    return this.#source.open(hash);
+  }
+
+  async #goesBack({ path, entry }: JournalEntry): Promise<boolean> {
+    return this.#source.rules.goesBack(path, entry ?? (await this.#source.before(path)));
+  }
+
+  #take(entry: JournalEntry): void {
+    this.#queue.push(entry);
+    this.#waiting.set(entry.path, entry.localSeq);
+    this.#refused.delete(entry.path);
+  }
+
+  #await(entry: JournalEntry | undefined, sequence: number): void {
+    if (entry === undefined || sequence <= this.#source.head()) return;
+    this.#awaited.set(entry.path, Math.max(this.#awaited.get(entry.path) ?? 0, sequence));
+  }
+
+  #drop(upTo: number): void {
+    const kept = this.#queue.findIndex(({ localSeq }) => localSeq > upTo);
+    const gone = kept < 0 ? this.#queue.splice(0) : this.#queue.splice(0, kept);
+    for (const { path, localSeq } of gone) if (this.#waiting.get(path) === localSeq) this.#waiting.delete(path);
+    this.#settled = Math.max(this.#settled, upTo);
+    for (const [path, sequence] of this.#awaited) if (sequence <= this.#source.head()) this.#awaited.delete(path);
+  }
+
+  /** What was looked through and has no entries needs no answer. */
+  #settleIdle(): void {
+    if (this.#queue.length === 0) this.#settled = Math.max(this.#settled, Math.min(this.#released, this.#scanned));
+  }
+}

@@ -1,0 +1,168 @@
+import type { WorkspacePath } from "../../core/path.ts";
+import { capture } from "../../workspace/capture.ts";
+import type { Context } from "../../workspace/context.ts";
+import { followSettings } from "../../workspace/follow-settings.ts";
+import type { Timers } from "../timers.ts";
+
+/** What a folder is watched with. */
+export interface FsWatcherOptions {
+  readonly context: Context;
+  /** A path must have been quiet for so long before it is looked at. */
+  readonly debounceMs: number;
+  readonly timers: Timers;
+  /** Runs one change of the workspace after another. */
+  readonly inTurn: <T>(work: () => Promise<T>) => Promise<T>;
+  /** Something was recorded, or a look has failed. */
+  readonly onLooked: (error?: unknown) => void;
+}
+
+/** A path that never becomes quiet is looked at after so many delays. */
+const MOST_DELAYS = 20;
+
+/** Paths that were hinted at together; `undefined`: everything. */
+interface Batch {
+  readonly paths: Set<WorkspacePath> | undefined;
+  readonly delays: number;
+  timer: Disposable | undefined;
+}
+
+/**
+ * Records what people and programs change in a folder, once it has been quiet for a moment: what an editor does in several
+ * steps (a temporary file, a rename, a swap file that comes and goes) is then one change, or none. Whether something has
+ * changed is decided by content, in the capture; so what the sync has written itself is no change, whenever it is hinted at.
+ */
+export class FsWatcher {
+  readonly #options: FsWatcherOptions;
+  /** The batch that waits for a path to be quiet. */
+  readonly #batchOf = new Map<WorkspacePath, Batch>();
+  #everything: Batch | undefined;
+  #due = new Set<WorkspacePath>();
+  #isAllDue = false;
+  #listening: Disposable | undefined;
+  #looking: Promise<void> | undefined;
+
+  constructor(options: FsWatcherOptions) {
+    this.#options = options;
+  }
+
+  /** Is something hinted at that was not looked at yet? */
+  get isBusy(): boolean {
+    return this.#batchOf.size > 0 || this.#everything !== undefined || this.#looking !== undefined || this.#isDue;
+  }
+
+  /** Begins to watch. What was changed before is for `look`. */
+  async start(): Promise<void> {
+    const { live } = this.#options.context;
+    await live.start();
+    this.#listening ??= live.hinted.listen(() => this.#hinted());
+  }
+
+  /** Looks at everything that may have changed, now; resolves when it is recorded. Rejects where that fails. */
+  async look(): Promise<void> {
+    this.#forgetBatches();
+    this.#isAllDue = true;
+    await this.#lookAtDue();
+  }
+
+  async stop(): Promise<void> {
+    this.#listening?.[Symbol.dispose]();
+    this.#listening = undefined;
+    this.#forgetBatches();
+    await this.#looking?.catch(() => undefined);
+  }
+
+  get #isDue(): boolean {
+    return this.#isAllDue || this.#due.size > 0;
+  }
+
+  #hinted(): void {
+    const { live } = this.#options.context;
+    const paths = live.takeHinted();
+    if (paths === undefined) {
+      // What is taken is everything, which the look that follows takes for itself.
+      const delays = (this.#everything?.delays ?? -1) + 1;
+      this.#everything?.timer?.[Symbol.dispose]();
+      this.#everything = this.#wait({ paths: undefined, delays, timer: undefined });
+      return;
+    }
+    if (paths.length === 0) return;
+    const earlier = paths.map((path) => this.#batchOf.get(path)?.delays ?? -1);
+    const batch = this.#wait({
+      paths: new Set(paths),
+      delays: Math.max(...earlier.slice(0, 1_000)) + 1,
+      timer: undefined,
+    });
+    for (const path of paths) {
+      this.#batchOf.get(path)?.paths?.delete(path);
+      this.#batchOf.set(path, batch);
+    }
+  }
+
+  #wait(batch: Batch): Batch {
+    const { timers, debounceMs } = this.#options;
+    batch.timer = timers.after(batch.delays < MOST_DELAYS ? debounceMs : 0, () => this.#ripe(batch));
+    return batch;
+  }
+
+  #ripe(batch: Batch): void {
+    if (this.#listening === undefined) return;
+    if (batch.paths === undefined) {
+      this.#everything = undefined;
+      this.#isAllDue = true;
+    } else {
+      for (const path of batch.paths) {
+        this.#batchOf.delete(path);
+        this.#due.add(path);
+      }
+    }
+    if (!this.#isDue) return;
+    void this.#lookAtDue().catch((error: unknown) => this.#options.onLooked(error));
+  }
+
+  /** One look at a time; who comes meanwhile is looked at after it. */
+  async #lookAtDue(): Promise<void> {
+    while (this.#looking !== undefined) await this.#looking.catch(() => undefined);
+    if (!this.#isDue) return;
+    this.#looking = this.#options.inTurn(() => this.#look());
+    try {
+      await this.#looking;
+    } finally {
+      this.#looking = undefined;
+    }
+    this.#options.onLooked();
+  }
+
+  async #look(): Promise<void> {
+    const { context } = this.#options;
+    const { live } = context;
+    // Folders may be tracked now that were not before.
+    const isOther = await followSettings(context);
+    if (isOther) await live.restart();
+    const only = this.#isAllDue || isOther ? undefined : [...this.#due];
+    this.#isAllDue = false;
+    this.#due = new Set();
+    if (only === undefined) {
+      await capture(context, { cause: "capture" });
+      return;
+    }
+    const { coverage } = await capture(context, { cause: "capture", only });
+    live.looked({ only, omitted: coverage.omitted });
+    // What could not be read in one piece is looked at again.
+    this.#hinted();
+  }
+
+  #forgetBatches(): void {
+    const { live } = this.#options.context;
+    for (const batch of new Set(this.#batchOf.values())) {
+      batch.timer?.[Symbol.dispose]();
+      live.giveBack([...(batch.paths ?? [])]);
+    }
+    this.#batchOf.clear();
+    live.giveBack([...this.#due]);
+    this.#due = new Set();
+    if (this.#everything !== undefined || this.#isAllDue) live.giveBack(undefined);
+    this.#everything?.timer?.[Symbol.dispose]();
+    this.#everything = undefined;
+    this.#isAllDue = false;
+  }
+}
