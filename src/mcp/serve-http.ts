@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server as HttpServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { createMcpHandler, type McpHttpHandler } from "@modelcontextprotocol/server";
-import { refusalOf } from "./loopback-guard.ts";
+import { LoopbackAdmission } from "./loopback-admission.ts";
 import { makeServer, type ServerParts } from "./make-server.ts";
 
 /** Longest request body, in bytes. */
@@ -33,8 +33,9 @@ export async function serveHttp(parts: ServerParts, { port, token }: HttpOptions
   server.maxConnections = MAX_CONNECTIONS;
   await listen(server, port);
   const { port: actual } = server.address() as AddressInfo;
+  const serving: Serving = { handler, port: actual, admission: new LoopbackAdmission(actual, token) };
   server.on("request", (request: IncomingMessage, response: ServerResponse) => {
-    answer(request, response, { handler, port: actual, token }).catch((error: unknown) => {
+    answer(request, response, serving).catch((error: unknown) => {
       onerror(error instanceof Error ? error : new Error(String(error)));
       response.destroy();
     });
@@ -62,11 +63,11 @@ function listen(server: HttpServer, port: number): Promise<void> {
 interface Serving {
   readonly handler: McpHttpHandler;
   readonly port: number;
-  readonly token: string;
+  readonly admission: LoopbackAdmission;
 }
 
 async function answer(request: IncomingMessage, response: ServerResponse, serving: Serving): Promise<void> {
-  const refused = refusalOf({ headers: request.headers, url: request.url ?? "" }, serving);
+  const refused = serving.admission.refusalOf({ headers: request.headers, url: request.url ?? "" });
   if (refused !== undefined) return refuse(response, refused.status, refused.message);
   const body = await bodyOf(request);
   if (body === undefined) return refuse(response, 413, "the request is too large");

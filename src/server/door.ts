@@ -1,3 +1,5 @@
+import type { WebDoor } from "../util/web-guard.ts";
+
 /** A way into the server, and who is let in by it. */
 export type Door = SocketDoor | TcpDoor;
 
@@ -7,14 +9,8 @@ export interface SocketDoor {
 }
 
 /** A port: each request must name one of our hosts, come from one of our origins if it names one, and bear a token. */
-export interface TcpDoor {
+export interface TcpDoor extends WebDoor {
   readonly kind: "tcp";
-  /** Lower case, with the port: `127.0.0.1:7420`. */
-  readonly hosts: readonly string[];
-  /** As browsers send them: `http://127.0.0.1:7420`. */
-  readonly origins: readonly string[];
-  /** Of those, the ones whose pages may read answers (CORS). */
-  readonly sharedWith: readonly string[];
 }
 
 /** How a port is known. */

@@ -84,10 +84,10 @@ describe("MCP over HTTP", () => {
   });
 
   it.each<[string, Record<string, string | undefined>, number]>([
-    ["another host", { host: "evil.example" }, 403],
-    ["this host and another port", { host: "127.0.0.1:1" }, 403],
-    ["this host without a port", { host: "localhost" }, 403],
-    ["a name that ends like ours", { host: "127.0.0.1.evil.example:80" }, 403],
+    ["another host", { host: "evil.example" }, 421],
+    ["this host and another port", { host: "127.0.0.1:1" }, 421],
+    ["this host without a port", { host: "localhost" }, 421],
+    ["a name that ends like ours", { host: "127.0.0.1.evil.example:80" }, 421],
     ["another origin", { origin: "http://evil.example" }, 403],
     ["the origin null", { origin: "null" }, 403],
     ["another port's origin", { origin: "http://localhost:1" }, 403],
@@ -116,7 +116,8 @@ describe("MCP over HTTP", () => {
     expect((await http.ask(call("status"), {}, "/mcp/../x")).status).toBe(404);
     expect((await http.ask(call("status"), {}, "/")).status).toBe(404);
     const query = `/mcp?token=${TOKEN.replaceAll(" ", "-")}`;
-    expect((await http.ask(call("status"), { authorization: undefined }, query)).status).toBe(401);
+    for (const authorization of [undefined, `Bearer ${TOKEN.replaceAll(" ", "-")}`])
+      expect((await http.ask(call("status"), { authorization }, query)).status).toBe(400);
     const large = await http.ask(call("diff", { from: "x".repeat(5 * 1024 ** 2) })).catch(() => ({ status: 413 }));
     expect(large.status).toBe(413);
     expect((await http.ask("", {}, "/mcp", "GET")).status).toBe(405);

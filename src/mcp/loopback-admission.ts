@@ -1,0 +1,42 @@
+import { createHash, timingSafeEqual } from "node:crypto";
+import { type RequestHead, strangerOf, type WebDoor } from "../util/web-guard.ts";
+
+/** Why a request is not served. */
+export interface Refusal {
+  readonly status: number;
+  readonly message: string;
+}
+
+const HOSTS = ["127.0.0.1", "localhost", "[::1]"];
+
+/** Who is let in to MCP on a port of loopback: no stranger, and whoever bears the token. */
+export class LoopbackAdmission {
+  readonly #door: WebDoor;
+  readonly #token: Buffer;
+
+  constructor(port: number, token: string) {
+    const hosts = HOSTS.map((host) => `${host}:${port}`);
+    this.#door = { hosts, origins: hosts.map((host) => `http://${host}`), sharedWith: [] };
+    this.#token = digestOf(token);
+  }
+
+  /** Looks at nothing but the head. */
+  refusalOf(head: RequestHead): Refusal | undefined {
+    const stranger = strangerOf(head, this.#door);
+    if (stranger !== undefined) return { status: stranger.status, message: stranger.detail };
+    if (!this.#isBearer(head.headers.authorization)) {
+      return { status: 401, message: "give the server's token: Authorization: Bearer TOKEN" };
+    }
+    return head.url === "/mcp" ? undefined : { status: 404, message: "only /mcp is served" };
+  }
+
+  /** Compares digests, so that neither the length nor the time says how much was right. */
+  #isBearer(authorization: string | undefined): boolean {
+    const given = /^Bearer +(\S+)$/i.exec(authorization ?? "")?.[1] ?? "";
+    return timingSafeEqual(digestOf(given), this.#token);
+  }
+}
+
+function digestOf(text: string): Buffer {
+  return createHash("sha256").update(text).digest();
+}
