@@ -3,6 +3,7 @@ import { LogMirror } from "../replication/replica/log-mirror.ts";
 import type { Mirror } from "../replication/replica/mirror.ts";
 import type { ReplicaOptions } from "../replication/replica/replica-session.ts";
 import { FileWitnessNotes } from "../replication/replica/witness-notes.ts";
+import { FileWithheldContents } from "../replication/replica/withheld-contents.ts";
 import type { HeldLock, Lock } from "../storage/lock.ts";
 import type { Context } from "../workspace/context.ts";
 import { makeFolders } from "./file-head-keeper.ts";
@@ -17,7 +18,7 @@ export interface ReplicaHold extends AsyncDisposable {
   /** The origin's history as it is held here. */
   readonly mirror: Mirror;
   /** For `ReplicaSession`, with `sandboxId` (the workspace's id) and what else the caller brings. */
-  readonly options: Pick<ReplicaOptions, "upstream" | "blobs" | "notes">;
+  readonly options: Pick<ReplicaOptions, "upstream" | "blobs" | "notes" | "withheld">;
 }
 
 /** How long one that is just being stopped is waited for, in ms. */
@@ -39,11 +40,12 @@ export async function openReplica(parts: StoreParts, id: string): Promise<Replic
   const mirror = await LogMirror.open(new FileMirrorPlaces(parts, files));
   closing.defer(() => mirror.close());
   const notes = new FileWitnessNotes(backends.disk, files.witness);
+  const withheld = new FileWithheldContents(backends.disk, files.withheld);
   const open = closing.move();
   return {
     context,
     mirror,
-    options: { upstream: mirror, blobs, notes },
+    options: { upstream: mirror, blobs, notes, withheld },
     [Symbol.asyncDispose]: () => open.disposeAsync(),
   };
 }

@@ -71,7 +71,7 @@ export class HistoryNeeds {
    */
   rows(
     { entries = [], records = [] }: BaseBatch,
-    { seq }: LogEvent,
+    { seq }: Pick<LogEvent, "seq">,
     where: string,
     whereOf?: (path: WorkspacePath) => string,
   ): void {

@@ -1,7 +1,9 @@
-import { decodeBase } from "../../core/base.ts";
+import { decodeBase, type BaseBatch } from "../../core/base.ts";
 import { ChronicleError } from "../../core/errors.ts";
 import type { LogEvent } from "../../core/event.ts";
+import { pathOfRecordId } from "../../core/file-record.ts";
 import type { Hash } from "../../core/hash.ts";
+import type { WorkspacePath } from "../../core/path.ts";
 import type { BlobBatch, BlobStore } from "../../storage/blob-store.ts";
 import { ahead } from "../../util/ahead.ts";
 import { MAX_PIECE_BYTES } from "../protocol/limits.ts";
@@ -17,21 +19,55 @@ export interface ArrivedEvent<Event extends LogEvent = LogEvent> {
 
 type Manifest = NonNullable<MessageOf<"ContentFetchResponse">["chunk_manifest"]>;
 
+/** What is not to be had, or not to be taken, of contents that events name. */
+export interface NotTaken {
+  /** The origin does not have them: it has freed them, or keeps them to itself. */
+  readonly gone: readonly Hash[];
+  /** Nobody here wants them. */
+  readonly unwanted: readonly Hash[];
+}
+
+/** Is the content of this path wanted here? */
+export type WantsPath = (path: WorkspacePath) => boolean;
+
 /** Requests that are on their way at once. */
 const PARALLEL = 4;
 
+/** Which contents need not be fetched, where that is not what the store holds. */
+export interface HeldContents {
+  /** Those that are held. `inline`: those that came along; whether they are held as well need not be found out. */
+  has(hashes: readonly Hash[], inline?: ReadonlyMap<Hash, Uint8Array>): Promise<ReadonlySet<Hash>>;
+  /** One was fetched, and is durable. */
+  add(hash: Hash): void;
+}
+
+/** Contents that somebody says to be of some size. */
+export interface WantedContents {
+  readonly hashes: readonly Hash[];
+  /** Those that came along, checked. */
+  readonly inline?: ReadonlyMap<Hash, Uint8Array>;
+  /** One that is of another size is not what was said. */
+  readonly sizes?: ReadonlyMap<Hash, number>;
+}
+
 /**
- * Brings the contents that events name into the replica's blobs, durably, before their lines are taken. Every content is
+ * Brings the contents that events name into the blobs of this side, durably, before the events are taken. Every content is
  * hashed; a larger one comes in chunks, each of which is kept under its own hash, so that after a break only what is missing
  * comes again. The chunks are nobody's contents: the collector frees them.
  */
 export class ContentIntake {
   readonly #blobs: BlobStore;
   readonly #fetch: ContentFetch;
+  readonly #held: HeldContents;
 
-  constructor(blobs: BlobStore, fetch: ContentFetch) {
+  constructor(
+    blobs: BlobStore,
+    fetch: ContentFetch,
+    held: HeldContents = { has: (hashes) => blobs.has(hashes), add: () => undefined },
+  ) {
     this.#blobs = blobs;
     this.#fetch = fetch;
+    this.#held = held;
   }
 
   /**
@@ -42,10 +78,7 @@ export class ContentIntake {
     using _lease = await this.#blobs.lease();
     const inline = new Map<Hash, Uint8Array>();
     for (const one of arrived) if (one.inline !== undefined) inline.set(one.inline.hash, one.inline.bytes);
-    const gone = await this.#ensure(
-      arrived.flatMap(({ event }) => contentsOf(event)),
-      inline,
-    );
+    const gone = await this.ensure({ hashes: arrived.flatMap(({ event }) => contentsOf(event)), inline });
     for (const { event } of arrived) gone.push(...(await this.#takeBase(event)));
     return gone;
   }
@@ -56,13 +89,14 @@ export class ContentIntake {
     if (reader === undefined) return [];
     const gone: Hash[] = [];
     for await (const rows of decodeBase(reader.pieces()))
-      gone.push(...(await this.#ensure(contentsOfRows(rows, event))));
+      gone.push(...(await this.ensure({ hashes: contentsOfRows(rows, event) })));
     return gone;
   }
 
-  async #ensure(wanted: readonly Hash[], inline: ReadonlyMap<Hash, Uint8Array> = new Map()): Promise<Hash[]> {
-    const held = await this.#blobs.has(wanted);
-    const missing = [...new Set(wanted)].filter((hash) => !held.has(hash));
+  /** The same for contents by their hashes; the caller holds a lease. */
+  async ensure({ hashes, inline = new Map(), sizes }: WantedContents): Promise<Hash[]> {
+    const held = await this.#held.has(hashes, inline);
+    const missing = [...new Set(hashes)].filter((hash) => !held.has(hash));
     if (missing.length === 0) return [];
     const gone: Hash[] = [];
     const large: (readonly [Hash, Manifest])[] = [];
@@ -73,12 +107,15 @@ export class ContentIntake {
       }
       const asked = missing.filter((hash) => !inline.has(hash));
       for await (const [hash, response] of ahead(asked, PARALLEL, (hash) => this.#get(hash))) {
+        if (response !== undefined) mustMeasure(hash, response.size, sizes);
         if (response === undefined) gone.push(hash);
         else if (response.chunk_manifest !== undefined) large.push([hash, response.chunk_manifest]);
         else mustBe(hash, await batch.put(response.content));
       }
     });
     for (const [hash, manifest] of large) if (!(await this.#takeLarge(hash, manifest))) gone.push(hash);
+    const isGone = new Set(gone);
+    for (const hash of missing) if (!isGone.has(hash)) this.#held.add(hash);
     return gone;
   }
 
@@ -88,12 +125,13 @@ export class ContentIntake {
 
   /** False: the origin has stopped having it. */
   async #takeLarge(hash: Hash, { chunks }: Manifest): Promise<boolean> {
-    const held = await this.#blobs.has(chunks.map((chunk) => chunk.hash));
+    const held = await this.#held.has(chunks.map((chunk) => chunk.hash));
     for (const chunk of chunks) {
       if (held.has(chunk.hash)) continue;
       const pieces = this.#pieces(hash, chunk);
       try {
         await this.#inBatch(async (batch) => mustBe(chunk.hash, (await batch.putStream(pieces)).hash));
+        this.#held.add(chunk.hash);
       } catch (error) {
         if (error instanceof ChronicleError && error.code === "BLOB_MISSING") return false;
         throw error;
@@ -139,6 +177,11 @@ export class ContentIntake {
 
 function mustBe(wanted: Hash, found: Hash): void {
   if (found !== wanted) violated(`the content that was sent for ${wanted} hashes to ${found}`);
+}
+
+function mustMeasure(hash: Hash, size: number, sizes: ReadonlyMap<Hash, number> | undefined): void {
+  const said = sizes?.get(hash) ?? size;
+  if (said !== size) violated(`the content ${hash} is said to have ${said} bytes, and comes with ${size}`);
 }
 
 function violated(reason: string): never {

@@ -15,7 +15,7 @@ export function baseNamedBy(event: LogEvent): Hash | undefined {
 }
 
 /** The contents that some rows of that base name. */
-export function contentsOfRows(rows: BaseBatch, event: LogEvent): Hash[] {
+export function contentsOfRows(rows: BaseBatch, event: Pick<LogEvent, "seq">): Hash[] {
   return collect((needs) => needs.rows(rows, event, ""));
 }
 

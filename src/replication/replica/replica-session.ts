@@ -10,11 +10,12 @@ import { Pulse } from "../pulse.ts";
 import { NODE_TIMERS, type Timers } from "../timers.ts";
 import { Waiters } from "../waiters.ts";
 import { ContentFetch } from "./content-fetch.ts";
-import { ContentIntake } from "./content-intake.ts";
+import { ContentIntake, type NotTaken, type WantsPath } from "./content-intake.ts";
 import { IncomingEvents } from "./incoming-events.ts";
 import type { UpstreamLines } from "./upstream.ts";
 import { Witness } from "./witness.ts";
 import { witnessed, type WitnessNotes } from "./witness-notes.ts";
+import type { WithheldContents } from "./withheld-contents.ts";
 
 /** What a replica follows an origin with. */
 export interface ReplicaOptions {
@@ -27,6 +28,10 @@ export interface ReplicaOptions {
   readonly upstream: UpstreamLines;
   readonly blobs: BlobStore;
   readonly notes: WitnessNotes;
+  /** Whose contents are taken. Default: of all paths. Lines are taken of all. */
+  readonly wants?: WantsPath;
+  /** Where it is noted which contents were not taken. */
+  readonly withheld?: WithheldContents;
   /** The origin's verifier key: signed heads must be signed by it. */
   readonly vkey?: string;
   /** Default: the platform's. */
@@ -74,7 +79,7 @@ export class ReplicaSession {
     this.#options = options;
     this.#incoming = new IncomingEvents(options.upstream.head);
     this.#fetch = new ContentFetch(channel);
-    this.#intake = new ContentIntake(options.blobs, this.#fetch);
+    this.#intake = new ContentIntake(options.blobs, this.#fetch, options.wants);
     this.#witness = new Witness(options);
     this.#held.reach(options.upstream.head.seq);
     this.#pulse = this.#pulseOf(HANDSHAKE_BEAT_MS);
@@ -213,14 +218,24 @@ export class ReplicaSession {
   async #storeAll(): Promise<void> {
     for (let all = this.#incoming.takeAll(); all.length > 0 && !this.#isEnded; all = this.#incoming.takeAll()) {
       const { upstream, onEvents } = this.#options;
-      for (const hash of await this.#intake.take(all)) this.#missing.add(hash);
       const events = all.map(({ event }) => event);
-      await upstream.append(events);
+      {
+        // Until the lines are there, nothing but this keeps the collector from what they name.
+        using _lease = await this.#options.blobs.lease();
+        this.#note(await this.#intake.take(all));
+        await upstream.append(events);
+      }
       await onEvents?.(events);
       await this.#witness.grown();
       this.#held.reach(upstream.head.seq);
       await this.#channel.send({ type: "Ack", up_to_sequence: upstream.head.seq });
     }
+  }
+
+  /** What was not taken is known before the lines are that name it. */
+  #note({ gone, unwanted }: NotTaken): void {
+    for (const hash of gone) this.#missing.add(hash);
+    this.#options.withheld?.add([...gone, ...unwanted]);
   }
 
   async #heartbeat(agentSequence: number): Promise<void> {

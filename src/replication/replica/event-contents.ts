@@ -1,0 +1,75 @@
+import { decodeBase, type BaseBatch } from "../../core/base.ts";
+import type { LogEvent } from "../../core/event.ts";
+import { pathOfRecordId } from "../../core/file-record.ts";
+import type { Hash } from "../../core/hash.ts";
+import type { WorkspacePath } from "../../core/path.ts";
+import type { BlobStore } from "../../storage/blob-store.ts";
+import type { ContentIntake } from "./content-intake.ts";
+import { baseNamedBy, contentsOf, contentsOfRows } from "./named-contents.ts";
+
+/** An event that has arrived, and its content where that came along (and was checked). */
+export interface ArrivedEvent<Event extends LogEvent = LogEvent> {
+  readonly event: Event;
+  readonly inline: { readonly hash: Hash; readonly bytes: Uint8Array } | undefined;
+}
+
+/** Is the content of this path wanted here? */
+export type WantsPath = (path: WorkspacePath) => boolean;
+
+/** Contents that events name and that were not taken. */
+export interface NotTaken {
+  /** The origin does not have them: it has freed them, or keeps them to itself. */
+  readonly gone: readonly Hash[];
+  /** Nobody here wants them. */
+  readonly unwanted: readonly Hash[];
+}
+
+/** Brings what events name into the replica's blobs, as far as it is wanted, before their lines are taken. */
+export class EventContents {
+  readonly #blobs: BlobStore;
+  readonly #intake: ContentIntake;
+  readonly #wants: WantsPath;
+
+  /** `wants`: whose contents are taken; default: of all paths. */
+  constructor(blobs: BlobStore, intake: ContentIntake, wants: WantsPath = () => true) {
+    this.#blobs = blobs;
+    this.#intake = intake;
+    this.#wants = wants;
+  }
+
+  /** Resolves once all that is wanted and can be had is durable; as `ContentIntake.ensure`. */
+  async take(arrived: readonly ArrivedEvent[]): Promise<NotTaken> {
+    const inline = new Map<Hash, Uint8Array>();
+    const [hashes, unwanted]: [Hash[], Hash[]] = [[], []];
+    for (const { event, inline: content } of arrived) {
+      const path = pathOfRecordId(event.recordId);
+      const isWanted = path === undefined || this.#wants(path);
+      if (isWanted && content !== undefined) inline.set(content.hash, content.bytes);
+      (isWanted ? hashes : unwanted).push(...contentsOf(event));
+    }
+    const gone = await this.#intake.ensure({ hashes, inline });
+    for (const { event } of arrived) {
+      const base = baseNamedBy(event);
+      const reader = base === undefined ? undefined : await this.#blobs.open(base);
+      if (reader === undefined) continue;
+      for await (const rows of decodeBase(reader.pieces())) {
+        const taken = await this.takeRows(rows, event);
+        gone.push(...taken.gone);
+        unwanted.push(...taken.unwanted);
+      }
+    }
+    return { gone, unwanted };
+  }
+
+  /** The same for rows of a base that an event names. */
+  async takeRows(rows: BaseBatch, event: Pick<LogEvent, "seq">): Promise<NotTaken> {
+    const unwanted: Hash[] = [];
+    const entries = rows.entries?.filter(({ path, entry }) => {
+      const isWanted = entry?.hash === undefined || this.#wants(path);
+      if (!isWanted && entry?.hash !== undefined) unwanted.push(entry.hash);
+      return isWanted;
+    });
+    const wanted = { ...rows, ...(entries === undefined ? {} : { entries }) };
+    return { gone: await this.#intake.ensure({ hashes: contentsOfRows(wanted, event) }), unwanted };
+  }
+}

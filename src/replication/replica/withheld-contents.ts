@@ -1,0 +1,52 @@
+import { isHash, type Hash } from "../../core/hash.ts";
+import type { Disk } from "../../disk/disk.ts";
+import { folderOf, writeFully } from "../../disk/write-fully.ts";
+import { readDiskFile } from "../read-disk-file.ts";
+
+/**
+ * Contents that lines of the origin name and this replica did not take: they were filtered, or the origin had freed them.
+ * Kept before the lines are, so that verifying knows what is missing by right. A replica that has one all the same (for
+ * another path, or later) loses nothing by its being listed.
+ */
+export interface WithheldContents {
+  /** Keeps them, durably. Throws `IO`. */
+  add(hashes: readonly Hash[]): void;
+}
+
+/** A list in a file of its own, one hash in each line; only appended to. A line that a crash has torn counts for nothing. */
+export class FileWithheldContents implements WithheldContents {
+  readonly #disk: Disk;
+  readonly #path: string;
+  #known: Set<Hash> | undefined;
+
+  constructor(disk: Disk, path: string) {
+    this.#disk = disk;
+    this.#path = path;
+  }
+
+  /** All of them. */
+  list(): ReadonlySet<Hash> {
+    return (this.#known ??= parse(readDiskFile(this.#disk, this.#path)));
+  }
+
+  add(hashes: readonly Hash[]): void {
+    const known = (this.#known ??= parse(readDiskFile(this.#disk, this.#path)));
+    const fresh = [...new Set(hashes)].filter((hash) => !known.has(hash));
+    if (fresh.length === 0) return;
+    const isNew = this.#disk.lstat(this.#path) === undefined;
+    const fd = this.#disk.open(this.#path, "append", 0o600);
+    try {
+      // What stands before it may be torn: each list begins on a line of its own.
+      writeFully(this.#disk, fd, Buffer.from(`\n${fresh.join("\n")}\n`), null);
+      this.#disk.sync(fd);
+    } finally {
+      this.#disk.close(fd);
+    }
+    if (isNew) this.#disk.syncFolder(folderOf(this.#path));
+    for (const hash of fresh) known.add(hash);
+  }
+}
+
+function parse(bytes: Buffer | undefined): Set<Hash> {
+  return new Set(bytes?.toString("latin1").split("\n").filter(isHash));
+}
