@@ -24,6 +24,8 @@ export interface WriteBackBatch {
   /** The last event that was sent to the replica, or that it has proved to hold: what is later it cannot have seen. */
   readonly acknowledged: number;
   readonly entries: readonly WriteBackEntry[];
+  /** Contents that the replica has not got: what others have of the same hash is not its to hand on. */
+  readonly missing?: ReadonlySet<Hash>;
 }
 
 /** What of a replica's is not taken. */
@@ -34,7 +36,7 @@ export interface WriteBackRules {
   readonly maxBytes?: number;
 }
 
-/** Why an entry was not taken: as in the protocol (docs/protocol.md). After the last two it may be sent again. */
+/** Why an entry was not taken: as in the protocol (docs/protocol.md). After `unavailable` it is to be given again. */
 export type WriteBackReason =
   | "stale"
   | "causal-lie"

@@ -52,6 +52,11 @@ export class EventPush {
     return this.#acknowledged;
   }
 
+  /** The last event that was ever sent, or that the replica has proved to hold. */
+  get sent(): number {
+    return this.#most;
+  }
+
   /** The iteration of the last event of a path that was sent; 0: none was. */
   get iteration(): number {
     return this.#iteration;

@@ -6,10 +6,13 @@ import type { Message, MessageOf } from "../protocol/messages.ts";
 import { Pulse } from "../pulse.ts";
 import { NODE_TIMERS, type Timers } from "../timers.ts";
 import { Waiters } from "../waiters.ts";
+import { answerToWire } from "../protocol/write-back-entries.ts";
+import { ContentFetch } from "../replica/content-fetch.ts";
 import { ContentServer, type WorkspaceContents } from "./content-server.ts";
 import { EventPush } from "./event-push.ts";
 import type { LogHistory } from "./log-history.ts";
 import type { ReplicaCursors } from "./replica-cursors.ts";
+import { WriteBackIntake, type WriteBackParts } from "./write-back-intake.ts";
 import { parseSignedHead } from "../../core/signed-head.ts";
 
 /** What an origin serves its replicas from. One for all sessions of a workspace. */
@@ -17,6 +20,8 @@ export interface OriginOptions {
   readonly history: LogHistory;
   readonly contents: WorkspaceContents;
   readonly cursors: ReplicaCursors;
+  /** Where what replicas write goes to. Left out: nothing is taken from them. */
+  readonly writeBack?: WriteBackParts;
   /** Default: the platform's. */
   readonly timers?: Timers;
   /** Something is said at least so often. In ms. Default 5,000. */
@@ -46,6 +51,8 @@ export class OriginSession {
   readonly #options: OriginOptions;
   readonly #contents: ContentServer;
   readonly #push: EventPush;
+  readonly #fetch: ContentFetch;
+  readonly #intake: WriteBackIntake | undefined;
   readonly #reached = new Waiters();
   #pulse: Pulse | undefined;
   #replica: string | undefined;
@@ -55,6 +62,10 @@ export class OriginSession {
     this.#options = options;
     this.#contents = new ContentServer(channel, options.contents);
     this.#push = new EventPush(channel, options);
+    this.#fetch = new ContentFetch(channel);
+    const { writeBack } = options;
+    if (writeBack !== undefined)
+      this.#intake = new WriteBackIntake(channel, writeBack, this.#fetch, () => this.#push.sent);
   }
 
   /** The replica's id, once it has said it. */
@@ -87,6 +98,8 @@ export class OriginSession {
     } finally {
       this.#pulse?.[Symbol.dispose]();
       this.#push.stop();
+      this.#intake?.end();
+      this.#fetch.end();
       this.#reached.end();
     }
     return this.#channel.ended;
@@ -111,6 +124,7 @@ export class OriginSession {
   async #beat(): Promise<void> {
     const head = await this.#options.history.head();
     this.#push.note();
+    this.#fetch.beat();
     await this.#channel.send({ type: "Heartbeat", agent_sequence: head.seq, agent_iteration: this.#push.iteration });
   }
 
@@ -124,6 +138,11 @@ export class OriginSession {
         return this.#acknowledge(message.up_to_sequence);
       case "ContentFetchRequest":
         return this.#contents.ask(message);
+      case "ContentFetchResponse":
+      case "ContentNotFound":
+        return this.#fetch.took(message);
+      case "WriteBack":
+        return this.#written(message);
       case "CatchupRequest":
         return this.#catchUp(message);
       case "BarrierRequest":
@@ -152,15 +171,18 @@ export class OriginSession {
     }
     this.#replica = sandbox_id;
     const own = await history.head();
+    const settled = await this.#options.writeBack?.door.settled(sandbox_id);
     await this.#channel.send({
       type: "HelloAck",
       version: PROTOCOL_VERSION,
       capabilities: [...CAPABILITIES],
       workspace: history.workspace,
       head: { sequence: own.seq, hash: own.hash },
-      settled_local_seq,
+      settled_local_seq: settled?.upTo ?? settled_local_seq,
       heartbeat_ms: this.#heartbeatMs,
     });
+    // A crash of the replica, or of the line, may have cost it these answers.
+    if (settled !== undefined && settled.upTo > settled_local_seq) await this.#channel.send(answerToWire(settled.last));
     if (!(await this.#mayGoOnFrom(head))) return;
     this.#push.begin({ seq: head.sequence, hash: head.hash });
     this.#acknowledge(head.sequence);
@@ -190,6 +212,14 @@ export class OriginSession {
     if (!this.#push.acknowledge(sequence) || this.#replica === undefined) return;
     this.#options.cursors.advance(this.#replica, sequence);
     this.#reached.reach(sequence);
+  }
+
+  async #written(message: MessageOf<"WriteBack">): Promise<void> {
+    const { sandbox_id, entries } = message;
+    if (sandbox_id !== this.#replica) throw new ChronicleError("USAGE", "WriteBack names another replica");
+    if (this.#intake !== undefined) return this.#intake.take(message);
+    const rejected = entries.map(({ local_seq: localSeq }) => ({ localSeq, reason: "read-only" as const }));
+    await this.#channel.send(answerToWire({ accepted: [], rejected }));
   }
 
   /** Something got lost on the way: events are sent again from where the replica is. */

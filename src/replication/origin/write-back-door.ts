@@ -10,6 +10,8 @@ import type {
 export interface WriteBackDoor {
   /** Up to where the entries of a replica are decided. */
   settled(replica: string): Promise<SettledWriteBack>;
+  /** Throws `LIMIT_EXCEEDED` where the store may not take so many bytes more. */
+  reserve(bytes: number): void;
   /** Why an entry is not taken whatever its content is: that need not be fetched then. */
   refusal(entry: WriteBackEntry): WriteBackReason | undefined;
   /**

@@ -18,7 +18,7 @@ const entry = z
   })
   .refine(isState, "the fields of the state do not agree");
 
-/** Why an entry was not taken. Beside the last two, sending it again cannot help. */
+/** Why an entry was not taken. After `unavailable` it is to be sent again; after the others that cannot help. */
 const reason = z.enum([
   /** The origin has a later state of this path. */
   "stale",
@@ -29,9 +29,9 @@ const reason = z.enum([
   "filtered",
   "read-only",
   "too-large",
-  /** The origin could not get the content. */
+  /** The replica has not got the content any more. */
   "content-missing",
-  /** The origin cannot take it at present. */
+  /** The origin cannot take anything at present: nothing was decided about the whole batch. */
   "unavailable",
 ]);
 
@@ -62,9 +62,10 @@ export const writeBackResult = z.strictObject({
     .array(
       z.strictObject({
         local_seq: z.int().min(1),
-        master_iteration: z.int().min(1),
-        /** The event that it became. */
-        sequence: z.int().min(1),
+        /** Both 0: there never was anything, and there is nothing. */
+        master_iteration: count,
+        /** The event that it became, or that had made it so. */
+        sequence: count,
       }),
     )
     .max(MAX_ENTRIES),

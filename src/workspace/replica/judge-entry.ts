@@ -57,7 +57,7 @@ export class EntryJudge {
   }
 
   static async begin(context: Context, batch: WriteBackBatch, ground: JudgeGround): Promise<EntryJudge> {
-    return new EntryJudge(context, batch, ground, await WriteBackContents.of(context, batch.entries));
+    return new EntryJudge(context, batch, ground, await WriteBackContents.of(context, batch));
   }
 
   /** `going`: paths that are deleted with this entry, if it is taken. */

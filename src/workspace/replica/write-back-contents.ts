@@ -1,6 +1,6 @@
 import type { Entry } from "../../core/entry.ts";
 import type { Hash } from "../../core/hash.ts";
-import type { WriteBackEntry, WriteBackReason } from "../../core/write-back.ts";
+import type { WriteBackBatch, WriteBackReason } from "../../core/write-back.ts";
 import type { Context } from "../context.ts";
 
 /** Is the content of each entry there, and what the entry says of it? */
@@ -14,12 +14,15 @@ export class WriteBackContents {
     this.#bad = bad;
   }
 
-  static async of({ blobs }: Pick<Context, "blobs">, entries: readonly WriteBackEntry[]): Promise<WriteBackContents> {
+  static async of(
+    { blobs }: Pick<Context, "blobs">,
+    { entries, missing }: Pick<WriteBackBatch, "entries" | "missing">,
+  ): Promise<WriteBackContents> {
     const sizes = new Map<Hash, number>();
     const bad = new Set<Hash>();
     for (const { entry } of entries) {
       const hash = entry?.hash;
-      if (hash === undefined || sizes.has(hash)) continue;
+      if (hash === undefined || sizes.has(hash) || missing?.has(hash) === true) continue;
       const reader = await blobs.open(hash);
       if (reader === undefined) continue;
       sizes.set(hash, reader.size);

@@ -1,0 +1,121 @@
+import { ChronicleError } from "../../core/errors.ts";
+import { sha256, type Hash } from "../../core/hash.ts";
+import type { WriteBackAnswer, WriteBackEntry, WriteBackReason } from "../../core/write-back.ts";
+import type { BlobStore } from "../../storage/blob-store.ts";
+import { asFatal } from "../as-fatal.ts";
+import type { Channel } from "../channel.ts";
+import type { MessageOf } from "../protocol/messages.ts";
+import { answerToWire, entryFromWire } from "../protocol/write-back-entries.ts";
+import type { ContentFetch } from "../replica/content-fetch.ts";
+import { ContentIntake } from "../replica/content-intake.ts";
+import type { ReceivedContents } from "./received-contents.ts";
+import type { WriteBackDoor } from "./write-back-door.ts";
+
+type WriteBack = MessageOf<"WriteBack">;
+
+/** Where what replicas write back goes to. One for all sessions of a workspace. */
+export interface WriteBackParts {
+  readonly door: WriteBackDoor;
+  readonly blobs: BlobStore;
+  readonly received: ReceivedContents;
+}
+
+/** A replica has one batch on its way, and sends it again when it hears nothing. */
+const MAX_WAITING = 16;
+
+/** What may go well another time, and what never does here. */
+const AGAIN: ReadonlySet<string> = new Set(["LOCKED", "UNAVAILABLE", "LIMIT_EXCEEDED"]);
+const NEVER: ReadonlySet<string> = new Set(["READ_ONLY", "FORBIDDEN"]);
+
+/**
+ * Takes what a replica writes back, one batch after the other, beside the loop that receives: fetches the contents that this
+ * side lacks, makes them durable, has the workspace decide, and answers when that is durable.
+ */
+export class WriteBackIntake {
+  readonly #channel: Channel;
+  readonly #parts: WriteBackParts;
+  readonly #contents: ContentIntake;
+  /** The last event that was sent to the replica. */
+  readonly #sent: () => number;
+  readonly #waiting: WriteBack[] = [];
+  #isRunning = false;
+  #isEnded = false;
+
+  constructor(channel: Channel, parts: WriteBackParts, fetch: ContentFetch, sent: () => number) {
+    this.#channel = channel;
+    this.#parts = parts;
+    this.#contents = new ContentIntake(parts.blobs, fetch, parts.received);
+    this.#sent = sent;
+  }
+
+  /** Puts a batch into the queue. Throws `LIMIT_EXCEEDED`. */
+  take(message: WriteBack): void {
+    if (this.#waiting.length >= MAX_WAITING) {
+      throw new ChronicleError("LIMIT_EXCEEDED", `more than ${MAX_WAITING} batches are written back at once`);
+    }
+    this.#waiting.push(message);
+    if (!this.#isRunning) void this.#run();
+  }
+
+  /** Nothing more is begun. */
+  end(): void {
+    this.#isEnded = true;
+    this.#waiting.length = 0;
+  }
+
+  async #run(): Promise<void> {
+    this.#isRunning = true;
+    try {
+      for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) {
+        const answer = await this.#decide(next);
+        if (!this.#isEnded) await this.#channel.send(answerToWire(answer));
+      }
+    } catch (error) {
+      if (!this.#isEnded) this.#channel.close(asFatal(error));
+    } finally {
+      this.#isRunning = false;
+    }
+  }
+
+  async #decide({ sandbox_id: replica, entries: wired }: WriteBack): Promise<WriteBackAnswer> {
+    const entries = wired.map(entryFromWire);
+    const { door, blobs } = this.#parts;
+    try {
+      using _lease = await blobs.lease();
+      const missing = await this.#ensure(replica, wired, entries);
+      return await door.decide({ replica, acknowledged: this.#sent(), entries, missing });
+    } catch (error) {
+      const reason = this.#isEnded ? undefined : reasonOf(error);
+      if (reason === undefined) throw error;
+      return { accepted: [], rejected: entries.map(({ localSeq }) => ({ localSeq, reason })) };
+    }
+  }
+
+  /** Makes the contents durable of what may be taken. Those that the replica has not got. */
+  async #ensure(replica: string, wired: WriteBack["entries"], entries: readonly WriteBackEntry[]): Promise<Set<Hash>> {
+    const { door } = this.#parts;
+    const { upTo } = await door.settled(replica);
+    const inline = new Map<Hash, Uint8Array>();
+    const sizes = new Map<Hash, number>();
+    for (const [i, one] of entries.entries()) {
+      const hash = one.entry?.hash;
+      if (hash === undefined || one.localSeq <= upTo || door.refusal(one) !== undefined) continue;
+      sizes.set(hash, one.entry?.size ?? 0);
+      const bytes = wired[i]?.inline_content;
+      if (bytes !== undefined) inline.set(hash, checked(hash, bytes));
+    }
+    door.reserve([...sizes.values()].reduce((sum, size) => sum + size, 0));
+    return new Set(await this.#contents.ensure({ hashes: [...sizes.keys()], inline, sizes }));
+  }
+}
+
+function checked(hash: Hash, bytes: Uint8Array): Uint8Array {
+  if (sha256(bytes) === hash) return bytes;
+  throw new ChronicleError("INTEGRITY_VIOLATION", `the content that was sent for ${hash} is another one`);
+}
+
+function reasonOf(error: unknown): WriteBackReason | undefined {
+  if (!(error instanceof ChronicleError)) return undefined;
+  if (NEVER.has(error.code)) return "read-only";
+  return AGAIN.has(error.code) ? "unavailable" : undefined;
+}

@@ -1,0 +1,105 @@
+import { SYMLINK_MODE, type Entry } from "../../core/entry.ts";
+import type { WriteBackAnswer, WriteBackEntry } from "../../core/write-back.ts";
+import { pathFromFields, pathToFields } from "./fields.ts";
+import type { MessageOf } from "./messages.ts";
+
+type WireEntry = MessageOf<"WriteBack">["entries"][number];
+
+/** Longest name of an actor, a session, a turn or an action. */
+const MAX_NAME = 256;
+
+/** An entry as it is sent. Throws `PATH_INVALID` for a path that no peer takes (what Windows reads as absolute). */
+export function entryToWire(
+  { localSeq, path, entry, seen, actor, session, turn, action }: WriteBackEntry,
+  inline: Uint8Array | undefined,
+): WireEntry {
+  const fields = pathToFields(path);
+  pathFromFields(fields);
+  return {
+    local_seq: localSeq,
+    ...fields,
+    kind: entry?.kind ?? "absent",
+    content_hash: entry?.hash ?? null,
+    size: entry?.size ?? 0,
+    permissions: entry?.mode ?? 0,
+    is_deletion: entry === undefined,
+    ...(inline === undefined ? {} : { inline_content: inline }),
+    mtime_ms: Math.max(0, entry?.mtimeMs ?? 0),
+    master_rowid_seen: seen,
+    // Whoever has no name is still somebody.
+    actor: named(actor) ?? "unknown",
+    ...whose({ session: named(session), turn: named(turn), action: named(action) }),
+  };
+}
+
+function named(text: string | undefined): string | undefined {
+  return text === undefined || text === "" ? undefined : text.slice(0, MAX_NAME).toWellFormed();
+}
+
+/** The entry in a message that was checked. */
+export function entryFromWire(wire: WireEntry): WriteBackEntry {
+  const path = pathFromFields(wire);
+  const { kind, content_hash, size, permissions, mtime_ms } = wire;
+  const entry: Entry | undefined =
+    kind === "absent"
+      ? undefined
+      : {
+          path,
+          kind,
+          mode: kind === "symlink" ? SYMLINK_MODE : permissions,
+          size,
+          mtimeMs: kind === "dir" ? 0 : mtime_ms,
+          hash: content_hash ?? undefined,
+        };
+  const { local_seq: localSeq, master_rowid_seen: seen, actor } = wire;
+  return { localSeq, path, entry, seen, actor, ...whose(wire) };
+}
+
+interface Whose {
+  readonly session?: string | undefined;
+  readonly turn?: string | undefined;
+  readonly action?: string | undefined;
+}
+
+function whose({ session, turn, action }: Whose): Pick<WriteBackEntry, "session" | "turn" | "action"> {
+  return {
+    ...(session === undefined ? {} : { session }),
+    ...(turn === undefined ? {} : { turn }),
+    ...(action === undefined ? {} : { action }),
+  };
+}
+
+/** An answer as it is sent. */
+export function answerToWire({ accepted, rejected }: WriteBackAnswer): MessageOf<"WriteBackResult"> {
+  return {
+    type: "WriteBackResult",
+    accepted: accepted.map(({ localSeq, iteration, sequence }) => ({
+      local_seq: localSeq,
+      master_iteration: iteration,
+      sequence,
+    })),
+    rejected: rejected.map(({ localSeq, reason, currentSequence, kept }) => ({
+      local_seq: localSeq,
+      reason,
+      ...(currentSequence === undefined ? {} : { current_sequence: currentSequence }),
+      ...(kept === undefined ? {} : { kept: { content_hash: kept.contentHash } }),
+    })),
+  };
+}
+
+/** The answer in a message that was checked. */
+export function answerFromWire({ accepted, rejected }: MessageOf<"WriteBackResult">): WriteBackAnswer {
+  return {
+    accepted: accepted.map(({ local_seq: localSeq, master_iteration: iteration, sequence }) => ({
+      localSeq,
+      iteration,
+      sequence,
+    })),
+    rejected: rejected.map(({ local_seq: localSeq, reason, current_sequence, kept }) => ({
+      localSeq,
+      reason,
+      ...(current_sequence === undefined ? {} : { currentSequence: current_sequence }),
+      ...(kept === undefined ? {} : { kept: { contentHash: kept.content_hash } }),
+    })),
+  };
+}

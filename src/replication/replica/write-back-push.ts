@@ -1,0 +1,221 @@
+import { ChronicleError } from "../../core/errors.ts";
+import { isHash, type Hash } from "../../core/hash.ts";
+import type { WriteBackAnswer, WriteBackEntry } from "../../core/write-back.ts";
+import type { BlobReader } from "../../storage/blob-store.ts";
+import { asFatal } from "../as-fatal.ts";
+import type { Channel } from "../channel.ts";
+import { INLINE_BELOW_BYTES, MAX_ENTRIES } from "../protocol/limits.ts";
+import type { MessageOf } from "../protocol/messages.ts";
+import { writeBacksOf } from "../protocol/write-back-batches.ts";
+import { answerFromWire, entryToWire } from "../protocol/write-back-entries.ts";
+import type { Timers } from "../timers.ts";
+import type { WriteJournal } from "./write-journal.ts";
+
+type WriteBack = MessageOf<"WriteBack">;
+
+/** What a push is made of. */
+export interface WriteBackPushOptions {
+  readonly sandboxId: string;
+  readonly journal: WriteJournal;
+  readonly timers: Timers;
+}
+
+/** Beats without an answer after which a batch is sent again; so often, then the conversation is given up. */
+const PATIENCE_BEATS = 2;
+const MOST_TRIES = 20;
+
+/** How long it waits before it sends what the origin could not take. In ms. */
+const AGAIN_MS = 1_000;
+
+/** A batch that has no answer yet. */
+interface InFlight {
+  readonly message: WriteBack;
+  /** Entries without an answer. */
+  readonly open: Set<number>;
+  readonly contents: ReadonlySet<Hash>;
+  readonly resolve: (answer: WriteBackAnswer | undefined) => void;
+  beats: number;
+  tries: number;
+}
+
+/**
+ * Sends the replica's own changes to its origin, in their order, one batch at a time, beside the loop that receives. A batch
+ * is sent until it is answered; what was answered is settled in the journal before the next one goes. Everything before the
+ * entry that the origin says to have decided about is not sent again, whatever this side remembers.
+ */
+export class WriteBackPush {
+  readonly #channel: Channel;
+  readonly #options: WriteBackPushOptions;
+  /** Entries up to here are answered. `undefined`: it is not known yet. */
+  #settled: number | undefined;
+  #flight: InFlight | undefined;
+  #isNoted = true;
+  #isRunning = false;
+  #isEnded = false;
+  #pause: Disposable | undefined;
+
+  constructor(channel: Channel, options: WriteBackPushOptions) {
+    this.#channel = channel;
+    this.#options = options;
+  }
+
+  /** The last entry that was answered, or sent. */
+  get localSeq(): number {
+    return this.#flight?.message.entries.at(-1)?.local_seq ?? this.#settled ?? 0;
+  }
+
+  /** Entries that were sent and have no answer. */
+  get pending(): number {
+    return this.#flight?.open.size ?? 0;
+  }
+
+  /** The origin has decided about everything up to here. */
+  begin(settled: number): void {
+    this.#settled = settled;
+    this.note();
+  }
+
+  /** There may be something to send. */
+  note(): void {
+    this.#isNoted = true;
+    if (!this.#isRunning && !this.#isEnded && this.#settled !== undefined && this.#pause === undefined)
+      void this.#run();
+  }
+
+  /** An answer has come; one that nobody waits for came twice, or is to a batch of an earlier conversation. */
+  took(message: MessageOf<"WriteBackResult">): void {
+    const flight = this.#flight;
+    const answer = answerFromWire(message);
+    const all = [...answer.accepted, ...answer.rejected];
+    if (flight !== undefined && all.some(({ localSeq }) => flight.open.has(localSeq)))
+      return this.#answered(flight, answer);
+    const last = Math.max(0, ...all.map(({ localSeq }) => localSeq));
+    const { journal } = this.#options;
+    if (last > journal.settledTo && last === this.#settled)
+      journal.settled(last, answer).catch((error: unknown) => this.#fail(error));
+  }
+
+  /** Time has passed. */
+  beat(): void {
+    const flight = this.#flight;
+    if (flight === undefined) return;
+    flight.beats += 1;
+    if (flight.beats < PATIENCE_BEATS) return;
+    flight.beats = 0;
+    flight.tries += 1;
+    if (flight.tries > MOST_TRIES)
+      this.#fail(new ChronicleError("UNAVAILABLE", "the origin does not answer what is written back"));
+    else void this.#send(flight.message);
+  }
+
+  /** The content of an entry that is on its way; nothing else is the origin's to ask for. */
+  async open(hash: Hash): Promise<BlobReader | undefined> {
+    return this.#flight?.contents.has(hash) === true ? this.#options.journal.open(hash) : undefined;
+  }
+
+  /** The conversation is over. */
+  end(): void {
+    this.#isEnded = true;
+    this.#pause?.[Symbol.dispose]();
+    this.#flight?.resolve(undefined);
+  }
+
+  #answered(flight: InFlight, answer: WriteBackAnswer): void {
+    for (const { localSeq } of [...answer.accepted, ...answer.rejected]) flight.open.delete(localSeq);
+    flight.beats = 0;
+    if (flight.open.size === 0) flight.resolve(answer);
+  }
+
+  async #run(): Promise<void> {
+    this.#isRunning = true;
+    try {
+      while (this.#isNoted && !this.#isEnded && this.#pause === undefined) {
+        this.#isNoted = false;
+        await this.#sendPage(this.#settled ?? 0);
+      }
+    } catch (error) {
+      this.#fail(error);
+    } finally {
+      this.#isRunning = false;
+    }
+  }
+
+  async #sendPage(after: number): Promise<void> {
+    const { journal, sandboxId } = this.#options;
+    const { entries, upTo } = await journal.next(after, MAX_ENTRIES);
+    if (upTo < after) throw forgotten(upTo, after);
+    const refused = entries.filter((entry) => !isSendable(entry));
+    const wired: WriteBack["entries"] = [];
+    for (const entry of entries) if (isSendable(entry)) wired.push(entryToWire(entry, await this.#inlineOf(entry)));
+    let rejected = refused.map(({ localSeq }) => ({ localSeq, reason: "path" as const }));
+    for (const message of writeBacksOf(sandboxId, wired)) {
+      const answer = await this.#deliver(message);
+      if (answer === undefined) return;
+      const last = message.entries.at(-1)?.local_seq ?? after;
+      const before = rejected.filter(({ localSeq }) => localSeq < last);
+      rejected = rejected.filter(({ localSeq }) => localSeq > last);
+      await this.#settle(last, { accepted: answer.accepted, rejected: [...before, ...answer.rejected] });
+    }
+    if (upTo > after) await this.#settle(upTo, { accepted: [], rejected });
+    if (entries.length > 0) this.#isNoted = true;
+  }
+
+  async #settle(upTo: number, answer: WriteBackAnswer): Promise<void> {
+    this.#settled = upTo;
+    await this.#options.journal.settled(upTo, answer);
+  }
+
+  /** `undefined`: it has no answer; the conversation is over, or the origin can take nothing at present. */
+  async #deliver(message: WriteBack): Promise<WriteBackAnswer | undefined> {
+    const { promise, resolve } = Promise.withResolvers<WriteBackAnswer | undefined>();
+    const open = new Set(message.entries.map(({ local_seq }) => local_seq));
+    const contents = new Set(message.entries.flatMap(({ content_hash }) => content_hash ?? []).filter(isHash));
+    this.#flight = { message, open, contents, resolve, beats: 0, tries: 0 };
+    if (this.#isEnded) resolve(undefined);
+    else await this.#send(message);
+    const answer = await promise;
+    this.#flight = undefined;
+    if (answer?.rejected.some(({ reason }) => reason === "unavailable") !== true) return answer;
+    this.#pause = this.#options.timers.after(AGAIN_MS, () => {
+      this.#pause = undefined;
+      this.note();
+    });
+    return undefined;
+  }
+
+  async #send(message: WriteBack): Promise<void> {
+    // A channel that has ended ends the session, which ends this.
+    await this.#channel.send(message).catch(() => undefined);
+  }
+
+  async #inlineOf({ entry }: WriteBackEntry): Promise<Uint8Array | undefined> {
+    if (entry?.hash === undefined || entry.size >= INLINE_BELOW_BYTES) return undefined;
+    const reader = await this.#options.journal.open(entry.hash);
+    if (reader?.size !== entry.size) return undefined;
+    const pieces: Uint8Array[] = [];
+    for await (const piece of reader.pieces()) pieces.push(piece);
+    return Buffer.concat(pieces);
+  }
+
+  #fail(error: unknown): void {
+    if (!this.#isEnded) this.#channel.close(asFatal(error));
+  }
+}
+
+function isSendable(entry: WriteBackEntry): boolean {
+  try {
+    entryToWire(entry, undefined);
+    return true;
+  } catch (error) {
+    if (error instanceof ChronicleError && error.code === "PATH_INVALID") return false;
+    throw error;
+  }
+}
+
+function forgotten(upTo: number, settled: number): ChronicleError {
+  return new ChronicleError(
+    "ROLLBACK_DETECTED",
+    `this replica's history ends at event ${upTo}, and the origin has had its changes up to ${settled}`,
+    { hint: "it was put back to an earlier state: begin this replica anew", data: { upTo, settled } },
+  );
+}
