@@ -1,34 +1,12 @@
-import { decodeBase, type BaseBatch } from "../../core/base.ts";
 import { ChronicleError } from "../../core/errors.ts";
-import type { LogEvent } from "../../core/event.ts";
-import { pathOfRecordId } from "../../core/file-record.ts";
 import type { Hash } from "../../core/hash.ts";
-import type { WorkspacePath } from "../../core/path.ts";
 import type { BlobBatch, BlobStore } from "../../storage/blob-store.ts";
 import { ahead } from "../../util/ahead.ts";
 import { MAX_PIECE_BYTES } from "../protocol/limits.ts";
 import type { MessageOf } from "../protocol/messages.ts";
 import type { ContentFetch } from "./content-fetch.ts";
-import { baseNamedBy, contentsOf, contentsOfRows } from "./named-contents.ts";
-
-/** An event that has arrived, and its content where that came along (and was checked). */
-export interface ArrivedEvent<Event extends LogEvent = LogEvent> {
-  readonly event: Event;
-  readonly inline: { readonly hash: Hash; readonly bytes: Uint8Array } | undefined;
-}
 
 type Manifest = NonNullable<MessageOf<"ContentFetchResponse">["chunk_manifest"]>;
-
-/** What is not to be had, or not to be taken, of contents that events name. */
-export interface NotTaken {
-  /** The origin does not have them: it has freed them, or keeps them to itself. */
-  readonly gone: readonly Hash[];
-  /** Nobody here wants them. */
-  readonly unwanted: readonly Hash[];
-}
-
-/** Is the content of this path wanted here? */
-export type WantsPath = (path: WorkspacePath) => boolean;
 
 /** Requests that are on their way at once. */
 const PARALLEL = 4;
@@ -71,29 +49,10 @@ export class ContentIntake {
   }
 
   /**
-   * Resolves once all contents that can be had are durable, with those that the origin does not have (pruned, or
-   * withheld). Rejects with `INTEGRITY_VIOLATION` for a content that is not what its hash names: nothing of it is kept.
+   * Resolves once all contents that can be had are durable, with those that the other side does not have (pruned, or
+   * withheld). The caller holds a lease of the store, until what needs them is durable too. Rejects with
+   * `INTEGRITY_VIOLATION` for a content that is not what its hash names: nothing of it is kept.
    */
-  async take(arrived: readonly ArrivedEvent[]): Promise<Hash[]> {
-    using _lease = await this.#blobs.lease();
-    const inline = new Map<Hash, Uint8Array>();
-    for (const one of arrived) if (one.inline !== undefined) inline.set(one.inline.hash, one.inline.bytes);
-    const gone = await this.ensure({ hashes: arrived.flatMap(({ event }) => contentsOf(event)), inline });
-    for (const { event } of arrived) gone.push(...(await this.#takeBase(event)));
-    return gone;
-  }
-
-  async #takeBase(event: LogEvent): Promise<Hash[]> {
-    const base = baseNamedBy(event);
-    const reader = base === undefined ? undefined : await this.#blobs.open(base);
-    if (reader === undefined) return [];
-    const gone: Hash[] = [];
-    for await (const rows of decodeBase(reader.pieces()))
-      gone.push(...(await this.ensure({ hashes: contentsOfRows(rows, event) })));
-    return gone;
-  }
-
-  /** The same for contents by their hashes; the caller holds a lease. */
   async ensure({ hashes, inline = new Map(), sizes }: WantedContents): Promise<Hash[]> {
     const held = await this.#held.has(hashes, inline);
     const missing = [...new Set(hashes)].filter((hash) => !held.has(hash));

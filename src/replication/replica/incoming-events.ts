@@ -2,7 +2,7 @@ import type { Head, LogEvent, SealedEvent } from "../../core/event.ts";
 import { openEvents, openNotification, openRename } from "../protocol/event-messages.ts";
 import { LineParts } from "../protocol/line-parts.ts";
 import type { MessageOf } from "../protocol/messages.ts";
-import type { ArrivedEvent } from "./content-intake.ts";
+import type { ArrivedEvent } from "./event-contents.ts";
 
 type EventMessage = MessageOf<"Notification"> | MessageOf<"Rename"> | MessageOf<"Events">;
 

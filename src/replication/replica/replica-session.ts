@@ -10,7 +10,8 @@ import { Pulse } from "../pulse.ts";
 import { NODE_TIMERS, type Timers } from "../timers.ts";
 import { Waiters } from "../waiters.ts";
 import { ContentFetch } from "./content-fetch.ts";
-import { ContentIntake, type NotTaken, type WantsPath } from "./content-intake.ts";
+import { ContentIntake } from "./content-intake.ts";
+import { EventContents, type NotTaken, type WantsPath } from "./event-contents.ts";
 import { IncomingEvents } from "./incoming-events.ts";
 import type { UpstreamLines } from "./upstream.ts";
 import { Witness } from "./witness.ts";
@@ -61,7 +62,7 @@ export class ReplicaSession {
   readonly #options: ReplicaOptions;
   readonly #incoming: IncomingEvents;
   readonly #fetch: ContentFetch;
-  readonly #intake: ContentIntake;
+  readonly #contents: EventContents;
   readonly #witness: Witness;
   readonly #held = new Waiters();
   readonly #missing = new Set<Hash>();
@@ -79,7 +80,8 @@ export class ReplicaSession {
     this.#options = options;
     this.#incoming = new IncomingEvents(options.upstream.head);
     this.#fetch = new ContentFetch(channel);
-    this.#intake = new ContentIntake(options.blobs, this.#fetch, options.wants);
+    const intake = new ContentIntake(options.blobs, this.#fetch);
+    this.#contents = new EventContents(options.blobs, intake, options.wants);
     this.#witness = new Witness(options);
     this.#held.reach(options.upstream.head.seq);
     this.#pulse = this.#pulseOf(HANDSHAKE_BEAT_MS);
@@ -222,7 +224,7 @@ export class ReplicaSession {
       {
         // Until the lines are there, nothing but this keeps the collector from what they name.
         using _lease = await this.#options.blobs.lease();
-        this.#note(await this.#intake.take(all));
+        this.#note(await this.#contents.take(all));
         await upstream.append(events);
       }
       await onEvents?.(events);
