@@ -11,6 +11,7 @@ import { describeMachine } from "./lib/machine.ts";
 import { parseBenchOptions } from "./lib/options.ts";
 import { machineLine, resultTable, type Report } from "./lib/print.ts";
 import { openScratch } from "./lib/scratch.ts";
+import { manyReplicas } from "./many-replicas.ts";
 import { millionEvents } from "./million-events.ts";
 import { nothingChanged } from "./nothing-changed.ts";
 import { oneAction } from "./one-action.ts";
@@ -46,6 +47,7 @@ const BENCHES: readonly Bench[] = [
   serveMany,
   filterSpeed,
   syncLatency,
+  manyReplicas,
 ];
 
 const options = parseBenchOptions(process.argv.slice(2));

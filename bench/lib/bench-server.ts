@@ -9,13 +9,15 @@ import { chronicleCommand } from "./chronicle-tool.ts";
 export class BenchServer implements AsyncDisposable {
   readonly token = "the-operator-token-of-the-bench";
   readonly #folder: string;
+  readonly #options: readonly string[];
   #child: ChildProcess | undefined;
   #port = 0;
   #client: ChronicleClient | undefined;
 
-  /** `folder`: a new one, for its store and the folder that it is started in. */
-  constructor(folder: string) {
+  /** `folder`: a new one, for its store and the folder that it is started in. `options`: more of `serve`. */
+  constructor(folder: string, options: readonly string[] = []) {
     this.#folder = folder;
+    this.#options = options;
     mkdirSync(join(folder, "project"));
   }
 
@@ -25,7 +27,7 @@ export class BenchServer implements AsyncDisposable {
 
   /** On its socket, where no rate is limited. */
   get client(): ChronicleClient {
-    this.#client ??= createClient({ url: `unix:${this.#socket}` });
+    this.#client ??= createClient({ url: `unix:${this.socket}` });
     return this.#client;
   }
 
@@ -33,14 +35,14 @@ export class BenchServer implements AsyncDisposable {
     return this.#child?.pid ?? 0;
   }
 
-  get #socket(): string {
+  get socket(): string {
     return join(this.#folder, "run", "s.sock");
   }
 
   /** Resolves when it listens. A port that it had it gets again. */
   async start(): Promise<void> {
     const project = join(this.#folder, "project");
-    const options = ["--socket", this.#socket, "--port", String(this.#port), "--json"];
+    const options = ["--socket", this.socket, "--port", String(this.#port), "--json", ...this.#options];
     const { argv, env } = chronicleCommand(project, this.#folder)("serve", ...options);
     const [program = "", ...args] = argv;
     const child = spawn(program, args, {

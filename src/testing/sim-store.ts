@@ -1,6 +1,7 @@
 import type { StoreApi, StoreOptions } from "../api/store-api.ts";
 import type { Backends } from "../compose/backends.ts";
 import { openFileStore } from "../compose/file-store.ts";
+import type { Disk } from "../disk/disk.ts";
 import type { SimDisk } from "../disk/sim-disk.ts";
 import { MemoryBlobIndex } from "../storage/memory/memory-blob-index.ts";
 import { MemoryIndexStore } from "../storage/memory/memory-index-store.ts";
@@ -36,7 +37,7 @@ export function openSimStore(disk: SimDisk, options: SimMachineOptions): Promise
 }
 
 /** The backends of such a machine: the clock moves a millisecond at each look, ids count upwards. */
-export function simBackends(disk: SimDisk, options: SimMachineOptions): Backends {
+export function simBackends(disk: Disk, options: SimMachineOptions): Backends {
   let ms = Date.parse("2030-01-01T00:00:00Z") + options.firstId;
   let id = options.firstId;
   return {

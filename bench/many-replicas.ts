@@ -1,0 +1,47 @@
+import type { Bench, BenchContext } from "./lib/bench.ts";
+import { BenchServer } from "./lib/bench-server.ts";
+import { replicaLoad } from "./lib/replica-load.ts";
+import { percentile } from "./lib/result.ts";
+
+const REPLICAS = 200;
+const WRITES = 200;
+const FILES = 2_000;
+const MIB = 2 ** 20;
+
+export const manyReplicas: Bench = {
+  name: "many-replicas",
+  promise: "200 replicas of one origin in at most 1 GiB of memory",
+  async run(context) {
+    await using server = new BenchServer(context.scratch.fresh("many-replicas"), ["--replication"]);
+    await server.start();
+    const { workspace } = await server.client.store.create({ name: "bench" });
+    for (let i = 0; i < FILES; i++) await workspace.putFile(`src/file-${i}.ts`, Buffer.from(`// ${i}\n`.repeat(200)));
+    const before = server.memory().now;
+    const { latency, equal } = await following(context, server, workspace.id);
+    if (equal !== REPLICAS)
+      throw new Error(`${REPLICAS - equal} of ${REPLICAS} replicas do not have the origin's head`);
+    return {
+      rows: [
+        { what: "memory of the origin without replicas", unit: "MiB", samples: [before / MIB] },
+        { what: "a write until all of them hold it, p50", unit: "ms", samples: [percentile(latency, 0.5)] },
+        { what: "a write until all of them hold it, p99", unit: "ms", samples: [percentile(latency, 0.99)] },
+      ],
+      ratios: [
+        {
+          what: "most memory of the origin",
+          unit: "MiB",
+          samples: [server.memory().most / MIB],
+          target: { kind: "at-most", value: 1024 },
+        },
+      ],
+      notes: [
+        `${REPLICAS} replicas in a process of their own, which hold in memory what they get; each began with nothing and fetched ${FILES} files; then ${WRITES} writes, one after the other`,
+      ],
+    };
+  },
+};
+
+function following(context: BenchContext, { socket }: BenchServer, workspace: string) {
+  context.say(`${REPLICAS} replicas begin`);
+  return replicaLoad({ socket, workspace, replicas: REPLICAS, writes: WRITES });
+}
