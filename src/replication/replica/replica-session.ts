@@ -7,6 +7,7 @@ import type { Channel, ChannelEnd } from "../channel.ts";
 import { PROTOCOL_VERSION } from "../protocol/limits.ts";
 import type { Message, MessageOf } from "../protocol/messages.ts";
 import { Pulse } from "../pulse.ts";
+import { ContentServer } from "../origin/content-server.ts";
 import { NODE_TIMERS, type Timers } from "../timers.ts";
 import { Waiters } from "../waiters.ts";
 import { ContentFetch } from "./content-fetch.ts";
@@ -16,6 +17,8 @@ import { IncomingEvents } from "./incoming-events.ts";
 import type { UpstreamLines } from "./upstream.ts";
 import { Witness } from "./witness.ts";
 import { witnessed, type WitnessNotes } from "./witness-notes.ts";
+import { WriteBackPush } from "./write-back-push.ts";
+import type { WriteJournal } from "./write-journal.ts";
 import type { WithheldContents } from "./withheld-contents.ts";
 
 /** What a replica follows an origin with. */
@@ -24,6 +27,8 @@ export interface ReplicaOptions {
   readonly sandboxId: string;
   /** The workspace's id; the origin's own, where it is left out. */
   readonly workspace?: string;
+  /** How the workspace is asked for where its id is not known yet: its name, for example. */
+  readonly asked?: string;
   /** Where the transport has not asked for it already. */
   readonly token?: string;
   readonly upstream: UpstreamLines;
@@ -33,6 +38,8 @@ export interface ReplicaOptions {
   readonly wants?: WantsPath;
   /** Where it is noted which contents were not taken. */
   readonly withheld?: WithheldContents;
+  /** This side's own changes, for the origin. Left out: nothing is written back. */
+  readonly journal?: WriteJournal;
   /** The origin's verifier key: signed heads must be signed by it. */
   readonly vkey?: string;
   /** Default: the platform's. */
@@ -49,6 +56,8 @@ export interface ReplicaOptions {
 /** Before the origin has said how often it speaks. */
 const HANDSHAKE_BEAT_MS = 5_000;
 
+const NOTHING_WRITTEN = { localSeq: 0, pending: 0 };
+
 /**
  * A replica's conversation with its origin (docs/protocol.md).
  *
@@ -64,6 +73,9 @@ export class ReplicaSession {
   readonly #fetch: ContentFetch;
   readonly #contents: EventContents;
   readonly #witness: Witness;
+  readonly #writeBack: WriteBackPush | undefined;
+  /** For contents of what is written back. */
+  readonly #served: ContentServer;
   readonly #held = new Waiters();
   readonly #missing = new Set<Hash>();
   #barriers: { readonly sequence: number; readonly resolve: (current: number) => void }[] = [];
@@ -83,6 +95,9 @@ export class ReplicaSession {
     const intake = new ContentIntake(options.blobs, this.#fetch);
     this.#contents = new EventContents(options.blobs, intake, options.wants);
     this.#witness = new Witness(options);
+    const { journal, sandboxId, timers = NODE_TIMERS } = options;
+    if (journal !== undefined) this.#writeBack = new WriteBackPush(channel, { sandboxId, journal, timers });
+    this.#served = new ContentServer(channel, { open: async (hash) => this.#writeBack?.open(hash) });
     this.#held.reach(options.upstream.head.seq);
     this.#pulse = this.#pulseOf(HANDSHAKE_BEAT_MS);
   }
@@ -117,6 +132,7 @@ export class ReplicaSession {
    */
   async run(): Promise<ChannelEnd> {
     try {
+      using _listening = this.#options.journal?.changed.listen(() => this.#writeBack?.note());
       const note = this.#options.notes.get();
       if (note !== undefined) throw witnessed(note);
       await this.#sayHello();
@@ -131,13 +147,14 @@ export class ReplicaSession {
     this.#isEnded = true;
     this.#pulse[Symbol.dispose]();
     this.#fetch.end();
+    this.#writeBack?.end();
     this.#held.end();
     await this.#storing;
     return this.#channel.ended;
   }
 
   async #sayHello(): Promise<void> {
-    const { sandboxId, workspace, token, upstream } = this.#options;
+    const { sandboxId, asked, workspace = asked, token, upstream } = this.#options;
     const { seq: sequence, hash } = upstream.head;
     await this.#channel.send({
       type: "Hello",
@@ -147,7 +164,7 @@ export class ReplicaSession {
       sandbox_id: sandboxId,
       ...(token === undefined ? {} : { token }),
       head: { sequence, hash },
-      settled_local_seq: 0,
+      settled_local_seq: this.#options.journal?.settledTo ?? 0,
     });
   }
 
@@ -162,6 +179,10 @@ export class ReplicaSession {
       case "Rename":
       case "Events":
         return this.#arrived(message);
+      case "WriteBackResult":
+        return this.#writeBack?.took(message);
+      case "ContentFetchRequest":
+        return this.#served.ask(message);
       case "ContentFetchResponse":
       case "ContentNotFound":
         return this.#fetch.took(message);
@@ -181,7 +202,7 @@ export class ReplicaSession {
     }
   }
 
-  async #welcome({ version, workspace, head, heartbeat_ms }: MessageOf<"HelloAck">): Promise<void> {
+  async #welcome({ version, workspace, head, settled_local_seq, heartbeat_ms }: MessageOf<"HelloAck">): Promise<void> {
     if (this.#isWelcome) return;
     if (version !== PROTOCOL_VERSION) {
       throw new ChronicleError("FORMAT_UNSUPPORTED", `the origin speaks version ${version} of the protocol`);
@@ -194,6 +215,7 @@ export class ReplicaSession {
     this.#options.onOrigin?.(head.sequence);
     this.#pulse[Symbol.dispose]();
     this.#pulse = this.#pulseOf(heartbeat_ms);
+    this.#writeBack?.begin(settled_local_seq);
     for (const { sequence } of this.#barriers) await this.#channel.send({ type: "BarrierRequest", sequence });
   }
 
@@ -294,7 +316,9 @@ export class ReplicaSession {
   async #beat(): Promise<void> {
     const { sandboxId: sandbox_id, upstream } = this.#options;
     const up_to_sequence = upstream.head.seq;
-    await this.#channel.send({ type: "SandboxHeartbeat", sandbox_id, up_to_sequence, local_seq: 0, pending: 0 });
+    const { localSeq: local_seq, pending } = this.#writeBack ?? NOTHING_WRITTEN;
+    await this.#channel.send({ type: "SandboxHeartbeat", sandbox_id, up_to_sequence, local_seq, pending });
+    this.#writeBack?.beat();
     this.#fetch.beat();
     for (const { sequence } of this.#barriers) await this.#channel.send({ type: "BarrierRequest", sequence });
   }
