@@ -3,14 +3,16 @@ import type { Change } from "../core/change.ts";
 import type { IdentifiedConflict } from "../core/conflict-record.ts";
 import type { Entry } from "../core/entry.ts";
 import { ChronicleError } from "../core/errors.ts";
+import type { WorkspacePath } from "../core/path.ts";
 import { changeBetween, decodePlan, encodePlan } from "../core/plan.ts";
 import { decodeIntent, type IntentRecord } from "../core/records.ts";
 import type { Hash } from "../core/hash.ts";
+import type { UpstreamChange } from "../core/upstream-change.ts";
 import type { ApplyReport, BlockedPath } from "../worktree/worktree.ts";
 import { openRows } from "./actions.ts";
-import { withCommit } from "./commit.ts";
+import { type Commit, withCommit } from "./commit.ts";
 import type { Context } from "./context.ts";
-import { closing, conflictDrafts, fileDrafts, opening } from "./operation-drafts.ts";
+import { closing, doneDrafts, opening } from "./operation-drafts.ts";
 import { refusePrunedContents } from "./pruning.ts";
 import { readEvent } from "./read-events.ts";
 import { tornWrite } from "./torn-write.ts";
@@ -33,6 +35,8 @@ export interface Operation {
   readonly contents?: readonly Hash[];
   /** What becomes of conflicts, in the commit that closes the intent. */
   readonly conflicts?: (id: string) => readonly IdentifiedConflict[];
+  /** Paths whose states are proposed to the origin when the intent is closed. */
+  readonly proposals?: readonly WorkspacePath[];
   /** What cannot be changed: `fail` = nothing is done, `skip` = it is listed. */
   readonly onBlocked: "fail" | "skip";
   readonly keepMtime?: boolean;
@@ -51,7 +55,8 @@ export async function operate(context: Context, operation: Operation): Promise<O
   const conflicts = operation.conflicts?.(id) ?? [];
   // An undo of what is as it was already is still an undo: the next one goes further back.
   const isNamed = operation.target !== undefined || operation.selective !== undefined;
-  if (operation.changes.length === 0 && conflicts.length === 0 && !isNamed) {
+  const isProposal = operation.proposals !== undefined;
+  if (operation.changes.length === 0 && conflicts.length === 0 && !isNamed && !isProposal) {
     return { id: undefined, applied: [], blocked: [], conflicts: [] };
   }
   using _lease = await context.blobs.lease();
@@ -73,22 +78,38 @@ export async function operate(context: Context, operation: Operation): Promise<O
       ...operation.selective,
       ...(operation.contents === undefined ? {} : { contents: operation.contents }),
       ...(conflicts.length === 0 ? {} : { conflicts }),
+      ...(operation.proposals === undefined ? {} : { proposals: operation.proposals }),
     };
-    await commit.append([opening(id, intent)]);
-    const report = await carryOut(context, id, operation);
-    if (report.applied.length === 0 && report.blocked.length > 0) {
-      await commit.append([closing(id, { ...intent, state: "abandoned" }, report.blocked)]);
-      await context.worktree.cleanUp(id);
-      return { ...report, id: undefined };
-    }
-    await commit.append([
-      ...(await fileDrafts(context, { id, intent, changes: operation.changes, applied: report.applied })),
-      ...conflictDrafts(intent, report.blocked),
-      closing(id, { ...intent, state: "done" }, report.blocked),
-    ]);
-    await context.worktree.cleanUp(id);
-    return { ...report, id };
+    return perform(context, commit, { id, intent, operation });
   });
+}
+
+/** An operation whose intent is made. */
+export interface Performance {
+  readonly id: string;
+  /** Open. */
+  readonly intent: IntentRecord;
+  readonly operation: Pick<Operation, "changes" | "onBlocked" | "keepMtime" | "onProgress">;
+}
+
+/** Opens the intent, changes the files, and closes it. With the lock held. */
+export async function perform(
+  context: Context,
+  commit: Commit,
+  { id, intent, operation }: Performance,
+): Promise<OperationReport> {
+  const { changes } = operation;
+  await commit.append([opening(id, intent)]);
+  const report = await carryOut(context, id, operation);
+  // An operation that could do nothing at all was none; how far a replica has come is told in any case.
+  const isNothing = report.applied.length === 0 && report.blocked.length > 0 && intent.replica === undefined;
+  await commit.append(
+    isNothing
+      ? [closing(id, { ...intent, state: "abandoned" }, report.blocked)]
+      : await doneDrafts(context, { id, intent: { ...intent, state: "done" }, changes, ...report }),
+  );
+  await context.worktree.cleanUp(id);
+  return { ...report, id: isNothing ? undefined : id };
 }
 
 /** Setuid, setgid and sticky: recorded, but never set on disk by Chronicle. */
@@ -105,7 +126,7 @@ export function makeable(changes: readonly Change[]): Change[] {
   return changes.flatMap(({ path, before, after }) => changeBetween(path, before, settable(after)) ?? []);
 }
 
-async function carryOut(context: Context, id: string, operation: Operation): Promise<ApplyReport> {
+async function carryOut(context: Context, id: string, operation: Performance["operation"]): Promise<ApplyReport> {
   return context.worktree.apply({
     token: id,
     changes: operation.changes,
@@ -116,7 +137,8 @@ async function carryOut(context: Context, id: string, operation: Operation): Pro
   });
 }
 
-async function keepPlan(context: Context, changes: readonly Change[]): Promise<Hash> {
+/** Keeps a plan as a blob. */
+export async function keepPlan(context: Context, changes: readonly UpstreamChange[]): Promise<Hash> {
   const batch = await context.blobs.batch();
   try {
     const hash = await batch.put(encodePlan(changes));
@@ -153,13 +175,14 @@ export interface FinishedIntent extends OpenIntent, Pick<Rest, "state"> {
 
 /** What is to be done about an intent that is open. */
 export interface Rest {
-  readonly changes: Change[];
+  readonly changes: readonly UpstreamChange[];
   /** What the intent is then: it is carried out, or what there is of it is taken back. */
   readonly state: "done" | "abandoned";
 }
 
 /** The changes that finish an intent. Throws `BLOB_MISSING`. */
 export async function restOf(context: Context, { id, intent }: OpenIntent): Promise<Rest> {
+  if (intent.changes !== undefined) return { changes: intent.changes, state: "done" };
   if (intent.plan === undefined) return tornWrite(context, { id, intent });
   const bytes = await context.blobs.get(intent.plan);
   if (bytes !== undefined) return { changes: decodePlan(bytes), state: "done" };
@@ -185,11 +208,7 @@ export async function settle(context: Context): Promise<FinishedIntent[]> {
         onBlocked: "skip",
         resume: true,
       });
-      await commit.append([
-        ...(await fileDrafts(context, { id, intent, changes, applied: report.applied })),
-        ...conflictDrafts(intent, report.blocked),
-        closing(id, { ...intent, state }, report.blocked),
-      ]);
+      await commit.append(await doneDrafts(context, { id, intent: { ...intent, state }, changes, ...report }));
       await context.worktree.cleanUp(id);
       const applied = new Set(report.applied);
       const { blocked, conflicts } = report;

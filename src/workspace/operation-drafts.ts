@@ -1,12 +1,15 @@
-import type { Change } from "../core/change.ts";
 import { conflictDraft } from "../core/conflict-record.ts";
 import { sameEntry } from "../core/entry.ts";
 import type { EventDraft } from "../core/event.ts";
 import { encodeFile, fileRecordId } from "../core/file-record.ts";
 import { comparePaths, type WorkspacePath } from "../core/path.ts";
+import { proposalDraft } from "../core/proposal-record.ts";
 import { encodeIntent, type IntentRecord } from "../core/records.ts";
+import { replicaDraft } from "../core/replica-record.ts";
+import type { UpstreamChange } from "../core/upstream-change.ts";
 import type { BlockedPath } from "../worktree/worktree.ts";
 import type { Context } from "./context.ts";
+import { holdDrafts } from "./replica/hold.ts";
 
 /** The events of an operation. */
 
@@ -17,24 +20,50 @@ export function opening(id: string, intent: IntentRecord): EventDraft {
 
 /** The end of an intent: what was only needed to finish it is left out. */
 export function closing(id: string, intent: IntentRecord, blocked: readonly BlockedPath[]): EventDraft {
-  const { contents: _contents, conflicts: _conflicts, ...kept } = intent;
+  const { contents: _1, conflicts: _2, changes: _3, replica: _4, proposals: _5, ...kept } = intent;
   const left = intent.selection === undefined || blocked.length === 0 ? {} : { left: blocked.map((one) => one.path) };
   const record = encodeIntent({ ...kept, skipped: blocked.length, ...left });
   return { op: "upsert", recordId: `intent:${id}`, record };
-}
-
-/** A path that was left alone is as it was, and so are its conflicts. */
-export function conflictDrafts({ conflicts = [] }: IntentRecord, blocked: readonly BlockedPath[]): EventDraft[] {
-  const left = new Set(blocked.map((one) => one.path));
-  return conflicts.filter(({ record }) => !left.has(record.path)).map(conflictDraft);
 }
 
 /** What was done by an intent. */
 export interface Done {
   readonly id: string;
   readonly intent: IntentRecord;
-  readonly changes: readonly Change[];
+  readonly changes: readonly UpstreamChange[];
   readonly applied: readonly WorkspacePath[];
+}
+
+/**
+ * Everything that is recorded when an intent has been carried out; its end stands last, so that a commit of which a crash
+ * has left only the first events is done again. What follows from how far a replica has come stands behind that.
+ */
+export async function doneDrafts(
+  context: Context,
+  done: Done & { readonly blocked: readonly BlockedPath[] },
+): Promise<EventDraft[]> {
+  const { id, intent, changes, blocked } = done;
+  return [
+    ...(intent.replica === undefined ? [] : [replicaDraft(intent.replica)]),
+    ...conflictDrafts(intent, blocked),
+    ...holdDrafts({ intent, changes, blocked, met: new Date(context.now()).toISOString() }),
+    ...(await fileDrafts(context, done)),
+    ...(await proposalDrafts(context, intent.proposals ?? [])),
+    closing(id, intent, blocked),
+  ];
+}
+
+/** A path that was left alone is as it was, and so are its conflicts. */
+function conflictDrafts({ conflicts = [] }: IntentRecord, blocked: readonly BlockedPath[]): EventDraft[] {
+  const left = new Set(blocked.map((one) => one.path));
+  return conflicts.filter(({ record }) => !left.has(record.path)).map(conflictDraft);
+}
+
+async function proposalDrafts(context: Context, paths: readonly WorkspacePath[]): Promise<EventDraft[]> {
+  if (paths.length === 0) return [];
+  const { seq } = await context.index.head();
+  const rows = await context.index.iterationsAt(paths, seq);
+  return paths.map((path, i) => proposalDraft({ path, iteration: rows[i]?.iteration ?? 0 }));
 }
 
 /** One event for each path that was changed; a folder directly before what it holds. */
@@ -57,9 +86,11 @@ export async function fileDrafts(context: Context, { id, intent, changes, applie
 /** The event that an intent has changed a path. */
 export function fileDraft(
   { id, intent }: Pick<Done, "id" | "intent">,
-  { path, after }: Change,
+  change: UpstreamChange,
   iteration: number,
 ): EventDraft {
+  const { path, after } = change;
+  if (intent.kind === "replica") return upstreamDraft(intent, change, iteration);
   const { kind: cause, actor, session, action, transaction } = intent;
   const record = encodeFile({
     entry: after,
@@ -70,6 +101,20 @@ export function fileDraft(
     ...(action === undefined ? {} : { action }),
     ...(transaction === undefined ? {} : { transaction }),
     intent: id,
+  });
+  return { op: "upsert", recordId: fileRecordId(path), record };
+}
+
+/** The same where it follows from what an origin has: whose work it is there, and where. It is no operation of anybody here. */
+function upstreamDraft({ actor }: IntentRecord, change: UpstreamChange, iteration: number): EventDraft {
+  const { path, after, cause = "replica", by, upstream } = change;
+  const whose = by ?? { actor };
+  const record = encodeFile({
+    entry: after,
+    iteration,
+    cause,
+    ...whose,
+    ...(upstream === undefined ? {} : { upstream }),
   });
   return { op: "upsert", recordId: fileRecordId(path), record };
 }

@@ -122,8 +122,9 @@ async function wholeStep(
   };
 }
 
-/** Was this what the caller wants? Then one killed and tried again is still one step. */
+/** Was this what the caller wants? Then one killed and tried again is still one step. What an origin brings is nobody's wish here. */
 function isAsked({ intent }: FinishedIntent, direction: Direction, asked: string | undefined): boolean {
+  if (intent.kind === "replica") return false;
   if (asked === undefined) return true;
   return asked !== "" && intent.kind === direction && intent.target?.startsWith(asked) === true;
 }

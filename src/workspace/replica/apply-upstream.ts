@@ -1,9 +1,17 @@
+import type { Progress } from "../../api/workspace-api.ts";
 import type { IdentifiedConflict } from "../../core/conflict-record.ts";
+import { sameEntry } from "../../core/entry.ts";
 import type { Hash } from "../../core/hash.ts";
-import type { WorkspacePath } from "../../core/path.ts";
-import type { ReplicaRecord } from "../../core/replica-record.ts";
+import { parentOf, ROOT, type WorkspacePath } from "../../core/path.ts";
+import type { IntentRecord } from "../../core/records.ts";
+import { replicaDraft, type ReplicaRecord } from "../../core/replica-record.ts";
 import type { UpstreamChange } from "../../core/upstream-change.ts";
-import type { BlockedPath } from "../../worktree/worktree.ts";
+import type { ApplyReport, BlockedPath } from "../../worktree/worktree.ts";
+import { capture } from "../capture.ts";
+import { type Commit, withCommit } from "../commit.ts";
+import type { Context } from "../context.ts";
+import { keepPlan, openIntents, perform, settable, settle } from "../operate.ts";
+import { noteRemembered } from "../remember-recorded.ts";
 
 /** What a replica does about new events of its origin, as one step. Given again after a crash it is another step. */
 export interface UpstreamStep {
@@ -38,4 +46,160 @@ export interface UpstreamReport {
   readonly blocked: readonly BlockedPath[];
   /** What somebody wrote at the very last moment was kept under another name. */
   readonly copies: readonly { readonly path: WorkspacePath; readonly keptAt: WorkspacePath }[];
+}
+
+export interface ApplyUpstreamOptions {
+  /** Give files the origin's time of modification. */
+  readonly keepMtime?: boolean;
+  readonly onProgress?: (progress: Progress) => void;
+}
+
+/** So few changes stand in the intent itself: that saves a plan, and a sync for it. */
+const MOST_INLINE = 32;
+/** For more paths than this, looking at everything is cheaper than at each of them. */
+const MOST_NAMED = 2_000;
+
+/**
+ * Brings what an origin has into the folder, and records how far the replica has come, as one operation: what is on disk is
+ * recorded first; then the intent, the files, and one commit. Killed anywhere, `settle` finishes it. A step that changes no
+ * file is an append.
+ */
+export async function applyUpstream(
+  context: Context,
+  step: UpstreamStep,
+  options: ApplyUpstreamOptions = {},
+): Promise<UpstreamReport> {
+  using _lease = await context.blobs.lease();
+  const changes = makeableChanges(step.changes);
+  for (;;) {
+    await settle(context);
+    if (changes.length > 0) await captureFirst(context, changes, options);
+    const done = await withCommit(context, (commit) => underLock(context, commit, { step, changes, options }));
+    if (done !== undefined) return done;
+  }
+}
+
+/** As they can be made on disk; what then changes nothing is left out. */
+function makeableChanges(changes: readonly UpstreamChange[]): UpstreamChange[] {
+  return changes.flatMap((change) => {
+    const after = settable(change.after);
+    return sameEntry(change.before, after) ? [] : [{ ...change, after }];
+  });
+}
+
+async function captureFirst(
+  context: Context,
+  changes: readonly UpstreamChange[],
+  { onProgress }: ApplyUpstreamOptions,
+): Promise<void> {
+  const named = changes.length > MOST_NAMED ? {} : { only: changes.map((one) => one.path), named: true };
+  const told = onProgress === undefined ? {} : { onProgress };
+  await capture(context, { cause: "capture", reserve: true, ...named, ...told });
+}
+
+interface Stepping {
+  readonly step: UpstreamStep;
+  readonly changes: readonly UpstreamChange[];
+  readonly options: ApplyUpstreamOptions;
+}
+
+/** `undefined`: another process has begun something in this moment, and is gone. */
+async function underLock(
+  context: Context,
+  commit: Commit,
+  { step, changes, options }: Stepping,
+): Promise<UpstreamReport | undefined> {
+  if ((await openIntents(context)).length > 0) return undefined;
+  const { seq: from } = await commit.head();
+  const moved = await movedPaths(context, { step, changes, seq: from });
+  if (moved.length > 0) return { ...NOTHING, seq: from, moved };
+  const report = isOneEvent(step, changes)
+    ? await appendOnly(commit, step)
+    : await performStep(context, commit, { step, changes, options });
+  const { seq } = await commit.head();
+  // What was applied is remembered by now: the next look need not be told of it.
+  if (report.blocked.length === 0) noteRemembered(context, { from, to: seq });
+  return { seq, applied: report.applied, moved: [], blocked: report.blocked, copies: report.conflicts };
+}
+
+const NOTHING = { applied: [], blocked: [], copies: [] } as const;
+
+/** Several events of which a crash could leave the first alone need an intent that finishes them. */
+function isOneEvent({ proposals = [], conflicts = [] }: UpstreamStep, changes: readonly UpstreamChange[]): boolean {
+  return changes.length + proposals.length + conflicts.length === 0;
+}
+
+async function appendOnly(commit: Commit, { record }: UpstreamStep): Promise<ApplyReport> {
+  await commit.append([replicaDraft(record)]);
+  return { applied: [], blocked: [], conflicts: [] };
+}
+
+async function performStep(
+  context: Context,
+  commit: Commit,
+  { step, changes, options }: Stepping,
+): Promise<ApplyReport> {
+  const { record, proposals = [], conflicts = [], contents = [] } = step;
+  const { seq } = await commit.head();
+  const plan = changes.length > MOST_INLINE ? { plan: await keepPlan(context, changes) } : { changes: changes };
+  const intent: IntentRecord = {
+    kind: "replica",
+    state: "open",
+    summary: `sync with ${record.url}`.toWellFormed(),
+    actor: context.actor,
+    started: new Date(context.now()).toISOString(),
+    ...plan,
+    paths: changes.length,
+    fromSeq: seq,
+    replica: record,
+    ...(contents.length === 0 ? {} : { contents }),
+    ...(proposals.length === 0 ? {} : { proposals }),
+    ...(conflicts.length === 0 ? {} : { conflicts }),
+  };
+  const { keepMtime, onProgress } = options;
+  return perform(context, commit, {
+    // One record for all steps with an origin: a folder that is followed for years has no more of them than another one.
+    id: record.origin,
+    intent,
+    operation: {
+      changes,
+      onBlocked: "skip",
+      ...(keepMtime === undefined ? {} : { keepMtime }),
+      ...(onProgress === undefined ? {} : { onProgress }),
+    },
+  });
+}
+
+/** The paths that are not as the plan knew them. */
+async function movedPaths(
+  context: Context,
+  { step, changes, seq }: Pick<Stepping, "step" | "changes"> & { readonly seq: number },
+): Promise<WorkspacePath[]> {
+  const moved = new Set<WorkspacePath>();
+  const rows = await context.index.iterationsAt(
+    changes.map((one) => one.path),
+    seq,
+  );
+  changes.forEach(({ path, before }, i) => {
+    if (!sameEntry(rows[i]?.entry, before)) moved.add(path);
+  });
+  const { planned, proposals = [], conflicts = [] } = step;
+  if (planned === undefined || planned.seq >= seq) return [...moved];
+  const named = new Set([...proposals, ...conflicts.map((one) => one.record.path)]);
+  const cleared = new Set(changes.filter(isCleared).map((one) => one.path));
+  for (const path of await context.index.touched(planned.seq, seq)) {
+    if (planned.looked.has(path) || named.has(path) || liesIn(path, cleared)) moved.add(path);
+  }
+  return [...moved];
+}
+
+/** Does a folder go, with what lies in it? */
+function isCleared({ before, after }: UpstreamChange): boolean {
+  return before?.kind === "dir" && after?.kind !== "dir";
+}
+
+function liesIn(path: WorkspacePath, folders: ReadonlySet<WorkspacePath>): boolean {
+  if (folders.size === 0) return false;
+  for (let at = parentOf(path); at !== ROOT; at = parentOf(at)) if (folders.has(at)) return true;
+  return false;
 }

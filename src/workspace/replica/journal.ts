@@ -1,6 +1,13 @@
 import type { Entry } from "../../core/entry.ts";
-import type { WorkspacePath } from "../../core/path.ts";
-import type { IterationRow } from "../../storage/index-store.ts";
+import type { LogEvent } from "../../core/event.ts";
+import { decodeFile, pathOfRecordId, type FileRecord } from "../../core/file-record.ts";
+import { splitRoot, type WorkspacePath } from "../../core/path.ts";
+import { proposedPath } from "../../core/proposal-record.ts";
+import type { EventRow, IterationRow } from "../../storage/index-store.ts";
+import type { HistoryContext } from "../context.ts";
+import { isInBase } from "../read-base.ts";
+import { readEvent, readEvents } from "../read-events.ts";
+import { ReplicaStanding } from "./standing.ts";
 
 /** A change of a replica's own that its origin is to be told of. */
 export interface JournalEntry {
@@ -26,3 +33,130 @@ export interface JournalPage {
 
 /** The iteration of a path that was in force at an event of the origin. */
 export type MirrorIteration = (path: WorkspacePath, seq: number) => Promise<IterationRow | undefined>;
+
+export interface JournalQuery {
+  /** The origin's workspace. */
+  readonly origin: string;
+  /** Only entries of later own events. */
+  readonly after: number;
+  /** At most so many entries; at least 1. */
+  readonly limit: number;
+}
+
+/** So many events are looked through at once. */
+const WINDOW = 2_000;
+
+/**
+ * The replica's own changes behind an event, in order: every iteration of a path that is not what the origin had, and every
+ * proposal. What a change is based on is what the origin had of the path when the folder was last reconciled before it: so
+ * the log is folded, with how far the replica had come and which conflicts were open at each event. Costs a query where
+ * nothing was recorded since. Entries of a sync that was begun anew since then (another `sandboxId`) are none any more, and
+ * further roots have no counterpart at an origin.
+ */
+export async function readJournal(
+  context: HistoryContext,
+  mirrorIterationAt: MirrorIteration,
+  { origin, after, limit }: JournalQuery,
+): Promise<JournalPage> {
+  const { seq: head } = await context.index.head();
+  if (after >= head) return { entries: [], upTo: after };
+  const standing = await ReplicaStanding.at(context, origin, after);
+  if (standing === undefined) return { entries: [], upTo: head };
+  const reader = new JournalReader(context, standing, mirrorIterationAt);
+  let upTo = after;
+  while (upTo < head && reader.entries.length < limit) {
+    const rows = await context.index.events({ from: upTo + 1, to: head, limit: WINDOW });
+    upTo = await reader.take(rows, limit);
+    // Events before a dropped archive are no rows any more.
+    if (reader.entries.length < limit && rows.length < WINDOW) upTo = head;
+  }
+  return { entries: reader.entries, upTo };
+}
+
+/** Folds events, and collects what of them the origin is to be told. */
+class JournalReader {
+  readonly entries: JournalEntry[] = [];
+  readonly #context: HistoryContext;
+  readonly #standing: ReplicaStanding;
+  readonly #mirrorIterationAt: MirrorIteration;
+  readonly #turns = new Map<string, string | undefined>();
+
+  constructor(context: HistoryContext, standing: ReplicaStanding, mirrorIterationAt: MirrorIteration) {
+    this.#context = context;
+    this.#standing = standing;
+    this.#mirrorIterationAt = mirrorIterationAt;
+  }
+
+  /** Goes through events up to the one with which there are enough entries; returns its seq, or that of the last. */
+  async take(rows: readonly EventRow[], limit: number): Promise<number> {
+    const telling = rows.filter((row) => !isInBase(row) && isTelling(row.recordId));
+    for (let from = 0; from < telling.length; from += READ) {
+      for (const event of await readEvents(this.#context, telling.slice(from, from + READ))) {
+        await this.#event(event);
+        if (this.entries.length >= limit) return event.seq;
+      }
+    }
+    return rows.at(-1)?.seq ?? 0;
+  }
+
+  async #event(event: LogEvent): Promise<void> {
+    const { recordId, record, seq } = event;
+    if (this.#standing.take(event) || !this.#standing.isCurrent) return;
+    const proposed = proposedPath(recordId);
+    if (proposed !== undefined) return this.#proposal(proposed, seq);
+    const path = recordId.startsWith("file") ? pathOfRecordId(recordId) : undefined;
+    if (path === undefined) return;
+    const file = decodeFile(path, record);
+    if (file.cause !== "replica") await this.#add(path, file, seq);
+  }
+
+  /** Whose it is, is whose the state is that is proposed. */
+  async #proposal(path: WorkspacePath, seq: number): Promise<void> {
+    const row = await this.#context.index.iterationAt(path, seq);
+    const located = row === undefined ? undefined : await this.#context.index.locate(row.seq);
+    const event = located === undefined || isInBase(located) ? undefined : await readEvent(this.#context, located);
+    const isOwn = event !== undefined && pathOfRecordId(event.recordId) === path;
+    const actor = typeof event?.record["actor"] === "string" ? event.record["actor"] : UNKNOWN;
+    const whose: Whose = isOwn ? decodeFile(path, event.record) : { actor };
+    await this.#add(path, { ...whose, entry: row?.entry }, seq);
+  }
+
+  async #add(path: WorkspacePath, file: Whose & Pick<FileRecord, "entry">, localSeq: number): Promise<void> {
+    if (splitRoot(path).root !== undefined) return;
+    const { actor, session, action, entry } = file;
+    const turn = file.turn ?? (action === undefined ? undefined : await this.#turnOf(action));
+    const seen = await this.#standing.baseOf(path, this.#mirrorIterationAt);
+    this.entries.push({
+      localSeq,
+      path,
+      entry,
+      seen,
+      actor,
+      ...(session === undefined ? {} : { session }),
+      ...(turn === undefined ? {} : { turn }),
+      ...(action === undefined ? {} : { action }),
+    });
+  }
+
+  async #turnOf(action: string): Promise<string | undefined> {
+    if (!this.#turns.has(action)) {
+      const row = await this.#context.index.record(`action:${action}`);
+      const turn = row === undefined ? undefined : (await readEvent(this.#context, row)).record["turn"];
+      this.#turns.set(action, typeof turn === "string" ? turn : undefined);
+    }
+    return this.#turns.get(action);
+  }
+}
+
+type Whose = Pick<FileRecord, "actor" | "session" | "action" | "turn">;
+
+/** What began a history on a base was there before anybody was named. */
+const UNKNOWN = "unknown";
+/** Bodies that are read at once. */
+const READ = 256;
+
+function isTelling(recordId: string): boolean {
+  return TELLING.some((prefix) => recordId.startsWith(prefix));
+}
+
+const TELLING = ["file", "proposal:", "replica:", "conflict:"];
