@@ -8,6 +8,7 @@ import { FileEventLog } from "../storage/files/file-event-log.ts";
 import type { Context } from "../workspace/context.ts";
 import { isInBase } from "../workspace/read-base.ts";
 import { openContext, type StoreParts } from "./open-context.ts";
+import { openWriteBack } from "./open-write-back.ts";
 import { storeTasks } from "./store-tasks.ts";
 import { watchLog } from "./watch-log.ts";
 
@@ -16,7 +17,7 @@ export interface OriginLease extends Disposable {
   /** The engine that accepts what replicas write back. */
   readonly context: Context;
   /** For `OriginSession`. */
-  readonly options: Pick<OriginOptions, "history" | "contents" | "cursors" | "signedHead">;
+  readonly options: Pick<OriginOptions, "history" | "contents" | "cursors" | "signedHead" | "writeBack">;
 }
 
 /** A place stays open so long after the last replica has left, in ms: it mostly comes back at once. */
@@ -120,10 +121,11 @@ async function openOrigin(parts: StoreParts, id: string, timers: Timers): Promis
     const kept = context.heads.last(id);
     return kept?.valid === true ? kept.note : undefined;
   };
+  const writeBack = closing.use(openWriteBack(context, contents)).parts;
   const open = closing.move();
   return {
     context,
-    options: { history, contents, cursors, signedHead },
+    options: { history, contents, cursors, signedHead, writeBack },
     close: () => open.disposeAsync(),
   };
 }

@@ -1,0 +1,64 @@
+import type {
+  SettledWriteBack,
+  WriteBackAnswer,
+  WriteBackBatch,
+  WriteBackEntry,
+  WriteBackReason,
+  WriteBackRules,
+} from "../core/write-back.ts";
+import type { WorkspaceContents } from "../replication/origin/content-server.ts";
+import { ReceivedContents } from "../replication/origin/received-contents.ts";
+import type { WriteBackDoor } from "../replication/origin/write-back-door.ts";
+import type { WriteBackParts } from "../replication/origin/write-back-intake.ts";
+import type { Context } from "../workspace/context.ts";
+import { refuseOverQuota } from "../workspace/quota.ts";
+import { acceptWriteBack, settledWriteBack } from "../workspace/replica/accept-write-back.ts";
+import { refusalOf } from "../workspace/replica/write-back-rules.ts";
+import { Turns } from "../workspace/turns.ts";
+
+/** Where what replicas write back goes to: an engine, open for as long as they are there. */
+export interface OpenWriteBack extends AsyncDisposable {
+  readonly parts: WriteBackParts;
+}
+
+/** Lets an engine, which nobody else in this process uses, decide what replicas write. Disposed of, the engine's work is done. */
+export function openWriteBack(
+  context: Context,
+  contents: WorkspaceContents,
+  rules: WriteBackRules = {},
+): OpenWriteBack {
+  const turns = new Turns(context, async () => undefined);
+  const received = new ReceivedContents(context.blobs, contents);
+  return {
+    parts: { door: new EngineDoor(context, turns, rules), blobs: context.blobs, received },
+    [Symbol.asyncDispose]: () => turns.close(),
+  };
+}
+
+class EngineDoor implements WriteBackDoor {
+  readonly #context: Context;
+  readonly #turns: Turns;
+  readonly #rules: WriteBackRules;
+
+  constructor(context: Context, turns: Turns, rules: WriteBackRules) {
+    this.#context = context;
+    this.#turns = turns;
+    this.#rules = rules;
+  }
+
+  settled(replica: string): Promise<SettledWriteBack> {
+    return this.#turns.read(() => settledWriteBack(this.#context, replica));
+  }
+
+  reserve(bytes: number): void {
+    if (bytes > 0) refuseOverQuota(this.#context, bytes);
+  }
+
+  refusal(entry: WriteBackEntry): WriteBackReason | undefined {
+    return refusalOf(entry, this.#context.worktree.roots, this.#rules);
+  }
+
+  decide(batch: WriteBackBatch): Promise<WriteBackAnswer> {
+    return this.#turns.change(() => acceptWriteBack(this.#context, batch, this.#rules));
+  }
+}
