@@ -31,6 +31,8 @@ export interface OpenByIdOptions extends ProgressOptions, Pick<OpenOptions, "rea
   readonly actor?: string;
   /** Only the whole id or the exact name, no beginning of an id. */
   readonly exact?: boolean;
+  /** As `OpenOptions.upstream`. */
+  readonly upstream?: boolean;
 }
 
 export interface InitShape {
@@ -49,6 +51,11 @@ export interface OpenOptions extends ProgressOptions {
   readonly force?: boolean;
   /** Never settle, recover or write: for commands that only read. */
   readonly readOnly?: boolean;
+  /**
+   * What this workspace holds of the history that it follows, instead of its own: a workspace of the origin's id, without a
+   * folder, and only read. Throws `NOT_FOUND` where it follows none.
+   */
+  readonly upstream?: boolean;
   /**
    * `agent`: cannot prune, compact, collect, configure or pin; each attempt throws `FORBIDDEN` and is recorded. Default:
    * `person`.

@@ -27,7 +27,9 @@ import { checkName, createWorkspace } from "./create-workspace.ts";
 import { examine } from "./doctor.ts";
 import { makeFolders } from "./file-head-keeper.ts";
 import { openContext, type HowToOpen, type OpenedContext, type StoreParts } from "./open-context.ts";
+import { openMirror } from "./open-mirror.ts";
 import { openParts } from "./open-parts.ts";
+import { notePartsOf } from "./parts-of.ts";
 import { removeTree } from "./remove-tree.ts";
 import { listedWorkspace, RootsCache, type ListedWorkspace } from "./roots-cache.ts";
 import { refuseUnsafe, rootsFrom } from "./roots.ts";
@@ -97,14 +99,18 @@ class FileStore implements StoreApi {
 
   async #openFolder(options: OpenOptions): Promise<WorkspaceApi> {
     const folder = this.#parts.backends.disk.realpath(options.folder);
-    const found = await this.#enclosing(folder, options.readOnly === true);
-    const readOnly = options.readOnly === true;
+    const isUpstream = options.upstream === true;
+    const readOnly = options.readOnly === true || isUpstream;
+    const found = await this.#enclosing(folder, readOnly);
     const { client } = options;
+    if (found !== undefined && isUpstream) {
+      return this.#workspace(await this.#openUpstream(found.id, { client }), options.role);
+    }
     if (found !== undefined) {
       const opened = await this.#openId(found.id, { readOnly, movedTo: found.movedTo, client });
       return this.#workspace(opened, options.role);
     }
-    if (options.create !== true) {
+    if (options.create !== true || isUpstream) {
       throw new ChronicleError("NOT_FOUND", `no workspace holds ${folder}`, {
         hint: "`chronicle init` begins one here; `chronicle workspaces` lists those there are",
         data: { folder },
@@ -143,8 +149,9 @@ class FileStore implements StoreApi {
 
   openById(id: string, options: OpenByIdOptions = {}): Promise<WorkspaceApi> {
     return withCode(async () => {
-      const { role, exact, readOnly = false, client, actor } = options;
+      const { role, exact, readOnly = false, client, actor, upstream = false } = options;
       const { id: whole } = await this.#byId(id, exact);
+      if (upstream) return this.#workspace(await this.#openUpstream(whole, { client, actor }), role);
       const opened = await this.#openId(whole, { readOnly, client, actor });
       await finishTorn(opened.context);
       return this.#workspace(opened, role);
@@ -235,6 +242,12 @@ class FileStore implements StoreApi {
       if (isThere(this.#parts, id)) throw error;
       return this.#gone(id);
     }
+  }
+
+  async #openUpstream(id: string, how: HowToOpen): Promise<OpenedContext> {
+    const opened = await openMirror(this.#parts, id, { ...how, tasks: storeTasks(this.#parts, id) });
+    this.#open.add(opened);
+    return opened;
   }
 
   #workspace(opened: OpenedContext, role = this.#options.role): WorkspaceApi {
@@ -368,5 +381,10 @@ function placeOfRoot(root: RootRecord): string {
 
 /** Opens a store on these backends; makes its folders (0700) where they are missing. */
 export function openFileStore(options: StoreOptions, backends: Backends): Promise<StoreApi> {
-  return withCode(async () => new FileStore(await openParts(options, backends), options));
+  return withCode(async () => {
+    const parts = await openParts(options, backends);
+    const store = new FileStore(parts, options);
+    notePartsOf(store, parts);
+    return store;
+  });
 }

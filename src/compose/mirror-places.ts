@@ -58,9 +58,12 @@ export class FileMirrorPlaces implements MirrorPlaces {
   }
 }
 
-/** What the parts of a mirror start behind, oldest first; `undefined`: nothing. The last one is in force. */
+/**
+ * What the parts of a mirror start behind, oldest first; `undefined`: nothing. The last one is in force. None: this
+ * workspace has never followed an origin.
+ */
 export function mirrorParts(disk: Disk, layout: UpstreamLayout): readonly (HistoryAnchor | undefined)[] {
-  if (disk.lstat(layout.folder) === undefined) return [undefined];
+  if (disk.lstat(layout.folder) === undefined) return [];
   const starts = disk.list(layout.folder).flatMap(({ name }) => mirrorStart(name.toString()) ?? []);
   const anchors = starts.toSorted((a, b) => a - b).flatMap((start) => readAnchor(disk, layout, start) ?? []);
   const hasFirst = anchors.length === 0 || disk.lstat(layout.mirror(0).log) !== undefined;

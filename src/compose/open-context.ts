@@ -1,10 +1,12 @@
 import type { StoreOptions } from "../api/store-api.ts";
 import { ChronicleError, errnoOf } from "../core/errors.ts";
+import { EMPTY_HEAD } from "../core/event.ts";
 import type { RootRecord } from "../core/workspace-record.ts";
 import type { Disk } from "../disk/disk.ts";
 import type { FileBlobStore } from "../storage/files/file-blob-store.ts";
 import { FileEventLog } from "../storage/files/file-event-log.ts";
 import type { StoreLayout } from "../storage/files/layout.ts";
+import type { SyncDesk } from "../storage/files/sync-desk.ts";
 import { Signal } from "../util/signal.ts";
 import { answer } from "../workspace/answer.ts";
 import { workspaceRecord } from "../workspace/config.ts";
@@ -29,6 +31,8 @@ export interface StoreParts {
   readonly backends: Backends;
   readonly layout: StoreLayout;
   readonly blobs: FileBlobStore;
+  /** Of the logs of all workspaces. */
+  readonly syncs: SyncDesk;
   readonly heads: HeadKeeper;
   readonly actor: string;
   readonly onNote: ((note: string) => void) | undefined;
@@ -68,6 +72,8 @@ export interface HowToOpen {
   readonly client?: string | undefined;
   /** Who acts (default: as the store was opened). */
   readonly actor?: string | undefined;
+  /** It is a copy of somebody else's history. */
+  readonly isCopy?: boolean;
 }
 
 /** Opens the engine of a workspace. */
@@ -79,14 +85,15 @@ export async function openContext(
   const { backends, layout, blobs, heads, waitMs } = parts;
   const files = layout.workspace(id);
   refuseFutureFormat(backends.disk, files.workspaceJson);
-  const log = new FileEventLog(backends.disk, { log: files.log, archive: files.archive, quarantine: files.quarantine });
+  const paths = { log: files.log, archive: files.archive, quarantine: files.quarantine };
+  const log = new FileEventLog(backends.disk, paths, EMPTY_HEAD, parts.syncs);
   const index = backends.openIndex(files.index);
   const lock = backends.lock(files.lock);
   const { now, newId } = backends;
   const history = { workspaceId: id, log, blobs, index, lock, waitMs, heads, now, newId };
   try {
     const retention = await retentionOf(backends.disk, parts.configFolder, { id, ...parts.retention });
-    return withFiles(parts, history, { ...how, retention, roots: how.roots ?? (await rootsOf(history)) });
+    return openHistory(parts, history, { ...how, retention, roots: how.roots ?? (await rootsOf(history)) });
   } catch (error) {
     lock.close();
     await index.close();
@@ -95,8 +102,8 @@ export async function openContext(
   }
 }
 
-/** Adds what concerns the files, and who acts. */
-function withFiles(
+/** Adds what concerns the files, and who acts; `close` closes the history too. */
+export function openHistory(
   parts: StoreParts,
   history: HistoryContext,
   how: HowToOpen & {
@@ -119,6 +126,7 @@ function withFiles(
     ...(how.client === undefined ? {} : { client: how.client }),
     ...(parts.onNote === undefined ? {} : { tell: parts.onNote }),
     readOnly: how.readOnly === true,
+    ...(how.isCopy === true ? { isCopy: true } : {}),
   };
   const close = async (): Promise<void> => {
     await files.worktree.close();

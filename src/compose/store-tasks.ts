@@ -1,12 +1,13 @@
 import type { DuShape, GcShape } from "../api/shapes.ts";
-import type { Head } from "../core/event.ts";
 import type { Hash } from "../core/hash.ts";
-import { FileEventLog } from "../storage/files/file-event-log.ts";
 import type { Disk } from "../disk/disk.ts";
 import { aliveContents, type AliveOptions } from "../workspace/alive.ts";
 import type { StoreTasks } from "../workspace/context.ts";
 import { lastPruning } from "../workspace/pruning-in-log.ts";
 import { emptyWorktree } from "./empty-worktree.ts";
+import { historiesOf, type MarkedHistory } from "./marked-histories.ts";
+import { mirrorParts } from "./mirror-places.ts";
+import { openCopy } from "./open-copy.ts";
 import { newFolders } from "./new-folder.ts";
 import type { StoreParts } from "./open-context.ts";
 import { treeSize } from "./tree-size.ts";
@@ -14,13 +15,15 @@ import { faultOfWorkspaceFile } from "./workspace-file.ts";
 
 /** What an engine may ask of the whole store. */
 export function storeTasks(parts: StoreParts, workspaceId: string): StoreTasks {
-  return {
+  const tasks: StoreTasks = {
     home: parts.layout.home,
     fileFaults: () => {
       const path = parts.layout.workspace(workspaceId).workspaceJson;
       const fault = faultOfWorkspaceFile(parts.backends.disk, path, workspaceId);
       return fault === undefined ? [] : [{ where: "workspace.json", fault }];
     },
+    withheld: () => new Set(),
+    copy: () => openCopy(parts, workspaceId, tasks),
     scratchIndex: parts.backends.scratchIndex,
     collect: (options) => collectStore(parts, options),
     emptyWorktree: async (folder) => emptyWorktree(parts.backends, folder),
@@ -29,6 +32,7 @@ export function storeTasks(parts: StoreParts, workspaceId: string): StoreTasks {
     takes: (options) => parts.gauge.takes(options),
     grew: (bytes) => parts.gauge.grew(bytes),
   };
+  return tasks;
 }
 
 /**
@@ -38,16 +42,19 @@ export function storeTasks(parts: StoreParts, workspaceId: string): StoreTasks {
 export async function collectStore(parts: StoreParts, options: { readonly waitMs?: number } = {}): Promise<GcShape> {
   const alive = new Set<Hash>();
   const ends = new Map<string, NonNullable<AliveOptions["from"]>>();
-  const markOne = async (id: string): Promise<void> => {
-    const log = openLog(parts, id);
+  const markOne = async (history: MarkedHistory): Promise<void> => {
+    const { key, anchor } = history;
+    const log = history.openLog();
     try {
       const { seq, hash: last, bytes } = log.head;
-      const from = ends.get(id);
-      const anchors = from === undefined ? await anchorsOf(parts, id) : [];
-      const pruning = from === undefined ? await lastPruning(log, id) : undefined;
-      const options = from === undefined ? { anchors, pruning } : { anchors, from };
+      const workspaceId = await history.workspaceOf(log);
+      if (workspaceId === undefined) return;
+      const from = ends.get(key);
+      const anchors = from === undefined ? await history.known() : [];
+      const pruning = from === undefined ? await lastPruning(log, workspaceId) : undefined;
+      const options = from === undefined ? { anchors, pruning, anchor } : { anchors, from };
       for await (const hash of aliveContents(log, parts.blobs, options)) alive.add(hash);
-      if (seq > 0) ends.set(id, { position: { seq: seq + 1, offset: bytes }, prev: { seq, hash: last } });
+      if (seq > 0) ends.set(key, { position: { seq: seq + 1, offset: bytes }, prev: { seq, hash: last } });
     } finally {
       await log.close();
     }
@@ -55,7 +62,7 @@ export async function collectStore(parts: StoreParts, options: { readonly waitMs
   const mark = async (): Promise<void> => {
     for (const id of workspaceIds(parts)) {
       try {
-        await markOne(id);
+        for (const history of historiesOf(parts, id)) await markOne(history);
       } catch (error) {
         // One that was forgotten meanwhile needs nothing any more.
         if (isThere(parts, id)) throw error;
@@ -78,27 +85,10 @@ export function isThere({ backends, layout }: StoreParts, id: string): boolean {
   return backends.disk.lstat(layout.workspace(id).folder) !== undefined;
 }
 
-/** What is known of a history beside its log: the kept head, and what the index has seen. */
-async function anchorsOf({ backends, layout, heads }: StoreParts, id: string): Promise<Head[]> {
-  const kept = heads.last(id);
-  const index = backends.openIndex(layout.workspace(id).index);
-  try {
-    const known = await index.head();
-    return [...(kept?.valid === true ? [kept] : []), known].filter(({ seq }) => seq > 0);
-  } finally {
-    await index.close();
-  }
-}
-
 function workspaceIds({ backends, layout }: StoreParts): string[] {
   if (backends.disk.lstat(layout.workspaces) === undefined) return [];
   const folders = backends.disk.list(layout.workspaces).filter((item) => item.kind === "dir");
   return folders.map((item) => item.name.toString()).filter((name) => !name.includes("."));
-}
-
-function openLog({ backends, layout }: StoreParts, id: string): FileEventLog {
-  const { log, archive, quarantine } = layout.workspace(id);
-  return new FileEventLog(backends.disk, { log, archive, quarantine });
 }
 
 /** How much space the store takes. The parts add up to the total: `other_bytes` is what is left. */
@@ -114,8 +104,16 @@ export async function storeUsage(parts: StoreParts): Promise<DuShape> {
   // Shares of blocks are fractions.
   contents.stored_bytes = Math.round(contents.stored_bytes);
   const places = workspaceIds(parts).map((id) => layout.workspace(id));
-  const logBytes = sumOf(places, ({ log, archive }) => sizeOf(disk, log) + treeSize(disk, archive));
-  const indexBytes = databaseSize(disk, layout.blobs.index) + sumOf(places, ({ index }) => databaseSize(disk, index));
+  const mirrors = places.flatMap(({ upstream }) =>
+    mirrorParts(disk, upstream).map((anchor) => upstream.mirror(anchor?.seq ?? 0)),
+  );
+  const logBytes =
+    sumOf(
+      places,
+      ({ log, archive, upstream }) => sizeOf(disk, log) + treeSize(disk, archive) + treeSize(disk, upstream.former),
+    ) + sumOf(mirrors, ({ log }) => sizeOf(disk, log));
+  const indexBytes =
+    databaseSize(disk, layout.blobs.index) + sumOf([...places, ...mirrors], ({ index }) => databaseSize(disk, index));
   const named = contents.stored_bytes + logBytes + indexBytes;
   const otherBytes = Math.max(0, treeSize(disk, layout.home) - named);
   return {

@@ -3,6 +3,7 @@ import { checkLine, parseLine } from "../core/chain.ts";
 import { ChronicleError } from "../core/errors.ts";
 import type { Head, LogEvent } from "../core/event.ts";
 import type { Hash } from "../core/hash.ts";
+import type { HistoryAnchor } from "../core/history-anchor.ts";
 import type { KeptStates } from "../core/kept-states.ts";
 import type { BlobStore } from "../storage/blob-store.ts";
 import type { EventLog, LogPosition } from "../storage/event-log.ts";
@@ -25,6 +26,8 @@ async function* rowsOfBase(blobs: BlobStore, base: Hash): AsyncGenerator<BaseBat
 export interface AliveOptions {
   /** Only what its events from there on need; `prev` is the event before. */
   readonly from?: { readonly position: LogPosition; readonly prev: Head };
+  /** Where the log starts, if neither at event 1 nor with a compaction. */
+  readonly anchor?: HistoryAnchor | undefined;
   /** Events that the log must hold: those of the kept head, of the index. */
   readonly anchors: readonly Head[];
   /** What was pruned is not needed. */
@@ -37,11 +40,16 @@ export interface AliveOptions {
  * it is not known what a history needs.
  */
 export async function* aliveContents(log: EventLog, blobs: BlobStore, options: AliveOptions): AsyncGenerator<Hash> {
-  const { from, anchors } = options;
+  const { from, anchors, anchor } = options;
   const wanted = new Map(anchors.map((anchor) => [anchor.seq, anchor.hash]));
   const found: Hash[] = [];
   const needs = new HistoryNeeds(options.pruning, ({ hash }) => found.push(hash));
-  let prev = from?.prev;
+  let prev: Head | undefined = from?.prev ?? anchor;
+  if (from === undefined && anchor !== undefined) {
+    yield anchor.base;
+    for await (const batch of rowsOfBase(blobs, anchor.base)) needs.rows(batch, anchor, "");
+    yield* found.splice(0);
+  }
   // One reading through the archive: a log that is sealed meanwhile must not be missed.
   for await (const lines of log.read(from?.position ?? { seq: 1, offset: 0 })) {
     for (const line of lines) {

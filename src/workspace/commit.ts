@@ -30,6 +30,11 @@ export interface Commit {
 /** Throws `READ_ONLY` where the workspace was opened to look only. */
 export function refuseReadOnly(context: Context): void {
   if (!context.readOnly) return;
+  if (context.isCopy === true) {
+    throw new ChronicleError("READ_ONLY", "this is a copy of the origin's history: it is only read", {
+      hint: "change the files here or there: what is recorded there comes by itself",
+    });
+  }
   throw new ChronicleError("READ_ONLY", "this workspace was opened for reading only", {
     hint: "open it without `readOnly` to change something",
   });

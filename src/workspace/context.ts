@@ -50,6 +50,8 @@ export interface Context {
   readonly tell?: (note: string) => void;
   /** Opened to look only: the history and the kept head stay as they are. What is derived may be brought up to date. */
   readonly readOnly: boolean;
+  /** It is a replica's copy of its origin's history: then it is opened to look only. */
+  readonly isCopy?: true;
   /** How much is kept, and who says so. */
   readonly retention: Retention;
   /** Once it is started, captures of everything look only where something may have changed. */
@@ -110,6 +112,10 @@ export interface StoreTasks {
   readonly home: string;
   /** What is wrong with the workspace's files beside its log and contents. */
   fileFaults(): readonly { readonly where: string; readonly fault: string }[];
+  /** Contents that this history names and that were left out on purpose: of a copy only. */
+  withheld(): ReadonlySet<Hash>;
+  /** What this workspace holds of its origin's history, opened to be verified; `undefined`: it follows none. */
+  copy(): Promise<HistoryCopy | undefined>;
   /** An empty index that nobody else sees, for recomputing. */
   scratchIndex(): IndexStore;
   /**
@@ -127,6 +133,13 @@ export interface StoreTasks {
   takes(options?: { readonly fresh?: boolean }): number;
   /** So many bytes were or will be written. */
   grew(bytes: number): void;
+}
+
+/** A copy of somebody else's history, open until it is disposed of. */
+export interface HistoryCopy extends AsyncDisposable {
+  readonly context: Context;
+  /** Where it lies, for people; ends in `/`. */
+  readonly where: string;
 }
 
 /** Keeps the signed heads and the key, apart from the store. */

@@ -1,28 +1,22 @@
 import type { VerifyOptions } from "../api/workspace-api.ts";
 import type { BaseBatch, BaseEntry } from "../core/base.ts";
 import { checkLine, parseLine } from "../core/chain.ts";
-import { decodeConflict } from "../core/conflict-record.ts";
 import { ChronicleError } from "../core/errors.ts";
 import { EMPTY_HEAD, type Head, type LogEvent } from "../core/event.ts";
 import type { Hash } from "../core/hash.ts";
+import type { HistoryAnchor } from "../core/history-anchor.ts";
 import { LiveTree } from "../core/live-tree.ts";
 import { LogTree } from "../core/log-tree.ts";
-import { readOutside } from "../core/outside-record.ts";
-import { decodeIntent, decodeSession, decodeSnapshot } from "../core/records.ts";
-import { decodeWorkspace } from "../core/workspace-record.ts";
-import { decodePin } from "../core/pin-record.ts";
-import { decodePrune } from "../core/prune-record.ts";
-import { decodeRefused } from "../core/refused-record.ts";
 import { decodeSentinel, headBefore, type Sentinel } from "../core/sentinel.ts";
-import { decodeTransaction } from "../core/transaction-record.ts";
 import type { RawLine } from "../storage/event-log.ts";
 import type { IndexStore } from "../storage/index-store.ts";
 import { headBeforeFirst, isSealed } from "./catch-up.ts";
 import { checkBase } from "./check-base.ts";
+import { checkRecord } from "./check-record.ts";
 import type { Context } from "./context.ts";
 import { HistoryNeeds } from "./history-needs.ts";
 import { prunedNote, pruningInLog, type LoggedPruning } from "./pruning-in-log.ts";
-import { baseOf, iterationOf, project, type PlacedEvent } from "./project.ts";
+import { baseOf, iterationOf, project, projectAnchor, type PlacedEvent } from "./project.ts";
 import type { VerifyProblemShape as Problem } from "../api/shapes.ts";
 
 /** Where a content is needed: the first place found. */
@@ -73,6 +67,7 @@ export async function verifyLog(context: Context, options: VerifyLogOptions): Pr
     const pruning = await pruningInLog(context);
     const reader = new LogVerifier({ ...context, index }, options, { isIndexed, pruning });
     const end = await context.log.refresh();
+    if (context.anchor !== undefined) await reader.startOn(context.anchor);
     await reader.read(context.log.read({ seq: 1, offset: 0 }));
     if (end.tornBytes > 0 && !reader.torn) {
       options.notes.push(
@@ -108,6 +103,8 @@ class LogVerifier {
   #events = 0;
   /** The sentinel on which the history begins, if it does not begin at event 1. */
   #start: Sentinel | undefined;
+  /** What the history starts on, if neither at event 1 nor with a compaction. */
+  #anchored: HistoryAnchor | undefined;
   /** Were events removed on purpose, as a sentinel says? */
   #dropped = false;
   /** The file that is being read, its first event, and that of the file before. */
@@ -123,6 +120,30 @@ class LogVerifier {
     this.#isIndexed = isIndexed;
     this.#pruning = pruning;
     this.#needs = new HistoryNeeds(pruning, ({ hash, where }) => this.#need(hash, where));
+  }
+
+  /** Takes a history up behind the event that it starts on: that is where what can be proved begins. */
+  async startOn(anchor: HistoryAnchor): Promise<void> {
+    const { seq, hash, root, base, frontier } = anchor;
+    const where = `base behind event ${seq}`;
+    this.#anchored = anchor;
+    this.#prev = { seq, hash };
+    this.#tree = new LogTree(frontier, seq);
+    this.#at.set(seq, { hash, logRoot: this.#tree.root(), root });
+    if (this.#options.seqsOfInterest.has(seq)) this.#hashes.set(seq, hash);
+    this.#need(base, where);
+    const faults = await checkBase(this.#context.blobs, base, {
+      root,
+      onRows: (batch) => {
+        for (const { path, entry } of batch.entries ?? []) this.#state.set(path, entry);
+        this.#needs.rows(batch, anchor, where);
+      },
+    });
+    for (const fault of faults ?? []) this.#report("base-wrong", `${where}: ${fault.where}`, fault.detail);
+    // One that is missing is reported with the other contents; nothing can be recomputed without it.
+    if (faults === undefined) this.broken = true;
+    else if (this.#isIndexed) await projectAnchor(this.#context, anchor);
+    this.#options.notes.push(`the history is held here from event ${seq + 1} on, and the files as they were before it`);
   }
 
   async read(lines: AsyncIterable<readonly RawLine[]>): Promise<void> {
@@ -148,7 +169,7 @@ class LogVerifier {
   }
 
   get #firstSeq(): number {
-    return this.#start === undefined ? 1 : this.#start.size + 1;
+    return (this.#anchored?.seq ?? this.#start?.size ?? 0) + 1;
   }
 
   /** The events before a history's first sentinel are not there: dropped on purpose, or lost. */
@@ -175,7 +196,7 @@ class LogVerifier {
 
   async #line(line: RawLine): Promise<void> {
     if (this.torn) return;
-    if (this.#events === 0) this.#begin(line);
+    if (this.#events === 0 && this.#anchored === undefined) this.#begin(line);
     const where = `${line.file}:${line.lineNumber}`;
     if (line.file !== this.#file.name) {
       this.#file = { name: line.file, first: this.#prev.seq + 1, before: this.#file.first };
@@ -355,31 +376,4 @@ class LogVerifier {
         `states the Merkle root ${JSON.stringify(stated)}, computed ${root}`,
       );
   }
-}
-
-/** Is the record one that this code would have written? Throws if not. */
-function checkRecord(event: LogEvent, workspaceId: string): void {
-  const { recordId, record, op, seq } = event;
-  if (seq === 1 && recordId !== `workspace:${workspaceId}`) {
-    throw new ChronicleError(
-      "INTEGRITY_VIOLATION",
-      `the log begins with ${recordId}: it is not the log of workspace ${workspaceId}`,
-    );
-  }
-  if (op === "delete") return;
-  if (op === "compact") {
-    decodeSentinel(event);
-    return;
-  }
-  if (recordId.startsWith("file")) iterationOf(event);
-  else if (recordId.startsWith("outside")) readOutside(recordId, record);
-  else if (recordId.startsWith("snapshot:")) decodeSnapshot(record);
-  else if (recordId.startsWith("session:")) decodeSession(record);
-  else if (recordId.startsWith("intent:")) decodeIntent(record);
-  else if (recordId.startsWith("conflict:")) decodeConflict(record);
-  else if (recordId.startsWith("transaction:")) decodeTransaction(record);
-  else if (recordId.startsWith("workspace:")) decodeWorkspace(record);
-  else if (recordId.startsWith("prune:")) decodePrune(record);
-  else if (recordId.startsWith("pin:")) decodePin(record);
-  else if (recordId.startsWith("refused:")) decodeRefused(record);
 }

@@ -5,6 +5,7 @@ import type { Hash } from "../core/hash.ts";
 import { type ExpectedHead, judgeSignature, parseExpected } from "../core/signed-head.ts";
 import type { Context } from "./context.ts";
 import { verifyBlobs } from "./verify-blobs.ts";
+import { verifyCopy, without } from "./verify-copy.ts";
 import { verifyLog, type LogFindings } from "./verify-log.ts";
 
 /** A problem, before it is shown. */
@@ -34,8 +35,9 @@ export async function verify(context: Context, options: VerifyOptions = {}): Pro
     problems.push({ kind: "file-damaged", where, detail: fault });
   const expected = given === undefined ? undefined : checkExpected(context, held, given);
   problems.push(...(expected?.problems ?? []));
+  const copied = await verifyCopy(context, { problems, notes });
   const blobs = await verifyBlobs(context, {
-    needed: log.needed,
+    needed: new Map([...copied, ...without(log.needed, context.store.withheld())]),
     quick: options.quick === true,
     problems,
     ...(options.onProgress === undefined ? {} : { onProgress: options.onProgress }),

@@ -1,0 +1,49 @@
+import type { VerifyProblemShape as Problem } from "../api/shapes.ts";
+import { ChronicleError } from "../core/errors.ts";
+import type { Hash } from "../core/hash.ts";
+import type { Context, HistoryCopy } from "./context.ts";
+import { verifyLog, type Need } from "./verify-log.ts";
+
+/** Where what is found goes. */
+export interface CopyFindings {
+  readonly problems: Problem[];
+  readonly notes: string[];
+}
+
+/**
+ * Verifies what a replica holds of its origin's history, as its own is: every line, link and hash, every root that it
+ * states. Returns the contents that must be there: without those that were left out on purpose.
+ */
+export async function verifyCopy(context: Context, into: CopyFindings): Promise<ReadonlyMap<Hash, Need>> {
+  let copy: HistoryCopy | undefined;
+  try {
+    copy = await context.store.copy();
+  } catch (error) {
+    if (!(error instanceof ChronicleError)) throw error;
+    into.problems.push({ kind: "copy-unreadable", where: "upstream/", detail: error.message });
+  }
+  if (copy === undefined) return new Map();
+  await using opened = copy;
+  return verifyOpened(opened, into);
+}
+
+async function verifyOpened({ context, where }: HistoryCopy, into: CopyFindings): Promise<ReadonlyMap<Hash, Need>> {
+  const problems: Problem[] = [];
+  const notes: string[] = [];
+  const indexed = await context.index.head();
+  const log = await verifyLog(context, { problems, notes, bound: indexed.seq, seqsOfInterest: new Set() });
+  for (const fault of context.store.fileFaults()) {
+    problems.push({ kind: "copy-contradicted", where: fault.where, detail: fault.fault });
+  }
+  into.problems.push(...problems.map((problem) => ({ ...problem, where: `${where}${problem.where}` })));
+  into.notes.push(`${where}: ${log.events} events of workspace ${context.workspaceId}, up to event ${log.lastSeq}`);
+  into.notes.push(...notes.map((note) => `${where}: ${note}`));
+  const needed = without(log.needed, context.store.withheld());
+  return new Map(Array.from(needed, ([hash, need]) => [hash, { where: `${where}${need.where}` }] as const));
+}
+
+/** What is needed and was not left out. */
+export function without(needed: ReadonlyMap<Hash, Need>, withheld: ReadonlySet<Hash>): ReadonlyMap<Hash, Need> {
+  if (withheld.size === 0) return needed;
+  return new Map([...needed].filter(([hash]) => !withheld.has(hash)));
+}
