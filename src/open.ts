@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { ChronicleError } from "./core/errors.ts";
+import type { ReplicaDoor } from "./api/replication-api.ts";
 import type { RecordStoreOptions, StandaloneRecordStoreApi } from "./api/record-api.ts";
 import type { OpenOptions, StoreApi, StoreOptions } from "./api/store-api.ts";
 import type { RestoreShape } from "./api/shapes.ts";
@@ -9,6 +10,8 @@ import { openFileRecordStore } from "./compose/file-record-store.ts";
 import { openFileStore } from "./compose/file-store.ts";
 import { leftOpen } from "./compose/left-open.ts";
 import { nodeProcesses } from "./compose/node-processes.ts";
+import { partsOf } from "./compose/parts-of.ts";
+import { openDoor } from "./compose/replica-door.ts";
 import { restoreFrom, type Source } from "./compose/restore-from.ts";
 import { NodeDisk } from "./disk/node-disk.ts";
 import type { IndexStore } from "./storage/index-store.ts";
@@ -101,6 +104,11 @@ function refuseWindows(): void {
 export async function openRecordStore(options: RecordStoreOptions): Promise<StandaloneRecordStoreApi> {
   refuseWindows();
   return openFileRecordStore(options, nodeBackends);
+}
+
+/** Serves replicas from the workspaces of a store of this machine. `onError` is told what goes wrong here. */
+export function openReplicaDoor(store: StoreApi, onError: (error: unknown) => void): ReplicaDoor {
+  return openDoor(partsOf(store), onError);
 }
 
 /** Fills an empty folder of this machine with files of a workspace that is elsewhere. See `restore-from.ts`. */

@@ -36,6 +36,8 @@ export interface ConflictShape {
   /** What there was when it was met, and what the undo would have put there (empty: nothing). */
   current_hash: string;
   undo_hash: string;
+  /** Of a sync: what both sides began with (empty: nothing). */
+  base_hash?: string;
   current_size: number;
   undo_size: number;
   /** `null`: nothing. */

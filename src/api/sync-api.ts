@@ -66,6 +66,8 @@ export interface SyncShape {
   head: number;
   /** Something works, but not as it should: too few watches, for example. */
   degraded?: string;
+  /** Of a long piece of work that is going on, such as the first sync. `total` 0: not known. */
+  progress?: { phase: "receiving" | "applying" | "sending"; done: number; total: number };
 }
 
 /** How an open conflict between a folder and its upstream is settled. The other side stays in the history. */
@@ -94,6 +96,16 @@ export type SyncEventShape = { seq: number; id: string; timestamp: string } & (
   | { kind: "halted"; reason: string; hint?: string }
   | { kind: "degraded"; reason: string }
 );
+
+/** The syncs of a store, as the process that runs them has them. */
+export interface SyncRunner extends SyncApi {
+  /** How many are not stopped: a process that has some stays, though nobody asks it for anything. */
+  readonly active: number;
+  /** Goes on with those that were going on when their process ended. */
+  takeUp(): Promise<void>;
+  /** Lets all of them go; they are taken up again by the next process. */
+  close(): Promise<void>;
+}
 
 /** Folders that follow workspaces of other stores, and write back to them. One process for a store runs its syncs. */
 export interface SyncApi {

@@ -11,6 +11,7 @@ import { INIT, RUN, SNAPSHOT, WATCH } from "./table/record.ts";
 import { IMPORT, RECORD } from "./table/records.ts";
 import { PIN, PRUNE, UNPIN } from "./table/retention.ts";
 import { SERVE, TOKEN } from "./table/serve.ts";
+import { REPLICATE, SYNC } from "./table/sync.ts";
 import { TRANSACTION } from "./table/transaction.ts";
 import { CHANGES, CONFLICTS, RESOLVE } from "./table/work.ts";
 
@@ -62,6 +63,8 @@ export const COMMANDS: readonly CommandSpec[] = [
   MCP,
   SERVE,
   TOKEN,
+  REPLICATE,
+  SYNC,
   HOOK,
   COMPLETION,
   COMPLETE,

@@ -35,8 +35,8 @@ export function* filePieces(path: string): Iterable<Uint8Array> {
 }
 
 /** Writes a whole file (an absolute path) so that a reader sees the old or the new one. Throws system errors. */
-export function writeWholeFile(path: string, text: string): void {
-  writeFileDurably(new NodeDisk(), path, Buffer.from(text), { mode: 0o644 });
+export function writeWholeFile(path: string, content: string | Uint8Array): void {
+  writeFileDurably(new NodeDisk(), path, Buffer.from(content), { mode: 0o644 });
 }
 
 /** A whole file as text; `undefined` where there is none. Throws system errors. */

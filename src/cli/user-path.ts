@@ -1,5 +1,4 @@
 import { basename, dirname, isAbsolute, join, posix, relative, resolve } from "node:path";
-import type { WorkspaceApi } from "../api/workspace-api.ts";
 import { type ChronicleError, errnoOf } from "../core/errors.ts";
 import { NodeDisk } from "../disk/node-disk.ts";
 import { printable } from "./render/printable.ts";
@@ -31,12 +30,19 @@ function notFromRoot(typed: string): ChronicleError {
   );
 }
 
+/** What is asked of a workspace about paths. */
+export interface PathOwner {
+  /** Its own folder; empty where it has none. */
+  readonly path: string;
+  status(): Promise<{ readonly roots: readonly { readonly id: string | null; readonly path: string }[] }>;
+}
+
 /**
  * Paths between a user, who stands in some folder, and a workspace, where they begin at its root.
  * `@<root id>:path` names a path beneath a further root and stays as it is.
  */
 export class UserPaths {
-  readonly #workspace: WorkspaceApi;
+  readonly #workspace: PathOwner;
   /** The workspace's folder is on another machine: nothing here says where its links lead. */
   readonly #isRemote: boolean;
   /** Where the user stands. */
@@ -48,7 +54,7 @@ export class UserPaths {
    * `cwd` undefined: the workspace is a server's. `named`: it was chosen by its name; paths then begin at its root, unless one
    * stands in it.
    */
-  constructor(workspace: WorkspaceApi, cwd: string | undefined, named = false) {
+  constructor(workspace: PathOwner, cwd: string | undefined, named = false) {
     this.#workspace = workspace;
     this.#isRemote = cwd === undefined;
     this.#root = workspace.path === "" ? "/" : workspace.path;

@@ -15,7 +15,18 @@ const CHOICE = [
 ] as const;
 
 /** These are about a whole store, or about no history at all. */
-const OF_NO_WORKSPACE = new Set(["workspaces", "init", "gc", "du", "forget", "serve", "token", "agents", "doctor"]);
+const OF_NO_WORKSPACE = new Set([
+  "workspaces",
+  "init",
+  "gc",
+  "du",
+  "forget",
+  "serve",
+  "token",
+  "agents",
+  "doctor",
+  "replicate",
+]);
 /** These know of no store. */
 const OF_NOTHING = new Set(["completion", "help"]);
 /** A server is asked for none of these: see `CommandSpec.localOnly`. */

@@ -4,7 +4,7 @@ import { exactPath, shownPath } from "./shape.ts";
 
 /** A conflict of an undo with later work, or of a folder with its upstream, as programs see it. */
 export function unmergedShape({ id, record }: IdentifiedConflict): ConflictShape {
-  const { path, state, settled, reason, undo, sync, met, current, wanted } = record;
+  const { path, state, settled, reason, undo, sync, met, base, current, wanted } = record;
   const detail = sync?.detail;
   return {
     id,
@@ -19,6 +19,7 @@ export function unmergedShape({ id, record }: IdentifiedConflict): ConflictShape
     undo_id: undo,
     current_hash: current?.hash ?? "",
     undo_hash: wanted?.hash ?? "",
+    ...(sync === undefined ? {} : { base_hash: base?.hash ?? "" }),
     current_size: current?.size ?? 0,
     undo_size: wanted?.size ?? 0,
     current_kind: current?.kind ?? null,

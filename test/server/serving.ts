@@ -11,7 +11,7 @@ import { StoreServer } from "../../src/cli/hooking/serve-store.ts";
 import type { OidcPlan } from "../../src/cli/serving/oidc-plan.ts";
 import { FileTokenBook } from "../../src/cli/serving/file-token-book.ts";
 import { NodeDisk } from "../../src/disk/node-disk.ts";
-import { openStore } from "../../src/open.ts";
+import { openReplicaDoor, openStore } from "../../src/open.ts";
 import type { ServerLimits } from "../../src/server/limits.ts";
 import { hashToken, newToken } from "../../src/server/token.ts";
 
@@ -45,6 +45,8 @@ export interface StartOptions {
   /** Has something in the store before the server begins; `base`: a folder for everything. */
   readonly before?: (store: StoreApi, base: string) => Promise<void>;
   readonly oidc?: OidcPlan;
+  /** Let replicas follow. */
+  readonly replication?: boolean;
 }
 
 /** A server in this process, on a real socket and a real port, with a store of its own. */
@@ -70,6 +72,7 @@ export class Serving implements AsyncDisposable {
 
   static async start(options: StartOptions = {}): Promise<Serving> {
     const { limits = {}, sharedWith = [], folder = false, metricsPublic = false, oidc, watchMost } = options;
+    const replicaDoor = (onError: (error: unknown) => void) => Promise.resolve(openReplicaDoor(store, onError));
     const recorded = { commits: 0, events: 0 };
     const onCommit = ({ events }: { readonly events: number }): void => {
       recorded.commits += 1;
@@ -89,6 +92,7 @@ export class Serving implements AsyncDisposable {
       ...{ store, disk, run, limits, configFolder: join(base, "config"), version: "0.1.0", idleMs: 0 },
       ...{ operatorToken: OPERATOR, recorded, metricsPublic, ...(oidc === undefined ? {} : { oidc }) },
       ...(watchMost === undefined ? {} : { watchMost }),
+      ...(options.replication === true ? { replicaDoor } : {}),
       ports: [{ place: { host: "127.0.0.1", port: 0 }, hosts: ["127.0.0.1", "localhost"], sharedWith }],
       onListening: listening.resolve,
       onFolder: () => hosted.resolve(),
@@ -111,6 +115,11 @@ export class Serving implements AsyncDisposable {
 
   revoke(id: string): void {
     this.#book.remove(id);
+  }
+
+  /** The id of a token that was made here. */
+  idOf(token: string): string {
+    return this.#book.find(hashToken(token))?.id ?? "";
   }
 
   /** A request; the path is sent as it stands. */

@@ -66,8 +66,8 @@ export async function serve(context: CommandContext): Promise<number> {
     onFolder: (hosted) => tellFolder(context, hosted),
     onWatching: (watched, left) => tellWatching(context, watched, left),
     ...(watchMost === undefined ? {} : { watchMost }),
-    ...(input.flag("replication") ? { replicaDoor: () => doorOf(store) } : {}),
-    syncs: () => syncsOf(store),
+    ...(input.flag("replication") ? { replicaDoor: (onError: OnError) => doorOf(store, onError) } : {}),
+    syncs: (onError: OnError) => syncsOf(store, onError),
   });
   const endInterrupt = onInterrupt(context, server);
   try {
@@ -107,12 +107,14 @@ function succeed({ io, input }: CommandContext, disk: NodeDisk, run: RunFolder):
   startServer(disk, { run, home, launcher: launcherPath(), env: io.env });
 }
 
-async function doorOf(store: StoreApi): Promise<ReplicaDoor> {
-  return (await import("../../open.ts")).openReplicaDoor(store);
+type OnError = (error: unknown) => void;
+
+async function doorOf(store: StoreApi, onError: OnError): Promise<ReplicaDoor> {
+  return (await import("../../open.ts")).openReplicaDoor(store, onError);
 }
 
-async function syncsOf(store: StoreApi): Promise<SyncRunner> {
-  return (await import("../../open.ts")).openSyncs(store);
+async function syncsOf(store: StoreApi, onError: OnError): Promise<SyncRunner> {
+  return (await import("../../open.ts")).openSyncs(store, onError);
 }
 
 /** The first signal lets what was taken be answered; the second ends it where it stands: what was acknowledged is durable. */

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { ReplicaDoor } from "../../api/replication-api.ts";
 import type { StoreApi } from "../../api/store-api.ts";
+import type { SyncRunner } from "../../api/sync-api.ts";
 import type { WorkspaceApi } from "../../api/workspace-api.ts";
 import { ChronicleError } from "../../core/errors.ts";
 import { retentionFiles } from "../../core/retention-config.ts";
@@ -13,7 +14,6 @@ import { tcpDoor } from "../../server/door.ts";
 import { HttpServer, type ServerApp } from "../../server/http-server.ts";
 import type { Gateway } from "../../server/gateway/gateway.ts";
 import type { Metrics } from "../../server/metrics.ts";
-import type { ReplicaHall } from "../../server/replicas/replica-hall.ts";
 import { RequestTally } from "../../server/request-tally.ts";
 import { DEFAULT_LIMITS, type ServerLimits } from "../../server/limits.ts";
 import { OpenWorkspaces } from "../../server/open-workspaces.ts";
@@ -21,6 +21,8 @@ import { problemReply } from "../../server/problem-reply.ts";
 import type { Route, ServerReply } from "../../server/route.ts";
 import { FileTokenBook } from "../serving/file-token-book.ts";
 import { HostedFolder } from "../serving/hosted-folder.ts";
+import { ServedReplicas } from "../serving/served-replicas.ts";
+import { ServedSyncs } from "../serving/served-syncs.ts";
 import { WatchedFolders } from "../serving/watched-folders.ts";
 import { lazyIssuer } from "../serving/lazy-issuer.ts";
 import type { OidcPlan } from "../serving/oidc-plan.ts";
@@ -38,6 +40,8 @@ const LOOK_MS = 1_000;
 const WATCH_MOST = 32;
 /** A workspace that was not used for so long is closed. */
 const CLOSE_AFTER_MS = 120_000;
+
+type OnError = (error: unknown) => void;
 
 export interface ServeOptions {
   readonly store: StoreApi;
@@ -61,7 +65,9 @@ export interface ServeOptions {
   /** Beside that folder so many of the store are watched all the time (default 32); none by who leaves when it is idle. */
   readonly watchMost?: number;
   /** Loads what serves replicas. Absent: none are served. */
-  readonly replicaDoor?: () => Promise<ReplicaDoor>;
+  readonly replicaDoor?: (onError: OnError) => Promise<ReplicaDoor>;
+  /** Loads what runs the store's syncs. Absent: this process runs none. */
+  readonly syncs?: (onError: OnError) => Promise<SyncRunner>;
   readonly limits?: Partial<ServerLimits>;
   /** Called when everybody can be answered. */
   readonly onListening: (urls: readonly string[]) => void;
@@ -84,17 +90,18 @@ export class StoreServer {
   readonly #code: string;
   readonly #hosted: HostedFolder | undefined;
   readonly #watched: WatchedFolders | undefined;
+  readonly #syncs: ServedSyncs | undefined;
+  readonly #replicas: ServedReplicas | undefined;
   readonly #tally = new RequestTally();
   readonly #settledFolder = Promise.withResolvers<void>();
   #gateway: Gateway | undefined;
-  #hall: ReplicaHall | undefined;
   #metrics: Promise<Metrics> | undefined;
   #errors = 0;
   #socket: ServerSocket | undefined;
 
   constructor(options: ServeOptions) {
     this.#options = options;
-    const { disk, store, run, version, folder, idleMs, replicaDoor } = options;
+    const { disk, store, run, version, folder, idleMs } = options;
     this.#limits = { ...DEFAULT_LIMITS, ...options.limits };
     this.#workspaces = new OpenWorkspaces(store, {
       isThere: (id) => disk.lstat(`${store.home}/workspaces/${id}/workspace.json`) !== undefined,
@@ -104,6 +111,9 @@ export class StoreServer {
       onError: (error) => this.#onError(error),
     });
     this.#hosted = folder === undefined ? undefined : new HostedFolder(this.#workspaces, folder);
+    this.#syncs = this.#servedSyncs();
+    const replicas = this.#servedReplicas();
+    this.#replicas = replicas;
     this.#watched = idleMs === 0 ? this.#watching() : undefined;
     ownFolder(disk, run.folder, ownUid());
     const hooks = new HookDesk({
@@ -117,7 +127,7 @@ export class StoreServer {
       guard: (request) => this.#guard(request.headers["x-chronicle-version"]),
       admission: this.#admission(),
       app: (stopping) => this.#loadApp(stopping),
-      ...(replicaDoor === undefined ? {} : { replicas: (socket: Socket) => this.#takeReplica(socket) }),
+      ...(replicas === undefined ? {} : { replicas: (socket: Socket) => this.#takeReplica(replicas, socket) }),
       onError: (error) => this.#onError(error),
       limits: this.#limits,
     });
@@ -135,6 +145,7 @@ export class StoreServer {
       if (idleMs === 0) this.#http.warmUp().catch((error: unknown) => this.#onError(error));
       const hosting = this.#host();
       void hosting.then(() => this.#watched?.keepUp());
+      void this.#syncs?.takeUp();
       const left = await this.#leaving.promise;
       await hosting;
       return left;
@@ -142,6 +153,7 @@ export class StoreServer {
       clearInterval(timer);
       this.#socket.release();
       await this.#http.close();
+      await this.#syncs?.close();
       this.#hosted?.close();
       await this.#watched?.close();
       await this.#workspaces.close();
@@ -172,6 +184,18 @@ export class StoreServer {
     return urls;
   }
 
+  #servedSyncs(): ServedSyncs | undefined {
+    const { store, disk, syncs } = this.#options;
+    if (syncs === undefined) return undefined;
+    const onError = (error: unknown): void => this.#onError(error);
+    return new ServedSyncs({ disk, home: store.home, load: () => syncs(onError), onError });
+  }
+
+  /** Has it syncs that its successor is to go on with? */
+  get runsSyncs(): boolean {
+    return (this.#syncs?.active ?? 0) > 0;
+  }
+
   #watching(): WatchedFolders {
     const { store, disk, watchMost: most = WATCH_MOST, onWatching } = this.#options;
     return new WatchedFolders({
@@ -195,9 +219,9 @@ export class StoreServer {
   }
 
   /** A replica on the Unix socket. */
-  #takeReplica(socket: Socket): void {
+  #takeReplica(replicas: ServedReplicas, socket: Socket): void {
     this.#http.warmUp().then(
-      () => this.#hall?.take(socket),
+      () => replicas.take(socket),
       (error: unknown) => {
         this.#onError(error);
         socket.destroy();
@@ -205,15 +229,12 @@ export class StoreServer {
     );
   }
 
-  async #loadHall(stopping: AbortSignal): Promise<ReplicaHall | undefined> {
-    const { store, replicaDoor } = this.#options;
-    if (replicaDoor === undefined) return undefined;
-    const [door, { ReplicaHall: Hall }] = await Promise.all([
-      replicaDoor(),
-      import("../../server/replicas/replica-hall.ts"),
-    ]);
-    return new Hall({
-      ...{ store, door, stopping, limits: this.#limits, workspaces: this.#workspaces },
+  #servedReplicas(): ServedReplicas | undefined {
+    const { store, replicaDoor: door } = this.#options;
+    if (door === undefined) return undefined;
+    return new ServedReplicas({
+      ...{ store, limits: this.#limits, workspaces: this.#workspaces },
+      door: () => door((error) => this.#onError(error)),
       defaultWorkspace: () => this.#settledFolder.promise.then(() => this.#hosted?.workspace?.id),
       report: (line) => this.#diagnose(line),
     });
@@ -254,19 +275,18 @@ export class StoreServer {
       report: (line: string) => this.#diagnose(line),
     };
     const gateway = new gatewayModule.Gateway(shared);
+    const syncs = this.#syncs;
     this.#gateway = gateway;
-    const hall = await this.#loadHall(stopping);
-    this.#hall = hall;
+    await this.#replicas?.open(stopping);
     if (idleMs === 0) await this.#loadMetrics();
     return makeApp({
       ...{ ...shared, store, version, routes: ROUTES, tally: this.#tally },
       defaultWorkspace: () => this.#hosted?.workspace?.id ?? null,
       replies: new FileReplyBook(disk, join(run.folder, "replies.ndjson")),
       openapi: () => this.#openApi(),
+      ...(syncs === undefined ? {} : { syncs: () => syncs.get() }),
       upgrade: (request, socket, visit) => {
-        const isReplica = hall !== undefined && /^\/v1\/replicate(\?|$)/.test(request.url ?? "");
-        if (isReplica) hall.upgrade(request, socket, visit);
-        else gateway.upgrade(request, socket, visit);
+        if (this.#replicas?.upgrade(request, socket, visit) !== true) gateway.upgrade(request, socket, visit);
       },
     });
   }
@@ -278,7 +298,7 @@ export class StoreServer {
         new Loaded(this.#tally, {
           openWorkspaces: () => this.#workspaces.size,
           gateway: () => this.#gateway?.load ?? { connections: 0, subscriptions: 0 },
-          replicas: async () => (await this.#hall?.load()) ?? { replicas: 0, lag: 0 },
+          replicas: async () => (await this.#replicas?.load()) ?? { replicas: 0, lag: 0 },
           recorded: () => recorded,
           errors: () => this.#errors,
           storedBytes: async () => (await store.du()).total_bytes,
@@ -308,7 +328,7 @@ export class StoreServer {
 
   #look(): void {
     const { idleMs } = this.#options;
-    const idle = this.#http.idleMs(Date.now());
+    const idle = this.runsSyncs ? 0 : this.#http.idleMs(Date.now());
     if (idleMs > 0 && idle >= idleMs) this.leave("idle");
     else if (this.#socket?.isOurs() === false) this.leave("replaced");
     else if (this.#codeMark() !== this.#code) this.leave("changed code");

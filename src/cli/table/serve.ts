@@ -59,6 +59,10 @@ export const SERVE: CommandSpec = {
       description: "record what is edited in so many of the store's folders (default 32); others from their first use",
       value: "count",
     },
+    {
+      flags: "--replication",
+      description: "let replicas follow its workspaces, on the same socket and ports (docs/replication.md)",
+    },
     { flags: "--metrics-public", description: "/metrics needs no token" },
     {
       flags: "--idle <seconds>",
@@ -70,6 +74,10 @@ export const SERVE: CommandSpec = {
   examples: [
     { line: "chronicle serve", why: "on the owner's socket; Ctrl-C ends it" },
     { line: "chronicle serve --port 7420", why: "for programs of this machine, with a token" },
+    {
+      line: "chronicle serve --replication --socket /run/user/1000/origin/c.sock",
+      why: "for `chronicle replicate FOLDER --connect` that socket",
+    },
     {
       line: "chronicle serve --listen 0.0.0.0:7420 --allow-host files.example.org --tls-cert c.pem --tls-key k.pem",
       why: "for others",

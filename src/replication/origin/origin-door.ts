@@ -20,7 +20,7 @@ import { type OriginOptions, OriginSession } from "./origin-session.ts";
 const HELLO_MS = 10_000;
 
 /** What replicas of one workspace are served from, to be given back. */
-export interface ServedOrigin extends AsyncDisposable {
+export interface ServedOrigin extends Disposable {
   readonly options: OriginOptions;
 }
 
@@ -94,7 +94,7 @@ export class OriginDoor implements ReplicaDoor {
     if (place.gone.aborted) return leave();
     place.gone.addEventListener("abort", leave);
     try {
-      await using origin = await this.#options.originOf(place.workspace, visitor);
+      using origin = await this.#options.originOf(place.workspace, visitor);
       const session = new OriginSession(channel, origin.options);
       this.#sessions.set(session, origin.options);
       const { by, error } = await session.run().finally(() => this.#sessions.delete(session));

@@ -28,14 +28,16 @@ export function tellApart(server: Server, { take, withinMs }: OtherPeers): () =>
       silent.delete(socket);
       socket.off("readable", look).off("error", cut).off("close", done);
     };
+    let begun = Buffer.alloc(0);
     const look = (): void => {
-      const begun: Buffer | null = socket.read();
+      const piece: Buffer | null = socket.read();
       // Its end, before a word.
-      if (begun === null) return;
+      if (piece === null) return;
+      begun = Buffer.concat([begun, piece]);
       const isFrame = MARK.subarray(0, begun.length).equals(begun.subarray(0, MARK.length));
-      socket.unshift(begun);
       if (isFrame && begun.length < MARK.length) return;
       done();
+      socket.unshift(begun);
       if (isFrame) take(socket);
       else for (const listener of serve) listener.call(server, socket);
     };

@@ -1,0 +1,16 @@
+import type { CommandContext } from "../context.ts";
+import { runSync, startOptions } from "../syncing/start-sync.ts";
+import { originUrl, socketUrl } from "../syncing/upstream-address.ts";
+import { usageError } from "../usage-error.ts";
+
+const WAYS = "--connect SOCKET, or --ws-connect URL";
+
+export async function replicate(context: CommandContext): Promise<number> {
+  const { input, io } = context;
+  const [socket, url] = [input.text("connect"), input.text("wsConnect")];
+  if (socket !== undefined && url !== undefined) throw usageError("an origin is reached in one way", WAYS);
+  if (socket === undefined && url === undefined) throw usageError("where the origin is was not said", WAYS);
+  const address = url === undefined ? socketUrl(socket ?? "", io.cwd()) : originUrl(url, io.cwd());
+  const options = startOptions(context, { url: address, workspace: input.text("workspace") }, input.args[0] ?? ".");
+  return runSync(context, options);
+}

@@ -1,0 +1,111 @@
+import { EXIT } from "../../api/problems.ts";
+import type { SyncApi, SyncShape } from "../../api/sync-api.ts";
+import type { CommandContext } from "../context.ts";
+import { printable } from "../render/printable.ts";
+import { syncLines } from "../render/syncs.ts";
+import { showSyncs } from "../syncing/live-syncs.ts";
+import { listConflicts, settleConflict } from "../syncing/settle-sync.ts";
+import { startSync } from "../syncing/start-sync.ts";
+import { backgroundDesk, lookingDesk } from "../syncing/sync-desk.ts";
+import { targetOf } from "../syncing/sync-target.ts";
+import { usageError } from "../usage-error.ts";
+
+/** What is asked of a desk; `typed`: the one argument behind the word. */
+type Verb = (context: CommandContext, syncs: SyncApi, typed: string | undefined) => Promise<number>;
+
+const VERBS: Readonly<Record<string, Verb>> = {
+  stop: standing((syncs, { id }) => syncs.stop(id)),
+  pause: standing((syncs, { id }) => syncs.pause(id)),
+  resume: standing(resume),
+  flush: standing(flush),
+  monitor,
+  conflicts: listConflicts,
+  resolve: settleConflict,
+};
+
+export async function sync(context: CommandContext): Promise<number> {
+  const [what = "", ...rest] = context.input.args;
+  if (what === "start") return startSync(context, rest);
+  const verb = Object.hasOwn(VERBS, what) ? VERBS[what] : undefined;
+  if (verb === undefined && what !== "status") {
+    throw usageError(
+      `chronicle sync does not know '${printable(what)}'`,
+      `one of: start, status, ${Object.keys(VERBS).join(", ")}`,
+    );
+  }
+  const [typed, ...more] = rest;
+  if (more.length > 0) throw usageError(`sync ${what} takes one thing`, `see: chronicle sync -h`);
+  if (verb === undefined) return status(context, typed);
+  await using desk = await backgroundDesk(context);
+  return verb(context, desk.syncs, typed);
+}
+
+/** Starts no process where there is nothing to run. */
+async function status(context: CommandContext, typed: string | undefined): Promise<number> {
+  await using desk = await lookingDesk(context);
+  const all = desk === undefined ? [] : await listed(context, desk.syncs, typed);
+  if (context.json) {
+    context.printJson(all);
+    return EXIT.done;
+  }
+  tell(context, all);
+  if (all.length === 0) context.say(context.worded("no syncs yet: chronicle sync start URL#WORKSPACE FOLDER"));
+  return EXIT.done;
+}
+
+async function listed(context: CommandContext, syncs: SyncApi, typed: string | undefined): Promise<SyncShape[]> {
+  return typed === undefined ? syncs.list() : [await targetOf(context, syncs, typed)];
+}
+
+function tell(context: CommandContext, all: readonly SyncShape[]): void {
+  const { paint } = context;
+  for (const [index, line] of syncLines(all, paint).entries()) {
+    context.print(line);
+    const { hint, degraded, conflicts = 0 } = all[index] ?? {};
+    if (degraded !== undefined) context.print(paint("yellow", `  note: ${printable(degraded)}`));
+    if (hint !== undefined) context.print(paint("dim", `  ${context.worded(hint)}`));
+    if (conflicts > 0) context.print(paint("dim", `  ${context.worded("see: chronicle sync conflicts")}`));
+  }
+}
+
+/** A verb that changes how a sync stands, and says how it stands then. */
+function standing(change: (syncs: SyncApi, sync: SyncShape, context: CommandContext) => Promise<SyncShape>): Verb {
+  return async (context, syncs, typed) => {
+    const after = await change(syncs, await targetOf(context, syncs, typed), context);
+    if (context.json) context.printJson(after);
+    else tell(context, [after]);
+    return after.state === "halted" ? EXIT.failed : EXIT.done;
+  };
+}
+
+function resume(syncs: SyncApi, { id }: SyncShape, { input }: CommandContext): Promise<SyncShape> {
+  const [deletions, restore] = [input.flag("acceptDeletions"), input.flag("restoreFiles")];
+  if (deletions && restore) throw usageError("--accept-deletions and --restore-files are two ways", "give one of them");
+  if (deletions) return syncs.resume(id, { accept: "deletions" });
+  return restore ? syncs.resume(id, { accept: "restore" }) : syncs.resume(id);
+}
+
+/** Ctrl-C ends the waiting. */
+async function flush(syncs: SyncApi, { id }: SyncShape, { input, io }: CommandContext): Promise<SyncShape> {
+  const seconds = input.number("timeout");
+  const waiting = new AbortController();
+  const endInterrupt = io.onInterrupt(() => waiting.abort());
+  try {
+    const timeout = seconds === undefined ? {} : { timeoutMs: seconds * 1000 };
+    return await syncs.flush(id, { ...timeout, signal: waiting.signal });
+  } finally {
+    endInterrupt();
+  }
+}
+
+async function monitor(context: CommandContext, syncs: SyncApi, typed: string | undefined): Promise<number> {
+  const ended = new AbortController();
+  const endInterrupt = context.io.onInterrupt(() => ended.abort());
+  try {
+    const only = typed === undefined ? {} : { id: (await targetOf(context, syncs, typed)).id };
+    await showSyncs(context, syncs, { ...only, signal: ended.signal });
+    return EXIT.done;
+  } finally {
+    endInterrupt();
+  }
+}

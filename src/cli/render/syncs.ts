@@ -1,0 +1,94 @@
+import type { SyncEventShape, SyncShape } from "../../api/sync-api.ts";
+import type { Paint } from "../paint.ts";
+import { columns } from "./columns.ts";
+import { counted } from "./counted.ts";
+import { printable } from "./printable.ts";
+
+const ARROWS: Readonly<Record<SyncShape["mode"], string>> = {
+  "two-way-safe": "⇄",
+  "two-way-resolved": "⇄",
+  "one-way-safe": "←",
+  "one-way-replica": "⇐",
+};
+
+/** One line a sync: its id, how it is, the folder, which way it goes, and where to. */
+export function syncLines(syncs: readonly SyncShape[], paint: Paint): string[] {
+  const rows = syncs.map((one) => [
+    paint("dim", one.id.slice(0, 8)),
+    printable(one.folder),
+    `${ARROWS[one.mode]} ${originOf(one)}`,
+    `${stateText(one, paint)}${one.conflicts === 0 ? "" : `, ${paint("yellow", counted(one.conflicts, "conflict"))}`}`,
+  ]);
+  return columns(rows);
+}
+
+/** The origin as one would name it to `sync start`. */
+export function originOf({ upstream, workspace }: SyncShape): string {
+  return printable(workspace === "" ? upstream : `${upstream}#${workspace}`);
+}
+
+/** How a sync is, in words. */
+export function stateText(sync: SyncShape, paint: Paint): string {
+  const { state, reason, lag, pending } = sync;
+  const why = reason === undefined ? "" : `: ${printable(reason)}`;
+  switch (state) {
+    case "in-sync":
+      return paint("green", "in sync");
+    case "connecting":
+      return paint("cyan", "connecting");
+    case "syncing":
+      return paint("cyan", [progressText(sync) ?? "syncing", ...waiting(lag, pending)].join(", "));
+    case "offline":
+      return paint("yellow", [`offline${why}`, ...waiting(lag, pending)].join(", "));
+    case "paused":
+      return paint("dim", ["paused", ...waiting(lag, pending)].join(", "));
+    case "halted":
+      return paint("red", `halted${why}`);
+    case "stopped":
+      return paint("dim", `stopped${why}`);
+  }
+}
+
+function waiting(lag: number, pending: number): string[] {
+  return [
+    ...(lag === 0 ? [] : [`${counted(lag, "event")} to come`]),
+    ...(pending === 0 ? [] : [`${counted(pending, "change")} to go`]),
+  ];
+}
+
+const WORK = { receiving: "receiving", applying: "writing files", sending: "sending" } as const;
+const BAR = 24;
+
+/** How far a long piece of work is, with a bar. */
+export function progressText({ progress }: SyncShape): string | undefined {
+  if (progress === undefined) return undefined;
+  const { phase, done, total } = progress;
+  const amount = done.toLocaleString("en-US");
+  if (total <= 0) return `${WORK[phase]} ${amount}`;
+  const share = Math.min(1, done / total);
+  const bar = "█".repeat(Math.round(share * BAR)).padEnd(BAR, "░");
+  return `${WORK[phase]} ${bar} ${Math.floor(share * 100)}%  ${amount} of ${total.toLocaleString("en-US")}`;
+}
+
+/** What happened, on one line; `undefined`: nothing that people need to hear of. */
+export function eventText(event: SyncEventShape, paint: Paint): string | undefined {
+  switch (event.kind) {
+    case "state":
+      return stateText(event.sync, paint);
+    case "applied":
+      return event.paths === 0 ? undefined : `← ${counted(event.paths, "path")} from the origin`;
+    case "pushed":
+      return [
+        `→ ${counted(event.accepted, "change")} to the origin`,
+        ...(event.rejected === 0 ? [] : [`${event.rejected} overtaken, which are looked at again`]),
+      ].join(", ");
+    case "conflict":
+      return event.state === "open"
+        ? `${paint("yellow", "!")} ${printable(event.path)}: changed differently on both sides`
+        : `${paint("green", "✓")} ${printable(event.path)}: settled`;
+    case "halted":
+      return paint("red", `halted: ${printable(event.reason)}`);
+    case "degraded":
+      return paint("yellow", `note: ${printable(event.reason)}`);
+  }
+}

@@ -1,0 +1,44 @@
+import type { SyncMode, SyncSettings } from "../../api/sync-api.ts";
+import type { CommandContext } from "../context.ts";
+import { bareTokenNote } from "../remote/bare-token.ts";
+import { remoteToken } from "../remote/remote-token.ts";
+import { usageError } from "../usage-error.ts";
+
+const MODES: readonly SyncMode[] = ["two-way-safe", "two-way-resolved", "one-way-safe", "one-way-replica"];
+
+/** How a folder is to follow, as the options of `replicate` and `sync start` say. Throws `USAGE`. */
+export function followOptions({ input }: CommandContext): SyncSettings {
+  const [mode, policy, debounceMs] = [input.text("mode"), input.text("policy"), input.number("debounce")];
+  const [filterTo, filterFrom] = [input.list("filterTo"), input.list("filterFrom")];
+  if (policy !== undefined && policy !== "sandbox")
+    throw usageError(`there is no policy ${policy}`, "there is: sandbox");
+  return {
+    ...(mode === undefined ? {} : { mode: modeOf(mode) }),
+    ...(filterTo.length === 0 ? {} : { filterTo }),
+    ...(filterFrom.length === 0 ? {} : { filterFrom }),
+    ...(policy === undefined ? {} : { policy }),
+    ...(debounceMs === undefined ? {} : { debounceMs }),
+  };
+}
+
+function modeOf(text: string): SyncMode {
+  const mode = MODES.find((one) => one === text);
+  if (mode === undefined) throw usageError(`there is no mode ${text}`, `there are: ${MODES.join(", ")}`);
+  return mode;
+}
+
+/** The token for an origin on a port; a Unix socket needs none. Throws `USAGE`. */
+export function upstreamToken(context: CommandContext, url: string): { readonly token?: string } {
+  if (url.startsWith("unix:")) return {};
+  const { io, input } = context;
+  const token = remoteToken({ file: input.text("tokenFile"), given: io.env["CHRONICLE_TOKEN"], cwd: io.cwd() });
+  if (token === undefined) {
+    throw usageError(
+      `${url} is a port, where a token is needed`,
+      "--token-file FILE or $CHRONICLE_TOKEN; on the origin's machine: chronicle token create --role agent",
+    );
+  }
+  const note = bareTokenNote(url.replace(/^ws/, "http"), token);
+  if (note !== undefined) context.say(`note: ${note}`);
+  return { token };
+}

@@ -1,0 +1,94 @@
+import type { SyncApi, SyncEventShape, SyncShape } from "../../api/sync-api.ts";
+import type { CommandContext } from "../context.ts";
+import { printable } from "../render/printable.ts";
+import { eventText, originOf, stateText } from "../render/syncs.ts";
+
+/** What is followed, and until when. */
+export interface Following {
+  /** Only this sync; default: all. */
+  readonly id?: string;
+  readonly signal: AbortSignal;
+  /** Enough, once a sync is so. */
+  readonly until?: (sync: SyncShape) => boolean;
+}
+
+/**
+ * Shows what syncs do until it is ended: with `--json` each event as a line; on a terminal a line for what happened, and
+ * below it one that says how it stands now; else lines with their times.
+ */
+export async function showSyncs(
+  context: CommandContext,
+  syncs: Pick<SyncApi, "events">,
+  { id, signal, until }: Following,
+): Promise<void> {
+  const view = new LiveView(context);
+  try {
+    for await (const event of syncs.events(id, signal)) {
+      if (context.json) context.print(JSON.stringify(event));
+      else view.show(event);
+      if (event.kind === "state" && until?.(event.sync) === true) return;
+    }
+  } finally {
+    view.end();
+  }
+}
+
+class LiveView {
+  readonly #context: CommandContext;
+  readonly #known = new Map<string, SyncShape>();
+  readonly #said = new Map<string, string>();
+  #isDrawn = false;
+
+  constructor(context: CommandContext) {
+    this.#context = context;
+  }
+
+  show(event: SyncEventShape): void {
+    if (event.kind === "state") this.#known.set(event.id, event.sync);
+    this.#clear();
+    const text = this.#textOf(event);
+    if (text !== undefined) this.#context.print(`${this.#when(event)}${this.#whose(event)}${text}`);
+    this.#draw(event.id);
+  }
+
+  end(): void {
+    this.#clear();
+  }
+
+  /** How it stands is said below; only how it changes stays on the screen. */
+  #textOf(event: SyncEventShape): string | undefined {
+    const { paint } = this.#context;
+    const text = eventText(event, paint);
+    if (event.kind !== "state") return text;
+    const { state } = event.sync;
+    if (this.#said.get(event.id) === state || (state === "syncing" && this.#said.has(event.id))) return undefined;
+    this.#said.set(event.id, state);
+    return event.sync.hint === undefined ? text : `${text}\n  ${paint("dim", this.#context.worded(event.sync.hint))}`;
+  }
+
+  #when({ timestamp }: SyncEventShape): string {
+    const { paint } = this.#context;
+    return `${paint("dim", timestamp.slice(11, 19))}  `;
+  }
+
+  #whose({ id }: SyncEventShape): string {
+    if (this.#known.size < 2) return "";
+    return `${printable(this.#known.get(id)?.folder ?? id.slice(0, 8))}  `;
+  }
+
+  #draw(id: string): void {
+    const sync = this.#known.get(id);
+    const { io, paintErr } = this.#context;
+    if (sync === undefined || !io.err.isTerminal) return;
+    const line = `${printable(sync.folder)} ⇄ ${originOf(sync)}: `.slice(0, io.err.columns - 1);
+    const rest = io.err.columns - 1 - line.length;
+    const plain = stateText(sync, (_format, text) => text);
+    io.err.write(`\r\u001b[2K${line}${plain.length > rest ? plain.slice(0, rest) : stateText(sync, paintErr)}`);
+    this.#isDrawn = true;
+  }
+
+  #clear(): void {
+    if (this.#isDrawn) this.#context.io.err.write("\r\u001b[2K");
+    this.#isDrawn = false;
+  }
+}

@@ -1,0 +1,82 @@
+import { randomBytes } from "node:crypto";
+import { extname, join } from "node:path";
+import type { ConflictShape } from "../../api/conflict-shape.ts";
+import type { WorkspaceApi } from "../../api/workspace-api.ts";
+import { ChronicleError, errnoOf } from "../../core/errors.ts";
+import { NodeDisk } from "../../disk/node-disk.ts";
+import type { Io } from "../io.ts";
+import { printable } from "../render/printable.ts";
+import { runUnrecorded } from "../run-unrecorded.ts";
+import { makeEmptyFolder, readWholeFile, removeEmptyFolder, removeUserFile, writeWholeFile } from "../user-files.ts";
+
+/** What merges, and where. */
+export interface MergeTool {
+  /** For a shell: it finds files' names in `$LOCAL`, `$UPSTREAM`, `$BASE` and `$MERGED`. */
+  readonly command: string;
+  readonly io: Io;
+}
+
+/**
+ * Has somebody's program merge both sides of a conflict. `$MERGED` holds the folder's side at first; what it holds in the
+ * end is the result. Throws `REFUSED` where one side is no file, or the program fails.
+ */
+export async function mergeByTool(
+  workspace: Pick<WorkspaceApi, "blob">,
+  conflict: ConflictShape,
+  { command, io }: MergeTool,
+): Promise<Uint8Array> {
+  const { path, current_hash: local, undo_hash: upstream, base_hash: base = "" } = conflict;
+  if (conflict.current_kind !== "file" || conflict.undo_kind !== "file") {
+    throw new ChronicleError("REFUSED", `${printable(path)} is not a file on both sides: there is nothing to merge`, {
+      hint: "settle it with --keep-local or --accept-upstream",
+    });
+  }
+  using folder = new ToolFolder(extname(path));
+  const sides = { LOCAL: local, UPSTREAM: upstream, BASE: base, MERGED: local };
+  const files: Record<string, string> = {};
+  for (const [name, hash] of Object.entries(sides)) files[name] = folder.put(name, await contentOf(workspace, hash));
+  const code = await runUnrecorded(["/bin/sh", "-c", command], { ...io, env: { ...io.env, ...files } });
+  if (code === 0) return readWholeFile(files["MERGED"] ?? "");
+  throw new ChronicleError("REFUSED", `the tool failed (${code}): nothing was settled`, { data: { code } });
+}
+
+async function contentOf(workspace: Pick<WorkspaceApi, "blob">, hash: string): Promise<Uint8Array> {
+  if (hash === "") return new Uint8Array();
+  const pieces: Uint8Array[] = [];
+  for await (const piece of (await workspace.blob(hash)).pieces()) pieces.push(piece);
+  return Buffer.concat(pieces);
+}
+
+/** A folder of one's own for a while, with the files of a merge. */
+class ToolFolder implements Disposable {
+  readonly #path = makeEmptyFolder(`chronicle-merge-${randomBytes(8).toString("hex")}`);
+  readonly #ending: string;
+
+  constructor(ending: string) {
+    this.#ending = ending;
+  }
+
+  /** Writes a file; its path. */
+  put(name: string, bytes: Uint8Array): string {
+    const path = join(this.#path, `${name.toLowerCase()}${this.#ending}`);
+    writeWholeFile(path, bytes);
+    return path;
+  }
+
+  /** With what the tool has left beside them. */
+  [Symbol.dispose](): void {
+    for (const { name } of new NodeDisk().list(this.#path)) {
+      try {
+        removeUserFile(join(this.#path, name.toString()));
+      } catch (error) {
+        if (errnoOf(error) === undefined) throw error;
+      }
+    }
+    try {
+      removeEmptyFolder(this.#path);
+    } catch (error) {
+      // Whoever made folders in there knows of them.
+      if (errnoOf(error) !== "ENOTEMPTY") throw error;
+    }
+  }
+}

@@ -1,0 +1,131 @@
+import { EXIT } from "../../api/problems.ts";
+import type { ConflictShape } from "../../api/conflict-shape.ts";
+import type { SyncApi, SyncResolution, SyncShape } from "../../api/sync-api.ts";
+import { ChronicleError } from "../../core/errors.ts";
+import type { CommandContext } from "../context.ts";
+import { readUserBytes } from "../read-json-list.ts";
+import { conflictLines } from "../render/conflicts.ts";
+import { counted } from "../render/counted.ts";
+import { patchText } from "../render/patch.ts";
+import { printable } from "../render/printable.ts";
+import { UserPaths } from "../user-path.ts";
+import { usageError } from "../usage-error.ts";
+import { mergeByTool } from "./merge-tool.ts";
+import { targetOf } from "./sync-target.ts";
+
+/** What to do about conflicts of a sync. */
+const SETTLE = "settle with: chronicle sync resolve PATH --keep-local | --accept-upstream | --merge";
+
+const HOW =
+  "give one of --keep-local, --accept-upstream and --merge (with --tool COMMAND or --merged FILE, if you like)";
+
+/** `sync conflicts`. */
+export async function listConflicts(
+  context: CommandContext,
+  syncs: SyncApi,
+  typed: string | undefined,
+): Promise<number> {
+  const sync = await targetOf(context, syncs, typed);
+  const found = await syncs.conflicts(sync.id);
+  if (context.json) {
+    context.printJson(found);
+    return EXIT.done;
+  }
+  const { paint, io } = context;
+  const style = { paint, shown: shownFrom(context, sync) };
+  for (const [index, line] of conflictLines(found, style).entries()) {
+    context.print(line);
+    const patch = context.input.flag("patch") ? (found[index]?.patch ?? "") : "";
+    if (patch !== "") for (const text of patchText(patch, { paint, escape: io.out.isTerminal })) context.print(text);
+  }
+  context.print(found.length === 0 ? "no conflict is open" : counted(found.length, "conflict"));
+  if (found.length > 0) context.print(paint("dim", context.worded(SETTLE)));
+  return EXIT.done;
+}
+
+/** `sync resolve`. */
+export async function settleConflict(
+  context: CommandContext,
+  syncs: SyncApi,
+  typed: string | undefined,
+): Promise<number> {
+  if (typed === undefined) throw usageError("sync resolve takes a path", SETTLE);
+  const how = wayOf(context);
+  const sync = await targetOf(context, syncs, undefined);
+  const conflict = await conflictAt(context, { syncs, sync, typed });
+  const resolution: SyncResolution = how === "tool" ? await byTool(context, sync, conflict) : how;
+  const done = await syncs.resolve(sync.id, conflict.path, resolution);
+  if (context.json) context.printJson(done);
+  else {
+    context.print(`${shownFrom(context, sync)(conflict.path)}: ${SENTENCES[done.kept]}`);
+    if (done.conflicts > 0) context.print(`${counted(done.conflicts, "conflict")} left`);
+  }
+  return EXIT.done;
+}
+
+const SENTENCES: Readonly<Record<SyncResolution["keep"], string>> = {
+  local: "settled: what is here goes to the origin",
+  upstream: "settled: the origin's side is here now",
+  merge: "settled: the merged content is here, and goes to the origin",
+};
+
+function wayOf({ input, io }: CommandContext): SyncResolution | "tool" {
+  const [tool, merged] = [input.text("tool"), input.text("merged")];
+  const isMerge = input.flag("merge");
+  if (!isMerge && (tool !== undefined || merged !== undefined))
+    throw usageError("--tool and --merged go with --merge", HOW);
+  if (tool !== undefined && merged !== undefined) throw usageError("--tool and --merged are two ways", HOW);
+  const ways: SyncResolution[] = [
+    ...(input.flag("keepLocal") ? [{ keep: "local" as const }] : []),
+    ...(input.flag("acceptUpstream") ? [{ keep: "upstream" as const }] : []),
+    ...(isMerge
+      ? [{ keep: "merge" as const, ...(merged === undefined ? {} : { content: readUserBytes(merged, io.cwd()) }) }]
+      : []),
+  ];
+  const [only, second] = ways;
+  if (only === undefined) throw usageError("how to settle it was not said", HOW);
+  if (second !== undefined) throw usageError("it can be settled in one way only", HOW);
+  return tool === undefined ? only : "tool";
+}
+
+interface Asked {
+  readonly syncs: SyncApi;
+  readonly sync: SyncShape;
+  readonly typed: string;
+}
+
+/** The conflict of a path as it is typed here, or as `sync conflicts` names it; or by its id. Throws `NOT_FOUND`. */
+async function conflictAt(context: CommandContext, { syncs, sync, typed }: Asked): Promise<ConflictShape> {
+  const open = await syncs.conflicts(sync.id);
+  const path = await pathsOf(context, sync)
+    .toWorkspace(typed)
+    .catch(() => typed);
+  const found =
+    open.find((one) => one.path === path) ??
+    open.find((one) => one.path === typed) ??
+    open.find(({ id }) => id.startsWith(typed));
+  if (found !== undefined) return found;
+  throw new ChronicleError("NOT_FOUND", `no conflict of ${printable(typed)} is open`, {
+    hint: "`chronicle sync conflicts` lists them",
+    data: { path },
+  });
+}
+
+async function byTool(context: CommandContext, sync: SyncShape, conflict: ConflictShape): Promise<SyncResolution> {
+  const command = context.input.text("tool") ?? "";
+  const store = await context.store();
+  const workspace = context.closing(await store.openById(sync.id, { readOnly: true }));
+  const content = await mergeByTool(workspace, conflict, { command, io: context.io });
+  return { keep: "merge", content };
+}
+
+/** Paths of a folder that follows, as people type them. */
+function pathsOf({ io }: CommandContext, { folder }: SyncShape): UserPaths {
+  const workspace = { path: folder, status: () => Promise.resolve({ roots: [] }) };
+  return new UserPaths(workspace, io.cwd(), true);
+}
+
+function shownFrom(context: CommandContext, sync: SyncShape): (path: string) => string {
+  const paths = pathsOf(context, sync);
+  return (path) => paths.shown(path);
+}

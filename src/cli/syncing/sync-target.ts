@@ -1,0 +1,59 @@
+import { resolve } from "node:path";
+import type { SyncApi, SyncShape } from "../../api/sync-api.ts";
+import { ChronicleError, errnoOf } from "../../core/errors.ts";
+import { NodeDisk } from "../../disk/node-disk.ts";
+import type { CommandContext } from "../context.ts";
+import { printable } from "../render/printable.ts";
+
+/**
+ * The sync that is meant: by its folder, its id or the beginning of it; where nothing is typed, the one of `--workspace`,
+ * else that of the folder one stands in, else the only one that is not stopped. Throws `NOT_FOUND`, `AMBIGUOUS`.
+ */
+export async function targetOf(context: CommandContext, syncs: SyncApi, typed: string | undefined): Promise<SyncShape> {
+  const all = await syncs.list();
+  const named = typed ?? context.input.text("workspace");
+  if (named !== undefined) return namedOf(all, named, context.io.cwd());
+  const cwd = realFolder(context.io.cwd());
+  const around = all.filter(({ folder }) => cwd === folder || cwd.startsWith(`${folder}/`));
+  const [nearest] = around.toSorted((a, b) => b.folder.length - a.folder.length);
+  if (nearest !== undefined) return nearest;
+  const going = all.filter(({ state }) => state !== "stopped");
+  return onlyOf(going.length === 0 ? all : going, "there is no sync");
+}
+
+function namedOf(all: readonly SyncShape[], named: string, cwd: string): SyncShape {
+  const folder = realFolder(resolve(cwd, named));
+  const exact = all.filter((one) => one.id === named || one.folder === folder);
+  if (exact.length > 0) return onlyOf(exact, "");
+  return onlyOf(
+    all.filter(({ id }) => named !== "" && id.startsWith(named)),
+    `there is no sync ${printable(named)}`,
+  );
+}
+
+function onlyOf(found: readonly SyncShape[], none: string): SyncShape {
+  const [only, second] = found;
+  if (only === undefined) {
+    throw new ChronicleError("NOT_FOUND", none, {
+      hint: "`chronicle sync status` lists them; `chronicle sync start URL#WORKSPACE FOLDER` begins one",
+    });
+  }
+  if (second === undefined) return only;
+  throw new ChronicleError("AMBIGUOUS", `there are ${found.length} syncs that may be meant`, {
+    hint: [
+      "name one by its folder or its id:",
+      ...found.map(({ id, folder }) => `  ${id.slice(0, 8)}  ${folder}`),
+    ].join("\n"),
+    data: { syncs: found.map(({ id }) => id) },
+  });
+}
+
+/** A folder as the engine names it; one that is gone as it stands. */
+export function realFolder(path: string): string {
+  try {
+    return new NodeDisk().realpath(path);
+  } catch (error) {
+    if (errnoOf(error) === undefined) throw error;
+    return path;
+  }
+}

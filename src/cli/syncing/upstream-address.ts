@@ -1,0 +1,54 @@
+import { isAbsolute, join, resolve } from "node:path";
+import { usageError } from "../usage-error.ts";
+
+/** Where an origin is, and which of its workspaces is meant. */
+export interface UpstreamAddress {
+  /** `http(s)://HOST:PORT`, `ws(s)://…`, or `unix:/PATH`. */
+  readonly url: string;
+  readonly workspace: string | undefined;
+}
+
+const FORMS =
+  "it is http(s)://HOST:PORT, ws(s)://HOST:PORT, or unix:/PATH of a socket; each may have #WORKSPACE behind it";
+
+/** `sun_path` of sockaddr_un(7), less the NUL. */
+const LONGEST_SOCKET_PATH = 107;
+
+/** `URL` or `URL#WORKSPACE`. No name and no id has a `#` in it, a socket's path may. Throws `USAGE`. */
+export function parseUpstream(text: string, cwd: string): UpstreamAddress {
+  const at = text.lastIndexOf("#");
+  const url = at < 0 ? text : text.slice(0, at);
+  const workspace = at < 0 ? "" : text.slice(at + 1);
+  return { url: originUrl(url, cwd), workspace: workspace === "" ? undefined : workspace };
+}
+
+/** An address without a workspace, as it is kept. Throws `USAGE`. */
+export function originUrl(url: string, cwd: string): string {
+  if (url.startsWith("unix:")) return socketUrl(url.slice("unix:".length).replace(/^\/\/(?=\/)/, ""), cwd);
+  const parsed = URL.canParse(url) ? new URL(url) : undefined;
+  // What might be a password is not printed again.
+  if (parsed !== undefined && (parsed.username !== "" || parsed.password !== "")) {
+    throw usageError(
+      "an origin's address has no user and no password in it",
+      "give the token by $CHRONICLE_TOKEN or --token-file FILE",
+    );
+  }
+  const isKnown = parsed !== undefined && ["http:", "https:", "ws:", "wss:"].includes(parsed.protocol);
+  if (!isKnown || parsed.search !== "" || parsed.hash !== "")
+    throw usageError(`${url} is no address of an origin`, FORMS);
+  return `${parsed.protocol}//${parsed.host}${parsed.pathname.replace(/\/+$/, "")}`;
+}
+
+/** The address of a Unix socket, by its path as it was typed. Throws `USAGE`. */
+export function socketUrl(path: string, cwd: string): string {
+  if (path === "") throw usageError("unix: has no path", FORMS);
+  const whole = isAbsolute(path) ? join(path) : resolve(cwd, path);
+  const bytes = Buffer.byteLength(whole);
+  if (bytes > LONGEST_SOCKET_PATH) {
+    throw usageError(
+      `${whole} is too long for a socket: ${bytes} bytes, and the system takes ${LONGEST_SOCKET_PATH}`,
+      "make a link with a shorter name to its folder, and name it by that",
+    );
+  }
+  return `unix:${whole}`;
+}

@@ -1,0 +1,28 @@
+import type { ReplicaDoor } from "../api/replication-api.ts";
+import { OriginDoor } from "../replication/origin/origin-door.ts";
+import { visitorDoor } from "../replication/origin/visitor-door.ts";
+import type { StoreParts } from "./open-context.ts";
+import { Origins } from "./origins.ts";
+
+/** Serves replicas from the workspaces of a store. `onError` is told what went wrong here. */
+export function openDoor(parts: StoreParts, onError: (error: unknown) => void): ReplicaDoor {
+  const origins = new Origins(parts);
+  const door = new OriginDoor({
+    originOf: async ({ id }, visitor) => {
+      const lease = await origins.lease(id);
+      const { writeBack, ...options } = lease.options;
+      const joined =
+        writeBack === undefined ? {} : { writeBack: { ...writeBack, door: visitorDoor(writeBack.door, visitor) } };
+      return { options: { ...options, ...joined }, [Symbol.dispose]: () => lease[Symbol.dispose]() };
+    },
+    onError,
+  });
+  return {
+    accept: (connection, visitor) => door.accept(connection, visitor),
+    load: () => door.load(),
+    close: async () => {
+      await door.close();
+      await origins[Symbol.asyncDispose]();
+    },
+  };
+}

@@ -1,0 +1,155 @@
+import type { IncomingMessage } from "node:http";
+import { connect } from "node:net";
+import { WebSocket } from "ws";
+import { ChronicleError, type ErrorCode, errnoOf } from "../../core/errors.ts";
+import type { Channel, Wire } from "../channel.ts";
+import { FramedChannel } from "../channels/framed-channel.ts";
+import { SocketWire } from "../channels/socket-wire.ts";
+import { WebSocketWire } from "../channels/web-socket-wire.ts";
+import { MAX_FRAME_BYTES } from "../protocol/limits.ts";
+
+/** Where an origin is, and as whom it is asked. */
+export interface OriginAddress {
+  /** `http(s)://HOST:PORT`, `ws(s)://HOST:PORT`, or `unix:/PATH` of its server's socket. */
+  readonly url: string;
+  /** For a port. */
+  readonly token?: string;
+  /** The workspace by id or name; for a port it stands in the address, too, as proxies may look there. */
+  readonly workspace?: string;
+}
+
+/** Nobody who has not answered by then is there, in milliseconds. */
+const PATIENCE_MS = 10_000;
+
+/**
+ * Connects to an origin. Rejects with `UNAVAILABLE` where nobody answers, `UNAUTHENTICATED`, `FORBIDDEN`, `NOT_FOUND` (a server
+ * that serves no replicas), `RATE_LIMITED` as it says, `USAGE` for what is no address.
+ */
+export function dialOrigin(address: OriginAddress, signal: AbortSignal): Promise<Channel> {
+  return address.url.startsWith("unix:")
+    ? dialSocket(address.url.slice("unix:".length), signal)
+    : dialWebSocket(address, signal);
+}
+
+function dialSocket(path: string, signal: AbortSignal): Promise<Channel> {
+  const { promise, resolve, reject } = Promise.withResolvers<Channel>();
+  const socket = connect({ path, timeout: PATIENCE_MS });
+  const ended = ending(signal, (error) => {
+    socket.destroy();
+    reject(error);
+  });
+  socket.once("connect", () => {
+    socket.setTimeout(0);
+    ended();
+    resolve(channelOn(new SocketWire(socket), signal));
+  });
+  socket.once("timeout", () => socket.destroy(new Error("it does not answer")));
+  socket.once("error", (cause) => {
+    ended();
+    const why = NO_SOCKET[errnoOf(cause) ?? ""] ?? cause.message;
+    reject(
+      unavailable(
+        `the origin's socket ${path} does not answer: ${why}`,
+        "is `chronicle serve --replication` running there?",
+        cause,
+      ),
+    );
+  });
+  return promise;
+}
+
+const NO_SOCKET: Readonly<Record<string, string>> = {
+  ENOENT: "it is not there",
+  ECONNREFUSED: "nobody listens on it",
+  EACCES: "it is somebody else's",
+};
+
+function dialWebSocket({ url, token, workspace }: OriginAddress, signal: AbortSignal): Promise<Channel> {
+  const { promise, resolve, reject } = Promise.withResolvers<Channel>();
+  const target = new URL(`${url.replace(/^http/, "ws").replace(/\/+$/, "")}/v1/replicate`);
+  if (workspace !== undefined) target.searchParams.set("workspace", workspace);
+  const socket = new WebSocket(target, {
+    perMessageDeflate: false,
+    maxPayload: MAX_FRAME_BYTES,
+    handshakeTimeout: PATIENCE_MS,
+    followRedirects: false,
+    ...(token === undefined ? {} : { headers: { authorization: `Bearer ${token}` } }),
+  });
+  const ended = ending(signal, (error) => {
+    reject(error);
+    socket.terminate();
+  });
+  // In the turn in which it opens: what comes then is not lost.
+  socket.once("open", () => {
+    ended();
+    resolve(channelOn(new WebSocketWire(socket), signal));
+  });
+  socket.once("unexpected-response", (request, response) => {
+    ended();
+    reject(refused(url, response));
+    request.destroy();
+  });
+  socket.on("error", (cause) => {
+    ended();
+    reject(
+      unavailable(
+        `the origin at ${url} does not answer: ${reasonOf(cause)}`,
+        "is it running, and reachable from here?",
+        cause,
+      ),
+    );
+  });
+  return promise;
+}
+
+/** Calls back when nobody wants it any more; returns what ends that. */
+function ending(signal: AbortSignal, end: (error: ChronicleError) => void): () => void {
+  const run = (): void => end(new ChronicleError("UNAVAILABLE", "it is not wanted any more"));
+  if (signal.aborted) run();
+  signal.addEventListener("abort", run, { once: true });
+  return () => signal.removeEventListener("abort", run);
+}
+
+/** A channel that ends with what it was opened for. */
+function channelOn(wire: Wire, signal: AbortSignal): Channel {
+  const channel = new FramedChannel(wire);
+  const close = (): void => channel.close();
+  signal.addEventListener("abort", close, { once: true });
+  void channel.ended.then(() => signal.removeEventListener("abort", close));
+  return channel;
+}
+
+const REFUSALS: Readonly<Record<number, readonly [ErrorCode, string, string]>> = {
+  401: [
+    "UNAUTHENTICATED",
+    "the origin does not take this token",
+    "make one there: chronicle token create --role agent",
+  ],
+  403: ["FORBIDDEN", "the origin does not let this one in", "see what the token may: chronicle token, on its machine"],
+  404: ["NOT_FOUND", "the server there serves no replicas", "start it with: chronicle serve --replication"],
+  421: ["FORBIDDEN", "the server is not asked by this name", "start it with --allow-host and this name"],
+  429: ["RATE_LIMITED", "the origin has too many replicas with this token", "it is tried again"],
+  503: ["UNAVAILABLE", "the origin is being ended, or started", "it is tried again"],
+};
+
+function refused(url: string, { statusCode = 0 }: IncomingMessage): ChronicleError {
+  const known = REFUSALS[statusCode];
+  if (known === undefined) {
+    const hint = "is the address that of `chronicle serve --replication`?";
+    return unavailable(`whoever answers at ${url} is no origin (${statusCode})`, hint, undefined);
+  }
+  const [code, message, hint] = known;
+  return new ChronicleError(code, message, { hint, data: { status: statusCode, url } });
+}
+
+/** What Node says of a failure, without its advice. */
+function reasonOf(cause: Error): string {
+  const errno = errnoOf(cause);
+  if (errno === "ECONNREFUSED") return "nobody listens there";
+  if (errno === "ENOTFOUND" || errno === "EAI_AGAIN") return "its name is not known here";
+  return cause.message.split(/[;\n]/, 1)[0] || (errno ?? "no reason is given");
+}
+
+function unavailable(message: string, hint: string, cause: unknown): ChronicleError {
+  return new ChronicleError("UNAVAILABLE", message, { hint, ...(cause === undefined ? {} : { cause }) });
+}

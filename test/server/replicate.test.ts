@@ -1,0 +1,189 @@
+import { connect } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import type { Channel } from "../../src/replication/channel.ts";
+import type { Message } from "../../src/replication/protocol/messages.ts";
+import { dialOrigin } from "../../src/replication/replica/dial-origin.ts";
+import { EMPTY_HEAD } from "../../src/core/event.ts";
+import { OPERATOR, Serving } from "./serving.ts";
+
+/** Who is let in to replicate, and as whom: on the owner's socket, and by WebSocket on a port. */
+
+const NEVER = new AbortController().signal;
+
+/** The first messages of a conversation, as a replica that holds nothing. */
+class Talk implements AsyncDisposable {
+  readonly channel: Channel;
+  readonly #incoming: AsyncIterator<Message>;
+
+  constructor(channel: Channel) {
+    this.channel = channel;
+    this.#incoming = channel.receive()[Symbol.asyncIterator]();
+  }
+
+  static async onSocket(serving: Serving): Promise<Talk> {
+    return new Talk(await dialOrigin({ url: `unix:${serving.run.socket}` }, NEVER));
+  }
+
+  static async onPort(serving: Serving, token: string, workspace?: string): Promise<Talk> {
+    const named = workspace === undefined ? {} : { workspace };
+    return new Talk(await dialOrigin({ url: `http://127.0.0.1:${serving.port}`, token, ...named }, NEVER));
+  }
+
+  async hello(workspace?: string): Promise<Message> {
+    await this.channel.send({
+      ...{ type: "Hello", versions: [1], capabilities: [], sandbox_id: "replica-of-a-test", settled_local_seq: 0 },
+      ...(workspace === undefined ? {} : { workspace }),
+      head: { sequence: 0, hash: EMPTY_HEAD.hash },
+    });
+    return this.next();
+  }
+
+  async next(): Promise<Message> {
+    const { done, value } = await this.#incoming.next();
+    if (done === true) throw new Error("the conversation has ended");
+    return value;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.channel.close();
+    await this.channel.ended;
+  }
+}
+
+let serving: Serving;
+let first: string;
+let second: string;
+
+beforeAll(async () => {
+  serving = await Serving.start({ replication: true, folder: true, limits: { heartbeatMs: 50, replicas: 3 } });
+  first = await serving.create("first");
+  second = await serving.create("second");
+  await serving.put(second, "notes.txt", "one");
+});
+afterAll(() => serving[Symbol.asyncDispose]());
+
+describe("the owner's socket", () => {
+  it("serves HTTP and replicas, told apart by their first bytes", async () => {
+    await using talk = await Talk.onSocket(serving);
+    expect(await talk.hello(second)).toMatchObject({ type: "HelloAck", workspace: second });
+    expect((await serving.ask("/v1/me", { bySocket: true })).status).toBe(200);
+    expect([await talk.next(), await talk.next()].map(({ type }) => type)).toEqual(["HeadWitness", "Events"]);
+  });
+
+  it("knows them by their first three bytes, however few come at once, and cuts off who stays silent", async () => {
+    const socket = connect(serving.run.socket);
+    socket.write("C");
+    await sleep(20);
+    socket.write("H");
+    await sleep(20);
+    // No method begins so: a frame that is none ends the conversation.
+    socket.write(`R${"x".repeat(60)}`);
+    const answer = Buffer.concat(await socket.toArray());
+    expect(answer.subarray(0, 3).toString()).toBe("CHR");
+    expect(answer.toString()).toContain('"fatal":true');
+    const asking = connect(serving.run.socket);
+    asking.write("GE");
+    await sleep(20);
+    asking.write("T /healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
+    const reply = await new Promise<Buffer>((resolve) => asking.once("data", resolve));
+    expect(reply.toString()).toMatch(/^HTTP\/1.1 200/);
+    asking.destroy();
+  });
+
+  it("takes a workspace by its name, and without one that of the server's folder", async () => {
+    await using named = await Talk.onSocket(serving);
+    expect(await named.hello("first")).toMatchObject({ workspace: first });
+    const own = (await serving.ask("/v1/me")).json<{ default_workspace: string }>().default_workspace;
+    await using unnamed = await Talk.onSocket(serving);
+    expect(await unnamed.hello()).toMatchObject({ workspace: own });
+    await using wrong = await Talk.onSocket(serving);
+    await expect(wrong.hello("third")).rejects.toMatchObject({ code: "NOT_FOUND" });
+  });
+});
+
+describe("a port", () => {
+  it("lets in whoever bears a token, and says who is not let in before anything is parsed", async () => {
+    await using talk = await Talk.onPort(serving, OPERATOR, "second");
+    expect(await talk.hello()).toMatchObject({ type: "HelloAck", workspace: second });
+    await expect(Talk.onPort(serving, "wrong")).rejects.toMatchObject({ code: "UNAUTHENTICATED" });
+    const upgrade = {
+      connection: "Upgrade",
+      upgrade: "websocket",
+      "sec-websocket-version": "13",
+      "sec-websocket-key": "x",
+    };
+    const asked = (path: string, headers: Record<string, string> = {}, token: string | null = OPERATOR) =>
+      serving.ask(path, { headers: { ...upgrade, ...headers }, token });
+    expect((await asked("/v1/replicate", {}, null)).status).toBe(401);
+    expect((await asked(`/v1/replicate?token=${OPERATOR}`, {}, null)).status).toBe(400);
+    expect((await asked("/v1/replicate", { origin: "https://elsewhere.example" })).status).toBe(403);
+    expect((await asked("/v1/replicate", { host: "elsewhere.example" })).status).toBe(421);
+    expect((await asked("/v1/replicate?other=1")).status).toBe(400);
+  });
+
+  it("shows a token that is for certain workspaces no other, in the words for what is not there", async () => {
+    const token = serving.token("agent", [second]);
+    await using talk = await Talk.onPort(serving, token);
+    // The only one that is there for it.
+    expect(await talk.hello()).toMatchObject({ workspace: second });
+    const said = async (workspace: string) => {
+      await using other = await Talk.onPort(serving, token, workspace);
+      return await other.hello().catch((error: Error) => error.message.replaceAll(workspace, "X"));
+    };
+    const foreign = await said(first);
+    expect(foreign).toBe(await said("nowhere"));
+    expect(foreign).toContain("there is no workspace X");
+  });
+
+  it("says which workspaces there are where several may be meant", async () => {
+    await using talk = await Talk.onPort(serving, serving.token("reader", [first, second]));
+    await expect(talk.hello()).rejects.toMatchObject({ code: "AMBIGUOUS" });
+  });
+
+  it("holds a connection open no longer than its token holds", async () => {
+    const token = serving.token("reader", [first]);
+    await using talk = await Talk.onPort(serving, token);
+    await talk.hello();
+    serving.revoke(serving.idOf(token));
+    expect(await talk.channel.ended).toMatchObject({ by: "transport" });
+  });
+
+  it("takes so many replicas of one token and no more, and counts them", async () => {
+    const token = serving.token("reader", [first]);
+    const talks: Talk[] = [];
+    for (let i = 0; i < 3; i += 1) talks.push(await Talk.onPort(serving, token));
+    await expect(Talk.onPort(serving, token)).rejects.toMatchObject({ code: "RATE_LIMITED" });
+    for (const talk of talks) await talk.hello();
+    expect((await serving.ask("/metrics")).text).toContain("\nchronicle_replicas 3\n");
+    for (const talk of talks) await talk[Symbol.asyncDispose]();
+    // A connection counts until the server has seen its end.
+    const again = await vi.waitFor(() => Talk.onPort(serving, token));
+    expect(await again.hello()).toMatchObject({ type: "HelloAck" });
+    await again[Symbol.asyncDispose]();
+  });
+});
+
+describe("a server", () => {
+  it("that was not told to replicates nothing", async () => {
+    await using plain = await Serving.start();
+    await expect(Talk.onPort(plain, OPERATOR)).rejects.toMatchObject({ code: "NOT_FOUND" });
+    await using talk = await Talk.onSocket(plain);
+    await expect(talk.hello()).rejects.toMatchObject({ code: "INTEGRITY_VIOLATION" });
+  });
+
+  it("that is told to leave tells its replicas, and waits for nobody", async () => {
+    const leaving = await Serving.start({ replication: true });
+    await leaving.create("only");
+    await using near = await Talk.onSocket(leaving);
+    await near.hello();
+    await using far = await Talk.onPort(leaving, OPERATOR);
+    await far.hello();
+    const began = performance.now();
+    leaving.server.leave("signal");
+    expect(await near.channel.ended).toMatchObject({ by: "peer", error: { code: "UNAVAILABLE" } });
+    expect(await far.channel.ended).toMatchObject({ by: "peer", error: { code: "UNAVAILABLE" } });
+    await leaving[Symbol.asyncDispose]();
+    expect(performance.now() - began).toBeLessThan(3_000);
+  });
+});
