@@ -46,6 +46,8 @@ export interface SyncShape {
   upstream: string;
   /** The origin's workspace: its id, and before the first answer as it was asked for. */
   workspace: string;
+  /** The name or id that it was asked for by, if by any. */
+  asked?: string;
   mode: SyncMode;
   state: SyncState;
   /** Why it is offline or halted, in words. */

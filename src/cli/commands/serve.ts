@@ -19,6 +19,7 @@ import { type OperatorToken, operatorToken } from "../serving/operator-token.ts"
 import { plannedOidc } from "../serving/oidc-plan.ts";
 import { listenTrouble } from "../serving/listen-trouble.ts";
 import { plannedPorts } from "../serving/serve-plan.ts";
+import { refuseLongSocket } from "../serving/socket-length.ts";
 import { tellAlreadyThere, tellListening } from "../serving/tell-serving.ts";
 
 /** How long after its start the process looks after the hook's image, in milliseconds. */
@@ -39,6 +40,7 @@ export async function serve(context: CommandContext): Promise<number> {
   const usual = runFolder(disk, { env: io.env, home: store.home, uid });
   const wanted = input.text("socket");
   const run = wanted === undefined ? usual : { ...usual, socket: resolve(io.cwd(), wanted) };
+  refuseLongSocket(run.socket, true);
   const ports = plannedPorts(context);
   const oidc = plannedOidc(context, ports.length > 0);
   makeRunFolder(disk, run, uid);

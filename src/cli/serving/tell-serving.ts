@@ -18,12 +18,17 @@ export interface Listening {
 /** Says what it listens on, and how to ask it. */
 export function tellListening(context: CommandContext, { socket, urls, ports, operator }: Listening): void {
   if (context.json) {
-    context.printJson({ socket, urls: [...urls], token_from: operator?.from ?? null, already: false, left: null });
+    const replication = context.input.flag("replication");
+    const from = { token_from: operator?.from ?? null };
+    context.printJson({ socket, urls: [...urls], ...from, replication, already: false, left: null });
     return;
   }
   if (context.input.flag("quiet")) return;
   context.say(`listening on ${printable(socket)}`);
   for (const url of urls) context.say(`listening on ${url}`);
+  if (context.input.flag("replication")) {
+    context.say(`replicas: ${context.worded(`chronicle replicate FOLDER --connect ${shellWord(socket)}`)}`);
+  }
   const [url] = urls;
   if (url === undefined || operator === undefined) {
     context.say(`ask it: curl --unix-socket ${shellWord(socket)} http://chronicle/v1/workspaces`);
@@ -57,14 +62,17 @@ export interface AlreadyThere {
 /** Says who serves this store, and how to end that. Resolves to the exit code; throws `REFUSED` where ports were asked for. */
 export function tellAlreadyThere(context: CommandContext, { home, socket, there, ports }: AlreadyThere): number {
   const { pid } = there;
+  const isMore = ports.length > 0 || context.input.flag("replication");
   if (context.json) {
     context.printJson({ socket, pid, already: true, left: null });
-    return ports.length === 0 ? EXIT.done : EXIT.refused;
+    return isMore ? EXIT.refused : EXIT.done;
   }
   const who = `there is a process for ${printable(home)} already: ${pid}, on ${printable(socket)}`;
   const how = [`to end it: kill ${pid}`, `to have this folder served by it: ${context.worded("chronicle init")}`];
-  if (ports.length > 0) {
-    throw new ChronicleError("REFUSED", `${who}; the ports that are asked for are not served`, {
+  if (isMore) {
+    const what =
+      ports.length > 0 ? "the ports that are asked for are not served" : "whether it serves replicas is its own affair";
+    throw new ChronicleError("REFUSED", `${who}; ${what}`, {
       hint: how.join("\n"),
       data: { pid, socket },
     });

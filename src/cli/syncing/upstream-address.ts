@@ -1,4 +1,5 @@
 import { isAbsolute, join, resolve } from "node:path";
+import { refuseLongSocket } from "../serving/socket-length.ts";
 import { usageError } from "../usage-error.ts";
 
 /** Where an origin is, and which of its workspaces is meant. */
@@ -10,9 +11,6 @@ export interface UpstreamAddress {
 
 const FORMS =
   "it is http(s)://HOST:PORT, ws(s)://HOST:PORT, or unix:/PATH of a socket; each may have #WORKSPACE behind it";
-
-/** `sun_path` of sockaddr_un(7), less the NUL. */
-const LONGEST_SOCKET_PATH = 107;
 
 /** `URL` or `URL#WORKSPACE`. No name and no id has a `#` in it, a socket's path may. Throws `USAGE`. */
 export function parseUpstream(text: string, cwd: string): UpstreamAddress {
@@ -43,12 +41,6 @@ export function originUrl(url: string, cwd: string): string {
 export function socketUrl(path: string, cwd: string): string {
   if (path === "") throw usageError("unix: has no path", FORMS);
   const whole = isAbsolute(path) ? join(path) : resolve(cwd, path);
-  const bytes = Buffer.byteLength(whole);
-  if (bytes > LONGEST_SOCKET_PATH) {
-    throw usageError(
-      `${whole} is too long for a socket: ${bytes} bytes, and the system takes ${LONGEST_SOCKET_PATH}`,
-      "make a link with a shorter name to its folder, and name it by that",
-    );
-  }
+  refuseLongSocket(whole, false);
   return `unix:${whole}`;
 }

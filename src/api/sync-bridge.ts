@@ -1,0 +1,80 @@
+import { ChronicleError } from "../core/errors.ts";
+import type { SyncApi, SyncResolution, SyncShape, SyncState, SyncStart } from "./sync-api.ts";
+
+/** How a session's folder is doing, for a desktop client. */
+export interface SyncStatus {
+  readonly state: SyncState;
+  /** The origin's address; `null`: never reached. */
+  readonly peer: string | null;
+  /** Events of the origin that are not in the folder. */
+  readonly lag: number;
+  /** Changes of the folder that the origin has not answered. */
+  readonly pending: number;
+  /** Conflicts that are open. */
+  readonly conflicts: number;
+}
+
+/** How a person settles a conflict. */
+export type ConflictResolution = "keep_local" | "accept_upstream" | "merge";
+
+/**
+ * Sync as a desktop client asks for it: a session is a workspace of one origin, by its name or id, and has one folder. The
+ * names are those of the client's commands, which pass their arguments on as they are.
+ */
+export interface SyncBridge {
+  /** `local_dir`: absolute. Throws as `SyncApi.start`. */
+  start_sync(session_id: string, local_dir: string): Promise<void>;
+  /** Throws `NOT_FOUND` for a session that has no folder; so the others. */
+  stop_sync(session_id: string): Promise<void>;
+  sync_status(session_id: string): Promise<SyncStatus>;
+  /** `path` as the conflict names it. With `merge`, `REFUSED` for what does not merge. */
+  resolve_conflict(session_id: string, path: string, resolution: ConflictResolution): Promise<void>;
+}
+
+/** What a bridge stands on. */
+export interface SyncBridgeOptions extends Omit<SyncStart, "workspace" | "folder"> {
+  /** `SyncController`, or `client.syncs` of the store's process. */
+  readonly syncs: SyncApi;
+}
+
+const KEPT: Readonly<Record<ConflictResolution, SyncResolution["keep"]>> = {
+  keep_local: "local",
+  accept_upstream: "upstream",
+  merge: "merge",
+};
+
+/** The functions of a bridge to one origin. */
+export function syncBridge({ syncs, ...start }: SyncBridgeOptions): SyncBridge {
+  const isOf = (session: string, sync: SyncShape): boolean =>
+    sync.upstream === start.upstream.replace(/\/+$/, "") && (sync.workspace === session || sync.asked === session);
+  const find = async (session: string): Promise<SyncShape> => {
+    const all = (await syncs.list()).filter((one) => isOf(session, one));
+    const found = all.find(({ state }) => state !== "stopped") ?? all[0];
+    if (found !== undefined) return found;
+    throw new ChronicleError("NOT_FOUND", `session ${session} is synced to no folder`, {
+      hint: "start_sync(session_id, local_dir) begins that",
+      data: { session },
+    });
+  };
+  return {
+    start_sync: async (session_id, local_dir) => {
+      await syncs.start({ ...start, workspace: session_id, folder: local_dir });
+    },
+    stop_sync: async (session_id) => {
+      await syncs.stop((await find(session_id)).id);
+    },
+    sync_status: async (session_id) => {
+      const { state, peer, lag, pending, conflicts } = await find(session_id);
+      return { state, peer, lag, pending, conflicts };
+    },
+    resolve_conflict: async (session_id, path, resolution) => {
+      const keep = Object.hasOwn(KEPT, resolution) ? KEPT[resolution] : undefined;
+      if (keep === undefined) {
+        throw new ChronicleError("USAGE", `${resolution} settles nothing`, {
+          hint: `there are: ${Object.keys(KEPT).join(", ")}`,
+        });
+      }
+      await syncs.resolve((await find(session_id)).id, path, { keep });
+    },
+  };
+}
