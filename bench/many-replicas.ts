@@ -5,7 +5,7 @@ import { percentile } from "./lib/result.ts";
 
 const REPLICAS = 200;
 const WRITES = 200;
-const FILES = 2_000;
+const FILES = 500;
 const MIB = 2 ** 20;
 
 export const manyReplicas: Bench = {

@@ -4,6 +4,7 @@ import { isHash } from "../../core/hash.ts";
 import type { Channel } from "../channel.ts";
 import { asFatal } from "../as-fatal.ts";
 import { eventsOf, notificationOf } from "../protocol/event-messages.ts";
+import { TurnSlices } from "../../util/turn-slices.ts";
 import { INLINE_BELOW_BYTES } from "../protocol/limits.ts";
 import type { Message } from "../protocol/messages.ts";
 import type { WorkspaceContents } from "./content-server.ts";
@@ -12,6 +13,9 @@ import type { LogHistory } from "./log-history.ts";
 /** Bytes of lines that are read from the log at once, for one replica. */
 const PAGE_BYTES = 256 * 1024;
 const WINDOW_BYTES = 4 * 1024 * 1024;
+
+/** Events that all pushes of this process send in one turn of the event loop: some milliseconds of work. */
+const SLICES = new TurnSlices(16);
 
 /** What is pushed from. */
 export interface EventPushOptions {
@@ -141,6 +145,7 @@ export class EventPush {
   async *#parcels(events: readonly SealedEvent[]): AsyncGenerator<Parcel, void> {
     let others: SealedEvent[] = [];
     for (const event of events) {
+      await SLICES.step();
       const message = notificationOf(event, await this.#inlineOf(event));
       if (message === undefined) {
         others.push(event);
