@@ -110,7 +110,7 @@ export function conflictDraft({ id, record }: IdentifiedConflict): EventDraft {
   return { op: "upsert", recordId: `conflict:${id}`, record: encodeConflict(record) };
 }
 
-/** The contents that a conflict needs while it is open. */
-export function contentsOfConflict({ base, current, wanted }: ConflictRecord): Hash[] {
-  return [base, current, wanted].flatMap((entry) => entry?.hash ?? []);
+/** The contents that a conflict needs while it is open. What could not be written may be what is not there: it is asked for anew. */
+export function contentsOfConflict({ base, current, wanted, reason }: ConflictRecord): Hash[] {
+  return [base, current, reason === "blocked" ? undefined : wanted].flatMap((entry) => entry?.hash ?? []);
 }

@@ -14,6 +14,7 @@ import { keepHead } from "./head.ts";
 import { openIntents, settle } from "./operate.ts";
 import { readEvent } from "./read-events.ts";
 import { endIdleSessions } from "./agent-session.ts";
+import { refuseUnsent } from "./replica/unsent.ts";
 import { closeAbandoned, listSessions } from "./session.ts";
 import { latestSnapshot, nameMoment } from "./snapshot.ts";
 import { rootAtHead } from "./tree.ts";
@@ -34,6 +35,7 @@ export async function compact(context: Context, options: CompactOptions = {}): P
     const head = await commit.head();
     if (head.seq === 0) throw nothingRecorded();
     await refuseOpenIntents(context);
+    if (drop) await refuseUnsent(context);
     const present = await sentinelOfLog(context);
     const isFresh = present !== undefined && head.seq === context.log.firstSeq;
     const isDone = isFresh && (!drop || present.dropsArchive);

@@ -6,6 +6,7 @@ import { isHash, type Hash } from "../core/hash.ts";
 import { NeededContents, type KeptStates } from "../core/kept-states.ts";
 import { displayPath, type WorkspacePath } from "../core/path.ts";
 import { decodeIntent } from "../core/records.ts";
+import { contentsOfVersion, decodeVersion } from "../core/write-back-record.ts";
 import { baseOf } from "./project.ts";
 
 type RecordEvent = Pick<LogEvent, "recordId" | "record">;
@@ -22,13 +23,14 @@ function contentsInForce({ recordId, record }: RecordEvent): Hash[] | undefined 
   return undefined;
 }
 
-/** What an operation needs until it is done: its plan, what is new in it, and both sides of what it will not merge. */
+/** What an operation needs until it is done: its plan, what it puts there, and both sides of what it will not merge. */
 function contentsOfIntent(record: LogEvent["record"]): Hash[] {
   if (record["state"] !== "open") return [];
-  const { plan, contents = [], conflicts = [] } = decodeIntent(record);
+  const { plan, contents = [], conflicts = [], changes = [] } = decodeIntent(record);
   return [
     ...(plan === undefined ? [] : [plan]),
     ...contents,
+    ...changes.flatMap(({ after }) => after?.hash ?? []),
     ...conflicts.flatMap((one) => contentsOfConflict(one.record)),
   ];
 }
@@ -99,6 +101,10 @@ export class HistoryNeeds {
       const size = typeof record["size"] === "number" ? record["size"] : undefined;
       const contents = hashes.map((hash) => ({ hash, where, size }));
       this.#contents.set(recordId, seq, contents.length === 0 ? undefined : contents);
+    } else if (recordId.startsWith("version:")) {
+      // It was never the state of its path: it counts like an iteration that the next event has replaced.
+      this.#contents.set(recordId, seq, contentsOfVersion(decodeVersion(record)).map(at(where)));
+      this.#contents.set(recordId, seq + 1, undefined);
     } else if (recordId.startsWith("snapshot:")) {
       for (const hash of hashIn(record["filter"])) this.#need({ hash, where, size: undefined });
     } else if (recordId.startsWith("intent:")) {
@@ -107,6 +113,10 @@ export class HistoryNeeds {
       else this.#plans.set(recordId, contents);
     }
   }
+}
+
+function at(where: string): (hash: Hash) => NeededContent {
+  return (hash) => ({ hash, where, size: undefined });
 }
 
 function withHash(content: {

@@ -9,6 +9,7 @@ import type { Context } from "./context.ts";
 import { indexedFrom } from "./history-start.ts";
 import { pruningInForce } from "./pruning.ts";
 import { readEvent, readEvents } from "./read-events.ts";
+import { unsentFrom } from "./replica/unsent.ts";
 import { listSnapshots, type Snapshot } from "./snapshot.ts";
 
 /** Everything that still names a state which can be gone back to, and what unfinished work needs. */
@@ -140,7 +141,7 @@ export interface KeptMomentsOptions {
 interface Unfinished {
   /** Active transactions. */
   readonly transactions: ReadonlySet<string>;
-  /** Everything from this state on is needed to roll them back. */
+  /** Everything from this state on is needed to roll them back, or because an origin was not told of it yet. */
   readonly hold: number;
   /** Where runs that go on have begun. */
   readonly states: readonly number[];
@@ -151,10 +152,11 @@ async function unfinished(context: Context, pruning: KeptStates | undefined): Pr
   const rolledBackTo: number[] = [];
   for (const row of active) rolledBackTo.push(decodeTransaction((await readEvent(context, row)).record).fromSeq);
   const { runs, watches } = await openBrackets(context);
+  const unsent = await unsentFrom(context);
   const begun = [...runs, ...watches].map(({ record }) => record.fromSeq - 1);
   return {
     transactions: new Set(active.map((row) => row.recordId.slice("transaction:".length))),
-    hold: Math.min(...rolledBackTo, Number.POSITIVE_INFINITY),
+    hold: Math.min(...rolledBackTo, ...unsent, Number.POSITIVE_INFINITY),
     states: begun.filter((state) => keepsState(pruning, state)),
   };
 }

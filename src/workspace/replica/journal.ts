@@ -5,6 +5,7 @@ import { splitRoot, type WorkspacePath } from "../../core/path.ts";
 import { proposedPath } from "../../core/proposal-record.ts";
 import type { EventRow, IterationRow } from "../../storage/index-store.ts";
 import type { HistoryContext } from "../context.ts";
+import { indexedFrom } from "../history-start.ts";
 import { isInBase } from "../read-base.ts";
 import { readEvent, readEvents } from "../read-events.ts";
 import { ReplicaStanding } from "./standing.ts";
@@ -60,14 +61,14 @@ export async function readJournal(
 ): Promise<JournalPage> {
   const { seq: head } = await context.index.head();
   if (after >= head) return { entries: [], upTo: after };
-  const standing = await ReplicaStanding.at(context, origin, after);
+  // What was before a dropped archive has its answers: it is not dropped sooner.
+  let upTo = Math.max(after, ((await indexedFrom(context)) ?? 1) - 1);
+  const standing = await ReplicaStanding.at(context, origin, upTo);
   if (standing === undefined) return { entries: [], upTo: head };
   const reader = new JournalReader(context, standing, mirrorIterationAt);
-  let upTo = after;
   while (upTo < head && reader.entries.length < limit) {
     const rows = await context.index.events({ from: upTo + 1, to: head, limit: WINDOW });
     upTo = await reader.take(rows, limit);
-    // Events before a dropped archive are no rows any more.
     if (reader.entries.length < limit && rows.length < WINDOW) upTo = head;
   }
   return { entries: reader.entries, upTo };

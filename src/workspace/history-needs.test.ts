@@ -1,0 +1,86 @@
+import { describe, expect, it } from "vitest";
+import { encodeConflict, type ConflictRecord } from "../core/conflict-record.ts";
+import type { Entry } from "../core/entry.ts";
+import type { EventDraft, LogEvent } from "../core/event.ts";
+import { sha256, type Hash } from "../core/hash.ts";
+import type { KeptStates } from "../core/kept-states.ts";
+import { encodeIntent, type IntentRecord } from "../core/records.ts";
+import { versionDraft } from "../core/write-back-record.ts";
+import { replicaRecord } from "../testing/replica-rig.ts";
+import { HistoryNeeds } from "./history-needs.ts";
+
+const file = (text: string): Entry => ({
+  path: "a" as Entry["path"],
+  kind: "file",
+  mode: 0o644,
+  size: text.length,
+  mtimeMs: 1,
+  hash: sha256(text),
+});
+
+function needsOf(drafts: readonly (EventDraft | undefined)[], pruning?: KeptStates): ReadonlySet<Hash> {
+  const needed = new Set<Hash>();
+  const needs = new HistoryNeeds(pruning, ({ hash }) => needed.add(hash));
+  drafts.forEach((draft, i) => {
+    if (draft !== undefined) needs.event({ ...draft, seq: i + 1 } as LogEvent, "");
+  });
+  needs.finish();
+  return needed;
+}
+
+describe("what a replica's write that lost has left", () => {
+  const version = versionDraft({
+    replica: "r",
+    localSeq: 3,
+    path: "a" as Entry["path"],
+    entry: file("lost"),
+    seen: 1,
+    against: 2,
+    actor: "agent",
+  });
+  const other = { op: "upsert", recordId: "user:x", record: {} } as const;
+  const history = [other, version, other, other];
+
+  it.each<[string, KeptStates | undefined, boolean]>([
+    ["is needed where nothing is pruned", undefined, true],
+    ["is needed behind the floor", { floorSeq: 1, kept: [] }, true],
+    ["is needed by the floor's own state", { floorSeq: 2, kept: [] }, true],
+    ["is not needed below the floor", { floorSeq: 3, kept: [] }, false],
+    ["is needed by its kept state", { floorSeq: 4, kept: [2] }, true],
+    ["is not needed by another kept state", { floorSeq: 4, kept: [1, 3] }, false],
+  ])("%s", (_name, pruning, isNeeded) => {
+    expect(needsOf(history, pruning).has(sha256("lost"))).toBe(isNeeded);
+  });
+});
+
+it("what a step of a replica puts there is needed until it is done", () => {
+  const intent: IntentRecord = {
+    kind: "replica",
+    state: "open",
+    summary: "",
+    actor: "human",
+    started: "2030-01-01T00:00:00.000Z",
+    paths: 1,
+    fromSeq: 0,
+    replica: replicaRecord(),
+    changes: [{ path: "a" as Entry["path"], before: undefined, after: file("new") }],
+  };
+  const draft = (record: IntentRecord): EventDraft => ({
+    op: "upsert",
+    recordId: "intent:x",
+    record: encodeIntent(record),
+  });
+  expect(needsOf([draft(intent)])).toEqual(new Set([sha256("new")]));
+  const { changes: _changes, ...done } = intent;
+  expect(needsOf([draft(intent), draft({ ...done, state: "done" })])).toEqual(new Set());
+});
+
+it("of what could not be written, the origin's side is not needed: it may never have come", () => {
+  const sync = { origin: "o", baseSeq: 1, upstreamSeq: 2 };
+  const sides = { base: file("base"), current: file("current"), wanted: file("wanted") };
+  const record = { path: "a", state: "open", undo: "", met: "2030-01-01T00:00:00.000Z", sync, ...sides } as const;
+  const needed = (reason: ConflictRecord["reason"]): ReadonlySet<Hash> =>
+    needsOf([{ op: "upsert", recordId: "conflict:x", record: encodeConflict({ ...record, reason } as never) }]);
+  expect(needed("content")).toEqual(new Set([sha256("base"), sha256("current"), sha256("wanted")]));
+  expect(needed("blocked")).toEqual(new Set([sha256("base"), sha256("current")]));
+});
