@@ -1,6 +1,7 @@
 import type { StoreOptions } from "../api/store-api.ts";
 import { FileBlobStore } from "../storage/files/file-blob-store.ts";
 import { storeLayout } from "../storage/files/layout.ts";
+import { SyncDesk } from "../storage/files/sync-desk.ts";
 import { Signal } from "../util/signal.ts";
 import type { Backends } from "./backends.ts";
 import { FileHeadKeeper, makeFolders } from "./file-head-keeper.ts";
@@ -28,6 +29,7 @@ export async function openParts(options: StoreOptions, backends: Backends): Prom
     backends,
     layout,
     blobs,
+    syncs: new SyncDesk(disk),
     heads: new FileHeadKeeper(disk, configFolder, { pid: processes.pid, now, youngMs }),
     actor: options.actor ?? "human",
     onNote: options.onNote,

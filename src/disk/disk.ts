@@ -1,7 +1,7 @@
 /**
  * The narrow port under every file that Chronicle reads or writes: the store's and the user's.
  *
- * Synchronous: bulk work runs in workers. Backends: `NodeDisk` (the operating system) and `SimDisk` (in memory; it
+ * Synchronous, but for one kind of sync: bulk work runs in workers. Backends: `NodeDisk` (the operating system) and `SimDisk` (in memory; it
  * forgets or tears what was not synced, fails any operation with any errno, stops at any operation).
  *
  * Contract
@@ -10,7 +10,7 @@
  * - Failures throw an `Error` with the errno's name in `code` (`ENOENT`, `ENOSPC` …), as Node does.
  * - `write` may be short, as in POSIX: callers use `writeFully`.
  * - Bytes are durable after `sync(fd)`; a name (created, renamed, removed) after `syncFolder` of the folder that holds it.
- *   A `sync` that failed once says nothing about what is on the disk: it is never repeated.
+ *   A sync that failed once says nothing about what is on the disk: it is never repeated.
  * - `rename` replaces a file atomically. A mode given at creation is not narrowed by the process's umask.
  */
 
@@ -67,6 +67,8 @@ export interface Disk {
   write(fd: number, bytes: Uint8Array, position: number | null): number;
   /** Makes the file's bytes and length durable (`fdatasync`). */
   sync(fd: number): void;
+  /** As `sync`, beside what else this thread does. The descriptor must stay open until it has ended. */
+  syncBeside(fd: number): Promise<void>;
   /** Makes the names in a folder durable. */
   syncFolder(path: DiskPath): void;
   /** Makes everything on the file system of this path durable (`syncfs`), where the platform can; false where it cannot. */

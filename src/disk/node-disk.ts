@@ -71,6 +71,12 @@ export class NodeDisk implements Disk {
     fs.fdatasyncSync(fd);
   }
 
+  syncBeside(fd: number): Promise<void> {
+    return new Promise((resolve, reject) => {
+      fs.fdatasync(fd, (error) => (error === null ? resolve() : reject(error)));
+    });
+  }
+
   syncFolder(path: DiskPath): void {
     const fd = fs.openSync(anchored(path), FLAGS.folder);
     try {

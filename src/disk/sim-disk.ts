@@ -115,6 +115,12 @@ export class SimDisk implements Disk {
     syncFile(this.#machine, fd);
   }
 
+  /** At some later time of this turn: others may come in between. */
+  async syncBeside(fd: number): Promise<void> {
+    await new Promise<void>((resolve) => setImmediate(resolve));
+    this.sync(fd);
+  }
+
   syncFolder(path: DiskPath): void {
     const node = this.#existing(path, "trailing", "syncFolder");
     checkOpens(this.#machine, node, "folder", pathText(path));

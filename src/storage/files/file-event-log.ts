@@ -10,6 +10,7 @@ import { archiveName, linkIntoArchive, listArchive, prepareLog, removeArchive } 
 import { readHistory } from "./log-history.ts";
 import { checkCut, keepTail, makeFolderDurably } from "./log-quarantine.ts";
 import { openIfThere, readLines } from "./log-reader.ts";
+import { SyncDesk } from "./sync-desk.ts";
 import { EMPTY_END, findLogEnd, firstSeq } from "./log-tail.ts";
 
 /** Where a log lies: its file, and the folders for sealed logs and for what recovery cuts off. */
@@ -40,6 +41,7 @@ const WRITE_UNITS = 64 * 1024 * 1024;
 export class FileEventLog implements EventLog {
   readonly #disk: Disk;
   readonly #paths: LogPaths;
+  readonly #desk: SyncDesk;
   /** The end of the log while it has no line. */
   readonly #start: LogEnd;
   #end: LogEnd;
@@ -50,6 +52,8 @@ export class FileEventLog implements EventLog {
   /** Open for appending, from the first append on. */
   #fd: number | undefined;
   #waiting: Waiting[] = [];
+  /** Lines are being made durable: until then nobody looks at the file. */
+  #flushing: Promise<void> | undefined;
   /** The last event that waits, or the head. */
   #tail: Head;
   /** Every byte before this offset is durable. */
@@ -62,9 +66,10 @@ export class FileEventLog implements EventLog {
    * Finds the end of the log; a file that is missing is an empty log. Writes nothing. Throws `IO`. `start`: the event that
    * its first line goes on from, for a log that does not begin at event 1.
    */
-  constructor(disk: Disk, paths: LogPaths, start: Head = EMPTY_HEAD) {
+  constructor(disk: Disk, paths: LogPaths, start: Head = EMPTY_HEAD, desk = new SyncDesk(disk)) {
     this.#disk = disk;
     this.#paths = paths;
+    this.#desk = desk;
     this.#start = { ...EMPTY_END, ...start };
     this.#end = this.#start;
     this.#tail = this.#start;
@@ -81,7 +86,7 @@ export class FileEventLog implements EventLog {
 
   async refresh(): Promise<LogEnd> {
     this.#mustBeOpen();
-    this.#flush();
+    if (this.#isBusy) await this.#settled();
     return this.#guard("look at", () => this.#look());
   }
 
@@ -91,14 +96,13 @@ export class FileEventLog implements EventLog {
       if (this.#end.tornBytes > 0) throw tornTail(this.#paths.log, this.#end.tornBytes);
       checkAppend(this.#tail, events);
       this.#tail = events.at(-1) ?? this.#tail;
-      if (this.#waiting.length === 0) queueMicrotask(() => this.#flush());
+      if (this.#waiting.length === 0) queueMicrotask(() => void this.#flush());
       this.#waiting.push({ events, resolve, reject });
     });
   }
 
   async sync(): Promise<void> {
-    this.#mustBeSound();
-    this.#flush();
+    await this.#ready();
     if (this.#durableBytes >= this.#end.bytes) return;
     this.#guard("sync", () => {
       const fd = openIfThere(this.#disk, this.#paths.log);
@@ -114,13 +118,16 @@ export class FileEventLog implements EventLog {
 
   read(from?: LogPosition): AsyncIterable<readonly RawLine[]> {
     this.#mustBeOpen();
-    this.#flush();
-    return from === undefined ? readLines(this.#disk, this.#paths.log) : readHistory(this.#disk, this.#paths, from);
+    return this.#readSettled(from);
+  }
+
+  async *#readSettled(from: LogPosition | undefined): AsyncGenerator<readonly RawLine[]> {
+    await this.#settled();
+    yield* from === undefined ? readLines(this.#disk, this.#paths.log) : readHistory(this.#disk, this.#paths, from);
   }
 
   async quarantine(from: LogPosition): Promise<string> {
-    this.#mustBeSound();
-    this.#flush();
+    await this.#ready();
     return this.#change("quarantine the tail of", () => {
       const name = this.#keep(from);
       const fd = this.#openToAppend();
@@ -134,8 +141,7 @@ export class FileEventLog implements EventLog {
   }
 
   async rotate(first: SealedEvent): Promise<void> {
-    this.#mustBeSound();
-    this.#flush();
+    await this.#ready();
     if (this.#end.tornBytes > 0) throw tornTail(this.#paths.log, this.#end.tornBytes);
     if (this.#end.bytes === 0) throw new ChronicleError("USAGE", "an empty log cannot be sealed");
     checkAppend(this.#end, [first]);
@@ -148,59 +154,69 @@ export class FileEventLog implements EventLog {
   }
 
   async dropArchive(): Promise<void> {
-    this.#mustBeSound();
+    await this.#ready();
     this.#change("drop the archive of", () => removeArchive(this.#disk, this.#paths.archive, this.#inode()));
   }
 
   async close(): Promise<void> {
     if (this.#closed) return;
-    this.#flush();
+    await this.#settled();
     this.#closed = true;
     this.#closeFile();
   }
 
-  /** One write and one sync for all calls that wait. */
-  #flush(): void {
+  get #isBusy(): boolean {
+    return this.#waiting.length > 0 || this.#flushing !== undefined;
+  }
+
+  /** What was appended is durable, or has failed. */
+  async #settled(): Promise<void> {
+    while (this.#isBusy) await this.#flush();
+  }
+
+  async #ready(): Promise<void> {
+    this.#mustBeSound();
+    await this.#settled();
+    this.#mustBeSound();
+  }
+
+  /** One write and one sync for all calls that wait; those that come meanwhile go together after it. Never rejects. */
+  #flush(): Promise<void> {
+    this.#flushing ??= this.#flushGroup().finally(() => {
+      this.#flushing = undefined;
+      if (this.#waiting.length > 0) void this.#flush();
+    });
+    return this.#flushing;
+  }
+
+  async #flushGroup(): Promise<void> {
     const group = this.#waiting;
-    if (group.length === 0) return;
     this.#waiting = [];
     try {
       this.#mustBeSound();
-      this.#guard("append to", () => this.#write(group.flatMap((waiting) => waiting.events)));
+      await this.#write(group.flatMap((waiting) => waiting.events));
       for (const waiting of group) waiting.resolve();
     } catch (error) {
-      for (const waiting of group) waiting.reject(error);
+      // Those that came meanwhile go on from lines that are not there.
+      const all = [...group, ...this.#waiting.splice(0)];
+      for (const waiting of all) waiting.reject(diskTrouble(error, `cannot append to ${this.#paths.log}`));
     }
-    this.#tail = this.#end;
+    this.#tail = this.#waiting.at(-1)?.events.at(-1) ?? this.#end;
   }
 
-  #write(events: readonly SealedEvent[]): void {
+  async #write(events: readonly SealedEvent[]): Promise<void> {
     const last = events.at(-1);
     if (last === undefined) return;
     const fd = this.#openToAppend();
     const start = this.#end.bytes;
-    if (this.#disk.fstat(fd).size !== start) {
-      this.#seen = undefined;
-      throw new ChronicleError(
-        "INTEGRITY_VIOLATION",
-        `${this.#paths.log} is not as long as it was when last looked at`,
-        {
-          hint: "hold the workspace's lock, refresh the log and try again",
-        },
-      );
-    }
+    this.#mustBeAsSeen(fd, start);
     let bytes = start;
     try {
       for (const piece of encode(events)) {
         writeFully(this.#disk, fd, piece, null);
         bytes += piece.length;
       }
-    } catch (error) {
-      this.#cutBack(fd, start);
-      throw error;
-    }
-    try {
-      this.#makeDurable(fd);
+      await this.#makeDurableBeside(fd);
     } catch (error) {
       this.#cutBack(fd, start);
       throw error;
@@ -209,6 +225,14 @@ export class FileEventLog implements EventLog {
     this.#end = { seq: last.seq, hash: last.hash, bytes, tornBytes: 0 };
     if (start === 0) this.#first = events[0]?.seq;
     this.#durableBytes = bytes;
+  }
+
+  #mustBeAsSeen(fd: number, bytes: number): void {
+    if (this.#disk.fstat(fd).size === bytes) return;
+    this.#seen = undefined;
+    throw new ChronicleError("INTEGRITY_VIOLATION", `${this.#paths.log} is not as long as it was when last looked at`, {
+      hint: "hold the workspace's lock, refresh the log and try again",
+    });
   }
 
   #cutBack(fd: number, length: number): void {
@@ -224,9 +248,24 @@ export class FileEventLog implements EventLog {
   #makeDurable(fd: number): void {
     this.#orPoison(() => {
       this.#disk.sync(fd);
-      if (!this.#nameIsDurable) this.#disk.syncFolder(folderOf(this.#paths.log));
-      this.#nameIsDurable = true;
+      this.#makeNameDurable();
     });
+  }
+
+  /** The same, with other logs and beside what else is done. */
+  async #makeDurableBeside(fd: number): Promise<void> {
+    try {
+      await this.#desk.sync(fd);
+    } catch (error) {
+      this.#poison = error;
+      throw error;
+    }
+    this.#orPoison(() => this.#makeNameDurable());
+  }
+
+  #makeNameDurable(): void {
+    if (!this.#nameIsDurable) this.#disk.syncFolder(folderOf(this.#paths.log));
+    this.#nameIsDurable = true;
   }
 
   #orPoison(work: () => void): void {
