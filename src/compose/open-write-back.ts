@@ -12,7 +12,8 @@ import type { WriteBackDoor } from "../replication/origin/write-back-door.ts";
 import type { WriteBackParts } from "../replication/origin/write-back-intake.ts";
 import type { Context } from "../workspace/context.ts";
 import { refuseOverQuota } from "../workspace/quota.ts";
-import { acceptWriteBack, settledWriteBack } from "../workspace/replica/accept-write-back.ts";
+import { acceptWriteBack } from "../workspace/replica/accept-write-back.ts";
+import { settledWriteBack } from "../workspace/replica/settled-write-back.ts";
 import { refusalOf } from "../workspace/replica/write-back-rules.ts";
 import { Turns } from "../workspace/turns.ts";
 

@@ -108,7 +108,7 @@ export function encodeFile(record: FileRecord): RecordBody {
   if (record.action !== undefined) body["action"] = record.action;
   if (record.transaction !== undefined) body["transaction"] = record.transaction;
   if (record.turn !== undefined) body["turn"] = record.turn;
-  if (record.replica !== undefined) body["replica"] = { id: record.replica.id, local_seq: record.replica.localSeq };
+  if (record.replica !== undefined) body["replica"] = encodeReplicaEvent(record.replica);
   if (record.upstream !== undefined) body["upstream"] = encodeUpstream(record.upstream);
   if (record.candidates !== undefined) body["candidates"] = record.candidates;
   if (record.intent !== undefined) body["intent"] = record.intent;
@@ -135,7 +135,13 @@ export function decodeFile(path: WorkspacePath, body: RecordBody): FileRecord {
   };
 }
 
-function decodeReplicaEvent(value: Json): ReplicaEvent {
+/** A replica's event as JSON. */
+export function encodeReplicaEvent({ id, localSeq }: ReplicaEvent): Json {
+  return { id, local_seq: localSeq };
+}
+
+/** The replica's event in what `encodeReplicaEvent` wrote. */
+export function decodeReplicaEvent(value: Json): ReplicaEvent {
   const body = object(value, "replica");
   return { id: text(body, "id"), localSeq: whole(body, "local_seq") };
 }

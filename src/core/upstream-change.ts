@@ -1,9 +1,18 @@
 import type { Change } from "./change.ts";
 import type { Entry } from "./entry.ts";
 import type { Json, RecordBody } from "./event.ts";
-import { decodeState, decodeUpstream, encodeState, encodeUpstream, type UpstreamIteration } from "./file-record.ts";
+import {
+  decodeReplicaEvent,
+  decodeState,
+  decodeUpstream,
+  encodeReplicaEvent,
+  encodeState,
+  encodeUpstream,
+  type ReplicaEvent,
+  type UpstreamIteration,
+} from "./file-record.ts";
 import type { WorkspacePath } from "./path.ts";
-import { damaged, object, optionalText, text, whole } from "./record-fields.ts";
+import { damaged, list, object, optionalText, text, whole } from "./record-fields.ts";
 
 /** Whose work a change is that was done elsewhere. */
 export interface RemoteWork {
@@ -20,6 +29,13 @@ export interface SyncBase {
   readonly seq: number;
 }
 
+/** A state that a replica has written, and its own event of it. */
+export interface WrittenState {
+  readonly entry: Entry | undefined;
+  readonly by: RemoteWork;
+  readonly replica: ReplicaEvent;
+}
+
 /** A change of a replica's folder that follows from what its origin has, with what is to be recorded of it. */
 export interface UpstreamChange extends Change {
   /** `replica` (the default): it becomes what the origin has. `merge`: both sides in one, which is then a change of its own. */
@@ -29,15 +45,31 @@ export interface UpstreamChange extends Change {
   readonly upstream?: UpstreamIteration;
   /** Default: it was never there. What cannot be written is held with this. */
   readonly base?: SyncBase;
+  /** At an origin: each state of the path that a replica has written, one after the other; the last one is `after`. */
+  readonly written?: readonly WrittenState[];
 }
 
 /** What an upstream change is beside its states, as fields of a plan's item. */
-export function encodeUpstreamFields({ cause, by, upstream, base }: UpstreamChange): Record<string, Json> {
+export function encodeUpstreamFields({ cause, by, upstream, base, written }: UpstreamChange): Record<string, Json> {
   return {
     ...(cause === undefined ? {} : { cause }),
     ...(by === undefined ? {} : { by: { ...by } }),
     ...(upstream === undefined ? {} : { upstream: encodeUpstream(upstream) }),
     ...(base === undefined ? {} : { base: { entry: encodeState(base.entry), seq: base.seq } }),
+    ...(written === undefined ? {} : { written: written.map(encodeWritten) }),
+  };
+}
+
+function encodeWritten({ entry, by, replica }: WrittenState): Json {
+  return { entry: encodeState(entry), by: { ...by }, replica: encodeReplicaEvent(replica) };
+}
+
+function decodeWritten(path: WorkspacePath, body: RecordBody): WrittenState {
+  const by = decodeWork(object(body["by"], "by"));
+  return {
+    entry: decodeState(path, body["entry"]),
+    by,
+    replica: decodeReplicaEvent(object(body["replica"], "replica")),
   };
 }
 
@@ -49,6 +81,9 @@ export function decodeUpstreamFields(path: WorkspacePath, body: RecordBody): Omi
     ...(body["by"] === undefined ? {} : { by: decodeWork(object(body["by"], "by")) }),
     ...(upstream === undefined ? {} : { upstream: decodeUpstream(upstream) }),
     ...(body["base"] === undefined ? {} : { base: decodeSyncBase(path, object(body["base"], "base")) }),
+    ...(body["written"] === undefined
+      ? {}
+      : { written: list(body, "written").map((one) => decodeWritten(path, object(one, "a written state"))) }),
   };
 }
 

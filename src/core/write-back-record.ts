@@ -12,6 +12,11 @@ import type { AcceptedEntry, RejectedEntry, WriteBackAnswer, WriteBackReason } f
  */
 export interface WriteBackRecord extends WriteBackAnswer {
   readonly settled: number;
+  /**
+   * Its deletions of folders that were refused because of what is in them, which its next batch may delete: they are then
+   * done. By `local_seq`; they are kept as versions meanwhile.
+   */
+  readonly going: readonly number[];
 }
 
 /** The record id of what a replica has been answered. */
@@ -20,7 +25,7 @@ export function writeBackRecordId(replica: string): string {
 }
 
 /** A write-back record as JSON: an accepted entry is `[local_seq, iteration, sequence]`. */
-export function encodeWriteBack({ settled, accepted, rejected }: WriteBackRecord): RecordBody {
+export function encodeWriteBack({ settled, accepted, rejected, going }: WriteBackRecord): RecordBody {
   return {
     settled,
     accepted: accepted.map(({ localSeq, iteration, sequence }) => [localSeq, iteration, sequence]),
@@ -30,6 +35,7 @@ export function encodeWriteBack({ settled, accepted, rejected }: WriteBackRecord
       ...(currentSequence === undefined ? {} : { current_sequence: currentSequence }),
       ...(kept === undefined ? {} : { kept: { content_hash: kept.contentHash } }),
     })),
+    ...(going.length === 0 ? {} : { going }),
   };
 }
 
@@ -39,6 +45,7 @@ export function decodeWriteBack(body: RecordBody): WriteBackRecord {
     settled: whole(body, "settled"),
     accepted: list(body, "accepted").map(decodeAccepted),
     rejected: list(body, "rejected").map((item) => decodeRejected(object(item, "a rejected entry"))),
+    going: body["going"] === undefined ? [] : list(body, "going").map(decodeGoing),
   };
 }
 
@@ -47,6 +54,10 @@ function decodeAccepted(item: Json): AcceptedEntry {
   const isWhole = [localSeq, iteration, sequence].every((one) => Number.isSafeInteger(one));
   if (!isWhole || more.length > 0) return damaged("an accepted entry is not three whole numbers");
   return { localSeq, iteration, sequence } as AcceptedEntry;
+}
+
+function decodeGoing(item: Json): number {
+  return Number.isSafeInteger(item) ? (item as number) : damaged("going holds something else than whole numbers");
 }
 
 function decodeRejected(body: RecordBody): RejectedEntry {

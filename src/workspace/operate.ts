@@ -3,6 +3,7 @@ import type { Change } from "../core/change.ts";
 import type { IdentifiedConflict } from "../core/conflict-record.ts";
 import type { Entry } from "../core/entry.ts";
 import { ChronicleError } from "../core/errors.ts";
+import type { EventDraft } from "../core/event.ts";
 import type { WorkspacePath } from "../core/path.ts";
 import { changeBetween, decodePlan, encodePlan } from "../core/plan.ts";
 import { decodeIntent, type IntentRecord } from "../core/records.ts";
@@ -90,24 +91,25 @@ export interface Performance {
   /** Open. */
   readonly intent: IntentRecord;
   readonly operation: Pick<Operation, "changes" | "onBlocked" | "keepMtime" | "onProgress">;
+  /** What is recorded with it, if anything was done: behind these events. */
+  readonly also?: (done: readonly EventDraft[], report: ApplyReport) => readonly EventDraft[];
 }
 
 /** Opens the intent, changes the files, and closes it. With the lock held. */
 export async function perform(
   context: Context,
   commit: Commit,
-  { id, intent, operation }: Performance,
+  { id, intent, operation, also }: Performance,
 ): Promise<OperationReport> {
   const { changes } = operation;
   await commit.append([opening(id, intent)]);
   const report = await carryOut(context, id, operation);
   // An operation that could do nothing at all was none; how far a replica has come is told in any case.
   const isNothing = report.applied.length === 0 && report.blocked.length > 0 && intent.replica === undefined;
-  await commit.append(
-    isNothing
-      ? [closing(id, { ...intent, state: "abandoned" }, report.blocked)]
-      : await doneDrafts(context, { id, intent: { ...intent, state: "done" }, changes, ...report }),
-  );
+  const done = isNothing
+    ? [closing(id, { ...intent, state: "abandoned" }, report.blocked)]
+    : await doneDrafts(context, { id, intent: { ...intent, state: "done" }, changes, ...report });
+  await commit.append(isNothing ? done : [...done, ...(also?.(done, report) ?? [])]);
   await context.worktree.cleanUp(id);
   return { ...report, id: isNothing ? undefined : id };
 }

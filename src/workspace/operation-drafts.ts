@@ -6,7 +6,7 @@ import { comparePaths, type WorkspacePath } from "../core/path.ts";
 import { proposalDraft } from "../core/proposal-record.ts";
 import { encodeIntent, type IntentRecord } from "../core/records.ts";
 import { replicaDraft } from "../core/replica-record.ts";
-import type { UpstreamChange } from "../core/upstream-change.ts";
+import type { UpstreamChange, WrittenState } from "../core/upstream-change.ts";
 import type { BlockedPath } from "../worktree/worktree.ts";
 import type { Context } from "./context.ts";
 import { holdDrafts } from "./replica/hold.ts";
@@ -71,16 +71,27 @@ export async function fileDrafts(context: Context, { id, intent, changes, applie
   const wanted = new Set(applied);
   const done = changes.filter((change) => wanted.has(change.path)).sort((a, b) => comparePaths(a.path, b.path));
   const { seq } = await context.index.head();
-  const rows = await context.index.iterationsAt(
-    done.map((change) => change.path),
-    seq,
-  );
+  const paths = done.map((change) => change.path);
+  const rows = await context.index.iterationsAt(paths, seq);
+  const isWritten = done.some((change) => change.written !== undefined);
+  const before = isWritten ? await context.index.iterationsAt(paths, intent.fromSeq) : [];
   return done.flatMap((change, i): EventDraft[] => {
     const row = rows[i];
+    if (change.written !== undefined) {
+      const [first, now] = [before[i]?.iteration ?? 0, row?.iteration ?? 0];
+      const rest = change.written.slice(now - first);
+      return rest.map((one, at) => writtenDraft(change.path, one, now + at + 1));
+    }
     // A torn batch has left its first events: what they say is not said twice.
     if (row !== undefined && sameEntry(row.entry, change.after)) return [];
     return [fileDraft({ id, intent }, change, (row?.iteration ?? 0) + 1)];
   });
+}
+
+/** The event of a state that a replica has written. */
+export function writtenDraft(path: WorkspacePath, { entry, by, replica }: WrittenState, iteration: number): EventDraft {
+  const record = encodeFile({ entry, iteration, cause: "replica", ...by, replica });
+  return { op: "upsert", recordId: fileRecordId(path), record };
 }
 
 /** The event that an intent has changed a path. */

@@ -4,7 +4,7 @@ import { FilterPattern } from "../../core/filter-pattern.ts";
 import { sha256 } from "../../core/hash.ts";
 import { decodeVersion } from "../../core/write-back-record.ts";
 import { WriteBackRig } from "../../testing/write-back-rig.ts";
-import { settledWriteBack } from "./accept-write-back.ts";
+import { settledWriteBack } from "./settled-write-back.ts";
 
 /** Without a folder; what is the same with one is tested there again (`write-back-on-disk.test.ts`). */
 
@@ -148,6 +148,7 @@ describe("folders", () => {
     const a = await origin.write("d/e/a", "1");
     const b = await origin.write("d/b", "2");
     const [d, e] = [await origin.seqOf("d"), await origin.seqOf("d/e")];
+    const { seq: head } = await origin.context.index.head();
     const answer = await origin.accept([
       await origin.entry(1, "d", undefined, { seen: d }),
       await origin.entry(2, "d/b", undefined, { seen: b }),
@@ -155,7 +156,10 @@ describe("folders", () => {
       await origin.entry(4, "d/e/a", undefined, { seen: a }),
     ]);
     expect(answer.rejected).toEqual([]);
-    expect(answer.accepted.map((one) => one.sequence)).toEqual([1, 2, 3, 4].map((n) => b + 1 + n));
+    // What is in a folder goes first: whatever a crash leaves of it, nothing is without its folder.
+    const order = (await origin.events()).slice(-5, -1).map(({ recordId }) => recordId);
+    expect(order).toEqual(["file:d/e/a", "file:d/e", "file:d/b", "file:d"]);
+    expect(answer.accepted.map((one) => one.sequence)).toEqual([4, 3, 2, 1].map((n) => head + n));
     expect(await origin.files()).toEqual({});
   });
 

@@ -16,12 +16,21 @@ import { refusalOf } from "./write-back-rules.ts";
 
 /** What becomes of an entry. */
 export type Verdict =
-  /** It is to be recorded, with the folders that are missing on the way. */
-  | { readonly kind: "taken"; readonly change: Change; readonly folders: readonly Change[] }
+  /** It is to be recorded, with the folders that are missing on the way. `against`: the last event of the path now. */
+  | { readonly kind: "taken"; readonly change: Change; readonly folders: readonly Change[]; readonly against: number }
   /** It is so already, by this iteration and its event. */
   | { readonly kind: "known"; readonly iteration: number; readonly seq: number }
-  /** `against`: for `stale`, the last event of the path. */
-  | { readonly kind: "refused"; readonly reason: WriteBackReason; readonly against?: number };
+  | Refused;
+
+/** An entry is not taken. */
+export interface Refused {
+  readonly kind: "refused";
+  readonly reason: WriteBackReason;
+  /** For `stale`, the last event of the path. */
+  readonly against?: number;
+  /** Only what the folder holds is why. */
+  readonly isHeld?: true;
+}
 
 /** On what ground entries are judged. */
 export interface JudgeGround {
@@ -60,11 +69,12 @@ export class EntryJudge {
     return new EntryJudge(context, batch, ground, await WriteBackContents.of(context, batch));
   }
 
-  /** `going`: paths that are deleted with this entry, if it is taken. */
-  async judge(entry: WriteBackEntry, going: ReadonlySet<WorkspacePath>): Promise<Verdict> {
+  async judge(entry: WriteBackEntry): Promise<Verdict> {
     const { path, seen } = entry;
     const refusal = this.#refusal(entry);
     if (refusal !== undefined) return { kind: "refused", reason: refusal };
+    const barred = this.#ground.barred.get(path);
+    if (barred !== undefined && barred !== "stale") return { kind: "refused", reason: barred };
     const now = await this.#context.index.iterationAt(path, this.#ground.head);
     if (await this.#isLie(entry, now)) return { kind: "refused", reason: "causal-lie" };
     const { isOwn, done } = await this.#work.since(path, seen, now);
@@ -74,18 +84,16 @@ export class EntryJudge {
     const present = await this.#ground.state.at(path);
     const change = changeBetween(path, present.entry, takenEntry(entry));
     if (change === undefined) return { kind: "known", iteration: present.iteration, seq: present.seq };
-    const folders = isOwn ? await this.#foldersFor(change, going) : undefined;
-    if (folders === undefined) return { kind: "refused", reason: "stale", against: present.seq };
-    return { kind: "taken", change, folders };
+    const stale = { kind: "refused", reason: "stale", against: present.seq } as const;
+    if (!isOwn || barred === "stale") return stale;
+    if (await this.#isHeld(change)) return { ...stale, isHeld: true };
+    const folders = change.after === undefined ? [] : await this.#foldersFor(path);
+    return folders === undefined ? stale : { kind: "taken", change, folders, against: present.seq };
   }
 
   #refusal(entry: WriteBackEntry): WriteBackReason | undefined {
-    const { rules, barred } = this.#ground;
-    return (
-      refusalOf(entry, this.#context.worktree.roots, rules) ??
-      barred.get(entry.path) ??
-      this.#contents.refusal(entry.entry)
-    );
+    const { rules } = this.#ground;
+    return refusalOf(entry, this.#context.worktree.roots, rules) ?? this.#contents.refusal(entry.entry);
   }
 
   /** Does it claim to have seen what it cannot have seen, or what is no event of this path? */
@@ -98,16 +106,17 @@ export class EntryJudge {
     return seen >= this.#start;
   }
 
-  /** The folders that are missing on the way; `undefined`: the replica does not know what is in the way, or in it. */
-  async #foldersFor({ path, before, after }: Change, going: ReadonlySet<WorkspacePath>): Promise<Change[] | undefined> {
-    const { state, isUnrecordedFolder } = this.#ground;
-    if (before?.kind === "dir" && after?.kind !== "dir") {
-      const held = await state.beneath(path);
-      if (held.some((entry) => entry.path !== path && !going.has(entry.path))) return undefined;
-    }
-    if (after === undefined) return [];
+  /** Is something in a folder that is to be none any more? */
+  async #isHeld({ path, before, after }: Change): Promise<boolean> {
+    if (before?.kind !== "dir" || after?.kind === "dir") return false;
+    const held = await this.#ground.state.beneath(path);
+    return held.some((entry) => entry.path !== path);
+  }
+
+  /** The folders that are missing on the way; `undefined`: something else is in it. */
+  async #foldersFor(path: WorkspacePath): Promise<Change[] | undefined> {
     try {
-      return await foldersFor(path, { state, isUnrecordedFolder });
+      return await foldersFor(path, this.#ground);
     } catch (error) {
       if (error instanceof ChronicleError && error.code === "REFUSED") return undefined;
       throw error;

@@ -1,17 +1,7 @@
 import type { Change } from "../../core/change.ts";
 import { ChronicleError } from "../../core/errors.ts";
-import type { EventDraft } from "../../core/event.ts";
-import { encodeFile, fileRecordId } from "../../core/file-record.ts";
 import { isWithin, type WorkspacePath } from "../../core/path.ts";
-import { composeChanges } from "../../core/plan.ts";
-import type {
-  AcceptedEntry,
-  RejectedEntry,
-  WriteBackAnswer,
-  WriteBackBatch,
-  WriteBackEntry,
-} from "../../core/write-back.ts";
-import { versionDraft, writeBackDraft } from "../../core/write-back-record.ts";
+import type { WriteBackBatch, WriteBackEntry, WriteBackReason } from "../../core/write-back.ts";
 import type { Context } from "../context.ts";
 import { talliedAfter, type Tally } from "../write-limits.ts";
 import { WriteState } from "../write-state.ts";
@@ -19,23 +9,45 @@ import { EntryJudge, type JudgeGround, type Verdict } from "./judge-entry.ts";
 
 /** What a batch is planned on. */
 export interface PlanGround extends Omit<JudgeGround, "state"> {
-  /** The event that the first draft will be. */
-  readonly firstSeq: number;
   readonly tally: Tally;
+  /** Folders of earlier batches that go as soon as nothing is in them: what this batch deletes may be the rest. */
+  readonly going: readonly WriteBackEntry[];
 }
 
-/** What is recorded of a batch, and answered. */
-export interface PlannedWriteBack {
-  /** What is to be done to the files, one change for each path. */
+/** An entry that is to be recorded: its change, and before it the folders that are missing on the way. */
+export interface TakenEntry {
+  readonly entry: WriteBackEntry;
   readonly changes: readonly Change[];
-  readonly files: readonly EventDraft[];
-  /** What was not taken and is kept; the answer, which is recorded as well. */
-  readonly records: readonly EventDraft[];
-  readonly answer: WriteBackAnswer;
+  /** The last event of the path before. */
+  readonly against: number;
 }
 
-/** Answers up to this many are recorded with their batch. */
-const MOST_ANSWERS = 1_000;
+/** An entry that is so already. */
+export interface KnownEntry {
+  readonly entry: WriteBackEntry;
+  readonly iteration: number;
+  /** The event that made it so; infinite: it is one of this batch. */
+  readonly seq: number;
+}
+
+/** An entry that is not taken. `against`: for one that is kept as a version, the last event of its path, as `seq`. */
+export interface RefusedEntry {
+  readonly entry: WriteBackEntry;
+  readonly reason: WriteBackReason;
+  readonly against?: number | undefined;
+}
+
+/** What becomes of a batch; what is taken, in an order in which it can be recorded. */
+export interface PlannedWriteBack {
+  readonly taken: readonly TakenEntry[];
+  readonly known: readonly KnownEntry[];
+  readonly refused: readonly RefusedEntry[];
+  /** Folders (or what takes the place of one) that were refused for what they hold, which the next batch may delete. */
+  readonly going: readonly number[];
+}
+
+/** Stands for an event of the batch itself, whose number is known when all are planned. */
+const OWN_EVENT = Infinity;
 
 /** Plans what becomes of a replica's entries, each on what those before it have left. To be used with the lock held. */
 export async function planWriteBack(
@@ -44,20 +56,20 @@ export async function planWriteBack(
   ground: PlanGround,
 ): Promise<PlannedWriteBack> {
   const state = new WriteState(context.index, ground.head);
-  const judge = await EntryJudge.begin(context, batch, { ...ground, state });
-  const plan = new WriteBackPlan(context, batch, { ...ground, state });
-  for (const run of runsOf(batch.entries)) {
-    const verdicts: Verdict[] = [];
-    const going = new Set<WorkspacePath>();
-    // What lies in a folder first: with all of it, the folder can go.
-    for (const entry of run.toReversed()) {
-      const verdict = await judge.judge(entry, going);
-      if (verdict.kind === "taken" && verdict.change.after === undefined) going.add(entry.path);
-      verdicts.unshift(verdict);
+  const entries = [...ground.going, ...batch.entries];
+  const judge = await EntryJudge.begin(context, { ...batch, entries }, { ...ground, state });
+  const plan = new WriteBackPlan(context, state, ground);
+  for (const run of runsOf(entries)) {
+    const isLast = run.at(-1) === entries.at(-1);
+    // What lies in a folder first: then the folder can go, and a crash leaves nothing without its folder.
+    for (const [i, entry] of [...run.entries()].toReversed()) {
+      const verdict = await judge.judge(entry);
+      await plan.take(entry, verdict);
+      const isOpen = isLast && run.slice(i + 1).every((later) => isWithin(later.path, entry.path));
+      if (isOpen && verdict.kind === "refused" && verdict.isHeld === true) plan.going.push(entry.localSeq);
     }
-    for (const [i, entry] of run.entries()) await plan.take(entry, verdicts[i] as Verdict);
   }
-  return plan.end();
+  return plan;
 }
 
 /** A path that is no folder any more, with the deletions of what was in it: they stand right behind it. Others alone. */
@@ -72,103 +84,52 @@ function* runsOf(entries: readonly WriteBackEntry[]): Generator<readonly WriteBa
 }
 
 /** Is the entry the deletion of something that lies beneath a path? */
-export function isDeletionIn(entry: WriteBackEntry | undefined, folder: WorkspacePath): boolean {
+function isDeletionIn(entry: WriteBackEntry | undefined, folder: WorkspacePath): boolean {
   return entry !== undefined && entry.entry === undefined && entry.path !== folder && isWithin(entry.path, folder);
 }
 
-/** Collects events and answers, in the order of the entries. */
-class WriteBackPlan {
+/** Collects what becomes of each entry. */
+class WriteBackPlan implements PlannedWriteBack {
+  readonly taken: TakenEntry[] = [];
+  readonly known: KnownEntry[] = [];
+  readonly refused: RefusedEntry[] = [];
+  readonly going: number[] = [];
   readonly #context: Context;
-  readonly #batch: WriteBackBatch;
-  readonly #ground: PlanGround & { readonly state: WriteState };
-  readonly #files: EventDraft[] = [];
-  readonly #versions: EventDraft[] = [];
-  readonly #changes: Change[] = [];
-  readonly #accepted: AcceptedEntry[] = [];
-  readonly #rejected: RejectedEntry[] = [];
+  readonly #state: WriteState;
   #tally: Tally;
 
-  constructor(context: Context, batch: WriteBackBatch, ground: PlanGround & { readonly state: WriteState }) {
+  constructor(context: Context, state: WriteState, { tally }: PlanGround) {
     this.#context = context;
-    this.#batch = batch;
-    this.#ground = ground;
-    this.#tally = ground.tally;
+    this.#state = state;
+    this.#tally = tally;
   }
 
   async take(entry: WriteBackEntry, verdict: Verdict): Promise<void> {
-    const { localSeq } = entry;
-    if (verdict.kind === "known")
-      this.#accepted.push({ localSeq, iteration: verdict.iteration, sequence: verdict.seq });
-    else if (verdict.kind === "refused") this.#reject(entry, verdict);
-    else if (this.#fits(entry, verdict)) await this.#record(entry, verdict);
-    else this.#rejected.push({ localSeq, reason: "too-large" });
+    if (verdict.kind === "known") this.known.push({ entry, ...verdict });
+    else if (verdict.kind === "refused") this.refused.push({ entry, ...verdict });
+    else await this.#record({ entry, changes: [...verdict.folders, verdict.change], against: verdict.against });
   }
 
-  end(): PlannedWriteBack {
-    const { replica, entries } = this.#batch;
-    const answer = { accepted: this.#accepted, rejected: this.#rejected };
-    const recorded = entries.length > MOST_ANSWERS ? { accepted: [], rejected: [] } : answer;
-    const settled = writeBackDraft(replica, { settled: entries.at(-1)?.localSeq ?? 0, ...recorded });
-    const changes = composeChanges([], this.#changes);
-    return { changes, files: this.#files, records: [...this.#versions, settled], answer };
+  async #record(taken: TakenEntry): Promise<void> {
+    const { entry, changes } = taken;
+    const tally = this.#talliedAfter(entry, changes);
+    if (tally === undefined) {
+      this.refused.push({ entry, reason: "too-large" });
+      return;
+    }
+    this.#tally = tally;
+    this.taken.push(taken);
+    // Which event it will be is not asked for: the entries of one batch are all of one replica.
+    await this.#state.take(changes, OWN_EVENT);
   }
 
-  #fits({ path }: WriteBackEntry, { change, folders }: Extract<Verdict, { readonly kind: "taken" }>): boolean {
+  /** `undefined`: the workspace would hold more than it may. */
+  #talliedAfter({ path }: WriteBackEntry, changes: readonly Change[]): Tally | undefined {
     try {
-      this.#tally = talliedAfter(this.#context, { path }, { changes: [...folders, change], tally: this.#tally });
-      return true;
+      return talliedAfter(this.#context, { path }, { changes, tally: this.#tally });
     } catch (error) {
-      if (error instanceof ChronicleError && error.code === "LIMIT_EXCEEDED") return false;
+      if (error instanceof ChronicleError && error.code === "LIMIT_EXCEEDED") return undefined;
       throw error;
     }
   }
-
-  #reject(entry: WriteBackEntry, { reason, against }: Extract<Verdict, { readonly kind: "refused" }>): void {
-    const { localSeq } = entry;
-    if (reason !== "stale" || against === undefined) {
-      this.#rejected.push({ localSeq, reason });
-      return;
-    }
-    this.#versions.push(versionDraft({ ...entry, replica: this.#batch.replica, against }));
-    const kept = { contentHash: entry.entry?.hash ?? null };
-    this.#rejected.push({ localSeq, reason, currentSequence: against, kept });
-  }
-
-  async #record(
-    entry: WriteBackEntry,
-    { change, folders }: Extract<Verdict, { readonly kind: "taken" }>,
-  ): Promise<void> {
-    const { state, firstSeq } = this.#ground;
-    const changes = [...folders, change];
-    await state.take(changes, firstSeq + this.#files.length);
-    for (const { path, after } of changes) {
-      const { iteration } = await state.at(path);
-      const { localSeq } = entry;
-      const record = encodeFile({
-        entry: after,
-        iteration,
-        cause: "replica",
-        ...whose(entry),
-        replica: { id: this.#batch.replica, localSeq },
-      });
-      this.#files.push({ op: "upsert", recordId: fileRecordId(path), record });
-    }
-    this.#changes.push(...changes);
-    const { iteration, seq: sequence } = await state.at(entry.path);
-    this.#accepted.push({ localSeq: entry.localSeq, iteration, sequence });
-  }
-}
-
-function whose({
-  actor,
-  session,
-  turn,
-  action,
-}: WriteBackEntry): Pick<WriteBackEntry, "actor" | "session" | "turn" | "action"> {
-  return {
-    actor: actor.toWellFormed(),
-    ...(session === undefined ? {} : { session: session.toWellFormed() }),
-    ...(turn === undefined ? {} : { turn: turn.toWellFormed() }),
-    ...(action === undefined ? {} : { action: action.toWellFormed() }),
-  };
 }

@@ -1,0 +1,54 @@
+import type { SettledWriteBack, WriteBackAnswer, WriteBackBatch, WriteBackEntry } from "../../core/write-back.ts";
+import {
+  decodeVersion,
+  decodeWriteBack,
+  versionRecordId,
+  writeBackRecordId,
+  type WriteBackRecord,
+} from "../../core/write-back-record.ts";
+import type { Context } from "../context.ts";
+import { readEvent } from "../read-events.ts";
+
+const NONE: WriteBackRecord = { settled: 0, accepted: [], rejected: [], going: [] };
+
+/** Up to where the entries of a replica are decided, and the answers to its last batch. */
+export async function settledWriteBack(context: Context, replica: string): Promise<SettledWriteBack> {
+  const { settled, accepted, rejected } = await recordOf(context, replica);
+  return { upTo: settled, last: { accepted, rejected } };
+}
+
+async function recordOf(context: Context, replica: string): Promise<WriteBackRecord> {
+  const row = await context.index.record(writeBackRecordId(replica));
+  return row === undefined ? NONE : decodeWriteBack((await readEvent(context, row)).record);
+}
+
+/** What is still to be decided of a batch. */
+export interface OpenWriteBack {
+  readonly batch: WriteBackBatch;
+  /** The answers to the others, as far as they are remembered. */
+  readonly earlier: WriteBackAnswer;
+  /** Folders of earlier batches that may go now. */
+  readonly going: readonly WriteBackEntry[];
+}
+
+/** Looks up what was decided before. To be used with the lock held. */
+export async function openWriteBack(context: Context, batch: WriteBackBatch): Promise<OpenWriteBack> {
+  const { settled, accepted, rejected, going } = await recordOf(context, batch.replica);
+  const asked = new Set(batch.entries.map(({ localSeq }) => localSeq));
+  const entries = batch.entries.filter(({ localSeq }) => localSeq > settled);
+  const resent: WriteBackEntry[] = [];
+  for (const localSeq of going.toSorted((a, b) => a - b)) {
+    const row = await context.index.record(versionRecordId({ replica: batch.replica, localSeq }));
+    if (row === undefined || row.op === "delete") continue;
+    const { replica: _, against: _against, ...entry } = decodeVersion((await readEvent(context, row)).record);
+    resent.push(entry);
+  }
+  return {
+    batch: { ...batch, entries },
+    earlier: {
+      accepted: accepted.filter(({ localSeq }) => asked.has(localSeq)),
+      rejected: rejected.filter(({ localSeq }) => asked.has(localSeq)),
+    },
+    going: resent,
+  };
+}

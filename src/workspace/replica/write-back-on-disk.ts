@@ -1,0 +1,190 @@
+import type { Omission } from "../../core/coverage.ts";
+import { ChronicleError } from "../../core/errors.ts";
+import { isWithin, type WorkspacePath } from "../../core/path.ts";
+import type { IntentRecord } from "../../core/records.ts";
+import { idOfText } from "../../core/request-intent.ts";
+import { STAGING_FOLDER } from "../../core/staging-folder.ts";
+import type { UpstreamChange } from "../../core/upstream-change.ts";
+import type { WriteBackAnswer, WriteBackBatch, WriteBackReason, WriteBackRules } from "../../core/write-back.ts";
+import type { BlockedPath } from "../../worktree/worktree.ts";
+import { capture, type Capture } from "../capture.ts";
+import { type Commit, withCommit } from "../commit.ts";
+import type { Context } from "../context.ts";
+import { keepPlan, openIntents, perform, settle } from "../operate.ts";
+import { noteRemembered } from "../remember-recorded.ts";
+import { openWriteBack, settledWriteBack, type OpenWriteBack } from "./settled-write-back.ts";
+import { answerOf } from "./write-back-answer.ts";
+import { planWriteBack, type PlannedWriteBack } from "./write-back-plan.ts";
+import { refusalOf } from "./write-back-rules.ts";
+import { changesOf } from "./written-states.ts";
+
+/** So few changes stand in the intent itself: that saves a plan, and a sync for it. */
+const MOST_INLINE = 32;
+/** How often somebody at the origin may edit a path in the last moment, until the replica is told that it is another one. */
+const MAX_ATTEMPTS = 5;
+
+/** A batch as it is decided, or its first entries. */
+interface Deciding extends OpenWriteBack {
+  readonly planned: PlannedWriteBack;
+  readonly changes: readonly UpstreamChange[];
+  /** Not all of it: the others are next. */
+  readonly isPart: boolean;
+}
+
+/**
+ * Decides about a batch where there is a folder: what is on disk at its paths is captured first, so that what the replica has
+ * not seen is not written over; then one intent, the files, and the commit that closes it with the answers. Killed anywhere
+ * in between, `settle` finishes it; the replica, which has no answer, sends the batch again, and is told what was done.
+ */
+export class WriteBackOnDisk {
+  readonly #context: Context;
+  readonly #batch: WriteBackBatch;
+  readonly #rules: WriteBackRules;
+  /** Paths that cannot be written here, and what that comes to. */
+  readonly #barred = new Map<WorkspacePath, WriteBackReason>();
+  #attempts = 0;
+
+  constructor(context: Context, batch: WriteBackBatch, rules: WriteBackRules) {
+    this.#context = context;
+    this.#batch = batch;
+    this.#rules = rules;
+  }
+
+  async decide(): Promise<WriteBackAnswer> {
+    for (;;) {
+      await settle(this.#context);
+      const captured = await this.#capture();
+      const answer = await withCommit(this.#context, (commit) => this.#underLock(commit, captured));
+      if (answer !== undefined) return answer;
+    }
+  }
+
+  /** Records what is on disk where something may be written. */
+  async #capture(): Promise<Capture> {
+    const { upTo } = await settledWriteBack(this.#context, this.#batch.replica);
+    const { roots } = this.#context.worktree;
+    const only = new Set<WorkspacePath>();
+    for (const entry of this.#batch.entries) {
+      const isOpen = entry.localSeq > upTo && refusalOf(entry, roots, this.#rules) === undefined;
+      if (isOpen) only.add(entry.path);
+    }
+    for (const path of only) if (await this.#isUntouchable(path)) this.#barred.set(path, "path");
+    const free = [...only].filter((path) => !this.#barred.has(path));
+    const captured = await capture(this.#context, { cause: "capture", only: free, named: true, reserve: true });
+    this.#barUncaptured(free, captured.coverage.omitted);
+    return captured;
+  }
+
+  /** A repository's own state is git's, whoever asks: a hook put there would be run by the next person who commits. */
+  async #isUntouchable(path: WorkspacePath): Promise<boolean> {
+    if (isWithin(path, STAGING_FOLDER as WorkspacePath)) return true;
+    return (await this.#context.worktree.explain(path)).rule === "git";
+  }
+
+  /** What could not be recorded is not replaced: it could not be brought back. */
+  #barUncaptured(paths: readonly WorkspacePath[], omitted: readonly Omission[]): void {
+    for (const path of paths) {
+      if (omitted.some((one) => isWithin(path, one.path) || isWithin(one.path, path))) this.#barred.set(path, "path");
+    }
+  }
+
+  /** `undefined`: there is more to be decided, or it is to be begun anew. */
+  async #underLock(commit: Commit, captured: Capture): Promise<WriteBackAnswer | undefined> {
+    if ((await openIntents(this.#context)).length > 0) return undefined;
+    const open = await openWriteBack(this.#context, this.#batch);
+    if (open.batch.entries.length === 0) return open.earlier;
+    const deciding = await this.#plan(commit, open, captured);
+    const answer =
+      deciding.changes.length === 0 ? await this.#append(commit, deciding) : await this.#write(commit, deciding);
+    return deciding.isPart ? undefined : answer;
+  }
+
+  async #plan(commit: Commit, open: OpenWriteBack, tally: Capture): Promise<Deciding> {
+    const { worktree } = this.#context;
+    const { batch, going } = open;
+    const planned = await planWriteBack(this.#context, batch, {
+      head: (await commit.head()).seq,
+      tally,
+      rules: this.#rules,
+      barred: this.#barred,
+      going,
+      isUnrecordedFolder: async (path) => (await worktree.inspect(path))?.kind === "dir",
+    });
+    const { changes, backAt } = changesOf(batch.replica, planned.taken);
+    if (backAt < 0) return { ...open, planned, changes, isPart: false };
+    // A path that ends as it was would not be written, and what it was in between not be recorded: that comes after.
+    const cut = batch.entries.findIndex((one) => one === planned.taken[backAt]?.entry);
+    const first = { ...batch, entries: batch.entries.slice(0, cut) };
+    return { ...(await this.#plan(commit, { ...open, batch: first }, tally)), isPart: true };
+  }
+
+  /** No file is to be changed. */
+  async #append(commit: Commit, deciding: Deciding): Promise<WriteBackAnswer> {
+    const { answer, records } = answerOf({ ...this.#recorded(deciding), files: [], firstSeq: 0 });
+    await commit.append(records);
+    return answer;
+  }
+
+  async #write(commit: Commit, deciding: Deciding): Promise<WriteBackAnswer | undefined> {
+    const { seq } = await commit.head();
+    const { changes } = deciding;
+    let answer: WriteBackAnswer | undefined;
+    const report = await perform(this.#context, commit, {
+      // One record for all that a replica ever writes.
+      id: idOfText(`chronicle write-back\0${this.#batch.replica}`),
+      intent: await this.#intent(changes, seq),
+      operation: { changes, onBlocked: "fail" },
+      also: (files, { blocked }) => {
+        const left = new Set(blocked.map(({ path }) => path));
+        // Behind the event that opens the intent.
+        const done = answerOf({ ...this.#recorded(deciding), files, firstSeq: seq + 2, left });
+        answer = done.answer;
+        return done.records;
+      },
+    });
+    if (answer === undefined) this.#bar(report.blocked);
+    else if (report.blocked.length === 0) noteRemembered(this.#context, { from: seq, to: (await commit.head()).seq });
+    return answer;
+  }
+
+  #recorded({ planned, earlier, going, batch }: Deciding) {
+    return { replica: batch.replica, planned, settled: batch.entries.at(-1)?.localSeq ?? 0, earlier, going };
+  }
+
+  async #intent(changes: readonly UpstreamChange[], fromSeq: number): Promise<IntentRecord> {
+    const states = changes.flatMap(({ written = [] }) => written);
+    const isLong = states.length > MOST_INLINE;
+    return {
+      kind: "replica",
+      state: "open",
+      summary: `write back from ${this.#batch.replica}`,
+      actor: this.#context.actor,
+      started: new Date(this.#context.now()).toISOString(),
+      ...(isLong ? { plan: await keepPlan(this.#context, changes) } : { changes }),
+      paths: changes.length,
+      fromSeq,
+      contents: states.flatMap(({ entry }) => entry?.hash ?? []),
+    };
+  }
+
+  /** Nothing could be done because of these. */
+  #bar(blocked: readonly BlockedPath[]): void {
+    this.#attempts += 1;
+    for (const { path, reason, detail } of blocked) {
+      if (reason === "no-space" || reason === "busy") {
+        throw new ChronicleError("UNAVAILABLE", `what a replica wrote cannot be put into the folder now: ${detail}`, {
+          hint: "it is sent again; see what the system says of that disk",
+        });
+      }
+      if (reason !== "changed" || this.#attempts >= MAX_ATTEMPTS) this.#barred.set(path, BARRED[reason]);
+    }
+  }
+}
+
+const BARRED: Readonly<Record<Exclude<BlockedPath["reason"], "no-space" | "busy">, WriteBackReason>> = {
+  changed: "stale",
+  "not-empty": "stale",
+  "not-permitted": "read-only",
+  "content-missing": "content-missing",
+  outside: "path",
+};
