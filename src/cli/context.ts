@@ -12,6 +12,7 @@ import type { RemoteAddress } from "./remote/remote-address.ts";
 import type { RemoteServer } from "./remote/remote-server.ts";
 import { writeJson } from "./render/json.ts";
 import type { CommandSpec } from "./spec.ts";
+import { usageError } from "./usage-error.ts";
 import { UserPaths } from "./user-path.ts";
 import { type Worded, wordedFor } from "./worded.ts";
 
@@ -79,16 +80,25 @@ export class CommandContext {
   async workspace({ create, ...options }: Pick<OpenOptions, "create" | "readOnly">): Promise<WorkspaceApi> {
     const store = await this.store();
     const named = await this.chosen();
-    if (named !== undefined) return this.closing(await store.openById(named, { ...options, ...this.progress() }));
+    const how = { ...options, ...this.progress(), ...(this.#isUpstream ? { upstream: true } : {}) };
+    if (named !== undefined) return this.closing(await store.openById(named, how));
     try {
-      const opened = await store.open({ folder: this.io.cwd(), ...options, ...this.progress() });
+      const opened = await store.open({ folder: this.io.cwd(), ...how });
       this.#progress?.clear();
       return this.closing(opened);
     } catch (error) {
-      const isNew = create === true && error instanceof ChronicleError && error.code === "NOT_FOUND";
+      const isNew =
+        create === true && !this.#isUpstream && error instanceof ChronicleError && error.code === "NOT_FOUND";
       if (!isNew) throw error;
       return this.#begin(store);
     }
+  }
+
+  /** Is it about the copy of an origin's history? Throws `USAGE` with a server. */
+  get #isUpstream(): boolean {
+    if (!this.input.flag("upstream")) return false;
+    if (this.remote === undefined) return true;
+    throw usageError("--upstream is about a replica of this machine", "leave out --remote, or ask the origin itself");
   }
 
   /** The id or name of the workspace that is meant, where it does not go by the folder one stands in. */

@@ -77,6 +77,10 @@ export const GLOBAL_OPTIONS: readonly OptionSpec[] = [
     description: "a workspace by its name or id, wherever its folder is, or if it has none",
     completes: "workspace",
   },
+  {
+    flags: "--upstream",
+    description: "read what a replica holds of its origin's history, instead of its own",
+  },
   { flags: "--store <dir>", description: "where histories are kept (default: $CHRONICLE_HOME)", completes: "path" },
   {
     flags: "--remote <url>",

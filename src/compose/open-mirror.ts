@@ -22,7 +22,7 @@ export async function openMirror(
   const { backends, layout } = parts;
   const all = mirrorParts(backends.disk, layout.workspace(id).upstream);
   if (all.length === 0) throw nothingThere("this workspace follows no other one");
-  const { close, ...files } = openMirrorFiles(parts, layout.workspace(id).upstream, all.at(-1));
+  const files = openMirrorFiles(parts, layout.workspace(id).upstream, all.at(-1));
   try {
     const workspaceId = files.anchor?.workspace ?? (await firstWorkspace(files.log));
     if (workspaceId === undefined) throw nothingThere("nothing has come of the origin's history yet");
@@ -32,7 +32,7 @@ export async function openMirror(
     const roots = await hostedRoots(history);
     return openHistory(parts, history, { ...how, roots, retention, tasks, readOnly: true, isCopy: true });
   } catch (error) {
-    await close();
+    await files.close();
     throw error;
   }
 }

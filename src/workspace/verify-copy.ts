@@ -24,7 +24,7 @@ export async function verifyCopy(context: Context, into: CopyFindings): Promise<
   }
   if (copy === undefined) return new Map();
   await using opened = copy;
-  return verifyOpened(opened, into);
+  return await verifyOpened(opened, into);
 }
 
 async function verifyOpened({ context, where }: HistoryCopy, into: CopyFindings): Promise<ReadonlyMap<Hash, Need>> {

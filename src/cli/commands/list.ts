@@ -82,7 +82,8 @@ export async function list(context: CommandContext): Promise<number> {
     await (context.input.flag("snapshots") ? snapshots : recent)(context, workspace, limit);
   } catch (error) {
     const none = error instanceof ChronicleError && error.code === "NOT_FOUND";
-    const isNamed = context.remote !== undefined || context.input.text("workspace") !== undefined;
+    const isNamed =
+      context.remote !== undefined || context.input.text("workspace") !== undefined || context.input.flag("upstream");
     if (!none || isNamed || !context.input.flag("bare") || context.json) throw error;
     context.print(context.worded(NOTHING_YET));
   }

@@ -113,29 +113,30 @@ export class MirrorPart {
     return this.#files.close();
   }
 
-  /** The history whose first line this is. */
-  #historyOf({ seq, recordId, record }: Pick<SealedEvent, "seq" | "recordId" | "record">): HistoryContext {
+  /** The history that begins with this event, where it does not start on an anchor. */
+  #historyOf(first: Pick<SealedEvent, "seq" | "recordId" | "record"> | undefined): HistoryContext {
     const { anchor } = this.#files;
-    const id = anchor?.workspace ?? (seq === 1 ? /^workspace:(.+)$/.exec(recordId)?.[1] : undefined);
-    if (id === undefined) {
+    if (anchor !== undefined) return { ...this.#files, workspaceId: anchor.workspace };
+    const id = first?.seq === 1 ? /^workspace:(.+)$/.exec(first.recordId)?.[1] : undefined;
+    if (first === undefined || id === undefined) {
       throw new ChronicleError(
         "INTEGRITY_VIOLATION",
-        `what the origin sends begins with ${recordId}: it is no workspace's`,
+        `what the origin sends begins with ${first?.recordId ?? "nothing"}: it is no workspace's`,
       );
     }
-    if (anchor === undefined) decodeWorkspace(record);
+    decodeWorkspace(first.record);
     return { ...this.#files, workspaceId: id };
   }
 
   async #recover(): Promise<void> {
-    const { log, anchor } = this.#files;
+    const { log, anchor, index } = this.#files;
     const { bytes, tornBytes } = await log.refresh();
-    const first = anchor === undefined && bytes > 0 ? await firstEvent(log) : { seq: 0, recordId: "", record: {} };
     if (anchor === undefined && bytes === 0) {
+      if ((await index.head()).seq > 0) throw damagedMirror(new ChronicleError("LOG_DAMAGED", "its lines are gone"));
       if (tornBytes > 0) await log.quarantine({ seq: 1, offset: 0 });
       return;
     }
-    const history = (this.#history = this.#historyOf(first));
+    const history = (this.#history = this.#historyOf(anchor === undefined ? await firstEvent(log) : undefined));
     const { head, damage } = await catchUp(history, { recover: false });
     if (damage !== undefined) throw damagedMirror(damage);
     const end = await log.refresh();

@@ -1,0 +1,51 @@
+import { openReplica, type ReplicaHold } from "../../src/compose/open-replica.ts";
+import { Origins } from "../../src/compose/origins.ts";
+import type { StoreParts } from "../../src/compose/open-context.ts";
+import { FramedChannel } from "../../src/replication/channels/framed-channel.ts";
+import { memoryWires } from "../../src/replication/channels/memory-wire.ts";
+import { OriginSession, type OriginOptions } from "../../src/replication/origin/origin-session.ts";
+import { ReplicaSession, type ReplicaOptions } from "../../src/replication/replica/replica-session.ts";
+import type { ChannelEnd } from "../../src/replication/channel.ts";
+
+/** A workspace here and a replica there. */
+export interface Ends {
+  readonly here: StoreParts;
+  readonly id: string;
+  readonly there: StoreParts;
+  readonly replica: string;
+  readonly origin?: Partial<OriginOptions>;
+  readonly options?: Partial<ReplicaOptions>;
+}
+
+/** What one conversation has moved. */
+export interface Talked {
+  readonly ends: readonly [origin: ChannelEnd, replica: ChannelEnd];
+  /** Bytes of all frames, both ways. */
+  readonly bytes: number;
+}
+
+/** Lets a replica follow until it has everything, and lets it go. */
+export async function pushAll(ends: Ends, during?: (hold: ReplicaHold) => Promise<void>): Promise<Talked> {
+  await using origins = new Origins(ends.here);
+  const hold = await openReplica(ends.there, ends.replica);
+  try {
+    using lease = await origins.lease(ends.id);
+    let bytes = 0;
+    const wires = memoryWires({
+      deliver: (frame) => {
+        bytes += frame.bytes.length;
+        return [{ afterMs: 0 }];
+      },
+    });
+    const a = new FramedChannel(wires.a);
+    const b = new FramedChannel(wires.b);
+    const session = new ReplicaSession(b, { ...hold.options, sandboxId: ends.replica, ...ends.options });
+    const running = Promise.all([new OriginSession(a, { ...lease.options, ...ends.origin }).run(), session.run()]);
+    await session.barrier();
+    await during?.(hold);
+    b.close();
+    return { ends: await running, bytes };
+  } finally {
+    await hold[Symbol.asyncDispose]();
+  }
+}
