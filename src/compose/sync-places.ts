@@ -1,0 +1,157 @@
+import { join } from "node:path";
+import type { ConflictShape } from "../api/conflict-shape.ts";
+import type { StoreApi } from "../api/store-api.ts";
+import { ChronicleError, errnoOf } from "../core/errors.ts";
+import type { FolderIdentity, ReplicaRecord } from "../core/replica-record.ts";
+import type { Disk } from "../disk/disk.ts";
+import { writeFileDurably } from "../disk/write-fully.ts";
+import type { Channel } from "../replication/channel.ts";
+import { findReplicaRecord } from "../replication/folder/find-replica-record.ts";
+import type { OpenSyncPlace, SyncPlace, SyncPlaces } from "../replication/folder/sync-places.ts";
+import { dialOrigin } from "../replication/replica/dial-origin.ts";
+import { answer } from "../workspace/answer.ts";
+import { listConflicts } from "../workspace/conflicts.ts";
+import type { Context } from "../workspace/context.ts";
+import { makeFolders, readText } from "./file-head-keeper.ts";
+import { namesOnDisk } from "./folder-names.ts";
+import { openContext, type StoreParts } from "./open-context.ts";
+import { openReplica } from "./open-replica.ts";
+import { storeTasks } from "./store-tasks.ts";
+
+/** Ids are UUIDs: nothing else becomes the name of a file. */
+const ID = /^[0-9a-f-]{36}$/;
+
+/** The syncs of a store of this machine. Tokens are files (0600) in `sync-tokens/` of the configuration folder. */
+export class FileSyncPlaces implements SyncPlaces {
+  readonly #store: StoreApi;
+  readonly #parts: StoreParts;
+
+  constructor(store: StoreApi, parts: StoreParts) {
+    this.#store = store;
+    this.#parts = parts;
+  }
+
+  async list(): Promise<SyncPlace[]> {
+    const { layout } = this.#parts;
+    const places: SyncPlace[] = [];
+    for (const id of namesIn(this.#disk, layout.workspaces)) {
+      if (this.#disk.lstat(layout.workspace(id).upstream.folder) === undefined) continue;
+      const place = await this.#look(id);
+      if (place?.record !== undefined) places.push(place);
+    }
+    return places;
+  }
+
+  async begin(folder: string): Promise<string> {
+    makeWithFolders(this.#disk, folder);
+    const { workspace } = await this.#store.init({ roots: [folder] });
+    await workspace.close();
+    return workspace.id;
+  }
+
+  async open(id: string): Promise<OpenSyncPlace> {
+    const hold = await openReplica(this.#parts, id);
+    const { context, mirror, options } = hold;
+    const folder = folderOf(context);
+    return {
+      id,
+      folder,
+      record: await findReplicaRecord(context),
+      conflicts: () => answer(context, () => conflictsOf(context, true)),
+      parts: {
+        context,
+        mirror,
+        session: options,
+        identity: () => identityOf(this.#disk, folder),
+        nameRules: namesOnDisk(this.#disk, folder),
+      },
+      [Symbol.asyncDispose]: () => hold[Symbol.asyncDispose](),
+    };
+  }
+
+  keepToken(id: string, token: string | undefined): void {
+    const path = this.#tokenFile(id);
+    if (token === undefined) {
+      if (this.#disk.lstat(path) !== undefined) this.#disk.unlink(path);
+      return;
+    }
+    makeFolders(this.#disk, this.#tokens);
+    writeFileDurably(this.#disk, path, Buffer.from(`${token}\n`));
+  }
+
+  connect(
+    id: string,
+    { url, workspace }: Pick<ReplicaRecord, "url" | "workspace">,
+    signal: AbortSignal,
+  ): Promise<Channel> {
+    const token = readText(this.#disk, this.#tokenFile(id))?.trim();
+    const named = workspace === undefined ? {} : { workspace };
+    return dialOrigin({ url, ...named, ...(token === undefined ? {} : { token }) }, signal);
+  }
+
+  /** `undefined`: it is not there any more, or cannot be read; `chronicle workspaces` says why. */
+  async #look(id: string): Promise<SyncPlace | undefined> {
+    try {
+      const { context, close } = await openContext(this.#parts, id, {
+        readOnly: true,
+        tasks: storeTasks(this.#parts, id),
+      });
+      try {
+        return await answer(context, async () => ({
+          id,
+          folder: folderOf(context),
+          record: await findReplicaRecord(context),
+          conflicts: await conflictsOf(context, false),
+        }));
+      } finally {
+        await close();
+      }
+    } catch (error) {
+      if (error instanceof ChronicleError) return undefined;
+      throw error;
+    }
+  }
+
+  get #disk(): Disk {
+    return this.#parts.backends.disk;
+  }
+
+  get #tokens(): string {
+    return join(this.#parts.configFolder, "sync-tokens");
+  }
+
+  #tokenFile(id: string): string {
+    if (!ID.test(id)) throw new ChronicleError("NOT_FOUND", "this is no id of a workspace");
+    return join(this.#tokens, id);
+  }
+}
+
+function folderOf({ worktree }: Context): string {
+  return worktree.roots[0]?.folder ?? "";
+}
+
+async function conflictsOf(context: Context, patch: boolean): Promise<ConflictShape[]> {
+  return (await listConflicts(context, { patch })).filter(({ cause }) => cause === "sync");
+}
+
+/** Which folder it is; `undefined`: there is none, or it cannot be looked at. */
+function identityOf(disk: Disk, folder: string): FolderIdentity | undefined {
+  const stat = disk.lstat(folder);
+  return stat?.kind === "dir" ? { dev: String(stat.dev), ino: String(stat.ino) } : undefined;
+}
+
+function namesIn(disk: Disk, folder: string): string[] {
+  try {
+    return disk.list(folder).map(({ name }) => name.toString());
+  } catch (error) {
+    if (errnoOf(error) === "ENOENT") return [];
+    throw error;
+  }
+}
+
+/** The folder of a user, with those above it, as other programs make them. */
+function makeWithFolders(disk: Disk, folder: string): void {
+  if (disk.lstat(folder) !== undefined) return;
+  makeWithFolders(disk, join(folder, ".."));
+  disk.makeFolder(folder, 0o755);
+}

@@ -1,0 +1,37 @@
+import type { ConflictShape } from "../../api/conflict-shape.ts";
+import type { ReplicaRecord } from "../../core/replica-record.ts";
+import type { Channel } from "../channel.ts";
+import type { FolderSyncParts } from "./folder-sync.ts";
+
+/** A folder that follows an origin, or followed one, as its log tells of it. */
+export interface SyncPlace {
+  /** Of its workspace. */
+  readonly id: string;
+  /** Absolute. */
+  readonly folder: string;
+  /** The sync; `undefined`: it is a workspace that never was one. */
+  readonly record: ReplicaRecord | undefined;
+  /** Open conflicts with the origin. */
+  readonly conflicts: readonly ConflictShape[];
+}
+
+/** A place that is open for its sync: nobody else runs it. */
+export interface OpenSyncPlace extends AsyncDisposable, Pick<SyncPlace, "id" | "folder" | "record"> {
+  readonly parts: Pick<FolderSyncParts, "context" | "mirror" | "session" | "identity" | "nameRules">;
+  /** Open conflicts with the origin, as they are now. */
+  conflicts(): Promise<ConflictShape[]>;
+}
+
+/** The folders of a store that follow origins, and the way to those. */
+export interface SyncPlaces {
+  /** Those that have a sync, stopped ones too. */
+  list(): Promise<SyncPlace[]>;
+  /** The id of the workspace whose folder this is; made, and begun, where there is none. Throws as `StoreApi.init`. */
+  begin(folder: string): Promise<string>;
+  /** Throws `LOCKED` where another process runs its sync, `NOT_FOUND`. */
+  open(id: string): Promise<OpenSyncPlace>;
+  /** Keeps the token that a sync's origin is asked with; `undefined`: none any more. */
+  keepToken(id: string, token: string | undefined): void;
+  /** Connects to the origin of a sync; rejects as `dialOrigin`. */
+  connect(id: string, record: Pick<ReplicaRecord, "url" | "workspace">, signal: AbortSignal): Promise<Channel>;
+}
