@@ -78,9 +78,9 @@ export class CommandContext {
    * that is begun (`create`) is told of on stderr.
    */
   async workspace({ create, ...options }: Pick<OpenOptions, "create" | "readOnly">): Promise<WorkspaceApi> {
+    const how = { ...options, ...this.progress(), ...(this.#isUpstream ? { upstream: true } : {}) };
     const store = await this.store();
     const named = await this.chosen();
-    const how = { ...options, ...this.progress(), ...(this.#isUpstream ? { upstream: true } : {}) };
     if (named !== undefined) return this.closing(await store.openById(named, how));
     try {
       const opened = await store.open({ folder: this.io.cwd(), ...how });
