@@ -40,6 +40,11 @@ export class LiveView {
     this.giveBack(undefined);
   }
 
+  /** May hints be missed (too few watches)? */
+  get degraded(): boolean {
+    return this.#handle?.degraded ?? false;
+  }
+
   get started(): boolean {
     return this.#handle !== undefined;
   }

@@ -97,6 +97,7 @@ export class ConnectionKeeper {
     if (this.#ending.signal.aborted) channel.close();
     try {
       this.#session = this.#options.begin(channel, () => {
+        if (this.#state === "connected") return;
         this.#failures = 0;
         this.#become("connected", undefined);
       });

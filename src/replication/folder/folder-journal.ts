@@ -42,6 +42,7 @@ export class FolderJournal implements WriteJournal {
   /** Paths whose last entry was refused for what it is. */
   readonly #refused = new Map<WorkspacePath, RejectedEntry>();
   #scanned: number;
+  #isRead = false;
   #released: number;
   #settled: number;
 
@@ -72,6 +73,7 @@ export class FolderJournal implements WriteJournal {
       for (const entry of entries) if (await this.#goesBack(entry)) this.#take(entry);
       this.#scanned = Math.max(this.#scanned, upTo);
     }
+    this.#isRead = true;
   }
 
   /** What was recorded up to here may be sent. */
@@ -94,6 +96,12 @@ export class FolderJournal implements WriteJournal {
     return this.#waiting.has(path) || this.#refused.has(path) || (this.#awaited.get(path) ?? 0) > this.#source.head();
   }
 
+  /** Was this path's last change released, and has not come back yet? */
+  isSent(path: WorkspacePath): boolean {
+    const localSeq = this.#waiting.get(path);
+    return localSeq === undefined ? (this.#awaited.get(path) ?? 0) > this.#source.head() : localSeq <= this.#released;
+  }
+
   /** Has everything that was answered come back? Up to then more is to be applied. */
   get awaited(): number {
     let last = 0;
@@ -102,6 +110,8 @@ export class FolderJournal implements WriteJournal {
   }
 
   async next(after: number, limit: number): Promise<JournalPage> {
+    // The log has been read, and is shorter than what the origin has had of it: that is told, not passed over.
+    if (this.#isRead && after > this.#scanned) return { entries: [], upTo: this.#scanned };
     const from = this.#queue.findIndex(({ localSeq }) => localSeq > after);
     const ready = from < 0 ? [] : this.#queue.slice(from, from + limit);
     const entries = ready.filter(({ localSeq }) => localSeq <= this.#released);

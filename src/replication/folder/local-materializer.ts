@@ -40,6 +40,11 @@ export class LocalMaterializer {
     return applyUpstream(this.#context, { ...step, changes }, onProgress === undefined ? {} : { onProgress });
   }
 
+  /** Writes the sync's record alone. */
+  async write(record: ReplicaRecord): Promise<void> {
+    await applyUpstream(this.#context, { record, changes: [] });
+  }
+
   async #attributed(changes: readonly UpstreamChange[]): Promise<UpstreamChange[]> {
     const known = new Map<number, RemoteWork | undefined>();
     const attributed: UpstreamChange[] = [];

@@ -1,0 +1,168 @@
+import type { ChronicleError } from "../../core/errors.ts";
+import type { ReplicaHalt } from "../../core/replica-record.ts";
+import { asFatal } from "../as-fatal.ts";
+import type { Mirror } from "../replica/mirror.ts";
+import type { Timers } from "../timers.ts";
+import type { CycleOutcome, FolderCycle, LossDecision } from "./folder-cycle.ts";
+import type { SyncHappening } from "./sync-happening.ts";
+
+/** What cycles are run with. */
+export interface CycleLoopOptions {
+  readonly cycle: FolderCycle;
+  readonly mirror: Mirror;
+  readonly timers: Timers;
+  /** Runs one change of the workspace after another. */
+  readonly inTurn: <T>(work: () => Promise<T>) => Promise<T>;
+  /** May anything be done? */
+  readonly isActive: () => boolean;
+  /** Records what was changed in the folder; then `wake` is called. */
+  readonly look: () => Promise<void>;
+  readonly onHalt: (halt: ReplicaHalt) => Promise<void>;
+  readonly tell: (happening: SyncHappening) => void;
+}
+
+/** How long the record may lag behind what is only an echo. */
+const LAZY_MS = 1_000;
+/** How long it waits until it looks again whether a large deletion is over. */
+const RESTLESS_MS = 300;
+/** A folder in which others are always faster is left alone for a moment. */
+const MOST_MOVES = 5;
+const MOVED_MS = 100;
+const FIRST_RETRY_MS = 500;
+const LONGEST_RETRY_MS = 30_000;
+
+/** Runs cycles, one after another, for as long as there is something to look at; what fails is tried again after a while. */
+export class CycleLoop {
+  readonly #options: CycleLoopOptions;
+  #running: Promise<void> | undefined;
+  #isWanted = false;
+  #decided: LossDecision | undefined;
+  #failure: ChronicleError | undefined;
+  #failures = 0;
+  #moves = 0;
+  #later: Disposable | undefined;
+  #lazy: Disposable | undefined;
+
+  constructor(options: CycleLoopOptions) {
+    this.#options = options;
+  }
+
+  /** Is a cycle going on, or about to? */
+  get isBusy(): boolean {
+    return this.#running !== undefined || this.#isWanted || this.#later !== undefined;
+  }
+
+  /** What the last cycle has failed with, until one goes well. */
+  get failure(): ChronicleError | undefined {
+    return this.#failure;
+  }
+
+  /** There may be something to do. */
+  wake(): void {
+    this.#isWanted = true;
+    if (this.#running !== undefined || this.#later !== undefined || !this.#options.isActive()) return;
+    this.#running = this.#run().finally(() => {
+      this.#running = undefined;
+      this.#options.tell({ kind: "state" });
+      // What came in this very moment.
+      if (this.#isWanted) this.wake();
+    });
+  }
+
+  /** What is to become of much that was deleted, if the next cycle finds that. */
+  decide(decided: LossDecision | undefined): void {
+    this.#decided = decided;
+  }
+
+  /** Something has failed: everything is compared anew after a while. */
+  failed(error: unknown): void {
+    if (!this.#options.isActive()) return;
+    const failure = asFatal(error);
+    if (this.#failure?.message !== failure.message) this.#options.tell({ kind: "degraded", reason: failure.message });
+    this.#failure = failure;
+    this.#options.cycle.compareAll();
+    this.#lookLater(Math.min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.min(this.#failures, 8)));
+    this.#failures += 1;
+  }
+
+  /** The record lags behind: it is written soon, but not for each little thing. */
+  writeSoon(): void {
+    const { cycle, timers, inTurn, isActive } = this.#options;
+    if (!cycle.isAhead || this.#lazy !== undefined || !isActive()) return;
+    this.#lazy = timers.after(LAZY_MS, () => {
+      this.#lazy = undefined;
+      if (!isActive() || !cycle.isAhead) return;
+      inTurn(() => cycle.write()).catch((error: unknown) => this.failed(error));
+    });
+  }
+
+  /** Resolves when no cycle goes on. It may be woken again. */
+  async rest(): Promise<void> {
+    this.#later?.[Symbol.dispose]();
+    this.#later = undefined;
+    this.#lazy?.[Symbol.dispose]();
+    this.#lazy = undefined;
+    this.#isWanted = false;
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    while (this.#isWanted && this.#later === undefined && this.#options.isActive()) {
+      this.#isWanted = false;
+      try {
+        const outcome = await this.#options.inTurn(() => this.#step());
+        this.#failure = undefined;
+        this.#failures = 0;
+        if (outcome !== undefined) await this.#after(outcome);
+      } catch (error) {
+        this.failed(error);
+      }
+    }
+    if (!this.#options.isActive()) this.#isWanted = false;
+  }
+
+  /** `undefined`: nothing is known of the origin yet. */
+  async #step(): Promise<CycleOutcome | undefined> {
+    const { cycle, mirror, tell } = this.#options;
+    if (mirror.workspace === "") return undefined;
+    if (cycle.record.origin !== mirror.workspace) await cycle.write({ origin: mirror.workspace });
+    const from = cycle.applied;
+    const decided = this.#decided;
+    const outcome = await cycle.run(decided);
+    if (outcome.kind !== "done") return outcome;
+    if (this.#decided === decided) this.#decided = undefined;
+    const to = cycle.applied;
+    if (to > from || outcome.applied > 0) tell({ kind: "applied", from, to, paths: outcome.applied });
+    return outcome;
+  }
+
+  async #after(outcome: CycleOutcome): Promise<void> {
+    this.#moves = outcome.kind === "moved" ? this.#moves + 1 : 0;
+    switch (outcome.kind) {
+      case "moved":
+        this.#isWanted = true;
+        if (this.#moves >= MOST_MOVES) this.#lookLater(MOVED_MS);
+        return;
+      case "restless":
+        return this.#lookLater(RESTLESS_MS);
+      case "halted":
+        return this.#options.onHalt(outcome.halt);
+      case "done":
+        for (const { record } of outcome.conflicts)
+          this.#options.tell({ kind: "conflict", path: record.path, state: record.state });
+        // What the step has written is looked at as everything else: there may be more to send.
+        this.#isWanted ||= outcome.isMore;
+        this.writeSoon();
+    }
+  }
+
+  /** Looks at the folder after a while, and goes on then. */
+  #lookLater(ms: number): void {
+    this.#isWanted = true;
+    this.#later?.[Symbol.dispose]();
+    this.#later = this.#options.timers.after(ms, () => {
+      this.#later = undefined;
+      if (this.#options.isActive()) this.#options.look().catch((error: unknown) => this.failed(error));
+    });
+  }
+}

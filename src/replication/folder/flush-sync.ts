@@ -1,0 +1,48 @@
+import type { ReplicaSession } from "../replica/replica-session.ts";
+import type { Timers } from "../timers.ts";
+import { timeLimit, type WaitingRoom } from "./waiting-room.ts";
+
+/** How long a flush may take. */
+export interface FlushOptions {
+  /** Default 60,000. */
+  readonly timeoutMs?: number;
+  readonly signal?: AbortSignal;
+}
+
+/** What of a sync a flush asks. */
+export interface Flushed {
+  readonly timers: Timers;
+  readonly waiting: WaitingRoom;
+  readonly session: () => ReplicaSession | undefined;
+  readonly isActive: () => boolean;
+  /** Throws `UNAVAILABLE` where it is not under way. */
+  readonly refuseIdle: () => void;
+  /** Records everything that has been changed in the folder. */
+  readonly look: () => Promise<void>;
+  /** Is everything up to this event of the origin applied, and everything of the folder answered? */
+  readonly isQuiet: (sequence: number) => boolean;
+}
+
+const FLUSH_MS = 60_000;
+
+/**
+ * Resolves once everything that was changed on either side before is on the other one, or is a conflict. Rejects with
+ * `UNAVAILABLE` where that takes too long, or the sync is not under way.
+ */
+export async function flushSync(sync: Flushed, { timeoutMs = FLUSH_MS, signal }: FlushOptions): Promise<void> {
+  using limit = timeLimit(sync.timers, timeoutMs, signal);
+  for (let isQuiet = false; !isQuiet;) {
+    sync.refuseIdle();
+    await sync.look();
+    await sync.waiting.until(() => !sync.isActive() || sync.session() !== undefined, limit.signal);
+    sync.refuseIdle();
+    // Where the connection breaks meanwhile it is asked again.
+    const there = await sync
+      .session()
+      ?.barrier()
+      .catch(() => undefined);
+    if (there === undefined) continue;
+    await sync.waiting.until(() => !sync.isActive() || sync.isQuiet(there), limit.signal);
+    isQuiet = sync.isQuiet(there);
+  }
+}

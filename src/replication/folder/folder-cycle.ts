@@ -1,0 +1,355 @@
+import type { Progress } from "../../api/workspace-api.ts";
+import type { IdentifiedConflict } from "../../core/conflict-record.ts";
+import type { NameRules } from "../../core/find-collisions.ts";
+import type { Hash } from "../../core/hash.ts";
+import { ChronicleError } from "../../core/errors.ts";
+import { displayPath, type WorkspacePath } from "../../core/path.ts";
+import type { FolderIdentity, ReplicaHalt, ReplicaRecord } from "../../core/replica-record.ts";
+import { capture } from "../../workspace/capture.ts";
+import { catchUp } from "../../workspace/catch-up.ts";
+import { openConflicts } from "../../workspace/conflicts.ts";
+import type { Context } from "../../workspace/context.ts";
+import type { UpstreamReport } from "../../workspace/replica/apply-upstream.ts";
+import type { BlockedPath } from "../../worktree/worktree.ts";
+import type { Mirror } from "../replica/mirror.ts";
+import type { Timers } from "../timers.ts";
+import { decideCycle, holdCollisions, type CyclePath, type SettledDecision } from "./decide-cycle.ts";
+import { findHeldNames } from "./find-held-names.ts";
+import type { FolderJournal } from "./folder-journal.ts";
+import { checkRoot, isMuch } from "./guards.ts";
+import { LocalMaterializer } from "./local-materializer.ts";
+import { planCycle, type CyclePlan } from "./plan-cycle.ts";
+import { readCycle } from "./read-cycle.ts";
+import type { ReplicatedPaths } from "./replicated-paths.ts";
+import { resolveSyncConflict, type Resolution } from "./resolve-sync-conflict.ts";
+import { Retries } from "./retries.ts";
+import { settleMerges } from "./settle-merges.ts";
+import { differingPaths, withoutOwn, type JustDone } from "./touched-paths.ts";
+import { putBack, weighLosses, type Losses } from "./weigh-losses.ts";
+
+/** What a folder is synced with. */
+export interface CycleParts {
+  readonly context: Context;
+  readonly mirror: Mirror;
+  readonly journal: FolderJournal;
+  readonly rules: ReplicatedPaths;
+  /** The folder on disk now; `undefined`: there is none. */
+  readonly identity: () => FolderIdentity | undefined;
+  readonly nameRules: NameRules | undefined;
+  readonly timers: Timers;
+  /** Something that had to wait may be done now. */
+  readonly onDue: () => void;
+  readonly onProgress?: (progress: Progress) => void;
+}
+
+/** What somebody has decided about much that is gone. */
+export type LossDecision = "deletions" | "restore";
+
+/** What became of a cycle. */
+export type CycleOutcome =
+  /** Somebody was faster: it is to be done again. */
+  | { readonly kind: "moved" }
+  /** Much is being deleted: wait until that is over. */
+  | { readonly kind: "restless" }
+  | { readonly kind: "halted"; readonly halt: ReplicaHalt }
+  | {
+      readonly kind: "done";
+      /** Paths of the folder that were changed. */
+      readonly applied: number;
+      /** Conflicts that were opened or settled. */
+      readonly conflicts: readonly IdentifiedConflict[];
+      /** Something was written that the origin is to hear of, or that is to be looked at once more. */
+      readonly isMore: boolean;
+    };
+
+/** What is changed of a record; `undefined` takes a thing away. */
+export interface RecordChange {
+  readonly origin?: string;
+  readonly paused?: boolean | undefined;
+  readonly stopped?: boolean | undefined;
+  readonly halted?: ReplicaHalt | undefined;
+}
+
+/** How long a deletion is remembered, to see with others that it was a large one. */
+const LOSS_MEMORY_MS = 10_000;
+
+/** One planned step, and what it rests on. */
+interface Planned {
+  readonly plan: CyclePlan;
+  readonly contents: readonly Hash[];
+  readonly paths: readonly CyclePath[];
+  readonly losses: Losses;
+  readonly local: number;
+  readonly head: number;
+}
+
+/** Brings a folder and what is held of its origin together, one step at a time. Calls follow one another. */
+export class FolderCycle implements Disposable {
+  readonly #parts: CycleParts;
+  readonly #materializer: LocalMaterializer;
+  readonly #retries: Retries;
+  #record: ReplicaRecord;
+  /** The origin's event up to which the folder is reconciled; the record may not say so yet. */
+  #applied: number;
+  /** The own event up to which the folder was looked at; `undefined`: everything is to be compared. */
+  #known: number | undefined;
+  #done: JustDone | undefined;
+  #open: readonly IdentifiedConflict[] = [];
+  #recentLoss = 0;
+  #lastLoss = 0;
+
+  constructor(parts: CycleParts, record: ReplicaRecord) {
+    this.#parts = parts;
+    this.#record = record;
+    this.#applied = record.applied;
+    this.#materializer = new LocalMaterializer(parts.context, parts.mirror);
+    this.#retries = new Retries(parts.timers, parts.onDue);
+  }
+
+  /** As it was last written, or is to be. */
+  get record(): ReplicaRecord {
+    return this.#record;
+  }
+
+  get applied(): number {
+    return this.#applied;
+  }
+
+  /** Open conflicts with the origin, as of the last cycle. */
+  get conflicts(): readonly IdentifiedConflict[] {
+    return this.#open;
+  }
+
+  /** Is the folder further than its record says? */
+  get isAhead(): boolean {
+    return this.#applied > this.#record.applied || this.#parts.journal.settledTo > this.#record.settled;
+  }
+
+  /** Nobody knows any more what is the same on both sides. */
+  compareAll(): void {
+    this.#known = undefined;
+  }
+
+  /** What could not be written is tried again at once. */
+  hurry(): void {
+    this.#retries.hurry();
+  }
+
+  [Symbol.dispose](): void {
+    this.#retries[Symbol.dispose]();
+  }
+
+  /** Looks at what was changed on both sides, and does what follows from it. */
+  async run(decided?: LossDecision): Promise<CycleOutcome> {
+    const now = this.#parts.identity();
+    const halt = checkRoot(decided === undefined ? this.#record.folder : undefined, now);
+    if (halt !== undefined) return { kind: "halted", halt };
+    using _lease = await this.#parts.context.blobs.lease();
+    const planned = await this.#plan(decided);
+    const { local, halted } = planned.losses;
+    const found = halted.local ?? halted.remote;
+    if (decided === undefined && found !== undefined) return { kind: "halted", halt: found };
+    if (decided === undefined && this.#isRestless(local)) return { kind: "restless" };
+    return this.#carryOut(planned, now);
+  }
+
+  /** Writes the record, as it is now or with something else in it. */
+  async write(change: RecordChange = {}): Promise<void> {
+    const { paused, stopped, halted, ...rest } = { ...this.#record, ...this.#progress(), ...change };
+    const record: ReplicaRecord = {
+      ...rest,
+      ...(paused === true ? { paused } : {}),
+      ...(stopped === true ? { stopped } : {}),
+      ...(halted === undefined ? {} : { halted }),
+    };
+    await this.#materializer.write(record);
+    this.#record = record;
+  }
+
+  /** Open conflicts with the origin, as of now. */
+  async openConflicts(): Promise<readonly IdentifiedConflict[]> {
+    const { context } = this.#parts;
+    await catchUp(context, { recover: false });
+    return (this.#open = await this.#readConflicts());
+  }
+
+  /** Settles the conflict of a path; what is in the folder is recorded first. Throws `NOT_FOUND`, `REFUSED`. */
+  async resolve(path: WorkspacePath, resolution: Resolution): Promise<IdentifiedConflict> {
+    const { context, mirror, rules } = this.#parts;
+    using _lease = await context.blobs.lease();
+    for (;;) {
+      await capture(context, { cause: "capture", only: [path], named: true });
+      const conflicts = await this.openConflicts();
+      const conflict = conflicts.find((one) => one.record.path === path);
+      if (conflict === undefined) throw noConflict(path);
+      const local = (await context.index.head()).seq;
+      const applied = this.#applied;
+      const sides = { mirror, own: context.index, applied, head: applied, local, conflicts, rules };
+      const paths = await readCycle(sides, [path]);
+      const step = await resolveSyncConflict(context.blobs, { conflict, paths }, resolution);
+      const record = { ...this.#record, ...this.#progress() };
+      const looked = new Set(paths.map((one) => one.path));
+      const report = await this.#materializer.materialise({ ...step, record, planned: { seq: local, looked } });
+      if (report.moved.length > 0) continue;
+      this.#record = record;
+      if (report.blocked.length > 0) throw inTheWay(report.blocked);
+      return step.conflicts[0] ?? conflict;
+    }
+  }
+
+  async #readConflicts(): Promise<readonly IdentifiedConflict[]> {
+    const all = await openConflicts(this.#parts.context);
+    return all.filter(({ record }) => record.sync?.origin === this.#record.origin);
+  }
+
+  async #plan(decided: LossDecision | undefined): Promise<Planned> {
+    const { context, mirror, journal, rules, nameRules } = this.#parts;
+    await catchUp(context, { recover: false });
+    const local = (await context.index.head()).seq;
+    const head = mirror.head.seq;
+    const conflicts = (await openConflicts(context)).filter(
+      ({ record }) => record.sync?.origin === this.#record.origin,
+    );
+    this.#open = conflicts;
+    const applied = this.#applied;
+    const sides = { mirror, own: context.index, applied, head, local, conflicts, rules };
+    const paths = await readCycle(sides, await this.#touched({ local, head }));
+    const merged = await settleMerges(context.blobs, decideCycle(paths, rules.mode));
+    const collisions = await findHeldNames(merged.decisions, { rules: nameRules, index: context.index, local });
+    const decisions = holdCollisions(merged.decisions, collisions);
+    const losses = await weighLosses(paths, decisions, {
+      rules,
+      own: context.index,
+      local,
+      recent: this.#recentLoss,
+      isSent: (path) => journal.isSent(path),
+    });
+    if (decided === "restore" && losses.halted.local !== undefined) journal.skipTo(local);
+    await journal.scan();
+    const plan = planCycle(restored(decisions, decided === "restore" ? losses : undefined), {
+      origin: this.#record.origin,
+      applied,
+      rules,
+      paths,
+      conflicts,
+      collisions,
+      waiting: this.#waiting(paths, conflicts),
+      isOnItsWay: (path) => journal.isOnItsWay(path),
+      newId: context.newId,
+      now: new Date(context.now()).toISOString(),
+    });
+    return { plan, contents: merged.contents, paths, losses, local, head };
+  }
+
+  async #touched({ local, head }: Pick<Planned, "local" | "head">): Promise<Set<WorkspacePath>> {
+    const { context, mirror } = this.#parts;
+    const { index } = context;
+    const touched = new Set(this.#open.map(({ record }) => record.path));
+    for (const path of await mirror.touched(this.#applied, head)) touched.add(path);
+    if (this.#known === undefined) {
+      for (const path of await differingPaths([mirror, this.#applied], [index, local])) touched.add(path);
+    } else if (this.#known < local) {
+      const own = await index.touched(this.#known, local);
+      for (const path of await withoutOwn(index, own, { done: this.#done, local })) touched.add(path);
+    }
+    return touched;
+  }
+
+  /** What could not be written, and is as it was then. */
+  #waiting(paths: readonly CyclePath[], conflicts: readonly IdentifiedConflict[]): Set<WorkspacePath> {
+    const upstream = new Map(paths.map(({ path, upstream: there }) => [path, there?.seq ?? 0]));
+    const waiting = new Set<WorkspacePath>();
+    for (const { record } of conflicts) {
+      if (record.reason !== "blocked" || !this.#retries.isWaiting(record.path)) continue;
+      if (upstream.get(record.path) === record.sync?.upstreamSeq) waiting.add(record.path);
+    }
+    return waiting;
+  }
+
+  /** Is more being deleted than a moment ago? */
+  #isRestless(lost: number): boolean {
+    const isMore = isMuch(lost) && lost !== this.#lastLoss;
+    this.#lastLoss = lost;
+    return isMore;
+  }
+
+  async #carryOut(planned: Planned, folder: FolderIdentity | undefined): Promise<CycleOutcome> {
+    const { plan, contents, paths, local, head, losses } = planned;
+    const { changes, proposals, conflicts } = plan;
+    const isNothing = changes.length + proposals.length + conflicts.length === 0;
+    const isNew = checkRoot(this.#record.folder, folder) !== undefined || this.#record.folder === undefined;
+    const record = { ...this.#record, ...this.#progress(), applied: head, ...(folder === undefined ? {} : { folder }) };
+    let report: UpstreamReport | undefined;
+    if (!isNothing || isNew || (await this.#isNews(planned))) {
+      const looked = new Set(paths.map(({ path }) => path));
+      const step = { record, changes, proposals, conflicts, contents, planned: { seq: local, looked } };
+      report = await this.#materializer.materialise(step, this.#parts.onProgress);
+      if (report.moved.length > 0) return { kind: "moved" };
+      this.#record = record;
+      this.#noteTries(
+        changes.map(({ path }) => path),
+        report,
+      );
+    }
+    await this.#advance(planned, report);
+    this.#noteLoss(losses.local);
+    return { kind: "done", applied: report?.applied.length ?? 0, conflicts, isMore: !isNothing };
+  }
+
+  async #advance({ local, head }: Planned, report: UpstreamReport | undefined): Promise<void> {
+    const { mirror, journal } = this.#parts;
+    this.#applied = head;
+    this.#known = local;
+    this.#done = report === undefined ? undefined : { paths: new Set(report.applied), upTo: report.seq };
+    if (this.#record.applied === head) await mirror.applied(head);
+    journal.release(local);
+  }
+
+  #noteTries(tried: readonly WorkspacePath[], { blocked }: UpstreamReport): void {
+    const failed = new Set(blocked.map(({ path }) => path));
+    for (const path of tried) {
+      if (failed.has(path)) this.#retries.failed(path);
+      else this.#retries.forget(path);
+    }
+  }
+
+  /** What the origin has is new to the folder's record, though not to the folder: is that more than an echo of its own? */
+  async #isNews({ paths, head }: Planned): Promise<boolean> {
+    const { mirror } = this.#parts;
+    for (const { upstream } of paths) {
+      if (upstream === undefined || upstream.seq <= this.#applied || upstream.seq > head) continue;
+      const record = await mirror.record(upstream.seq);
+      if (record?.replica?.id !== this.#record.sandboxId) return true;
+    }
+    return false;
+  }
+
+  #noteLoss(lost: number): void {
+    if (lost === 0) return;
+    this.#recentLoss += lost;
+    this.#parts.timers.after(LOSS_MEMORY_MS, () => void (this.#recentLoss -= lost));
+  }
+
+  #progress(): Pick<ReplicaRecord, "applied" | "settled"> {
+    return { applied: this.#applied, settled: Math.max(this.#record.settled, this.#parts.journal.settledTo) };
+  }
+}
+
+function noConflict(path: WorkspacePath): ChronicleError {
+  return new ChronicleError("NOT_FOUND", `the sync has no open conflict about ${JSON.stringify(displayPath(path))}`, {
+    hint: "`chronicle sync conflicts` lists those that are open",
+  });
+}
+
+function inTheWay(blocked: readonly BlockedPath[]): ChronicleError {
+  const told = blocked.map(({ path, detail }) => `${displayPath(path)}: ${detail}`);
+  return new ChronicleError("REFUSED", `it cannot be written: ${told.slice(0, 3).join("; ")}`, {
+    hint: "see to what stands in the way, and settle it again",
+  });
+}
+
+function restored(decisions: readonly SettledDecision[], losses: Losses | undefined): readonly SettledDecision[] {
+  const { local, remote } = losses?.halted ?? {};
+  const here = local === undefined ? decisions : putBack(decisions, "local");
+  return remote === undefined ? here : putBack(here, "remote");
+}

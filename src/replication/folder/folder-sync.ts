@@ -1,0 +1,323 @@
+import type { SyncShape } from "../../api/sync-api.ts";
+import type { IdentifiedConflict } from "../../core/conflict-record.ts";
+import { ChronicleError } from "../../core/errors.ts";
+import type { NameRules } from "../../core/find-collisions.ts";
+import type { WorkspacePath } from "../../core/path.ts";
+import type { FolderIdentity, ReplicaHalt, ReplicaRecord } from "../../core/replica-record.ts";
+import { Signal } from "../../util/signal.ts";
+import type { Context } from "../../workspace/context.ts";
+import { readJournal } from "../../workspace/replica/journal.ts";
+import { CycleLoop } from "./cycle-loop.ts";
+import { flushSync, type FlushOptions } from "./flush-sync.ts";
+import { FolderCycle, type LossDecision } from "./folder-cycle.ts";
+import { FolderJournal } from "./folder-journal.ts";
+import { FsWatcher } from "./fs-watcher.ts";
+import { OriginLink, type OriginLinkOptions } from "./origin-link.ts";
+import { ReplicatedPaths } from "./replicated-paths.ts";
+import type { Resolution } from "./resolve-sync-conflict.ts";
+import type { SyncHappening } from "./sync-happening.ts";
+import { haltedBecause, hintFor, syncShape } from "./sync-shape.ts";
+import { WaitingRoom } from "./waiting-room.ts";
+
+/** A replica's folder, opened, and how its origin is reached. */
+export interface FolderSyncParts extends Pick<
+  OriginLinkOptions,
+  "mirror" | "session" | "connect" | "timers" | "random"
+> {
+  readonly context: Context;
+  /** The folder on disk now; `undefined`: there is none. */
+  readonly identity: () => FolderIdentity | undefined;
+  /** What the folder's disk does to names. `undefined`: nothing. */
+  readonly nameRules?: NameRules | undefined;
+}
+
+const DEFAULT_DEBOUNCE_MS = 50;
+
+/** What must not go on without a word of somebody's. */
+const NEEDS_DECISION: ReadonlySet<string> = new Set(["root-replaced", "root-emptied", "mass-deletion"]);
+
+/**
+ * A folder that follows an origin's workspace, and writes back to it: what the origin records comes into the folder, what is
+ * changed in the folder goes to the origin, and what contradicts stays on both sides until somebody decides. Everything that
+ * it knows is in the replica's log; so it may end at any moment, and goes on from there.
+ */
+export class FolderSync {
+  /** Something has happened. */
+  readonly happened = new Signal<SyncHappening>();
+  readonly #parts: FolderSyncParts;
+  readonly #journal: FolderJournal;
+  readonly #cycle: FolderCycle;
+  readonly #loop: CycleLoop;
+  readonly #watcher: FsWatcher;
+  readonly #link: OriginLink;
+  readonly #waiting = new WaitingRoom();
+  #listening: Disposable[] = [];
+  #turn: Promise<unknown> = Promise.resolve();
+  /** Is it watched and connected? */
+  #isUnderWay = false;
+  #isClosed = false;
+  #wasDegraded = false;
+  #progress: SyncShape["progress"];
+
+  constructor(parts: FolderSyncParts, record: ReplicaRecord) {
+    const { context, timers } = parts;
+    this.#parts = parts;
+    const rules = new ReplicatedPaths(record);
+    const inTurn = <T>(work: () => Promise<T>): Promise<T> => this.#inTurn(work);
+    const tell = (happening: SyncHappening): void => this.#tell(happening);
+    this.#journal = this.#journalOf(rules, record);
+    this.#cycle = new FolderCycle(
+      {
+        ...parts,
+        nameRules: parts.nameRules,
+        journal: this.#journal,
+        rules,
+        onDue: () => this.#loop.wake(),
+        onProgress: ({ phase, done, total }) => {
+          if (phase === "restore") this.#progress = { phase: "applying", done, total };
+        },
+      },
+      record,
+    );
+    this.#watcher = new FsWatcher({
+      context,
+      debounceMs: record.debounceMs ?? DEFAULT_DEBOUNCE_MS,
+      timers,
+      inTurn,
+      onLooked: (error) => this.#looked(error),
+    });
+    this.#loop = new CycleLoop({
+      ...parts,
+      cycle: this.#cycle,
+      inTurn,
+      tell,
+      isActive: () => this.#isUnderWay && this.isActive,
+      look: () => this.#watcher.look(),
+      onHalt: (halt) => this.#halt(halt),
+    });
+    this.#link = new OriginLink({
+      ...parts,
+      journal: this.#journal,
+      rules,
+      record: () => this.record,
+      onChange: () => tell({ kind: "state" }),
+      onRefused: (why) => void this.#halt(why),
+    });
+  }
+
+  /** The state of the sync, as it is in the log, or will be soon. */
+  get record(): ReplicaRecord {
+    return this.#cycle.record;
+  }
+
+  /** Is it meant to go on? */
+  get isActive(): boolean {
+    const { stopped, paused, halted } = this.record;
+    return stopped !== true && paused !== true && halted === undefined && !this.#isClosed;
+  }
+
+  get shape(): SyncShape {
+    const { context, mirror } = this.#parts;
+    return syncShape({
+      id: context.workspaceId,
+      folder: context.worktree.roots[0]?.folder ?? "",
+      record: this.record,
+      link: this.#link.state,
+      linkError: this.#link.error,
+      wasReached: this.#link.wasReached,
+      failure: this.#loop.failure,
+      isBusy: this.#loop.isBusy || this.#watcher.isBusy,
+      isWatchDegraded: this.#wasDegraded,
+      origin: Math.max(this.#link.sequence, mirror.head.seq),
+      head: mirror.head.seq,
+      applied: this.#cycle.applied,
+      pending: this.#journal.pending,
+      refused: this.#journal.refused.size,
+      conflicts: this.#cycle.conflicts.length,
+      progress: this.#progress,
+    });
+  }
+
+  /** Goes on from what the log says; resolves once it is under way. */
+  async start(): Promise<void> {
+    this.#listening = [
+      this.#parts.mirror.changed.listen(() => this.#loop.wake()),
+      this.#journal.answered.listen(({ accepted, rejected }) => this.#answered(accepted.length, rejected.length)),
+    ];
+    if (this.isActive) await this.#setOut(undefined);
+    this.#tell({ kind: "state" });
+  }
+
+  /** Lets go of everything, without a word in the log: it is taken up again by the next process. */
+  async close(): Promise<void> {
+    if (this.#isClosed) return;
+    await this.#comeToRest();
+    const isBehind = this.isActive && this.#cycle.isAhead;
+    this.#isClosed = true;
+    if (isBehind) await this.#inTurn(() => this.#cycle.write());
+    for (const one of this.#listening.splice(0)) one[Symbol.dispose]();
+    this.#cycle[Symbol.dispose]();
+    this.#waiting.look();
+  }
+
+  /** Ends it for good, until it is started anew. */
+  async stop(): Promise<void> {
+    await this.#comeToRest();
+    await this.#write({ stopped: true });
+  }
+
+  /** Nothing goes either way until it is resumed. Throws `UNAVAILABLE` where it is stopped. */
+  async pause(): Promise<void> {
+    if (this.record.stopped === true) throw notUnderWay("it is stopped");
+    await this.#comeToRest();
+    await this.#write({ paused: true });
+  }
+
+  /** Goes on. Throws `REFUSED` where it is halted, needs a decision and gets none; `UNAVAILABLE` where it is stopped. */
+  async resume({ accept }: { readonly accept?: LossDecision } = {}): Promise<void> {
+    const { halted, stopped } = this.record;
+    if (stopped === true) throw notUnderWay("it is stopped");
+    const isUndecided = halted !== undefined && NEEDS_DECISION.has(halted.reason) && accept === undefined;
+    if (isUndecided) throw refused(halted);
+    if (this.#parts.identity() === undefined)
+      throw refused({ reason: "root-vanished", detail: "the folder is not there" });
+    await this.#comeToRest();
+    await this.#write({ paused: undefined, halted: undefined });
+    this.#cycle.compareAll();
+    this.#cycle.hurry();
+    await this.#setOut(accept);
+  }
+
+  /** See `flushSync`. */
+  async flush(options: FlushOptions = {}): Promise<void> {
+    this.#link.hurry();
+    this.#cycle.hurry();
+    const flushed = {
+      timers: this.#parts.timers,
+      waiting: this.#waiting,
+      session: () => this.#link.session,
+      isActive: () => this.isActive,
+      refuseIdle: () => this.#refuseIdle(),
+      look: () => this.#watcher.look(),
+      isQuiet: (sequence: number) => this.#isQuiet(sequence),
+    };
+    return flushSync(flushed, options);
+  }
+
+  /** Conflicts with the origin that are open. */
+  conflicts(): Promise<readonly IdentifiedConflict[]> {
+    return this.#inTurn(() => this.#cycle.openConflicts());
+  }
+
+  /**
+   * Settles the conflict of a path; what is in the folder is recorded first. Throws `NOT_FOUND` where there is none, `REFUSED`
+   * for what does not merge, or where something stands in the way.
+   */
+  async resolve(path: WorkspacePath, resolution: Resolution): Promise<IdentifiedConflict> {
+    const settled = await this.#inTurn(() => this.#cycle.resolve(path, resolution));
+    this.#tell({ kind: "conflict", path, state: "settled" });
+    this.#loop.wake();
+    return settled;
+  }
+
+  #journalOf(rules: ReplicatedPaths, { settled }: ReplicaRecord): FolderJournal {
+    const { context, mirror } = this.#parts;
+    return new FolderJournal({
+      read: (after, limit) =>
+        readJournal(context, (path, seq) => mirror.iterationAt(path, seq), {
+          origin: this.record.origin,
+          after,
+          limit,
+        }),
+      before: async (path) => (await mirror.iterationAt(path, mirror.head.seq))?.entry,
+      open: (hash) => context.blobs.open(hash),
+      rules,
+      settled,
+      head: () => mirror.head.seq,
+    });
+  }
+
+  #isQuiet(sequence: number): boolean {
+    const isIdle = !this.#loop.isBusy && this.#journal.pending === 0;
+    const wanted = Math.max(sequence, this.#journal.awaited, this.#parts.mirror.head.seq);
+    return isIdle && this.#cycle.applied >= wanted;
+  }
+
+  #refuseIdle(): void {
+    const { reason, state } = this.shape;
+    if (!this.isActive) throw notUnderWay(reason ?? `it is ${state}`);
+  }
+
+  /** One thing after another. */
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const next = this.#turn.catch(() => undefined).then(work);
+    this.#turn = next;
+    return next;
+  }
+
+  /** Begins to watch, to connect and to look. */
+  async #setOut(decided: LossDecision | undefined): Promise<void> {
+    this.#isUnderWay = true;
+    this.#link.start();
+    try {
+      await this.#watcher.start();
+      this.#loop.decide(decided);
+      // What was changed while nobody watched.
+      this.#watcher.look().catch((error: unknown) => this.#looked(error));
+    } catch (error) {
+      this.#loop.failed(error);
+    }
+  }
+
+  async #comeToRest(): Promise<void> {
+    this.#isUnderWay = false;
+    await this.#link.stop();
+    await this.#watcher.stop();
+    await this.#loop.rest();
+  }
+
+  async #write(change: Parameters<FolderCycle["write"]>[0]): Promise<void> {
+    await this.#inTurn(() => this.#cycle.write(change));
+    this.#tell({ kind: "state" });
+  }
+
+  /** Nothing goes either way until somebody has decided. */
+  async #halt(halted: ReplicaHalt): Promise<void> {
+    if (!this.isActive) return;
+    this.#isUnderWay = false;
+    await Promise.all([this.#inTurn(() => this.#cycle.write({ halted })), this.#watcher.stop(), this.#link.stop()]);
+    this.#tell({ kind: "halted", reason: haltedBecause(halted), hint: hintFor(halted) });
+    this.#tell({ kind: "state" });
+  }
+
+  #looked(error: unknown): void {
+    const { degraded } = this.#parts.context.live;
+    if (degraded && !this.#wasDegraded)
+      this.#tell({ kind: "degraded", reason: "the folder cannot be watched as a whole: it is scanned instead" });
+    this.#wasDegraded = degraded;
+    // A folder that is not there cannot be looked at: that is for the guards to say.
+    if (error === undefined || this.#parts.identity() === undefined) this.#loop.wake();
+    else this.#loop.failed(error);
+  }
+
+  #answered(accepted: number, rejected: number): void {
+    if (accepted + rejected > 0) this.#tell({ kind: "pushed", accepted, rejected });
+    if (rejected > 0) this.#loop.wake();
+    this.#loop.writeSoon();
+    this.#waiting.look();
+  }
+
+  #tell(happening: SyncHappening): void {
+    if (happening.kind === "applied") this.#progress = undefined;
+    this.#waiting.look();
+    this.happened.emit(happening);
+  }
+}
+
+function refused(halt: ReplicaHalt): ChronicleError {
+  return new ChronicleError("REFUSED", `the sync is halted: ${haltedBecause(halt)}`, { hint: hintFor(halt) });
+}
+
+function notUnderWay(why: string): ChronicleError {
+  return new ChronicleError("UNAVAILABLE", `the sync is not under way: ${why}`, { hint: "see its status" });
+}

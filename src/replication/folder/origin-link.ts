@@ -1,0 +1,127 @@
+import type { ChronicleError } from "../../core/errors.ts";
+import type { ReplicaHalt, ReplicaRecord } from "../../core/replica-record.ts";
+import type { Channel } from "../channel.ts";
+import type { Mirror } from "../replica/mirror.ts";
+import { ReplicaSession, type ReplicaOptions } from "../replica/replica-session.ts";
+import type { WriteJournal } from "../replica/write-journal.ts";
+import type { Timers } from "../timers.ts";
+import { ConnectionKeeper, type LinkState } from "./connection-keeper.ts";
+import type { ReplicatedPaths } from "./replicated-paths.ts";
+
+/** What a replica talks to its origin with. */
+export interface OriginLinkOptions {
+  readonly mirror: Mirror;
+  /** What a session stands on, beside what is named here. */
+  readonly session: Pick<ReplicaOptions, "upstream" | "blobs" | "notes" | "withheld" | "token">;
+  readonly connect: (signal: AbortSignal) => Promise<Channel>;
+  readonly journal: WriteJournal;
+  readonly rules: ReplicatedPaths;
+  readonly record: () => ReplicaRecord;
+  readonly timers: Timers;
+  readonly random: () => number;
+  /** The connection is in another state, or the origin has said something of itself. */
+  readonly onChange: () => void;
+  /** The origin will not have this replica. */
+  readonly onRefused: (why: ReplicaHalt) => void;
+}
+
+/** A replica's connection to its origin, which may be begun and ended again and again. */
+export class OriginLink {
+  readonly #options: OriginLinkOptions;
+  #keeper: ConnectionKeeper | undefined;
+  #state: LinkState = "ended";
+  #error: ChronicleError | undefined;
+  #sequence = 0;
+  #wasReached = false;
+
+  constructor(options: OriginLinkOptions) {
+    this.#options = options;
+  }
+
+  get state(): LinkState {
+    return this.#state;
+  }
+
+  /** Why it is not connected. */
+  get error(): ChronicleError | undefined {
+    return this.#error;
+  }
+
+  /** The conversation, while the origin has let this replica in. */
+  get session(): ReplicaSession | undefined {
+    return this.#keeper?.session;
+  }
+
+  /** The last event that the origin has told of. */
+  get sequence(): number {
+    return this.#sequence;
+  }
+
+  /** Has the origin ever let this replica in, in the life of this object? */
+  get wasReached(): boolean {
+    return this.#wasReached;
+  }
+
+  start(): void {
+    if (this.#keeper !== undefined) return;
+    this.#become("connecting", undefined);
+    const { connect, timers, random, session } = this.#options;
+    const keeper = new ConnectionKeeper({
+      connect,
+      timers,
+      random,
+      isFinal: () => session.notes.get() !== undefined,
+      onChange: (state, error) => this.#changed(state, error),
+      begin: (channel, welcome) => this.#begin(channel, welcome),
+    });
+    this.#keeper = keeper;
+    keeper.start();
+  }
+
+  /** Resolves when nothing goes on any more. */
+  async stop(): Promise<void> {
+    const keeper = this.#keeper;
+    this.#keeper = undefined;
+    await keeper?.stop();
+    if (this.#keeper === undefined) this.#become("ended", undefined);
+  }
+
+  /** Does not wait any longer before it tries again. */
+  hurry(): void {
+    this.#keeper?.hurry();
+  }
+
+  #begin(channel: Channel, welcome: () => void): ReplicaSession {
+    const { mirror, session, rules, journal, timers } = this.#options;
+    const { origin, workspace: asked, sandboxId } = this.#options.record();
+    const workspace = mirror.workspace === "" ? origin : mirror.workspace;
+    return new ReplicaSession(channel, {
+      ...session,
+      sandboxId,
+      ...(workspace === "" ? {} : { workspace }),
+      ...(asked === undefined ? {} : { asked }),
+      wants: (path) => rules.isShared(path, false),
+      journal,
+      timers,
+      onOrigin: (sequence) => {
+        this.#sequence = Math.max(this.#sequence, sequence);
+        welcome();
+        this.#options.onChange();
+      },
+    });
+  }
+
+  #changed(state: LinkState, error: ChronicleError | undefined): void {
+    if (state === "connected") this.#wasReached = true;
+    this.#become(state, error);
+    if (state !== "refused" || error === undefined) return;
+    const isDiverged = this.#options.session.notes.get() !== undefined;
+    this.#options.onRefused({ reason: isDiverged ? "diverged" : error.code.toLowerCase(), detail: error.message });
+  }
+
+  #become(state: LinkState, error: ChronicleError | undefined): void {
+    this.#state = state;
+    this.#error = error;
+    this.#options.onChange();
+  }
+}

@@ -1,0 +1,100 @@
+import type { IdentifiedConflict, ConflictEnd } from "../../core/conflict-record.ts";
+import { sameEntry, type Entry } from "../../core/entry.ts";
+import { ChronicleError } from "../../core/errors.ts";
+import { sha256, type Hash } from "../../core/hash.ts";
+import { comparePaths, displayPath, isWithin, type WorkspacePath } from "../../core/path.ts";
+import { mergeText } from "../../core/merge-text.ts";
+import type { UpstreamChange } from "../../core/upstream-change.ts";
+import type { BlobStore } from "../../storage/blob-store.ts";
+import { settable, type CyclePath } from "./decide-cycle.ts";
+import { keepContents } from "./settle-merges.ts";
+
+/** How somebody settles a conflict between a folder and its origin. */
+export interface Resolution {
+  readonly keep: "local" | "upstream" | "merge";
+  /** With `merge`: what becomes of the file. Default: both, as far as they merge. */
+  readonly content?: Uint8Array;
+}
+
+/** A conflict, and what is there now: its path, and what lies beneath. */
+export interface Disputed {
+  readonly conflict: IdentifiedConflict;
+  readonly paths: readonly CyclePath[];
+}
+
+/** What settles it. */
+export interface ResolvingStep {
+  readonly changes: readonly UpstreamChange[];
+  readonly proposals: readonly WorkspacePath[];
+  readonly conflicts: readonly IdentifiedConflict[];
+  readonly contents: readonly Hash[];
+}
+
+const ENDS: Readonly<Record<Resolution["keep"], ConflictEnd>> = { local: "current", upstream: "undo", merge: "merged" };
+
+/** The step that settles a conflict. Throws `REFUSED` for what does not merge, and is to be. */
+export async function resolveSyncConflict(
+  blobs: BlobStore,
+  disputed: Disputed,
+  resolution: Resolution,
+): Promise<ResolvingStep> {
+  const { conflict } = disputed;
+  const record = { ...conflict.record, state: "settled", settled: ENDS[resolution.keep] } as const;
+  const settled = { changes: [], proposals: [], conflicts: [{ id: conflict.id, record }], contents: [] };
+  const { path } = conflict.record;
+  const within = disputed.paths.filter((one) => isWithin(one.path, path));
+  if (resolution.keep === "local") return { ...settled, proposals: proposed(within) };
+  if (resolution.keep === "upstream") return { ...settled, changes: within.flatMap(taken) };
+  const at = within.find((one) => one.path === path);
+  if (at === undefined) throw unmergeable(path);
+  const content = resolution.content ?? (await merged(blobs, at));
+  const [hash = sha256(content)] = await keepContents(blobs, [content]);
+  const after = fileWith(at, { hash, size: content.length });
+  // What is as the folder has it already goes to the origin all the same.
+  if (sameEntry(after, at.local)) return { ...settled, proposals: [path] };
+  const base = { entry: at.remote, seq: at.upstream?.seq ?? 0 };
+  return { ...settled, changes: [{ path, before: at.local, after, cause: "merge", base }], contents: [hash] };
+}
+
+function proposed(paths: readonly CyclePath[]): WorkspacePath[] {
+  const differing = paths.filter(({ local, remote }) => !sameEntry(local, settable(remote)));
+  const gone = differing.filter(({ local }) => local === undefined).map(({ path }) => path);
+  const there = differing.filter(({ local }) => local !== undefined).map(({ path }) => path);
+  return [...gone.sort((a, b) => comparePaths(b, a)), ...there.sort(comparePaths)];
+}
+
+function taken({ path, local, remote, upstream }: CyclePath): UpstreamChange[] {
+  const after = settable(remote);
+  if (sameEntry(local, after)) return [];
+  const base = { entry: remote, seq: upstream?.seq ?? 0 };
+  return [{ path, before: local, after, cause: "replica", base, ...(upstream === undefined ? {} : { upstream }) }];
+}
+
+async function merged(blobs: BlobStore, { path, base, local, remote }: CyclePath): Promise<Uint8Array> {
+  const entries = [base.entry, local, remote];
+  if (entries.some((entry) => entry?.kind !== "file")) throw unmergeable(path);
+  const [before, ours, theirs] = await Promise.all(
+    entries.map(async (entry) => (entry?.hash === undefined ? undefined : blobs.get(entry.hash))),
+  );
+  if (before === undefined || ours === undefined || theirs === undefined) throw unmergeable(path);
+  const done = mergeText({ base: before, ours, theirs }, "ours");
+  if (done === undefined || done.conflicts > 0) throw unmergeable(path);
+  return done.content;
+}
+
+function unmergeable(path: WorkspacePath): ChronicleError {
+  return new ChronicleError(
+    "REFUSED",
+    `both sides of ${JSON.stringify(displayPath(path))} do not merge by themselves`,
+    {
+      hint: "give the merged content, or keep one of the sides",
+    },
+  );
+}
+
+/** A file with this content, with the permissions of whichever side has one. */
+function fileWith({ path, local, remote }: CyclePath, { hash, size }: Pick<Entry, "size"> & { hash: Hash }): Entry {
+  const file = [local, remote].find((entry) => entry?.kind === "file");
+  const mtimeMs = Math.max(local?.mtimeMs ?? 0, remote?.mtimeMs ?? 0);
+  return { path, kind: "file", mode: (file?.mode ?? 0o644) & 0o777, size, mtimeMs, hash };
+}

@@ -1,0 +1,91 @@
+import type { SyncShape, SyncState } from "../../api/sync-api.ts";
+import type { ChronicleError } from "../../core/errors.ts";
+import type { ReplicaHalt, ReplicaRecord } from "../../core/replica-record.ts";
+import type { LinkState } from "./connection-keeper.ts";
+
+/** All that is known of a sync. */
+export interface SyncFacts {
+  readonly id: string;
+  readonly folder: string;
+  readonly record: ReplicaRecord;
+  readonly link: LinkState;
+  readonly linkError: ChronicleError | undefined;
+  readonly wasReached: boolean;
+  /** What the last cycle failed with, if it did. */
+  readonly failure: ChronicleError | undefined;
+  readonly isBusy: boolean;
+  readonly isWatchDegraded: boolean;
+  /** The last event of the origin that is known of; that is held; that is applied. */
+  readonly origin: number;
+  readonly head: number;
+  readonly applied: number;
+  readonly pending: number;
+  readonly refused: number;
+  readonly conflicts: number;
+  readonly progress: SyncShape["progress"];
+}
+
+/** A sync as it is told. */
+export function syncShape(facts: SyncFacts): SyncShape {
+  const { record, linkError } = facts;
+  const { halted } = record;
+  const reason = halted === undefined ? linkError?.message : haltedBecause(halted);
+  const hint = halted === undefined ? linkError?.hint : hintFor(halted);
+  const degraded = degradedBecause(facts);
+  return {
+    id: facts.id,
+    folder: facts.folder,
+    upstream: record.url,
+    workspace: record.origin === "" ? (record.workspace ?? "") : record.origin,
+    ...(record.workspace === undefined ? {} : { asked: record.workspace }),
+    mode: record.mode,
+    state: stateOf(facts),
+    ...(reason === undefined ? {} : { reason }),
+    ...(hint === undefined ? {} : { hint }),
+    peer: facts.wasReached ? record.url : null,
+    lag: Math.max(0, facts.origin - facts.applied),
+    pending: facts.pending,
+    conflicts: facts.conflicts,
+    applied: facts.applied,
+    head: facts.head,
+    ...(degraded === undefined ? {} : { degraded }),
+    ...(facts.progress === undefined ? {} : { progress: facts.progress }),
+  };
+}
+
+function stateOf({ record, link, ...facts }: SyncFacts): SyncState {
+  if (record.stopped === true) return "stopped";
+  if (record.halted !== undefined) return "halted";
+  if (record.paused === true) return "paused";
+  if (link !== "connected") return link === "connecting" ? "connecting" : "offline";
+  const isBehind = facts.origin > facts.applied || facts.pending > 0 || facts.failure !== undefined;
+  return isBehind || facts.isBusy ? "syncing" : "in-sync";
+}
+
+/** For people. */
+export function haltedBecause({ reason, detail }: ReplicaHalt): string {
+  return detail ?? reason;
+}
+
+/** What somebody can do about it. */
+export function hintFor({ reason }: ReplicaHalt): string {
+  return HINTS[reason] ?? "see to the reason, then resume the sync";
+}
+
+const LOST = "if that is meant, resume with --accept-deletions; if not, with --restore-files";
+
+const HINTS: Readonly<Record<string, string>> = {
+  "root-vanished": "mount it, or put it back, then resume; or stop the sync",
+  "root-replaced":
+    "if the folder was put back, resume with --restore-files; if what it holds is what is meant, with --accept-deletions",
+  "root-emptied": LOST,
+  "mass-deletion": LOST,
+  diverged: "the origin has another history than before: `chronicle verify` here and there shows which one was changed",
+};
+
+function degradedBecause({ failure, isWatchDegraded, refused }: SyncFacts): string | undefined {
+  if (failure !== undefined) return `a step has failed, and is tried again: ${failure.message}`;
+  if (isWatchDegraded) return "the folder cannot be watched as a whole: it is scanned every few seconds instead";
+  if (refused > 0) return `${refused} ${refused === 1 ? "change is" : "changes are"} refused by the origin`;
+  return undefined;
+}

@@ -1,0 +1,64 @@
+import { ChronicleError } from "../../core/errors.ts";
+import type { Timers } from "../timers.ts";
+
+interface Visitor {
+  readonly isThere: () => boolean;
+  readonly resolve: () => void;
+}
+
+/** Those who wait until something is so. */
+export class WaitingRoom {
+  readonly #visitors = new Set<Visitor>();
+
+  /** Something has changed. */
+  look(): void {
+    for (const visitor of this.#visitors) {
+      if (!visitor.isThere()) continue;
+      this.#visitors.delete(visitor);
+      visitor.resolve();
+    }
+  }
+
+  /** Resolves once it is so; rejects with the signal's reason. */
+  async until(isThere: () => boolean, signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    if (isThere()) return;
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const visitor = { isThere, resolve };
+    const leave = (): void => reject(signal.reason as Error);
+    this.#visitors.add(visitor);
+    signal.addEventListener("abort", leave, { once: true });
+    try {
+      await promise;
+    } finally {
+      signal.removeEventListener("abort", leave);
+      this.#visitors.delete(visitor);
+    }
+  }
+}
+
+/** A signal that aborts after a while, or with another one; disposed of, it does so no more. */
+export function timeLimit(
+  timers: Timers,
+  ms: number,
+  outer?: AbortSignal,
+): Disposable & { readonly signal: AbortSignal } {
+  const inner = new AbortController();
+  const timer = timers.after(ms, () =>
+    inner.abort(
+      new ChronicleError("UNAVAILABLE", `the sync did not come to rest within ${ms} ms`, {
+        hint: "ask for its status",
+      }),
+    ),
+  );
+  const pass = (): void => inner.abort(outer?.reason);
+  if (outer?.aborted === true) pass();
+  outer?.addEventListener("abort", pass, { once: true });
+  return {
+    signal: inner.signal,
+    [Symbol.dispose]: () => {
+      timer[Symbol.dispose]();
+      outer?.removeEventListener("abort", pass);
+    },
+  };
+}

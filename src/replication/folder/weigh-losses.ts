@@ -1,0 +1,83 @@
+import { ROOT, type WorkspacePath } from "../../core/path.ts";
+import type { ReplicaHalt } from "../../core/replica-record.ts";
+import { both, settle, type Side } from "../../core/reconcile.ts";
+import type { CyclePath, SettledDecision } from "./decide-cycle.ts";
+import { checkLoss, countLost, isMuch } from "./guards.ts";
+import type { FileHistory } from "./read-cycle.ts";
+import type { ReplicatedPaths } from "./replicated-paths.ts";
+
+/** What a cycle would delete on each side, and whether it may. */
+export interface Losses {
+  /** Entries that went from the folder, and are about to go from the origin. */
+  readonly local: number;
+  /** Entries that went from the origin, and are about to go from the folder. */
+  readonly upstream: number;
+  readonly halted: { readonly [side in Side]?: ReplicaHalt };
+}
+
+/** What the losses are weighed against. */
+export interface LossGround {
+  readonly rules: ReplicatedPaths;
+  readonly own: FileHistory;
+  readonly local: number;
+  /** Lost in the folder a moment ago: a deletion may be seen in several pieces. */
+  readonly recent: number;
+  /** Is the path's deletion on its way already? */
+  readonly isSent: (path: WorkspacePath) => boolean;
+}
+
+/** Weighs what is gone on either side against what is left in the folder. */
+export async function weighLosses(
+  paths: readonly CyclePath[],
+  decisions: readonly SettledDecision[],
+  ground: LossGround,
+): Promise<Losses> {
+  const { rules, isSent } = ground;
+  const fresh = paths.filter(
+    ({ path, local: here, base }) => rules.goesBack(path, here ?? base.entry) && !isSent(path),
+  );
+  const local = countLost(
+    fresh.map(({ base, local: here, remote }) => ({ before: remote && base.entry, after: here })),
+  );
+  const upstream = countLost(decisions.map(({ sides, decision }) => ({ before: sides.local, after: decision.local })));
+  const halted: { local?: ReplicaHalt; remote?: ReplicaHalt } = {};
+  const here = await weigh(ground, { lost: local === 0 ? 0 : local + ground.recent, going: 0, where: "here" });
+  if (here !== undefined) halted.local = here;
+  const there = await weigh(ground, { lost: upstream, going: upstream, where: "at the origin" });
+  if (there !== undefined) halted.remote = there;
+  return { local, upstream, halted };
+}
+
+interface Weighing {
+  readonly lost: number;
+  /** So many of those that are there are about to go. */
+  readonly going: number;
+  readonly where: string;
+}
+
+async function weigh(ground: LossGround, { lost, going, where }: Weighing): Promise<ReplicaHalt | undefined> {
+  if (lost < 2) return undefined;
+  const there = await countEntries(ground, isMuch(lost) ? Infinity : going + 1);
+  const left = Math.max(0, there - going);
+  return checkLoss({ lost, left: isMuch(lost) || left === 0 ? left : undefined }, where);
+}
+
+/** How many entries the folder has of those that concern the origin; no more than `limit` are counted. */
+async function countEntries({ own, local, rules }: LossGround, limit: number): Promise<number> {
+  let count = 0;
+  for await (const rows of own.entriesAt(local)) {
+    count += rows.filter(({ path, entry }) => path !== ROOT && rules.isShared(path, entry?.kind === "dir")).length;
+    if (count >= limit) break;
+  }
+  return count;
+}
+
+/** Puts back what was lost on a side: there, everything that the other side still has. */
+export function putBack(decisions: readonly SettledDecision[], lostOn: Side): SettledDecision[] {
+  const other = lostOn === "local" ? "remote" : "local";
+  return decisions.map((one) => {
+    const { sides, decision } = one;
+    const isLost = sides[lostOn] === undefined && sides[other] !== undefined && decision[other] === undefined;
+    return isLost ? { ...one, decision: settle(sides, both(sides[other])) } : one;
+  });
+}

@@ -1,0 +1,311 @@
+import type { StoreApi } from "../api/store-api.ts";
+import type { WorkspaceApi } from "../api/workspace-api.ts";
+import { openReplica, type ReplicaHold } from "../compose/open-replica.ts";
+import type { StoreParts } from "../compose/open-context.ts";
+import { Origins } from "../compose/origins.ts";
+import { partsOf } from "../compose/parts-of.ts";
+import { ChronicleError } from "../core/errors.ts";
+import type { WorkspacePath } from "../core/path.ts";
+import type { ReplicaRecord } from "../core/replica-record.ts";
+import type { SimDisk } from "../disk/sim-disk.ts";
+import { FramedChannel } from "../replication/channels/framed-channel.ts";
+import { memoryWires } from "../replication/channels/memory-wire.ts";
+import type { Channel } from "../replication/channel.ts";
+import { FolderSync, type FolderSyncParts } from "../replication/folder/folder-sync.ts";
+import type { SyncHappening } from "../replication/folder/sync-happening.ts";
+import { OriginSession } from "../replication/origin/origin-session.ts";
+import { findReplicaRecord } from "../replication/folder/find-replica-record.ts";
+import type { WatchHint, Worktree } from "../worktree/worktree.ts";
+import { LiveView } from "../workspace/live-view.ts";
+import { FOLDER, SyncMachine } from "./sync-machine.ts";
+import { VirtualClock } from "./virtual-clock.ts";
+
+const HEARTBEAT_MS = 200;
+/** So long a rig waits for something, in ms of its clock. */
+const PATIENCE_MS = 120_000;
+
+/** An origin without a folder, on a machine of its own. */
+export class RigHost {
+  readonly machine: SyncMachine;
+  /** What has gone wrong here in conversations. */
+  readonly failures: unknown[] = [];
+  readonly #clock: VirtualClock;
+  #store: StoreApi | undefined;
+  #workspace: WorkspaceApi | undefined;
+  #origins: Origins | undefined;
+  #id = "";
+
+  constructor(clock: VirtualClock, number = 1) {
+    this.#clock = clock;
+    this.machine = new SyncMachine(number, { clock });
+  }
+
+  get id(): string {
+    return this.#id;
+  }
+
+  get workspace(): WorkspaceApi {
+    if (this.#workspace === undefined) throw new Error("the origin is not open");
+    return this.#workspace;
+  }
+
+  async open(): Promise<void> {
+    this.#store = await this.machine.open();
+    const { workspace } = await this.#store.create({ name: "work" });
+    this.#workspace = workspace;
+    this.#id = workspace.id;
+    this.#origins = new Origins(partsOf(this.#store), this.#clock);
+  }
+
+  /** Records a file with its folders (`undefined`: its deletion). */
+  async write(path: string, content: string | undefined): Promise<void> {
+    if (content === undefined) await this.workspace.deleteFile(path);
+    else await this.workspace.putFile(path, Buffer.from(content));
+  }
+
+  /** All files with their contents; folders end with a slash. */
+  async tree(): Promise<Record<string, string>> {
+    const found: Record<string, string> = {};
+    for (const { path, kind } of (await this.workspace.files()).files) {
+      if (kind === "dir") found[`${path}/`] = "";
+      else found[path] = await textOf((await this.workspace.file(path)).pieces());
+    }
+    return found;
+  }
+
+  /** A conversation with whoever is at the other end. */
+  async serve(channel: Channel): Promise<void> {
+    if (this.#origins === undefined) throw new Error("the origin is not open");
+    using lease = await this.#origins.lease(this.#id);
+    const options = { ...lease.options, timers: this.#clock, heartbeatMs: HEARTBEAT_MS };
+    const { by, error } = await new OriginSession(channel, options).run();
+    if (by === "us" && error?.code === "IO") this.failures.push(error.cause ?? error);
+  }
+
+  async close(): Promise<void> {
+    await this.#origins?.[Symbol.asyncDispose]();
+    await this.#workspace?.close();
+    await this.#store?.close();
+  }
+}
+
+async function textOf(pieces: AsyncIterable<Uint8Array>): Promise<string> {
+  return Buffer.concat(await Array.fromAsync(pieces)).toString();
+}
+
+/** A folder that follows a rig's origin, on a machine of its own; nothing watches it but `hint`. */
+export class RigDesk {
+  readonly machine: SyncMachine;
+  readonly happened: SyncHappening[] = [];
+  /** Is nobody reachable? */
+  isCut = false;
+  readonly #clock: VirtualClock;
+  readonly #host: RigHost;
+  readonly #record: Partial<ReplicaRecord>;
+  readonly #parts: Partial<FolderSyncParts>;
+  #id = "";
+  #store: StoreParts | undefined;
+  #hold: ReplicaHold | undefined;
+  #sync: FolderSync | undefined;
+  #cutLink: (() => void) | undefined;
+  #hint: ((paths: readonly WorkspacePath[] | undefined) => void) | undefined;
+
+  constructor(
+    host: RigHost,
+    clock: VirtualClock,
+    more: { number?: number; record?: Partial<ReplicaRecord>; parts?: Partial<FolderSyncParts> } = {},
+  ) {
+    this.#host = host;
+    this.#clock = clock;
+    this.#record = more.record ?? {};
+    this.#parts = more.parts ?? {};
+    this.machine = new SyncMachine(more.number ?? 2, { clock });
+  }
+
+  get disk(): SimDisk {
+    return this.machine.disk;
+  }
+
+  get sync(): FolderSync {
+    if (this.#sync === undefined) throw new Error("the desk is not started");
+    return this.#sync;
+  }
+
+  get hold(): ReplicaHold {
+    if (this.#hold === undefined) throw new Error("the desk is not started");
+    return this.#hold;
+  }
+
+  /** Starts, or starts again as another process would. */
+  async start(): Promise<void> {
+    if (this.#id === "") this.#id = await this.machine.init();
+    this.#store = await this.machine.parts();
+    this.#hold = await openReplica(this.#store, this.#id);
+    const { context, mirror, options } = this.#hold;
+    const live = new LiveView(watchedBy(context.worktree, (onHint) => (this.#hint = (paths) => onHint({ paths }))));
+    const record = (await findReplicaRecord(context)) ?? { ...this.#fresh(), ...this.#record };
+    const parts: FolderSyncParts = {
+      context: { ...context, live },
+      mirror,
+      session: options,
+      connect: () => this.#connect(),
+      identity: () => this.#identity(),
+      timers: this.#clock,
+      random: () => 0.5,
+      ...this.#parts,
+    };
+    this.#sync = new FolderSync(parts, record);
+    this.#sync.happened.listen((one) => void this.happened.push(one));
+    await this.#sync.start();
+  }
+
+  /** Its process ends in peace. */
+  async close(): Promise<void> {
+    await this.#sync?.close();
+    await this.#hold?.[Symbol.asyncDispose]();
+    await this.#store?.blobs.close();
+    this.#sync = undefined;
+  }
+
+  /** Something changed in the folder. */
+  hint(...paths: string[]): void {
+    this.#hint?.(paths as WorkspacePath[]);
+  }
+
+  /** Edits a file in the folder (`undefined`: deletes it), as an editor would, and whatever watches says so. */
+  edit(path: string, content: string | undefined): void {
+    writeSim(this.disk, `${FOLDER}/${path}`, content);
+    this.hint(path);
+  }
+
+  /** What lies in the folder; folders end with a slash. */
+  tree(): Record<string, string> {
+    return treeOf(this.disk, FOLDER);
+  }
+
+  /** The connection breaks, and cannot be made until `heal`. */
+  cut(): void {
+    this.isCut = true;
+    this.#cutLink?.();
+  }
+
+  heal(): void {
+    this.isCut = false;
+  }
+
+  #fresh(): ReplicaRecord {
+    const url = "memory:";
+    const filters = { filterTo: [], filterFrom: [] };
+    return { origin: "", sandboxId: this.#id, url, mode: "two-way-safe", ...filters, applied: 0, settled: 0 };
+  }
+
+  #identity() {
+    const stat = this.disk.lstat(FOLDER);
+    return stat?.kind === "dir" ? { dev: String(stat.dev), ino: String(stat.ino) } : undefined;
+  }
+
+  async #connect(): Promise<Channel> {
+    if (this.isCut) throw new ChronicleError("UNAVAILABLE", "the network is cut");
+    const wires = memoryWires({ later: this.#clock.later });
+    this.#cutLink = () => wires.cut();
+    void this.#host.serve(new FramedChannel(wires.a));
+    return new FramedChannel(wires.b);
+  }
+}
+
+/** A worktree whose hints come from whoever is given the way to say them. */
+function watchedBy(worktree: Worktree, tell: (onHint: (hint: WatchHint) => void) => void): Worktree {
+  const watch: Worktree["watch"] = async (onHint) => {
+    tell(onHint);
+    return { degraded: false, settled: async () => false, close: async () => undefined };
+  };
+  return new Proxy(worktree, {
+    get: (target, key) => (key === "watch" ? watch : (Reflect.get(target, key, target) as unknown)),
+  });
+}
+
+/** An origin, a desk and a clock. */
+export class FolderRig {
+  readonly clock = new VirtualClock();
+  readonly host: RigHost;
+  readonly desk: RigDesk;
+
+  constructor(more: ConstructorParameters<typeof RigDesk>[2] = {}) {
+    this.host = new RigHost(this.clock);
+    this.desk = new RigDesk(this.host, this.clock, more);
+  }
+
+  /** `begin`: what the origin has at first. */
+  static async start(
+    begin: Readonly<Record<string, string>> = {},
+    more: ConstructorParameters<typeof RigDesk>[2] & { desk?: Readonly<Record<string, string>> } = {},
+  ): Promise<FolderRig> {
+    const rig = new FolderRig(more);
+    await rig.during(rig.host.open());
+    for (const [path, content] of Object.entries(begin)) await rig.during(rig.host.write(path, content));
+    for (const [path, content] of Object.entries(more.desk ?? {}))
+      writeSim(rig.desk.disk, `${FOLDER}/${path}`, content);
+    await rig.during(rig.desk.start());
+    return rig;
+  }
+
+  /** Lets time pass until this is done; what it resolves to. */
+  async during<T>(work: Promise<T>): Promise<T> {
+    let isOver = false;
+    const over = (): void => void (isOver = true);
+    work.then(over, over);
+    const isDone = await this.clock.run(this.clock.now + PATIENCE_MS, () => isOver);
+    if (!isDone) throw new Error("it does not end");
+    return work;
+  }
+
+  /** Until both directions are quiet. */
+  flush(): Promise<void> {
+    return this.during(this.desk.sync.flush());
+  }
+
+  async until(isSo: () => boolean): Promise<void> {
+    if (!(await this.clock.run(this.clock.now + PATIENCE_MS, isSo))) throw new Error("it does not come to pass");
+  }
+
+  pass(ms: number): Promise<unknown> {
+    return this.clock.run(this.clock.now + ms);
+  }
+
+  async close(): Promise<void> {
+    await this.during(this.desk.close());
+    await this.during(this.host.close());
+  }
+}
+
+/** Writes a file with its folders, by a temporary name (`undefined`: removes what is there). */
+export function writeSim(disk: SimDisk, path: string, content: string | undefined): void {
+  if (content === undefined) return removeSim(disk, path);
+  const folders = path.split("/").slice(1, -1);
+  folders.forEach((_, i) => {
+    const folder = `/${folders.slice(0, i + 1).join("/")}`;
+    if (disk.lstat(folder) === undefined) disk.makeFolder(folder, 0o755);
+  });
+  const fd = disk.open(`${path}.new~`, "create", 0o644);
+  disk.write(fd, Buffer.from(content), 0);
+  disk.close(fd);
+  if (disk.lstat(path)?.kind === "dir") removeSim(disk, path);
+  disk.rename(`${path}.new~`, path);
+}
+
+/** Removes a file, or a folder with what is in it. */
+export function removeSim(disk: SimDisk, path: string): void {
+  if (disk.lstat(path)?.kind !== "dir") return disk.unlink(path);
+  for (const { name } of disk.list(path)) removeSim(disk, `${path}/${name.toString()}`);
+  disk.removeFolder(path);
+}
+
+function treeOf(disk: SimDisk, folder: string, at = ""): Record<string, string> {
+  const found: Record<string, string> = {};
+  for (const { name, kind } of disk.list(`${folder}/${at}`)) {
+    const path = `${at}${name.toString()}`;
+    if (kind === "dir") Object.assign(found, { [`${path}/`]: "" }, treeOf(disk, folder, `${path}/`));
+    else found[path] = disk.content(`${folder}/${path}`)?.toString() ?? "";
+  }
+  return found;
+}
