@@ -19,6 +19,7 @@ import type { SimOperation, SimVerdict } from "../../disk/sim-faults.ts";
 import { collectLines, eventLogSuite, nextEvents } from "../../testing/event-log-suite.ts";
 import { FileEventLog } from "./file-event-log.ts";
 import { storeLayout, type WorkspaceLayout } from "./layout.ts";
+import { SyncDesk } from "./sync-desk.ts";
 
 let home = "";
 let count = 0;
@@ -137,6 +138,52 @@ describe("FileEventLog on a disk that fails", () => {
     expect(calls.map((call) => call.status)).toEqual(["rejected", "rejected", "rejected"]);
     expect(sim.content(paths.log)?.length).toBe(0);
     await log.append(nextEvents(EMPTY_HEAD, 1));
+  });
+
+  test("logs that are made durable beside each other: one that fails is poisoned, the others go on", async () => {
+    const other = storeLayout("/store").workspace("v");
+    const sim = SimDisk.fromTree({ [paths.folder]: { folder: 0o700 }, [other.folder]: { folder: 0o700 } });
+    const desk = new SyncDesk(sim);
+    const logs = [paths, other].map((one) => new FileEventLog(sim, one, EMPTY_HEAD, desk));
+    const append = () => Promise.allSettled(logs.map((log) => log.append(nextEvents(log.head, 2))));
+    for (const { status } of await append()) expect(status).toBe("fulfilled");
+    let syncs = 0;
+    sim.plan = ({ name }) => (name === "sync" && (syncs += 1) === 2 ? { errno: "EIO" } : "go");
+    const [good, bad] = await append();
+    expect([good?.status, bad]).toMatchObject(["fulfilled", { reason: { code: "IO" } }]);
+    sim.plan = undefined;
+    expect(logs.map(({ head }) => head.seq)).toEqual([4, 2]);
+    const [, poisoned] = await append();
+    expect(poisoned).toMatchObject({ reason: { code: "POISONED" } });
+    const found = sim.crash("forget");
+    expect([paths, other].map((one) => new FileEventLog(found, one).head.seq)).toEqual([6, 2]);
+  });
+
+  test("while lines are made durable, nobody sees them; what comes meanwhile goes with the next sync", async () => {
+    const { disk: sim, operations } = simulated();
+    let end = (): void => undefined;
+    const held = Object.assign(new SyncDesk(sim), {
+      sync: (fd: number) => new Promise<void>((resolve) => (end = () => resolve(sim.sync(fd)))),
+    });
+    const log = new FileEventLog(sim, paths, EMPTY_HEAD, held);
+    const [first, second, third] = nextEvents(EMPTY_HEAD, 3) as [SealedEvent, SealedEvent, SealedEvent];
+    const appended = log.append([first]);
+    await Promise.resolve();
+    const later = [log.append([second]), log.append([third])];
+    const looks = [log.refresh(), collectLines(log.read()).then(({ length }) => ({ seq: length })), log.close()];
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(log.head.seq).toBe(0);
+    expect(operations.filter(({ name }) => name === "write")).toHaveLength(1);
+    end();
+    await appended;
+    expect(log.head.seq).toBe(1);
+    await new Promise((resolve) => setImmediate(resolve));
+    end();
+    await Promise.all(later);
+    expect(await Promise.all(looks)).toMatchObject([{ seq: 3 }, { seq: 3 }, undefined]);
+    expect(operations.filter(({ name }) => name === "write" || name === "sync").map(({ name }) => name)).toEqual([
+      ...["write", "sync", "write", "sync"],
+    ]);
   });
 
   test("sync makes durable what another process had written and not synced", async () => {

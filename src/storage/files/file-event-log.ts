@@ -9,6 +9,7 @@ import type { WorkspaceLayout } from "./layout.ts";
 import { archiveName, linkIntoArchive, listArchive, prepareLog, removeArchive } from "./log-archive.ts";
 import { readHistory } from "./log-history.ts";
 import { checkCut, keepTail, makeFolderDurably } from "./log-quarantine.ts";
+import { linesToWrite } from "./lines-to-write.ts";
 import { openIfThere, readLines } from "./log-reader.ts";
 import { SyncDesk } from "./sync-desk.ts";
 import { EMPTY_END, findLogEnd, firstSeq } from "./log-tail.ts";
@@ -22,9 +23,6 @@ interface Waiting {
   readonly resolve: () => void;
   readonly reject: (error: unknown) => void;
 }
-
-/** Text of this many UTF-16 units at most goes into one write. */
-const WRITE_UNITS = 64 * 1024 * 1024;
 
 /**
  * The log as one NDJSON file (`docs/format.md`).
@@ -212,7 +210,7 @@ export class FileEventLog implements EventLog {
     this.#mustBeAsSeen(fd, start);
     let bytes = start;
     try {
-      for (const piece of encode(events)) {
+      for (const piece of linesToWrite(events)) {
         writeFully(this.#disk, fd, piece, null);
         bytes += piece.length;
       }
@@ -396,16 +394,4 @@ function isSame(seen: FileStat | "missing" | undefined, now: FileStat): boolean 
     seen.ctimeNs === now.ctimeNs &&
     seen.mtimeNs === now.mtimeNs
   );
-}
-
-function* encode(events: readonly SealedEvent[]): Generator<Buffer> {
-  let text = "";
-  for (const event of events) {
-    if (text !== "" && text.length + event.line.length > WRITE_UNITS) {
-      yield Buffer.from(text);
-      text = "";
-    }
-    text += `${event.line}\n`;
-  }
-  yield Buffer.from(text);
 }
