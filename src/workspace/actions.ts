@@ -169,25 +169,49 @@ interface LastBegun {
 const lastBegun = new WeakMap<object, LastBegun>();
 /** Beyond this many new events it is looked up anew. */
 const MOST_NEW = 2_000;
+/** So many events are looked at before all actions are. */
+const RECENT = 32;
 
 /** The hash of the snapshot of the action that was begun last, up to the head; empty if there is none. */
 export async function lastBegunHash(context: Context, headSeq: number): Promise<Hash | ""> {
   const known = lastBegun.get(context.index);
   const isNear = known !== undefined && known.upTo <= headSeq && headSeq - known.upTo <= MOST_NEW;
-  const rows = isNear
-    ? await context.index.events({ from: known.upTo + 1, to: headSeq })
-    : await context.index.records(PREFIX);
-  let at = isNear ? known.at : undefined;
   const seen = isNear ? known.seen : new Set<string>();
-  // By their last events, newest first: an action was begun no later than its last event.
+  const at = isNear
+    ? await latestBegun(context, await eventsUpTo(context, known.upTo + 1, headSeq), known)
+    : await lookUpBegun(context, headSeq);
+  lastBegun.set(context.index, { upTo: headSeq, at, seen });
+  return at?.hash ?? "";
+}
+
+/** In a process that has just begun: mostly among the last events, else among the last ones of all actions. */
+async function lookUpBegun(context: Context, headSeq: number): Promise<LastBegun["at"]> {
+  const from = Math.max(1, headSeq - RECENT + 1);
+  const at = await latestBegun(context, await eventsUpTo(context, from, headSeq));
+  // Nothing that came before these events can have begun later.
+  if (at !== undefined && at.seq >= from) return at;
+  return latestBegun(context, await context.index.records(PREFIX));
+}
+
+function eventsUpTo({ index }: Context, from: number, to: number): Promise<readonly EventRow[]> {
+  return index.events({ from, to });
+}
+
+/** The latest of what is known and of the actions of these events, which come oldest first. */
+async function latestBegun(
+  context: Context,
+  rows: readonly EventRow[],
+  known?: Pick<LastBegun, "at" | "seen">,
+): Promise<LastBegun["at"]> {
+  let at = known?.at;
+  // From the newest: an action was begun no later than its last event.
   for (const row of rows.toReversed()) {
-    if (!isOfAction(row) || seen.has(row.recordId)) continue;
+    if (!isOfAction(row) || known?.seen.has(row.recordId) === true) continue;
     if (at !== undefined && row.seq <= at.seq) break;
     const { seq, hash } = actionOfEvent(await readEvent(context, row));
     if (at === undefined || seq > at.seq) at = { seq, hash };
   }
-  lastBegun.set(context.index, { upTo: headSeq, at, seen });
-  return at?.hash ?? "";
+  return at;
 }
 
 function isOfAction(row: EventRow): boolean {

@@ -8,7 +8,7 @@ import { firstSeq, newlineAfter } from "./log-tail.ts";
 const NEWLINE = 0x0a;
 const CHUNK_BYTES = 1024 * 1024;
 /** The first chunk: often only the first line is wanted. Each one after it is twice as long, up to the full size. */
-const FIRST_CHUNK_BYTES = 16 * 1024;
+const FIRST_CHUNK_BYTES = 4 * 1024;
 /** Work between two breaths of the event loop. */
 const BREATH_CHUNKS = 8;
 
@@ -66,7 +66,7 @@ class LineSplitter {
   readonly #disk: Disk;
   readonly #fd: number;
   readonly #file: string;
-  #buffer: Buffer;
+  #buffer = Buffer.allocUnsafe(FIRST_CHUNK_BYTES);
   /** Offset in the file of the buffer's first byte; that is where a line begins. */
   #base: number;
   #filled = 0;
@@ -82,8 +82,6 @@ class LineSplitter {
     this.#fd = fd;
     this.#file = file;
     this.#base = from?.offset ?? 0;
-    // From its beginning a log is mostly read to its end.
-    this.#buffer = Buffer.allocUnsafe(this.#base === 0 ? CHUNK_BYTES : FIRST_CHUNK_BYTES);
     const first = from === undefined || from.offset === 0 ? undefined : (known ?? firstSeq(disk, fd) ?? 1);
     this.#lineNumber = first === undefined || from === undefined ? 1 : from.seq - first + 1;
   }
