@@ -12,8 +12,10 @@ import { leftOpen } from "./compose/left-open.ts";
 import { nodeProcesses } from "./compose/node-processes.ts";
 import { partsOf } from "./compose/parts-of.ts";
 import { openDoor } from "./compose/replica-door.ts";
+import { FileSyncPlaces } from "./compose/sync-places.ts";
 import { restoreFrom, type Source } from "./compose/restore-from.ts";
 import { NodeDisk } from "./disk/node-disk.ts";
+import { SyncController } from "./replication/folder/sync-controller.ts";
 import type { IndexStore } from "./storage/index-store.ts";
 import { MemoryIndexStore } from "./storage/memory/memory-index-store.ts";
 import { discardSqliteFiles } from "./storage/sqlite/discard-sqlite-files.ts";
@@ -109,6 +111,12 @@ export async function openRecordStore(options: RecordStoreOptions): Promise<Stan
 /** Serves replicas from the workspaces of a store of this machine. `onError` is told what goes wrong here. */
 export function openReplicaDoor(store: StoreApi, onError: (error: unknown) => void): ReplicaDoor {
   return openDoor(partsOf(store), onError);
+}
+
+/** Runs the syncs of a store of this machine in this process. `onError` is told what goes wrong where nobody waits for it. */
+export function openSyncs(store: StoreApi, onError: (error: unknown) => void): SyncController {
+  const places = new FileSyncPlaces(store, partsOf(store));
+  return new SyncController({ places, now: () => Date.now(), random: Math.random, onError });
 }
 
 /** Fills an empty folder of this machine with files of a workspace that is elsewhere. See `restore-from.ts`. */

@@ -59,7 +59,7 @@ function isBusy(state: SyncShape["state"]): boolean {
 /** Runs a sync in this process until Ctrl-C, which ends it; what was synced stays. */
 export async function runSync(context: CommandContext, options: SyncStart): Promise<number> {
   const { openSyncs } = await import("../../open.ts");
-  const runner = openSyncs(await context.store());
+  const runner = openSyncs(await context.store(), (error) => context.say(`note: ${String(error)}`));
   const ended = new AbortController();
   const endInterrupt = context.io.onInterrupt(() => {
     if (ended.signal.aborted) process.exit(130);

@@ -9,12 +9,12 @@ import type {
 } from "../../api/sync-api.ts";
 import { ChronicleError } from "../../core/errors.ts";
 import type { ReplicaRecord } from "../../core/replica-record.ts";
-import { TurnQueue } from "../../util/turn-queue.ts";
+import { shownPath } from "../../workspace/shape.ts";
 import { NODE_TIMERS, type Timers } from "../timers.ts";
 import { FolderSync } from "./folder-sync.ts";
 import { SyncFeed, type SyncNews } from "./sync-feed.ts";
-import type { OpenSyncPlace, SyncPlace, SyncPlaces } from "./sync-places.ts";
-import { recordFor, refuseOther, restingShape, upstreamUrl } from "./sync-settings.ts";
+import type { OpenSyncPlace, SyncPlaces } from "./sync-places.ts";
+import { recordFor, restingShape } from "./sync-settings.ts";
 
 /** What a controller works with. */
 export interface SyncControllerOptions {
@@ -29,7 +29,7 @@ export interface SyncControllerOptions {
   readonly onError: (error: unknown) => void;
 }
 
-/** One that another process runs may be free after so long, in milliseconds. */
+/** One that another process runs is looked at again after so long, in milliseconds. */
 const AGAIN_MS = 10_000;
 
 interface Running {
@@ -39,15 +39,15 @@ interface Running {
 }
 
 /**
- * Runs the syncs of a store in this process, each by itself. What it is told is in their logs before it answers, so that
- * the next process goes on from there.
+ * Runs the syncs of a store in this process, each by itself. What one is told is in its log before it answers, so that the
+ * next process goes on from there.
  */
 export class SyncController implements SyncRunner {
   readonly #options: SyncControllerOptions;
   readonly #timers: Timers;
   readonly #feed: SyncFeed;
   readonly #running = new Map<string, Running>();
-  readonly #turns = new Map<string, TurnQueue>();
+  readonly #turns = new Map<string, Promise<unknown>>();
   readonly #closing = new AbortController();
   #again: Disposable | undefined;
 
@@ -55,5 +55,213 @@ export class SyncController implements SyncRunner {
     this.#options = options;
     this.#timers = options.timers ?? NODE_TIMERS;
     this.#feed = new SyncFeed(options.now);
+  }
+
+  get active(): number {
+    return [...this.#running.values()].filter(({ sync }) => sync.record.stopped !== true).length;
+  }
+
+  async takeUp(): Promise<void> {
+    let isElsewhere = false;
+    for (const { id, record } of await this.#options.places.list()) {
+      if (record === undefined || record.stopped === true || this.#closing.signal.aborted) continue;
+      try {
+        await this.#inTurn(id, () => this.#takeUp(id));
+      } catch (error) {
+        if (error instanceof ChronicleError && error.code === "LOCKED") isElsewhere = true;
+        else this.#options.onError(error);
+      }
+    }
+    if (isElsewhere && !this.#closing.signal.aborted) this.#lookAgain();
+  }
+
+  async start(options: SyncStart): Promise<SyncShape> {
+    this.#refuseClosed();
+    const id = await this.#options.places.begin(options.folder);
+    return this.#inTurn(id, async () => {
+      const known = this.#running.get(id);
+      // What is wrong with the request is said before anything is ended for it.
+      if (known !== undefined) recordFor(known.sync.record, options, id);
+      await this.#letGo(id);
+      if (options.token !== undefined) this.#options.places.keepToken(id, options.token);
+      const { sync } = await this.#run(id, (record) => ({ ...recordFor(record, options, id), paused: true }));
+      // That writes it down, too.
+      if (sync.record.halted === undefined) await sync.resume();
+      return sync.shape;
+    });
+  }
+
+  async list(): Promise<SyncShape[]> {
+    const places = await this.#options.places.list();
+    const shapes = places.map((place) => this.#running.get(place.id)?.sync.shape ?? restingShape(place, true));
+    const listed = new Set(places.map(({ id }) => id));
+    // One that has just been begun may have nothing in its log yet.
+    const young = [...this.#running].filter(([id]) => !listed.has(id)).map(([, { sync }]) => sync.shape);
+    return [...shapes.filter((shape) => shape !== undefined), ...young];
+  }
+
+  async status(id: string): Promise<SyncShape> {
+    const all = await this.list();
+    const exact = all.filter((one) => one.id === id || one.folder === id);
+    const found = exact.length > 0 ? exact : all.filter((one) => id !== "" && one.id.startsWith(id));
+    const [only, second] = found;
+    if (only === undefined) {
+      throw new ChronicleError("NOT_FOUND", `there is no sync ${id}`, { hint: "`chronicle sync status` lists them" });
+    }
+    if (second === undefined) return only;
+    throw new ChronicleError("AMBIGUOUS", `${found.length} syncs begin with ${id}`, {
+      hint: "give more of the id, or the folder",
+      data: { ids: found.map((one) => one.id) },
+    });
+  }
+
+  stop(id: string): Promise<SyncShape> {
+    return this.#with(id, async ({ sync, place }) => {
+      await sync.stop();
+      const { shape } = sync;
+      await this.#letGo(place.id);
+      return shape;
+    });
+  }
+
+  pause(id: string): Promise<SyncShape> {
+    return this.#with(id, async ({ sync }) => {
+      await sync.pause();
+      return sync.shape;
+    });
+  }
+
+  resume(id: string, options: { readonly accept?: "deletions" | "restore" } = {}): Promise<SyncShape> {
+    return this.#with(id, async ({ sync }) => {
+      await sync.resume(options);
+      return sync.shape;
+    });
+  }
+
+  /** Others need not wait for it. */
+  async flush(
+    id: string,
+    options: { readonly timeoutMs?: number; readonly signal?: AbortSignal } = {},
+  ): Promise<SyncShape> {
+    const sync = await this.#with(id, async (running) => running.sync);
+    await sync.flush(options);
+    return sync.shape;
+  }
+
+  conflicts(id: string): Promise<ConflictShape[]> {
+    return this.#with(id, ({ place }) => place.conflicts());
+  }
+
+  resolve(id: string, path: string, { keep, ...more }: SyncResolution): Promise<SyncResolvedShape> {
+    return this.#with(id, async ({ sync, place }) => {
+      const open = await sync.conflicts();
+      const found = open.find((one) => shownPath(one.record.path) === path) ?? open.find((one) => one.id === path);
+      if (found === undefined) {
+        throw new ChronicleError("NOT_FOUND", `no conflict of ${path} is open`, {
+          hint: "`chronicle sync conflicts` lists them",
+          data: { path },
+        });
+      }
+      await sync.resolve(found.record.path, { keep, ...more });
+      const left = await sync.conflicts();
+      return { id: place.id, path: shownPath(found.record.path), kept: keep, conflicts: left.length };
+    });
+  }
+
+  async *events(id?: string, signal?: AbortSignal): AsyncGenerator<SyncEventShape, void> {
+    const only = id === undefined ? undefined : (await this.status(id)).id;
+    const shapes = (await this.list()).filter((one) => only === undefined || one.id === only);
+    const states = shapes.map((sync): SyncNews => ({ kind: "state", id: sync.id, sync }));
+    const signals = [this.#closing.signal, ...(signal === undefined ? [] : [signal])];
+    yield* this.#feed.follow(states, { id: only, signals });
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort();
+    this.#again?.[Symbol.dispose]();
+    await Promise.all([...this.#turns.values()]);
+    await Promise.all([...this.#running.keys()].map((id) => this.#letGo(id)));
+  }
+
+  async #takeUp(id: string): Promise<void> {
+    if (!this.#running.has(id)) await this.#run(id, (record) => record);
+  }
+
+  /** Opens a place and starts its sync. `recordOf`: from what its log says; `undefined`: there is none. */
+  async #run(id: string, recordOf: (record: ReplicaRecord | undefined) => ReplicaRecord | undefined): Promise<Running> {
+    const { places, random } = this.#options;
+    await using opening = new AsyncDisposableStack();
+    const place = opening.use(await places.open(id));
+    const record = recordOf(place.record);
+    if (record === undefined) throw new ChronicleError("NOT_FOUND", "this folder follows nothing");
+    const sync: FolderSync = new FolderSync(
+      {
+        ...place.parts,
+        connect: (signal) => places.connect(id, sync.record, signal),
+        timers: this.#timers,
+        random,
+      },
+      record,
+    );
+    const tell = (news: SyncNews): void => this.#feed.tell(news);
+    const listening = sync.happened.listen((one) =>
+      tell(one.kind === "state" ? { kind: "state", id, sync: sync.shape } : { ...one, id }),
+    );
+    opening.defer(() => listening[Symbol.dispose]());
+    await sync.start();
+    opening.move();
+    const running = { place, sync, listening };
+    this.#running.set(id, running);
+    return running;
+  }
+
+  async #letGo(id: string): Promise<void> {
+    const running = this.#running.get(id);
+    if (running === undefined) return;
+    this.#running.delete(id);
+    try {
+      await running.sync.close();
+    } finally {
+      running.listening[Symbol.dispose]();
+      await running.place[Symbol.asyncDispose]();
+    }
+  }
+
+  /** One that is not running is opened for this, and let go again if it is to rest. */
+  async #with<T>(asked: string, work: (running: Running) => Promise<T>): Promise<T> {
+    this.#refuseClosed();
+    const { id } = await this.status(asked);
+    return this.#inTurn(id, async () => {
+      const running = this.#running.get(id) ?? (await this.#run(id, (record) => record));
+      try {
+        return await work(running);
+      } finally {
+        if (running.sync.record.stopped === true) await this.#letGo(id);
+      }
+    });
+  }
+
+  /** What concerns one sync is done one after the other. */
+  #inTurn<T>(id: string, work: () => Promise<T>): Promise<T> {
+    const before = this.#turns.get(id) ?? Promise.resolve();
+    const next = before.then(work);
+    const settled = next.then(
+      () => undefined,
+      () => undefined,
+    );
+    this.#turns.set(id, settled);
+    void settled.then(() => this.#turns.get(id) === settled && this.#turns.delete(id));
+    return next;
+  }
+
+  #lookAgain(): void {
+    this.#again?.[Symbol.dispose]();
+    this.#again = this.#timers.after(AGAIN_MS, () => {
+      this.takeUp().catch((error: unknown) => this.#options.onError(error));
+    });
+  }
+
+  #refuseClosed(): void {
+    if (this.#closing.signal.aborted) throw new ChronicleError("UNAVAILABLE", "this process is being ended");
   }
 }
