@@ -1,4 +1,6 @@
+import assert from "node:assert/strict";
 import type { Entry } from "../core/entry.ts";
+import { withCode } from "../core/errors.ts";
 import type { LogEvent } from "../core/event.ts";
 import { decodeFile, fileRecordId, type FileRecord } from "../core/file-record.ts";
 import { sha256 } from "../core/hash.ts";
@@ -43,9 +45,9 @@ export class WriteBackRig implements AsyncDisposable {
     return WriteBackRig.open(disk, id);
   }
 
-  /** A workspace that is there, opened by a new process. */
-  static async open(disk: SimDisk, workspaceId: string): Promise<WriteBackRig> {
-    const engine = await SimEngine.open(disk, workspaceId, { firstId: (opened += 1) * 100_000 });
+  /** A workspace that is there, opened by a new process. `through`: the disk as that process sees it. */
+  static async open(disk: SimDisk, workspaceId: string, through = (same: SimDisk) => same): Promise<WriteBackRig> {
+    const engine = await SimEngine.open(through(disk), workspaceId, { firstId: (opened += 1) * 100_000 });
     return new WriteBackRig(disk, workspaceId, engine);
   }
 
@@ -100,11 +102,40 @@ export class WriteBackRig implements AsyncDisposable {
     { replica = "r1", rules, acknowledged }: AcceptMore = {},
   ): Promise<WriteBackAnswer> {
     const { seq } = await this.context.index.head();
-    return acceptWriteBack(this.context, { replica, acknowledged: acknowledged ?? seq, entries }, rules);
+    return withCode(() =>
+      acceptWriteBack(this.context, { replica, acknowledged: acknowledged ?? seq, entries }, rules),
+    );
   }
 
-  /** The files now, as texts; a folder is `/`. */
+  /** The files now, as texts; a folder is `/`. Throws where the folder holds something else than is recorded. */
   async files(): Promise<Record<string, string>> {
+    const recorded = await this.#recorded();
+    if (this.#hasFolder) assert.deepEqual(this.onDisk(), recorded);
+    return recorded;
+  }
+
+  /** What the folder holds, in the same way. */
+  onDisk(folder = "/proj"): Record<string, string> {
+    const found: Record<string, string> = {};
+    for (const { name } of this.disk.list(folder)) {
+      const path = `${folder}/${name.toString()}`;
+      const isFolder = this.disk.lstat(path)?.kind === "dir";
+      found[path.slice("/proj/".length)] = isFolder ? "/" : this.#contentOf(path);
+      if (isFolder) Object.assign(found, this.onDisk(path));
+    }
+    return found;
+  }
+
+  #contentOf(path: string): string {
+    if (this.disk.lstat(path)?.kind === "symlink") return this.disk.readlink(path).toString();
+    return this.disk.content(path)?.toString() ?? "";
+  }
+
+  get #hasFolder(): boolean {
+    return this.context.worktree.roots.some(({ folder }) => folder !== "");
+  }
+
+  async #recorded(): Promise<Record<string, string>> {
     const found: Record<string, string> = {};
     const { seq } = await this.context.index.head();
     for await (const rows of this.context.index.entriesAt(seq)) {

@@ -18,8 +18,6 @@ export interface WriteBackParts {
   readonly door: WriteBackDoor;
   readonly blobs: BlobStore;
   readonly received: ReceivedContents;
-  /** Whose the changes of this session are, whatever they say. */
-  readonly actor?: string;
 }
 
 /** A replica has one batch on its way, and sends it again when it hears nothing. */
@@ -80,8 +78,8 @@ export class WriteBackIntake {
   }
 
   async #decide({ sandbox_id: replica, entries: wired }: WriteBack): Promise<WriteBackAnswer> {
-    const { door, blobs, actor } = this.#parts;
-    const entries = wired.map(entryFromWire).map((one) => (actor === undefined ? one : { ...one, actor }));
+    const { door, blobs } = this.#parts;
+    const entries = wired.map(entryFromWire);
     try {
       using _lease = await blobs.lease();
       const missing = await this.#ensure(replica, wired, entries);
