@@ -138,9 +138,8 @@ export class FolderSync {
     });
   }
 
-  /** Goes on from what the log says, or with what is new; resolves once it is under way. */
-  async start({ isNew = false }: { readonly isNew?: boolean } = {}): Promise<void> {
-    if (isNew) await this.#inTurn(() => this.#cycle.write());
+  /** Goes on from what the log says; resolves once it is under way. */
+  async start(): Promise<void> {
     this.#listening = [
       this.#parts.mirror.changed.listen(() => this.#loop.wake()),
       this.#journal.answered.listen(({ accepted, rejected }) => this.#answered(accepted.length, rejected.length)),

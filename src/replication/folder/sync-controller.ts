@@ -7,246 +7,261 @@ import type {
   SyncShape,
   SyncStart,
 } from "../../api/sync-api.ts";
-import { ChronicleError, withCode } from "../../core/errors.ts";
+import { ChronicleError } from "../../core/errors.ts";
 import type { ReplicaRecord } from "../../core/replica-record.ts";
-import { parseGivenPath } from "../../workspace/given-path.ts";
+import { shownPath } from "../../workspace/shape.ts";
 import { NODE_TIMERS, type Timers } from "../timers.ts";
 import { FolderSync } from "./folder-sync.ts";
-import { recordOf, refuseOther } from "./sync-start.ts";
-import { SyncNews } from "./sync-news.ts";
-import type { OpenSyncPlace, SyncPlace, SyncPlaces } from "./sync-places.ts";
-import { restingShape } from "./sync-shape.ts";
+import { SyncFeed, type SyncNews } from "./sync-feed.ts";
+import type { OpenSyncPlace, SyncPlaces } from "./sync-places.ts";
+import { recordFor, restingShape } from "./sync-settings.ts";
 
-/** What a controller stands on. */
+/** What a controller works with. */
 export interface SyncControllerOptions {
   readonly places: SyncPlaces;
+  /** Epoch milliseconds. */
+  readonly now: () => number;
+  /** 0 to 1. */
+  readonly random: () => number;
   /** Default: the platform's. */
   readonly timers?: Timers;
-  /** Milliseconds since the epoch. */
-  readonly now?: () => number;
-  /** 0 to 1. */
-  readonly random?: () => number;
-  /** Is told of what goes wrong while nobody asks. */
-  readonly onError?: (error: unknown) => void;
+  /** Is told what went wrong where nobody waits for it. */
+  readonly onError: (error: unknown) => void;
 }
 
-/** A sync that is open in this process. */
+/** One that another process runs is looked at again after so long, in milliseconds. */
+const AGAIN_MS = 10_000;
+
 interface Running {
   readonly place: OpenSyncPlace;
   readonly sync: FolderSync;
   readonly listening: Disposable;
 }
 
-/** Runs the syncs of a store: folders that follow workspaces of origins, and write back to them. */
+/**
+ * Runs the syncs of a store in this process, each by itself. What one is told is in its log before it answers, so that the
+ * next process goes on from there.
+ */
 export class SyncController implements SyncRunner {
   readonly #options: SyncControllerOptions;
+  readonly #timers: Timers;
+  readonly #feed: SyncFeed;
   readonly #running = new Map<string, Running>();
-  /** What is being done with each, one thing after another. */
   readonly #turns = new Map<string, Promise<unknown>>();
-  readonly #news: SyncNews;
-  #isClosed = false;
+  readonly #closing = new AbortController();
+  #again: Disposable | undefined;
 
   constructor(options: SyncControllerOptions) {
     this.#options = options;
-    this.#news = new SyncNews(options.now ?? Date.now);
+    this.#timers = options.timers ?? NODE_TIMERS;
+    this.#feed = new SyncFeed(options.now);
   }
 
   get active(): number {
-    return this.#running.size;
+    return [...this.#running.values()].filter(({ sync }) => sync.record.stopped !== true).length;
   }
 
   async takeUp(): Promise<void> {
+    let isElsewhere = false;
     for (const { id, record } of await this.#options.places.list()) {
-      if (record === undefined || record.stopped === true || this.#running.has(id)) continue;
+      if (record === undefined || record.stopped === true || this.#closing.signal.aborted) continue;
       try {
-        await this.#inTurn(id, () => this.#open(id));
+        await this.#inTurn(id, () => this.#takeUp(id));
       } catch (error) {
-        this.#options.onError?.(error);
+        if (error instanceof ChronicleError && error.code === "LOCKED") isElsewhere = true;
+        else this.#options.onError(error);
       }
     }
-  }
-
-  async close(): Promise<void> {
-    this.#isClosed = true;
-    await Promise.all([...this.#running.keys()].map((id) => this.#inTurn(id, () => this.#letGo(id), true)));
-    this.#news.end();
+    if (isElsewhere && !this.#closing.signal.aborted) this.#lookAgain();
   }
 
   async start(options: SyncStart): Promise<SyncShape> {
-    const { places } = this.#options;
-    const asked = recordOf(options);
-    return withCode(async () => {
-      const id = await places.begin(options.folder);
-      return this.#inTurn(id, async () => {
-        const known = this.#running.get(id)?.sync.record ?? (await this.#place(id))?.record;
-        if (known !== undefined) refuseOther(known, asked, options.folder);
-        if (options.token !== undefined) places.keepToken(id, options.token);
-        await this.#letGo(id);
-        const sync = await this.#open(id, asked);
-        return sync.shape;
-      });
+    this.#refuseClosed();
+    const id = await this.#options.places.begin(options.folder);
+    return this.#inTurn(id, async () => {
+      const known = this.#running.get(id);
+      // What is wrong with the request is said before anything is ended for it.
+      if (known !== undefined) recordFor(known.sync.record, options, id);
+      await this.#letGo(id);
+      if (options.token !== undefined) this.#options.places.keepToken(id, options.token);
+      const { sync } = await this.#run(id, (record) => ({ ...recordFor(record, options, id), paused: true }));
+      // That writes it down, too.
+      if (sync.record.halted === undefined) await sync.resume();
+      return sync.shape;
     });
   }
 
   async list(): Promise<SyncShape[]> {
-    const all = await withCode(() => this.#options.places.list());
-    const resting = all.filter(({ id }) => !this.#running.has(id)).flatMap((place) => shapeOf(place) ?? []);
-    return [...[...this.#running.values()].map(({ sync }) => sync.shape), ...resting].sort((a, b) =>
-      a.folder < b.folder ? -1 : 1,
-    );
+    const places = await this.#options.places.list();
+    const shapes = places.map((place) => this.#running.get(place.id)?.sync.shape ?? restingShape(place, true));
+    const listed = new Set(places.map(({ id }) => id));
+    // One that has just been begun may have nothing in its log yet.
+    const young = [...this.#running].filter(([id]) => !listed.has(id)).map(([, { sync }]) => sync.shape);
+    return [...shapes.filter((shape) => shape !== undefined), ...young];
   }
 
   async status(id: string): Promise<SyncShape> {
-    return this.#find(id);
+    const all = await this.list();
+    const exact = all.filter((one) => one.id === id || one.folder === id);
+    const found = exact.length > 0 ? exact : all.filter((one) => id !== "" && one.id.startsWith(id));
+    const [only, second] = found;
+    if (only === undefined) {
+      throw new ChronicleError("NOT_FOUND", `there is no sync ${id}`, { hint: "`chronicle sync status` lists them" });
+    }
+    if (second === undefined) return only;
+    throw new ChronicleError("AMBIGUOUS", `${found.length} syncs begin with ${id}`, {
+      hint: "give more of the id, or the folder",
+      data: { ids: found.map((one) => one.id) },
+    });
   }
 
-  async stop(id: string): Promise<SyncShape> {
-    const { id: found } = await this.#find(id);
-    return this.#inTurn(found, async () => {
-      const sync = this.#running.get(found)?.sync ?? (await this.#open(found));
+  stop(id: string): Promise<SyncShape> {
+    return this.#with(id, async ({ sync, place }) => {
       await sync.stop();
       const { shape } = sync;
-      await this.#letGo(found);
-      this.#options.places.keepToken(found, undefined);
+      await this.#letGo(place.id);
       return shape;
     });
   }
 
-  async pause(id: string): Promise<SyncShape> {
-    return this.#with(id, (sync) => sync.pause());
+  pause(id: string): Promise<SyncShape> {
+    return this.#with(id, async ({ sync }) => {
+      await sync.pause();
+      return sync.shape;
+    });
   }
 
-  async resume(id: string, options: Parameters<SyncRunner["resume"]>[1] = {}): Promise<SyncShape> {
-    return this.#with(id, (sync) => sync.resume(options));
+  resume(id: string, options: { readonly accept?: "deletions" | "restore" } = {}): Promise<SyncShape> {
+    return this.#with(id, async ({ sync }) => {
+      await sync.resume(options);
+      return sync.shape;
+    });
   }
 
-  async flush(id: string, options: Parameters<SyncRunner["flush"]>[1] = {}): Promise<SyncShape> {
-    const sync = await this.#runningSync(id);
-    await withCode(() => sync.flush(options));
+  /** Others need not wait for it. */
+  async flush(
+    id: string,
+    options: { readonly timeoutMs?: number; readonly signal?: AbortSignal } = {},
+  ): Promise<SyncShape> {
+    const sync = await this.#with(id, async (running) => running.sync);
+    await sync.flush(options);
     return sync.shape;
   }
 
-  async conflicts(id: string): Promise<ConflictShape[]> {
-    const { id: found } = await this.#find(id);
-    const open = this.#running.get(found)?.place;
-    return withCode(async () =>
-      open === undefined ? [...((await this.#place(found))?.conflicts ?? [])] : open.conflicts(),
+  conflicts(id: string): Promise<ConflictShape[]> {
+    return this.#with(id, ({ place }) => place.conflicts());
+  }
+
+  resolve(id: string, path: string, { keep, ...more }: SyncResolution): Promise<SyncResolvedShape> {
+    return this.#with(id, async ({ sync, place }) => {
+      const open = await sync.conflicts();
+      const found = open.find((one) => shownPath(one.record.path) === path) ?? open.find((one) => one.id === path);
+      if (found === undefined) {
+        throw new ChronicleError("NOT_FOUND", `no conflict of ${path} is open`, {
+          hint: "`chronicle sync conflicts` lists them",
+          data: { path },
+        });
+      }
+      await sync.resolve(found.record.path, { keep, ...more });
+      const left = await sync.conflicts();
+      return { id: place.id, path: shownPath(found.record.path), kept: keep, conflicts: left.length };
+    });
+  }
+
+  async *events(id?: string, signal?: AbortSignal): AsyncGenerator<SyncEventShape, void> {
+    const only = id === undefined ? undefined : (await this.status(id)).id;
+    const shapes = (await this.list()).filter((one) => only === undefined || one.id === only);
+    const states = shapes.map((sync): SyncNews => ({ kind: "state", id: sync.id, sync }));
+    const signals = [this.#closing.signal, ...(signal === undefined ? [] : [signal])];
+    yield* this.#feed.follow(states, { id: only, signals });
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort();
+    this.#again?.[Symbol.dispose]();
+    await Promise.all([...this.#turns.values()]);
+    await Promise.all([...this.#running.keys()].map((id) => this.#letGo(id)));
+  }
+
+  async #takeUp(id: string): Promise<void> {
+    if (!this.#running.has(id)) await this.#run(id, (record) => record);
+  }
+
+  /** Opens a place and starts its sync. `recordOf`: from what its log says; `undefined`: there is none. */
+  async #run(id: string, recordOf: (record: ReplicaRecord | undefined) => ReplicaRecord | undefined): Promise<Running> {
+    const { places, random } = this.#options;
+    await using opening = new AsyncDisposableStack();
+    const place = opening.use(await places.open(id));
+    const record = recordOf(place.record);
+    if (record === undefined) throw new ChronicleError("NOT_FOUND", "this folder follows nothing");
+    const sync: FolderSync = new FolderSync(
+      {
+        ...place.parts,
+        connect: (signal) => places.connect(id, sync.record, signal),
+        timers: this.#timers,
+        random,
+      },
+      record,
     );
-  }
-
-  async resolve(id: string, path: string, resolution: SyncResolution): Promise<SyncResolvedShape> {
-    const sync = await this.#runningSync(id);
-    const { keep } = resolution;
-    if (!["local", "upstream", "merge"].includes(keep)) {
-      throw new ChronicleError("USAGE", `a conflict cannot be settled as ${JSON.stringify(keep)}`, {
-        hint: "say local, upstream or merge",
-      });
-    }
-    await withCode(() => sync.resolve(parseGivenPath(path), resolution));
-    const { conflicts, id: found } = sync.shape;
-    return { id: found, path, kept: keep, conflicts };
-  }
-
-  events(id?: string, signal?: AbortSignal): AsyncIterable<SyncEventShape> {
-    const begin = async (): Promise<SyncShape[]> => (id === undefined ? this.list() : [await this.#find(id)]);
-    return this.#news.follow(begin, { only: id === undefined ? undefined : (sync) => isMeant(sync, id), signal });
-  }
-
-  /** Opens a sync and begins it, with another record than its log's where one is given. */
-  async #open(id: string, asked?: ReturnType<typeof recordOf>): Promise<FolderSync> {
-    const { places, timers = NODE_TIMERS, random = Math.random } = this.#options;
-    const place = await places.open(id);
-    try {
-      const record: ReplicaRecord | undefined = asked?.({ id, known: place.record }) ?? place.record;
-      if (record === undefined) throw unknown(id);
-      const connect = (signal: AbortSignal): ReturnType<SyncPlaces["connect"]> =>
-        places.connect(id, sync.record, signal);
-      const sync = new FolderSync({ ...place.parts, connect, timers, random }, record);
-      const listening = sync.happened.listen((what) => this.#news.tell(id, what, () => sync.shape));
-      this.#running.set(id, { place, sync, listening });
-      await sync.start({ isNew: asked !== undefined });
-      return sync;
-    } catch (error) {
-      await this.#letGo(id);
-      await place[Symbol.asyncDispose]();
-      throw error;
-    }
+    const tell = (news: SyncNews): void => this.#feed.tell(news);
+    const listening = sync.happened.listen((one) =>
+      tell(one.kind === "state" ? { kind: "state", id, sync: sync.shape } : { ...one, id }),
+    );
+    opening.defer(() => listening[Symbol.dispose]());
+    await sync.start();
+    opening.move();
+    const running = { place, sync, listening };
+    this.#running.set(id, running);
+    return running;
   }
 
   async #letGo(id: string): Promise<void> {
     const running = this.#running.get(id);
     if (running === undefined) return;
     this.#running.delete(id);
-    const { place, sync, listening } = running;
-    await sync.close();
-    listening[Symbol.dispose]();
-    await place[Symbol.asyncDispose]();
+    try {
+      await running.sync.close();
+    } finally {
+      running.listening[Symbol.dispose]();
+      await running.place[Symbol.asyncDispose]();
+    }
   }
 
-  async #with(id: string, work: (sync: FolderSync) => Promise<void>): Promise<SyncShape> {
-    const { id: found } = await this.#find(id);
-    return this.#inTurn(found, async () => {
-      const sync = this.#running.get(found)?.sync;
-      if (sync === undefined) throw stopped(found);
-      await work(sync);
-      return sync.shape;
+  /** One that is not running is opened for this, and let go again if it is to rest. */
+  async #with<T>(asked: string, work: (running: Running) => Promise<T>): Promise<T> {
+    this.#refuseClosed();
+    const { id } = await this.status(asked);
+    return this.#inTurn(id, async () => {
+      const running = this.#running.get(id) ?? (await this.#run(id, (record) => record));
+      try {
+        return await work(running);
+      } finally {
+        if (running.sync.record.stopped === true) await this.#letGo(id);
+      }
     });
   }
 
-  async #runningSync(id: string): Promise<FolderSync> {
-    const { id: found } = await this.#find(id);
-    const sync = this.#running.get(found)?.sync;
-    if (sync === undefined) throw stopped(found);
-    return sync;
-  }
-
-  /** By the id, its unique beginning, or the folder. */
-  async #find(asked: string): Promise<SyncShape> {
-    const all = await this.list();
-    const exact = all.filter(({ id, folder }) => id === asked || folder === asked.replace(/(?<=.)\/+$/, ""));
-    const found = exact.length > 0 ? exact : all.filter((one) => isMeant(one, asked));
-    const [only] = found;
-    if (only === undefined) throw unknown(asked);
-    if (found.length === 1) return only;
-    throw new ChronicleError("AMBIGUOUS", `several syncs begin with ${asked}`, {
-      hint: "give more of the id, or the folder",
-      data: { ids: found.map(({ id }) => id) },
-    });
-  }
-
-  async #place(id: string): Promise<SyncPlace | undefined> {
-    return (await this.#options.places.list()).find((one) => one.id === id);
-  }
-
-  #inTurn<T>(id: string, work: () => Promise<T>, isLast = false): Promise<T> {
+  /** What concerns one sync is done one after the other. */
+  #inTurn<T>(id: string, work: () => Promise<T>): Promise<T> {
     const before = this.#turns.get(id) ?? Promise.resolve();
-    const next = before
-      .catch(() => undefined)
-      .then(() => {
-        if (this.#isClosed && !isLast) throw new ChronicleError("UNAVAILABLE", "this process is being ended");
-        return withCode(work);
-      });
-    this.#turns.set(id, next);
+    const next = before.then(work);
+    const settled = next.then(
+      () => undefined,
+      () => undefined,
+    );
+    this.#turns.set(id, settled);
+    void settled.then(() => this.#turns.get(id) === settled && this.#turns.delete(id));
     return next;
   }
-}
 
-function shapeOf({ id, folder, record, conflicts }: SyncPlace): SyncShape | undefined {
-  return record === undefined ? undefined : restingShape({ id, folder, record, conflicts: conflicts.length });
-}
+  #lookAgain(): void {
+    this.#again?.[Symbol.dispose]();
+    this.#again = this.#timers.after(AGAIN_MS, () => {
+      this.takeUp().catch((error: unknown) => this.#options.onError(error));
+    });
+  }
 
-function isMeant({ id, folder }: SyncShape, asked: string): boolean {
-  return folder === asked.replace(/(?<=.)\/+$/, "") || (asked.length >= 4 && id.startsWith(asked));
-}
-
-function unknown(asked: string): ChronicleError {
-  return new ChronicleError("NOT_FOUND", `there is no sync ${JSON.stringify(asked)}`, {
-    hint: "`chronicle sync status` lists them; `chronicle sync start` begins one",
-  });
-}
-
-function stopped(id: string): ChronicleError {
-  return new ChronicleError("UNAVAILABLE", `the sync ${id} is stopped`, {
-    hint: "start it again: chronicle sync start",
-  });
+  #refuseClosed(): void {
+    if (this.#closing.signal.aborted) throw new ChronicleError("UNAVAILABLE", "this process is being ended");
+  }
 }

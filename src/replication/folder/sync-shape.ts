@@ -53,26 +53,6 @@ export function syncShape(facts: SyncFacts): SyncShape {
   };
 }
 
-/** A sync that no process runs now. */
-export function restingShape(facts: Pick<SyncFacts, "id" | "folder" | "record" | "conflicts">): SyncShape {
-  const { applied } = facts.record;
-  return syncShape({
-    ...facts,
-    link: "ended",
-    linkError: undefined,
-    wasReached: false,
-    failure: undefined,
-    isBusy: false,
-    isWatchDegraded: false,
-    origin: applied,
-    head: applied,
-    applied,
-    pending: 0,
-    refused: 0,
-    progress: undefined,
-  });
-}
-
 function stateOf({ record, link, ...facts }: SyncFacts): SyncState {
   if (record.stopped === true) return "stopped";
   if (record.halted !== undefined) return "halted";
