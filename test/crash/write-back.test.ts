@@ -3,6 +3,8 @@ import { errnoOf, ChronicleError } from "../../src/core/errors.ts";
 import { decodeFile, pathOfRecordId } from "../../src/core/file-record.ts";
 import type { WriteBackAnswer, WriteBackEntry } from "../../src/core/write-back.ts";
 import type { SimDisk } from "../../src/disk/sim-disk.ts";
+import { settle } from "../../src/workspace/operate.ts";
+import { settledWriteBack } from "../../src/workspace/replica/settled-write-back.ts";
 import { sweepCrashes, type CrashSweep, type SweepContext } from "../../src/testing/crash-sweep.ts";
 import { openSimStore } from "../../src/testing/sim-store.ts";
 import type { Through } from "../helpers/engine-sweep.ts";
@@ -82,6 +84,9 @@ async function checkAgain(
     throw new Error("a bare system error reached the caller", { cause: error });
   const origin = await WriteBackRig.open(copy, id);
   const [before] = acknowledged;
+  await settle(origin.context);
+  const { upTo } = await settledWriteBack(origin.context, "r1");
+  if (before !== undefined) expect(upTo).toBe(11);
   const answer = await origin.accept(entries);
   if (before !== undefined) expect(answer).toEqual(before);
   expect(answer.accepted.map(({ localSeq }) => localSeq)).toEqual([3, 4, 5, 7, 8, 9, 10, 11]);
