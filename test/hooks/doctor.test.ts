@@ -26,6 +26,8 @@ import { NodeDisk } from "../../src/disk/node-disk.ts";
 /** Each trouble is planted, found, and told with how to mend it. */
 
 const [claude] = AGENT_CONFIGS;
+/** A process has its streams once. */
+const PROCESS = processIo("1.2.3");
 let folder = "";
 let io: Io;
 let places: { readonly home: string; readonly configFolder: string };
@@ -35,7 +37,7 @@ beforeEach(() => {
   for (const name of ["home", "project"]) mkdirSync(join(folder, name));
   for (const name of ["store", "store/run", "config"]) mkdirSync(join(folder, name), { mode: 0o700 });
   places = { home: join(folder, "store"), configFolder: join(folder, "config") };
-  io = { ...processIo("1.2.3"), env: {}, userHome: join(folder, "home"), cwd: () => join(folder, "project") };
+  io = { ...PROCESS, env: {}, userHome: join(folder, "home"), cwd: () => join(folder, "project") };
 });
 
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
