@@ -1,0 +1,79 @@
+import type { SyncShape, SyncStart } from "../../api/sync-api.ts";
+import { ChronicleError } from "../../core/errors.ts";
+import type { ReplicaRecord } from "../../core/replica-record.ts";
+import { haltedBecause, hintFor } from "./sync-shape.ts";
+import type { SyncPlace } from "./sync-places.ts";
+
+/** An origin's address in the one form in which it is kept. Throws `USAGE`. */
+export function upstreamUrl(text: string): string {
+  if (/^unix:\/./.test(text)) return text;
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const isPlain = url !== undefined && url.username + url.password + url.search + url.hash === "";
+  if (isPlain && /^(https?|wss?):$/.test(url.protocol)) {
+    return `${url.protocol}//${url.host}${url.pathname.replace(/\/+$/, "")}`;
+  }
+  throw new ChronicleError("USAGE", "this is no address of an origin", {
+    hint: "it is http(s)://HOST:PORT, ws(s)://HOST:PORT, or unix:/PATH; a token is given by itself",
+  });
+}
+
+/**
+ * The record of a sync that is started: what it was before, with what is asked for now. Throws `REFUSED` for a folder that
+ * follows another workspace.
+ */
+export function recordFor(known: ReplicaRecord | undefined, start: SyncStart, id: string): ReplicaRecord {
+  const url = upstreamUrl(start.upstream);
+  if (known !== undefined) refuseOther(known, url, start.workspace);
+  const { stopped: _stopped, paused: _paused, ...before } = known ?? fresh(id);
+  const { workspace, mode, filterTo, filterFrom, policy, debounceMs } = start;
+  return {
+    ...before,
+    url,
+    ...(workspace === undefined ? {} : { workspace }),
+    ...(mode === undefined ? {} : { mode }),
+    ...(filterTo === undefined ? {} : { filterTo }),
+    ...(filterFrom === undefined ? {} : { filterFrom }),
+    ...(policy === undefined ? {} : { policy }),
+    ...(debounceMs === undefined ? {} : { debounceMs }),
+  };
+}
+
+function fresh(id: string): ReplicaRecord {
+  const filters = { filterTo: [], filterFrom: [] };
+  return { origin: "", sandboxId: id, url: "", mode: "two-way-safe", ...filters, applied: 0, settled: 0 };
+}
+
+/** Another address of the same origin may be given: whether it is the same is seen when it answers. */
+function refuseOther(known: ReplicaRecord, url: string, workspace: string | undefined): void {
+  const isSame = workspace === undefined || workspace === known.origin || workspace === known.workspace;
+  if (isSame || known.origin === "" || known.url !== url || known.workspace === undefined) return;
+  throw new ChronicleError("REFUSED", "this folder follows another workspace of that origin", {
+    hint: "choose another folder for this one",
+    data: { origin: known.origin },
+  });
+}
+
+/** A sync that this process does not run. `elsewhere`: another one does. */
+export function restingShape({ id, folder, record, conflicts }: SyncPlace, elsewhere: boolean): SyncShape | undefined {
+  if (record === undefined) return undefined;
+  const { halted, stopped, applied } = record;
+  const isElsewhere = elsewhere && stopped !== true;
+  return {
+    id,
+    folder,
+    upstream: record.url,
+    workspace: record.origin === "" ? (record.workspace ?? "") : record.origin,
+    ...(record.workspace === undefined ? {} : { asked: record.workspace }),
+    mode: record.mode,
+    state:
+      stopped === true ? "stopped" : halted !== undefined ? "halted" : record.paused === true ? "paused" : "offline",
+    ...(halted !== undefined ? { reason: haltedBecause(halted), hint: hintFor(halted) } : {}),
+    ...(isElsewhere && halted === undefined ? { reason: "another process runs it" } : {}),
+    peer: null,
+    lag: 0,
+    pending: 0,
+    conflicts: conflicts.length,
+    applied,
+    head: applied,
+  };
+}
