@@ -91,7 +91,7 @@ export class SyncMachine {
     this.#ids += 100_000;
     const disk = this.#options.seenAs?.(this.#disk) ?? this.#disk;
     const backends = simBackends(disk, { firstId: this.#ids, clock: () => this.#now() });
-    const index = new MemoryBlobIndex();
+    const index = new SharedBlobIndex();
     let isFresh = true;
     const openBlobIndex = () => () => {
       const fresh = isFresh;
@@ -104,4 +104,9 @@ export class SyncMachine {
   #now(): number {
     return Date.parse("2030-01-01T00:00:00Z") + Math.floor(this.#options.clock.now) + this.skewMs;
   }
+}
+
+/** Whoever closes it leaves it to the others. */
+class SharedBlobIndex extends MemoryBlobIndex {
+  override close(): void {}
 }

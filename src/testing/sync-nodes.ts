@@ -1,0 +1,208 @@
+import type { StoreApi } from "../api/store-api.ts";
+import type { WorkspaceApi } from "../api/workspace-api.ts";
+import { openReplica, type ReplicaHold } from "../compose/open-replica.ts";
+import { Origins, type OriginLease } from "../compose/origins.ts";
+import { partsOf } from "../compose/parts-of.ts";
+import type { WorkspacePath } from "../core/path.ts";
+import type { ReplicaRecord } from "../core/replica-record.ts";
+import type { Channel } from "../replication/channel.ts";
+import { findReplicaRecord } from "../replication/folder/find-replica-record.ts";
+import { FolderSync, type FolderSyncParts } from "../replication/folder/folder-sync.ts";
+import type { Timers } from "../replication/timers.ts";
+import { OriginSession, type OriginOptions } from "../replication/origin/origin-session.ts";
+import { LiveView } from "../workspace/live-view.ts";
+import type { WatchHint, Worktree } from "../worktree/worktree.ts";
+import { FOLDER, SyncMachine, type MachineOptions } from "./sync-machine.ts";
+import type { VirtualClock } from "./virtual-clock.ts";
+
+const HEARTBEAT_MS = 200;
+
+/** What is told of an engine that its machine has lost. */
+const NOTHING = (): undefined => undefined;
+
+/** The timers of one life of a process: what it has planned does not happen once it is gone, or its machine has stopped. */
+class LifeTimers implements Timers {
+  readonly #clock: VirtualClock;
+  readonly #machine: SyncMachine;
+  #isOver = false;
+
+  constructor(clock: VirtualClock, machine: SyncMachine) {
+    this.#clock = clock;
+    this.#machine = machine;
+  }
+
+  after(ms: number, run: () => void): Disposable {
+    const { disk } = this.#machine;
+    return this.#clock.after(ms, () => {
+      if (!this.#isOver && !disk.stopped) run();
+    });
+  }
+
+  end(): void {
+    this.#isOver = true;
+  }
+}
+
+/** An origin on a machine of its own, with or without a folder: what serves replicas, and a workspace to work in. */
+export class OriginNode {
+  readonly machine: SyncMachine;
+  readonly #clock: VirtualClock;
+  readonly #isHosted: boolean;
+  #id = "";
+  #store: StoreApi | undefined;
+  #workspace: WorkspaceApi | undefined;
+  #lease: OriginLease | undefined;
+  #timers: LifeTimers | undefined;
+
+  constructor(options: MachineOptions & { readonly isHosted: boolean }) {
+    this.machine = new SyncMachine(1, options);
+    this.#clock = options.clock;
+    this.#isHosted = options.isHosted;
+  }
+
+  get id(): string {
+    return this.#id;
+  }
+
+  get isUp(): boolean {
+    return this.#lease !== undefined && !this.machine.disk.stopped;
+  }
+
+  get workspace(): WorkspaceApi {
+    if (this.#workspace === undefined) throw new Error("the origin is not up");
+    return this.#workspace;
+  }
+
+  /** Starts; the first time, begins its workspace. */
+  async start(): Promise<void> {
+    const store = await this.machine.open();
+    this.#store = store;
+    this.#workspace = this.#id === "" ? await this.#begin(store) : await store.openById(this.#id);
+    this.#id = this.#workspace.id;
+    const timers = new LifeTimers(this.#clock, this.machine);
+    this.#timers = timers;
+    this.#lease = await new Origins(partsOf(store), timers).lease(this.#id);
+  }
+
+  /** Leads a conversation with whoever is at the other end. */
+  serve(channel: Channel, more: Partial<OriginOptions> = {}): void {
+    const [lease, timers] = [this.#lease, this.#timers];
+    if (lease === undefined || timers === undefined) return channel.close();
+    const options = { ...lease.options, timers, heartbeatMs: HEARTBEAT_MS, ...more };
+    void new OriginSession(channel, options).run();
+  }
+
+  /** Its processes are gone. */
+  lose(): void {
+    this.#timers?.end();
+    this.#lease = undefined;
+    this.#workspace?.close().catch(NOTHING);
+    this.#store?.close().catch(NOTHING);
+    this.#workspace = undefined;
+    this.#store = undefined;
+  }
+
+  async #begin(store: StoreApi): Promise<WorkspaceApi> {
+    const begun = await (this.#isHosted ? store.create({ name: "work" }) : store.init({ roots: [FOLDER] }));
+    return begun.workspace;
+  }
+}
+
+/** How a replica of a simulation is connected, and what is special about it. */
+export interface ReplicaNodeOptions extends MachineOptions {
+  readonly number: number;
+  readonly record?: Partial<ReplicaRecord>;
+  readonly connect: FolderSyncParts["connect"];
+  readonly random: () => number;
+}
+
+/** A folder that follows an origin, on a machine of its own. Nothing watches it but `hint`. */
+export class ReplicaNode {
+  readonly machine: SyncMachine;
+  readonly #options: ReplicaNodeOptions;
+  #id = "";
+  #store: StoreApi | undefined;
+  #hold: ReplicaHold | undefined;
+  #sync: FolderSync | undefined;
+  #timers: LifeTimers | undefined;
+  #hint: ((hint: WatchHint) => void) | undefined;
+
+  constructor(options: ReplicaNodeOptions) {
+    this.machine = new SyncMachine(options.number, options);
+    this.#options = options;
+  }
+
+  get id(): string {
+    return this.#id;
+  }
+
+  get isUp(): boolean {
+    return this.#sync !== undefined && !this.machine.disk.stopped;
+  }
+
+  get sync(): FolderSync {
+    if (this.#sync === undefined) throw new Error("the replica is not up");
+    return this.#sync;
+  }
+
+  get hold(): ReplicaHold {
+    if (this.#hold === undefined) throw new Error("the replica is not up");
+    return this.#hold;
+  }
+
+  /** Starts; the first time, begins its workspace with what lies in its folder. */
+  async start(): Promise<void> {
+    if (this.#id === "") this.#id = await this.machine.init();
+    const store = await this.machine.open();
+    this.#store = store;
+    const hold = await openReplica(partsOf(store), this.#id);
+    this.#hold = hold;
+    const { context, mirror, options: session } = hold;
+    const live = new LiveView(watchedBy(context.worktree, (onHint) => (this.#hint = onHint)));
+    const { connect, random, clock } = this.#options;
+    const timers = new LifeTimers(clock, this.machine);
+    this.#timers = timers;
+    const identity = () => this.#identity();
+    const parts = { context: { ...context, live }, mirror, session, connect, identity, timers, random };
+    const sync = new FolderSync(parts, (await findReplicaRecord(context)) ?? this.#fresh());
+    this.#sync = sync;
+    await sync.start();
+  }
+
+  /** Something may have changed at these paths; without any: anywhere. */
+  hint(paths: readonly string[] | undefined): void {
+    this.#hint?.({ paths: paths as readonly WorkspacePath[] | undefined });
+  }
+
+  /** Its process is gone. */
+  lose(): void {
+    this.#timers?.end();
+    this.#sync?.close().catch(NOTHING);
+    this.#hold?.[Symbol.asyncDispose]().then(NOTHING, NOTHING);
+    this.#store?.close().catch(NOTHING);
+    this.#sync = undefined;
+    this.#hold = undefined;
+    this.#hint = undefined;
+  }
+
+  #fresh(): ReplicaRecord {
+    const rest = { origin: "", sandboxId: this.#id, url: "memory:", filterTo: [], filterFrom: [] };
+    return { ...rest, mode: "two-way-safe", applied: 0, settled: 0, ...this.#options.record };
+  }
+
+  #identity() {
+    const stat = this.machine.disk.lstat(FOLDER);
+    return stat?.kind === "dir" ? { dev: String(stat.dev), ino: String(stat.ino) } : undefined;
+  }
+}
+
+/** A worktree whose hints come from whoever is given the way to say them. */
+function watchedBy(worktree: Worktree, tell: (onHint: (hint: WatchHint) => void) => void): Worktree {
+  const watch: Worktree["watch"] = async (onHint) => {
+    tell(onHint);
+    return { degraded: false, settled: async () => false, close: async () => undefined };
+  };
+  return new Proxy(worktree, {
+    get: (target, key) => (key === "watch" ? watch : (Reflect.get(target, key, target) as unknown)),
+  });
+}
