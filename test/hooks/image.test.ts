@@ -15,6 +15,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { hookScript } from "../../src/cli/agents/hook-script.ts";
+import { IMAGE_FLAGS } from "../../src/cli/hooking/hook-image.ts";
 import { chronicleBin } from "../helpers/cli-package.ts";
 
 /** The image of the hook: made by `agents install`, used by the installed script, and never used when it does not fit. */
@@ -50,8 +51,10 @@ function images(): string[] {
 /** A process with the image, as the installed script starts it. */
 function withImage(args: readonly string[], input = "", cwd = tree) {
   const [image = "none"] = images();
-  const how = ["--no-rehash-snapshot", "--snapshot-blob", join(cache, image)];
-  return run([process.execPath, ...how, entry(), ...args], { input, cwd });
+  return run([process.execPath, ...IMAGE_FLAGS, "--snapshot-blob", join(cache, image), entry(), ...args], {
+    input,
+    cwd,
+  });
 }
 
 function call(event: string, more: Readonly<Record<string, unknown>> = {}): string {
@@ -75,33 +78,37 @@ function recorded(): [string, string, number][] {
   return actions.map(({ tool_call, state, changed }) => [tool_call, state, changed]);
 }
 
-test("an image answers as the file does, wherever it was made, and not after the hook was replaced", () => {
-  chronicle("-C", tree, "init");
-  chronicle("agents", "install", "claude");
-  expect(images()).toHaveLength(1);
-  const script = join(base, "config", "chronicle", "bin", "chronicle-hook");
-  expect(readFileSync(script, "utf8")).toContain(`image=$store/cache/${images()[0]}\n`);
-  const elsewhere = join(base, "elsewhere");
-  mkdirSync(elsewhere);
-  edit("image", (input) => withImage(["claude", "--direct", "--store", "../store"], input, elsewhere));
-  edit("script", (input) => run([script, "claude", "--direct"], { input }));
-  edit("file", (input) => run([process.execPath, entry(), "claude", "--direct", "--store", store], { input }));
-  expect(withImage(["claude", "--direct", "--store", store], call("Stop"))).toMatchObject({ status: 0, stderr: "" });
-  // Replaced by one of the same size, at the same time, as packages are unpacked.
-  const text = readFileSync(entry());
-  rmSync(entry());
-  writeFileSync(entry(), text);
-  utimesSync(entry(), 499_162_500, 499_162_500);
-  expect(withImage(["claude", "--direct", "--store", store], call("PreToolUse")).status).toBe(75);
-  edit("stale", (input) => run([script, "claude", "--direct"], { input }));
-  chronicle("agents", "install", "claude");
-  expect(images()).toHaveLength(1);
-  edit("anew", (input) => withImage(["claude", "--direct", "--store", store], input));
-  expect(recorded()).toEqual(["image", "script", "file", "stale", "anew"].map((id) => [id, "done", 1]));
-  chronicle("-C", tree, "verify");
-});
+test(
+  "an image answers as the file does, wherever it was made, and not after the hook was replaced",
+  { timeout: 60_000 },
+  () => {
+    chronicle("-C", tree, "init");
+    chronicle("agents", "install", "claude");
+    expect(images()).toHaveLength(1);
+    const script = join(base, "config", "chronicle", "bin", "chronicle-hook");
+    expect(readFileSync(script, "utf8")).toContain(`image=$store/cache/${images()[0]}\n`);
+    const elsewhere = join(base, "elsewhere");
+    mkdirSync(elsewhere);
+    edit("image", (input) => withImage(["claude", "--direct", "--store", "../store"], input, elsewhere));
+    edit("script", (input) => run([script, "claude", "--direct"], { input }));
+    edit("file", (input) => run([process.execPath, entry(), "claude", "--direct", "--store", store], { input }));
+    expect(withImage(["claude", "--direct", "--store", store], call("Stop"))).toMatchObject({ status: 0, stderr: "" });
+    // Replaced by one of the same size, at the same time, as packages are unpacked.
+    const text = readFileSync(entry());
+    rmSync(entry());
+    writeFileSync(entry(), text);
+    utimesSync(entry(), 499_162_500, 499_162_500);
+    expect(withImage(["claude", "--direct", "--store", store], call("PreToolUse")).status).toBe(75);
+    edit("stale", (input) => run([script, "claude", "--direct"], { input }));
+    chronicle("agents", "install", "claude");
+    expect(images()).toHaveLength(1);
+    edit("anew", (input) => withImage(["claude", "--direct", "--store", store], input));
+    expect(recorded()).toEqual(["image", "script", "file", "stale", "anew"].map((id) => [id, "done", 1]));
+    chronicle("-C", tree, "verify");
+  },
+);
 
-test("many files are read by worker threads of a process with an image, too", () => {
+test("many files are read by worker threads of a process with an image, too", { timeout: 60_000 }, () => {
   const many = join(tree, "many");
   mkdirSync(many);
   const tool = { tool_name: "Bash", tool_input: { command: "make" }, tool_use_id: "many" };

@@ -1,3 +1,5 @@
+import { IMAGE_FLAGS } from "../hooking/hook-image.ts";
+
 /** What the installed hook is made of. */
 export interface HookScript {
   /** The store, whose process is asked. */
@@ -96,7 +98,7 @@ exit 0;
 const HERE = `here() {
   set -- "$agent" --store "$store" --parent "$parent" \${strict:+--strict} \${direct:+--direct}
   if [ -f "$image" ]; then
-    "$node" --no-rehash-snapshot --snapshot-blob "$image" "$entry" "$@"
+    "$node" ${IMAGE_FLAGS.join(" ")} --snapshot-blob "$image" "$entry" "$@"
     code=$?
     case $code in 14 | 75 | 12[6-9] | 1[3-9]? | 2??) ;; *) return $code ;; esac
   fi

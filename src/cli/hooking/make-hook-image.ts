@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { dirname, join } from "node:path";
 import type { Disk } from "../../disk/disk.ts";
-import { hookImagePath, IS_CURRENT } from "./hook-image.ts";
+import { hookImagePath, IMAGE_FLAGS, IS_CURRENT } from "./hook-image.ts";
 import { hookEntryPath, hookImageEntryPath } from "./program-paths.ts";
 import { removeSmall } from "./run-folder.ts";
 
@@ -9,13 +9,6 @@ import { removeSmall } from "./run-folder.ts";
 const PATIENCE_MS = 60_000;
 /** What another process began to write so long ago was left behind, in milliseconds. */
 const LEFT_BEHIND_MS = 600_000;
-
-/** How Node is told to begin with an image; the name of a program follows, as without. */
-function imageArguments(image: string): readonly string[] {
-  // The seed of its hash tables was drawn when the image was made, for this user on this machine. Another one for each
-  // process would mean to search for three primes and to hash everything anew.
-  return ["--no-rehash-snapshot", "--snapshot-blob", image];
-}
 
 /**
  * Makes the image of the hook for a store (`hookImagePath`), unless the one that is there fits. Returns what there is
@@ -42,7 +35,7 @@ export async function makeHookImage(disk: Disk, home: string): Promise<string | 
 }
 
 function isCurrent(image: string): Promise<boolean> {
-  return run([...imageArguments(image), hookEntryPath(), IS_CURRENT]);
+  return run([...IMAGE_FLAGS, "--snapshot-blob", image, hookEntryPath(), IS_CURRENT]);
 }
 
 /** Runs Node, which needs nothing of this process; whether it ended well. */
