@@ -1,0 +1,73 @@
+import assert from "node:assert/strict";
+import { sha256, type Hash } from "../core/hash.ts";
+import { parsePath, type WorkspacePath } from "../core/path.ts";
+import type { AcceptedEntry, RejectedEntry, WriteBackAnswer, WriteBackEntry } from "../core/write-back.ts";
+import type { JournalPage, WriteJournal } from "../replication/replica/write-journal.ts";
+import type { BlobReader, BlobStore } from "../storage/blob-store.ts";
+import { MemoryBlobStore } from "../storage/memory/memory-blob-store.ts";
+import { Signal } from "../util/signal.ts";
+
+/** A journal in memory, which checks that each of its entries gets its answer once, in order, and for good. */
+export class MemoryJournal implements WriteJournal {
+  readonly changed = new Signal<void>();
+  readonly entries: WriteBackEntry[] = [];
+  readonly answers = new Map<number, AcceptedEntry | RejectedEntry>();
+  readonly contents = new Map<Hash, Buffer>();
+  /** Contents that were asked for. */
+  readonly opened: Hash[] = [];
+  settledTo = 0;
+  readonly #blobs: BlobStore = new MemoryBlobStore({ contents: this.contents });
+  #head = 0;
+
+  /** The last own event. */
+  get head(): number {
+    return this.#head;
+  }
+
+  /** Writes a file, or (`undefined`) deletes it. */
+  write(path: string, text: string | undefined, seen = 0): WriteBackEntry {
+    const at = parsePath(path);
+    const bytes = Buffer.from(text ?? "");
+    const hash = sha256(bytes);
+    if (text !== undefined) this.contents.set(hash, bytes);
+    const entry = { path: at, kind: "file", mode: 0o644, size: bytes.length, mtimeMs: 1, hash } as const;
+    return this.add(at, { entry: text === undefined ? undefined : entry, seen });
+  }
+
+  add(path: WorkspacePath, { entry, seen }: Pick<WriteBackEntry, "entry" | "seen">): WriteBackEntry {
+    // Not every event of a log is an entry.
+    this.#head += this.#head % 3 === 0 ? 2 : 1;
+    const added = { localSeq: this.#head, path, entry, seen, actor: "agent", session: "s" };
+    this.entries.push(added);
+    this.changed.emit();
+    return added;
+  }
+
+  async next(after: number, limit: number): Promise<JournalPage> {
+    const all = this.entries.filter(({ localSeq }) => localSeq > after);
+    const entries = all.slice(0, limit);
+    return { entries, upTo: all.length > limit ? (entries.at(-1)?.localSeq ?? after) : this.#head };
+  }
+
+  async settled(upTo: number, { accepted, rejected }: WriteBackAnswer): Promise<void> {
+    assert.ok(upTo >= this.settledTo, "what is settled only grows");
+    this.settledTo = upTo;
+    for (const answer of [...accepted, ...rejected]) {
+      const before = this.answers.get(answer.localSeq);
+      if (before !== undefined) assert.deepEqual(answer, before, `entry ${answer.localSeq} was answered twice`);
+      assert.notEqual((answer as RejectedEntry).reason, "unavailable", "that is no answer");
+      this.answers.set(answer.localSeq, answer);
+    }
+  }
+
+  /** A process that begins anew and remembers nothing of its answers. */
+  forget(): void {
+    this.settledTo = 0;
+    this.answers.clear();
+  }
+
+  async open(hash: Hash): Promise<BlobReader | undefined> {
+    this.opened.push(hash);
+    return this.#blobs.open(hash);
+  }
+}

@@ -1,0 +1,55 @@
+import { openWriteBack, type OpenWriteBack } from "../compose/open-write-back.ts";
+import { HistoryContents } from "../replication/origin/history-contents.ts";
+import { LogHistory } from "../replication/origin/log-history.ts";
+import type { OriginOptions } from "../replication/origin/origin-session.ts";
+import { MemoryReplicaCursors } from "../replication/origin/replica-cursors.ts";
+import type { WriteBackDoor } from "../replication/origin/write-back-door.ts";
+import { FileEventLog } from "../storage/files/file-event-log.ts";
+import { storeLayout } from "../storage/files/layout.ts";
+import { HEARTBEAT_MS, RigOrigin, talk, type RigReplica, type Talk, type TalkOptions } from "./push-rig.ts";
+import type { MemoryJournal } from "./memory-journal.ts";
+import type { VirtualClock } from "./virtual-clock.ts";
+import type { WriteBackRig } from "./write-back-rig.ts";
+
+/** What sessions of an origin that is an engine have. */
+export class WritingOrigin implements AsyncDisposable {
+  readonly rig: WriteBackRig;
+  readonly history: LogHistory;
+  readonly options: Omit<OriginOptions, "timers">;
+  readonly #open: OpenWriteBack;
+  readonly #listening: Disposable;
+
+  /** `through`: the door as the sessions see it. */
+  constructor(rig: WriteBackRig, through: (door: WriteBackDoor) => WriteBackDoor = (same) => same) {
+    this.rig = rig;
+    const files = storeLayout("/store").workspace(rig.workspaceId);
+    this.history = new LogHistory(rig.workspaceId, new FileEventLog(rig.disk, files));
+    this.#listening = rig.context.recorded.listen(() => this.history.changed.emit());
+    const contents = new HistoryContents(rig.context);
+    this.#open = openWriteBack(rig.context, contents);
+    const { parts } = this.#open;
+    const writeBack = { ...parts, door: through(parts.door) };
+    const cursors = new MemoryReplicaCursors();
+    this.options = { history: this.history, contents, cursors, writeBack, heartbeatMs: HEARTBEAT_MS };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#listening[Symbol.dispose]();
+    await this.#open[Symbol.asyncDispose]();
+    await this.rig[Symbol.asyncDispose]();
+  }
+}
+
+/** Connects a replica that writes back with its origin, and lets both sides run. */
+export function writingTalk(
+  clock: VirtualClock,
+  origin: WritingOrigin,
+  { replica, journal }: { readonly replica: RigReplica; readonly journal: MemoryJournal },
+  options: TalkOptions = {},
+): Talk {
+  return talk(clock, new RigOrigin(), replica, {
+    ...options,
+    origin: { ...origin.options, ...options.origin },
+    replica: { journal, ...options.replica },
+  });
+}
