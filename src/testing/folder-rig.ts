@@ -93,6 +93,14 @@ async function textOf(pieces: AsyncIterable<Uint8Array>): Promise<string> {
   return Buffer.concat(await Array.fromAsync(pieces)).toString();
 }
 
+/** How a desk differs from an ordinary one. */
+export interface DeskOptions {
+  /** Ids of different machines differ. */
+  readonly number?: number;
+  readonly record?: Partial<ReplicaRecord>;
+  readonly parts?: Partial<FolderSyncParts>;
+}
+
 /** A folder that follows a rig's origin, on a machine of its own; nothing watches it but `hint`. */
 export class RigDesk {
   readonly machine: SyncMachine;
@@ -110,11 +118,7 @@ export class RigDesk {
   #cutLink: (() => void) | undefined;
   #hint: ((paths: readonly WorkspacePath[] | undefined) => void) | undefined;
 
-  constructor(
-    host: RigHost,
-    clock: VirtualClock,
-    more: { number?: number; record?: Partial<ReplicaRecord>; parts?: Partial<FolderSyncParts> } = {},
-  ) {
+  constructor(host: RigHost, clock: VirtualClock, more: DeskOptions = {}) {
     this.#host = host;
     this.#clock = clock;
     this.#record = more.record ?? {};
@@ -224,22 +228,24 @@ function watchedBy(worktree: Worktree, tell: (onHint: (hint: WatchHint) => void)
   });
 }
 
+/** What there is at first; `desk`: in the folder. */
+export interface FolderRigOptions extends DeskOptions {
+  readonly desk?: Readonly<Record<string, string>>;
+}
+
 /** An origin, a desk and a clock. */
 export class FolderRig {
   readonly clock = new VirtualClock();
   readonly host: RigHost;
   readonly desk: RigDesk;
 
-  constructor(more: ConstructorParameters<typeof RigDesk>[2] = {}) {
+  constructor(more: DeskOptions = {}) {
     this.host = new RigHost(this.clock);
     this.desk = new RigDesk(this.host, this.clock, more);
   }
 
   /** `begin`: what the origin has at first. */
-  static async start(
-    begin: Readonly<Record<string, string>> = {},
-    more: ConstructorParameters<typeof RigDesk>[2] & { desk?: Readonly<Record<string, string>> } = {},
-  ): Promise<FolderRig> {
+  static async start(begin: Readonly<Record<string, string>> = {}, more: FolderRigOptions = {}): Promise<FolderRig> {
     const rig = new FolderRig(more);
     await rig.during(rig.host.open());
     for (const [path, content] of Object.entries(begin)) await rig.during(rig.host.write(path, content));

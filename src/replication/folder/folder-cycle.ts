@@ -95,8 +95,8 @@ export class FolderCycle implements Disposable {
   #known: number | undefined;
   #done: JustDone | undefined;
   #open: readonly IdentifiedConflict[] = [];
-  #recentLoss = 0;
-  #lastLoss = 0;
+  #recent = { local: 0, upstream: 0 };
+  #last = { local: 0, upstream: 0 };
 
   constructor(parts: CycleParts, record: ReplicaRecord) {
     this.#parts = parts;
@@ -146,10 +146,10 @@ export class FolderCycle implements Disposable {
     if (halt !== undefined) return { kind: "halted", halt };
     using _lease = await this.#parts.context.blobs.lease();
     const planned = await this.#plan(decided);
-    const { local, halted } = planned.losses;
+    const { halted } = planned.losses;
     const found = halted.local ?? halted.remote;
+    if (decided === undefined && this.#isRestless(planned.losses)) return { kind: "restless" };
     if (decided === undefined && found !== undefined) return { kind: "halted", halt: found };
-    if (decided === undefined && this.#isRestless(local)) return { kind: "restless" };
     return this.#carryOut(planned, now);
   }
 
@@ -221,7 +221,7 @@ export class FolderCycle implements Disposable {
       rules,
       own: context.index,
       local,
-      recent: this.#recentLoss,
+      recent: this.#recent,
       isSent: (path) => journal.isSent(path),
     });
     if (decided === "restore" && losses.halted.local !== undefined) journal.skipTo(local);
@@ -267,10 +267,11 @@ export class FolderCycle implements Disposable {
   }
 
   /** Is more being deleted than a moment ago? */
-  #isRestless(lost: number): boolean {
-    const isMore = isMuch(lost) && lost !== this.#lastLoss;
-    this.#lastLoss = lost;
-    return isMore;
+  #isRestless({ local, upstream }: Losses): boolean {
+    const lost = { local: local + this.#recent.local, upstream: upstream + this.#recent.upstream };
+    const isMore = lost.local > this.#last.local || lost.upstream > this.#last.upstream;
+    this.#last = lost;
+    return isMore && (isMuch(local === 0 ? 0 : lost.local) || isMuch(upstream === 0 ? 0 : lost.upstream));
   }
 
   async #carryOut(planned: Planned, folder: FolderIdentity | undefined): Promise<CycleOutcome> {
@@ -292,7 +293,7 @@ export class FolderCycle implements Disposable {
       );
     }
     await this.#advance(planned, report);
-    this.#noteLoss(losses.local);
+    this.#noteLoss(losses);
     return { kind: "done", applied: report?.applied.length ?? 0, conflicts, isMore: !isNothing };
   }
 
@@ -324,10 +325,13 @@ export class FolderCycle implements Disposable {
     return false;
   }
 
-  #noteLoss(lost: number): void {
-    if (lost === 0) return;
-    this.#recentLoss += lost;
-    this.#parts.timers.after(LOSS_MEMORY_MS, () => void (this.#recentLoss -= lost));
+  #noteLoss({ local, upstream }: Losses): void {
+    if (local + upstream === 0) return;
+    const add = (sign: 1 | -1): void => {
+      this.#recent = { local: this.#recent.local + sign * local, upstream: this.#recent.upstream + sign * upstream };
+    };
+    add(1);
+    this.#parts.timers.after(LOSS_MEMORY_MS, () => add(-1));
   }
 
   #progress(): Pick<ReplicaRecord, "applied" | "settled"> {

@@ -20,8 +20,8 @@ export interface LossGround {
   readonly rules: ReplicatedPaths;
   readonly own: FileHistory;
   readonly local: number;
-  /** Lost in the folder a moment ago: a deletion may be seen in several pieces. */
-  readonly recent: number;
+  /** Lost a moment ago: a deletion may be seen in several pieces. */
+  readonly recent: { readonly local: number; readonly upstream: number };
   /** Is the path's deletion on its way already? */
   readonly isSent: (path: WorkspacePath) => boolean;
 }
@@ -41,9 +41,14 @@ export async function weighLosses(
   );
   const upstream = countLost(decisions.map(({ sides, decision }) => ({ before: sides.local, after: decision.local })));
   const halted: { local?: ReplicaHalt; remote?: ReplicaHalt } = {};
-  const here = await weigh(ground, { lost: local === 0 ? 0 : local + ground.recent, going: 0, where: "here" });
+  const { recent } = ground;
+  const here = await weigh(ground, { lost: local === 0 ? 0 : local + recent.local, going: 0, where: "here" });
   if (here !== undefined) halted.local = here;
-  const there = await weigh(ground, { lost: upstream, going: upstream, where: "at the origin" });
+  const there = await weigh(ground, {
+    lost: upstream === 0 ? 0 : upstream + recent.upstream,
+    going: upstream,
+    where: "at the origin",
+  });
   if (there !== undefined) halted.remote = there;
   return { local, upstream, halted };
 }
