@@ -85,6 +85,15 @@ export async function operate(context: Context, operation: Operation): Promise<O
   });
 }
 
+function isRefused({ applied, blocked }: ApplyReport): boolean {
+  return applied.length === 0 && blocked.length > 0;
+}
+
+/** Nothing at all of what an origin has could be written: that is told, and tried again, not recorded path by path. */
+function isWithoutRoom(report: ApplyReport): boolean {
+  return isRefused(report) && report.blocked.every(({ reason }) => reason === "no-space");
+}
+
 /** An operation whose intent is made. */
 export interface Performance {
   readonly id: string;
@@ -103,14 +112,15 @@ export async function perform(
 ): Promise<OperationReport> {
   const { changes } = operation;
   await commit.append([opening(id, intent)]);
-  const report = await carryOut(context, id, operation);
-  // An operation that could do nothing at all was none; how far a replica has come is told in any case.
-  const isNothing = report.applied.length === 0 && report.blocked.length > 0 && intent.replica === undefined;
+  const token = tokenOf({ id, intent });
+  const report = await carryOut(context, token, operation);
+  // An operation that could do nothing at all was none.
+  const isNothing = intent.replica === undefined ? isRefused(report) : isWithoutRoom(report);
   const done = isNothing
     ? [closing(id, { ...intent, state: "abandoned" }, report.blocked)]
     : await doneDrafts(context, { id, intent: { ...intent, state: "done" }, changes, ...report });
   await commit.append(isNothing ? done : [...done, ...(also?.(done, report) ?? [])]);
-  await context.worktree.cleanUp(id);
+  await context.worktree.cleanUp(token);
   return { ...report, id: isNothing ? undefined : id };
 }
 
@@ -128,9 +138,14 @@ export function makeable(changes: readonly Change[]): Change[] {
   return changes.flatMap(({ path, before, after }) => changeBetween(path, before, settable(after)) ?? []);
 }
 
-async function carryOut(context: Context, id: string, operation: Performance["operation"]): Promise<ApplyReport> {
+/** Where an intent stages. Those of a replica have one id: a power loss may bring back what an earlier one has cleaned up. */
+function tokenOf({ id, intent }: OpenIntent): string {
+  return intent.kind === "replica" ? `${id}-${intent.fromSeq}` : id;
+}
+
+async function carryOut(context: Context, token: string, operation: Performance["operation"]): Promise<ApplyReport> {
   return context.worktree.apply({
-    token: id,
+    token,
     changes: operation.changes,
     contents: (hashes) => context.blobs.readMany(hashes),
     onBlocked: operation.onBlocked,
@@ -203,15 +218,21 @@ export async function settle(context: Context): Promise<FinishedIntent[]> {
   await withCommit(context, async (commit) => {
     for (const { id, intent } of await openIntents(context)) {
       const { changes, state } = await restOf(context, { id, intent });
+      const token = tokenOf({ id, intent });
       const report = await context.worktree.apply({
-        token: id,
+        token,
         changes,
         contents: (hashes) => context.blobs.readMany(hashes),
         onBlocked: "skip",
         resume: true,
       });
-      await commit.append(await doneDrafts(context, { id, intent: { ...intent, state }, changes, ...report }));
-      await context.worktree.cleanUp(id);
+      const isNothing = intent.replica !== undefined && isWithoutRoom(report);
+      await commit.append(
+        isNothing
+          ? [closing(id, { ...intent, state: "abandoned" }, report.blocked)]
+          : await doneDrafts(context, { id, intent: { ...intent, state }, changes, ...report }),
+      );
+      await context.worktree.cleanUp(token);
       const applied = new Set(report.applied);
       const { blocked, conflicts } = report;
       finished.push({ id, intent, state, changes: changes.filter((one) => applied.has(one.path)), blocked, conflicts });

@@ -1,6 +1,7 @@
 import type { Progress } from "../../api/workspace-api.ts";
 import type { IdentifiedConflict } from "../../core/conflict-record.ts";
 import { sameEntry } from "../../core/entry.ts";
+import { ChronicleError } from "../../core/errors.ts";
 import type { Hash } from "../../core/hash.ts";
 import { parentOf, ROOT, type WorkspacePath } from "../../core/path.ts";
 import type { IntentRecord } from "../../core/records.ts";
@@ -62,7 +63,7 @@ const MOST_NAMED = 2_000;
 /**
  * Brings what an origin has into the folder, and records how far the replica has come, as one operation: what is on disk is
  * recorded first; then the intent, the files, and one commit. Killed anywhere, `settle` finishes it. A step that changes no
- * file is an append.
+ * file is an append. Throws what a capture may throw, and `IO` where nothing of it fits on the disk: then nothing was done.
  */
 export async function applyUpstream(
   context: Context,
@@ -157,7 +158,7 @@ async function performStep(
     ...(conflicts.length === 0 ? {} : { conflicts }),
   };
   const { keepMtime, onProgress } = options;
-  return perform(context, commit, {
+  const done = await perform(context, commit, {
     // One record for all steps with an origin: a folder that is followed for years has no more of them than another one.
     id: record.origin,
     intent,
@@ -167,6 +168,16 @@ async function performStep(
       ...(keepMtime === undefined ? {} : { keepMtime }),
       ...(onProgress === undefined ? {} : { onProgress }),
     },
+  });
+  if (done.id === undefined) throw noRoom(done.blocked);
+  return done;
+}
+
+function noRoom(blocked: readonly BlockedPath[]): ChronicleError {
+  const [first] = blocked;
+  return new ChronicleError("IO", `there is no room for what the origin has: ${first?.detail ?? ""}`, {
+    hint: "free some space on the disk of the folder; nothing was changed",
+    data: { paths: blocked.length },
   });
 }
 

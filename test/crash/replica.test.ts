@@ -1,0 +1,123 @@
+import { expect, it } from "vitest";
+import type { IdentifiedConflict } from "../../src/core/conflict-record.ts";
+import { decodeConflict } from "../../src/core/conflict-record.ts";
+import { sameEntry } from "../../src/core/entry.ts";
+import { decodeReplica } from "../../src/core/replica-record.ts";
+import type { SimDisk } from "../../src/disk/sim-disk.ts";
+import { sweepCrashes, type SweepContext } from "../../src/testing/crash-sweep.ts";
+import { ORIGIN, ReplicaRig } from "../../src/testing/replica-rig.ts";
+import { openConflicts } from "../../src/workspace/conflicts.ts";
+import { settle } from "../../src/workspace/operate.ts";
+import { readEvent } from "../../src/workspace/read-events.ts";
+import { verify } from "../../src/workspace/verify.ts";
+
+/**
+ * A step of a replica, cut off anywhere: files, conflicts, proposals and how far it came are all as before, or all as after.
+ * How far it came is never ahead of the folder.
+ */
+
+const ALL = process.env["SWEEP_ALL"] !== undefined;
+const FILES = { "edited.txt": "old", "gone.txt": "gone", "mine.txt": "mine", "kept.txt": "kept", "merged.txt": "ours" };
+const CONFLICT = "22222222-2222-4222-8222-222222222222";
+
+const KEPT = "kept.txt" as never;
+
+const BEFORE: Readonly<Record<string, string>> = FILES;
+const AFTER: Readonly<Record<string, string>> = {
+  "edited.txt": "new",
+  "mine.txt": "mine",
+  "kept.txt": "kept",
+  "merged.txt": "both",
+  made: "/",
+  "made/new.txt": "from upstream",
+};
+
+async function prepared(): Promise<SimDisk> {
+  await using replica = await ReplicaRig.open(FILES);
+  await replica.apply({ applied: 3 });
+  return replica.disk;
+}
+
+function conflictOf(wanted: IdentifiedConflict["record"]["wanted"]): IdentifiedConflict {
+  const sync = { origin: ORIGIN, baseSeq: 2, upstreamSeq: 6 };
+  const states = { base: undefined, current: wanted, wanted };
+  const path = "mine.txt" as never;
+  const met = "2030-01-01T00:00:00.000Z";
+  return { id: CONFLICT, record: { path, state: "open", reason: "content", undo: "", met, sync, ...states } };
+}
+
+/** The step, or what is left of it: what is held is tried again, and let go. */
+async function step(replica: ReplicaRig): Promise<number> {
+  const merged = await replica.file("merged.txt", "both");
+  const wanted = [
+    await replica.change("made", replica.folder("made")),
+    await replica.change("made/new.txt", await replica.file("made/new.txt", "from upstream")),
+    await replica.change("edited.txt", await replica.file("edited.txt", "new"), { upstream: { seq: 5, iteration: 2 } }),
+    await replica.change("gone.txt", undefined),
+    await replica.change("merged.txt", merged, { cause: "merge" }),
+  ];
+  const changes = wanted.filter(({ before, after }) => !sameEntry(before, after));
+  const held = (await openConflicts(replica.context)).filter(({ record }) => record.reason === "blocked");
+  const done = held.map(({ id, record }) => ({
+    id,
+    record: { ...record, state: "settled", settled: "withdrawn" } as const,
+  }));
+  const conflicts = [conflictOf(await replica.recorded("mine.txt")), ...done];
+  const contents = merged.hash === undefined ? [] : [merged.hash];
+  const { seq } = await replica.apply({ applied: 7, changes, conflicts, proposals: [KEPT], contents });
+  return seq;
+}
+
+async function appliedIn({ context }: ReplicaRig): Promise<number> {
+  const row = await context.index.record(`replica:${ORIGIN}`);
+  return row === undefined ? 0 : decodeReplica((await readEvent(context, row)).record).applied;
+}
+
+async function check(disk: SimDisk, { acknowledged }: SweepContext<number>): Promise<void> {
+  await using replica = await ReplicaRig.open({}, disk, 500_000);
+  await settle(replica.context);
+  const isDone = (await appliedIn(replica)) === 7;
+  if (acknowledged.length > 0) expect(isDone).toBe(true);
+  const open = await openConflicts(replica.context);
+  const held = new Set<string>(open.flatMap(({ record }) => (record.reason === "blocked" ? [record.path] : [])));
+  expect(replica.files()).toEqual(isDone ? afterBut(held) : BEFORE);
+  expect(open.filter(({ id }) => id === CONFLICT)).toHaveLength(isDone ? 1 : 0);
+  expect(open).toHaveLength(held.size + (isDone ? 1 : 0));
+  const { entries } = await replica.journal();
+  const told = new Set<string>(entries.map(({ path }) => path));
+  const toTell = ["kept.txt", "merged.txt"].filter((path) => isDone && !held.has(path));
+  expect([...told].sort()).toEqual(toTell);
+  expect((await verify(replica.context)).problems).toEqual([]);
+  // It can go on, or be tried again, without any repair.
+  if (!isDone || held.size > 0) await step(replica);
+  expect(replica.files()).toEqual(AFTER);
+  expect((await openConflicts(replica.context)).map(({ id }) => id)).toEqual([CONFLICT]);
+}
+
+/** What is held is as it was. */
+function afterBut(held: ReadonlySet<string>): Record<string, string> {
+  const all = { ...BEFORE, ...AFTER };
+  const paths = Object.keys(all).filter((path) => (held.has(path) ? path in BEFORE : path in AFTER));
+  return Object.fromEntries(paths.map((path) => [path, (held.has(path) ? BEFORE : AFTER)[path] ?? ""]));
+}
+
+it("a step of a replica", { timeout: 600_000 }, async () => {
+  const { checks } = await sweepCrashes<number>({
+    prepare: prepared,
+    run: async (disk, acknowledge) => {
+      await using replica = await ReplicaRig.open({}, disk, 100_000);
+      acknowledge(await step(replica));
+    },
+    check,
+    ...(ALL ? {} : { every: 3, fates: ["forget", { seed: 1 }], errnos: ["EIO"] }),
+  });
+  expect(checks).toBeGreaterThan(ALL ? 400 : 100);
+});
+
+it("a conflict's record is what it was", async () => {
+  await using replica = await ReplicaRig.open(FILES);
+  await step(replica);
+  const row = await replica.context.index.record(`conflict:${CONFLICT}`);
+  const event = row === undefined ? undefined : await readEvent(replica.context, row);
+  expect(decodeConflict(event?.record ?? {})).toEqual(conflictOf(await replica.recorded("mine.txt")).record);
+});
