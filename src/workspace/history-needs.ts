@@ -102,6 +102,8 @@ export class HistoryNeeds {
       const contents = hashes.map((hash) => ({ hash, where, size }));
       this.#contents.set(recordId, seq, contents.length === 0 ? undefined : contents);
     } else if (recordId.startsWith("version:")) {
+      // Deleted, where the replica has made good for it.
+      if (Object.keys(record).length === 0) return;
       // It was never the state of its path: it counts like an iteration that the next event has replaced.
       this.#contents.set(recordId, seq, contentsOfVersion(decodeVersion(record)).map(at(where)));
       this.#contents.set(recordId, seq + 1, undefined);
