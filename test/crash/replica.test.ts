@@ -3,6 +3,7 @@ import type { IdentifiedConflict } from "../../src/core/conflict-record.ts";
 import { decodeConflict } from "../../src/core/conflict-record.ts";
 import { sameEntry } from "../../src/core/entry.ts";
 import { decodeReplica } from "../../src/core/replica-record.ts";
+import type { SimOperation } from "../../src/disk/sim-faults.ts";
 import type { SimDisk } from "../../src/disk/sim-disk.ts";
 import { sweepCrashes, type SweepContext } from "../../src/testing/crash-sweep.ts";
 import { ORIGIN, ReplicaRig } from "../../src/testing/replica-rig.ts";
@@ -101,17 +102,34 @@ function afterBut(held: ReadonlySet<string>): Record<string, string> {
   return Object.fromEntries(paths.map((path) => [path, (held.has(path) ? BEFORE : AFTER)[path] ?? ""]));
 }
 
+const run = async (disk: SimDisk, acknowledge: (fact: number) => void): Promise<void> => {
+  await using replica = await ReplicaRig.open({}, disk, 100_000);
+  acknowledge(await step(replica));
+};
+
 it("a step of a replica", { timeout: 600_000 }, async () => {
   const { checks } = await sweepCrashes<number>({
     prepare: prepared,
-    run: async (disk, acknowledge) => {
-      await using replica = await ReplicaRig.open({}, disk, 100_000);
-      acknowledge(await step(replica));
-    },
+    run,
     check,
-    ...(ALL ? {} : { every: 3, fates: ["forget", { seed: 1 }], errnos: ["EIO"] }),
+    ...(ALL ? {} : { every: 5, fates: ["forget", { seed: 1 }], errnos: ["EIO", "ENOSPC"] }),
   });
-  expect(checks).toBeGreaterThan(ALL ? 400 : 100);
+  expect(checks).toBeGreaterThan(ALL ? 400 : 50);
+});
+
+it("of the commit that ends it, only the first lines are there", { timeout: 60_000 }, async () => {
+  const disk = await prepared();
+  const writes: number[] = [];
+  const onOperation = ({ name, path, index }: SimOperation): "go" => {
+    if (name === "write" && path.endsWith("events.wal")) writes.push(index);
+    return "go";
+  };
+  await run(disk.fork({ onOperation }), () => undefined);
+  // How much of a torn write is there, is by the seed.
+  const fates = Array.from({ length: 12 }, (_, seed) => ({ seed }));
+  for (const only of writes)
+    await sweepCrashes<number>({ prepare: () => disk, run, check, modes: ["torn"], fates, only, errnos: [] });
+  expect(writes).toHaveLength(2);
 });
 
 it("a conflict's record is what it was", async () => {
