@@ -28,6 +28,8 @@ const RESTLESS_MS = 300;
 /** A folder in which others are always faster is left alone for a moment. */
 const MOST_MOVES = 5;
 const MOVED_MS = 100;
+/** How long the rest of a commit is waited for, at once. */
+const PART_MS = 20;
 const FIRST_RETRY_MS = 500;
 const LONGEST_RETRY_MS = 30_000;
 
@@ -141,10 +143,12 @@ export class CycleLoop {
     switch (outcome.kind) {
       case "moved":
         this.#isWanted = true;
-        if (this.#moves >= MOST_MOVES) this.#lookLater(MOVED_MS);
+        if (this.#moves >= MOST_MOVES) this.#wakeLater(MOVED_MS);
         return;
       case "restless":
-        return this.#lookLater(RESTLESS_MS);
+        return this.#wakeLater(RESTLESS_MS);
+      case "partial":
+        return this.#wakeLater(PART_MS);
       case "halted":
         return this.#options.onHalt(outcome.halt);
       case "done":
@@ -156,10 +160,19 @@ export class CycleLoop {
     }
   }
 
-  /** Looks at the folder after a while, and goes on then. */
-  #lookLater(ms: number): void {
-    this.#isWanted = true;
+  #wakeLater(ms: number): void {
     this.#later?.[Symbol.dispose]();
+    this.#isWanted = true;
+    this.#later = this.#options.timers.after(ms, () => {
+      this.#later = undefined;
+      this.wake();
+    });
+  }
+
+  /** Looks at everything in the folder after a while, and goes on then. */
+  #lookLater(ms: number): void {
+    this.#later?.[Symbol.dispose]();
+    this.#isWanted = true;
     this.#later = this.#options.timers.after(ms, () => {
       this.#later = undefined;
       if (this.#options.isActive()) this.#options.look().catch((error: unknown) => this.failed(error));

@@ -1,6 +1,6 @@
 import { sameEntry, type Entry } from "../../core/entry.ts";
 import type { UpstreamIteration } from "../../core/file-record.ts";
-import { isWithin, type WorkspacePath } from "../../core/path.ts";
+import { isWithin, parentOf, ROOT, type WorkspacePath } from "../../core/path.ts";
 import { reconcileTrees, type PathDecision } from "../../core/reconcile-trees.ts";
 import { settle, type ReconcileMode, type Settled } from "../../core/reconcile.ts";
 import type { SyncBase } from "../../core/upstream-change.ts";
@@ -34,6 +34,21 @@ export function decideCycle(paths: readonly CyclePath[], mode: ReconcileMode): P
     remote: present(({ remote }) => settable(remote)),
   };
   return reconcileTrees(trees, { mode, alpha: "remote" });
+}
+
+/**
+ * Is every folder there that something lies in, on both sides? A commit of the origin may have come in part only: first that a
+ * folder is gone, and a moment later that what lay in it is.
+ */
+export function areWhole(paths: readonly CyclePath[]): boolean {
+  const sides = new Map(paths.map((one) => [one.path, one]));
+  return paths.every(({ path, local, remote }) => {
+    const folder = parentOf(path);
+    const above = folder === ROOT ? undefined : sides.get(folder);
+    if (above === undefined) return true;
+    const isLocalWhole = local === undefined || above.local?.kind === "dir";
+    return isLocalWhole && (remote === undefined || above.remote?.kind === "dir");
+  });
 }
 
 /** Setuid, setgid and sticky: recorded, but never set on disk, so that a folder never has them from elsewhere. */

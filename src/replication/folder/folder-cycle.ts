@@ -13,7 +13,7 @@ import type { UpstreamReport } from "../../workspace/replica/apply-upstream.ts";
 import type { BlockedPath } from "../../worktree/worktree.ts";
 import type { Mirror } from "../replica/mirror.ts";
 import type { Timers } from "../timers.ts";
-import { decideCycle, holdCollisions, type CyclePath, type SettledDecision } from "./decide-cycle.ts";
+import { areWhole, decideCycle, holdCollisions, type CyclePath, type SettledDecision } from "./decide-cycle.ts";
 import { findHeldNames } from "./find-held-names.ts";
 import type { FolderJournal } from "./folder-journal.ts";
 import { checkRoot, isMuch } from "./guards.ts";
@@ -51,6 +51,8 @@ export type CycleOutcome =
   | { readonly kind: "moved" }
   /** Much is being deleted: wait until that is over. */
   | { readonly kind: "restless" }
+  /** A commit of the origin has come in part only: the rest is on its way. */
+  | { readonly kind: "partial" }
   | { readonly kind: "halted"; readonly halt: ReplicaHalt }
   | {
       readonly kind: "done";
@@ -81,7 +83,11 @@ interface Planned {
   readonly losses: Losses;
   readonly local: number;
   readonly head: number;
+  readonly isWhole: boolean;
 }
+
+/** So often a part of a commit is waited for to become a whole. */
+const MOST_PARTS = 50;
 
 /** Brings a folder and what is held of its origin together, one step at a time. Calls follow one another. */
 export class FolderCycle implements Disposable {
@@ -97,6 +103,7 @@ export class FolderCycle implements Disposable {
   #open: readonly IdentifiedConflict[] = [];
   #recent = { local: 0, upstream: 0 };
   #last = { local: 0, upstream: 0 };
+  #part = { local: 0, head: 0, times: 0 };
 
   constructor(parts: CycleParts, record: ReplicaRecord) {
     this.#parts = parts;
@@ -146,6 +153,7 @@ export class FolderCycle implements Disposable {
     if (halt !== undefined) return { kind: "halted", halt };
     using _lease = await this.#parts.context.blobs.lease();
     const planned = await this.#plan(decided);
+    if (!planned.isWhole && this.#isMoreComing(planned)) return { kind: "partial" };
     const { halted } = planned.losses;
     const found = halted.local ?? halted.remote;
     if (decided === undefined && this.#isRestless(planned.losses)) return { kind: "restless" };
@@ -238,7 +246,7 @@ export class FolderCycle implements Disposable {
       newId: context.newId,
       now: new Date(context.now()).toISOString(),
     });
-    return { plan, contents: merged.contents, paths, losses, local, head };
+    return { plan, contents: merged.contents, paths, losses, local, head, isWhole: areWhole(paths) };
   }
 
   async #touched({ local, head }: Pick<Planned, "local" | "head">): Promise<Set<WorkspacePath>> {
@@ -264,6 +272,13 @@ export class FolderCycle implements Disposable {
       if (upstream.get(record.path) === record.sync?.upstreamSeq) waiting.add(record.path);
     }
     return waiting;
+  }
+
+  /** Is the rest of a commit on its way, as far as can be told? */
+  #isMoreComing({ local, head }: Planned): boolean {
+    const isSame = this.#part.local === local && this.#part.head === head;
+    this.#part = { local, head, times: isSame ? this.#part.times + 1 : 1 };
+    return this.#part.times <= MOST_PARTS;
   }
 
   /** Is more being deleted than a moment ago? */
