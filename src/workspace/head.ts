@@ -34,9 +34,14 @@ export async function keepHead(context: Context): Promise<void> {
 
 /** How soon another workspace's may follow, in ms: each is a file that is synced, and hundreds can be busy at once. */
 const KEEP_ONE_EVERY_MS = 100;
+/** Keeping heads takes one part in so many of a busy process's time: on a slow disk each takes long … */
+const KEEPING_SHARE = 20;
+/** … but it is not put off for longer than this, in ms, whatever the clock says. */
+const PUT_OFF_MS = 5_000;
 
 const kept = new WeakMap<Context, number>();
-const keptAny = new WeakMap<object, number>();
+/** When any workspace's may be kept next. */
+const nextAny = new WeakMap<object, number>();
 
 /** Keeps the head if the last time is a second ago: called after each commit, so that busy times leave heads too. */
 export async function keepHeadNowAndThen(context: Context): Promise<void> {
@@ -46,10 +51,14 @@ export async function keepHeadNowAndThen(context: Context): Promise<void> {
     kept.set(context, now);
     return;
   }
-  if (now - last < KEEP_EVERY_MS || now - (keptAny.get(context.heads) ?? 0) < KEEP_ONE_EVERY_MS) return;
+  if (now - last < KEEP_EVERY_MS || now < (nextAny.get(context.heads) ?? 0)) return;
   kept.set(context, now);
-  keptAny.set(context.heads, now);
+  // Nobody else's meanwhile.
+  nextAny.set(context.heads, now + KEEP_ONE_EVERY_MS);
   await keepHead(context);
+  const end = context.now();
+  const rest = Math.min((end - now) * KEEPING_SHARE, PUT_OFF_MS);
+  nextAny.set(context.heads, end + Math.max(KEEP_ONE_EVERY_MS, rest));
 }
 
 /** The signed head, for people and programs. */
