@@ -18,7 +18,7 @@ export interface ReplicaHold extends AsyncDisposable {
   /** The origin's history as it is held here. */
   readonly mirror: Mirror;
   /** For `ReplicaSession`, with `sandboxId` (the workspace's id) and what else the caller brings. */
-  readonly options: Pick<ReplicaOptions, "upstream" | "blobs" | "notes" | "withheld">;
+  readonly options: Pick<ReplicaOptions, "upstream" | "mirror" | "blobs" | "notes" | "withheld">;
 }
 
 /** How long one that is just being stopped is waited for, in ms. */
@@ -45,7 +45,7 @@ export async function openReplica(parts: StoreParts, id: string): Promise<Replic
   return {
     context,
     mirror,
-    options: { upstream: mirror, blobs, notes, withheld },
+    options: { upstream: mirror, mirror, blobs, notes, withheld },
     [Symbol.asyncDispose]: () => open.disposeAsync(),
   };
 }

@@ -1,6 +1,7 @@
 import type { Head } from "../core/event.ts";
 import { FileReplicaCursors } from "../replication/origin/file-replica-cursors.ts";
 import { HistoryContents } from "../replication/origin/history-contents.ts";
+import { HistoryTrees } from "../replication/origin/history-trees.ts";
 import { LogHistory } from "../replication/origin/log-history.ts";
 import type { OriginOptions } from "../replication/origin/origin-session.ts";
 import { NODE_TIMERS, type Timers } from "../replication/timers.ts";
@@ -17,7 +18,7 @@ export interface OriginLease extends Disposable {
   /** The engine that accepts what replicas write back. */
   readonly context: Context;
   /** For `OriginSession`. */
-  readonly options: Pick<OriginOptions, "history" | "contents" | "cursors" | "signedHead" | "writeBack">;
+  readonly options: Pick<OriginOptions, "history" | "contents" | "cursors" | "signedHead" | "trees" | "writeBack">;
 }
 
 /** A place stays open so long after the last replica has left, in ms: it mostly comes back at once. */
@@ -125,7 +126,7 @@ async function openOrigin(parts: StoreParts, id: string, timers: Timers): Promis
   const open = closing.move();
   return {
     context,
-    options: { history, contents, cursors, signedHead, writeBack },
+    options: { history, contents, cursors, signedHead, trees: new HistoryTrees(context), writeBack },
     close: () => open.disposeAsync(),
   };
 }

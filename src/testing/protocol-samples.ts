@@ -124,7 +124,20 @@ export const PROTOCOL_SAMPLES: readonly Message[] = [
   },
   { type: "ContentNotFound", content_hash: HASH },
   { type: "CatchupRequest", sandbox_id: "sandbox-1", since_sequence: 4 },
-  { type: "FullResyncRequired", reason: "compacted", current_sequence: 900 },
+  {
+    type: "FullResyncRequired",
+    reason: "compacted",
+    current_sequence: 900,
+    anchor: {
+      event_hash: HASH,
+      root: HASH,
+      frontier: [HASH],
+      record: { format: 1 },
+      sequence: 1,
+      ts: "2030-01-01T00:00:00.000Z",
+    },
+  },
+  { type: "FullResyncRequired", reason: "diverged", current_sequence: 900 },
   {
     type: "Hello",
     versions: [1],
@@ -182,7 +195,15 @@ export const PROTOCOL_SAMPLES: readonly Message[] = [
   },
   { type: "Error", code: "PATH_INVALID", message: "no", hint: "do", fatal: true },
   { type: "Credit", limit: 4_194_304 },
-  { type: "TreeRequest", sequence: 4, folders: [{ filepath: "" }, { filepath: "src", after: "a.ts" }] },
+  {
+    type: "TreeRequest",
+    sequence: 4,
+    since: 2,
+    folders: [
+      { filepath: "", hash: HASH },
+      { filepath: "src", after: "a.ts" },
+    ],
+  },
   {
     type: "TreeResponse",
     sequence: 4,
@@ -190,10 +211,24 @@ export const PROTOCOL_SAMPLES: readonly Message[] = [
       {
         filepath: "",
         hash: HASH,
-        children: [{ name: "src", kind: "dir", permissions: 0o755, size: 0, mtime_ms: 0, hash: HASH }],
+        touched: true,
+        children: [
+          {
+            name: "src",
+            kind: "dir",
+            permissions: 0o755,
+            size: 0,
+            mtime_ms: 0,
+            hash: HASH,
+            sequence: 2,
+            iteration: 1,
+            touched: false,
+          },
+          { name: "was", kind: "absent", permissions: 0, size: 0, mtime_ms: 0, hash: null, sequence: 4, iteration: 2 },
+        ],
         more: false,
       },
-      { filepath: "gone", hash: null, children: [], more: false },
+      { filepath: "gone", hash: null, touched: true, children: [], more: false },
     ],
   },
 ];

@@ -1,43 +1,26 @@
-import { encodeBase, type BaseEntry, type BaseRecord } from "../core/base.ts";
+import type { BaseRecord } from "../core/base.ts";
 import { ChronicleError } from "../core/errors.ts";
-import { EMPTY_HASH, type Hash } from "../core/hash.ts";
-import { manifestRoot } from "../core/merkle.ts";
-import { pathInRoot, ROOT } from "../core/path.ts";
 import type { IterationRow } from "../storage/index-store.ts";
 import { checkBase, liveRecords } from "./check-base.ts";
 import type { Context } from "./context.ts";
 import { readEvent } from "./read-events.ts";
+import { storeBase, type StoredBase } from "./store-base.ts";
 import { rootAtHead } from "./tree.ts";
 
 /** How many paths are asked for at once. */
 const BATCH = 10_000;
 
-/** A base that is in the store, durable. */
-export interface WrittenBase {
-  readonly base: Hash;
-  readonly root: Hash;
-}
-
 /**
  * Writes the state at `seq` (the head) as a base: every path that was ever recorded with its last iteration, and the last
  * event of every other record. It is read back and verified before it is given out. With the lock held.
  */
-export async function writeBase(context: Context, seq: number): Promise<WrittenBase> {
+export async function writeBase(context: Context, seq: number): Promise<StoredBase> {
   const entries = await lastIterations(context, seq);
   const records = await lastRecords(context);
-  const ids = context.worktree.roots.map(({ id }) => id);
-  const further = ids.flatMap((id) => id ?? []);
-  const { root, folders } = manifestRoot(
-    entries.flatMap(({ entry }) => entry ?? []),
-    further,
-  );
-  if (root !== (await rootAtHead(context, seq))) throw indexWrong(seq);
-  const roots = ids.map((id) => ({ id: id ?? "", hash: folders.get(pathInRoot(id, ROOT)) ?? EMPTY_HASH }));
-  const counts = { entries: entries.length, records: records.length };
-  const base = await store(
-    context,
-    encodeBase({ root, roots, entries: withFolders(entries, folders), records, counts }),
-  );
+  const roots = context.worktree.roots.map(({ id }) => id);
+  const { base, root } = await storeBase(context.blobs, { rows: entries, records, roots }, async (computed) => {
+    if (computed !== (await rootAtHead(context, seq))) throw indexWrong(seq);
+  });
   const faults = await checkBase(context.blobs, base, { root, against: context.index });
   const [fault] = faults ?? [{ where: base, detail: "it is not in the store" }];
   if (fault !== undefined) {
@@ -71,23 +54,4 @@ async function lastRecords(context: Context): Promise<BaseRecord[]> {
     records.push({ seq, ts, op, recordId, record: (await readEvent(context, row)).record });
   }
   return records;
-}
-
-function* withFolders(rows: readonly IterationRow[], folders: ReadonlyMap<string, Hash>): Generator<BaseEntry> {
-  for (const { path, iteration, seq, entry } of rows) {
-    const folderHash = entry?.kind === "dir" ? folders.get(path) : undefined;
-    yield { path, iteration, seq, entry, ...(folderHash === undefined ? {} : { folderHash }) };
-  }
-}
-
-async function store(context: Context, pieces: Iterable<Uint8Array>): Promise<Hash> {
-  const batch = await context.blobs.batch();
-  try {
-    const { hash } = await batch.putStream(pieces);
-    await batch.commit();
-    return hash;
-  } catch (error) {
-    await batch.abandon();
-    throw error;
-  }
 }

@@ -11,6 +11,8 @@ import { ContentFetch } from "../replica/content-fetch.ts";
 import { ContentServer, type WorkspaceContents } from "./content-server.ts";
 import { EventPush } from "./event-push.ts";
 import type { LogHistory } from "./log-history.ts";
+import { TreeServer } from "./tree-server.ts";
+import type { TreeSource } from "./tree-source.ts";
 import type { ReplicaCursors } from "./replica-cursors.ts";
 import { WriteBackIntake, type WriteBackParts } from "./write-back-intake.ts";
 import { parseSignedHead } from "../../core/signed-head.ts";
@@ -32,12 +34,15 @@ export interface OriginOptions {
   readonly windowBytes?: number;
   /** A signed head (docs/format.md) that replicas keep as witnesses; `undefined`: there is none. */
   readonly signedHead?: () => Promise<string | undefined>;
+  /** For replicas that cannot follow any more: they reconcile with the present state. Default: they are only told. */
+  readonly trees?: TreeSource;
 }
 
 const HEARTBEAT_MS = 5_000;
 const MAX_BEHIND = 1_000_000;
 
-const CAPABILITIES: readonly string[] = ["witness"];
+/** Full reconciliations, by `TreeRequest`. */
+const TREE = "tree";
 
 /**
  * One replica's conversation, as the origin leads it (docs/protocol.md, "A conversation").
@@ -51,17 +56,21 @@ export class OriginSession {
   readonly #options: OriginOptions;
   readonly #contents: ContentServer;
   readonly #push: EventPush;
+  readonly #trees: TreeServer | undefined;
   readonly #fetch: ContentFetch;
   readonly #intake: WriteBackIntake | undefined;
   readonly #reached = new Waiters();
   #pulse: Pulse | undefined;
   #replica: string | undefined;
+  /** Does the replica know how to reconcile in full? */
+  #knowsTrees = false;
 
   constructor(channel: Channel, options: OriginOptions) {
     this.#channel = channel;
     this.#options = options;
     this.#contents = new ContentServer(channel, options.contents);
     this.#push = new EventPush(channel, options);
+    this.#trees = options.trees === undefined ? undefined : new TreeServer(channel, options.trees);
     this.#fetch = new ContentFetch(channel);
     const { writeBack } = options;
     if (writeBack !== undefined)
@@ -145,6 +154,8 @@ export class OriginSession {
         return this.#written(message);
       case "CatchupRequest":
         return this.#catchUp(message);
+      case "TreeRequest":
+        return this.#trees?.ask(message);
       case "BarrierRequest":
         return this.#confirm(message.sequence);
       case "HeadWitness":
@@ -156,7 +167,8 @@ export class OriginSession {
     }
   }
 
-  async #hello({ versions, workspace, sandbox_id, head, settled_local_seq }: MessageOf<"Hello">): Promise<void> {
+  async #hello(message: MessageOf<"Hello">): Promise<void> {
+    const { versions, capabilities, workspace, sandbox_id, head, settled_local_seq } = message;
     // A network that repeats frames may repeat this one.
     if (this.#replica !== undefined) return;
     const { history } = this.#options;
@@ -170,12 +182,13 @@ export class OriginSession {
       throw new ChronicleError("NOT_FOUND", "this origin serves another workspace");
     }
     this.#replica = sandbox_id;
+    this.#knowsTrees = capabilities.includes(TREE);
     const own = await history.head();
     const settled = await this.#options.writeBack?.door.settled(sandbox_id);
     await this.#channel.send({
       type: "HelloAck",
       version: PROTOCOL_VERSION,
-      capabilities: [...CAPABILITIES],
+      capabilities: ["witness", ...(this.#trees === undefined ? [] : [TREE])],
       workspace: history.workspace,
       head: { sequence: own.seq, hash: own.hash },
       settled_local_seq: settled?.upTo ?? settled_local_seq,
@@ -203,7 +216,10 @@ export class OriginSession {
 
   async #resync(reason: MessageOf<"FullResyncRequired">["reason"], current_sequence: number): Promise<false> {
     this.#push.stop();
-    await this.#channel.send({ type: "FullResyncRequired", reason, current_sequence });
+    const mayReconcile = this.#knowsTrees && reason !== "diverged";
+    const goal = mayReconcile ? await this.#trees?.begin() : undefined;
+    const told = goal === undefined ? { current_sequence } : { current_sequence: goal.sequence, anchor: goal.anchor };
+    await this.#channel.send({ type: "FullResyncRequired", reason, ...told });
     return false;
   }
 
@@ -236,6 +252,7 @@ export class OriginSession {
       await this.#resync("too-far", own.seq);
       return;
     }
+    this.#trees?.end();
     const hash = await history.hashAt(since_sequence);
     if (hash !== undefined) this.#push.begin({ seq: since_sequence, hash });
   }

@@ -99,7 +99,7 @@ describe("messages in frames", () => {
       "PATH_INVALID",
     );
     const manyRoots = Array.from({ length: 256 }, (_, i) => ({ filepath: `${i}`.padEnd(60_000, "x") }));
-    const large = encodeMessage({ type: "TreeRequest", sequence: 1, folders: manyRoots });
+    const large = encodeMessage({ type: "TreeRequest", sequence: 1, since: 0, folders: manyRoots });
     expect(code(() => encodeFrame(large, 0))).toBe("LIMIT_EXCEEDED");
   });
 });
@@ -262,7 +262,7 @@ describe("hostile messages", () => {
     expect(code(() => decodeMessage(payloadOf({ ...writeBack, entries })))).toBe("USAGE");
     expect(code(() => decodeMessage(payloadOf({ ...writeBack, entries: entries.slice(1).reverse() })))).toBe("USAGE");
     const folders = Array.from({ length: 257 }, () => ({ filepath: "a" }));
-    expect(code(() => decodeMessage(payloadOf({ type: "TreeRequest", sequence: 1, folders })))).toBe("USAGE");
+    expect(code(() => decodeMessage(payloadOf({ type: "TreeRequest", sequence: 1, since: 0, folders })))).toBe("USAGE");
   });
 
   it("bytes whose lengths do not agree", () => {

@@ -2,6 +2,7 @@ import * as z from "zod";
 import { count, hash, isState, namesPath, pathFields, sandboxId, stateFields } from "./fields.ts";
 import { MAX_LINES_BYTES, MAX_NOTIFIED_LINE } from "./limits.ts";
 import { MAX_LINE_BYTES } from "../../core/chain.ts";
+import type { RecordBody } from "../../core/event.ts";
 
 /** The origin's events on their way to a replica. Each line goes once, in order, in one of the first three. */
 
@@ -76,9 +77,27 @@ export const catchupRequest = z.strictObject({
   since_sequence: count,
 });
 
+/** An object as it stands in JSON; what it may hold is its reader's to say. */
+const body = z.custom<RecordBody>((value) => value !== null && typeof value === "object" && !Array.isArray(value));
+
+/** What a full reconciliation ends at: the event, and the state behind it. */
+const anchor = z.strictObject({
+  /** Of event `current_sequence`. */
+  event_hash: hash,
+  /** The Merkle root of the files after it, and the frontier of the log tree. */
+  root: hash,
+  frontier: z.array(hash).max(53),
+  /** The workspace's own record in force then, and its event. */
+  record: body,
+  sequence: z.int().min(1),
+  ts: z.string().max(64),
+});
+
 export const fullResyncRequired = z.strictObject({
   type: z.literal("FullResyncRequired"),
   /** `compacted`: those lines are in an archive. `too-far`: beyond the limit. `diverged`: the replica's head is not in this chain. */
   reason: z.enum(["compacted", "too-far", "diverged"]),
   current_sequence: count,
+  /** For a replica that knows how to reconcile (`tree`). */
+  anchor: anchor.optional(),
 });

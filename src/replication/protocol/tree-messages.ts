@@ -1,5 +1,7 @@
 import * as z from "zod";
-import { count, hash, pathFields, pathFromFields } from "./fields.ts";
+import { decodePath } from "../../core/file-record.ts";
+import type { WorkspacePath } from "../../core/path.ts";
+import { count, hash, pathFields, pathFromFields, pathToFields } from "./fields.ts";
 import { MAX_CHILDREN, MAX_FOLDERS } from "./limits.ts";
 
 /** A full reconciliation: folders by their Merkle hashes, so that only what differs is looked at. */
@@ -7,11 +9,34 @@ import { MAX_CHILDREN, MAX_FOLDERS } from "./limits.ts";
 /** A name in a folder, as text or in Base64. */
 const childName = z.string().min(1).max(2048);
 
+/** What holds a name. */
+interface NameFields {
+  readonly name?: string | undefined;
+  readonly name_b64?: string | undefined;
+}
+
+/** A name in a folder as fields of a message. */
+export function nameToFields(name: string): NameFields {
+  const { filepath, filepath_b64 } = pathToFields(name as WorkspacePath);
+  return filepath_b64 === undefined ? { name: filepath ?? "" } : { name_b64: filepath_b64 };
+}
+
+/**
+ * The name in a message. Names that Windows reads as absolute pass: they are part of what a folder's hash is made of. Throws
+ * `PATH_INVALID`.
+ */
+export function nameFromFields({ name, name_b64 }: NameFields): string {
+  if (name_b64 !== undefined) return pathFromFields({ filepath: name, filepath_b64: name_b64 });
+  return decodePath({ path: name ?? "" });
+}
+
 const folder = z.strictObject({
   ...pathFields,
   /** Only children after this name, for a folder with more of them than go into a message. */
   after: childName.optional(),
   after_b64: childName.optional(),
+  /** Its Merkle hash where it is asked: where that is the answer too, and nothing in it was touched, it is not listed. */
+  hash: hash.optional(),
 });
 
 /** A refinement: the path is one; `""` is the root. */
@@ -22,8 +47,10 @@ function isFolder(fields: z.output<typeof folder>): boolean {
 
 export const treeRequest = z.strictObject({
   type: z.literal("TreeRequest"),
-  /** The origin's state right after this event. */
+  /** The origin's state right after this event: the one that `FullResyncRequired` has named. */
   sequence: count,
+  /** The last event that the replica holds. Deletions after it are listed, and what was touched after it is marked. */
+  since: count,
   folders: z.array(folder.refine(isFolder)).min(1).max(MAX_FOLDERS),
 });
 
@@ -31,18 +58,23 @@ const child = z
   .strictObject({
     name: childName.optional(),
     name_b64: childName.optional(),
-    kind: z.enum(["file", "symlink", "dir"]),
+    /** `absent`: it was deleted after `since`. */
+    kind: z.enum(["file", "symlink", "dir", "absent"]),
     permissions: z.int().min(0).max(0o7777),
     size: count,
-    mtime_ms: count,
-    /** Of the content, of the link's target, or the folder's Merkle hash. */
-    hash,
+    mtime_ms: z.int(),
+    /** Of the content, of the link's target, or the folder's Merkle hash; null: it is absent. */
+    hash: hash.nullable(),
+    /** The event that recorded this state, and the number of its iteration. */
+    sequence: z.int().min(1),
+    iteration: z.int().min(1),
+    /** Something in this folder has an event after `since`. */
+    touched: z.boolean().optional(),
   })
-  .refine(({ name, name_b64 }) => {
-    const path = pathFromFields(
-      name === undefined ? { filepath_b64: name_b64 } : { filepath: name, filepath_b64: name_b64 },
-    );
-    return path !== "" && !path.includes("/");
+  .refine(({ kind, hash: of }) => (kind === "absent") === (of === null), "has a hash exactly where it is there")
+  .refine((fields) => {
+    const name = nameFromFields(fields);
+    return name !== "" && !name.includes("/");
   }, "is no name");
 
 const listing = z
@@ -50,6 +82,8 @@ const listing = z
     ...pathFields,
     /** The folder's Merkle hash; null: there is no such folder at that event. */
     hash: hash.nullable(),
+    /** Something in it has an event after `since`. */
+    touched: z.boolean(),
     /** In their order, by bytes. */
     children: z.array(child).max(MAX_CHILDREN),
     /** There are further ones, after the last of these. */

@@ -15,6 +15,9 @@ import { ContentIntake } from "./content-intake.ts";
 import { EventContents, type NotTaken, type WantsPath } from "./event-contents.ts";
 import { IncomingEvents } from "./incoming-events.ts";
 import type { UpstreamLines } from "./upstream.ts";
+import type { Mirror } from "./mirror.ts";
+import { TreeFetch } from "./tree-fetch.ts";
+import { TreeResync, type ResyncGoal } from "./tree-resync.ts";
 import { Witness } from "./witness.ts";
 import { witnessed, type WitnessNotes } from "./witness-notes.ts";
 import { WriteBackPush } from "./write-back-push.ts";
@@ -32,6 +35,8 @@ export interface ReplicaOptions {
   /** Where the transport has not asked for it already. */
   readonly token?: string;
   readonly upstream: UpstreamLines;
+  /** The same, where it can start anew: then a replica that cannot follow any more reconciles in full. */
+  readonly mirror?: Mirror;
   readonly blobs: BlobStore;
   readonly notes: WitnessNotes;
   /** Whose contents are taken. Default: of all paths. Lines are taken of all. */
@@ -69,7 +74,7 @@ const NOTHING_WRITTEN = { localSeq: 0, pending: 0 };
 export class ReplicaSession {
   readonly #channel: Channel;
   readonly #options: ReplicaOptions;
-  readonly #incoming: IncomingEvents;
+  #incoming: IncomingEvents;
   readonly #fetch: ContentFetch;
   readonly #contents: EventContents;
   readonly #witness: Witness;
@@ -81,6 +86,9 @@ export class ReplicaSession {
   #barriers: { readonly sequence: number; readonly resolve: (current: number) => void }[] = [];
   #pulse: Pulse;
   #isWelcome = false;
+  #workspace = "";
+  /** While it reconciles in full. */
+  #trees: TreeFetch | undefined;
   #isEnded = false;
   #isCatchingUp = false;
   /** How far it was at the last heartbeat: a gap is one that does not close by itself. */
@@ -147,6 +155,7 @@ export class ReplicaSession {
     this.#isEnded = true;
     this.#pulse[Symbol.dispose]();
     this.#fetch.end();
+    this.#trees?.end();
     this.#writeBack?.end();
     this.#held.end();
     await this.#storing;
@@ -159,7 +168,7 @@ export class ReplicaSession {
     await this.#channel.send({
       type: "Hello",
       versions: [PROTOCOL_VERSION],
-      capabilities: ["witness"],
+      capabilities: ["witness", ...(this.#options.mirror === undefined ? [] : ["tree"])],
       ...(workspace === undefined ? {} : { workspace }),
       sandbox_id: sandboxId,
       ...(token === undefined ? {} : { token }),
@@ -195,6 +204,8 @@ export class ReplicaSession {
         return this.#witness.heard(message);
       case "FullResyncRequired":
         return this.#cannotFollow(message);
+      case "TreeResponse":
+        return this.#trees?.took(message);
       case "Error":
         return undefined;
       default:
@@ -212,6 +223,7 @@ export class ReplicaSession {
     }
     await this.#witness.met(workspace, head);
     this.#isWelcome = true;
+    this.#workspace = workspace;
     this.#options.onOrigin?.(head.sequence);
     this.#pulse[Symbol.dispose]();
     this.#pulse = this.#pulseOf(heartbeat_ms);
@@ -220,6 +232,8 @@ export class ReplicaSession {
   }
 
   async #arrived(message: MessageOf<"Notification"> | MessageOf<"Rename"> | MessageOf<"Events">): Promise<void> {
+    // What comes in between comes again, after the state that is being reconciled with.
+    if (this.#trees !== undefined) return;
     const taken = this.#witness.watch(this.#incoming.tail, () => this.#incoming.add(message));
     if (taken === "gap") return this.#askAgain();
     if (taken === "old") return;
@@ -264,7 +278,7 @@ export class ReplicaSession {
 
   async #heartbeat(agentSequence: number): Promise<void> {
     const { seq } = this.#incoming.tail;
-    const isStuck = seq === this.#tailAtBeat && this.#storing === undefined;
+    const isStuck = seq === this.#tailAtBeat && this.#storing === undefined && this.#trees === undefined;
     this.#tailAtBeat = seq;
     if (agentSequence <= seq || !isStuck) return;
     this.#isCatchingUp = false;
@@ -285,9 +299,15 @@ export class ReplicaSession {
     for (const { resolve } of answered) resolve(current_sequence);
   }
 
-  #cannotFollow({ reason, current_sequence }: MessageOf<"FullResyncRequired">): void {
-    const { seq } = this.#options.upstream.head;
+  #cannotFollow({ reason, current_sequence, anchor }: MessageOf<"FullResyncRequired">): void {
+    const { upstream, mirror } = this.#options;
+    const { seq } = upstream.head;
     if (reason === "diverged") this.#witness.diverged();
+    if (anchor !== undefined && mirror !== undefined) {
+      const goal = { workspace: this.#workspace, sequence: current_sequence, anchor };
+      if (this.#trees === undefined && current_sequence > seq) this.#reconcile(mirror, goal);
+      return;
+    }
     if (reason === "compacted") {
       throw new ChronicleError("PRUNED", `the origin has compacted away the events after ${seq}`, {
         hint: "begin this replica anew",
@@ -302,6 +322,39 @@ export class ReplicaSession {
         data: { reason, current_sequence },
       },
     );
+  }
+
+  /** In the background: what it asks for comes over the same channel. */
+  #reconcile(mirror: Mirror, goal: ResyncGoal): void {
+    const trees = new TreeFetch(this.#channel, { sequence: goal.sequence, since: mirror.head.seq });
+    this.#trees = trees;
+    const before = this.#storing;
+    this.#storing = this.#reconcileWith(mirror, goal, { trees, before }).then(
+      () => void (this.#storing = undefined),
+      (error: unknown) => {
+        this.#storing = undefined;
+        this.#isEnded = true;
+        this.#channel.close(asFatal(error));
+      },
+    );
+  }
+
+  async #reconcileWith(
+    mirror: Mirror,
+    goal: ResyncGoal,
+    { trees, before }: { readonly trees: TreeFetch; readonly before: Promise<void> | undefined },
+  ): Promise<void> {
+    await before;
+    const { blobs, sandboxId } = this.#options;
+    const parts = { mirror, blobs, fetch: trees, contents: this.#contents, note: (left: NotTaken) => this.#note(left) };
+    await new TreeResync(parts, goal).run();
+    this.#incoming = new IncomingEvents(mirror.head);
+    this.#trees = undefined;
+    await this.#witness.grown();
+    const { seq: since_sequence } = mirror.head;
+    this.#held.reach(since_sequence);
+    await this.#channel.send({ type: "CatchupRequest", sandbox_id: sandboxId, since_sequence });
+    await this.#channel.send({ type: "Ack", up_to_sequence: since_sequence });
   }
 
   #pulseOf(everyMs: number): Pulse {
@@ -320,6 +373,7 @@ export class ReplicaSession {
     await this.#channel.send({ type: "SandboxHeartbeat", sandbox_id, up_to_sequence, local_seq, pending });
     this.#writeBack?.beat();
     this.#fetch.beat();
+    this.#trees?.beat();
     for (const { sequence } of this.#barriers) await this.#channel.send({ type: "BarrierRequest", sequence });
   }
 }

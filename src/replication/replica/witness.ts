@@ -81,8 +81,9 @@ export class Witness {
       return;
     }
     const held = sequence === 0 ? "" : await upstream.hashAt(sequence);
-    if (held !== hash)
-      this.#contradicts({ seq: sequence, hash: held ?? "" }, hash, `its event ${sequence} is another one`);
+    // Of what was before the state that this replica starts on nothing is known.
+    if (held === undefined || held === hash) return;
+    this.#contradicts({ seq: sequence, hash: held }, hash, `its event ${sequence} is another one`);
   }
 
   #contradicts({ seq: sequence, hash: held }: Head, told: string, reason: string): never {

@@ -1,0 +1,119 @@
+import { EMPTY_HASH, type Hash } from "../../core/hash.ts";
+import { compareNames, nameOf, parentOf, ROOT, splitRoot, type WorkspacePath } from "../../core/path.ts";
+import type { IndexStore, IterationRow } from "../../storage/index-store.ts";
+import { catchUp } from "../../workspace/catch-up.ts";
+import { workspaceRecord } from "../../workspace/config.ts";
+import type { Context } from "../../workspace/context.ts";
+import { readEvent } from "../../workspace/read-events.ts";
+import { rootAtHead } from "../../workspace/tree.ts";
+import type { AskedFolder, ListedChild, ListedFolder, TreeAnchor, TreeSource, TreeView } from "./tree-source.ts";
+
+/** The states of a workspace of the engine. */
+export class HistoryTrees implements TreeSource {
+  readonly #context: Context;
+
+  constructor(context: Context) {
+    this.#context = context;
+  }
+
+  /** With the lock: what others are about to write is not part of it. */
+  async anchor(): Promise<TreeAnchor> {
+    const context = this.#context;
+    const { index, workspaceId } = context;
+    using _held = await context.lock.exclusive(context.waitMs);
+    const { head, damage } = await catchUp(context, { recover: false, locked: true });
+    if (damage !== undefined) throw damage;
+    await workspaceRecord(context);
+    const row = await index.record(`workspace:${workspaceId}`);
+    if (row === undefined || head.hash === "") throw new Error("a workspace that is open has a record of itself");
+    const { seq, ts, op, recordId, record } = await readEvent(context, row);
+    // Hashes of folders are kept as of the event that they were computed at: so they can be asked for later.
+    const root = await rootAtHead(context, head.seq);
+    const { hash, frontier } = head;
+    return { seq: head.seq, hash, root, frontier, record: { recordId, seq, ts, op, record } };
+  }
+
+  async view(seq: number, since: number): Promise<TreeView> {
+    const { index } = this.#context;
+    return since === 0 ? new IndexedView(index, seq) : IndexedView.since(index, seq, since);
+  }
+}
+
+/** What has happened between two events. */
+interface Happened {
+  /** Folders that something has happened in. */
+  readonly folders: ReadonlySet<WorkspacePath>;
+  /** What is gone, by its folder. */
+  readonly deleted: ReadonlyMap<WorkspacePath, readonly IterationRow[]>;
+}
+
+class IndexedView implements TreeView {
+  readonly #index: IndexStore;
+  readonly #seq: number;
+  /** `undefined`: since the beginning, whatever that was. */
+  readonly #happened: Happened | undefined;
+
+  static async since(index: IndexStore, seq: number, since: number): Promise<IndexedView> {
+    const touched = await index.touched(since, seq);
+    const folders = new Set<WorkspacePath>();
+    for (const path of touched) {
+      for (let folder = parentOf(path); !folders.has(folder); folder = parentOf(folder)) {
+        folders.add(folder);
+        if (folder === ROOT) break;
+      }
+    }
+    const deleted = new Map<WorkspacePath, IterationRow[]>();
+    for (const row of await index.iterationsAt(touched, seq)) {
+      if (row === undefined || row.entry !== undefined) continue;
+      const siblings = deleted.get(parentOf(row.path)) ?? [];
+      siblings.push(row);
+      deleted.set(parentOf(row.path), siblings);
+    }
+    return new IndexedView(index, seq, { folders, deleted });
+  }
+
+  constructor(index: IndexStore, seq: number, happened?: Happened) {
+    this.#index = index;
+    this.#seq = seq;
+    this.#happened = happened;
+  }
+
+  async list({ path, after, hash: asked }: AskedFolder): Promise<ListedFolder> {
+    const hash = await this.#hashOf(path);
+    const touched = this.#isTouched(path);
+    if (hash !== undefined && hash === asked && !touched) return { hash, touched, children: [] };
+    const live = hash === undefined ? [] : await this.#index.childrenAt(path, this.#seq);
+    const rows = [...live, ...(this.#happened?.deleted.get(path) ?? [])]
+      .filter((row) => after === undefined || compareNames(nameOf(row.path), after) > 0)
+      .sort((a, b) => compareNames(nameOf(a.path), nameOf(b.path)));
+    const children: ListedChild[] = [];
+    for (const row of rows) children.push(await this.#childOf(row));
+    return { hash, touched, children };
+  }
+
+  async #childOf(row: IterationRow): Promise<ListedChild> {
+    const { path, entry } = row;
+    const isFolder = entry?.kind === "dir";
+    return {
+      name: nameOf(path),
+      row,
+      hash: isFolder ? await this.#treeHash(path) : entry?.hash,
+      touched: isFolder ? this.#isTouched(path) : undefined,
+    };
+  }
+
+  #isTouched(folder: WorkspacePath): boolean {
+    return this.#happened === undefined || this.#happened.folders.has(folder);
+  }
+
+  /** `undefined`: it is no folder. */
+  async #hashOf(folder: WorkspacePath): Promise<Hash | undefined> {
+    const isRoot = splitRoot(folder).path === ROOT;
+    const isThere = isRoot || (await this.#index.iterationAt(folder, this.#seq))?.entry?.kind === "dir";
+    return isThere ? this.#treeHash(folder) : undefined;
+  }
+
+  async #treeHash(folder: WorkspacePath): Promise<Hash> {
+    return (await this.#index.treeHashAt(folder, this.#seq)) ?? EMPTY_HASH;
+  }
+}

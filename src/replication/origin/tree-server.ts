@@ -1,0 +1,154 @@
+import { ChronicleError } from "../../core/errors.ts";
+import type { WorkspacePath } from "../../core/path.ts";
+import { asFatal } from "../as-fatal.ts";
+import type { Channel } from "../channel.ts";
+import { pathFromFields, pathToFields } from "../protocol/fields.ts";
+import { MAX_CHILDREN, MAX_HEAD_BYTES } from "../protocol/limits.ts";
+import type { MessageOf } from "../protocol/messages.ts";
+import { nameFromFields, nameToFields } from "../protocol/tree-messages.ts";
+import type { AskedFolder, ListedChild, TreeAnchor, TreeSource, TreeView } from "./tree-source.ts";
+
+type Request = MessageOf<"TreeRequest">;
+type Listing = MessageOf<"TreeResponse">["folders"][number];
+type Child = Listing["children"][number];
+type Anchor = NonNullable<MessageOf<"FullResyncRequired">["anchor"]>;
+
+/** Requests of one replica that may wait. */
+const MAX_WAITING = 64;
+/** Bytes of one answer: the rest of a head is for what is not counted. */
+const MOST_BYTES = MAX_HEAD_BYTES - 64 * 1024;
+/** What a folder takes beside its path and children. */
+const FOLDER_BYTES = 256;
+
+/** Answers a replica that reconciles in full, one request at a time: one that takes the answers slowly costs one answer. */
+export class TreeServer {
+  readonly #channel: Channel;
+  readonly #trees: TreeSource;
+  readonly #waiting: Request[] = [];
+  #anchor: TreeAnchor | undefined;
+  #view: { readonly since: number; readonly view: TreeView } | undefined;
+  #isServing = false;
+
+  constructor(channel: Channel, trees: TreeSource) {
+    this.#channel = channel;
+    this.#trees = trees;
+  }
+
+  /** The present state, which is the one that is answered about until `end`; asked again before that, the same one. */
+  async begin(): Promise<{ readonly sequence: number; readonly anchor: Anchor }> {
+    const { seq, hash, root, frontier, record } = (this.#anchor ??= await this.#trees.anchor());
+    const { record: body, seq: sequence, ts } = record;
+    return { sequence: seq, anchor: { event_hash: hash, root, frontier: [...frontier], record: body, sequence, ts } };
+  }
+
+  /** The replica is done. */
+  end(): void {
+    this.#anchor = undefined;
+    this.#view = undefined;
+  }
+
+  /** Puts a request into the queue. Throws `LIMIT_EXCEEDED`, and `USAGE` for another state than that of `begin`. */
+  ask(request: Request): void {
+    // What is over, on a network that repeats frames.
+    if (this.#anchor === undefined) return;
+    if (request.sequence !== this.#anchor.seq) {
+      throw new ChronicleError(
+        "USAGE",
+        `folders are asked for as of event ${request.sequence}, which nobody has named`,
+      );
+    }
+    if (this.#waiting.length >= MAX_WAITING) {
+      throw new ChronicleError("LIMIT_EXCEEDED", `more than ${MAX_WAITING} times folders are asked for at once`);
+    }
+    this.#waiting.push(request);
+    if (!this.#isServing) void this.#serve();
+  }
+
+  async #serve(): Promise<void> {
+    this.#isServing = true;
+    try {
+      for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) {
+        for await (const answer of this.#answers(next)) await this.#channel.send(answer);
+      }
+    } catch (error) {
+      this.#waiting.length = 0;
+      this.#channel.close(asFatal(error));
+    } finally {
+      this.#isServing = false;
+    }
+  }
+
+  /** All folders that were asked for; where one has more children than fit, it is the last of its answer. */
+  async *#answers({ sequence, since, folders }: Request): AsyncGenerator<MessageOf<"TreeResponse">, void> {
+    const view = await this.#viewSince(sequence, since);
+    let answer = new Answer();
+    for (const fields of folders) {
+      const asked = askedFrom(fields);
+      const { hash, touched, children } = await view.list(asked);
+      const listing = { path: asked.path, hash: hash ?? null, touched, children: children.map(childToFields) };
+      if (!answer.hasRoom) {
+        yield { type: "TreeResponse", sequence, folders: answer.folders };
+        answer = new Answer();
+      }
+      answer.add(listing);
+    }
+    yield { type: "TreeResponse", sequence, folders: answer.folders };
+  }
+
+  async #viewSince(sequence: number, since: number): Promise<TreeView> {
+    if (this.#view?.since !== since) this.#view = { since, view: await this.#trees.view(sequence, since) };
+    return this.#view.view;
+  }
+}
+
+/** Folders that go into one message. */
+class Answer {
+  readonly folders: Listing[] = [];
+  #children = 0;
+  #bytes = 0;
+
+  /** Is there room for a good deal of one more folder? */
+  get hasRoom(): boolean {
+    return this.#children < MAX_CHILDREN / 2 && this.#bytes < MOST_BYTES / 2;
+  }
+
+  /** Adds a folder, with as many of its children as fit. */
+  add({ path, children, ...rest }: Pick<Listing, "hash" | "touched" | "children"> & { readonly path: WorkspacePath }) {
+    const fields = pathToFields(path);
+    this.#bytes += FOLDER_BYTES + JSON.stringify(fields).length;
+    const taken: Child[] = [];
+    for (const child of children) {
+      const bytes = JSON.stringify(child).length + 1;
+      if (this.#children >= MAX_CHILDREN || this.#bytes + bytes > MOST_BYTES) break;
+      this.#children += 1;
+      this.#bytes += bytes;
+      taken.push(child);
+    }
+    this.folders.push({ ...fields, ...rest, children: taken, more: taken.length < children.length });
+  }
+}
+
+function askedFrom(fields: Request["folders"][number]): AskedFolder {
+  const { after, after_b64 } = fields;
+  const isPaged = after !== undefined || after_b64 !== undefined;
+  return {
+    path: pathFromFields(fields),
+    after: isPaged ? nameFromFields({ name: after, name_b64: after_b64 }) : undefined,
+    hash: fields.hash,
+  };
+}
+
+function childToFields({ name, row, hash, touched }: ListedChild): Child {
+  const { entry, seq: sequence, iteration } = row;
+  return {
+    ...nameToFields(name),
+    kind: entry?.kind ?? "absent",
+    permissions: entry?.mode ?? 0,
+    size: entry?.size ?? 0,
+    mtime_ms: entry?.mtimeMs ?? 0,
+    hash: hash ?? null,
+    sequence,
+    iteration,
+    ...(touched === undefined ? {} : { touched }),
+  };
+}

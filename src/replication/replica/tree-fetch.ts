@@ -1,0 +1,129 @@
+import { ChronicleError } from "../../core/errors.ts";
+import type { Hash } from "../../core/hash.ts";
+import { compareNames, type WorkspacePath } from "../../core/path.ts";
+import type { Channel } from "../channel.ts";
+import { pathFromFields, pathToFields } from "../protocol/fields.ts";
+import { MAX_FOLDERS } from "../protocol/limits.ts";
+import type { MessageOf } from "../protocol/messages.ts";
+import { nameFromFields, nameToFields } from "../protocol/tree-messages.ts";
+
+/** A folder to be asked for. */
+export interface WantedFolder {
+  readonly path: WorkspacePath;
+  /** Its hash as it is held. */
+  readonly hash: Hash | undefined;
+}
+
+type Page = MessageOf<"TreeResponse">["folders"][number];
+export type TreeChild = Page["children"][number];
+
+/** A folder as the origin has it; all its children. */
+export interface FetchedFolder {
+  readonly path: WorkspacePath;
+  readonly hash: Hash | null;
+  readonly touched: boolean;
+  readonly children: readonly TreeChild[];
+}
+
+interface Pending {
+  readonly folder: WantedFolder;
+  readonly children: TreeChild[];
+  readonly resolve: (folder: FetchedFolder) => void;
+  readonly reject: (error: ChronicleError) => void;
+}
+
+/** Beats without any answer after which folders are asked for again: one of the two may have got lost. */
+const PATIENCE_BEATS = 2;
+
+/** Asks for folders of one state, and gives the answers to whoever asked. */
+export class TreeFetch {
+  readonly #channel: Channel;
+  readonly #state: { readonly sequence: number; readonly since: number };
+  readonly #pending = new Map<WorkspacePath, Pending>();
+  #beats = 0;
+  #end: ChronicleError | undefined;
+
+  /** `sequence`: the state that is asked about; `since`: the last event that is held here. */
+  constructor(channel: Channel, state: { readonly sequence: number; readonly since: number }) {
+    this.#channel = channel;
+    this.#state = state;
+  }
+
+  /** Some folders, in their order; not more than go into a request. Rejects with `UNAVAILABLE` where the conversation ends. */
+  async get(folders: readonly WantedFolder[]): Promise<FetchedFolder[]> {
+    if (this.#end !== undefined) throw this.#end;
+    const answers = folders.map(
+      (folder) =>
+        new Promise<FetchedFolder>((resolve, reject) =>
+          this.#pending.set(folder.path, { folder, children: [], resolve, reject }),
+        ),
+    );
+    this.#ask(folders.map(({ path }) => path));
+    return Promise.all(answers);
+  }
+
+  /** An answer has come. */
+  took({ sequence, folders }: MessageOf<"TreeResponse">): void {
+    if (sequence !== this.#state.sequence) return;
+    this.#beats = 0;
+    for (const page of folders) this.#page(page);
+  }
+
+  /** Time has passed. */
+  beat(): void {
+    this.#beats += 1;
+    if (this.#beats < PATIENCE_BEATS || this.#pending.size === 0) return;
+    this.#beats = 0;
+    this.#ask([...this.#pending.keys()]);
+  }
+
+  /** Nothing comes any more. */
+  end(): void {
+    this.#end = new ChronicleError("UNAVAILABLE", "the connection ended before all folders had come");
+    for (const { reject } of this.#pending.values()) reject(this.#end);
+    this.#pending.clear();
+  }
+
+  #page(page: Page): void {
+    const path = pathFromFields(page);
+    const pending = this.#pending.get(path);
+    // One that nobody waits for came twice.
+    if (pending === undefined) return;
+    const known = pending.children.length;
+    for (const child of page.children) if (isBehind(child, pending.children.at(-1))) pending.children.push(child);
+    if (page.more) {
+      if (pending.children.length > known) this.#ask([path]);
+      return;
+    }
+    this.#pending.delete(path);
+    const { hash, touched } = page;
+    pending.resolve({ path, hash, touched, children: pending.children });
+  }
+
+  #ask(paths: readonly WorkspacePath[]): void {
+    for (let at = 0; at < paths.length; at += MAX_FOLDERS) {
+      const folders = paths.slice(at, at + MAX_FOLDERS).flatMap((path) => this.#fieldsOf(path) ?? []);
+      // A channel that has ended ends the session, which ends this.
+      this.#channel.send({ type: "TreeRequest", ...this.#state, folders }).catch(() => undefined);
+    }
+  }
+
+  #fieldsOf(path: WorkspacePath) {
+    const pending = this.#pending.get(path);
+    if (pending === undefined) return undefined;
+    const { hash } = pending.folder;
+    const last = pending.children.at(-1);
+    const { name: after, name_b64: after_b64 } = last === undefined ? {} : nameToFields(nameFromFields(last));
+    return {
+      ...pathToFields(path),
+      ...(after === undefined ? {} : { after }),
+      ...(after_b64 === undefined ? {} : { after_b64 }),
+      ...(hash === undefined ? {} : { hash }),
+    };
+  }
+}
+
+/** Does it come behind the last one, in the order of a folder? One that was sent twice does not. */
+function isBehind(child: TreeChild, last: TreeChild | undefined): boolean {
+  return last === undefined || compareNames(nameFromFields(child), nameFromFields(last)) > 0;
+}

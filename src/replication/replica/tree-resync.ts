@@ -1,0 +1,171 @@
+import type { Entry } from "../../core/entry.ts";
+import { ChronicleError } from "../../core/errors.ts";
+import type { HistoryAnchor } from "../../core/history-anchor.ts";
+import { childOf, comparePaths, parentOf, pathInRoot, ROOT, type WorkspacePath } from "../../core/path.ts";
+import { decodeWorkspace } from "../../core/workspace-record.ts";
+import type { BlobStore } from "../../storage/blob-store.ts";
+import type { IterationRow } from "../../storage/index-store.ts";
+import { ahead } from "../../util/ahead.ts";
+import { storeBase } from "../../workspace/store-base.ts";
+import { MAX_FOLDERS } from "../protocol/limits.ts";
+import type { MessageOf } from "../protocol/messages.ts";
+import { nameFromFields } from "../protocol/tree-messages.ts";
+import type { EventContents, NotTaken } from "./event-contents.ts";
+import type { Mirror } from "./mirror.ts";
+import type { FetchedFolder, TreeChild, TreeFetch, WantedFolder } from "./tree-fetch.ts";
+
+/** The state to end at, as the origin has named it. */
+export interface ResyncGoal {
+  readonly workspace: string;
+  readonly sequence: number;
+  readonly anchor: NonNullable<MessageOf<"FullResyncRequired">["anchor"]>;
+}
+
+/** What a reconciliation works with. */
+export interface ResyncParts {
+  readonly mirror: Mirror;
+  readonly blobs: BlobStore;
+  readonly fetch: TreeFetch;
+  readonly contents: EventContents;
+  /** Is told what is not taken, before anything rests on that. */
+  readonly note: (left: NotTaken) => void;
+}
+
+/** Requests that are on their way at once; rows whose contents are taken together. */
+const PARALLEL = 4;
+const ROWS = 2_000;
+
+/**
+ * A full reconciliation of a mirror that cannot follow any more: it is compared with the origin's present state folder by
+ * folder, from the root on, and only those are listed in which something differs, or was touched since. What comes out must
+ * have the Merkle root that the origin has named. Then contents are fetched, the state is stored as a base, and the mirror
+ * starts anew on it: cut off anywhere before that, nothing has changed.
+ */
+export class TreeResync {
+  readonly #parts: ResyncParts;
+  readonly #goal: ResyncGoal;
+  /** The state as it is known, by path: first that of the mirror, in the end that of the origin. */
+  readonly #rows = new Map<WorkspacePath, IterationRow>();
+  /** What exists in each folder of the mirror. */
+  readonly #held = new Map<WorkspacePath, WorkspacePath[]>();
+  /** What is there in another state than before. */
+  readonly #changed: IterationRow[] = [];
+
+  constructor(parts: ResyncParts, goal: ResyncGoal) {
+    this.#parts = parts;
+    this.#goal = goal;
+  }
+
+  /** Throws `INTEGRITY_VIOLATION` where what the origin lists does not add up to its root. */
+  async run(): Promise<void> {
+    const { mirror, blobs, note, contents } = this.#parts;
+    const { anchor, sequence, workspace } = this.#goal;
+    const { record, sequence: recordSeq, ts } = anchor;
+    const roots = decodeWorkspace(record).roots.map(({ id }) => id ?? undefined);
+    using _lease = await blobs.lease();
+    await this.#readMirror();
+    await this.#descend(roots.map((id) => pathInRoot(id, ROOT)));
+    for (let at = 0; at < this.#changed.length; at += ROWS) {
+      note(await contents.takeRows({ entries: this.#changed.slice(at, at + ROWS) }, { seq: sequence }));
+    }
+    const rows = [...this.#rows.values()].sort((a, b) => comparePaths(a.path, b.path));
+    const own = { recordId: `workspace:${workspace}`, seq: recordSeq, ts, op: "upsert" as const, record };
+    const { base, root } = await storeBase(blobs, { rows, records: [own], roots }, (computed) => {
+      if (computed !== anchor.root) violated(`what the origin lists has the root ${computed}, not ${anchor.root}`);
+    });
+    const start: HistoryAnchor = {
+      workspace,
+      seq: sequence,
+      hash: anchor.event_hash,
+      ts,
+      root,
+      base,
+      frontier: anchor.frontier,
+    };
+    await mirror.startAt(start);
+  }
+
+  /** All that was ever recorded, as far as the mirror knows it: numbers go on where a path comes back. */
+  async #readMirror(): Promise<void> {
+    const { mirror } = this.#parts;
+    const { seq } = mirror.head;
+    for (const row of await mirror.iterationsAt(await mirror.touched(0, seq), seq)) {
+      if (row === undefined) continue;
+      this.#rows.set(row.path, row);
+      if (row.entry === undefined) continue;
+      const folder = parentOf(row.path);
+      const siblings = this.#held.get(folder);
+      if (siblings === undefined) this.#held.set(folder, [row.path]);
+      else siblings.push(row.path);
+    }
+  }
+
+  /** From level to level, so that each is asked for with few requests. */
+  async #descend(roots: readonly WorkspacePath[]): Promise<void> {
+    const { fetch } = this.#parts;
+    let level: WantedFolder[] = [];
+    for (const path of roots) level.push(await this.#wanted(path));
+    while (level.length > 0) {
+      const next: WantedFolder[] = [];
+      const batches: WantedFolder[][] = [];
+      for (let at = 0; at < level.length; at += MAX_FOLDERS) batches.push(level.slice(at, at + MAX_FOLDERS));
+      const asked = new Map(level.map(({ path, hash }) => [path, hash]));
+      for await (const folders of ahead(batches, PARALLEL, (batch) => fetch.get(batch))) {
+        for (const folder of folders) {
+          const isSame = folder.hash !== null && folder.hash === asked.get(folder.path) && !folder.touched;
+          if (!isSame) next.push(...(await this.#take(folder)));
+        }
+      }
+      level = next;
+    }
+  }
+
+  async #wanted(path: WorkspacePath): Promise<WantedFolder> {
+    return { path, hash: await this.#parts.mirror.treeHash(path) };
+  }
+
+  /** Takes a folder over; returns those in it that have to be looked at. */
+  async #take({ path: folder, children }: FetchedFolder): Promise<WantedFolder[]> {
+    const next: WantedFolder[] = [];
+    const gone = new Set(this.#held.get(folder));
+    for (const child of children) {
+      const path = childOf(folder, nameFromFields(child));
+      gone.delete(path);
+      const before = this.#rows.get(path)?.entry;
+      const row = rowOf(path, child);
+      this.#rows.set(path, row);
+      if (row.entry?.hash !== undefined && row.entry.hash !== before?.hash) this.#changed.push(row);
+      // Of a folder that is none any more: what was deleted in it.
+      if (child.kind !== "dir" && before?.kind !== "dir") continue;
+      const wanted = await this.#wanted(path);
+      if (child.kind !== "dir" || child.hash !== wanted.hash || child.touched !== false) next.push(wanted);
+    }
+    for (const path of gone) this.#forget(path);
+    return next;
+  }
+
+  /** The origin does not even know that it was deleted. */
+  #forget(path: WorkspacePath): void {
+    this.#rows.delete(path);
+    for (const child of this.#held.get(path) ?? []) this.#forget(child);
+  }
+}
+
+function rowOf(path: WorkspacePath, child: TreeChild): IterationRow {
+  const { kind, permissions: mode, size, mtime_ms: mtimeMs, hash, sequence: seq, iteration } = child;
+  if (kind === "absent") return { path, seq, iteration, entry: undefined };
+  const isFolder = kind === "dir";
+  const entry: Entry = {
+    path,
+    kind,
+    mode,
+    size: isFolder ? 0 : size,
+    mtimeMs: isFolder ? 0 : mtimeMs,
+    hash: isFolder ? undefined : (hash ?? undefined),
+  };
+  return { path, seq, iteration, entry };
+}
+
+function violated(reason: string): never {
+  throw new ChronicleError("INTEGRITY_VIOLATION", reason);
+}

@@ -1,0 +1,56 @@
+import { encodeBase, type BaseEntry, type BaseRecord } from "../core/base.ts";
+import { EMPTY_HASH, type Hash } from "../core/hash.ts";
+import { manifestRoot } from "../core/merkle.ts";
+import { pathInRoot, ROOT } from "../core/path.ts";
+import type { BlobStore } from "../storage/blob-store.ts";
+import type { IterationRow } from "../storage/index-store.ts";
+
+/** A state that a history can go on from. */
+export interface BaseState {
+  /** The last iteration of each path, in path order; deleted ones too. */
+  readonly rows: readonly IterationRow[];
+  /** By ascending seq. */
+  readonly records: readonly BaseRecord[];
+  /** Ids of the tracked roots; undefined: the first one. */
+  readonly roots: readonly (string | undefined)[];
+}
+
+/** A base that is in the store, durable. */
+export interface StoredBase {
+  readonly base: Hash;
+  readonly root: Hash;
+}
+
+/**
+ * Writes a state as a base. `expect` is asked before anything is written whether the root is the right one, and throws if
+ * not. Hold a lease.
+ */
+export async function storeBase(
+  blobs: BlobStore,
+  { rows, records, roots: ids }: BaseState,
+  expect: (root: Hash) => void | Promise<void>,
+): Promise<StoredBase> {
+  const { root, folders } = manifestRoot(
+    rows.flatMap(({ entry }) => entry ?? []),
+    ids.flatMap((id) => id ?? []),
+  );
+  await expect(root);
+  const roots = ids.map((id) => ({ id: id ?? "", hash: folders.get(pathInRoot(id, ROOT)) ?? EMPTY_HASH }));
+  const counts = { entries: rows.length, records: records.length };
+  const batch = await blobs.batch();
+  try {
+    const pieces = encodeBase({ root, roots, entries: withFolders(rows, folders), records, counts });
+    const { hash } = await batch.putStream(pieces);
+    await batch.commit();
+    return { base: hash, root };
+  } finally {
+    await batch.abandon();
+  }
+}
+
+function* withFolders(rows: readonly IterationRow[], folders: ReadonlyMap<string, Hash>): Generator<BaseEntry> {
+  for (const { path, iteration, seq, entry } of rows) {
+    const folderHash = entry?.kind === "dir" ? folders.get(path) : undefined;
+    yield { path, iteration, seq, entry, ...(folderHash === undefined ? {} : { folderHash }) };
+  }
+}

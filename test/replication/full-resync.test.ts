@@ -1,0 +1,198 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
+import { openReplica, type ReplicaHold } from "../../src/compose/open-replica.ts";
+import { openContext, type StoreParts } from "../../src/compose/open-context.ts";
+import { collectStore, storeTasks } from "../../src/compose/store-tasks.ts";
+import { parsePath, ROOT } from "../../src/core/path.ts";
+import type { Mirror } from "../../src/replication/replica/mirror.ts";
+import type { IterationRow } from "../../src/storage/index-store.ts";
+import { Project } from "../helpers/project.ts";
+import { pushAll, type Ends } from "../helpers/pushed.ts";
+import { storeParts } from "../helpers/store-parts.ts";
+
+/** An origin, and a replica in another store. */
+class Pair implements AsyncDisposable {
+  readonly project = new Project();
+  readonly other = new Project();
+  origin!: WorkspaceApi;
+  ends!: Ends;
+
+  static async of(files: Readonly<Record<string, string>>): Promise<Pair> {
+    const pair = new Pair();
+    for (const [path, content] of Object.entries(files)) pair.project.write(path, content);
+    pair.origin = await pair.project.init();
+    const here = await storeParts(pair.project.home, pair.project.configFolder);
+    const there = await storeParts(pair.other.home, pair.other.configFolder);
+    pair.ends = { here, id: pair.origin.id, there, replica: (await pair.other.init()).id };
+    return pair;
+  }
+
+  get there(): StoreParts {
+    return this.ends.there;
+  }
+
+  push(ends: Partial<Ends> = {}, during?: (hold: ReplicaHold) => Promise<void>) {
+    return pushAll({ ...this.ends, ...ends }, during);
+  }
+
+  get upstream(): string {
+    return join(this.other.home, "workspaces", this.ends.replica, "upstream");
+  }
+
+  /** What the origin's own index says of every path that exists. */
+  async rows(): Promise<IterationRow[]> {
+    const { here, id } = this.ends;
+    const { context, close } = await openContext(here, id, { tasks: storeTasks(here, id), readOnly: true });
+    const found: IterationRow[] = [];
+    for await (const batch of context.index.entriesAt((await context.index.head()).seq)) found.push(...batch);
+    await close();
+    return found;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.ends.here.blobs.close();
+    await this.ends.there.blobs.close();
+    await this.project[Symbol.asyncDispose]();
+    await this.other[Symbol.asyncDispose]();
+  }
+}
+
+async function entriesOf(mirror: Mirror): Promise<IterationRow[]> {
+  const found: IterationRow[] = [];
+  for await (const batch of mirror.entriesAt(mirror.head.seq)) found.push(...batch);
+  return found;
+}
+
+const FILES = {
+  "a.txt": "one\n",
+  "same/b.txt": "stays\n",
+  "same/deep/c.txt": "stays, too\n",
+  "other/d.txt": "goes\n",
+  "other/e.txt": "becomes a folder\n",
+  "gone/deep/f.txt": "goes with its folder\n",
+  "file/g.txt": "its folder becomes a file\n",
+  "back/h.txt": "is changed and changed back\n",
+};
+
+/** Leaves hardly anything as it was. */
+async function work(origin: WorkspaceApi): Promise<void> {
+  await origin.putFile("a.txt", Buffer.from("two\n"));
+  await origin.deleteFile("other/d.txt");
+  await origin.deleteFile("other/e.txt");
+  await origin.putFile("other/e.txt/inside.txt", Buffer.from("x".repeat(10_000)));
+  await origin.deleteFile("gone");
+  await origin.deleteFile("file");
+  await origin.putFile("file", Buffer.from("a file\n"));
+  await origin.putFile("back/h.txt", Buffer.from("otherwise\n"));
+  await origin.putFile("back/h.txt", Buffer.from(FILES["back/h.txt"]));
+}
+
+describe("a full reconciliation", () => {
+  it("after the events that a replica lacks were dropped: the same state, and on from there", async () => {
+    await using pair = await Pair.of(FILES);
+    const { origin } = pair;
+    await pair.push();
+    const before = readFileSync(join(pair.upstream, "events.wal"), "utf8");
+    await work(origin);
+    await origin.compact({ dropArchive: true });
+    const last = await origin.putFile("a.txt", Buffer.from("three\n"));
+    await pair.push({}, async ({ mirror }) => {
+      expect(mirror.head.seq).toBeGreaterThanOrEqual(last.file?.seq ?? 0);
+      expect(mirror.start).toBeGreaterThan(3);
+      expect(await entriesOf(mirror)).toEqual(await pair.rows());
+      expect(await mirror.treeHash(ROOT)).toBe((await origin.status()).root);
+      // What was deleted is known to be, with its number; what was before is answered by the mirror that was before.
+      expect(await mirror.iterationAt(parsePath("gone/deep/f.txt"), mirror.head.seq)).toMatchObject({ iteration: 2 });
+      expect(await mirror.iterationAt(parsePath("gone/deep/f.txt"), 2)).toMatchObject({ iteration: 1 });
+      expect(await mirror.touched(2, mirror.head.seq)).toEqual(
+        expect.arrayContaining(["a.txt", "gone", "gone/deep/f.txt", "other/d.txt", "file/g.txt", "back/h.txt"]),
+      );
+      expect(await mirror.touched(2, mirror.head.seq)).not.toContain("same/b.txt");
+      // It goes on, line by line.
+      const next = await origin.putFile("gone/again.txt", Buffer.from("again\n"));
+      await expect.poll(() => mirror.head.seq).toBeGreaterThanOrEqual(next.file?.seq ?? 0);
+      expect(await entriesOf(mirror)).toEqual(await pair.rows());
+    });
+    const replica = await pair.other.open();
+    const verified = await replica.verify();
+    expect(verified.problems).toEqual([]);
+    expect(verified.notes.join("\n")).toContain("the history is held here from event");
+    const copy = await (await pair.other.store()).openById(pair.ends.replica, { upstream: true });
+    expect((await copy.verify()).problems).toEqual([]);
+    expect((await copy.files()).files.map(({ path }) => path)).toContain("gone/again.txt");
+    await copy.close();
+
+    // The mirror that was before is kept until the folder is past it; then only its lines are.
+    await collectStore(pair.there);
+    const hold = await openReplica(pair.there, pair.ends.replica);
+    expect(await hold.mirror.iterationAt(parsePath("a.txt"), 2)).toMatchObject({ iteration: 1 });
+    await hold.mirror.applied(hold.mirror.head.seq);
+    expect(await entriesOf(hold.mirror)).toEqual(await pair.rows());
+    await hold[Symbol.asyncDispose]();
+    expect(existsSync(join(pair.upstream, "events.wal"))).toBe(false);
+    const [former = ""] = readdirSync(join(pair.upstream, "former"));
+    expect(readFileSync(join(pair.upstream, "former", former), "utf8")).toBe(before);
+    await pair.push();
+    expect((await replica.verify()).problems).toEqual([]);
+    await collectStore(pair.there);
+    expect((await replica.verify()).problems).toEqual([]);
+  });
+
+  it("a new replica of a history that begins on a base", async () => {
+    await using pair = await Pair.of(FILES);
+    await work(pair.origin);
+    await pair.origin.compact({ dropArchive: true });
+    await pair.push({}, async ({ mirror }) => {
+      expect(await entriesOf(mirror)).toEqual(await pair.rows());
+      expect(mirror.workspace).toBe(pair.origin.id);
+    });
+    const copy = await (await pair.other.store()).openById(pair.ends.replica, { upstream: true });
+    expect((await copy.verify()).problems).toEqual([]);
+    await copy.close();
+  });
+
+  it("too far behind, and again", async () => {
+    await using pair = await Pair.of(FILES);
+    await pair.push();
+    for (const round of [1, 2]) {
+      await work(pair.origin);
+      await pair.origin.deleteFile("file");
+      await pair.origin.putFile("file/g.txt", Buffer.from(`back ${round}\n`));
+      await pair.origin.putFile("gone/deep/f.txt", Buffer.from(`back ${round}\n`));
+      await pair.origin.putFile("other/d.txt", Buffer.from("back\n"));
+      await pair.origin.deleteFile("other/e.txt");
+      await pair.origin.putFile("other/e.txt", Buffer.from("a file again\n"));
+      await pair.push({ origin: { maxBehind: 3 } }, async ({ mirror }) => {
+        expect(await entriesOf(mirror)).toEqual(await pair.rows());
+        expect(mirror.start).toBeGreaterThan(10 * round);
+      });
+    }
+    const hold = await openReplica(pair.there, pair.ends.replica);
+    await hold.mirror.applied(hold.mirror.head.seq);
+    await hold[Symbol.asyncDispose]();
+    expect(readdirSync(pair.upstream).filter((name) => name.startsWith("from-"))).toHaveLength(1);
+  });
+
+  it("of equal trees moves next to nothing", async () => {
+    const files = Object.fromEntries(
+      Array.from({ length: 1_000 }, (_, i) => [`d${i % 60}/e${i % 7}/file-${i}.txt`, `content ${i}\n`]),
+    );
+    await using pair = await Pair.of(files);
+    await pair.push();
+    for (let i = 0; i < 5; i += 1) await pair.origin.snapshot({ message: `nothing ${i}` });
+    const { bytes } = await pair.push({ origin: { maxBehind: 3 } }, async ({ mirror }) => {
+      expect(mirror.start).toBeGreaterThan(0);
+      expect(await entriesOf(mirror)).toEqual(await pair.rows());
+    });
+    expect(bytes).toBeLessThan(5_000);
+    // One file: its folders, and those beside them by their hashes.
+    await pair.origin.putFile("d1/e1/file-1.txt", Buffer.from("other\n"));
+    for (let i = 0; i < 5; i += 1) await pair.origin.snapshot({ message: `nothing ${i}` });
+    const one = await pair.push({ origin: { maxBehind: 3 } }, async ({ mirror }) => {
+      expect(await entriesOf(mirror)).toEqual(await pair.rows());
+    });
+    expect(one.bytes).toBeLessThan(30_000);
+  }, 30_000);
+});
