@@ -9,6 +9,7 @@ import type {
 } from "../../api/sync-api.ts";
 import { ChronicleError } from "../../core/errors.ts";
 import type { ReplicaRecord } from "../../core/replica-record.ts";
+import { keepAlive } from "../../util/keep-alive.ts";
 import { shownPath } from "../../workspace/shape.ts";
 import { NODE_TIMERS, type Timers } from "../timers.ts";
 import { FolderSync } from "./folder-sync.ts";
@@ -36,6 +37,8 @@ interface Running {
   readonly place: OpenSyncPlace;
   readonly sync: FolderSync;
   readonly listening: Disposable;
+  /** Between two connections nothing else may keep the process from ending. */
+  readonly alive: Disposable;
 }
 
 /**
@@ -210,7 +213,7 @@ export class SyncController implements SyncRunner {
     opening.defer(() => listening[Symbol.dispose]());
     await sync.start();
     opening.move();
-    const running = { place, sync, listening };
+    const running = { place, sync, listening, alive: keepAlive() };
     this.#running.set(id, running);
     return running;
   }
@@ -223,6 +226,7 @@ export class SyncController implements SyncRunner {
       await running.sync.close();
     } finally {
       running.listening[Symbol.dispose]();
+      running.alive[Symbol.dispose]();
       await running.place[Symbol.asyncDispose]();
     }
   }
