@@ -132,7 +132,7 @@ export const PROTOCOL_SAMPLES: readonly Message[] = [
       event_hash: HASH,
       root: HASH,
       frontier: [HASH],
-      record: { format: 1 },
+      record: {},
       sequence: 1,
       ts: "2030-01-01T00:00:00.000Z",
     },
