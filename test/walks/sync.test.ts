@@ -1,0 +1,119 @@
+import { mkdirSync, mkdtempSync, readFileSync, realpathSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { createServer, type Server } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import type { ReplicaDoor } from "../../src/api/replication-api.ts";
+import type { StoreApi } from "../../src/api/store-api.ts";
+import type { SyncEventShape, SyncRunner } from "../../src/api/sync-api.ts";
+import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
+import { openReplicaDoor, openStore, openSyncs } from "../../src/open.ts";
+
+/** The life of a sync: an origin with a folder, a desk's folder, a real socket between them, and the system's own watcher. */
+
+let base: string;
+let stores: StoreApi[];
+let origin: WorkspaceApi;
+let door: ReplicaDoor;
+let server: Server;
+let syncs: SyncRunner;
+const errors: unknown[] = [];
+
+beforeEach(async () => {
+  base = realpathSync(mkdtempSync(join(tmpdir(), "chronicle-walk-")));
+  for (const folder of ["origin", "desk"]) mkdirSync(join(base, folder));
+  stores = [];
+  for (const name of ["a", "b"])
+    stores.push(await openStore({ home: join(base, name), configFolder: join(base, `${name}-config`) }));
+  const [here, there] = stores as [StoreApi, StoreApi];
+  write("origin/a", "1");
+  write("origin/d/b", "2");
+  ({ workspace: origin } = await here.init({ roots: [join(base, "origin")] }));
+  await origin.follow({ record: true });
+  door = openReplicaDoor(here, (error) => errors.push(error));
+  server = createServer((socket) => {
+    void door.accept(
+      { kind: "socket", socket },
+      {
+        place: async () => ({
+          workspace: origin,
+          gone: new AbortController().signal,
+          [Symbol.dispose]: () => undefined,
+        }),
+        readOnly: false,
+      },
+    );
+  }).listen(join(base, "c.sock"));
+  syncs = openSyncs(there, (error) => errors.push(error));
+});
+
+afterEach(async () => {
+  await syncs.close();
+  await door.close();
+  server.close();
+  await origin.close();
+  for (const store of stores) await store.close();
+  rmSync(base, { recursive: true, force: true });
+  expect(errors.splice(0)).toEqual([]);
+});
+
+function write(path: string, text: string): void {
+  mkdirSync(join(base, path, ".."), { recursive: true });
+  writeFileSync(join(base, path), text);
+}
+
+function read(path: string): string | undefined {
+  try {
+    return readFileSync(join(base, path), "utf8");
+  } catch {
+    return undefined;
+  }
+}
+
+const until = (isSo: () => unknown): Promise<unknown> =>
+  vi.waitFor(() => expect(isSo()).toBe(true), { timeout: 8_000, interval: 5 });
+
+it("an edit in either folder is seen in the other; a conflict is made and settled; a cut heals", async () => {
+  const told: SyncEventShape[] = [];
+  const ending = new AbortController();
+  const following = (async () => {
+    for await (const one of syncs.events(undefined, ending.signal)) told.push(one);
+  })();
+  const { id } = await syncs.start({ upstream: `unix:${join(base, "c.sock")}`, folder: join(base, "desk") });
+  await syncs.flush(id);
+  expect([read("desk/a"), read("desk/d/b")]).toEqual(["1", "2"]);
+
+  write("desk/a", "from the desk");
+  await until(() => read("origin/a") === "from the desk");
+  write("origin/d/c", "from the origin");
+  await until(() => read("desk/d/c") === "from the origin");
+  await origin.putFile("by-api", Buffer.from("x"));
+  await until(() => read("desk/by-api") === "x" && read("origin/by-api") === "x");
+
+  // As editors save: by a temporary file and a rename.
+  write("desk/.a.swp", "swap");
+  write("desk/a.tmp~", "saved");
+  renameSync(join(base, "desk/a.tmp~"), join(base, "desk/a"));
+  await until(() => read("origin/a") === "saved");
+  expect([read("origin/.a.swp"), read("origin/a.tmp~")]).toEqual([undefined, undefined]);
+
+  await syncs.pause(id);
+  write("desk/a", "mine");
+  await origin.putFile("a", Buffer.from("theirs"));
+  await syncs.resume(id);
+  await syncs.flush(id);
+  expect(await syncs.conflicts(id)).toMatchObject([{ path: "a", reason: "content", cause: "sync" }]);
+  expect([read("desk/a"), read("origin/a")]).toEqual(["mine", "theirs"]);
+  expect(await syncs.resolve(id, "a", { keep: "local" })).toMatchObject({ kept: "local", conflicts: 0 });
+  await syncs.flush(id);
+  expect([read("desk/a"), read("origin/a")]).toEqual(["mine", "mine"]);
+
+  const { state, lag, pending, degraded } = await syncs.status(id);
+  expect({ state, lag, pending, degraded }).toEqual({ state: "in-sync", lag: 0, pending: 0, degraded: undefined });
+  ending.abort();
+  await following;
+  expect(new Set(told.map(({ kind }) => kind))).toEqual(new Set(["state", "applied", "pushed", "conflict"]));
+
+  const { problems } = await origin.verify();
+  expect(problems).toEqual([]);
+}, 30_000);
