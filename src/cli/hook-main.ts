@@ -1,3 +1,5 @@
+import { homedir } from "node:os";
+import { crc32 } from "node:zlib";
 import packageJson from "../../package.json" with { type: "json" };
 import { NodeDisk } from "../disk/node-disk.ts";
 import { hookCommand } from "./hooking/hook-command.ts";
@@ -42,6 +44,9 @@ export function startHook(): void {
 
 /** The mark of what is being put into an image. */
 export function markOfImage(): string {
+  // The bundle loads these modules when they are first used: that is now.
+  crc32("");
+  homedir();
   return programMark(new NodeDisk());
 }
 
