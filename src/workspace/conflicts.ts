@@ -24,15 +24,16 @@ import { patchOf } from "./diff.ts";
 import { parseGivenPath } from "./given-path.ts";
 import { fitFolders, type Unmerged } from "./fit-folders.ts";
 import { mergeGroups } from "./invert-work.ts";
-import { makeable, operate, settle } from "./operate.ts";
+import { makeable, operate, settable, settle } from "./operate.ts";
+import { proposedBy, refuseWhole, SYNC_WORDS } from "./replica/resolve-sync.ts";
 import { readEvent } from "./read-events.ts";
 import { blocked } from "./restore.ts";
 import { closeAbandoned } from "./session.ts";
 import { changeShape, shownPath } from "./shape.ts";
 
 /**
- * Parts of undos that did not merge, oldest first: open ones; with `all` those that are settled too, with `patch` the
- * difference of both contents.
+ * Parts of undos that did not merge, and what a folder and its upstream do not agree about, oldest first: open ones; with
+ * `all` those that are settled too, with `patch` the difference of both contents.
  */
 export async function listConflicts(context: Context, options: ConflictsOptions = {}): Promise<ConflictShape[]> {
   const found = options.all === true ? await read(context, await context.index.records("conflict:")) : undefined;
@@ -81,6 +82,7 @@ export async function resolveConflict(context: Context, asked: string, options: 
   await settle(context);
   await closeAbandoned(context);
   const conflict = await findConflict(context, asked);
+  refuseWhole(conflict);
   await capture(context, { cause: "capture", reserve: true });
   using _lease = await context.blobs.lease();
   const { seq } = await context.index.head();
@@ -88,16 +90,18 @@ export async function resolveConflict(context: Context, asked: string, options: 
   const { target, contents } = await targetOf(context, conflict, { options, present });
   const settled = settledAs(conflict, options.keep);
   const changes = await fitted(context, conflict, { present, target });
-  if (changes.length === 0) {
+  const proposals = proposedBy(conflict, target, changes.length > 0);
+  if (changes.length === 0 && proposals === undefined) {
     await withCommit(context, (commit) => commit.append([conflictDraft(settled)]));
     return { conflict: unmergedShape(settled), changes: [], undo_id: null };
   }
   const done = await operate(context, {
     kind: "resolve",
-    summary: `resolve of ${shownPath(conflict.record.path)}: ${WORDS[options.keep]}`,
+    summary: `resolve of ${shownPath(conflict.record.path)}: ${wordsOf(conflict)[options.keep]}`,
     changes,
     contents,
     conflicts: () => [settled],
+    ...(proposals === undefined ? {} : { proposals }),
     onBlocked: "fail",
   });
   if (done.id === undefined || done.blocked.length > 0) throw blocked(done.blocked);
@@ -143,6 +147,10 @@ const WORDS: Readonly<Record<ResolveOptions["keep"], string>> = {
   merged: "a merged content was given",
 };
 
+function wordsOf({ record }: IdentifiedConflict): typeof WORDS {
+  return record.sync === undefined ? WORDS : SYNC_WORDS;
+}
+
 function settledAs({ id, record }: IdentifiedConflict, how: ConflictEnd): IdentifiedConflict {
   return { id, record: { ...record, state: "settled", settled: how } };
 }
@@ -186,7 +194,9 @@ async function mergedTarget(
   { id, record }: IdentifiedConflict,
   { present, batch }: { readonly present: Entry | undefined; readonly batch: Batch },
 ): Promise<Target> {
-  const { path, current, wanted } = record;
+  const { path, current, wanted, sync } = record;
+  // What was edited since is no part of the origin's side; it is in the history.
+  if (sync !== undefined) return { target: settable(wanted), contents: [] };
   const groups = [{ before: wanted, after: current }];
   const merged = await mergeGroups(context, groups, { present, batch });
   if (merged.reason === undefined) return { target: merged.entry, contents: merged.contents };
