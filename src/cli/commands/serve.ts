@@ -106,7 +106,7 @@ function operatorOf({ io, input }: CommandContext, disk: NodeDisk, configFolder:
 /** Syncs go on: the next process takes them up. */
 function succeed({ io, input }: CommandContext, disk: NodeDisk, run: RunFolder): void {
   const { home } = placesOf({ env: io.env, userHome: io.userHome, cwd: io.cwd(), store: input.text("store") });
-  startServer(disk, { run, home, launcher: launcherPath(), env: io.env });
+  startServer(disk, { run, home, launcher: launcherPath(), env: io.env, againMs: 0 });
 }
 
 type OnError = (error: unknown) => void;

@@ -4,6 +4,7 @@ import type { CommandContext } from "../context.ts";
 import { printable } from "../render/printable.ts";
 import { syncLines } from "../render/syncs.ts";
 import { showSyncs } from "../syncing/live-syncs.ts";
+import { reached } from "../syncing/reached.ts";
 import { listConflicts, settleConflict } from "../syncing/settle-sync.ts";
 import { startSync } from "../syncing/start-sync.ts";
 import { backgroundDesk, lookingDesk } from "../syncing/sync-desk.ts";
@@ -71,7 +72,8 @@ function tell(context: CommandContext, all: readonly SyncShape[]): void {
 /** A verb that changes how a sync stands, and says how it stands then. */
 function standing(change: (syncs: SyncApi, sync: SyncShape, context: CommandContext) => Promise<SyncShape>): Verb {
   return async (context, syncs, typed) => {
-    const after = await change(syncs, await targetOf(context, syncs, typed), context);
+    const changed = await change(syncs, await targetOf(context, syncs, typed), context);
+    const after = await reached(syncs, changed);
     if (context.json) context.printJson(after);
     else tell(context, [after]);
     return after.state === "halted" ? EXIT.failed : EXIT.done;

@@ -5,7 +5,7 @@ import { addDiagnostic } from "./diagnostics.ts";
 import type { RunFolder } from "./run-folder.ts";
 import { writeSmall } from "./run-folder.ts";
 
-/** Two starts lie at least so far apart, in milliseconds: one that cannot run is not tried with every hook. */
+/** Unless somebody is more in a hurry: one that cannot run is not tried with every hook. */
 const AGAIN_MS = 15_000;
 /** The process leaves when it was not asked for so long, in seconds. */
 const IDLE_SECONDS = 600;
@@ -17,13 +17,15 @@ export interface StartServer {
   /** `bin/chronicle.js`. */
   readonly launcher: string;
   readonly env: Readonly<Record<string, string | undefined>>;
+  /** Two starts lie at least so far apart, in milliseconds (default 15,000). */
+  readonly againMs?: number;
 }
 
 /** Starts the long-lived process in the background, unless that was tried a moment ago. Returns whether it did. */
-export function startServer(disk: Disk, { run, home, launcher, env }: StartServer): boolean {
+export function startServer(disk: Disk, { run, home, launcher, env, againMs = AGAIN_MS }: StartServer): boolean {
   const mark = join(run.folder, "starting");
   const tried = disk.lstat(mark)?.mtimeNs;
-  if (tried !== undefined && Date.now() - Number(tried / 1_000_000n) < AGAIN_MS) return false;
+  if (tried !== undefined && Date.now() - Number(tried / 1_000_000n) < againMs) return false;
   writeSmall(disk, mark, String(process.pid));
   const args = [launcher, "serve", "--store", home, "--idle", String(IDLE_SECONDS), "--quiet"];
   const child = spawn(process.execPath, args, { cwd: run.folder, env: { ...env }, detached: true, stdio: "ignore" });

@@ -23,8 +23,8 @@ export function syncLines(syncs: readonly SyncShape[], paint: Paint): string[] {
 }
 
 /** The origin as one would name it to `sync start`. */
-export function originOf({ upstream, workspace }: SyncShape): string {
-  return printable(workspace === "" ? upstream : `${upstream}#${workspace}`);
+export function originOf({ upstream, workspace, asked = workspace }: SyncShape): string {
+  return printable(asked === "" ? upstream : `${upstream}#${asked}`);
 }
 
 /** How a sync is, in words. */

@@ -6,6 +6,7 @@ import { syncLines } from "../render/syncs.ts";
 import { usageError } from "../usage-error.ts";
 import { followOptions, upstreamToken } from "./follow-options.ts";
 import { showSyncs } from "./live-syncs.ts";
+import { reached } from "./reached.ts";
 import { backgroundDesk } from "./sync-desk.ts";
 import { parseUpstream, type UpstreamAddress } from "./upstream-address.ts";
 
@@ -19,8 +20,7 @@ export async function startSync(context: CommandContext, args: readonly string[]
   const options = startOptions(context, parseUpstream(url, context.io.cwd()), folder);
   if (context.input.flag("foreground")) return runSync(context, options);
   await using desk = await backgroundDesk(context);
-  const begun = await desk.syncs.start(options);
-  const sync = context.json ? begun : await firstSync(context, desk.syncs, begun);
+  const sync = await firstSync(context, desk.syncs, await desk.syncs.start(options));
   if (context.json) context.printJson(sync);
   else for (const line of syncLines([sync], context.paint)) context.print(line);
   if (sync.hint !== undefined && !context.json) context.print(context.paint("dim", context.worded(sync.hint)));
@@ -38,9 +38,12 @@ export function startOptions(context: CommandContext, { url, workspace }: Upstre
   };
 }
 
-/** A person who waits at a terminal sees how the first sync goes; Ctrl-C ends the waiting, not the sync. */
+/**
+ * A person who waits at a terminal sees how the first sync goes, and Ctrl-C ends the waiting, not the sync. A program is told
+ * whether the origin can be reached.
+ */
 async function firstSync(context: CommandContext, syncs: SyncApi, begun: SyncShape): Promise<SyncShape> {
-  if (!context.io.err.isTerminal) return begun;
+  if (context.json || !context.io.err.isTerminal) return reached(syncs, begun);
   const waiting = new AbortController();
   const endInterrupt = context.io.onInterrupt(() => waiting.abort());
   try {

@@ -19,6 +19,8 @@ export interface SyncDesk extends AsyncDisposable {
 /** A process that was started answers within so many milliseconds, or does not come up at all. */
 const START_MS = 20_000;
 const LOOK_MS = 50;
+/** One that died at once is tried again: somebody waits for it. */
+const AGAIN_MS = 3_000;
 
 /** The desk of the store's process, which is started where it is not there. Throws `UNAVAILABLE`, `UNSAFE`. */
 export async function backgroundDesk(context: CommandContext): Promise<SyncDesk> {
@@ -34,7 +36,7 @@ export async function backgroundDesk(context: CommandContext): Promise<SyncDesk>
   }
   const from = io.now();
   while ((await whoAnswers(run.door, io.version)) === undefined) {
-    startServer(disk, { run, home, launcher: launcherPath(), env: io.env });
+    startServer(disk, { run, home, launcher: launcherPath(), env: io.env, againMs: AGAIN_MS });
     if (io.now() - from > START_MS) throw notStarted(run);
     await sleep(LOOK_MS);
   }

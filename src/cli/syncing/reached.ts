@@ -1,0 +1,28 @@
+import type { SyncApi, SyncShape } from "../../api/sync-api.ts";
+
+/** So long it is waited for an answer of the origin, in milliseconds: whoever is there answers at once. */
+const PATIENCE_MS = 2_000;
+/** One that is refused is offline for a moment, until that is written down. */
+const SETTLING_MS = 300;
+
+/** A sync once it is known whether its origin can be reached, or after a moment. */
+export async function reached(syncs: SyncApi, begun: SyncShape): Promise<SyncShape> {
+  const isOpen = ({ state }: SyncShape): boolean => state === "connecting" || state === "offline";
+  if (!isOpen(begun)) return begun;
+  const enough = new AbortController();
+  let timer = setTimeout(() => enough.abort(), PATIENCE_MS);
+  let last = begun;
+  try {
+    for await (const event of syncs.events(begun.id, enough.signal)) {
+      if (event.kind !== "state") continue;
+      last = event.sync;
+      if (!isOpen(last)) break;
+      if (last.state !== "offline") continue;
+      clearTimeout(timer);
+      timer = setTimeout(() => enough.abort(), SETTLING_MS);
+    }
+  } finally {
+    clearTimeout(timer);
+  }
+  return last;
+}

@@ -1,0 +1,238 @@
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { appendFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { once } from "node:events";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import type { SyncApi, SyncEventShape, SyncShape } from "../../src/api/sync-api.ts";
+import { whoAnswers } from "../../src/cli/hooking/ask-server.ts";
+import { createClient } from "../../src/client/create-node-client.ts";
+import { chronicleBin } from "../helpers/cli-package.ts";
+
+/** `serve --replication`, `replicate` and `sync` as programs: an origin, a sandbox and somebody's desk. */
+
+const base = mkdtempSync(join(tmpdir(), "chronicle-sync-"));
+const origin = join(base, "origin");
+const desk = join(base, "desk");
+const socket = join(base, "run", "c.sock");
+const children: ChildProcess[] = [];
+let url = "";
+
+const envOf = (who: string) => ({ PATH: process.env["PATH"] ?? "", HOME: join(base, who), LC_ALL: "C.UTF-8" });
+
+interface Ran {
+  readonly status: number | null;
+  readonly out: string;
+  readonly err: string;
+}
+
+function run(who: string, args: readonly string[], cwd = base): Ran {
+  const done = spawnSync(process.execPath, [chronicleBin(), ...args], { cwd, env: envOf(who), encoding: "utf8" });
+  return { status: done.status, out: done.stdout, err: done.stderr };
+}
+
+/** A command of the person at the desk, which succeeds. */
+function sync<T>(args: readonly string[], cwd = base): T {
+  const { status, out, err } = run("desk-home", ["sync", ...args, "--json"], cwd);
+  if (status !== 0) throw new Error(`sync ${args.join(" ")}: ${status}\n${err}`);
+  return JSON.parse(out) as T;
+}
+
+function begin(who: string, args: readonly string[], cwd: string): ChildProcess & { said: string } {
+  const child = spawn(process.execPath, [chronicleBin(), ...args], { cwd, env: envOf(who) });
+  const told = Object.assign(child, { said: "" });
+  child.stdout.on("data", (text: Buffer) => (told.said += text.toString()));
+  child.stderr.on("data", (text: Buffer) => (told.said += text.toString()));
+  children.push(child);
+  return told;
+}
+
+const read = (...path: string[]): string => readFileSync(join(...path), "utf8");
+const until = <T>(look: () => T | Promise<T>): Promise<T> => vi.waitFor(look, { timeout: 8_000, interval: 25 });
+const same = (name: string): Promise<void> => until(() => expect(read(desk, name)).toBe(read(origin, name)));
+
+beforeAll(async () => {
+  mkdirSync(join(base, "run"), { mode: 0o700 });
+  for (const folder of [origin, join(base, "origin-home"), join(base, "desk-home")]) mkdirSync(folder);
+  mkdirSync(join(origin, "src"));
+  writeFileSync(join(origin, "notes.txt"), "one\ntwo\nthree\n");
+  writeFileSync(join(origin, "src/x.ts"), "x\n");
+  const serving = begin("origin-home", ["serve", "--replication", "--port", "0", "--socket", socket], origin);
+  [, url = ""] = await until(() => /listening on (http:\/\/127\S+)/.exec(serving.said) ?? expect.fail(serving.said));
+  await until(() => expect(serving.said).toContain(" is workspace "));
+}, 30_000);
+afterAll(async () => {
+  run("desk-home", ["sync", "stop", desk]);
+  const pid = await deskProcess();
+  if (pid !== undefined) process.kill(pid);
+  for (const child of children) child.kill("SIGKILL");
+  rmSync(base, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
+});
+
+/** The number of the process that a command has started for the desk. */
+async function deskProcess(): Promise<number | undefined> {
+  return (await whoAnswers(join(base, "desk-home/.local/state/chronicle/run/serve.sock"), "0.1.0"))?.pid;
+}
+
+/** The same process, asked by a program. */
+async function asked<T>(work: (syncs: SyncApi) => Promise<T>): Promise<T> {
+  const client = createClient({ url: `unix:${join(base, "desk-home/.local/state/chronicle/run/serve.sock")}` });
+  try {
+    return await work(client.syncs);
+  } finally {
+    await client.close();
+  }
+}
+
+const token = (): string => join(base, "origin-home/.config/chronicle/operator.token");
+
+describe("sync", () => {
+  it("says that there is none, and starts no process for that", () => {
+    const { status, out, err } = run("desk-home", ["sync", "status"]);
+    expect([status, out]).toEqual([0, ""]);
+    expect(err).toContain("no syncs yet: chronicle sync start URL#WORKSPACE FOLDER");
+    expect(existsSync(join(base, "desk-home/.local/state/chronicle/run/serve.sock"))).toBe(false);
+  });
+
+  it("start fills the folder, in the background, and both follow each other's edits", async () => {
+    const begun = sync<SyncShape>(["start", url, desk, "--token-file", token()]);
+    expect(begun).toMatchObject({ folder: desk, upstream: url, mode: "two-way-safe" });
+    await until(() => expect(read(desk, "src/x.ts")).toBe("x\n"));
+    writeFileSync(join(origin, "made-there.txt"), "there\n");
+    await until(() => expect(read(desk, "made-there.txt")).toBe("there\n"));
+    writeFileSync(join(desk, "made-here.txt"), "here\n");
+    await until(() => expect(read(origin, "made-here.txt")).toBe("here\n"));
+    expect(sync<SyncShape>(["flush", desk])).toMatchObject({ state: "in-sync", lag: 0, pending: 0 });
+    expect(sync<SyncShape[]>(["status"])).toMatchObject([{ folder: desk, state: "in-sync", peer: url, conflicts: 0 }]);
+    const { out } = run("desk-home", ["sync", "status"]);
+    expect(out).toMatch(/^[0-9a-f]{8} {2}\S+desk {2}⇄ http:\S+ {2}in sync\n$/);
+  });
+
+  it("makes one of edits of different lines, and asks about those of the same", async () => {
+    expect(sync(["pause", desk])).toMatchObject({ state: "paused" });
+    writeFileSync(join(origin, "notes.txt"), "ONE\ntwo\nthree\n");
+    writeFileSync(join(desk, "notes.txt"), "one\ntwo\nTHREE\n");
+    sync(["resume"], desk);
+    await until(() => expect(read(origin, "notes.txt")).toBe("ONE\ntwo\nTHREE\n"));
+    await same("notes.txt");
+    const met = async (there: string, here: string) => {
+      await asked((syncs) => syncs.flush(desk));
+      await asked((syncs) => syncs.pause(desk));
+      writeFileSync(join(origin, "notes.txt"), there);
+      writeFileSync(join(desk, "notes.txt"), here);
+      await asked((syncs) => syncs.resume(desk));
+      const found = () => asked((syncs) => syncs.conflicts(desk));
+      await until(async () => expect(await found()).toMatchObject([{ path: "notes.txt", reason: "content" }]));
+    };
+    await met("theirs 1\n", "ours 1\n");
+    expect(run("desk-home", ["sync", "conflicts", "--patch"], desk).out).toContain("-ours 1\n+theirs 1\n");
+    expect(sync(["resolve", "notes.txt", "--keep-local"], desk)).toMatchObject({ kept: "local", conflicts: 0 });
+    await until(() => expect(read(origin, "notes.txt")).toBe("ours 1\n"));
+    await met("theirs 2\n", "ours 2\n");
+    expect(sync(["resolve", "../notes.txt", "--accept-upstream"], join(desk, "src"))).toMatchObject({
+      kept: "upstream",
+    });
+    await until(() => expect(read(desk, "notes.txt")).toBe("theirs 2\n"));
+    await met("theirs 3\n", "ours 3\n");
+    const unmerged = run("desk-home", ["sync", "resolve", "notes.txt", "--merge"], desk);
+    expect([unmerged.status, unmerged.err]).toEqual([6, expect.stringContaining("do not merge by themselves")]);
+    const failing = run("desk-home", ["sync", "resolve", "notes.txt", "--merge", "--tool", "exit 3"], desk);
+    expect([failing.status, failing.err]).toEqual([6, expect.stringContaining("nothing was settled")]);
+    const tool = 'cat "$LOCAL" "$UPSTREAM" "$BASE" > "$MERGED"';
+    sync(["resolve", "notes.txt", "--merge", "--tool", tool], desk);
+    await until(() => expect(read(origin, "notes.txt")).toBe("ours 3\ntheirs 3\ntheirs 2\n"));
+    await same("notes.txt");
+  }, 30_000);
+
+  it("halts before a folder that was emptied empties the other one", async () => {
+    await asked((syncs) => syncs.flush(desk));
+    // All at once, whatever else the machine has to do.
+    await asked((syncs) => syncs.pause(desk));
+    for (const name of ["notes.txt", "src", "made-here.txt", "made-there.txt"])
+      rmSync(join(desk, name), { recursive: true });
+    await asked((syncs) => syncs.resume(desk));
+    await until(async () => expect(await asked((syncs) => syncs.list())).toMatchObject([{ state: "halted" }]));
+    expect(read(origin, "src/x.ts")).toBe("x\n");
+    const undecided = run("desk-home", ["sync", "resume", desk]);
+    expect([undecided.status, undecided.err]).toEqual([6, expect.stringContaining("--restore-files")]);
+    expect(sync(["resume", desk, "--restore-files"])).toMatchObject({ folder: desk });
+    await until(() => expect(read(desk, "src/x.ts")).toBe("x\n"));
+    await same("notes.txt");
+  }, 20_000);
+
+  it("goes on in the next process, with the token that was given once", async () => {
+    process.kill((await deskProcess()) ?? expect.fail("nobody runs it"), "SIGKILL");
+    appendFileSync(join(origin, "notes.txt"), "while nobody looked\n");
+    await until(() => expect(sync<SyncShape[]>(["status"])).toMatchObject([{ state: "in-sync" }]));
+    await same("notes.txt");
+  }, 20_000);
+
+  it("tells what happens, as lines of JSON", async () => {
+    const monitor = begin("desk-home", ["sync", "monitor", "--json"], desk);
+    await until(() => expect(monitor.said).toContain('"kind":"state"'));
+    writeFileSync(join(origin, "seen.txt"), "seen\n");
+    await until(() => expect(monitor.said).toContain('"kind":"applied"'));
+    const events = monitor.said
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line) as SyncEventShape);
+    expect(events.map(({ seq }) => seq)).toEqual(events.map(({ seq }) => seq).toSorted((a, b) => a - b));
+    const ended = once(monitor, "exit");
+    monitor.kill("SIGINT");
+    expect((await ended)[0]).toBe(0);
+  });
+
+  it("stop ends it, and start goes on from there", async () => {
+    expect(sync(["stop"], desk)).toMatchObject({ state: "stopped" });
+    writeFileSync(join(origin, "later.txt"), "later\n");
+    expect(sync<SyncShape[]>(["status"])).toMatchObject([{ state: "stopped" }]);
+    expect(existsSync(join(desk, "later.txt"))).toBe(false);
+    sync(["start", url, desk, "--token-file", token()]);
+    await until(() => expect(read(desk, "later.txt")).toBe("later\n"));
+  });
+
+  it("says what is wrong with a token, and with what was typed", async () => {
+    const wrong = join(base, "wrong.token");
+    writeFileSync(wrong, "wrong\n", { mode: 0o600 });
+    const refused = run("desk-home", ["sync", "start", url, join(base, "other"), "--token-file", wrong]);
+    expect(refused.status).toBe(1);
+    expect(refused.out).toContain("halted: the origin does not take this token");
+    run("desk-home", ["sync", "stop", join(base, "other")]);
+    const said = (...args: string[]) => run("desk-home", args).err;
+    expect(said("sync", "start", url, "x")).toContain("is a port, where a token is needed");
+    expect(said("sync", "start", "ftp://x", "x")).toContain("is no address of an origin");
+    expect(said("sync", "start", "http://me:secret@x", "x")).toMatch(/^chronicle: an origin's address has no user/);
+    expect(said("sync", "start", `unix:/${"x".repeat(120)}`, "y")).toContain("too long for a socket");
+    expect(said("sync", "start", "unix:/nowhere.sock", "y", "--mode", "sideways")).toContain(
+      "there is no mode sideways",
+    );
+    expect(said("sync", "dance")).toContain("chronicle sync does not know 'dance'");
+    expect(said("sync", "resolve", "a")).toContain("how to settle it was not said");
+    expect(said("sync", "pause", "nothing")).toContain("there is no sync nothing");
+    expect(said("replicate", "x")).toContain("--connect SOCKET, or --ws-connect URL");
+    expect(said("replicate", "x", "--connect", "a", "--ws-connect", "b")).toContain("reached in one way");
+  }, 20_000);
+});
+
+describe("replicate", () => {
+  it("follows until Ctrl-C, and ends in peace; what was synced stays, and goes on with the same command", async () => {
+    const box = join(base, "box");
+    const args = ["replicate", box, "--connect", socket, "--json"];
+    const first = begin("box-home", args, base);
+    await until(() => expect(read(box, "src/x.ts")).toBe("x\n"));
+    writeFileSync(join(box, "built.txt"), "in the sandbox\n");
+    await until(() => expect(read(origin, "built.txt")).toBe("in the sandbox\n"));
+    // An edit in any of the three is seen in the others.
+    await until(() => expect(read(desk, "built.txt")).toBe("in the sandbox\n"));
+    const ended = once(first, "exit");
+    first.kill("SIGINT");
+    expect((await ended)[0]).toBe(0);
+    const last = JSON.parse(first.said.trim().split("\n").at(-1) ?? "") as SyncShape;
+    expect(last).toMatchObject({ folder: box, state: "stopped" });
+    writeFileSync(join(origin, "src/x.ts"), "changed\n");
+    const second = begin("box-home", args, base);
+    await until(() => expect(read(box, "src/x.ts")).toBe("changed\n"));
+    second.kill("SIGTERM");
+    expect((await once(second, "exit"))[0]).toBe(0);
+  }, 20_000);
+});
