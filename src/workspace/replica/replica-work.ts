@@ -1,4 +1,4 @@
-import { decodeFile } from "../../core/file-record.ts";
+import { decodeFile, fileRecordId } from "../../core/file-record.ts";
 import type { WorkspacePath } from "../../core/path.ts";
 import type { EventRow, IterationRow } from "../../storage/index-store.ts";
 import type { Context } from "../context.ts";
@@ -46,8 +46,8 @@ export class ReplicaWork {
     const located: EventRow[] = [];
     for (const { seq } of rows) {
       const row = await index.locate(seq);
-      // Compacted away: nobody can say any more whose it was.
-      if (row !== undefined) located.push(row);
+      // Of a baseline, or compacted away: nobody can say whose it was, and no replica wrote it.
+      if (row?.recordId === fileRecordId(path)) located.push(row);
     }
     const done = new Map<number, IterationRow>();
     let own = 0;
