@@ -23,17 +23,27 @@ let opened = 0;
 /** An origin whose replicas write back, as an engine on a simulated disk. */
 export class WriteBackRig implements AsyncDisposable {
   readonly disk: SimDisk;
+  /** The disk as the process sees it. */
+  readonly seen: SimDisk;
   readonly workspaceId: string;
   readonly #engine: SimEngine;
 
-  private constructor(disk: SimDisk, workspaceId: string, engine: SimEngine) {
+  private constructor(
+    { disk, seen }: { readonly disk: SimDisk; readonly seen: SimDisk },
+    workspaceId: string,
+    engine: SimEngine,
+  ) {
     this.disk = disk;
+    this.seen = seen;
     this.workspaceId = workspaceId;
     this.#engine = engine;
   }
 
   /** A new workspace: without a folder, or with `/proj`, which holds these files. */
-  static async create(files?: Readonly<Record<string, string>>): Promise<WriteBackRig> {
+  static async create(
+    files?: Readonly<Record<string, string>>,
+    through?: (disk: SimDisk) => SimDisk,
+  ): Promise<WriteBackRig> {
     const texts = Object.entries(files ?? {}).map(([path, text]) => [`/proj/${path}`, file(text)] as const);
     const tree = { "/store": folder, "/config": folder, "/root": folder, "/proj": folder };
     const disk = SimDisk.fromTree({ ...tree, ...foldersOf(Object.keys(files ?? {})), ...Object.fromEntries(texts) });
@@ -42,13 +52,14 @@ export class WriteBackRig implements AsyncDisposable {
     const { id } = workspace;
     await workspace.close();
     await store.close();
-    return WriteBackRig.open(disk, id);
+    return WriteBackRig.open(disk, id, through);
   }
 
   /** A workspace that is there, opened by a new process. `through`: the disk as that process sees it. */
   static async open(disk: SimDisk, workspaceId: string, through = (same: SimDisk) => same): Promise<WriteBackRig> {
-    const engine = await SimEngine.open(through(disk), workspaceId, { firstId: (opened += 1) * 100_000 });
-    return new WriteBackRig(disk, workspaceId, engine);
+    const seen = through(disk);
+    const engine = await SimEngine.open(seen, workspaceId, { firstId: (opened += 1) * 100_000 });
+    return new WriteBackRig({ disk, seen }, workspaceId, engine);
   }
 
   get context(): Context {

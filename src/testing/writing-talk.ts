@@ -23,7 +23,7 @@ export class WritingOrigin implements AsyncDisposable {
   constructor(rig: WriteBackRig, through: (door: WriteBackDoor) => WriteBackDoor = (same) => same) {
     this.rig = rig;
     const files = storeLayout("/store").workspace(rig.workspaceId);
-    this.history = new LogHistory(rig.workspaceId, new FileEventLog(rig.disk, files));
+    this.history = new LogHistory(rig.workspaceId, new FileEventLog(rig.seen, files));
     this.#listening = rig.context.recorded.listen(() => this.history.changed.emit());
     const contents = new HistoryContents(rig.context);
     this.#open = openWriteBack(rig.context, contents);
