@@ -1,5 +1,21 @@
 /** The library. What is not named here is not public. */
-export { open, openRecordStore, openStore } from "./open.ts";
+export { open, openRecordStore, openStore, openSyncs } from "./open.ts";
+export {
+  type ConflictResolution,
+  syncBridge,
+  type SyncBridge,
+  type SyncBridgeOptions,
+  type SyncStatus,
+} from "./api/sync-bridge.ts";
+export {
+  DirectionalFilter,
+  type FilterPolicy,
+  type FilterSubject,
+  type ReplicaDirection,
+} from "./core/directional-filter.ts";
+export { FilterPattern } from "./core/filter-pattern.ts";
+export { SANDBOX_POLICY } from "./core/sandbox-policy.ts";
+export { SyncController, type SyncControllerOptions } from "./replication/folder/sync-controller.ts";
 export { ChronicleError, type ErrorCode, type ErrorDetails } from "./core/errors.ts";
 export { parseExpected, verifySignedHead, type ExpectedHead } from "./core/signed-head.ts";
 export type * from "./api/action-api.ts";
@@ -9,4 +25,5 @@ export type * from "./api/file-api.ts";
 export type * from "./api/record-api.ts";
 export type * from "./api/shapes.ts";
 export type * from "./api/store-api.ts";
+export type * from "./api/sync-api.ts";
 export type * from "./api/workspace-api.ts";

@@ -51,6 +51,14 @@ const read = (...path: string[]): string => readFileSync(join(...path), "utf8");
 const until = <T>(look: () => T | Promise<T>): Promise<T> => vi.waitFor(look, { timeout: 8_000, interval: 25 });
 const same = (name: string): Promise<void> => until(() => expect(read(desk, name)).toBe(read(origin, name)));
 
+function said(child: { readonly said: string }, what: RegExp): Promise<RegExpExecArray> {
+  return until(() => {
+    const found = what.exec(child.said);
+    if (found === null) throw new Error(`it says only: ${child.said}`);
+    return found;
+  });
+}
+
 beforeAll(async () => {
   mkdirSync(join(base, "run"), { mode: 0o700 });
   for (const folder of [origin, join(base, "origin-home"), join(base, "desk-home")]) mkdirSync(folder);
@@ -58,8 +66,8 @@ beforeAll(async () => {
   writeFileSync(join(origin, "notes.txt"), "one\ntwo\nthree\n");
   writeFileSync(join(origin, "src/x.ts"), "x\n");
   const serving = begin("origin-home", ["serve", "--replication", "--port", "0", "--socket", socket], origin);
-  [, url = ""] = await until(() => /listening on (http:\/\/127\S+)/.exec(serving.said) ?? expect.fail(serving.said));
-  await until(() => expect(serving.said).toContain(" is workspace "));
+  [, url = ""] = await said(serving, /listening on (http:\/\/127\S+)/);
+  await said(serving, / is workspace /);
 }, 30_000);
 afterAll(async () => {
   run("desk-home", ["sync", "stop", desk]);
@@ -198,19 +206,19 @@ describe("sync", () => {
     expect(refused.status).toBe(1);
     expect(refused.out).toContain("halted: the origin does not take this token");
     run("desk-home", ["sync", "stop", join(base, "other")]);
-    const said = (...args: string[]) => run("desk-home", args).err;
-    expect(said("sync", "start", url, "x")).toContain("is a port, where a token is needed");
-    expect(said("sync", "start", "ftp://x", "x")).toContain("is no address of an origin");
-    expect(said("sync", "start", "http://me:secret@x", "x")).toMatch(/^chronicle: an origin's address has no user/);
-    expect(said("sync", "start", `unix:/${"x".repeat(120)}`, "y")).toContain("too long for a socket");
-    expect(said("sync", "start", "unix:/nowhere.sock", "y", "--mode", "sideways")).toContain(
+    const refusal = (...args: string[]) => run("desk-home", args).err;
+    expect(refusal("sync", "start", url, "x")).toContain("is a port, where a token is needed");
+    expect(refusal("sync", "start", "ftp://x", "x")).toContain("is no address of an origin");
+    expect(refusal("sync", "start", "http://me:secret@x", "x")).toMatch(/^chronicle: an origin's address has no user/);
+    expect(refusal("sync", "start", `unix:/${"x".repeat(120)}`, "y")).toContain("too long for a socket");
+    expect(refusal("sync", "start", "unix:/nowhere.sock", "y", "--mode", "sideways")).toContain(
       "there is no mode sideways",
     );
-    expect(said("sync", "dance")).toContain("chronicle sync does not know 'dance'");
-    expect(said("sync", "resolve", "a")).toContain("how to settle it was not said");
-    expect(said("sync", "pause", "nothing")).toContain("there is no sync nothing");
-    expect(said("replicate", "x")).toContain("--connect SOCKET, or --ws-connect URL");
-    expect(said("replicate", "x", "--connect", "a", "--ws-connect", "b")).toContain("reached in one way");
+    expect(refusal("sync", "dance")).toContain("chronicle sync does not know 'dance'");
+    expect(refusal("sync", "resolve", "a")).toContain("how to settle it was not said");
+    expect(refusal("sync", "pause", "nothing")).toContain("there is no sync nothing");
+    expect(refusal("replicate", "x")).toContain("--connect SOCKET, or --ws-connect URL");
+    expect(refusal("replicate", "x", "--connect", "a", "--ws-connect", "b")).toContain("reached in one way");
   }, 20_000);
 });
 

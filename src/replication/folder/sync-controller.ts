@@ -151,8 +151,13 @@ export class SyncController implements SyncRunner {
     return sync.shape;
   }
 
-  conflicts(id: string): Promise<ConflictShape[]> {
-    return this.#with(id, ({ place }) => place.conflicts());
+  /** Also of one that another process runs. */
+  async conflicts(id: string): Promise<ConflictShape[]> {
+    const { id: found } = await this.status(id);
+    const running = this.#running.get(found);
+    if (running !== undefined) return running.place.conflicts();
+    const places = await this.#options.places.list();
+    return [...(places.find((place) => place.id === found)?.conflicts ?? [])];
   }
 
   resolve(id: string, path: string, { keep, ...more }: SyncResolution): Promise<SyncResolvedShape> {
