@@ -111,11 +111,11 @@ async function openOrigin(parts: StoreParts, id: string, timers: Timers): Promis
   const log = new FileEventLog(disk, files);
   closing.defer(() => log.close());
   const history = new LogHistory(id, log, {
-    holdOff: () => context.lock.exclusive(HOLD_OFF_MS),
+    others: { holdOff: () => context.lock.exclusive(HOLD_OFF_MS), timers },
     locate: (seq) => locate(context, seq),
   });
   closing.use(parts.recorded.listen(({ workspaceId, events }) => tell(history, workspaceId, events)));
-  closing.use(watchLog(disk, files.log, { timers, onGrown: () => history.changed.emit() }));
+  closing.use(watchLog(disk, files.log, { timers, onGrown: () => history.grown() }));
   const cursors = closing.use(new FileReplicaCursors(disk, files.replicas, { timers, ms: CURSORS_MS }));
   const contents = new HistoryContents(context);
   const signedHead = async (): Promise<string | undefined> => {

@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { EMPTY_HEAD } from "../../core/event.ts";
 import { emptyMemoryLog, MemoryEventLog } from "../../storage/memory/memory-event-log.ts";
 import { memoryLocks } from "../../storage/memory/memory-lock.ts";
+import { VirtualClock } from "../../testing/virtual-clock.ts";
 import { nextEvents } from "../../testing/event-log-suite.ts";
 import { LogHistory } from "./log-history.ts";
 
@@ -81,23 +82,36 @@ describe("LogHistory", () => {
 
   it("tells of lines that others wrote only after a look with nobody at it", async () => {
     const state = emptyMemoryLog();
-    const others = new MemoryEventLog(state);
+    const writer = new MemoryEventLog(state);
     const lock = memoryLocks()("lock");
-    const history = new LogHistory("w1", new MemoryEventLog(state), { holdOff: () => lock.exclusive(0) });
-    await others.append(EVENTS.slice(0, 10));
+    const timers = new VirtualClock();
+    const others = { holdOff: () => lock.exclusive(0), timers };
+    const history = new LogHistory("w1", new MemoryEventLog(state), { others });
+    let told = 0;
+    history.changed.listen(() => (told += 1));
+    await writer.append(EVENTS.slice(0, 10));
     expect(await history.head()).toMatchObject({ seq: 10 });
     {
       using _writing = await lock.exclusive(0);
-      await others.append(EVENTS.slice(10, 20));
+      await writer.append(EVENTS.slice(10, 20));
       expect(await history.head()).toMatchObject({ seq: 10 });
       expect(await history.after(at(10), 1_000)).toEqual([]);
+      await timers.run(100);
+      expect(told).toBe(0);
       // What this process has recorded needs no look.
-      await others.append(EVENTS.slice(20, 30));
+      await writer.append(EVENTS.slice(20, 30));
       history.recorded(at(30));
-      expect(await history.head()).toMatchObject({ seq: 30 });
+      expect(await history.after(at(29), 1_000)).toHaveLength(1);
+      expect(told).toBe(1);
+      await writer.append(EVENTS.slice(30, 40));
+      expect(await history.after(at(30), 1_000)).toEqual([]);
     }
-    await others.append(EVENTS.slice(30, 40));
-    expect(await history.head()).toMatchObject({ seq: 40 });
+    // A moment later nobody writes any more.
+    await timers.run(200);
+    expect(told).toBe(2);
+    expect((await history.after(at(30), 10_000)).at(-1)).toMatchObject({ seq: 40 });
+    await writer.append(EVENTS.slice(40, 50));
+    expect(await history.head()).toMatchObject({ seq: 50 });
   });
 
   it("takes the place of a line from elsewhere, and finds it itself where that is wrong", async () => {

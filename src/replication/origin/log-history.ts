@@ -5,18 +5,29 @@ import type { Hash } from "../../core/hash.ts";
 import type { EventLog, LogPosition, RawLine } from "../../storage/event-log.ts";
 import type { HeldLock } from "../../storage/lock.ts";
 import { Signal } from "../../util/signal.ts";
+import type { Timers } from "../timers.ts";
 import { oldestSeq } from "../../workspace/history-start.ts";
 
 /** Every so many events their position is remembered. */
 const MARK_EVERY = 256;
 
+/** Lines that are not known to be this process's are looked at so much later, in ms: mostly it has just not said so yet. */
+const LOOK_LATER_MS = 5;
+
+/** Those who write to a log beside this process. */
+export interface OtherWriters {
+  /** Holds off everybody who writes. Throws `LOCKED`. */
+  readonly holdOff: () => Promise<HeldLock>;
+  readonly timers: Timers;
+}
+
 /** What a history has beside its log. */
 export interface LogHistoryOptions {
   /**
-   * Holds off everybody who writes. Lines that this process did not write are only told of after a look with nobody at it:
-   * what another one has begun to write may be cut back. Default: nobody else writes. Throws `LOCKED`.
+   * Lines that this process did not record are only told of after a look with nobody at it: what another one has begun to
+   * write may be cut back. Default: nobody else writes.
    */
-  readonly holdOff?: () => Promise<HeldLock>;
+  readonly others?: OtherWriters;
   /** Where an event's line begins; it may be wrong. Default: found by reading. */
   readonly locate?: (seq: number) => Promise<LogPosition | undefined>;
 }
@@ -38,6 +49,7 @@ export class LogHistory {
   /** The last one that this process has recorded. */
   #recorded: Head = EMPTY_HEAD;
   #looking: Promise<Head> | undefined;
+  #later: Disposable | undefined;
 
   /** `log`: an object of its own over the workspace's log, so that nobody else's look moves its head. */
   constructor(workspace: string, log: EventLog, options: LogHistoryOptions = {}) {
@@ -64,6 +76,29 @@ export class LogHistory {
     return this.#looking;
   }
 
+  /** As `head`, at once: what others have recorded may be left out, and is told of by `changed` a moment later. */
+  async #headSoFar(): Promise<Head> {
+    const { others } = this.#options;
+    if (others === undefined || this.#sure === undefined) return this.head();
+    const end = await this.#log.refresh();
+    if (this.#recorded.seq > this.#sure.seq) await this.#note(this.#recorded);
+    if (end.seq > this.#sure.seq) this.#later ??= others.timers.after(LOOK_LATER_MS, () => void this.#lookLater());
+    return this.#sure;
+  }
+
+  async #lookLater(): Promise<void> {
+    this.#later = undefined;
+    const before = this.#sure?.seq ?? 0;
+    // Where it fails it is told to whoever asks next.
+    const { seq } = await this.head().catch(() => ({ seq: before }));
+    if (seq > before) this.changed.emit();
+  }
+
+  /** The log may have grown, by whomever: what this process records it says itself. */
+  grown(): void {
+    void this.#headSoFar().catch(() => undefined);
+  }
+
   /** The oldest event whose line is there, in an archive or not, as of the last `head`. */
   get firstSeq(): number {
     return this.#firstSeq ?? this.#log.firstSeq;
@@ -87,7 +122,7 @@ export class LogHistory {
    * the log does not go on from it.
    */
   async after(last: Head, maxBytes: number): Promise<SealedEvent[]> {
-    const head = await this.head();
+    const head = await this.#headSoFar();
     const events: SealedEvent[] = [];
     if (last.seq >= head.seq) return events;
     let bytes = 0;
@@ -108,9 +143,9 @@ export class LogHistory {
   /** Looks at the end while nobody writes. Where somebody does so for long, what was known before holds. */
   async #look(): Promise<Head> {
     try {
-      using _held = await this.#options.holdOff?.();
+      using _held = await this.#options.others?.holdOff();
       const { seq, hash } = await this.#log.refresh();
-      await this.#log.sync();
+      if (hash !== this.#recorded.hash) await this.#log.sync();
       return await this.#note({ seq, hash });
     } catch (error) {
       const isBusy = error instanceof ChronicleError && error.code === "LOCKED";
