@@ -1,6 +1,6 @@
-import { parseLine } from "../../core/chain.ts";
+import { checkLine } from "../../core/chain.ts";
 import { ChronicleError } from "../../core/errors.ts";
-import { EMPTY_HEAD, type Head, type SealedEvent } from "../../core/event.ts";
+import { EMPTY_HEAD, type Head, type LogEvent, type SealedEvent } from "../../core/event.ts";
 import { decodeFile, pathOfRecordId, type FileRecord } from "../../core/file-record.ts";
 import type { Hash } from "../../core/hash.ts";
 import type { HistoryAnchor } from "../../core/history-anchor.ts";
@@ -131,12 +131,14 @@ export class MirrorPart {
   async #recover(): Promise<void> {
     const { log, anchor, index } = this.#files;
     const { bytes, tornBytes } = await log.refresh();
-    if (anchor === undefined && bytes === 0) {
+    const first = anchor === undefined && bytes > 0 ? await firstEvent(log) : undefined;
+    if (anchor === undefined && first === undefined) {
+      // Nothing is known that began so: a crash has torn the first lines, or there never were any.
       if ((await index.head()).seq > 0) throw damagedMirror(new ChronicleError("LOG_DAMAGED", "its lines are gone"));
-      if (tornBytes > 0) await log.quarantine({ seq: 1, offset: 0 });
+      if (bytes + tornBytes > 0) await log.quarantine({ seq: 1, offset: 0 });
       return;
     }
-    const history = (this.#history = this.#historyOf(anchor === undefined ? await firstEvent(log) : undefined));
+    const history = (this.#history = this.#historyOf(first));
     const { head, damage } = await catchUp(history, { recover: false });
     if (damage !== undefined) throw damagedMirror(damage);
     const end = await log.refresh();
@@ -151,9 +153,14 @@ function headOf({ seq, hash }: Head): Head {
   return { seq, hash };
 }
 
-async function firstEvent(log: EventLog) {
-  for await (const [line] of log.read({ seq: 1, offset: 0 })) if (line !== undefined) return parseLine(line.bytes);
-  throw new ChronicleError("LOG_DAMAGED", "what this replica holds of the origin's log has no first line");
+/** The first line's event; `undefined`: it is none. */
+async function firstEvent(log: EventLog): Promise<LogEvent | undefined> {
+  for await (const [line] of log.read({ seq: 1, offset: 0 })) {
+    if (line === undefined) continue;
+    const read = checkLine(line.bytes, EMPTY_HEAD);
+    return "event" in read ? read.event : undefined;
+  }
+  return undefined;
 }
 
 /** Lets the index follow what is durable. If it cannot now, the next question brings it there, or says what is wrong. */

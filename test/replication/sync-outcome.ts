@@ -1,0 +1,159 @@
+import assert from "node:assert/strict";
+import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
+import type { Entry } from "../../src/core/entry.ts";
+import type { LogEvent } from "../../src/core/event.ts";
+import { decodeFile, pathOfRecordId, type FileRecord } from "../../src/core/file-record.ts";
+import { isWithin, type WorkspacePath } from "../../src/core/path.ts";
+import type { SimDisk } from "../../src/disk/sim-disk.ts";
+import { parseLine } from "../../src/core/chain.ts";
+import { FOLDER } from "../../src/testing/sync-machine.ts";
+import { openConflicts } from "../../src/workspace/conflicts.ts";
+import type { OriginNode, ReplicaNode } from "../../src/testing/sync-nodes.ts";
+
+/** What is looked at. */
+export interface Synced {
+  readonly origin: OriginNode;
+  readonly replicas: readonly ReplicaNode[];
+  readonly isHosted: boolean;
+}
+
+/** The event of an origin's baseline, whose states are no events of their own. */
+const BASELINE = 2;
+
+/** A folder's files: path → kind, mode and content. */
+type Tree = Readonly<Record<string, string>>;
+
+/**
+ * What must hold in the end: trees that are equal but for listed conflicts; mirrors that are the origin's log, byte for byte;
+ * each write that a replica was told of as taken, in the origin's history; no write there twice; and histories that verify.
+ */
+export async function checkOutcome({ origin, replicas, isHosted }: Synced): Promise<void> {
+  const log = logOf(origin.machine.disk, origin.id, "events.wal");
+  const events = parsed(log);
+  checkOnce(events);
+  const wanted = isHosted ? await hostedTree(origin.workspace) : treeOf(origin.machine.disk);
+  for (const [i, replica] of replicas.entries()) {
+    const name = `replica ${i + 1}`;
+    const shape = replica.sync.shape;
+    assert.equal(shape.state, "in-sync", `${name} is ${shape.state}: ${shape.reason ?? ""}`);
+    const mirror = logOf(replica.machine.disk, replica.id, "upstream/events.wal");
+    assert.ok(mirror === log, `the mirror of ${name} is not the origin's log`);
+    const held = (await openConflicts(replica.hold.context)).map(({ record }) => record.path);
+    sameTrees(name, { wanted, found: treeOf(replica.machine.disk), held });
+    await checkWrites(name, replica, events);
+  }
+  await verified("the origin", origin.machine, origin.id);
+  for (const [i, replica] of replicas.entries()) await verified(`replica ${i + 1}`, replica.machine, replica.id);
+}
+
+function sameTrees(
+  name: string,
+  { wanted, found, held }: { readonly wanted: Tree; readonly found: Tree; readonly held: readonly WorkspacePath[] },
+): void {
+  const isHeld = (path: string): boolean => held.some((one) => isWithin(path as WorkspacePath, one));
+  const differing = [...new Set([...Object.keys(wanted), ...Object.keys(found)])].filter(
+    (path) => wanted[path] !== found[path] && !isHeld(path),
+  );
+  const shown = differing.map((path) => `${path}: ${wanted[path] ?? "absent"} | ${found[path] ?? "absent"}`);
+  assert.equal(shown.join("\n"), "", `the origin and ${name} differ where there is no conflict`);
+}
+
+/** No entry of a replica is recorded twice, and each path's iterations go up by one. */
+function checkOnce(events: readonly LogEvent[]): void {
+  const seen = new Map<string, string>();
+  const iterations = new Map<string, number>();
+  for (const { record, path, seq } of fileEvents(events)) {
+    // The baseline, which is no event of it, may have had its first one.
+    const last = iterations.get(path) ?? (record.iteration === 2 ? 1 : 0);
+    assert.equal(record.iteration, last + 1, `event ${seq}: ${path} has iteration ${record.iteration} after ${last}`);
+    iterations.set(path, record.iteration);
+    if (record.replica === undefined) continue;
+    // Folders that were missing on the way have the number of what lies in them.
+    const key = `${record.replica.id} ${record.replica.localSeq} ${path}`;
+    const told = `${seq} (${path}, ${stateOf(record.entry)})`;
+    assert.ok(!seen.has(key), `entry ${key} was recorded twice: by event ${seen.get(key)}, and by ${told}`);
+    seen.set(key, told);
+  }
+}
+
+/** What the origin has answered is in its history: as an event, as a state that was there already, or as a version. */
+async function checkWrites(name: string, replica: ReplicaNode, events: readonly LogEvent[]): Promise<void> {
+  const settled = replica.sync.record.settled;
+  const kept = new Set(
+    events.filter(({ recordId }) => recordId.startsWith("version:")).map(({ recordId }) => recordId),
+  );
+  const states = new Map<string, Set<string>>();
+  for (const { path, record } of fileEvents(events)) {
+    states.set(path, (states.get(path) ?? new Set()).add(stateOf(record.entry)));
+  }
+  for await (const rows of replica.hold.mirror.entriesAt(BASELINE)) {
+    for (const { path, entry } of rows) states.set(path, (states.get(path) ?? new Set()).add(stateOf(entry)));
+  }
+  const own = parsed(logOf(replica.machine.disk, replica.id, "events.wal"));
+  // What was there before it followed anybody is proposed as it was then, not change by change.
+  const begun = own.findIndex(({ recordId }) => recordId.startsWith("replica:"));
+  for (const { path, record, seq } of fileEvents(own.slice(begun))) {
+    if (record.cause === "replica" || seq > settled) continue;
+    const isThere = states.get(path)?.has(stateOf(record.entry)) ?? record.entry === undefined;
+    const isKept = kept.has(`version:${replica.id}:${seq}`);
+    assert.ok(isThere || isKept, `what ${name} wrote as event ${seq} (${path}) is nowhere at the origin`);
+  }
+}
+
+function stateOf(entry: Entry | undefined): string {
+  return entry === undefined ? "absent" : `${entry.kind} ${entry.hash ?? ""}`;
+}
+
+function* fileEvents(
+  events: readonly LogEvent[],
+): Generator<{ readonly path: WorkspacePath; readonly record: FileRecord; readonly seq: number }> {
+  for (const { op, recordId, record, seq } of events) {
+    const path = op === "upsert" ? pathOfRecordId(recordId) : undefined;
+    if (path !== undefined) yield { path, record: decodeFile(path, record), seq };
+  }
+}
+
+function parsed(log: string): LogEvent[] {
+  return log
+    .split("\n")
+    .slice(0, -1)
+    .map((line) => parseLine(Buffer.from(line)));
+}
+
+function logOf(disk: SimDisk, id: string, file: string): string {
+  return disk.content(`/store/workspaces/${id}/${file}`)?.toString() ?? "";
+}
+
+async function verified(name: string, machine: OriginNode["machine"], id: string): Promise<void> {
+  const store = await machine.open();
+  try {
+    const workspace = await store.openById(id, { readOnly: true });
+    const { problems } = await workspace.verify();
+    assert.deepEqual(problems, [], `${name} does not verify`);
+    await workspace.close();
+  } finally {
+    await store.close();
+  }
+}
+
+async function hostedTree(workspace: WorkspaceApi): Promise<Tree> {
+  const found: Record<string, string> = {};
+  for (const { path, kind, permissions } of (await workspace.files()).files) {
+    const content = kind === "file" ? Buffer.concat(await Array.fromAsync((await workspace.file(path)).pieces())) : "";
+    found[path] = `${kind} ${permissions} ${content.toString()}`;
+  }
+  return found;
+}
+
+function treeOf(disk: SimDisk, at = ""): Tree {
+  const found: Record<string, string> = {};
+  for (const { name } of disk.list(`${FOLDER}${at}`)) {
+    const path = `${at}/${name.toString()}`;
+    const stat = disk.lstat(`${FOLDER}${path}`);
+    if (stat === undefined || path.includes(".chronicle")) continue;
+    const content = stat.kind === "file" ? (disk.content(`${FOLDER}${path}`)?.toString() ?? "") : "";
+    found[path.slice(1)] = `${stat.kind} ${stat.mode} ${content}`;
+    if (stat.kind === "dir") Object.assign(found, treeOf(disk, path));
+  }
+  return found;
+}

@@ -1,0 +1,275 @@
+import { ChronicleError } from "../../src/core/errors.ts";
+import type { ReplicaRecord } from "../../src/core/replica-record.ts";
+import type { Disk } from "../../src/disk/disk.ts";
+import type { SimDisk } from "../../src/disk/sim-disk.ts";
+import type { SimPlan } from "../../src/disk/sim-faults.ts";
+import { simRandom, type SimRandom } from "../../src/disk/sim-random.ts";
+import type { Channel } from "../../src/replication/channel.ts";
+import { FramedChannel } from "../../src/replication/channels/framed-channel.ts";
+import { memoryWires } from "../../src/replication/channels/memory-wire.ts";
+import { FolderEditor } from "../../src/testing/folder-editor.ts";
+import { linkWeather } from "../../src/testing/link-weather.ts";
+import { FOLDER } from "../../src/testing/sync-machine.ts";
+import { OriginNode, ReplicaNode } from "../../src/testing/sync-nodes.ts";
+import { VirtualClock } from "../../src/testing/virtual-clock.ts";
+import { checkOutcome } from "./sync-outcome.ts";
+
+/** So long everything goes wrong, and so long it may take afterwards. In ms of the simulation. */
+const STORM_MS = 6_000;
+const HEALING_MS = 600_000;
+
+/** What is planted, so that the simulation has to notice it. */
+export interface Planted {
+  readonly replicaDisk?: (disk: SimDisk) => Disk;
+  readonly originDisk?: (disk: SimDisk) => Disk;
+}
+
+/**
+ * An origin and some replicas, each with an engine, a store and a folder on a disk of its own; people who work in all the
+ * folders; disks that lose their power; a network that loses, repeats, reorders, damages, breaks, and is cut one way or both;
+ * clocks that jump. Then it is calm, and everything has to come together. The same for the same seed.
+ */
+export class SyncSimulation {
+  readonly clock = new VirtualClock();
+  readonly origin: OriginNode;
+  readonly replicas: ReplicaNode[] = [];
+  readonly isHosted: boolean;
+  readonly mode: ReplicaRecord["mode"];
+  crashes = 0;
+  connections = 0;
+  edits = 0;
+  readonly #seed: number;
+  readonly #random: SimRandom;
+  readonly #weather: SimRandom;
+  readonly #editors = new Map<OriginNode | ReplicaNode, FolderEditor>();
+  readonly #links = new Set<{ readonly replica: ReplicaNode; cut(): void }>();
+  readonly #cutOff = new Set<ReplicaNode>();
+  #isOver = false;
+
+  constructor(seed: number, planted: Planted = {}) {
+    this.#seed = seed;
+    this.#random = simRandom(seed);
+    this.#weather = simRandom(seed + 1_000_003);
+    this.isHosted = seed % 2 === 0;
+    this.mode = seed % 5 === 0 ? "two-way-resolved" : "two-way-safe";
+    const { clock } = this;
+    const seenBy = (seenAs?: (disk: SimDisk) => Disk) => (seenAs === undefined ? {} : { seenAs });
+    this.origin = new OriginNode({ clock, isHosted: this.isHosted, ...seenBy(planted.originDisk) });
+    const count = 2 + (seed % 3 === 0 ? 1 : 0);
+    for (let i = 0; i < count; i += 1) {
+      const replica: ReplicaNode = new ReplicaNode({
+        clock,
+        number: i + 2,
+        record: { mode: this.mode },
+        connect: () => this.#connect(replica),
+        random: () => this.#weather.below(1_000) / 1_000,
+        ...seenBy(planted.replicaDisk),
+      });
+      this.replicas.push(replica);
+    }
+    for (const node of [this.origin, ...this.replicas]) {
+      const name = node === this.origin ? "origin" : `replica ${this.replicas.indexOf(node as ReplicaNode) + 1}`;
+      this.#editors.set(node, new FolderEditor(name, FOLDER, simRandom(seed * 31 + this.#editors.size)));
+    }
+  }
+
+  /** Runs it to its end; throws where something that must hold does not. */
+  async run(): Promise<void> {
+    try {
+      await this.#during(this.#begin(), 60_000);
+      const storms = [this.#work(), this.#trouble()];
+      await this.#during(Promise.all(storms), STORM_MS + HEALING_MS);
+      await this.#during(this.#heal(), HEALING_MS);
+      await this.#during(checkOutcome(this), HEALING_MS);
+    } finally {
+      this.#isOver = true;
+      for (const replica of this.replicas) replica.lose();
+      this.origin.lose();
+    }
+  }
+
+  async #during(work: Promise<unknown>, withinMs: number): Promise<void> {
+    let isOver = false;
+    let failure: unknown;
+    work.then(
+      () => (isOver = true),
+      (error: unknown) => {
+        failure = error;
+        isOver = true;
+      },
+    );
+    const isDone = await this.clock.run(this.clock.now + withinMs, () => isOver);
+    if (failure !== undefined) throw failure;
+    if (!isDone) throw new Error("it does not come to an end");
+  }
+
+  get #isStorm(): boolean {
+    return this.clock.now < STORM_MS && !this.#isOver;
+  }
+
+  async #begin(): Promise<void> {
+    for (const node of [this.origin, ...this.replicas]) {
+      const steps = this.#random.below(6);
+      for (let i = 0; i < steps; i += 1) this.#editors.get(node)?.step(node.machine.disk);
+      await node.start();
+    }
+    if (this.isHosted) await this.#write();
+  }
+
+  /** People at work, everywhere. */
+  async #work(): Promise<void> {
+    while (this.#isStorm) {
+      await this.clock.wait(this.#random.below(250));
+      const nodes = [this.origin, ...this.replicas];
+      const node = nodes[this.#random.below(nodes.length)];
+      if (node === undefined || node.machine.disk.stopped) continue;
+      this.edits += 1;
+      if (node instanceof ReplicaNode) this.#edit(node);
+      else if (this.isHosted) await this.#write();
+      else await this.#editOrigin();
+    }
+  }
+
+  #edit(node: ReplicaNode): void {
+    const plan = node.machine.disk.plan;
+    node.machine.plan(undefined);
+    const paths = this.#editors.get(node)?.step(node.machine.disk) ?? [];
+    node.machine.plan(plan);
+    const dice = this.#random.below(10);
+    // Some hints are lost; the watcher then says so, a moment later.
+    if (dice === 0) this.clock.after(500, () => node.hint(undefined));
+    else if (paths.length > 0) node.hint(paths);
+  }
+
+  async #editOrigin(): Promise<void> {
+    const { machine } = this.origin;
+    const { plan } = machine.disk;
+    machine.plan(undefined);
+    this.#editors.get(this.origin)?.step(machine.disk);
+    machine.plan(plan);
+    await this.#unlessLost(this.origin.workspace.snapshot());
+  }
+
+  /** Somebody writes to an origin that has no folder. */
+  async #write(): Promise<void> {
+    const { workspace } = this.origin;
+    const path = `${["", "d/", "e/"][this.#random.below(3)] ?? ""}${["a", "b", "c"][this.#random.below(3)] ?? "a"}`;
+    const text = Array.from({ length: 8 }, (_, i) => `line ${i}`);
+    text[this.#random.below(8)] = `origin ${this.edits} at ${Math.floor(this.clock.now)}`;
+    const doing =
+      this.#random.below(4) === 0
+        ? workspace.deleteFile(path)
+        : workspace.putFile(path, Buffer.from(`${text.join("\n")}\n`));
+    await this.#unlessLost(doing);
+  }
+
+  /** What is asked for may not be possible, or its machine may lose power meanwhile. */
+  async #unlessLost(work: Promise<unknown>): Promise<void> {
+    try {
+      await work;
+    } catch (error) {
+      if (this.origin.machine.disk.stopped || error instanceof ChronicleError) return;
+      throw error;
+    }
+  }
+
+  /** Power that goes and comes back, a network that is cut and healed, clocks that jump. */
+  async #trouble(): Promise<void> {
+    for (const node of [this.origin, ...this.replicas]) node.machine.plan(this.#plan());
+    while (this.#isStorm) {
+      await this.clock.wait(50 + this.#weather.below(200));
+      for (const node of [this.origin, ...this.replicas]) if (node.machine.disk.stopped) await this.#revive(node);
+      const replica = this.replicas[this.#weather.below(this.replicas.length)];
+      if (replica === undefined) continue;
+      const dice = this.#weather.below(12);
+      if (dice < 2) this.#cutLinks(replica);
+      else if (dice < 3) this.#cutOff.add(replica);
+      else if (dice < 7) this.#cutOff.delete(replica);
+      else if (dice < 8) replica.machine.skewMs += this.#weather.below(7_200_000) - 3_600_000;
+      else if (dice < 9) this.origin.machine.skewMs += this.#weather.below(7_200_000) - 3_600_000;
+    }
+  }
+
+  #plan(): SimPlan {
+    const stops = ["stop-before", "stop-torn", "stop-after"] as const;
+    return ({ reads }) => {
+      if (!this.#isStorm || reads || this.#weather.below(400) > 0) return "go";
+      return stops[this.#weather.below(3)] ?? "go";
+    };
+  }
+
+  async #revive(node: OriginNode | ReplicaNode): Promise<void> {
+    this.crashes += 1;
+    for (const link of [...this.#links]) if (node === this.origin || link.replica === node) link.cut();
+    node.lose();
+    const fates = ["forget", "keep", { seed: this.#weather.below(10 ** 6) }] as const;
+    node.machine.losePower(fates[this.#weather.below(3)] ?? "forget");
+    await node.start();
+    if (this.#isStorm) node.machine.plan(this.#plan());
+  }
+
+  /** All is well from now on. */
+  async #heal(): Promise<void> {
+    const nodes = [this.origin, ...this.replicas];
+    for (const node of nodes) {
+      if (node.machine.disk.stopped) await this.#revive(node);
+      node.machine.plan(undefined);
+    }
+    this.#cutOff.clear();
+    for (const replica of this.replicas) {
+      this.#cutLinks(replica);
+      await this.#decide(replica);
+    }
+    // What one writes back comes to all others, and may be merged there once more.
+    for (let round = 0; round < 4; round += 1) {
+      if (!this.isHosted) await this.origin.workspace.snapshot();
+      for (const replica of this.replicas) {
+        await this.#decide(replica);
+        await replica.sync.flush({ timeoutMs: 120_000 });
+      }
+    }
+  }
+
+  /**
+   * A person sees that a sync has halted: a damaged frame looked like one of another version, or much was deleted at once in
+   * a folder that is as small as these.
+   */
+  async #decide({ sync }: ReplicaNode): Promise<void> {
+    const reason = sync.record.halted?.reason;
+    if (reason === undefined) return;
+    if (!["format_unsupported", "mass-deletion", "root-emptied"].includes(reason)) throw new Error(`halted: ${reason}`);
+    await sync.resume({ accept: "deletions" });
+  }
+
+  async #connect(replica: ReplicaNode): Promise<Channel> {
+    if (!this.origin.isUp || this.#cutOff.has(replica)) throw new ChronicleError("UNAVAILABLE", "nobody answers");
+    this.connections += 1;
+    const wires = memoryWires({ later: this.clock.later, deliver: this.#deliver(replica) });
+    const link = {
+      replica,
+      cut: () => {
+        wires.cut();
+        this.#links.delete(link);
+      },
+    };
+    this.#links.add(link);
+    this.origin.serve(new FramedChannel(wires.a, { isReliable: false, windowBytes: 256 * 1024 }));
+    return new FramedChannel(wires.b, { isReliable: false, windowBytes: 256 * 1024 });
+  }
+
+  #deliver(replica: ReplicaNode) {
+    const bad = { loss: 0.02, duplication: 0.03, corruption: 0.002, delayMs: 20 };
+    const isOneWay = this.#weather.below(6) === 0 ? (["a", "b"] as const)[this.#weather.below(2)] : undefined;
+    const storm = linkWeather({
+      seed: this.#seed * 1_000 + this.connections,
+      ...bad,
+      isPartitioned: (from) => from === isOneWay || this.#cutOff.has(replica),
+    });
+    const calm = linkWeather({ seed: this.#seed });
+    return (frame: Parameters<typeof calm>[0]) => (this.#isStorm ? storm(frame) : calm(frame));
+  }
+
+  #cutLinks(replica: ReplicaNode): void {
+    for (const link of [...this.#links]) if (link.replica === replica) link.cut();
+  }
+}
