@@ -9,7 +9,7 @@ import type { ContentFetch } from "./content-fetch.ts";
 type Manifest = NonNullable<MessageOf<"ContentFetchResponse">["chunk_manifest"]>;
 
 /** Requests that are on their way at once. */
-const PARALLEL = 4;
+const PARALLEL = 16;
 
 /** Which contents need not be fetched, where that is not what the store holds. */
 export interface HeldContents {
