@@ -312,13 +312,23 @@ export class FolderCycle implements Disposable {
     return { kind: "done", applied: report?.applied.length ?? 0, conflicts, isMore: !isNothing };
   }
 
-  async #advance({ local, head }: Planned, report: UpstreamReport | undefined): Promise<void> {
+  async #advance({ plan, local, head }: Planned, report: UpstreamReport | undefined): Promise<void> {
     const { mirror, journal } = this.#parts;
     this.#applied = head;
     this.#known = local;
-    this.#done = report === undefined ? undefined : { paths: new Set(report.applied), upTo: report.seq };
-    if (this.#record.applied === head) await mirror.applied(head);
+    this.#done = undefined;
     journal.release(local);
+    if (report !== undefined) this.#advanceOver(plan, local, report);
+    if (this.#record.applied === head) await mirror.applied(head);
+  }
+
+  /** What a step has written itself needs no other look; and nothing of it is to be sent, if it brought only what the origin has. */
+  #advanceOver({ changes, proposals }: CyclePlan, local: number, { from, seq, applied }: UpstreamReport): void {
+    const isAlone = from === local;
+    if (isAlone) this.#known = seq;
+    else this.#done = { paths: new Set(applied), upTo: seq };
+    const isOnlyTaken = proposals.length === 0 && changes.every(({ cause }) => cause === "replica");
+    if (isAlone && isOnlyTaken) this.#parts.journal.passOver(local, seq);
   }
 
   #noteTries(tried: readonly WorkspacePath[], { blocked }: UpstreamReport): void {

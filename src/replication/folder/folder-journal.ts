@@ -76,6 +76,14 @@ export class FolderJournal implements WriteJournal {
     this.#isRead = true;
   }
 
+  /** Between these events of the log there is nothing that the origin is to have. */
+  passOver(from: number, to: number): void {
+    if (!this.#isRead || this.#scanned < from) return;
+    this.#scanned = Math.max(this.#scanned, to);
+    this.#released = Math.max(this.#released, to);
+    this.#settleIdle();
+  }
+
   /** What was recorded up to here may be sent. */
   release(upTo: number): void {
     if (upTo <= this.#released) return;

@@ -35,7 +35,8 @@ export interface UpstreamStep {
 
 /** What became of a step. */
 export interface UpstreamReport {
-  /** The head after it. */
+  /** The head before its events, and after them: nothing else was recorded in between. */
+  readonly from: number;
   readonly seq: number;
   readonly applied: readonly WorkspacePath[];
   /** Not as the plan knew them. Where there is one, nothing was done at all: capture (it is recorded by now), and plan anew. */
@@ -113,14 +114,14 @@ async function underLock(
   if ((await openIntents(context)).length > 0) return undefined;
   const { seq: from } = await commit.head();
   const moved = await movedPaths(context, { step, changes, seq: from });
-  if (moved.length > 0) return { ...NOTHING, seq: from, moved };
+  if (moved.length > 0) return { ...NOTHING, from, seq: from, moved };
   const report = isOneEvent(step, changes)
     ? await appendOnly(commit, step)
     : await performStep(context, commit, { step, changes, options });
   const { seq } = await commit.head();
   // What was applied is remembered by now: the next look need not be told of it.
   if (report.blocked.length === 0) noteRemembered(context, { from, to: seq });
-  return { seq, applied: report.applied, moved: [], blocked: report.blocked, copies: report.conflicts };
+  return { from, seq, applied: report.applied, moved: [], blocked: report.blocked, copies: report.conflicts };
 }
 
 const NOTHING = { applied: [], blocked: [], copies: [] } as const;
