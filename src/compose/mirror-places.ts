@@ -18,9 +18,11 @@ export class FileMirrorPlaces implements MirrorPlaces {
   readonly #parts: StoreParts;
   readonly #layout: UpstreamLayout;
 
+  /** Makes the folder where it is missing. */
   constructor(parts: StoreParts, layout: UpstreamLayout) {
     this.#parts = parts;
     this.#layout = layout;
+    makeFolders(parts.backends.disk, layout.folder);
   }
 
   list(): readonly (HistoryAnchor | undefined)[] {

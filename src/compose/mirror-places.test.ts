@@ -1,0 +1,159 @@
+import { describe, expect, it } from "vitest";
+import { sealEvents } from "../core/chain.ts";
+import { EMPTY_HEAD, type Head, type SealedEvent } from "../core/event.ts";
+import { DEFAULT_LIMITS, EVERYTHING } from "../core/filter.ts";
+import type { HistoryAnchor } from "../core/history-anchor.ts";
+import { LogTree } from "../core/log-tree.ts";
+import { parsePath } from "../core/path.ts";
+import { encodeWorkspace } from "../core/workspace-record.ts";
+import { SimDisk } from "../disk/sim-disk.ts";
+import { LogMirror } from "../replication/replica/log-mirror.ts";
+import { storeLayout } from "../storage/files/layout.ts";
+import { sweepCrashes } from "../testing/crash-sweep.ts";
+import { fileEvent } from "../testing/protocol-samples.ts";
+import { simBackends } from "../testing/sim-store.ts";
+import { storeBase } from "../workspace/store-base.ts";
+import { FileMirrorPlaces } from "./mirror-places.ts";
+import type { StoreParts } from "./open-context.ts";
+import { openParts } from "./open-parts.ts";
+
+const ID = "11111111-1111-4111-8111-111111111111";
+const UPSTREAM = storeLayout("/store").workspace("w1").upstream;
+const RECORD = encodeWorkspace({
+  format: 1,
+  created: "2026-01-31T09:30:00.000Z",
+  roots: [{ id: null, folder: "", filter: EVERYTHING, limits: DEFAULT_LIMITS }],
+  device: "0",
+  inode: "0",
+});
+
+/** An origin's history: its own record, then three files, changed in turn. */
+function history(length: number): SealedEvent[] {
+  const begin = { op: "upsert" as const, recordId: `workspace:${ID}`, record: RECORD };
+  const events = [...sealEvents(EMPTY_HEAD, [begin], "2026-01-31T09:30:00.000Z")];
+  for (let seq = 2; seq <= length; seq += 1) {
+    events.push(fileEvent(events.at(-1) as Head, `file-${seq % 3}.txt`, `content ${seq}`));
+  }
+  return events;
+}
+
+const EVENTS = history(12);
+const at = (seq: number): SealedEvent => EVENTS[seq - 1] as SealedEvent;
+
+async function opened(disk: SimDisk): Promise<{ readonly parts: StoreParts; readonly mirror: LogMirror }> {
+  const parts = await openParts(
+    { home: "/store", configFolder: "/config", waitMs: 50 },
+    simBackends(disk, { firstId: 1 }),
+  );
+  return { parts, mirror: await LogMirror.open(new FileMirrorPlaces(parts, UPSTREAM)) };
+}
+
+/** The state after an event, as a base in the store. */
+async function anchorAt(parts: StoreParts, seq: number): Promise<HistoryAnchor> {
+  const rows = [0, 1, 2].flatMap((n) => {
+    const last = EVENTS.slice(0, seq).findLast(({ recordId }) => recordId === `file:file-${n}.txt`);
+    if (last === undefined) return [];
+    const { record } = last;
+    const path = parsePath(`file-${n}.txt`);
+    const entry = { path, kind: "file" as const, mode: 0o644, size: record["size"] as number, mtimeMs: 1 };
+    const hash = record["hash"] as HistoryAnchor["hash"];
+    return [{ path, seq: last.seq, iteration: record["iteration"] as number, entry: { ...entry, hash } }];
+  });
+  const own = { recordId: `workspace:${ID}`, seq: 1, ts: at(1).ts, op: "upsert" as const, record: RECORD };
+  const { base, root } = await storeBase(parts.blobs, { rows, records: [own], roots: [undefined] }, () => undefined);
+  const tree = new LogTree();
+  for (const { hash } of EVENTS.slice(0, seq)) tree.append(hash);
+  return { workspace: ID, seq, hash: at(seq).hash, ts: at(seq).ts, root, base, frontier: tree.frontier() };
+}
+
+/** What a mirror that has come as far as an event must say. */
+async function check(mirror: LogMirror, seq: number): Promise<void> {
+  for (const n of [0, 1, 2]) {
+    const last = EVENTS.slice(0, seq).findLast(({ recordId }) => recordId === `file:file-${n}.txt`);
+    const row = await mirror.iterationAt(parsePath(`file-${n}.txt`), seq);
+    expect(row?.entry?.hash).toBe(last?.record["hash"]);
+    expect(row?.seq).toBe(last?.seq);
+  }
+}
+
+function newDisk(): SimDisk {
+  return SimDisk.fromTree({ "/store": { folder: 0o700 }, "/config": { folder: 0o700 } });
+}
+
+describe("a mirror on a disk", () => {
+  it("knows every state, through a new start and behind it", async () => {
+    const { parts, mirror } = await opened(newDisk());
+    expect(mirror.head).toEqual(EMPTY_HEAD);
+    expect(mirror.workspace).toBe("");
+    expect(await mirror.touched(0, 0)).toEqual([]);
+    await mirror.append(EVENTS.slice(0, 5));
+    await mirror.startAt(await anchorAt(parts, 8));
+    await mirror.append(EVENTS.slice(8));
+    expect(mirror.workspace).toBe(ID);
+    expect(mirror.start).toBe(8);
+    for (const seq of [1, 2, 3, 4, 5, 8, 9, 10, 11, 12]) await check(mirror, seq);
+    // Between the two it knows the last state before.
+    await check(mirror, 5);
+    expect((await mirror.iterationAt(parsePath("file-0.txt"), 7))?.seq).toBe(3);
+    expect(await mirror.touched(4, 12)).toEqual(["file-0.txt", "file-1.txt", "file-2.txt"]);
+    expect(await mirror.touched(5, 8)).toEqual(["file-0.txt", "file-1.txt", "file-2.txt"]);
+    expect(await mirror.touched(11, 12)).toEqual(["file-0.txt"]);
+    expect(await mirror.touched(3, 4)).toEqual(["file-1.txt"]);
+    for (const seq of [3, 5, 8, 9, 12]) expect(await mirror.hashAt(seq)).toBe(at(seq).hash);
+    for (const seq of [0, 6, 7, 13]) expect(await mirror.hashAt(seq)).toBeUndefined();
+    expect(await mirror.record(9)).toMatchObject({ cause: "write", actor: "test", iteration: 9 });
+    expect(await mirror.record(1)).toBeUndefined();
+    await mirror.applied(7);
+    await check(mirror, 3);
+    await mirror.applied(8);
+    expect((await mirror.iterationAt(parsePath("file-0.txt"), 3))?.seq).toBeUndefined();
+    await check(mirror, 12);
+    await mirror.close();
+  });
+
+  it("refuses lines of no workspace, and to start where it is already", async () => {
+    const { parts, mirror } = await opened(newDisk());
+    await expect(mirror.append([fileEvent(EMPTY_HEAD, "a", "b")])).rejects.toMatchObject({
+      code: "INTEGRITY_VIOLATION",
+    });
+    await mirror.append(EVENTS.slice(0, 5));
+    await expect(mirror.startAt(await anchorAt(parts, 5))).rejects.toMatchObject({ code: "INTEGRITY_VIOLATION" });
+    await mirror.close();
+  });
+
+  it("cut off anywhere: it is as far as was said, and knows what is true", async () => {
+    const result = await sweepCrashes<number>({
+      prepare: newDisk,
+      run: async (disk, acknowledge) => {
+        const { parts, mirror } = await opened(disk);
+        const append = async (from: number, to: number): Promise<void> => {
+          await mirror.append(EVENTS.slice(from, to));
+          acknowledge(to);
+        };
+        await append(0, 2);
+        await append(2, 5);
+        await mirror.startAt(await anchorAt(parts, 8));
+        acknowledge(8);
+        await append(8, 10);
+        await mirror.applied(10);
+        await append(10, 12);
+        await mirror.close();
+      },
+      check: async (disk, { acknowledged }) => {
+        const { parts, mirror } = await opened(disk);
+        const { seq } = mirror.head;
+        expect(seq).toBeGreaterThanOrEqual(acknowledged.at(-1) ?? 0);
+        expect(mirror.head).toEqual(seq === 0 ? EMPTY_HEAD : { seq, hash: at(seq).hash });
+        await check(mirror, seq);
+        // It goes on from there.
+        if (seq > 0 && seq < 8) await mirror.startAt(await anchorAt(parts, 8));
+        await mirror.append(EVENTS.slice(mirror.head.seq));
+        await check(mirror, 12);
+        await mirror.applied(12);
+        await mirror.close();
+      },
+      every: 3,
+    });
+    expect(result.points).toBeGreaterThan(30);
+  });
+});
