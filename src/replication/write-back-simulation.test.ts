@@ -6,6 +6,7 @@ import type { WriteBackEntry } from "../core/write-back.ts";
 import { decodeVersion } from "../core/write-back-record.ts";
 import type { SimDisk } from "../disk/sim-disk.ts";
 import type { SimPlan } from "../disk/sim-faults.ts";
+import { settle } from "../workspace/operate.ts";
 import { simRandom, type SimRandom } from "../disk/sim-random.ts";
 import { linkWeather } from "../testing/link-weather.ts";
 import { MemoryJournal } from "../testing/memory-journal.ts";
@@ -193,6 +194,10 @@ class Simulation {
 
   async #check(): Promise<void> {
     const { rig, history } = this.#origin as WritingOrigin;
+    assert.equal((await history.head()).hash, this.#replica?.upstream.head.hash);
+    // What a crash has left half done is finished by the next change.
+    await settle(rig.context);
+    await rig.files();
     const done = await doneOf(rig);
     for (const { localSeq, path, entry } of this.journal.entries) {
       const all = done.filter((one) => one.localSeq === localSeq && one.path === path);
@@ -202,8 +207,6 @@ class Simulation {
       await this.#checkAnswer(rig, { localSeq, path, entry }, one !== undefined);
       if (entry?.hash !== undefined && one !== undefined) assert.ok(await rig.context.blobs.get(entry.hash));
     }
-    await rig.files();
-    assert.equal((await history.head()).hash, this.#replica?.upstream.head.hash);
   }
 
   /** Where the answer says that it is, it is. One without an event must have an answer, unless that was forgotten. */
