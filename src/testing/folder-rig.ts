@@ -107,6 +107,8 @@ export class RigDesk {
   readonly happened: SyncHappening[] = [];
   /** Is nobody reachable? */
   isCut = false;
+  /** Does its watcher miss things, and say so? */
+  isBlind = false;
   readonly #clock: VirtualClock;
   readonly #host: RigHost;
   readonly #record: Partial<ReplicaRecord>;
@@ -141,12 +143,17 @@ export class RigDesk {
   }
 
   /** Starts, or starts again as another process would. */
-  async start(): Promise<void> {
+  async start(more: Partial<FolderSyncParts> = {}): Promise<void> {
     if (this.#id === "") this.#id = await this.machine.init();
     this.#store = await this.machine.parts();
     this.#hold = await openReplica(this.#store, this.#id);
     const { context, mirror, options } = this.#hold;
-    const live = new LiveView(watchedBy(context.worktree, (onHint) => (this.#hint = (paths) => onHint({ paths }))));
+    const live = new LiveView(
+      watchedBy(context.worktree, {
+        tell: (onHint) => (this.#hint = (paths) => onHint({ paths })),
+        isBlind: () => this.isBlind,
+      }),
+    );
     const record = (await findReplicaRecord(context)) ?? { ...this.#fresh(), ...this.#record };
     const parts: FolderSyncParts = {
       context: { ...context, live },
@@ -157,6 +164,7 @@ export class RigDesk {
       timers: this.#clock,
       random: () => 0.5,
       ...this.#parts,
+      ...more,
     };
     this.#sync = new FolderSync(parts, record);
     this.#sync.happened.listen((one) => void this.happened.push(one));
@@ -174,6 +182,11 @@ export class RigDesk {
   /** Something changed in the folder. */
   hint(...paths: string[]): void {
     this.#hint?.(paths as WorkspacePath[]);
+  }
+
+  /** Nobody knows what has changed: what a watcher that misses things says every few seconds. */
+  hintEverywhere(): void {
+    this.#hint?.(undefined);
   }
 
   /** Edits a file in the folder (`undefined`: deletes it), as an editor would, and whatever watches says so. */
@@ -218,10 +231,19 @@ export class RigDesk {
 }
 
 /** A worktree whose hints come from whoever is given the way to say them. */
-function watchedBy(worktree: Worktree, tell: (onHint: (hint: WatchHint) => void) => void): Worktree {
+function watchedBy(
+  worktree: Worktree,
+  { tell, isBlind }: { tell: (onHint: (hint: WatchHint) => void) => void; isBlind: () => boolean },
+): Worktree {
   const watch: Worktree["watch"] = async (onHint) => {
     tell(onHint);
-    return { degraded: false, settled: async () => false, close: async () => undefined };
+    return {
+      get degraded() {
+        return isBlind();
+      },
+      settled: async () => false,
+      close: async () => undefined,
+    };
   };
   return new Proxy(worktree, {
     get: (target, key) => (key === "watch" ? watch : (Reflect.get(target, key, target) as unknown)),

@@ -1,5 +1,6 @@
 import type { ChronicleError } from "../../core/errors.ts";
 import type { ReplicaHalt } from "../../core/replica-record.ts";
+import { shownPath } from "../../workspace/shape.ts";
 import { asFatal } from "../as-fatal.ts";
 import type { Mirror } from "../replica/mirror.ts";
 import type { Timers } from "../timers.ts";
@@ -152,8 +153,8 @@ export class CycleLoop {
       case "halted":
         return this.#options.onHalt(outcome.halt);
       case "done":
-        for (const { record } of outcome.conflicts)
-          this.#options.tell({ kind: "conflict", path: record.path, state: record.state });
+        for (const { path, state } of outcome.conflicts)
+          this.#options.tell({ kind: "conflict", path: shownPath(path), state });
         // What the step has written is looked at as everything else: there may be more to send.
         this.#isWanted ||= outcome.isMore;
         this.writeSoon();

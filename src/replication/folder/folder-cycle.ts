@@ -1,5 +1,5 @@
 import type { Progress } from "../../api/workspace-api.ts";
-import type { IdentifiedConflict } from "../../core/conflict-record.ts";
+import type { ConflictRecord, IdentifiedConflict } from "../../core/conflict-record.ts";
 import type { NameRules } from "../../core/find-collisions.ts";
 import type { Hash } from "../../core/hash.ts";
 import { ChronicleError } from "../../core/errors.ts";
@@ -58,8 +58,8 @@ export type CycleOutcome =
       readonly kind: "done";
       /** Paths of the folder that were changed. */
       readonly applied: number;
-      /** Conflicts that were opened or settled. */
-      readonly conflicts: readonly IdentifiedConflict[];
+      /** Conflicts that were opened, went on or were settled. */
+      readonly conflicts: readonly Pick<ConflictRecord, "path" | "state">[];
       /** Something was written that the origin is to hear of, or that is to be looked at once more. */
       readonly isMore: boolean;
     };
@@ -309,7 +309,8 @@ export class FolderCycle implements Disposable {
     }
     await this.#advance(planned, report);
     this.#noteLoss(losses);
-    return { kind: "done", applied: report?.applied.length ?? 0, conflicts, isMore: !isNothing };
+    const told = this.#toldOf(conflicts, report?.blocked ?? []);
+    return { kind: "done", applied: report?.applied.length ?? 0, conflicts: told, isMore: !isNothing };
   }
 
   async #advance({ plan, local, head }: Planned, report: UpstreamReport | undefined): Promise<void> {
@@ -329,6 +330,17 @@ export class FolderCycle implements Disposable {
     else this.#done = { paths: new Set(applied), upTo: seq };
     const isOnlyTaken = proposals.length === 0 && changes.every(({ cause }) => cause === "replica");
     if (isAlone && isOnlyTaken) this.#parts.journal.passOver(local, seq);
+  }
+
+  /** What could not be written is an open conflict, whatever was planned about it; of one that was so before nothing is told. */
+  #toldOf(
+    planned: readonly IdentifiedConflict[],
+    blocked: readonly BlockedPath[],
+  ): Pick<ConflictRecord, "path" | "state">[] {
+    const held = new Set(blocked.map(({ path }) => path));
+    const open = new Set(this.#open.map(({ record }) => record.path));
+    const told = planned.map(({ record }) => record).filter(({ path }) => !held.has(path));
+    return [...told, ...[...held].filter((path) => !open.has(path)).map((path) => ({ path, state: "open" }) as const)];
   }
 
   #noteTries(tried: readonly WorkspacePath[], { blocked }: UpstreamReport): void {

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest";
+import { ChronicleError } from "../../core/errors.ts";
 import type { ReconcileMode } from "../../core/reconcile.ts";
 import type { WorkspacePath } from "../../core/path.ts";
 import { FolderRig, removeSim, writeSim, type FolderRigOptions } from "../../testing/folder-rig.ts";
@@ -381,6 +382,92 @@ describe("P13, P14: echoes and editors", () => {
     expect((await trees()).host).toEqual({ "f.txt": "1" });
     expect(await iterations("f.txt")).toBe(2);
     expect(desk.tree()).toMatchObject({ "f.txt": "1", "f.txt~": "0", ".f.txt.swp": "swap" });
+  });
+});
+
+describe("what does not go smoothly", () => {
+  it("a folder that holds what is not tracked is not removed; that is told, and tried again", async () => {
+    const { host, desk } = await started({ ".gitignore": "*.o\n", "d/f": "2", k: "1" });
+    desk.edit("d/x.o", "untracked");
+    await rig.flush();
+    await rig.during(host.write("d", undefined));
+    await rig.flush();
+    expect(desk.tree()).toEqual({ ".gitignore": "*.o\n", "d/": "", "d/x.o": "untracked", k: "1" });
+    expect(desk.happened.filter(({ kind }) => kind === "conflict")).toEqual([
+      { kind: "conflict", path: "d", state: "open" },
+    ]);
+    const [held] = await rig.during(desk.sync.conflicts());
+    expect(held?.record).toMatchObject({ path: "d", reason: "blocked", sync: { detail: 'not-empty: it holds "x.o"' } });
+    desk.edit("d/x.o", undefined);
+    await rig.flush();
+    expect([desk.tree(), desk.sync.shape.conflicts]).toEqual([{ ".gitignore": "*.o\n", k: "1" }, 0]);
+  });
+
+  it("P12: what a watcher misses is found by looking; that it misses things is told", async () => {
+    const { desk } = await started({ a: "1" });
+    desk.isBlind = true;
+    writeSim(desk.disk, `${FOLDER}/a`, "2");
+    await rig.pass(5_000);
+    expect((await trees()).host).toEqual({ a: "1" });
+    desk.hintEverywhere();
+    await rig.until(() => desk.sync.shape.pending === 0 && desk.sync.shape.applied > 5);
+    await rig.pass(1_000);
+    expect((await trees()).host).toEqual({ a: "2" });
+    expect(desk.sync.shape).toMatchObject({ state: "in-sync", degraded: expect.stringContaining("scanned") as string });
+    expect(desk.happened).toContainEqual({ kind: "degraded", reason: expect.stringContaining("scanned") as string });
+  });
+
+  it("names that the folder's disk takes for one are told before anything is written", async () => {
+    const { host, desk } = await started({ readme: "1" }, { parts: { nameRules: { caseInsensitive: true } } });
+    await rig.during(host.write("README", "2"));
+    await rig.during(host.write("Docs/a", "a"));
+    await rig.during(host.write("docs/b", "b"));
+    await rig.flush();
+    expect(desk.tree()).toEqual({ readme: "1", "Docs/": "", "Docs/a": "a" });
+    const held = await rig.during(desk.sync.conflicts());
+    expect(held.map(({ record }) => [record.path, record.reason])).toEqual([
+      ["README", "collision"],
+      ["docs", "collision"],
+    ]);
+    await rig.during(host.write("readme", undefined));
+    await rig.flush();
+    expect(desk.tree()).toEqual({ README: "2", "Docs/": "", "Docs/a": "a" });
+    expect(desk.sync.shape.conflicts).toBe(1);
+  });
+
+  it("an origin that does not know the workspace is not asked again and again", async () => {
+    const { desk } = await started({ a: "1" });
+    desk.cut();
+    await rig.during(desk.close());
+    let asked = 0;
+    const refuses = async (): Promise<never> => {
+      asked += 1;
+      throw new ChronicleError("NOT_FOUND", "there is no such workspace");
+    };
+    await rig.during(desk.start({ connect: refuses }));
+    await rig.pass(60_000);
+    expect(asked).toBe(1);
+    expect(desk.sync.shape).toMatchObject({ state: "halted", reason: "there is no such workspace" });
+    desk.heal();
+    await rig.during(desk.close());
+    await rig.during(desk.start());
+    await rig.during(desk.sync.resume());
+    await rig.flush();
+  });
+
+  it("an origin that is away is asked less and less often", async () => {
+    const { desk } = await started({ a: "1" });
+    await rig.during(desk.close());
+    const asked: number[] = [];
+    const isAway = async (): Promise<never> => {
+      asked.push(rig.clock.now);
+      throw new ChronicleError("UNAVAILABLE", "nobody answers");
+    };
+    await rig.during(desk.start({ connect: isAway }));
+    await rig.pass(120_000);
+    expect(asked.length).toBeGreaterThan(10);
+    expect(asked.length).toBeLessThan(30);
+    expect(desk.sync.shape).toMatchObject({ state: "offline", reason: "nobody answers" });
   });
 });
 

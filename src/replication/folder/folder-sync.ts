@@ -7,6 +7,7 @@ import type { FolderIdentity, ReplicaHalt, ReplicaRecord } from "../../core/repl
 import { Signal } from "../../util/signal.ts";
 import type { Context } from "../../workspace/context.ts";
 import { readJournal } from "../../workspace/replica/journal.ts";
+import { shownPath } from "../../workspace/shape.ts";
 import { CycleLoop } from "./cycle-loop.ts";
 import { flushSync, type FlushOptions } from "./flush-sync.ts";
 import { FolderCycle, type LossDecision } from "./folder-cycle.ts";
@@ -215,7 +216,7 @@ export class FolderSync {
    */
   async resolve(path: WorkspacePath, resolution: Resolution): Promise<IdentifiedConflict> {
     const settled = await this.#inTurn(() => this.#cycle.resolve(path, resolution));
-    this.#tell({ kind: "conflict", path, state: "settled" });
+    this.#tell({ kind: "conflict", path: shownPath(path), state: "settled" });
     this.#loop.wake();
     return settled;
   }

@@ -7,7 +7,7 @@ interface Waiting {
 }
 
 const FIRST_WAIT_MS = 500;
-const LONGEST_WAIT_MS = 60_000;
+const LONGEST_WAIT_MS = 3_600_000;
 
 /** What could not be done about paths is tried again, each time after a longer wait. */
 export class Retries implements Disposable {

@@ -89,14 +89,23 @@ function makeableChanges(changes: readonly UpstreamChange[]): UpstreamChange[] {
   });
 }
 
+/** What stands at a path is recorded, though a filter keeps it out; but not what lies untracked in a folder that is to go: it stays. */
 async function captureFirst(
   context: Context,
   changes: readonly UpstreamChange[],
   { onProgress }: ApplyUpstreamOptions,
 ): Promise<void> {
-  const named = changes.length > MOST_NAMED ? {} : { only: changes.map((one) => one.path), named: true };
   const told = onProgress === undefined ? {} : { onProgress };
-  await capture(context, { cause: "capture", reserve: true, ...named, ...told });
+  const how = { cause: "capture", reserve: true, ...told } as const;
+  if (changes.length > MOST_NAMED) {
+    await capture(context, how);
+    return;
+  }
+  const isFolder = ({ before }: UpstreamChange): boolean => before?.kind === "dir";
+  const folders = changes.filter(isFolder).map((one) => one.path);
+  const others = changes.filter((one) => !isFolder(one)).map((one) => one.path);
+  if (folders.length > 0) await capture(context, { ...how, only: folders });
+  if (others.length > 0) await capture(context, { ...how, only: others, named: true });
 }
 
 interface Stepping {
