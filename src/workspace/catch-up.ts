@@ -269,8 +269,12 @@ async function agreesWith(
 }
 
 /** Is the line in the archive, or the first one behind it? Such lines were durable before anything could go on. */
-export function isSealed({ log }: Pick<HistoryContext, "log">, { seq, offset }: LogPosition): boolean {
-  return seq < log.firstSeq || (seq > 1 && offset === 0);
+export function isSealed(
+  { log, anchor }: Pick<HistoryContext, "log" | "anchor">,
+  { seq, offset }: LogPosition,
+): boolean {
+  const first = (anchor?.seq ?? 0) + 1;
+  return seq < log.firstSeq || (seq > first && offset === 0);
 }
 
 function damagedAt(bad: BadLine): ChronicleError {

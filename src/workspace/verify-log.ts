@@ -337,7 +337,9 @@ class LogVerifier {
     const where = `event ${event.seq} (${event.recordId})`;
     const isStart = this.#start !== undefined && headBefore(event).seq === this.#start.size;
     this.#dropped ||= sentinel.dropsArchive;
-    if (this.#file.first !== event.seq || (!isStart && sentinel.range[0] !== this.#file.before)) {
+    // In a copy it stands where it came, behind the event before it.
+    const { isCopy = false } = this.#context;
+    if (!isCopy && (this.#file.first !== event.seq || (!isStart && sentinel.range[0] !== this.#file.before))) {
       this.#report("sentinel-wrong", where, `it does not stand behind a log of events ${sentinel.range.join("..")}`);
     }
     if (this.#tree.frontier().join() !== sentinel.frontier.join()) {
@@ -345,7 +347,7 @@ class LogVerifier {
     }
     const faults = await checkBase(this.#context.blobs, sentinel.base, {
       root: sentinel.root,
-      ...(isStart ? {} : { against: this.#context.index }),
+      ...(isStart || isCopy ? {} : { against: this.#context.index }),
       onRows: (batch) => {
         for (const { path, entry } of isStart ? (batch.entries ?? []) : []) this.#state.set(path, entry);
         this.#needRows(batch, event);

@@ -129,6 +129,22 @@ describe("a copy of an origin's history", () => {
     ]);
   });
 
+  it("is verified through a compaction of the origin's log", async () => {
+    await using copied = await Copied.make();
+    const origin = await copied.project.open();
+    await origin.compact();
+    await origin.putFile("a.txt", Buffer.from("three\n"));
+    await copied.push();
+    const replica = await copied.other.open();
+    expect((await replica.verify()).problems).toEqual([]);
+    await collectStore(copied.there);
+    expect((await replica.verify()).problems).toEqual([]);
+    const copy = await copied.open();
+    expect(await textOf(copy.file("a.txt", { iteration: 2 }))).toBe("two\n");
+    expect(await copy.log()).toEqual(await origin.log());
+    await copy.close();
+  });
+
   it("contents that are not wanted are not taken, and are not missing; others are", async () => {
     const wants = (path: string) => !path.startsWith("noise/");
     await using copied = await Copied.make(wants);
