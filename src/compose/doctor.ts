@@ -1,5 +1,6 @@
 import type { DoctorCheck, DoctorShape, StoreOptions } from "../api/store-api.ts";
 import type { Disk } from "../disk/disk.ts";
+import { FileWitnessNotes } from "../replication/replica/witness-notes.ts";
 import { ConfinedFs } from "../worktree/confined-fs.ts";
 import type { StoreParts } from "./open-context.ts";
 
@@ -17,6 +18,7 @@ export async function examine(parts: StoreParts, options: StoreOptions): Promise
     spaceCheck(disk, options.home),
     await watcherCheck(),
     await blobCheck(parts),
+    ...copiesCheck(parts),
   ];
   return { ok: checks.every((check) => check.ok), store: options.home, checks };
 }
@@ -60,6 +62,24 @@ async function watcherCheck(): Promise<DoctorCheck> {
     const detail = error instanceof Error ? error.message : String(error);
     return { name: "watcher", ok: false, detail, hint: "runs are recorded by scanning every few seconds instead" };
   }
+}
+
+/** Nothing where no workspace follows another one. */
+function copiesCheck({ backends: { disk }, layout }: StoreParts): DoctorCheck[] {
+  const ids = disk.lstat(layout.workspaces) === undefined ? [] : disk.list(layout.workspaces);
+  const copies = ids
+    .map(({ name }) => name.toString())
+    .filter((id) => disk.lstat(layout.workspace(id).upstream.folder) !== undefined);
+  if (copies.length === 0) return [];
+  const name = "syncs";
+  for (const id of copies) {
+    const note = new FileWitnessNotes(disk, layout.workspace(id).upstream.witness).get();
+    if (note === undefined) continue;
+    const detail = `workspace ${id}: the origin's history contradicts what is held here: ${note.reason}`;
+    return [{ name, ok: false, detail, hint: "one of the two was changed: run `chronicle verify` on both" }];
+  }
+  const many = copies.length === 1 ? "1 workspace follows an origin" : `${copies.length} workspaces follow an origin`;
+  return [{ name, ok: true, detail: many }];
 }
 
 async function blobCheck({ blobs }: StoreParts): Promise<DoctorCheck> {

@@ -4,12 +4,12 @@ import type { Mirror } from "../replication/replica/mirror.ts";
 import type { ReplicaOptions } from "../replication/replica/replica-session.ts";
 import { FileWitnessNotes } from "../replication/replica/witness-notes.ts";
 import { FileWithheldContents } from "../replication/replica/withheld-contents.ts";
-import type { HeldLock, Lock } from "../storage/lock.ts";
 import type { Context } from "../workspace/context.ts";
+import { followOrigin } from "./follow-origin.ts";
 import { makeFolders } from "./file-head-keeper.ts";
 import { FileMirrorPlaces } from "./mirror-places.ts";
 import { openContext, type StoreParts } from "./open-context.ts";
-import { storeTasks } from "./store-tasks.ts";
+import { isThere, storeTasks } from "./store-tasks.ts";
 
 /** A workspace that follows an origin, open in this process: the only one that does so, until it is disposed of. */
 export interface ReplicaHold extends AsyncDisposable {
@@ -21,20 +21,17 @@ export interface ReplicaHold extends AsyncDisposable {
   readonly options: Pick<ReplicaOptions, "upstream" | "mirror" | "blobs" | "notes" | "withheld">;
 }
 
-/** How long one that is just being stopped is waited for, in ms. */
-const WAIT_MS = 2_000;
-
 /**
- * Opens a workspace as a replica. Throws `LOCKED` where another process follows its origin, `LOG_DAMAGED` for a mirror that
+ * Opens a workspace as a replica. Throws `NOT_FOUND`, `LOCKED` where another process follows its origin, `LOG_DAMAGED` for a mirror that
  * is damaged.
  */
 export async function openReplica(parts: StoreParts, id: string): Promise<ReplicaHold> {
   const { backends, layout, blobs } = parts;
   const files = layout.workspace(id).upstream;
+  if (!isThere(parts, id)) throw new ChronicleError("NOT_FOUND", `there is no workspace ${JSON.stringify(id)}`);
   makeFolders(backends.disk, files.folder);
   await using closing = new AsyncDisposableStack();
-  const lock = closing.adopt(backends.lock(files.follower), (one) => one.close());
-  closing.use(await follow(lock));
+  closing.use(await followOrigin(backends, files));
   const { context, close } = await openContext(parts, id, { tasks: storeTasks(parts, id) });
   closing.defer(close);
   const mirror = await LogMirror.open(new FileMirrorPlaces(parts, files));
@@ -48,17 +45,4 @@ export async function openReplica(parts: StoreParts, id: string): Promise<Replic
     options: { upstream: mirror, mirror, blobs, notes, withheld },
     [Symbol.asyncDispose]: () => open.disposeAsync(),
   };
-}
-
-async function follow(lock: Lock): Promise<HeldLock> {
-  try {
-    return await lock.exclusive(WAIT_MS);
-  } catch (error) {
-    if (!(error instanceof ChronicleError) || error.code !== "LOCKED") throw error;
-    throw new ChronicleError("LOCKED", "another process syncs this workspace", {
-      hint: "`chronicle sync status` shows it, `chronicle sync stop` ends it",
-      data: error.data,
-      cause: error,
-    });
-  }
 }

@@ -1,5 +1,6 @@
 import type { StoreLayout } from "../storage/files/layout.ts";
 import type { Backends } from "./backends.ts";
+import { followOrigin } from "./follow-origin.ts";
 import { makeFolders } from "./file-head-keeper.ts";
 import { removeTree } from "./remove-tree.ts";
 
@@ -38,11 +39,15 @@ export async function withNames<T>({ backends, layout, waitMs }: Place, work: ()
   }
 }
 
-/** Takes a workspace's history away, once nobody is at work in it: first its name, then all there is. */
+/**
+ * Takes a workspace's history away, with what it holds of its origin's, once nobody is at work in it: first its name, then
+ * all there is. Throws `LOCKED`, also while a process syncs it.
+ */
 export async function removeWorkspace({ backends, layout, waitMs }: Place, id: string): Promise<void> {
   const { disk } = backends;
-  const { folder, lock: lockPath } = layout.workspace(id);
+  const { folder, lock: lockPath, upstream } = layout.workspace(id);
   const gone = `${folder}${FORGOTTEN}`;
+  using _followed = disk.lstat(upstream.folder) === undefined ? undefined : await followOrigin(backends, upstream);
   const lock = backends.lock(lockPath);
   try {
     using _held = await lock.exclusive(waitMs);

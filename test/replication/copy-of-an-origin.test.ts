@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { FileContent } from "../../src/api/file-api.ts";
 import type { StoreParts } from "../../src/compose/open-context.ts";
+import { openReplica } from "../../src/compose/open-replica.ts";
 import { collectStore } from "../../src/compose/store-tasks.ts";
 import { sha256 } from "../../src/core/hash.ts";
 import { Project } from "../helpers/project.ts";
@@ -97,7 +98,17 @@ describe("a copy of an origin's history", () => {
     expect(await there.blobs.get(large)).toBeDefined();
     const du = await (await copied.other.store()).du();
     expect(du.log_bytes).toBeGreaterThan(readFileSync(join(copied.upstream, "events.wal")).length);
-    await (await copied.other.store()).forget(copied.replica);
+    const store = await copied.other.store({ waitMs: 50 });
+    expect((await store.doctor()).checks).toContainEqual({
+      name: "syncs",
+      ok: true,
+      detail: "1 workspace follows an origin",
+    });
+    {
+      await using _hold = await openReplica(there, copied.replica);
+      await expect(store.forget(copied.replica)).rejects.toMatchObject({ code: "LOCKED" });
+    }
+    await store.forget(copied.replica);
     await collectStore(there);
     expect(await there.blobs.get(large)).toBeUndefined();
   });

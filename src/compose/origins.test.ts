@@ -1,0 +1,113 @@
+import { describe, expect, it } from "vitest";
+import type { StoreApi } from "../api/store-api.ts";
+import { sha256, type Hash } from "../core/hash.ts";
+import { SimDisk } from "../disk/sim-disk.ts";
+import { openSimStore } from "../testing/sim-store.ts";
+import { VirtualClock } from "../testing/virtual-clock.ts";
+import { Origins } from "./origins.ts";
+import { partsOf } from "./parts-of.ts";
+
+function newDisk(): SimDisk {
+  return SimDisk.fromTree({
+    "/store": { folder: 0o700 },
+    "/config": { folder: 0o700 },
+    "/proj": { folder: 0o700 },
+    "/proj/a.txt": { content: Buffer.from("in the baseline\n"), mode: 0o644 },
+  });
+}
+
+async function scene() {
+  const disk = newDisk();
+  const store = await openSimStore(disk, { firstId: 1 });
+  const clock = new VirtualClock();
+  return { disk, store, clock, origins: new Origins(partsOf(store), clock) };
+}
+
+async function hosted(store: StoreApi) {
+  return (await store.create()).workspace;
+}
+
+describe("a workspace that replicas follow", () => {
+  it("gives the contents that it names, at whatever time, and nobody else's", async () => {
+    const { store, origins } = await scene();
+    const { workspace } = await store.init({ roots: ["/proj"] });
+    await workspace.putFile("a.txt", Buffer.from("written\n"));
+    await workspace.deleteFile("a.txt");
+    const other = await hosted(store);
+    await other.putFile("secret.txt", Buffer.from("of another workspace\n"));
+    using lease = await origins.lease(workspace.id);
+    const { contents } = lease.options;
+    const has = async (text: string): Promise<boolean> => (await contents.open(sha256(text))) !== undefined;
+    expect(await has("in the baseline\n")).toBe(true);
+    expect(await has("written\n")).toBe(true);
+    expect(await has("of another workspace\n")).toBe(false);
+    expect(await has("nobody's\n")).toBe(false);
+    // The base of the baseline, and the filter of its snapshot.
+    const [baseline] = (await workspace.log()).filter(({ record_id: id }) => id.startsWith("snapshot:"));
+    const { base, filter } = baseline?.record as { base: Hash; filter: Hash };
+    expect(await contents.open(base)).toBeDefined();
+    expect(await contents.open(filter)).toBeDefined();
+    // What is written later is known at once.
+    await workspace.putFile("b.txt", Buffer.from("later\n"));
+    expect(await has("later\n")).toBe(true);
+  });
+
+  it("is opened once for all its sessions, and closed when nobody has followed it for a while", async () => {
+    const { store, origins, clock } = await scene();
+    const workspace = await hosted(store);
+    const one = await origins.lease(workspace.id);
+    const two = await origins.lease(workspace.id);
+    expect(two.options.history).toBe(one.options.history);
+    one[Symbol.dispose]();
+    two[Symbol.dispose]();
+    two[Symbol.dispose]();
+    await clock.run(clock.now + 5_000);
+    const three = await origins.lease(workspace.id);
+    expect(three.options.history).toBe(one.options.history);
+    three[Symbol.dispose]();
+    await clock.run(clock.now + 20_000);
+    using four = await origins.lease(workspace.id);
+    expect(four.options.history).not.toBe(one.options.history);
+  });
+
+  it("tells of what this process records, and of what another one does", async () => {
+    const { disk, store, origins, clock } = await scene();
+    const workspace = await hosted(store);
+    using lease = await origins.lease(workspace.id);
+    const { history } = lease.options;
+    await history.head();
+    let told = 0;
+    using _listening = history.changed.listen(() => (told += 1));
+    await workspace.putFile("a.txt", Buffer.from("one\n"));
+    expect(told).toBeGreaterThan(0);
+    const { seq } = await history.head();
+    told = 0;
+    const elsewhere = await openSimStore(disk, { firstId: 100 });
+    const theirs = await elsewhere.openById(workspace.id);
+    await theirs.putFile("b.txt", Buffer.from("two\n"));
+    await clock.run(clock.now + 200, () => told > 0);
+    expect(told).toBeGreaterThan(0);
+    expect((await history.head()).seq).toBeGreaterThan(seq);
+  });
+
+  it("keeps the cursors of its replicas, a moment after they have moved, and when it is closed", async () => {
+    const { disk, store, origins, clock } = await scene();
+    const workspace = await hosted(store);
+    const lease = await origins.lease(workspace.id);
+    lease.options.cursors.advance("r1", 2);
+    const file = `/store/workspaces/${workspace.id}/replicas`;
+    expect(disk.content(file)).toBeUndefined();
+    await clock.run(clock.now + 2_000);
+    expect(disk.content(file)?.toString()).toContain("r1 2");
+    lease.options.cursors.advance("r1", 3);
+    lease[Symbol.dispose]();
+    await origins[Symbol.asyncDispose]();
+    expect(disk.content(file)?.toString()).toContain("r1 3");
+  });
+
+  it("a workspace that is not there cannot be followed, and is not in the way of one that is made later", async () => {
+    const { origins } = await scene();
+    await expect(origins.lease("no-such-workspace")).rejects.toThrow();
+    await expect(origins.lease("no-such-workspace")).rejects.toThrow();
+  });
+});
