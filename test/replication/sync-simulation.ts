@@ -223,9 +223,17 @@ export class SyncSimulation {
     // What one writes back comes to all others, and may be merged there once more.
     for (let round = 0; round < 4; round += 1) {
       if (!this.isHosted) await this.origin.workspace.snapshot();
-      for (const replica of this.replicas) {
-        await this.#decide(replica);
-        await replica.sync.flush({ timeoutMs: 120_000 });
+      for (const replica of this.replicas) await this.#flush(replica);
+    }
+  }
+
+  async #flush(replica: ReplicaNode): Promise<void> {
+    for (;;) {
+      await this.#decide(replica);
+      try {
+        return await replica.sync.flush({ timeoutMs: 120_000 });
+      } catch (error) {
+        if (replica.sync.record.halted === undefined) throw error;
       }
     }
   }
