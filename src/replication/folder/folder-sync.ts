@@ -30,6 +30,8 @@ export interface FolderSyncParts extends Pick<
   readonly identity: () => FolderIdentity | undefined;
   /** What the folder's disk does to names. `undefined`: nothing. */
   readonly nameRules?: NameRules | undefined;
+  /** Does the folder stand where it may follow this origin? Default: yes. */
+  readonly apart?: (record: ReplicaRecord) => Promise<ReplicaHalt | undefined>;
 }
 
 const DEFAULT_DEBOUNCE_MS = 50;
@@ -297,8 +299,17 @@ export class FolderSync {
       this.#tell({ kind: "degraded", reason: "the folder cannot be watched as a whole: it is scanned instead" });
     this.#wasDegraded = degraded;
     // A folder that is not there cannot be looked at: that is for the guards to say.
-    if (error === undefined || this.#parts.identity() === undefined) this.#loop.wake();
+    if (error === undefined || this.#isFolderGone()) this.#loop.wake();
     else this.#loop.failed(error);
+  }
+
+  #isFolderGone(): boolean {
+    try {
+      return this.#parts.identity() === undefined;
+    } catch {
+      // Nobody can say; the look has failed, and is tried again.
+      return false;
+    }
   }
 
   #answered(accepted: number, rejected: number): void {

@@ -1,8 +1,9 @@
-import type { ChronicleError } from "../../core/errors.ts";
+import { ChronicleError } from "../../core/errors.ts";
 import type { ReplicaHalt, ReplicaRecord } from "../../core/replica-record.ts";
 import type { Channel } from "../channel.ts";
 import type { Mirror } from "../replica/mirror.ts";
 import { ReplicaSession, type ReplicaOptions } from "../replica/replica-session.ts";
+import type { WitnessNotes } from "../replica/witness-notes.ts";
 import type { WriteJournal } from "../replica/write-journal.ts";
 import type { Timers } from "../timers.ts";
 import { ConnectionKeeper, type LinkState } from "./connection-keeper.ts";
@@ -70,7 +71,7 @@ export class OriginLink {
       connect,
       timers,
       random,
-      isFinal: () => session.notes.get() !== undefined,
+      isFinal: () => hasWitnessed(session.notes),
       onChange: (state, error) => this.#changed(state, error),
       begin: (channel, welcome) => this.#begin(channel, welcome),
     });
@@ -115,13 +116,22 @@ export class OriginLink {
     if (state === "connected") this.#wasReached = true;
     this.#become(state, error);
     if (state !== "refused" || error === undefined) return;
-    const isDiverged = this.#options.session.notes.get() !== undefined;
-    this.#options.onRefused({ reason: isDiverged ? "diverged" : error.code.toLowerCase(), detail: error.message });
+    const reason = hasWitnessed(this.#options.session.notes) ? "diverged" : error.code.toLowerCase();
+    this.#options.onRefused({ reason, detail: error.message });
   }
 
   #become(state: LinkState, error: ChronicleError | undefined): void {
     this.#state = state;
     this.#error = error;
     this.#options.onChange();
+  }
+}
+
+/** Has the origin told another history than before? A note that cannot be read any more may have said so. */
+function hasWitnessed(notes: WitnessNotes): boolean {
+  try {
+    return notes.get() !== undefined;
+  } catch (error) {
+    return error instanceof ChronicleError && error.code === "LOG_DAMAGED";
   }
 }

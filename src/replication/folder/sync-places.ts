@@ -17,7 +17,7 @@ export interface SyncPlace {
 
 /** A place that is open for its sync: nobody else runs it. */
 export interface OpenSyncPlace extends AsyncDisposable, Pick<SyncPlace, "id" | "folder" | "record"> {
-  readonly parts: Pick<FolderSyncParts, "context" | "mirror" | "session" | "identity" | "nameRules">;
+  readonly parts: Pick<FolderSyncParts, "context" | "mirror" | "session" | "identity" | "nameRules" | "apart">;
   /** Open conflicts with the origin, as they are now. */
   conflicts(): Promise<ConflictShape[]>;
 }

@@ -80,6 +80,7 @@ const HINTS: Readonly<Record<string, string>> = {
     "if the folder was put back, resume with --restore-files; if what it holds is what is meant, with --accept-deletions",
   "root-emptied": LOST,
   "mass-deletion": LOST,
+  nested: "stop the sync, and choose a folder that lies beside both: chronicle sync stop",
   diverged: "the origin has another history than before: `chronicle verify` here and there shows which one was changed",
 };
 
