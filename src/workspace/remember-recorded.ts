@@ -28,8 +28,14 @@ export async function rememberRecorded(context: Context): Promise<void> {
   const { worktree, index } = context;
   const { seq } = await index.head();
   const since = knownTo.get(worktree) ?? worktree.rememberedSeq ?? 0;
+  if (since < seq) await tellOf(context, { since, seq });
   knownTo.set(worktree, seq);
-  if (since >= seq) return;
+}
+
+async function tellOf(
+  { worktree, index }: Context,
+  { since, seq }: { readonly since: number; readonly seq: number },
+): Promise<void> {
   const touched = await index.touched(since, seq);
   const known: KnownPath[] = [];
   const absent: WorkspacePath[] = [];
@@ -51,4 +57,13 @@ export function noteRemembered(
   { from, to }: { readonly from: number; readonly to: number },
 ): void {
   if (knownTo.get(worktree) === from) knownTo.set(worktree, to);
+}
+
+/**
+ * Keeps what the worktree remembers, for the next process, with the event up to which it was told: that one tells it of
+ * what comes after. Who never looked at the disk has nothing to keep, and was told nothing.
+ */
+export async function keepRemembered({ worktree }: Context): Promise<void> {
+  const seq = knownTo.get(worktree);
+  if (seq !== undefined) await worktree.save(seq);
 }

@@ -4,6 +4,7 @@ import { catchUp, type CatchUp } from "./catch-up.ts";
 import { refuseReadOnly } from "./commit.ts";
 import type { Context } from "./context.ts";
 import { keepHead } from "./head.ts";
+import { keepRemembered } from "./remember-recorded.ts";
 import { endOrphans } from "./transaction.ts";
 
 /** The order in which an open workspace does what it is asked: changes one after another, reading beside them. */
@@ -67,11 +68,11 @@ export class Turns {
 
   async #end(): Promise<void> {
     try {
-      const { damage, head } = await this.#upToDate(() => catchUp(this.#context, { recover: false }));
+      const { damage } = await this.#upToDate(() => catchUp(this.#context, { recover: false }));
       if (damage === undefined) {
         const { readOnly, heads, workspaceId } = this.#context;
         if (!readOnly && heads.isDue(workspaceId)) await keepHead(this.#context);
-        await this.#context.worktree.save(head.seq);
+        await keepRemembered(this.#context);
       }
     } finally {
       await this.#onClose();

@@ -44,9 +44,10 @@ interface Header {
   readonly totals?: readonly RootTotal[];
 }
 
-/** The file as it was last read or written whole. `bytes`: of its first part. */
+/** The file as it was last read or written whole. `bytes`: of its first part, whose checksum tells it from another's. */
 export interface CacheFile {
   readonly bytes: number;
+  readonly crc: number;
 }
 
 /** A cache and the log position that it is kept for. `file` undefined: it must be written anew. */
@@ -102,10 +103,22 @@ export function saveStatCache(disk: Disk, file: string, kept: KeptCache): CacheF
   if (kept.file !== undefined && now !== undefined && changes <= FEW_CHANGES && !unsaved.everything) {
     const appended = now - kept.file.bytes;
     if (changes === 0) return kept.file;
-    if (appended < Math.max(APPENDED_BYTES, kept.file.bytes * MOST_APPENDED))
-      return append(disk, file, kept, kept.file);
+    const fits = appended < Math.max(APPENDED_BYTES, kept.file.bytes * MOST_APPENDED);
+    if (fits && isStill(disk, file, kept.file)) return append(disk, file, kept, kept.file);
   }
   return writeWhole(disk, file, kept);
+}
+
+/** Another process may have written a file of its own, which knows less: what is appended would not say the rest. */
+function isStill(disk: Disk, path: string, { bytes, crc }: CacheFile): boolean {
+  const fd = disk.open(path, "read");
+  try {
+    const prefix = Buffer.alloc(PREFIX_BYTES);
+    const isWhole = readFully(disk, fd, prefix, 0) === PREFIX_BYTES;
+    return isWhole && prefix.readDoubleLE(8) === bytes && prefix.readUInt32LE(16) === crc;
+  } finally {
+    disk.close(fd);
+  }
 }
 
 function append(disk: Disk, path: string, { cache, seq }: KeptCache, file: CacheFile): CacheFile {
@@ -161,7 +174,8 @@ function applyLater(cache: StatCache, later: Later): void {
 }
 
 function writeWhole(disk: Disk, file: string, kept: KeptCache): CacheFile {
-  const pieces = encode(kept);
+  const [prefix, ...rest] = encode(kept);
+  const pieces = [prefix, ...rest];
   const temporary = `${file}.tmp`;
   const fd = createAfresh(disk, temporary);
   try {
@@ -171,7 +185,7 @@ function writeWhole(disk: Disk, file: string, kept: KeptCache): CacheFile {
   }
   disk.rename(temporary, file);
   kept.cache.markSaved();
-  return { bytes: pieces.reduce((sum, piece) => sum + piece.length, 0) };
+  return { bytes: pieces.reduce((sum, piece) => sum + piece.length, 0), crc: prefix.readUInt32LE(16) };
 }
 
 function createAfresh(disk: Disk, path: string): number {
@@ -196,7 +210,7 @@ function readWhole(disk: Disk, file: string): ArrayBuffer | undefined {
   }
 }
 
-function encode({ cache, seq }: KeptCache): Buffer[] {
+function encode({ cache, seq }: KeptCache): [prefix: Buffer, ...rest: Buffer[]] {
   const table = cache.merge();
   const slots = Math.ceil(table.rows / 8) * 8;
   const header: Header = {
@@ -237,7 +251,8 @@ function decode(buffer: ArrayBuffer): KeptCache | undefined {
   if (bytes.length < PREFIX_BYTES || bytes.toString("latin1", 0, 8) !== MAGIC) return undefined;
   const length = bytes.readDoubleLE(8);
   if (!Number.isInteger(length) || length < PREFIX_BYTES || length > bytes.length) return undefined;
-  if (crc32(bytes.subarray(PREFIX_BYTES, length)) !== bytes.readUInt32LE(16)) return undefined;
+  const crc = bytes.readUInt32LE(16);
+  if (crc32(bytes.subarray(PREFIX_BYTES, length)) !== crc) return undefined;
   const at = PREFIX_BYTES + bytes.readUInt32LE(20);
   const header = JSON.parse(bytes.toString("utf8", PREFIX_BYTES, at), reviveBig) as Header;
   if (header.format !== FORMAT || header.littleEndian !== LITTLE_ENDIAN) return undefined;
@@ -250,7 +265,7 @@ function decode(buffer: ArrayBuffer): KeptCache | undefined {
   for (const [path, listing] of header.rootListings) cache.putListing(path as WorkspacePath, listing as Listing);
   const { seq, isWhole } = decodeLater(cache, bytes.subarray(length), header.seq);
   cache.markSaved();
-  return { cache, seq, file: isWhole ? { bytes: length } : undefined };
+  return { cache, seq, file: isWhole ? { bytes: length, crc } : undefined };
 }
 
 /** Takes over the changes up to the first damaged one: after that, nothing may be appended any more. */

@@ -138,6 +138,26 @@ test("few changes are appended, and taken over; a torn one costs only itself", (
   expect(torn?.cache.get(a)).toBeDefined();
 });
 
+test("changes are not appended to what another process has written meanwhile, and does not know as much", () => {
+  const disk = new SimDisk();
+  disk.makeFolder("/s");
+  const [a, b, c] = [parsePath("a"), parsePath("b"), parsePath("c")];
+  const cache = new StatCache();
+  cache.put(known(a), LATER);
+  cache.put(known(b), LATER);
+  const file = saveStatCache(disk, "/s/c", { cache, seq: 2, file: undefined });
+  const others = new StatCache();
+  others.put(known(a), LATER);
+  saveStatCache(disk, "/s/c", { cache: others, seq: 1, file: undefined });
+  expect(saveStatCache(disk, "/s/c", { cache, seq: 2, file })).toBe(file);
+  expect(loadStatCache(disk, "/s/c")?.seq).toBe(1);
+  cache.put(known(c), LATER);
+  saveStatCache(disk, "/s/c", { cache, seq: 3, file });
+  const loaded = loadStatCache(disk, "/s/c");
+  expect(loaded?.seq).toBe(3);
+  expect([a, b, c].map((path) => loaded?.cache.get(path))).toEqual([a, b, c].map((path) => cache.get(path)));
+});
+
 test("what an empty cache learns at once is kept too", () => {
   const disk = new SimDisk();
   disk.makeFolder("/s");

@@ -2,14 +2,8 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { ModelPlay } from "./model-play.ts";
 import { checkEverything } from "./model-retention.ts";
+import { modelRuns } from "./model-runs.ts";
 import { histories } from "./model-steps.ts";
-
-/**
- * The same histories in each run, so that a change is judged by what it changes; `MODEL_SEED=random` (with more
- * `MODEL_RUNS`) looks for new ones. A failure is told with its seed and path, for `MODEL_SEED` and `MODEL_PATH`;
- * `MODEL_SHRINK=no` tells it at once.
- */
-const SEED = process.env["MODEL_SEED"] ?? "1";
 
 /**
  * Random histories of two agents, people, runs and transactions in one folder, with undos, redos and rollbacks of any of
@@ -32,13 +26,8 @@ describe("random histories of actions", () => {
         for (const [key, n] of Object.entries(play.history.counts)) counts[key as keyof typeof counts] += n;
         for (const [key, n] of play.refused) refused.set(key, (refused.get(key) ?? 0) + n);
       }),
-      {
-        interruptAfterTimeLimit: Number(process.env["MODEL_MS"] ?? 3_000_000),
-        numRuns: Number(process.env["MODEL_RUNS"] ?? 50),
-        ...(SEED === "random" ? {} : { seed: Number(SEED) }),
-        ...(process.env["MODEL_PATH"] === undefined ? {} : { path: process.env["MODEL_PATH"] }),
-        endOnFailure: process.env["MODEL_SHRINK"] === "no",
-      },
+      // The same histories in each run, so that a change is judged by what it changes.
+      modelRuns(50, "1"),
     );
     process.stdout.write(`model of actions: ${JSON.stringify(counts)}\n`);
     if (process.env["MODEL_VERBOSE"] !== undefined)

@@ -5,6 +5,7 @@ import type { StoreApi } from "../../src/api/store-api.ts";
 import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
 import { SimDisk } from "../../src/disk/sim-disk.ts";
 import { openSimStore } from "../../src/testing/sim-store.ts";
+import { modelRuns } from "./model-runs.ts";
 
 /**
  * Random histories against a plain map: whatever is done to the files, a restore brings back exactly the bytes, modes
@@ -322,8 +323,8 @@ describe("random histories", () => {
         await machine.close();
         expect(machine.disk.openDescriptors).toBe(0);
       }),
-      { numRuns: Number(process.env["MODEL_RUNS"] ?? 60) },
+      modelRuns(60),
     );
     process.stdout.write(`model: ${histories} random histories\n`);
-  });
+  }, 3_600_000);
 });

@@ -5,6 +5,7 @@ import { openFileRecordStore } from "../../src/compose/file-record-store.ts";
 import { SimDisk } from "../../src/disk/sim-disk.ts";
 import { memoryLocks } from "../../src/storage/memory/memory-lock.ts";
 import { collected } from "../helpers/record-folder.ts";
+import { modelRuns } from "./model-runs.ts";
 
 /** Random histories of a record store of its own against a plain map, with two openings, and power losses in between. */
 
@@ -152,7 +153,7 @@ describe("random histories of records", () => {
         await check(machine);
         expect(await machine.close()).toBe(0);
       }),
-      { numRuns: Number(process.env["MODEL_RUNS"] ?? 60) },
+      modelRuns(60),
     );
-  });
+  }, 3_600_000);
 });
