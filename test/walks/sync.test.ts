@@ -1,3 +1,4 @@
+import assert from "node:assert/strict";
 import { mkdirSync, mkdtempSync, readFileSync, realpathSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:net";
 import { tmpdir } from "node:os";
@@ -54,7 +55,7 @@ afterEach(async () => {
   await origin.close();
   for (const store of stores) await store.close();
   rmSync(base, { recursive: true, force: true });
-  expect(errors.splice(0)).toEqual([]);
+  assert.deepEqual(errors.splice(0), []);
 });
 
 function write(path: string, text: string): void {
@@ -116,4 +117,46 @@ it("an edit in either folder is seen in the other; a conflict is made and settle
 
   const { problems } = await origin.verify();
   expect(problems).toEqual([]);
+}, 30_000);
+
+it("the next process takes it up; stopped, it rests; started again, it goes on, with other settings too", async () => {
+  const upstream = `unix:${join(base, "c.sock")}`;
+  const folder = join(base, "desk");
+  const { id } = await syncs.start({ upstream, folder });
+  await syncs.flush(id);
+  await syncs.close();
+  write("desk/a", "while nobody ran it");
+  write("origin/d/b", "meanwhile there");
+  await origin.snapshot();
+  const [, store] = stores as [StoreApi, StoreApi];
+  syncs = openSyncs(store, (error) => errors.push(error));
+  expect((await syncs.list()).map(({ state }) => state)).toEqual(["offline"]);
+  await syncs.takeUp();
+  expect(syncs.active).toBe(1);
+  await syncs.flush(id);
+  expect([read("origin/a"), read("desk/d/b")]).toEqual(["while nobody ran it", "meanwhile there"]);
+
+  await expect(syncs.start({ upstream, folder, mode: "upwards" as "two-way-safe" })).rejects.toMatchObject({
+    code: "USAGE",
+  });
+  await expect(syncs.start({ upstream: "there", folder })).rejects.toMatchObject({ code: "USAGE" });
+  await expect(syncs.status("nothing")).rejects.toMatchObject({ code: "NOT_FOUND" });
+  expect((await syncs.status(folder)).id).toBe(id);
+
+  expect(await syncs.stop(id)).toMatchObject({ state: "stopped" });
+  expect(syncs.active).toBe(0);
+  write("desk/a", "not seen");
+  await expect(syncs.flush(id)).rejects.toMatchObject({ code: "UNAVAILABLE" });
+  expect(read("origin/a")).toBe("while nobody ran it");
+
+  await syncs.start({ upstream, folder, mode: "one-way-replica", filterTo: ["/d/"] });
+  await syncs.flush(id);
+  expect([read("desk/a"), read("origin/a"), read("desk/d/b")]).toEqual([
+    "while nobody ran it",
+    "while nobody ran it",
+    "meanwhile there",
+  ]);
+  const [, second] = await origin.history("a");
+  expect(second).toMatchObject({ cause: "replica" });
+  expect(await origin.history("a")).toHaveLength(2);
 }, 30_000);

@@ -2,6 +2,7 @@ import type { WorkspacePath } from "../../core/path.ts";
 import { capture } from "../../workspace/capture.ts";
 import type { Context } from "../../workspace/context.ts";
 import { followSettings } from "../../workspace/follow-settings.ts";
+import { endOrphans } from "../../workspace/transaction.ts";
 import type { Timers } from "../timers.ts";
 
 /** What a folder is watched with. */
@@ -135,6 +136,8 @@ export class FsWatcher {
   async #look(): Promise<void> {
     const { context } = this.#options;
     const { live } = context;
+    // What was begun by a process that is gone is nobody's any more.
+    await endOrphans(context);
     // Folders may be tracked now that were not before.
     const isOther = await followSettings(context);
     if (isOther) await live.restart();

@@ -15,7 +15,7 @@ import { NODE_TIMERS, type Timers } from "../timers.ts";
 import { FolderSync } from "./folder-sync.ts";
 import { SyncFeed, type SyncNews } from "./sync-feed.ts";
 import type { OpenSyncPlace, SyncPlaces } from "./sync-places.ts";
-import { recordFor, restingShape } from "./sync-settings.ts";
+import { checkStart, recordFor, restingShape } from "./sync-settings.ts";
 
 /** What a controller works with. */
 export interface SyncControllerOptions {
@@ -80,6 +80,7 @@ export class SyncController implements SyncRunner {
 
   async start(options: SyncStart): Promise<SyncShape> {
     this.#refuseClosed();
+    checkStart(options);
     const id = await this.#options.places.begin(options.folder);
     return this.#inTurn(id, async () => {
       const known = this.#running.get(id);

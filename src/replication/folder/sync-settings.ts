@@ -1,6 +1,7 @@
-import type { SyncShape, SyncStart } from "../../api/sync-api.ts";
+import type { SyncMode, SyncShape, SyncStart } from "../../api/sync-api.ts";
 import { ChronicleError } from "../../core/errors.ts";
 import type { ReplicaRecord } from "../../core/replica-record.ts";
+import { ReplicatedPaths } from "./replicated-paths.ts";
 import { haltedBecause, hintFor } from "./sync-shape.ts";
 import type { SyncPlace } from "./sync-places.ts";
 
@@ -15,6 +16,29 @@ export function upstreamUrl(text: string): string {
   throw new ChronicleError("USAGE", "this is no address of an origin", {
     hint: "it is http(s)://HOST:PORT, ws(s)://HOST:PORT, or unix:/PATH; a token is given by itself",
   });
+}
+
+const MODES: readonly SyncMode[] = ["two-way-safe", "two-way-resolved", "one-way-safe", "one-way-replica"];
+const MOST_DEBOUNCE_MS = 60_000;
+
+/** Throws `USAGE` for what nobody can begin. */
+export function checkStart({ upstream, folder, mode, policy, debounceMs, ...filters }: SyncStart): void {
+  upstreamUrl(upstream);
+  if (!folder.startsWith("/")) throw usage("the folder's path is not absolute", "give the whole path");
+  if (mode !== undefined && !MODES.includes(mode))
+    throw usage(`there is no mode ${mode}`, `there are: ${MODES.join(", ")}`);
+  if (policy !== undefined && policy !== "sandbox")
+    throw usage(`there is no policy ${String(policy)}`, "there is: sandbox");
+  const isDebounce = Number.isInteger(debounceMs) && (debounceMs ?? 0) >= 0 && (debounceMs ?? 0) <= MOST_DEBOUNCE_MS;
+  if (debounceMs !== undefined && !isDebounce)
+    throw usage(`a debounce of ${debounceMs} is none`, `it is a number of milliseconds, 0 to ${MOST_DEBOUNCE_MS}`);
+  const { filterTo = [], filterFrom = [] } = filters;
+  // Patterns that are none are told now, not when the first path comes.
+  void new ReplicatedPaths({ mode: mode ?? "two-way-safe", filterTo, filterFrom, ...(policy && { policy }) });
+}
+
+function usage(message: string, hint: string): ChronicleError {
+  return new ChronicleError("USAGE", message, { hint });
 }
 
 /**
