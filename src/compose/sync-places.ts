@@ -16,6 +16,7 @@ import { makeFolders, readText } from "./file-head-keeper.ts";
 import { namesOnDisk } from "./folder-names.ts";
 import { openContext, type StoreParts } from "./open-context.ts";
 import { openReplica } from "./open-replica.ts";
+import { standsApart } from "./stands-apart.ts";
 import { storeTasks } from "./store-tasks.ts";
 
 /** Ids are UUIDs: nothing else becomes the name of a file. */
@@ -64,8 +65,22 @@ export class FileSyncPlaces implements SyncPlaces {
         session: options,
         identity: () => identityOf(this.#disk, folder),
         nameRules: namesOnDisk(this.#disk, folder),
+        apart: this.#apart(id, folder),
       },
       [Symbol.asyncDispose]: () => hold[Symbol.asyncDispose](),
+    };
+  }
+
+  /** Whoever stood apart once does so for as long as it is open. */
+  #apart(id: string, folder: string): NonNullable<OpenSyncPlace["parts"]["apart"]> {
+    let isApart = false;
+    return async ({ origin, url }) => {
+      if (isApart) return undefined;
+      const others = (await this.list()).filter(({ record }) => record?.origin === origin && isGoing(record));
+      const beside = others.filter((one) => one.id !== id).map((one) => one.folder);
+      const halt = await standsApart(this.#parts, { id, folder, url, beside });
+      isApart = halt === undefined;
+      return halt;
     };
   }
 
@@ -124,6 +139,11 @@ export class FileSyncPlaces implements SyncPlaces {
     if (!ID.test(id)) throw new ChronicleError("NOT_FOUND", "this is no id of a workspace");
     return join(this.#tokens, id);
   }
+}
+
+/** One that may not go on itself keeps nobody else from it. */
+function isGoing({ stopped, halted }: ReplicaRecord): boolean {
+  return stopped !== true && halted?.reason !== "nested";
 }
 
 function folderOf({ worktree }: Context): string {

@@ -1,5 +1,14 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
-import { appendFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { once } from "node:events";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -197,6 +206,18 @@ describe("sync", () => {
     expect(existsSync(join(desk, "later.txt"))).toBe(false);
     sync(["start", url, desk, "--token-file", token()]);
     await until(() => expect(read(desk, "later.txt")).toBe("later\n"));
+  });
+
+  it("follows no folder from within it, or from within one that follows it", async () => {
+    for (const folder of [join(origin, "within"), join(desk, "inside")]) {
+      mkdirSync(folder);
+      sync(["start", url, folder, "--token-file", token()]);
+      const reason = expect.stringContaining("would hold itself without end") as string;
+      const halted = expect.objectContaining({ folder, state: "halted", reason }) as SyncShape;
+      await until(async () => expect(await asked((syncs) => syncs.list())).toContainEqual(halted));
+      expect(readdirSync(folder)).toEqual([]);
+      run("desk-home", ["sync", "stop", folder]);
+    }
   });
 
   it("says what is wrong with a token, and with what was typed", async () => {

@@ -36,7 +36,7 @@ export interface CycleParts {
   /** The folder on disk now; `undefined`: there is none. */
   readonly identity: () => FolderIdentity | undefined;
   readonly nameRules: NameRules | undefined;
-  /** Does the folder stand where it may follow this origin? Asked when the origin is known, until it does. */
+  /** Does the folder stand where it may follow this origin? Asked with each cycle. */
   readonly apart?: ((record: ReplicaRecord) => Promise<ReplicaHalt | undefined>) | undefined;
   readonly timers: Timers;
   /** Something that had to wait may be done now. */
@@ -97,7 +97,6 @@ export class FolderCycle implements Disposable {
   readonly #materializer: LocalMaterializer;
   readonly #retries: Retries;
   #record: ReplicaRecord;
-  #isApart = false;
   /** The origin's event up to which the folder is reconciled; the record may not say so yet. */
   #applied: number;
   /** The own event up to which the folder was looked at; `undefined`: everything is to be compared. */
@@ -152,7 +151,9 @@ export class FolderCycle implements Disposable {
   /** Looks at what was changed on both sides, and does what follows from it. */
   async run(decided?: LossDecision): Promise<CycleOutcome> {
     const now = this.#parts.identity();
-    const halt = checkRoot(decided === undefined ? this.#record.folder : undefined, now) ?? (await this.#checkPlace());
+    const halt =
+      checkRoot(decided === undefined ? this.#record.folder : undefined, now) ??
+      (await this.#parts.apart?.(this.#record));
     if (halt !== undefined) return { kind: "halted", halt };
     using _lease = await this.#parts.context.blobs.lease();
     const planned = await this.#plan(decided);
@@ -162,13 +163,6 @@ export class FolderCycle implements Disposable {
     if (decided === undefined && this.#isRestless(planned.losses)) return { kind: "restless" };
     if (decided === undefined && found !== undefined) return { kind: "halted", halt: found };
     return this.#carryOut(planned, now);
-  }
-
-  async #checkPlace(): Promise<ReplicaHalt | undefined> {
-    if (this.#isApart) return undefined;
-    const halt = await this.#parts.apart?.(this.#record);
-    this.#isApart = halt === undefined;
-    return halt;
   }
 
   /** Writes the record, as it is now or with something else in it. */
