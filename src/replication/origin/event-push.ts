@@ -82,6 +82,11 @@ export class EventPush {
     this.#sent = undefined;
   }
 
+  /** The replica gets everything up to here in another way. */
+  offered(sequence: number): void {
+    this.#most = Math.max(this.#most, sequence);
+  }
+
   /** There may be something to send. */
   note(): void {
     this.#isNoted = true;

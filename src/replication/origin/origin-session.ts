@@ -218,6 +218,7 @@ export class OriginSession {
     this.#push.stop();
     const mayReconcile = this.#knowsTrees && reason !== "diverged";
     const goal = mayReconcile ? await this.#trees?.begin() : undefined;
+    if (goal !== undefined) this.#push.offered(goal.sequence);
     const told = goal === undefined ? { current_sequence } : { current_sequence: goal.sequence, anchor: goal.anchor };
     await this.#channel.send({ type: "FullResyncRequired", reason, ...told });
     return false;

@@ -1,7 +1,7 @@
 import type { Entry } from "../../core/entry.ts";
 import { ChronicleError } from "../../core/errors.ts";
 import type { HistoryAnchor } from "../../core/history-anchor.ts";
-import { childOf, comparePaths, parentOf, pathInRoot, ROOT, type WorkspacePath } from "../../core/path.ts";
+import { childOf, comparePaths, parentOf, pathInRoot, ROOT, splitRoot, type WorkspacePath } from "../../core/path.ts";
 import { decodeWorkspace } from "../../core/workspace-record.ts";
 import type { BlobStore } from "../../storage/blob-store.ts";
 import type { IterationRow } from "../../storage/index-store.ts";
@@ -46,8 +46,8 @@ export class TreeResync {
   readonly #goal: ResyncGoal;
   /** The state as it is known, by path: first that of the mirror, in the end that of the origin. */
   readonly #rows = new Map<WorkspacePath, IterationRow>();
-  /** What exists in each folder of the mirror. */
-  readonly #held = new Map<WorkspacePath, WorkspacePath[]>();
+  /** By folder: what exists in the mirror, or has something beneath it that does (the end of a commit may be missing). */
+  readonly #held = new Map<WorkspacePath, Set<WorkspacePath>>();
   /** What is there in another state than before. */
   readonly #changed: IterationRow[] = [];
 
@@ -92,11 +92,15 @@ export class TreeResync {
     for (const row of await mirror.iterationsAt(await mirror.touched(0, seq), seq)) {
       if (row === undefined) continue;
       this.#rows.set(row.path, row);
-      if (row.entry === undefined) continue;
-      const folder = parentOf(row.path);
-      const siblings = this.#held.get(folder);
-      if (siblings === undefined) this.#held.set(folder, [row.path]);
-      else siblings.push(row.path);
+      if (row.entry !== undefined) this.#hold(row.path);
+    }
+  }
+
+  #hold(path: WorkspacePath): void {
+    for (let at = path; splitRoot(at).path !== ROOT; at = parentOf(at)) {
+      const siblings = this.#held.get(parentOf(at)) ?? new Set();
+      if (siblings.has(at)) return;
+      this.#held.set(parentOf(at), siblings.add(at));
     }
   }
 
@@ -136,18 +140,16 @@ export class TreeResync {
       this.#rows.set(path, row);
       if (row.entry?.hash !== undefined && row.entry.hash !== before?.hash) this.#changed.push(row);
       // Of a folder that is none any more: what was deleted in it.
-      if (child.kind !== "dir" && before?.kind !== "dir") continue;
+      if (child.kind !== "dir" && !this.#held.has(path)) continue;
       const wanted = await this.#wanted(path);
       if (child.kind !== "dir" || child.hash !== wanted.hash || child.touched !== false) next.push(wanted);
     }
-    for (const path of gone) this.#forget(path);
+    for (const path of gone) {
+      // The origin does not even know that it was there; or it was deleted before, and not all beneath it was.
+      if (this.#rows.get(path)?.entry !== undefined) this.#rows.delete(path);
+      if (this.#held.has(path)) next.push({ path, hash: undefined });
+    }
     return next;
-  }
-
-  /** The origin does not even know that it was deleted. */
-  #forget(path: WorkspacePath): void {
-    this.#rows.delete(path);
-    for (const child of this.#held.get(path) ?? []) this.#forget(child);
   }
 }
 
