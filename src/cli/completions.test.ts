@@ -11,7 +11,7 @@ async function after(...words: string[]) {
 
 describe("what may stand next", () => {
   it.each<[string[], string[], boolean]>([
-    [["re"], ["redo", "resolve", "restore", "rebuild", "record"], false],
+    [["re"], ["redo", "resolve", "restore", "rebuild", "record", "replicate"], false],
     [["--json", "und"], ["undo"], false],
     [["-C", ""], [], true],
     [["-C", "dir", "st"], ["status"], false],

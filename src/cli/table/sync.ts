@@ -18,7 +18,7 @@ const FOLLOWING: readonly OptionSpec[] = [
     repeated: true,
   },
   { flags: "--filter-from <pattern>", description: "do not write back what this names", value: "text", repeated: true },
-  { flags: "--policy <name>", description: "a set of patterns for an agent's sandbox", completes: ["sandbox"] },
+  { flags: "--policy <name>", description: "a set of patterns with a name: sandbox", completes: ["sandbox"] },
   { flags: "--debounce <ms>", description: "a file must have been quiet for so long (default 50)", value: "count" },
 ];
 
