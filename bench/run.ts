@@ -4,6 +4,7 @@ import { commandBracket } from "./command-bracket.ts";
 import { diskUsed } from "./disk-used.ts";
 import { fewChanges } from "./few-changes.ts";
 import { filterSpeed } from "./filter-speed.ts";
+import { firstSync } from "./first-sync.ts";
 import { hookLatency } from "./hook-latency.ts";
 import type { Bench } from "./lib/bench.ts";
 import { cacheFolder } from "./lib/corpus.ts";
@@ -47,6 +48,7 @@ const BENCHES: readonly Bench[] = [
   serveMany,
   filterSpeed,
   syncLatency,
+  firstSync,
   manyReplicas,
 ];
 

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { closeSync, openSync } from "node:fs";
+import { closeSync, mkdirSync, openSync } from "node:fs";
 import { join } from "node:path";
 import { baseEnv } from "./command.ts";
 
@@ -9,6 +9,13 @@ export interface SyncPair {
   readonly from: string;
   readonly to: string;
   readonly home: string;
+}
+
+/** Two empty folders, and a home, in a folder. */
+export function pairIn(folder: string): SyncPair {
+  const pair = { from: join(folder, "from"), to: join(folder, "to"), home: join(folder, "home") };
+  for (const path of Object.values(pair)) mkdirSync(path);
+  return pair;
 }
 
 /** A tool that keeps a folder equal to another one. */
@@ -29,9 +36,13 @@ export function isInstalled(program: string): boolean {
 export class Background implements AsyncDisposable {
   readonly #child: ChildProcess;
 
-  constructor(argv: readonly string[], home: string, env: Readonly<Record<string, string>> = {}) {
+  constructor(
+    argv: readonly string[],
+    home: string,
+    { env = {}, log = "output.log" }: { env?: Readonly<Record<string, string>>; log?: string } = {},
+  ) {
     const [program = "", ...args] = argv;
-    const out = openSync(join(home, `${program.split("/").at(-1)}.log`), "a");
+    const out = openSync(join(home, log), "a");
     // A group of its own: some of these programs have children that outlive them.
     this.#child = spawn(program, args, {
       cwd: home,

@@ -27,7 +27,7 @@ export function syncthingPeer(delay: number): SyncPeer {
         // As syncthing does where nobody asked for it: below its marker, a folder that is not there is not deleted everywhere.
         mkdirSync(join(device.folder, ".stfolder"), { recursive: true });
         const argv = ["syncthing", "serve", `--home=${device.home}`, "--no-browser", "--no-restart", "--no-upgrade"];
-        stack.use(new Background(argv, device.home, { STNORESTART: "1" }));
+        stack.use(new Background(argv, device.home, { env: { STNORESTART: "1" } }));
       }
       return stack;
     },

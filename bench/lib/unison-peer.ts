@@ -12,7 +12,7 @@ export const unisonPeer: SyncPeer = {
     const env = { UNISON: join(home, "archives"), PATH: process.env["PATH"] ?? "" };
     mkdirSync(env.UNISON);
     if (!isInstalled("unison-fsmonitor")) env.PATH = `${helperFolder(home)}:${env.PATH}`;
-    return new Background(["unison", from, to, "-batch", "-auto", "-silent", "-repeat", "watch"], home, env);
+    return new Background(["unison", from, to, "-batch", "-auto", "-silent", "-repeat", "watch"], home, { env });
   },
 };
 

@@ -1,0 +1,87 @@
+import { spawnSync } from "node:child_process";
+import { rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Bench, BenchContext } from "./lib/bench.ts";
+import { inSync, originSocket, startOrigin, startReplica } from "./lib/chronicle-peer.ts";
+import { baseEnv, timeCommands } from "./lib/command.ts";
+import { freePort } from "./lib/free-port.ts";
+import { mustEqualCorpus } from "./lib/must-equal-corpus.ts";
+import { ratioInTurn } from "./lib/result.ts";
+import { copyOfCorpus } from "./lib/rounds.ts";
+import { Background, isInstalled, pairIn, type SyncPair } from "./lib/sync-peer.ts";
+
+export const firstSync: Bench = {
+  name: "first-sync",
+  promise: "a replica is filled at most 1.5 × slower than by `rsync -a` over loopback",
+  async run(context) {
+    if (!isInstalled("rsync")) return { rows: [], ratios: [], notes: ["left out: rsync is not installed"] };
+    const pair = pairIn(context.scratch.fresh("first-sync"));
+    rmSync(pair.from, { recursive: true });
+    const served = { ...pair, from: copyOfCorpus(context, "origin-tree") };
+    await using _origin = startOrigin(served);
+    const module = await startRsync(served);
+    await using _rsync = module.daemon;
+    const ours: number[] = [];
+    const theirs: number[] = [];
+    for (let round = 0; round < context.options.rounds; round++) {
+      const chronicle = async () => ours.push(await filled(context, served));
+      const rsync = () => theirs.push(copied(context, module.url));
+      if (round % 2 === 0) await chronicle();
+      rsync();
+      if (round % 2 === 1) await chronicle();
+      context.say(`round ${round + 1}: chronicle ${ours.at(-1)?.toFixed(2)} s, rsync ${theirs.at(-1)?.toFixed(2)} s`);
+    }
+    return {
+      rows: [
+        { what: "chronicle replicate, until it is in sync", unit: "s", samples: ours },
+        { what: "rsync -a from a daemon", unit: "s", samples: theirs },
+      ],
+      ratios: [
+        { what: "chronicle / rsync", samples: ratioInTurn(ours, theirs), target: { kind: "at-most", value: 1.5 } },
+      ],
+      notes: [
+        "the replica begins with an empty folder and an empty store, and ends with the files, the whole history and all contents, durably; rsync syncs nothing to disk. What came is compared with the corpus, byte by byte, outside of the clock",
+      ],
+    };
+  },
+};
+
+/** Seconds until a new replica has everything. */
+async function filled(context: BenchContext, origin: SyncPair): Promise<number> {
+  const pair = pairIn(context.scratch.fresh("replica"));
+  context.scratch.settle();
+  const started = performance.now();
+  {
+    await using _replica = startReplica(pair, originSocket(origin));
+    await inSync(pair);
+  }
+  const seconds = (performance.now() - started) / 1000;
+  mustEqualCorpus(context, pair.to);
+  return seconds;
+}
+
+/** Seconds of a copy into a new folder. */
+function copied(context: BenchContext, url: string): number {
+  const target = context.scratch.fresh("copied-by-rsync");
+  context.scratch.settle();
+  const seconds = timeCommands([{ argv: ["rsync", "-a", url, `${target}/`], cwd: target, env: baseEnv(target) }]);
+  mustEqualCorpus(context, target);
+  return seconds;
+}
+
+async function startRsync({ from, home }: SyncPair) {
+  const port = await freePort();
+  const config = join(home, "rsyncd.conf");
+  writeFileSync(
+    config,
+    `use chroot = no\nuid = ${process.getuid?.() ?? 0}\ngid = ${process.getgid?.() ?? 0}\n[tree]\npath = ${from}\nread only = yes\n`,
+  );
+  const argv = ["rsync", "--daemon", "--no-detach", `--config=${config}`, `--port=${port}`, "--address=127.0.0.1"];
+  const daemon = new Background(argv, home, { log: "rsyncd.log" });
+  const url = `rsync://127.0.0.1:${port}/tree/`;
+  for (let tries = 0; spawnSync("rsync", [url]).status !== 0; tries++) {
+    if (tries > 50) throw new Error("the rsync daemon does not answer");
+    await new Promise((done) => setTimeout(done, 50));
+  }
+  return { daemon, url };
+}

@@ -1,0 +1,65 @@
+import { mkdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
+import { chronicleCommand } from "./chronicle-tool.ts";
+import { runCommand, type Command } from "./command.ts";
+import { Background, type SyncPair, type SyncPeer } from "./sync-peer.ts";
+
+const PATIENCE_MS = 600_000;
+const POLL_MS = 5;
+
+const LIMITS_OFF = ["--max-entries", "0", "--max-bytes", "0", "--max-file-size", "0"];
+
+/** Where the origin's server of a pair is asked. */
+export function originSocket({ home }: SyncPair): string {
+  return join(home, "run-origin", "s.sock");
+}
+
+/** Commands of the origin and of the replica: each has a store of its own, as on two machines. */
+export function commandsOf({ from, to, home }: SyncPair) {
+  const at = (folder: string, name: string) => {
+    const command = chronicleCommand(folder, join(home, name));
+    mkdirSync(join(home, `run-${name}`), { recursive: true, mode: 0o700 });
+    return (...args: string[]): Command => {
+      const { argv, cwd, env } = command(...args);
+      return { argv, cwd, env: { ...env, XDG_RUNTIME_DIR: join(home, `run-${name}`) } };
+    };
+  };
+  return { origin: at(from, "origin"), replica: at(to, "replica") };
+}
+
+/** Records what lies in `from`, and serves it. */
+export function startOrigin(pair: SyncPair): Background {
+  const { origin } = commandsOf(pair);
+  runCommand(origin("init", ...LIMITS_OFF));
+  const { argv, env } = origin("serve", "--socket", originSocket(pair), "--replication");
+  return new Background(argv, pair.home, { env: env ?? {}, log: "origin.log" });
+}
+
+/** Has `to` follow an origin, by default the one of the pair. What it says is JSON, in `replica.log` of the pair's home. */
+export function startReplica(pair: SyncPair, socket = originSocket(pair)): Background {
+  const { argv, env } = commandsOf(pair).replica("replicate", pair.to, "--connect", socket, "--json");
+  return new Background(argv, pair.home, { env: env ?? {}, log: "replica.log" });
+}
+
+/** Resolves when the replica has said so often that it has everything. */
+export async function inSync({ home }: SyncPair, times = 1): Promise<void> {
+  for (let waited = 0; waited < PATIENCE_MS; waited += POLL_MS) {
+    const said = readFileSync(join(home, "replica.log"), "utf8");
+    if (said.split(/"state": ?"in-sync"/).length > times) return;
+    await pause(POLL_MS);
+  }
+  throw new Error("the replica did not get everything");
+}
+
+/** An origin that serves a folder, and a replica that follows it into another one: two processes, as users have them. */
+export const chroniclePeer: SyncPeer = {
+  name: "chronicle",
+  missing: () => undefined,
+  async start(pair) {
+    await using starting = new AsyncDisposableStack();
+    starting.use(startOrigin(pair));
+    starting.use(startReplica(pair));
+    return starting.move();
+  },
+};
