@@ -1,6 +1,6 @@
 import { EXIT } from "../../api/problems.ts";
 import type { CommandContext } from "../context.ts";
-import { conflictLines, SETTLE } from "../render/conflicts.ts";
+import { conflictLines, SETTLE, SETTLE_SYNC } from "../render/conflicts.ts";
 import { counted } from "../render/counted.ts";
 import { patchText } from "../render/patch.ts";
 
@@ -19,8 +19,10 @@ export async function conflicts(context: CommandContext): Promise<number> {
     const patch = found[index]?.patch ?? "";
     if (patch !== "") for (const text of patchText(patch, { paint, escape: io.out.isTerminal })) context.print(text);
   }
-  const open = found.filter((one) => one.state === "open").length;
-  context.print(open === 0 ? "no conflict is open" : counted(open, "conflict"));
-  if (open > 0) context.print(paint("dim", context.worded(SETTLE)));
+  const open = found.filter((one) => one.state === "open");
+  context.print(open.length === 0 ? "no conflict is open" : counted(open.length, "conflict"));
+  const ofSyncs = open.filter((one) => one.cause === "sync");
+  if (open.length > ofSyncs.length) context.print(paint("dim", context.worded(SETTLE)));
+  if (ofSyncs.length > 0) context.print(paint("dim", context.worded(SETTLE_SYNC)));
   return EXIT.done;
 }

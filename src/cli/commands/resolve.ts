@@ -40,6 +40,13 @@ const SENTENCES: Readonly<Record<ResolveOptions["keep"], string>> = {
   merged: "settled: the merged content was taken",
 };
 
+/** Of a folder that follows an upstream. */
+const OF_SYNC: typeof SENTENCES = {
+  current: "settled: what is there goes to the upstream",
+  undo: "settled: the upstream's side was taken",
+  merged: "settled: the merged content goes to the upstream",
+};
+
 export async function resolve(context: CommandContext): Promise<number> {
   const options = optionsOf(context);
   const workspace = await context.workspace({});
@@ -51,7 +58,8 @@ export async function resolve(context: CommandContext): Promise<number> {
   const paths = context.paths(workspace);
   const style = { paint: context.paint, shown: (path: string) => paths.shown(path) };
   for (const line of changeLines(result.changes, style)) context.print(line);
-  context.print(`${style.shown(result.conflict.path)}: ${SENTENCES[options.keep]}`);
+  const sentences = result.conflict.cause === "sync" ? OF_SYNC : SENTENCES;
+  context.print(`${style.shown(result.conflict.path)}: ${sentences[options.keep]}`);
   if (result.undo_id !== null) context.print(context.paint("dim", context.worded("take it back: chronicle undo")));
   return EXIT.done;
 }

@@ -63,3 +63,6 @@ export function conflictLines(conflicts: readonly ConflictShape[], { paint, show
 
 /** What to do about them. */
 export const SETTLE = "settle with: chronicle resolve ID|PATH --keep-current | --take-undo | --merged FILE";
+
+/** The same for those of a folder that follows an upstream. */
+export const SETTLE_SYNC = "settle with: chronicle sync resolve PATH --keep-local | --accept-upstream | --merge";

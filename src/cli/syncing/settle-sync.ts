@@ -4,7 +4,7 @@ import type { SyncApi, SyncResolution, SyncShape } from "../../api/sync-api.ts";
 import { ChronicleError } from "../../core/errors.ts";
 import type { CommandContext } from "../context.ts";
 import { readUserBytes } from "../read-json-list.ts";
-import { conflictLines } from "../render/conflicts.ts";
+import { conflictLines, SETTLE_SYNC } from "../render/conflicts.ts";
 import { counted } from "../render/counted.ts";
 import { patchText } from "../render/patch.ts";
 import { printable } from "../render/printable.ts";
@@ -12,9 +12,6 @@ import { UserPaths } from "../user-path.ts";
 import { usageError } from "../usage-error.ts";
 import { mergeByTool } from "./merge-tool.ts";
 import { targetOf } from "./sync-target.ts";
-
-/** What to do about conflicts of a sync. */
-const SETTLE = "settle with: chronicle sync resolve PATH --keep-local | --accept-upstream | --merge";
 
 const HOW =
   "give one of --keep-local, --accept-upstream and --merge (with --tool COMMAND or --merged FILE, if you like)";
@@ -39,7 +36,7 @@ export async function listConflicts(
     if (patch !== "") for (const text of patchText(patch, { paint, escape: io.out.isTerminal })) context.print(text);
   }
   context.print(found.length === 0 ? "no conflict is open" : counted(found.length, "conflict"));
-  if (found.length > 0) context.print(paint("dim", context.worded(SETTLE)));
+  if (found.length > 0) context.print(paint("dim", context.worded(SETTLE_SYNC)));
   return EXIT.done;
 }
 
@@ -49,7 +46,7 @@ export async function settleConflict(
   syncs: SyncApi,
   typed: string | undefined,
 ): Promise<number> {
-  if (typed === undefined) throw usageError("sync resolve takes a path", SETTLE);
+  if (typed === undefined) throw usageError("sync resolve takes a path", SETTLE_SYNC);
   const how = wayOf(context);
   const sync = await targetOf(context, syncs, undefined);
   const conflict = await conflictAt(context, { syncs, sync, typed });
