@@ -89,7 +89,7 @@ async function work(origin: WorkspaceApi): Promise<void> {
   await origin.putFile("back/h.txt", Buffer.from(FILES["back/h.txt"]));
 }
 
-describe("a full reconciliation", () => {
+describe("life of a full reconciliation", () => {
   it("after the events that a replica lacks were dropped: the same state, and on from there", async () => {
     await using pair = await Pair.of(FILES);
     const { origin } = pair;
