@@ -25,7 +25,7 @@ export function writeBackRecordId(replica: string): string {
 }
 
 /** A write-back record as JSON: an accepted entry is `[local_seq, iteration, sequence]`. */
-export function encodeWriteBack({ settled, accepted, rejected, going }: WriteBackRecord): RecordBody {
+function encodeWriteBack({ settled, accepted, rejected, going }: WriteBackRecord): RecordBody {
   return {
     settled,
     accepted: accepted.map(({ localSeq, iteration, sequence }) => [localSeq, iteration, sequence]),
@@ -100,7 +100,7 @@ export function versionRecordId({ replica, localSeq }: Pick<VersionRecord, "repl
 const WHOSE = ["session", "turn", "action"] as const;
 
 /** A version record as JSON: the state as in plans. */
-export function encodeVersion(record: VersionRecord): RecordBody {
+function encodeVersion(record: VersionRecord): RecordBody {
   const body: Record<string, Json> = {
     ...encodePath(record.path),
     replica: record.replica,
