@@ -1,14 +1,16 @@
 import assert from "node:assert/strict";
 import { describe, expect, it } from "vitest";
 import { ChronicleError } from "../core/errors.ts";
-import { sha256 } from "../core/hash.ts";
+import { sha256, type Hash } from "../core/hash.ts";
 import { MemoryJournal } from "../testing/memory-journal.ts";
 import { RigReplica, type Talk, type TalkOptions } from "../testing/push-rig.ts";
 import { VirtualClock } from "../testing/virtual-clock.ts";
 import { WriteBackRig } from "../testing/write-back-rig.ts";
 import { WritingOrigin, writingTalk } from "../testing/writing-talk.ts";
 import type { WriteBackDoor } from "./origin/write-back-door.ts";
-import type { Message } from "./protocol/messages.ts";
+import { memoryChannels } from "./channels/memory-wire.ts";
+import { OriginSession } from "./origin/origin-session.ts";
+import type { Message, MessageOf } from "./protocol/messages.ts";
 
 /** A conversation in which the replica writes. */
 class Desk implements AsyncDisposable {
@@ -217,7 +219,42 @@ describe("a conversation that breaks", () => {
   });
 });
 
+it("a replica that is too far behind and has to reconcile writes on what it had before", async () => {
+  await using desk = await Desk.open();
+  const seen = await desk.rig.write("a", "one");
+  await desk.rig.write("b", "two");
+  const { seq, hash } = await desk.rig.context.index.head();
+  for (let i = 0; i < 5; i += 1) await desk.rig.write("c", `${i}`);
+  const link = memoryChannels({ later: desk.clock.later });
+  const session = new OriginSession(link.a, { ...desk.origin.options, timers: desk.clock, maxBehind: 3 });
+  void session.run();
+  const heard: Message[] = [];
+  void (async () => {
+    for await (const message of link.b.receive()) heard.push(message);
+  })();
+  const head = { sequence: seq, hash };
+  await link.b.send({ type: "Hello", versions: [1], capabilities: [], sandbox_id: "r1", settled_local_seq: 0, head });
+  await desk.clock.run(desk.clock.now + 500, () => heard.some(({ type }) => type === "FullResyncRequired"));
+  await link.b.send(batchOf({ master_rowid_seen: seen }));
+  await desk.clock.run(desk.clock.now + 500, () => heard.some(({ type }) => type === "WriteBackResult"));
+  expect(heard.at(-1)).toMatchObject({ type: "WriteBackResult", accepted: [{ local_seq: 1, master_iteration: 2 }] });
+  link.b.close();
+  await desk.clock.run(desk.clock.now + 50);
+});
+
 describe("a hostile replica", () => {
+  it("one that does not send the contents of what it writes is told to go", async () => {
+    await using desk = await Desk.open();
+    desk.journal.write("large", textOf(9 * KIB, "never sent"));
+    const { promise: never } = Promise.withResolvers<undefined>();
+    desk.journal.open = () => never;
+    const going = desk.connect();
+    let ended: string | undefined;
+    void going.ends.then(([origin]) => (ended = origin.error?.message));
+    await desk.clock.run(desk.clock.now + 20_000, () => ended !== undefined);
+    expect(ended).toBe("the replica does not send the contents of what it writes");
+  });
+
   it.each<[string, (desk: Desk) => Promise<void>, string]>([
     ["writes in another's name", async (desk) => send(desk, { sandbox_id: "other" }), "USAGE"],
     [
@@ -241,26 +278,33 @@ describe("a hostile replica", () => {
   });
 });
 
+interface Changed {
+  readonly sandbox_id?: string;
+  readonly content_hash?: Hash;
+  readonly filepath?: string;
+  readonly master_rowid_seen?: number;
+}
+
 /** Sends a batch of one entry as it is changed. */
-function send(desk: Desk, changed: { sandbox_id?: string; content_hash?: string; filepath?: string }): Promise<void> {
-  const { sandbox_id = "r1", ...fields } = changed;
+function send(desk: Desk, changed: Changed): Promise<void> {
+  return desk.going?.link.b.send(batchOf(changed)) ?? Promise.reject(new Error("it is not connected"));
+}
+
+function batchOf({ sandbox_id = "r1", ...changed }: Changed): MessageOf<"WriteBack"> {
   const content = Buffer.from("content");
+  const state = { filepath: "a", kind: "file", content_hash: sha256(content), size: content.length } as const;
   const entry = {
     local_seq: 1,
-    filepath: "a",
-    kind: "file",
-    content_hash: sha256(content),
-    size: content.length,
+    ...state,
     permissions: 0o644,
     is_deletion: false,
     inline_content: content,
     mtime_ms: 1,
     master_rowid_seen: 0,
     actor: "agent",
-    ...fields,
+    ...changed,
   };
-  const message = { type: "WriteBack", sandbox_id, entries: [entry] } as unknown as Message;
-  return desk.going?.link.b.send(message) ?? Promise.reject(new Error("it is not connected"));
+  return { type: "WriteBack", sandbox_id, entries: [entry] };
 }
 
 function delegate(door: WriteBackDoor): WriteBackDoor {

@@ -62,6 +62,8 @@ export class OriginSession {
   readonly #reached = new Waiters();
   #pulse: Pulse | undefined;
   #replica: string | undefined;
+  /** The last event that it has said to hold. One that contradicts the log does not get further than that. */
+  #claimed = 0;
   /** Does the replica know how to reconcile in full? */
   #knowsTrees = false;
 
@@ -73,8 +75,7 @@ export class OriginSession {
     this.#trees = options.trees === undefined ? undefined : new TreeServer(channel, options.trees);
     this.#fetch = new ContentFetch(channel);
     const { writeBack } = options;
-    if (writeBack !== undefined)
-      this.#intake = new WriteBackIntake(channel, writeBack, this.#fetch, () => this.#push.sent);
+    if (writeBack !== undefined) this.#intake = new WriteBackIntake(channel, writeBack, this.#fetch, () => this.#known);
   }
 
   /** The replica's id, once it has said it. */
@@ -134,6 +135,7 @@ export class OriginSession {
     const head = await this.#options.history.head();
     this.#push.note();
     this.#fetch.beat();
+    this.#intake?.beat();
     await this.#channel.send({ type: "Heartbeat", agent_sequence: head.seq, agent_iteration: this.#push.iteration });
   }
 
@@ -149,6 +151,7 @@ export class OriginSession {
         return this.#contents.ask(message);
       case "ContentFetchResponse":
       case "ContentNotFound":
+        this.#intake?.heard();
         return this.#fetch.took(message);
       case "WriteBack":
         return this.#written(message);
@@ -182,6 +185,7 @@ export class OriginSession {
       throw new ChronicleError("NOT_FOUND", "this origin serves another workspace");
     }
     this.#replica = sandbox_id;
+    this.#claimed = head.sequence;
     this.#knowsTrees = capabilities.includes(TREE);
     const own = await history.head();
     const settled = await this.#options.writeBack?.door.settled(sandbox_id);
@@ -229,6 +233,11 @@ export class OriginSession {
     if (!this.#push.acknowledge(sequence) || this.#replica === undefined) return;
     this.#options.cursors.advance(this.#replica, sequence);
     this.#reached.reach(sequence);
+  }
+
+  /** The last event that the replica can have seen: one that has to reconcile first writes on what it had before. */
+  get #known(): number {
+    return Math.max(this.#push.sent, this.#claimed);
   }
 
   async #written(message: MessageOf<"WriteBack">): Promise<void> {

@@ -23,6 +23,9 @@ export interface WriteBackParts {
 /** A replica has one batch on its way, and sends it again when it hears nothing. */
 const MAX_WAITING = 16;
 
+/** Beats in which no content comes that was asked for: while it waits, it keeps the store's collector out. */
+const PATIENCE_BEATS = 30;
+
 /** What may go well another time, and what never does here. */
 const AGAIN: ReadonlySet<string> = new Set(["LOCKED", "UNAVAILABLE", "LIMIT_EXCEEDED"]);
 const NEVER: ReadonlySet<string> = new Set(["READ_ONLY", "FORBIDDEN"]);
@@ -39,7 +42,9 @@ export class WriteBackIntake {
   readonly #sent: () => number;
   readonly #waiting: WriteBack[] = [];
   #isRunning = false;
+  #isFetching = false;
   #isEnded = false;
+  #beats = 0;
 
   constructor(channel: Channel, parts: WriteBackParts, fetch: ContentFetch, sent: () => number) {
     this.#channel = channel;
@@ -55,6 +60,20 @@ export class WriteBackIntake {
     }
     this.#waiting.push(message);
     if (!this.#isRunning) void this.#run();
+  }
+
+  /** A content has come, or part of one. */
+  heard(): void {
+    this.#beats = 0;
+  }
+
+  /** Time has passed. */
+  beat(): void {
+    this.#beats = this.#isFetching ? this.#beats + 1 : 0;
+    if (this.#beats > PATIENCE_BEATS)
+      this.#channel.close(
+        new ChronicleError("UNAVAILABLE", "the replica does not send the contents of what it writes"),
+      );
   }
 
   /** Nothing more is begun. */
@@ -105,7 +124,12 @@ export class WriteBackIntake {
       if (bytes !== undefined) inline.set(hash, bytes);
     }
     door.reserve([...sizes.values()].reduce((sum, size) => sum + size, 0));
-    return new Set(await this.#contents.ensure({ hashes: [...sizes.keys()], inline, sizes }));
+    this.#isFetching = true;
+    try {
+      return new Set(await this.#contents.ensure({ hashes: [...sizes.keys()], inline, sizes }));
+    } finally {
+      this.#isFetching = false;
+    }
   }
 }
 
