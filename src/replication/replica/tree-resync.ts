@@ -1,6 +1,7 @@
 import type { Entry } from "../../core/entry.ts";
 import { ChronicleError } from "../../core/errors.ts";
 import type { HistoryAnchor } from "../../core/history-anchor.ts";
+import { LogTree } from "../../core/log-tree.ts";
 import { childOf, comparePaths, parentOf, pathInRoot, ROOT, splitRoot, type WorkspacePath } from "../../core/path.ts";
 import { decodeWorkspace } from "../../core/workspace-record.ts";
 import type { BlobStore } from "../../storage/blob-store.ts";
@@ -61,6 +62,8 @@ export class TreeResync {
     const { mirror, blobs, note, contents } = this.#parts;
     const { anchor, sequence, workspace } = this.#goal;
     const { record, sequence: recordSeq, ts } = anchor;
+    // Refuses a frontier that cannot be one.
+    void new LogTree(anchor.frontier, sequence);
     const roots = decodeWorkspace(record).roots.map(({ id }) => id ?? undefined);
     using _lease = await blobs.lease();
     await this.#readMirror();
