@@ -29,10 +29,14 @@ export class Turns {
     return this.inTurn(() => this.#upToDate(work));
   }
 
-  /** For what changes something; a dry run does not. What was begun by a process that is gone is ended first. */
+  /**
+   * For what changes something; a dry run does not. It is decided on the history as it is now, also on what another process
+   * has recorded and not lived to bring into the index. What was begun by a process that is gone is ended first.
+   */
   change<T>(work: () => Promise<T>, dryRun = false): Promise<T> {
-    if (dryRun) return this.inTurn(work);
+    if (dryRun) return this.readInTurn(work);
     return this.write(async () => {
+      await this.#upToDate(() => Promise.resolve());
       await endOrphans(this.#context);
       return work();
     });

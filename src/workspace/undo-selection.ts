@@ -3,7 +3,6 @@ import type { UndoOptions } from "../api/workspace-api.ts";
 import type { Change } from "../core/change.ts";
 import { attributor } from "./attribution.ts";
 import { closedNotes, finishInterrupted, lookOrCapture, onlyFinished } from "./before-undo.ts";
-import { catchUp } from "./catch-up.ts";
 import type { Context } from "./context.ts";
 import { listOperations, stackOf } from "./operations.ts";
 import { eventsOfWork, type OwnEvents, type Work } from "./own-work.ts";
@@ -14,8 +13,6 @@ import { coveredBy, takenBy } from "./taken.ts";
 
 /** Takes back what an action, a turn, a session, an actor did, or what was done to a file or since a moment. */
 export async function undoSelection(context: Context, options: UndoOptions): Promise<UndoShape> {
-  // What another process has recorded just now can be meant.
-  await catchUp(context, { recover: false });
   const { label } = await workOf(context, options);
   return undoWork(context, () => workOf(context, options), { label, options });
 }

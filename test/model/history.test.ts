@@ -1,11 +1,10 @@
 import { isDeepStrictEqual } from "node:util";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { StoreApi } from "../../src/api/store-api.ts";
 import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
 import { SimDisk } from "../../src/disk/sim-disk.ts";
-import { openSimStore } from "../../src/testing/sim-store.ts";
 import { modelRuns } from "./model-runs.ts";
+import { TwoProcesses } from "../helpers/two-processes.ts";
 
 /**
  * Random histories against a plain map: whatever is done to the files, a restore brings back exactly the bytes, modes
@@ -26,7 +25,7 @@ type Step =
   | { readonly kind: "chmod"; readonly path: string; readonly mode: number }
   | { readonly kind: "symlink"; readonly path: string; readonly target: string }
   | { readonly kind: "rename"; readonly path: string; readonly to: string }
-  | { readonly kind: "snapshot" | "undo" | "redo" | "reopen" | "forget-cache" | "wait" | "gc" }
+  | { readonly kind: "snapshot" | "undo" | "redo" | "reopen" | "other-process" | "forget-cache" | "wait" | "gc" }
   | { readonly kind: "compact" | "drop" | "rebuild" }
   | { readonly kind: "restore"; readonly pick: number }
   | { readonly kind: "put"; readonly id: string; readonly value: number }
@@ -65,6 +64,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     }),
   },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant("rename" as const), path, to: path }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant("other-process" as const) }) },
   { weight: 3, arbitrary: fc.record({ kind: fc.constant("snapshot" as const) }) },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant("restore" as const), pick: fc.nat(20) }) },
   {
@@ -88,35 +88,21 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   },
 );
 
-/** A machine whose disk and engine share a clock. */
+/** A machine whose disk and engines share a clock. */
 class Machine {
   ms = Date.parse("2030-01-01T00:00:00Z");
   readonly disk: SimDisk = SimDisk.fromTree(
     { "/proj": { folder: 0o755 }, "/root": { folder: 0o700 } },
     { clock: () => BigInt(this.#tick()) * 1_000_000n },
   );
-  #ids = 0;
+  readonly processes = new TwoProcesses(this.disk, () => this.#tick());
   #looks = 0;
-  #store: StoreApi | undefined;
-  #workspace: WorkspaceApi | undefined;
 
   /** As coarse as a kernel's: several operations fall into one tick. */
   #tick(): number {
     this.#looks += 1;
     if (this.#looks % 4 === 0) this.ms += 4;
     return this.ms;
-  }
-
-  async open(): Promise<WorkspaceApi> {
-    this.#ids += 10_000;
-    this.#store = await openSimStore(this.disk, { firstId: this.#ids, clock: () => this.#tick() });
-    this.#workspace = await this.#store.open({ folder: "/proj", create: true });
-    return this.#workspace;
-  }
-
-  async close(): Promise<void> {
-    await this.#workspace?.close();
-    await this.#store?.close();
   }
 
   tree(): Tree {
@@ -217,12 +203,19 @@ async function actOnRecords(
   }
 }
 
-async function act(
-  machine: Machine,
-  given: { workspace: WorkspaceApi; readonly model: Model },
-  done: Step,
+async function actOnProcesses(
+  { disk, processes }: Machine,
+  kind: "reopen" | "other-process" | "forget-cache",
 ): Promise<void> {
-  const { model, workspace } = given;
+  if (kind === "other-process") return processes.swap();
+  const cache = `/store/workspaces/${processes.workspace.id}/stat.cache`;
+  await processes.close();
+  if (kind === "forget-cache" && disk.lstat(cache) !== undefined) disk.unlink(cache);
+  await processes.open();
+}
+
+async function act(machine: Machine, model: Model, done: Step): Promise<void> {
+  const { workspace } = machine.processes;
   const before = machine.tree();
   switch (done.kind) {
     case "snapshot": {
@@ -258,16 +251,9 @@ async function act(
       return;
     }
     case "reopen":
-      await machine.close();
-      given.workspace = await machine.open();
-      return;
-    case "forget-cache": {
-      await machine.close();
-      const cache = `/store/workspaces/${workspace.id}/stat.cache`;
-      if (machine.disk.lstat(cache) !== undefined) machine.disk.unlink(cache);
-      given.workspace = await machine.open();
-      return;
-    }
+    case "other-process":
+    case "forget-cache":
+      return actOnProcesses(machine, done.kind);
     case "gc":
       await workspace.gc();
       return;
@@ -286,7 +272,7 @@ async function act(
     case "put":
     case "delete":
     case "migrate":
-      await actOnRecords(given, done);
+      await actOnRecords({ workspace, model }, done);
       return;
     case "wait":
       machine.ms += 10_000;
@@ -305,22 +291,22 @@ describe("random histories", () => {
         histories += 1;
         const machine = new Machine();
         write(machine.disk, "/proj/first", "first");
-        const state = { workspace: await machine.open(), model: new Model() };
-        state.model.snapshots.set(0, machine.tree());
-        for (const done of steps) await act(machine, state, done);
-        expect(Object.fromEntries(await state.workspace.records.all())).toEqual(
-          Object.fromEntries(state.model.records),
-        );
-        const { number } = await state.workspace.snapshot();
-        state.model.snapshots.set(number, machine.tree());
-        expect((await state.workspace.status()).changes).toEqual([]);
-        expect((await state.workspace.verify()).problems).toEqual([]);
-        for (const [at, tree] of state.model.snapshots) {
-          await state.workspace.restore(String(at));
+        await machine.processes.open();
+        const model = new Model();
+        model.snapshots.set(0, machine.tree());
+        for (const done of steps) await act(machine, model, done);
+        const { workspace } = machine.processes;
+        expect(Object.fromEntries(await workspace.records.all())).toEqual(Object.fromEntries(model.records));
+        const { number } = await workspace.snapshot();
+        model.snapshots.set(number, machine.tree());
+        expect((await workspace.status()).changes).toEqual([]);
+        expect((await workspace.verify()).problems).toEqual([]);
+        for (const [at, tree] of model.snapshots) {
+          await workspace.restore(String(at));
           expect(machine.tree()).toEqual(tree);
         }
-        expect((await state.workspace.verify()).problems).toEqual([]);
-        await machine.close();
+        expect((await workspace.verify()).problems).toEqual([]);
+        await machine.processes.closeAll();
         expect(machine.disk.openDescriptors).toBe(0);
       }),
       modelRuns(60),

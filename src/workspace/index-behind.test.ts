@@ -1,0 +1,64 @@
+import { beforeEach, expect, test } from "vitest";
+import { put } from "../../test/helpers/engine-sweep.ts";
+import { TwoProcesses } from "../../test/helpers/two-processes.ts";
+import { SimDisk } from "../disk/sim-disk.ts";
+
+/**
+ * What another process has recorded, and was killed before it could bring it into the index, is known to whoever changes
+ * something next: the log is the truth.
+ */
+
+const folder = { folder: 0o755 };
+let disk: SimDisk;
+let processes: TwoProcesses;
+
+beforeEach(async () => {
+  let ms = Date.parse("2030-01-01T00:00:00Z");
+  const clock = (): number => (ms += 3_000);
+  disk = SimDisk.fromTree(
+    { "/proj/a": "1", "/store": folder, "/config": folder, "/root": folder },
+    { clock: () => BigInt(clock()) * 1_000_000n },
+  );
+  processes = new TwoProcesses(disk, clock);
+  await processes.open();
+  put(disk, "/proj/a", "2");
+  await processes.workspace.snapshot();
+  // The other one takes it back, and is gone; this one was open all the while.
+  await processes.swap();
+  put(disk, "/proj/a", "3");
+  await processes.workspace.snapshot();
+  await processes.workspace.restore("0");
+  await processes.swap();
+});
+
+function content(path: string): string {
+  const fd = disk.open(path, "read");
+  const bytes = Buffer.alloc(disk.fstat(fd).size);
+  disk.read(fd, bytes, 0);
+  disk.close(fd);
+  return bytes.toString();
+}
+
+test.each([{ dryRun: true }, { dryRun: false }])("undo takes its operation back: %o", async (options) => {
+  const { changes } = await processes.workspace.undo(options);
+  expect(changes.map(({ path }) => path)).toEqual(["a"]);
+  expect(content("/proj/a")).toBe(options.dryRun ? "1" : "3");
+});
+
+test.each([{ dryRun: true }, { dryRun: false }])("its snapshots can be gone back to: %o", async (options) => {
+  const { changes } = await processes.workspace.restore("2", options);
+  expect(changes.map(({ path }) => path)).toEqual(["a"]);
+  expect(content("/proj/a")).toBe(options.dryRun ? "1" : "3");
+});
+
+test("what it has recorded can be pinned", async () => {
+  await expect(processes.workspace.pin("2")).resolves.toBeUndefined();
+});
+
+test("once it has dropped the archive, nothing is looked for in it", async () => {
+  await processes.swap();
+  await processes.workspace.compact({ dropArchive: true });
+  await processes.swap();
+  expect((await processes.workspace.restore("latest")).changes).toEqual([]);
+  expect((await processes.workspace.verify()).problems).toEqual([]);
+});

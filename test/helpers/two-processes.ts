@@ -1,0 +1,84 @@
+import type { StoreApi } from "../../src/api/store-api.ts";
+import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
+import type { Backends } from "../../src/compose/backends.ts";
+import { openFileStore } from "../../src/compose/file-store.ts";
+import type { SimDisk } from "../../src/disk/sim-disk.ts";
+import { MemoryBlobIndex } from "../../src/storage/memory/memory-blob-index.ts";
+import { simBackends } from "../../src/testing/sim-store.ts";
+
+/** A process that has the workspace open. */
+interface Process {
+  readonly store: StoreApi;
+  readonly workspace: WorkspaceApi;
+}
+
+/**
+ * Two processes of one machine that may have the same workspace open. One of them is at work. Each has an index of its own:
+ * what the other one records is as if it had been killed before it could bring it into the index.
+ */
+export class TwoProcesses {
+  readonly #backends: Backends;
+  #atWork: Process | undefined;
+  #other: Process | undefined;
+
+  constructor(disk: SimDisk, clock: () => number) {
+    this.#backends = { ...simBackends(disk, { firstId: 0, clock }), openBlobIndex: sharedBlobIndex() };
+  }
+
+  get workspace(): WorkspaceApi {
+    if (this.#atWork === undefined) throw new Error("not open");
+    return this.#atWork.workspace;
+  }
+
+  async open(): Promise<void> {
+    const options = { home: "/store", configFolder: "/config", userHome: "/root", waitMs: 50 };
+    const store = await openFileStore(options, this.#backends);
+    this.#atWork = { store, workspace: await store.open({ folder: "/proj", create: true }) };
+  }
+
+  /** The one at work ends. */
+  async close(): Promise<void> {
+    const ended = this.#atWork;
+    this.#atWork = undefined;
+    await ended?.workspace.close();
+    await ended?.store.close();
+  }
+
+  /** The other one goes on; this one stays as it is. */
+  async swap(): Promise<void> {
+    [this.#atWork, this.#other] = [this.#other, this.#atWork];
+    if (this.#atWork === undefined) await this.open();
+  }
+
+  async closeAll(): Promise<void> {
+    await this.close();
+    this.#atWork = this.#other;
+    this.#other = undefined;
+    await this.close();
+  }
+}
+
+/** The index of contents that all processes share; once nobody has it open it is gone, and is made anew. */
+function sharedBlobIndex(): Backends["openBlobIndex"] {
+  let users = 0;
+  let index = new SharedBlobIndex(() => {});
+  return () => () => {
+    const fresh = users === 0;
+    if (fresh) index = new SharedBlobIndex(() => (users -= 1));
+    users += 1;
+    return { index, fresh, readOnly: false };
+  };
+}
+
+class SharedBlobIndex extends MemoryBlobIndex {
+  readonly #onClose: () => void;
+
+  constructor(onClose: () => void) {
+    super();
+    this.#onClose = onClose;
+  }
+
+  override close(): void {
+    this.#onClose();
+  }
+}
