@@ -151,8 +151,7 @@ export class OriginSession {
         return this.#contents.ask(message);
       case "ContentFetchResponse":
       case "ContentNotFound":
-        this.#intake?.heard();
-        return this.#fetch.took(message);
+        return this.#fetched(message);
       case "WriteBack":
         return this.#written(message);
       case "CatchupRequest":
@@ -246,6 +245,12 @@ export class OriginSession {
     if (this.#intake !== undefined) return this.#intake.take(message);
     const rejected = entries.map(({ local_seq: localSeq }) => ({ localSeq, reason: "read-only" as const }));
     await this.#channel.send(answerToWire({ accepted: [], rejected }));
+  }
+
+  #fetched(message: MessageOf<"ContentFetchResponse"> | MessageOf<"ContentNotFound">): void {
+    if (!this.#fetch.hasAsked) throw new ChronicleError("USAGE", `${message.type} came and nothing was asked for`);
+    this.#intake?.heard();
+    this.#fetch.took(message);
   }
 
   /** Something got lost on the way: events are sent again from where the replica is. */

@@ -20,10 +20,16 @@ export class ContentFetch {
   readonly #channel: Channel;
   readonly #pending = new Map<string, Pending>();
   #beats = 0;
+  #hasAsked = false;
   #end: ChronicleError | undefined;
 
   constructor(channel: Channel) {
     this.#channel = channel;
+  }
+
+  /** Was anything ever asked for? Before that, an answer is none. */
+  get hasAsked(): boolean {
+    return this.#hasAsked;
   }
 
   /**
@@ -32,6 +38,7 @@ export class ContentFetch {
    */
   get(content_hash: Hash, piece?: { readonly offset: number; readonly length: number }): Promise<Response | undefined> {
     if (this.#end !== undefined) return Promise.reject(this.#end);
+    this.#hasAsked = true;
     const request: Request = { type: "ContentFetchRequest", content_hash, ...piece };
     return new Promise((resolve, reject) => {
       this.#pending.set(keyOf(request), { request, resolve, reject });
