@@ -26,7 +26,7 @@ import { fitFolders, type Unmerged } from "./fit-folders.ts";
 import { mergeGroups } from "./invert-work.ts";
 import { makeable, operate, settable, settle } from "./operate.ts";
 import { proposedBy, refuseWhole, SYNC_WORDS } from "./replica/resolve-sync.ts";
-import { readEvent } from "./read-events.ts";
+import { readEvents } from "./read-events.ts";
 import { blocked } from "./restore.ts";
 import { closeAbandoned } from "./session.ts";
 import { changeShape, shownPath } from "./shape.ts";
@@ -64,12 +64,11 @@ export async function openConflicts(context: Context): Promise<IdentifiedConflic
 }
 
 async function read(context: Context, rows: readonly EventRow[]): Promise<IdentifiedConflict[]> {
-  const found: IdentifiedConflict[] = [];
-  for (const row of rows) {
-    const record = decodeConflict((await readEvent(context, row)).record);
-    found.push({ id: row.recordId.slice("conflict:".length), record });
-  }
-  return found;
+  const events = await readEvents(context, rows);
+  return events.map(({ recordId, record }) => ({
+    id: recordId.slice("conflict:".length),
+    record: decodeConflict(record),
+  }));
 }
 
 /**

@@ -169,3 +169,26 @@ describe("what cannot be written is held", () => {
     expect(await listConflicts(replica.context)).toMatchObject([{ id, reason: "blocked", state: "open" }]);
   });
 });
+
+it("conflicts without number are recorded ahead of the step", async () => {
+  await using replica = await ReplicaRig.open({ a: "mine" });
+  const sync = { origin: ORIGIN, baseSeq: 0, upstreamSeq: 1 };
+  const states = { base: undefined, current: undefined, wanted: undefined };
+  const common = {
+    state: "open",
+    reason: "created",
+    undo: "",
+    met: "2030-01-01T00:00:00.000Z",
+    sync,
+    ...states,
+  } as const;
+  const conflicts = Array.from({ length: 2_500 }, (_, i) => ({
+    id: `22222222-2222-4222-8222-${String(i).padStart(12, "0")}`,
+    record: { ...common, path: `p${i}` as never },
+  }));
+  const { from } = await replica.apply({ applied: 1, conflicts, proposals: ["a" as never] });
+  const ids = (await replica.events(from + 1)).map(({ recordId }) => recordId.split(":", 1)[0]);
+  expect(ids.slice(0, 2_500)).toEqual(Array.from({ length: 2_500 }, () => "conflict"));
+  expect(ids.slice(2_500)).toEqual(["intent", "replica", "proposal", "intent"]);
+  expect(await listConflicts(replica.context)).toHaveLength(2_500);
+});

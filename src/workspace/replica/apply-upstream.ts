@@ -1,5 +1,5 @@
 import type { Progress } from "../../api/workspace-api.ts";
-import type { IdentifiedConflict } from "../../core/conflict-record.ts";
+import { conflictDraft, type IdentifiedConflict } from "../../core/conflict-record.ts";
 import { sameEntry } from "../../core/entry.ts";
 import { ChronicleError } from "../../core/errors.ts";
 import type { Hash } from "../../core/hash.ts";
@@ -58,6 +58,8 @@ export interface ApplyUpstreamOptions {
 
 /** So few changes stand in the intent itself: that saves a plan, and a sync for it. */
 const MOST_INLINE = 32;
+/** So many conflicts may stand in the intent, and in one append. */
+const MOST_CONFLICTS = 1_000;
 /** For more paths than this, looking at everything is cheaper than at each of them. */
 const MOST_NAMED = 2_000;
 
@@ -124,13 +126,28 @@ async function underLock(
   const { seq: from } = await commit.head();
   const moved = await movedPaths(context, { step, changes, seq: from });
   if (moved.length > 0) return { ...NOTHING, from, seq: from, moved };
-  const report = isOneEvent(step, changes)
-    ? await appendOnly(commit, step)
-    : await performStep(context, commit, { step, changes, options });
+  const left = { ...step, conflicts: await openAhead(commit, step.conflicts ?? []) };
+  const report = isOneEvent(left, changes)
+    ? await appendOnly(commit, left)
+    : await performStep(context, commit, { step: left, changes, options });
   const { seq } = await commit.head();
   // What was applied is remembered by now: the next look need not be told of it.
   if (report.blocked.length === 0) noteRemembered(context, { from, to: seq });
   return { from, seq, applied: report.applied, moved: [], blocked: report.blocked, copies: report.conflicts };
+}
+
+/**
+ * So many conflicts that are open would make the intent's line too long: they are recorded ahead of it. Cut off there, their
+ * paths are as disputed as before, since each says what it is based on. Returns those that go with the intent.
+ */
+async function openAhead(
+  commit: Commit,
+  conflicts: readonly IdentifiedConflict[],
+): Promise<readonly IdentifiedConflict[]> {
+  if (conflicts.length <= MOST_CONFLICTS) return conflicts;
+  const open = conflicts.filter(({ record }) => record.state === "open").map(conflictDraft);
+  for (let at = 0; at < open.length; at += MOST_CONFLICTS) await commit.append(open.slice(at, at + MOST_CONFLICTS));
+  return conflicts.filter(({ record }) => record.state !== "open");
 }
 
 const NOTHING = { applied: [], blocked: [], copies: [] } as const;
