@@ -50,6 +50,8 @@ export interface SyncShape {
   asked?: string;
   mode: SyncMode;
   state: SyncState;
+  /** Another process runs it, such as `chronicle replicate`: how it is doing is known there. */
+  elsewhere?: true;
   /** Why it is offline or halted, in words. */
   reason?: string;
   /** What to do about it. */

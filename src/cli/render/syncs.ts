@@ -29,7 +29,8 @@ export function originOf({ upstream, workspace, asked = workspace }: SyncShape):
 
 /** How a sync is, in words. */
 export function stateText(sync: SyncShape, paint: Paint): string {
-  const { state, reason, lag, pending } = sync;
+  const { state, reason, lag, pending, elsewhere } = sync;
+  if (elsewhere === true) return paint("dim", "run by another process");
   const why = reason === undefined ? "" : `: ${printable(reason)}`;
   switch (state) {
     case "in-sync":

@@ -124,6 +124,7 @@ export class SyncController implements SyncRunner {
       await sync.stop();
       const { shape } = sync;
       await this.#letGo(place.id);
+      this.#options.places.keepToken(place.id, undefined);
       return shape;
     });
   }

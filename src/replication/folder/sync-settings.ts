@@ -92,7 +92,7 @@ export function restingShape({ id, folder, record, conflicts }: SyncPlace, elsew
     state:
       stopped === true ? "stopped" : halted !== undefined ? "halted" : record.paused === true ? "paused" : "offline",
     ...(halted !== undefined ? { reason: haltedBecause(halted), hint: hintFor(halted) } : {}),
-    ...(isElsewhere && halted === undefined ? { reason: "another process runs it" } : {}),
+    ...(isElsewhere && halted === undefined ? { elsewhere: true, reason: "another process runs it" } : {}),
     peer: null,
     lag: 0,
     pending: 0,

@@ -1,0 +1,93 @@
+import { describe, expect, it } from "vitest";
+import { syncBridge } from "./sync-bridge.ts";
+import type { SyncApi, SyncShape, SyncStart } from "./sync-api.ts";
+
+/** The functions of a desktop client: what each becomes. A sync itself is in `test/server/sync-command.test.ts`. */
+
+const UPSTREAM = "https://files.example.org";
+
+/** Remembers what it was asked for; one sync for each that was started. */
+class Ledger implements Pick<SyncApi, "start" | "stop" | "list" | "resolve"> {
+  readonly asked: unknown[] = [];
+  readonly #all: SyncShape[] = [];
+
+  async start(options: SyncStart): Promise<SyncShape> {
+    this.asked.push(options);
+    const { folder, upstream, workspace = "" } = options;
+    const counts = { lag: 2, pending: 3, conflicts: 1, applied: 5, head: 7 };
+    const id = `replica-${this.#all.length + 1}`;
+    const shape: SyncShape = {
+      ...{ id, folder, upstream, workspace: `id of ${workspace}`, asked: workspace },
+      ...{ mode: "two-way-safe", state: "syncing", peer: upstream, ...counts },
+    };
+    this.#all.push(shape);
+    return shape;
+  }
+
+  async stop(id: string): Promise<SyncShape> {
+    const found = this.#all.find((one) => one.id === id);
+    if (found === undefined) throw new Error("none");
+    found.state = "stopped";
+    return found;
+  }
+
+  async list(): Promise<SyncShape[]> {
+    return this.#all;
+  }
+
+  async resolve(...asked: Parameters<SyncApi["resolve"]>): ReturnType<SyncApi["resolve"]> {
+    this.asked.push(asked);
+    const [id, path, { keep }] = asked;
+    return { id, path, kept: keep, conflicts: 0 };
+  }
+}
+
+function bridgeTo(ledger: Ledger) {
+  // What a bridge never asks for is not there.
+  return syncBridge({ syncs: ledger as unknown as SyncApi, upstream: `${UPSTREAM}/`, token: "t" });
+}
+
+describe("a bridge", () => {
+  it("starts, tells of and stops the folder of a session, known by the session's name or its workspace's id", async () => {
+    const ledger = new Ledger();
+    const { start_sync, sync_status, stop_sync } = bridgeTo(ledger);
+    await start_sync("session-1", "/home/me/one");
+    expect(ledger.asked).toEqual([
+      { upstream: `${UPSTREAM}/`, token: "t", workspace: "session-1", folder: "/home/me/one" },
+    ]);
+    // As it is kept.
+    for (const one of await ledger.list()) one.upstream = UPSTREAM;
+    const status = { state: "syncing", peer: `${UPSTREAM}/`, lag: 2, pending: 3, conflicts: 1 };
+    expect(await sync_status("session-1")).toEqual(status);
+    expect(await sync_status("id of session-1")).toEqual(status);
+    await stop_sync("session-1");
+    expect(await sync_status("session-1")).toMatchObject({ state: "stopped" });
+  });
+
+  it("means the folder that is synced where a session had others before", async () => {
+    const ledger = new Ledger();
+    const bridge = bridgeTo(ledger);
+    await bridge.start_sync("session-1", "/home/me/one");
+    await bridge.start_sync("session-1", "/home/me/two");
+    for (const one of await ledger.list()) one.upstream = UPSTREAM;
+    await ledger.stop("replica-1");
+    await bridge.resolve_conflict("session-1", "a.txt", "keep_local");
+    expect(ledger.asked.at(-1)).toEqual(["replica-2", "a.txt", { keep: "local" }]);
+  });
+
+  it("settles conflicts by the client's words, and by no other", async () => {
+    const ledger = new Ledger();
+    const bridge = bridgeTo(ledger);
+    await bridge.start_sync("s", "/home/me/one");
+    for (const one of await ledger.list()) one.upstream = UPSTREAM;
+    await bridge.resolve_conflict("s", "a", "accept_upstream");
+    await bridge.resolve_conflict("s", "b", "merge");
+    expect(ledger.asked.slice(1)).toEqual([
+      ["replica-1", "a", { keep: "upstream" }],
+      ["replica-1", "b", { keep: "merge" }],
+    ]);
+    const wrong = bridge.resolve_conflict("s", "c", "toString" as "merge");
+    await expect(wrong).rejects.toMatchObject({ code: "USAGE" });
+    await expect(bridge.sync_status("another")).rejects.toMatchObject({ code: "NOT_FOUND" });
+  });
+});

@@ -1,0 +1,69 @@
+import { describe, expect, it } from "vitest";
+import type { SyncEventShape, SyncShape } from "../../api/sync-api.ts";
+import { eventText, stateText, syncLines } from "./syncs.ts";
+
+/** Syncs as people read of them. */
+
+const plain = (_format: unknown, text: string): string => text;
+
+const sync: SyncShape = {
+  ...{
+    id: "0fd1a2b3-0000-4000-8000-000000000000",
+    folder: "/home/me/desk",
+    upstream: "https://host",
+    workspace: "w-id",
+  },
+  ...{
+    mode: "two-way-safe",
+    state: "in-sync",
+    peer: "https://host",
+    lag: 0,
+    pending: 0,
+    conflicts: 0,
+    applied: 9,
+    head: 9,
+  },
+};
+
+describe("a sync", () => {
+  it.each<[Partial<SyncShape>, string]>([
+    [{}, "in sync"],
+    [{ state: "syncing", lag: 1, pending: 2 }, "syncing, 1 event to come, 2 changes to go"],
+    [{ state: "offline", reason: "nobody listens", pending: 1 }, "offline: nobody listens, 1 change to go"],
+    [{ state: "halted", reason: "it was\nemptied" }, "halted: it was\\nemptied"],
+    [{ state: "offline", elsewhere: true, reason: "another process runs it" }, "run by another process"],
+    [
+      { state: "syncing", progress: { phase: "applying", done: 5_000, total: 50_000 } },
+      "writing files ██░░░░░░░░░░░░░░░░░░░░░░ 10%  5,000 of 50,000",
+    ],
+    [{ state: "syncing", progress: { phase: "receiving", done: 5_000, total: 0 } }, "receiving 5,000"],
+  ])("%j", (some, text) => {
+    expect(stateText({ ...sync, ...some }, plain)).toBe(text);
+  });
+
+  it("is a line, with the name that it was asked for by, and no folder's name moves the cursor", () => {
+    const named = {
+      ...sync,
+      asked: "project",
+      conflicts: 2,
+      folder: "/home/me/\u001b[2Jdesk",
+      mode: "one-way-safe",
+    } as const;
+    expect(syncLines([named], plain)).toEqual([
+      "0fd1a2b3  /home/me/\\e[2Jdesk  ← https://host#project  in sync, 2 conflicts",
+    ]);
+  });
+
+  it.each<[Partial<SyncEventShape> & Record<string, unknown>, string | undefined]>([
+    [{ kind: "applied", from: 1, to: 4, paths: 3 }, "← 3 paths from the origin"],
+    [{ kind: "applied", from: 1, to: 4, paths: 0 }, undefined],
+    [{ kind: "pushed", accepted: 1, rejected: 0 }, "→ 1 change to the origin"],
+    [{ kind: "pushed", accepted: 1, rejected: 2 }, "→ 1 change to the origin, 2 overtaken, which are looked at again"],
+    [{ kind: "conflict", path: "a\tb", state: "open" }, "! a\\tb: changed differently on both sides"],
+    [{ kind: "conflict", path: "a", state: "settled" }, "✓ a: settled"],
+    [{ kind: "degraded", reason: "too few watches" }, "note: too few watches"],
+  ])("tells of %j", (event, text) => {
+    const whole = { seq: 1, id: sync.id, timestamp: "2026-01-01T00:00:00Z", ...event } as SyncEventShape;
+    expect(eventText(whole, plain)).toBe(text);
+  });
+});

@@ -1,0 +1,34 @@
+import { describe, expect, it } from "vitest";
+import { parseUpstream } from "./upstream-address.ts";
+
+/** Origins as people type them. */
+
+describe("an origin's address", () => {
+  it.each([
+    ["http://127.0.0.1:7420#project", "http://127.0.0.1:7420", "project"],
+    ["wss://host.example/base/", "wss://host.example/base", undefined],
+    ["https://[::1]:7420#", "https://[::1]:7420", undefined],
+    ["unix:/run/me/c.sock#session-1", "unix:/run/me/c.sock", "session-1"],
+    ["unix:///run/me/c.sock", "unix:/run/me/c.sock", undefined],
+    ["unix:run/c.sock", "unix:/home/me/run/c.sock", undefined],
+    ["unix:/run/a#b/c.sock#name", "unix:/run/a#b/c.sock", "name"],
+  ])("%s", (text, url, workspace) => {
+    expect(parseUpstream(text, "/home/me")).toEqual({ url, workspace });
+  });
+
+  it.each([
+    ["", "is no address"],
+    ["host:7420", "is no address"],
+    ["ftp://host", "is no address"],
+    ["http://host/?token=x", "is no address"],
+    ["http://me:secret@host", "no user and no password"],
+    ["unix:", "unix: has no path"],
+    [`unix:/${"x".repeat(107)}`, "too long for a socket"],
+  ])("%s is none", (text, why) => {
+    expect(() => parseUpstream(text, "/home/me")).toThrow(why);
+  });
+
+  it("never says a password again", () => {
+    expect(() => parseUpstream("http://me:secret@host", "/")).toThrow(/^(?!.*secret)/);
+  });
+});
