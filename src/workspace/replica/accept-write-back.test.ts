@@ -297,6 +297,20 @@ describe.each<[string, Readonly<Record<string, string>> | undefined]>([
       expect([await origin.files(), await origin.events("version:")]).toEqual([{ a: "1", b: "1" }, []]);
     });
 
+    it("a folder that is filtered is not deleted either", async () => {
+      await using origin = await WriteBackRig.create(files);
+      const filter = new DirectionalFilter().addPattern(new FilterPattern("build/"), "from-replica");
+      const seen = await origin.write("build/x", "x");
+      const folder = await origin.seqOf("build");
+      const batch = [
+        await origin.entry(1, "build", undefined, { seen: folder }),
+        await origin.entry(2, "build/x", undefined, { seen }),
+      ];
+      const { rejected } = await origin.accept(batch, { rules: { filter } });
+      expect(rejected.map(({ reason }) => reason)).toEqual(["filtered", "filtered"]);
+      expect(await origin.files()).toEqual({ build: "/", "build/x": "x" });
+    });
+
     it("is refused with its reason, and the others are taken", async () => {
       await using origin = await WriteBackRig.create(files);
       const filter = new DirectionalFilter().addPattern(new FilterPattern("*.log"), "from-replica");

@@ -82,6 +82,7 @@ export class EntryJudge {
     const before = done.get(entry.localSeq);
     if (before !== undefined) return { kind: "known", iteration: before.iteration, seq: before.seq };
     const present = await this.#ground.state.at(path);
+    if (this.#isFiltered(entry, present.entry)) return { kind: "refused", reason: "filtered" };
     const change = changeBetween(path, present.entry, takenEntry(entry));
     if (change === undefined) return { kind: "known", iteration: present.iteration, seq: present.seq };
     const stale = { kind: "refused", reason: "stale", against: present.seq } as const;
@@ -94,6 +95,12 @@ export class EntryJudge {
   #refusal(entry: WriteBackEntry): WriteBackReason | undefined {
     const { rules } = this.#ground;
     return refusalOf(entry, this.#context.worktree.roots, rules) ?? this.#contents.refusal(entry.entry);
+  }
+
+  /** A deletion does not say what it deletes: a filter that means folders only is asked about what is there. */
+  #isFiltered({ path, entry }: WriteBackEntry, present: Entry | undefined): boolean {
+    if (entry !== undefined || present === undefined) return false;
+    return this.#ground.rules.filter?.passes({ path, kind: present.kind }, "from-replica") === false;
   }
 
   /** Does it claim to have seen what it cannot have seen, or what is no event of this path? */
