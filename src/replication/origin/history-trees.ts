@@ -34,8 +34,7 @@ export class HistoryTrees implements TreeSource {
   }
 
   async view(seq: number, since: number): Promise<TreeView> {
-    const { index } = this.#context;
-    return since === 0 ? new IndexedView(index, seq) : IndexedView.since(index, seq, since);
+    return IndexedView.since(this.#context.index, seq, since);
   }
 }
 
@@ -50,8 +49,7 @@ interface Happened {
 class IndexedView implements TreeView {
   readonly #index: IndexStore;
   readonly #seq: number;
-  /** `undefined`: since the beginning, whatever that was. */
-  readonly #happened: Happened | undefined;
+  readonly #happened: Happened;
 
   static async since(index: IndexStore, seq: number, since: number): Promise<IndexedView> {
     const touched = await index.touched(since, seq);
@@ -72,7 +70,7 @@ class IndexedView implements TreeView {
     return new IndexedView(index, seq, { folders, deleted });
   }
 
-  constructor(index: IndexStore, seq: number, happened?: Happened) {
+  private constructor(index: IndexStore, seq: number, happened: Happened) {
     this.#index = index;
     this.#seq = seq;
     this.#happened = happened;
@@ -83,7 +81,7 @@ class IndexedView implements TreeView {
     const touched = this.#isTouched(path);
     if (hash !== undefined && hash === asked && !touched) return { hash, touched, children: [] };
     const live = hash === undefined ? [] : await this.#index.childrenAt(path, this.#seq);
-    const rows = [...live, ...(this.#happened?.deleted.get(path) ?? [])]
+    const rows = [...live, ...(this.#happened.deleted.get(path) ?? [])]
       .filter((row) => after === undefined || compareNames(nameOf(row.path), after) > 0)
       .sort((a, b) => compareNames(nameOf(a.path), nameOf(b.path)));
     const children: ListedChild[] = [];
@@ -98,12 +96,13 @@ class IndexedView implements TreeView {
       name: nameOf(path),
       row,
       hash: isFolder ? await this.#treeHash(path) : entry?.hash,
-      touched: isFolder ? this.#isTouched(path) : undefined,
+      // Also of what is no folder any more.
+      touched: this.#isTouched(path) || (isFolder ? false : undefined),
     };
   }
 
   #isTouched(folder: WorkspacePath): boolean {
-    return this.#happened === undefined || this.#happened.folders.has(folder);
+    return this.#happened.folders.has(folder);
   }
 
   /** `undefined`: it is no folder. */

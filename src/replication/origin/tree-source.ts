@@ -28,7 +28,7 @@ export interface ListedChild {
   readonly row: IterationRow;
   /** Of the content, of the target, or of the folder. */
   readonly hash: Hash | undefined;
-  /** Of a folder: something in it was touched since. */
+  /** Of a folder, or of what may have been one: something in it was touched since. */
   readonly touched: boolean | undefined;
 }
 
@@ -44,7 +44,7 @@ export interface ListedFolder {
 export interface TreeSource {
   /** The present state. It can be looked at as long as this object lasts. */
   anchor(): Promise<TreeAnchor>;
-  /** Looks at the state of an anchor, for a replica that holds event `since` (0: none). */
+  /** Looks at the state of an anchor, for a replica that holds event `since` (0: none; then all that was ever deleted is new). */
   view(seq: number, since: number): Promise<TreeView>;
 }
 

@@ -68,7 +68,7 @@ const child = z
     /** The event that recorded this state, and the number of its iteration. */
     sequence: z.int().min(1),
     iteration: z.int().min(1),
-    /** Something in this folder has an event after `since`. */
+    /** Something in this folder, or in what was one, has an event after `since`. */
     touched: z.boolean().optional(),
   })
   .refine(({ kind, hash: of }) => (kind === "absent") === (of === null), "has a hash exactly where it is there")

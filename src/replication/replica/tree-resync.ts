@@ -143,7 +143,7 @@ export class TreeResync {
       this.#rows.set(path, row);
       if (row.entry?.hash !== undefined && row.entry.hash !== before?.hash) this.#changed.push(row);
       // Of a folder that is none any more: what was deleted in it.
-      if (child.kind !== "dir" && !this.#held.has(path)) continue;
+      if (child.kind !== "dir" && !this.#held.has(path) && child.touched !== true) continue;
       const wanted = await this.#wanted(path);
       if (child.kind !== "dir" || child.hash !== wanted.hash || child.touched !== false) next.push(wanted);
     }
