@@ -23,12 +23,12 @@ export type ConflictResolution = "keep_local" | "accept_upstream" | "merge";
  */
 export interface SyncBridge {
   /** `local_dir`: absolute. Throws as `SyncApi.start`. */
-  start_sync(session_id: string, local_dir: string): Promise<void>;
+  readonly start_sync: (session_id: string, local_dir: string) => Promise<void>;
   /** Throws `NOT_FOUND` for a session that has no folder; so the others. */
-  stop_sync(session_id: string): Promise<void>;
-  sync_status(session_id: string): Promise<SyncStatus>;
+  readonly stop_sync: (session_id: string) => Promise<void>;
+  readonly sync_status: (session_id: string) => Promise<SyncStatus>;
   /** `path` as the conflict names it. With `merge`, `REFUSED` for what does not merge. */
-  resolve_conflict(session_id: string, path: string, resolution: ConflictResolution): Promise<void>;
+  readonly resolve_conflict: (session_id: string, path: string, resolution: ConflictResolution) => Promise<void>;
 }
 
 /** What a bridge stands on. */
