@@ -62,3 +62,22 @@ test("once it has dropped the archive, nothing is looked for in it", async () =>
   expect((await processes.workspace.restore("latest")).changes).toEqual([]);
   expect((await processes.workspace.verify()).problems).toEqual([]);
 });
+
+test.each([false, true])(
+  "what it has recorded as gone, and is there again as before, is recorded: archive dropped %s",
+  async (drop) => {
+    disk.makeFolder("/proj/kept");
+    put(disk, "/proj/kept/y", "same");
+    await processes.workspace.snapshot();
+    await processes.workspace.snapshot();
+    await processes.swap();
+    disk.rename("/proj/kept", "/proj/away");
+    await processes.workspace.snapshot();
+    if (drop) await processes.workspace.compact({ dropArchive: true });
+    disk.rename("/proj/away", "/proj/kept");
+    await processes.swap();
+    await processes.workspace.snapshot();
+    const { files } = await processes.workspace.manifest("latest");
+    expect(Object.keys(files)).toEqual(["a", "kept", "kept/y"]);
+  },
+);
