@@ -7,10 +7,12 @@ import {
   mkdtempSync,
   readFileSync,
   realpathSync,
+  renameSync,
   rmSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
+import { createServer as createHttpServer } from "node:http";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -200,6 +202,9 @@ describe("the installed hook", { timeout: 60_000 }, () => {
     } finally {
       stopped.kill("SIGCONT");
     }
+    // It was started to stay: it takes its name back, and the one that the hook started leaves.
+    await until(async () => (await home.pid()) === stopped.pid);
+    stopped.kill("SIGTERM");
     expect(await ended(stopped)).toBe(0);
   });
 
@@ -365,6 +370,21 @@ describe("the long-lived process", { timeout: 60_000 }, () => {
     home.write("a.txt", "x");
     expect(home.actions()).toHaveLength(1);
     rmSync(runtime, { recursive: true, force: true });
+  });
+
+  it("takes its name back from one that a hook has started meanwhile, where it was started to stay", async () => {
+    const home = newHome();
+    const child = await home.serve();
+    const other = createHttpServer((_request, response) => response.end(JSON.stringify({ stays: false, pid: 1 })));
+    await new Promise<void>((done) => other.listen(join(home.run, "other"), done));
+    renameSync(join(home.run, "other"), home.door);
+    expect(await home.pid()).toBe(1);
+    await until(async () => (await home.pid()) === child.pid);
+    expect(child.exitCode).toBeNull();
+    other.close();
+    child.kill("SIGTERM");
+    expect(await ended(child)).toBe(0);
+    expect(existsSync(home.door)).toBe(false);
   });
 
   it("refuses a folder that others can enter, or that is a link: hooks then work without it", async () => {

@@ -24,6 +24,8 @@ import { tellAlreadyThere, tellListening } from "../serving/tell-serving.ts";
 
 /** How long after its start the process looks after the hook's image, in milliseconds. */
 const IMAGE_AFTER_MS = 5_000;
+/** One who listens, but does not answer for so long, is as good as gone; where nobody listens that is known at once. */
+const PATIENCE_MS = 5_000;
 
 export async function serve(context: CommandContext): Promise<number> {
   const { io, input } = context;
@@ -48,7 +50,7 @@ export async function serve(context: CommandContext): Promise<number> {
   const watchMost = input.number("watchMost");
   const idleMs = (input.number("idle") ?? 0) * 1000;
   // A process of an older version is told so by being asked, and leaves; one that a hook started makes way.
-  const there = isOwnDoor(disk, run, uid) ? await whoAnswers(run.door, io.version) : undefined;
+  const there = isOwnDoor(disk, run, uid) ? await whoAnswers(run.door, io.version, PATIENCE_MS) : undefined;
   if (there !== undefined && (there.stays || idleMs > 0)) {
     return tellAlreadyThere(context, { home: store.home, socket: run.door, there, ports });
   }

@@ -70,8 +70,12 @@ export interface LivingServer {
 }
 
 /** Who is there and answers? One who is told of a later version leaves, and counts as nobody. */
-export async function whoAnswers(door: string, version: string): Promise<LivingServer | undefined> {
-  const answer = await askServer({ door, path: "/healthz", method: "GET", version, answerMs: HEALTH_MS });
+export async function whoAnswers(
+  door: string,
+  version: string,
+  answerMs = HEALTH_MS,
+): Promise<LivingServer | undefined> {
+  const answer = await askServer({ door, path: "/healthz", method: "GET", version, answerMs });
   if (answer?.status !== 200) return undefined;
   return { stays: /"stays":true/.test(answer.body), pid: Number(/"pid":(\d+)/.exec(answer.body)?.[1] ?? 0) };
 }

@@ -1,13 +1,8 @@
 import type { Socket } from "node:net";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
-import type { ReplicaDoor } from "../../api/replication-api.ts";
-import type { StoreApi } from "../../api/store-api.ts";
-import type { SyncRunner } from "../../api/sync-api.ts";
 import type { WorkspaceApi } from "../../api/workspace-api.ts";
 import { ChronicleError } from "../../core/errors.ts";
 import { retentionFiles } from "../../core/retention-config.ts";
-import type { Disk } from "../../disk/disk.ts";
 import { Admission } from "../../server/admission.ts";
 import { Authenticator } from "../../server/authenticate.ts";
 import { tcpDoor } from "../../server/door.ts";
@@ -25,13 +20,14 @@ import { ServedReplicas } from "../serving/served-replicas.ts";
 import { ServedSyncs } from "../serving/served-syncs.ts";
 import { WatchedFolders } from "../serving/watched-folders.ts";
 import { lazyIssuer } from "../serving/lazy-issuer.ts";
-import type { OidcPlan } from "../serving/oidc-plan.ts";
-import type { PortPlan } from "../serving/serve-plan.ts";
 import { isLater } from "./compare-versions.ts";
 import { addDiagnostic } from "./diagnostics.ts";
+import { whoAnswers } from "./ask-server.ts";
+import { codeMark } from "./code-mark.ts";
 import { HookDesk } from "./hook-desk.ts";
 import { openApiPath } from "./program-paths.ts";
-import { ownFolder, ownUid, readSmall, type RunFolder } from "./run-folder.ts";
+import { ownFolder, ownUid, readSmall } from "./run-folder.ts";
+import type { ServeOptions } from "./serve-options.ts";
 import { openSocket, type ServerSocket } from "./server-socket.ts";
 
 /** How often the process looks whether it is still wanted, at most, in milliseconds. */
@@ -40,42 +36,6 @@ const LOOK_MS = 1_000;
 const WATCH_MOST = 32;
 /** A workspace that was not used for so long is closed. */
 const CLOSE_AFTER_MS = 120_000;
-
-type OnError = (error: unknown) => void;
-
-export interface ServeOptions {
-  readonly store: StoreApi;
-  readonly configFolder: string;
-  readonly disk: Disk;
-  readonly run: RunFolder;
-  readonly version: string;
-  /** Leave after so long without a request; 0: stay. */
-  readonly idleMs: number;
-  readonly ports: readonly PortPlan[];
-  /** Needed with ports. */
-  readonly operatorToken?: string;
-  /** A provider whose tokens are taken, too. */
-  readonly oidc?: OidcPlan;
-  /** Whoever may connect may ask for the metrics. */
-  readonly metricsPublic?: boolean;
-  /** What the store has recorded, as its `onCommit` has counted. */
-  readonly recorded?: { readonly commits: number; readonly events: number };
-  /** A folder to host, whose history is begun where there is none. */
-  readonly folder?: string;
-  /** Beside that folder so many of the store are watched all the time (default 32); none by who leaves when it is idle. */
-  readonly watchMost?: number;
-  /** Loads what serves replicas. Absent: none are served. */
-  readonly replicaDoor?: (onError: OnError) => Promise<ReplicaDoor>;
-  /** Loads what runs the store's syncs. Absent: this process runs none. */
-  readonly syncs?: (onError: OnError) => Promise<SyncRunner>;
-  readonly limits?: Partial<ServerLimits>;
-  /** Called when everybody can be answered. */
-  readonly onListening: (urls: readonly string[]) => void;
-  /** Called when the folder is hosted, or with why it is not. */
-  readonly onFolder?: (hosted: WorkspaceApi | Error) => void;
-  /** Called when it is known how many folders are watched from the start, and how many there are beyond the most. */
-  readonly onWatching?: (watched: number, left: number) => void;
-}
 
 /** Why the process ended. */
 export type Leaving = "idle" | "signal" | "replaced" | "newer version" | "changed code";
@@ -98,6 +58,7 @@ export class StoreServer {
   #metrics: Promise<Metrics> | undefined;
   #errors = 0;
   #socket: ServerSocket | undefined;
+  #isReclaiming = false;
 
   constructor(options: ServeOptions) {
     this.#options = options;
@@ -131,7 +92,7 @@ export class StoreServer {
       onError: (error) => this.#onError(error),
       limits: this.#limits,
     });
-    this.#code = this.#codeMark();
+    this.#code = codeMark(this.#options.disk);
   }
 
   /** Serves until it is told to leave, or has a reason of its own. Every request that was taken is answered. */
@@ -151,7 +112,7 @@ export class StoreServer {
       return left;
     } finally {
       clearInterval(timer);
-      this.#socket.release();
+      this.#socket?.release();
       await this.#http.close();
       await this.#syncs?.close();
       this.#hosted?.close();
@@ -330,21 +291,34 @@ export class StoreServer {
     const { idleMs } = this.#options;
     const idle = this.runsSyncs ? 0 : this.#http.idleMs(Date.now());
     if (idleMs > 0 && idle >= idleMs) this.leave("idle");
-    else if (this.#socket?.isOurs() === false) this.leave("replaced");
-    else if (this.#codeMark() !== this.#code) this.leave("changed code");
+    else if (this.#socket?.isOurs() === false) this.#yieldOrReclaim().catch((error: unknown) => this.#onError(error));
+    else if (codeMark(this.#options.disk) !== this.#code) this.leave("changed code");
     else this.#keepUp().catch((error: unknown) => this.#onError(error));
+  }
+
+  /**
+   * Somebody else has the name. Who was started to stay gives way only to one who stays, too: another one came while this one
+   * was too busy to answer, and leaves when it sees that the name was taken back.
+   */
+  async #yieldOrReclaim(): Promise<void> {
+    const { disk, run, idleMs, version } = this.#options;
+    if (idleMs === 0 && (await whoAnswers(run.door, version))?.stays !== true) {
+      if (this.#isReclaiming || this.#socket?.isOurs() !== false) return;
+      this.#isReclaiming = true;
+      try {
+        this.#socket = await openSocket(disk, this.#http, { run, uid: ownUid() });
+      } finally {
+        this.#isReclaiming = false;
+      }
+      return;
+    }
+    this.leave("replaced");
   }
 
   async #keepUp(): Promise<void> {
     await this.#workspaces.closeIdle(CLOSE_AFTER_MS);
     await this.#hosted?.keepUp();
     await this.#watched?.keepUp();
-  }
-
-  /** An installed program that was replaced has chunks that this process cannot load any more. */
-  #codeMark(): string {
-    const stat = this.#options.disk.lstat(fileURLToPath(import.meta.url));
-    return stat === undefined ? "gone" : `${stat.ino} ${stat.mtimeNs}`;
   }
 
   #guard(client: string | string[] | undefined): ServerReply | undefined {

@@ -1,0 +1,46 @@
+import type { ReplicaDoor } from "../../api/replication-api.ts";
+import type { StoreApi } from "../../api/store-api.ts";
+import type { SyncRunner } from "../../api/sync-api.ts";
+import type { WorkspaceApi } from "../../api/workspace-api.ts";
+import type { Disk } from "../../disk/disk.ts";
+import type { ServerLimits } from "../../server/limits.ts";
+import type { OidcPlan } from "../serving/oidc-plan.ts";
+import type { PortPlan } from "../serving/serve-plan.ts";
+import type { RunFolder } from "./run-folder.ts";
+
+type OnError = (error: unknown) => void;
+
+/** What the one long-lived process of a store is started with. */
+export interface ServeOptions {
+  readonly store: StoreApi;
+  readonly configFolder: string;
+  readonly disk: Disk;
+  readonly run: RunFolder;
+  readonly version: string;
+  /** Leave after so long without a request; 0: stay. */
+  readonly idleMs: number;
+  readonly ports: readonly PortPlan[];
+  /** Needed with ports. */
+  readonly operatorToken?: string;
+  /** A provider whose tokens are taken, too. */
+  readonly oidc?: OidcPlan;
+  /** Whoever may connect may ask for the metrics. */
+  readonly metricsPublic?: boolean;
+  /** What the store has recorded, as its `onCommit` has counted. */
+  readonly recorded?: { readonly commits: number; readonly events: number };
+  /** A folder to host, whose history is begun where there is none. */
+  readonly folder?: string;
+  /** Beside that folder so many of the store are watched all the time (default 32); none by who leaves when it is idle. */
+  readonly watchMost?: number;
+  /** Loads what serves replicas. Absent: none are served. */
+  readonly replicaDoor?: (onError: OnError) => Promise<ReplicaDoor>;
+  /** Loads what runs the store's syncs. Absent: this process runs none. */
+  readonly syncs?: (onError: OnError) => Promise<SyncRunner>;
+  readonly limits?: Partial<ServerLimits>;
+  /** Called when everybody can be answered. */
+  readonly onListening: (urls: readonly string[]) => void;
+  /** Called when the folder is hosted, or with why it is not. */
+  readonly onFolder?: (hosted: WorkspaceApi | Error) => void;
+  /** Called when it is known how many folders are watched from the start, and how many there are beyond the most. */
+  readonly onWatching?: (watched: number, left: number) => void;
+}
