@@ -11,7 +11,7 @@ import { StoreServer } from "../../src/cli/hooking/serve-store.ts";
 import type { OidcPlan } from "../../src/cli/serving/oidc-plan.ts";
 import { FileTokenBook } from "../../src/cli/serving/file-token-book.ts";
 import { NodeDisk } from "../../src/disk/node-disk.ts";
-import { openReplicaDoor, openStore } from "../../src/open.ts";
+import { openReplicaDoor, openStore, openSyncs } from "../../src/open.ts";
 import type { ServerLimits } from "../../src/server/limits.ts";
 import { hashToken, newToken } from "../../src/server/token.ts";
 
@@ -45,7 +45,7 @@ export interface StartOptions {
   /** Has something in the store before the server begins; `base`: a folder for everything. */
   readonly before?: (store: StoreApi, base: string) => Promise<void>;
   readonly oidc?: OidcPlan;
-  /** Let replicas follow. */
+  /** Let replicas follow, and run syncs. */
   readonly replication?: boolean;
 }
 
@@ -72,7 +72,10 @@ export class Serving implements AsyncDisposable {
 
   static async start(options: StartOptions = {}): Promise<Serving> {
     const { limits = {}, sharedWith = [], folder = false, metricsPublic = false, oidc, watchMost } = options;
-    const replicaDoor = (onError: (error: unknown) => void) => Promise.resolve(openReplicaDoor(store, onError));
+    const replication = {
+      replicaDoor: (onError: (error: unknown) => void) => Promise.resolve(openReplicaDoor(store, onError)),
+      syncs: (onError: (error: unknown) => void) => Promise.resolve(openSyncs(store, onError)),
+    };
     const recorded = { commits: 0, events: 0 };
     const onCommit = ({ events }: { readonly events: number }): void => {
       recorded.commits += 1;
@@ -92,7 +95,7 @@ export class Serving implements AsyncDisposable {
       ...{ store, disk, run, limits, configFolder: join(base, "config"), version: "0.1.0", idleMs: 0 },
       ...{ operatorToken: OPERATOR, recorded, metricsPublic, ...(oidc === undefined ? {} : { oidc }) },
       ...(watchMost === undefined ? {} : { watchMost }),
-      ...(options.replication === true ? { replicaDoor } : {}),
+      ...(options.replication === true ? replication : {}),
       ports: [{ place: { host: "127.0.0.1", port: 0 }, hosts: ["127.0.0.1", "localhost"], sharedWith }],
       onListening: listening.resolve,
       onFolder: () => hosted.resolve(),

@@ -61,7 +61,7 @@ const WORK = { receiving: "receiving", applying: "writing files", sending: "send
 const BAR = 24;
 
 /** How far a long piece of work is, with a bar. */
-export function progressText({ progress }: SyncShape): string | undefined {
+function progressText({ progress }: SyncShape): string | undefined {
   if (progress === undefined) return undefined;
   const { phase, done, total } = progress;
   const amount = done.toLocaleString("en-US");

@@ -49,7 +49,7 @@ function onlyOf(found: readonly SyncShape[], none: string): SyncShape {
 }
 
 /** A folder as the engine names it; one that is gone as it stands. */
-export function realFolder(path: string): string {
+function realFolder(path: string): string {
   try {
     return new NodeDisk().realpath(path);
   } catch (error) {

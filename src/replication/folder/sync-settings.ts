@@ -6,7 +6,7 @@ import { haltedBecause, hintFor } from "./sync-shape.ts";
 import type { SyncPlace } from "./sync-places.ts";
 
 /** An origin's address in the one form in which it is kept. Throws `USAGE`. */
-export function upstreamUrl(text: string): string {
+function upstreamUrl(text: string): string {
   if (/^unix:\/./.test(text)) return text;
   const url = URL.canParse(text) ? new URL(text) : undefined;
   const isPlain = url !== undefined && url.username + url.password + url.search + url.hash === "";

@@ -1,0 +1,110 @@
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import type { SyncEventShape, SyncShape } from "../../src/api/sync-api.ts";
+import { createClient } from "../../src/client/create-node-client.ts";
+import type { ChronicleClient } from "../../src/client/chronicle-client.ts";
+import { OPERATOR, Serving } from "./serving.ts";
+
+/** `/v1/syncs`: folders of the server's machine, for its owner on the Unix socket. Here the origin is the same server. */
+
+let serving: Serving;
+let client: ChronicleClient;
+let desk: string;
+
+beforeAll(async () => {
+  serving = await Serving.start({ replication: true });
+  const id = await serving.create("session-1");
+  await serving.put(id, "notes.txt", "one\n");
+  client = createClient({ url: `unix:${serving.run.socket}` });
+  desk = join(serving.base, "desk");
+});
+afterAll(async () => {
+  await client.close();
+  await serving[Symbol.asyncDispose]();
+});
+
+const upstream = (): string => `unix:${serving.run.socket}`;
+const bySocket = { bySocket: true };
+const until = <T>(look: () => T | Promise<T>): Promise<T> => vi.waitFor(look, { timeout: 5_000, interval: 20 });
+
+describe("who may ask", () => {
+  it("is the owner on the Unix socket, and nobody on a port", async () => {
+    const asked: [string, string, string][] = [
+      ["GET", "/v1/syncs", OPERATOR],
+      ["GET", "/v1/sync-events", OPERATOR],
+      ["GET", "/v1/syncs/x/conflicts", serving.token("reader")],
+    ];
+    for (const [method, path, token] of asked) expect((await serving.ask(path, { method, token })).status).toBe(403);
+    const start = { upstream: upstream(), folder: "/tmp/never" };
+    expect((await serving.send("/v1/syncs", start)).status).toBe(403);
+    expect((await serving.send("/v1/syncs", start, { token: serving.token("agent") })).status).toBe(403);
+    expect((await serving.ask("/v1/syncs", bySocket)).json()).toEqual({ items: [], next: null });
+  });
+
+  it("is not an agent, for what begins and ends them", async () => {
+    const agent = createClient({ url: upstream(), acting: { role: "agent" } });
+    const code = "FORBIDDEN";
+    await expect(agent.syncs.start({ upstream: upstream(), folder: desk })).rejects.toMatchObject({ code });
+    await expect(agent.syncs.stop("x")).rejects.toMatchObject({ code });
+    expect(await agent.syncs.list()).toEqual([]);
+    await agent.close();
+  });
+});
+
+describe("a sync", () => {
+  it("is begun, told of, settled and ended", async () => {
+    const seen: SyncEventShape[] = [];
+    const ended = new AbortController();
+    const following = (async () => {
+      for await (const event of client.syncs.events(undefined, ended.signal)) seen.push(event);
+    })();
+    mkdirSync(desk);
+    const begun = await client.syncs.start({
+      upstream: upstream(),
+      workspace: "session-1",
+      folder: desk,
+      debounceMs: 5,
+    });
+    expect(begun).toMatchObject({ folder: desk, asked: "session-1", mode: "two-way-safe" });
+    await until(() => expect(readFileSync(join(desk, "notes.txt"), "utf8")).toBe("one\n"));
+    await client.syncs.flush(begun.id);
+    await client.syncs.pause(desk);
+    writeFileSync(join(desk, "notes.txt"), "mine\n");
+    await serving.put("session-1", "notes.txt", "theirs\n");
+    await client.syncs.resume(begun.id.slice(0, 8));
+    await until(async () => expect(await client.syncs.conflicts(desk)).toMatchObject([{ path: "notes.txt" }]));
+    const content = new TextEncoder().encode("both\n");
+    const settled = await client.syncs.resolve(desk, "notes.txt", { keep: "merge", content });
+    expect(settled).toMatchObject({ path: "notes.txt", kept: "merge" });
+    await until(async () => expect((await serving.read("session-1", "notes.txt")).text).toBe("both\n"));
+    expect(await client.syncs.stop(begun.id)).toMatchObject({ state: "stopped" });
+    ended.abort();
+    await following;
+    const kinds = new Set(seen.map(({ kind }) => kind));
+    expect([...kinds].toSorted()).toEqual(["applied", "conflict", "pushed", "state"]);
+    expect(seen.every(({ id }) => id === begun.id)).toBe(true);
+  });
+
+  it("is asked for by what it is: problems say what is not", async () => {
+    const problem = async (path: string, value?: unknown) => {
+      const answered = await (value === undefined ? serving.ask(path, bySocket) : serving.send(path, value, bySocket));
+      const { code, detail } = answered.json<{ code: string; detail: string }>();
+      return [answered.status, code, detail];
+    };
+    expect(await problem("/v1/syncs/none")).toEqual([404, "NOT_FOUND", "there is no sync none"]);
+    expect(await problem("/v1/syncs", { upstream: upstream() })).toEqual([
+      400,
+      "USAGE",
+      expect.stringContaining("folder"),
+    ]);
+    const sideways = { upstream: upstream(), folder: "/x", mode: "sideways" };
+    expect(await problem("/v1/syncs", sideways)).toEqual([400, "USAGE", expect.stringContaining("body.mode")]);
+    const wrong = { upstream: "ftp://x", folder: join(serving.base, "never") };
+    expect(await problem("/v1/syncs", wrong)).toEqual([400, "USAGE", "this is no address of an origin"]);
+    const found = (await client.syncs.list())[0] as SyncShape;
+    expect(
+      await problem(`/v1/syncs/${encodeURIComponent(found.folder)}/resolve`, { path: "x", keep: "local" }),
+    ).toEqual([...[404, "NOT_FOUND"], "no conflict of x is open"]);
+  });
+});
