@@ -18,6 +18,8 @@ export interface CycleLoopOptions {
   readonly isActive: () => boolean;
   /** Records what was changed in the folder; then `wake` is called. */
   readonly look: () => Promise<void>;
+  /** The last event that the origin has told of. */
+  readonly originSeq: () => number;
   readonly onHalt: (halt: ReplicaHalt) => Promise<void>;
   readonly tell: (happening: SyncHappening) => void;
 }
@@ -29,6 +31,11 @@ const RESTLESS_MS = 300;
 /** A folder in which others are always faster is left alone for a moment. */
 const MOST_MOVES = 5;
 const MOVED_MS = 100;
+/**
+ * Where so many files were written one after the other, and more are coming, it waits for those: each has its own sync, but
+ * that many more of them have one together (see the worktree's `apply`), and whoever stores what comes has a turn meanwhile.
+ */
+const MANY = { from: 24, to: 256, waitMs: 200 };
 /** How long the rest of a commit is waited for, at once. */
 const PART_MS = 20;
 const FIRST_RETRY_MS = 500;
@@ -157,8 +164,15 @@ export class CycleLoop {
           this.#options.tell({ kind: "conflict", path: shownPath(path), state });
         // What the step has written is looked at as everything else: there may be more to send.
         this.#isWanted ||= outcome.isMore;
+        if (outcome.applied >= MANY.from && outcome.applied <= MANY.to && this.#isMoreKnown())
+          this.#wakeLater(MANY.waitMs);
         this.writeSoon();
     }
+  }
+
+  #isMoreKnown(): boolean {
+    const { cycle, mirror, originSeq } = this.#options;
+    return Math.max(mirror.head.seq, originSeq()) > cycle.applied;
   }
 
   #wakeLater(ms: number): void {

@@ -15,7 +15,7 @@ export interface Flushed {
   readonly waiting: WaitingRoom;
   readonly session: () => ReplicaSession | undefined;
   readonly isActive: () => boolean;
-  /** Throws `UNAVAILABLE` where it is not under way. */
+  /** Throws `REFUSED` where it is not under way. */
   readonly refuseIdle: () => void;
   /** Records everything that has been changed in the folder. */
   readonly look: () => Promise<void>;
@@ -27,7 +27,7 @@ const FLUSH_MS = 60_000;
 
 /**
  * Resolves once everything that was changed on either side before is on the other one, or is a conflict. Rejects with
- * `UNAVAILABLE` where that takes too long, or the sync is not under way.
+ * `REFUSED` where that takes too long, or the sync is not under way.
  */
 export async function flushSync(sync: Flushed, { timeoutMs = FLUSH_MS, signal }: FlushOptions): Promise<void> {
   using limit = timeLimit(sync.timers, timeoutMs, signal);

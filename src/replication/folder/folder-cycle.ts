@@ -2,8 +2,7 @@ import type { Progress } from "../../api/workspace-api.ts";
 import type { ConflictRecord, IdentifiedConflict } from "../../core/conflict-record.ts";
 import type { NameRules } from "../../core/find-collisions.ts";
 import type { Hash } from "../../core/hash.ts";
-import { ChronicleError } from "../../core/errors.ts";
-import { displayPath, type WorkspacePath } from "../../core/path.ts";
+import type { WorkspacePath } from "../../core/path.ts";
 import type { FolderIdentity, ReplicaHalt, ReplicaRecord } from "../../core/replica-record.ts";
 import { capture } from "../../workspace/capture.ts";
 import { catchUp } from "../../workspace/catch-up.ts";
@@ -21,7 +20,7 @@ import { LocalMaterializer } from "./local-materializer.ts";
 import { planCycle, type CyclePlan } from "./plan-cycle.ts";
 import { readCycle } from "./read-cycle.ts";
 import type { ReplicatedPaths } from "./replicated-paths.ts";
-import { resolveSyncConflict, type Resolution } from "./resolve-sync-conflict.ts";
+import { inTheWay, noConflict, resolveSyncConflict, type Resolution } from "./resolve-sync-conflict.ts";
 import { Retries } from "./retries.ts";
 import { settleMerges } from "./settle-merges.ts";
 import { differingPaths, withoutOwn, type JustDone } from "./touched-paths.ts";
@@ -85,6 +84,8 @@ interface Planned {
   readonly losses: Losses;
   readonly local: number;
   readonly head: number;
+  /** What was looked at because the origin had not taken it. */
+  readonly again: readonly WorkspacePath[];
   readonly isWhole: boolean;
 }
 
@@ -225,7 +226,8 @@ export class FolderCycle implements Disposable {
     this.#open = conflicts;
     const applied = this.#applied;
     const sides = { mirror, own: context.index, applied, head, local, conflicts, rules };
-    const paths = await readCycle(sides, await this.#touched({ local, head }));
+    const again = [...journal.again];
+    const paths = await readCycle(sides, [...(await this.#touched({ local, head })), ...again]);
     const merged = await settleMerges(context.blobs, decideCycle(paths, rules.mode));
     const collisions = await findHeldNames(merged.decisions, { rules: nameRules, index: context.index, local });
     const decisions = holdCollisions(merged.decisions, collisions);
@@ -250,7 +252,7 @@ export class FolderCycle implements Disposable {
       newId: context.newId,
       now: new Date(context.now()).toISOString(),
     });
-    return { plan, contents: merged.contents, paths, losses, local, head, isWhole: areWhole(paths) };
+    return { plan, contents: merged.contents, paths, losses, local, head, again, isWhole: areWhole(paths) };
   }
 
   async #touched({ local, head }: Pick<Planned, "local" | "head">): Promise<Set<WorkspacePath>> {
@@ -317,11 +319,12 @@ export class FolderCycle implements Disposable {
     return { kind: "done", applied: report?.applied.length ?? 0, conflicts: told, isMore: !isNothing };
   }
 
-  async #advance({ plan, local, head }: Planned, report: UpstreamReport | undefined): Promise<void> {
+  async #advance({ plan, local, head, again }: Planned, report: UpstreamReport | undefined): Promise<void> {
     const { mirror, journal } = this.#parts;
     this.#applied = head;
     this.#known = local;
     this.#done = undefined;
+    journal.decided(again);
     journal.release(local);
     if (report !== undefined) this.#advanceOver(plan, local, report);
     if (this.#record.applied === head) await mirror.applied(head);
@@ -378,19 +381,6 @@ export class FolderCycle implements Disposable {
   #progress(): Pick<ReplicaRecord, "applied" | "settled"> {
     return { applied: this.#applied, settled: Math.max(this.#record.settled, this.#parts.journal.settledTo) };
   }
-}
-
-function noConflict(path: WorkspacePath): ChronicleError {
-  return new ChronicleError("NOT_FOUND", `the sync has no open conflict about ${JSON.stringify(displayPath(path))}`, {
-    hint: "`chronicle sync conflicts` lists those that are open",
-  });
-}
-
-function inTheWay(blocked: readonly BlockedPath[]): ChronicleError {
-  const told = blocked.map(({ path, detail }) => `${displayPath(path)}: ${detail}`);
-  return new ChronicleError("REFUSED", `it cannot be written: ${told.slice(0, 3).join("; ")}`, {
-    hint: "see to what stands in the way, and settle it again",
-  });
 }
 
 function restored(decisions: readonly SettledDecision[], losses: Losses | undefined): readonly SettledDecision[] {

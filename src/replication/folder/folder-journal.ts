@@ -39,6 +39,8 @@ export class FolderJournal implements WriteJournal {
   readonly #waiting = new Map<WorkspacePath, number>();
   /** Paths with an answer about an event that is not held here yet: until then nothing can be said about them. */
   readonly #awaited = new Map<WorkspacePath, number>();
+  /** Paths with an entry that was not taken because of what the origin had before: nothing else makes anybody look there again. */
+  readonly #again = new Set<WorkspacePath>();
   /** Paths whose last entry was refused for what it is. */
   readonly #refused = new Map<WorkspacePath, RejectedEntry>();
   #scanned: number;
@@ -58,6 +60,16 @@ export class FolderJournal implements WriteJournal {
   /** Entries that have no answer, whether they were sent or not. */
   get pending(): number {
     return this.#queue.length;
+  }
+
+  /** Paths to be decided about once more. */
+  get again(): ReadonlySet<WorkspacePath> {
+    return this.#again;
+  }
+
+  /** It was decided about these. Those of which the origin knows more than is held here stay. */
+  decided(paths: Iterable<WorkspacePath>): void {
+    for (const path of paths) if ((this.#awaited.get(path) ?? 0) <= this.#source.head()) this.#again.delete(path);
   }
 
   /** What was refused, and will not be sent again as it is. */
@@ -133,8 +145,10 @@ export class FolderJournal implements WriteJournal {
     for (const { localSeq, sequence } of answer.accepted) this.#await(answered.get(localSeq), sequence);
     for (const one of answer.rejected) {
       const entry = answered.get(one.localSeq);
-      if (one.reason === "stale" || one.reason === "causal-lie") this.#await(entry, one.currentSequence ?? 0);
-      else if (entry !== undefined && this.#waiting.get(entry.path) === entry.localSeq)
+      if (one.reason === "stale" || one.reason === "causal-lie") {
+        this.#await(entry, one.currentSequence ?? 0);
+        if (entry !== undefined) this.#again.add(entry.path);
+      } else if (entry !== undefined && this.#waiting.get(entry.path) === entry.localSeq)
         this.#refused.set(entry.path, one);
     }
     this.#drop(upTo);

@@ -109,13 +109,13 @@ describe("a folder that follows an origin", () => {
     await rig.during(desk.start());
     await rig.pass(5_000);
     expect([desk.tree(), desk.sync.shape.state]).toEqual([{ a: "1", b: "b" }, "paused"]);
-    await expect(rig.during(desk.sync.flush())).rejects.toMatchObject({ code: "UNAVAILABLE" });
+    await expect(rig.during(desk.sync.flush())).rejects.toMatchObject({ code: "REFUSED" });
     await rig.during(desk.sync.resume());
     await rig.flush();
     expect((await trees()).host).toEqual({ a: "2", b: "b" });
     await rig.during(desk.sync.stop());
     expect(desk.sync.shape.state).toBe("stopped");
-    await expect(rig.during(desk.sync.resume())).rejects.toMatchObject({ code: "UNAVAILABLE" });
+    await expect(rig.during(desk.sync.resume())).rejects.toMatchObject({ code: "REFUSED" });
   });
 });
 

@@ -96,6 +96,7 @@ export class FolderSync {
       tell,
       isActive: () => this.#isUnderWay && this.isActive,
       look: () => this.#watcher.look(),
+      originSeq: () => this.#link.sequence,
       onHalt: (halt) => this.#halt(halt),
     });
     this.#link = new OriginLink({
@@ -129,7 +130,7 @@ export class FolderSync {
       linkError: this.#link.error,
       wasReached: this.#link.wasReached,
       failure: this.#loop.failure,
-      isBusy: this.#loop.isBusy || this.#watcher.isBusy,
+      isBusy: this.#loop.isBusy,
       isWatchDegraded: this.#wasDegraded,
       origin: Math.max(this.#link.sequence, mirror.head.seq),
       head: mirror.head.seq,
@@ -169,17 +170,17 @@ export class FolderSync {
     await this.#write({ stopped: true });
   }
 
-  /** Nothing goes either way until it is resumed. Throws `UNAVAILABLE` where it is stopped. */
+  /** Nothing goes either way until it is resumed. Throws `REFUSED` where it is stopped. */
   async pause(): Promise<void> {
-    if (this.record.stopped === true) throw notUnderWay("it is stopped");
+    if (this.record.stopped === true) throw notUnderWay(this.record, "it is stopped");
     await this.#comeToRest();
     await this.#write({ paused: true });
   }
 
-  /** Goes on. Throws `REFUSED` where it is halted, needs a decision and gets none; `UNAVAILABLE` where it is stopped. */
+  /** Goes on. Throws `REFUSED` where it is halted, needs a decision and gets none, or is stopped. */
   async resume({ accept }: { readonly accept?: LossDecision } = {}): Promise<void> {
     const { halted, stopped } = this.record;
-    if (stopped === true) throw notUnderWay("it is stopped");
+    if (stopped === true) throw notUnderWay(this.record, "it is stopped");
     const isUndecided = halted !== undefined && NEEDS_DECISION.has(halted.reason) && accept === undefined;
     if (isUndecided) throw refused(halted);
     if (this.#parts.identity() === undefined)
@@ -248,7 +249,7 @@ export class FolderSync {
 
   #refuseIdle(): void {
     const { reason, state } = this.shape;
-    if (!this.isActive) throw notUnderWay(reason ?? `it is ${state}`);
+    if (!this.isActive) throw notUnderWay(this.record, reason ?? `it is ${state}`);
   }
 
   /** One thing after another. */
@@ -330,6 +331,13 @@ function refused(halt: ReplicaHalt): ChronicleError {
   return new ChronicleError("REFUSED", `the sync is halted: ${haltedBecause(halt)}`, { hint: hintFor(halt) });
 }
 
-function notUnderWay(why: string): ChronicleError {
-  return new ChronicleError("UNAVAILABLE", `the sync is not under way: ${why}`, { hint: "see its status" });
+/** No failure of the moment, which a client would try again: somebody has to do something about it. */
+function notUnderWay({ stopped, paused }: ReplicaRecord, why: string): ChronicleError {
+  const hint =
+    stopped === true
+      ? "`chronicle sync start URL#WORKSPACE FOLDER` goes on where it stopped"
+      : paused === true
+        ? "`chronicle sync resume` lets it go on"
+        : "`chronicle sync status` says what is to be done";
+  return new ChronicleError("REFUSED", `the sync is not under way: ${why}`, { hint });
 }

@@ -46,11 +46,6 @@ export class FsWatcher {
     this.#options = options;
   }
 
-  /** Is something hinted at that was not looked at yet? */
-  get isBusy(): boolean {
-    return this.#batchOf.size > 0 || this.#everything !== undefined || this.#looking !== undefined || this.#isDue;
-  }
-
   /** Begins to watch. What was changed before is for `look`. */
   async start(): Promise<void> {
     const { live } = this.#options.context;

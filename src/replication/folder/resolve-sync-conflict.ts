@@ -6,6 +6,7 @@ import { comparePaths, displayPath, isWithin, type WorkspacePath } from "../../c
 import { mergeText } from "../../core/merge-text.ts";
 import type { UpstreamChange } from "../../core/upstream-change.ts";
 import type { BlobStore } from "../../storage/blob-store.ts";
+import type { BlockedPath } from "../../worktree/worktree.ts";
 import { settable, type CyclePath } from "./decide-cycle.ts";
 import { keepContents } from "./settle-merges.ts";
 
@@ -97,4 +98,19 @@ function fileWith({ path, local, remote }: CyclePath, { hash, size }: Pick<Entry
   const file = [local, remote].find((entry) => entry?.kind === "file");
   const mtimeMs = Math.max(local?.mtimeMs ?? 0, remote?.mtimeMs ?? 0);
   return { path, kind: "file", mode: (file?.mode ?? 0o644) & 0o777, size, mtimeMs, hash };
+}
+
+/** There is no conflict to be settled. */
+export function noConflict(path: WorkspacePath): ChronicleError {
+  return new ChronicleError("NOT_FOUND", `the sync has no open conflict about ${JSON.stringify(displayPath(path))}`, {
+    hint: "`chronicle sync conflicts` lists those that are open",
+  });
+}
+
+/** What settles a conflict cannot be written. */
+export function inTheWay(blocked: readonly BlockedPath[]): ChronicleError {
+  const told = blocked.map(({ path, detail }) => `${displayPath(path)}: ${detail}`);
+  return new ChronicleError("REFUSED", `it cannot be written: ${told.slice(0, 3).join("; ")}`, {
+    hint: "see to what stands in the way, and settle it again",
+  });
 }

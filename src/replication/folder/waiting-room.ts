@@ -46,8 +46,8 @@ export function timeLimit(
   const inner = new AbortController();
   const timer = timers.after(ms, () =>
     inner.abort(
-      new ChronicleError("UNAVAILABLE", `the sync did not come to rest within ${ms} ms`, {
-        hint: "ask for its status",
+      new ChronicleError("REFUSED", `the sync did not come to rest within ${ms} ms`, {
+        hint: "`chronicle sync status` says how far it is; give it longer with --timeout",
       }),
     ),
   );

@@ -9,10 +9,11 @@ import type { Message, MessageOf } from "../protocol/messages.ts";
 import { Pulse } from "../pulse.ts";
 import { ContentServer } from "../origin/content-server.ts";
 import { NODE_TIMERS, type Timers } from "../timers.ts";
+import { breathe } from "../../util/breathe.ts";
 import { Waiters } from "../waiters.ts";
 import { ContentFetch } from "./content-fetch.ts";
 import { ContentIntake } from "./content-intake.ts";
-import { EventContents, type NotTaken, type WantsPath } from "./event-contents.ts";
+import { type ArrivedEvent, EventContents, type NotTaken, type WantsPath } from "./event-contents.ts";
 import { IncomingEvents } from "./incoming-events.ts";
 import type { UpstreamLines } from "./upstream.ts";
 import type { Mirror } from "./mirror.ts";
@@ -57,6 +58,9 @@ export interface ReplicaOptions {
   /** The origin has let this replica in, or speaks again: its last event is this one. Must not throw. */
   readonly onOrigin?: (sequence: number) => void;
 }
+
+/** As long as each turn of the event loop brings more, up to about so many events are waited for. */
+const GATHER_MOST = 1_000;
 
 /** Before the origin has said how often it speaks. */
 const HANDSHAKE_BEAT_MS = 5_000;
@@ -254,7 +258,7 @@ export class ReplicaSession {
   }
 
   async #storeAll(): Promise<void> {
-    for (let all = this.#incoming.takeAll(); all.length > 0 && !this.#isEnded; all = this.#incoming.takeAll()) {
+    for (let all = await this.#gather(); all.length > 0 && !this.#isEnded; all = await this.#gather()) {
       const { upstream, onEvents } = this.#options;
       const events = all.map(({ event }) => event);
       {
@@ -268,6 +272,17 @@ export class ReplicaSession {
       this.#held.reach(upstream.head.seq);
       await this.#channel.send({ type: "Ack", up_to_sequence: upstream.head.seq });
     }
+  }
+
+  /** What has come, and what comes with it: everything is stored together, with the same few syncs. */
+  async #gather(): Promise<ArrivedEvent<SealedEvent>[]> {
+    const all = this.#incoming.takeAll();
+    for (let before = 0; before < all.length && all.length < GATHER_MOST;) {
+      before = all.length;
+      await breathe();
+      all.push(...this.#incoming.takeAll());
+    }
+    return all;
   }
 
   /** What was not taken is known before the lines are that name it. */
