@@ -146,7 +146,7 @@ it("the next process takes it up; stopped, it rests; started again, it goes on, 
   expect(await syncs.stop(id)).toMatchObject({ state: "stopped" });
   expect(syncs.active).toBe(0);
   write("desk/a", "not seen");
-  await expect(syncs.flush(id)).rejects.toMatchObject({ code: "UNAVAILABLE" });
+  await expect(syncs.flush(id)).rejects.toMatchObject({ code: "REFUSED" });
   expect(read("origin/a")).toBe("while nobody ran it");
 
   await syncs.start({ upstream, folder, mode: "one-way-replica", filterTo: ["/d/"] });
