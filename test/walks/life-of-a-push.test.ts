@@ -33,7 +33,7 @@ async function serve(parts: StoreParts, id: string, path: string) {
     close: async () => {
       sockets.forEach((socket) => socket.destroy());
       server.close();
-      await expect.poll(async () => void (await origins[Symbol.asyncDispose]())).toBeUndefined();
+      await expect.poll(() => origins[Symbol.asyncDispose]()).toBeUndefined();
     },
   };
 }

@@ -49,7 +49,7 @@ export class LogHistory {
   /** The last one that this process has recorded. */
   #recorded: Head = EMPTY_HEAD;
   #looking: Promise<Head> | undefined;
-  #later: Disposable | undefined;
+  #isToLook = false;
 
   /** `log`: an object of its own over the workspace's log, so that nobody else's look moves its head. */
   constructor(workspace: string, log: EventLog, options: LogHistoryOptions = {}) {
@@ -82,12 +82,15 @@ export class LogHistory {
     if (others === undefined || this.#sure === undefined) return this.head();
     const end = await this.#log.refresh();
     if (this.#recorded.seq > this.#sure.seq) await this.#note(this.#recorded);
-    if (end.seq > this.#sure.seq) this.#later ??= others.timers.after(LOOK_LATER_MS, () => void this.#lookLater());
+    if (end.seq > this.#sure.seq && !this.#isToLook) {
+      this.#isToLook = true;
+      others.timers.after(LOOK_LATER_MS, () => void this.#lookLater());
+    }
     return this.#sure;
   }
 
   async #lookLater(): Promise<void> {
-    this.#later = undefined;
+    this.#isToLook = false;
     const before = this.#sure?.seq ?? 0;
     // Where it fails it is told to whoever asks next.
     const { seq } = await this.head().catch(() => ({ seq: before }));
