@@ -149,6 +149,26 @@ describe("what a replica writes", () => {
     expect([desk.outcomes, desk.clock.now >= 3_000]).toEqual([["accepted"], true]);
   });
 
+  it("may take as long as it takes: the origin is asked again and again, and decides once", async () => {
+    let decided = 0;
+    const { promise: slow, resolve } = Promise.withResolvers<undefined>();
+    await using desk = await Desk.open((door) => ({
+      ...delegate(door),
+      decide: async (batch) => {
+        decided += 1;
+        await slow;
+        return door.decide(batch);
+      },
+    }));
+    desk.journal.write("a", "a");
+    desk.connect();
+    await desk.clock.run(3_000);
+    expect([decided, desk.outcomes]).toEqual([1, ["none"]]);
+    resolve(undefined);
+    await desk.settle();
+    expect([decided, desk.outcomes, await desk.rig.iterations("a")]).toMatchObject([1, ["accepted"], [{}]]);
+  });
+
   it("of which the content is gone is refused, and the others are taken", async () => {
     await using desk = await Desk.open();
     const { entry } = desk.journal.write("gone", textOf(8 * KIB, "gone"));

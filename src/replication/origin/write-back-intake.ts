@@ -41,6 +41,7 @@ export class WriteBackIntake {
   /** The last event that was sent to the replica. */
   readonly #sent: () => number;
   readonly #waiting: WriteBack[] = [];
+  #current: WriteBack | undefined;
   #isRunning = false;
   #isFetching = false;
   #isEnded = false;
@@ -53,8 +54,9 @@ export class WriteBackIntake {
     this.#sent = sent;
   }
 
-  /** Puts a batch into the queue. Throws `LIMIT_EXCEEDED`. */
+  /** Puts a batch into the queue, unless it is in it: a replica that waits for long sends it again. Throws `LIMIT_EXCEEDED`. */
   take(message: WriteBack): void {
+    if ([this.#current, ...this.#waiting].some((one) => one !== undefined && isSame(one, message))) return;
     if (this.#waiting.length >= MAX_WAITING) {
       throw new ChronicleError("LIMIT_EXCEEDED", `more than ${MAX_WAITING} batches are written back at once`);
     }
@@ -86,12 +88,15 @@ export class WriteBackIntake {
     this.#isRunning = true;
     try {
       for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) {
+        this.#current = next;
         const answer = await this.#decide(next);
+        this.#current = undefined;
         if (!this.#isEnded) await this.#channel.send(answerToWire(answer));
       }
     } catch (error) {
       if (!this.#isEnded) this.#channel.close(asFatal(error));
     } finally {
+      this.#current = undefined;
       this.#isRunning = false;
     }
   }
@@ -131,6 +136,11 @@ export class WriteBackIntake {
       this.#isFetching = false;
     }
   }
+}
+
+function isSame(a: WriteBack, b: WriteBack): boolean {
+  const [first, last] = [a.entries[0]?.local_seq, a.entries.at(-1)?.local_seq];
+  return first === b.entries[0]?.local_seq && last === b.entries.at(-1)?.local_seq;
 }
 
 function reasonOf(error: unknown): WriteBackReason | undefined {

@@ -98,7 +98,8 @@ export class WriteBackPush {
   /** Time has passed. */
   beat(): void {
     const flight = this.#flight;
-    if (flight === undefined) return;
+    // What has not left yet need not be sent again.
+    if (flight === undefined || this.#channel.pendingBytes > 0) return;
     flight.beats += 1;
     if (flight.beats < PATIENCE_BEATS) return;
     flight.beats = 0;
@@ -110,7 +111,11 @@ export class WriteBackPush {
 
   /** The content of an entry that is on its way; nothing else is the origin's to ask for. */
   async open(hash: Hash): Promise<BlobReader | undefined> {
-    return this.#flight?.contents.has(hash) === true ? this.#options.journal.open(hash) : undefined;
+    const flight = this.#flight;
+    if (flight?.contents.has(hash) !== true) return undefined;
+    // The batch has arrived, and is being worked on.
+    flight.beats = flight.tries = 0;
+    return this.#options.journal.open(hash);
   }
 
   /** The conversation is over. */
