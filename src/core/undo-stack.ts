@@ -36,7 +36,8 @@ export function undoStack(steps: Iterable<OperationStep>): UndoStack {
     const { id, kind, target, takes } = step;
     if (kind === "operation") {
       undoable.add(id);
-      redoable.clear();
+      // Clearing an empty set costs a new table.
+      if (redoable.size > 0) redoable.clear();
     } else if (takes !== undefined && kind === "undo") {
       groups.set(id, takes);
       for (const taken of takes) {
