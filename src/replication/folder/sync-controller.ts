@@ -41,6 +41,13 @@ interface Running {
   readonly alive: Disposable;
 }
 
+/** What halted it, and asks for a decision, is told by how it stands: a start decides nothing. */
+function unlessHalted({ record }: FolderSync): (error: unknown) => void {
+  return (error) => {
+    if (!(error instanceof ChronicleError && error.code === "REFUSED" && record.halted !== undefined)) throw error;
+  };
+}
+
 /**
  * Runs the syncs of a store in this process, each by itself. What one is told is in its log before it answers, so that the
  * next process goes on from there.
@@ -90,7 +97,7 @@ export class SyncController implements SyncRunner {
       if (options.token !== undefined) this.#options.places.keepToken(id, options.token);
       const { sync } = await this.#run(id, (record) => ({ ...recordFor(record, options, id), paused: true }));
       // That writes it down, too.
-      if (sync.record.halted === undefined) await sync.resume();
+      await sync.resume().catch(unlessHalted(sync));
       return sync.shape;
     });
   }

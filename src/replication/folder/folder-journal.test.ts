@@ -1,0 +1,126 @@
+import { describe, expect, it } from "vitest";
+import type { Entry } from "../../core/entry.ts";
+import { sha256 } from "../../core/hash.ts";
+import type { WorkspacePath } from "../../core/path.ts";
+import type { JournalEntry } from "../../workspace/replica/journal.ts";
+import { FolderJournal } from "./folder-journal.ts";
+import { ReplicatedPaths, type ReplicationRules } from "./replicated-paths.ts";
+
+const NOTHING = { accepted: [], rejected: [] };
+
+function file(path: string, size = 1): Entry {
+  return { path: path as WorkspacePath, kind: "file", mode: 0o644, size, mtimeMs: 1, hash: sha256(path) };
+}
+
+/** A journal over a log with these entries: event n of the log is the n-th; `undefined`: nothing for the origin. */
+function journalOf(
+  log: readonly (string | undefined)[],
+  more: { rules?: Partial<ReplicationRules>; before?: Entry; deleted?: readonly string[]; settled?: number } = {},
+) {
+  const at = { head: 0 };
+  const entries = log.flatMap((path, i): JournalEntry[] => {
+    if (path === undefined) return [];
+    const entry = more.deleted?.includes(path) === true ? undefined : file(path);
+    return [{ localSeq: i + 1, path: path as WorkspacePath, entry, seen: 0, actor: "human" }];
+  });
+  const journal = new FolderJournal({
+    read: async (after, limit) => {
+      const page = entries.filter(({ localSeq }) => localSeq > after).slice(0, limit);
+      return { entries: page, upTo: page.length === limit ? (page.at(-1)?.localSeq ?? after) : log.length };
+    },
+    before: async () => more.before,
+    open: async () => undefined,
+    rules: new ReplicatedPaths({ mode: "two-way-safe", filterTo: [], filterFrom: [], ...more.rules }),
+    settled: more.settled ?? 0,
+    head: () => at.head,
+  });
+  return { journal, at };
+}
+
+const seqs = (page: { readonly entries: readonly JournalEntry[] }) => page.entries.map(({ localSeq }) => localSeq);
+const a = "a" as WorkspacePath;
+
+describe("FolderJournal", () => {
+  it("gives nothing before it is released, and says when there is something", async () => {
+    const { journal } = journalOf(["a", undefined, "b", "c"]);
+    let told = 0;
+    journal.changed.listen(() => (told += 1));
+    await journal.scan();
+    expect([journal.pending, await journal.next(0, 10)]).toEqual([3, { entries: [], upTo: 0 }]);
+    journal.release(3);
+    expect([told, seqs(await journal.next(0, 10)), (await journal.next(0, 10)).upTo]).toEqual([1, [1, 3], 3]);
+    expect(seqs(await journal.next(0, 1))).toEqual([1]);
+    journal.release(4);
+    expect(seqs(await journal.next(3, 10))).toEqual([4]);
+  });
+
+  it("a path is on its way from its entry on, until what the origin made of it is here", async () => {
+    const { journal, at } = journalOf(["a", "b"]);
+    await journal.scan();
+    journal.release(2);
+    expect([journal.isOnItsWay(a), journal.isSent(a)]).toEqual([true, true]);
+    await journal.settled(2, {
+      accepted: [
+        { localSeq: 1, iteration: 1, sequence: 7 },
+        { localSeq: 2, iteration: 1, sequence: 8 },
+      ],
+      rejected: [],
+    });
+    expect([journal.pending, journal.settledTo, journal.awaited, journal.isOnItsWay(a)]).toEqual([0, 2, 8, true]);
+    at.head = 7;
+    expect([journal.isOnItsWay(a), journal.isOnItsWay("b" as WorkspacePath)]).toEqual([false, true]);
+  });
+
+  it("what is stale is to be decided about again; what is refused for what it is, not until it is something else", async () => {
+    const { journal, at } = journalOf(["a", "b"]);
+    await journal.scan();
+    journal.release(2);
+    await journal.settled(2, {
+      accepted: [],
+      rejected: [
+        { localSeq: 1, reason: "stale", currentSequence: 5 },
+        { localSeq: 2, reason: "too-large" },
+      ],
+    });
+    at.head = 5;
+    expect([...journal.again]).toEqual(["a"]);
+    expect([journal.isOnItsWay(a), journal.isOnItsWay("b" as WorkspacePath)]).toEqual([false, true]);
+    expect(journal.refused.size).toBe(1);
+    journal.decided(["a" as WorkspacePath]);
+    expect(journal.again.size).toBe(0);
+  });
+
+  it("leaves out what does not go back, also where it is deleted", async () => {
+    const rules = { filterFrom: ["build/"], filterTo: ["secret"] };
+    const { journal } = journalOf(["build/x", "secret", ".x.swp", "a", "@further"], { rules });
+    await journal.scan();
+    journal.release(5);
+    expect((await journal.next(0, 10)).entries.map(({ path }) => path)).toEqual(["a", "@further"]);
+    const before = { ...file("build"), kind: "dir" } as const;
+    const gone = journalOf(["build"], { rules, before, deleted: ["build"] });
+    await gone.journal.scan();
+    expect(gone.journal.pending).toBe(0);
+  });
+
+  it("one way, nothing goes, and all of it is settled", async () => {
+    const { journal } = journalOf(["a", "b"], { rules: { mode: "one-way-safe" } });
+    await journal.scan();
+    journal.release(2);
+    expect([await journal.next(0, 10), journal.settledTo]).toEqual([{ entries: [], upTo: 2 }, 2]);
+  });
+
+  it("what is skipped is never sent", async () => {
+    const { journal } = journalOf(["a", "b"]);
+    await journal.scan();
+    journal.skipTo(2);
+    journal.release(2);
+    expect([seqs(await journal.next(0, 10)), journal.pending, journal.isOnItsWay(a)]).toEqual([[], 0, false]);
+  });
+
+  it("a log that is shorter than what the origin has had of it is told", async () => {
+    const { journal } = journalOf(["a"]);
+    await journal.settled(5, NOTHING);
+    await journal.scan();
+    expect((await journal.next(9, 10)).upTo).toBeLessThan(9);
+  });
+});
