@@ -220,10 +220,7 @@ export class FolderCycle implements Disposable {
     await catchUp(context, { recover: false });
     const local = (await context.index.head()).seq;
     const head = mirror.head.seq;
-    const conflicts = (await openConflicts(context)).filter(
-      ({ record }) => record.sync?.origin === this.#record.origin,
-    );
-    this.#open = conflicts;
+    const conflicts = (this.#open = await this.#readConflicts());
     const applied = this.#applied;
     const sides = { mirror, own: context.index, applied, head, local, conflicts, rules };
     const again = [...journal.again];
