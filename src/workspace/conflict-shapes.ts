@@ -1,25 +1,29 @@
 import type { ConflictShape } from "../api/conflict-shape.ts";
-import type { IdentifiedConflict } from "../core/conflict-record.ts";
+import type { ConflictRecord, IdentifiedConflict } from "../core/conflict-record.ts";
 import { exactPath, shownPath } from "./shape.ts";
+
+/** What only a conflict with an upstream has. */
+function syncPart({ sync, base }: ConflictRecord): Pick<ConflictShape, "cause" | "detail" | "base_hash"> {
+  if (sync === undefined) return {};
+  const { detail } = sync;
+  return { cause: "sync", base_hash: base?.hash ?? "", ...(detail === undefined ? {} : { detail }) };
+}
 
 /** A conflict of an undo with later work, or of a folder with its upstream, as programs see it. */
 export function unmergedShape({ id, record }: IdentifiedConflict): ConflictShape {
-  const { path, state, settled, reason, undo, sync, met, base, current, wanted } = record;
-  const detail = sync?.detail;
+  const { path, state, settled, reason, undo, met, current, wanted } = record;
   return {
     id,
-    ...(sync === undefined ? {} : { cause: "sync" as const }),
+    ...syncPart(record),
     path: shownPath(path),
     ...exactPath(path),
     timestamp: met,
     state,
     ...(settled === undefined ? {} : { settled }),
     reason,
-    ...(detail === undefined ? {} : { detail }),
     undo_id: undo,
     current_hash: current?.hash ?? "",
     undo_hash: wanted?.hash ?? "",
-    ...(sync === undefined ? {} : { base_hash: base?.hash ?? "" }),
     current_size: current?.size ?? 0,
     undo_size: wanted?.size ?? 0,
     current_kind: current?.kind ?? null,

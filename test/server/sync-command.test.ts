@@ -226,6 +226,9 @@ describe("sync", () => {
     const refused = run("desk-home", ["sync", "start", url, join(base, "other"), "--token-file", wrong]);
     expect(refused.status).toBe(1);
     expect(refused.out).toContain("halted: the origin does not take this token");
+    // With another it goes on.
+    sync(["start", url, join(base, "other"), "--token-file", token()]);
+    await until(() => expect(read(base, "other", "src/x.ts")).toBe("x\n"));
     run("desk-home", ["sync", "stop", join(base, "other")]);
     const refusal = (...args: string[]) => run("desk-home", args).err;
     expect(refusal("sync", "start", url, "x")).toContain("is a port, where a token is needed");
@@ -238,6 +241,9 @@ describe("sync", () => {
     expect(refusal("sync", "dance")).toContain("chronicle sync does not know 'dance'");
     expect(refusal("sync", "resolve", "a")).toContain("how to settle it was not said");
     expect(refusal("sync", "pause", "nothing")).toContain("there is no sync nothing");
+    const long = `/${"x".repeat(110)}`;
+    expect(refusal("serve", "--replication", "--socket", long)).toContain("too long for a socket");
+    expect(refusal("serve", "--replication", "--socket", "/tmp/c.sock")).toContain("can be entered by others");
     expect(refusal("replicate", "x")).toContain("--connect SOCKET, or --ws-connect URL");
     expect(refusal("replicate", "x", "--connect", "a", "--ws-connect", "b")).toContain("reached in one way");
   }, 20_000);
