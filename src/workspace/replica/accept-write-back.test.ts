@@ -297,6 +297,15 @@ describe.each<[string, Readonly<Record<string, string>> | undefined]>([
       expect([await origin.files(), await origin.events("version:")]).toEqual([{ a: "1", b: "1" }, []]);
     });
 
+    it.each([".git/hooks/post-commit", "sub/.GIT/config", ".chronicle-tmp/x", "d/.chronicle-tmp"])(
+      "%s is nobody's to write",
+      async (path) => {
+        await using origin = await WriteBackRig.create(files);
+        const { rejected } = await origin.accept([await origin.entry(1, path, "#!/bin/sh")]);
+        expect(rejected).toEqual([{ localSeq: 1, reason: "path" }]);
+      },
+    );
+
     it("a folder that is filtered is not deleted either", async () => {
       await using origin = await WriteBackRig.create(files);
       const filter = new DirectionalFilter().addPattern(new FilterPattern("build/"), "from-replica");

@@ -3,7 +3,6 @@ import { ChronicleError } from "../../core/errors.ts";
 import { isWithin, type WorkspacePath } from "../../core/path.ts";
 import type { IntentRecord } from "../../core/records.ts";
 import { idOfText } from "../../core/request-intent.ts";
-import { STAGING_FOLDER } from "../../core/staging-folder.ts";
 import type { UpstreamChange } from "../../core/upstream-change.ts";
 import type { WriteBackAnswer, WriteBackBatch, WriteBackReason, WriteBackRules } from "../../core/write-back.ts";
 import type { BlockedPath } from "../../worktree/worktree.ts";
@@ -77,7 +76,6 @@ export class WriteBackOnDisk {
 
   /** A repository's own state is git's, whoever asks: a hook put there would be run by the next person who commits. */
   async #isUntouchable(path: WorkspacePath): Promise<boolean> {
-    if (isWithin(path, STAGING_FOLDER as WorkspacePath)) return true;
     return (await this.#context.worktree.explain(path)).rule === "git";
   }
 
