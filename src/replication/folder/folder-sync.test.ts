@@ -435,6 +435,25 @@ describe("what does not go smoothly", () => {
     expect(desk.sync.shape.conflicts).toBe(1);
   });
 
+  it("goes on from the origin's present state where the events in between are gone, with its own edits", async () => {
+    const { host, desk } = await started({ a: "1", b: "1", "d/c": "1", "text.md": "1\n2\n3\n" });
+    await rig.during(desk.close());
+    desk.edit("a", "mine");
+    desk.edit("text.md", "one\n2\n3\n");
+    await rig.during(host.write("b", "2"));
+    await rig.during(host.write("d", undefined));
+    await rig.during(host.write("text.md", "1\n2\nthree\n"));
+    await rig.during(host.workspace.compact({ dropArchive: true }));
+    await rig.during(host.write("new", "n"));
+    await rig.during(desk.start());
+    await rig.flush();
+    const { desk: here, host: there } = await trees();
+    expect(here).toEqual({ a: "mine", b: "2", new: "n", "text.md": "one\n2\nthree\n" });
+    expect(there).toEqual(here);
+    expect(desk.hold.mirror.start).toBeGreaterThan(0);
+    expect(desk.sync.shape).toMatchObject({ state: "in-sync", conflicts: 0 });
+  });
+
   it("an origin that does not know the workspace is not asked again and again", async () => {
     const { desk } = await started({ a: "1" });
     desk.cut();

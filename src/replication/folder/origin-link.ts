@@ -98,6 +98,7 @@ export class OriginLink {
     const workspace = mirror.workspace === "" ? origin : mirror.workspace;
     return new ReplicaSession(channel, {
       ...session,
+      mirror,
       sandboxId,
       ...(workspace === "" ? {} : { workspace }),
       ...(asked === undefined ? {} : { asked }),
