@@ -20,7 +20,7 @@ import { LocalMaterializer } from "./local-materializer.ts";
 import { planCycle, type CyclePlan } from "./plan-cycle.ts";
 import { readCycle } from "./read-cycle.ts";
 import type { ReplicatedPaths } from "./replicated-paths.ts";
-import { inTheWay, noConflict, resolveSyncConflict, type Resolution } from "./resolve-sync-conflict.ts";
+import { inTheWay, noConflict, oneWay, resolveSyncConflict, type Resolution } from "./resolve-sync-conflict.ts";
 import { Retries } from "./retries.ts";
 import { settleMerges } from "./settle-merges.ts";
 import { differingPaths, withoutOwn, type JustDone } from "./touched-paths.ts";
@@ -189,9 +189,10 @@ export class FolderCycle implements Disposable {
   /** Settles the conflict of a path; what is in the folder is recorded first. Throws `NOT_FOUND`, `REFUSED`. */
   async resolve(path: WorkspacePath, resolution: Resolution): Promise<IdentifiedConflict> {
     const { context, mirror, rules } = this.#parts;
+    if (rules.isOneWay && resolution.keep !== "upstream") throw oneWay(path);
     using _lease = await context.blobs.lease();
     for (;;) {
-      await capture(context, { cause: "capture", only: [path], named: true });
+      await capture(context, { cause: "capture", only: [path] });
       const conflicts = await this.openConflicts();
       const conflict = conflicts.find((one) => one.record.path === path);
       if (conflict === undefined) throw noConflict(path);

@@ -190,6 +190,17 @@ describe("P10: both sides change the same", () => {
     });
   });
 
+  it("one way, only the origin's side settles it", async () => {
+    await both("one-way-safe", ["mine", "theirs"]);
+    await expect(rig.during(rig.desk.sync.resolve(path("f"), { keep: "local" }))).rejects.toMatchObject({
+      code: "REFUSED",
+    });
+    await rig.during(rig.desk.sync.resolve(path("f"), { keep: "upstream" }));
+    await rig.flush();
+    expect(await trees()).toEqual({ desk: { f: "theirs" }, host: { f: "theirs" } });
+    expect(rig.desk.sync.shape.conflicts).toBe(0);
+  });
+
   it("a folder here, a file there: both stay, and settling takes all that lies in it", async () => {
     const { host, desk } = await started({ "d/f": "1" });
     desk.cut();

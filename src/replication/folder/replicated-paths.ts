@@ -37,9 +37,14 @@ export class ReplicatedPaths {
     return this.#filter.passesPath(path, isFolder, "to-replica");
   }
 
+  /** Is nothing written back at all? */
+  get isOneWay(): boolean {
+    return this.mode === "one-way-safe" || this.mode === "one-way-replica";
+  }
+
   /** Is what the folder has there written back? `entry`: as it is, or, of a deletion, as it was. */
   goesBack(path: WorkspacePath, entry: Entry | undefined): boolean {
-    if (this.mode === "one-way-safe" || this.mode === "one-way-replica") return false;
+    if (this.isOneWay) return false;
     const kind = entry?.kind ?? "file";
     const size = entry?.size ?? 0;
     return this.isShared(path, kind === "dir") && this.#filter.passes({ path, kind, size }, "from-replica");

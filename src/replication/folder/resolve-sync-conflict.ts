@@ -114,3 +114,10 @@ export function inTheWay(blocked: readonly BlockedPath[]): ChronicleError {
     hint: "see to what stands in the way, and settle it again",
   });
 }
+
+/** Nothing goes to the origin, so that only its side can end the matter. */
+export function oneWay(path: WorkspacePath): ChronicleError {
+  return new ChronicleError("REFUSED", `${JSON.stringify(displayPath(path))} is not written back in this mode`, {
+    hint: "take the origin's side, or leave it: the folder keeps what it has; or start the sync in a two-way mode",
+  });
+}
