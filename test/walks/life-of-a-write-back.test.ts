@@ -40,7 +40,9 @@ it("life of a write-back", async () => {
     const session = new ReplicaSession(new FramedChannel(new SocketWire(socket)), options);
     return { session, ended: session.run() };
   };
-  const settled = () => expect.poll(() => journal.settledTo, { timeout: 10_000 }).toBe(journal.head);
+  const settled = async (): Promise<void> => {
+    await expect.poll(() => journal.settledTo, { timeout: 10_000 }).toBe(journal.head);
+  };
   const seqOf = async (file: string) => (await origin.file(file)).seq;
 
   // On what it has seen: an edit, a large new file in a new folder, a folder that goes.
