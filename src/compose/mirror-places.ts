@@ -18,11 +18,15 @@ export class FileMirrorPlaces implements MirrorPlaces {
   readonly #parts: StoreParts;
   readonly #layout: UpstreamLayout;
 
-  /** Makes the folder where it is missing. */
+  /** Makes the folder where it is missing, and removes what a crash has left half begun. */
   constructor(parts: StoreParts, layout: UpstreamLayout) {
     this.#parts = parts;
     this.#layout = layout;
     makeFolders(parts.backends.disk, layout.folder);
+    for (const start of startsIn(parts.backends.disk, layout)) {
+      const { folder, anchor } = layout.mirror(start);
+      if (parts.backends.disk.lstat(anchor) === undefined) removeTree(parts.backends.disk, folder);
+    }
   }
 
   list(): readonly (HistoryAnchor | undefined)[] {
@@ -66,10 +70,15 @@ export class FileMirrorPlaces implements MirrorPlaces {
  */
 export function mirrorParts(disk: Disk, layout: UpstreamLayout): readonly (HistoryAnchor | undefined)[] {
   if (disk.lstat(layout.folder) === undefined) return [];
-  const starts = disk.list(layout.folder).flatMap(({ name }) => mirrorStart(name.toString()) ?? []);
-  const anchors = starts.toSorted((a, b) => a - b).flatMap((start) => readAnchor(disk, layout, start) ?? []);
+  const anchors = startsIn(disk, layout).flatMap((start) => readAnchor(disk, layout, start) ?? []);
   const hasFirst = anchors.length === 0 || disk.lstat(layout.mirror(0).log) !== undefined;
   return hasFirst ? [undefined, ...anchors] : anchors;
+}
+
+/** Where parts start that have an anchor, or are to have one; ascending. */
+function startsIn(disk: Disk, layout: UpstreamLayout): number[] {
+  const starts = disk.list(layout.folder).flatMap(({ name }) => mirrorStart(name.toString()) ?? []);
+  return starts.toSorted((a, b) => a - b);
 }
 
 /** The anchor of a part; `undefined` where it was not finished. Throws `LOG_DAMAGED`. */

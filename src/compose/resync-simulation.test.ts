@@ -159,7 +159,7 @@ async function collect(batches: AsyncIterable<readonly IterationRow[]>): Promise
   return rows;
 }
 
-const SEEDS = Array.from({ length: Number(process.env["RESYNC_SEEDS"] ?? 12) }, (_, i) => i + 1);
+const SEEDS = Array.from({ length: Number(process.env["RESYNC_SEEDS"] ?? 8) }, (_, i) => i + 1);
 
 describe("a replica that is often too far behind", () => {
   it("whatever happens, it ends with the origin's state and contents", async () => {
