@@ -13,7 +13,7 @@ import type { BlockedPath } from "../../worktree/worktree.ts";
  */
 
 /** The conflict by which a path is held: always the same one. */
-export function holdId(origin: string, path: WorkspacePath): string {
+function holdId(origin: string, path: WorkspacePath): string {
   return idOfText(`chronicle hold\0${origin}\0${fileRecordId(path)}`);
 }
 
