@@ -131,8 +131,8 @@ export interface SyncApi {
    */
   resume(id: string, options?: { readonly accept?: "deletions" | "restore" }): Promise<SyncShape>;
   /**
-   * Resolves once all that was changed on either side before is on the other one, or is a conflict. Throws `UNAVAILABLE`
-   * after `timeoutMs` (default 60,000), or where it is not under way.
+   * Resolves once all that was changed on either side before is on the other one, or is a conflict. Throws `REFUSED`
+   * after `timeoutMs` (default 60,000), and where it is not under way.
    */
   flush(id: string, options?: { readonly timeoutMs?: number; readonly signal?: AbortSignal }): Promise<SyncShape>;
   /** Those that are open. `current` is the folder's side, `undo` the upstream's. */

@@ -70,6 +70,7 @@ describe("a sync", () => {
     await until(() => expect(readFileSync(join(desk, "notes.txt"), "utf8")).toBe("one\n"));
     await client.syncs.flush(begun.id);
     await client.syncs.pause(desk);
+    await expect(client.syncs.flush(desk)).rejects.toMatchObject({ code: "REFUSED" });
     writeFileSync(join(desk, "notes.txt"), "mine\n");
     await serving.put("session-1", "notes.txt", "theirs\n");
     await client.syncs.resume(begun.id.slice(0, 8));
@@ -84,6 +85,18 @@ describe("a sync", () => {
     const kinds = new Set(seen.map(({ kind }) => kind));
     expect([...kinds].toSorted()).toEqual(["applied", "conflict", "pushed", "state"]);
     expect(seen.every(({ id }) => id === begun.id)).toBe(true);
+  });
+
+  it("whose origin is not there is waited for once, as long as one wants to", async () => {
+    const folder = join(serving.base, "lonely");
+    const { id } = await client.syncs.start({ upstream: `unix:${join(serving.base, "nowhere.sock")}`, folder });
+    const began = performance.now();
+    const late = client.syncs.flush(id, { timeoutMs: 100 });
+    await expect(late).rejects.toMatchObject({ code: "REFUSED" });
+    expect(performance.now() - began).toBeLessThan(1_500);
+    expect(await client.syncs.status(id)).toMatchObject({ state: "offline", peer: null });
+    expect((await client.syncs.status(id)).reason).toContain("it is not there");
+    await client.syncs.stop(id);
   });
 
   it("is asked for by what it is: problems say what is not", async () => {
@@ -102,7 +115,7 @@ describe("a sync", () => {
     expect(await problem("/v1/syncs", sideways)).toEqual([400, "USAGE", expect.stringContaining("body.mode")]);
     const wrong = { upstream: "ftp://x", folder: join(serving.base, "never") };
     expect(await problem("/v1/syncs", wrong)).toEqual([400, "USAGE", "this is no address of an origin"]);
-    const found = (await client.syncs.list())[0] as SyncShape;
+    const found = (await client.syncs.list()).find(({ folder }) => folder === desk) as SyncShape;
     expect(
       await problem(`/v1/syncs/${encodeURIComponent(found.folder)}/resolve`, { path: "x", keep: "local" }),
     ).toEqual([...[404, "NOT_FOUND"], "no conflict of x is open"]);
