@@ -48,17 +48,6 @@ function unlessHalted({ record }: FolderSync): (error: unknown) => void {
   };
 }
 
-/** That a sync is not under way does not pass by asking once more: a client that would is told. */
-function lastingly(error: unknown): never {
-  if (!(error instanceof ChronicleError) || error.code !== "UNAVAILABLE") throw error;
-  const { code, message, hint, data } = error;
-  throw new ChronicleError(code, message, {
-    ...(hint === undefined ? {} : { hint }),
-    data: { ...data, lasting: true },
-    cause: error,
-  });
-}
-
 /**
  * Runs the syncs of a store in this process, each by itself. What one is told is in its log before it answers, so that the
  * next process goes on from there.
@@ -167,7 +156,7 @@ export class SyncController implements SyncRunner {
     options: { readonly timeoutMs?: number; readonly signal?: AbortSignal } = {},
   ): Promise<SyncShape> {
     const sync = await this.#with(id, async (running) => running.sync);
-    await sync.flush(options).catch(lastingly);
+    await sync.flush(options);
     return sync.shape;
   }
 
@@ -263,7 +252,7 @@ export class SyncController implements SyncRunner {
     return this.#inTurn(id, async () => {
       const running = this.#running.get(id) ?? (await this.#run(id, (record) => record));
       try {
-        return await work(running).catch(lastingly);
+        return await work(running);
       } finally {
         if (running.sync.record.stopped === true) await this.#letGo(id);
       }
