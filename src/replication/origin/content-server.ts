@@ -10,9 +10,10 @@ import type { MessageOf } from "../protocol/messages.ts";
 export interface WorkspaceContents {
   /**
    * A content that some event of this workspace names, or `undefined`: also for what the store holds for other
-   * workspaces only, since a hash must not be a key to what is somebody else's.
+   * workspaces only, since a hash must not be a key to what is somebody else's. `isNamed`: the caller has it from an event of
+   * this workspace.
    */
-  open(hash: Hash): Promise<BlobReader | undefined>;
+  open(hash: Hash, isNamed?: boolean): Promise<BlobReader | undefined>;
 }
 
 type Request = MessageOf<"ContentFetchRequest">;

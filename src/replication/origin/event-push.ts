@@ -170,7 +170,7 @@ export class EventPush {
   async #inlineOf({ record }: SealedEvent): Promise<Uint8Array | undefined> {
     const { hash, size } = record;
     if (typeof hash !== "string" || !isHash(hash) || typeof size !== "number" || size >= INLINE_BELOW_BYTES) return;
-    const reader = await this.#options.contents.open(hash);
+    const reader = await this.#options.contents.open(hash, true);
     // Where it is none that is stored, or of another size than its event says, the replica asks, and is told.
     if (reader?.size !== size) return;
     const pieces: Uint8Array[] = [];

@@ -26,9 +26,9 @@ export class HistoryContents implements WorkspaceContents {
     this.#context = context;
   }
 
-  async open(hash: Hash): Promise<BlobReader | undefined> {
+  async open(hash: Hash, isNamed = false): Promise<BlobReader | undefined> {
     const reader = await this.#context.blobs.open(hash);
-    return reader !== undefined && (await this.#names(hash)) ? reader : undefined;
+    return reader !== undefined && (isNamed || (await this.#names(hash))) ? reader : undefined;
   }
 
   async #names(hash: Hash): Promise<boolean> {
