@@ -8,6 +8,7 @@ import { capture } from "../../workspace/capture.ts";
 import { catchUp } from "../../workspace/catch-up.ts";
 import { openConflicts } from "../../workspace/conflicts.ts";
 import type { Context } from "../../workspace/context.ts";
+import { settle } from "../../workspace/operate.ts";
 import type { UpstreamReport } from "../../workspace/replica/apply-upstream.ts";
 import type { BlockedPath } from "../../worktree/worktree.ts";
 import type { Mirror } from "../replica/mirror.ts";
@@ -157,6 +158,7 @@ export class FolderCycle implements Disposable {
       (await this.#parts.apart?.(this.#record));
     if (halt !== undefined) return { kind: "halted", halt };
     using _lease = await this.#parts.context.blobs.lease();
+    await this.#settle();
     const planned = await this.#plan(decided);
     if (!planned.isWhole && this.#isMoreComing(planned)) return { kind: "partial" };
     const { halted } = planned.losses;
@@ -168,6 +170,7 @@ export class FolderCycle implements Disposable {
 
   /** Writes the record, as it is now or with something else in it. */
   async write(change: RecordChange = {}): Promise<void> {
+    await this.#settle();
     const { paused, stopped, halted, ...rest } = { ...this.#record, ...this.#progress(), ...change };
     const record: ReplicaRecord = {
       ...rest,
@@ -191,6 +194,7 @@ export class FolderCycle implements Disposable {
     const { context, mirror, rules } = this.#parts;
     if (rules.isOneWay && resolution.keep !== "upstream") throw oneWay(path);
     using _lease = await context.blobs.lease();
+    await this.#settle();
     for (;;) {
       await capture(context, { cause: "capture", only: [path] });
       const conflicts = await this.openConflicts();
@@ -208,6 +212,15 @@ export class FolderCycle implements Disposable {
       this.#record = record;
       if (report.blocked.length > 0) throw inTheWay(report.blocked);
       return step.conflicts[0] ?? conflict;
+    }
+  }
+
+  /** Finishes what a crash has left half done: the folder is further then than the log had said. */
+  async #settle(): Promise<void> {
+    for (const { intent } of await settle(this.#parts.context)) {
+      const { origin, applied } = intent.replica ?? this.#record;
+      if (origin === this.#record.origin) this.#applied = Math.max(this.#applied, applied);
+      this.#known = undefined;
     }
   }
 
@@ -382,7 +395,6 @@ export class FolderCycle implements Disposable {
 }
 
 function restored(decisions: readonly SettledDecision[], losses: Losses | undefined): readonly SettledDecision[] {
-  const { local, remote } = losses?.halted ?? {};
-  const here = local === undefined ? decisions : putBack(decisions, "local");
-  return remote === undefined ? here : putBack(here, "remote");
+  const here = losses?.halted.local === undefined ? decisions : putBack(decisions, "local");
+  return losses?.halted.remote === undefined ? here : putBack(here, "remote");
 }
