@@ -3,13 +3,14 @@ import type { WorkspaceApi } from "../api/workspace-api.ts";
 import { openReplica, type ReplicaHold } from "../compose/open-replica.ts";
 import { Origins, type OriginLease } from "../compose/origins.ts";
 import { partsOf } from "../compose/parts-of.ts";
+import type { ChronicleError } from "../core/errors.ts";
 import type { WorkspacePath } from "../core/path.ts";
 import type { ReplicaRecord } from "../core/replica-record.ts";
 import type { Channel } from "../replication/channel.ts";
 import { findReplicaRecord } from "../replication/folder/find-replica-record.ts";
 import { FolderSync, type FolderSyncParts } from "../replication/folder/folder-sync.ts";
 import type { Timers } from "../replication/timers.ts";
-import { OriginSession, type OriginOptions } from "../replication/origin/origin-session.ts";
+import { OriginSession } from "../replication/origin/origin-session.ts";
 import { LiveView } from "../workspace/live-view.ts";
 import type { WatchHint, Worktree } from "../worktree/worktree.ts";
 import { FOLDER, SyncMachine, type MachineOptions } from "./sync-machine.ts";
@@ -46,6 +47,8 @@ class LifeTimers implements Timers {
 /** An origin on a machine of its own, with or without a folder: what serves replicas, and a workspace to work in. */
 export class OriginNode {
   readonly machine: SyncMachine;
+  /** Why it has ended conversations by itself. */
+  readonly failures: ChronicleError[] = [];
   readonly #clock: VirtualClock;
   readonly #isHosted: boolean;
   #id = "";
@@ -85,11 +88,13 @@ export class OriginNode {
   }
 
   /** Leads a conversation with whoever is at the other end. */
-  serve(channel: Channel, more: Partial<OriginOptions> = {}): void {
+  serve(channel: Channel): void {
     const [lease, timers] = [this.#lease, this.#timers];
     if (lease === undefined || timers === undefined) return channel.close();
-    const options = { ...lease.options, timers, heartbeatMs: HEARTBEAT_MS, ...more };
-    void new OriginSession(channel, options).run();
+    const options = { ...lease.options, timers, heartbeatMs: HEARTBEAT_MS };
+    void new OriginSession(channel, options).run().then(({ by, error }) => {
+      if (by === "us" && error !== undefined && error.code !== "UNAVAILABLE") this.failures.push(error);
+    });
   }
 
   /** Its processes are gone. */
@@ -119,6 +124,8 @@ export interface ReplicaNodeOptions extends MachineOptions {
 /** A folder that follows an origin, on a machine of its own. Nothing watches it but `hint`. */
 export class ReplicaNode {
   readonly machine: SyncMachine;
+  /** When something was last brought into its folder. */
+  appliedAt = -Infinity;
   readonly #options: ReplicaNodeOptions;
   #id = "";
   #store: StoreApi | undefined;
@@ -166,6 +173,9 @@ export class ReplicaNode {
     const parts = { context: { ...context, live }, mirror, session, connect, identity, timers, random };
     const sync = new FolderSync(parts, (await findReplicaRecord(context)) ?? this.#fresh());
     this.#sync = sync;
+    sync.happened.listen(({ kind }) => {
+      if (kind === "applied") this.appliedAt = clock.now;
+    });
     await sync.start();
   }
 

@@ -12,16 +12,20 @@ import { linkWeather } from "../../src/testing/link-weather.ts";
 import { FOLDER } from "../../src/testing/sync-machine.ts";
 import { OriginNode, ReplicaNode } from "../../src/testing/sync-nodes.ts";
 import { VirtualClock } from "../../src/testing/virtual-clock.ts";
-import { checkOutcome } from "./sync-outcome.ts";
+import { checkOutcome, differences } from "./sync-outcome.ts";
 
 /** So long everything goes wrong, and so long it may take afterwards. In ms of the simulation. */
 const STORM_MS = 6_000;
 const HEALING_MS = 600_000;
+/** So long it may take until the trees are equal, without anybody asking for it. */
+const ALONE_MS = 90_000;
 
 /** What is planted, so that the simulation has to notice it. */
 export interface Planted {
   readonly replicaDisk?: (disk: SimDisk) => Disk;
   readonly originDisk?: (disk: SimDisk) => Disk;
+  /** Hints of a folder that come so soon after something was brought into it are taken for its echo. */
+  readonly echoMs?: number;
 }
 
 /**
@@ -39,6 +43,7 @@ export class SyncSimulation {
   connections = 0;
   edits = 0;
   readonly #seed: number;
+  readonly #planted: Planted;
   readonly #random: SimRandom;
   readonly #weather: SimRandom;
   readonly #editors = new Map<OriginNode | ReplicaNode, FolderEditor>();
@@ -48,6 +53,7 @@ export class SyncSimulation {
 
   constructor(seed: number, planted: Planted = {}) {
     this.#seed = seed;
+    this.#planted = planted;
     this.#random = simRandom(seed);
     this.#weather = simRandom(seed + 1_000_003);
     this.isHosted = seed % 2 === 0;
@@ -136,6 +142,7 @@ export class SyncSimulation {
     const paths = this.#editors.get(node)?.step(node.machine.disk) ?? [];
     node.machine.plan(plan);
     const dice = this.#random.below(10);
+    if (this.clock.now - node.appliedAt < (this.#planted.echoMs ?? 0)) return;
     // Some hints are lost; the watcher then says so, a moment later.
     if (dice === 0) this.clock.after(500, () => node.hint(undefined));
     else if (paths.length > 0) node.hint(paths);
@@ -220,10 +227,24 @@ export class SyncSimulation {
       this.#cutLinks(replica);
       await this.#decide(replica);
     }
+    for (const replica of this.replicas) await this.#decide(replica);
+    await this.#comeTogether();
     // What one writes back comes to all others, and may be merged there once more.
     for (let round = 0; round < 4; round += 1) {
       if (!this.isHosted) await this.origin.workspace.snapshot();
       for (const replica of this.replicas) await this.#flush(replica);
+    }
+  }
+
+  /** Without anybody asking for it. */
+  async #comeTogether(): Promise<void> {
+    if (!this.isHosted) await this.origin.workspace.snapshot();
+    const until = this.clock.now + ALONE_MS;
+    for (;;) {
+      const differing = await differences(this);
+      if (differing.length === 0 || this.replicas.some(({ sync }) => !sync.isActive)) return;
+      if (this.clock.now > until) throw new Error(`nobody looks any more at ${differing.join("\n")}`);
+      await this.clock.wait(500);
     }
   }
 
@@ -261,7 +282,8 @@ export class SyncSimulation {
       },
     };
     this.#links.add(link);
-    this.origin.serve(new FramedChannel(wires.a, { isReliable: false, windowBytes: 256 * 1024 }));
+    const channel = new FramedChannel(wires.a, { isReliable: false, windowBytes: 256 * 1024 });
+    this.origin.serve(channel);
     return new FramedChannel(wires.b, { isReliable: false, windowBytes: 256 * 1024 });
   }
 
