@@ -127,7 +127,7 @@ export interface SyncApi {
   pause(id: string): Promise<SyncShape>;
   /**
    * Goes on. Where it is halted by a deletion of much, or a folder that was emptied: `deletions` lets that happen, `restore`
-   * puts the files back. Throws `REFUSED` where a decision is needed and none is given.
+   * puts the files back; without a decision it looks whether they are back. Throws `REFUSED` where they are not.
    */
   resume(id: string, options?: { readonly accept?: "deletions" | "restore" }): Promise<SyncShape>;
   /**

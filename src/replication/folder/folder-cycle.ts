@@ -15,6 +15,7 @@ import type { Mirror } from "../replica/mirror.ts";
 import type { Timers } from "../timers.ts";
 import { areWhole, decideCycle, holdCollisions, type CyclePath, type SettledDecision } from "./decide-cycle.ts";
 import { findHeldNames } from "./find-held-names.ts";
+import { findReplicaRecord } from "./find-replica-record.ts";
 import type { FolderJournal } from "./folder-journal.ts";
 import { checkRoot, isMuch } from "./guards.ts";
 import { LocalMaterializer } from "./local-materializer.ts";
@@ -103,6 +104,7 @@ export class FolderCycle implements Disposable {
   #applied: number;
   /** The own event up to which the folder was looked at; `undefined`: everything is to be compared. */
   #known: number | undefined;
+  #isLookedAtAgain = false;
   #done: JustDone | undefined;
   #open: readonly IdentifiedConflict[] = [];
   #recent = { local: 0, upstream: 0 };
@@ -139,6 +141,12 @@ export class FolderCycle implements Disposable {
   /** Nobody knows any more what is the same on both sides. */
   compareAll(): void {
     this.#known = undefined;
+  }
+
+  /** It was halted by what may be over by now: everything is compared, and only what is different still goes to the origin. */
+  lookAgain(): void {
+    this.#known = undefined;
+    this.#isLookedAtAgain = true;
   }
 
   /** What could not be written is tried again at once. */
@@ -215,13 +223,15 @@ export class FolderCycle implements Disposable {
     }
   }
 
-  /** Finishes what a crash has left half done: the folder is further then than the log had said. */
+  /** What a crash has left half done is finished: here, or by whoever has looked at the folder first. Then it is further than was known. */
   async #settle(): Promise<void> {
-    for (const { intent } of await settle(this.#parts.context)) {
-      const { origin, applied } = intent.replica ?? this.#record;
-      if (origin === this.#record.origin) this.#applied = Math.max(this.#applied, applied);
-      this.#known = undefined;
-    }
+    const { context } = this.#parts;
+    await settle(context);
+    await catchUp(context, { recover: false });
+    const logged = await findReplicaRecord(context);
+    if (logged?.origin !== this.#record.origin || logged.applied <= this.#applied) return;
+    this.#applied = logged.applied;
+    this.#known = undefined;
   }
 
   async #readConflicts(): Promise<readonly IdentifiedConflict[]> {
@@ -231,7 +241,6 @@ export class FolderCycle implements Disposable {
 
   async #plan(decided: LossDecision | undefined): Promise<Planned> {
     const { context, mirror, journal, rules, nameRules } = this.#parts;
-    await catchUp(context, { recover: false });
     const local = (await context.index.head()).seq;
     const head = mirror.head.seq;
     const conflicts = (this.#open = await this.#readConflicts());
@@ -249,7 +258,7 @@ export class FolderCycle implements Disposable {
       recent: this.#recent,
       isSent: (path) => journal.isSent(path),
     });
-    if (decided === "restore" && losses.halted.local !== undefined) journal.skipTo(local);
+    if (this.#isNet(decided, losses)) journal.skipTo(local);
     await journal.scan();
     const plan = planCycle(restored(decisions, decided === "restore" ? losses : undefined), {
       origin: this.#record.origin,
@@ -264,6 +273,12 @@ export class FolderCycle implements Disposable {
       now: new Date(context.now()).toISOString(),
     });
     return { plan, contents: merged.contents, paths, losses, local, head, again, isWhole: areWhole(paths) };
+  }
+
+  /** Is the origin to have only what has become of it all? It need not hear of what went and is back. */
+  #isNet(decided: LossDecision | undefined, { halted }: Losses): boolean {
+    if (decided === "restore") return halted.local !== undefined;
+    return this.#isLookedAtAgain && decided === undefined && halted.local === undefined;
   }
 
   async #touched({ local, head }: Pick<Planned, "local" | "head">): Promise<Set<WorkspacePath>> {
@@ -334,6 +349,7 @@ export class FolderCycle implements Disposable {
     const { mirror, journal } = this.#parts;
     this.#applied = head;
     this.#known = local;
+    this.#isLookedAtAgain = false;
     this.#done = undefined;
     journal.decided(again);
     journal.release(local);

@@ -289,6 +289,31 @@ describe("P11: much is gone at once", () => {
     });
   });
 
+  it("what is back by itself needs no decision, and the origin hears nothing of it", async () => {
+    const { desk, host } = await started({ ...MANY, keep: "k" });
+    const before = (await rig.during(host.workspace.status())).seq;
+    const gone = ["d/f1", "d/f2", "d/f3", "d/f4"];
+    removeSim(desk.disk, `${FOLDER}/d`);
+    desk.hint("d");
+    await rig.until(() => desk.sync.shape.state === "halted");
+    desk.disk.makeFolder(`${FOLDER}/d`, 0o755);
+    for (const name of gone) writeSim(desk.disk, `${FOLDER}/${name}`, MANY[name] ?? "");
+    await expect(rig.during(desk.sync.resume())).rejects.toMatchObject({
+      code: "REFUSED",
+      message: expect.stringMatching(/halted: 116 of 122 entries were deleted here/) as string,
+      hint: expect.stringContaining("--restore-files; if it is back by now, just resume") as string,
+    });
+    expect(desk.sync.shape.state).toBe("halted");
+    for (const [name, text] of Object.entries(MANY)) writeSim(desk.disk, `${FOLDER}/${name}`, text);
+    writeSim(desk.disk, `${FOLDER}/keep`, "edited");
+    await rig.during(desk.sync.resume());
+    await rig.flush();
+    const all = { ...MANY, "d/": "", keep: "edited" };
+    expect(await trees()).toEqual({ desk: all, host: all });
+    expect(await iterations("d/f7")).toBe(1);
+    expect((await rig.during(host.workspace.status())).seq).toBeLessThanOrEqual(before + 2);
+  });
+
   it("more than half of many files, meant so", async () => {
     const { desk } = await started({ ...MANY, keep: "k" });
     removeSim(desk.disk, `${FOLDER}/d`);

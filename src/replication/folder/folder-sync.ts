@@ -177,19 +177,32 @@ export class FolderSync {
     await this.#write({ paused: true });
   }
 
-  /** Goes on. Throws `REFUSED` where it is halted, needs a decision and gets none, or is stopped. */
+  /**
+   * Goes on. Where it was halted and needs a decision, and gets none, it looks whether what was gone is back. Throws `REFUSED`
+   * where it is not, and where it is stopped.
+   */
   async resume({ accept }: { readonly accept?: LossDecision } = {}): Promise<void> {
     const { halted, stopped } = this.record;
     if (stopped === true) throw notUnderWay(this.record, "it is stopped");
     const isUndecided = halted !== undefined && NEEDS_DECISION.has(halted.reason) && accept === undefined;
-    if (isUndecided) throw refused(halted);
     if (this.#parts.identity() === undefined)
       throw refused({ reason: "root-vanished", detail: "the folder is not there" });
     await this.#comeToRest();
     await this.#write({ paused: undefined, halted: undefined });
-    this.#cycle.compareAll();
+    if (isUndecided) this.#cycle.lookAgain();
+    else this.#cycle.compareAll();
     this.#cycle.hurry();
     await this.#setOut(accept);
+    if (isUndecided) await this.#lookedAgain();
+  }
+
+  /** Resolves once the folder was looked at, and that went well or is to be tried again. Throws `REFUSED` where it halts anew. */
+  async #lookedAgain(): Promise<void> {
+    await this.#watcher.look().catch((error: unknown) => this.#looked(error));
+    const isOver = (): boolean => !this.isActive || !this.#loop.isBusy || this.#loop.failure !== undefined;
+    await this.#waiting.until(isOver, new AbortController().signal);
+    const { halted } = this.record;
+    if (halted !== undefined) throw refused(halted);
   }
 
   /** See `flushSync`. */

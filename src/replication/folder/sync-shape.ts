@@ -72,7 +72,8 @@ export function hintFor({ reason }: ReplicaHalt): string {
   return HINTS[reason] ?? "see to the reason, then resume the sync";
 }
 
-const LOST = "if that is meant, resume with --accept-deletions; if not, with --restore-files";
+const LOST =
+  "if that is meant, resume with --accept-deletions; if not, with --restore-files; if it is back by now, just resume";
 
 const HINTS: Readonly<Record<string, string>> = {
   "root-vanished": "mount it, or put it back, then resume; or stop the sync",
