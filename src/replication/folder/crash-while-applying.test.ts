@@ -28,6 +28,8 @@ it.each(["keep", "forget"] as const)("no conflict about what nobody edited (%s)"
     await rig.during(rig.desk.close().catch(() => undefined));
     rig.desk.machine.losePower(fate);
     rig.desk.heal();
+    // While the folder is looked at, the origin tells what has happened since.
+    rig.desk.lookMs = 400;
     await rig.during(rig.desk.start());
     await rig.flush();
     const conflicts = await rig.during(rig.desk.sync.conflicts());

@@ -17,10 +17,11 @@ import { areWhole, decideCycle, holdCollisions, type CyclePath, type SettledDeci
 import { findHeldNames } from "./find-held-names.ts";
 import { findReplicaRecord } from "./find-replica-record.ts";
 import type { FolderJournal } from "./folder-journal.ts";
-import { checkRoot, isMuch } from "./guards.ts";
+import { checkRoot } from "./guards.ts";
 import { LocalMaterializer } from "./local-materializer.ts";
 import { planCycle, type CyclePlan } from "./plan-cycle.ts";
 import { readCycle } from "./read-cycle.ts";
+import { RecentLosses } from "./recent-losses.ts";
 import type { ReplicatedPaths } from "./replicated-paths.ts";
 import { inTheWay, noConflict, oneWay, resolveSyncConflict, type Resolution } from "./resolve-sync-conflict.ts";
 import { Retries } from "./retries.ts";
@@ -75,9 +76,6 @@ export interface RecordChange {
   readonly halted?: ReplicaHalt | undefined;
 }
 
-/** How long a deletion is remembered, to see with others that it was a large one. */
-const LOSS_MEMORY_MS = 10_000;
-
 /** One planned step, and what it rests on. */
 interface Planned {
   readonly plan: CyclePlan;
@@ -99,6 +97,7 @@ export class FolderCycle implements Disposable {
   readonly #parts: CycleParts;
   readonly #materializer: LocalMaterializer;
   readonly #retries: Retries;
+  readonly #losses: RecentLosses;
   #record: ReplicaRecord;
   /** The origin's event up to which the folder is reconciled; the record may not say so yet. */
   #applied: number;
@@ -107,8 +106,6 @@ export class FolderCycle implements Disposable {
   #isLookedAtAgain = false;
   #done: JustDone | undefined;
   #open: readonly IdentifiedConflict[] = [];
-  #recent = { local: 0, upstream: 0 };
-  #last = { local: 0, upstream: 0 };
   #part = { local: 0, head: 0, times: 0 };
 
   constructor(parts: CycleParts, record: ReplicaRecord) {
@@ -117,6 +114,7 @@ export class FolderCycle implements Disposable {
     this.#applied = record.applied;
     this.#materializer = new LocalMaterializer(parts.context, parts.mirror);
     this.#retries = new Retries(parts.timers, parts.onDue);
+    this.#losses = new RecentLosses(parts.timers);
   }
 
   /** As it was last written, or is to be. */
@@ -171,7 +169,7 @@ export class FolderCycle implements Disposable {
     if (!planned.isWhole && this.#isMoreComing(planned)) return { kind: "partial" };
     const { halted } = planned.losses;
     const found = halted.local ?? halted.remote;
-    if (decided === undefined && this.#isRestless(planned.losses)) return { kind: "restless" };
+    if (decided === undefined && this.#losses.isRestless(planned.losses)) return { kind: "restless" };
     if (decided === undefined && found !== undefined) return { kind: "halted", halt: found };
     return this.#carryOut(planned, now);
   }
@@ -255,7 +253,7 @@ export class FolderCycle implements Disposable {
       rules,
       own: context.index,
       local,
-      recent: this.#recent,
+      recent: this.#losses.recent,
       isSent: (path) => journal.isSent(path),
     });
     if (this.#isNet(decided, losses)) journal.skipTo(local);
@@ -313,14 +311,6 @@ export class FolderCycle implements Disposable {
     return this.#part.times <= MOST_PARTS;
   }
 
-  /** Is more being deleted than a moment ago? */
-  #isRestless({ local, upstream }: Losses): boolean {
-    const lost = { local: local + this.#recent.local, upstream: upstream + this.#recent.upstream };
-    const isMore = lost.local > this.#last.local || lost.upstream > this.#last.upstream;
-    this.#last = lost;
-    return isMore && (isMuch(local === 0 ? 0 : lost.local) || isMuch(upstream === 0 ? 0 : lost.upstream));
-  }
-
   async #carryOut(planned: Planned, folder: FolderIdentity | undefined): Promise<CycleOutcome> {
     const { plan, contents, paths, local, head, losses } = planned;
     const { changes, proposals, conflicts } = plan;
@@ -340,7 +330,7 @@ export class FolderCycle implements Disposable {
       );
     }
     await this.#advance(planned, report);
-    this.#noteLoss(losses);
+    this.#losses.note(losses);
     const told = this.#toldOf(conflicts, report?.blocked ?? []);
     return { kind: "done", applied: report?.applied.length ?? 0, conflicts: told, isMore: !isNothing };
   }
@@ -394,15 +384,6 @@ export class FolderCycle implements Disposable {
       if (record?.replica?.id !== this.#record.sandboxId) return true;
     }
     return false;
-  }
-
-  #noteLoss({ local, upstream }: Losses): void {
-    if (local + upstream === 0) return;
-    const add = (sign: 1 | -1): void => {
-      this.#recent = { local: this.#recent.local + sign * local, upstream: this.#recent.upstream + sign * upstream };
-    };
-    add(1);
-    this.#parts.timers.after(LOSS_MEMORY_MS, () => add(-1));
   }
 
   #progress(): Pick<ReplicaRecord, "applied" | "settled"> {
