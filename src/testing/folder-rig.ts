@@ -109,6 +109,8 @@ export class RigDesk {
   isCut = false;
   /** Does its watcher miss things, and say so? */
   isBlind = false;
+  /** So long a look at the folder takes, in ms. */
+  lookMs = 0;
   readonly #clock: VirtualClock;
   readonly #host: RigHost;
   readonly #record: Partial<ReplicaRecord>;
@@ -154,9 +156,12 @@ export class RigDesk {
         isBlind: () => this.isBlind,
       }),
     );
+    const worktree = slowToRead(context.worktree, async () => {
+      if (this.lookMs > 0) await this.#clock.wait(this.lookMs);
+    });
     const record = (await findReplicaRecord(context)) ?? { ...this.#fresh(), ...this.#record };
     const parts: FolderSyncParts = {
-      context: { ...context, live },
+      context: { ...context, worktree, live },
       mirror,
       session: options,
       connect: () => this.#connect(),
@@ -247,6 +252,21 @@ function watchedBy(
   };
   return new Proxy(worktree, {
     get: (target, key) => (key === "watch" ? watch : (Reflect.get(target, key, target) as unknown)),
+  });
+}
+
+/** A worktree that takes its time before it looks. */
+function slowToRead(worktree: Worktree, pause: () => Promise<void>): Worktree {
+  const scan: Worktree["scan"] = async (request, onChanged) => {
+    await pause();
+    return worktree.scan(request, onChanged);
+  };
+  return new Proxy(worktree, {
+    get: (target, key) => {
+      if (key === "scan") return scan;
+      const value: unknown = Reflect.get(target, key, target);
+      return typeof value === "function" ? (value.bind(target) as unknown) : value;
+    },
   });
 }
 
