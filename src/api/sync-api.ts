@@ -31,6 +31,8 @@ export interface SyncStart extends SyncSettings {
   readonly folder: string;
   /** For an upstream on a port: a bearer token. Kept in a file of the configuration folder (0600), never in a log. */
   readonly token?: string;
+  /** Also into a home folder, or one of the system's. */
+  readonly force?: boolean;
 }
 
 /** How a sync is doing. */
@@ -68,6 +70,8 @@ export interface SyncShape {
   applied: number;
   /** The last event of the origin that is held here. */
   head: number;
+  /** In the answer to the `start` that began it: so many files the folder had already. */
+  joined?: number;
   /** Something works, but not as it should: too few watches, for example. */
   degraded?: string;
   /** Of a long piece of work that is going on, such as the first sync. `total` 0: not known. */
@@ -115,7 +119,8 @@ export interface SyncRunner extends SyncApi {
 export interface SyncApi {
   /**
    * Begins to follow, or goes on with what was begun for this folder; resolves once it is under way, which says nothing of
-   * the connection. Throws `REFUSED` for a folder that follows something else, `UNSAFE` as `init` does, `USAGE`.
+   * the connection. Throws `REFUSED` for a folder that follows something else, `UNSAFE` as `init` does and for
+   * folders of the system, `USAGE`.
    */
   start(options: SyncStart): Promise<SyncShape>;
   list(): Promise<SyncShape[]>;

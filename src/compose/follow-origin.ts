@@ -23,7 +23,7 @@ export async function followOrigin(backends: Pick<Backends, "lock">, layout: Ups
     lock.close();
     if (!(error instanceof ChronicleError) || error.code !== "LOCKED") throw error;
     throw new ChronicleError("LOCKED", "another process syncs this workspace", {
-      hint: "`chronicle sync status` shows it, `chronicle sync stop` ends it",
+      hint: "`chronicle sync stop`, or Ctrl-C where it runs, ends it",
       data: error.data,
       cause: error,
     });

@@ -16,6 +16,7 @@ import { makeFolders, readText } from "./file-head-keeper.ts";
 import { namesOnDisk } from "./folder-names.ts";
 import { openContext, type StoreParts } from "./open-context.ts";
 import { openReplica } from "./open-replica.ts";
+import { refuseSystemFolder } from "./refuse-system-folder.ts";
 import { standsApart } from "./stands-apart.ts";
 import { storeTasks } from "./store-tasks.ts";
 
@@ -43,9 +44,12 @@ export class FileSyncPlaces implements SyncPlaces {
     return places;
   }
 
-  async begin(folder: string): Promise<string> {
+  async begin(folder: string, { force = false }: { readonly force?: boolean } = {}): Promise<string> {
+    // Before anything is made, and once more for where a link leads.
+    if (!force) refuseSystemFolder(folder);
     makeWithFolders(this.#disk, folder);
-    const { workspace } = await this.#store.init({ roots: [folder] });
+    if (!force) refuseSystemFolder(this.#disk.realpath(folder));
+    const { workspace } = await this.#store.init({ roots: [folder], force });
     await workspace.close();
     return workspace.id;
   }

@@ -7,6 +7,7 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  statSync,
   writeFileSync,
 } from "node:fs";
 import { once } from "node:events";
@@ -80,15 +81,17 @@ beforeAll(async () => {
 }, 30_000);
 afterAll(async () => {
   run("desk-home", ["sync", "stop", desk]);
-  const pid = await deskProcess();
-  if (pid !== undefined) process.kill(pid);
+  for (const who of ["desk-home", "box-home", "steered-home"]) {
+    const pid = await processOf(who);
+    if (pid !== undefined) process.kill(pid);
+  }
   for (const child of children) child.kill("SIGKILL");
   rmSync(base, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
 });
 
-/** The number of the process that a command has started for the desk. */
-async function deskProcess(): Promise<number | undefined> {
-  return (await whoAnswers(join(base, "desk-home/.local/state/chronicle/run/serve.sock"), "0.1.0"))?.pid;
+/** The number of the process that a command has started for the desk, or the sandbox. */
+async function processOf(who: string): Promise<number | undefined> {
+  return (await whoAnswers(join(base, who, ".local/state/chronicle/run/serve.sock"), "0.1.0"))?.pid;
 }
 
 /** The same process, asked by a program. */
@@ -178,7 +181,7 @@ describe("sync", () => {
   }, 20_000);
 
   it("goes on in the next process, with the token that was given once", async () => {
-    process.kill((await deskProcess()) ?? expect.fail("nobody runs it"), "SIGKILL");
+    process.kill((await processOf("desk-home")) ?? expect.fail("nobody runs it"), "SIGKILL");
     appendFileSync(join(origin, "notes.txt"), "while nobody looked\n");
     await until(() => expect(sync<SyncShape[]>(["status"])).toMatchObject([{ state: "in-sync" }]));
     await same("notes.txt");
@@ -219,6 +222,34 @@ describe("sync", () => {
       run("desk-home", ["sync", "stop", folder]);
     }
   });
+
+  it("says so where a folder had files, and takes none of the system's", async () => {
+    const full = join(base, "full");
+    mkdirSync(join(full, "d"), { recursive: true });
+    for (const name of ["a.mine", "d/b.mine"]) writeFileSync(join(full, name), "mine\n");
+    const begun = run("desk-home", ["sync", "start", url, full, "--token-file", token()]);
+    expect(begun).toMatchObject({
+      status: 0,
+      err: expect.stringMatching(/note: 2 files of \S+full go to the origin/) as string,
+    });
+    await until(() => expect(read(origin, "d/b.mine")).toBe("mine\n"));
+    const again = run("desk-home", ["sync", "start", url, full, "--token-file", token()]);
+    expect([again.status, again.err]).toEqual([0, ""]);
+    run("desk-home", ["sync", "stop", full]);
+    for (const [folder, what] of [
+      ["/", "the whole file system"],
+      ["/etc", "a folder of the system"],
+      ["/usr/lib/none/such", "a folder of the system"],
+      [join(base, "desk-home"), "a home folder"],
+    ] as const) {
+      const refused = run("desk-home", ["sync", "start", url, folder, "--token-file", token()]);
+      expect([folder, refused.status === 0, refused.err]).toEqual([folder, false, expect.stringContaining(what)]);
+      expect(refused.err).toContain("--force");
+    }
+    expect(existsSync("/usr/lib/none")).toBe(false);
+    const here = run("steered-home", ["replicate", "/etc", "--connect", socket]);
+    expect(here.err).toContain("/etc is a folder of the system");
+  }, 30_000);
 
   it("says what is wrong with a token, and with what was typed", async () => {
     const wrong = join(base, "wrong.token");
@@ -270,4 +301,77 @@ describe("replicate", () => {
     second.kill("SIGTERM");
     expect((await once(second, "exit"))[0]).toBe(0);
   }, 20_000);
+
+  it("is steered from elsewhere by the same commands, and says there how it is", async () => {
+    const box = join(base, "steered");
+    const boxes = <T>(...args: string[]): T => {
+      const { status, out, err } = run("steered-home", ["sync", ...args, "--json"], box);
+      if (status !== 0) throw new Error(`sync ${args.join(" ")}: ${status}\n${err}`);
+      return JSON.parse(out) as T;
+    };
+    const running = begin("steered-home", ["replicate", box, "--connect", socket], base);
+    await until(() => expect(existsSync(join(box, "src/x.ts"))).toBe(true));
+    const [door = "", ...more] = readdirSync(join(base, "steered-home/.local/state/chronicle/run")).filter((name) =>
+      name.startsWith("sync-"),
+    );
+    expect([door, more]).toEqual([expect.stringMatching(/^sync-[0-9a-f-]{36}\.sock$/), []]);
+    const path = join(base, "steered-home/.local/state/chronicle/run", door);
+    expect(statSync(path).mode & 0o777).toBe(0o600);
+    expect(boxes<SyncShape>("flush")).toMatchObject({ folder: box, state: "in-sync", pending: 0 });
+    const [listed] = boxes<SyncShape[]>("status", box);
+    expect(listed).toMatchObject({ folder: box, state: "in-sync" });
+    expect(listed).not.toHaveProperty("elsewhere");
+    const monitor = begin("steered-home", ["sync", "monitor", box, "--json"], base);
+    await until(() => expect(monitor.said).toContain('"in-sync"'));
+    // A conflict of its own, met and settled from here.
+    expect(boxes<SyncShape>("pause")).toMatchObject({ state: "paused" });
+    await said(running, /paused/);
+    writeFileSync(join(box, "built.txt"), "mine\n");
+    writeFileSync(join(origin, "built.txt"), "theirs\n");
+    expect(run("steered-home", ["sync", "flush"], box).err).toContain("`chronicle sync resume` lets it go on");
+    boxes("resume");
+    await until(() => expect(boxes("conflicts")).toMatchObject([{ path: "built.txt" }]));
+    expect(boxes("resolve", "built.txt", "--keep-local")).toMatchObject({ kept: "local", conflicts: 0 });
+    await until(() => expect(read(origin, "built.txt")).toBe("mine\n"));
+    await until(() => expect(monitor.said).toContain('"kind":"conflict"'));
+    // It was emptied, and the decision comes from here.
+    boxes("pause");
+    for (const name of readdirSync(box)) rmSync(join(box, name), { recursive: true });
+    expect([0, 1]).toContain(run("steered-home", ["sync", "resume"], box).status);
+    await said(running, /halted: everything was deleted here/);
+    expect(boxes("status", box)).toMatchObject([{ state: "halted", reason: "everything was deleted here" }]);
+    expect(boxes("resume", "--restore-files")).toMatchObject({ folder: box });
+    await until(() => expect(read(box, "built.txt")).toBe("mine\n"));
+    // What it is, to whoever wants to run it as well; and the end.
+    const second = run("steered-home", ["sync", "start", `unix:${socket}`, box]);
+    expect([second.status, second.err]).toEqual([
+      5,
+      expect.stringContaining(`process ${running.pid} runs the sync of this folder already`),
+    ]);
+    const ended = once(running, "exit");
+    expect(boxes<SyncShape>("stop")).toMatchObject({ state: "stopped" });
+    expect((await ended)[0]).toBe(0);
+    expect(existsSync(path)).toBe(false);
+    await until(() => expect(monitor.said.trim().split("\n").at(-1)).toContain('"stopped"'));
+    monitor.kill("SIGINT");
+  }, 60_000);
+
+  it("that died leaves a socket that keeps nobody from anything", async () => {
+    const box = join(base, "steered");
+    const args = ["replicate", box, "--connect", socket];
+    const killed = begin("steered-home", args, base);
+    await said(killed, /in sync/);
+    const folder = join(base, "steered-home/.local/state/chronicle/run");
+    killed.kill("SIGKILL");
+    await once(killed, "exit");
+    expect(readdirSync(folder).filter((name) => name.startsWith("sync-"))).toHaveLength(1);
+    expect(run("steered-home", ["sync", "status", box]).status).toBe(0);
+    // The store's process has taken it up meanwhile.
+    expect(run("steered-home", ["sync", "flush", box])).toMatchObject({ status: 0 });
+    expect(run("steered-home", ["sync", "stop", box])).toMatchObject({ status: 0 });
+    const again = begin("steered-home", args, base);
+    await said(again, /in sync/);
+    expect(run("steered-home", ["sync", "stop", box])).toMatchObject({ status: 0 });
+    expect(readdirSync(folder).filter((name) => name.startsWith("sync-"))).toEqual([]);
+  }, 60_000);
 });

@@ -17,6 +17,8 @@ import { placesOf } from "../places.ts";
 import { printable } from "../render/printable.ts";
 import { type OperatorToken, operatorToken } from "../serving/operator-token.ts";
 import { plannedOidc } from "../serving/oidc-plan.ts";
+import { findSyncProcess } from "../serving/find-sync-process.ts";
+import { type FindOther, JoinedSyncs } from "../serving/joined-syncs.ts";
 import { listenTrouble } from "../serving/listen-trouble.ts";
 import { plannedPorts } from "../serving/serve-plan.ts";
 import { refuseLongSocket } from "../serving/socket-length.ts";
@@ -71,7 +73,8 @@ export async function serve(context: CommandContext): Promise<number> {
     onWatching: (watched, left) => tellWatching(context, watched, left),
     ...(watchMost === undefined ? {} : { watchMost }),
     ...(input.flag("replication") ? { replicaDoor: (onError: OnError) => doorOf(store, onError) } : {}),
-    syncs: (onError: OnError) => syncsOf(store, onError),
+    syncs: (onError: OnError) =>
+      syncsOf(store, onError, findSyncProcess(disk, { env: io.env, home: store.home, uid }, io.version)),
   });
   const endInterrupt = onInterrupt(context, server);
   try {
@@ -117,8 +120,9 @@ async function doorOf(store: StoreApi, onError: OnError): Promise<ReplicaDoor> {
   return (await import("../../open.ts")).openReplicaDoor(store, onError);
 }
 
-async function syncsOf(store: StoreApi, onError: OnError): Promise<SyncRunner> {
-  return (await import("../../open.ts")).openSyncs(store, onError);
+/** Those that this process runs, and those that others run in the foreground. */
+async function syncsOf(store: StoreApi, onError: OnError, findOther: FindOther): Promise<SyncRunner> {
+  return new JoinedSyncs((await import("../../open.ts")).openSyncs(store, onError), findOther);
 }
 
 /** The first signal lets what was taken be answered; the second ends it where it stands: what was acknowledged is durable. */

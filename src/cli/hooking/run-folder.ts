@@ -31,16 +31,30 @@ export function ownUid(): number {
 }
 
 /** The places for a store: `$XDG_RUNTIME_DIR/chronicle` where that is this user's, else `<store>/run`, if it is short. */
-export function runFolder(disk: Disk, { env, home, uid }: RunInputs): RunFolder {
+export function runFolder(disk: Disk, inputs: RunInputs): RunFolder {
+  return meetingPlace(disk, inputs, { name: "serve.sock", key: inputs.home });
+}
+
+/** Where a process meets its clients that runs one sync of a store by itself. `id`: of the workspace that follows. */
+export function syncRunFolder(disk: Disk, inputs: RunInputs, id: string): RunFolder {
+  return meetingPlace(disk, inputs, { name: `sync-${id}.sock`, key: `${inputs.home}\0${id}` });
+}
+
+/** `name`: of the door; `key`: of no other door of this user's. */
+function meetingPlace(
+  disk: Disk,
+  { env, home, uid }: RunInputs,
+  { name, key }: { readonly name: string; readonly key: string },
+): RunFolder {
   const folder = join(home, "run");
-  const door = join(folder, "serve.sock");
-  const name = `${createHash("sha256").update(home).digest("hex").slice(0, 16)}.sock`;
+  const door = join(folder, name);
+  const short = `${createHash("sha256").update(key).digest("hex").slice(0, 16)}.sock`;
   const runtime = env["XDG_RUNTIME_DIR"];
   if (runtime !== undefined && isAbsolute(runtime) && isOwn(disk, runtime, uid)) {
-    const socket = join(runtime, "chronicle", name);
+    const socket = join(runtime, "chronicle", short);
     if (fits(socket)) return { folder, door, socket };
   }
-  return { folder, door, socket: fits(door) ? door : join("/tmp", `chronicle-${uid}`, name) };
+  return { folder, door, socket: fits(door) ? door : join("/tmp", `chronicle-${uid}`, short) };
 }
 
 function fits(path: string): boolean {

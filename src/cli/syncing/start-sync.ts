@@ -1,7 +1,12 @@
 import { resolve } from "node:path";
 import { EXIT } from "../../api/problems.ts";
-import type { SyncApi, SyncShape, SyncStart } from "../../api/sync-api.ts";
+import type { StoreApi } from "../../api/store-api.ts";
+import type { SyncApi, SyncMode, SyncRunner, SyncShape, SyncStart } from "../../api/sync-api.ts";
+import { NodeDisk } from "../../disk/node-disk.ts";
 import type { CommandContext } from "../context.ts";
+import { ownUid, syncRunFolder } from "../hooking/run-folder.ts";
+import { counted } from "../render/counted.ts";
+import { printable } from "../render/printable.ts";
 import { syncLines } from "../render/syncs.ts";
 import { usageError } from "../usage-error.ts";
 import { followOptions, upstreamToken } from "./follow-options.ts";
@@ -20,7 +25,9 @@ export async function startSync(context: CommandContext, args: readonly string[]
   const options = startOptions(context, parseUpstream(url, context.io.cwd()), folder);
   if (context.input.flag("foreground")) return runSync(context, options);
   await using desk = await backgroundDesk(context);
-  const sync = await firstSync(context, desk.syncs, await desk.syncs.start(options));
+  const begun = await desk.syncs.start(options);
+  sayJoined(context, begun);
+  const sync = await firstSync(context, desk.syncs, begun);
   if (context.json) context.printJson(sync);
   else for (const line of syncLines([sync], context.paint)) context.print(line);
   if (sync.hint !== undefined && !context.json) context.print(context.paint("dim", context.worded(sync.hint)));
@@ -34,9 +41,26 @@ export function startOptions(context: CommandContext, { url, workspace }: Upstre
     ...(workspace === undefined ? {} : { workspace }),
     folder: resolve(context.io.cwd(), folder),
     ...followOptions(context),
+    ...(context.input.flag("force") ? { force: true } : {}),
     ...upstreamToken(context, url),
   };
 }
+
+/** What becomes of files that were in the folder before. */
+function sayJoined(context: CommandContext, { folder, mode, joined = 0 }: SyncShape): void {
+  if (joined === 0) return;
+  const files = `${counted(joined, "file")} of ${printable(folder)}`;
+  context.say(context.worded(`note: ${files} ${JOINED[mode]}`));
+}
+
+const TO_ORIGIN = "go to the origin; nothing here is overwritten";
+const JOINED: Readonly<Record<SyncMode, string>> = {
+  "two-way-safe": TO_ORIGIN,
+  "two-way-resolved":
+    "go to the origin; where it has others of that name, those come here, and yours stay in the history",
+  "one-way-safe": "stay as they are; none goes to the origin",
+  "one-way-replica": "give way to what the origin has, and stay in the history",
+};
 
 /**
  * A person who waits at a terminal sees how the first sync goes, and Ctrl-C ends the waiting, not the sync. A program is told
@@ -59,24 +83,59 @@ function isBusy(state: SyncShape["state"]): boolean {
   return state === "connecting" || state === "syncing";
 }
 
-/** Runs a sync in this process until Ctrl-C, which ends it; what was synced stays. */
+/** Runs a sync in this process until Ctrl-C, or `sync stop` from elsewhere, which ends it; what was synced stays. */
 export async function runSync(context: CommandContext, options: SyncStart): Promise<number> {
   const { openSyncs } = await import("../../open.ts");
-  const runner = openSyncs(await context.store(), (error) => context.say(`note: ${String(error)}`));
+  const store = await context.store();
+  const runner = openSyncs(store, (error) => context.say(`note: ${String(error)}`));
   const ended = new AbortController();
   const endInterrupt = context.io.onInterrupt(() => {
     if (ended.signal.aborted) process.exit(130);
     ended.abort();
   });
   try {
-    const { id } = await runner.start(options);
-    await showSyncs(context, runner, { id, signal: ended.signal });
-    const last = await runner.stop(id);
+    const begun = await runner.start(options);
+    const { id } = begun;
+    sayJoined(context, begun);
+    const last = await followed(context, { store, runner, id, signal: ended.signal });
     if (context.json) context.print(JSON.stringify(last));
     else context.say(`ended; go on with the same command`);
     return EXIT.done;
   } finally {
     endInterrupt();
     await runner.close();
+  }
+}
+
+interface Followed {
+  readonly store: StoreApi;
+  readonly runner: SyncRunner;
+  readonly id: string;
+  readonly signal: AbortSignal;
+}
+
+/** Shows what a sync does until somebody ends it, here or from elsewhere; how it stands then. */
+async function followed(context: CommandContext, { store, runner, id, signal }: Followed): Promise<SyncShape> {
+  await using _door = await doorFor(context, { store, runner, id });
+  await showSyncs(context, runner, { id, signal, until: ({ state }) => state === "stopped" });
+  return signal.aborted ? runner.stop(id) : runner.status(id);
+}
+
+/** A sync goes on, too, where nobody can steer it from elsewhere. */
+async function doorFor(
+  context: CommandContext,
+  { store, runner, id }: Omit<Followed, "signal">,
+): Promise<AsyncDisposable | undefined> {
+  const { io } = context;
+  const disk = new NodeDisk();
+  const uid = ownUid();
+  const onError = (error: unknown): void => context.say(`note: ${String(error)}`);
+  try {
+    const { openSyncDoor } = await import("./sync-door.ts");
+    const run = syncRunFolder(disk, { env: io.env, home: store.home, uid }, id);
+    return await openSyncDoor({ disk, store, syncs: runner, run, uid, version: io.version, onError });
+  } catch (error) {
+    onError(error);
+    return undefined;
   }
 }

@@ -19,6 +19,7 @@ const FOLLOWING: readonly OptionSpec[] = [
   },
   { flags: "--filter-from <pattern>", description: "do not write back what this names", value: "text", repeated: true },
   { flags: "--policy <name>", description: "a set of patterns with a name: sandbox", completes: ["sandbox"] },
+  { flags: "--force", description: "also into a home folder, or one of the system's" },
   { flags: "--debounce <ms>", description: "a file must have been quiet for so long (default 50)", value: "count" },
 ];
 

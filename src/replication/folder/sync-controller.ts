@@ -12,7 +12,9 @@ import type { ReplicaRecord } from "../../core/replica-record.ts";
 import { keepAlive } from "../../util/keep-alive.ts";
 import { shownPath } from "../../workspace/shape.ts";
 import { NODE_TIMERS, type Timers } from "../timers.ts";
+import { countFiles } from "./count-files.ts";
 import { FolderSync } from "./folder-sync.ts";
+import { ReplicatedPaths } from "./replicated-paths.ts";
 import { SyncFeed, type SyncNews } from "./sync-feed.ts";
 import type { OpenSyncPlace, SyncPlaces } from "./sync-places.ts";
 import { checkStart, recordFor, restingShape } from "./sync-settings.ts";
@@ -88,17 +90,19 @@ export class SyncController implements SyncRunner {
   async start(options: SyncStart): Promise<SyncShape> {
     this.#refuseClosed();
     checkStart(options);
-    const id = await this.#options.places.begin(options.folder);
+    const id = await this.#options.places.begin(options.folder, { force: options.force === true });
     return this.#inTurn(id, async () => {
       const known = this.#running.get(id);
       // What is wrong with the request is said before anything is ended for it.
       if (known !== undefined) recordFor(known.sync.record, options, id);
       await this.#letGo(id);
       if (options.token !== undefined) this.#options.places.keepToken(id, options.token);
-      const { sync } = await this.#run(id, (record) => ({ ...recordFor(record, options, id), paused: true }));
+      const { sync, place } = await this.#run(id, (record) => ({ ...recordFor(record, options, id), paused: true }));
+      const rules = new ReplicatedPaths(sync.record);
+      const joined = place.record === undefined ? await countFiles(place.parts.context, rules) : 0;
       // That writes it down, too.
       await sync.resume().catch(unlessHalted(sync));
-      return sync.shape;
+      return { ...sync.shape, ...(joined === 0 ? {} : { joined }) };
     });
   }
 

@@ -26,8 +26,11 @@ export interface OpenSyncPlace extends AsyncDisposable, Pick<SyncPlace, "id" | "
 export interface SyncPlaces {
   /** Those that have a sync, stopped ones too. */
   list(): Promise<SyncPlace[]>;
-  /** The id of the workspace whose folder this is; made, and begun, where there is none. Throws as `StoreApi.init`. */
-  begin(folder: string): Promise<string>;
+  /**
+   * The id of the workspace whose folder this is; made, and begun, where there is none. Throws as `StoreApi.init`; `UNSAFE`, too,
+   * for folders of the system, without `force`.
+   */
+  begin(folder: string, options?: { readonly force?: boolean }): Promise<string>;
   /** Throws `LOCKED` where another process runs its sync, `NOT_FOUND`. */
   open(id: string): Promise<OpenSyncPlace>;
   /** Keeps the token that a sync's origin is asked with; `undefined`: none any more. */

@@ -40,6 +40,7 @@ const start = syncRoute(calls.startSync, {
     policy: z.enum(["sandbox"]).describe("a filter with a name").optional(),
     debounce_ms: number("a file must have been quiet for so long (default 50)", MAX_DEBOUNCE_MS).optional(),
     token: text("a bearer token for an upstream on a port", 8_000).optional(),
+    force: z.boolean().describe("also into a home folder, or one of the system's").optional(),
   }),
   answer: (on, { body: { filter_to, filter_from, debounce_ms, ...rest } }) => {
     const named = withoutUndefined({ filterTo: filter_to, filterFrom: filter_from, debounceMs: debounce_ms });

@@ -1,0 +1,76 @@
+import type { StoreApi } from "../../api/store-api.ts";
+import type { SyncApi } from "../../api/sync-api.ts";
+import { SYNC_ROWS } from "../../api/routes/rows/sync-rows.ts";
+import type { Disk } from "../../disk/disk.ts";
+import { Admission } from "../../server/admission.ts";
+import { makeApp } from "../../server/app.ts";
+import { Authenticator } from "../../server/authenticate.ts";
+import { HttpServer, type ServerApp } from "../../server/http-server.ts";
+import { DEFAULT_LIMITS } from "../../server/limits.ts";
+import { MemoryReplyBook } from "../../server/memory-reply-book.ts";
+import { MemoryTokenBook } from "../../server/memory-token-book.ts";
+import { OpenWorkspaces } from "../../server/open-workspaces.ts";
+import type { Route } from "../../server/route.ts";
+import { makeRunFolder, type RunFolder } from "../hooking/run-folder.ts";
+import { openSocket } from "../hooking/server-socket.ts";
+
+export interface SyncDoorOptions {
+  readonly disk: Disk;
+  readonly store: StoreApi;
+  /** What this process runs. */
+  readonly syncs: SyncApi;
+  readonly run: RunFolder;
+  readonly uid: number;
+  readonly version: string;
+  /** Is told what nobody expected. */
+  readonly onError: (error: unknown) => void;
+}
+
+/**
+ * Lets a sync that runs in this process be steered from elsewhere: `/v1/syncs` on a Unix socket of the owner's alone, until it
+ * is disposed of. The store's process passes on what concerns it. Throws `UNSAFE`, system errors.
+ */
+export async function openSyncDoor(options: SyncDoorOptions): Promise<AsyncDisposable> {
+  const { disk, run, uid, version, onError } = options;
+  makeRunFolder(disk, run, uid);
+  const now = (): number => Date.now();
+  const server = new HttpServer({
+    routes: [health(version)],
+    // Nobody comes in by a token: there is no port.
+    admission: new Admission(new Authenticator({ book: new MemoryTokenBook(), now }), { limits: DEFAULT_LIMITS, now }),
+    app: (stopping) => appOf(options, stopping),
+    onError,
+    limits: DEFAULT_LIMITS,
+  });
+  const socket = await openSocket(disk, server, { run, uid });
+  return {
+    [Symbol.asyncDispose]: async () => {
+      socket.release();
+      await server.close();
+    },
+  };
+}
+
+function appOf({ store, syncs, version, onError }: SyncDoorOptions, stopping: AbortSignal): Promise<ServerApp> {
+  return makeApp({
+    ...{ store, version, stopping, routes: SYNC_ROWS, limits: DEFAULT_LIMITS, hidden: [] },
+    workspaces: new OpenWorkspaces(store, { isThere: () => false, now: () => Date.now() }),
+    defaultWorkspace: () => null,
+    replies: new MemoryReplyBook(),
+    syncs: () => Promise.resolve(syncs),
+    openapi: () => undefined,
+    report: onError,
+  });
+}
+
+function health(version: string): Route {
+  const headers = { "content-type": "application/json", "cache-control": "no-store" };
+  const body = JSON.stringify({ ok: true, version, pid: process.pid, stays: true });
+  return {
+    method: "GET",
+    path: "/healthz",
+    maxBody: 0,
+    open: true,
+    handle: () => Promise.resolve({ status: 200, headers, body }),
+  };
+}
