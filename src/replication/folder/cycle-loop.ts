@@ -27,7 +27,7 @@ export interface CycleLoopOptions {
 /** How long the record may lag behind what is only an echo. */
 const LAZY_MS = 1_000;
 /** How long it waits until it looks again whether a large deletion is over. */
-const RESTLESS_MS = 300;
+const RESTLESS_MS = 400;
 /** A folder in which others are always faster is left alone for a moment. */
 const MOST_MOVES = 5;
 const MOVED_MS = 100;

@@ -3,6 +3,7 @@ import type { ConflictRecord, IdentifiedConflict } from "../../core/conflict-rec
 import type { NameRules } from "../../core/find-collisions.ts";
 import type { Hash } from "../../core/hash.ts";
 import type { WorkspacePath } from "../../core/path.ts";
+import type { Side } from "../../core/reconcile.ts";
 import type { FolderIdentity, ReplicaHalt, ReplicaRecord } from "../../core/replica-record.ts";
 import { capture } from "../../workspace/capture.ts";
 import { catchUp } from "../../workspace/catch-up.ts";
@@ -13,7 +14,8 @@ import type { UpstreamReport } from "../../workspace/replica/apply-upstream.ts";
 import type { BlockedPath } from "../../worktree/worktree.ts";
 import type { Mirror } from "../replica/mirror.ts";
 import type { Timers } from "../timers.ts";
-import { areWhole, decideCycle, holdCollisions, type CyclePath, type SettledDecision } from "./decide-cycle.ts";
+import { BroughtBack } from "./brought-back.ts";
+import { areWhole, decideCycle, holdCollisions, type CyclePath } from "./decide-cycle.ts";
 import { findHeldNames } from "./find-held-names.ts";
 import { findReplicaRecord } from "./find-replica-record.ts";
 import type { FolderJournal } from "./folder-journal.ts";
@@ -22,12 +24,13 @@ import { LocalMaterializer } from "./local-materializer.ts";
 import { planCycle, type CyclePlan } from "./plan-cycle.ts";
 import { readCycle } from "./read-cycle.ts";
 import { RecentLosses } from "./recent-losses.ts";
+import { recentlyGone } from "./recently-gone.ts";
 import type { ReplicatedPaths } from "./replicated-paths.ts";
 import { inTheWay, noConflict, oneWay, resolveSyncConflict, type Resolution } from "./resolve-sync-conflict.ts";
 import { Retries } from "./retries.ts";
 import { settleMerges } from "./settle-merges.ts";
 import { differingPaths, withoutOwn, type JustDone } from "./touched-paths.ts";
-import { putBack, weighLosses, type Losses } from "./weigh-losses.ts";
+import { sidesToRestore, weighLosses, type Losses } from "./weigh-losses.ts";
 
 /** What a folder is synced with. */
 export interface CycleParts {
@@ -98,6 +101,7 @@ export class FolderCycle implements Disposable {
   readonly #materializer: LocalMaterializer;
   readonly #retries: Retries;
   readonly #losses: RecentLosses;
+  readonly #back: BroughtBack;
   #record: ReplicaRecord;
   /** The origin's event up to which the folder is reconciled; the record may not say so yet. */
   #applied: number;
@@ -115,6 +119,7 @@ export class FolderCycle implements Disposable {
     this.#materializer = new LocalMaterializer(parts.context, parts.mirror);
     this.#retries = new Retries(parts.timers, parts.onDue);
     this.#losses = new RecentLosses(parts.timers);
+    this.#back = new BroughtBack(parts.mirror, record.sandboxId);
   }
 
   /** As it was last written, or is to be. */
@@ -145,6 +150,11 @@ export class FolderCycle implements Disposable {
   lookAgain(): void {
     this.#known = undefined;
     this.#isLookedAtAgain = true;
+  }
+
+  /** Somebody wants back what was lost: also what had gone a moment before it was halted. Called while it still is. */
+  async wantBack(): Promise<void> {
+    this.#back.want(await recentlyGone(this.#parts.context, this.#record.origin));
   }
 
   /** What could not be written is tried again at once. */
@@ -243,9 +253,9 @@ export class FolderCycle implements Disposable {
     const head = mirror.head.seq;
     const conflicts = (this.#open = await this.#readConflicts());
     const applied = this.#applied;
-    const sides = { mirror, own: context.index, applied, head, local, conflicts, rules };
+    const ground = { mirror, own: context.index, applied, head, local, conflicts, rules };
     const again = [...journal.again];
-    const paths = await readCycle(sides, [...(await this.#touched({ local, head })), ...again]);
+    const paths = await readCycle(ground, [...(await this.#touched({ local, head })), ...again]);
     const merged = await settleMerges(context.blobs, decideCycle(paths, rules.mode));
     const collisions = await findHeldNames(merged.decisions, { rules: nameRules, index: context.index, local });
     const decisions = holdCollisions(merged.decisions, collisions);
@@ -256,9 +266,12 @@ export class FolderCycle implements Disposable {
       recent: this.#losses.recent,
       isSent: (path) => journal.isSent(path),
     });
-    if (this.#isNet(decided, losses)) journal.skipTo(local);
+    const sides = decided === "restore" ? sidesToRestore(losses) : new Set<Side>();
+    // What had gone and is back by itself, the origin need not hear of.
+    const isBack = this.#isLookedAtAgain && decided === undefined && losses.halted.local === undefined;
+    if (sides.has("local") || isBack) journal.skipTo(local);
     await journal.scan();
-    const plan = planCycle(restored(decisions, decided === "restore" ? losses : undefined), {
+    const plan = planCycle(await this.#back.decide({ paths, decisions, sides }), {
       origin: this.#record.origin,
       applied,
       rules,
@@ -273,16 +286,10 @@ export class FolderCycle implements Disposable {
     return { plan, contents: merged.contents, paths, losses, local, head, again, isWhole: areWhole(paths) };
   }
 
-  /** Is the origin to have only what has become of it all? It need not hear of what went and is back. */
-  #isNet(decided: LossDecision | undefined, { halted }: Losses): boolean {
-    if (decided === "restore") return halted.local !== undefined;
-    return this.#isLookedAtAgain && decided === undefined && halted.local === undefined;
-  }
-
   async #touched({ local, head }: Pick<Planned, "local" | "head">): Promise<Set<WorkspacePath>> {
     const { context, mirror } = this.#parts;
     const { index } = context;
-    const touched = new Set(this.#open.map(({ record }) => record.path));
+    const touched = new Set([...this.#open.map(({ record }) => record.path), ...this.#back.paths]);
     for (const path of await mirror.touched(this.#applied, head)) touched.add(path);
     if (this.#known === undefined) {
       for (const path of await differingPaths([mirror, this.#applied], [index, local])) touched.add(path);
@@ -331,6 +338,7 @@ export class FolderCycle implements Disposable {
     }
     await this.#advance(planned, report);
     this.#losses.note(losses);
+    this.#back.done(paths);
     const told = this.#toldOf(conflicts, report?.blocked ?? []);
     return { kind: "done", applied: report?.applied.length ?? 0, conflicts: told, isMore: !isNothing };
   }
@@ -389,9 +397,4 @@ export class FolderCycle implements Disposable {
   #progress(): Pick<ReplicaRecord, "applied" | "settled"> {
     return { applied: this.#applied, settled: Math.max(this.#record.settled, this.#parts.journal.settledTo) };
   }
-}
-
-function restored(decisions: readonly SettledDecision[], losses: Losses | undefined): readonly SettledDecision[] {
-  const here = losses?.halted.local === undefined ? decisions : putBack(decisions, "local");
-  return losses?.halted.remote === undefined ? here : putBack(here, "remote");
 }

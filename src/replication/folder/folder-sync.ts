@@ -188,6 +188,7 @@ export class FolderSync {
     if (this.#parts.identity() === undefined)
       throw refused({ reason: "root-vanished", detail: "the folder is not there" });
     await this.#comeToRest();
+    if (accept === "restore") await this.#inTurn(() => this.#cycle.wantBack());
     await this.#write({ paused: undefined, halted: undefined });
     if (isUndecided) this.#cycle.lookAgain();
     else this.#cycle.compareAll();

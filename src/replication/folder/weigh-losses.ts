@@ -15,6 +15,17 @@ export interface Losses {
   readonly halted: { readonly [side in Side]?: ReplicaHalt };
 }
 
+/** The sides that get back what they have lost, where that is wanted: what has halted it may be too little by now to do so again. */
+export function sidesToRestore({ halted, local, upstream }: Losses): ReadonlySet<Side> {
+  const isHalted = halted.local !== undefined || halted.remote !== undefined;
+  if (isHalted) return sidesOf(halted.local !== undefined, halted.remote !== undefined);
+  return sidesOf(local > 0 || upstream === 0, upstream > 0 || local === 0);
+}
+
+function sidesOf(isLocal: boolean, isRemote: boolean): ReadonlySet<Side> {
+  return new Set<Side>([...(isLocal ? (["local"] as const) : []), ...(isRemote ? (["remote"] as const) : [])]);
+}
+
 /** What the losses are weighed against. */
 export interface LossGround {
   readonly rules: ReplicatedPaths;
@@ -78,7 +89,7 @@ async function countEntries({ own, local, rules }: LossGround, limit: number): P
 }
 
 /** Puts back what was lost on a side: there, everything that the other side still has. */
-export function putBack(decisions: readonly SettledDecision[], lostOn: Side): SettledDecision[] {
+export function putBack(decisions: readonly SettledDecision[], lostOn: Side): readonly SettledDecision[] {
   const other = lostOn === "local" ? "remote" : "local";
   return decisions.map((one) => {
     const { sides, decision } = one;

@@ -1,0 +1,67 @@
+import type { Entry } from "../../core/entry.ts";
+import { decodeFile, pathOfRecordId } from "../../core/file-record.ts";
+import type { WorkspacePath } from "../../core/path.ts";
+import type { Side } from "../../core/reconcile.ts";
+import { replicaRecordId } from "../../core/replica-record.ts";
+import type { EventRow } from "../../storage/index-store.ts";
+import type { Context } from "../../workspace/context.ts";
+import { isInBase } from "../../workspace/read-base.ts";
+import { readEvents } from "../../workspace/read-events.ts";
+
+/** Something that was deleted, and is not there again. */
+export interface Gone {
+  /** As it was last. */
+  readonly entry: Entry;
+  /** Where it was deleted first: in the folder, or at the origin. */
+  readonly lostOn: Side;
+}
+
+/** What went in so many milliseconds before a sync was halted may be the beginning of what it was halted for. */
+const BEFORE_MS = 10_000;
+/** Events that are looked at together. */
+const WINDOW = 2_000;
+
+/**
+ * What went from the folder in the last seconds before a sync with this origin was halted, and is not there: a large deletion
+ * was carried on in part before it was known as one. Read from the log, since the process may be another one by now. What only
+ * has another name is not gone.
+ */
+export async function recentlyGone(context: Context, origin: string): Promise<ReadonlyMap<WorkspacePath, Gone>> {
+  const halted = await context.index.record(replicaRecordId(origin));
+  const gone = new Map<WorkspacePath, Gone>();
+  if (halted === undefined) return gone;
+  const rows = await rowsBefore(context, halted);
+  const came = new Set<string>();
+  for (const event of await readEvents(context, rows)) {
+    const path = pathOfRecordId(event.recordId);
+    if (path === undefined) continue;
+    const { entry: now, cause } = decodeFile(path, event.record);
+    const before = (await context.index.iterationAt(path, event.seq - 1))?.entry;
+    if (now === undefined && before !== undefined)
+      gone.set(path, { entry: before, lostOn: cause === "replica" ? "remote" : "local" });
+    if (now === undefined) continue;
+    gone.delete(path);
+    if (before === undefined && now.hash !== undefined) came.add(now.hash);
+  }
+  const known = [...gone.keys()];
+  const present = await context.index.iterationsAt(known, (await context.index.head()).seq);
+  known.forEach((path, i) => {
+    const hash = gone.get(path)?.entry.hash;
+    if (present[i]?.entry !== undefined || (hash !== undefined && came.has(hash))) gone.delete(path);
+  });
+  return gone;
+}
+
+/** The events of files in the seconds before another one, in order. */
+async function rowsBefore({ index }: Context, last: EventRow): Promise<EventRow[]> {
+  const since = Date.parse(last.ts) - BEFORE_MS;
+  const found: EventRow[] = [];
+  for (let to = last.seq; to > 0;) {
+    const rows = await index.events({ from: 1, to, limit: WINDOW, descending: true });
+    const recent = rows.filter((row) => !isInBase(row) && Date.parse(row.ts) >= since);
+    found.push(...recent.filter(({ recordId }) => recordId.startsWith("file")));
+    if (recent.length < rows.length || rows.length < WINDOW) break;
+    to = (rows.at(-1)?.seq ?? 1) - 1;
+  }
+  return found.reverse();
+}
