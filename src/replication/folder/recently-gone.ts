@@ -1,5 +1,6 @@
 import type { Entry } from "../../core/entry.ts";
 import { decodeFile, pathOfRecordId } from "../../core/file-record.ts";
+import type { Hash } from "../../core/hash.ts";
 import type { WorkspacePath } from "../../core/path.ts";
 import type { Side } from "../../core/reconcile.ts";
 import { replicaRecordId } from "../../core/replica-record.ts";
@@ -31,25 +32,34 @@ export async function recentlyGone(context: Context, origin: string): Promise<Re
   const gone = new Map<WorkspacePath, Gone>();
   if (halted === undefined) return gone;
   const rows = await rowsBefore(context, halted);
-  const came = new Set<string>();
+  const came = new Map<WorkspacePath, Came>();
   for (const event of await readEvents(context, rows)) {
     const path = pathOfRecordId(event.recordId);
     if (path === undefined) continue;
     const { entry: now, cause } = decodeFile(path, event.record);
     const before = (await context.index.iterationAt(path, event.seq - 1))?.entry;
-    if (now === undefined && before !== undefined)
-      gone.set(path, { entry: before, lostOn: cause === "replica" ? "remote" : "local" });
-    if (now === undefined) continue;
-    gone.delete(path);
-    if (before === undefined && now.hash !== undefined) came.add(now.hash);
+    if (now !== undefined) gone.delete(path);
+    else if (before !== undefined) gone.set(path, { entry: before, lostOn: cause === "replica" ? "remote" : "local" });
+    if (before === undefined && now?.hash !== undefined) came.set(path, { hash: now.hash, seq: event.seq });
   }
-  const known = [...gone.keys()];
-  const present = await context.index.iterationsAt(known, (await context.index.head()).seq);
-  known.forEach((path, i) => {
-    const hash = gone.get(path)?.entry.hash;
-    if (present[i]?.entry !== undefined || (hash !== undefined && came.has(hash))) gone.delete(path);
-  });
+  for (const path of movedPaths(gone, came)) gone.delete(path);
   return gone;
+}
+
+/** Where something came to be. */
+interface Came {
+  readonly hash: Hash;
+  readonly seq: number;
+}
+
+/** Those whose content has got another name since they were there. */
+function movedPaths(gone: ReadonlyMap<WorkspacePath, Gone>, came: ReadonlyMap<WorkspacePath, Came>): WorkspacePath[] {
+  const last = new Map<Hash, number>();
+  for (const { hash, seq } of came.values()) last.set(hash, Math.max(seq, last.get(hash) ?? 0));
+  return [...gone].flatMap(([path, { entry }]) => {
+    const renamed = entry.hash === undefined ? undefined : last.get(entry.hash);
+    return renamed !== undefined && renamed > (came.get(path)?.seq ?? 0) ? [path] : [];
+  });
 }
 
 /** The events of files in the seconds before another one, in order. */
