@@ -6,6 +6,7 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
   writeFileSync,
@@ -145,7 +146,9 @@ describe("sync", () => {
       await until(async () => expect(await found()).toMatchObject([{ path: "notes.txt", reason: "content" }]));
     };
     await met("theirs 1\n", "ours 1\n");
-    expect(run("desk-home", ["sync", "conflicts", "--patch"], desk).out).toContain("-ours 1\n+theirs 1\n");
+    expect(run("desk-home", ["sync", "conflicts", "--patch"], desk).out).toMatch(
+      /- here, \+ upstream\n[^]*-ours 1\n\+theirs 1\n/,
+    );
     expect(sync(["resolve", "notes.txt", "--keep-local"], desk)).toMatchObject({ kept: "local", conflicts: 0 });
     await until(() => expect(read(origin, "notes.txt")).toBe("ours 1\n"));
     await met("theirs 2\n", "ours 2\n");
@@ -178,6 +181,19 @@ describe("sync", () => {
     expect(sync(["resume", desk, "--restore-files"])).toMatchObject({ folder: desk });
     await until(() => expect(read(desk, "src/x.ts")).toBe("x\n"));
     await same("notes.txt");
+  }, 20_000);
+
+  it("halts while the folder is not there, and is watched as before when it is back", async () => {
+    renameSync(desk, `${desk}-away`);
+    const listed = () => asked((syncs) => syncs.list());
+    await until(async () =>
+      expect(await listed()).toMatchObject([{ state: "halted", reason: "the folder is not there" }]),
+    );
+    renameSync(`${desk}-away`, desk);
+    expect(sync(["resume", desk])).toMatchObject({ folder: desk });
+    const after = sync<SyncShape>(["flush", desk]);
+    expect(after.state).toBe("in-sync");
+    expect(after).not.toHaveProperty("degraded");
   }, 20_000);
 
   it("goes on in the next process, with the token that was given once", async () => {
@@ -323,6 +339,8 @@ describe("replicate", () => {
     expect(listed).not.toHaveProperty("elsewhere");
     const monitor = begin("steered-home", ["sync", "monitor", box, "--json"], base);
     await until(() => expect(monitor.said).toContain('"in-sync"'));
+    const ofAll = begin("steered-home", ["sync", "monitor", "--json"], base);
+    await until(() => expect(ofAll.said).toContain('"in-sync"'));
     // A conflict of its own, met and settled from here.
     expect(boxes<SyncShape>("pause")).toMatchObject({ state: "paused" });
     await said(running, /paused/);
@@ -353,7 +371,15 @@ describe("replicate", () => {
     expect((await ended)[0]).toBe(0);
     expect(existsSync(path)).toBe(false);
     await until(() => expect(monitor.said.trim().split("\n").at(-1)).toContain('"stopped"'));
-    monitor.kill("SIGINT");
+    await until(() => expect(ofAll.said.trim().split("\n").at(-1)).toContain('"stopped"'));
+    // Each thing once, though two processes speak of it.
+    const events = ofAll.said
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line) as SyncEventShape);
+    expect(events.map(({ seq }) => seq)).toEqual(events.map((_one, at) => at + 1));
+    expect(events.filter((one) => one.kind === "conflict" && one.state === "settled")).toHaveLength(1);
+    for (const one of [monitor, ofAll]) one.kill("SIGINT");
   }, 60_000);
 
   it("that died leaves a socket that keeps nobody from anything", async () => {

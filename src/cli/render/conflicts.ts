@@ -30,7 +30,9 @@ const OF_SYNC: Readonly<Record<Reason, string>> = {
   collision: "the folder takes its name for that of another path",
 };
 
-function reasonOf({ cause, reason, detail }: ConflictShape): string {
+function reasonOf({ cause, reason, detail, ...both }: ConflictShape): string {
+  const areLinks = both.current_kind === "symlink" && both.undo_kind === "symlink";
+  if (cause === "sync" && reason === "content" && areLinks) return "both made it lead elsewhere";
   if (detail !== undefined) return `${OF_SYNC[reason]}: ${detail}`;
   return cause === "sync" || reason === "blocked" || reason === "collision" ? OF_SYNC[reason] : OF_UNDO[reason];
 }
@@ -51,18 +53,31 @@ function sides(conflict: ConflictShape): string {
   return conflict.cause === "sync" ? `here ${current}, upstream ${other}` : `now ${current}, the undo wanted ${other}`;
 }
 
-/** One line a conflict, indented: its id (none in a dry run), the path, why, and both sides. */
+/** A longer name has a line of its own: it would push everything else out of sight. In characters. */
+const LONG_NAME = 60;
+
+/**
+ * A text for each conflict, indented: its id (none in a dry run), the path, why, and both sides. It is one line, and two where the
+ * path is long.
+ */
 export function conflictLines(conflicts: readonly ConflictShape[], { paint, shown }: ChangesStyle): string[] {
   const rows = conflicts.map((one) => {
     const state = one.state === "settled" ? ` (settled: ${one.settled ?? ""})` : "";
     const name = `  ${paint("yellow", "!")} ${one.id === "" ? "" : `${one.id.slice(0, 8)} `}${shown(one.path)}`;
-    return [name, `${reasonOf(one)}${state}`, paint("dim", sides(one))];
+    return {
+      name,
+      isLong: shown(one.path).length > LONG_NAME,
+      why: `${reasonOf(one)}${state}`,
+      sides: paint("dim", sides(one)),
+    };
   });
-  return columns(rows);
+  const lines = columns(rows.map((one) => [one.isLong ? "   " : one.name, one.why, one.sides]));
+  return lines.map((line, at) => (rows[at]?.isLong === true ? `${rows[at].name}\n${line}` : line));
 }
 
 /** What to do about them. */
 export const SETTLE = "settle with: chronicle resolve ID|PATH --keep-current | --take-undo | --merged FILE";
 
 /** The same for those of a folder that follows an upstream. */
-export const SETTLE_SYNC = "settle with: chronicle sync resolve PATH --keep-local | --accept-upstream | --merge";
+export const SETTLE_SYNC =
+  "settle with: chronicle sync resolve PATH --keep-local | --accept-upstream | --merge [--merged FILE | --tool COMMAND]";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { SyncEventShape, SyncShape } from "../../api/sync-api.ts";
-import { eventText, stateText, syncLines } from "./syncs.ts";
+import { eventText, originOf, stateText, syncLines } from "./syncs.ts";
 
 /** Syncs as people read of them. */
 
@@ -52,6 +52,13 @@ describe("a sync", () => {
     expect(syncLines([named], plain)).toEqual([
       "0fd1a2b3  /home/me/\\e[2Jdesk  ← https://host#project  in sync, 2 conflicts",
     ]);
+  });
+
+  it("whose origin has no other name is told by the beginning of its id", () => {
+    const workspace = "cbd672d1-e442-468b-b15a-d11b875c0fa8";
+    expect(originOf({ ...sync, workspace })).toBe("https://host#cbd672d1");
+    expect(originOf({ ...sync, workspace, asked: "project" })).toBe("https://host#project");
+    expect(originOf({ ...sync, workspace: "" })).toBe("https://host");
   });
 
   it.each<[Partial<SyncEventShape> & Record<string, unknown>, string | undefined]>([

@@ -22,10 +22,13 @@ export function syncLines(syncs: readonly SyncShape[], paint: Paint): string[] {
   return columns(rows);
 }
 
-/** The origin as one would name it to `sync start`. */
+/** The origin, with its workspace by the name that it was asked for, else by the beginning of its id. */
 export function originOf({ upstream, workspace, asked = workspace }: SyncShape): string {
-  return printable(asked === "" ? upstream : `${upstream}#${asked}`);
+  const named = asked === workspace && UUID.test(asked) ? asked.slice(0, 8) : asked;
+  return printable(named === "" ? upstream : `${upstream}#${named}`);
 }
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f-]{27}$/;
 
 /** How a sync is, in words. */
 export function stateText(sync: SyncShape, paint: Paint): string {

@@ -35,7 +35,7 @@ export function upstreamToken(context: CommandContext, url: string): { readonly 
   if (token === undefined) {
     throw usageError(
       `${url} is a port, where a token is needed`,
-      "--token-file FILE or $CHRONICLE_TOKEN; on the origin's machine: chronicle token create --role agent",
+      "--token-file FILE or $CHRONICLE_TOKEN; on the origin's machine, `token create --role agent` makes one",
     );
   }
   const note = bareTokenNote(url.replace(/^ws/, "http"), token);

@@ -59,6 +59,8 @@ class LiveView {
   #textOf(event: SyncEventShape): string | undefined {
     const { paint } = this.#context;
     const text = eventText(event, paint);
+    // The state that comes with it says so, too, and what to do.
+    if (event.kind === "halted") return undefined;
     if (event.kind !== "state") return text;
     const { state } = event.sync;
     if (this.#said.get(event.id) === state || (state === "syncing" && this.#said.has(event.id))) return undefined;

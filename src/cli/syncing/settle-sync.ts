@@ -33,6 +33,7 @@ export async function listConflicts(
   for (const [index, line] of conflictLines(found, style).entries()) {
     context.print(line);
     const patch = context.input.flag("patch") ? (found[index]?.patch ?? "") : "";
+    if (patch !== "") context.print(paint("dim", "    - here, + upstream"));
     if (patch !== "") for (const text of patchText(patch, { paint, escape: io.out.isTerminal })) context.print(text);
   }
   context.print(found.length === 0 ? "no conflict is open" : counted(found.length, "conflict"));

@@ -18,7 +18,11 @@ const FOLLOWING: readonly OptionSpec[] = [
     repeated: true,
   },
   { flags: "--filter-from <pattern>", description: "do not write back what this names", value: "text", repeated: true },
-  { flags: "--policy <name>", description: "a set of patterns with a name: sandbox", completes: ["sandbox"] },
+  {
+    flags: "--policy <name>",
+    description: "a set of patterns with a name: sandbox (no build output, dependencies, large binaries, logs go back)",
+    completes: ["sandbox"],
+  },
   { flags: "--force", description: "also into a home folder, or one of the system's" },
   { flags: "--debounce <ms>", description: "a file must have been quiet for so long (default 50)", value: "count" },
 ];
@@ -67,8 +71,8 @@ export const SYNC: CommandSpec = {
     "start URL#WORKSPACE FOLDER begins one: http(s)://HOST:PORT of a server that was started with --replication, or unix:/PATH " +
     "of its socket. The store's process runs it (started by itself, as for hooks; it stays while there are syncs), or this " +
     "one with --foreground. status, stop, pause, resume, flush (wait until both sides have everything), monitor and " +
-    "conflicts take a sync by its folder, its id or its beginning; where none is given it is that of the folder one stands in, " +
-    "else the only one. resolve PATH settles a conflict. " +
+    "conflicts take a sync by its folder, its id or its beginning; where none is given status and monitor are " +
+    "about all, the others about that of the folder one stands in, else the only one. resolve PATH settles a conflict. " +
     DETAILS_OF_MODES +
     " More: docs/replication.md.",
   args: [

@@ -50,6 +50,8 @@ export class FsWatcher {
   async start(): Promise<void> {
     const { live } = this.#options.context;
     await live.start();
+    // What could not be watched then may be there now: a folder that was away.
+    if (live.degraded) await live.restart();
     this.#listening ??= live.hinted.listen(() => this.#hinted());
   }
 

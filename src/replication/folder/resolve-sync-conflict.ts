@@ -88,7 +88,7 @@ function unmergeable(path: WorkspacePath): ChronicleError {
     "REFUSED",
     `both sides of ${JSON.stringify(displayPath(path))} do not merge by themselves`,
     {
-      hint: "give the merged content, or keep one of the sides",
+      hint: "give the merged content (--merged FILE, or --tool COMMAND), or keep one of the sides",
     },
   );
 }

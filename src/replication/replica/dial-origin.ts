@@ -123,10 +123,14 @@ const REFUSALS: Readonly<Record<number, readonly [ErrorCode, string, string]>> =
   401: [
     "UNAUTHENTICATED",
     "the origin does not take this token",
-    "make one there: chronicle token create --role agent",
+    "on the origin's machine, `token create --role agent` makes one",
   ],
-  403: ["FORBIDDEN", "the origin does not let this one in", "see what the token may: chronicle token, on its machine"],
-  404: ["NOT_FOUND", "the server there serves no replicas", "start it with: chronicle serve --replication"],
+  403: [
+    "FORBIDDEN",
+    "the origin does not let this one in",
+    "on the origin's machine, `token list` says what the token may",
+  ],
+  404: ["NOT_FOUND", "the server there serves no replicas", "it is to be started there with `serve --replication`"],
   421: ["FORBIDDEN", "the server is not asked by this name", "start it with --allow-host and this name"],
   429: ["RATE_LIMITED", "the origin has too many replicas with this token", "it is tried again"],
   503: ["UNAVAILABLE", "the origin is being ended, or started", "it is tried again"],
