@@ -195,6 +195,18 @@ export function channelSuite(name: string, connect: () => WirePair | Promise<Wir
       }
     });
 
+    test("whoever sends what the transport does not take any more is told, and does not wait for ever", async () => {
+      const pair = await wires();
+      const gone = (): Promise<void> => Promise.reject(new Error("it is gone"));
+      const channel = new FramedChannel({ read: () => pair.a.read(), write: gone, close: (how) => pair.a.close(how) });
+      pair.channels.push(channel);
+      const sent = [channel.send(heartbeat(1)), channel.send(heartbeat(2)), channel.send(piece(1))];
+      for (const one of await Promise.allSettled(sent)) {
+        expect(one).toMatchObject({ status: "rejected", reason: { code: "UNAVAILABLE" } });
+      }
+      expect(await channel.ended).toMatchObject({ by: "transport" });
+    });
+
     test("a cut in the middle of a frame is no end in peace", async () => {
       const { channel, raw } = await rawAgainst();
       await raw.write(encodeFrame(encodeMessage(heartbeat(1)), 0).subarray(0, 40));

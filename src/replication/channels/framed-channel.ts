@@ -153,8 +153,9 @@ export class FramedChannel implements Channel {
   async #sendWaiting(): Promise<void> {
     if (this.#isSending) return;
     this.#isSending = true;
+    let next = this.#next();
     try {
-      for (let next = this.#next(); next !== undefined; next = this.#next()) {
+      for (; next !== undefined; next = this.#next()) {
         const { payload, credited } = next;
         const bytes = frameBytes(payload);
         if (credited) this.#taker.take(bytes);
@@ -164,6 +165,8 @@ export class FramedChannel implements Channel {
       }
     } catch (error) {
       this.#broke(error);
+      // It is in no queue any more, and whoever sent it waits.
+      next?.reject(this.#unavailable());
     } finally {
       this.#isSending = false;
     }
