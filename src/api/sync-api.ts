@@ -54,6 +54,11 @@ export interface SyncShape {
   state: SyncState;
   /** Another process runs it, such as `chronicle replicate`: how it is doing is known there. */
   elsewhere?: true;
+  /**
+   * Why it is halted, for programs: `root-vanished`, `root-replaced`, `root-emptied`, `mass-deletion`, `diverged`, `nested`, or what the
+   * origin refuses it for: `unauthenticated`, `forbidden`, `not_found` …
+   */
+  halted?: string;
   /** Why it is offline or halted, in words. */
   reason?: string;
   /** What to do about it. */

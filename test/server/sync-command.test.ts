@@ -382,6 +382,23 @@ describe("replicate", () => {
     for (const one of [monitor, ofAll]) one.kill("SIGINT");
   }, 60_000);
 
+  it("ends where the origin refuses it, and goes on with what is right", async () => {
+    const box = join(base, "refused");
+    const wrong = join(base, "wrong-too.token");
+    writeFileSync(wrong, "wrong\n", { mode: 0o600 });
+    const args = (file: string) => ["replicate", box, "--ws-connect", url, "--token-file", file];
+    const refused = run("steered-home", args(wrong));
+    expect([refused.status, refused.out.match(/halted/g)?.length]).toEqual([1, 1]);
+    expect(refused.out).toContain("halted: the origin does not take this token");
+    expect(refused.out).toContain("on the origin's machine, `token create --role agent` makes one");
+    const nowhere = run("steered-home", [...args(token()), "--workspace", "nosuch"]);
+    expect([nowhere.status, nowhere.err]).toEqual([1, expect.stringContaining("ended: the origin refuses it")]);
+    const right = begin("steered-home", args(token()), base);
+    await until(() => expect(existsSync(join(box, "src/x.ts"))).toBe(true));
+    right.kill("SIGINT");
+    expect((await once(right, "exit"))[0]).toBe(0);
+  }, 30_000);
+
   it("that died leaves a socket that keeps nobody from anything", async () => {
     const box = join(base, "steered");
     const args = ["replicate", box, "--connect", socket];

@@ -99,8 +99,8 @@ export async function runSync(context: CommandContext, options: SyncStart): Prom
     sayJoined(context, begun);
     const last = await followed(context, { store, runner, id, signal: ended.signal });
     if (context.json) context.print(JSON.stringify(last));
-    else context.say(`ended; go on with the same command`);
-    return EXIT.done;
+    else context.say(isRefused(last) ? "ended: the origin refuses it" : "ended; go on with the same command");
+    return isRefused(last) ? EXIT.failed : EXIT.done;
   } finally {
     endInterrupt();
     await runner.close();
@@ -114,11 +114,16 @@ interface Followed {
   readonly signal: AbortSignal;
 }
 
-/** Shows what a sync does until somebody ends it, here or from elsewhere; how it stands then. */
+/** Does the origin refuse this one for what it is, such as for its token? Whoever waits in front of that waits for nothing. */
+function isRefused({ halted }: SyncShape): boolean {
+  return halted === "unauthenticated" || halted === "forbidden" || halted === "not_found";
+}
+
+/** Shows what a sync does until the origin refuses it, or somebody ends it, here or from elsewhere; how it stands then. */
 async function followed(context: CommandContext, { store, runner, id, signal }: Followed): Promise<SyncShape> {
   await using _door = await doorFor(context, { store, runner, id });
-  await showSyncs(context, runner, { id, signal, until: ({ state }) => state === "stopped" });
-  return signal.aborted ? runner.stop(id) : runner.status(id);
+  await showSyncs(context, runner, { id, signal, until: (sync) => sync.state === "stopped" || isRefused(sync) });
+  return runner.stop(id);
 }
 
 /** A sync goes on, too, where nobody can steer it from elsewhere. */

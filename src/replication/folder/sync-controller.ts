@@ -205,7 +205,10 @@ export class SyncController implements SyncRunner {
   }
 
   async #takeUp(id: string): Promise<void> {
-    if (!this.#running.has(id)) await this.#run(id, (record) => record);
+    if (this.#running.has(id)) return;
+    const { sync } = await this.#run(id, (record) => record);
+    // Whoever ran it may have stopped it while this one waited for it.
+    if (sync.record.stopped === true) await this.#letGo(id);
   }
 
   /** Opens a place and starts its sync. `recordOf`: from what its log says; `undefined`: there is none. */

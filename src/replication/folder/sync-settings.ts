@@ -48,8 +48,10 @@ function usage(message: string, hint: string): ChronicleError {
 export function recordFor(known: ReplicaRecord | undefined, start: SyncStart, id: string): ReplicaRecord {
   const url = upstreamUrl(start.upstream);
   if (known !== undefined) refuseOther(known, url, start.workspace);
-  const { stopped: _stopped, paused: _paused, ...before } = known ?? fresh(id);
-  const { workspace, mode, filterTo, filterFrom, policy, debounceMs } = start;
+  const { stopped: _stopped, paused: _paused, workspace: named, ...before } = known ?? fresh(id);
+  // What was asked for before binds nobody where no origin has answered to it.
+  const workspace = start.workspace ?? (before.origin === "" ? undefined : named);
+  const { mode, filterTo, filterFrom, policy, debounceMs } = start;
   return {
     ...before,
     url,
@@ -91,7 +93,7 @@ export function restingShape({ id, folder, record, conflicts }: SyncPlace, elsew
     mode: record.mode,
     state:
       stopped === true ? "stopped" : halted !== undefined ? "halted" : record.paused === true ? "paused" : "offline",
-    ...(halted !== undefined ? { reason: haltedBecause(halted), hint: hintFor(halted) } : {}),
+    ...(halted !== undefined ? { halted: halted.reason, reason: haltedBecause(halted), hint: hintFor(halted) } : {}),
     ...(isElsewhere && halted === undefined ? { elsewhere: true, reason: "another process runs it" } : {}),
     peer: null,
     lag: 0,

@@ -40,6 +40,7 @@ export function syncShape(facts: SyncFacts): SyncShape {
     ...(record.workspace === undefined ? {} : { asked: record.workspace }),
     mode: record.mode,
     state: stateOf(facts),
+    ...(halted === undefined ? {} : { halted: halted.reason }),
     ...(reason === undefined ? {} : { reason }),
     ...(hint === undefined ? {} : { hint }),
     peer: facts.wasReached ? record.url : null,
