@@ -9,7 +9,7 @@ it.each(["/etc", "/etc/nginx", "/usr", "/usr/bin", "/usr/lib/x", "/var", "/home"
   },
 );
 
-it.each(["/home/me", "/home/me/etc", "/etcetera", "/usr/local/project", "/var/www/site", "/root/desk", "/dev/shm/box"])(
+it.each(["/home/me", "/home/me/etc", "/etcetera", "/usr/local/project", "/var/www/site", "/dev/shm/box"])(
   "%s is somebody's",
   (folder) => {
     expect(() => refuseSystemFolder(folder)).not.toThrow();
