@@ -98,6 +98,8 @@ describe("a patch, applied", () => {
     const sides = fc.record({ before: side, after: side, path, context: fc.constantFrom(0, 1, 3) });
     fc.assert(
       fc.property(sides, ({ before, after, path: name, context }) => {
+        // Without context git takes "a" with no newline for an earlier line "a" (also in its own patches).
+        if (context === 0 && before !== undefined && !before.endsWith("\n")) return;
         const patch = patchOf(before, after, { path: name, context });
         if (patch !== "") expect(apply(gitApply, name, before, patch)).toBe(after);
       }),

@@ -210,16 +210,16 @@ describe("errors", () => {
     project.write("a", "edited since");
     mkdirSync(project.at("full"));
     project.write("full/x", "x");
-    const failing: readonly [Promise<unknown>, string, number][] = [
-      [workspace.manifest("99"), "NOT_FOUND", 3],
-      [workspace.manifest("no such"), "USAGE", 2],
-      [workspace.undo(), "REFUSED", 6],
-      [workspace.restore("0", { to: project.at("full") }), "REFUSED", 6],
-      [workspace.session("ffff"), "NOT_FOUND", 3],
-      [workspace.verify({ expect: "nonsense" }), "USAGE", 2],
+    const failing: readonly [() => Promise<unknown>, string, number][] = [
+      [() => workspace.manifest("99"), "NOT_FOUND", 3],
+      [() => workspace.manifest("no such"), "USAGE", 2],
+      [() => workspace.undo(), "REFUSED", 6],
+      [() => workspace.restore("0", { to: project.at("full") }), "REFUSED", 6],
+      [() => workspace.session("ffff"), "NOT_FOUND", 3],
+      [() => workspace.verify({ expect: "nonsense" }), "USAGE", 2],
     ];
-    for (const [promise, code, exit] of failing) {
-      const error = await promise.then(
+    for (const [ask, code, exit] of failing) {
+      const error = await ask().then(
         () => expect.fail(`${code} was expected`),
         (thrown: unknown) => thrown,
       );
