@@ -216,9 +216,8 @@ export class FolderCycle implements Disposable {
       const conflicts = await this.openConflicts();
       const conflict = conflicts.find((one) => one.record.path === path);
       if (conflict === undefined) throw noConflict(path);
-      const local = (await context.index.head()).seq;
-      const applied = this.#applied;
-      const sides = { mirror, own: context.index, applied, head: applied, local, conflicts, rules };
+      const [local, applied] = [(await context.index.head()).seq, this.#applied];
+      const sides = { mirror, own: context.index, applied, head: applied, local, conflicts, rules, isOwn: this.#isOwn };
       const paths = await readCycle(sides, [path]);
       const step = await resolveSyncConflict(context.blobs, { conflict, paths }, resolution);
       const record = { ...this.#record, ...this.#progress() };
@@ -243,8 +242,8 @@ export class FolderCycle implements Disposable {
   }
 
   async #readConflicts(): Promise<readonly IdentifiedConflict[]> {
-    const all = await openConflicts(this.#parts.context);
-    return all.filter(({ record }) => record.sync?.origin === this.#record.origin);
+    const { origin } = this.#record;
+    return (await openConflicts(this.#parts.context)).filter(({ record }) => record.sync?.origin === origin);
   }
 
   async #plan(decided: LossDecision | undefined): Promise<Planned> {
@@ -253,7 +252,7 @@ export class FolderCycle implements Disposable {
     const head = mirror.head.seq;
     const conflicts = (this.#open = await this.#readConflicts());
     const applied = this.#applied;
-    const ground = { mirror, own: context.index, applied, head, local, conflicts, rules };
+    const ground = { mirror, own: context.index, applied, head, local, conflicts, rules, isOwn: this.#isOwn };
     const again = [...journal.again];
     const paths = await readCycle(ground, [...(await this.#touched({ local, head })), ...again]);
     const merged = await settleMerges(context.blobs, decideCycle(paths, rules.mode));
@@ -385,14 +384,15 @@ export class FolderCycle implements Disposable {
 
   /** What the origin has is new to the folder's record, though not to the folder: is that more than an echo of its own? */
   async #isNews({ paths, head }: Planned): Promise<boolean> {
-    const { mirror } = this.#parts;
     for (const { upstream } of paths) {
       if (upstream === undefined || upstream.seq <= this.#applied || upstream.seq > head) continue;
-      const record = await mirror.record(upstream.seq);
-      if (record?.replica?.id !== this.#record.sandboxId) return true;
+      if (!(await this.#isOwn(upstream.seq))) return true;
     }
     return false;
   }
+
+  readonly #isOwn = async (seq: number): Promise<boolean> =>
+    (await this.#parts.mirror.record(seq))?.replica?.id === this.#record.sandboxId;
 
   #progress(): Pick<ReplicaRecord, "applied" | "settled"> {
     return { applied: this.#applied, settled: Math.max(this.#record.settled, this.#parts.journal.settledTo) };

@@ -95,6 +95,8 @@ class Pair {
   readonly folder = new Files();
   readonly rules: ReplicatedPaths;
   conflicts: IdentifiedConflict[] = [];
+  /** Events of the origin that this folder has written. */
+  readonly own = new Set<number>();
   applied = 0;
   plan: CyclePlan = { changes: [], proposals: [], conflicts: [] };
   #ids = 0;
@@ -117,7 +119,9 @@ class Pair {
     const { origin, folder, rules, conflicts, applied } = this;
     const [before, known] = given.everything === true ? [0, 0] : [applied, this.#known];
     const touched = [...origin.touched(before), ...folder.touched(known), ...conflicts.map((one) => one.record.path)];
-    const sides = { mirror: origin, own: folder, applied, head: origin.seq, local: folder.seq, conflicts, rules };
+    const isOwn = (seq: number): Promise<boolean> => Promise.resolve(this.own.has(seq));
+    const reached = { applied, head: origin.seq, local: folder.seq };
+    const sides = { mirror: origin, own: folder, ...reached, conflicts, rules, isOwn };
     const paths = await readCycle(sides, touched);
     const collisions = given.collisions ?? [];
     const decisions = holdCollisions(decideCycle(paths, rules.mode).map(settled), collisions);
@@ -232,6 +236,20 @@ describe("a cycle", () => {
     expect(changes).toMatchObject([{ path: "f", cause: "merge", base: { seq: 1 } }]);
     expect(proposals).toEqual([]);
     expect(shown(pair.folder)).toEqual(["f: one\n2\nthree\n"]);
+  });
+
+  it("what comes back of the folder's own edits takes nothing back that was done since", async () => {
+    const pair = await Pair.of({ gone: "1", edited: "1", foreign: "1" });
+    pair.folder.become({ gone: "2", edited: "2", foreign: "2" });
+    await pair.cycle();
+    const before = pair.origin.seq;
+    pair.origin.become({ gone: "2", edited: "2", foreign: "1" });
+    for (let seq = before + 1; seq <= pair.origin.seq; seq += 1) pair.own.add(seq);
+    pair.origin.become({ gone: "2", edited: "2", foreign: "origin" });
+    pair.folder.become({ edited: "3", foreign: "3" });
+    const plan = await pair.cycle();
+    expect(plan.changes).toEqual([]);
+    expect(plan.conflicts.map(({ record }) => record.path)).toEqual(["foreign"]);
   });
 
   it("a conflict stays one until both sides agree; its base does not move", async () => {

@@ -1,5 +1,5 @@
 import type { ConflictRecord, IdentifiedConflict } from "../../core/conflict-record.ts";
-import type { Entry } from "../../core/entry.ts";
+import { sameEntry, type Entry } from "../../core/entry.ts";
 import { comparePaths, isWithin, parentOf, ROOT, type WorkspacePath } from "../../core/path.ts";
 import type { SyncBase } from "../../core/upstream-change.ts";
 import type { IndexStore, IterationRow } from "../../storage/index-store.ts";
@@ -22,6 +22,8 @@ export interface CycleSides {
   /** Open ones: of their paths, and what lies beneath, the base is an older one. */
   readonly conflicts: readonly IdentifiedConflict[];
   readonly rules: ReplicatedPaths;
+  /** Did this replica write what the origin's event says? */
+  readonly isOwn: (seq: number) => Promise<boolean>;
 }
 
 /** Paths that are asked about at once. */
@@ -43,7 +45,19 @@ export async function readCycle(sides: CycleSides, touched: Iterable<WorkspacePa
   for (const folder of outermost(uneven)) await addBeneath(beneath, folder, sides);
   for (const path of found.keys()) beneath.delete(path);
   await readInto(found, beneath, sides);
-  return [...found.values()].filter((one) => sides.rules.isShared(one.path, statesOf(one).some(isFolder)));
+  const all = await Promise.all([...found.values()].map((one) => onOwnGround(one, sides)));
+  return all.filter((one) => sides.rules.isShared(one.path, statesOf(one).some(isFolder)));
+}
+
+/**
+ * What the folder has now was made of what it wrote before. So where the origin's last state is this replica's own, the folder
+ * was changed since, and not the origin: without that, a deletion after an edit would look like one against an edit.
+ */
+async function onOwnGround(one: CyclePath, { isOwn }: CycleSides): Promise<CyclePath> {
+  const { base, local, remote, upstream } = one;
+  const isContested = upstream !== undefined && !sameEntry(local, remote) && !sameEntry(base.entry, remote);
+  if (!isContested || !(await isOwn(upstream.seq))) return one;
+  return { ...one, base: { entry: remote, seq: upstream.seq } };
 }
 
 function withFolders(touched: Iterable<WorkspacePath>): Set<WorkspacePath> {
