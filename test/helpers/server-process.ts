@@ -15,9 +15,12 @@ export class ServerProcess implements AsyncDisposable {
   readonly token = "the-operator-token-of-a-server-that-is-killed";
   readonly socketUrl: string;
   #child: ChildProcess | undefined;
+  readonly #options: readonly string[];
   #port = 0;
 
-  constructor() {
+  /** `options`: more of them for `serve`. */
+  constructor(options: readonly string[] = []) {
+    this.#options = options;
     this.base = realpathSync(mkdtempSync(join(tmpdir(), "chronicle-killed-")));
     this.home = join(this.base, "store");
     this.configFolder = join(this.base, "config", "chronicle");
@@ -41,7 +44,16 @@ export class ServerProcess implements AsyncDisposable {
   /** Resolves when it listens, on its socket and its port. */
   async start(): Promise<void> {
     const socket = this.socketUrl.slice("unix:".length);
-    const options = ["--store", this.home, "--socket", socket, "--port", String(this.#port), "--json"];
+    const options = [
+      "--store",
+      this.home,
+      "--socket",
+      socket,
+      "--port",
+      String(this.#port),
+      "--json",
+      ...this.#options,
+    ];
     const child = spawn(process.execPath, [chronicleBin(), "serve", ...options], {
       cwd: this.project,
       env: {
