@@ -50,7 +50,7 @@ function dialSocket(path: string, signal: AbortSignal): Promise<Channel> {
     reject(
       unavailable(
         `the origin's socket ${path} does not answer: ${why}`,
-        "is `chronicle serve --replication` running there?",
+        "is `serve --replication` running there?",
         cause,
       ),
     );
@@ -139,7 +139,7 @@ const REFUSALS: Readonly<Record<number, readonly [ErrorCode, string, string]>> =
 function refused(url: string, { statusCode = 0 }: IncomingMessage): ChronicleError {
   const known = REFUSALS[statusCode];
   if (known === undefined) {
-    const hint = "is the address that of `chronicle serve --replication`?";
+    const hint = "is the address that of a `serve --replication`?";
     return unavailable(`whoever answers at ${url} is no origin (${statusCode})`, hint, undefined);
   }
   const [code, message, hint] = known;
