@@ -62,11 +62,17 @@ function staySmall() {
   v8.setFlagsFromString("--heap-growing-percent=30");
 }
 
-/** A server that somebody started lives long and answers many at once: a small heap would take a tenth of its time. */
-function isServer() {
-  const at = process.argv.indexOf("serve");
+/**
+ * A server that somebody started, and a sync that runs in the foreground, live long and do much: a small heap would take a
+ * tenth of a server's time, and a fifth of the processor's when a replica is filled (for 160 MB less at its peak).
+ */
+function livesLong() {
   const end = process.argv.indexOf("--");
-  return at > 0 && (end < 0 || at < end) && process.argv.indexOf("--idle") < 0;
+  const says = (word) => {
+    const at = process.argv.indexOf(word);
+    return at > 0 && (end < 0 || at < end);
+  };
+  return (says("serve") && !says("--idle")) || says("replicate");
 }
 
 /** Keeps compiled code in the store's cache folder (a tenth of the start). Not before there is a store. */
@@ -95,7 +101,7 @@ function start() {
   const main = join(packageRoot, "dist", "cli.js");
   if (!existsSync(main)) refuse(main + " is missing. Run `npm run build` in " + packageRoot + ".");
   useCompileCache();
-  if (!isServer()) staySmall();
+  if (!livesLong()) staySmall();
   import(pathToFileURL(main).href).catch(function (error) {
     refuse("could not start: " + (error && error.stack ? error.stack : error));
   });
