@@ -16,7 +16,7 @@ export function originSocket({ home }: SyncPair): string {
 }
 
 /** Commands of the origin and of the replica: each has a store of its own, as on two machines. */
-export function commandsOf({ from, to, home }: SyncPair) {
+function commandsOf({ from, to, home }: SyncPair) {
   const at = (folder: string, name: string) => {
     const command = chronicleCommand(folder, join(home, name));
     mkdirSync(join(home, `run-${name}`), { recursive: true, mode: 0o700 });

@@ -17,12 +17,12 @@ export function syncTree(folder: string, files = TREE_FILES): void {
 const folderOf = (i: number) => `part-${Math.floor(i / 1000)}/at-${Math.floor(i / PER_FOLDER)}`;
 
 /** The path of a file of that tree. */
-export function nameOf(i: number): string {
+function nameOf(i: number): string {
   return `${folderOf(i)}/file-${i}.ts`;
 }
 
 /** Waits until a file has this content; milliseconds of waiting, or undefined after so many. */
-export async function waitForContent(file: string, content: string, withinMs: number): Promise<number | undefined> {
+async function waitForContent(file: string, content: string, withinMs: number): Promise<number | undefined> {
   const started = performance.now();
   for (;;) {
     if (contentOf(file) === content) return performance.now() - started;
