@@ -50,6 +50,6 @@ export const DEFAULT_LIMITS: ServerLimits = {
   rates: {
     reader: { burst: 1_000, perSecond: 500 },
     agent: { burst: 2_000, perSecond: 1_000 },
-    operator: { burst: 20_000, perSecond: 10_000 },
+    operator: { burst: 100_000, perSecond: 50_000 },
   },
 };
