@@ -1,8 +1,8 @@
-import type { Entry } from "../../core/entry.ts";
 import type { LogEvent } from "../../core/event.ts";
 import { decodeFile, pathOfRecordId, type FileRecord } from "../../core/file-record.ts";
 import { splitRoot, type WorkspacePath } from "../../core/path.ts";
 import { proposedPath } from "../../core/proposal-record.ts";
+import type { WriteBackEntry } from "../../core/write-back.ts";
 import type { EventRow, IterationRow } from "../../storage/index-store.ts";
 import type { HistoryContext } from "../context.ts";
 import { indexedFrom } from "../history-start.ts";
@@ -10,20 +10,8 @@ import { isInBase } from "../read-base.ts";
 import { readEvent, readEvents } from "../read-events.ts";
 import { ReplicaStanding } from "./standing.ts";
 
-/** A change of a replica's own that its origin is to be told of. */
-export interface JournalEntry {
-  /** Its event in the replica's own log. */
-  readonly localSeq: number;
-  readonly path: WorkspacePath;
-  /** `undefined`: deleted. */
-  readonly entry: Entry | undefined;
-  /** The origin's event that the change is based on; 0: none. */
-  readonly seen: number;
-  readonly actor: string;
-  readonly session?: string;
-  readonly turn?: string;
-  readonly action?: string;
-}
+/** A change of a replica's own that its origin is to be told of; `localSeq` is its event in the replica's own log. */
+export type JournalEntry = WriteBackEntry;
 
 /** Some of the journal, in its order. */
 export interface JournalPage {
