@@ -4,7 +4,7 @@ import { SimDisk } from "../disk/sim-disk.ts";
 import { FileBlobStore, type FileBlobStoreOptions } from "../storage/files/file-blob-store.ts";
 import { storeLayout, type BlobLayout } from "../storage/files/layout.ts";
 import { readAt, scanPack } from "../storage/files/pack-scan.ts";
-import { PACK_HEADER_BYTES } from "../storage/files/block.ts";
+import { PACK_HEADER_BYTES } from "../storage/block.ts";
 import { MemoryBlobIndex } from "../storage/memory/memory-blob-index.ts";
 import { memoryLocks } from "../storage/memory/memory-lock.ts";
 

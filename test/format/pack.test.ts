@@ -10,7 +10,7 @@ import {
   isStoredWhole,
   unpackBlock,
   type BlockInput,
-} from "../../src/storage/files/block.ts";
+} from "../../src/storage/block.ts";
 import {
   decodeLargeHeader,
   decodePieceHead,

@@ -4,7 +4,7 @@ import type { PackRow, PlacedBlob } from "../blob-index.ts";
 import { BlockFiller } from "./block-filler.ts";
 import { catchUpLarge, catchUpPacks, listLarge } from "./blob-recovery.ts";
 import { withTrouble } from "../io-trouble.ts";
-import { PACK_HEADER_BYTES, decodeBlockHead, unpackBlock } from "./block.ts";
+import { PACK_HEADER_BYTES, decodeBlockHead, unpackBlock } from "../block.ts";
 import type { BlobFiles, HeldLane, Lanes } from "./lanes.ts";
 import { openPack } from "./pack-reader.ts";
 import { readAt, scanPack, type PackPart } from "./pack-scan.ts";

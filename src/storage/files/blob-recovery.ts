@@ -3,7 +3,7 @@ import type { Disk } from "../../disk/disk.ts";
 import type { LargeRow, PackRow } from "../blob-index.ts";
 import { BlobRowsBuilder, type BlobRows } from "../blob-rows.ts";
 import { withTrouble } from "../io-trouble.ts";
-import { PACK_HEADER_BYTES } from "./block.ts";
+import { PACK_HEADER_BYTES } from "../block.ts";
 import type { BlobFiles, Lanes } from "./lanes.ts";
 import { largeLength } from "./large-reader.ts";
 import { addBlockRows, checkTail, readPackUlid, rowsByHeads, scanPack } from "./pack-scan.ts";

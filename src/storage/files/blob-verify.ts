@@ -5,7 +5,7 @@ import type { BlobProblem, BlobVerifyOptions } from "../blob-store.ts";
 import type { PackRow, PlacedBlob } from "../blob-index.ts";
 import { listPacks } from "./blob-recovery.ts";
 import { withTrouble } from "../io-trouble.ts";
-import { isStoredWhole, PACK_HEADER_BYTES, type BlockEntry, unpackBlock } from "./block.ts";
+import { isStoredWhole, PACK_HEADER_BYTES, type BlockEntry, unpackBlock } from "../block.ts";
 import type { BlobFiles } from "./lanes.ts";
 import { readLarge, type LargeSource } from "./large-reader.ts";
 import { openPack } from "./pack-reader.ts";

@@ -1,7 +1,7 @@
 import { hashToBytes, type Hash } from "../../core/hash.ts";
 import type { PackState } from "../blob-index.ts";
 import { BlobRowsBuilder, type BlobRows } from "../blob-rows.ts";
-import { encodeBlock, MAX_BLOCK_ENTRIES, storedShare, type BlockInput } from "./block.ts";
+import { encodeBlock, MAX_BLOCK_ENTRIES, storedShare, type BlockInput } from "../block.ts";
 import type { PackWriter } from "./pack-writer.ts";
 import { freeBytes } from "../../util/free-bytes.ts";
 

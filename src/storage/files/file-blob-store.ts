@@ -28,7 +28,7 @@ import {
 import { poisoned } from "./blob-trouble.ts";
 import { ioTrouble, takesNoWrites, withTrouble } from "../io-trouble.ts";
 import { verifyBlobs } from "./blob-verify.ts";
-import { LARGE_BYTES } from "./block.ts";
+import { LARGE_BYTES } from "../block.ts";
 import { CommitGroup } from "./commit-group.ts";
 import { FileBlobBatch } from "./file-blob-batch.ts";
 import { GcLease } from "../gc-lease.ts";

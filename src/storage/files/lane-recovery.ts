@@ -2,7 +2,7 @@ import type { Disk } from "../../disk/disk.ts";
 import { writeFully } from "../../disk/write-fully.ts";
 import type { BlobIndex, PackRow } from "../blob-index.ts";
 import { withTrouble } from "../io-trouble.ts";
-import { PACK_HEADER_BYTES } from "./block.ts";
+import { PACK_HEADER_BYTES } from "../block.ts";
 import type { BlobLayout } from "./layout.ts";
 import type { LaneGrant } from "./pack-writer.ts";
 import { checkTail, damagedIn, readAt, readBlock, readPackUlid, rowsByHeads, scanPack } from "./pack-scan.ts";

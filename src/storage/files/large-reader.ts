@@ -5,7 +5,7 @@ import type { Disk } from "../../disk/disk.ts";
 import type { ByteRange } from "../blob-store.ts";
 import { readFully } from "../../disk/write-fully.ts";
 import { corrupt } from "./blob-trouble.ts";
-import { decompress } from "./block.ts";
+import { decompress } from "../block.ts";
 import {
   decodeLargeHeader,
   decodePieceHead,

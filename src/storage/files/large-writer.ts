@@ -4,7 +4,7 @@ import type { Hash } from "../../core/hash.ts";
 import type { Disk } from "../../disk/disk.ts";
 import { readFully, writeFully } from "../../disk/write-fully.ts";
 import type { LargeRow } from "../blob-index.ts";
-import { compress } from "./block.ts";
+import { compress } from "../block.ts";
 import { encodeLargeHeader, encodePiece, LARGE_HEADER_BYTES, PIECE_BYTES } from "./large-format.ts";
 import type { BlobLayout } from "./layout.ts";
 

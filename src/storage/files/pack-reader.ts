@@ -3,7 +3,7 @@ import { sha256, type Hash } from "../../core/hash.ts";
 import type { Disk } from "../../disk/disk.ts";
 import type { BlobIndex, BlobPlace, PackState } from "../blob-index.ts";
 import { corrupt } from "./blob-trouble.ts";
-import { decodeBlockHead, unpackBlock } from "./block.ts";
+import { decodeBlockHead, unpackBlock } from "../block.ts";
 import type { BlobLayout } from "./layout.ts";
 import { readAt, readPackUlid } from "./pack-scan.ts";
 

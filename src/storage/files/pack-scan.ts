@@ -13,7 +13,7 @@ import {
   unpackBlock,
   type BlockEntry,
   type BlockHead,
-} from "./block.ts";
+} from "../block.ts";
 import { hashToBytes } from "../../core/hash.ts";
 
 const WINDOW_BYTES = 1024 * 1024;

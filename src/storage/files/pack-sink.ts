@@ -4,7 +4,7 @@ import { BlockFiller } from "./block-filler.ts";
 import type { LargeRow, PackState } from "../blob-index.ts";
 import type { BlobRows } from "../blob-rows.ts";
 import { withTrouble } from "../io-trouble.ts";
-import { LARGE_BYTES } from "./block.ts";
+import { LARGE_BYTES } from "../block.ts";
 import { cloneLarge, landLarge, LargeWriter, type LargeTemp, type SyncGuard } from "./large-writer.ts";
 import type { BlobLayout } from "./layout.ts";
 import { PackWriter, type LaneGrant } from "./pack-writer.ts";

@@ -3,7 +3,7 @@ import { writeFully } from "../../disk/write-fully.ts";
 import type { PackState } from "../blob-index.ts";
 import { poisoned } from "./blob-trouble.ts";
 import { ioTrouble, withTrouble } from "../io-trouble.ts";
-import { encodePackHeader, PACK_HEADER_BYTES, type EncodedBlock } from "./block.ts";
+import { encodePackHeader, PACK_HEADER_BYTES, type EncodedBlock } from "../block.ts";
 import type { BlobLayout } from "./layout.ts";
 
 /** A pack is sealed by the first append that finds it this long, in bytes. */

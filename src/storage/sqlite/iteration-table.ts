@@ -1,6 +1,16 @@
 import type { Entry, EntryKind } from "../../core/entry.ts";
 import { hashFromBytes, hashToBytes } from "../../core/hash.ts";
-import { childOf, decodeName, nameOf, parentOf, pathToBytes, type WorkspacePath } from "../../core/path.ts";
+import {
+  childOf,
+  compareNames,
+  comparePaths,
+  decodeName,
+  nameOf,
+  parentOf,
+  pathToBytes,
+  ROOT,
+  type WorkspacePath,
+} from "../../core/path.ts";
 import type { Hash } from "../../core/hash.ts";
 import type { IterationPage, IterationRow } from "../index-store.ts";
 import type { FolderTable } from "./folder-table.ts";
@@ -13,6 +23,11 @@ const COLUMNS = "seq, iteration, kind, mode, size, mtime, hash";
 /** How many names one query over a folder brings at most; the first one fewer: most folders, and most pages, are small. */
 const PAGE = 2_000;
 const FIRST_PAGE = 128;
+/** For so many paths those of one folder are asked for together; and how many of one folder that pays for. */
+const MANY = 32;
+const SOME_IN_FOLDER = 4;
+/** Rows that are read at once for one that is wanted: neither a folder's other names nor old iterations cost more than that. */
+const SPARE_ROWS = 4;
 /** Every name is behind it. */
 const NONE = Buffer.alloc(0);
 
@@ -83,7 +98,65 @@ export class IterationTable {
 
   at(path: WorkspacePath, seq: number): IterationRow | undefined {
     const folder = this.#folders.find(parentOf(path));
-    if (folder === undefined) return undefined;
+    return folder === undefined ? undefined : this.#atIn(folder, path, seq);
+  }
+
+  /** The same for many paths, in their order. */
+  atEach(paths: readonly WorkspacePath[], seq: number): (IterationRow | undefined)[] {
+    if (paths.length < MANY) return paths.map((path) => this.at(path, seq));
+    const found = new Map<WorkspacePath, IterationRow>();
+    for (const [folder, inside] of Map.groupBy(paths, parentOf)) {
+      const id = this.#folders.find(folder);
+      if (id !== undefined) this.#readFolder(found, { id, seq, wanted: inside });
+    }
+    return paths.map((path) => found.get(path));
+  }
+
+  /** Reads on from name to name while what lies between the wanted ones is little; each of the others by itself. */
+  #readFolder(
+    found: Map<WorkspacePath, IterationRow>,
+    { id, seq, wanted }: { readonly id: number; readonly seq: number; readonly wanted: readonly WorkspacePath[] },
+  ): void {
+    let rest = wanted.length < SOME_IN_FOLDER ? wanted : wanted.toSorted(comparePaths);
+    while (rest.length >= SOME_IN_FOLDER) {
+      const { rows, isAnswered } = this.#between(id, seq, rest);
+      const left: WorkspacePath[] = [];
+      for (const path of rest) {
+        const name = nameOf(path);
+        const row = rows.get(name);
+        if (!isAnswered(name)) left.push(path);
+        else if (row !== undefined) found.set(path, iterationRow(path, row));
+      }
+      const isSlow = left.length > rest.length / 2;
+      rest = left;
+      if (isSlow) break;
+    }
+    for (const path of rest) {
+      const row = this.#atIn(id, path, seq);
+      if (row !== undefined) found.set(path, row);
+    }
+  }
+
+  /** The last rows of the names from the first of these, which are in order, to their last; as far as one page goes. */
+  #between(
+    folder: number,
+    seq: number,
+    wanted: readonly WorkspacePath[],
+  ): { readonly rows: ReadonlyMap<string, Row>; readonly isAnswered: (name: string) => boolean } {
+    const limit = 2 ** Math.ceil(Math.log2(wanted.length * SPARE_ROWS));
+    const sql = `SELECT ${COLUMNS}, name FROM iterations
+      WHERE folder = ? AND name BETWEEN ? AND ? AND seq <= ? ORDER BY name, seq LIMIT ${limit}`;
+    const [first, last] = [nameOf(wanted[0] ?? ROOT), nameOf(wanted.at(-1) ?? ROOT)];
+    const page = this.#sql.all(sql, folder, pathToBytes(first), pathToBytes(last), seq);
+    const rows = new Map<string, Row>();
+    let end = "";
+    for (const row of page) rows.set((end = decodeName(bytesAt(row, 7))), row);
+    // Of the last name on a full page there may be later rows.
+    const isWhole = page.length < limit;
+    return { rows, isAnswered: (name) => isWhole || compareNames(name, end) < 0 };
+  }
+
+  #atIn(folder: number, path: WorkspacePath, seq: number): IterationRow | undefined {
     const sql = `SELECT ${COLUMNS} FROM iterations WHERE folder = ? AND name = ? AND seq <= ? ORDER BY seq DESC LIMIT 1`;
     const row = this.#sql.first(sql, folder, pathToBytes(nameOf(path)), seq);
     return row === undefined ? undefined : iterationRow(path, row);

@@ -125,7 +125,7 @@ export class SqliteIndexStore implements IndexStore {
   }
 
   async iterationsAt(paths: readonly WorkspacePath[], seq: number): Promise<readonly (IterationRow | undefined)[]> {
-    return this.#read(() => paths.map((path) => this.#on.iterations.at(path, seq)));
+    return this.#read(() => this.#on.iterations.atEach(paths, seq));
   }
 
   async childrenAt(folder: WorkspacePath, seq: number): Promise<readonly IterationRow[]> {

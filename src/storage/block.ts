@@ -1,7 +1,7 @@
 import { constants, crc32, zstdCompressSync, zstdDecompressSync } from "node:zlib";
-import { ChronicleError } from "../../core/errors.ts";
-import { hashFromBytes, type Hash } from "../../core/hash.ts";
-import { freeBytes } from "../../util/free-bytes.ts";
+import { ChronicleError } from "../core/errors.ts";
+import { hashFromBytes, type Hash } from "../core/hash.ts";
+import { freeBytes } from "../util/free-bytes.ts";
 
 /**
  * The bytes of a pack. All integers are unsigned and big-endian; CRC-32 is that of zlib and gzip (IEEE 802.3).
