@@ -112,6 +112,7 @@ it("the library", () => {
       "type OpenByIdOptions",
       "type OpenOptions",
       "type OperationShape",
+      "type OriginIterationShape",
       "type Progress",
       "type ProgressOptions",
       "type PruneOptions",

@@ -212,8 +212,25 @@ export interface IterationShape {
   actor: string;
   session?: string;
   action?: string;
+  turn?: string;
   /** The event that pruned it: its content may be gone. */
   pruned_by?: number;
+  /** At a replica: it came from the origin, which has this of it. */
+  upstream?: OriginIterationShape;
+  /** At an origin: the replica that wrote it, and its own event of it. */
+  replica?: { id: string; local_seq: number };
+}
+
+/** What an origin has of an iteration that a replica took over; who and when where the replica holds that event. */
+export interface OriginIterationShape {
+  seq: number;
+  iteration: number;
+  /** Epoch milliseconds. */
+  timestamp?: number;
+  actor?: string;
+  session?: string;
+  turn?: string;
+  action?: string;
 }
 
 export interface ManifestFileShape {

@@ -156,7 +156,7 @@ export interface RecentShape {
   items: RecentItem[];
 }
 
-/** One line of `list`: a baseline, a run, a restore, a snapshot. */
+/** One line of `list`: a baseline, a run, a restore, a snapshot, what a sync brought in one go. */
 export interface RecentItem {
   kind:
     | "baseline"
@@ -169,6 +169,7 @@ export interface RecentItem {
     | "redo"
     | "resolve"
     | "snapshot"
+    | "sync"
     | "watch";
   id: string;
   timestamp: string;

@@ -2,7 +2,8 @@ import type { HistoryOptions } from "../api/file-api.ts";
 import type { IterationShape, LogEventShape, ManifestFileShape, ManifestShape } from "../api/shapes.ts";
 import type { ContentStream, LogOptions } from "../api/workspace-api.ts";
 import { ChronicleError } from "../core/errors.ts";
-import type { LogEvent } from "../core/event.ts";
+import type { LogEvent, RecordBody } from "../core/event.ts";
+import { decodeReplicaEvent, decodeUpstream, type UpstreamIteration } from "../core/file-record.ts";
 import { ManifestHasher } from "../core/merkle.ts";
 import { comparePaths } from "../core/path.ts";
 import type { EventRow, IterationRow } from "../storage/index-store.ts";
@@ -15,6 +16,7 @@ import { unknownPath } from "./known-paths.ts";
 import { iterationsPruned, missingContent } from "./pruning.ts";
 import { isInBase } from "./read-base.ts";
 import { readEvents } from "./read-events.ts";
+import { originIterations } from "./replica/origin-iterations.ts";
 import { exactPath, shownPath } from "./shape.ts";
 
 /** Reading the past: iterations, contents, events, manifests. */
@@ -33,10 +35,22 @@ export async function historyOf(
   const pruned = await iterationsPruned(context, found);
   const rows = found.slice(0, limit);
   const events = await eventsOf(context, rows);
+  const taken = new Map([...events].flatMap(([seq, { record }]) => takenOver(seq, record)));
+  const there = await originIterations(context, path, [...taken.values()]);
   return rows.map((row, i) => {
     const by = row.entry?.hash === undefined ? undefined : pruned[i];
-    return { ...iterationShape(row, events.get(row.seq)), ...(by === undefined ? {} : { pruned_by: by }) };
+    const upstream = there.get(taken.get(row.seq)?.seq ?? 0);
+    return {
+      ...iterationShape(row, events.get(row.seq)),
+      ...(by === undefined ? {} : { pruned_by: by }),
+      ...(upstream === undefined ? {} : { upstream }),
+    };
   });
+}
+
+/** What a replica took over with an event of its own. */
+function takenOver(seq: number, { upstream }: RecordBody): [number, UpstreamIteration][] {
+  return upstream === undefined ? [] : [[seq, decodeUpstream(upstream)]];
 }
 
 /** What an event says of an iteration. */
@@ -62,7 +76,7 @@ async function beginning(context: Context, seq: number): Promise<string> {
 }
 
 function iterationShape({ iteration, seq, entry }: IterationRow, recorded: Recorded | undefined): IterationShape {
-  const { actor, session, action, cause } = { actor: "", session: "", action: "", cause: "", ...recorded?.record };
+  const { actor, cause } = recorded?.record ?? {};
   return {
     iteration,
     timestamp: Date.parse(recorded?.ts ?? ""),
@@ -74,8 +88,18 @@ function iterationShape({ iteration, seq, entry }: IterationRow, recorded: Recor
     seq,
     cause: typeof cause === "string" && cause !== "" ? cause : "baseline",
     actor: typeof actor === "string" ? actor : "",
+    ...belonging(recorded?.record ?? {}),
+  };
+}
+
+/** What an iteration is a part of. */
+function belonging({ session, action, turn, replica }: RecordBody): Partial<IterationShape> {
+  const by = replica === undefined ? undefined : decodeReplicaEvent(replica);
+  return {
     ...(typeof session === "string" && session !== "" ? { session } : {}),
     ...(typeof action === "string" && action !== "" ? { action } : {}),
+    ...(typeof turn === "string" && turn !== "" ? { turn } : {}),
+    ...(by === undefined ? {} : { replica: { id: by.id, local_seq: by.localSeq } }),
   };
 }
 

@@ -4,10 +4,11 @@ import type { UndoStack } from "../core/undo-stack.ts";
 import type { LoggedOperation } from "./logged-operation.ts";
 import { isUndone, listOperations, stackOf } from "./operations.ts";
 import { listSessions } from "./session.ts";
+import { syncLines } from "./replica/sync-lines.ts";
 import { listSnapshots, type Snapshot } from "./snapshot.ts";
 
 /** A line of it, which is made only if it is shown. */
-interface Line {
+export interface RecentLine {
   readonly seq: number;
   readonly item: () => RecentItem;
 }
@@ -15,11 +16,12 @@ interface Line {
 /** Recent work as people think of it, newest first. */
 export async function recentWork(context: Context, limit = 20): Promise<RecentShape> {
   const snapshots = await listSnapshots(context);
-  const lines: Line[] = [
+  const lines: RecentLine[] = [
     ...snapshots.filter(isOfItsOwn).map((one) => ({ seq: one.seq, item: () => snapshotItem(one) })),
     ...(await operationLines(context, snapshots)),
     ...(await watchLines(context)),
   ];
+  lines.push(...(await syncLines(context, { between: lines.map(({ seq }) => seq), most: limit })));
   lines.sort((a, b) => b.seq - a.seq);
   return { items: lines.slice(0, limit).map(({ item }) => item()) };
 }
@@ -44,7 +46,7 @@ function snapshotItem(snapshot: Snapshot): RecentItem {
   };
 }
 
-async function operationLines(context: Context, snapshots: readonly Snapshot[]): Promise<Line[]> {
+async function operationLines(context: Context, snapshots: readonly Snapshot[]): Promise<RecentLine[]> {
   const operations = await listOperations(context);
   const stack = stackOf(operations);
   const alone = operations.filter((one) => one.isPart !== true);
@@ -75,7 +77,7 @@ function wayBack(operation: LoggedOperation, stack: UndoStack, isLast: boolean):
   return `chronicle restore seq:${fromSeq}`;
 }
 
-async function watchLines(context: Context): Promise<Line[]> {
+async function watchLines(context: Context): Promise<RecentLine[]> {
   return (await listSessions(context))
     .filter((one) => one.kind === "watch" && one.state !== "running" && one.changed > 0)
     .map((one) => ({

@@ -13,6 +13,7 @@ import { indexedFrom } from "./history-start.ts";
 import { knownPaths } from "./known-paths.ts";
 import { resolveMoment } from "./moments.ts";
 import { eventsOfWork, groupsOf, ownChanges, type Work } from "./own-work.ts";
+import { workElsewhere, type WorkElsewhere } from "./replica/work-elsewhere.ts";
 import { changeShape, shownPath } from "./shape.ts";
 import { listSessions } from "./session.ts";
 import { listSnapshots } from "./snapshot.ts";
@@ -57,7 +58,7 @@ export async function workOf(context: Context, selection: Selection): Promise<Ch
     case "action":
       return workOfOne(context, await findAction(context, value));
     case "turn":
-      return workOfActions(context, await actionsOfTurn(context, value), (one) => `turn ${one.turn}`);
+      return workOfTurn(context, value);
     case "session":
       return workOfSession(context, value);
     case "actor":
@@ -111,18 +112,52 @@ function ownOnly(isOwn: (record: FileRecord) => boolean): Work["isOwn"] {
     isOwn(record);
 }
 
-/** The actions of a turn; `last`: of the latest turn of which an action has ended. */
-async function actionsOfTurn(context: Context, asked: string): Promise<readonly LoggedAction[]> {
-  const all = (await actionsEver(context)).filter((one) => one.turn !== undefined);
-  if (asked === "last") {
-    const last = all.findLast((one) => one.state !== "open") ?? all.at(-1);
-    if (last !== undefined) return all.filter((one) => one.turn === last.turn && one.session === last.session);
-    throw new ChronicleError("NOT_FOUND", "no action of any turn was recorded yet", {
-      hint: "turns come from agents: `chronicle agents install` sets them up; `chronicle diff` shows what changed",
-    });
-  }
+/** A turn of a conversation, as a session counts them. */
+interface Turn {
+  readonly session?: string;
+  readonly turn: string;
+}
+
+/** A turn, or what was done in one; `last`: in the latest turn of which something has ended. */
+async function workOfTurn(context: Context, asked: string): Promise<ChosenWork> {
+  const actions = (await actionsEver(context)).filter(isInTurn);
+  const elsewhere = (await workElsewhere(context)).filter(isInTurn);
+  const { turn, session } =
+    asked === "last" ? lastTurn(actions, elsewhere) : turnNamed(asked, [...actions, ...elsewhere]);
+  const isOfIt = (one: { readonly turn?: string; readonly session?: string }): boolean =>
+    one.turn === turn && one.session === session;
+  const own = actions.filter(isOfIt);
+  const here = own.length === 0 ? undefined : await workOfActions(context, own, () => `turn ${turn}`);
+  const there = elsewhere.filter(isOfIt);
+  if (here !== undefined && there.length === 0) return here;
+  return {
+    label: `turn ${turn}`,
+    fromSeq: Math.min(here?.fromSeq ?? Infinity, ...there.map((one) => one.fromSeq)),
+    toSeq: Math.max(here?.toSeq ?? 0, ...there.map((one) => one.toSeq)),
+    isOwn: (record, path, seq) => here?.isOwn(record, path, seq) === true || ownOnly(isOfIt)(record, path, seq),
+    actions: own,
+    mayBe: here?.mayBe ?? new Set(),
+  };
+}
+
+function isInTurn<T extends { readonly turn?: string }>(one: T): one is T & { readonly turn: string } {
+  return one.turn !== undefined;
+}
+
+/** What came from an origin is not the last turn of anybody here; what a replica has written is. */
+function lastTurn(actions: readonly (LoggedAction & Turn)[], elsewhere: readonly (WorkElsewhere & Turn)[]): Turn {
+  const here = actions.findLast((one) => one.state !== "open") ?? actions.at(-1);
+  const there = elsewhere.findLast((one) => one.from === "replica");
+  const last = (there?.toSeq ?? 0) > (here?.lastSeq ?? 0) ? there : here;
+  if (last !== undefined) return last;
+  throw new ChronicleError("NOT_FOUND", "no action of any turn was recorded yet", {
+    hint: "turns come from agents: `chronicle agents install` sets them up; `chronicle diff` shows what changed",
+  });
+}
+
+function turnNamed(asked: string, all: readonly Turn[]): Turn {
   const exact = all.filter((one) => one.turn === asked);
-  const found = exact.length > 0 ? exact : all.filter((one) => one.turn?.startsWith(asked) === true);
+  const found = exact.length > 0 ? exact : all.filter((one) => one.turn.startsWith(asked));
   const turns = new Set(found.map((one) => `${one.session ?? ""} ${one.turn}`));
   if (turns.size > 1) {
     throw new ChronicleError("AMBIGUOUS", `${JSON.stringify(asked)} stands for ${turns.size} turns`, {
@@ -130,35 +165,30 @@ async function actionsOfTurn(context: Context, asked: string): Promise<readonly 
       data: { turns: [...turns].map((one) => one.trim()) },
     });
   }
-  if (found.length > 0) return found;
+  const [first] = found;
+  if (first !== undefined) return first;
   throw new ChronicleError("NOT_FOUND", `there is no turn ${JSON.stringify(asked)}`, { hint: LIST });
 }
 
 async function workOfSession(context: Context, asked: string): Promise<ChosenWork> {
   const all = await actionsEver(context);
+  const elsewhere = await workElsewhere(context);
   const sessions = await listSessions(context);
   // A write names the session in which it was asked for, which need not have been begun here.
   const writes = (await doneIntents(context)).filter(({ intent }) => intent.kind === "write");
-  const ids = new Set([
+  const id = sessionNamed(asked, [
     ...sessions.map((one) => one.id),
     ...all.flatMap((one) => one.session ?? []),
     ...writes.flatMap(({ intent }) => intent.session ?? []),
+    ...elsewhere.flatMap((one) => one.session ?? []),
   ]);
-  const matching = ids.has(asked) ? [asked] : [...ids].filter((id) => id.startsWith(asked));
-  const [id, second] = matching;
-  if (id === undefined)
-    throw new ChronicleError("NOT_FOUND", `there is no session ${JSON.stringify(asked)}`, {
-      hint: "`chronicle sessions` lists them",
-    });
-  if (second !== undefined) {
-    throw new ChronicleError("AMBIGUOUS", `${JSON.stringify(asked)} stands for ${matching.length} sessions`, {
-      hint: "give more of the id",
-    });
-  }
   const actions = all.filter((one) => one.session === id || one.run === id);
   const own = new Set(actions.map((one) => one.id));
   const written = writes.flatMap(({ intent }) => (intent.session === id ? [intent] : []));
-  const starts = [...actions, ...sessions.filter((one) => one.id === id), ...written].map((one) => one.fromSeq);
+  const there = elsewhere.filter((one) => one.session === id);
+  const starts = [...actions, ...sessions.filter((one) => one.id === id), ...written, ...there].map(
+    (one) => one.fromSeq,
+  );
   const isOwn = (record: FileRecord): boolean =>
     record.session === id || (record.action !== undefined && own.has(record.action));
   const label = `session ${id}`;
@@ -170,6 +200,20 @@ async function workOfSession(context: Context, asked: string): Promise<ChosenWor
     actions,
     mayBe: new Set([id, ...own]),
   };
+}
+
+function sessionNamed(asked: string, all: readonly string[]): string {
+  const ids = new Set(all);
+  const matching = ids.has(asked) ? [asked] : [...ids].filter((id) => id.startsWith(asked));
+  const [id, second] = matching;
+  if (id === undefined)
+    throw new ChronicleError("NOT_FOUND", `there is no session ${JSON.stringify(asked)}`, {
+      hint: "`chronicle sessions` lists them",
+    });
+  if (second === undefined) return id;
+  throw new ChronicleError("AMBIGUOUS", `${JSON.stringify(asked)} stands for ${matching.length} sessions`, {
+    hint: "give more of the id",
+  });
 }
 
 async function workOfActor(context: Context, name: string): Promise<ChosenWork> {

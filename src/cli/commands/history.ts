@@ -6,6 +6,7 @@ import type { CommandContext } from "../context.ts";
 import { isUnknownPath, notRecorded } from "../find-file.ts";
 import { modeText } from "../render/changes.ts";
 import { columns } from "../render/columns.ts";
+import { printable } from "../render/printable.ts";
 
 async function iterationsOf(workspace: WorkspaceApi, typed: string, path: string): Promise<IterationShape[]> {
   try {
@@ -20,11 +21,32 @@ async function iterationsOf(workspace: WorkspaceApi, typed: string, path: string
 function rowOf(item: IterationShape, context: CommandContext): string[] {
   const { paint, io } = context;
   const when = formatAgo(item.timestamp, io.now());
-  const session = paint("dim", item.session ?? "");
-  if (item.deleted === true) return [`@${item.iteration}`, when, "", "", paint("red", "deleted"), item.cause, session];
+  const whose = paint("dim", elsewhere(item, io.now()) ?? item.session ?? "");
+  if (item.deleted === true) return [`@${item.iteration}`, when, "", "", paint("red", "deleted"), item.cause, whose];
   const what = item.kind === "file" ? formatBytes(item.size) : item.kind;
   const hash = paint("dim", item.hash.slice(0, 12));
-  return [`@${item.iteration}`, when, modeText(item.permissions), hash, what, item.cause, session];
+  return [`@${item.iteration}`, when, modeText(item.permissions), hash, what, item.cause, whose];
+}
+
+/** Whose work an iteration is that was made at another copy of the workspace; `undefined`: it was made here. */
+function elsewhere({ upstream, replica, actor, session }: IterationShape, now: number): string | undefined {
+  if (upstream !== undefined) {
+    const { iteration, timestamp } = upstream;
+    const since = timestamp === undefined ? "" : `, ${formatAgo(timestamp, now)}`;
+    return `origin: @${iteration}${by(upstream)}${since}`;
+  }
+  return replica === undefined ? undefined : `replica ${replica.id.slice(0, 8)}${by({ actor, session })}`;
+}
+
+function by({
+  actor,
+  session,
+}: {
+  readonly actor?: string | undefined;
+  readonly session?: string | undefined;
+}): string {
+  if (actor === undefined || actor === "") return "";
+  return ` by ${printable(actor)}${session === undefined ? "" : ` (${printable(session)})`}`;
 }
 
 export async function history(context: CommandContext): Promise<number> {

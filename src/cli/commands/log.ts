@@ -33,8 +33,14 @@ function rowOf(event: LogEventShape, context: CommandContext): string[] {
     String(event.seq),
     paint("dim", event.ts),
     paint("dim", event.hash.slice(0, 12)),
-    what + (gone ? paint("red", `${id} (deleted)`) : id),
+    what + (gone ? paint("red", `${id} (deleted)`) : id) + paint("dim", elsewhere(record)),
   ];
+}
+
+/** Says of a file that it was changed at another copy of the workspace. */
+function elsewhere(record: unknown): string {
+  if (typeof record !== "object" || record === null || !("cause" in record) || record.cause !== "replica") return "";
+  return "upstream" in record ? "  from the origin" : "  from a replica";
 }
 
 export async function log(context: CommandContext): Promise<number> {

@@ -4,6 +4,7 @@ import type { ReconcileMode } from "../../core/reconcile.ts";
 import type { WorkspacePath } from "../../core/path.ts";
 import { FolderRig, removeSim, writeSim, type FolderRigOptions } from "../../testing/folder-rig.ts";
 import { FOLDER } from "../../testing/sync-machine.ts";
+import { historyOf } from "../../workspace/history.ts";
 
 let rig: FolderRig;
 
@@ -54,6 +55,24 @@ describe("a folder that follows an origin", () => {
     ]);
     await rig.pass(3_000);
     expect(await iterations("a")).toBe(2);
+  });
+
+  it("tells of what came whose it is at the origin, and since when; of what it wrote nothing of the kind", async () => {
+    const { host, desk } = await started({ a: "1" });
+    await rig.during(host.workspace.putFile("a", Buffer.from("2"), { actor: "ada" }));
+    const [, second] = await rig.during(host.workspace.history("a"));
+    await rig.flush();
+    desk.edit("a", "mine");
+    await rig.flush();
+    const here = await rig.during(historyOf(desk.hold.context, "a"));
+    expect(here.map(({ cause, upstream }) => [cause, upstream?.iteration, upstream?.actor])).toEqual([
+      ["replica", 1, "human"],
+      ["replica", 2, "ada"],
+      ["capture", undefined, undefined],
+    ]);
+    expect(here[1]?.upstream).toEqual({ seq: second?.seq, iteration: 2, timestamp: second?.timestamp, actor: "ada" });
+    const there = await rig.during(host.workspace.history("a"));
+    expect(there.map(({ replica }) => replica?.id)).toEqual([undefined, undefined, desk.hold.context.workspaceId]);
   });
 
   it("joins a folder that has files: what only one side has goes to the other, what differs is a conflict", async () => {

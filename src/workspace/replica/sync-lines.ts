@@ -1,0 +1,133 @@
+import type { RecentItem } from "../../api/workspace-api.ts";
+import type { LogEvent } from "../../core/event.ts";
+import { decodeIntent } from "../../core/records.ts";
+import { decodeReplica, originOfRecordId } from "../../core/replica-record.ts";
+import { decodeWriteBack } from "../../core/write-back-record.ts";
+import type { Context } from "../context.ts";
+import { isInBase } from "../read-base.ts";
+import { readEvents } from "../read-events.ts";
+
+/** What came from a sync with less than this between one and the next is one line, in milliseconds. */
+const PAUSE_MS = 600_000;
+/** So many events are read at once. */
+const STRIDE = 500;
+
+/** Something that a sync brought, in one commit. */
+interface Brought {
+  /** The last event before it, and its own last one. */
+  readonly fromSeq: number;
+  readonly seq: number;
+  /** ISO-8601. */
+  readonly ts: string;
+  readonly changed: number;
+}
+
+/** Where something comes from: a record that is written with whatever came. */
+interface Source {
+  readonly id: string;
+  readonly summary: string;
+  readonly recordId: string;
+  /** `before`: the event of the record before this one; 0: none. */
+  readonly broughtBy: (event: LogEvent, before: number) => Brought | undefined;
+}
+
+/** A line of recent work, as it stands in the order of the log. */
+interface SyncLine {
+  readonly seq: number;
+  readonly item: () => RecentItem;
+}
+
+/**
+ * What syncs brought: at a replica from its origin, at an origin from its replicas. What came in a row is one line, unless
+ * something else (`between`: seqs) was done in between. The newest `most` of each source.
+ */
+export async function syncLines(
+  context: Context,
+  { between, most }: { readonly between: readonly number[]; readonly most: number },
+): Promise<SyncLine[]> {
+  const borders = between.toSorted((a, b) => a - b);
+  const lines: SyncLine[] = [];
+  for (const source of [...(await origins(context)), ...(await replicas(context))]) {
+    for (const run of await runsOf(context, source, { borders, most })) lines.push(lineOf(source, run));
+  }
+  return lines;
+}
+
+function lineOf({ id, summary }: Source, run: readonly Brought[]): SyncLine {
+  const [last, first] = [run[0] as Brought, run.at(-1) as Brought];
+  const item = (): RecentItem => ({
+    kind: "sync",
+    id,
+    timestamp: last.ts,
+    summary,
+    changed: run.reduce((sum, one) => sum + one.changed, 0),
+    back: `chronicle restore seq:${first.fromSeq}`,
+  });
+  return { seq: last.seq, item };
+}
+
+/** What this workspace follows. */
+async function origins(context: Context): Promise<Source[]> {
+  const rows = await context.index.records("replica:");
+  return (await readEvents(context, rows)).map(({ recordId, record }) => {
+    const { url, workspace } = decodeReplica(record);
+    const id = originOfRecordId(recordId) ?? "";
+    const summary = `from ${url}${workspace === undefined ? "" : `#${workspace}`}`;
+    return { id, summary, recordId: `intent:${id}`, broughtBy: stepOf };
+  });
+}
+
+/** A step of a replica: the end of its intent. */
+function stepOf({ seq, ts, record }: LogEvent): Brought | undefined {
+  const { state, fromSeq, paths, skipped = 0 } = decodeIntent(record);
+  return state === "done" ? { fromSeq, seq, ts, changed: paths - skipped } : undefined;
+}
+
+/** Who writes back here. */
+async function replicas(context: Context): Promise<Source[]> {
+  const prefix = "writeback:";
+  return (await context.index.records(prefix)).map(({ recordId }) => {
+    const id = recordId.slice(prefix.length);
+    return { id, summary: `from the replica ${id.slice(0, 8)}`, recordId, broughtBy: writtenBy };
+  });
+}
+
+/** An answer to a replica: what it accepted with events that are behind the answer before. */
+function writtenBy({ seq, ts, record }: LogEvent, before: number): Brought | undefined {
+  const { accepted } = decodeWriteBack(record);
+  const became = new Set(accepted.map(({ sequence }) => sequence).filter((one) => one > before));
+  return became.size === 0 ? undefined : { fromSeq: Math.min(...became) - 1, seq, ts, changed: became.size };
+}
+
+interface Reach {
+  readonly borders: readonly number[];
+  readonly most: number;
+}
+
+/** What came, in runs, both the newest first. Reads only as far back as is asked for. */
+async function runsOf(
+  context: Context,
+  { recordId, broughtBy }: Source,
+  { borders, most }: Reach,
+): Promise<Brought[][]> {
+  const rows = (await context.index.recordHistory(recordId)).filter((row) => !isInBase(row));
+  const runs: Brought[][] = [];
+  for (let end = rows.length; end > 0 && runs.length <= most; end -= STRIDE) {
+    const start = Math.max(0, end - STRIDE);
+    const events = await readEvents(context, rows.slice(start, end));
+    for (const [i, event] of [...events.entries()].reverse()) {
+      const one = broughtBy(event, rows[start + i - 1]?.seq ?? 0);
+      if (one === undefined || one.changed <= 0) continue;
+      const run = runs.at(-1);
+      if (run === undefined || !goesOn(one, run.at(-1) as Brought, borders)) runs.push([one]);
+      else run.push(one);
+    }
+  }
+  return runs;
+}
+
+/** Did the later one follow at once, with nothing in between? */
+function goesOn(one: Brought, later: Brought, borders: readonly number[]): boolean {
+  if (Date.parse(later.ts) - Date.parse(one.ts) > PAUSE_MS) return false;
+  return !borders.some((seq) => seq > one.seq && seq < later.seq);
+}
