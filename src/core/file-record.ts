@@ -89,29 +89,26 @@ export function pathOfRecordId(recordId: string): WorkspacePath | undefined {
 
 const KINDS: ReadonlySet<string> = new Set<EntryKind>(["file", "symlink", "dir"]);
 
-/** A file record as JSON. */
+/** A file record as JSON. Its keys are in canonical order: files are what there is most of, and then nobody has to sort them. */
 export function encodeFile(record: FileRecord): RecordBody {
   const { entry } = record;
-  const body: Record<string, Json> = {
-    kind: entry?.kind ?? "absent",
-    iteration: record.iteration,
-    cause: record.cause,
-    actor: record.actor,
-  };
-  if (entry !== undefined) {
-    body["mode"] = entry.mode;
-    body["size"] = entry.size;
-    body["mtime_ms"] = entry.mtimeMs;
-    if (entry.hash !== undefined) body["hash"] = entry.hash;
-  }
-  if (record.session !== undefined) body["session"] = record.session;
+  const body: Record<string, Json> = {};
   if (record.action !== undefined) body["action"] = record.action;
+  body["actor"] = record.actor;
+  if (record.candidates !== undefined) body["candidates"] = record.candidates;
+  body["cause"] = record.cause;
+  if (entry?.hash !== undefined) body["hash"] = entry.hash;
+  if (record.intent !== undefined) body["intent"] = record.intent;
+  body["iteration"] = record.iteration;
+  body["kind"] = entry?.kind ?? "absent";
+  if (entry !== undefined) body["mode"] = entry.mode;
+  if (entry !== undefined) body["mtime_ms"] = entry.mtimeMs;
+  if (record.replica !== undefined) body["replica"] = encodeReplicaEvent(record.replica);
+  if (record.session !== undefined) body["session"] = record.session;
+  if (entry !== undefined) body["size"] = entry.size;
   if (record.transaction !== undefined) body["transaction"] = record.transaction;
   if (record.turn !== undefined) body["turn"] = record.turn;
-  if (record.replica !== undefined) body["replica"] = encodeReplicaEvent(record.replica);
   if (record.upstream !== undefined) body["upstream"] = encodeUpstream(record.upstream);
-  if (record.candidates !== undefined) body["candidates"] = record.candidates;
-  if (record.intent !== undefined) body["intent"] = record.intent;
   return body;
 }
 
@@ -148,7 +145,7 @@ export function decodeReplicaEvent(value: Json): ReplicaEvent {
 
 /** An origin's iteration as JSON. */
 export function encodeUpstream({ seq, iteration }: UpstreamIteration): Json {
-  return { seq, iteration };
+  return { iteration, seq };
 }
 
 /** The origin's iteration in what `encodeUpstream` wrote. */
@@ -171,7 +168,8 @@ function decodeEntry(path: WorkspacePath, kind: string, body: RecordBody): Entry
 export function encodeState(entry: Entry | undefined): Json {
   if (entry === undefined) return null;
   const { kind, mode, size, mtimeMs, hash } = entry;
-  return { kind, mode, size, mtime_ms: mtimeMs, ...(hash === undefined ? {} : { hash }) };
+  const state = { kind, mode, mtime_ms: mtimeMs, size };
+  return hash === undefined ? state : { hash, ...state };
 }
 
 /** The entry or absence in what `encodeState` wrote. */
@@ -184,9 +182,11 @@ export function decodeState(path: WorkspacePath, value: Json | undefined): Entry
 /** A path as JSON fields: `path`, or `path_b64` when its bytes are not UTF-8; `root` for a further root. */
 export function encodePath(path: WorkspacePath): Record<string, Json> {
   const { root, path: inner } = splitRoot(path);
-  const named: Record<string, Json> = root === undefined ? {} : { root };
-  if (isUtf8Path(inner)) return { ...named, path: inner };
-  return { ...named, path_b64: pathToBytes(inner).toString("base64") };
+  const named: Record<string, Json> = isUtf8Path(inner)
+    ? { path: inner }
+    : { path_b64: pathToBytes(inner).toString("base64") };
+  if (root !== undefined) named["root"] = root;
+  return named;
 }
 
 /** The path in what `encodePath` wrote. */

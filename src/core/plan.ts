@@ -22,12 +22,21 @@ export function encodePlan(changes: readonly UpstreamChange[]): Buffer {
 /** The changes of a plan as a list. */
 export function encodeChanges(changes: readonly UpstreamChange[]): Json {
   const sorted = changes.toSorted((a, b) => comparePaths(a.path, b.path));
-  return sorted.map((change) => ({
-    ...encodePath(change.path),
-    before: encodeState(change.before),
-    after: encodeState(change.after),
-    ...encodeUpstreamFields(change),
-  }));
+  return sorted.map(encodeChange);
+}
+
+/** Its keys are in canonical order: plans can be long, and then nobody has to sort them. */
+function encodeChange(change: UpstreamChange): Json {
+  const { base, by, cause, upstream, written } = encodeUpstreamFields(change);
+  const body: Record<string, Json> = { after: encodeState(change.after) };
+  if (base !== undefined) body["base"] = base;
+  body["before"] = encodeState(change.before);
+  if (by !== undefined) body["by"] = by;
+  if (cause !== undefined) body["cause"] = cause;
+  Object.assign(body, encodePath(change.path));
+  if (upstream !== undefined) body["upstream"] = upstream;
+  if (written !== undefined) body["written"] = written;
+  return body;
 }
 
 /** The changes of a plan. Throws `LOG_DAMAGED`, or `PATH_INVALID` for a path that leaves the workspace. */

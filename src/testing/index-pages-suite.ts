@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { sha256 } from "../core/hash.ts";
-import { comparePaths, parsePath, ROOT, type WorkspacePath } from "../core/path.ts";
+import { comparePaths, parsePath, pathFromBytes, ROOT, type WorkspacePath } from "../core/path.ts";
 import type { EntryPage, IndexStore } from "../storage/index-store.ts";
-import { applySteps, batchTo, entryAt, eventAt } from "./index-rows.ts";
+import { applySteps, batchTo, entryAt, eventAt, rowsOf, type Step } from "./index-rows.ts";
 
 const p = (text: string): WorkspacePath => parsePath(text);
 
@@ -50,6 +50,33 @@ export function indexPagesSuite(name: string, open: () => IndexStore): void {
       ]);
       return store;
     }
+
+    test("many paths at once are answered as each by itself, in their order", async () => {
+      const store = fresh();
+      const steps: Step[] = [];
+      // Names of which most are not asked for, names with a long past, names that are no UTF-8, and some that were never there.
+      for (let i = 0; i < 300; i += 1) steps.push([`wide/n${i}`, `file:${i}`]);
+      for (let times = 0; times < 60; times += 1) {
+        for (const one of ["a", "b", "c", "d", "e"]) steps.push([`deep/${one}`, `file:${times}`]);
+      }
+      for (const text of ["x", "y", "z", "w", "v"]) steps.push([`gone/${text}`, "file:1"], [`gone/${text}`, "deleted"]);
+      await store.apply(batchTo(steps.length, { iterations: rowsOf(steps) }));
+      const odd = pathFromBytes(Buffer.from([0x77, 0x69, 0x64, 0x65, 0x2f, 0xff]));
+      const last = steps.length + 1;
+      await store.apply(batchTo(last, { iterations: [{ path: odd, seq: last, iteration: 1, entry: entryAt(odd) }] }));
+      const near = ["n7", "n70", "n71", "n72", "none", "zzz", "n"].map((one) => p(`wide/${one}`));
+      const deep = ["e", "d", "none", "c", "b", "a", "f"].map((one) => p(`deep/${one}`));
+      const others = ["gone/x", "gone/y", "gone/z", "gone/w", "never/a", "never/b", "never/c", "never/d", "wide"].map(
+        p,
+      );
+      const far = Array.from({ length: 12 }, (_, i) => p(`wide/n${i * 25}`));
+      const wanted = [...near, ...far, ...others, odd, ...deep];
+      for (const seq of [0, 1, 150, 301, 450, 605, last]) {
+        const each = [];
+        for (const path of wanted) each.push(await store.iterationAt(path, seq));
+        expect(await store.iterationsAt(wanted, seq)).toEqual(each);
+      }
+    });
 
     test("behind each path of a listing comes the rest of it, whatever folder is listed and however deep", async () => {
       const store = await filled();

@@ -45,7 +45,7 @@ export async function readCycle(sides: CycleSides, touched: Iterable<WorkspacePa
   for (const folder of outermost(uneven)) await addBeneath(beneath, folder, sides);
   for (const path of found.keys()) beneath.delete(path);
   await readInto(found, beneath, sides);
-  const all = await Promise.all([...found.values()].map((one) => onOwnGround(one, sides)));
+  const all = await onOwnGround(found.values(), sides);
   return all.filter((one) => sides.rules.isShared(one.path, statesOf(one).some(isFolder)));
 }
 
@@ -53,11 +53,17 @@ export async function readCycle(sides: CycleSides, touched: Iterable<WorkspacePa
  * What the folder has now was made of what it wrote before. So where the origin's last state is this replica's own, the folder
  * was changed since, and not the origin: without that, a deletion after an edit would look like one against an edit.
  */
-async function onOwnGround(one: CyclePath, { isOwn }: CycleSides): Promise<CyclePath> {
-  const { base, local, remote, upstream } = one;
-  const isContested = upstream !== undefined && !sameEntry(local, remote) && !sameEntry(base.entry, remote);
-  if (!isContested || !(await isOwn(upstream.seq))) return one;
-  return { ...one, base: { entry: remote, seq: upstream.seq } };
+async function onOwnGround(paths: Iterable<CyclePath>, { isOwn }: CycleSides): Promise<CyclePath[]> {
+  const asked = new Map<number, boolean>();
+  const ground: CyclePath[] = [];
+  for (const one of paths) {
+    const { base, local, remote, upstream } = one;
+    const isContested = upstream !== undefined && !sameEntry(local, remote) && !sameEntry(base.entry, remote);
+    if (isContested && !asked.has(upstream.seq)) asked.set(upstream.seq, await isOwn(upstream.seq));
+    const isOwnWork = isContested && asked.get(upstream.seq) === true;
+    ground.push(isOwnWork ? { ...one, base: { entry: remote, seq: upstream.seq } } : one);
+  }
+  return ground;
 }
 
 function withFolders(touched: Iterable<WorkspacePath>): Set<WorkspacePath> {
