@@ -19,6 +19,16 @@ export interface ReplicaPlace extends Disposable {
   readonly gone: AbortSignal;
 }
 
+/** Who comes with a replica. */
+export interface ReplicaPresenter {
+  /** Tells callers apart. No secret. */
+  readonly id: string;
+  /** May come with every replica. */
+  readonly isOperator: boolean;
+  /** Replicas that its token was made for, whosever they were before. */
+  readonly replicas: readonly string[];
+}
+
 /** Who a replica is, as the server knows it. */
 export interface ReplicaVisitor {
   /**
@@ -26,6 +36,8 @@ export interface ReplicaVisitor {
    * there for this caller, `AMBIGUOUS` where it has to be named.
    */
   place(asked: string | undefined): Promise<ReplicaPlace>;
+  /** As whom it comes: a replica is its own, from the first time on. */
+  readonly presenter: ReplicaPresenter;
   /** May not write back. */
   readonly readOnly: boolean;
   /** By whom its changes are where they do not say it, or may not: `undefined`, they may say anything. */

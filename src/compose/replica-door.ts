@@ -1,4 +1,5 @@
 import type { ReplicaDoor } from "../api/replication-api.ts";
+import { admitReplica } from "../replication/origin/admit-replica.ts";
 import { OriginDoor } from "../replication/origin/origin-door.ts";
 import { visitorDoor } from "../replication/origin/visitor-door.ts";
 import type { StoreParts } from "./open-context.ts";
@@ -13,7 +14,8 @@ export function openDoor(parts: StoreParts, onError: (error: unknown) => void): 
       const { writeBack, ...options } = lease.options;
       const joined =
         writeBack === undefined ? {} : { writeBack: { ...writeBack, door: visitorDoor(writeBack.door, visitor) } };
-      return { options: { ...options, ...joined }, [Symbol.dispose]: () => lease[Symbol.dispose]() };
+      const admit = (replica: string): void => admitReplica(options.cursors, replica, visitor.presenter);
+      return { options: { ...options, ...joined, admit }, [Symbol.dispose]: () => lease[Symbol.dispose]() };
     },
     onError,
   });

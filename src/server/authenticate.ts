@@ -80,8 +80,9 @@ export class Authenticator {
     const record = this.#options.book.find(hash);
     if (record === undefined) return unlessAway(this.#options.others?.(token));
     if (isExpired(record, now)) return undefined;
-    const { id, name, role, workspaces } = record;
-    return { id: `token:${id}`, name, role, isOwner: false, ...(workspaces === null ? {} : { workspaces }) };
+    const { id, name, role, workspaces, replicas } = record;
+    const limits = { ...(workspaces === null ? {} : { workspaces }), ...(replicas === undefined ? {} : { replicas }) };
+    return { id: `token:${id}`, name, role, isOwner: false, ...limits };
   }
 }
 

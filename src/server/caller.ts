@@ -9,6 +9,8 @@ export interface Caller {
   readonly role: Role;
   /** The ids and names of the workspaces that exist for this caller; absent: all. */
   readonly workspaces?: readonly string[];
+  /** The ids of replicas that it may come with, whosever they were before. */
+  readonly replicas?: readonly string[];
   /** The owner of the store, on its Unix socket: no limits, and hooks. */
   readonly isOwner: boolean;
 }

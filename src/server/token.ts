@@ -13,6 +13,8 @@ export interface TokenRecord {
   readonly role: Role;
   /** Ids and names of workspaces; `null`: all. */
   readonly workspaces: readonly string[] | null;
+  /** Ids of replicas that it may come with, though they were another token's. */
+  readonly replicas?: readonly string[];
   /** SHA-256 of the token, in hex. 256 random bits need no slow hash. */
   readonly hash: string;
   /** ISO-8601. */

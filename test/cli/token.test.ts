@@ -51,6 +51,16 @@ describe("chronicle token", () => {
     expect((await sandbox.must(["token", "list"])).stdout).toMatch(/^no tokens/);
   });
 
+  it("makes a token for a replica that was another one's", async () => {
+    using sandbox = new Sandbox();
+    const create = ["token", "create", "--role", "agent", "--replica"];
+    await sandbox.must([...create, "r-1", "--replica", "r-2", "--replica", "r-1"]);
+    expect((await sandbox.json(["token", "list"])).value).toMatchObject({ tokens: [{ replicas: ["r-1", "r-2"] }] });
+    expect((await sandbox.run([...create, "no id"])).stderr).toContain("no id is no replica");
+    const book = new FileTokenBook(new NodeDisk(), configOf(sandbox), () => Date.now());
+    expect(book.list()).toMatchObject([{ replicas: ["r-1", "r-2"] }]);
+  });
+
   it("says that a token is for all workspaces where none is named; token alone lists", async () => {
     using sandbox = new Sandbox();
     const { stderr } = await sandbox.must(["token", "create", "--role", "reader"]);

@@ -1,9 +1,11 @@
+import { randomUUID } from "node:crypto";
 import { connect } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import type { Channel } from "../../src/replication/channel.ts";
-import type { Message } from "../../src/replication/protocol/messages.ts";
+import type { Message, MessageOf } from "../../src/replication/protocol/messages.ts";
 import { dialOrigin } from "../../src/replication/replica/dial-origin.ts";
+import { sha256 } from "../../src/core/hash.ts";
 import { EMPTY_HEAD } from "../../src/core/event.ts";
 import { OPERATOR, Serving } from "./serving.ts";
 
@@ -30,9 +32,9 @@ class Talk implements AsyncDisposable {
     return new Talk(await dialOrigin({ url: `http://127.0.0.1:${serving.port}`, token, ...named }, NEVER));
   }
 
-  async hello(workspace?: string): Promise<Message> {
+  async hello(workspace?: string, replica: string = randomUUID()): Promise<Message> {
     await this.channel.send({
-      ...{ type: "Hello", versions: [1], capabilities: [], sandbox_id: "replica-of-a-test", settled_local_seq: 0 },
+      ...{ type: "Hello", versions: [1], capabilities: [], sandbox_id: replica, settled_local_seq: 0 },
       ...(workspace === undefined ? {} : { workspace }),
       head: { sequence: 0, hash: EMPTY_HEAD.hash },
     });
@@ -161,6 +163,69 @@ describe("a port", () => {
     const again = await vi.waitFor(() => Talk.onPort(serving, token));
     expect(await again.hello()).toMatchObject({ type: "HelloAck" });
     await again[Symbol.asyncDispose]();
+  });
+});
+
+describe("a replica", () => {
+  const comes = async (token: string | undefined, replica: string) => {
+    await using talk = await (token === undefined ? Talk.onSocket(serving) : Talk.onPort(serving, token));
+    return (await talk.hello(first, replica)).type;
+  };
+  const refused = expect.objectContaining({
+    code: "FORBIDDEN",
+    message: expect.stringContaining("token create --replica"),
+  });
+
+  it("belongs to the token that comes with it first, and is nobody else's but an operator's", async () => {
+    const [own, other] = [serving.token("agent"), serving.token("agent")];
+    expect(await comes(own, "r-1")).toBe("HelloAck");
+    await expect(comes(other, "r-1")).rejects.toEqual(refused);
+    await expect(comes(serving.token("reader"), "r-1")).rejects.toEqual(refused);
+    expect(await comes(other, "r-2")).toBe("HelloAck");
+    for (const operator of [OPERATOR, undefined, serving.token("operator")]) {
+      expect(await comes(operator, "r-1")).toBe("HelloAck");
+    }
+    // It stays its own, though an operator came with it.
+    await expect(comes(other, "r-1")).rejects.toEqual(refused);
+    expect(await comes(own, "r-1")).toBe("HelloAck");
+    // One that an operator began with is an operator's.
+    expect(await comes(undefined, "r-3")).toBe("HelloAck");
+    await expect(comes(own, "r-3")).rejects.toEqual(refused);
+  });
+
+  it("goes over to a token that was made for it, for good", async () => {
+    const own = serving.token("agent");
+    expect(await comes(own, "r-4")).toBe("HelloAck");
+    const next = serving.tokenFor("r-4");
+    expect(await comes(next, "r-4")).toBe("HelloAck");
+    await expect(comes(own, "r-4")).rejects.toEqual(refused);
+    await expect(comes(serving.tokenFor("r-5"), "r-4")).rejects.toEqual(refused);
+    expect(await comes(next, "r-4")).toBe("HelloAck");
+  });
+
+  it("that is refused has settled nothing, moved no cursor and had no answer", async () => {
+    const own = serving.token("agent");
+    expect(await comes(own, "r-6")).toBe("HelloAck");
+    await using talk = await Talk.onPort(serving, serving.token("agent"));
+    const hello = talk.hello(first, "r-6");
+    const entry: MessageOf<"WriteBack">["entries"][number] = {
+      ...{
+        local_seq: 1,
+        filepath: "mine.txt",
+        kind: "file",
+        permissions: 0o644,
+        size: 0,
+        mtime_ms: 0,
+        is_deletion: false,
+      },
+      ...{ content_hash: sha256(""), inline_content: new Uint8Array(), master_rowid_seen: 0, actor: "other" },
+    };
+    const sent = talk.channel.send({ type: "WriteBack", sandbox_id: "r-6", entries: [entry] });
+    await Promise.allSettled([sent]);
+    await expect(hello).rejects.toEqual(refused);
+    await using again = await Talk.onPort(serving, own);
+    expect(await again.hello(first, "r-6")).toMatchObject({ type: "HelloAck", settled_local_seq: 0 });
+    expect((await serving.ask(`/v1/workspaces/${first}/files/mine.txt`)).status).toBe(404);
   });
 });
 

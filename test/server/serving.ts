@@ -116,6 +116,16 @@ export class Serving implements AsyncDisposable {
     return token;
   }
 
+  /** A token that may come with a replica that was another one's. */
+  tokenFor(replica: string): string {
+    const token = newToken();
+    const id = `t${(this.#tokens += 1)}`;
+    const [created, hash] = [new Date().toISOString(), hashToken(token)];
+    const replicas = [replica];
+    this.#book.add({ id, name: id, role: "agent", workspaces: null, replicas, hash, created, expires: null });
+    return token;
+  }
+
   revoke(id: string): void {
     this.#book.remove(id);
   }

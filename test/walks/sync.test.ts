@@ -41,6 +41,7 @@ beforeEach(async () => {
           gone: new AbortController().signal,
           [Symbol.dispose]: () => undefined,
         }),
+        presenter: { id: "owner", isOperator: true, replicas: [] },
         readOnly: false,
       },
     );

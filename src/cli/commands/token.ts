@@ -14,6 +14,8 @@ import { usageError } from "../usage-error.ts";
 
 const ID_BYTES = 6;
 const MAX_NAME = 100;
+/** As ids of replicas are in the protocol. */
+const REPLICA = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
 /** As names and ids of workspaces are. */
 const WORKSPACE = /^[A-Za-z0-9._:@-]{1,128}$/;
 
@@ -48,6 +50,11 @@ async function create(context: CommandContext): Promise<number> {
     if (!WORKSPACE.test(one))
       throw usageError(`${printable(one)} is no workspace`, "an id or a name, as `chronicle workspaces` lists them");
   }
+  const replicas = input.list("replica");
+  for (const one of replicas) {
+    if (!REPLICA.test(one))
+      throw usageError(`${printable(one)} is no replica`, "its whole id, as the origin's refusal names it");
+  }
   const made = newToken();
   const id = randomBytes(ID_BYTES).toString("hex");
   const record: TokenRecord = {
@@ -55,6 +62,7 @@ async function create(context: CommandContext): Promise<number> {
     name: nameOf(input.text("name"), role, id),
     role,
     workspaces: workspaces.length === 0 ? null : [...new Set(workspaces)],
+    ...(replicas.length === 0 ? {} : { replicas: [...new Set(replicas)] }),
     hash: hashToken(made),
     created: new Date(io.now()).toISOString(),
     expires: expiryOf(input.text("expires"), io.now()),
@@ -121,8 +129,8 @@ function nameOf(text: string | undefined, role: Role, id: string): string {
 }
 
 /** All but the hash. */
-function shown({ id, name, role, workspaces, created, expires }: TokenRecord): object {
-  return { id, name, role, workspaces, created, expires };
+function shown({ id, name, role, workspaces, replicas, created, expires }: TokenRecord): object {
+  return { id, name, role, workspaces, ...(replicas === undefined ? {} : { replicas }), created, expires };
 }
 
 function what(record: TokenRecord): string {

@@ -104,11 +104,18 @@ function recordIn(text: string | undefined): TokenRecord | undefined {
 
 function isRecord(value: unknown): value is TokenRecord {
   if (typeof value !== "object" || value === null) return false;
-  const { id, name, role, workspaces, hash, created, expires } = value as Partial<Record<keyof TokenRecord, unknown>>;
+  const { id, name, role, workspaces, replicas, hash, created, expires } = value as Partial<
+    Record<keyof TokenRecord, unknown>
+  >;
   return (
     [id, name, hash, created].every((one) => typeof one === "string") &&
     (role === "reader" || role === "agent" || role === "operator") &&
-    (workspaces === null || (Array.isArray(workspaces) && workspaces.every((one) => typeof one === "string"))) &&
+    (workspaces === null || isTexts(workspaces)) &&
+    (replicas === undefined || isTexts(replicas)) &&
     (expires === null || (typeof expires === "string" && !Number.isNaN(Date.parse(expires))))
   );
+}
+
+function isTexts(value: unknown): boolean {
+  return Array.isArray(value) && value.every((one) => typeof one === "string");
 }

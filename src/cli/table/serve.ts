@@ -107,6 +107,12 @@ export const TOKEN: CommandSpec = {
       repeated: true,
       completes: "workspace",
     },
+    {
+      flags: "--replica <id>",
+      description: "may come with this replica, which began with another token (a token that is replaced, say)",
+      value: "text",
+      repeated: true,
+    },
     { flags: "--name <text>", description: "what it is for, as it is listed and recorded" },
     { flags: "--expires <time>", description: "when it ends: 12h, 30d, or a date (default: never)" },
   ],

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { SimDisk } from "../../disk/sim-disk.ts";
 import { sweepCrashes } from "../../testing/crash-sweep.ts";
+import { VirtualClock } from "../../testing/virtual-clock.ts";
 import { FileReplicaCursors } from "./file-replica-cursors.ts";
 
 const PATH = "/o/replicas";
@@ -15,9 +16,36 @@ describe("FileReplicaCursors", () => {
     cursors.advance("r2", 0);
     const again = new FileReplicaCursors(disk.crash("forget"), PATH);
     expect(again.list()).toEqual([
-      ["r1", 7],
-      ["r2", 0],
+      ["r1", { sequence: 7 }],
+      ["r2", { sequence: 0 }],
     ]);
+  });
+
+  it("keep who holds a replica, at once, whoever that is, and through later moves", () => {
+    const disk = newDisk();
+    const late = { timers: new VirtualClock(), ms: 1_000 };
+    const cursors = new FileReplicaCursors(disk, PATH, late);
+    cursors.advance("r1", 3);
+    cursors.hold("r1", "oidc:mina müller\n%");
+    cursors.hold("r2", "token:1");
+    cursors.hold("r2", "token:2");
+    const again = new FileReplicaCursors(disk.crash("forget"), PATH);
+    expect([again.holder("r1"), again.holder("r2"), again.holder("r3")]).toEqual([
+      "oidc:mina müller\n%",
+      "token:2",
+      undefined,
+    ]);
+    again.advance("r1", 9);
+    expect(again.list()[0]).toEqual(["r1", { sequence: 9, holder: "oidc:mina müller\n%" }]);
+  });
+
+  it("reads what was written before there were holders", () => {
+    const content = Buffer.from("chronicle replica cursors 1\nr1 5\n");
+    const disk = SimDisk.fromTree({ "/o": { folder: 0o700 }, [PATH]: { content, mode: 0o600 } });
+    const cursors = new FileReplicaCursors(disk, PATH);
+    expect([cursors.get("r1"), cursors.holder("r1")]).toEqual([5, undefined]);
+    cursors.hold("r1", "owner");
+    expect(new FileReplicaCursors(disk, PATH).list()).toEqual([["r1", { sequence: 5, holder: "owner" }]]);
   });
 
   it("what was acknowledged is there, wherever it stops", async () => {
@@ -36,14 +64,17 @@ describe("FileReplicaCursors", () => {
     });
   });
 
-  it.each(["", "other\n", "chronicle replica cursors 1\nr1 x\n", "chronicle replica cursors 1\nr1 5"])(
-    "refuses a file that is none: %j",
-    (content) => {
-      const disk = SimDisk.fromTree({
-        "/o": { folder: 0o700 },
-        [PATH]: { content: Buffer.from(content), mode: 0o600 },
-      });
-      expect(() => new FileReplicaCursors(disk, PATH)).toThrow(expect.objectContaining({ code: "LOG_DAMAGED" }));
-    },
-  );
+  it.each([
+    "",
+    "other\n",
+    "chronicle replica cursors 1\nr1 x\n",
+    "chronicle replica cursors 2\nr1 5 %zz\n",
+    "chronicle replica cursors 1\nr1 5",
+  ])("refuses a file that is none: %j", (content) => {
+    const disk = SimDisk.fromTree({
+      "/o": { folder: 0o700 },
+      [PATH]: { content: Buffer.from(content), mode: 0o600 },
+    });
+    expect(() => new FileReplicaCursors(disk, PATH)).toThrow(expect.objectContaining({ code: "LOG_DAMAGED" }));
+  });
 });

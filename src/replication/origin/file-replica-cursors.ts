@@ -3,11 +3,13 @@ import type { Disk } from "../../disk/disk.ts";
 import { readDiskFile } from "../read-disk-file.ts";
 import { writeFileDurably } from "../../disk/write-fully.ts";
 import type { Timers } from "../timers.ts";
-import { MemoryReplicaCursors, type ReplicaCursors } from "./replica-cursors.ts";
+import { type KeptReplica, MemoryReplicaCursors, type ReplicaCursors } from "./replica-cursors.ts";
 
-/** `<replica> <sequence>` in each line, after the first one. */
-const MAGIC = "chronicle replica cursors 1";
-const LINE = /^([A-Za-z0-9][A-Za-z0-9._-]{0,127}) (\d{1,16})$/;
+/** `<replica> <sequence>` in each line, after the first one; then who holds it, percent-encoded. */
+const MAGIC = "chronicle replica cursors 2";
+/** Knew no holders. */
+const MAGIC_BEFORE = "chronicle replica cursors 1";
+const LINE = /^([A-Za-z0-9][A-Za-z0-9._-]{0,127}) (\d{1,16})(?: (\S{1,4096}))?$/;
 
 /** When a cursor that has moved is written. */
 export interface CursorDelay {
@@ -46,10 +48,22 @@ export class FileReplicaCursors implements ReplicaCursors, Disposable {
     const before = this.#cursors.get(replica);
     if (before !== undefined && sequence <= before) return;
     if (this.#delay === undefined) {
-      this.#write(new Map([...this.#cursors.list(), [replica, sequence] as const]));
+      const holder = this.#cursors.holder(replica);
+      this.#writeWith(replica, { sequence, ...(holder === undefined ? {} : { holder }) });
     }
     this.#cursors.advance(replica, sequence);
     if (this.#delay !== undefined) this.#pending ??= this.#delay.timers.after(this.#delay.ms, () => this.#writeLate());
+  }
+
+  holder(replica: string): string | undefined {
+    return this.#cursors.holder(replica);
+  }
+
+  hold(replica: string, holder: string): void {
+    if (this.#failure !== undefined) throw this.#failure.error;
+    if (this.#cursors.holder(replica) === holder) return;
+    this.#writeWith(replica, { sequence: this.#cursors.get(replica) ?? 0, holder });
+    this.#cursors.hold(replica, holder);
   }
 
   /** Writes what has moved and was not written. Throws `IO`. */
@@ -60,7 +74,7 @@ export class FileReplicaCursors implements ReplicaCursors, Disposable {
     this.#write(this.#cursors.list());
   }
 
-  list(): readonly (readonly [string, number])[] {
+  list(): readonly (readonly [string, KeptReplica])[] {
     return this.#cursors.list();
   }
 
@@ -74,25 +88,43 @@ export class FileReplicaCursors implements ReplicaCursors, Disposable {
     }
   }
 
-  #write(cursors: Iterable<readonly [string, number]>): void {
-    const lines = [MAGIC, ...[...cursors].map(([name, seq]) => `${name} ${seq}`)];
+  #writeWith(replica: string, kept: KeptReplica): void {
+    this.#write(new Map([...this.#cursors.list(), [replica, kept] as const]));
+  }
+
+  #write(replicas: Iterable<readonly [string, KeptReplica]>): void {
+    const lines = [MAGIC, ...[...replicas].map(([name, kept]) => lineOf(name, kept))];
     writeFileDurably(this.#disk, this.#path, Buffer.from(`${lines.join("\n")}\n`));
   }
 }
 
-function* parse(bytes: Buffer | undefined, path: string): Generator<readonly [string, number]> {
+function lineOf(replica: string, { sequence, holder }: KeptReplica): string {
+  return `${replica} ${sequence}${holder === undefined ? "" : ` ${encodeURIComponent(holder)}`}`;
+}
+
+function* parse(bytes: Buffer | undefined, path: string): Generator<readonly [string, KeptReplica]> {
   if (bytes === undefined) return;
   const [magic, ...lines] = bytes.toString("utf8").split("\n");
-  if (magic !== MAGIC || lines.pop() !== "") throw damaged(path);
+  if ((magic !== MAGIC && magic !== MAGIC_BEFORE) || lines.pop() !== "") throw damaged(path);
   for (const line of lines) {
-    const [, replica, sequence] = LINE.exec(line) ?? [];
-    if (replica === undefined || !Number.isSafeInteger(Number(sequence))) throw damaged(path);
-    yield [replica, Number(sequence)];
+    const [, replica, sequence, encoded] = LINE.exec(line) ?? [];
+    const holder = encoded === undefined ? undefined : decoded(encoded);
+    if (replica === undefined || !Number.isSafeInteger(Number(sequence)) || holder === null) throw damaged(path);
+    yield [replica, { sequence: Number(sequence), ...(holder === undefined ? {} : { holder }) }];
+  }
+}
+
+/** `null`: it is not encoded so. */
+function decoded(text: string): string | null {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return null;
   }
 }
 
 function damaged(path: string): ChronicleError {
   return new ChronicleError("LOG_DAMAGED", `${path} is no list of replicas`, {
-    hint: "move it away: replicas say themselves how far they are when they connect",
+    hint: "move it away: replicas say themselves how far they are, and each belongs to the token that presents it next",
   });
 }

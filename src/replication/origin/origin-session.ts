@@ -22,6 +22,8 @@ export interface OriginOptions {
   readonly history: LogHistory;
   readonly contents: WorkspaceContents;
   readonly cursors: ReplicaCursors;
+  /** Throws `FORBIDDEN` where whoever is here may not be this replica (`admitReplica`). Default: it may be each. */
+  readonly admit?: (replica: string) => void;
   /** Where what replicas write goes to. Left out: nothing is taken from them. */
   readonly writeBack?: WriteBackParts;
   /** Default: the platform's. */
@@ -183,6 +185,7 @@ export class OriginSession {
     if (workspace !== undefined && workspace !== history.workspace) {
       throw new ChronicleError("NOT_FOUND", "this origin serves another workspace");
     }
+    this.#options.admit?.(sandbox_id);
     this.#replica = sandbox_id;
     this.#claimed = head.sequence;
     this.#knowsTrees = capabilities.includes(TREE);

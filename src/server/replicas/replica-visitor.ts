@@ -21,6 +21,7 @@ export function replicaVisitor(setting: ReplicaSetting, caller: Caller, named: s
     readOnly: !mayDo(caller.role, "agent"),
     // What an agent does is not told as a person's work.
     ...(isOperator ? {} : { actor: caller.name }),
+    presenter: { id: caller.id, isOperator, replicas: caller.replicas ?? [] },
     place: (asked) => placeOf(setting, caller, asked ?? named),
   };
 }
