@@ -1,14 +1,12 @@
-import { spawnSync } from "node:child_process";
-import { rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { rmSync } from "node:fs";
 import type { Bench, BenchContext } from "./lib/bench.ts";
 import { inSync, originSocket, startOrigin, startReplica } from "./lib/chronicle-peer.ts";
 import { baseEnv, timeCommands } from "./lib/command.ts";
-import { freePort } from "./lib/free-port.ts";
 import { mustEqualCorpus } from "./lib/must-equal-corpus.ts";
 import { ratioInTurn } from "./lib/result.ts";
 import { copyOfCorpus } from "./lib/rounds.ts";
-import { Background, isInstalled, pairIn, type SyncPair } from "./lib/sync-peer.ts";
+import { startRsync } from "./lib/rsync-daemon.ts";
+import { isInstalled, pairIn, type SyncPair } from "./lib/sync-peer.ts";
 
 export const firstSync: Bench = {
   name: "first-sync",
@@ -19,7 +17,7 @@ export const firstSync: Bench = {
     rmSync(pair.from, { recursive: true });
     const served = { ...pair, from: copyOfCorpus(context, "origin-tree") };
     await using _origin = startOrigin(served);
-    const module = await startRsync(served);
+    const module = await startRsync(served.from, served.home);
     await using _rsync = module.daemon;
     const ours: number[] = [];
     const theirs: number[] = [];
@@ -67,21 +65,4 @@ function copied(context: BenchContext, url: string): number {
   const seconds = timeCommands([{ argv: ["rsync", "-a", url, `${target}/`], cwd: target, env: baseEnv(target) }]);
   mustEqualCorpus(context, target);
   return seconds;
-}
-
-async function startRsync({ from, home }: SyncPair) {
-  const port = await freePort();
-  const config = join(home, "rsyncd.conf");
-  writeFileSync(
-    config,
-    `use chroot = no\nuid = ${process.getuid?.() ?? 0}\ngid = ${process.getgid?.() ?? 0}\n[tree]\npath = ${from}\nread only = yes\n`,
-  );
-  const argv = ["rsync", "--daemon", "--no-detach", `--config=${config}`, `--port=${port}`, "--address=127.0.0.1"];
-  const daemon = new Background(argv, home, { log: "rsyncd.log" });
-  const url = `rsync://127.0.0.1:${port}/tree/`;
-  for (let tries = 0; spawnSync("rsync", [url]).status !== 0; tries++) {
-    if (tries > 50) throw new Error("the rsync daemon does not answer");
-    await new Promise((done) => setTimeout(done, 50));
-  }
-  return { daemon, url };
 }

@@ -25,6 +25,7 @@ import { serveHistory } from "./serve-history.ts";
 import { serveMany } from "./serve-many.ts";
 import { serveRead } from "./serve-read.ts";
 import { serveWrite } from "./serve-write.ts";
+import { syncEqual } from "./sync-equal.ts";
 import { syncLatency } from "./sync-latency.ts";
 
 const BENCHES: readonly Bench[] = [
@@ -48,6 +49,7 @@ const BENCHES: readonly Bench[] = [
   serveMany,
   filterSpeed,
   syncLatency,
+  syncEqual,
   firstSync,
   manyReplicas,
 ];

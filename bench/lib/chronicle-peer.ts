@@ -28,10 +28,15 @@ function commandsOf({ from, to, home }: SyncPair) {
   return { origin: at(from, "origin"), replica: at(to, "replica") };
 }
 
-/** Records what lies in `from`, and serves it. */
-export function startOrigin(pair: SyncPair): Background {
+/** Makes commands of the origin of a pair. */
+export function inOrigin(pair: SyncPair): (...args: string[]) => Command {
+  return commandsOf(pair).origin;
+}
+
+/** Records what lies in `from`, where that was not done before, and serves it. */
+export function startOrigin(pair: SyncPair, { isNew = true } = {}): Background {
   const { origin } = commandsOf(pair);
-  runCommand(origin("init", ...LIMITS_OFF));
+  if (isNew) runCommand(origin("init", ...LIMITS_OFF));
   const { argv, env } = origin("serve", "--socket", originSocket(pair), "--replication");
   return new Background(argv, pair.home, { env: env ?? {}, log: "origin.log" });
 }
@@ -42,11 +47,15 @@ export function startReplica(pair: SyncPair, socket = originSocket(pair)): Backg
   return new Background(argv, pair.home, { env: env ?? {}, log: "replica.log" });
 }
 
-/** Resolves when the replica has said so often that it has everything. */
-export async function inSync({ home }: SyncPair, times = 1): Promise<void> {
+/** How often the replica of a pair has said that it has everything. */
+export function timesInSync({ home }: SyncPair): number {
+  return readFileSync(join(home, "replica.log"), "utf8").split(/"state": ?"in-sync"/).length - 1;
+}
+
+/** Resolves when the replica has said that it has everything, once more than `before`. */
+export async function inSync(pair: SyncPair, before = 0): Promise<void> {
   for (let waited = 0; waited < PATIENCE_MS; waited += POLL_MS) {
-    const said = readFileSync(join(home, "replica.log"), "utf8");
-    if (said.split(/"state": ?"in-sync"/).length > times) return;
+    if (timesInSync(pair) > before) return;
     await pause(POLL_MS);
   }
   throw new Error("the replica did not get everything");

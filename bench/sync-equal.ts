@@ -1,0 +1,113 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { rmSync } from "node:fs";
+import { join } from "node:path";
+import type { Bench, BenchContext } from "./lib/bench.ts";
+import { inOrigin, inSync, originSocket, startOrigin, startReplica, timesInSync } from "./lib/chronicle-peer.ts";
+import { baseEnv, runCommand } from "./lib/command.ts";
+import { CountingWire } from "./lib/counting-wire.ts";
+import { freePort } from "./lib/free-port.ts";
+import { mustEqualCorpus } from "./lib/must-equal-corpus.ts";
+import { type Ratio, ratioInTurn, type Row } from "./lib/result.ts";
+import { copyOfCorpus } from "./lib/rounds.ts";
+import { startRsync } from "./lib/rsync-daemon.ts";
+import { Background, isInstalled, pairIn, type SyncPair } from "./lib/sync-peer.ts";
+
+const MOST_BYTES = 10 * 1024;
+
+export const syncEqual: Bench = {
+  name: "sync-equal",
+  promise: "a full reconciliation of two equal trees of 50,000 files moves at most 10 KiB",
+  async run(context) {
+    const pair = pairIn(context.scratch.fresh("sync-equal"));
+    rmSync(pair.from, { recursive: true });
+    const served = { ...pair, from: copyOfCorpus(context, "origin-tree") };
+    const ours = await reconciled(context, served);
+    const rows: Row[] = [{ what: "chronicle, both ways", unit: "B", samples: ours }];
+    const ratios: Ratio[] = [
+      { what: "chronicle, both ways", unit: "B", samples: ours, target: { kind: "at-most", value: MOST_BYTES } },
+    ];
+    const notes = [
+      "chronicle: the replica was away while the origin dropped the events that it lacks, so that both have to be compared; all that goes over the socket until it says that it has everything, beginning with its first word",
+    ];
+    for (const { name, equal } of [
+      { name: "rsync", equal: betweenRsyncs },
+      { name: "unison", equal: betweenUnisons },
+    ]) {
+      if (!isInstalled(name)) {
+        notes.push(`${name}: left out, it is not installed`);
+        continue;
+      }
+      const samples = await equal(context, served);
+      rows.push({ what: `${name}, both ways`, unit: "B", samples });
+      ratios.push({ what: `${name} / chronicle`, samples: ratioInTurn(samples, ours), target: undefined });
+    }
+    return { rows, ratios, notes };
+  },
+};
+
+/** Bytes of each full reconciliation with a tree that is equal. */
+async function reconciled(context: BenchContext, pair: SyncPair): Promise<number[]> {
+  const found: number[] = [];
+  const through = join(pair.home, "counted.sock");
+  {
+    await using _origin = startOrigin(pair);
+    await using _replica = startReplica(pair);
+    await inSync(pair);
+  }
+  for (let round = 0; round < context.options.rounds; round++) {
+    const inTheMeantime = inOrigin(pair);
+    // A replica that lacks nothing before the new beginning would only go on.
+    for (const message of ["once", "twice"]) runCommand(inTheMeantime("snapshot", "-m", message));
+    runCommand(inTheMeantime("compact", "--drop-archive", "--yes"));
+    const before = timesInSync(pair);
+    await using _origin = startOrigin(pair, { isNew: false });
+    await using wire = await CountingWire.between({ path: through }, { path: originSocket(pair) });
+    await using _replica = startReplica(pair, through);
+    await inSync(pair, before);
+    if (!wire.begin.includes('"TreeRequest"')) throw new Error("nothing was reconciled: it only went on");
+    found.push(wire.bytes);
+    context.say(`chronicle: ${wire.bytes} bytes`);
+  }
+  mustEqualCorpus(context, pair.to);
+  return found;
+}
+
+/** Bytes of `rsync -a` from a daemon into a copy that it has made before. */
+async function betweenRsyncs(context: BenchContext, { from, home }: SyncPair): Promise<number[]> {
+  const { daemon, url } = await startRsync(from, home);
+  await using _daemon = daemon;
+  const target = context.scratch.fresh("copied-by-rsync");
+  const copy = (): string =>
+    runCommand({ argv: ["rsync", "-a", "--stats", url, `${target}/`], cwd: target, env: baseEnv(target) });
+  copy();
+  const found: number[] = [];
+  for (let round = 0; round < context.options.rounds; round++) {
+    const said = copy();
+    const counted = (way: string) =>
+      Number(new RegExp(`^Total bytes ${way}: ([\\d,]+)`, "m").exec(said)?.[1]?.replaceAll(",", ""));
+    found.push(counted("sent") + counted("received"));
+    context.say(`rsync: ${found.at(-1)} bytes`);
+  }
+  return found;
+}
+
+/** Bytes between two unisons that have the archives of a run before. */
+async function betweenUnisons(context: BenchContext, { from }: SyncPair): Promise<number[]> {
+  const { home, to } = pairIn(context.scratch.fresh("unison"));
+  const [port, counted] = [await freePort(), await freePort()];
+  const env = { ...baseEnv(home), UNISON: join(home, "archives") };
+  await using _server = new Background(["unison", "-socket", String(port)], home, { env });
+  const found: number[] = [];
+  for (let round = 0; round <= context.options.rounds; round++) {
+    await using wire = await CountingWire.between({ host: "127.0.0.1", port: counted }, { host: "127.0.0.1", port });
+    const roots = [from, `socket://127.0.0.1:${counted}/${to}`];
+    // Not `runCommand`: this process has to pass on what it says.
+    const [code] = await once(spawn("unison", [...roots, "-batch", "-auto", "-silent"], { env }), "exit");
+    if (code !== 0) throw new Error(`unison ended with ${String(code)}`);
+    // The first round fills it.
+    if (round > 0) found.push(wire.bytes);
+    context.say(`unison: ${wire.bytes} bytes`);
+  }
+  return found;
+}
