@@ -30,7 +30,7 @@ export function decideCycle(paths: readonly CyclePath[], mode: ReconcileMode): P
   const present = (of: (path: CyclePath) => Entry | undefined): Entry[] => paths.flatMap((path) => of(path) ?? []);
   const trees = {
     base: present(({ base }) => settable(base.entry)),
-    local: present(({ local }) => local),
+    local: present(({ local }) => settable(local)),
     remote: present(({ remote }) => settable(remote)),
   };
   return reconcileTrees(trees, { mode, alpha: "remote" });
@@ -51,12 +51,22 @@ export function areWhole(paths: readonly CyclePath[]): boolean {
   });
 }
 
-/** Setuid, setgid and sticky: recorded, but never set on disk, so that a folder never has them from elsewhere. */
+/**
+ * Setuid, setgid and sticky: recorded, but never set on disk, so that no copy has them from another one. Those that a folder has
+ * got by itself are its own business: no difference that an origin would ever hear of.
+ */
 const NEVER_SET = 0o7000;
 
-/** An entry as a folder would get it. */
+/** An entry as another copy would get it. */
 export function settable(entry: Entry | undefined): Entry | undefined {
   return entry === undefined || (entry.mode & NEVER_SET) === 0 ? entry : { ...entry, mode: entry.mode & ~NEVER_SET };
+}
+
+/** Paths of folders that are disputed as a whole, with what lies in them: until that is over, each side keeps its own. */
+export function disputedWhole(decisions: readonly SettledDecision[]): ReadonlySet<WorkspacePath> {
+  const isPart = ({ decision: { action, reason } }: SettledDecision): boolean =>
+    action === "held" || (action === "conflict" && reason === "folder");
+  return new Set(decisions.filter(isPart).map(({ path }) => path));
 }
 
 /** Paths that decisions bring into the folder, where there is nothing now. */

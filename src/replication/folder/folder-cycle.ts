@@ -15,7 +15,7 @@ import type { BlockedPath } from "../../worktree/worktree.ts";
 import type { Mirror } from "../replica/mirror.ts";
 import type { Timers } from "../timers.ts";
 import { BroughtBack } from "./brought-back.ts";
-import { areWhole, decideCycle, holdCollisions, type CyclePath } from "./decide-cycle.ts";
+import { areWhole, decideCycle, disputedWhole, holdCollisions, type CyclePath } from "./decide-cycle.ts";
 import { findHeldNames } from "./find-held-names.ts";
 import { findReplicaRecord } from "./find-replica-record.ts";
 import type { FolderJournal } from "./folder-journal.ts";
@@ -219,7 +219,7 @@ export class FolderCycle implements Disposable {
       const [local, applied] = [(await context.index.head()).seq, this.#applied];
       const sides = { mirror, own: context.index, applied, head: applied, local, conflicts, rules, isOwn: this.#isOwn };
       const paths = await readCycle(sides, [path]);
-      const step = await resolveSyncConflict(context.blobs, { conflict, paths }, resolution);
+      const step = await resolveSyncConflict(context.blobs, { conflict, open: conflicts, paths }, resolution);
       const record = { ...this.#record, ...this.#progress() };
       const looked = new Set(paths.map((one) => one.path));
       const report = await this.#materializer.materialise({ ...step, record, planned: { seq: local, looked } });
@@ -248,10 +248,8 @@ export class FolderCycle implements Disposable {
 
   async #plan(decided: LossDecision | undefined): Promise<Planned> {
     const { context, mirror, journal, rules, nameRules } = this.#parts;
-    const local = (await context.index.head()).seq;
-    const head = mirror.head.seq;
+    const [local, head, applied] = [(await context.index.head()).seq, mirror.head.seq, this.#applied];
     const conflicts = (this.#open = await this.#readConflicts());
-    const applied = this.#applied;
     const ground = { mirror, own: context.index, applied, head, local, conflicts, rules, isOwn: this.#isOwn };
     const again = [...journal.again];
     const paths = await readCycle(ground, [...(await this.#touched({ local, head })), ...again]);
@@ -270,6 +268,7 @@ export class FolderCycle implements Disposable {
     const isBack = this.#isLookedAtAgain && decided === undefined && losses.halted.local === undefined;
     if (sides.has("local") || isBack) journal.skipTo(local);
     await journal.scan();
+    journal.holdBack(disputedWhole(decisions));
     const plan = planCycle(await this.#back.decide({ paths, decisions, sides }), {
       origin: this.#record.origin,
       applied,

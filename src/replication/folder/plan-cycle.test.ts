@@ -287,6 +287,36 @@ describe("a cycle", () => {
     expect(shown(pair.origin)).toEqual(shown(pair.folder));
   });
 
+  it.each(["folder", "origin"] as const)(
+    "a disputed file in a folder that becomes a file (of the %s): both stay disputed, and both sides keep theirs",
+    async (side) => {
+      const pair = await Pair.of({ d: { f: "1", g: "2" } });
+      pair.folder.become({ d: { f: "mine", g: "2" } });
+      pair.origin.become({ d: { f: "theirs", g: "2" } });
+      await pair.settle();
+      expect(pair.conflicts.map(({ record }) => record.path)).toEqual(["d/f"]);
+      pair[side].become({ d: "a file now" });
+      await pair.settle();
+      const other = side === "folder" ? "origin" : "folder";
+      const kept = other === "origin" ? "d/f: theirs" : "d/f: mine";
+      expect(shown(pair[side])).toEqual(["d: a file now"]);
+      expect(shown(pair[other])).toContain(kept);
+      expect(new Set(pair.conflicts.map(({ record }) => [record.path, record.reason].join(" ")))).toEqual(
+        new Set(["d folder", "d/f content"]),
+      );
+      const disputed = pair.conflicts.find(({ record }) => record.path === "d/f")?.record;
+      expect([disputed?.current === undefined, disputed?.wanted === undefined]).toEqual([
+        side === "folder",
+        side === "origin",
+      ]);
+      // It is a folder again: the file is disputed as it was.
+      pair[side].become({ d: { f: "again", g: "2" } });
+      await pair.settle();
+      expect(pair.conflicts.map(({ record }) => [record.path, record.reason])).toEqual([["d/f", "content"]]);
+      expect(shown(pair[other])).toContain(kept);
+    },
+  );
+
   it("proposes again only what is not on its way, or stands on new ground", async () => {
     const pair = await Pair.of({ f: "1", g: "1" });
     pair.folder.become({ f: "2", g: "1", n: "new" });
@@ -318,6 +348,18 @@ describe("a cycle", () => {
     pair.origin.become({ build: { o: "2" } });
     await pair.settle();
     expect(shown(pair.folder)).toEqual(["build/", "build/o: 2"]);
+  });
+
+  it("setuid bits that the folder has got by itself are no difference, and stay", async () => {
+    const pair = await Pair.of({ f: "1" });
+    const path = "f" as WorkspacePath;
+    pair.folder.set(path, { ...(pair.folder.at(path)?.entry as Entry), mode: 0o4644 });
+    const { changes, proposals, conflicts } = await pair.cycle({ everything: true });
+    expect([changes, proposals, conflicts]).toEqual([[], [], []]);
+    expect(pair.folder.at(path)?.entry?.mode).toBe(0o4644);
+    pair.origin.become({ f: "2" });
+    await pair.settle();
+    expect(pair.folder.at(path)?.entry).toMatchObject({ mode: 0o644, hash: sha256("2") });
   });
 
   it("setuid bits never come into the folder, and are not taken back from the origin by that", async () => {

@@ -86,8 +86,10 @@ function planConflicts(decisions: readonly SettledDecision[], ground: CycleGroun
   const planned: IdentifiedConflict[] = [];
   for (const one of decisions) {
     const at = byPath.get(one.path);
-    if (one.decision.action !== "conflict" || at === undefined) continue;
     const known = open.get(one.path);
+    // What was disputed before the folder above it was still is: without that, one side would have it by default.
+    const isDisputed = one.decision.action === "conflict" || (one.decision.action === "held" && known !== undefined);
+    if (!isDisputed || at === undefined) continue;
     open.delete(one.path);
     const record = conflictOf(one, { at, known, ground });
     if (known === undefined || !saysTheSame(known.record, record))
@@ -105,9 +107,10 @@ interface Meeting {
 }
 
 function conflictOf({ path, sides, decision }: SettledDecision, { at, known, ground }: Meeting): ConflictRecord {
-  const reason = ground.collisions.includes(path) ? "collision" : (decision.reason ?? "content");
   const { origin, applied, now } = ground;
   const since = known?.record.sync?.since ?? applied;
+  const before = decision.action === "held" ? known?.record.reason : undefined;
+  const reason = ground.collisions.includes(path) ? "collision" : (before ?? decision.reason ?? "content");
   return {
     path,
     state: "open",

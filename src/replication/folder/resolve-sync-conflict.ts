@@ -20,6 +20,8 @@ export interface Resolution {
 /** A conflict, and what is there now: its path, and what lies beneath. */
 export interface Disputed {
   readonly conflict: IdentifiedConflict;
+  /** All that are open: those about what lies beneath are settled with it. */
+  readonly open: readonly IdentifiedConflict[];
   readonly paths: readonly CyclePath[];
 }
 
@@ -39,10 +41,9 @@ export async function resolveSyncConflict(
   disputed: Disputed,
   resolution: Resolution,
 ): Promise<ResolvingStep> {
-  const { conflict } = disputed;
-  const record = { ...conflict.record, state: "settled", settled: ENDS[resolution.keep] } as const;
-  const settled = { changes: [], proposals: [], conflicts: [{ id: conflict.id, record }], contents: [] };
-  const { path } = conflict.record;
+  const { path } = disputed.conflict.record;
+  const conflicts = settledWith(disputed, ENDS[resolution.keep]);
+  const settled = { changes: [], proposals: [], conflicts, contents: [] };
   const within = disputed.paths.filter((one) => isWithin(one.path, path));
   if (resolution.keep === "local") return { ...settled, proposals: proposed(within) };
   if (resolution.keep === "upstream") return { ...settled, changes: within.flatMap(taken) };
@@ -57,8 +58,18 @@ export async function resolveSyncConflict(
   return { ...settled, changes: [{ path, before: at.local, after, cause: "merge", base }], contents: [hash] };
 }
 
+/** The conflict itself stands first. */
+function settledWith({ conflict, open }: Disputed, how: ConflictEnd): IdentifiedConflict[] {
+  const { path } = conflict.record;
+  const beneath = open.filter(({ record }) => record.path !== path && isWithin(record.path, path));
+  return [conflict, ...beneath].map(({ id, record }) => ({
+    id,
+    record: { ...record, state: "settled", settled: how },
+  }));
+}
+
 function proposed(paths: readonly CyclePath[]): WorkspacePath[] {
-  const differing = paths.filter(({ local, remote }) => !sameEntry(local, settable(remote)));
+  const differing = paths.filter(({ local, remote }) => !sameEntry(settable(local), settable(remote)));
   const gone = differing.filter(({ local }) => local === undefined).map(({ path }) => path);
   const there = differing.filter(({ local }) => local !== undefined).map(({ path }) => path);
   return [...gone.sort((a, b) => comparePaths(b, a)), ...there.sort(comparePaths)];
@@ -66,7 +77,7 @@ function proposed(paths: readonly CyclePath[]): WorkspacePath[] {
 
 function taken({ path, local, remote, upstream }: CyclePath): UpstreamChange[] {
   const after = settable(remote);
-  if (sameEntry(local, after)) return [];
+  if (sameEntry(settable(local), after)) return [];
   const base = { entry: remote, seq: upstream?.seq ?? 0 };
   return [{ path, before: local, after, cause: "replica", base, ...(upstream === undefined ? {} : { upstream }) }];
 }
