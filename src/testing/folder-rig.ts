@@ -16,6 +16,7 @@ import type { SyncHappening } from "../replication/folder/sync-happening.ts";
 import { OriginSession } from "../replication/origin/origin-session.ts";
 import { findReplicaRecord } from "../replication/folder/find-replica-record.ts";
 import type { WatchHint, Worktree } from "../worktree/worktree.ts";
+import type { Context } from "../workspace/context.ts";
 import { LiveView } from "../workspace/live-view.ts";
 import { FOLDER, SyncMachine } from "./sync-machine.ts";
 import { VirtualClock } from "./virtual-clock.ts";
@@ -109,8 +110,11 @@ export class RigDesk {
   isCut = false;
   /** Does its watcher miss things, and say so? */
   isBlind = false;
-  /** So long a look at the folder takes, in ms. */
+  /** Can its watcher say that all hints of the past have come? Those that are late then come first. */
+  isOrdered = false;
+  /** So long a look at the folder takes, in ms: before it sees anything, and when it has seen everything. */
   lookMs = 0;
+  lookedMs = 0;
   readonly #clock: VirtualClock;
   readonly #host: RigHost;
   readonly #record: Partial<ReplicaRecord>;
@@ -121,6 +125,8 @@ export class RigDesk {
   #sync: FolderSync | undefined;
   #cutLink: (() => void) | undefined;
   #hint: ((paths: readonly WorkspacePath[] | undefined) => void) | undefined;
+  readonly #late: WorkspacePath[][] = [];
+  #context: Context | undefined;
 
   constructor(host: RigHost, clock: VirtualClock, more: DeskOptions = {}) {
     this.#host = host;
@@ -144,6 +150,12 @@ export class RigDesk {
     return this.#hold;
   }
 
+  /** What its sync works with. */
+  get context(): Context {
+    if (this.#context === undefined) throw new Error("the desk is not started");
+    return this.#context;
+  }
+
   /** Starts, or starts again as another process would. */
   async start(more: Partial<FolderSyncParts> = {}): Promise<void> {
     if (this.#id === "") this.#id = await this.machine.init();
@@ -154,14 +166,20 @@ export class RigDesk {
       watchedBy(context.worktree, {
         tell: (onHint) => (this.#hint = (paths) => onHint({ paths })),
         isBlind: () => this.isBlind,
+        settled: async () => {
+          for (const paths of this.#late.splice(0)) this.#hint?.(paths);
+          return this.isOrdered;
+        },
       }),
     );
-    const worktree = slowToRead(context.worktree, async () => {
-      if (this.lookMs > 0) await this.#clock.wait(this.lookMs);
+    const worktree = slowToRead(context.worktree, async (when) => {
+      const ms = when === "before" ? this.lookMs : this.lookedMs;
+      if (ms > 0) await this.#clock.wait(ms);
     });
     const record = (await findReplicaRecord(context)) ?? { ...this.#fresh(), ...this.#record };
+    this.#context = { ...context, worktree, live };
     const parts: FolderSyncParts = {
-      context: { ...context, worktree, live },
+      context: this.#context,
       mirror,
       session: options,
       connect: () => this.#connect(),
@@ -187,6 +205,11 @@ export class RigDesk {
   /** Something changed in the folder. */
   hint(...paths: string[]): void {
     this.#hint?.(paths as WorkspacePath[]);
+  }
+
+  /** Something changed in the folder, and the hint of it comes when its watcher is asked for those of the past. */
+  hintLate(...paths: string[]): void {
+    this.#late.push(paths as WorkspacePath[]);
   }
 
   /** Nobody knows what has changed: what a watcher that misses things says every few seconds. */
@@ -238,15 +261,20 @@ export class RigDesk {
 /** A worktree whose hints come from whoever is given the way to say them. */
 function watchedBy(
   worktree: Worktree,
-  { tell, isBlind }: { tell: (onHint: (hint: WatchHint) => void) => void; isBlind: () => boolean },
+  given: {
+    tell: (onHint: (hint: WatchHint) => void) => void;
+    isBlind: () => boolean;
+    settled: () => Promise<boolean>;
+  },
 ): Worktree {
+  const { tell, isBlind, settled } = given;
   const watch: Worktree["watch"] = async (onHint) => {
     tell(onHint);
     return {
       get degraded() {
         return isBlind();
       },
-      settled: async () => false,
+      settled,
       close: async () => undefined,
     };
   };
@@ -255,11 +283,13 @@ function watchedBy(
   });
 }
 
-/** A worktree that takes its time before it looks. */
-function slowToRead(worktree: Worktree, pause: () => Promise<void>): Worktree {
+/** A worktree that takes its time before it looks, and when it has looked. */
+function slowToRead(worktree: Worktree, pause: (when: "before" | "after") => Promise<void>): Worktree {
   const scan: Worktree["scan"] = async (request, onChanged) => {
-    await pause();
-    return worktree.scan(request, onChanged);
+    await pause("before");
+    const report = await worktree.scan(request, onChanged);
+    await pause("after");
+    return report;
   };
   return new Proxy(worktree, {
     get: (target, key) => {

@@ -39,6 +39,7 @@ export class FsWatcher {
   #everything: Batch | undefined;
   #due = new Set<WorkspacePath>();
   #isAllDue = false;
+  #isLookingAtAll = false;
   #listening: Disposable | undefined;
   #looking: Promise<void> | undefined;
 
@@ -74,6 +75,8 @@ export class FsWatcher {
   }
 
   #hinted(): void {
+    // A look at everything takes for itself what comes before it; what comes after is for the next look.
+    if (this.#isLookingAtAll) return;
     const { live } = this.#options.context;
     const paths = live.takeHinted();
     if (paths === undefined) {
@@ -138,17 +141,29 @@ export class FsWatcher {
     // Folders may be tracked now that were not before.
     const isOther = await followSettings(context);
     if (isOther) await live.restart();
-    const only = this.#isAllDue || isOther ? undefined : [...this.#due];
+    const only = [...this.#due];
+    const isAll = this.#isAllDue || isOther;
     this.#isAllDue = false;
     this.#due = new Set();
-    if (only === undefined) {
-      await capture(context, { cause: "capture" });
-      return;
+    if (isAll) await this.#lookAtAll(only);
+    else {
+      const { coverage } = await capture(context, { cause: "capture", only });
+      live.looked({ only, omitted: coverage.omitted });
     }
-    const { coverage } = await capture(context, { cause: "capture", only });
-    live.looked({ only, omitted: coverage.omitted });
     // What could not be read in one piece is looked at again.
     this.#hinted();
+  }
+
+  /** `due`: what was taken from the live view already. What "everything" is, that view knows: it would look nowhere else. */
+  async #lookAtAll(due: readonly WorkspacePath[]): Promise<void> {
+    const { context } = this.#options;
+    context.live.giveBack(due);
+    this.#isLookingAtAll = true;
+    try {
+      await capture(context, { cause: "capture" });
+    } finally {
+      this.#isLookingAtAll = false;
+    }
   }
 
   #forgetBatches(): void {

@@ -1,0 +1,57 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { FolderRig, writeSim } from "../../testing/folder-rig.ts";
+import { capture } from "../../workspace/capture.ts";
+import { historyOf } from "../../workspace/history.ts";
+import { FOLDER } from "../../testing/sync-machine.ts";
+import { FsWatcher } from "./fs-watcher.ts";
+
+/** A folder whose watcher says when all hints of the past have come: then only what was hinted at is looked at. */
+
+let rig: FolderRig;
+
+afterEach(() => rig.close());
+
+async function watched(begin: Readonly<Record<string, string>>): Promise<FolderRig> {
+  rig = await FolderRig.start(begin);
+  rig.desk.isOrdered = true;
+  await rig.flush();
+  return rig;
+}
+
+describe("a folder that is watched", () => {
+  it("is looked at where it was edited after it was seen, though all of it is to be looked at again", async () => {
+    const { desk } = await watched({ a: "1", b: "1" });
+    await rig.during(desk.sync.pause());
+    // What was written a moment ago is read again by each look.
+    await rig.pass(10_000);
+    await rig.during(capture(desk.context, { cause: "capture", paranoid: true }));
+    const { context } = desk;
+    const turn = Promise.withResolvers<void>();
+    const watcher = new FsWatcher({
+      ...{ context, debounceMs: 50, timers: rig.clock, onLooked: () => undefined },
+      inTurn: (work) => turn.promise.then(work),
+    });
+    desk.hintEverywhere();
+    await watcher.start();
+    desk.lookedMs = 300;
+    const looking = watcher.look();
+    // Before that look begins: another one is planned.
+    desk.edit("a", "2");
+    turn.resolve();
+    await rig.pass(100);
+    desk.edit("b", "2");
+    await rig.during(looking);
+    await rig.pass(1_000);
+    const recorded = await rig.during(historyOf(context, "b"));
+    expect(recorded).toHaveLength(2);
+    await rig.during(watcher.stop());
+  });
+
+  it("has everything at the origin after a flush, also what nobody had been told of yet", async () => {
+    const { desk } = await watched({ a: "1" });
+    writeSim(desk.disk, `${FOLDER}/a`, "2");
+    desk.hintLate("a");
+    await rig.flush();
+    expect(await rig.during(rig.host.tree())).toEqual({ a: "2" });
+  });
+});
