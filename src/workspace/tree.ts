@@ -16,11 +16,12 @@ type Hashed = Pick<Context, "index"> & {
 /** Brings the stored folder hashes up to `seq` (the head) and returns the workspace's root there. */
 export async function rootAtHead(context: Hashed, seq: number): Promise<Hash> {
   const from = await context.index.treeSeq();
-  const dirty = dirtyFolders(seq > from ? await context.index.touched(from, seq) : []);
+  const dirty = dirtyFolders(seq > from ? await touchedFolders(context, from, seq) : []);
   const roots = rootFolders(context);
   for (const root of roots) if ((await context.index.treeHashAt(root, seq)) === undefined) dirty.add(root);
   const fresh = new Map<WorkspacePath, Hash | undefined>();
-  const order = [...dirty].sort((a, b) => depth(b) - depth(a) || comparePaths(a, b));
+  // What lies in a folder before the folder.
+  const order = [...dirty].sort((a, b) => comparePaths(b, a));
   for (const folder of order)
     fresh.set(folder, await hashFolder(context, folder, { seq, fresh, isRoot: roots.includes(folder) }));
   if (seq > from || fresh.size > 0) await context.index.putTreeHashes(seq, await worthStoring(context, fresh, seq));
@@ -44,14 +45,20 @@ function rootFolders(context: Hashed): WorkspacePath[] {
   return context.worktree.roots.map((root) => pathInRoot(root.id, ROOT));
 }
 
-function depth(path: WorkspacePath): number {
-  return path === ROOT ? 0 : path.split("/").length;
+/** The folders that hold a touched path, and the touched paths that are folders, or may have been: few of many are. */
+async function touchedFolders({ index }: Hashed, from: number, seq: number): Promise<WorkspacePath[]> {
+  const touched = await index.touched(from, seq);
+  const rows = await index.iterationsAt(touched, seq);
+  return touched.map((path, i) => {
+    const row = rows[i];
+    const isOnlyFile = row?.entry !== undefined && row.entry.kind !== "dir" && row.iteration === 1;
+    return isOnlyFile ? parentOf(path) : path;
+  });
 }
 
 function dirtyFolders(touched: readonly WorkspacePath[]): Set<WorkspacePath> {
   const dirty = new Set<WorkspacePath>();
   for (const path of touched) {
-    // The path itself may be a folder: one that was made, or whose mode changed.
     for (let folder = path; !dirty.has(folder); folder = parentOf(folder)) {
       dirty.add(folder);
       if (folder === ROOT) break;

@@ -21,7 +21,7 @@ import { findReplicaRecord } from "./find-replica-record.ts";
 import type { FolderJournal } from "./folder-journal.ts";
 import { checkRoot } from "./guards.ts";
 import { LocalMaterializer } from "./local-materializer.ts";
-import { planCycle, type CyclePlan } from "./plan-cycle.ts";
+import { isNewsOnly, isOnlyTaken, planCycle, type CyclePlan } from "./plan-cycle.ts";
 import { readCycle } from "./read-cycle.ts";
 import { RecentLosses } from "./recent-losses.ts";
 import { recentlyGone } from "./recently-gone.ts";
@@ -338,7 +338,8 @@ export class FolderCycle implements Disposable {
     this.#losses.note(losses);
     this.#back.done(paths);
     const told = this.#toldOf(conflicts, report?.blocked ?? []);
-    return { kind: "done", applied: report?.applied.length ?? 0, conflicts: told, isMore: !isNothing };
+    const isMore = !isNothing && !(report !== undefined && isOnlyTaken(plan, local, report));
+    return { kind: "done", applied: report?.applied.length ?? 0, conflicts: told, isMore };
   }
 
   async #advance({ plan, local, head, again }: Planned, report: UpstreamReport | undefined): Promise<void> {
@@ -354,12 +355,11 @@ export class FolderCycle implements Disposable {
   }
 
   /** What a step has written itself needs no other look; and nothing of it is to be sent, if it brought only what the origin has. */
-  #advanceOver({ changes, proposals }: CyclePlan, local: number, { from, seq, applied }: UpstreamReport): void {
-    const isAlone = from === local;
-    if (isAlone) this.#known = seq;
+  #advanceOver(plan: CyclePlan, local: number, report: UpstreamReport): void {
+    const { from, seq, applied } = report;
+    if (from === local) this.#known = seq;
     else this.#done = { paths: new Set(applied), upTo: seq };
-    const isOnlyTaken = proposals.length === 0 && changes.every(({ cause }) => cause === "replica");
-    if (isAlone && isOnlyTaken) this.#parts.journal.passOver(local, seq);
+    if (from === local && isNewsOnly(plan)) this.#parts.journal.passOver(local, seq);
   }
 
   /** What could not be written is an open conflict, whatever was planned about it; of one that was so before nothing is told. */

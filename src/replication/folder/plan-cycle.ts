@@ -2,6 +2,7 @@ import type { ConflictRecord, IdentifiedConflict } from "../../core/conflict-rec
 import { sameEntry } from "../../core/entry.ts";
 import { comparePaths, type WorkspacePath } from "../../core/path.ts";
 import type { UpstreamChange } from "../../core/upstream-change.ts";
+import type { UpstreamReport } from "../../workspace/replica/apply-upstream.ts";
 import type { CyclePath, SettledDecision } from "./decide-cycle.ts";
 import { settable } from "./decide-cycle.ts";
 import type { ReplicatedPaths } from "./replicated-paths.ts";
@@ -135,4 +136,14 @@ function saysTheSame(known: ConflictRecord, now: ConflictRecord): boolean {
 
 function withdrawn({ id, record }: IdentifiedConflict): IdentifiedConflict {
   return { id, record: { ...record, state: "settled", settled: "withdrawn" } };
+}
+
+/** Does a step bring what the origin has, and nothing that is to go there? */
+export function isNewsOnly({ changes, proposals }: CyclePlan): boolean {
+  return proposals.length === 0 && changes.every(({ cause }) => cause === "replica");
+}
+
+/** Has a step only brought what the origin has, all of it, with nobody else at work? Then nothing is to be looked at once more. */
+export function isOnlyTaken(plan: CyclePlan, local: number, { from, blocked, copies }: UpstreamReport): boolean {
+  return from === local && isNewsOnly(plan) && plan.conflicts.length + blocked.length + copies.length === 0;
 }
