@@ -1,12 +1,17 @@
 import { ChronicleError } from "../core/errors.ts";
 import { DEFAULT_FILTER, DEFAULT_LIMITS } from "../core/filter.ts";
 import { DiskWorktree } from "../worktree/disk-worktree.ts";
+import type { StageCrew } from "../worktree/stage-crew.ts";
 import type { Worktree } from "../worktree/worktree.ts";
 import type { Backends } from "./backends.ts";
 import { makeFolders } from "./file-head-keeper.ts";
 
 /** A folder to be filled: made where it is missing. Throws `REFUSED` for one that holds something. */
-export function emptyWorktree({ disk, now }: Pick<Backends, "disk" | "now">, folder: string): Worktree {
+export function emptyWorktree(
+  { disk, now }: Pick<Backends, "disk" | "now">,
+  folder: string,
+  crew?: StageCrew,
+): Worktree {
   if (disk.lstat(folder) === undefined) makeFolders(disk, folder);
   const root = disk.realpath(folder);
   if (disk.list(root).length > 0) {
@@ -22,5 +27,6 @@ export function emptyWorktree({ disk, now }: Pick<Backends, "disk" | "now">, fol
     staging: undefined,
     storeFolders: [],
     clock: now,
+    crew,
   });
 }

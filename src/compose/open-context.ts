@@ -20,6 +20,7 @@ import { NoOutsideFiles } from "../worktree/no-outside-files.ts";
 import type { TrackedRoot } from "../worktree/worktree.ts";
 import type { Backends } from "./backends.ts";
 import { FileIngest } from "./file-ingest.ts";
+import { FileStageCrew } from "./file-stage-crew.ts";
 import { IndexedFiles } from "./indexed-files.ts";
 import { NO_INGEST } from "./no-ingest.ts";
 import { retentionOf, type RetentionInputs } from "./retention-files.ts";
@@ -172,6 +173,7 @@ function folderFiles(
     staging: `${files.folder}/staging`,
     storeFolders: [layout.home],
     clock: backends.now,
+    crew: stageCrew(parts),
   });
   const outside = new DiskOutsideFiles({
     disk,
@@ -180,6 +182,11 @@ function folderFiles(
     roots: roots.map((root) => (root.only === undefined ? root.folder : `${root.folder}/${root.only}`)),
   });
   return { worktree, outside, ingest: new FileIngest({ disk, layout, blobs, roots, newPackId, threads }) };
+}
+
+/** Who writes many files of a restore; `undefined`: nobody but who restores. */
+export function stageCrew({ backends, layout, blobs }: StoreParts): FileStageCrew | undefined {
+  return backends.threads ? new FileStageCrew({ home: layout.home, blobs }) : undefined;
 }
 
 /** A folder by its name without links, if it is there. */

@@ -9,7 +9,7 @@ import { historiesOf, type MarkedHistory } from "./marked-histories.ts";
 import { mirrorParts } from "./mirror-places.ts";
 import { openCopy } from "./open-copy.ts";
 import { newFolders } from "./new-folder.ts";
-import type { StoreParts } from "./open-context.ts";
+import { stageCrew, type StoreParts } from "./open-context.ts";
 import { treeSize } from "./tree-size.ts";
 import { faultOfWorkspaceFile } from "./workspace-file.ts";
 
@@ -26,7 +26,7 @@ export function storeTasks(parts: StoreParts, workspaceId: string): StoreTasks {
     copy: () => openCopy(parts, workspaceId, tasks),
     scratchIndex: parts.backends.scratchIndex,
     collect: (options) => collectStore(parts, options),
-    emptyWorktree: async (folder) => emptyWorktree(parts.backends, folder),
+    emptyWorktree: async (folder) => emptyWorktree(parts.backends, folder, stageCrew(parts)),
     usage: () => storeUsage(parts),
     newFolder: newFolders(parts.backends.disk),
     takes: (options) => parts.gauge.takes(options),

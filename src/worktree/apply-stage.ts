@@ -3,9 +3,11 @@ import type { WorkspacePath } from "../core/path.ts";
 import type { Disk } from "../disk/disk.ts";
 import type { ConfinedFs, OpenedFile } from "./confined-fs.ts";
 import type { ApplyRoot, Step } from "./apply-step.ts";
+import type { StageCrew } from "./stage-crew.ts";
 import type { ApplyRequest, ContentReader } from "./worktree.ts";
 import { ChronicleError, errnoOf } from "../core/errors.ts";
 import { childOf, nameOf, parentOf } from "../core/path.ts";
+import { stageByCrew, type Wanted } from "./apply-crew.ts";
 import { block } from "./apply-step.ts";
 
 /** Up to this many files are made durable one by one; more by one `syncAll`, where the platform can. */
@@ -19,6 +21,8 @@ export interface StageContext {
   readonly disk: Disk;
   readonly steps: readonly Step[];
   readonly request: ApplyRequest;
+  /** Writes what is many. */
+  readonly crew: StageCrew | undefined;
 }
 
 /**
@@ -30,6 +34,7 @@ export interface StageContext {
 export async function stageSteps(context: StageContext): Promise<void> {
   const wanted = placeFolders(context.steps);
   const each = countOf(wanted) <= FEW;
+  if (!each) await stageByCrew(context, wanted);
   const seen = new Set<Hash>();
   if (wanted.size > 0) {
     for await (const [hash, reader] of context.request.contents(wanted.keys())) {
@@ -52,7 +57,7 @@ function countOf(wanted: ReadonlyMap<Hash, readonly Step[]>): number {
 }
 
 /** Gives each new path its place, makes the staged folders, and answers who needs which content. */
-function placeFolders(steps: readonly Step[]): Map<Hash, Step[]> {
+function placeFolders(steps: readonly Step[]): Wanted {
   const wanted = new Map<Hash, Step[]>();
   const carriers = new Map<WorkspacePath, Step>();
   for (const step of steps) {

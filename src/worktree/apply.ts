@@ -6,6 +6,7 @@ import type { Disk } from "../disk/disk.ts";
 import type { LandContext } from "./apply-land.ts";
 import type { ApplyRoot, Step } from "./apply-step.ts";
 import type { OpenRoot } from "./scan.ts";
+import type { StageCrew } from "./stage-crew.ts";
 import type { StatCache } from "./stat-cache.ts";
 import type { ApplyReport, ApplyRequest, BlockReason } from "./worktree.ts";
 import { ChronicleError, errnoOf } from "../core/errors.ts";
@@ -35,6 +36,8 @@ export interface ApplyContext {
   /** A folder in the store for staging, if it is on the device of a root. */
   readonly staging: string | undefined;
   readonly nowNs: () => bigint;
+  /** Writes what is many. */
+  readonly crew?: StageCrew | undefined;
 }
 
 /**
@@ -168,7 +171,7 @@ function lacksSpace(context: ApplyContext, steps: readonly Step[]): boolean {
 
 async function stage(context: ApplyContext, steps: readonly Step[], request: ApplyRequest): Promise<boolean> {
   try {
-    await stageSteps({ disk: context.disk, steps, request });
+    await stageSteps({ disk: context.disk, steps, request, crew: context.crew });
     return true;
   } catch (error) {
     const errno = errnoOf(error) ?? "";

@@ -25,6 +25,7 @@ import { inspectPath, readPath } from "./inspect.ts";
 import { scanRoots } from "./scan.ts";
 import { loadStatCache, saveStatCache } from "./stat-cache-file.ts";
 import type { CacheFile } from "./stat-cache-file.ts";
+import type { StageCrew } from "./stage-crew.ts";
 import { StatCache } from "./stat-cache.ts";
 import { watchRoots } from "./watch.ts";
 
@@ -40,6 +41,8 @@ export interface DiskWorktreeOptions {
   readonly storeFolders: readonly string[];
   /** Milliseconds since the epoch, of the same clock as the disk's times. */
   readonly clock: () => number;
+  /** Writes what is many. */
+  readonly crew?: StageCrew | undefined;
 }
 
 /** What is remembered, the log position that it was kept for, and the file that says so. */
@@ -172,8 +175,8 @@ export class DiskWorktree implements Worktree {
   }
 
   #applyContext(): ApplyContext {
-    const { disk, staging } = this.#options;
-    return { disk, roots: this.#open, cache: this.#load().cache, staging, nowNs: () => this.#nowNs() };
+    const { disk, staging, crew } = this.#options;
+    return { disk, roots: this.#open, cache: this.#load().cache, staging, nowNs: () => this.#nowNs(), crew };
   }
 
   #nowNs(): bigint {

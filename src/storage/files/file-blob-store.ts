@@ -14,7 +14,7 @@ import type {
 } from "../blob-store.ts";
 import type { HeldLock, Lock } from "../lock.ts";
 import { collectBlobs } from "./blob-collect.ts";
-import type { BlobIndexOpener } from "../blob-index.ts";
+import type { BlobIndexOpener, BlobPlace, PackRow } from "../blob-index.ts";
 import { BlobReading } from "./blob-reading.ts";
 import { rowHash } from "../blob-rows.ts";
 import {
@@ -42,6 +42,13 @@ import { RenewableIndex } from "./renewable-index.ts";
 const LOCK_WAIT_MS = 10_000;
 /** How long a lost index may wait for running batches before it is rebuilt without their lanes. */
 const REBUILD_WAIT_MS = 500;
+
+/** Where contents lie, by position; `undefined`: not stored, or damaged. */
+export interface BlobPlaces {
+  readonly places: readonly (BlobPlace | undefined)[];
+  /** The packs that the places speak of. */
+  readonly packs: readonly PackRow[];
+}
 
 /** What a file blob store is made of. */
 export interface FileBlobStoreOptions {
@@ -159,6 +166,14 @@ export class FileBlobStore implements BlobStore {
 
   readMany(hashes: Iterable<Hash>): AsyncIterable<readonly [Hash, BlobReader | undefined]> {
     return this.#reading.readMany(hashes);
+  }
+
+  /** For readers of their own, in other threads: what a collector moves they do not find. Each checks what it reads. */
+  async placesOf(hashes: readonly Hash[]): Promise<BlobPlaces> {
+    await this.#followIndex();
+    const { index } = this.#files;
+    const places = hashes.map((hash) => (this.#damaged.has(hash) ? undefined : index.find(hash)));
+    return { places, packs: index.packs() };
   }
 
   list(): AsyncIterable<BlobInfo> {

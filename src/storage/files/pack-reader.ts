@@ -20,12 +20,12 @@ type PackPlace = Extract<BlobPlace, { kind: "pack" }>;
 export class PackReader {
   readonly #disk: Disk;
   readonly #layout: BlobLayout;
-  readonly #index: BlobIndex;
+  readonly #index: Pick<BlobIndex, "packs">;
   readonly #open = new Map<number, number>();
   readonly #blocks = new Map<string, Buffer>();
   #cached = 0;
 
-  constructor(disk: Disk, layout: BlobLayout, index: BlobIndex) {
+  constructor(disk: Disk, layout: BlobLayout, index: Pick<BlobIndex, "packs">) {
     this.#disk = disk;
     this.#layout = layout;
     this.#index = index;
@@ -36,7 +36,13 @@ export class PackReader {
    * gone (moved by a collector, or lost), and the index should be asked again. The bytes belong to the caller.
    */
   read(hash: Hash, place: PackPlace): Buffer | undefined {
-    const key = `${place.pack}:${place.block}`;
+    const content = this.look(hash, place);
+    return content !== undefined && this.#blocks.has(keyOf(place)) ? Buffer.from(content) : content;
+  }
+
+  /** The same; the bytes are not the caller's, and must not be changed: they may be of a block that is kept unpacked. */
+  look(hash: Hash, place: PackPlace): Buffer | undefined {
+    const key = keyOf(place);
     const known = this.#blocks.get(key);
     const raw = known ?? this.#readBlock(hash, place);
     if (raw === undefined) return undefined;
@@ -44,7 +50,7 @@ export class PackReader {
     if (sha256(content) !== hash) throw corrupt(hash, this.#nameOf(place), "its bytes have another hash");
     if (known === undefined && raw.length === content.length && raw.length > SMALL_BYTES) return content;
     this.#keep(key, raw);
-    return Buffer.from(content);
+    return content;
   }
 
   close(): void {
@@ -96,6 +102,10 @@ export class PackReader {
     const pack = this.#index.packs().find(({ id }) => id === place.pack);
     return `pack ${pack?.ulid ?? place.pack} at byte ${place.block}`;
   }
+}
+
+function keyOf({ pack, block }: PackPlace): string {
+  return `${pack}:${block}`;
 }
 
 /**

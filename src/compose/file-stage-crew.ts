@@ -1,0 +1,87 @@
+import { availableParallelism } from "node:os";
+import type { FileStat } from "../disk/disk.ts";
+import type { BlobPlaces, FileBlobStore } from "../storage/files/file-blob-store.ts";
+import type { StageCrew, StageFile } from "../worktree/stage-crew.ts";
+import { statOfStaged, type PlacedFile } from "./stage-job.ts";
+import { StagePool } from "./stage-pool.ts";
+
+/** Less is written by who asks: starting threads would take longer. */
+const LEAST_FILES = 1_500;
+const LEAST_BYTES = 32 * 1024 * 1024;
+/** A batch is closed at so many files, or bytes, but never within a block: that would be unpacked twice. */
+const BATCH_FILES = 256;
+const BATCH_BYTES = 2 * 1024 * 1024;
+const MOST_WORKERS = 8;
+
+/** What the files are written from. */
+export interface FileStageCrewOptions {
+  /** The store's folder. */
+  readonly home: string;
+  readonly blobs: Pick<FileBlobStore, "placesOf">;
+}
+
+/** Worker threads that unpack, check and write, each a part of the packs; large contents are left to who asks. */
+export class FileStageCrew implements StageCrew {
+  readonly #options: FileStageCrewOptions;
+
+  constructor(options: FileStageCrewOptions) {
+    this.#options = options;
+  }
+
+  async write(base: string, files: readonly StageFile[]): Promise<readonly (FileStat | undefined)[]> {
+    const stats = Array.from(files, (): FileStat | undefined => undefined);
+    if (!isWorthIt(files)) return stats;
+    const { packs, places } = await this.#options.blobs.placesOf(files.map(({ hash }) => hash));
+    const batches = batchesOf(files, places);
+    const count = Math.min(MOST_WORKERS, availableParallelism(), batches.length);
+    if (count === 0) return stats;
+    await using pool = new StagePool({ home: this.#options.home, base, packs }, count);
+    const work = batches.map(async (batch) => {
+      const columns = await pool.run(batch.map(({ placed }) => placed));
+      batch.forEach(({ at }, row) => (stats[at] = statOfStaged(columns, row)));
+    });
+    await Promise.all(work);
+    return stats;
+  }
+}
+
+function isWorthIt(files: readonly StageFile[]): boolean {
+  if (files.length >= LEAST_FILES) return true;
+  return files.reduce((bytes, { size }) => bytes + size, 0) >= LEAST_BYTES;
+}
+
+interface Row {
+  /** Its place among the files. */
+  readonly at: number;
+  readonly placed: PlacedFile;
+}
+
+/** What lies in packs, in their order, in parts of about the same size. */
+function batchesOf(files: readonly StageFile[], places: BlobPlaces["places"]): Row[][] {
+  const rows: Row[] = [];
+  files.forEach((file, at) => {
+    const place = places[at];
+    if (place?.kind === "pack" && place.length === file.size) rows.push({ at, placed: { file, place } });
+  });
+  rows.sort((a, b) => byPlace(a.placed, b.placed));
+  const batches: Row[][] = [];
+  let bytes = 0;
+  for (const [i, row] of rows.entries()) {
+    const last = batches.at(-1);
+    const isFull = last === undefined || last.length >= BATCH_FILES || bytes >= BATCH_BYTES;
+    if (last === undefined || (isFull && !isSameBlock(rows[i - 1]?.placed, row.placed))) {
+      batches.push([row]);
+      bytes = 0;
+    } else last.push(row);
+    bytes += row.placed.place.length;
+  }
+  return batches;
+}
+
+function byPlace({ place: a }: PlacedFile, { place: b }: PlacedFile): number {
+  return a.pack - b.pack || a.block - b.block || a.at - b.at;
+}
+
+function isSameBlock(a: PlacedFile | undefined, b: PlacedFile): boolean {
+  return a?.place.pack === b.place.pack && a.place.block === b.place.block;
+}

@@ -1,0 +1,41 @@
+import { parentPort, workerData } from "node:worker_threads";
+import { stageBatch, type StageBatch, type StageColumns } from "./compose/stage-job.ts";
+import { NodeDisk } from "./disk/node-disk.ts";
+import type { PackRow } from "./storage/blob-index.ts";
+import { storeLayout } from "./storage/files/layout.ts";
+import { PackReader } from "./storage/files/pack-reader.ts";
+import { ConfinedFs } from "./worktree/confined-fs.ts";
+
+/** A composition root as `ingest-worker.ts` is: one thread of a large restore. It joins the packs of a store to confined writes. */
+
+/** What a worker begins with. */
+export interface StageWorkerData {
+  readonly home: string;
+  /** The folder beneath which it writes. */
+  readonly base: string;
+  readonly packs: readonly PackRow[];
+}
+
+export type StageReply =
+  | { readonly kind: "columns"; readonly columns: StageColumns }
+  | { readonly kind: "failed"; readonly message: string };
+
+const port = parentPort;
+if (port === null) throw new Error("this file is a worker thread");
+
+const { home, base, packs } = workerData as StageWorkerData;
+const disk = new NodeDisk();
+const tools = {
+  disk,
+  fs: new ConfinedFs(disk, base),
+  packs: new PackReader(disk, storeLayout(home).blobs, { packs: () => packs }),
+};
+
+port.on("message", (batch: StageBatch) => {
+  try {
+    port.postMessage({ kind: "columns", columns: stageBatch(tools, batch) } satisfies StageReply);
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error);
+    port.postMessage({ kind: "failed", message } satisfies StageReply);
+  }
+});
