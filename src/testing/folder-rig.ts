@@ -9,7 +9,7 @@ import type { WorkspacePath } from "../core/path.ts";
 import type { ReplicaRecord } from "../core/replica-record.ts";
 import type { SimDisk } from "../disk/sim-disk.ts";
 import { FramedChannel } from "../replication/channels/framed-channel.ts";
-import { memoryWires } from "../replication/channels/memory-wire.ts";
+import { memoryWires, type LinkOptions } from "../replication/channels/memory-wire.ts";
 import type { Channel } from "../replication/channel.ts";
 import { FolderSync, type FolderSyncParts } from "../replication/folder/folder-sync.ts";
 import type { SyncHappening } from "../replication/folder/sync-happening.ts";
@@ -112,6 +112,8 @@ export class RigDesk {
   isBlind = false;
   /** Can its watcher say that all hints of the past have come? Those that are late then come first. */
   isOrdered = false;
+  /** What becomes of the bytes of the origin's next frames. */
+  readonly damages: ((frame: Uint8Array) => Uint8Array)[] = [];
   /** So long a look at the folder takes, in ms: before it sees anything, and when it has seen everything. */
   lookMs = 0;
   lookedMs = 0;
@@ -251,7 +253,11 @@ export class RigDesk {
 
   async #connect(): Promise<Channel> {
     if (this.isCut) throw new ChronicleError("UNAVAILABLE", "the network is cut");
-    const wires = memoryWires({ later: this.#clock.later });
+    const deliver: LinkOptions["deliver"] = ({ from, bytes }) => {
+      const damage = from === "a" ? this.damages.shift() : undefined;
+      return [{ afterMs: 0, ...(damage === undefined ? {} : { bytes: damage(bytes) }) }];
+    };
+    const wires = memoryWires({ later: this.#clock.later, deliver });
     this.#cutLink = () => wires.cut();
     void this.#host.serve(new FramedChannel(wires.a));
     return new FramedChannel(wires.b);

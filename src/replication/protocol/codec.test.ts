@@ -1,3 +1,4 @@
+import { crc32 } from "node:zlib";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { ChronicleError } from "../../core/errors.ts";
@@ -112,10 +113,15 @@ describe("hostile frames", () => {
     patch(frame);
     return frame;
   };
+  const sealed = (frame: Buffer): Buffer => {
+    frame.writeUInt32BE(crc32(frame.subarray(28), crc32(frame.subarray(0, 24))), 24);
+    return frame;
+  };
 
   it.each<[string, string, Uint8Array]>([
     ["HTTP", "INTEGRITY_VIOLATION", Buffer.from("GET / HTTP/1.1\r\nHost: a\r\n\r\n")],
-    ["another version", "FORMAT_UNSUPPORTED", patched((frame) => frame.writeUInt8(2, 3))],
+    ["another version", "FORMAT_UNSUPPORTED", sealed(patched((frame) => frame.writeUInt8(2, 3)))],
+    ["a damaged version", "INTEGRITY_VIOLATION", patched((frame) => frame.writeUInt8(2, 3))],
     ["an unknown kind", "INTEGRITY_VIOLATION", patched((frame) => frame.writeUInt8(3, 4))],
     ["bits that are not used", "INTEGRITY_VIOLATION", patched((frame) => frame.writeUInt8(1, 6))],
     ["a head of 4 GiB", "LIMIT_EXCEEDED", patched((frame) => frame.writeUInt32BE(0xffff_ffff, 8))],

@@ -24,6 +24,8 @@ export type FrameKind = "control" | "content";
 
 /** What a header says. */
 export interface FrameHeader {
+  /** Of the protocol: to be believed once the checksum is right. */
+  readonly version: number;
   readonly kind: FrameKind;
   readonly headBytes: number;
   readonly bodyBytes: number;
@@ -75,16 +77,12 @@ export function checkStart(bytes: Buffer): void {
 }
 
 /**
- * The header at the beginning of the bytes, of which there are at least `HEADER_BYTES`. Throws `FORMAT_UNSUPPORTED` for
- * another version, `INTEGRITY_VIOLATION` for what is no header, `LIMIT_EXCEEDED` for lengths over the caps.
+ * The header at the beginning of the bytes, of which there are at least `HEADER_BYTES`. Throws `INTEGRITY_VIOLATION` for
+ * what is no header, `LIMIT_EXCEEDED` for lengths over the caps.
  */
 export function decodeHeader(bytes: Buffer): FrameHeader {
   checkStart(bytes);
-  const version = bytes[3];
-  if (version !== PROTOCOL_VERSION) {
-    const why = `the other side speaks version ${version} of the protocol, this one ${PROTOCOL_VERSION}`;
-    throw new ChronicleError("FORMAT_UNSUPPORTED", why, { hint: "use the same version of chronicle on both sides" });
-  }
+  const version = bytes.readUInt8(3);
   const kind = bytes[4];
   if ((kind !== 1 && kind !== 2) || bytes.readUIntBE(5, 3) !== 0) broken("its kind is unknown");
   const headBytes = bytes.readUInt32BE(8);
@@ -93,12 +91,20 @@ export function decodeHeader(bytes: Buffer): FrameHeader {
   if (kind === 1 && bodyBytes > 0) broken("a control frame has no body");
   const sent = Number(bytes.readBigUInt64BE(16));
   if (!Number.isSafeInteger(sent)) broken("its count of bytes is too large");
-  return { kind: kind === 1 ? "control" : "content", headBytes, bodyBytes, sent, crc: bytes.readUInt32BE(CRC_AT) };
+  const crc = bytes.readUInt32BE(CRC_AT);
+  return { version, kind: kind === 1 ? "control" : "content", headBytes, bodyBytes, sent, crc };
 }
 
-/** The frame in exactly its bytes. Head and body are views. Throws `INTEGRITY_VIOLATION` where the checksum differs. */
+/**
+ * The frame in exactly its bytes. Head and body are views. Throws `INTEGRITY_VIOLATION` where the checksum differs, and
+ * `FORMAT_UNSUPPORTED` for another version: only in a frame that is whole is it more than a damaged byte.
+ */
 export function decodeFrame(bytes: Buffer, header: FrameHeader): Frame {
   if (crcOf(bytes) !== header.crc) broken("its checksum differs: it was damaged on its way");
+  if (header.version !== PROTOCOL_VERSION) {
+    const why = `the other side speaks version ${header.version} of the protocol, this one ${PROTOCOL_VERSION}`;
+    throw new ChronicleError("FORMAT_UNSUPPORTED", why, { hint: "use the same version of chronicle on both sides" });
+  }
   const bodyAt = HEADER_BYTES + header.headBytes;
   const body = header.kind === "control" ? undefined : bytes.subarray(bodyAt);
   return { head: bytes.subarray(HEADER_BYTES, bodyAt), body, sent: header.sent, bytes: bytes.length };
