@@ -1,82 +1,150 @@
 import { once } from "node:events";
-import { createServer, connect, type Server, type Socket } from "node:net";
+import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
+import { setImmediate as turn } from "node:timers/promises";
+
+/** Which way bytes go: `up`, from the replica to its origin, or `down`. */
+export type Way = "up" | "down";
 
 /** A connection that goes through. */
 interface Pair {
   readonly client: Socket;
   readonly server: Socket;
-  state: "open" | "cutting" | "silent";
+  /** Ways on which nothing arrives any more, its end included. */
+  readonly silent: Set<Way>;
+  /** How it ends with what is sent next. */
+  cutting: "end" | "reset" | undefined;
 }
 
-/** A Unix socket between a replica and its origin, which fails as networks do. */
+const BOTH: readonly Way[] = ["up", "down"];
+
+/** A connection between a replica and its origin, over a Unix socket or TCP, which fails as networks do. */
 export class CutWire implements AsyncDisposable {
-  readonly path: string;
-  /** Connections that were cut in the middle of what went over them. */
+  /** Connections that ended in the middle of what went over them. */
   cuts = 0;
   /** Connections that were ever made. */
   made = 0;
-  readonly #to: string;
+  /** Bytes that arrived, one way or the other. */
+  readonly passed: Record<Way, number> = { up: 0, down: 0 };
+  readonly #at: string | number;
+  readonly #to: string | number;
   readonly #server: Server;
   readonly #pairs = new Set<Pair>();
+  #isSlow = false;
 
-  constructor(path: string, to: string) {
-    this.path = path;
+  /** Each is the path of a Unix socket, or a port of 127.0.0.1; listening on port 0 is on any. */
+  constructor(at: string | number, to: string | number) {
+    this.#at = at;
     this.#to = to;
-    this.#server = createServer({ allowHalfOpen: true }, (client) => this.#connected(client));
+    this.#server = createServer({ allowHalfOpen: true, noDelay: true }, (client) => this.#connected(client));
   }
 
-  /** Connections that are open and go through. */
+  /** The Unix socket that it listens on. */
+  get path(): string {
+    return String(this.#at);
+  }
+
+  /** The port that it listens on. */
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port;
+  }
+
+  /** Connections that are open and go through both ways. */
   get open(): number {
-    return [...this.#pairs].filter(({ state }) => state === "open").length;
+    return [...this.#pairs].filter(({ silent, cutting }) => silent.size === 0 && cutting === undefined).length;
   }
 
   async listen(): Promise<void> {
-    this.#server.listen(this.path);
+    if (typeof this.#at === "string") this.#server.listen(this.#at);
+    else this.#server.listen(this.#at, "127.0.0.1");
     await once(this.#server, "listening");
   }
 
-  /** Each present connection ends in the middle of the next thing that is sent over it, whichever way. */
-  cut(): void {
-    for (const pair of this.#pairs) if (pair.state === "open") pair.state = "cutting";
+  /** Each present connection ends in the middle of the next thing that is sent over it, whichever way: in peace, or by a reset (RST). */
+  cut(how: "end" | "reset" = "end"): void {
+    for (const pair of this.#pairs) if (pair.silent.size === 0) pair.cutting = how;
   }
 
-  /** Nothing more goes over the present connections, and neither side is told; new ones are as before. */
-  swallow(): void {
-    for (const pair of this.#pairs) pair.state = "silent";
+  /** Nothing more goes over the present connections, both ways or one, and neither side is told; new ones are as before. */
+  swallow(way?: Way): void {
+    for (const pair of this.#pairs) for (const one of way === undefined ? BOTH : [way]) pair.silent.add(one);
+  }
+
+  /** From now on each byte arrives by itself. */
+  dribble(isSlow = true): void {
+    this.#isSlow = isSlow;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     for (const pair of this.#pairs) this.#end(pair);
+    if (!this.#server.listening) return;
     this.#server.close();
     await once(this.#server, "close");
   }
 
   #connected(client: Socket): void {
-    const pair: Pair = { client, server: connect({ path: this.#to, allowHalfOpen: true }), state: "open" };
+    const to = typeof this.#to === "string" ? { path: this.#to } : { host: "127.0.0.1", port: this.#to };
+    const server = connect({ ...to, allowHalfOpen: true, noDelay: true });
+    const pair: Pair = { client, server, silent: new Set(), cutting: undefined };
     this.#pairs.add(pair);
     this.made += 1;
-    this.#forward(pair, client, pair.server);
-    this.#forward(pair, pair.server, client);
+    this.#forward(pair, "up");
+    this.#forward(pair, "down");
   }
 
-  #forward(pair: Pair, from: Socket, to: Socket): void {
+  #forward(pair: Pair, way: Way): void {
+    const [from, to] = way === "up" ? [pair.client, pair.server] : [pair.server, pair.client];
+    const isSilent = (): boolean => pair.silent.has(way);
     from.on("data", (piece: Buffer) => {
-      if (pair.state === "silent") return;
-      if (pair.state === "open") {
+      if (isSilent()) return;
+      if (this.#isSlow) {
+        from.pause();
+        void this.#dribble(pair, way, piece).then(() => from.resume());
+      } else if (pair.cutting !== undefined) this.#cut(pair, to, piece);
+      else {
+        this.passed[way] += piece.length;
         if (!to.write(piece)) from.pause();
-        return;
       }
-      this.cuts += 1;
-      to.end(piece.subarray(0, Math.floor(piece.length / 2)), () => this.#end(pair));
-      // What comes after it never arrives.
-      pair.state = "silent";
     });
     to.on("drain", () => from.resume());
     // What was said before the end arrives.
-    from.on("end", () => pair.state !== "silent" && to.end());
-    from.on("close", () => pair.state !== "silent" && to.end(() => this.#end(pair)));
+    from.on("end", () => !isSilent() && to.end());
+    from.on("close", () => !isSilent() && to.end(() => this.#end(pair)));
     // One that was killed: "close" follows.
     from.on("error", () => undefined);
+  }
+
+  /** Passes half of it on. */
+  #cut(pair: Pair, to: Socket, piece: Buffer): void {
+    this.cuts += 1;
+    const how = pair.cutting;
+    // What comes after it never arrives.
+    for (const way of BOTH) pair.silent.add(way);
+    const half = piece.subarray(0, Math.floor(piece.length / 2));
+    if (how === "reset") to.write(half, () => this.#reset(pair));
+    else to.end(half, () => this.#end(pair));
+  }
+
+  async #dribble(pair: Pair, way: Way, piece: Buffer): Promise<void> {
+    const to = way === "up" ? pair.server : pair.client;
+    for (const byte of piece) {
+      if (pair.silent.has(way) || !to.writable) return;
+      if (pair.cutting !== undefined) return this.#cut(pair, to, Buffer.of(byte));
+      this.passed[way] += 1;
+      to.write(Buffer.of(byte));
+      await turn();
+    }
+  }
+
+  #reset(pair: Pair): void {
+    this.#pairs.delete(pair);
+    // A Unix socket has no RST: whoever wrote what was not read is told as with one.
+    for (const [socket, place] of [
+      [pair.client, this.#at],
+      [pair.server, this.#to],
+    ] as const) {
+      if (typeof place === "number") socket.resetAndDestroy();
+      else socket.destroy();
+    }
   }
 
   #end(pair: Pair): void {
@@ -84,4 +152,14 @@ export class CutWire implements AsyncDisposable {
     pair.client.destroy();
     pair.server.destroy();
   }
+}
+
+/** A port of 127.0.0.1 on which nobody listens now. */
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, "close");
+  return port;
 }

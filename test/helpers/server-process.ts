@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -56,13 +56,7 @@ export class ServerProcess implements AsyncDisposable {
     ];
     const child = spawn(process.execPath, [chronicleBin(), "serve", ...options], {
       cwd: this.project,
-      env: {
-        PATH: process.env["PATH"],
-        HOME: this.base,
-        XDG_CONFIG_HOME: join(this.base, "config"),
-        XDG_RUNTIME_DIR: join(this.base, "run"),
-        CHRONICLE_TOKEN: this.token,
-      },
+      env: this.#env,
       stdio: ["ignore", "pipe", "inherit"],
     });
     this.#child = child;
@@ -75,6 +69,24 @@ export class ServerProcess implements AsyncDisposable {
       return;
     }
     throw new Error(`the server ended: ${child.exitCode ?? child.signalCode} ${said}`);
+  }
+
+  /** A new token of this role, as its owner makes one. */
+  makeToken(role: "reader" | "agent" | "operator"): string {
+    const options = ["--json", "--store", this.home, "token", "create", "--role", role];
+    const ran = spawnSync(process.execPath, [chronicleBin(), ...options], { env: this.#env, encoding: "utf8" });
+    if (ran.status !== 0) throw new Error(ran.stderr);
+    return (JSON.parse(ran.stdout) as { token: string }).token;
+  }
+
+  get #env(): NodeJS.ProcessEnv {
+    return {
+      PATH: process.env["PATH"],
+      HOME: this.base,
+      XDG_CONFIG_HOME: join(this.base, "config"),
+      XDG_RUNTIME_DIR: join(this.base, "run"),
+      CHRONICLE_TOKEN: this.token,
+    };
   }
 
   /** Ends it in the middle of whatever it does. */

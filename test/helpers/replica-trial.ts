@@ -1,0 +1,186 @@
+import { createHash } from "node:crypto";
+import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { expect } from "vitest";
+import type { LogEventShape } from "../../src/api/shapes.ts";
+import type { SyncApi, SyncShape } from "../../src/api/sync-api.ts";
+import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
+import type { ChronicleClient } from "../../src/client/chronicle-client.ts";
+import type { CutWire } from "./cut-wire.ts";
+
+/** So many paths are written to on both sides. */
+const SHARED = 4;
+
+/** What can be killed at any moment, and started again. */
+interface Mortal {
+  kill(): Promise<unknown>;
+  start(): Promise<void>;
+}
+
+/** What can fail, and what goes on meanwhile. */
+export interface Trial {
+  readonly origin: Mortal;
+  readonly replica: Mortal;
+  readonly wire: CutWire;
+  /** What both sides do; it ends before it is told to only with an error. */
+  readonly running: Promise<unknown>;
+  readonly status: () => Promise<SyncShape>;
+  /** So many kills. */
+  readonly runs: number;
+  readonly seed: number;
+}
+
+/** Who was killed, one after the other. Before every other pair of kills the connection has been cut, too. */
+export async function killOften(trial: Trial): Promise<string[]> {
+  const { origin, replica, wire, running, runs, seed } = trial;
+  const chance = random(seed);
+  const killed: string[] = [];
+  for (let kill = 1; kill <= runs; kill += 1) {
+    await Promise.race([connected(trial), running]);
+    await Promise.race([delay(chance() * 1_000), running]);
+    if (kill % 4 < 2) {
+      wire.cut(chance() < 0.5 ? "end" : "reset");
+      await Promise.race([delay(chance() * 800), running]);
+    }
+    const isOrigin = kill % 2 === seed % 2;
+    const one = isOrigin ? origin : replica;
+    await one.kill();
+    await one.start();
+    killed.push(isOrigin ? "origin" : "replica");
+  }
+  return killed;
+}
+
+/** Until the replica has its connection again. */
+export async function connected({ wire, status }: Pick<Trial, "wire" | "status">): Promise<void> {
+  const since = performance.now();
+  while (wire.open === 0) {
+    await delay(20);
+    if (performance.now() - since > 20_000)
+      throw new Error(`no connection (${wire.made} so far): ${JSON.stringify(await status())}`);
+  }
+}
+
+/** Until both sides have everything, and no conflict is left. Returns the paths of those that were met. */
+export async function settleAll(syncs: SyncApi, id: string): Promise<Set<string>> {
+  const met = new Set<string>();
+  for (let shape: SyncShape | undefined; shape === undefined || shape.conflicts > 0;) {
+    for (const [n, { path }] of (await syncs.conflicts(id)).entries()) {
+      met.add(path);
+      await syncs.resolve(id, path, { keep: n % 2 === 0 ? "local" : "upstream" });
+    }
+    shape = await syncs.flush(id);
+  }
+  return met;
+}
+
+/** Writes to paths that the other side writes to. */
+export class SharedPaths {
+  readonly answered: { readonly path: string; readonly hash: string }[] = [];
+  readonly #workspace: WorkspaceApi;
+  readonly #name: string;
+  readonly #random: () => number;
+  readonly #paths: string;
+
+  /** `paths`: their names; `%` stands for their number. */
+  constructor(workspace: WorkspaceApi, name: string, random: () => number, paths = "shared/%") {
+    this.#workspace = workspace;
+    this.#name = name;
+    this.#random = random;
+    this.#paths = paths;
+  }
+
+  async run(ending: AbortSignal): Promise<void> {
+    for (let n = 0; !ending.aborted; n += 1) {
+      const path = this.#paths.replace("%", String(Math.floor(this.#random() * SHARED)));
+      const content = `${this.#name} ${n}\n`;
+      await this.#workspace.putFile(path, Buffer.from(content));
+      this.answered.push({ path, hash: createHash("sha256").update(content).digest("hex") });
+      await delay(20 + this.#random() * 150);
+    }
+  }
+}
+
+/** Writes files as programs do: nobody answers. */
+export class FolderWriter {
+  /** What is in the files that it has written, in the end. */
+  readonly left = new Map<string, string>();
+  readonly #folder: string;
+  readonly #name: string;
+
+  constructor(folder: string, name: string) {
+    this.#folder = folder;
+    this.#name = name;
+  }
+
+  async run(ending: AbortSignal): Promise<void> {
+    mkdirSync(join(this.#folder, this.#name), { recursive: true });
+    for (let n = 0; !ending.aborted; n += 1) {
+      // Each a few times, and some of them too long for one piece.
+      const path = `${this.#name}/${Math.floor(n / 3)}`;
+      const content = `${n}\n`.repeat(n % 7 === 0 ? 40_000 : 10);
+      writeFileSync(join(this.#folder, path), content);
+      this.left.set(path, content);
+      await delay(40);
+    }
+  }
+}
+
+/** The workspace of the folder that the server was started in. */
+export async function folderOf(client: ChronicleClient): Promise<string> {
+  await expect.poll(async () => (await client.me()).default_workspace, { timeout: 20_000 }).not.toBeNull();
+  return (await client.me()).default_workspace ?? "";
+}
+
+/** Every file beneath a folder, with the hash of its content and its mode. */
+export function contentsIn(folder: string): Record<string, string> {
+  const found: Record<string, string> = {};
+  for (const path of readdirSync(folder, { recursive: true, encoding: "utf8" }).toSorted()) {
+    const stat = statSync(join(folder, path));
+    const hash = stat.isFile()
+      ? createHash("sha256")
+          .update(readFileSync(join(folder, path)))
+          .digest("hex")
+      : "folder";
+    found[path] = `${(stat.mode & 0o7777).toString(8)} ${hash}`;
+  }
+  return found;
+}
+
+/** The contents that an event is about: of a file, or a version that did not become one. */
+export function hashesOf({ op, record_id, record }: LogEventShape): string[] {
+  if (op !== "upsert" || !/^(file|version):/.test(record_id)) return [];
+  return [...JSON.stringify(record).matchAll(/"hash":"([0-9a-f]{64})"/g)].map(([, hash]) => hash ?? "");
+}
+
+/** Entries of the replica that are in the history more than once, and iterations whose numbers do not go up by one. */
+export function writtenTwice(events: readonly LogEventShape[]): string[] {
+  const [seen, last] = [new Set<string>(), new Map<string, number>()];
+  const found: string[] = [];
+  for (const { seq, op, record_id, record } of events) {
+    if (op !== "upsert" || !record_id.startsWith("file:")) continue;
+    const { iteration, replica } = record as { iteration: number; replica?: { id: string; local_seq: number } };
+    const before = last.get(record_id);
+    if (before !== undefined && iteration !== before + 1)
+      found.push(`${seq}: ${record_id} ${before} then ${iteration}`);
+    last.set(record_id, iteration);
+    if (replica === undefined) continue;
+    // Folders that were missing on the way have the number of what lies in them.
+    const key = `${replica.id} ${replica.local_seq} ${record_id}`;
+    if (seen.has(key)) found.push(`${seq}: ${key} once more`);
+    seen.add(key);
+  }
+  return found;
+}
+
+/** Mulberry32: the same each time. */
+export function random(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let t = Math.imul(state ^ (state >>> 15), 1 | state);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296;
+  };
+}

@@ -1,0 +1,80 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import type { SyncEventShape } from "../../src/api/sync-api.ts";
+import { chronicleBin } from "./cli-package.ts";
+
+/** `chronicle replicate` in a process of its own, in the foreground, with a home, a store and a folder of its own; it can be killed and started again. */
+export class ReplicateProcess implements AsyncDisposable {
+  readonly base: string;
+  /** Of its user, with its store in it. */
+  readonly userHome: string;
+  /** The store. */
+  readonly home: string;
+  readonly folder: string;
+  /** What it has told since it was last started. */
+  readonly told: SyncEventShape[] = [];
+  #child: ChildProcess | undefined;
+  #id = "";
+
+  constructor() {
+    this.base = realpathSync(mkdtempSync(join(tmpdir(), "chronicle-box-")));
+    this.userHome = join(this.base, "home");
+    this.home = join(this.userHome, ".local", "state", "chronicle");
+    this.folder = join(this.base, "box");
+    mkdirSync(this.userHome);
+  }
+
+  /** The environment of everything that its user starts. */
+  get env(): NodeJS.ProcessEnv {
+    return { PATH: process.env["PATH"], HOME: this.userHome, LC_ALL: "C.UTF-8" };
+  }
+
+  /** The workspace that follows. */
+  get id(): string {
+    return this.#id;
+  }
+
+  /** Where it is steered. */
+  get socketUrl(): string {
+    return `unix:${join(this.home, "run", `sync-${this.#id}.sock`)}`;
+  }
+
+  /** Starts it with the options that say where its origin is; resolves when it is under way, and can be steered. */
+  async start(options: readonly string[]): Promise<void> {
+    this.told.length = 0;
+    const child = spawn(process.execPath, [chronicleBin(), "replicate", this.folder, "--json", ...options], {
+      cwd: this.base,
+      env: this.env,
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    this.#child = child;
+    const first = Promise.withResolvers<void>();
+    createInterface({ input: child.stdout }).on("line", (line) => {
+      const event = JSON.parse(line) as SyncEventShape;
+      this.#id ||= event.id;
+      this.told.push(event);
+      first.resolve();
+    });
+    const [code] = (await Promise.race([first.promise.then(() => []), once(child, "exit")])) as [number?];
+    if (code !== undefined) throw new Error(`replicate ended with ${code}`);
+  }
+
+  /** Ends it in the middle of whatever it does. */
+  async kill(signal: "SIGKILL" | "SIGINT" = "SIGKILL"): Promise<number | null> {
+    const child = this.#child;
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return child?.exitCode ?? null;
+    const ended = once(child, "exit");
+    child.kill(signal);
+    await ended;
+    return child.exitCode;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.kill();
+    rmSync(this.base, { recursive: true, force: true, maxRetries: 5 });
+  }
+}
