@@ -62,13 +62,6 @@ export function settable(entry: Entry | undefined): Entry | undefined {
   return entry === undefined || (entry.mode & NEVER_SET) === 0 ? entry : { ...entry, mode: entry.mode & ~NEVER_SET };
 }
 
-/** Paths of folders that are disputed as a whole, with what lies in them: until that is over, each side keeps its own. */
-export function disputedWhole(decisions: readonly SettledDecision[]): ReadonlySet<WorkspacePath> {
-  const isPart = ({ decision: { action, reason } }: SettledDecision): boolean =>
-    action === "held" || (action === "conflict" && reason === "folder");
-  return new Set(decisions.filter(isPart).map(({ path }) => path));
-}
-
 /** Paths that decisions bring into the folder, where there is nothing now. */
 export function createdPaths(decisions: readonly SettledDecision[]): WorkspacePath[] {
   return decisions

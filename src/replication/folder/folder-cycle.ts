@@ -15,7 +15,7 @@ import type { BlockedPath } from "../../worktree/worktree.ts";
 import type { Mirror } from "../replica/mirror.ts";
 import type { Timers } from "../timers.ts";
 import { BroughtBack } from "./brought-back.ts";
-import { areWhole, decideCycle, disputedWhole, holdCollisions, type CyclePath } from "./decide-cycle.ts";
+import { areWhole, decideCycle, holdCollisions, type CyclePath } from "./decide-cycle.ts";
 import { findHeldNames } from "./find-held-names.ts";
 import { findReplicaRecord } from "./find-replica-record.ts";
 import type { FolderJournal } from "./folder-journal.ts";
@@ -268,7 +268,6 @@ export class FolderCycle implements Disposable {
     const isBack = this.#isLookedAtAgain && decided === undefined && losses.halted.local === undefined;
     if (sides.has("local") || isBack) journal.skipTo(local);
     await journal.scan();
-    journal.holdBack(disputedWhole(decisions));
     const plan = planCycle(await this.#back.decide({ paths, decisions, sides }), {
       origin: this.#record.origin,
       applied,

@@ -104,15 +104,6 @@ export class FolderJournal implements WriteJournal {
     else this.#settleIdle();
   }
 
-  /** Of these paths nothing is sent that was not released yet, unless it is proposed anew. */
-  holdBack(paths: ReadonlySet<WorkspacePath>): void {
-    const isHeld = ({ path, localSeq }: JournalEntry): boolean => localSeq > this.#released && paths.has(path);
-    if (paths.size === 0 || !this.#queue.some(isHeld)) return;
-    this.#queue = this.#queue.filter((one) => !isHeld(one));
-    for (const path of paths) this.#waiting.delete(path);
-    for (const { path, localSeq } of this.#queue) this.#waiting.set(path, localSeq);
-  }
-
   /** Nothing that was recorded up to here is ever sent, unless it is proposed anew. */
   skipTo(upTo: number): void {
     this.#drop(upTo);
