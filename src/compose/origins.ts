@@ -1,4 +1,3 @@
-import type { Head } from "../core/event.ts";
 import { FileReplicaCursors } from "../replication/origin/file-replica-cursors.ts";
 import { HistoryContents } from "../replication/origin/history-contents.ts";
 import { HistoryTrees } from "../replication/origin/history-trees.ts";
@@ -114,7 +113,11 @@ async function openOrigin(parts: StoreParts, id: string, timers: Timers): Promis
     others: { holdOff: () => context.lock.exclusive(HOLD_OFF_MS), timers },
     locate: (seq) => locate(context, seq),
   });
-  closing.use(parts.recorded.listen(({ workspaceId, events }) => tell(history, workspaceId, events)));
+  closing.use(
+    parts.recorded.listen(({ workspaceId, events }) => {
+      if (workspaceId === id) history.recorded(events);
+    }),
+  );
   closing.use(watchLog(disk, files.log, { timers, onGrown: () => history.grown() }));
   const cursors = closing.use(new FileReplicaCursors(disk, files.replicas, { timers, ms: CURSORS_MS }));
   const contents = new HistoryContents(context);
@@ -129,11 +132,6 @@ async function openOrigin(parts: StoreParts, id: string, timers: Timers): Promis
     options: { history, contents, cursors, signedHead, trees: new HistoryTrees(context), writeBack },
     close: () => open.disposeAsync(),
   };
-}
-
-function tell(history: LogHistory, workspace: string, events: readonly Head[]): void {
-  const last = events.at(-1);
-  if (workspace === history.workspace && last !== undefined) history.recorded({ seq: last.seq, hash: last.hash });
 }
 
 async function locate({ index }: Context, seq: number) {

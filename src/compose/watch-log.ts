@@ -1,3 +1,4 @@
+import { basename } from "node:path";
 import { errnoOf } from "../core/errors.ts";
 import type { Disk, DiskWatch } from "../disk/disk.ts";
 import { folderOf } from "../disk/write-fully.ts";
@@ -42,8 +43,12 @@ export interface WatchLogOptions {
 
 /** `undefined` where the system has no events, or none to spare. */
 function watchFolderOf(disk: Disk, log: string, onEvent: () => void): DiskWatch | undefined {
+  const own = Buffer.from(basename(log));
   try {
-    return disk.watchFolder(folderOf(log), onEvent);
+    // The index lies beside it, and is written as often.
+    return disk.watchFolder(folderOf(log), (name) => {
+      if (name === undefined || name.equals(own)) onEvent();
+    });
   } catch (error) {
     if (errnoOf(error) === undefined) throw error;
     return undefined;

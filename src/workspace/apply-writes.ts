@@ -11,6 +11,9 @@ import { blocked } from "./restore.ts";
 import { targetOf, writeShape } from "./write-answer.ts";
 import type { DiskOutcome, PlannedWrite } from "./write-batch.ts";
 
+/** So few changes stand in the intent itself: that saves a plan, and a sync for it. */
+const MOST_INLINE = 32;
+
 /** A write with its intent as it stands open in the log. */
 interface Opened {
   readonly planned: PlannedWrite;
@@ -42,12 +45,12 @@ export async function applyWrites(
 async function open(context: Context, commit: Commit, planned: readonly PlannedWrite[]): Promise<Opened[]> {
   const { seq } = await commit.head();
   const plans = await keepPlans(context, planned);
-  const opened = planned.map((one, i): Opened => {
-    const { write } = one;
-    const plan = plans[i];
+  const opened = planned.map((one): Opened => {
+    const { write, changes } = one;
     const contents = write.kind === "put" ? { contents: [write.content.hash] } : {};
-    const intent: IntentRecord = { ...one.intent, state: "open", fromSeq: seq, ...contents };
-    return { planned: one, intent: plan === undefined ? intent : { ...intent, plan } };
+    const plan = plans.get(one);
+    const todo = plan !== undefined ? { plan } : changes.length > 0 ? { changes } : {};
+    return { planned: one, intent: { ...one.intent, state: "open", fromSeq: seq, ...contents, ...todo } };
   });
   const drafts = opened.flatMap(({ planned: { id, changes }, intent }): EventDraft[] =>
     changes.length === 0 ? [] : [opening(id, intent)],
@@ -56,15 +59,16 @@ async function open(context: Context, commit: Commit, planned: readonly PlannedW
   return opened;
 }
 
-/** The plans as blobs, with one sync; none for what changes nothing. */
-async function keepPlans(context: Context, planned: readonly PlannedWrite[]): Promise<(Hash | undefined)[]> {
+/** The plans of those that change too much to say so in the intent, as blobs, with one sync. */
+async function keepPlans(context: Context, planned: readonly PlannedWrite[]): Promise<Map<PlannedWrite, Hash>> {
+  const plans = new Map<PlannedWrite, Hash>();
+  const long = planned.filter(({ changes }) => changes.length > MOST_INLINE);
+  if (long.length === 0) return plans;
   const batch = await context.blobs.batch();
   try {
-    const hashes: (Hash | undefined)[] = [];
-    for (const { changes } of planned)
-      hashes.push(changes.length === 0 ? undefined : await batch.put(encodePlan(changes)));
+    for (const one of long) plans.set(one, await batch.put(encodePlan(one.changes)));
     await batch.commit();
-    return hashes;
+    return plans;
   } catch (error) {
     await batch.abandon();
     throw error;

@@ -5,6 +5,7 @@ import type { Wire } from "../channel.ts";
 /** A wire over a connected socket: a Unix socket's, or TCP's. Nobody else may use the socket from now on. */
 export class SocketWire implements Wire {
   readonly #socket: Socket;
+  #isHeld = false;
 
   constructor(socket: Socket) {
     this.#socket = socket;
@@ -17,6 +18,7 @@ export class SocketWire implements Wire {
   async write(frame: Uint8Array): Promise<void> {
     const socket = this.#socket;
     if (!socket.writable) throw socket.errored ?? new Error("the socket is closed");
+    this.#holdForTurn();
     if (socket.write(frame)) return;
     const stop = new AbortController();
     try {
@@ -29,6 +31,17 @@ export class SocketWire implements Wire {
     } finally {
       stop.abort();
     }
+  }
+
+  /** Frames that are written in one go leave together: the other side has them at once, and takes them as one. */
+  #holdForTurn(): void {
+    if (this.#isHeld) return;
+    this.#isHeld = true;
+    this.#socket.cork();
+    process.nextTick(() => {
+      this.#isHeld = false;
+      this.#socket.uncork();
+    });
   }
 
   async *read(): AsyncGenerator<Uint8Array, void> {

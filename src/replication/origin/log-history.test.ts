@@ -100,7 +100,7 @@ describe("LogHistory", () => {
       expect(told).toBe(0);
       // What this process has recorded needs no look.
       await writer.append(EVENTS.slice(20, 30));
-      history.recorded(at(30));
+      history.recorded(EVENTS.slice(0, 30));
       expect(await history.after(at(29), 1_000)).toHaveLength(1);
       expect(told).toBe(1);
       await writer.append(EVENTS.slice(30, 40));

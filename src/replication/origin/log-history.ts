@@ -6,6 +6,7 @@ import type { EventLog, LogPosition, RawLine } from "../../storage/event-log.ts"
 import type { HeldLock } from "../../storage/lock.ts";
 import { Signal } from "../../util/signal.ts";
 import type { Timers } from "../timers.ts";
+import { RecentEvents } from "./recent-events.ts";
 import { oldestSeq } from "../../workspace/history-start.ts";
 
 /** Every so many events their position is remembered. */
@@ -46,8 +47,8 @@ export class LogHistory {
   #logFirst: number | undefined;
   /** The last event that is known to stay. */
   #sure: Head | undefined;
-  /** The last one that this process has recorded. */
-  #recorded: Head = EMPTY_HEAD;
+  /** The last ones that this process has recorded. */
+  readonly #own = new RecentEvents();
   #looking: Promise<Head> | undefined;
   #isToLook = false;
 
@@ -58,9 +59,9 @@ export class LogHistory {
     this.#options = options;
   }
 
-  /** This process has recorded events, up to this one: they are durable. */
-  recorded(head: Head): void {
-    if (head.seq > this.#recorded.seq) this.#recorded = head;
+  /** This process has recorded events: they are durable. */
+  recorded(events: readonly SealedEvent[]): void {
+    this.#own.add(events);
     this.changed.emit();
   }
 
@@ -71,7 +72,7 @@ export class LogHistory {
   async head(): Promise<Head> {
     const { seq, hash } = await this.#log.refresh();
     if (this.#sure?.hash === hash && this.#sure.seq === seq) return this.#sure;
-    if (this.#recorded.hash === hash && seq > 0) return this.#note({ seq, hash });
+    if (this.#own.head.hash === hash && seq > 0) return this.#note({ seq, hash });
     this.#looking ??= this.#look().finally(() => (this.#looking = undefined));
     return this.#looking;
   }
@@ -81,11 +82,8 @@ export class LogHistory {
     const { others } = this.#options;
     if (others === undefined || this.#sure === undefined) return this.head();
     const end = await this.#log.refresh();
-    if (this.#recorded.seq > this.#sure.seq) await this.#note(this.#recorded);
-    if (end.seq > this.#sure.seq && !this.#isToLook) {
-      this.#isToLook = true;
-      others.timers.after(LOOK_LATER_MS, () => void this.#lookLater());
-    }
+    if (this.#own.head.seq > this.#sure.seq) await this.#note(this.#own.head);
+    if (end.seq > this.#sure.seq) this.grown();
     return this.#sure;
   }
 
@@ -97,9 +95,12 @@ export class LogHistory {
     if (seq > before) this.changed.emit();
   }
 
-  /** The log may have grown, by whomever: what this process records it says itself. */
+  /** The log may have grown, by whomever: what this process records it says itself, mostly a moment later. */
   grown(): void {
-    void this.#headSoFar().catch(() => undefined);
+    const { others } = this.#options;
+    if (others === undefined || this.#isToLook) return;
+    this.#isToLook = true;
+    others.timers.after(LOOK_LATER_MS, () => void this.#lookLater());
   }
 
   /** The oldest event whose line is there, in an archive or not, as of the last `head`. */
@@ -124,7 +125,9 @@ export class LogHistory {
    * The events after one, at least one and about `maxBytes` of them; none: it is the last. Throws `LOG_DAMAGED` where
    * the log does not go on from it.
    */
-  async after(last: Head, maxBytes: number): Promise<SealedEvent[]> {
+  async after(last: Head, maxBytes: number): Promise<readonly SealedEvent[]> {
+    const own = this.#own.after(last, maxBytes);
+    if (own.length > 0) return own;
     const head = await this.#headSoFar();
     const events: SealedEvent[] = [];
     if (last.seq >= head.seq) return events;
@@ -148,7 +151,7 @@ export class LogHistory {
     try {
       using _held = await this.#options.others?.holdOff();
       const { seq, hash } = await this.#log.refresh();
-      if (hash !== this.#recorded.hash) await this.#log.sync();
+      if (hash !== this.#own.head.hash) await this.#log.sync();
       return await this.#note({ seq, hash });
     } catch (error) {
       const isBusy = error instanceof ChronicleError && error.code === "LOCKED";
