@@ -1,5 +1,5 @@
-import { folderHash, workspaceRoot, type TreeChild } from "../core/merkle.ts";
-import type { Hash } from "../core/hash.ts";
+import { folderHash, ManifestHasher, workspaceRoot, type TreeChild } from "../core/merkle.ts";
+import { EMPTY_HASH, type Hash } from "../core/hash.ts";
 import { childOf, comparePaths, nameOf, parentOf, pathInRoot, ROOT, type WorkspacePath } from "../core/path.ts";
 import type { IterationRow } from "../storage/index-store.ts";
 import type { Context } from "./context.ts";
@@ -16,6 +16,7 @@ type Hashed = Pick<Context, "index"> & {
 /** Brings the stored folder hashes up to `seq` (the head) and returns the workspace's root there. */
 export async function rootAtHead(context: Hashed, seq: number): Promise<Hash> {
   const from = await context.index.treeSeq();
+  if (seq > from && (await wasEmpty(context, from))) return wholeTree(context, seq);
   const dirty = dirtyFolders(seq > from ? await touchedFolders(context, from, seq) : []);
   const roots = rootFolders(context);
   for (const root of roots) if ((await context.index.treeHashAt(root, seq)) === undefined) dirty.add(root);
@@ -43,6 +44,34 @@ async function worthStoring(
 
 function rootFolders(context: Hashed): WorkspacePath[] {
   return context.worktree.roots.map((root) => pathInRoot(root.id, ROOT));
+}
+
+/** Was there nothing when folder hashes were stored last? */
+async function wasEmpty(context: Hashed, from: number): Promise<boolean> {
+  for (const root of rootFolders(context)) {
+    const hash = await context.index.treeHashAt(root, from);
+    if (hash !== undefined && hash !== EMPTY_HASH) return false;
+  }
+  return true;
+}
+
+/** Hashes all there is, in one pass, where no earlier hash is of use. */
+async function wholeTree(context: Hashed, seq: number): Promise<Hash> {
+  const ids = context.worktree.roots.map(({ id }) => id);
+  const folders = new Map<WorkspacePath, Hash>();
+  const present = new Set<WorkspacePath>(rootFolders(context));
+  const hasher = new ManifestHasher((path, hash) => folders.set(path, hash));
+  for await (const rows of context.index.entriesAt(seq)) {
+    for (const { path, entry } of rows) {
+      // What lies in no folder, or in no root, is in no tree.
+      if (entry === undefined || !present.has(parentOf(path)) || present.has(path)) continue;
+      if (entry.kind === "dir") present.add(path);
+      hasher.add(entry);
+    }
+  }
+  const root = hasher.finish(ids.flatMap((id) => id ?? []));
+  await context.index.putTreeHashes(seq, [...folders]);
+  return root;
 }
 
 /** The folders that hold a touched path, and the touched paths that are folders, or may have been: few of many are. */

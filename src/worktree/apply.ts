@@ -8,7 +8,7 @@ import type { ApplyRoot, Step } from "./apply-step.ts";
 import type { OpenRoot } from "./scan.ts";
 import type { StageCrew } from "./stage-crew.ts";
 import type { StatCache } from "./stat-cache.ts";
-import type { ApplyReport, ApplyRequest, BlockReason } from "./worktree.ts";
+import type { ApplyReport, ApplyRequest, BlockReason, KnownPath } from "./worktree.ts";
 import { ChronicleError, errnoOf } from "../core/errors.ts";
 import { sameEntry } from "../core/entry.ts";
 import { comparePaths, isWithin, parentOf, ROOT, splitRoot } from "../core/path.ts";
@@ -281,14 +281,17 @@ function blockLost(run: LandContext): (steps: readonly Step[], error: unknown) =
 
 function rememberAll({ cache, nowNs }: ApplyContext, applied: readonly Step[]): void {
   const now = nowNs();
+  for (const { path, after } of applied) if (after === undefined) cache.remove(path);
+  cache.putAll(knownNow(applied), now);
+}
+
+/** What stands there now, in path order. */
+function* knownNow(applied: readonly Step[]): Generator<KnownPath> {
   for (const step of applied) {
     const { after, path, inner, root } = step;
-    if (after === undefined) {
-      cache.remove(path);
-      continue;
-    }
+    if (after === undefined) continue;
     const stat = after.kind === "file" && step.stat !== undefined ? step.stat : root.fs.lstat(inner);
-    if (stat?.kind === after.kind) cache.put({ entry: entryOf(path, stat, after.hash), stat }, now);
+    if (stat?.kind === after.kind) yield { entry: entryOf(path, stat, after.hash), stat };
   }
 }
 

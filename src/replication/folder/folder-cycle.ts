@@ -22,7 +22,7 @@ import type { FolderJournal } from "./folder-journal.ts";
 import { checkRoot } from "./guards.ts";
 import { LocalMaterializer } from "./local-materializer.ts";
 import { isNewsOnly, isOnlyTaken, planCycle, type CyclePlan } from "./plan-cycle.ts";
-import { readCycle } from "./read-cycle.ts";
+import { isFirst, readCycle, readFirst } from "./read-cycle.ts";
 import { RecentLosses } from "./recent-losses.ts";
 import { recentlyGone } from "./recently-gone.ts";
 import type { ReplicatedPaths } from "./replicated-paths.ts";
@@ -252,7 +252,9 @@ export class FolderCycle implements Disposable {
     const conflicts = (this.#open = await this.#readConflicts());
     const ground = { mirror, own: context.index, applied, head, local, conflicts, rules, isOwn: this.#isOwn };
     const again = [...journal.again];
-    const paths = await readCycle(ground, [...(await this.#touched({ local, head })), ...again]);
+    const paths = (await isFirst(ground))
+      ? await readFirst(ground)
+      : await readCycle(ground, [...(await this.#touched({ local, head })), ...again]);
     const merged = await settleMerges(context.blobs, decideCycle(paths, rules.mode));
     const collisions = await findHeldNames(merged.decisions, { rules: nameRules, index: context.index, local });
     const decisions = holdCollisions(merged.decisions, collisions);

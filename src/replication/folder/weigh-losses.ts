@@ -45,7 +45,11 @@ export async function weighLosses(
 ): Promise<Losses> {
   const { rules, isSent } = ground;
   const fresh = paths.filter(
-    ({ path, local: here, base }) => rules.goesBack(path, here ?? base.entry) && !isSent(path),
+    ({ path, local: here, base, remote }) =>
+      // Asked last: of very many that only come, nothing is to be known.
+      ((remote && base.entry) === undefined) !== (here === undefined) &&
+      rules.goesBack(path, here ?? base.entry) &&
+      !isSent(path),
   );
   const local = countLost(
     fresh.map(({ base, local: here, remote }) => ({ before: remote && base.entry, after: here })),
