@@ -14,6 +14,8 @@ export interface AgentRun {
   /** Added to the environment, which holds nothing of the environment of the tests. */
   readonly env?: Readonly<Record<string, string>>;
   readonly steps: readonly (Step | ((results: readonly string[]) => Step))[];
+  /** It is killed after so long. Default: a minute. */
+  readonly limitMs?: number;
 }
 
 export interface AgentOutcome {
@@ -36,8 +38,9 @@ export function cleanEnvironment(home: string): Record<string, string> {
   };
 }
 
-/** Runs one scripted session of a real agent to its end. Kills it after a minute. */
-export async function runAgent({ program, nodeModules, home, folder, env, steps }: AgentRun): Promise<AgentOutcome> {
+/** Runs one scripted session of a real agent to its end. */
+export async function runAgent(run: AgentRun): Promise<AgentOutcome> {
+  const { program, nodeModules, home, folder, env, steps, limitMs = TIME_LIMIT_MS } = run;
   const script = steps.map((step) => {
     if (typeof step !== "function") return [program.toCall(step, folder)];
     return (results: readonly string[]) => [program.toCall(step(results), folder)];
@@ -48,7 +51,7 @@ export async function runAgent({ program, nodeModules, home, folder, env, steps 
     cwd: folder,
     env: { ...cleanEnvironment(home), ...program.environment(model.url), ...env },
     stdio: ["ignore", "pipe", "pipe"],
-    timeout: TIME_LIMIT_MS,
+    timeout: limitMs,
     killSignal: "SIGKILL",
   });
   let stdout = "";

@@ -2,7 +2,6 @@ import { createHash } from "node:crypto";
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { expect } from "vitest";
 import type { LogEventShape } from "../../src/api/shapes.ts";
 import type { SyncApi, SyncShape } from "../../src/api/sync-api.ts";
 import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
@@ -108,10 +107,12 @@ export class FolderWriter {
   readonly left = new Map<string, string>();
   readonly #folder: string;
   readonly #name: string;
+  readonly #everyMs: number;
 
-  constructor(folder: string, name: string) {
+  constructor(folder: string, name: string, everyMs = 40) {
     this.#folder = folder;
     this.#name = name;
+    this.#everyMs = everyMs;
   }
 
   async run(ending: AbortSignal): Promise<void> {
@@ -122,15 +123,19 @@ export class FolderWriter {
       const content = `${n}\n`.repeat(n % 7 === 0 ? 40_000 : 10);
       writeFileSync(join(this.#folder, path), content);
       this.left.set(path, content);
-      await delay(40);
+      await delay(this.#everyMs);
     }
   }
 }
 
 /** The workspace of the folder that the server was started in. */
 export async function folderOf(client: ChronicleClient): Promise<string> {
-  await expect.poll(async () => (await client.me()).default_workspace, { timeout: 20_000 }).not.toBeNull();
-  return (await client.me()).default_workspace ?? "";
+  const since = performance.now();
+  for (; ; await delay(20)) {
+    const { default_workspace: found } = await client.me();
+    if (found !== null) return found;
+    if (performance.now() - since > 20_000) throw new Error("the server has no folder");
+  }
 }
 
 /** Every file beneath a folder, with the hash of its content and its mode. */
