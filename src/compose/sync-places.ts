@@ -4,7 +4,6 @@ import type { StoreApi } from "../api/store-api.ts";
 import { ChronicleError, errnoOf } from "../core/errors.ts";
 import type { FolderIdentity, ReplicaRecord } from "../core/replica-record.ts";
 import type { Disk } from "../disk/disk.ts";
-import { writeFileDurably } from "../disk/write-fully.ts";
 import type { Channel } from "../replication/channel.ts";
 import { findReplicaRecord } from "../replication/folder/find-replica-record.ts";
 import type { OpenSyncPlace, SyncPlace, SyncPlaces } from "../replication/folder/sync-places.ts";
@@ -12,16 +11,13 @@ import { dialOrigin } from "../replication/replica/dial-origin.ts";
 import { answer } from "../workspace/answer.ts";
 import { listConflicts } from "../workspace/conflicts.ts";
 import type { Context } from "../workspace/context.ts";
-import { makeFolders, readText } from "./file-head-keeper.ts";
 import { namesOnDisk } from "./folder-names.ts";
 import { openContext, type StoreParts } from "./open-context.ts";
 import { openReplica } from "./open-replica.ts";
 import { refuseSystemFolder } from "./refuse-system-folder.ts";
 import { standsApart } from "./stands-apart.ts";
 import { storeTasks } from "./store-tasks.ts";
-
-/** Ids are UUIDs: nothing else becomes the name of a file. */
-const ID = /^[0-9a-f-]{36}$/;
+import { SyncTokens } from "./sync-tokens.ts";
 
 /** The syncs of a store of this machine. Tokens are files (0600) in `sync-tokens/` of the configuration folder. */
 export class FileSyncPlaces implements SyncPlaces {
@@ -89,13 +85,8 @@ export class FileSyncPlaces implements SyncPlaces {
   }
 
   keepToken(id: string, token: string | undefined): void {
-    const path = this.#tokenFile(id);
-    if (token === undefined) {
-      if (this.#disk.lstat(path) !== undefined) this.#disk.unlink(path);
-      return;
-    }
-    makeFolders(this.#disk, this.#tokens);
-    writeFileDurably(this.#disk, path, Buffer.from(`${token}\n`));
+    if (token === undefined) this.#tokens.remove(id);
+    else this.#tokens.keep(id, token);
   }
 
   connect(
@@ -103,7 +94,7 @@ export class FileSyncPlaces implements SyncPlaces {
     { url, workspace }: Pick<ReplicaRecord, "url" | "workspace">,
     signal: AbortSignal,
   ): Promise<Channel> {
-    const token = readText(this.#disk, this.#tokenFile(id))?.trim();
+    const token = this.#tokens.get(id);
     const named = workspace === undefined ? {} : { workspace };
     return dialOrigin({ url, ...named, ...(token === undefined ? {} : { token }) }, signal);
   }
@@ -135,13 +126,8 @@ export class FileSyncPlaces implements SyncPlaces {
     return this.#parts.backends.disk;
   }
 
-  get #tokens(): string {
-    return join(this.#parts.configFolder, "sync-tokens");
-  }
-
-  #tokenFile(id: string): string {
-    if (!ID.test(id)) throw new ChronicleError("NOT_FOUND", "this is no id of a workspace");
-    return join(this.#tokens, id);
+  get #tokens(): SyncTokens {
+    return new SyncTokens(this.#disk, this.#parts.configFolder);
   }
 }
 

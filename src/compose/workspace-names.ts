@@ -3,6 +3,7 @@ import type { Backends } from "./backends.ts";
 import { followOrigin } from "./follow-origin.ts";
 import { makeFolders } from "./file-head-keeper.ts";
 import { removeTree } from "./remove-tree.ts";
+import { SyncTokens } from "./sync-tokens.ts";
 
 /** What a workspace's folder is called until it is whole, and once it is forgotten. Neither is anybody's workspace. */
 const UNFINISHED = ".new";
@@ -40,10 +41,13 @@ export async function withNames<T>({ backends, layout, waitMs }: Place, work: ()
 }
 
 /**
- * Takes a workspace's history away, with what it holds of its origin's, once nobody is at work in it: first its name, then
- * all there is. Throws `LOCKED`, also while a process syncs it.
+ * Takes a workspace's history away, with what it holds of its origin's and the token for that, once nobody is at work in it:
+ * first its name, then all there is. Throws `LOCKED`, also while a process syncs it.
  */
-export async function removeWorkspace({ backends, layout, waitMs }: Place, id: string): Promise<void> {
+export async function removeWorkspace(
+  { backends, layout, waitMs, configFolder }: Place & { readonly configFolder: string },
+  id: string,
+): Promise<void> {
   const { disk } = backends;
   const { folder, lock: lockPath, upstream } = layout.workspace(id);
   const gone = `${folder}${FORGOTTEN}`;
@@ -56,5 +60,6 @@ export async function removeWorkspace({ backends, layout, waitMs }: Place, id: s
   } finally {
     lock.close();
   }
+  new SyncTokens(disk, configFolder).remove(id);
   removeTree(disk, gone);
 }

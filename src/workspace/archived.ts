@@ -1,15 +1,19 @@
 import { encodeWorkspace, type WorkspaceRecord } from "../core/workspace-record.ts";
+import { ChronicleError } from "../core/errors.ts";
+import { decodeReplica } from "../core/replica-record.ts";
 import { withCommit } from "./commit.ts";
 import { workspaceRecord } from "./config.ts";
 import type { Context } from "./context.ts";
+import { readEvent } from "./read-events.ts";
 
-/** Archives a workspace, or takes it up again; one event, unless it is so already. */
+/** Archives a workspace, or takes it up again; one event, unless it is so already. Throws `REFUSED` for one that is being synced. */
 export async function setArchived(context: Context, archived: boolean): Promise<WorkspaceRecord> {
   return withCommit(
     context,
     async (commit) => {
       const { archived: since, ...record } = await workspaceRecord(context);
       if ((since !== undefined) === archived) return since === undefined ? record : { ...record, archived: since };
+      if (archived) await refuseSynced(context);
       const changed = archived ? { ...record, archived: new Date(context.now()).toISOString() } : record;
       const recordId = `workspace:${context.workspaceId}`;
       await commit.append([{ op: "upsert", recordId, record: encodeWorkspace(changed) }]);
@@ -17,4 +21,16 @@ export async function setArchived(context: Context, archived: boolean): Promise<
     },
     { archivedToo: true },
   );
+}
+
+/** What is only read cannot follow anything: its sync would fail again and again, and say so to nobody. */
+async function refuseSynced(context: Context): Promise<void> {
+  // The last one is in force: the first was written before the origin had said which workspace it is.
+  const row = (await context.index.records("replica:")).at(-1);
+  const last = row === undefined ? undefined : decodeReplica((await readEvent(context, row)).record);
+  if (last === undefined || last.stopped === true) return;
+  throw new ChronicleError("REFUSED", `this workspace is in a sync with ${last.url}`, {
+    hint: "end that first: `chronicle sync stop`, with the folder or this id",
+    data: { workspace: context.workspaceId },
+  });
 }

@@ -1,5 +1,14 @@
 import assert from "node:assert/strict";
-import { mkdirSync, mkdtempSync, readFileSync, realpathSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { createServer, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -160,4 +169,36 @@ it("the next process takes it up; stopped, it rests; started again, it goes on, 
   const [, second] = await origin.history("a");
   expect(second).toMatchObject({ cause: "replica" });
   expect(await origin.history("a")).toHaveLength(2);
+}, 30_000);
+
+it("what is in a sync is not archived; forgotten, it takes the copy of the origin's history and the token along", async () => {
+  const [, store] = stores as [StoreApi, StoreApi];
+  const token = "a-token-of-some-length-0123456789";
+  const { id } = await syncs.start({ upstream: `unix:${join(base, "c.sock")}`, folder: join(base, "desk"), token });
+  await syncs.flush(id);
+  const [kept, copy] = [join(base, "b-config/sync-tokens", id), join(base, "b/workspaces", id, "upstream")];
+  expect([existsSync(kept), existsSync(copy)]).toEqual([true, true]);
+  await expect(store.archive(id)).rejects.toMatchObject({
+    code: "REFUSED",
+    hint: expect.stringContaining("sync stop"),
+  });
+  await expect(store.forget(id)).rejects.toMatchObject({ code: "LOCKED" });
+  // The process that ran it is gone without having stopped it.
+  await syncs.close();
+  await store.forget(id);
+  expect([existsSync(kept), existsSync(copy)]).toEqual([false, false]);
+  expect((await store.gc()).freed_blobs).toBeGreaterThan(0);
+  expect(read("desk/a")).toBe("1");
+
+  syncs = openSyncs(store, (error) => errors.push(error));
+  const again = await syncs.start({ upstream: `unix:${join(base, "c.sock")}`, folder: join(base, "desk") });
+  await syncs.flush(again.id);
+  await syncs.stop(again.id);
+  expect(await store.archive(again.id)).toMatchObject({ archived: true });
+  const upstream = await store.openById(again.id, { upstream: true });
+  expect((await upstream.history("a")).length).toBe(1);
+  await upstream.close();
+  await expect(
+    syncs.start({ upstream: `unix:${join(base, "c.sock")}`, folder: join(base, "desk") }),
+  ).rejects.toMatchObject({ code: "READ_ONLY", hint: expect.stringContaining("unarchive") });
 }, 30_000);

@@ -86,7 +86,8 @@ const HINTS: Readonly<Record<string, string>> = {
   diverged: "the origin has another history than before: `chronicle verify` here and there shows which one was changed",
 };
 
-function degradedBecause({ failure, isWatchDegraded, refused }: SyncFacts): string | undefined {
+function degradedBecause({ record, failure, isWatchDegraded, refused }: SyncFacts): string | undefined {
+  if (record.stopped === true) return undefined;
   if (failure !== undefined) return `a step has failed, and is tried again: ${failure.message}`;
   if (isWatchDegraded) return "the folder cannot be watched as a whole: it is scanned every few seconds instead";
   if (refused > 0) return `${refused} ${refused === 1 ? "change is" : "changes are"} refused by the origin`;
