@@ -1,4 +1,5 @@
 import type { Hash } from "../core/hash.ts";
+import type { BlobBlock } from "./blob-block.ts";
 import type { HeldLock } from "./lock.ts";
 
 /**
@@ -31,6 +32,13 @@ export interface BlobStore {
   open(hash: Hash): Promise<BlobReader | undefined>;
   /** Reads many, in the order in which they are stored; those that are missing are yielded with `undefined`. Duplicates are read once. */
   readMany(hashes: Iterable<Hash>): AsyncIterable<readonly [Hash, BlobReader | undefined]>;
+  /**
+   * Contents as they are stored, in the order in which they are: for `putBlock` of another store. A block holds nothing but
+   * what is asked for (what shares one with other contents is packed anew), and is at most `mostBytes` long. Contents that
+   * are missing, damaged, or do not fit are left out; one may come twice. Only check sums were looked at: who takes a block
+   * hashes its contents.
+   */
+  blocks(hashes: readonly Hash[], mostBytes: number): AsyncIterable<BlobBlock>;
   /** Everything stored, in any order. */
   list(): AsyncIterable<BlobInfo>;
   /** Reads every stored byte from the files themselves and reports what is wrong; changes nothing. */
@@ -53,6 +61,12 @@ export interface BlobBatch {
   putStream(
     pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
   ): Promise<{ readonly hash: Hash; readonly size: number }>;
+  /**
+   * Takes the contents of a block that another store has given, as they are stored there. Each is hashed: throws
+   * `INTEGRITY_VIOLATION`, with nothing of the block kept, where one is not what the block says, or the block is none. Those
+   * that are stored already may take up space twice. The bytes must not be changed before the batch has ended.
+   */
+  putBlock(block: BlobBlock): Promise<void>;
   /** Makes all of it durable, then visible. */
   commit(): Promise<void>;
   /** Gives the batch up. Idempotent; after `commit` it does nothing. */

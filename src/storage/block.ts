@@ -34,6 +34,8 @@ const BLOCK_ENTRY_BYTES = 36;
 export const LARGE_BYTES = 8 * 1024 * 1024;
 /** The most contents that one block can hold. */
 export const MAX_BLOCK_ENTRIES = 0xffff;
+/** Small contents share a block of at most this many raw bytes; measured: faster and smaller than one by one. */
+export const SHARED_BLOCK_BYTES = 256 * 1024;
 /** The four bytes with which a block begins. */
 export const BLOCK_MAGIC = Buffer.from("CBLK", "latin1");
 

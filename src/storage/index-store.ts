@@ -55,6 +55,8 @@ export interface IndexStore {
   touched(after: number, upTo: number): Promise<readonly WorkspacePath[]>;
   /** The last iteration, of whichever path, with this content or link target, or `undefined`. The first asking may take a while. */
   withContent(hash: Hash): Promise<IterationRow | undefined>;
+  /** Those of the contents and link targets that some iteration has, of whichever path. For many at once. */
+  withContents(hashes: readonly Hash[]): Promise<ReadonlySet<Hash>>;
   /** Paths of any time whose last component is the name, in path order. */
   pathsNamed(name: string): Promise<readonly WorkspacePath[]>;
 

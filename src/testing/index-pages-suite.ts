@@ -154,6 +154,8 @@ export function indexPagesSuite(name: string, open: () => IndexStore): void {
       expect(await store.withContent(sha256("other"))).toMatchObject({ path: "a", seq: 3, iteration: 2 });
       expect(await store.withContent(sha256("target"))).toMatchObject({ path: "l" });
       expect(await store.withContent(sha256("never"))).toBeUndefined();
+      const asked = ["same", "never", "target", "other", "same"].map((text) => sha256(text));
+      expect(await store.withContents(asked)).toEqual(new Set(["same", "target", "other"].map((text) => sha256(text))));
       const path = p("later");
       await store.apply(
         batchTo(6, { iterations: [{ path, seq: 6, iteration: 1, entry: entryAt(path, "file", "new") }] }),

@@ -2,6 +2,7 @@
  * `chronicle/testing`: the contract of each port as a suite of vitest tests. A backend's own test hands its factory to the
  * suite of its port; what the suite asks for is said there.
  */
+export { blobBlocksSuite } from "./blob-blocks-suite.ts";
 export { blobStoreSuite, type BlobBackend } from "./blob-store-suite.ts";
 export { sweepCrashes, type CrashSweep, type SweepContext, type SweepResult } from "./crash-sweep.ts";
 export { diskSuite, type DiskUnderTest } from "./disk-suite.ts";

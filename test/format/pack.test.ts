@@ -16,7 +16,7 @@ import {
   decodePieceHead,
   encodeLargeHeader,
   encodePiece,
-} from "../../src/storage/files/large-format.ts";
+} from "../../src/storage/large-format.ts";
 
 interface Vectors {
   readonly packHeader: { readonly ulid: string; readonly bytes: string };

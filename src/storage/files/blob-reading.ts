@@ -1,11 +1,13 @@
 import { ChronicleError } from "../../core/errors.ts";
 import type { Hash } from "../../core/hash.ts";
 import type { BlobInfo, BlobReader, ByteRange } from "../blob-store.ts";
+import type { BlobBlock } from "../blob-block.ts";
 import type { BlobPlace, PlacedBlob } from "../blob-index.ts";
 import { withTrouble } from "../io-trouble.ts";
+import { readBlocks } from "./block-reading.ts";
 import type { BlobFiles } from "./lanes.ts";
 import { readLarge, readLargeRange, type LargeSource } from "./large-reader.ts";
-import { PIECE_BYTES } from "./large-format.ts";
+import { PIECE_BYTES } from "../large-format.ts";
 import { PackReader } from "./pack-reader.ts";
 
 /** The reading half of a file blob store. */
@@ -56,6 +58,11 @@ export class BlobReading {
       yield [hash, { size: place.length, pieces: (range) => this.#whole(hash, place, range) }];
     }
     for (const hash of missing) yield [hash, await this.open(hash)];
+  }
+
+  blocks(hashes: readonly Hash[], mostBytes: number): AsyncIterable<BlobBlock> {
+    const sources = { files: this.#files, packs: this.#packs, get: (hash: Hash) => this.get(hash) };
+    return readBlocks(sources, hashes, mostBytes);
   }
 
   async *list(): AsyncIterable<BlobInfo> {

@@ -1,12 +1,18 @@
 import { hashToBytes, type Hash } from "../../core/hash.ts";
 import type { PackState } from "../blob-index.ts";
-import { BlobRowsBuilder, type BlobRows } from "../blob-rows.ts";
-import { encodeBlock, MAX_BLOCK_ENTRIES, storedShare, type BlockInput } from "../block.ts";
+import { BlobRowsBuilder, type BlobRow, type BlobRows } from "../blob-rows.ts";
+import {
+  encodeBlock,
+  MAX_BLOCK_ENTRIES,
+  SHARED_BLOCK_BYTES,
+  storedShare,
+  type BlockHead,
+  type BlockInput,
+  type EncodedBlock,
+} from "../block.ts";
 import type { PackWriter } from "./pack-writer.ts";
 import { freeBytes } from "../../util/free-bytes.ts";
 
-/** Small contents share a block of at most this many raw bytes; measured: faster and smaller than one by one. */
-const SHARED_BLOCK_BYTES = 256 * 1024;
 const FIRST_BUFFER_BYTES = 16 * 1024;
 
 /** Fills blocks with contents, hands them to a writer, and remembers where each content is. Holds at most one block. */
@@ -39,6 +45,17 @@ export class BlockFiller {
     this.#hashes.push(hashToBytes(hash));
   }
 
+  /** Takes a block as it is; whoever gives it has looked at its contents. It is written before this returns. */
+  addBlock(bytes: Uint8Array, head: BlockHead): void {
+    const { headBytes, storedLength, rawLength, entries } = head;
+    const encoded = { head: asBuffer(bytes.subarray(0, headBytes)), stored: bytes.subarray(headBytes) };
+    const placed = this.#write(encoded);
+    for (const { hash, at, length } of entries) {
+      const stored = storedShare({ storedLength, rawLength }, length);
+      this.#rows.add(hashToBytes(hash), { ...placed, at, length, stored });
+    }
+  }
+
   /** Writes what is held. After an error it is still held. */
   flush(): void {
     if (this.#lengths.length === 0) return;
@@ -64,19 +81,23 @@ export class BlockFiller {
 
   #append(input: BlockInput): void {
     const block = encodeBlock(input);
-    const { ulid, offset } = this.#writer.append(block);
-    const storedLength = block.stored.length;
-    const bytes = block.head.length + storedLength;
+    const share = { storedLength: block.stored.length, rawLength: input.raw.length };
+    const placed = this.#write(block);
     if (block.stored !== input.raw) freeBytes(block.stored);
-    this.#blocks.push({ ulid, offset, bytes });
-    const share = { storedLength, rawLength: input.raw.length };
-    const pack = this.#packNumber(ulid);
     let at = 0;
     input.lengths.forEach((length, i) => {
       const hash = input.hashes.subarray(32 * i, 32 * i + 32);
-      this.#rows.add(hash, { pack, block: offset, blockBytes: bytes, at, length, stored: storedShare(share, length) });
+      this.#rows.add(hash, { ...placed, at, length, stored: storedShare(share, length) });
       at += length;
     });
+  }
+
+  /** Writes a block; what the rows of its contents have in common. */
+  #write(block: EncodedBlock): Pick<BlobRow, "pack" | "block" | "blockBytes"> {
+    const { ulid, offset } = this.#writer.append(block);
+    const bytes = block.head.length + block.stored.length;
+    this.#blocks.push({ ulid, offset, bytes });
+    return { pack: this.#packNumber(ulid), block: offset, blockBytes: bytes };
   }
 
   #packNumber(ulid: string): number {
@@ -92,4 +113,8 @@ export class BlockFiller {
     raw.set(this.#raw.subarray(0, this.#filled));
     this.#raw = raw;
   }
+}
+
+function asBuffer(bytes: Uint8Array): Buffer {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }

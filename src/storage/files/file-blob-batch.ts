@@ -1,4 +1,5 @@
 import type { Hash } from "../../core/hash.ts";
+import { checkBlock, type BlobBlock } from "../blob-block.ts";
 import type { BlobBatch } from "../blob-store.ts";
 import type { HeldLock } from "../lock.ts";
 import type { OpenSink } from "./pack-sink.ts";
@@ -27,6 +28,12 @@ export class FileBlobBatch implements BlobBatch {
 
   async put(content: Uint8Array): Promise<Hash> {
     return (await this.#open()).put(content);
+  }
+
+  async putBlock(block: BlobBlock): Promise<void> {
+    this.#mustBeOpen();
+    checkBlock(block);
+    (await this.#open()).putBlock(block);
   }
 
   async putStream(

@@ -4,7 +4,8 @@ import { join } from "node:path";
 import { afterAll, beforeAll } from "vitest";
 import { NodeDisk } from "../../disk/node-disk.ts";
 import { countingIds, flipStored, SimBlobs } from "../../testing/blob-store-rig.ts";
-import { blobStoreSuite } from "../../testing/blob-store-suite.ts";
+import { blobBlocksSuite } from "../../testing/blob-blocks-suite.ts";
+import { blobStoreSuite, type BlobBackend } from "../../testing/blob-store-suite.ts";
 import { sqliteBlobIndex } from "../sqlite/sqlite-blob-index.ts";
 import { SqliteLock } from "../sqlite/sqlite-lock.ts";
 import { FileBlobStore } from "./file-blob-store.ts";
@@ -19,7 +20,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 const disk = new NodeDisk();
 const newPackId = countingIds();
 
-blobStoreSuite("FileBlobStore on a disk", () => {
+function onDisk(): BlobBackend {
   const home = join(folder, newPackId());
   disk.makeFolder(home, 0o700);
   const layout = storeLayout(home).blobs;
@@ -29,12 +30,17 @@ blobStoreSuite("FileBlobStore on a disk", () => {
     open: () => FileBlobStore.open({ disk, layout, openIndex, lock, newPackId, lockWaitMs: 100 }),
     flipBit: (hash) => flipStored(disk, layout, hash),
   };
-});
+}
 
-blobStoreSuite("FileBlobStore on a simulated disk", () => {
+function onSimDisk(): BlobBackend {
   const blobs = new SimBlobs();
   return {
     open: () => blobs.open({ lockWaitMs: 100 }),
     flipBit: (hash) => flipStored(blobs.disk, blobs.layout, hash),
   };
-});
+}
+
+blobStoreSuite("FileBlobStore on a disk", onDisk);
+blobStoreSuite("FileBlobStore on a simulated disk", onSimDisk);
+blobBlocksSuite("FileBlobStore on a disk", onDisk);
+blobBlocksSuite("FileBlobStore on a simulated disk", onSimDisk);

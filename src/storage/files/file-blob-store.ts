@@ -12,6 +12,7 @@ import type {
   CollectOptions,
   CollectReport,
 } from "../blob-store.ts";
+import type { BlobBlock } from "../blob-block.ts";
 import type { HeldLock, Lock } from "../lock.ts";
 import { collectBlobs } from "./blob-collect.ts";
 import type { BlobIndexOpener, BlobPlace, PackRow } from "../blob-index.ts";
@@ -166,6 +167,10 @@ export class FileBlobStore implements BlobStore {
 
   readMany(hashes: Iterable<Hash>): AsyncIterable<readonly [Hash, BlobReader | undefined]> {
     return this.#reading.readMany(hashes);
+  }
+
+  blocks(hashes: readonly Hash[], mostBytes: number): AsyncIterable<BlobBlock> {
+    return this.#reading.blocks(hashes, mostBytes);
   }
 
   /** For readers of their own, in other threads: what a collector moves they do not find. Each checks what it reads. */

@@ -12,7 +12,7 @@ import {
   LARGE_HEADER_BYTES,
   PIECE_BYTES,
   PIECE_HEAD_BYTES,
-} from "./large-format.ts";
+} from "../large-format.ts";
 import { readAt } from "./pack-scan.ts";
 
 /** A file that holds one large content. */

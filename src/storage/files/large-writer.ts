@@ -5,7 +5,7 @@ import type { Disk } from "../../disk/disk.ts";
 import { readFully, writeFully } from "../../disk/write-fully.ts";
 import type { LargeRow } from "../blob-index.ts";
 import { compress } from "../block.ts";
-import { encodeLargeHeader, encodePiece, LARGE_HEADER_BYTES, PIECE_BYTES } from "./large-format.ts";
+import { encodeLargeHeader, encodePiece, LARGE_HEADER_BYTES, PIECE_BYTES } from "../large-format.ts";
 import type { BlobLayout } from "./layout.ts";
 
 /** So many pieces are looked at before it is decided whether compressing pays. */
@@ -113,6 +113,17 @@ export class LargeWriter {
     if (this.#syncNow === undefined || this.#position - this.#syncedUpTo < SYNC_BYTES) return;
     this.#syncNow(() => this.#disk.sync(this.#fd));
     this.#syncedUpTo = this.#position;
+  }
+}
+
+/** Writes a container that is complete already to the temporary name, and syncs it. */
+export function writeContainer(disk: Disk, path: string, bytes: Uint8Array, guard: SyncGuard): void {
+  const fd = disk.open(path, "create", 0o600);
+  try {
+    writeFully(disk, fd, bytes, 0);
+    guard(() => disk.sync(fd));
+  } finally {
+    disk.close(fd);
   }
 }
 

@@ -1,9 +1,10 @@
 import { errnoOf } from "../../core/errors.ts";
 import { sha256, type Hash } from "../../core/hash.ts";
 import type { Disk } from "../../disk/disk.ts";
+import type { BlobBlock } from "../blob-block.ts";
 import type { BlobIndex, BlobPlace, PackState } from "../blob-index.ts";
 import { corrupt } from "./blob-trouble.ts";
-import { decodeBlockHead, unpackBlock } from "../block.ts";
+import { decodeBlockHead, isStoredWhole, unpackBlock } from "../block.ts";
 import type { BlobLayout } from "./layout.ts";
 import { readAt, readPackUlid } from "./pack-scan.ts";
 
@@ -51,6 +52,16 @@ export class PackReader {
     if (known === undefined && raw.length === content.length && raw.length > SMALL_BYTES) return content;
     this.#keep(key, raw);
     return content;
+  }
+
+  /** The block at a place, as it is stored. `undefined`: it is not there, or damaged; reading its contents says what is wrong. */
+  readBlock(place: Pick<PackPlace, "pack" | "block" | "blockBytes">): BlobBlock | undefined {
+    const fd = this.#packFile(place.pack);
+    if (fd === undefined) return undefined;
+    const bytes = readAt(this.#disk, fd, place.block, place.blockBytes);
+    const head = decodeBlockHead(bytes);
+    if (head === undefined || !isStoredWhole(head, bytes.subarray(head.headBytes))) return undefined;
+    return { bytes, entries: head.entries, rawLength: head.rawLength, head };
   }
 
   close(): void {

@@ -1,11 +1,12 @@
 import { sha256, type Hash } from "../../core/hash.ts";
 import type { Disk } from "../../disk/disk.ts";
+import type { BlobBlock } from "../blob-block.ts";
 import { BlockFiller } from "./block-filler.ts";
 import type { LargeRow, PackState } from "../blob-index.ts";
 import type { BlobRows } from "../blob-rows.ts";
 import { withTrouble } from "../io-trouble.ts";
 import { LARGE_BYTES } from "../block.ts";
-import { cloneLarge, landLarge, LargeWriter, type LargeTemp, type SyncGuard } from "./large-writer.ts";
+import { cloneLarge, landLarge, LargeWriter, writeContainer, type LargeTemp, type SyncGuard } from "./large-writer.ts";
 import type { BlobLayout } from "./layout.ts";
 import { PackWriter, type LaneGrant } from "./pack-writer.ts";
 
@@ -96,6 +97,15 @@ export class OpenSink implements PackSink {
     return hash;
   }
 
+  /** Takes a block whose contents have been looked at, as it is. */
+  putBlock(block: BlobBlock): void {
+    this.#mustBeOpen();
+    const { bytes, head, entries } = block;
+    if (head === undefined) return this.#putContainer(block);
+    this.#filler.addBlock(bytes, head);
+    for (const { hash } of entries) this.#here.add(hash);
+  }
+
   putLarge(pieces: Iterable<Uint8Array>, cloneFrom?: string): { readonly hash: Hash; readonly size: number } {
     this.#mustBeOpen();
     const clone = cloneFrom === undefined ? undefined : this.#clone(cloneFrom);
@@ -166,6 +176,16 @@ export class OpenSink implements PackSink {
       cloneLarge(disk, from, `${layout.largeTmp}/${newPackId()}`, this.#guard),
     );
     return temp === undefined ? undefined : { hash: this.#takeLarge(temp), size: temp.row.length };
+  }
+
+  #putContainer({ bytes, entries, rawLength: length }: BlobBlock): void {
+    const { disk, layout, newPackId } = this.#parts;
+    const path = `${layout.largeTmp}/${newPackId()}`;
+    for (const { hash } of entries) {
+      const row = { hash, packed: true, length, stored: bytes.length };
+      withTrouble(`writing ${layout.largeTmp}`, () => writeContainer(disk, path, bytes, this.#guard));
+      this.#takeLarge({ path, row });
+    }
   }
 
   #takeLarge(temp: LargeTemp): Hash {

@@ -1,10 +1,11 @@
 import type { Hash } from "../../core/hash.ts";
-import { blobStoreSuite } from "../../testing/blob-store-suite.ts";
+import { blobBlocksSuite } from "../../testing/blob-blocks-suite.ts";
+import { blobStoreSuite, type BlobBackend } from "../../testing/blob-store-suite.ts";
 import { TurnQueue } from "../../util/turn-queue.ts";
 import { MemoryBlobStore } from "./memory-blob-store.ts";
 import { MemoryLock } from "./memory-lock.ts";
 
-blobStoreSuite("MemoryBlobStore", () => {
+function begin(): BlobBackend {
   const contents = new Map<Hash, Buffer>();
   const queue = new TurnQueue();
   return {
@@ -14,4 +15,7 @@ blobStoreSuite("MemoryBlobStore", () => {
       if (bytes !== undefined) bytes[bytes.length >> 1] = (bytes[bytes.length >> 1] ?? 0) ^ 1;
     },
   };
-});
+}
+
+blobStoreSuite("MemoryBlobStore", begin);
+blobBlocksSuite("MemoryBlobStore", begin);

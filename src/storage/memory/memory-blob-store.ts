@@ -11,6 +11,9 @@ import type {
   CollectOptions,
   CollectReport,
 } from "../blob-store.ts";
+import { openBlock, type BlobBlock } from "../blob-block.ts";
+import { LARGE_BYTES } from "../block.ts";
+import { packBlocks } from "../pack-blocks.ts";
 import { GcLease } from "../gc-lease.ts";
 import type { HeldLock, Lock } from "../lock.ts";
 import { MemoryLock } from "./memory-lock.ts";
@@ -74,6 +77,14 @@ export class MemoryBlobStore implements BlobStore {
 
   async *readMany(hashes: Iterable<Hash>): AsyncIterable<readonly [Hash, BlobReader | undefined]> {
     for (const hash of new Set(hashes)) yield [hash, await this.open(hash)];
+  }
+
+  async *blocks(hashes: readonly Hash[], mostBytes: number): AsyncIterable<BlobBlock> {
+    const fitting = [...new Set(hashes)].flatMap((hash) => {
+      const content = this.#contents.get(hash);
+      return content === undefined || content.length > LARGE_BYTES || sha256(content) !== hash ? [] : [content];
+    });
+    for (const block of packBlocks(fitting)) if (block.bytes.length <= mostBytes) yield block;
   }
 
   async *list(): AsyncIterable<BlobInfo> {
@@ -144,6 +155,12 @@ class MemoryBatch implements BlobBatch {
     for await (const piece of pieces) held.push(Buffer.from(piece));
     const content = Buffer.concat(held);
     return { hash: await this.put(content), size: content.length };
+  }
+
+  async putBlock(block: BlobBlock): Promise<void> {
+    this.#mustBeOpen();
+    const raw = openBlock(block);
+    for (const { at, length } of block.entries) await this.put(raw.subarray(at, at + length));
   }
 
   async commit(): Promise<void> {

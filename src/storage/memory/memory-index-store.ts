@@ -137,6 +137,10 @@ export class MemoryIndexStore implements IndexStore {
     return this.#history.withContent(hash);
   }
 
+  async withContents(hashes: readonly Hash[]): Promise<ReadonlySet<Hash>> {
+    return this.#history.withContents(hashes);
+  }
+
   async pathsNamed(name: string): Promise<readonly WorkspacePath[]> {
     return this.#history.named(name);
   }

@@ -79,6 +79,12 @@ export class PathHistory {
     return this.#bySeq.findLast((row) => row.entry?.hash === hash);
   }
 
+  /** Those that some iteration has. */
+  withContents(hashes: readonly Hash[]): ReadonlySet<Hash> {
+    const all = new Set(this.#bySeq.map((row) => row.entry?.hash));
+    return new Set(hashes.filter((hash) => all.has(hash)));
+  }
+
   touched(after: number, upTo: number): WorkspacePath[] {
     const rows = this.#bySeq.slice(upperBound(this.#bySeq, seqOf, after), upperBound(this.#bySeq, seqOf, upTo));
     return [...new Set(rows.map((row) => row.path))].sort(comparePaths);

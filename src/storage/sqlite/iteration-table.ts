@@ -96,6 +96,11 @@ export class IterationTable {
     return iterationRow(path, row);
   }
 
+  /** Is there any row with this content? */
+  hasContent(hash: Hash): boolean {
+    return this.#sql.first("SELECT 1 FROM iterations WHERE hash = ? LIMIT 1", hashToBytes(hash)) !== undefined;
+  }
+
   at(path: WorkspacePath, seq: number): IterationRow | undefined {
     const folder = this.#folders.find(parentOf(path));
     return folder === undefined ? undefined : this.#atIn(folder, path, seq);

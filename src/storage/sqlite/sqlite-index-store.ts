@@ -158,6 +158,11 @@ export class SqliteIndexStore implements IndexStore {
     return this.#read(() => this.#on.iterations.withContent(hash));
   }
 
+  async withContents(hashes: readonly Hash[]): Promise<ReadonlySet<Hash>> {
+    this.#prepareContents();
+    return this.#read(() => new Set(hashes.filter((hash) => this.#on.iterations.hasContent(hash))));
+  }
+
   async pathsNamed(name: string): Promise<readonly WorkspacePath[]> {
     return this.#read(() => this.#on.iterations.named(name).sort(comparePaths));
   }

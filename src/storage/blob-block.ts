@@ -1,0 +1,130 @@
+import { createHash } from "node:crypto";
+import { crc32 } from "node:zlib";
+import { ChronicleError } from "../core/errors.ts";
+import { sha256, type Hash } from "../core/hash.ts";
+import { freeBytes } from "../util/free-bytes.ts";
+import { decodeBlockHead, decompress, isStoredWhole, unpackBlock, type BlockEntry, type BlockHead } from "./block.ts";
+import { decodeLargeHeader, decodePieceHead, LARGE_HEADER_BYTES, PIECE_HEAD_BYTES } from "./large-format.ts";
+import { isOneFrame } from "./zstd-frame.ts";
+
+/**
+ * Contents in the form in which a store keeps them (docs/format.md, "Packs"): a block of a pack, or the container of a
+ * content over 8 MiB. It goes from one store to another as it is, so that neither compresses anew.
+ */
+export interface BlobBlock {
+  /** The whole block, or the whole container. */
+  readonly bytes: Uint8Array;
+  /** Its contents, in their order. */
+  readonly entries: readonly BlockEntry[];
+  /** Bytes of all of them. */
+  readonly rawLength: number;
+  /** What a block's head says; `undefined`: it is a container. */
+  readonly head: BlockHead | undefined;
+}
+
+/** The longest content whose container goes as it is: who takes it unpacks it in one go. */
+export const MAX_CONTAINER_CONTENT_BYTES = 64 * 1024 * 1024;
+
+/**
+ * Blocks and containers that stand one behind the other. Their contents are not looked at yet; what they announce is
+ * bounded. Throws `INTEGRITY_VIOLATION` for anything else.
+ */
+export function splitBlocks(bytes: Uint8Array): BlobBlock[] {
+  const blocks: BlobBlock[] = [];
+  for (let at = 0; at < bytes.length;) {
+    const rest = bytes.subarray(at);
+    const block = readBlock(rest) ?? readContainer(rest);
+    if (block === undefined) refuse("there is no whole block where one should begin");
+    blocks.push(block);
+    at += block.bytes.length;
+  }
+  return blocks;
+}
+
+/**
+ * Looks at a block from somebody else: each content has the hash that is said, and the stored bytes are such that any store
+ * could have written them. Throws `INTEGRITY_VIOLATION`. Holds at most 8 MiB.
+ */
+export function checkBlock(block: BlobBlock): void {
+  const { head } = block;
+  if (head === undefined) return checkContainer(block);
+  const raw = openPacked(block, head);
+  if (head.codec === "zstd") freeBytes(raw);
+}
+
+/** The same, and the contents, one behind the other. Holds at most `MAX_CONTAINER_CONTENT_BYTES`. */
+export function openBlock(block: BlobBlock): Buffer {
+  const { head } = block;
+  if (head !== undefined) return openPacked(block, head);
+  checkContainer(block);
+  return Buffer.concat([...rawPieces(block)], block.rawLength);
+}
+
+function readBlock(bytes: Uint8Array): BlobBlock | undefined {
+  const head = decodeBlockHead(bytes);
+  if (head === undefined || head.blockBytes > bytes.length) return undefined;
+  const { entries, rawLength } = head;
+  return { bytes: bytes.subarray(0, head.blockBytes), entries, rawLength, head };
+}
+
+function readContainer(bytes: Uint8Array): BlobBlock | undefined {
+  const header = decodeLargeHeader(asBuffer(bytes));
+  if (header === undefined || header.length > MAX_CONTAINER_CONTENT_BYTES) return undefined;
+  const { hash, length } = header;
+  let end = LARGE_HEADER_BYTES;
+  for (let left = length; left > 0;) {
+    const piece = decodePieceHead(asBuffer(bytes.subarray(end)));
+    if (piece === undefined || piece.raw > left) return undefined;
+    left -= piece.raw;
+    end += PIECE_HEAD_BYTES + piece.stored;
+  }
+  if (end > bytes.length) return undefined;
+  return { bytes: bytes.subarray(0, end), entries: [{ hash, at: 0, length }], rawLength: length, head: undefined };
+}
+
+function openPacked({ bytes, entries }: BlobBlock, head: BlockHead): Buffer {
+  const stored = bytes.subarray(head.headBytes);
+  if (!isStoredWhole(head, stored)) refuse("the check sum of a block differs");
+  if (head.codec === "zstd" && !isOneFrame(stored, head.rawLength)) refuse("a block holds no zstd frame of its length");
+  const raw = unpackBlock(head, stored);
+  if (raw === undefined) refuse("a block cannot be unpacked");
+  for (const { hash, at, length } of entries) mustBe(hash, sha256(raw.subarray(at, at + length)));
+  return raw;
+}
+
+function checkContainer(block: BlobBlock): void {
+  const digest = createHash("sha256");
+  for (const raw of rawPieces(block)) {
+    digest.update(raw);
+    freeBytes(raw);
+  }
+  for (const { hash } of block.entries) mustBe(hash, digest.digest("hex") as Hash);
+}
+
+/** The pieces of a container, each in memory of its own; one that was not packed is copied. */
+function* rawPieces({ bytes }: BlobBlock): Generator<Buffer> {
+  for (let at = LARGE_HEADER_BYTES; at < bytes.length;) {
+    const head = decodePieceHead(asBuffer(bytes.subarray(at)));
+    if (head === undefined) refuse("a piece of a content is damaged");
+    const stored = bytes.subarray(at + PIECE_HEAD_BYTES, at + PIECE_HEAD_BYTES + head.stored);
+    if (crc32(stored) !== head.crc) refuse("the check sum of a piece differs");
+    const isPacked = head.stored < head.raw;
+    if (isPacked && !isOneFrame(stored, head.raw)) refuse("a piece holds no zstd frame of its length");
+    const raw = isPacked ? decompress(stored, head.raw) : Buffer.from(stored);
+    if (raw === undefined) refuse("a piece cannot be unpacked");
+    yield raw;
+    at += PIECE_HEAD_BYTES + head.stored;
+  }
+}
+
+function mustBe(hash: Hash, found: Hash): void {
+  if (found !== hash) refuse(`the content that is said to be ${hash} hashes to ${found}`);
+}
+
+function refuse(reason: string): never {
+  throw new ChronicleError("INTEGRITY_VIOLATION", reason);
+}
+
+function asBuffer(bytes: Uint8Array): Buffer {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}

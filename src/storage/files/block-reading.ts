@@ -1,0 +1,126 @@
+import { ChronicleError } from "../../core/errors.ts";
+import type { Hash } from "../../core/hash.ts";
+import { MAX_CONTAINER_CONTENT_BYTES, splitBlocks, type BlobBlock } from "../blob-block.ts";
+import type { BlobPlace } from "../blob-index.ts";
+import { SHARED_BLOCK_BYTES } from "../block.ts";
+import { withTrouble } from "../io-trouble.ts";
+import { packBlocks } from "../pack-blocks.ts";
+import type { BlobFiles } from "./lanes.ts";
+import type { PackReader } from "./pack-reader.ts";
+import { readAt } from "./pack-scan.ts";
+
+type PackPlace = Extract<BlobPlace, { kind: "pack" }>;
+type LargePlace = Extract<BlobPlace, { kind: "large" }>;
+
+/** What blocks are read from. */
+export interface BlockSources {
+  readonly files: BlobFiles;
+  readonly packs: PackReader;
+  /** A content, wherever it is now, checked. */
+  readonly get: (hash: Hash) => Promise<Buffer | undefined>;
+}
+
+/** Wanted contents that lie in one block. */
+interface Group {
+  readonly place: PackPlace;
+  readonly hashes: Hash[];
+}
+
+/** What is wanted, and where the index says that it lies. */
+interface Wanted {
+  /** By block, in the order of packs and blocks. */
+  readonly groups: readonly Group[];
+  readonly large: ReadonlyMap<Hash, LargePlace>;
+  /** All that is stored. */
+  readonly known: ReadonlySet<Hash>;
+}
+
+/** Contents as blocks, in the order in which they are stored: see `BlobStore.blocks`. */
+export async function* readBlocks(
+  sources: BlockSources,
+  hashes: readonly Hash[],
+  mostBytes: number,
+): AsyncGenerator<BlobBlock> {
+  const { groups, large, known } = find(sources.files, hashes);
+  for (const group of groups) {
+    const whole = wholeBlock(sources.packs, group, { known, mostBytes });
+    if (whole !== undefined) yield whole;
+    else yield* packBlocks(await readable(sources, group)).filter(({ bytes }) => bytes.length <= mostBytes);
+  }
+  for (const [hash, place] of large) {
+    const container = place.stored > mostBytes ? undefined : readContainer(sources.files, hash, place);
+    if (container !== undefined) yield container;
+  }
+}
+
+function find({ index }: BlobFiles, hashes: readonly Hash[]): Wanted {
+  const groups = new Map<string, Group>();
+  const large = new Map<Hash, LargePlace>();
+  const known = new Set<Hash>();
+  for (const hash of new Set(hashes)) {
+    const place = index.find(hash);
+    if (place === undefined) continue;
+    known.add(hash);
+    if (place.kind === "large") {
+      large.set(hash, place);
+      continue;
+    }
+    const key = `${place.pack}:${place.block}`;
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, { place, hashes: [hash] });
+    else group.hashes.push(hash);
+  }
+  const inOrder = [...groups.values()].sort((a, b) => a.place.pack - b.place.pack || a.place.block - b.place.block);
+  return { groups: inOrder, large, known };
+}
+
+/**
+ * The block as it is stored, where it fits, and everything in it is wanted and known: what the collector has freed may
+ * still stand there.
+ */
+function wholeBlock(
+  packs: PackReader,
+  { place }: Group,
+  { known, mostBytes }: { readonly known: ReadonlySet<Hash>; readonly mostBytes: number },
+): BlobBlock | undefined {
+  if (place.blockBytes > mostBytes) return undefined;
+  const block = withTrouble("reading a block", () => packs.readBlock(place));
+  return block?.entries.every(({ hash }) => known.has(hash)) === true ? block : undefined;
+}
+
+/** The contents one by one, without those that are damaged or gone. One that has a block for itself does not fit. */
+async function readable({ get }: BlockSources, { place, hashes }: Group): Promise<Buffer[]> {
+  if (place.length > SHARED_BLOCK_BYTES) return [];
+  const contents: Buffer[] = [];
+  for (const hash of hashes) {
+    try {
+      const content = await get(hash);
+      if (content !== undefined) contents.push(content);
+    } catch (error) {
+      if (!(error instanceof ChronicleError) || error.code !== "BLOB_CORRUPT") throw error;
+    }
+  }
+  return contents;
+}
+
+/**
+ * The container of a large content; `undefined` where it is none that goes as it is, or cannot be read: reading it as a content
+ * says what is wrong, or finds where it is now.
+ */
+function readContainer({ disk, layout }: BlobFiles, hash: Hash, place: LargePlace): BlobBlock | undefined {
+  if (!place.packed || place.length > MAX_CONTAINER_CONTENT_BYTES) return undefined;
+  try {
+    return withTrouble(`reading content ${hash}`, () => {
+      const fd = disk.open(layout.largePacked(hash), "read");
+      try {
+        const [first, ...rest] = splitBlocks(readAt(disk, fd, 0, place.stored));
+        return first?.head === undefined && first?.entries[0]?.hash === hash && rest.length === 0 ? first : undefined;
+      } finally {
+        disk.close(fd);
+      }
+    });
+  } catch (error) {
+    if (error instanceof ChronicleError) return undefined;
+    throw error;
+  }
+}
