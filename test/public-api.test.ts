@@ -172,6 +172,9 @@ it("the library", () => {
       "type VerifyOptions",
       "type VerifyProblemShape",
       "type VerifyShape",
+      "type VersionRestoreShape",
+      "type VersionShape",
+      "type VersionsOptions",
       "type WatchOptions",
       "type WorkspaceApi",
       "type WorkspaceShape",
@@ -186,6 +189,7 @@ it("the suites for backends", () => {
   // Not imported here: the suites import vitest and are run by the backends' own tests.
   expect(exportsOf("src/testing/index.ts")).toMatchInlineSnapshot(`
     [
+      "blobBlocksSuite",
       "blobStoreSuite",
       "diskSuite",
       "eventLogSuite",
@@ -282,6 +286,8 @@ it("actions, transactions, conflicts, pruning", async () => {
       "transaction<T>(work: (transaction: TransactionShape) => Promise<T> | T, options?: TransactionOptions): Promise<T>",
       "conflicts(options?: ConflictsOptions): Promise<ConflictShape[]>",
       "resolve(conflict: string, options: ResolveOptions): Promise<ResolveShape>",
+      "versions(options?: VersionsOptions): Promise<VersionShape[]>",
+      "restoreVersion(id: string): Promise<VersionRestoreShape>",
       "prune(options?: PruneOptions): Promise<PruneShape>",
       "pin(id: string, pinned?: boolean): Promise<void>",
     ]

@@ -5,6 +5,8 @@ import type {
   ChangesShape,
   PruneShape,
   ResolveShape,
+  VersionRestoreShape,
+  VersionShape,
   TransactionRollbackShape,
   TransactionShape,
 } from "./action-shapes.ts";
@@ -130,6 +132,12 @@ export interface ConflictsOptions {
   readonly patch?: boolean;
 }
 
+/** Which versions. */
+export interface VersionsOptions {
+  /** Of this path alone. */
+  readonly path?: string;
+}
+
 /** Actions, and what goes with them: transactions, undoing somebody's work only, conflicts, retention. */
 export interface ActionApi {
   /**
@@ -182,6 +190,14 @@ export interface ActionApi {
   conflicts(options?: ConflictsOptions): Promise<ConflictShape[]>;
   /** Settles a conflict, by id, its beginning, or its path. */
   resolve(conflict: string, options: ResolveOptions): Promise<ResolveShape>;
+
+  /** What replicas wrote back and lost against others' work, oldest first. `blob(hash)` has the content. */
+  versions(options?: VersionsOptions): Promise<VersionShape[]>;
+  /**
+   * Makes a version the state of its path: by its id, where the replica's may be shortened. What is there now is captured
+   * first. Throws `NOT_FOUND`, `AMBIGUOUS`, `PRUNED`, and `REFUSED` where something stands in the way.
+   */
+  restoreVersion(id: string): Promise<VersionRestoreShape>;
 
   /** Gives up what is older than the rules keep. Throws `FORBIDDEN` for an agent's connection. */
   prune(options?: PruneOptions): Promise<PruneShape>;

@@ -114,6 +114,42 @@ export interface ResolveShape {
   undo_id: string | null;
 }
 
+/**
+ * What a replica had made of a path, and did not become its state, because somebody else had changed it since the state that
+ * the replica knew. Its content is kept until it is pruned.
+ */
+export interface VersionShape {
+  /** The replica's id, a colon, and the number of the change there. */
+  id: string;
+  path: string;
+  path_b64?: string;
+  /** When it came to the origin. */
+  timestamp: string;
+  replica: { id: string; local_seq: number };
+  /** `null`: the replica had deleted it. */
+  kind: "file" | "symlink" | "dir" | null;
+  size: number;
+  permissions?: number;
+  /** Empty: there is no content. */
+  hash: string;
+  actor: string;
+  session?: string;
+  turn?: string;
+  action?: string;
+  /** The event that it was based on; 0: the replica knew of none. */
+  based_on: number;
+  /** The last event of the path when it came, and its iteration; 0: there was none. */
+  lost_to: { seq: number; iteration: number };
+}
+
+/** What came of bringing a version back. */
+export interface VersionRestoreShape {
+  version: VersionShape;
+  changes: ChangeShape[];
+  /** Give this to `undo`; `null` when no file was changed. */
+  undo_id: string | null;
+}
+
 /** What pruning did, or would do. */
 export interface PruneShape {
   dry_run: boolean;

@@ -13,7 +13,7 @@ import { PIN, PRUNE, UNPIN } from "./table/retention.ts";
 import { SERVE, TOKEN } from "./table/serve.ts";
 import { REPLICATE, SYNC } from "./table/sync.ts";
 import { TRANSACTION } from "./table/transaction.ts";
-import { CHANGES, CONFLICTS, RESOLVE } from "./table/work.ts";
+import { CHANGES, CONFLICTS, RESOLVE, VERSIONS } from "./table/work.ts";
 
 /** Every command, in the order of the help. */
 export const COMMANDS: readonly CommandSpec[] = [
@@ -43,6 +43,7 @@ export const COMMANDS: readonly CommandSpec[] = [
   ROLLBACK,
   CONFLICTS,
   RESOLVE,
+  VERSIONS,
   RESTORE,
   VERIFY,
   HEAD,

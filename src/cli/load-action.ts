@@ -53,6 +53,7 @@ const LOADERS: Readonly<Record<string, Loader>> = {
   undo: async () => (await import("./commands/undo.ts")).undo,
   unpin: async () => (await import("./commands/pin.ts")).unpin,
   verify: async () => (await import("./commands/verify.ts")).verify,
+  versions: async () => (await import("./commands/versions.ts")).versions,
   watch: async () => (await import("./commands/watch.ts")).watch,
   workspaces: async () => (await import("./commands/workspaces.ts")).workspaces,
 };

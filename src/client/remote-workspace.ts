@@ -285,6 +285,14 @@ export class RemoteWorkspace implements api.WorkspaceApi {
     return this.#caller.one(action.resolveConflict, conflict, options);
   }
 
+  versions(options?: acts.VersionsOptions): Promise<done.VersionShape[]> {
+    return this.#caller.all(action.listVersions, [options]);
+  }
+
+  restoreVersion(id: string): Promise<done.VersionRestoreShape> {
+    return this.#caller.one(action.restoreVersion, id);
+  }
+
   prune(options?: acts.PruneOptions): Promise<done.PruneShape> {
     return this.#caller.one(upkeep.prune, options);
   }

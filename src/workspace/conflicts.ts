@@ -1,7 +1,6 @@
 import type { ConflictsOptions, ResolveOptions } from "../api/action-api.ts";
 import type { ResolveShape } from "../api/action-shapes.ts";
 import type { ConflictShape } from "../api/conflict-shape.ts";
-import type { Change } from "../core/change.ts";
 import {
   conflictDraft,
   contentsOfConflict,
@@ -10,10 +9,9 @@ import {
   type ConflictRecord,
   type IdentifiedConflict,
 } from "../core/conflict-record.ts";
-import { sameEntry, type Entry } from "../core/entry.ts";
+import type { Entry } from "../core/entry.ts";
 import { ChronicleError } from "../core/errors.ts";
 import type { Hash } from "../core/hash.ts";
-import type { WorkspacePath } from "../core/path.ts";
 import { changeBetween } from "../core/plan.ts";
 import type { EventRow } from "../storage/index-store.ts";
 import { capture } from "./capture.ts";
@@ -22,9 +20,9 @@ import { unmergedShape } from "./conflict-shapes.ts";
 import type { Context } from "./context.ts";
 import { patchOf } from "./diff.ts";
 import { parseGivenPath } from "./given-path.ts";
-import { fitFolders, type Unmerged } from "./fit-folders.ts";
+import { fitOnePath } from "./fit-one-path.ts";
 import { mergeGroups } from "./invert-work.ts";
-import { makeable, operate, settable, settle } from "./operate.ts";
+import { operate, settable, settle } from "./operate.ts";
 import { proposedBy, refuseWhole, SYNC_WORDS } from "./replica/resolve-sync.ts";
 import { readEvents } from "./read-events.ts";
 import { blocked } from "./restore.ts";
@@ -88,7 +86,9 @@ export async function resolveConflict(context: Context, asked: string, options: 
   const present = (await context.index.iterationAt(conflict.record.path, seq))?.entry;
   const { target, contents } = await targetOf(context, conflict, { options, present });
   const settled = settledAs(conflict, options.keep);
-  const changes = await fitted(context, conflict, { present, target });
+  const { path } = conflict.record;
+  const hint = `move that away and try again, or \`chronicle resolve ${conflict.id.slice(0, 8)} --keep-current\``;
+  const changes = await fitOnePath(context, path, { present, target, hint });
   const proposals = proposedBy(conflict, target, changes.length > 0);
   if (changes.length === 0 && proposals === undefined) {
     await withCommit(context, (commit) => commit.append([conflictDraft(settled)]));
@@ -117,27 +117,6 @@ function checkResolve({ keep, content }: ResolveOptions): void {
   }
   if (keep !== "merged" || content instanceof Uint8Array) return;
   throw new ChronicleError("USAGE", "the merged content is missing", { hint: "give it with --merged FILE" });
-}
-
-/** The change of the path, and of the folders that it needs. Throws `REFUSED` where something stands in the way. */
-async function fitted(
-  context: Context,
-  { id, record: { path } }: IdentifiedConflict,
-  wanted: { readonly present: Entry | undefined; readonly target: Entry | undefined },
-): Promise<Change[]> {
-  const targets = new Map([[path, { ...wanted }]]);
-  const unmerged = new Map<WorkspacePath, Unmerged>();
-  const stayed = await fitFolders(context, { targets, unmerged, pending: new Map() });
-  if (unmerged.size + stayed.length > 0) {
-    const why =
-      stayed.length > 0 ? "it is a folder that holds something" : "something else stands where it, or its folder, was";
-    throw new ChronicleError("REFUSED", `${shownPath(path)} cannot be put there: ${why}`, {
-      hint: `move that away and try again, or \`chronicle resolve ${id.slice(0, 8)} --keep-current\``,
-      data: { path: shownPath(path) },
-    });
-  }
-  const changes = [...targets].map(([at, { present, target }]) => ({ path: at, before: present, after: target }));
-  return makeable(changes.filter((change) => !sameEntry(change.before, change.after)));
 }
 
 const WORDS: Readonly<Record<ResolveOptions["keep"], string>> = {

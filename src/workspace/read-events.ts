@@ -11,7 +11,7 @@ import { isInBase, readBaseRecord } from "./read-base.ts";
  */
 export async function readEvent(context: HistoryContext, row: EventRow): Promise<LogEvent> {
   if (isInBase(row)) return readBaseRecord(context.blobs, row);
-  let damage = damagedEvent(row, "it is not where the index says");
+  let damage: ChronicleError | undefined;
   try {
     for await (const lines of context.log.read({ seq: row.seq, offset: row.offset })) {
       const first = lines[0];
@@ -24,6 +24,7 @@ export async function readEvent(context: HistoryContext, row: EventRow): Promise
     if (!(error instanceof ChronicleError) || error.code !== "LOG_DAMAGED") throw error;
     damage = error;
   }
+  damage ??= damagedEvent(row, "it is not where the index says");
   if (!(await isWhole(context, row.seq))) throw damage;
   throw new ChronicleError("INTEGRITY_VIOLATION", `the index is wrong about event ${row.seq}`, { cause: damage });
 }

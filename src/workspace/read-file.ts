@@ -8,6 +8,7 @@ import type { Context } from "./context.ts";
 import { fileShape, isPresent, type PresentRow } from "./file-shape.ts";
 import { parseGivenPath } from "./given-path.ts";
 import { unknownPath } from "./known-paths.ts";
+import { type KeptVersion, missingVersion, readVersions } from "./kept-versions.ts";
 import { seqOf } from "./list-files.ts";
 import { missingContent } from "./pruning.ts";
 import { readEvents } from "./read-events.ts";
@@ -94,9 +95,11 @@ export async function openBlob(context: Context, given: string): ReturnType<File
     });
   }
   const row = await context.index.withContent(given);
-  if (row === undefined && !(await isInConflict(context, given))) throw foreign(given);
+  const version = row === undefined ? await versionWith(context, given) : undefined;
+  if (row === undefined && version === undefined && !(await isInConflict(context, given))) throw foreign(given);
   const reader = await context.blobs.open(given);
   if (reader !== undefined) return { size: reader.size, pieces: () => reader.pieces() };
+  if (version !== undefined) throw await missingVersion(context, version, given);
   if (row === undefined) throw foreign(given);
   const { path, iteration } = row;
   throw await missingContent(context, { path, hash: given, what: `a content of ${shownPath(path)}@${iteration}` });
@@ -108,6 +111,11 @@ function foreign(hash: Hash): ChronicleError {
     hint: "the history of a file lists the hashes of its contents",
     data: { hash },
   });
+}
+
+/** What a replica made of a path, and lost, is one that no path ever had, too. */
+async function versionWith(context: Context, hash: Hash): Promise<KeptVersion | undefined> {
+  return (await readVersions(context)).find(({ record }) => record.entry?.hash === hash);
 }
 
 /** What an undo would have made of a path is a content that no path ever had. */

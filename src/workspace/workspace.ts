@@ -6,7 +6,6 @@ import type * as files from "../api/file-api.ts";
 import type { RecordStoreApi } from "../api/record-api.ts";
 import type * as shapes from "../api/shapes.ts";
 import type * as api from "../api/workspace-api.ts";
-import type { WorkspaceApi } from "../api/workspace-api.ts";
 import { abandonActions } from "./abandon-actions.ts";
 import { actionShapes, findAction, listActions } from "./actions.ts";
 import { endAgentSession, startAgentSession } from "./agent-session.ts";
@@ -51,6 +50,7 @@ import { userRecords } from "./user-records.ts";
 import { usageOf } from "./usage.ts";
 import { verifyIntegrity } from "./verify-integrity.ts";
 import { verify } from "./verify.ts";
+import * as versions from "./versions.ts";
 import { WriteQueue } from "./write-queue.ts";
 
 /** What all views of an open workspace have in common. */
@@ -62,7 +62,7 @@ interface Shared {
 }
 
 /** The embedded workspace: one line per operation. Calls that change something are done one after another. */
-export class Workspace implements WorkspaceApi {
+export class Workspace implements api.WorkspaceApi {
   readonly #context: Context;
   readonly #turns: Turns;
   readonly #shared: Shared;
@@ -188,7 +188,7 @@ export class Workspace implements WorkspaceApi {
     return followEvents(this.#shared.feed, options);
   }
 
-  as({ role, actor, client, onlyInside }: api.ActingAs): WorkspaceApi {
+  as({ role, actor, client, onlyInside }: api.ActingAs): api.WorkspaceApi {
     const context = {
       ...this.#context,
       ...(actor === undefined ? {} : { actor }),
@@ -255,7 +255,7 @@ export class Workspace implements WorkspaceApi {
     return this.#turns.change(() => this.#context.store.collect());
   }
 
-  du(options: Parameters<WorkspaceApi["du"]>[0] = {}): Promise<shapes.DuShape> {
+  du(options: Parameters<api.WorkspaceApi["du"]>[0] = {}): Promise<shapes.DuShape> {
     return this.#turns.read(() => usageOf(this.#context, options));
   }
 
@@ -352,6 +352,14 @@ export class Workspace implements WorkspaceApi {
 
   resolve(conflict: string, options: acts.ResolveOptions): Promise<done.ResolveShape> {
     return this.#turns.change(() => resolveConflict(this.#context, conflict, options));
+  }
+
+  versions(options: acts.VersionsOptions = {}): Promise<done.VersionShape[]> {
+    return this.#turns.read(() => versions.listVersions(this.#context, options));
+  }
+
+  restoreVersion(id: string): Promise<done.VersionRestoreShape> {
+    return this.#turns.change(() => versions.restoreVersion(this.#context, id));
   }
 
   prune(options: acts.PruneOptions = {}): Promise<done.PruneShape> {

@@ -113,6 +113,8 @@ export interface ReplyShapes {
   RecordShape: shapes.RecordShape;
   RecordVerifyShape: record.RecordVerifyShape;
   ResolveShape: action.ResolveShape;
+  VersionShape: action.VersionShape;
+  VersionRestoreShape: action.VersionRestoreShape;
   RestoreShape: shapes.RestoreShape;
   RetentionSourcesShape: action.RetentionSourcesShape;
   SessionShape: shapes.SessionShape;

@@ -41,6 +41,25 @@ export const CONFLICTS: CommandSpec = {
   ],
 };
 
+export const VERSIONS: CommandSpec = {
+  name: "versions",
+  group: "Go back",
+  summary: "what replicas wrote and lost against others' work",
+  details:
+    "At an origin: a change of a replica that came when somebody else had changed the file since is not taken, but kept. The " +
+    "replica merges it, or has a conflict; here its content can be looked at, and brought back. What is there now is recorded first.",
+  args: [{ name: "[file]", description: "of this one alone", completes: "path" }],
+  options: [
+    { flags: "--show <id>", description: "print the content of one" },
+    { flags: "--restore <id>", description: "make one what the file is" },
+  ],
+  examples: [
+    { line: "chronicle versions notes.txt", why: "what was left out of it" },
+    { line: "chronicle versions --show 0fd1a2b3:17", why: "its content, byte for byte" },
+    { line: "chronicle versions --restore 0fd1a2b3:17", why: "that was the right one" },
+  ],
+};
+
 export const RESOLVE: CommandSpec = {
   name: "resolve",
   group: "Go back",

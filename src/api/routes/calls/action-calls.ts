@@ -6,6 +6,7 @@ import type {
   ResolveOptions,
   SessionStart,
   TransactionOptions,
+  VersionsOptions,
 } from "../../action-api.ts";
 import { defineCall, WORKSPACE } from "../define-call.ts";
 
@@ -153,6 +154,22 @@ export const listConflicts = defineCall({
   path: `${WORKSPACE}/conflicts`,
   reply: { pageOf: "ConflictShape" },
   ask: ({ all, patch }: ConflictsOptions = {}) => ({ query: { all, patch } }),
+});
+
+export const listVersions = defineCall({
+  operation: "listVersions",
+  method: "GET",
+  path: `${WORKSPACE}/versions`,
+  reply: { pageOf: "VersionShape" },
+  ask: ({ path }: VersionsOptions = {}) => ({ query: { path } }),
+});
+
+export const restoreVersion = defineCall({
+  operation: "restoreVersion",
+  method: "POST",
+  path: `${WORKSPACE}/versions/{version}/restore`,
+  reply: { json: "VersionRestoreShape" },
+  ask: (version: string) => ({ params: { version } }),
 });
 
 export const resolveConflict = defineCall({

@@ -185,6 +185,22 @@ const resolve = workspaceRoute(calls.resolveConflict, {
     on.resolve(conflict, keep === "merged" ? { keep, content: await collectedBytes(content, MAX_MERGED) } : { keep }),
 });
 
+const versions = workspaceRoute(calls.listVersions, {
+  tag: "conflicts",
+  role: "reader",
+  summary: "List what replicas wrote back and lost against others' work",
+  query: z.strictObject({ path: path("of this path alone").optional(), ...paging }),
+  answer: async (on, { query: { path: of, ...part } }) =>
+    pageOf(await on.versions(withoutUndefined({ path: of })), part, ({ id }) => id),
+});
+
+const restoreVersion = workspaceRoute(calls.restoreVersion, {
+  tag: "conflicts",
+  role: "agent",
+  summary: "Make such a version the state of its path",
+  answer: (on, { params }) => on.restoreVersion(params["version"] ?? ""),
+});
+
 /** Sessions, actions, transactions, conflicts. */
 export const ACTION_ROWS: readonly WorkspaceRoute[] = [
   sessions,
@@ -203,4 +219,6 @@ export const ACTION_ROWS: readonly WorkspaceRoute[] = [
   rollback,
   conflicts,
   resolve,
+  versions,
+  restoreVersion,
 ];

@@ -1,0 +1,110 @@
+import type { VersionShape } from "../../api/action-shapes.ts";
+import { EXIT } from "../../api/problems.ts";
+import { formatAgo, formatBytes } from "../../core/duration.ts";
+import { ChronicleError } from "../../core/errors.ts";
+import type { CommandContext } from "../context.ts";
+import { changeLines } from "../render/changes.ts";
+import { columns } from "../render/columns.ts";
+import { printable } from "../render/printable.ts";
+import { usageError } from "../usage-error.ts";
+
+/** Of a replica's id, as everywhere. In characters. */
+const SHORT = 8;
+
+export async function versions(context: CommandContext): Promise<number> {
+  const { input } = context;
+  const [shown, restored] = [input.text("show"), input.text("restore")];
+  const asked = [shown, restored, input.args[0]].filter((one) => one !== undefined);
+  if (asked.length > 1) throw usageError("a file, --show and --restore do not go together", "chronicle versions -h");
+  if (shown !== undefined) return show(context, shown);
+  return restored === undefined ? list(context) : restore(context, restored);
+}
+
+async function list(context: CommandContext): Promise<number> {
+  const workspace = await context.reading();
+  const paths = context.paths(workspace);
+  const [typed] = context.input.args;
+  const path = typed === undefined ? undefined : await paths.toWorkspace(typed);
+  const found = await workspace.versions(path === undefined ? {} : { path });
+  if (context.json) context.printJson(found);
+  else if (found.length === 0) context.print("nothing that a replica wrote was left out");
+  else {
+    const shownPath = (text: string) => paths.shown(text);
+    for (const line of columns(found.map((one) => rowOf(one, context, shownPath)))) context.print(line);
+    const [{ id }] = found as [VersionShape];
+    if (context.io.err.isTerminal)
+      context.say(
+        context.paintErr(
+          "dim",
+          context.worded(`chronicle versions --show ${short(id)} prints one, --restore brings it back`),
+        ),
+      );
+  }
+  return EXIT.done;
+}
+
+function rowOf(version: VersionShape, { paint, io }: CommandContext, shown: (path: string) => string): string[] {
+  const { id, path, timestamp, kind, size, hash, actor, session, lost_to: lost } = version;
+  const what = kind === null ? paint("red", "deleted") : kind === "file" ? formatBytes(size) : kind;
+  const whose = `${printable(actor)}${session === undefined ? "" : ` (${printable(session)})`}`;
+  const against = lost.iteration === 0 ? "" : paint("dim", `lost to @${lost.iteration}`);
+  const stored = paint("dim", hash.slice(0, 12));
+  return [short(id), formatAgo(Date.parse(timestamp), io.now()), shown(path), stored, what, whose, against];
+}
+
+function short(id: string): string {
+  const [replica = "", number = ""] = id.split(":");
+  return `${replica.slice(0, SHORT)}:${number}`;
+}
+
+async function show(context: CommandContext, asked: string): Promise<number> {
+  const workspace = await context.reading();
+  const { hash, path } = named(await workspace.versions(), asked);
+  if (hash === "") {
+    throw new ChronicleError(
+      "REFUSED",
+      `${asked} has no content: ${printable(path)} was deleted there, or is a folder`,
+      {
+        hint: `chronicle versions --restore ${asked}`,
+      },
+    );
+  }
+  const content = await workspace.blob(hash);
+  for await (const piece of content.pieces()) {
+    if (context.io.out.broken) break;
+    await context.io.out.writeBytes(piece);
+  }
+  return EXIT.done;
+}
+
+/** As `restoreVersion` finds it. */
+function named(all: readonly VersionShape[], asked: string): VersionShape {
+  const [, whose = "", number = ""] = /^(.+):(\d+)$/.exec(asked) ?? [];
+  const found = all.filter(
+    ({ replica }) => whose !== "" && replica.id.startsWith(whose) && String(replica.local_seq) === number,
+  );
+  const [only, second] = found;
+  if (only !== undefined && (second === undefined || only.replica.id === whose)) return only;
+  const code = only === undefined ? "NOT_FOUND" : "AMBIGUOUS";
+  const told =
+    only === undefined ? `there is no version ${printable(asked)}` : `${printable(asked)} is one of several replicas`;
+  throw new ChronicleError(code, told, { hint: "`chronicle versions` lists them" });
+}
+
+async function restore(context: CommandContext, asked: string): Promise<number> {
+  const workspace = await context.workspace({});
+  const result = await workspace.restoreVersion(asked);
+  if (context.json) {
+    context.printJson(result);
+    return EXIT.done;
+  }
+  const paths = context.paths(workspace);
+  const style = { paint: context.paint, shown: (path: string) => paths.shown(path) };
+  for (const line of changeLines(result.changes, style)) context.print(line);
+  const { path, replica } = result.version;
+  const end =
+    result.undo_id === null ? "is so already" : `is what replica ${replica.id.slice(0, SHORT)} had made of it`;
+  context.print(`${style.shown(path)} ${end}`);
+  if (result.undo_id !== null) context.print(context.paint("dim", context.worded("take it back: chronicle undo")));
+  return EXIT.done;
+}

@@ -1,0 +1,100 @@
+import { describe, expect, it } from "vitest";
+import { sha256 } from "../core/hash.ts";
+import { WriteBackRig } from "../testing/write-back-rig.ts";
+import { prune } from "./prune.ts";
+import { openBlob } from "./read-file.ts";
+import { takeSnapshot } from "./snapshot.ts";
+import { undo } from "./undo.ts";
+import { listVersions, restoreVersion } from "./versions.ts";
+
+const R1 = "11111111-aaaa";
+const R2 = "11111111-bbbb";
+
+/** An origin where two replicas have lost: `a` was edited there, `d/b` was deleted by one of them. */
+async function rig(files: Record<string, string> | undefined): Promise<WriteBackRig> {
+  const origin = await WriteBackRig.create(files);
+  const a = await origin.write("a", "one");
+  const b = await origin.write("d/b", "kept");
+  await origin.write("a", "the host's");
+  await origin.write("d/b", "edited");
+  const whose = { actor: "mina", session: "s1" };
+  await origin.accept([await origin.entry(4, "a", "the replica's", { seen: a, ...whose })], { replica: R1 });
+  await origin.accept([await origin.entry(4, "d/b", undefined, { seen: b })], { replica: R2 });
+  return origin;
+}
+
+describe.each([
+  ["without a folder", undefined],
+  ["with a folder", {}],
+])("versions of an origin %s", (_, files) => {
+  it("are listed with whose they are and what they lost to, of all paths or one", async () => {
+    await using origin = await rig(files);
+    const [first, second, ...more] = await listVersions(origin.context);
+    expect(more).toEqual([]);
+    expect(first).toMatchObject({
+      id: `${R1}:4`,
+      path: "a",
+      replica: { id: R1, local_seq: 4 },
+      kind: "file",
+      size: 13,
+      hash: sha256("the replica's"),
+      actor: "mina",
+      session: "s1",
+      lost_to: { seq: await origin.seqOf("a"), iteration: 2 },
+    });
+    expect(second).toMatchObject({ id: `${R2}:4`, path: "d/b", kind: null, size: 0, hash: "" });
+    expect(await listVersions(origin.context, { path: "d/b" })).toEqual([second]);
+    expect(await listVersions(origin.context, { path: "d" })).toEqual([]);
+  });
+
+  it("have contents that can be read, though no path ever had them", async () => {
+    await using origin = await rig(files);
+    const blob = await openBlob(origin.context, sha256("the replica's"));
+    expect(Buffer.concat(await Array.fromAsync(blob.pieces())).toString()).toBe("the replica's");
+    await origin.keep(Buffer.from("somebody else's"));
+    await expect(openBlob(origin.context, sha256("somebody else's"))).rejects.toMatchObject({ code: "NOT_FOUND" });
+  });
+
+  it("become what the file is, and undo takes that back", async () => {
+    await using origin = await rig(files);
+    const done = await restoreVersion(origin.context, "11111111-a:4");
+    expect(done).toMatchObject({ version: { path: "a" }, changes: [{ path: "a", change_type: "modified" }] });
+    expect(await origin.files()).toMatchObject({ a: "the replica's" });
+    // Again: it is so already.
+    expect(await restoreVersion(origin.context, `${R1}:4`)).toMatchObject({ changes: [], undo_id: null });
+    await restoreVersion(origin.context, `${R2}:4`);
+    expect(Object.keys(await origin.files())).toEqual(expect.not.arrayContaining(["d/b"]));
+    await undo(origin.context);
+    await undo(origin.context);
+    expect(await origin.files()).toMatchObject({ a: "the host's", "d/b": "edited" });
+  });
+
+  it("say what is not there, not clear, or in the way", async () => {
+    await using origin = await rig(files);
+    const asked = (id: string) => restoreVersion(origin.context, id);
+    for (const id of ["", "4", ":4", `${R1}:5`, `${R1}`])
+      await expect(asked(id)).rejects.toMatchObject({ code: "NOT_FOUND" });
+    await expect(asked("11111111:4")).rejects.toMatchObject({ code: "AMBIGUOUS" });
+    await origin.write("a", undefined);
+    await origin.write("a/inside", "a folder now");
+    await expect(asked(`${R1}:4`)).rejects.toMatchObject({ code: "REFUSED" });
+    expect(await origin.files()).toMatchObject({ "a/inside": "a folder now" });
+  });
+
+  it("that were pruned say so; those that were not are kept by the collector", async () => {
+    await using origin = await rig(files);
+    const { context } = origin;
+    await context.store.collect();
+    await restoreVersion(context, `${R1}:4`);
+    await undo(context);
+    for (const message of ["once", "twice"]) await takeSnapshot(context, { message });
+    await prune(context, { keepLast: 1 });
+    await context.store.collect();
+    const gone = expect.objectContaining({ code: "PRUNED", message: expect.stringContaining("11111111 made of a") });
+    await expect(openBlob(context, sha256("the replica's"))).rejects.toMatchObject({ code: "PRUNED" });
+    await expect(restoreVersion(context, `${R1}:4`)).rejects.toEqual(gone);
+    // One without a content is there for ever.
+    expect(await listVersions(context)).toHaveLength(2);
+    expect(await restoreVersion(context, `${R2}:4`)).toMatchObject({ changes: [{ change_type: "deleted" }] });
+  });
+});

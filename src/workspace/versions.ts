@@ -1,0 +1,92 @@
+import type { VersionsOptions } from "../api/action-api.ts";
+import type { VersionRestoreShape, VersionShape } from "../api/action-shapes.ts";
+import { ChronicleError } from "../core/errors.ts";
+import { contentsOfVersion } from "../core/write-back-record.ts";
+import { capture } from "./capture.ts";
+import type { Context } from "./context.ts";
+import { fitOnePath } from "./fit-one-path.ts";
+import { parseGivenPath } from "./given-path.ts";
+import { type KeptVersion, mustHaveVersion, readVersions } from "./kept-versions.ts";
+import { operate, settable, settle } from "./operate.ts";
+import { blocked } from "./restore.ts";
+import { closeAbandoned } from "./session.ts";
+import { changeShape, exactPath, shownPath } from "./shape.ts";
+
+/** What replicas wrote back and lost against others' work, oldest first. Throws `PATH_INVALID`. */
+export async function listVersions(context: Context, { path }: VersionsOptions = {}): Promise<VersionShape[]> {
+  const wanted = path === undefined ? undefined : parseGivenPath(path);
+  const shapes: VersionShape[] = [];
+  for (const version of await readVersions(context)) {
+    if (wanted === undefined || version.record.path === wanted) shapes.push(await versionShape(context, version));
+  }
+  return shapes;
+}
+
+/**
+ * Makes a version the state of its path: an operation that can be undone. What is there now is captured first. Throws
+ * `NOT_FOUND`, `AMBIGUOUS`, `PRUNED`, and `REFUSED` where something stands in the way.
+ */
+export async function restoreVersion(context: Context, asked: string): Promise<VersionRestoreShape> {
+  await settle(context);
+  await closeAbandoned(context);
+  const found = await findVersion(context, asked);
+  const { path, entry, replica } = found.record;
+  await mustHaveVersion(context, found);
+  await capture(context, { cause: "capture", reserve: true });
+  using _lease = await context.blobs.lease();
+  const { seq } = await context.index.head();
+  const present = (await context.index.iterationAt(path, seq))?.entry;
+  const hint = "move that away, and try again";
+  const changes = await fitOnePath(context, path, { present, target: settable(entry), hint });
+  const version = await versionShape(context, found);
+  if (changes.length === 0) return { version, changes: [], undo_id: null };
+  const done = await operate(context, {
+    kind: "restore",
+    summary: `restore of ${shownPath(path)} as replica ${replica.slice(0, 8)} had it`,
+    changes,
+    contents: contentsOfVersion(found.record),
+    onBlocked: "fail",
+  });
+  if (done.id === undefined || done.blocked.length > 0) throw blocked(done.blocked);
+  return { version, changes: changes.map(changeShape), undo_id: done.id };
+}
+
+/** `<the replica's id, or its beginning>:<number>`. */
+async function findVersion(context: Context, asked: string): Promise<KeptVersion> {
+  const [, whose = "", number = ""] = /^(.+):(\d+)$/.exec(asked) ?? [];
+  const found = (await readVersions(context)).filter(
+    ({ record }) => whose !== "" && record.replica.startsWith(whose) && String(record.localSeq) === number,
+  );
+  const [only, second] = found;
+  if (only === undefined) {
+    throw new ChronicleError("NOT_FOUND", `there is no version ${JSON.stringify(asked)}`, {
+      hint: "`chronicle versions` lists them",
+    });
+  }
+  if (second === undefined || only.record.replica === whose) return only;
+  throw new ChronicleError("AMBIGUOUS", `${JSON.stringify(asked)} stands for ${found.length} versions`, {
+    hint: "say more of the replica's id",
+  });
+}
+
+async function versionShape(context: Context, { ts, record }: KeptVersion): Promise<VersionShape> {
+  const { path, replica, localSeq, entry, seen, against, actor, session, turn, action } = record;
+  const lost = against === 0 ? undefined : await context.index.iterationAt(path, against);
+  return {
+    id: `${replica}:${localSeq}`,
+    path: shownPath(path),
+    ...exactPath(path),
+    timestamp: ts,
+    replica: { id: replica, local_seq: localSeq },
+    kind: entry?.kind ?? null,
+    size: entry?.size ?? 0,
+    ...(entry === undefined ? {} : { permissions: entry.mode }),
+    hash: entry?.hash ?? "",
+    actor,
+    ...(session === undefined ? {} : { session }),
+    ...(turn === undefined ? {} : { turn }),
+    ...(action === undefined ? {} : { action }),
+    based_on: seen,
+    lost_to: { seq: against, iteration: lost?.iteration ?? 0 },
+  };
+}

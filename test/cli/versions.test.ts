@@ -1,0 +1,91 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { openContext } from "../../src/compose/open-context.ts";
+import { storeTasks } from "../../src/compose/store-tasks.ts";
+import { sha256 } from "../../src/core/hash.ts";
+import { parsePath } from "../../src/core/path.ts";
+import { acceptWriteBack } from "../../src/workspace/replica/accept-write-back.ts";
+import { ServedStore } from "../helpers/served-store.ts";
+import { storeParts } from "../helpers/store-parts.ts";
+import { Sandbox } from "./sandbox.ts";
+
+const REPLICA = "0fd1a2b3-0000-4000-8000-000000000000";
+const LOST = "what the replica had made of it\n";
+
+/** Has a replica write `notes.txt` on what is no more. */
+async function lose(sandbox: Sandbox, workspace: string): Promise<void> {
+  const parts = await storeParts(sandbox.store, join(sandbox.folder, "config", "chronicle"));
+  const { context, close } = await openContext(parts, workspace, { tasks: storeTasks(parts, workspace) });
+  const batch = await context.blobs.batch();
+  const hash = await batch.put(Buffer.from(LOST));
+  await batch.commit();
+  const path = parsePath("notes.txt");
+  const entry = { path, kind: "file", mode: 0o644, size: LOST.length, mtimeMs: 0, hash } as const;
+  const { seq } = await context.index.head();
+  const written = { localSeq: 17, path, entry, seen: 0, actor: "mina", session: "s-42" };
+  await acceptWriteBack(context, { replica: REPLICA, acknowledged: seq, entries: [written] });
+  await close();
+  await parts.blobs.close();
+}
+
+async function prepared(): Promise<{ sandbox: Sandbox; workspace: string }> {
+  const sandbox = new Sandbox();
+  sandbox.write("notes.txt", "what is there\n");
+  await sandbox.must(["init"]);
+  expect((await sandbox.must(["versions"])).stdout).toBe("nothing that a replica wrote was left out\n");
+  const { value } = await sandbox.json(["status"]);
+  const { workspace } = value as { workspace: string };
+  await lose(sandbox, workspace);
+  return { sandbox, workspace };
+}
+
+describe("chronicle versions", () => {
+  it("lists what a replica lost, shows it, and brings it back; undo takes that back", async () => {
+    const { sandbox } = await prepared();
+    using _sandbox = sandbox;
+    const { stdout } = await sandbox.must(["versions", "notes.txt"]);
+    expect(stdout).toMatch(/^0fd1a2b3:17  .*notes\.txt  [0-9a-f]{12}  32 B  mina \(s-42\)  lost to @1\n$/);
+    expect((await sandbox.must(["versions", "--show", "0fd1a2b3:17"])).stdout).toBe(LOST);
+    expect(readFileSync(join(sandbox.project, "notes.txt"), "utf8")).toBe("what is there\n");
+    expect((await sandbox.must(["versions", "--restore", "0fd1:17"])).stdout).toContain(
+      "notes.txt is what replica 0fd1a2b3 had made of it\n",
+    );
+    expect(readFileSync(join(sandbox.project, "notes.txt"), "utf8")).toBe(LOST);
+    expect((await sandbox.must(["versions", "--restore", `${REPLICA}:17`])).stdout).toBe("notes.txt is so already\n");
+    await sandbox.must(["undo"]);
+    expect(readFileSync(join(sandbox.project, "notes.txt"), "utf8")).toBe("what is there\n");
+  });
+
+  it("says what is asked for wrongly", async () => {
+    const { sandbox } = await prepared();
+    using _sandbox = sandbox;
+    const said = async (...words: string[]) => {
+      const { code, stderr } = await sandbox.call(["versions", ...words]);
+      expect(code).not.toBe(0);
+      return stderr;
+    };
+    expect(await said("--show", "0fd1a2b3:18")).toContain("there is no version 0fd1a2b3:18");
+    expect(await said("--restore", "17")).toContain('there is no version "17"');
+    expect(await said("notes.txt", "--show", "0fd1a2b3:17")).toContain("do not go together");
+    expect(await said("../elsewhere")).toContain("elsewhere");
+  });
+
+  it("is answered by a server as by the store itself", async () => {
+    const { sandbox, workspace } = await prepared();
+    using _sandbox = sandbox;
+    const places = { home: sandbox.store, configFolder: join(sandbox.folder, "config", "chronicle") };
+    await using served = await ServedStore.start({ places });
+    const there = await served.client().store.openById(workspace);
+    const [version, ...more] = await there.versions({ path: "notes.txt" });
+    expect(more).toEqual([]);
+    expect(version).toMatchObject({ id: `${REPLICA}:17`, hash: sha256(LOST), lost_to: { iteration: 1 } });
+    expect(await there.versions({ path: "other.txt" })).toEqual([]);
+    const blob = await there.blob(version?.hash ?? "");
+    expect(Buffer.concat(await Array.fromAsync(blob.pieces())).toString()).toBe(LOST);
+    const done = await there.restoreVersion(version?.id ?? "");
+    expect(done.changes).toMatchObject([{ path: "notes.txt", change_type: "modified" }]);
+    await expect(there.restoreVersion("nobody:1")).rejects.toMatchObject({ code: "NOT_FOUND" });
+    expect(readFileSync(join(sandbox.project, "notes.txt"), "utf8")).toBe(LOST);
+  });
+});
