@@ -278,7 +278,7 @@ export class FolderCycle implements Disposable {
       conflicts,
       collisions,
       waiting: this.#waiting(paths, conflicts),
-      isOnItsWay: (path) => journal.isOnItsWay(path),
+      isOnItsWay: (path, state) => journal.isOnItsWay(path, state),
       newId: context.newId,
       now: new Date(context.now()).toISOString(),
     });

@@ -58,7 +58,7 @@ describe("FolderJournal", () => {
     const { journal, at } = journalOf(["a", "b"]);
     await journal.scan();
     journal.release(2);
-    expect([journal.isOnItsWay(a), journal.isSent(a)]).toEqual([true, true]);
+    expect([journal.isOnItsWay(a, file("a")), journal.isSent(a)]).toEqual([true, true]);
     await journal.settled(2, {
       accepted: [
         { localSeq: 1, iteration: 1, sequence: 7 },
@@ -66,9 +66,24 @@ describe("FolderJournal", () => {
       ],
       rejected: [],
     });
-    expect([journal.pending, journal.settledTo, journal.awaited, journal.isOnItsWay(a)]).toEqual([0, 2, 8, true]);
+    expect([journal.pending, journal.settledTo, journal.awaited, journal.isOnItsWay(a, file("a"))]).toEqual([
+      0,
+      2,
+      8,
+      true,
+    ]);
     at.head = 7;
-    expect([journal.isOnItsWay(a), journal.isOnItsWay("b" as WorkspacePath)]).toEqual([false, true]);
+    expect([journal.isOnItsWay(a, file("a")), journal.isOnItsWay("b" as WorkspacePath, file("b"))]).toEqual([
+      false,
+      true,
+    ]);
+  });
+
+  it("a deletion that has no answer yet says nothing of what was brought back from the origin since", async () => {
+    const { journal } = journalOf(["a"], { before: file("a"), deleted: ["a"] });
+    await journal.scan();
+    journal.release(1);
+    expect([journal.isOnItsWay(a, undefined), journal.isOnItsWay(a, file("a"))]).toEqual([true, false]);
   });
 
   it("what is stale is to be decided about again; what is refused for what it is, not until it is something else", async () => {
@@ -84,7 +99,10 @@ describe("FolderJournal", () => {
     });
     at.head = 5;
     expect([...journal.again]).toEqual(["a"]);
-    expect([journal.isOnItsWay(a), journal.isOnItsWay("b" as WorkspacePath)]).toEqual([false, true]);
+    expect([journal.isOnItsWay(a, file("a")), journal.isOnItsWay("b" as WorkspacePath, file("b"))]).toEqual([
+      false,
+      true,
+    ]);
     expect(journal.refused.size).toBe(1);
     journal.decided(["a" as WorkspacePath]);
     expect(journal.again.size).toBe(0);
@@ -114,7 +132,11 @@ describe("FolderJournal", () => {
     await journal.scan();
     journal.skipTo(2);
     journal.release(2);
-    expect([seqs(await journal.next(0, 10)), journal.pending, journal.isOnItsWay(a)]).toEqual([[], 0, false]);
+    expect([seqs(await journal.next(0, 10)), journal.pending, journal.isOnItsWay(a, file("a"))]).toEqual([
+      [],
+      0,
+      false,
+    ]);
   });
 
   it("a log that is shorter than what the origin has had of it is told", async () => {

@@ -1,4 +1,4 @@
-import type { Entry } from "../../core/entry.ts";
+import { sameEntry, type Entry } from "../../core/entry.ts";
 import type { Hash } from "../../core/hash.ts";
 import type { WorkspacePath } from "../../core/path.ts";
 import type { BlobReader } from "../../storage/blob-store.ts";
@@ -36,7 +36,7 @@ export class FolderJournal implements WriteJournal {
   readonly #source: JournalSource;
   #queue: JournalEntry[] = [];
   /** The last entry of each path that has no answer yet. */
-  readonly #waiting = new Map<WorkspacePath, number>();
+  readonly #waiting = new Map<WorkspacePath, JournalEntry>();
   /** Paths with an answer about an event that is not held here yet: until then nothing can be said about them. */
   readonly #awaited = new Map<WorkspacePath, number>();
   /** Paths with an entry that was not taken because of what the origin had before: nothing else makes anybody look there again. */
@@ -111,14 +111,19 @@ export class FolderJournal implements WriteJournal {
     this.#released = Math.max(this.#released, upTo);
   }
 
-  /** Will the origin hear of this path's state, or has it, or has it refused it? */
-  isOnItsWay(path: WorkspacePath): boolean {
-    return this.#waiting.has(path) || this.#refused.has(path) || (this.#awaited.get(path) ?? 0) > this.#source.head();
+  /**
+   * Will the origin hear of this state of a path, or has it, or has it refused it? A change that has no answer yet, and was
+   * overwritten by what came from the origin, says nothing of what is there now.
+   */
+  isOnItsWay(path: WorkspacePath, state: Entry | undefined): boolean {
+    const waiting = this.#waiting.get(path);
+    if (waiting !== undefined && sameEntry(waiting.entry, state)) return true;
+    return this.#refused.has(path) || (this.#awaited.get(path) ?? 0) > this.#source.head();
   }
 
   /** Was this path's last change released, and has not come back yet? */
   isSent(path: WorkspacePath): boolean {
-    const localSeq = this.#waiting.get(path);
+    const localSeq = this.#waiting.get(path)?.localSeq;
     return localSeq === undefined ? (this.#awaited.get(path) ?? 0) > this.#source.head() : localSeq <= this.#released;
   }
 
@@ -148,7 +153,7 @@ export class FolderJournal implements WriteJournal {
       if (one.reason === "stale" || one.reason === "causal-lie") {
         this.#await(entry, one.currentSequence ?? 0);
         if (entry !== undefined) this.#again.add(entry.path);
-      } else if (entry !== undefined && this.#waiting.get(entry.path) === entry.localSeq)
+      } else if (entry !== undefined && this.#waiting.get(entry.path)?.localSeq === entry.localSeq)
         this.#refused.set(entry.path, one);
     }
     this.#drop(upTo);
@@ -166,7 +171,7 @@ export class FolderJournal implements WriteJournal {
 
   #take(entry: JournalEntry): void {
     this.#queue.push(entry);
-    this.#waiting.set(entry.path, entry.localSeq);
+    this.#waiting.set(entry.path, entry);
     this.#refused.delete(entry.path);
   }
 
@@ -178,7 +183,8 @@ export class FolderJournal implements WriteJournal {
   #drop(upTo: number): void {
     const kept = this.#queue.findIndex(({ localSeq }) => localSeq > upTo);
     const gone = kept < 0 ? this.#queue.splice(0) : this.#queue.splice(0, kept);
-    for (const { path, localSeq } of gone) if (this.#waiting.get(path) === localSeq) this.#waiting.delete(path);
+    for (const { path, localSeq } of gone)
+      if (this.#waiting.get(path)?.localSeq === localSeq) this.#waiting.delete(path);
     this.#settled = Math.max(this.#settled, upTo);
     for (const [path, sequence] of this.#awaited) if (sequence <= this.#source.head()) this.#awaited.delete(path);
   }

@@ -1,5 +1,5 @@
 import type { ConflictRecord, IdentifiedConflict } from "../../core/conflict-record.ts";
-import { sameEntry } from "../../core/entry.ts";
+import { sameEntry, type Entry } from "../../core/entry.ts";
 import { comparePaths, type WorkspacePath } from "../../core/path.ts";
 import type { UpstreamChange } from "../../core/upstream-change.ts";
 import type { UpstreamReport } from "../../workspace/replica/apply-upstream.ts";
@@ -21,8 +21,8 @@ export interface CycleGround {
   readonly collisions: readonly WorkspacePath[];
   /** What could not be written a moment ago, and is not tried again yet. */
   readonly waiting: ReadonlySet<WorkspacePath>;
-  /** Is the folder's state of this path on its way to the origin already, or was it refused there? */
-  readonly isOnItsWay: (path: WorkspacePath) => boolean;
+  /** Is this state of a path of the folder on its way to the origin already, or was it refused there? */
+  readonly isOnItsWay: (path: WorkspacePath, state: Entry | undefined) => boolean;
   readonly newId: () => string;
   /** ISO-8601. */
   readonly now: string;
@@ -71,7 +71,7 @@ function isProposed({ sides, decision }: SettledDecision, { change, path, ground
   if (change !== undefined || sameEntry(sides.remote, decision.remote)) return false;
   if (!ground.rules.goesBack(path.path, path.local ?? path.remote)) return false;
   const isNewGround = (path.upstream?.seq ?? 0) !== path.base.seq;
-  return isNewGround || !ground.isOnItsWay(path.path);
+  return isNewGround || !ground.isOnItsWay(path.path, path.local);
 }
 
 /** Deletions first, what lies in a folder before it; then the others, folders before what lies in them. */
