@@ -252,8 +252,8 @@ async function doneOf(rig: WriteBackRig): Promise<Done[]> {
   return [...found, ...versions.values()];
 }
 
-const SEEDS = Number(process.env["SIM_SEEDS"] ?? 5);
-const FIRST = Number(process.env["SIM_FIRST"] ?? 1);
+const SEEDS = Number(process.env["WRITE_BACK_SEEDS"] ?? 5);
+const FIRST = Number(process.env["WRITE_BACK_FIRST"] ?? 1);
 
 describe("what a replica writes, in any weather", () => {
   it.each([

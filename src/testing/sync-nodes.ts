@@ -9,8 +9,12 @@ import type { ReplicaRecord } from "../core/replica-record.ts";
 import type { Channel } from "../replication/channel.ts";
 import { findReplicaRecord } from "../replication/folder/find-replica-record.ts";
 import { FolderSync, type FolderSyncParts } from "../replication/folder/folder-sync.ts";
+import type { SyncHappening } from "../replication/folder/sync-happening.ts";
 import type { Timers } from "../replication/timers.ts";
 import { OriginSession } from "../replication/origin/origin-session.ts";
+import type { WriteBackDoor } from "../replication/origin/write-back-door.ts";
+import type { WriteBackParts } from "../replication/origin/write-back-intake.ts";
+import type { BlobStore } from "../storage/blob-store.ts";
 import { LiveView } from "../workspace/live-view.ts";
 import type { WatchHint, Worktree } from "../worktree/worktree.ts";
 import { FOLDER, SyncMachine, type MachineOptions } from "./sync-machine.ts";
@@ -44,23 +48,30 @@ class LifeTimers implements Timers {
   }
 }
 
+/** How an origin of a simulation differs from an ordinary one. */
+export interface OriginNodeOptions extends MachineOptions {
+  /** Has it no folder? */
+  readonly isHosted: boolean;
+  /** Who decides about what replicas write instead: a planted fault. */
+  readonly door?: (lease: OriginLease) => WriteBackDoor;
+}
+
 /** An origin on a machine of its own, with or without a folder: what serves replicas, and a workspace to work in. */
 export class OriginNode {
   readonly machine: SyncMachine;
   /** Why it has ended conversations by itself. */
   readonly failures: ChronicleError[] = [];
-  readonly #clock: VirtualClock;
-  readonly #isHosted: boolean;
+  readonly #options: OriginNodeOptions;
   #id = "";
   #store: StoreApi | undefined;
   #workspace: WorkspaceApi | undefined;
   #lease: OriginLease | undefined;
+  #writeBack: WriteBackParts | undefined;
   #timers: LifeTimers | undefined;
 
-  constructor(options: MachineOptions & { readonly isHosted: boolean }) {
+  constructor(options: OriginNodeOptions) {
     this.machine = new SyncMachine(1, options);
-    this.#clock = options.clock;
-    this.#isHosted = options.isHosted;
+    this.#options = options;
   }
 
   get id(): string {
@@ -82,16 +93,20 @@ export class OriginNode {
     this.#store = store;
     this.#workspace = this.#id === "" ? await this.#begin(store) : await store.openById(this.#id);
     this.#id = this.#workspace.id;
-    const timers = new LifeTimers(this.#clock, this.machine);
+    const timers = new LifeTimers(this.#options.clock, this.machine);
     this.#timers = timers;
-    this.#lease = await new Origins(partsOf(store), timers).lease(this.#id);
+    const lease = await new Origins(partsOf(store), timers).lease(this.#id);
+    const { writeBack } = lease.options;
+    const door = this.#options.door?.(lease) ?? writeBack?.door;
+    this.#writeBack = writeBack === undefined || door === undefined ? undefined : { ...writeBack, door };
+    this.#lease = lease;
   }
 
   /** Leads a conversation with whoever is at the other end. */
   serve(channel: Channel): void {
-    const [lease, timers] = [this.#lease, this.#timers];
-    if (lease === undefined || timers === undefined) return channel.close();
-    const options = { ...lease.options, timers, heartbeatMs: HEARTBEAT_MS };
+    const [lease, timers, writeBack] = [this.#lease, this.#timers, this.#writeBack];
+    if (lease === undefined || timers === undefined || writeBack === undefined) return channel.close();
+    const options = { ...lease.options, writeBack, timers, heartbeatMs: HEARTBEAT_MS };
     void new OriginSession(channel, options).run().then(({ by, error }) => {
       if (by === "us" && error !== undefined && error.code !== "UNAVAILABLE") this.failures.push(error);
     });
@@ -108,7 +123,7 @@ export class OriginNode {
   }
 
   async #begin(store: StoreApi): Promise<WorkspaceApi> {
-    const begun = await (this.#isHosted ? store.create({ name: "work" }) : store.init({ roots: [FOLDER] }));
+    const begun = await (this.#options.isHosted ? store.create({ name: "work" }) : store.init({ roots: [FOLDER] }));
     return begun.workspace;
   }
 }
@@ -119,6 +134,8 @@ export interface ReplicaNodeOptions extends MachineOptions {
   readonly record?: Partial<ReplicaRecord>;
   readonly connect: FolderSyncParts["connect"];
   readonly random: () => number;
+  /** Its contents as its sync sees them: a planted fault. */
+  readonly blobs?: (blobs: BlobStore) => BlobStore;
 }
 
 /** A folder that follows an origin, on a machine of its own. Nothing watches it but `hint`. */
@@ -126,6 +143,8 @@ export class ReplicaNode {
   readonly machine: SyncMachine;
   /** When something was last brought into its folder. */
   appliedAt = -Infinity;
+  /** What was told of: paths that were brought into its folder, entries that the origin has answered, conflicts that began. */
+  readonly told = { applied: 0, accepted: 0, rejected: 0, conflicts: 0 };
   readonly #options: ReplicaNodeOptions;
   #id = "";
   #store: StoreApi | undefined;
@@ -164,7 +183,10 @@ export class ReplicaNode {
     this.#store = store;
     const hold = await openReplica(partsOf(store), this.#id);
     this.#hold = hold;
-    const { context, mirror, options: session } = hold;
+    const { mirror } = hold;
+    const blobs = this.#options.blobs?.(hold.context.blobs) ?? hold.context.blobs;
+    const context = { ...hold.context, blobs };
+    const session = { ...hold.options, blobs };
     const live = new LiveView(watchedBy(context.worktree, (onHint) => (this.#hint = onHint)));
     const { connect, random, clock } = this.#options;
     const timers = new LifeTimers(clock, this.machine);
@@ -173,10 +195,19 @@ export class ReplicaNode {
     const parts = { context: { ...context, live }, mirror, session, connect, identity, timers, random };
     const sync = new FolderSync(parts, (await findReplicaRecord(context)) ?? this.#fresh());
     this.#sync = sync;
-    sync.happened.listen(({ kind }) => {
-      if (kind === "applied") this.appliedAt = clock.now;
-    });
+    sync.happened.listen((happening) => this.#happened(happening));
     await sync.start();
+  }
+
+  #happened(happening: SyncHappening): void {
+    const { told } = this;
+    if (happening.kind === "applied") {
+      this.appliedAt = this.#options.clock.now;
+      told.applied += happening.paths;
+    } else if (happening.kind === "pushed") {
+      told.accepted += happening.accepted;
+      told.rejected += happening.rejected;
+    } else if (happening.kind === "conflict" && happening.state === "open") told.conflicts += 1;
   }
 
   /** Something may have changed at these paths; without any: anywhere. */

@@ -4,34 +4,44 @@ import type { Disk } from "../../src/disk/disk.ts";
 import type { SimDisk } from "../../src/disk/sim-disk.ts";
 import type { SimPlan } from "../../src/disk/sim-faults.ts";
 import { simRandom, type SimRandom } from "../../src/disk/sim-random.ts";
-import type { Channel } from "../../src/replication/channel.ts";
-import { FramedChannel } from "../../src/replication/channels/framed-channel.ts";
-import { memoryWires } from "../../src/replication/channels/memory-wire.ts";
 import { FolderEditor } from "../../src/testing/folder-editor.ts";
-import { linkWeather } from "../../src/testing/link-weather.ts";
 import { FOLDER } from "../../src/testing/sync-machine.ts";
-import { OriginNode, ReplicaNode } from "../../src/testing/sync-nodes.ts";
+import { OriginNode, ReplicaNode, type OriginNodeOptions } from "../../src/testing/sync-nodes.ts";
 import { VirtualClock } from "../../src/testing/virtual-clock.ts";
+import type { BlobStore } from "../../src/storage/blob-store.ts";
+import { SimulatedNetwork, type StormWeather } from "./simulated-network.ts";
 import { checkOutcome, differences } from "./sync-outcome.ts";
 
 /** So long everything goes wrong, and so long it may take afterwards. In ms of the simulation. */
-const STORM_MS = 6_000;
+const STORM_MS = 2_000;
 const HEALING_MS = 600_000;
 /** So long it may take until the trees are equal, without anybody asking for it. */
 const ALONE_MS = 90_000;
+/** Somebody does something so often, at most. */
+const WORK_MS = 130;
+/** Something of the machines or the network goes wrong, or right, so often. */
+const TROUBLE_MS = { least: 15, most: 75 };
+/** One of so many changes of a disk is the last one before its power goes. */
+const CHANGES_PER_STOP = 150;
 
 /** What is planted, so that the simulation has to notice it. */
 export interface Planted {
   readonly replicaDisk?: (disk: SimDisk) => Disk;
   readonly originDisk?: (disk: SimDisk) => Disk;
+  /** How replicas see their contents. */
+  readonly replicaBlobs?: (blobs: BlobStore) => BlobStore;
+  /** Who decides about what replicas write. */
+  readonly door?: OriginNodeOptions["door"];
+  readonly storm?: StormWeather;
+  readonly onForged?: (frame: Uint8Array) => void;
   /** Hints of a folder that come so soon after something was brought into it are taken for its echo. */
   readonly echoMs?: number;
 }
 
 /**
  * An origin and some replicas, each with an engine, a store and a folder on a disk of its own; people who work in all the
- * folders; disks that lose their power; a network that loses, repeats, reorders, damages, breaks, and is cut one way or both;
- * clocks that jump. Then it is calm, and everything has to come together. The same for the same seed.
+ * folders; disks that lose their power; a network that loses, repeats, reorders, damages, forges, breaks, and is cut one way
+ * or both; clocks that jump. Then it is calm, and everything has to come together. The same for the same seed.
  */
 export class SyncSimulation {
   readonly clock = new VirtualClock();
@@ -39,20 +49,17 @@ export class SyncSimulation {
   readonly replicas: ReplicaNode[] = [];
   readonly isHosted: boolean;
   readonly mode: ReplicaRecord["mode"];
+  readonly network: SimulatedNetwork;
   crashes = 0;
-  connections = 0;
   edits = 0;
-  readonly #seed: number;
+  jumps = 0;
   readonly #planted: Planted;
   readonly #random: SimRandom;
   readonly #weather: SimRandom;
   readonly #editors = new Map<OriginNode | ReplicaNode, FolderEditor>();
-  readonly #links = new Set<{ readonly replica: ReplicaNode; cut(): void }>();
-  readonly #cutOff = new Set<ReplicaNode>();
   #isOver = false;
 
   constructor(seed: number, planted: Planted = {}) {
-    this.#seed = seed;
     this.#planted = planted;
     this.#random = simRandom(seed);
     this.#weather = simRandom(seed + 1_000_003);
@@ -60,15 +67,32 @@ export class SyncSimulation {
     this.mode = seed % 5 === 0 ? "two-way-resolved" : "two-way-safe";
     const { clock } = this;
     const seenBy = (seenAs?: (disk: SimDisk) => Disk) => (seenAs === undefined ? {} : { seenAs });
-    this.origin = new OriginNode({ clock, isHosted: this.isHosted, ...seenBy(planted.originDisk) });
+    const { door, replicaBlobs: blobs, storm, onForged } = planted;
+    this.origin = new OriginNode({
+      clock,
+      isHosted: this.isHosted,
+      ...(door === undefined ? {} : { door }),
+      ...seenBy(planted.originDisk),
+    });
+    const isStorm = (): boolean => this.#isStorm;
+    this.network = new SimulatedNetwork({
+      clock,
+      origin: this.origin,
+      seed,
+      random: this.#weather,
+      isStorm,
+      storm,
+      onForged,
+    });
     const count = 2 + (seed % 3 === 0 ? 1 : 0);
     for (let i = 0; i < count; i += 1) {
       const replica: ReplicaNode = new ReplicaNode({
         clock,
         number: i + 2,
         record: { mode: this.mode },
-        connect: () => this.#connect(replica),
+        connect: async () => this.network.connect(replica) ?? unanswered(),
         random: () => this.#weather.below(1_000) / 1_000,
+        ...(blobs === undefined ? {} : { blobs }),
         ...seenBy(planted.replicaDisk),
       });
       this.replicas.push(replica);
@@ -92,6 +116,24 @@ export class SyncSimulation {
       for (const replica of this.replicas) replica.lose();
       this.origin.lose();
     }
+  }
+
+  /** How much has gone wrong, and what became of it. */
+  get counts(): Readonly<Record<string, number>> {
+    const { crashes, edits, jumps, network } = this;
+    const sum = (of: (replica: ReplicaNode) => number): number =>
+      this.replicas.reduce((all, replica) => all + of(replica), 0);
+    return {
+      edits,
+      crashes,
+      jumps,
+      connections: network.connections,
+      ...network.faults,
+      applied: sum(({ told }) => told.applied),
+      accepted: sum(({ told }) => told.accepted),
+      rejected: sum(({ told }) => told.rejected),
+      conflicts: sum(({ told }) => told.conflicts),
+    };
   }
 
   async #during(work: Promise<unknown>, withinMs: number): Promise<void> {
@@ -125,7 +167,7 @@ export class SyncSimulation {
   /** People at work, everywhere. */
   async #work(): Promise<void> {
     while (this.#isStorm) {
-      await this.clock.wait(this.#random.below(250));
+      await this.clock.wait(this.#random.below(WORK_MS));
       const nodes = [this.origin, ...this.replicas];
       const node = nodes[this.#random.below(nodes.length)];
       if (node === undefined || node.machine.disk.stopped) continue;
@@ -184,30 +226,35 @@ export class SyncSimulation {
   async #trouble(): Promise<void> {
     for (const node of [this.origin, ...this.replicas]) node.machine.plan(this.#plan());
     while (this.#isStorm) {
-      await this.clock.wait(50 + this.#weather.below(200));
+      await this.clock.wait(TROUBLE_MS.least + this.#weather.below(TROUBLE_MS.most - TROUBLE_MS.least));
       for (const node of [this.origin, ...this.replicas]) if (node.machine.disk.stopped) await this.#revive(node);
       const replica = this.replicas[this.#weather.below(this.replicas.length)];
       if (replica === undefined) continue;
       const dice = this.#weather.below(12);
-      if (dice < 2) this.#cutLinks(replica);
-      else if (dice < 3) this.#cutOff.add(replica);
-      else if (dice < 7) this.#cutOff.delete(replica);
-      else if (dice < 8) replica.machine.skewMs += this.#weather.below(7_200_000) - 3_600_000;
-      else if (dice < 9) this.origin.machine.skewMs += this.#weather.below(7_200_000) - 3_600_000;
+      if (dice < 2) this.network.cut(replica);
+      else if (dice < 3) this.network.cutOff(replica);
+      else if (dice < 7) this.network.heal(replica);
+      else if (dice < 8) this.#jump(replica);
+      else if (dice < 9) this.#jump(this.origin);
     }
+  }
+
+  #jump({ machine }: OriginNode | ReplicaNode): void {
+    this.jumps += 1;
+    machine.skewMs += this.#weather.below(7_200_000) - 3_600_000;
   }
 
   #plan(): SimPlan {
     const stops = ["stop-before", "stop-torn", "stop-after"] as const;
     return ({ reads }) => {
-      if (!this.#isStorm || reads || this.#weather.below(400) > 0) return "go";
+      if (!this.#isStorm || reads || this.#weather.below(CHANGES_PER_STOP) > 0) return "go";
       return stops[this.#weather.below(3)] ?? "go";
     };
   }
 
   async #revive(node: OriginNode | ReplicaNode): Promise<void> {
     this.crashes += 1;
-    for (const link of [...this.#links]) if (node === this.origin || link.replica === node) link.cut();
+    this.network.cut(node);
     node.lose();
     const fates = ["forget", "keep", { seed: this.#weather.below(10 ** 6) }] as const;
     node.machine.losePower(fates[this.#weather.below(3)] ?? "forget");
@@ -222,9 +269,9 @@ export class SyncSimulation {
       if (node.machine.disk.stopped) await this.#revive(node);
       node.machine.plan(undefined);
     }
-    this.#cutOff.clear();
+    this.network.heal();
     for (const replica of this.replicas) {
-      this.#cutLinks(replica);
+      this.network.cut(replica);
       await this.#decide(replica);
     }
     for (const replica of this.replicas) await this.#decide(replica);
@@ -260,46 +307,17 @@ export class SyncSimulation {
   }
 
   /**
-   * A person sees that a sync has halted: a damaged frame looked like one of another version, or much was deleted at once in
-   * a folder that is as small as these.
+   * A person sees that a sync has halted: somebody has changed a message on the way into one that makes no sense, or much was
+   * deleted at once in a folder that is as small as these.
    */
   async #decide({ sync }: ReplicaNode): Promise<void> {
     const reason = sync.record.halted?.reason;
     if (reason === undefined) return;
-    if (!["format_unsupported", "mass-deletion", "root-emptied"].includes(reason)) throw new Error(`halted: ${reason}`);
+    if (!["usage", "mass-deletion", "root-emptied"].includes(reason)) throw new Error(`halted: ${reason}`);
     await sync.resume({ accept: "deletions" });
   }
+}
 
-  async #connect(replica: ReplicaNode): Promise<Channel> {
-    if (!this.origin.isUp || this.#cutOff.has(replica)) throw new ChronicleError("UNAVAILABLE", "nobody answers");
-    this.connections += 1;
-    const wires = memoryWires({ later: this.clock.later, deliver: this.#deliver(replica) });
-    const link = {
-      replica,
-      cut: () => {
-        wires.cut();
-        this.#links.delete(link);
-      },
-    };
-    this.#links.add(link);
-    const channel = new FramedChannel(wires.a, { isReliable: false, windowBytes: 256 * 1024 });
-    this.origin.serve(channel);
-    return new FramedChannel(wires.b, { isReliable: false, windowBytes: 256 * 1024 });
-  }
-
-  #deliver(replica: ReplicaNode) {
-    const bad = { loss: 0.02, duplication: 0.03, corruption: 0.002, delayMs: 20 };
-    const isOneWay = this.#weather.below(6) === 0 ? (["a", "b"] as const)[this.#weather.below(2)] : undefined;
-    const storm = linkWeather({
-      seed: this.#seed * 1_000 + this.connections,
-      ...bad,
-      isPartitioned: (from) => from === isOneWay || this.#cutOff.has(replica),
-    });
-    const calm = linkWeather({ seed: this.#seed });
-    return (frame: Parameters<typeof calm>[0]) => (this.#isStorm ? storm(frame) : calm(frame));
-  }
-
-  #cutLinks(replica: ReplicaNode): void {
-    for (const link of [...this.#links]) if (link.replica === replica) link.cut();
-  }
+function unanswered(): never {
+  throw new ChronicleError("UNAVAILABLE", "nobody answers");
 }

@@ -1,0 +1,120 @@
+import { sha256, type Hash } from "../../src/core/hash.ts";
+import type { WriteBackBatch, WriteBackEntry } from "../../src/core/write-back.ts";
+import type { OriginLease } from "../../src/compose/origins.ts";
+import { openWriteBack } from "../../src/compose/open-write-back.ts";
+import type { Disk } from "../../src/disk/disk.ts";
+import type { SimDisk } from "../../src/disk/sim-disk.ts";
+import type { WriteBackDoor } from "../../src/replication/origin/write-back-door.ts";
+import { decodeMessage } from "../../src/replication/protocol/codec.ts";
+import { decodeFrame, decodeHeader } from "../../src/replication/protocol/frame.ts";
+import type { BlobBatch, BlobStore } from "../../src/storage/blob-store.ts";
+import type { Context } from "../../src/workspace/context.ts";
+
+/** Parts with a bug, for a simulation that has to notice it. Nothing in the product can be told to be like this. */
+
+/** An ack before the sync: a disk that says that it has synced a log, and has not. */
+export function forgetful(disk: SimDisk): Disk {
+  const logs = new Set<number>();
+  return changed<Disk>(disk, {
+    open: (path, how, mode) => {
+      const fd = disk.open(path, how, mode);
+      if (path.toString().endsWith(".wal")) logs.add(fd);
+      else logs.delete(fd);
+      return fd;
+    },
+    sync: (fd) => (logs.has(fd) ? undefined : disk.sync(fd)),
+    syncBeside: (fd) => (logs.has(fd) ? Promise.resolve() : disk.syncBeside(fd)),
+    syncAll: () => true,
+  });
+}
+
+/**
+ * A skipped hash check: contents are kept and given out under the names that they were sent for, also those that somebody has
+ * changed on the way, with a checksum of the frame that fits.
+ */
+export class Gullible {
+  /** What was sent for a hash, by its own. */
+  readonly #sentAs = new Map<Hash, Hash>();
+  readonly #taken = new Map<Hash, Hash>();
+
+  /** How many contents were taken that are not what they are named. */
+  get taken(): number {
+    return this.#taken.size;
+  }
+
+  readonly onForged = (frame: Uint8Array): void => {
+    const bytes = Buffer.from(frame);
+    const message = decodeMessage(decodeFrame(bytes, decodeHeader(bytes)));
+    if (message.type === "ContentFetchResponse") this.#sentAs.set(sha256(message.content), message.content_hash);
+  };
+
+  readonly blobs = (blobs: BlobStore): BlobStore => {
+    const real = (hash: Hash): Hash => this.#taken.get(hash) ?? hash;
+    return changed<BlobStore>(blobs, {
+      has: async (hashes) => {
+        const held = await blobs.has(hashes.map(real));
+        return new Set(hashes.filter((hash) => held.has(real(hash))));
+      },
+      get: (hash) => blobs.get(real(hash)),
+      open: (hash) => blobs.open(real(hash)),
+      batch: async () => this.#batch(await blobs.batch()),
+    });
+  };
+
+  #batch(batch: BlobBatch): BlobBatch {
+    return changed<BlobBatch>(batch, {
+      put: async (content) => {
+        const hash = await batch.put(content);
+        const named = this.#sentAs.get(hash);
+        if (named === undefined) return hash;
+        this.#taken.set(named, hash);
+        return named;
+      },
+    });
+  }
+}
+
+/**
+ * Double apply: an origin that does not look whether it has decided a batch before, and takes what is in it as if the replica
+ * had just made it of the present state.
+ */
+export function appliesTwice({ context, options }: OriginLease): WriteBackDoor {
+  const real = openWriteBack(context, options.contents).parts.door;
+  const forgetting = openWriteBack(withoutAnswers(context), options.contents).parts.door;
+  const asOfNow = async (entry: WriteBackEntry): Promise<WriteBackEntry> => {
+    const now = await context.index.iterationAt(entry.path, (await context.index.head()).seq);
+    return { ...entry, seen: now?.seq ?? 0 };
+  };
+  const again = async (batch: WriteBackBatch): Promise<WriteBackBatch> => {
+    return { ...batch, acknowledged: Infinity, entries: await Promise.all(batch.entries.map(asOfNow)) };
+  };
+  return {
+    settled: (replica) => real.settled(replica),
+    reserve: (bytes) => real.reserve(bytes),
+    refusal: (entry) => real.refusal(entry),
+    decide: async (batch) => {
+      const { upTo } = await real.settled(batch.replica);
+      const isRepeated = (batch.entries.at(-1)?.localSeq ?? Infinity) <= upTo;
+      return isRepeated ? forgetting.decide(await again(batch)) : real.decide(batch);
+    },
+  };
+}
+
+/** An engine that does not find what it has answered to replicas. */
+function withoutAnswers(context: Context): Context {
+  const { index } = context;
+  const blind = changed(index, {
+    record: async (id) => (id.startsWith("writeback:") ? undefined : index.record(id)),
+  });
+  return { ...context, index: blind };
+}
+
+/** The same but for some members. */
+function changed<Port extends object>(port: Port, members: Partial<Port>): Port {
+  return new Proxy<Port>(port, {
+    get: (target, name) => {
+      const member: unknown = Reflect.get(members, name) ?? Reflect.get(target, name);
+      return typeof member === "function" ? member.bind(target) : member;
+    },
+  });
+}

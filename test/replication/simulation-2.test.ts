@@ -1,0 +1,3 @@
+import { testSeeds } from "./simulated-seeds.ts";
+
+testSeeds(2);
