@@ -13,7 +13,6 @@ export interface StageWorkerData {
   readonly home: string;
   /** The folder beneath which it writes. */
   readonly base: string;
-  readonly packs: readonly PackRow[];
 }
 
 export type StageReply =
@@ -23,7 +22,8 @@ export type StageReply =
 const port = parentPort;
 if (port === null) throw new Error("this file is a worker thread");
 
-const { home, base, packs } = workerData as StageWorkerData;
+const { home, base } = workerData as StageWorkerData;
+let packs: readonly PackRow[] = [];
 const disk = new NodeDisk();
 const tools = {
   disk,
@@ -33,6 +33,7 @@ const tools = {
 
 port.on("message", (batch: StageBatch) => {
   try {
+    packs = batch.packs;
     port.postMessage({ kind: "columns", columns: stageBatch(tools, batch) } satisfies StageReply);
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);

@@ -2,7 +2,7 @@ import { availableParallelism } from "node:os";
 import type { FileStat } from "../disk/disk.ts";
 import type { BlobPlaces, FileBlobStore } from "../storage/files/file-blob-store.ts";
 import type { StageCrew, StageFile } from "../worktree/stage-crew.ts";
-import { statOfStaged, type PlacedFile } from "./stage-job.ts";
+import { statOfStaged, toStageBatch, type PlacedFile } from "./stage-job.ts";
 import { StagePool } from "./stage-pool.ts";
 
 /** Less is written by who asks: starting threads would take longer. */
@@ -31,14 +31,14 @@ export class FileStageCrew implements StageCrew {
   async write(base: string, files: readonly StageFile[]): Promise<readonly (FileStat | undefined)[]> {
     const stats = Array.from(files, (): FileStat | undefined => undefined);
     if (!isWorthIt(files)) return stats;
-    const { packs, places } = await this.#options.blobs.placesOf(files.map(({ hash }) => hash));
-    const batches = batchesOf(files, places);
-    const count = Math.min(MOST_WORKERS, availableParallelism(), batches.length);
-    if (count === 0) return stats;
-    await using pool = new StagePool({ home: this.#options.home, base, packs }, count);
-    const work = batches.map(async (batch) => {
-      const columns = await pool.run(batch.map(({ placed }) => placed));
-      batch.forEach(({ at }, row) => (stats[at] = statOfStaged(columns, row)));
+    const { home, blobs } = this.#options;
+    // They start while the places are looked up.
+    await using pool = new StagePool({ home, base }, Math.min(MOST_WORKERS, availableParallelism()));
+    const { packs, places } = await blobs.placesOf(files.map(({ hash }) => hash));
+    const work = batchesOf(files, places).map(async (rows) => {
+      const placed = rows.map((row) => row.placed);
+      const columns = await pool.run(toStageBatch(placed, packs));
+      rows.forEach(({ at }, row) => (stats[at] = statOfStaged(columns, row)));
     });
     await Promise.all(work);
     return stats;

@@ -2,7 +2,7 @@ import { ChronicleError, errnoOf } from "../core/errors.ts";
 import { hashFromBytes } from "../core/hash.ts";
 import type { WorkspacePath } from "../core/path.ts";
 import type { Disk, FileStat } from "../disk/disk.ts";
-import type { BlobPlace } from "../storage/blob-index.ts";
+import type { BlobPlace, PackRow } from "../storage/blob-index.ts";
 import type { PackReader } from "../storage/files/pack-reader.ts";
 import type { ConfinedFs } from "../worktree/confined-fs.ts";
 import type { StageFile } from "../worktree/stage-crew.ts";
@@ -23,6 +23,8 @@ export interface PlacedFile {
 
 /** Files to be written, in the order in which their contents lie in the packs. */
 export interface StageBatch {
+  /** The packs that are spoken of. */
+  readonly packs: readonly PackRow[];
   readonly paths: readonly string[];
   /** 32 bytes each. */
   readonly hashes: Uint8Array;
@@ -42,7 +44,7 @@ const NUMBERS = 7;
 const STAT_FIELDS = 8;
 
 /** The columns for some files. */
-export function toStageBatch(placed: readonly PlacedFile[]): StageBatch {
+export function toStageBatch(placed: readonly PlacedFile[], packs: readonly PackRow[]): StageBatch {
   const hashes = new Uint8Array(placed.length * 32);
   const numbers = new Float64Array(placed.length * NUMBERS);
   placed.forEach(({ file, place }, i) => {
@@ -50,7 +52,7 @@ export function toStageBatch(placed: readonly PlacedFile[]): StageBatch {
     const { pack, block, blockBytes, at, length } = place;
     numbers.set([pack, block, blockBytes, at, length, file.mode, file.mtimeMs ?? Number.NaN], i * NUMBERS);
   });
-  return { paths: placed.map(({ file }) => file.path), hashes, numbers };
+  return { packs, paths: placed.map(({ file }) => file.path), hashes, numbers };
 }
 
 /** What files are written with. */

@@ -1,13 +1,13 @@
 import { Worker } from "node:worker_threads";
 import { ChronicleError } from "../core/errors.ts";
 import type { StageReply, StageWorkerData } from "../stage-worker.ts";
-import { toStageBatch, type PlacedFile, type StageColumns } from "./stage-job.ts";
+import type { StageBatch, StageColumns } from "./stage-job.ts";
 
 /** Batches that a worker has waiting, so that it never idles between two. */
 const AHEAD = 2;
 
 interface Job {
-  readonly files: readonly PlacedFile[];
+  readonly batch: StageBatch;
   readonly answer: PromiseWithResolvers<StageColumns>;
 }
 
@@ -23,11 +23,11 @@ export class StagePool implements AsyncDisposable {
     this.#members = Array.from({ length: count }, () => new Member(data, onIdle, onFailure));
   }
 
-  /** Writes these; rejects where a worker has failed. */
-  run(files: readonly PlacedFile[]): Promise<StageColumns> {
+  /** Writes a batch; rejects where a worker has failed. */
+  run(batch: StageBatch): Promise<StageColumns> {
     if (this.#failure !== undefined) return Promise.reject(this.#failure);
     const answer = Promise.withResolvers<StageColumns>();
-    this.#queue.push({ files, answer });
+    this.#queue.push({ batch, answer });
     this.#feed();
     return answer.promise;
   }
@@ -84,7 +84,7 @@ class Member {
 
   send(job: Job): void {
     this.#sent.push(job);
-    this.#worker.postMessage(toStageBatch(job.files));
+    this.#worker.postMessage(job.batch);
   }
 
   fail(error: ChronicleError): void {

@@ -4,52 +4,53 @@ import type { StageCrew, StageFile } from "./stage-crew.ts";
 import type { ApplyRequest } from "./worktree.ts";
 
 /** Steps by the content that they need. */
-export type Wanted = Map<Hash, readonly Step[]>;
+export type Wanted = ReadonlyMap<Hash, readonly Step[]>;
 
-/** What the crew is given. */
-export interface CrewContext {
-  readonly crew: StageCrew | undefined;
-  readonly request: Pick<ApplyRequest, "keepMtime">;
-}
-
+/** Larger contents have files of their own in a store, and are read piece by piece. */
+const MOST_BYTES = 8 * 1024 * 1024;
 /** Setuid and setgid are cleared by writing: such files are for who sets them last. */
 const SET_ID = 0o6000;
 
-/** Lets the crew write the files that it can, and takes those from `wanted`. */
-export async function stageByCrew({ crew, request }: CrewContext, wanted: Wanted): Promise<void> {
-  if (crew === undefined) return;
-  const written = new Set<Step>();
-  const steps = [...wanted.values()].flat().filter(isPlainFile);
-  for (const [root, ofRoot] of Map.groupBy(steps, (step) => step.root)) {
-    const files = ofRoot.map((step) => fileOf(step, request));
-    const stats = await crew.write(baseOf(root), files);
-    ofRoot.forEach((step, i) => {
-      const stat = stats[i];
-      if (stat === undefined) return;
-      step.stat = stat;
-      written.add(step);
-    });
-  }
-  if (written.size === 0) return;
-  for (const [hash, sharing] of wanted) {
-    const left = sharing.filter((step) => !written.has(step));
-    if (left.length === 0) wanted.delete(hash);
-    else wanted.set(hash, left);
-  }
+/** Parts what is wanted: plain files, and all that is large, or no file, or needs care. */
+export function splitForCrew(wanted: Wanted): { readonly forCrew: Wanted; readonly others: Wanted } {
+  return { forCrew: those(wanted, isPlainFile), others: those(wanted, (step) => !isPlainFile(step)) };
 }
 
-/** The crew works by itself: what is open here may have another name when it is done. */
-function baseOf({ fs, staging }: ApplyRoot): string {
-  fs.release();
-  staging.release();
-  return staging.fresh.root;
+function those(wanted: Wanted, is: (step: Step) => boolean): Wanted {
+  const found = new Map<Hash, readonly Step[]>();
+  for (const [hash, steps] of wanted) {
+    const kept = steps.filter(is);
+    if (kept.length > 0) found.set(hash, kept);
+  }
+  return found;
 }
 
 function isPlainFile({ after, staged }: Step): boolean {
-  return after?.kind === "file" && staged !== undefined && (after.mode & SET_ID) === 0;
+  if (after?.kind !== "file" || staged === undefined) return false;
+  return after.size <= MOST_BYTES && (after.mode & SET_ID) === 0;
 }
 
-function fileOf({ path, staged, after }: Step, { keepMtime }: CrewContext["request"]): StageFile {
+/** Lets the crew write these files; answers what it has left. */
+export async function stageByCrew(
+  crew: StageCrew,
+  wanted: Wanted,
+  request: Pick<ApplyRequest, "keepMtime">,
+): Promise<Wanted> {
+  for (const [root, steps] of Map.groupBy([...wanted.values()].flat(), (step) => step.root)) {
+    const stats = await crew.write(
+      baseOf(root),
+      steps.map((step) => fileOf(step, request)),
+    );
+    for (const [i, step] of steps.entries()) step.stat = stats[i];
+  }
+  return those(wanted, ({ stat }) => stat === undefined);
+}
+
+function baseOf({ staging }: ApplyRoot): string {
+  return staging.fresh.root;
+}
+
+function fileOf({ path, staged, after }: Step, { keepMtime }: Pick<ApplyRequest, "keepMtime">): StageFile {
   if (after?.hash === undefined) throw new TypeError(`${path} holds no content`);
   const { hash, size, mode, mtimeMs } = after;
   return { hash, path: staged ?? path, size, mode, mtimeMs: keepMtime === true ? mtimeMs : undefined };

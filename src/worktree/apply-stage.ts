@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Hash } from "../core/hash.ts";
 import type { WorkspacePath } from "../core/path.ts";
 import type { Disk } from "../disk/disk.ts";
@@ -7,13 +8,16 @@ import type { StageCrew } from "./stage-crew.ts";
 import type { ApplyRequest, ContentReader } from "./worktree.ts";
 import { ChronicleError, errnoOf } from "../core/errors.ts";
 import { childOf, nameOf, parentOf } from "../core/path.ts";
-import { stageByCrew, type Wanted } from "./apply-crew.ts";
+import { splitForCrew, stageByCrew, type Wanted } from "./apply-crew.ts";
 import { block } from "./apply-step.ts";
 
 /** Up to this many files are made durable one by one; more by one `syncAll`, where the platform can. */
 const FEW = 256;
 /** Contents up to this size are held in memory when several paths want them. */
 const HELD_BYTES = 8 * 1024 * 1024;
+/** Others get a turn after so much was written; for each content as much is counted as its name costs. */
+const TURN_BYTES = 16 * 1024 * 1024;
+const CONTENT_COST = 16 * 1024;
 const PIECE_BYTES = 1024 * 1024;
 
 /** What staging works with. */
@@ -34,23 +38,53 @@ export interface StageContext {
 export async function stageSteps(context: StageContext): Promise<void> {
   const wanted = placeFolders(context.steps);
   const each = countOf(wanted) <= FEW;
-  if (!each) await stageByCrew(context, wanted);
+  if (each || context.crew === undefined) await stageContents(context, wanted, each);
+  else await stageWithCrew(context, context.crew, wanted);
+  makeDurable(context, each);
+}
+
+/** What is not for the crew is written here beside it; what it has left, afterwards. */
+async function stageWithCrew(context: StageContext, crew: StageCrew, wanted: Wanted): Promise<void> {
+  const { forCrew, others } = splitForCrew(wanted);
+  // Both come to their end before anybody may empty the place where they write.
+  const [left, here] = await Promise.allSettled([
+    stageByCrew(crew, forCrew, context.request),
+    stageContents(context, others, false),
+  ]);
+  if (here.status === "rejected") throw here.reason;
+  if (left.status === "rejected") throw left.reason;
+  await stageContents(context, left.value, false);
+}
+
+async function stageContents(context: StageContext, wanted: Wanted, each: boolean): Promise<void> {
+  if (wanted.size === 0) return;
   const seen = new Set<Hash>();
-  if (wanted.size > 0) {
-    for await (const [hash, reader] of context.request.contents(wanted.keys())) {
-      const steps = wanted.get(hash);
-      if (steps === undefined || seen.has(hash)) continue;
-      seen.add(hash);
-      await stageContent(context, steps, reader, each);
-    }
+  let bytes = 0;
+  for await (const [hash, reader] of context.request.contents(wanted.keys())) {
+    const steps = wanted.get(hash);
+    if (steps === undefined || seen.has(hash)) continue;
+    seen.add(hash);
+    await stageContent(context, steps, reader, each);
+    bytes += CONTENT_COST + (reader?.size ?? 0);
+    if (bytes < TURN_BYTES) continue;
+    bytes = 0;
+    await giveTurn(context);
   }
   for (const [hash, steps] of wanted) {
     if (!seen.has(hash)) for (const step of steps) block(step, "content-missing", hash);
   }
-  makeDurable(context, each);
 }
 
-function countOf(wanted: ReadonlyMap<Hash, readonly Step[]>): number {
+/** What is open may have another name afterwards. */
+async function giveTurn({ steps }: StageContext): Promise<void> {
+  for (const { fs, staging } of new Set(steps.map((step) => step.root))) {
+    fs.release();
+    staging.release();
+  }
+  await nextTurn();
+}
+
+function countOf(wanted: Wanted): number {
   let count = 0;
   for (const steps of wanted.values()) count += steps.length;
   return count;
