@@ -65,6 +65,8 @@ export interface SyncShape {
   hint?: string;
   /** The origin as it has named itself, or its address; `null`: never reached. */
   peer: string | null;
+  /** The origin is reached, but its folder is not there, by its clock since this time (ISO-8601). */
+  origin_away_since?: string;
   /** Events of the origin that are not applied to the folder. */
   lag: number;
   /** Changes of the folder that the origin has not answered. */

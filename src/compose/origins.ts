@@ -7,6 +7,7 @@ import { NODE_TIMERS, type Timers } from "../replication/timers.ts";
 import { FileEventLog } from "../storage/files/file-event-log.ts";
 import type { Context } from "../workspace/context.ts";
 import { isInBase } from "../workspace/read-base.ts";
+import { folderPresence } from "./folder-presence.ts";
 import { openContext, type StoreParts } from "./open-context.ts";
 import { openWriteBack } from "./open-write-back.ts";
 import { storeTasks } from "./store-tasks.ts";
@@ -17,7 +18,10 @@ export interface OriginLease extends Disposable {
   /** The engine that accepts what replicas write back. */
   readonly context: Context;
   /** For `OriginSession`. */
-  readonly options: Pick<OriginOptions, "history" | "contents" | "cursors" | "signedHead" | "trees" | "writeBack">;
+  readonly options: Pick<
+    OriginOptions,
+    "history" | "contents" | "cursors" | "signedHead" | "trees" | "writeBack" | "folderAway"
+  >;
 }
 
 /** A place stays open so long after the last replica has left, in ms: it mostly comes back at once. */
@@ -126,10 +130,11 @@ async function openOrigin(parts: StoreParts, id: string, timers: Timers): Promis
     return kept?.valid === true ? kept.note : undefined;
   };
   const writeBack = closing.use(openWriteBack(context, contents)).parts;
+  const folderAway = folderPresence(disk, context.worktree.roots[0]?.folder ?? "", () => context.now());
   const open = closing.move();
   return {
     context,
-    options: { history, contents, cursors, signedHead, trees: new HistoryTrees(context), writeBack },
+    options: { history, contents, cursors, signedHead, trees: new HistoryTrees(context), writeBack, folderAway },
     close: () => open.disposeAsync(),
   };
 }

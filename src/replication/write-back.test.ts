@@ -141,8 +141,11 @@ describe("what a replica writes", () => {
     expect(desk.outcomes).toEqual(outcomes);
   });
 
-  it("is sent again after a while where the origin cannot take it now", async () => {
-    await using desk = await Desk.open((door) => ({ ...delegate(door), decide: failing("LOCKED", 3, door) }));
+  it.each([
+    ["somebody is at work there", "LOCKED"],
+    ["the folder is away", "NOT_FOUND"],
+  ] as const)("is sent again after a while where the origin cannot take it now: %s", async (_, code) => {
+    await using desk = await Desk.open((door) => ({ ...delegate(door), decide: failing(code, 3, door) }));
     desk.journal.write("a", "a");
     desk.connect();
     await desk.settle();
@@ -338,7 +341,7 @@ function delegate(door: WriteBackDoor): WriteBackDoor {
 
 /** Fails the first few times. */
 function failing(
-  code: "READ_ONLY" | "FORBIDDEN" | "LOCKED",
+  code: "READ_ONLY" | "FORBIDDEN" | "LOCKED" | "NOT_FOUND",
   times: number,
   door: WriteBackDoor,
 ): WriteBackDoor["decide"] {

@@ -28,6 +28,8 @@ const PATIENCE_MS = 120_000;
 /** An origin without a folder, on a machine of its own. */
 export class RigHost {
   readonly machine: SyncMachine;
+  /** Since when its folder is away, if it had one. */
+  awaySince: number | undefined;
   /** What has gone wrong here in conversations. */
   readonly failures: unknown[] = [];
   readonly #clock: VirtualClock;
@@ -78,7 +80,12 @@ export class RigHost {
   async serve(channel: Channel): Promise<void> {
     if (this.#origins === undefined) throw new Error("the origin is not open");
     using lease = await this.#origins.lease(this.#id);
-    const options = { ...lease.options, timers: this.#clock, heartbeatMs: HEARTBEAT_MS };
+    const options = {
+      ...lease.options,
+      timers: this.#clock,
+      heartbeatMs: HEARTBEAT_MS,
+      folderAway: () => this.awaySince,
+    };
     const { by, error } = await new OriginSession(channel, options).run();
     if (by === "us" && error?.code === "IO") this.failures.push(error.cause ?? error);
   }

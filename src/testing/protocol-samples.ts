@@ -68,7 +68,7 @@ export const PROTOCOL_SAMPLES: readonly Message[] = [
     line: "{}",
     inline_content: Buffer.alloc(0),
   },
-  { type: "Heartbeat", agent_sequence: 12, agent_iteration: 3 },
+  { type: "Heartbeat", agent_sequence: 12, agent_iteration: 3, folder_away_since: 1_700_000_000_000 },
   {
     type: "WriteBack",
     sandbox_id: "sandbox-1",

@@ -129,6 +129,7 @@ export class FolderSync {
       link: this.#link.state,
       linkError: this.#link.error,
       wasReached: this.#link.wasReached,
+      originAwaySince: this.#link.folderAwaySince,
       failure: this.#loop.failure,
       isBusy: this.#loop.isBusy,
       isWatchDegraded: this.#wasDegraded,

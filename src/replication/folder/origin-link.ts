@@ -34,6 +34,7 @@ export class OriginLink {
   #error: ChronicleError | undefined;
   #sequence = 0;
   #wasReached = false;
+  #folderAwaySince: number | undefined;
 
   constructor(options: OriginLinkOptions) {
     this.#options = options;
@@ -56,6 +57,11 @@ export class OriginLink {
   /** The last event that the origin has told of. */
   get sequence(): number {
     return this.#sequence;
+  }
+
+  /** Since when the origin's folder is not there, by its clock (epoch milliseconds), as far as it is known. */
+  get folderAwaySince(): number | undefined {
+    return this.#state === "connected" ? this.#folderAwaySince : undefined;
   }
 
   /** Has the origin ever let this replica in, in the life of this object? */
@@ -105,8 +111,9 @@ export class OriginLink {
       wants: (path) => rules.isShared(path, false),
       journal,
       timers,
-      onOrigin: (sequence) => {
+      onOrigin: (sequence, folderAwaySince) => {
         this.#sequence = Math.max(this.#sequence, sequence);
+        this.#folderAwaySince = folderAwaySince;
         welcome();
         this.#options.onChange();
       },

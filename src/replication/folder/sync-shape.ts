@@ -11,6 +11,8 @@ export interface SyncFacts {
   readonly link: LinkState;
   readonly linkError: ChronicleError | undefined;
   readonly wasReached: boolean;
+  /** Epoch milliseconds. */
+  readonly originAwaySince: number | undefined;
   /** What the last cycle failed with, if it did. */
   readonly failure: ChronicleError | undefined;
   readonly isBusy: boolean;
@@ -44,6 +46,9 @@ export function syncShape(facts: SyncFacts): SyncShape {
     ...(reason === undefined ? {} : { reason }),
     ...(hint === undefined ? {} : { hint }),
     peer: facts.wasReached ? record.url : null,
+    ...(facts.originAwaySince === undefined
+      ? {}
+      : { origin_away_since: new Date(facts.originAwaySince).toISOString() }),
     lag: Math.max(0, facts.origin - facts.applied),
     pending: facts.pending,
     conflicts: facts.conflicts,
@@ -86,8 +91,18 @@ const HINTS: Readonly<Record<string, string>> = {
   diverged: "the origin has another history than before: `chronicle verify` here and there shows which one was changed",
 };
 
-function degradedBecause({ record, failure, isWatchDegraded, refused }: SyncFacts): string | undefined {
+function degradedBecause({
+  record,
+  failure,
+  isWatchDegraded,
+  refused,
+  originAwaySince,
+}: SyncFacts): string | undefined {
   if (record.stopped === true) return undefined;
+  if (originAwaySince !== undefined) {
+    const since = new Date(originAwaySince).toISOString();
+    return `the origin's folder is not there since ${since} (removed, moved, not mounted?): what is changed meanwhile waits`;
+  }
   if (failure !== undefined) return `a step has failed, and is tried again: ${failure.message}`;
   if (isWatchDegraded) return "the folder cannot be watched as a whole: it is scanned every few seconds instead";
   if (refused > 0) return `${refused} ${refused === 1 ? "change is" : "changes are"} refused by the origin`;

@@ -38,6 +38,8 @@ export interface OriginOptions {
   readonly signedHead?: () => Promise<string | undefined>;
   /** For replicas that cannot follow any more: they reconcile with the present state. Default: they are only told. */
   readonly trees?: TreeSource;
+  /** Since when the workspace's folder is not there (epoch milliseconds): replicas are told. Asked with each beat. */
+  readonly folderAway?: () => number | undefined;
 }
 
 const HEARTBEAT_MS = 5_000;
@@ -68,6 +70,8 @@ export class OriginSession {
   #claimed = 0;
   /** Does the replica know how to reconcile in full? */
   #knowsTrees = false;
+  /** May it be told that the folder is away? */
+  #knowsFolder = false;
 
   constructor(channel: Channel, options: OriginOptions) {
     this.#channel = channel;
@@ -138,7 +142,17 @@ export class OriginSession {
     this.#push.note();
     this.#fetch.beat();
     this.#intake?.beat();
-    await this.#channel.send({ type: "Heartbeat", agent_sequence: head.seq, agent_iteration: this.#push.iteration });
+    const away = this.#folderAway();
+    await this.#channel.send({
+      type: "Heartbeat",
+      agent_sequence: head.seq,
+      agent_iteration: this.#push.iteration,
+      ...(away === undefined ? {} : { folder_away_since: away }),
+    });
+  }
+
+  #folderAway(): number | undefined {
+    return this.#knowsFolder ? this.#options.folderAway?.() : undefined;
   }
 
   async #handle(message: Message): Promise<void> {
@@ -189,12 +203,13 @@ export class OriginSession {
     this.#replica = sandbox_id;
     this.#claimed = head.sequence;
     this.#knowsTrees = capabilities.includes(TREE);
+    this.#knowsFolder = capabilities.includes("folder");
     const own = await history.head();
     const settled = await this.#options.writeBack?.door.settled(sandbox_id);
     await this.#channel.send({
       type: "HelloAck",
       version: PROTOCOL_VERSION,
-      capabilities: ["witness", ...(this.#trees === undefined ? [] : [TREE])],
+      capabilities: ["witness", "folder", ...(this.#trees === undefined ? [] : [TREE])],
       workspace: history.workspace,
       head: { sequence: own.seq, hash: own.hash },
       settled_local_seq: settled?.upTo ?? settled_local_seq,
@@ -202,6 +217,7 @@ export class OriginSession {
     });
     // A crash of the replica, or of the line, may have cost it these answers.
     if (settled !== undefined && settled.upTo > settled_local_seq) await this.#channel.send(answerToWire(settled.last));
+    if (this.#folderAway() !== undefined) await this.#beat();
     if (!(await this.#mayGoOnFrom(head))) return;
     this.#push.begin({ seq: head.sequence, hash: head.hash });
     this.#acknowledge(head.sequence);

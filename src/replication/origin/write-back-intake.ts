@@ -26,8 +26,8 @@ const MAX_WAITING = 16;
 /** Beats in which no content comes that was asked for: while it waits, it keeps the store's collector out. */
 const PATIENCE_BEATS = 30;
 
-/** What may go well another time, and what never does here. */
-const AGAIN: ReadonlySet<string> = new Set(["LOCKED", "UNAVAILABLE", "LIMIT_EXCEEDED"]);
+/** What may go well another time (`NOT_FOUND`: the folder is away), and what never does here. */
+const AGAIN: ReadonlySet<string> = new Set(["LOCKED", "UNAVAILABLE", "LIMIT_EXCEEDED", "NOT_FOUND"]);
 const NEVER: ReadonlySet<string> = new Set(["READ_ONLY", "FORBIDDEN"]);
 
 /**

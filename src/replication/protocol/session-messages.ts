@@ -42,6 +42,8 @@ export const heartbeat = z.strictObject({
   agent_sequence: count,
   /** The iteration of the last event that is one of a path; 0: there is none. */
   agent_iteration: count,
+  /** With `folder`: the origin's folder is not there since then, by its clock (epoch milliseconds). */
+  folder_away_since: count.optional(),
 });
 
 export const sandboxHeartbeat = z.strictObject({

@@ -55,8 +55,8 @@ export interface ReplicaOptions {
    * are acknowledged: the place to materialise them. After a crash it goes on from its own cursor, by `upstream`'s lines.
    */
   readonly onEvents?: (events: readonly SealedEvent[]) => Promise<void>;
-  /** The origin has let this replica in, or speaks again: its last event is this one. Must not throw. */
-  readonly onOrigin?: (sequence: number) => void;
+  /** The origin has let this replica in, or speaks again: its last event; since when its folder is away, if it is. Must not throw. */
+  readonly onOrigin?: (sequence: number, folderAwaySince?: number) => void;
 }
 
 /** As long as each turn of the event loop brings more, up to about so many events are waited for. */
@@ -172,7 +172,7 @@ export class ReplicaSession {
     await this.#channel.send({
       type: "Hello",
       versions: [PROTOCOL_VERSION],
-      capabilities: ["witness", ...(this.#options.mirror === undefined ? [] : ["tree"])],
+      capabilities: ["witness", "folder", ...(this.#options.mirror === undefined ? [] : ["tree"])],
       ...(workspace === undefined ? {} : { workspace }),
       sandbox_id: sandboxId,
       ...(token === undefined ? {} : { token }),
@@ -200,7 +200,7 @@ export class ReplicaSession {
       case "ContentNotFound":
         return this.#fetch.took(message);
       case "Heartbeat":
-        this.#options.onOrigin?.(message.agent_sequence);
+        this.#options.onOrigin?.(message.agent_sequence, message.folder_away_since);
         return this.#heartbeat(message.agent_sequence);
       case "BarrierConfirmation":
         return this.#confirmed(message);
