@@ -16,6 +16,7 @@ import { project } from "../../workspace/project.ts";
 import { isInBase } from "../../workspace/read-base.ts";
 import { readEvent } from "../../workspace/read-events.ts";
 import { rootAtHead } from "../../workspace/tree.ts";
+import { RecentRecords } from "./recent-records.ts";
 
 /** What a part of a mirror stands on. `workspaceId` is not known before its first line. */
 export interface MirrorFiles extends Omit<HistoryContext, "workspaceId"> {
@@ -25,6 +26,7 @@ export interface MirrorFiles extends Omit<HistoryContext, "workspaceId"> {
 /** A stretch of the origin's history, from its beginning or from an anchor on: a log of exact lines, and its index. */
 export class MirrorPart {
   readonly #files: MirrorFiles;
+  readonly #recent = new RecentRecords();
   #history: HistoryContext | undefined;
   #head: Head;
 
@@ -79,6 +81,8 @@ export class MirrorPart {
   async record(seq: number): Promise<FileRecord | undefined> {
     const history = this.#history;
     if (history === undefined) return undefined;
+    const recent = this.#recent.get(seq);
+    if (recent !== undefined) return recent ?? undefined;
     return this.ask(async (index) => {
       const row = await index.locate(seq);
       const path = row === undefined || isInBase(row) ? undefined : pathOfRecordId(row.recordId);
@@ -106,6 +110,7 @@ export class MirrorPart {
     const history = (this.#history ??= this.#historyOf(first));
     await history.log.append(events);
     this.#head = headOf(events.at(-1) ?? first);
+    this.#recent.add(events);
     await follow(history, events);
   }
 

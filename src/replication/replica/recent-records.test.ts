@@ -1,0 +1,18 @@
+import { expect, it } from "vitest";
+import { EMPTY_HEAD } from "../../core/event.ts";
+import { fileEvent, userEvent } from "../../testing/protocol-samples.ts";
+import { RecentRecords } from "./recent-records.ts";
+
+it("remembers what the last events recorded of files, and no more than that", () => {
+  const recent = new RecentRecords();
+  const file = { ...fileEvent(EMPTY_HEAD, "a/b.txt", "content"), seq: 7 };
+  recent.add([file, { ...userEvent(EMPTY_HEAD, 10), seq: 8 }]);
+  expect(recent.get(7)).toMatchObject({ entry: { path: "a/b.txt", size: 7 } });
+  expect(recent.get(8)).toBeNull();
+  expect(recent.get(6)).toBeUndefined();
+  for (let seq = 9; seq < 9 + 8_191; seq += 1) recent.add([{ ...file, seq }]);
+  expect([recent.get(7), recent.get(8)]).toEqual([undefined, null]);
+  recent.add(Array.from({ length: 20_000 }, (_, i) => ({ ...file, seq: 10_000 + i })));
+  expect([recent.get(10_000 + 11_807), recent.get(9_999)]).toEqual([undefined, undefined]);
+  expect(recent.get(10_000 + 11_808)).toMatchObject({ entry: { path: "a/b.txt" } });
+});
