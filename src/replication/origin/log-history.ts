@@ -12,8 +12,11 @@ import { oldestSeq } from "../../workspace/history-start.ts";
 /** Every so many events their position is remembered. */
 const MARK_EVERY = 256;
 
-/** Lines that are not known to be this process's are looked at so much later, in ms: mostly it has just not said so yet. */
-const LOOK_LATER_MS = 5;
+/**
+ * Lines that are not known to be this process's are looked at so much later, in ms: mostly it is still at the write that they
+ * are part of, and a look would be in its way.
+ */
+const LOOK_LATER_MS = 20;
 
 /** Those who write to a log beside this process. */
 export interface OtherWriters {
