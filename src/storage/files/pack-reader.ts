@@ -5,6 +5,7 @@ import type { BlobBlock } from "../blob-block.ts";
 import type { BlobIndex, BlobPlace, PackState } from "../blob-index.ts";
 import { corrupt } from "./blob-trouble.ts";
 import { decodeBlockHead, isStoredWhole, unpackBlock } from "../block.ts";
+import { freeBytes } from "../../util/free-bytes.ts";
 import type { BlobLayout } from "./layout.ts";
 import { readAt, readPackUlid } from "./pack-scan.ts";
 
@@ -41,7 +42,7 @@ export class PackReader {
     return content !== undefined && this.#blocks.has(keyOf(place)) ? Buffer.from(content) : content;
   }
 
-  /** The same; the bytes are not the caller's, and must not be changed: they may be of a block that is kept unpacked. */
+  /** The same; the bytes are the caller's only until the next call, and must not be changed: they may be of a block that is kept. */
   look(hash: Hash, place: PackPlace): Buffer | undefined {
     const key = keyOf(place);
     const known = this.#blocks.get(key);
@@ -80,6 +81,7 @@ export class PackReader {
       throw corrupt(hash, this.#nameOf(place), "the head of its block is damaged");
     const raw = unpackBlock(head, bytes.subarray(head.headBytes));
     if (raw === undefined) throw corrupt(hash, this.#nameOf(place), "its block cannot be unpacked");
+    if (head.codec === "zstd") freeBytes(bytes);
     return raw;
   }
 
@@ -106,6 +108,7 @@ export class PackReader {
       if (this.#cached <= CACHE_BYTES || oldKey === key) break;
       this.#blocks.delete(oldKey);
       this.#cached -= old.length;
+      freeBytes(old);
     }
   }
 
