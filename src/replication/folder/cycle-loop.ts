@@ -26,8 +26,6 @@ export interface CycleLoopOptions {
 
 /** How long the record may lag behind what is only an echo. */
 const LAZY_MS = 1_000;
-/** How long it waits until it looks again whether a large deletion is over. */
-const RESTLESS_MS = 400;
 /** A folder in which others are always faster is left alone for a moment. */
 const MOST_MOVES = 5;
 const MOVED_MS = 100;
@@ -154,7 +152,7 @@ export class CycleLoop {
         if (this.#moves >= MOST_MOVES) this.#wakeLater(MOVED_MS);
         return;
       case "restless":
-        return this.#wakeLater(RESTLESS_MS);
+        return this.#wakeLater(outcome.waitMs);
       case "partial":
         return this.#wakeLater(PART_MS);
       case "halted":

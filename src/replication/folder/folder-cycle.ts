@@ -56,8 +56,8 @@ export type LossDecision = "deletions" | "restore";
 export type CycleOutcome =
   /** Somebody was faster: it is to be done again. */
   | { readonly kind: "moved" }
-  /** Much is being deleted: wait until that is over. */
-  | { readonly kind: "restless" }
+  /** Something is being deleted: wait until that is over. */
+  | { readonly kind: "restless"; readonly waitMs: number }
   /** A commit of the origin has come in part only: the rest is on its way. */
   | { readonly kind: "partial" }
   | { readonly kind: "halted"; readonly halt: ReplicaHalt }
@@ -177,9 +177,9 @@ export class FolderCycle implements Disposable {
     await this.#settle();
     const planned = await this.#plan(decided);
     if (!planned.isWhole && this.#isMoreComing(planned)) return { kind: "partial" };
-    const { halted } = planned.losses;
-    const found = halted.local ?? halted.remote;
-    if (decided === undefined && this.#losses.isRestless(planned.losses)) return { kind: "restless" };
+    const found = planned.losses.halted.local ?? planned.losses.halted.remote;
+    const waitMs = decided === undefined ? this.#losses.waitFor(planned.losses) : undefined;
+    if (waitMs !== undefined) return { kind: "restless", waitMs };
     if (decided === undefined && found !== undefined) return { kind: "halted", halt: found };
     return this.#carryOut(planned, now);
   }

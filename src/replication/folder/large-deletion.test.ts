@@ -34,11 +34,36 @@ describe("in the folder", () => {
     expect(await trees()).toEqual({ desk: FILES, host: FILES });
   });
 
-  it("a few deletions wait for nothing", async () => {
+  it("a few deletions wait for a moment only", async () => {
     await started();
-    for (const name of NAMES.slice(0, 3)) rig.desk.edit(name, undefined);
-    await rig.pass(150);
-    expect(Object.keys((await trees()).host)).toHaveLength(17);
+    rig.desk.edit("f10", undefined);
+    await rig.pass(250);
+    expect(Object.keys((await trees()).host)).toHaveLength(19);
+    await rig.pass(60_000);
+    for (const name of NAMES.slice(1, 4)) rig.desk.edit(name, undefined);
+    await rig.pass(250);
+    expect(Object.keys((await trees()).host)).toHaveLength(16);
+  });
+
+  it("the first few do not go either where others follow in a moment", async () => {
+    await started();
+    for (const name of NAMES) {
+      rig.desk.edit(name, undefined);
+      await rig.pass(60);
+    }
+    await rig.until(isHalted);
+    expect((await trees()).host).toEqual(FILES);
+  });
+
+  it("edits do not wait, but for a moment where something was deleted at the same time", async () => {
+    await started();
+    rig.desk.edit("f10", "edited\n");
+    await rig.pass(100);
+    expect((await trees()).host["f10"]).toBe("edited\n");
+    rig.desk.edit("f11", undefined);
+    rig.desk.edit("f10", "again\n");
+    await rig.pass(250);
+    expect((await trees()).host["f10"]).toBe("again\n");
   });
 
   it("who deletes one file after another, all the time, is not waited for without end", async () => {

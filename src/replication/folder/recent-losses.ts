@@ -7,8 +7,11 @@ type Lost = Pick<Losses, "local" | "upstream">;
 /** How long a deletion is remembered, to see with others that it was a large one. */
 const MEMORY_MS = 10_000;
 
-/** So many entries may go without anybody waiting for more of them. */
+/** So many entries may be all that goes: more are waited for only for a moment. */
 const FEW = 3;
+const MOMENT_MS = 100;
+/** More than that may be the beginning of a large deletion: so long it is to be quiet before they go. */
+const QUIET_MS = 400;
 /** So often what may become a large deletion, and is none yet, is waited for: then it is somebody who deletes all the time. */
 const MOST_WAITS = 10;
 
@@ -29,17 +32,18 @@ export class RecentLosses {
   }
 
   /**
-   * May this be the beginning of a large deletion: are more than a few entries gone, and more than when this was last asked?
-   * Then it is waited until no more go.
+   * May this be the beginning of a large deletion: are more entries gone than when this was last asked? Then it is waited until
+   * no more go: so many milliseconds; `undefined`: no longer.
    */
-  isRestless({ local, upstream }: Lost): boolean {
+  waitFor({ local, upstream }: Lost): number | undefined {
     const lost = { local: local + this.#recent.local, upstream: upstream + this.#recent.upstream };
     const isMore = lost.local > this.#last.local || lost.upstream > this.#last.upstream;
     this.#last = lost;
     const most = Math.max(local === 0 ? 0 : lost.local, upstream === 0 ? 0 : lost.upstream);
-    const isRestless = isMore && (isMuch(most) || (most > FEW && this.#waits < MOST_WAITS));
+    const isRestless = isMore && most > 0 && (isMuch(most) || this.#waits < MOST_WAITS);
     this.#waits = isRestless ? this.#waits + 1 : 0;
-    return isRestless;
+    if (!isRestless) return undefined;
+    return most > FEW ? QUIET_MS : MOMENT_MS;
   }
 
   /** These were carried on. */
