@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { StoreApi } from "../api/store-api.ts";
 import { sha256, type Hash } from "../core/hash.ts";
 import { SimDisk } from "../disk/sim-disk.ts";
+import { checkBlock } from "../storage/blob-block.ts";
 import { openSimStore } from "../testing/sim-store.ts";
 import { VirtualClock } from "../testing/virtual-clock.ts";
 import { Origins } from "./origins.ts";
@@ -51,6 +52,26 @@ describe("a workspace that replicas follow", () => {
     // What is written later is known at once.
     await workspace.putFile("b.txt", Buffer.from("later\n"));
     expect(await has("later\n")).toBe(true);
+  });
+
+  it("gives many at once, and of a block that others share only what is its own", async () => {
+    const { store, origins } = await scene();
+    const { workspace } = await store.init({ roots: ["/proj"] });
+    const other = await hosted(store);
+    // Writes that go together share a block.
+    const texts = Array.from({ length: 8 }, (_, i) => `text ${i} `.repeat(50));
+    await Promise.all(texts.map((text, i) => (i % 2 === 0 ? workspace : other).putFile(`f${i}`, Buffer.from(text))));
+    using lease = await origins.lease(workspace.id);
+    const { blocks } = lease.options;
+    const asked = [...texts, "in the baseline\n", "nobody's\n"].map((text) => sha256(text));
+    const own = new Set(asked.filter((_, i) => (i < 8 && i % 2 === 0) || i === 8));
+    expect(await blocks?.has(asked)).toEqual(own);
+    const given: Hash[] = [];
+    for await (const block of blocks?.blocks(asked, 1_000_000) ?? []) {
+      checkBlock(block);
+      given.push(...block.entries.map(({ hash }) => hash));
+    }
+    expect(new Set(given)).toEqual(own);
   });
 
   it("is opened once for all its sessions, and closed when nobody has followed it for a while", async () => {

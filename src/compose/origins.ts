@@ -20,7 +20,7 @@ export interface OriginLease extends Disposable {
   /** For `OriginSession`. */
   readonly options: Pick<
     OriginOptions,
-    "history" | "contents" | "cursors" | "signedHead" | "trees" | "writeBack" | "folderAway"
+    "history" | "contents" | "blocks" | "cursors" | "signedHead" | "trees" | "writeBack" | "folderAway"
   >;
 }
 
@@ -134,7 +134,16 @@ async function openOrigin(parts: StoreParts, id: string, timers: Timers): Promis
   const open = closing.move();
   return {
     context,
-    options: { history, contents, cursors, signedHead, trees: new HistoryTrees(context), writeBack, folderAway },
+    options: {
+      history,
+      contents,
+      blocks: contents,
+      cursors,
+      signedHead,
+      trees: new HistoryTrees(context),
+      writeBack,
+      folderAway,
+    },
     close: () => open.disposeAsync(),
   };
 }

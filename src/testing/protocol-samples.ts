@@ -231,4 +231,7 @@ export const PROTOCOL_SAMPLES: readonly Message[] = [
       { filepath: "gone", hash: null, touched: true, children: [], more: false },
     ],
   },
+  { type: "BlocksRequest", hashes: Buffer.from(`${HASH}${sha256("")}`, "hex") },
+  { type: "BlocksResponse", blocks: Buffer.from("CBLK"), absent: [HASH], apart: [] },
+  { type: "BlocksResponse", blocks: Buffer.alloc(0), absent: [], apart: [HASH] },
 ];

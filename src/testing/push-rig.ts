@@ -35,7 +35,8 @@ export class RigOrigin {
   readonly contents = new Map<Hash, Buffer>();
   readonly cursors = new MemoryReplicaCursors();
   readonly history = new LogHistory("w1", new MemoryEventLog(this.state));
-  readonly #blobs = new MemoryBlobStore({ contents: this.contents });
+  /** Its contents, also many at once (`OriginOptions.blocks`). */
+  readonly blobs = new MemoryBlobStore({ contents: this.contents });
   readonly #log = new MemoryEventLog(this.state);
 
   get head(): Head {
@@ -66,7 +67,7 @@ export class RigOrigin {
 
   options(clock: VirtualClock, more: Partial<OriginOptions> = {}): OriginOptions {
     const { history, cursors } = this;
-    const contents = { open: (hash: Hash) => this.#blobs.open(hash) };
+    const contents = { open: (hash: Hash) => this.blobs.open(hash) };
     return { history, contents, cursors, timers: clock, heartbeatMs: HEARTBEAT_MS, ...more };
   }
 }

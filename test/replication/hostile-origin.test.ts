@@ -1,11 +1,14 @@
 import assert from "node:assert/strict";
+import { crc32, zstdCompressSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
 import { sealEvents } from "../../src/core/chain.ts";
 import { EMPTY_HEAD, type Head, type RecordBody, type SealedEvent } from "../../src/core/event.ts";
-import { sha256 } from "../../src/core/hash.ts";
+import { sha256, type Hash } from "../../src/core/hash.ts";
 import { notificationOf } from "../../src/replication/protocol/event-messages.ts";
 import { ReplicaSession } from "../../src/replication/replica/replica-session.ts";
 import { NODE_TIMERS } from "../../src/replication/timers.ts";
+import { encodeLargeHeader, encodePiece } from "../../src/storage/large-format.ts";
+import { packBlocks } from "../../src/storage/pack-blocks.ts";
 import { fileEvent } from "../../src/testing/protocol-samples.ts";
 import { RigReplica } from "../../src/testing/push-rig.ts";
 import { VirtualClock } from "../../src/testing/virtual-clock.ts";
@@ -192,6 +195,119 @@ describe("P2: contents that are not what they are called", () => {
     expect(scene.replica.upstream.head.seq).toBe(0);
   });
 });
+
+/** Blocks of these contents, as an honest origin would send them. */
+function blocksOf(...contents: readonly (string | Buffer)[]): Buffer {
+  return Buffer.concat(
+    contents.flatMap((content) => [...packBlocks([Buffer.from(content)])].map(({ bytes }) => bytes)),
+  );
+}
+
+/** The container of a content that says what it likes. */
+function containerOf(hash: Hash, length: number, pieces: readonly Buffer[]): Buffer {
+  return Buffer.concat([encodeLargeHeader({ hash, length }), ...pieces]);
+}
+
+const MILLION = encodePiece(MIB, zstdCompressSync(Buffer.alloc(MIB)));
+
+describe("P2, P3: blocks that are not what was asked for", () => {
+  /** The replica has asked for the content of the first event. */
+  async function asked(): Promise<Scene> {
+    const scene = await Scene.set();
+    await scene.peer.next("Hello");
+    scene.welcome(FIRST, { capabilities: ["blocks"] });
+    scene.lines(FIRST);
+    const { hashes } = await scene.peer.next("BlocksRequest");
+    expect(Buffer.from(hashes).toString("hex")).toBe(sha256("one"));
+    return scene;
+  }
+
+  const answer = (scene: Scene, blocks: Uint8Array, more: object = {}): void =>
+    scene.peer.say({ type: "BlocksResponse", blocks: blocks.length, absent: [], apart: [], ...more }, blocks);
+
+  it("P2: what was asked for is taken", async () => {
+    using scene = await asked();
+    answer(scene, blocksOf("one"));
+    await scene.session.reaches(1);
+    expect(await scene.replica.blobs.get(sha256("one"))).toEqual(Buffer.from("one"));
+  });
+
+  it.each<[string, string, () => Buffer]>([
+    ["another content", "INTEGRITY_VIOLATION", () => renamed(blocksOf("0ne"), sha256("0ne"), sha256("one"))],
+    [
+      "another content beside it",
+      "INTEGRITY_VIOLATION",
+      () => [...packBlocks(["one", "two"].map((text) => Buffer.from(text)))][0]?.bytes as Buffer,
+    ],
+    [
+      "it twice in one block",
+      "INTEGRITY_VIOLATION",
+      () => [...packBlocks(["one", "one"].map((text) => Buffer.from(text)))][0]?.bytes as Buffer,
+    ],
+    ["no block", "INTEGRITY_VIOLATION", () => Buffer.from("one")],
+    ["half a block", "INTEGRITY_VIOLATION", () => blocksOf("one").subarray(0, -1)],
+    ["a bit that was flipped", "INTEGRITY_VIOLATION", () => flipped(blocksOf("one"))],
+    ["a block, and something behind it", "INTEGRITY_VIOLATION", () => Buffer.concat([blocksOf("one"), Buffer.of(0)])],
+    [
+      "a container of 3 GiB in 2 MB",
+      "INTEGRITY_VIOLATION",
+      () => containerOf(sha256("one"), 3_000 * MIB, Array<Buffer>(3_000).fill(MILLION)),
+    ],
+    [
+      "a container of 60 MiB that is not it",
+      "INTEGRITY_VIOLATION",
+      () => containerOf(sha256("one"), 60 * MIB, Array<Buffer>(60).fill(MILLION)),
+    ],
+  ])("P2, P3: %s", async (_, code, blocks) => {
+    using scene = await asked();
+    const before = process.memoryUsage().rss;
+    answer(scene, blocks());
+    expect(await scene.ended).toMatchObject({ error: { code } });
+    expect(process.memoryUsage().rss - before).toBeLessThan(64 * MIB);
+    expect(scene.replica.upstream.head.seq).toBe(0);
+    expect(await Array.fromAsync(scene.replica.blobs.list())).toEqual([]);
+    expect(await Array.fromAsync(scene.replica.blobs.verify())).toEqual([]);
+  });
+
+  it("P4: what nobody has asked for, or what came before, is let pass; nothing of it is kept", async () => {
+    using scene = await asked();
+    answer(scene, blocksOf("two"), { absent: [sha256("three")], apart: [sha256("four")] });
+    answer(scene, blocksOf("one"));
+    await scene.session.reaches(1);
+    answer(scene, blocksOf("one"));
+    scene.lines(SECOND);
+    await scene.peer.next("Ack");
+    answer(scene, blocksOf("two"));
+    await scene.session.reaches(2);
+    expect(await scene.replica.blobs.has(["three", "four"].map((text) => sha256(text)))).toEqual(new Set());
+  });
+
+  it("P2: said to be absent, and said to be apart and then something else", async () => {
+    using absent = await asked();
+    answer(absent, Buffer.alloc(0), { absent: [sha256("one")] });
+    await absent.session.reaches(1);
+    expect([...absent.session.missing]).toEqual([sha256("one")]);
+    using apart = await asked();
+    answer(apart, Buffer.alloc(0), { apart: [sha256("one")] });
+    const { content_hash } = await apart.peer.next("ContentFetchRequest");
+    apart.peer.say({ type: "ContentFetchResponse", content_hash, content: 3, size: 3, offset: 0 }, Buffer.from("0ne"));
+    expect(await apart.ended).toMatchObject({ error: { code: "INTEGRITY_VIOLATION" } });
+  });
+});
+
+/** The block with another name in its table, and the check sum that goes with it. */
+function renamed(block: Buffer, from: Hash, to: Hash): Buffer {
+  const head = Buffer.from(block);
+  Buffer.from(to, "hex").copy(head, head.indexOf(Buffer.from(from, "hex")));
+  head.writeUInt32BE(crc32(head.subarray(20, 60), crc32(head.subarray(0, 16))), 16);
+  return head;
+}
+
+function flipped(block: Buffer): Buffer {
+  const copy = Buffer.from(block);
+  copy[copy.length - 1] = (copy.at(-1) ?? 0) ^ 1;
+  return copy;
+}
 
 /** Sends the three bytes of the content for whatever piece is asked. */
 async function answerEverything(peer: HostilePeer, content_hash: string): Promise<void> {

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { sha256 } from "../../src/core/hash.ts";
 import { OriginSession, type OriginOptions } from "../../src/replication/origin/origin-session.ts";
@@ -174,6 +175,33 @@ describe("P3: lengths, depths and numbers", () => {
       for (let i = 0; i < 20_000; i += 1) peer.say({ type: "ContentFetchRequest", content_hash: sha256(String(i)) });
     });
     expect(process.memoryUsage().rss - before).toBeLessThan(96 * MIB);
+  });
+
+  it("P3: a flood of requests for contents in blocks", async () => {
+    const origin = new RigOrigin();
+    const before = process.memoryUsage().rss;
+    await isRefused(
+      "LIMIT_EXCEEDED",
+      (peer) => {
+        for (let i = 0; i < 20; i += 1) peer.say({ type: "BlocksRequest", hashes: 320_000 }, randomBytes(320_000));
+      },
+      { blocks: origin.blobs },
+    );
+    expect(process.memoryUsage().rss - before).toBeLessThan(96 * MIB);
+  });
+
+  it("P7: one that asks for everything, and grants nothing, costs one message", async () => {
+    const origin = new RigOrigin();
+    const contents = Array.from({ length: 40 }, () => randomBytes(300_000));
+    for (const content of contents) origin.contents.set(sha256(content), content);
+    await using scene = await Scene.set({ blocks: origin.blobs });
+    await scene.greet();
+    const hashes = Buffer.concat(contents.map((content) => Buffer.from(sha256(content), "hex")));
+    scene.hostile.say({ type: "BlocksRequest", hashes: hashes.length }, hashes);
+    await scene.isUnharmed();
+    const sent = scene.hostile.heard.map((one) => (one.type === "BlocksResponse" ? one.blocks.length : 0));
+    expect(sent.reduce((sum, bytes) => sum + bytes, 0)).toBeLessThan(3 * MIB);
+    expect(scene.hostile.channel.pendingBytes).toBeLessThan(2 * MIB);
   });
 
   it("P3: more credited bytes than were granted", async () => {

@@ -1,11 +1,13 @@
 import type { LogEvent } from "../../core/event.ts";
 import type { Hash } from "../../core/hash.ts";
+import type { BlobBlock } from "../../storage/blob-block.ts";
 import type { BlobReader } from "../../storage/blob-store.ts";
 import type { EventRow } from "../../storage/index-store.ts";
 import { answer } from "../../workspace/answer.ts";
 import type { HistoryContext } from "../../workspace/context.ts";
 import { HistoryNeeds } from "../../workspace/history-needs.ts";
 import { readEvents } from "../../workspace/read-events.ts";
+import type { WorkspaceBlocks } from "./block-server.ts";
 import type { WorkspaceContents } from "./content-server.ts";
 
 /** Events that are looked at together. */
@@ -15,7 +17,7 @@ const PAGE = 5_000;
  * The contents that a history names, at whatever time: of files, and of what other records need (bases, filters, plans,
  * both sides of a conflict). What was freed is not found, and neither is what the store holds for other workspaces only.
  */
-export class HistoryContents implements WorkspaceContents {
+export class HistoryContents implements WorkspaceContents, WorkspaceBlocks {
   readonly #context: HistoryContext;
   /** What other records than those of files name, up to event `#seq`. */
   readonly #others = new Set<Hash>();
@@ -29,6 +31,21 @@ export class HistoryContents implements WorkspaceContents {
   async open(hash: Hash, isNamed = false): Promise<BlobReader | undefined> {
     const reader = await this.#context.blobs.open(hash);
     return reader !== undefined && (isNamed || (await this.#names(hash))) ? reader : undefined;
+  }
+
+  async *blocks(hashes: readonly Hash[], mostBytes: number): AsyncGenerator<BlobBlock, void> {
+    yield* this.#context.blobs.blocks(await this.#named(hashes), mostBytes);
+  }
+
+  async has(hashes: readonly Hash[]): Promise<ReadonlySet<Hash>> {
+    return this.#context.blobs.has(await this.#named(hashes));
+  }
+
+  async #named(hashes: readonly Hash[]): Promise<Hash[]> {
+    const ofFiles = await this.#context.index.withContents(hashes);
+    const named: Hash[] = [];
+    for (const hash of hashes) if (ofFiles.has(hash) || (await this.#names(hash))) named.push(hash);
+    return named;
   }
 
   async #names(hash: Hash): Promise<boolean> {

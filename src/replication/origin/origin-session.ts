@@ -8,6 +8,7 @@ import { NODE_TIMERS, type Timers } from "../timers.ts";
 import { Waiters } from "../waiters.ts";
 import { answerToWire } from "../protocol/write-back-entries.ts";
 import { ContentFetch } from "../replica/content-fetch.ts";
+import { BlockServer, type WorkspaceBlocks } from "./block-server.ts";
 import { ContentServer, type WorkspaceContents } from "./content-server.ts";
 import { EventPush } from "./event-push.ts";
 import type { LogHistory } from "./log-history.ts";
@@ -21,6 +22,8 @@ import { parseSignedHead } from "../../core/signed-head.ts";
 export interface OriginOptions {
   readonly history: LogHistory;
   readonly contents: WorkspaceContents;
+  /** The same, many at once. Left out: they are asked for one by one. */
+  readonly blocks?: WorkspaceBlocks;
   readonly cursors: ReplicaCursors;
   /** Throws `FORBIDDEN` where whoever is here may not be this replica (`admitReplica`). Default: it may be each. */
   readonly admit?: (replica: string) => void;
@@ -47,6 +50,8 @@ const MAX_BEHIND = 1_000_000;
 
 /** Full reconciliations, by `TreeRequest`. */
 const TREE = "tree";
+/** Many contents at once, by `BlocksRequest`. */
+const BLOCKS = "blocks";
 
 /**
  * One replica's conversation, as the origin leads it (docs/protocol.md, "A conversation").
@@ -59,6 +64,7 @@ export class OriginSession {
   readonly #channel: Channel;
   readonly #options: OriginOptions;
   readonly #contents: ContentServer;
+  readonly #blocks: BlockServer | undefined;
   readonly #push: EventPush;
   readonly #trees: TreeServer | undefined;
   readonly #fetch: ContentFetch;
@@ -77,6 +83,7 @@ export class OriginSession {
     this.#channel = channel;
     this.#options = options;
     this.#contents = new ContentServer(channel, options.contents);
+    this.#blocks = options.blocks === undefined ? undefined : new BlockServer(channel, options.blocks);
     this.#push = new EventPush(channel, options);
     this.#trees = options.trees === undefined ? undefined : new TreeServer(channel, options.trees);
     this.#fetch = new ContentFetch(channel);
@@ -165,6 +172,8 @@ export class OriginSession {
         return this.#acknowledge(message.up_to_sequence);
       case "ContentFetchRequest":
         return this.#contents.ask(message);
+      case "BlocksRequest":
+        return this.#blocks?.ask(message);
       case "ContentFetchResponse":
       case "ContentNotFound":
         return this.#fetched(message);
@@ -209,7 +218,12 @@ export class OriginSession {
     await this.#channel.send({
       type: "HelloAck",
       version: PROTOCOL_VERSION,
-      capabilities: ["witness", "folder", ...(this.#trees === undefined ? [] : [TREE])],
+      capabilities: [
+        "witness",
+        "folder",
+        ...(this.#trees === undefined ? [] : [TREE]),
+        ...(this.#blocks === undefined ? [] : [BLOCKS]),
+      ],
       workspace: history.workspace,
       head: { sequence: own.seq, hash: own.hash },
       settled_local_seq: settled?.upTo ?? settled_local_seq,

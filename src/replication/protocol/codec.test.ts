@@ -2,6 +2,7 @@ import { crc32 } from "node:zlib";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { ChronicleError } from "../../core/errors.ts";
+import { sha256 } from "../../core/hash.ts";
 import { PROTOCOL_SAMPLES } from "../../testing/protocol-samples.ts";
 import { decodeMessage, encodeMessage } from "./codec.ts";
 import { encodeFrame, type Frame, type FramePayload } from "./frame.ts";
@@ -56,7 +57,7 @@ describe("messages in frames", () => {
   );
 
   it("has a sample of each of the twelve messages of the original, and of ours", () => {
-    expect([...new Set(PROTOCOL_SAMPLES.map(({ type }) => type))]).toHaveLength(22);
+    expect([...new Set(PROTOCOL_SAMPLES.map(({ type }) => type))]).toHaveLength(24);
   });
 
   // The checksum is Python's: zlib.crc32 of the first 24 bytes and the JSON.
@@ -221,6 +222,18 @@ describe("hostile messages", () => {
     expect(code(() => decodeMessage({ head: many, body: undefined }))).toBe("LIMIT_EXCEEDED");
     const message: Message = { type: "Error", code: "IO", message: '[{"\\'.repeat(300), fatal: false };
     expect(decodeMessage(encodeMessage(message))).toEqual(message);
+  });
+  it.each([0, 31, 33, 10_001 * 32])("a request for contents whose hashes take %i bytes", (length) => {
+    const asked = payloadOf({ type: "BlocksRequest", hashes: length }, Buffer.alloc(length));
+    expect(code(() => decodeMessage(asked))).toBe("USAGE");
+  });
+  it.each<[string, object, number]>([
+    ["longer than all of them may be", {}, 3_670_017],
+    ["with a hash that is none", { absent: ["abc"] }, 0],
+    ["with more hashes than go in one", { apart: Array(4_001).fill(sha256("")) }, 0],
+  ])("blocks %s", (_, change, length) => {
+    const message = { type: "BlocksResponse", blocks: length, absent: [], apart: [], ...change };
+    expect(code(() => decodeMessage(payloadOf(message, Buffer.alloc(length))))).toBe("USAGE");
   });
   it.each([-1, 1.5, 1e308, "5", null, 2 ** 53, [], {}])("the number %j", (size) => {
     expect(code(() => decodeMessage(notification({ size })))).toBe("USAGE");

@@ -48,5 +48,12 @@ export const MAX_FOLDERS = 256;
 /** Children of all folders in one `TreeResponse`. */
 export const MAX_CHILDREN = 4_000;
 
+/** Contents of one `BlocksRequest`; those of an `absent` or `apart` in one `BlocksResponse`. */
+export const MAX_ASKED = 10_000;
+export const MAX_NOT_IN_BLOCKS = 4_000;
+
+/** The blocks of one `BlocksResponse`, or the only one, in bytes. */
+export const MAX_BLOCKS_BYTES = 3.5 * MIB;
+
 /** Bytes that either side may send before it has got any credit. */
 export const INITIAL_CREDIT_BYTES = MIB;

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { ChronicleError } from "../../core/errors.ts";
+import { blocksRequest, blocksResponse } from "./block-messages.ts";
 import { contentFetchRequest, contentFetchResponse, contentNotFound } from "./content-messages.ts";
 import {
   ack,
@@ -42,6 +43,8 @@ const MESSAGE = z.discriminatedUnion("type", [
   credit,
   treeRequest,
   treeResponse,
+  blocksRequest,
+  blocksResponse,
 ]);
 
 export type Message = z.output<typeof MESSAGE>;
@@ -62,6 +65,7 @@ const CREDITED: ReadonlySet<MessageType> = new Set<MessageType>([
   "ContentFetchResponse",
   "WriteBack",
   "TreeResponse",
+  "BlocksResponse",
 ]);
 
 /** Does a message of this type wait for credit? */
@@ -73,6 +77,8 @@ export function isCredited(type: MessageType): boolean {
 export function bytesFieldOf(type: unknown): string | undefined {
   if (type === "Notification" || type === "WriteBack") return "inline_content";
   if (type === "ContentFetchResponse") return "content";
+  if (type === "BlocksRequest") return "hashes";
+  if (type === "BlocksResponse") return "blocks";
   return type === "Events" ? "lines" : undefined;
 }
 

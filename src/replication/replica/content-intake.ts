@@ -1,10 +1,13 @@
 import { ChronicleError } from "../../core/errors.ts";
 import type { Hash } from "../../core/hash.ts";
+import { openBlock } from "../../storage/blob-block.ts";
 import type { BlobBatch, BlobStore } from "../../storage/blob-store.ts";
 import { ahead } from "../../util/ahead.ts";
 import { MAX_PIECE_BYTES } from "../protocol/limits.ts";
 import type { MessageOf } from "../protocol/messages.ts";
+import type { BlockFetch, FetchedBlock } from "./block-fetch.ts";
 import type { ContentFetch } from "./content-fetch.ts";
+import { GrowingBatch } from "./growing-batch.ts";
 
 type Manifest = NonNullable<MessageOf<"ContentFetchResponse">["chunk_manifest"]>;
 
@@ -19,6 +22,14 @@ export interface HeldContents {
   add(hash: Hash): void;
 }
 
+/** What an intake may have beside the store and single requests. */
+export interface IntakeParts {
+  /** Default: what the store holds. */
+  readonly held?: HeldContents;
+  /** Many contents at once, where the other side knows how. */
+  readonly blocks?: BlockFetch;
+}
+
 /** Contents that somebody says to be of some size. */
 export interface WantedContents {
   readonly hashes: readonly Hash[];
@@ -30,22 +41,20 @@ export interface WantedContents {
 
 /**
  * Brings the contents that events name into the blobs of this side, durably, before the events are taken. Every content is
- * hashed; a larger one comes in chunks, each of which is kept under its own hash, so that after a break only what is missing
+ * hashed. They come many at once, as blocks, where the other side knows how; a larger one comes in chunks, each of which is kept under its own hash, so that after a break only what is missing
  * comes again. The chunks are nobody's contents: the collector frees them.
  */
 export class ContentIntake {
   readonly #blobs: BlobStore;
   readonly #fetch: ContentFetch;
   readonly #held: HeldContents;
+  readonly #blocks: BlockFetch | undefined;
 
-  constructor(
-    blobs: BlobStore,
-    fetch: ContentFetch,
-    held: HeldContents = { has: (hashes) => blobs.has(hashes), add: () => undefined },
-  ) {
+  constructor(blobs: BlobStore, fetch: ContentFetch, { held, blocks }: IntakeParts = {}) {
     this.#blobs = blobs;
     this.#fetch = fetch;
-    this.#held = held;
+    this.#held = held ?? { has: (hashes) => blobs.has(hashes), add: () => undefined };
+    this.#blocks = blocks;
   }
 
   /**
@@ -59,23 +68,45 @@ export class ContentIntake {
     if (missing.length === 0) return [];
     const gone: Hash[] = [];
     const large: (readonly [Hash, Manifest])[] = [];
-    await this.#inBatch(async (batch) => {
-      for (const hash of missing) {
-        const bytes = inline.get(hash);
-        if (bytes !== undefined) mustBe(hash, await batch.put(bytes));
-      }
-      const asked = missing.filter((hash) => !inline.has(hash));
-      for await (const [hash, response] of ahead(asked, PARALLEL, (hash) => this.#get(hash))) {
-        if (response !== undefined) mustMeasure(hash, response.size, sizes);
-        if (response === undefined) gone.push(hash);
-        else if (response.chunk_manifest !== undefined) large.push([hash, response.chunk_manifest]);
-        else mustBe(hash, await batch.put(response.content));
-      }
-    });
+    await using batch = new GrowingBatch(this.#blobs);
+    for (const hash of missing) {
+      const bytes = inline.get(hash);
+      if (bytes !== undefined) mustBe(hash, await batch.put(bytes));
+    }
+    const asked = missing.filter((hash) => !inline.has(hash));
+    const { absent, apart } = await this.#takeBlocks(asked, batch, sizes);
+    for (const hash of absent) gone.push(hash);
+    for await (const [hash, response] of ahead(apart, PARALLEL, (hash) => this.#get(hash))) {
+      if (response !== undefined) mustMeasure(hash, response.size, sizes);
+      if (response === undefined) gone.push(hash);
+      else if (response.chunk_manifest !== undefined) large.push([hash, response.chunk_manifest]);
+      else mustBe(hash, await batch.put(response.content));
+    }
+    await batch.commit();
     for (const [hash, manifest] of large) if (!(await this.#takeLarge(hash, manifest))) gone.push(hash);
     const isGone = new Set(gone);
     for (const hash of missing) if (!isGone.has(hash)) this.#held.add(hash);
     return gone;
+  }
+
+  /** Takes what comes in blocks. `absent`: the origin does not have them. `apart`: to be asked for one by one. */
+  async #takeBlocks(
+    asked: readonly Hash[],
+    batch: GrowingBatch,
+    sizes: WantedContents["sizes"],
+  ): Promise<{ readonly absent: readonly Hash[]; readonly apart: readonly Hash[] }> {
+    const absent: Hash[] = [];
+    if (this.#blocks?.isKnown !== true) return { absent, apart: asked };
+    const apart: Hash[] = [];
+    for await (const answer of this.#blocks.get(asked)) {
+      for (const one of answer.blocks) {
+        for (const { hash, length } of one.block.entries) mustMeasure(hash, length, sizes);
+        await takeBlock(batch, one);
+      }
+      absent.push(...answer.absent);
+      apart.push(...answer.apart);
+    }
+    return { absent, apart };
   }
 
   async #get(hash: Hash): Promise<readonly [Hash, MessageOf<"ContentFetchResponse"> | undefined]> {
@@ -132,6 +163,16 @@ export class ContentIntake {
       await batch.abandon();
     }
   }
+}
+
+/** Takes it as it is, unless most of it has come before: then only what has not. */
+async function takeBlock(batch: GrowingBatch, { block, fresh }: FetchedBlock): Promise<void> {
+  const { entries, rawLength } = block;
+  const news = entries.filter(({ hash }) => fresh.has(hash));
+  const newBytes = news.reduce((sum, { length }) => sum + length, 0);
+  if (newBytes * 2 >= rawLength) return batch.putBlock(block);
+  const raw = openBlock(block);
+  for (const { at, length } of news) await batch.put(raw.subarray(at, at + length));
 }
 
 function mustBe(wanted: Hash, found: Hash): void {

@@ -24,6 +24,9 @@ export interface NotTaken {
   readonly unwanted: readonly Hash[];
 }
 
+/** Batches of a base (of 4,096 rows) whose contents are taken together. */
+const GROUP_BATCHES = 5;
+
 /** Brings what events name into the replica's blobs, as far as it is wanted, before their lines are taken. */
 export class EventContents {
   readonly #blobs: BlobStore;
@@ -52,8 +55,8 @@ export class EventContents {
       const base = baseNamedBy(event);
       const reader = base === undefined ? undefined : await this.#blobs.open(base);
       if (reader === undefined) continue;
-      for await (const rows of decodeBase(reader.pieces())) {
-        const taken = await this.takeRows(rows, event);
+      for await (const some of together(decodeBase(reader.pieces()))) {
+        const taken = await this.takeRows(some, event);
         gone.push(...taken.gone);
         unwanted.push(...taken.unwanted);
       }
@@ -62,14 +65,27 @@ export class EventContents {
   }
 
   /** The same for rows of a base that an event names. */
-  async takeRows(rows: BaseBatch, event: Pick<LogEvent, "seq">): Promise<NotTaken> {
+  async takeRows(batches: readonly BaseBatch[], event: Pick<LogEvent, "seq">): Promise<NotTaken> {
     const unwanted: Hash[] = [];
-    const entries = rows.entries?.filter(({ path, entry }) => {
-      const isWanted = entry?.hash === undefined || this.#wants(path);
-      if (!isWanted && entry?.hash !== undefined) unwanted.push(entry.hash);
-      return isWanted;
+    const hashes = batches.flatMap((rows) => {
+      const entries = rows.entries?.filter(({ path, entry }) => {
+        const isWanted = entry?.hash === undefined || this.#wants(path);
+        if (!isWanted && entry?.hash !== undefined) unwanted.push(entry.hash);
+        return isWanted;
+      });
+      return contentsOfRows({ ...rows, ...(entries === undefined ? {} : { entries }) }, event);
     });
-    const wanted = { ...rows, ...(entries === undefined ? {} : { entries }) };
-    return { gone: await this.#intake.ensure({ hashes: contentsOfRows(wanted, event) }), unwanted };
+    return { gone: await this.#intake.ensure({ hashes }), unwanted };
   }
+}
+
+/** Batches of a base in groups: their contents are asked for, and made durable, together. */
+async function* together(batches: AsyncIterable<BaseBatch>): AsyncGenerator<readonly BaseBatch[], void> {
+  let held: BaseBatch[] = [];
+  for await (const batch of batches) {
+    if (held.push(batch) < GROUP_BATCHES) continue;
+    yield held;
+    held = [];
+  }
+  if (held.length > 0) yield held;
 }

@@ -11,6 +11,7 @@ import { ContentServer } from "../origin/content-server.ts";
 import { NODE_TIMERS, type Timers } from "../timers.ts";
 import { breathe } from "../../util/breathe.ts";
 import { Waiters } from "../waiters.ts";
+import { BlockFetch } from "./block-fetch.ts";
 import { ContentFetch } from "./content-fetch.ts";
 import { ContentIntake } from "./content-intake.ts";
 import { type ArrivedEvent, EventContents, type NotTaken, type WantsPath } from "./event-contents.ts";
@@ -80,6 +81,7 @@ export class ReplicaSession {
   readonly #options: ReplicaOptions;
   #incoming: IncomingEvents;
   readonly #fetch: ContentFetch;
+  readonly #blocks: BlockFetch;
   readonly #contents: EventContents;
   readonly #witness: Witness;
   readonly #writeBack: WriteBackPush | undefined;
@@ -104,7 +106,8 @@ export class ReplicaSession {
     this.#options = options;
     this.#incoming = new IncomingEvents(options.upstream.head);
     this.#fetch = new ContentFetch(channel);
-    const intake = new ContentIntake(options.blobs, this.#fetch);
+    this.#blocks = new BlockFetch(channel);
+    const intake = new ContentIntake(options.blobs, this.#fetch, { blocks: this.#blocks });
     this.#contents = new EventContents(options.blobs, intake, options.wants);
     this.#witness = new Witness(options);
     const { journal, sandboxId, timers = NODE_TIMERS } = options;
@@ -159,6 +162,7 @@ export class ReplicaSession {
     this.#isEnded = true;
     this.#pulse[Symbol.dispose]();
     this.#fetch.end();
+    this.#blocks.end();
     this.#trees?.end();
     this.#writeBack?.end();
     this.#held.end();
@@ -172,7 +176,7 @@ export class ReplicaSession {
     await this.#channel.send({
       type: "Hello",
       versions: [PROTOCOL_VERSION],
-      capabilities: ["witness", "folder", ...(this.#options.mirror === undefined ? [] : ["tree"])],
+      capabilities: ["witness", "folder", "blocks", ...(this.#options.mirror === undefined ? [] : ["tree"])],
       ...(workspace === undefined ? {} : { workspace }),
       sandbox_id: sandboxId,
       ...(token === undefined ? {} : { token }),
@@ -199,6 +203,8 @@ export class ReplicaSession {
       case "ContentFetchResponse":
       case "ContentNotFound":
         return this.#fetch.took(message);
+      case "BlocksResponse":
+        return this.#blocks.took(message);
       case "Heartbeat":
         this.#options.onOrigin?.(message.agent_sequence, message.folder_away_since);
         return this.#heartbeat(message.agent_sequence);
@@ -217,7 +223,8 @@ export class ReplicaSession {
     }
   }
 
-  async #welcome({ version, workspace, head, settled_local_seq, heartbeat_ms }: MessageOf<"HelloAck">): Promise<void> {
+  async #welcome(message: MessageOf<"HelloAck">): Promise<void> {
+    const { version, capabilities, workspace, head, settled_local_seq, heartbeat_ms } = message;
     if (this.#isWelcome) return;
     if (version !== PROTOCOL_VERSION) {
       throw new ChronicleError("FORMAT_UNSUPPORTED", `the origin speaks version ${version} of the protocol`);
@@ -227,6 +234,7 @@ export class ReplicaSession {
     }
     await this.#witness.met(workspace, head);
     this.#isWelcome = true;
+    this.#blocks.isKnown = capabilities.includes("blocks");
     this.#workspace = workspace;
     this.#options.onOrigin?.(head.sequence);
     this.#pulse[Symbol.dispose]();
@@ -323,20 +331,12 @@ export class ReplicaSession {
       if (this.#trees === undefined && current_sequence > seq) this.#reconcile(mirror, goal);
       return;
     }
+    const details = { hint: "begin this replica anew", data: { reason, current_sequence } };
     if (reason === "compacted") {
-      throw new ChronicleError("PRUNED", `the origin has compacted away the events after ${seq}`, {
-        hint: "begin this replica anew",
-        data: { reason, current_sequence },
-      });
+      throw new ChronicleError("PRUNED", `the origin has compacted away the events after ${seq}`, details);
     }
-    throw new ChronicleError(
-      "LIMIT_EXCEEDED",
-      `this replica is ${current_sequence - seq} events behind, which is too far`,
-      {
-        hint: "begin this replica anew",
-        data: { reason, current_sequence },
-      },
-    );
+    const why = `this replica is ${current_sequence - seq} events behind, which is too far`;
+    throw new ChronicleError("LIMIT_EXCEEDED", why, details);
   }
 
   /** In the background: what it asks for comes over the same channel. */
@@ -388,6 +388,7 @@ export class ReplicaSession {
     await this.#channel.send({ type: "SandboxHeartbeat", sandbox_id, up_to_sequence, local_seq, pending });
     this.#writeBack?.beat();
     this.#fetch.beat();
+    this.#blocks.beat();
     this.#trees?.beat();
     for (const { sequence } of this.#barriers) await this.#channel.send({ type: "BarrierRequest", sequence });
   }

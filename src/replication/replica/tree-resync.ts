@@ -34,7 +34,7 @@ export interface ResyncParts {
 
 /** Requests that are on their way at once; rows whose contents are taken together. */
 const PARALLEL = 4;
-const ROWS = 2_000;
+const ROWS = 20_000;
 
 /**
  * A full reconciliation of a mirror that cannot follow any more: it is compared with the origin's present state folder by
@@ -69,7 +69,7 @@ export class TreeResync {
     await this.#readMirror();
     await this.#descend(roots.map((id) => pathInRoot(id, ROOT)));
     for (let at = 0; at < this.#changed.length; at += ROWS) {
-      note(await contents.takeRows({ entries: this.#changed.slice(at, at + ROWS) }, { seq: sequence }));
+      note(await contents.takeRows([{ entries: this.#changed.slice(at, at + ROWS) }], { seq: sequence }));
     }
     const rows = [...this.#rows.values()].sort((a, b) => comparePaths(a.path, b.path));
     const own = { recordId: `workspace:${workspace}`, seq: recordSeq, ts, op: "upsert" as const, record };

@@ -1,0 +1,176 @@
+import { ChronicleError } from "../../core/errors.ts";
+import { hashToBytes, type Hash } from "../../core/hash.ts";
+import { splitBlocks, type BlobBlock } from "../../storage/blob-block.ts";
+import type { Channel } from "../channel.ts";
+import { MAX_ASKED } from "../protocol/limits.ts";
+import type { MessageOf } from "../protocol/messages.ts";
+
+type Response = MessageOf<"BlocksResponse">;
+
+/** Part of an answer. Everything in it was asked for, and has not come before but for what `known` says. */
+export interface FetchedBlocks {
+  readonly blocks: readonly FetchedBlock[];
+  /** The origin does not have them. */
+  readonly absent: readonly Hash[];
+  /** To be asked for one by one. */
+  readonly apart: readonly Hash[];
+}
+
+/** A block with at least one content that had not come before. Nothing of it has been looked at but its table. */
+export interface FetchedBlock {
+  readonly block: BlobBlock;
+  /** Those that had not come before. */
+  readonly fresh: ReadonlySet<Hash>;
+}
+
+/** Messages that may wait for who asked; then nothing more is read off the channel. */
+const MOST_HELD = 2;
+/** Contents on their way below which more are asked for: the origin always has something to do. */
+const LOW = MAX_ASKED / 2;
+/** Beats without any answer after which requests are sent again: one of the two may have got lost. */
+const PATIENCE_BEATS = 2;
+
+/** One asking, until all of it is answered. */
+interface Asking {
+  readonly asked: ReadonlySet<Hash>;
+  /** Not answered yet, and on their way. */
+  readonly pending: Set<Hash>;
+  /** Not asked for yet, in order. */
+  readonly later: Hash[];
+  readonly held: Response[];
+  /** Something has come, or nothing comes any more. */
+  wake: () => void;
+  /** There is room again. */
+  room: () => void;
+}
+
+/** Asks for many contents at once, and hands on the blocks that come. */
+export class BlockFetch {
+  readonly #channel: Channel;
+  #asking: Asking | undefined;
+  #beats = 0;
+  #end: ChronicleError | undefined;
+
+  /** Does the origin know how to answer? Until it has said so, nothing is asked for. */
+  isKnown = false;
+
+  constructor(channel: Channel) {
+    this.#channel = channel;
+  }
+
+  /**
+   * The answers for these contents, as they come; one asking at a time. Throws `INTEGRITY_VIOLATION` for what was not asked
+   * for and for what are no blocks, `UNAVAILABLE` where the conversation ends before all is answered.
+   */
+  async *get(hashes: Iterable<Hash>): AsyncGenerator<FetchedBlocks, void> {
+    if (this.#asking !== undefined) throw new ChronicleError("USAGE", "contents are being asked for already");
+    const asked = new Set(hashes);
+    const nothing = (): void => undefined;
+    const asking: Asking = {
+      asked,
+      pending: new Set(),
+      later: [...asked].reverse(),
+      held: [],
+      wake: nothing,
+      room: nothing,
+    };
+    this.#asking = asking;
+    try {
+      for (;;) {
+        this.#askOn(asking);
+        if (asking.pending.size === 0) return;
+        const response = await this.#next(asking);
+        const answer = settle(asking, response);
+        if (answer !== undefined) yield answer;
+      }
+    } finally {
+      this.#asking = undefined;
+      asking.room();
+    }
+  }
+
+  /**
+   * An answer has come. Resolves when there is room for another one: whoever reads the channel waits, and the origin with
+   * him. One that nobody waits for came twice.
+   */
+  async took(message: Response): Promise<void> {
+    const asking = this.#asking;
+    if (asking === undefined) return;
+    this.#beats = 0;
+    asking.held.push(message);
+    asking.wake();
+    if (asking.held.length >= MOST_HELD) await new Promise<void>((resolve) => (asking.room = resolve));
+  }
+
+  /** Time has passed. */
+  beat(): void {
+    const asking = this.#asking;
+    if (asking === undefined || asking.held.length > 0) return;
+    this.#beats += 1;
+    if (this.#beats < PATIENCE_BEATS) return;
+    this.#beats = 0;
+    this.#ask([...asking.pending]);
+  }
+
+  /** Nothing comes any more; what has come is still handed on. */
+  end(): void {
+    this.#end = new ChronicleError("UNAVAILABLE", "the connection ended before all contents had come");
+    this.#asking?.wake();
+  }
+
+  async #next(asking: Asking): Promise<Response> {
+    for (;;) {
+      const next = asking.held.shift();
+      if (next !== undefined) {
+        asking.room();
+        return next;
+      }
+      if (this.#end !== undefined) throw this.#end;
+      await new Promise<void>((resolve) => (asking.wake = resolve));
+    }
+  }
+
+  #askOn({ pending, later }: Asking): void {
+    if (later.length === 0 || pending.size > LOW) return;
+    const some: Hash[] = [];
+    for (let next = later.pop(); next !== undefined; next = later.pop()) {
+      some.push(next);
+      pending.add(next);
+      if (some.length === MAX_ASKED) break;
+    }
+    this.#ask(some);
+  }
+
+  #ask(hashes: readonly Hash[]): void {
+    for (let at = 0; at < hashes.length; at += MAX_ASKED) {
+      const some = Buffer.concat(hashes.slice(at, at + MAX_ASKED).map(hashToBytes));
+      // A channel that has ended ends the session, which ends this.
+      this.#channel.send({ type: "BlocksRequest", hashes: some }).catch(() => undefined);
+    }
+  }
+}
+
+/** Takes an answer off what is pending; `undefined`: it says nothing new. */
+function settle({ asked, pending }: Asking, { blocks, absent, apart }: Response): FetchedBlocks | undefined {
+  const fresh: FetchedBlock[] = [];
+  for (const block of splitBlocks(blocks)) {
+    const hashes = block.entries.map(({ hash }) => hash);
+    const own = new Set(hashes);
+    if (own.size < hashes.length) refuse("a block holds a content twice");
+    const stillWanted = new Set(hashes.filter((hash) => pending.delete(hash)));
+    if (stillWanted.size === 0) continue;
+    const stranger = hashes.find((hash) => !asked.has(hash));
+    if (stranger !== undefined) refuse(`a block holds the content ${stranger}, which was not asked for`);
+    fresh.push({ block, fresh: stillWanted });
+  }
+  const answer = {
+    blocks: fresh,
+    absent: absent.filter((hash) => pending.delete(hash)),
+    apart: apart.filter((hash) => pending.delete(hash)),
+  };
+  return fresh.length + answer.absent.length + answer.apart.length === 0 ? undefined : answer;
+}
+
+function refuse(reason: string): never {
+  throw new ChronicleError("INTEGRITY_VIOLATION", reason);
+}

@@ -1,0 +1,50 @@
+import type { Hash } from "../../core/hash.ts";
+import type { BlobBlock } from "../../storage/blob-block.ts";
+import type { BlobBatch, BlobStore } from "../../storage/blob-store.ts";
+
+/** Committed when about so many bytes have been taken: after a break they need not come again. */
+const PORTION_BYTES = 16 * 1024 * 1024;
+
+/** A batch of any length: it is committed from time to time. Disposed of, what was not committed is given up. */
+export class GrowingBatch implements AsyncDisposable {
+  readonly #blobs: BlobStore;
+  readonly #portionBytes: number;
+  #batch: BlobBatch | undefined;
+  #bytes = 0;
+
+  constructor(blobs: BlobStore, portionBytes = PORTION_BYTES) {
+    this.#blobs = blobs;
+    this.#portionBytes = portionBytes;
+  }
+
+  /** As `BlobBatch.put`. */
+  async put(content: Uint8Array): Promise<Hash> {
+    const batch = await this.#open();
+    this.#bytes += content.length;
+    return batch.put(content);
+  }
+
+  /** As `BlobBatch.putBlock`. */
+  async putBlock(block: BlobBlock): Promise<void> {
+    const batch = await this.#open();
+    this.#bytes += block.bytes.length;
+    await batch.putBlock(block);
+  }
+
+  /** Makes durable and visible what was taken. More may follow. */
+  async commit(): Promise<void> {
+    const batch = this.#batch;
+    this.#batch = undefined;
+    this.#bytes = 0;
+    await batch?.commit();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#batch?.abandon();
+  }
+
+  async #open(): Promise<BlobBatch> {
+    if (this.#bytes >= this.#portionBytes) await this.commit();
+    return (this.#batch ??= await this.#blobs.batch());
+  }
+}
