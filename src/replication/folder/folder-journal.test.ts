@@ -108,6 +108,14 @@ describe("FolderJournal", () => {
     expect(journal.again.size).toBe(0);
   });
 
+  it("what was decided, and nobody knows how, is to be decided about again", async () => {
+    const { journal } = journalOf(["a", "b", "c"]);
+    await journal.scan();
+    journal.release(3);
+    await journal.settled(2, { accepted: [{ localSeq: 2, iteration: 1, sequence: 5 }], rejected: [] });
+    expect([[...journal.again], journal.pending, journal.settledTo]).toEqual([["a"], 1, 2]);
+  });
+
   it("leaves out what does not go back, also where it is deleted", async () => {
     const rules = { filterFrom: ["build/"], filterTo: ["secret"] };
     const { journal } = journalOf(["build/x", "secret", ".x.swp", "a", "@further"], { rules });

@@ -39,7 +39,10 @@ export class FolderJournal implements WriteJournal {
   readonly #waiting = new Map<WorkspacePath, JournalEntry>();
   /** Paths with an answer about an event that is not held here yet: until then nothing can be said about them. */
   readonly #awaited = new Map<WorkspacePath, number>();
-  /** Paths with an entry that was not taken because of what the origin had before: nothing else makes anybody look there again. */
+  /**
+   * Paths with an entry that was not taken because of what the origin had before, or of which nobody knows whether it was:
+   * nothing else makes anybody look there again.
+   */
   readonly #again = new Set<WorkspacePath>();
   /** Paths whose last entry was refused for what it is. */
   readonly #refused = new Map<WorkspacePath, RejectedEntry>();
@@ -147,6 +150,9 @@ export class FolderJournal implements WriteJournal {
 
   async settled(upTo: number, answer: WriteBackAnswer): Promise<void> {
     const answered = new Map(this.#queue.filter(({ localSeq }) => localSeq <= upTo).map((one) => [one.localSeq, one]));
+    const told = new Set([...answer.accepted, ...answer.rejected].map(({ localSeq }) => localSeq));
+    // The answer was lost, and is not remembered any more: whether it was taken is seen from what the origin has.
+    for (const { localSeq, path } of answered.values()) if (!told.has(localSeq)) this.#again.add(path);
     for (const { localSeq, sequence } of answer.accepted) this.#await(answered.get(localSeq), sequence);
     for (const one of answer.rejected) {
       const entry = answered.get(one.localSeq);

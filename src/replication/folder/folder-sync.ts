@@ -330,7 +330,7 @@ export class FolderSync {
 
   #answered(accepted: number, rejected: number): void {
     if (accepted + rejected > 0) this.#tell({ kind: "pushed", accepted, rejected });
-    if (rejected > 0) this.#loop.wake();
+    if (rejected > 0 || this.#journal.again.size > 0) this.#loop.wake();
     this.#loop.writeSoon();
     this.#waiting.look();
   }
