@@ -1,7 +1,7 @@
 /**
  * The narrow port under every file that Chronicle reads or writes: the store's and the user's.
  *
- * Synchronous, but for one kind of sync: bulk work runs in workers. Backends: `NodeDisk` (the operating system) and `SimDisk` (in memory; it
+ * Synchronous, but for syncs beside other work: bulk work runs in workers. Backends: `NodeDisk` (the operating system) and `SimDisk` (in memory; it
  * forgets or tears what was not synced, fails any operation with any errno, stops at any operation).
  *
  * Contract
@@ -73,6 +73,8 @@ export interface Disk {
   syncFolder(path: DiskPath): void;
   /** Makes everything on the file system of this path durable (`syncfs`), where the platform can; false where it cannot. */
   syncAll(path: DiskPath): boolean;
+  /** As `syncAll`, beside what else this thread does. */
+  syncAllBeside(path: DiskPath): Promise<boolean>;
   truncate(fd: number, length: number): void;
   fstat(fd: number): FileStat;
   /** `undefined` when nothing has that name (`ENOENT`, `ENOTDIR`). */

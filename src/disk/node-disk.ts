@@ -12,7 +12,7 @@ import type {
   OpenHow,
 } from "./disk.ts";
 import { errnoOf } from "../core/errors.ts";
-import { syncFileSystem } from "./sync-file-system.ts";
+import { syncFileSystem, syncFileSystemBeside } from "./sync-file-system.ts";
 
 const C = fs.constants;
 
@@ -90,6 +90,15 @@ export class NodeDisk implements Disk {
     const fd = fs.openSync(anchored(path), FLAGS.folder);
     try {
       return syncFileSystem(fd);
+    } finally {
+      fs.closeSync(fd);
+    }
+  }
+
+  async syncAllBeside(path: DiskPath): Promise<boolean> {
+    const fd = fs.openSync(anchored(path), FLAGS.folder);
+    try {
+      return await syncFileSystemBeside(fd);
     } finally {
       fs.closeSync(fd);
     }

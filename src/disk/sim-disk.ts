@@ -139,6 +139,10 @@ export class SimDisk implements Disk {
     return true;
   }
 
+  async syncAllBeside(path: DiskPath): Promise<boolean> {
+    return this.syncAll(path);
+  }
+
   truncate(fd: number, length: number): void {
     truncateFile(this.#machine, fd, length);
   }

@@ -1,8 +1,11 @@
-import { spawnSync } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 
 /** Only by absolute names: what is run here must not depend on anybody's PATH. */
 const PROGRAMS = ["/usr/bin/sync", "/bin/sync"];
+
+/** What is synced: the file system of the program's standard input. */
+const OPERANDS = ["-f", "/proc/self/fd/0"];
 
 /** Looked for once: the program that can sync one file system. Its `path` is undefined where there is none. */
 let program: { readonly path: string | undefined } | undefined;
@@ -17,9 +20,24 @@ let program: { readonly path: string | undefined } | undefined;
 export function syncFileSystem(fd: number): boolean {
   program ??= { path: findProgram() };
   if (program.path === undefined) return false;
-  const run = spawnSync(program.path, ["-f", "/proc/self/fd/0"], { stdio: [fd, "ignore", "ignore"], env: {} });
-  if (run.error !== undefined) return false;
-  if (run.status === 0) return true;
+  const run = spawnSync(program.path, OPERANDS, { stdio: [fd, "ignore", "ignore"], env: {} });
+  return run.error === undefined && isSynced(run.status);
+}
+
+/** The same, beside what else this thread does; the descriptor stays open until it has ended. */
+export async function syncFileSystemBeside(fd: number): Promise<boolean> {
+  program ??= { path: findProgram() };
+  if (program.path === undefined) return false;
+  const run = spawn(program.path, OPERANDS, { stdio: [fd, "ignore", "ignore"], env: {} });
+  const ended = Promise.withResolvers<number | null | undefined>();
+  run.on("error", () => ended.resolve(undefined));
+  run.on("exit", (status) => ended.resolve(status));
+  const status = await ended.promise;
+  return status !== undefined && isSynced(status);
+}
+
+function isSynced(status: number | null): true {
+  if (status === 0) return true;
   throw Object.assign(new Error("EIO: the file system could not be synced, syncfs"), {
     code: "EIO",
     syscall: "syncfs",

@@ -446,11 +446,11 @@ export function diskSuite(name: string, begin: () => DiskUnderTest): void {
       expect([textOf(at("f")), textOf(at("g")), disk.lstat(at("g"))?.mode]).toEqual(["cloned", "Cloned", 0o640]);
     });
 
-    test("space is told in bytes, syncing everything is done or declined", () => {
+    test("space is told in bytes, syncing everything is done or declined", async () => {
       const { freeBytes, totalBytes } = disk.space(given.folder);
       expect(totalBytes).toBeGreaterThan(1_000_000);
       expect(freeBytes).toBeLessThanOrEqual(totalBytes);
-      expect(typeof disk.syncAll(given.folder)).toBe("boolean");
+      expect(await disk.syncAllBeside(given.folder)).toBe(disk.syncAll(given.folder));
       expect(errnoFrom(() => disk.space(at("none")))).toBe("ENOENT");
     });
 

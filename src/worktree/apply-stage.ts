@@ -40,7 +40,7 @@ export async function stageSteps(context: StageContext): Promise<void> {
   const each = countOf(wanted) <= FEW;
   if (each || context.crew === undefined) await stageContents(context, wanted, each);
   else await stageWithCrew(context, context.crew, wanted);
-  makeDurable(context, each);
+  await makeDurable(context, each);
 }
 
 /** What is not for the crew is written here beside it; what it has left, afterwards. */
@@ -75,13 +75,17 @@ async function stageContents(context: StageContext, wanted: Wanted, each: boolea
   }
 }
 
-/** What is open may have another name afterwards. */
 async function giveTurn({ steps }: StageContext): Promise<void> {
+  releaseAll(steps);
+  await nextTurn();
+}
+
+/** Before others get a turn: what is open may have another name afterwards. */
+function releaseAll(steps: readonly Step[]): void {
   for (const { fs, staging } of new Set(steps.map((step) => step.root))) {
     fs.release();
     staging.release();
   }
-  await nextTurn();
 }
 
 function countOf(wanted: Wanted): number {
@@ -234,10 +238,14 @@ function finishFile(
   step.stat = disk.fstat(file.fd);
 }
 
-function makeDurable({ disk, steps }: StageContext, each: boolean): void {
+async function makeDurable(context: StageContext, each: boolean): Promise<void> {
+  const { disk, steps } = context;
   const staged = steps.filter((step) => step.staged !== undefined && step.blocked === undefined);
   for (const root of new Set(staged.map((step) => step.root))) {
-    if (!each && disk.syncAll(root.fs.root)) continue;
+    if (!each) {
+      releaseAll(steps);
+      if (await disk.syncAllBeside(root.fs.root)) continue;
+    }
     for (const step of staged) if (step.root === root) syncStaged(disk, root, step, each);
   }
 }
