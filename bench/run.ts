@@ -26,6 +26,7 @@ import { serveMany } from "./serve-many.ts";
 import { serveRead } from "./serve-read.ts";
 import { serveWrite } from "./serve-write.ts";
 import { syncEqual } from "./sync-equal.ts";
+import { syncThroughput } from "./sync-throughput.ts";
 import { syncLatency } from "./sync-latency.ts";
 
 const BENCHES: readonly Bench[] = [
@@ -50,6 +51,7 @@ const BENCHES: readonly Bench[] = [
   filterSpeed,
   syncLatency,
   syncEqual,
+  syncThroughput,
   firstSync,
   manyReplicas,
 ];

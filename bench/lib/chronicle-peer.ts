@@ -52,6 +52,12 @@ export function timesInSync({ home }: SyncPair): number {
   return readFileSync(join(home, "replica.log"), "utf8").split(/"state": ?"in-sync"/).length - 1;
 }
 
+/** The last event of the origin that the replica of a pair has said to have in its folder. */
+export function appliedBy({ home }: SyncPair): number {
+  const said = readFileSync(join(home, "replica.log"), "utf8").matchAll(/"applied": ?(\d+)/g);
+  return Number([...said].at(-1)?.[1] ?? 0);
+}
+
 /** Resolves when the replica has said that it has everything, once more than `before`. */
 export async function inSync(pair: SyncPair, before = 0): Promise<void> {
   for (let waited = 0; waited < PATIENCE_MS; waited += POLL_MS) {

@@ -17,7 +17,7 @@ export function syncTree(folder: string, files = TREE_FILES): void {
 const folderOf = (i: number) => `part-${Math.floor(i / 1000)}/at-${Math.floor(i / PER_FOLDER)}`;
 
 /** The path of a file of that tree. */
-function nameOf(i: number): string {
+export function nameOf(i: number): string {
   return `${folderOf(i)}/file-${i}.ts`;
 }
 

@@ -1,0 +1,11 @@
+import { Background, isInstalled, type SyncPeer } from "./sync-peer.ts";
+
+/** rsync again and again, without a pause: one way only, and it keeps nothing. */
+export const rsyncLoopPeer: SyncPeer = {
+  name: "rsync -a in a loop",
+  missing: () => (isInstalled("rsync") ? undefined : "rsync"),
+  async start({ from, to, home }) {
+    const script = 'while :; do rsync -a "$0/" "$1/"; done';
+    return new Background(["sh", "-c", script, from, to], home);
+  },
+};

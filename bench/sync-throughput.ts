@@ -1,0 +1,129 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
+import type { Bench, BenchContext } from "./lib/bench.ts";
+import { appliedBy, inSync, startOrigin, startReplica } from "./lib/chronicle-peer.ts";
+import { firstSync, nameOf, syncTree, TREE_FILES } from "./lib/edit-latency.ts";
+import { type EditLoad, editLoad } from "./lib/edit-load.ts";
+import { processorSeconds } from "./lib/processor-seconds.ts";
+import { Resident } from "./lib/resident.ts";
+import type { Ratio, Row } from "./lib/result.ts";
+import { rsyncLoopPeer } from "./lib/rsync-loop-peer.ts";
+import { pairIn, type SyncPair, type SyncPeer } from "./lib/sync-peer.ts";
+import { syncthingPeer } from "./lib/syncthing-peer.ts";
+
+const PER_SECOND = 5_000;
+const SECONDS = 40;
+const MOST_LAG_SECONDS = 2;
+/** Of the last third of the time beside the one before. */
+const MOST_GROWTH = 1.15;
+const GIVE_UP_MS = 600_000;
+const MIB = 2 ** 20;
+const PEERS: readonly SyncPeer[] = [rsyncLoopPeer, syncthingPeer(1)];
+
+/** What came of the edits. */
+interface Followed {
+  readonly load: EditLoad;
+  /** Seconds after the last edit, until both folders were equal. */
+  readonly lag: number;
+}
+
+export const syncThroughput: Bench = {
+  name: "sync-throughput",
+  promise: "5,000 small changes a second are followed for as long as they go on, with memory that does not grow",
+  async run(context) {
+    const ours = await chronicle(context);
+    const rows: Row[] = [...ours.rows];
+    const ratios: Ratio[] = [...ours.ratios];
+    const notes = [
+      `${TREE_FILES} files, of which one program writes ${PER_SECOND} in place each second, round and round, for ${SECONDS} s: it, the origin and the replica share the machine. A change a second is one that was made, from the first until both folders are equal; what is written again before it was looked at counts as followed`,
+      "rsync in a loop goes one way and keeps nothing of what it overwrites",
+    ];
+    for (const peer of PEERS) {
+      const missing = peer.missing();
+      if (missing !== undefined) {
+        notes.push(`${peer.name}: left out, ${missing} is not installed`);
+        continue;
+      }
+      const { load, lag } = await beside(context, peer);
+      rows.push(...speedRows(peer.name, load, lag));
+      ratios.push({ what: `lag, ${peer.name} / chronicle`, samples: [lag / ours.lag], target: undefined });
+    }
+    return { rows, ratios, notes };
+  },
+};
+
+async function chronicle(context: BenchContext) {
+  const pair = pairIn(context.scratch.fresh("sync-throughput"));
+  syncTree(pair.from);
+  await using origin = startOrigin(pair);
+  await using replica = startReplica(pair);
+  await inSync(pair);
+  await firstSync(pair);
+  const before = { applied: appliedBy(pair), seconds: [origin, replica].map(({ pid }) => processorSeconds(pid)) };
+  using memory = new Resident([origin.pid, replica.pid]);
+  const { load, lag } = await followed(context, pair);
+  const events = appliedBy(pair) - before.applied;
+  const sides = ["origin", "replica"].map((name, i) => {
+    const spent = processorSeconds([origin, replica][i]?.pid ?? 0) - (before.seconds[i] ?? 0);
+    return {
+      name,
+      most: memory.most(i, 0, 1),
+      early: memory.most(i, 1 / 3, 2 / 3),
+      late: memory.most(i, 2 / 3, 1),
+      spent,
+    };
+  });
+  const rows: Row[] = [
+    ...speedRows("chronicle", load, lag),
+    { what: "chronicle: events that came of it, for each change", unit: "", samples: [events / load.edits] },
+    ...sides.flatMap(({ name, most, spent }) => [
+      { what: `chronicle, ${name}: most memory`, unit: "MiB", samples: [most / MIB] },
+      { what: `chronicle, ${name}: processor time for an event`, unit: "ms", samples: [(spent * 1000) / events] },
+    ]),
+  ];
+  const ratios: Ratio[] = [
+    { what: "chronicle, lag", unit: "s", samples: [lag], target: { kind: "at-most", value: MOST_LAG_SECONDS } },
+    ...sides.map(({ name, early, late }) => ({
+      what: `memory of the ${name}, last third / the one before`,
+      samples: [late / early],
+      target: { kind: "at-most", value: MOST_GROWTH } as const,
+    })),
+  ];
+  return { rows, ratios, lag };
+}
+
+async function beside(context: BenchContext, peer: SyncPeer): Promise<Followed> {
+  const pair = pairIn(context.scratch.fresh("sync-throughput"));
+  syncTree(pair.from);
+  await using _running = await peer.start(pair);
+  await firstSync(pair);
+  const found = await followed(context, pair);
+  context.say(`${peer.name}: ${found.lag.toFixed(1)} s behind`);
+  return found;
+}
+
+async function followed(context: BenchContext, pair: SyncPair): Promise<Followed> {
+  const load = await editLoad({ folder: pair.from, files: TREE_FILES, perSecond: PER_SECOND, seconds: SECONDS });
+  context.say(`${load.edits} edits in ${load.seconds.toFixed(1)} s`);
+  const ended = performance.now();
+  await equal(pair);
+  return { load, lag: (performance.now() - ended) / 1000 };
+}
+
+function speedRows(name: string, { edits, seconds }: EditLoad, lag: number): Row[] {
+  return [
+    { what: `${name}: changes a second`, unit: "/s", samples: [edits / (seconds + lag)] },
+    { what: `${name}: lag after the last one`, unit: "s", samples: [lag] },
+  ];
+}
+
+async function equal({ from, to }: SyncPair): Promise<void> {
+  const until = performance.now() + GIVE_UP_MS;
+  for (let i = 0; i < TREE_FILES;) {
+    const [here, there] = [from, to].map((folder) => readFileSync(join(folder, nameOf(i)), "utf8"));
+    if (here === there) i++;
+    else if (performance.now() > until) throw new Error(`${nameOf(i)} is not equal`);
+    else await pause(5);
+  }
+}
