@@ -251,8 +251,8 @@ export class SimDisk implements Disk {
 
   #lookUp(path: DiskPath): SimPlace | undefined {
     try {
-      const place = this.#machine.resolve(path, "trailing");
-      return place.node === 0 ? undefined : place;
+      const place = this.#machine.find(path, "trailing");
+      return place === undefined || place.node === 0 ? undefined : place;
     } catch (error) {
       if (errnoOf(error) === "ENOENT" || errnoOf(error) === "ENOTDIR") return undefined;
       throw error;

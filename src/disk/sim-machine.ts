@@ -2,7 +2,7 @@ import type { DiskPath, FileStat, NodeKind } from "./disk.ts";
 import { SimDescriptors, type SimDescriptor } from "./sim-descriptors.ts";
 import { systemError } from "./sim-error.ts";
 import { SimFaults, type SimPlan } from "./sim-faults.ts";
-import { resolvePath, type FollowLast, type SimPathView, type SimPlace } from "./sim-path.ts";
+import { findPath, resolvePath, type FollowLast, type SimPathView, type SimPlace } from "./sim-path.ts";
 import type { NameSlot, SimNode, SimState } from "./sim-state.ts";
 
 /** How a simulated disk behaves. Everything has a default; forks and crashed disks keep all but `onOperation`. */
@@ -59,6 +59,11 @@ export class SimMachine {
   /** Where a path leads, uncounted and also on a stopped machine. */
   resolve(path: DiskPath, follow: FollowLast): SimPlace {
     return resolvePath(this.#view, path, follow);
+  }
+
+  /** The same; `undefined` where a folder on the way is missing. */
+  find(path: DiskPath, follow: FollowLast): SimPlace | undefined {
+    return findPath(this.#view, path, follow);
   }
 
   /** The node that a path leads to; throws `ENOENT` where there is none. */

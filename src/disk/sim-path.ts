@@ -36,11 +36,18 @@ const MOST_LINKS = 40;
 const LONGEST_NAME = 255;
 const LONGEST_PATH = 4095;
 
+// oxlint-disable-next-line no-control-regex
+const ASCII = /^[\0-\x7f]*$/;
+
 /** A path as text with one character a byte. Refuses NUL as Node does. */
 export function byteText(path: DiskPath): string {
-  const text = typeof path === "string" ? Buffer.from(path, "utf8").toString("latin1") : path.toString("latin1");
+  const text = typeof path === "string" ? bytesOf(path) : path.toString("latin1");
   if (!text.includes("\0")) return text;
   throw Object.assign(new TypeError("The path contains a NUL byte."), { code: "ERR_INVALID_ARG_VALUE" });
+}
+
+function bytesOf(path: string): string {
+  return ASCII.test(path) ? path : Buffer.from(path, "utf8").toString("latin1");
 }
 
 /**
@@ -49,11 +56,19 @@ export function byteText(path: DiskPath): string {
  * `ENOTDIR`, `ELOOP`, `ENAMETOOLONG`, `EACCES`.
  */
 export function resolvePath(view: SimPathView, path: DiskPath, follow: FollowLast): SimPlace {
+  const place = findPath(view, path, follow);
+  if (place === undefined) throw systemError("ENOENT", "resolve", byteText(path));
+  return place;
+}
+
+/** The same; `undefined` where a folder on the way is missing, as it often is: errors cost much. */
+export function findPath(view: SimPathView, path: DiskPath, follow: FollowLast): SimPlace | undefined {
   const text = byteText(path);
   if (!text.startsWith("/")) throw systemError("ENOENT", "resolve", text);
   if (text.length > LONGEST_PATH) throw systemError("ENAMETOOLONG", "resolve", text);
   const trailing = text.endsWith("/");
   const place = new Walk(view, text, follow === "always" || (follow === "trailing" && trailing)).run(trailing);
+  if (place === undefined) return undefined;
   if (trailing && follow !== "new" && place.node !== 0 && view.state.node(place.node).kind !== "dir") {
     throw systemError("ENOTDIR", "resolve", text);
   }
@@ -65,6 +80,7 @@ class Walk {
   readonly #text: string;
   readonly #followLast: boolean;
   #names: string[];
+  #next = 0;
   #at = ROOT;
   #atRoot = true;
   #links = 0;
@@ -76,9 +92,10 @@ class Walk {
     this.#names = componentsOf(text);
   }
 
-  run(trailing: boolean): SimPlace {
+  /** `undefined`: a folder on the way is missing. */
+  run(trailing: boolean): SimPlace | undefined {
     let end: SimPlace["end"] = "root";
-    for (let name = this.#names.shift(); name !== undefined; name = this.#names.shift()) {
+    for (let name = this.#names[this.#next++]; name !== undefined; name = this.#names[this.#next++]) {
       if (name === "." || name === "..") {
         end = this.#step(name);
         continue;
@@ -87,14 +104,14 @@ class Walk {
         end = "anchor";
         continue;
       }
-      const last = this.#names.length === 0;
+      const last = this.#next === this.#names.length;
       const node = this.#lookUp(name);
       if (node !== 0 && this.#follows(node, last)) {
         end = "root";
         continue;
       }
       if (last) return { folder: this.#at, name, end: "name", node, trailing };
-      if (node === 0) throw systemError("ENOENT", "resolve", this.#text);
+      if (node === 0) return undefined;
       this.#at = node;
       this.#atRoot = false;
     }
@@ -124,11 +141,11 @@ class Walk {
 
   /** Goes on from `/proc/self/fd/<fd>`, if that is what comes next. */
   #anchor(): boolean {
-    const [self, fd, number] = this.#names;
+    const [self, fd, number] = this.#names.slice(this.#next, this.#next + 3);
     if (self !== "self" || fd !== "fd" || number === undefined || !/^\d+$/.test(number)) return false;
     const node = this.#view.nodeOfDescriptor(Number(number));
     if (node === undefined) throw systemError("ENOENT", "resolve", this.#text);
-    this.#names.splice(0, 3);
+    this.#next += 3;
     this.#at = node;
     this.#atRoot = false;
     return true;
@@ -140,7 +157,8 @@ class Walk {
     if (node.kind !== "symlink" || (last && !this.#followLast)) return false;
     if (++this.#links > MOST_LINKS) throw systemError("ELOOP", "resolve", this.#text);
     const target = node.target.toString("latin1");
-    this.#names = [...componentsOf(target), ...this.#names];
+    this.#names = [...componentsOf(target), ...this.#names.slice(this.#next)];
+    this.#next = 0;
     if (target.startsWith("/")) {
       this.#at = ROOT;
       this.#atRoot = true;
