@@ -198,13 +198,6 @@ export class ReplicaSession {
         return this.#arrived(message);
       case "WriteBackResult":
         return this.#writeBack?.took(message);
-      case "ContentFetchRequest":
-        return this.#served.ask(message);
-      case "ContentFetchResponse":
-      case "ContentNotFound":
-        return this.#fetch.took(message);
-      case "BlocksResponse":
-        return this.#blocks.took(message);
       case "Heartbeat":
         this.#options.onOrigin?.(message.agent_sequence, message.folder_away_since);
         return this.#heartbeat(message.agent_sequence);
@@ -218,6 +211,20 @@ export class ReplicaSession {
         return this.#trees?.took(message);
       case "Error":
         return undefined;
+      default:
+        return this.#handleContent(message);
+    }
+  }
+
+  async #handleContent(message: Message): Promise<void> {
+    switch (message.type) {
+      case "ContentFetchRequest":
+        return this.#served.ask(message);
+      case "ContentFetchResponse":
+      case "ContentNotFound":
+        return this.#fetch.took(message);
+      case "BlocksResponse":
+        return this.#blocks.took(message);
       default:
         throw new ChronicleError("USAGE", `${message.type} is nothing that an origin sends, or not yet`);
     }
@@ -255,7 +262,11 @@ export class ReplicaSession {
 
   /** Stores what has arrived, in the background: contents come over the same channel. */
   #store(): void {
-    this.#storing ??= this.#storeAll().then(
+    this.#storing ??= this.#untilDone(this.#storeAll());
+  }
+
+  #untilDone(work: Promise<void>): Promise<void> {
+    return work.then(
       () => void (this.#storing = undefined),
       (error: unknown) => {
         this.#storing = undefined;
@@ -344,14 +355,7 @@ export class ReplicaSession {
     const trees = new TreeFetch(this.#channel, { sequence: goal.sequence, since: mirror.head.seq });
     this.#trees = trees;
     const before = this.#storing;
-    this.#storing = this.#reconcileWith(mirror, goal, { trees, before }).then(
-      () => void (this.#storing = undefined),
-      (error: unknown) => {
-        this.#storing = undefined;
-        this.#isEnded = true;
-        this.#channel.close(asFatal(error));
-      },
-    );
+    this.#storing = this.#untilDone(this.#reconcileWith(mirror, goal, { trees, before }));
   }
 
   async #reconcileWith(
