@@ -44,7 +44,14 @@ export class FileSyncPlaces implements SyncPlaces {
     // Before anything is made, and once more for where a link leads.
     if (!force) refuseSystemFolder(folder);
     makeWithFolders(this.#disk, folder);
-    if (!force) refuseSystemFolder(this.#disk.realpath(folder));
+    const real = this.#disk.realpath(folder);
+    if (!force) refuseSystemFolder(real);
+    // A history can be of one file, which no sync can be.
+    if (this.#disk.lstat(real)?.kind !== "dir") {
+      throw new ChronicleError("USAGE", `${folder} is a file`, {
+        hint: "a sync takes a folder: name one, there or to be made",
+      });
+    }
     const { workspace } = await this.#store.init({ roots: [folder], force });
     await workspace.close();
     return workspace.id;

@@ -150,6 +150,11 @@ it("the next process takes it up; stopped, it rests; started again, it goes on, 
     code: "USAGE",
   });
   await expect(syncs.start({ upstream: "there", folder })).rejects.toMatchObject({ code: "USAGE" });
+  write("a-file", "mine");
+  await expect(syncs.start({ upstream, folder: join(base, "a-file") })).rejects.toMatchObject({
+    code: "USAGE",
+    message: expect.stringContaining("is a file"),
+  });
   await expect(syncs.status("nothing")).rejects.toMatchObject({ code: "NOT_FOUND" });
   expect((await syncs.status(folder)).id).toBe(id);
 

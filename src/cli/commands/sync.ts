@@ -49,7 +49,10 @@ async function status(context: CommandContext, typed: string | undefined): Promi
     context.printJson(all);
     return EXIT.done;
   }
-  tell(context, all);
+  tell(
+    context,
+    all.toSorted((a, b) => Number(a.state === "stopped") - Number(b.state === "stopped")),
+  );
   if (all.length === 0) context.say(context.worded("no syncs yet: chronicle sync start URL#WORKSPACE FOLDER"));
   return EXIT.done;
 }

@@ -5,9 +5,10 @@ const PATIENCE_MS = 2_000;
 /** One that is refused is offline for a moment, until that is written down. */
 const SETTLING_MS = 300;
 
-/** A sync once it is known whether its origin can be reached, or after a moment. */
+/** A sync once it is known whether its origin can be reached, and whether the folder may follow it, or after a moment. */
 export async function reached(syncs: SyncApi, begun: SyncShape): Promise<SyncShape> {
-  const isOpen = ({ state }: SyncShape): boolean => state === "connecting" || state === "offline";
+  const isOpen = ({ state, applied }: SyncShape): boolean =>
+    state === "connecting" || state === "offline" || (state === "syncing" && applied === 0);
   if (!isOpen(begun)) return begun;
   const enough = new AbortController();
   let timer = setTimeout(() => enough.abort(), PATIENCE_MS);

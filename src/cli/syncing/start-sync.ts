@@ -26,8 +26,8 @@ export async function startSync(context: CommandContext, args: readonly string[]
   if (context.input.flag("foreground")) return runSync(context, options);
   await using desk = await backgroundDesk(context);
   const begun = await desk.syncs.start(options);
-  sayJoined(context, begun);
   const sync = await firstSync(context, desk.syncs, begun);
+  if (sync.state !== "halted") sayJoined(context, begun);
   if (context.json) context.printJson(sync);
   else for (const line of syncLines([sync], context.paint)) context.print(line);
   if (sync.hint !== undefined && !context.json) context.print(context.paint("dim", context.worded(sync.hint)));
@@ -99,7 +99,14 @@ export async function runSync(context: CommandContext, options: SyncStart): Prom
     sayJoined(context, begun);
     const last = await followed(context, { store, runner, id, signal: ended.signal });
     if (context.json) context.print(JSON.stringify(last));
-    else context.say(isRefused(last) ? "ended: the origin refuses it" : "ended; go on with the same command");
+    else
+      context.say(
+        isRefused(last)
+          ? last.halted === "nested"
+            ? "ended: choose another folder"
+            : "ended: the origin refuses it"
+          : "ended; go on with the same command",
+      );
     return isRefused(last) ? EXIT.failed : EXIT.done;
   } finally {
     endInterrupt();
@@ -114,9 +121,9 @@ interface Followed {
   readonly signal: AbortSignal;
 }
 
-/** Does the origin refuse this one for what it is, such as for its token? Whoever waits in front of that waits for nothing. */
-function isRefused({ halted }: SyncShape): boolean {
-  return halted === "unauthenticated" || halted === "forbidden" || halted === "not_found";
+/** Is this one refused for what it is, such as for its token, or its place? Whoever waits in front of that waits for nothing. */
+function isRefused({ halted = "" }: SyncShape): boolean {
+  return ["unauthenticated", "forbidden", "not_found", "nested"].includes(halted);
 }
 
 /** Shows what a sync does until the origin refuses it, or somebody ends it, here or from elsewhere; how it stands then. */

@@ -8,6 +8,8 @@ describe("an origin's address", () => {
     ["http://127.0.0.1:7420#project", "http://127.0.0.1:7420", "project"],
     ["wss://host.example/base/", "wss://host.example/base", undefined],
     ["https://[::1]:7420#", "https://[::1]:7420", undefined],
+    ["ws://127.0.0.1:7420/v1/replicate#w", "ws://127.0.0.1:7420", "w"],
+    ["https://host.example/base/v1/replicate/", "https://host.example/base", undefined],
     ["unix:/run/me/c.sock#session-1", "unix:/run/me/c.sock", "session-1"],
     ["unix:///run/me/c.sock", "unix:/run/me/c.sock", undefined],
     ["unix:run/c.sock", "unix:/home/me/run/c.sock", undefined],
@@ -26,6 +28,15 @@ describe("an origin's address", () => {
     [`unix:/${"x".repeat(107)}`, "too long for a socket"],
   ])("%s is none", (text, why) => {
     expect(() => parseUpstream(text, "/home/me")).toThrow(why);
+  });
+
+  it.each([
+    ["/run/me/c.sock", "for a socket: unix:/run/me/c.sock"],
+    ["./c.sock", "for a socket: unix:./c.sock"],
+    ["localhost:7420", "http://localhost:7420, or https://localhost:7420"],
+    ["what", "it is http"],
+  ])("of %s it is said what may be meant", (text, hint) => {
+    expect(() => parseUpstream(text, "/")).toThrow(expect.objectContaining({ hint: expect.stringContaining(hint) }));
   });
 
   it("never says a password again", () => {

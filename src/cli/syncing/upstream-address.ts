@@ -33,8 +33,15 @@ export function originUrl(url: string, cwd: string): string {
   }
   const isKnown = parsed !== undefined && ["http:", "https:", "ws:", "wss:"].includes(parsed.protocol);
   if (!isKnown || parsed.search !== "" || parsed.hash !== "")
-    throw usageError(`${url} is no address of an origin`, FORMS);
-  return `${parsed.protocol}//${parsed.host}${parsed.pathname.replace(/\/+$/, "")}`;
+    throw usageError(`${url} is no address of an origin`, meantBy(url));
+  // Where replicas come in is known; `serve` says it, so that it is often given.
+  return `${parsed.protocol}//${parsed.host}${parsed.pathname.replace(/\/+$/, "").replace(/\/v1\/replicate$/, "")}`;
+}
+
+/** What somebody may have meant who left out the beginning. */
+function meantBy(text: string): string {
+  if (/^\.{0,2}\//.test(text)) return `for a socket: unix:${text}`;
+  return /^[\w.-]+:\d+$/.test(text) ? `http://${text}, or https://${text}` : FORMS;
 }
 
 /** The address of a Unix socket, by its path as it was typed. Throws `USAGE`. */

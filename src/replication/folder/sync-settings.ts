@@ -93,7 +93,9 @@ export function restingShape({ id, folder, record, conflicts }: SyncPlace, elsew
     mode: record.mode,
     state:
       stopped === true ? "stopped" : halted !== undefined ? "halted" : record.paused === true ? "paused" : "offline",
-    ...(halted !== undefined ? { halted: halted.reason, reason: haltedBecause(halted), hint: hintFor(halted) } : {}),
+    ...(halted !== undefined
+      ? { halted: halted.reason, reason: haltedBecause(halted), hint: hintFor(halted, record.stopped === true) }
+      : {}),
     ...(isElsewhere && halted === undefined ? { elsewhere: true, reason: "another process runs it" } : {}),
     peer: null,
     lag: 0,

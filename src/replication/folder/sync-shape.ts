@@ -32,7 +32,7 @@ export function syncShape(facts: SyncFacts): SyncShape {
   const { record, linkError } = facts;
   const { halted } = record;
   const reason = halted === undefined ? linkError?.message : haltedBecause(halted);
-  const hint = halted === undefined ? linkError?.hint : hintFor(halted);
+  const hint = halted === undefined ? linkError?.hint : hintFor(halted, record.stopped === true);
   const degraded = degradedBecause(facts);
   return {
     id: facts.id,
@@ -74,15 +74,26 @@ export function haltedBecause({ reason, detail }: ReplicaHalt): string {
 }
 
 /** What somebody can do about it. */
-export function hintFor({ reason }: ReplicaHalt): string {
+export function hintFor({ reason }: ReplicaHalt, isStopped = false): string {
+  if (reason === "nested" && isStopped)
+    return "it is on no list any more once its history is given up: chronicle forget ID";
   return HINTS[reason] ?? "see to the reason, then resume the sync";
 }
 
 const LOST =
   "if that is meant, resume with --accept-deletions; if not, with --restore-files; if it is back by now, just resume";
 
+const OTHER_TOKEN = "start it again with another token (--token-file FILE), or stop it: chronicle sync stop";
+
 const HINTS: Readonly<Record<string, string>> = {
-  "root-vanished": "mount it, or put it back, then resume; or stop the sync",
+  not_found:
+    "look at the address and the #WORKSPACE behind it, and start it again with the right ones; or, if it is there by now, resume",
+  ambiguous: "start it again with more of the id behind the #",
+  unauthenticated: OTHER_TOKEN,
+  forbidden: OTHER_TOKEN,
+  format_unsupported: "once both sides have the same version of chronicle, resume",
+  "root-vanished":
+    "mount it, or put it back, then resume; if it was moved for good, start the sync again with where it is now; or stop it",
   "root-replaced":
     "if the folder was put back, resume with --restore-files; if what it holds is what is meant, with --accept-deletions",
   "root-emptied": LOST,
@@ -103,7 +114,12 @@ function degradedBecause({
     const since = new Date(originAwaySince).toISOString();
     return `the origin's folder is not there since ${since} (removed, moved, not mounted?): what is changed meanwhile waits`;
   }
-  if (failure !== undefined) return `a step has failed, and is tried again: ${failure.message}`;
+  if (failure !== undefined) {
+    const hint = failure.hint === undefined ? "" : ` (${failure.hint})`;
+    return `a step has failed, and is tried again: ${failure.message}${hint}`;
+  }
+  // What else is not as it should be matters once somebody has decided.
+  if (record.halted !== undefined) return undefined;
   if (isWatchDegraded) return "the folder cannot be watched as a whole: it is scanned every few seconds instead";
   if (refused > 0) return `${refused} ${refused === 1 ? "change is" : "changes are"} refused by the origin`;
   return undefined;

@@ -151,6 +151,7 @@ function reasonOf(cause: Error): string {
   const errno = errnoOf(cause);
   if (errno === "ECONNREFUSED") return "nobody listens there";
   if (errno === "ENOTFOUND" || errno === "EAI_AGAIN") return "its name is not known here";
+  if (errno === "EPROTO") return "it speaks no TLS there: http:// instead of https://, perhaps";
   return cause.message.split(/[;\n]/, 1)[0] || (errno ?? "no reason is given");
 }
 
