@@ -7,7 +7,9 @@ import type { SimDisk } from "../../src/disk/sim-disk.ts";
 import type { WriteBackDoor } from "../../src/replication/origin/write-back-door.ts";
 import { decodeMessage } from "../../src/replication/protocol/codec.ts";
 import { decodeFrame, decodeHeader } from "../../src/replication/protocol/frame.ts";
+import type { BlobBlock } from "../../src/storage/blob-block.ts";
 import type { BlobBatch, BlobStore } from "../../src/storage/blob-store.ts";
+import { unpackBlock } from "../../src/storage/block.ts";
 import type { Context } from "../../src/workspace/context.ts";
 
 /** Parts with a bug, for a simulation that has to notice it. Nothing in the product can be told to be like this. */
@@ -70,7 +72,22 @@ export class Gullible {
         this.#taken.set(named, hash);
         return named;
       },
+      putBlock: (block) => this.#putBlock(batch, block),
     });
+  }
+
+  async #putBlock(batch: BlobBatch, block: BlobBlock): Promise<void> {
+    try {
+      return await batch.putBlock(block);
+    } catch (error) {
+      const { bytes, entries, head } = block;
+      const raw = head === undefined ? undefined : unpackBlock(head, bytes.subarray(head.headBytes));
+      if (raw === undefined) throw error;
+      for (const { hash, at, length } of entries) {
+        const found = await batch.put(raw.subarray(at, at + length));
+        if (found !== hash) this.#taken.set(hash, found);
+      }
+    }
   }
 }
 

@@ -30,7 +30,8 @@ const LEAST_IN_TWENTY = { damaged: 5, forged: 5, "one-way": 5 };
 export function testSeeds(part: number): void {
   const seeds = Array.from({ length: SEEDS }, (_, i) => FIRST + i).filter((seed) => seed % PARTS === part % PARTS);
   describe("an origin, its replicas, and everything that goes wrong", () => {
-    it.skipIf(seeds.length === 0)(
+    const test = seeds.length === 0 ? it.skip : it;
+    test(
       `P8, P9, P10, P13: ${seeds.length} seeds: all trees and chains are equal, and nothing is lost or done twice`,
       async () => {
         const failures: string[] = [];
