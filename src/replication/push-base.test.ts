@@ -24,6 +24,7 @@ async function recorded() {
     "/root": folder,
     "/proj": folder,
     "/proj/small.txt": file("from the baseline"),
+    ...Object.fromEntries(Array.from({ length: 40 }, (_, i) => [`/proj/${i}.txt`, file(`file ${i}`)])),
     "/proj/large.txt": file("also from the baseline ".repeat(2_000)),
   });
   const store = await openSimStore(disk, { firstId: 1 });
@@ -42,7 +43,9 @@ it("a workspace of the engine: its lines, and the contents that only its baselin
   const origin = new RigOrigin();
   const replica = await RigReplica.start(RigReplica.emptyDisk());
   const clock = new VirtualClock();
+  const received: [number, number][] = [];
   const going = talk(clock, origin, replica, {
+    replica: { onReceived: (...so) => received.push(so) },
     origin: {
       history: new LogHistory(id, new FileEventLog(disk, paths)),
       contents: { open: (hash: Hash) => blobs.open(hash) },
@@ -55,4 +58,8 @@ it("a workspace of the engine: its lines, and the contents that only its baselin
   expect(replica.bytes).toBe(log);
   expect(going.replica.missing.size).toBe(0);
   for await (const { hash } of blobs.list()) expect(await replica.blobs.get(hash)).toEqual(await blobs.get(hash));
+  // How far it was, for people: up to all of it, in steps, and never back.
+  expect(received.at(-1)).toEqual([42, 42]);
+  expect(new Set(received.map(([done]) => done)).size).toBeGreaterThan(20);
+  expect(received).toEqual(received.toSorted(([a], [b]) => a - b));
 });

@@ -105,6 +105,7 @@ export class FolderSync {
       rules,
       record: () => this.record,
       onChange: () => tell({ kind: "state" }),
+      onReceived: (done, total) => (this.#progress = { phase: "receiving", done, total }),
       onRefused: (why) => void this.#halt(why),
     });
   }

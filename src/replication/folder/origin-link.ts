@@ -22,6 +22,8 @@ export interface OriginLinkOptions {
   readonly random: () => number;
   /** The connection is in another state, or the origin has said something of itself. */
   readonly onChange: () => void;
+  /** How much of a first sync has come. */
+  readonly onReceived: (done: number, total: number) => void;
   /** The origin will not have this replica. */
   readonly onRefused: (why: ReplicaHalt) => void;
 }
@@ -109,6 +111,7 @@ export class OriginLink {
       ...(workspace === "" ? {} : { workspace }),
       ...(asked === undefined ? {} : { asked }),
       wants: (path) => rules.isShared(path, false),
+      onReceived: this.#options.onReceived,
       journal,
       timers,
       onOrigin: (sequence, folderAwaySince) => {

@@ -37,6 +37,8 @@ export interface WantedContents {
   readonly inline?: ReadonlyMap<Hash, Uint8Array>;
   /** One that is of another size is not what was said. */
   readonly sizes?: ReadonlyMap<Hash, number>;
+  /** Is told how many of them have come so far. Must not throw. */
+  readonly onTaken?: (contents: number) => void;
 }
 
 /**
@@ -62,10 +64,12 @@ export class ContentIntake {
    * withheld). The caller holds a lease of the store, until what needs them is durable too. Rejects with
    * `INTEGRITY_VIOLATION` for a content that is not what its hash names: nothing of it is kept.
    */
-  async ensure({ hashes, inline = new Map(), sizes }: WantedContents): Promise<Hash[]> {
+  async ensure({ hashes, inline = new Map(), sizes, onTaken }: WantedContents): Promise<Hash[]> {
     const held = await this.#held.has(hashes, inline);
     const missing = [...new Set(hashes)].filter((hash) => !held.has(hash));
     if (missing.length === 0) return [];
+    let taken = held.size;
+    const count = (more: number): void => onTaken?.((taken += more));
     const gone: Hash[] = [];
     const large: (readonly [Hash, Manifest])[] = [];
     await using batch = new GrowingBatch(this.#blobs);
@@ -74,13 +78,14 @@ export class ContentIntake {
       if (bytes !== undefined) mustBe(hash, await batch.put(bytes));
     }
     const asked = missing.filter((hash) => !inline.has(hash));
-    const { absent, apart } = await this.#takeBlocks(asked, batch, sizes);
+    const { absent, apart } = await this.#takeBlocks(asked, batch, { sizes, count });
     for (const hash of absent) gone.push(hash);
     for await (const [hash, response] of ahead(apart, PARALLEL, (hash) => this.#get(hash))) {
       if (response !== undefined) mustMeasure(hash, response.size, sizes);
       if (response === undefined) gone.push(hash);
       else if (response.chunk_manifest !== undefined) large.push([hash, response.chunk_manifest]);
       else mustBe(hash, await batch.put(response.content));
+      count(1);
     }
     await batch.commit();
     for (const [hash, manifest] of large) if (!(await this.#takeLarge(hash, manifest))) gone.push(hash);
@@ -93,7 +98,7 @@ export class ContentIntake {
   async #takeBlocks(
     asked: readonly Hash[],
     batch: GrowingBatch,
-    sizes: WantedContents["sizes"],
+    { sizes, count }: { readonly sizes: WantedContents["sizes"]; readonly count: (more: number) => void },
   ): Promise<{ readonly absent: readonly Hash[]; readonly apart: readonly Hash[] }> {
     const absent: Hash[] = [];
     if (this.#blocks?.isKnown !== true) return { absent, apart: asked };
@@ -102,6 +107,7 @@ export class ContentIntake {
       for (const one of answer.blocks) {
         for (const { hash, length } of one.block.entries) mustMeasure(hash, length, sizes);
         await takeBlock(batch, one);
+        count(one.fresh.size);
       }
       absent.push(...answer.absent);
       apart.push(...answer.apart);

@@ -24,6 +24,14 @@ export interface NotTaken {
   readonly unwanted: readonly Hash[];
 }
 
+/** Which contents of events are taken: lines are taken of all. */
+export interface TakeRules {
+  /** Whose contents are taken. Default: of all paths. */
+  readonly wants?: WantsPath | undefined;
+  /** Is told how many of the entries of a base have their contents here. Must not throw. */
+  readonly onReceived?: ((done: number, total: number) => void) | undefined;
+}
+
 /** Batches of a base (of 4,096 rows) whose contents are taken together. */
 const GROUP_BATCHES = 5;
 
@@ -32,12 +40,13 @@ export class EventContents {
   readonly #blobs: BlobStore;
   readonly #intake: ContentIntake;
   readonly #wants: WantsPath;
+  readonly #onReceived: TakeRules["onReceived"];
 
-  /** `wants`: whose contents are taken; default: of all paths. */
-  constructor(blobs: BlobStore, intake: ContentIntake, wants: WantsPath = () => true) {
+  constructor(blobs: BlobStore, intake: ContentIntake, { wants = () => true, onReceived }: TakeRules = {}) {
     this.#blobs = blobs;
     this.#intake = intake;
     this.#wants = wants;
+    this.#onReceived = onReceived;
   }
 
   /** Resolves once all that is wanted and can be had is durable; as `ContentIntake.ensure`. */
@@ -55,8 +64,11 @@ export class EventContents {
       const base = baseNamedBy(event);
       const reader = base === undefined ? undefined : await this.#blobs.open(base);
       if (reader === undefined) continue;
+      const received = this.#progressOf(event);
       for await (const some of together(decodeBase(reader.pieces()))) {
-        const taken = await this.takeRows(some, event);
+        const rows = some.reduce((sum, { entries = [] }) => sum + entries.length, 0);
+        const taken = await this.takeRows(some, event, (contents) => received.within(contents, rows));
+        received.all(rows);
         gone.push(...taken.gone);
         unwanted.push(...taken.unwanted);
       }
@@ -64,8 +76,23 @@ export class EventContents {
     return { gone, unwanted };
   }
 
+  /** Counts the entries of a base, of which its event says how many there are. */
+  #progressOf({ record }: Pick<LogEvent, "record">) {
+    const total = typeof record["entries"] === "number" ? record["entries"] : 0;
+    let before = 0;
+    return {
+      /** Of the next rows, so many contents have come: fewer than there are rows, since folders have none. */
+      within: (contents: number, rows: number) => this.#onReceived?.(before + Math.min(contents, rows), total),
+      all: (rows: number) => this.#onReceived?.((before += rows), total),
+    };
+  }
+
   /** The same for rows of a base that an event names. */
-  async takeRows(batches: readonly BaseBatch[], event: Pick<LogEvent, "seq">): Promise<NotTaken> {
+  async takeRows(
+    batches: readonly BaseBatch[],
+    event: Pick<LogEvent, "seq">,
+    onTaken?: (contents: number) => void,
+  ): Promise<NotTaken> {
     const unwanted: Hash[] = [];
     const hashes = batches.flatMap((rows) => {
       const entries = rows.entries?.filter(({ path, entry }) => {
@@ -75,7 +102,7 @@ export class EventContents {
       });
       return contentsOfRows({ ...rows, ...(entries === undefined ? {} : { entries }) }, event);
     });
-    return { gone: await this.#intake.ensure({ hashes }), unwanted };
+    return { gone: await this.#intake.ensure({ hashes, ...(onTaken === undefined ? {} : { onTaken }) }), unwanted };
   }
 }
 

@@ -14,7 +14,7 @@ import { Waiters } from "../waiters.ts";
 import { BlockFetch } from "./block-fetch.ts";
 import { ContentFetch } from "./content-fetch.ts";
 import { ContentIntake } from "./content-intake.ts";
-import { type ArrivedEvent, EventContents, type NotTaken, type WantsPath } from "./event-contents.ts";
+import { type ArrivedEvent, EventContents, type NotTaken, type TakeRules } from "./event-contents.ts";
 import { IncomingEvents } from "./incoming-events.ts";
 import type { UpstreamLines } from "./upstream.ts";
 import type { Mirror } from "./mirror.ts";
@@ -27,7 +27,7 @@ import type { WriteJournal } from "./write-journal.ts";
 import type { WithheldContents } from "./withheld-contents.ts";
 
 /** What a replica follows an origin with. */
-export interface ReplicaOptions {
+export interface ReplicaOptions extends TakeRules {
   /** This replica's id: chosen once, kept for ever. */
   readonly sandboxId: string;
   /** The workspace's id; the origin's own, where it is left out. */
@@ -41,8 +41,6 @@ export interface ReplicaOptions {
   readonly mirror?: Mirror;
   readonly blobs: BlobStore;
   readonly notes: WitnessNotes;
-  /** Whose contents are taken. Default: of all paths. Lines are taken of all. */
-  readonly wants?: WantsPath;
   /** Where it is noted which contents were not taken. */
   readonly withheld?: WithheldContents;
   /** This side's own changes, for the origin. Left out: nothing is written back. */
@@ -108,7 +106,7 @@ export class ReplicaSession {
     this.#fetch = new ContentFetch(channel);
     this.#blocks = new BlockFetch(channel);
     const intake = new ContentIntake(options.blobs, this.#fetch, { blocks: this.#blocks });
-    this.#contents = new EventContents(options.blobs, intake, options.wants);
+    this.#contents = new EventContents(options.blobs, intake, options);
     this.#witness = new Witness(options);
     const { journal, sandboxId, timers = NODE_TIMERS } = options;
     if (journal !== undefined) this.#writeBack = new WriteBackPush(channel, { sandboxId, journal, timers });
