@@ -15,9 +15,8 @@ export interface StageWorkerData {
   readonly base: string;
 }
 
-export type StageReply =
-  | { readonly kind: "columns"; readonly columns: StageColumns }
-  | { readonly kind: "failed"; readonly message: string };
+/** `failed`: whoever asked does it himself, and meets the same, or does not. */
+export type StageReply = { readonly kind: "columns"; readonly columns: StageColumns } | { readonly kind: "failed" };
 
 const port = parentPort;
 if (port === null) throw new Error("this file is a worker thread");
@@ -35,8 +34,8 @@ port.on("message", (batch: StageBatch) => {
   try {
     packs = batch.packs;
     port.postMessage({ kind: "columns", columns: stageBatch(tools, batch) } satisfies StageReply);
-  } catch (error) {
-    const message = error instanceof Error ? error.message : String(error);
-    port.postMessage({ kind: "failed", message } satisfies StageReply);
+  } catch {
+    // Nothing is lost by it: what is not told as written is written by who asked, who meets the same error.
+    port.postMessage({ kind: "failed" } satisfies StageReply);
   }
 });

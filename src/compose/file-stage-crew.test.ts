@@ -47,7 +47,7 @@ async function rig(contents: readonly Buffer[]) {
     const path = parsePath(i % 2 === 0 ? `f${i}` : `in/f${i}`);
     return { hash, path, size: content.length, mode: i % 3 === 0 ? 0o755 : 0o640, mtimeMs: undefined };
   });
-  return { base, layout, files, crew: new FileStageCrew({ home, blobs }) };
+  return { base, layout, files, crew: new FileStageCrew({ home, disk, blobs }) };
 }
 
 function numbered(count: number): Buffer[] {
@@ -121,4 +121,18 @@ test("nothing is written through a link that stands in a folder's place", async 
   const stats = await crew.write(base, files);
   expect(stats.filter((stat) => stat !== undefined)).toHaveLength(MANY / 2);
   expect(readdirSync(outside)).toEqual([]);
+});
+
+test("a thread that fails leaves nothing half written: what is not told as written is not there", async () => {
+  const contents = numbered(MANY);
+  const { base, files, crew } = await rig(contents);
+  // No mode at all: no answer of a disk, but a mistake, which ends the thread's work.
+  const wrong = files.map((file, i) => (i === MANY - 200 ? { ...file, mode: 0.5 } : file));
+  const stats = await crew.write(base, wrong);
+  expect(stats[MANY - 200]).toBeUndefined();
+  expect(stats.filter((stat) => stat === undefined).length).toBeGreaterThan(1);
+  for (const [i, { path }] of wrong.entries()) {
+    const there = readdirSync(join(base, path.includes("/") ? "in" : ".")).includes(path.replace("in/", ""));
+    expect(there).toBe(stats[i] !== undefined);
+  }
 });

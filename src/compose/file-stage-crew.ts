@@ -1,6 +1,7 @@
 import { availableParallelism } from "node:os";
-import type { FileStat } from "../disk/disk.ts";
+import type { Disk, FileStat } from "../disk/disk.ts";
 import type { BlobPlaces, FileBlobStore } from "../storage/files/file-blob-store.ts";
+import { ConfinedFs } from "../worktree/confined-fs.ts";
 import type { StageCrew, StageFile } from "../worktree/stage-crew.ts";
 import { statOfStaged, toStageBatch, type PlacedFile } from "./stage-job.ts";
 import { StagePool } from "./stage-pool.ts";
@@ -17,6 +18,7 @@ const MOST_WORKERS = 8;
 export interface FileStageCrewOptions {
   /** The store's folder. */
   readonly home: string;
+  readonly disk: Disk;
   readonly blobs: Pick<FileBlobStore, "placesOf">;
 }
 
@@ -31,17 +33,36 @@ export class FileStageCrew implements StageCrew {
   async write(base: string, files: readonly StageFile[]): Promise<readonly (FileStat | undefined)[]> {
     const stats = Array.from(files, (): FileStat | undefined => undefined);
     if (!isWorthIt(files)) return stats;
+    const unknown = await this.#writeAll(base, files, stats);
+    if (unknown.length > 0) this.#clear(base, unknown);
+    return stats;
+  }
+
+  /** Answers those of which nobody knows what became of them: a thread has failed. All threads have ended by then. */
+  async #writeAll(
+    base: string,
+    files: readonly StageFile[],
+    stats: (FileStat | undefined)[],
+  ): Promise<readonly StageFile[]> {
     const { home, blobs } = this.#options;
     // They start while the places are looked up.
     await using pool = new StagePool({ home, base }, Math.min(MOST_WORKERS, availableParallelism()));
     const { packs, places } = await blobs.placesOf(files.map(({ hash }) => hash));
+    const unknown: StageFile[] = [];
     const work = batchesOf(files, places).map(async (rows) => {
       const placed = rows.map((row) => row.placed);
       const columns = await pool.run(toStageBatch(placed, packs));
-      rows.forEach(({ at }, row) => (stats[at] = statOfStaged(columns, row)));
+      if (columns === undefined) unknown.push(...placed.map(({ file }) => file));
+      else rows.forEach(({ at }, row) => (stats[at] = statOfStaged(columns, row)));
     });
     await Promise.all(work);
-    return stats;
+    return unknown;
+  }
+
+  /** Takes away what threads that have failed may have left half written. */
+  #clear(base: string, files: readonly StageFile[]): void {
+    using fs = new ConfinedFs(this.#options.disk, base);
+    for (const { path } of files) if (fs.lstat(path)?.kind === "file") fs.unlink(path);
   }
 }
 

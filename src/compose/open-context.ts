@@ -186,7 +186,7 @@ function folderFiles(
 
 /** Who writes many files of a restore; `undefined`: nobody but who restores. */
 export function stageCrew({ backends, layout, blobs }: StoreParts): FileStageCrew | undefined {
-  return backends.threads ? new FileStageCrew({ home: layout.home, blobs }) : undefined;
+  return backends.threads ? new FileStageCrew({ home: layout.home, disk: backends.disk, blobs }) : undefined;
 }
 
 /** A folder by its name without links, if it is there. */

@@ -1,5 +1,4 @@
 import { Worker } from "node:worker_threads";
-import { ChronicleError } from "../core/errors.ts";
 import type { StageReply, StageWorkerData } from "../stage-worker.ts";
 import type { StageBatch, StageColumns } from "./stage-job.ts";
 
@@ -8,32 +7,31 @@ const AHEAD = 2;
 
 interface Job {
   readonly batch: StageBatch;
-  readonly answer: PromiseWithResolvers<StageColumns>;
+  readonly answer: PromiseWithResolvers<StageColumns | undefined>;
 }
 
 /** Worker threads that write files from packs; whoever is free takes the next batch. Disposed of, they end. */
 export class StagePool implements AsyncDisposable {
   readonly #members: readonly Member[];
   readonly #queue: Job[] = [];
-  #failure: ChronicleError | undefined;
+  #hasFailed = false;
 
   constructor(data: StageWorkerData, count: number) {
-    const onIdle = (): void => this.#feed();
-    const onFailure = (error: ChronicleError): void => this.#fail(error);
-    this.#members = Array.from({ length: count }, () => new Member(data, onIdle, onFailure));
+    const events = { onIdle: () => this.#feed(), onFailure: () => this.#fail() };
+    this.#members = Array.from({ length: count }, () => new Member(data, events));
   }
 
-  /** Writes a batch; rejects where a worker has failed. */
-  run(batch: StageBatch): Promise<StageColumns> {
-    if (this.#failure !== undefined) return Promise.reject(this.#failure);
-    const answer = Promise.withResolvers<StageColumns>();
-    this.#queue.push({ batch, answer });
+  /** Writes a batch; `undefined` where a worker has failed: some of its files may be there, half written. */
+  run(batch: StageBatch): Promise<StageColumns | undefined> {
+    const answer = Promise.withResolvers<StageColumns | undefined>();
+    if (this.#hasFailed) answer.resolve(undefined);
+    else this.#queue.push({ batch, answer });
     this.#feed();
     return answer.promise;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#fail(new ChronicleError("IO", "the threads that write files have ended"));
+    this.#fail();
     await Promise.all(this.#members.map((member) => member.end()));
   }
 
@@ -49,11 +47,17 @@ export class StagePool implements AsyncDisposable {
     return this.#members.reduce((least, one) => (one.waiting < least.waiting ? one : least));
   }
 
-  #fail(error: ChronicleError): void {
-    this.#failure ??= error;
-    for (const { answer } of this.#queue.splice(0)) answer.reject(error);
-    for (const member of this.#members) member.fail(error);
+  /** What one of them could not do is nothing that the others should go on with. */
+  #fail(): void {
+    this.#hasFailed = true;
+    for (const { answer } of this.#queue.splice(0)) answer.resolve(undefined);
+    for (const member of this.#members) member.giveUp();
   }
+}
+
+interface MemberEvents {
+  readonly onIdle: () => void;
+  readonly onFailure: () => void;
 }
 
 /** One worker thread and what it was given. */
@@ -61,7 +65,7 @@ class Member {
   readonly #worker: Worker;
   readonly #sent: Job[] = [];
 
-  constructor(data: StageWorkerData, onIdle: () => void, onFailure: (error: ChronicleError) => void) {
+  constructor(data: StageWorkerData, { onIdle, onFailure }: MemberEvents) {
     // In a checkout the sources run as they are; in the package this file is bundled beside the worker.
     const file = import.meta.url.endsWith(".ts") ? "../stage-worker.ts" : "./stage-worker.js";
     this.#worker = new Worker(new URL(file, import.meta.url), {
@@ -70,12 +74,12 @@ class Member {
       resourceLimits: { maxYoungGenerationSizeMb: 4 },
     });
     this.#worker.on("message", (reply: StageReply) => {
-      if (reply.kind === "failed") return onFailure(new ChronicleError("IO", reply.message));
+      if (reply.kind === "failed") return onFailure();
       this.#sent.shift()?.answer.resolve(reply.columns);
       onIdle();
     });
-    this.#worker.on("error", (cause) => onFailure(new ChronicleError("IO", "a worker thread has failed", { cause })));
-    this.#worker.on("exit", () => onFailure(new ChronicleError("IO", "a worker thread ended too early")));
+    this.#worker.on("error", onFailure);
+    this.#worker.on("exit", onFailure);
   }
 
   get waiting(): number {
@@ -87,8 +91,8 @@ class Member {
     this.#worker.postMessage(job.batch);
   }
 
-  fail(error: ChronicleError): void {
-    for (const { answer } of this.#sent.splice(0)) answer.reject(error);
+  giveUp(): void {
+    for (const { answer } of this.#sent.splice(0)) answer.resolve(undefined);
   }
 
   async end(): Promise<void> {
