@@ -1,6 +1,6 @@
 import type { ReplicaSession } from "../replica/replica-session.ts";
 import type { Timers } from "../timers.ts";
-import { timeLimit, type WaitingRoom } from "./waiting-room.ts";
+import { timeLimit, type Obstacle, type WaitingRoom } from "./waiting-room.ts";
 
 /** How long a flush may take. */
 export interface FlushOptions {
@@ -19,6 +19,8 @@ export interface Flushed {
   readonly refuseIdle: () => void;
   /** Records everything that has been changed in the folder. */
   readonly look: () => Promise<void>;
+  /** What is known to stand in the way, if anything is. */
+  readonly obstacle: () => Obstacle;
   /** Is everything up to this event of the origin applied, and everything of the folder answered? */
   readonly isQuiet: (sequence: number) => boolean;
 }
@@ -30,7 +32,7 @@ const FLUSH_MS = 60_000;
  * `REFUSED` where that takes too long, or the sync is not under way.
  */
 export async function flushSync(sync: Flushed, { timeoutMs = FLUSH_MS, signal }: FlushOptions): Promise<void> {
-  using limit = timeLimit(sync.timers, timeoutMs, signal);
+  using limit = timeLimit(sync.timers, timeoutMs, { outer: signal, obstacle: sync.obstacle });
   for (let isQuiet = false; !isQuiet;) {
     sync.refuseIdle();
     await sync.look();

@@ -220,6 +220,10 @@ export class FolderSync {
       refuseIdle: () => this.#refuseIdle(),
       look: () => this.#watcher.look(),
       isQuiet: (sequence: number) => this.#isQuiet(sequence),
+      obstacle: () => {
+        const { reason, degraded, hint } = this.shape;
+        return { why: reason ?? degraded, hint };
+      },
     };
     return flushSync(flushed, options);
   }

@@ -25,3 +25,17 @@ it("a replica tells that the origin's folder is away, also one that connects the
   expect(told()).toEqual([undefined, undefined]);
   await rig.close();
 });
+
+it("a flush that takes too long says what is in the way", async () => {
+  const rig = await FolderRig.start({ a: "1" });
+  await rig.flush();
+  rig.desk.cut();
+  rig.desk.edit("a", "2");
+  await rig.until(() => rig.desk.sync.shape.state === "offline");
+  await expect(rig.during(rig.desk.sync.flush({ timeoutMs: 1_000 }))).rejects.toThrow(
+    "the sync did not come to rest within 1000 ms: the network is cut",
+  );
+  rig.desk.heal();
+  await rig.flush();
+  await rig.close();
+});

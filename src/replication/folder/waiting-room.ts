@@ -37,20 +37,24 @@ export class WaitingRoom {
   }
 }
 
+/** What keeps a sync from coming to rest, for people, and what to do about it. */
+export interface Obstacle {
+  readonly why?: string | undefined;
+  readonly hint?: string | undefined;
+}
+
 /** A signal that aborts after a while, or with another one; disposed of, it does so no more. */
 export function timeLimit(
   timers: Timers,
   ms: number,
-  outer?: AbortSignal,
+  { outer, obstacle }: { readonly outer: AbortSignal | undefined; readonly obstacle: () => Obstacle },
 ): Disposable & { readonly signal: AbortSignal } {
   const inner = new AbortController();
-  const timer = timers.after(ms, () =>
-    inner.abort(
-      new ChronicleError("REFUSED", `the sync did not come to rest within ${ms} ms`, {
-        hint: "`chronicle sync status` says how far it is; give it longer with --timeout",
-      }),
-    ),
-  );
+  const timer = timers.after(ms, () => {
+    const { why, hint = "`chronicle sync status` says how far it is; give it longer with --timeout" } = obstacle();
+    const because = why === undefined ? "" : `: ${why}`;
+    inner.abort(new ChronicleError("REFUSED", `the sync did not come to rest within ${ms} ms${because}`, { hint }));
+  });
   const pass = (): void => inner.abort(outer?.reason);
   if (outer?.aborted === true) pass();
   outer?.addEventListener("abort", pass, { once: true });

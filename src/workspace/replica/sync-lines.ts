@@ -8,7 +8,7 @@ import { isInBase } from "../read-base.ts";
 import { readEvents } from "../read-events.ts";
 
 /** What came from a sync with less than this between one and the next is one line, in milliseconds. */
-const PAUSE_MS = 600_000;
+const PAUSE_MS = 120_000;
 /** So many events are read at once. */
 const STRIDE = 500;
 
