@@ -1,4 +1,4 @@
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import type { ConflictShape } from "../api/conflict-shape.ts";
 import type { StoreApi } from "../api/store-api.ts";
 import { ChronicleError, errnoOf } from "../core/errors.ts";
@@ -6,7 +6,7 @@ import type { FolderIdentity, ReplicaRecord } from "../core/replica-record.ts";
 import type { Disk } from "../disk/disk.ts";
 import type { Channel } from "../replication/channel.ts";
 import { findReplicaRecord } from "../replication/folder/find-replica-record.ts";
-import type { OpenSyncPlace, SyncPlace, SyncPlaces } from "../replication/folder/sync-places.ts";
+import type { BeginOptions, OpenSyncPlace, SyncPlace, SyncPlaces } from "../replication/folder/sync-places.ts";
 import { dialOrigin } from "../replication/replica/dial-origin.ts";
 import { answer } from "../workspace/answer.ts";
 import { listConflicts } from "../workspace/conflicts.ts";
@@ -40,9 +40,10 @@ export class FileSyncPlaces implements SyncPlaces {
     return places;
   }
 
-  async begin(folder: string, { force = false }: { readonly force?: boolean } = {}): Promise<string> {
+  async begin(folder: string, { force = false, follows }: BeginOptions = {}): Promise<string> {
     // Before anything is made, and once more for where a link leads.
     if (!force) refuseSystemFolder(folder);
+    if (follows !== undefined) await this.#refuseWithin(folder, follows);
     makeWithFolders(this.#disk, folder);
     const real = this.#disk.realpath(folder);
     if (!force) refuseSystemFolder(real);
@@ -55,6 +56,19 @@ export class FileSyncPlaces implements SyncPlaces {
     const { workspace } = await this.#store.init({ roots: [folder], force });
     await workspace.close();
     return workspace.id;
+  }
+
+  /** What was made there would be a part of all that follow the same, before anybody noticed. */
+  async #refuseWithin(folder: string, { url, workspace }: NonNullable<BeginOptions["follows"]>): Promise<void> {
+    const place = placeOf(this.#disk, folder);
+    for (const { folder: around, record } of await this.list()) {
+      const isSame = record?.url === url && record.workspace === workspace && isGoing(record);
+      if (!isSame || !place.startsWith(`${around}/`)) continue;
+      throw new ChronicleError("UNSAFE", `${folder} lies in another folder that follows this origin (${around})`, {
+        hint: "it would hold itself without end: choose a folder that lies beside it",
+        data: { folder, other: around },
+      });
+    }
   }
 
   async open(id: string): Promise<OpenSyncPlace> {
@@ -164,6 +178,12 @@ function namesIn(disk: Disk, folder: string): string[] {
     if (errnoOf(error) === "ENOENT") return [];
     throw error;
   }
+}
+
+/** Where a folder is or will be, with the links on the way resolved. */
+function placeOf(disk: Disk, folder: string): string {
+  if (disk.lstat(folder) !== undefined) return disk.realpath(folder);
+  return join(placeOf(disk, join(folder, "..")), basename(folder));
 }
 
 /** The folder of a user, with those above it, as other programs make them. */

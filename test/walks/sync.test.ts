@@ -150,6 +150,8 @@ it("the next process takes it up; stopped, it rests; started again, it goes on, 
     code: "USAGE",
   });
   await expect(syncs.start({ upstream: "there", folder })).rejects.toMatchObject({ code: "USAGE" });
+  await expect(syncs.start({ upstream, folder: join(base, "desk/in/it") })).rejects.toMatchObject({ code: "UNSAFE" });
+  expect(existsSync(join(base, "desk/in"))).toBe(false);
   write("a-file", "mine");
   await expect(syncs.start({ upstream, folder: join(base, "a-file") })).rejects.toMatchObject({
     code: "USAGE",

@@ -16,7 +16,7 @@ import { countFiles } from "./count-files.ts";
 import { FolderSync } from "./folder-sync.ts";
 import { ReplicatedPaths } from "./replicated-paths.ts";
 import { SyncFeed, type SyncNews } from "./sync-feed.ts";
-import type { OpenSyncPlace, SyncPlaces } from "./sync-places.ts";
+import type { BeginOptions, OpenSyncPlace, SyncPlaces } from "./sync-places.ts";
 import { checkStart, recordFor, restingShape } from "./sync-settings.ts";
 
 /** What a controller works with. */
@@ -90,7 +90,7 @@ export class SyncController implements SyncRunner {
   async start(options: SyncStart): Promise<SyncShape> {
     this.#refuseClosed();
     checkStart(options);
-    const id = await this.#options.places.begin(options.folder, { force: options.force === true });
+    const id = await this.#options.places.begin(options.folder, beginOptions(options));
     return this.#inTurn(id, async () => {
       const known = this.#running.get(id);
       // What is wrong with the request is said before anything is ended for it.
@@ -289,4 +289,8 @@ export class SyncController implements SyncRunner {
   #refuseClosed(): void {
     if (this.#closing.signal.aborted) throw new ChronicleError("UNAVAILABLE", "this process is being ended");
   }
+}
+
+function beginOptions({ upstream: url, workspace, force = false }: SyncStart): BeginOptions {
+  return { force, follows: { url, ...(workspace === undefined ? {} : { workspace }) } };
 }

@@ -22,15 +22,22 @@ export interface OpenSyncPlace extends AsyncDisposable, Pick<SyncPlace, "id" | "
   conflicts(): Promise<ConflictShape[]>;
 }
 
+/** How a folder is begun. */
+export interface BeginOptions {
+  readonly force?: boolean;
+  /** What it is to follow, as it was asked for. */
+  readonly follows?: Pick<ReplicaRecord, "url" | "workspace">;
+}
+
 /** The folders of a store that follow origins, and the way to those. */
 export interface SyncPlaces {
   /** Those that have a sync, stopped ones too. */
   list(): Promise<SyncPlace[]>;
   /**
    * The id of the workspace whose folder this is; made, and begun, where there is none. Throws as `StoreApi.init`; `UNSAFE`, too,
-   * for folders of the system, without `force`.
+   * for folders of the system, without `force`, and for those within another one that follows the same.
    */
-  begin(folder: string, options?: { readonly force?: boolean }): Promise<string>;
+  begin(folder: string, options?: BeginOptions): Promise<string>;
   /** Throws `LOCKED` where another process runs its sync, `NOT_FOUND`. */
   open(id: string): Promise<OpenSyncPlace>;
   /** Keeps the token that a sync's origin is asked with; `undefined`: none any more. */
