@@ -60,7 +60,10 @@ test("many files are written as they are said, the same content too, and told wi
   contents[8] = Buffer.alloc(600_000, "large");
   const { base, files, crew } = await rig(contents);
   const dated = files.map((file, i) => (i === 9 ? { ...file, mtimeMs: 1_000_000_000_000 } : file));
-  const stats = await crew.write(base, dated);
+  const told: number[] = [];
+  const stats = await crew.write(base, dated, (count) => told.push(count));
+  expect(told.length).toBeGreaterThan(1);
+  expect(told.reduce((sum, count) => sum + count, 0)).toBe(stats.filter((stat) => stat !== undefined).length);
   for (const [i, file] of dated.entries()) {
     const path = join(base, file.path);
     const seen = lstatSync(path, { bigint: true });

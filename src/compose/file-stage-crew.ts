@@ -30,10 +30,14 @@ export class FileStageCrew implements StageCrew {
     this.#options = options;
   }
 
-  async write(base: string, files: readonly StageFile[]): Promise<readonly (FileStat | undefined)[]> {
+  async write(
+    base: string,
+    files: readonly StageFile[],
+    onWritten?: (files: number) => void,
+  ): Promise<readonly (FileStat | undefined)[]> {
     const stats = Array.from(files, (): FileStat | undefined => undefined);
     if (!isWorthIt(files)) return stats;
-    const unknown = await this.#writeAll(base, files, stats);
+    const unknown = await this.#writeAll(base, files, { stats, onWritten });
     if (unknown.length > 0) this.#clear(base, unknown);
     return stats;
   }
@@ -42,7 +46,7 @@ export class FileStageCrew implements StageCrew {
   async #writeAll(
     base: string,
     files: readonly StageFile[],
-    stats: (FileStat | undefined)[],
+    { stats, onWritten }: Written,
   ): Promise<readonly StageFile[]> {
     const { home, blobs } = this.#options;
     // They start while the places are looked up.
@@ -54,6 +58,7 @@ export class FileStageCrew implements StageCrew {
       const columns = await pool.run(toStageBatch(placed, packs));
       if (columns === undefined) unknown.push(...placed.map(({ file }) => file));
       else rows.forEach(({ at }, row) => (stats[at] = statOfStaged(columns, row)));
+      onWritten?.(columns === undefined ? 0 : rows.length);
     });
     await Promise.all(work);
     return unknown;
@@ -64,6 +69,12 @@ export class FileStageCrew implements StageCrew {
     using fs = new ConfinedFs(this.#options.disk, base);
     for (const { path } of files) if (fs.lstat(path)?.kind === "file") fs.unlink(path);
   }
+}
+
+/** What is filled in, and who is told of it. */
+interface Written {
+  readonly stats: (FileStat | undefined)[];
+  readonly onWritten: ((files: number) => void) | undefined;
 }
 
 function isWorthIt(files: readonly StageFile[]): boolean {

@@ -34,12 +34,16 @@ function isPlainFile({ after, staged }: Step): boolean {
 export async function stageByCrew(
   crew: StageCrew,
   wanted: Wanted,
-  request: Pick<ApplyRequest, "keepMtime">,
+  {
+    request,
+    onStaged,
+  }: { readonly request: Pick<ApplyRequest, "keepMtime">; readonly onStaged: (files: number) => void },
 ): Promise<Wanted> {
   for (const [root, steps] of Map.groupBy([...wanted.values()].flat(), (step) => step.root)) {
     const stats = await crew.write(
       baseOf(root),
       steps.map((step) => fileOf(step, request)),
+      onStaged,
     );
     for (const [i, step] of steps.entries()) step.stat = stats[i];
   }

@@ -27,6 +27,8 @@ export interface StageContext {
   readonly request: ApplyRequest;
   /** Writes what is many. */
   readonly crew: StageCrew | undefined;
+  /** Is told of each few files that are written. */
+  readonly onStaged: (files: number) => void;
 }
 
 /**
@@ -48,7 +50,7 @@ async function stageWithCrew(context: StageContext, crew: StageCrew, wanted: Wan
   const { forCrew, others } = splitForCrew(wanted);
   // Both come to their end before anybody may empty the place where they write.
   const [left, here] = await Promise.allSettled([
-    stageByCrew(crew, forCrew, context.request),
+    stageByCrew(crew, forCrew, context),
     stageContents(context, others, false),
   ]);
   if (here.status === "rejected") throw here.reason;
@@ -65,6 +67,7 @@ async function stageContents(context: StageContext, wanted: Wanted, each: boolea
     if (steps === undefined || seen.has(hash)) continue;
     seen.add(hash);
     await stageContent(context, steps, reader, each);
+    context.onStaged(steps.length);
     bytes += CONTENT_COST + (reader?.size ?? 0);
     if (bytes < TURN_BYTES) continue;
     bytes = 0;

@@ -3,6 +3,7 @@ import type { Change } from "../core/change.ts";
 import type { Entry } from "../core/entry.ts";
 import type { WorkspacePath } from "../core/path.ts";
 import type { Disk } from "../disk/disk.ts";
+import { ApplyProgress } from "./apply-progress.ts";
 import type { LandContext } from "./apply-land.ts";
 import type { ApplyRoot, Step } from "./apply-step.ts";
 import type { OpenRoot } from "./scan.ts";
@@ -51,16 +52,17 @@ export async function applyChanges(context: ApplyContext, request: ApplyRequest)
   const modes = new LooseModes();
   const nowNs = context.nowNs;
   const run: LandContext = { disk: context.disk, steps, token: request.token, modes, nowNs, conflicts: [], undo: [] };
+  const progress = new ApplyProgress(request.onProgress, steps.length);
   try {
     if (request.resume === true) for (const root of roots) settleLeftovers(run, root);
     checkSteps({ steps, cache: context.cache, resume: request.resume === true });
     if (!mayGoOn(steps, request) || lacksSpace(context, steps)) return reportOf(run, []);
     for (const { fs } of roots) fs.release();
     for (const root of roots) root.staging.prepare();
-    if (!(await stage(context, steps, request)) || !mayGoOn(steps, request)) return discard(run, roots);
+    if (!(await stage(context, steps, { request, progress })) || !mayGoOn(steps, request)) return discard(run, roots);
     setAside(run);
     if (!mayGoOn(steps, request)) return discard(run, roots);
-    if (!(await putIntoPlace(run, request))) return takeAllBack(run, roots);
+    if (!(await putIntoPlace(run, { request, progress }))) return takeAllBack(run, roots);
     return finish(context, run, roots);
   } finally {
     for (const { fs, staging } of roots) {
@@ -169,9 +171,16 @@ function lacksSpace(context: ApplyContext, steps: readonly Step[]): boolean {
   return false;
 }
 
-async function stage(context: ApplyContext, steps: readonly Step[], request: ApplyRequest): Promise<boolean> {
+/** What is asked for, and who is told how far it is. */
+interface Asked {
+  readonly request: ApplyRequest;
+  readonly progress: ApplyProgress;
+}
+
+async function stage(context: ApplyContext, steps: readonly Step[], { request, progress }: Asked): Promise<boolean> {
+  const onStaged = (files: number): void => progress.staged(files);
   try {
-    await stageSteps({ disk: context.disk, steps, request, crew: context.crew });
+    await stageSteps({ disk: context.disk, steps, request, crew: context.crew, onStaged });
     return true;
   } catch (error) {
     const errno = errnoOf(error) ?? "";
@@ -183,7 +192,7 @@ async function stage(context: ApplyContext, steps: readonly Step[], request: App
 }
 
 /** False when a step could not be done and none may be skipped. */
-async function putIntoPlace(run: LandContext, request: ApplyRequest): Promise<boolean> {
+async function putIntoPlace(run: LandContext, { request, progress }: Asked): Promise<boolean> {
   const { steps } = run;
   const early = earlyRemovals(steps);
   const order: [Step, typeof land][] = [
@@ -203,14 +212,14 @@ async function putIntoPlace(run: LandContext, request: ApplyRequest): Promise<bo
     if (stopsAll(step) && request.onBlocked === "fail") return false;
     done += 1;
     if (done % TURN !== 0) continue;
-    request.onProgress?.(done, order.length);
+    progress.placed(done);
     for (const { fs, staging } of new Set(steps.map((one) => one.root))) {
       fs.release();
       staging.release();
     }
     await nextTurn();
   }
-  request.onProgress?.(order.length, order.length);
+  progress.finished();
   return true;
 }
 

@@ -25,6 +25,13 @@ export interface StageFile {
  * - What it cannot do, for whatever reason, or what is too little to be worth it, is left alone: nothing has its name then.
  */
 export interface StageCrew {
-  /** The stat of each file that was written, by position; `undefined` for those that are left. */
-  write(base: string, files: readonly StageFile[]): Promise<readonly (FileStat | undefined)[]>;
+  /**
+   * The stat of each file that was written, by position; `undefined` for those that are left. `onWritten` is told of each few
+   * more. Must not throw.
+   */
+  write(
+    base: string,
+    files: readonly StageFile[],
+    onWritten?: (files: number) => void,
+  ): Promise<readonly (FileStat | undefined)[]>;
 }
