@@ -228,15 +228,19 @@ describe("sync", () => {
   });
 
   it("follows no folder from within it, or from within one that follows it", async () => {
-    for (const folder of [join(origin, "within"), join(desk, "inside")]) {
-      mkdirSync(folder);
-      sync(["start", url, folder, "--token-file", token()]);
-      const reason = expect.stringContaining("would hold itself without end") as string;
-      const halted = expect.objectContaining({ folder, state: "halted", reason }) as SyncShape;
-      await until(async () => expect(await asked((syncs) => syncs.list())).toContainEqual(halted));
-      expect(readdirSync(folder)).toEqual([]);
-      run("desk-home", ["sync", "stop", folder]);
-    }
+    const within = join(origin, "within");
+    mkdirSync(within);
+    expect(run("desk-home", ["sync", "start", url, within, "--token-file", token()]).status).toBe(1);
+    const reason = expect.stringContaining("would hold itself without end") as string;
+    const halted = expect.objectContaining({ folder: within, state: "halted", reason }) as SyncShape;
+    await until(async () => expect(await asked((syncs) => syncs.list())).toContainEqual(halted));
+    expect(readdirSync(within)).toEqual([]);
+    run("desk-home", ["sync", "stop", within]);
+
+    const inside = join(desk, "inside");
+    const refused = run("desk-home", ["sync", "start", url, inside, "--token-file", token()]);
+    expect(refused.err).toContain(`${inside} lies in another folder that follows this origin (${desk})`);
+    expect([refused.status === 0, existsSync(inside)]).toEqual([false, false]);
   });
 
   it("says so where a folder had files, and takes none of the system's", async () => {
