@@ -56,7 +56,7 @@ describe("chronicle token", () => {
     const create = ["token", "create", "--role", "agent", "--replica"];
     await sandbox.must([...create, "r-1", "--replica", "r-2", "--replica", "r-1"]);
     expect((await sandbox.json(["token", "list"])).value).toMatchObject({ tokens: [{ replicas: ["r-1", "r-2"] }] });
-    expect((await sandbox.run([...create, "no id"])).stderr).toContain("no id is no replica");
+    expect((await sandbox.call([...create, "no id"])).stderr).toContain("no id is no replica");
     const book = new FileTokenBook(new NodeDisk(), configOf(sandbox), () => Date.now());
     expect(book.list()).toMatchObject([{ replicas: ["r-1", "r-2"] }]);
   });
