@@ -1,9 +1,8 @@
-import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import type { Bench, BenchContext } from "./lib/bench.ts";
 import { appliedBy, inSync, startOrigin, startReplica } from "./lib/chronicle-peer.ts";
-import { firstSync, nameOf, syncTree, TREE_FILES } from "./lib/edit-latency.ts";
+import { contentOf, firstSync, nameOf, syncTree, TREE_FILES } from "./lib/edit-latency.ts";
 import { type EditLoad, editLoad } from "./lib/edit-load.ts";
 import { processorSeconds } from "./lib/processor-seconds.ts";
 import { Resident } from "./lib/resident.ts";
@@ -63,6 +62,7 @@ async function chronicle(context: BenchContext) {
   const before = { applied: appliedBy(pair), seconds: [origin, replica].map(({ pid }) => processorSeconds(pid)) };
   using memory = new Resident([origin.pid, replica.pid]);
   const { load, lag } = await followed(context, pair);
+  context.say(`chronicle: ${lag.toFixed(1)} s behind`);
   const events = appliedBy(pair) - before.applied;
   const sides = ["origin", "replica"].map((name, i) => {
     const spent = processorSeconds([origin, replica][i]?.pid ?? 0) - (before.seconds[i] ?? 0);
@@ -121,8 +121,8 @@ function speedRows(name: string, { edits, seconds }: EditLoad, lag: number): Row
 async function equal({ from, to }: SyncPair): Promise<void> {
   const until = performance.now() + GIVE_UP_MS;
   for (let i = 0; i < TREE_FILES;) {
-    const [here, there] = [from, to].map((folder) => readFileSync(join(folder, nameOf(i)), "utf8"));
-    if (here === there) i++;
+    const [here, there] = [from, to].map((folder) => contentOf(join(folder, nameOf(i))));
+    if (here !== undefined && here === there) i++;
     else if (performance.now() > until) throw new Error(`${nameOf(i)} is not equal`);
     else await pause(5);
   }

@@ -31,11 +31,11 @@ async function waitForContent(file: string, content: string, withinMs: number): 
   }
 }
 
-function contentOf(file: string): string | undefined {
+/** `undefined`: it is not there yet, or is being replaced. */
+export function contentOf(file: string): string | undefined {
   try {
     return readFileSync(file, "utf8");
   } catch {
-    // Not there yet, or being replaced.
     return undefined;
   }
 }
