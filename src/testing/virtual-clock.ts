@@ -9,6 +9,9 @@ interface Due {
 /** Turns of the event loop that work without a timer gets before the time goes on. */
 const TURNS = 4;
 
+/** Whoever does more without letting any time pass does it for ever. */
+const MOST_AT_ONCE = 20_000;
+
 /** A clock that only goes when it is told to: nothing in a simulation waits for real time. */
 export class VirtualClock implements Timers {
   readonly #due = new Set<Due>();
@@ -36,9 +39,9 @@ export class VirtualClock implements Timers {
     return new Promise((resolve) => this.after(ms, resolve));
   }
 
-  /** Goes on until `isDone`, or until `untilMs`: false then. */
+  /** Goes on until `isDone`, or until `untilMs`: false then. Throws where time stands still, since there is always something to do. */
   async run(untilMs: number, isDone: () => boolean = () => false): Promise<boolean> {
-    for (;;) {
+    for (let atOnce = 0; atOnce < MOST_AT_ONCE;) {
       for (let turn = 0; turn < TURNS; turn += 1) await new Promise((resolve) => setImmediate(resolve));
       if (isDone()) return true;
       const next = this.#next();
@@ -47,9 +50,11 @@ export class VirtualClock implements Timers {
         return false;
       }
       this.#due.delete(next);
+      atOnce = next.at > this.#now ? 0 : atOnce + 1;
       this.#now = next.at;
       next.run();
     }
+    throw new Error(`time stands still at ${this.#now}: there is always something to be done at once`);
   }
 
   #next(): Due | undefined {

@@ -36,7 +36,7 @@ interface Link {
   cut(): void;
 }
 
-const WINDOW = { isReliable: false, windowBytes: 256 * 1024 };
+const CHANNEL = { isReliable: false, windowBytes: 256 * 1024 };
 
 /** What lies between an origin and its replicas. While it storms it loses, repeats, reorders, damages, forges and breaks. */
 export class SimulatedNetwork {
@@ -73,8 +73,9 @@ export class SimulatedNetwork {
       },
     };
     this.#links.add(link);
-    origin.serve(new FramedChannel(wires.a, WINDOW));
-    return new FramedChannel(wires.b, WINDOW);
+    const options = { ...CHANNEL, timers: clock };
+    origin.serve(new FramedChannel(wires.a, options));
+    return new FramedChannel(wires.b, options);
   }
 
   /** The connections of a machine break; they can be made anew. */

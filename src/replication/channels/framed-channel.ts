@@ -5,6 +5,7 @@ import { encodeFrame, frameBytes, type Frame, type FramePayload } from "../proto
 import { FrameReader } from "../protocol/frame-reader.ts";
 import { isCredited, type Message, type MessageOf } from "../protocol/messages.ts";
 import { errorFromMessage, errorToMessage } from "../protocol/wire-errors.ts";
+import { NODE_TIMERS, type Timers } from "../timers.ts";
 import { CreditGiver, CreditTaker } from "./credit.ts";
 
 /** Settings of a channel. */
@@ -16,6 +17,8 @@ export interface FramedChannelOptions {
    * channel. Default true; simulated networks are worse.
    */
   readonly isReliable?: boolean;
+  /** Default: the platform's. */
+  readonly timers?: Timers;
 }
 
 const DEFAULT_WINDOW = 4 * 1024 ** 2;
@@ -44,6 +47,7 @@ export class FramedChannel implements Channel {
   readonly ended: Promise<ChannelEnd>;
   readonly #wire: Wire;
   readonly #isReliable: boolean;
+  readonly #timers: Timers;
   readonly #taker = new CreditTaker();
   readonly #giver: CreditGiver;
   readonly #urgent: Outgoing[] = [];
@@ -56,10 +60,14 @@ export class FramedChannel implements Channel {
   #isReceiving = false;
   #end: ChannelEnd | undefined;
   #wake: (() => void) | undefined;
-  #goodbye: NodeJS.Timeout | undefined;
+  #goodbye: Disposable | undefined;
 
-  constructor(wire: Wire, { windowBytes = DEFAULT_WINDOW, isReliable = true }: FramedChannelOptions = {}) {
+  constructor(
+    wire: Wire,
+    { windowBytes = DEFAULT_WINDOW, isReliable = true, timers = NODE_TIMERS }: FramedChannelOptions = {},
+  ) {
     this.#wire = wire;
+    this.#timers = timers;
     this.#isReliable = isReliable;
     this.#giver = new CreditGiver(windowBytes);
     const { promise, resolve } = Promise.withResolvers<ChannelEnd>();
@@ -112,8 +120,7 @@ export class FramedChannel implements Channel {
   }
 
   async #sayGoodbye(reason: ChronicleError | undefined): Promise<void> {
-    this.#goodbye = setTimeout(() => this.#wire.close("at once"), GOODBYE_MS);
-    this.#goodbye.unref();
+    this.#goodbye = this.#timers.after(GOODBYE_MS, () => this.#wire.close("at once"));
     try {
       if (reason !== undefined) {
         const payload = encodeMessage(errorToMessage(reason, true));
@@ -195,7 +202,7 @@ export class FramedChannel implements Channel {
     } catch (error) {
       return this.#broke(error);
     } finally {
-      clearTimeout(this.#goodbye);
+      this.#goodbye?.[Symbol.dispose]();
     }
     if (!reader.isBetween) this.#broke(new Error("it ended in the middle of a frame"));
     this.#finish({ by: "peer", error: undefined });
