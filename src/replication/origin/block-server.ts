@@ -1,6 +1,7 @@
 import { ChronicleError } from "../../core/errors.ts";
 import { hashFromBytes, type Hash } from "../../core/hash.ts";
 import type { BlobBlock } from "../../storage/blob-block.ts";
+import { freeBytes } from "../../util/free-bytes.ts";
 import { asFatal } from "../as-fatal.ts";
 import type { Channel } from "../channel.ts";
 import { MAX_ASKED, MAX_BLOCKS_BYTES, MAX_NOT_IN_BLOCKS } from "../protocol/limits.ts";
@@ -54,6 +55,8 @@ export class BlockServer {
       while (this.#waiting.size > 0) {
         for await (const response of this.#answers([...this.#waiting.values().take(MAX_ASKED)])) {
           await this.#channel.send(response);
+          // They stand in the frame, which has left.
+          freeBytes(response.blocks);
         }
       }
     } catch (error) {

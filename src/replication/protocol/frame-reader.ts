@@ -1,3 +1,4 @@
+import { freeBytes } from "../../util/free-bytes.ts";
 import { checkStart, decodeFrame, decodeHeader, HEADER_BYTES, type Frame, type FrameHeader } from "./frame.ts";
 
 const NOTHING = Buffer.alloc(0);
@@ -78,6 +79,8 @@ export class FrameReader {
     if (needed > this.#held.length) {
       const larger = Buffer.allocUnsafe(Math.max(LEAST_CAPACITY, needed, this.#held.length * 2));
       this.#held.copy(larger, 0, 0, this.#length);
+      // Nobody has a view of what is not a whole frame yet.
+      freeBytes(this.#held);
       this.#held = larger;
     }
     piece.copy(this.#held, this.#length);
