@@ -16,6 +16,9 @@ const NO_FOLDER: ReadonlySet<string> = new Set(["ENOENT", "ENOTDIR", "ELOOP"]);
 /** `NAME_MAX`, in bytes: no file system has a longer name. */
 const LONGEST_NAME = 255;
 
+/** Disks of which it is known that names are resolved from open folders: a property of the system, not of a folder. */
+const provenDisks = new WeakSet<Disk>();
+
 /** Can nothing be called so? Of a whole path that is too long to be looked at, that cannot be said. */
 function hasLongName(path: WorkspacePath): boolean {
   return path.split("/").some((name) => pathToBytes(name).length > LONGEST_NAME);
@@ -59,7 +62,8 @@ export class ConfinedFs implements Disposable {
 
   /** Are names resolved from open folders? False: only checked before use. */
   get confined(): boolean {
-    this.#confined ??= this.#probe();
+    this.#confined ??= provenDisks.has(this.#disk) || this.#probe();
+    if (this.#confined) provenDisks.add(this.#disk);
     return this.#confined;
   }
 

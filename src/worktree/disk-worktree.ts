@@ -57,6 +57,8 @@ export class DiskWorktree implements Worktree {
   readonly #options: DiskWorktreeOptions;
   #open: readonly OpenRoot[];
   readonly #watches = new Set<WatchHandle>();
+  /** Tokens of which nothing is left. */
+  readonly #clean = new Set<string>();
   #loaded: Loaded | undefined;
   #remembered = false;
   /** Nothing that was read since can have been read earlier: when the last scan began. */
@@ -141,10 +143,15 @@ export class DiskWorktree implements Worktree {
   }
 
   async apply(request: ApplyRequest): Promise<ApplyReport> {
-    return applyChanges(this.#applyContext(), request);
+    const report = await applyChanges(this.#applyContext(), request);
+    // It has taken everything away itself. What a run before it has left is looked for in all places.
+    if (request.resume === true) this.#clean.delete(request.token);
+    else this.#clean.add(request.token);
+    return report;
   }
 
   async cleanUp(token: string): Promise<void> {
+    if (this.#clean.delete(token)) return;
     cleanUpApply(this.#applyContext(), token);
   }
 

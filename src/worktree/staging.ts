@@ -74,9 +74,24 @@ export class Staging {
   /** Removes everything in it, and it. */
   purge(): void {
     this.release();
-    removeTree(this.fresh, this.#prefix);
+    if (!this.#purgeKnown()) removeTree(this.fresh, this.#prefix);
     if (this.#inRoot) removeIfEmpty(this.fresh, STAGING_FOLDER as WorkspacePath);
     this.release();
+  }
+
+  /** The little that an apply leaves which went as ever: nothing new, and old files. False: there is something else, too. */
+  #purgeKnown(): boolean {
+    const old = childOf(this.#prefix, "old");
+    try {
+      for (const { name } of this.trash.list(old)) this.trash.unlink(childOf(old, decodeName(name)));
+      this.trash.removeFolder(old);
+      this.trash.removeFolder(childOf(this.#prefix, "new"));
+      this.trash.removeFolder(this.#prefix);
+      return true;
+    } catch (error) {
+      if (errnoOf(error) === undefined) throw error;
+      return false;
+    }
   }
 
   #tryLink(): boolean {

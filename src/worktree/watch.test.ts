@@ -52,6 +52,28 @@ describe("watchRoots", () => {
     expect(hints.flat()).not.toContain("out/x");
   });
 
+  test("a lone change is hinted at at once; what goes on makes few hints", async () => {
+    await watch();
+    const waited: number[] = [];
+    for (const name of ["a", "b", "c", "d", "e"]) {
+      await new Promise((done) => setTimeout(done, 100));
+      const began = performance.now();
+      writeFileSync(join(folder, name), name);
+      await until(() => hints.flat().includes(name));
+      waited.push(performance.now() - began);
+    }
+    expect(Math.min(...waited)).toBeLessThan(35);
+    const before = hints.length;
+    const end = performance.now() + 400;
+    let written = 0;
+    for (; performance.now() < end; written += 1) {
+      writeFileSync(join(folder, `burst-${written}`), "x");
+      await new Promise((done) => setTimeout(done, 2));
+    }
+    await until(() => hints.flat().includes(`burst-${written - 1}`));
+    expect(hints.length - before).toBeLessThan(14);
+  });
+
   test("a folder that becomes tracked is watched from then on", async () => {
     mkdirSync(join(folder, "out"));
     let ignored = [join(folder, "out")];

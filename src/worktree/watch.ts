@@ -9,6 +9,8 @@ import { queueLength, WatchBarrier } from "./watch-barrier.ts";
 
 /** Events of about the same moment make one hint. */
 const COALESCE_MS = 40;
+/** … but the first ones after a rest, which are mostly all there are, make one as soon as they are together. */
+const TOGETHER_MS = 5;
 /** How often everything is hinted at while hints may be missed. */
 const BLIND_MS = 3000;
 /** More paths than this at once: a scan of everything is cheaper, and the kernel's queue may have overflowed. */
@@ -57,6 +59,8 @@ class RootsWatch implements WatchHandle {
   #everything = false;
   #events = 0;
   #flushTimer: NodeJS.Timeout | undefined;
+  /** Runs for a moment after each hint. */
+  #restTimer: NodeJS.Timeout | undefined;
   #quietTimer: NodeJS.Timeout | undefined;
   #blindTimer: NodeJS.Timeout | undefined;
   #closed = false;
@@ -86,6 +90,7 @@ class RootsWatch implements WatchHandle {
   async close(): Promise<void> {
     this.#closed = true;
     clearTimeout(this.#flushTimer);
+    clearTimeout(this.#restTimer);
     clearTimeout(this.#quietTimer);
     clearInterval(this.#blindTimer);
     this.#barrier.close();
@@ -191,12 +196,16 @@ class RootsWatch implements WatchHandle {
 
   #plan(): void {
     if (this.#closed) return;
-    this.#flushTimer ??= setTimeout(() => this.#flush(), COALESCE_MS);
+    const delay = this.#restTimer === undefined ? TOGETHER_MS : COALESCE_MS;
+    this.#flushTimer ??= setTimeout(() => this.#flush(), delay);
   }
 
   #flush(): void {
     clearTimeout(this.#flushTimer);
     this.#flushTimer = undefined;
+    clearTimeout(this.#restTimer);
+    this.#restTimer = setTimeout(() => (this.#restTimer = undefined), COALESCE_MS);
+    this.#restTimer.unref();
     const paths = this.#everything ? undefined : [...this.#pending];
     this.#everything = false;
     this.#pending.clear();

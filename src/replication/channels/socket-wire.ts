@@ -2,6 +2,9 @@ import { once } from "node:events";
 import type { Socket } from "node:net";
 import type { Wire } from "../channel.ts";
 
+/** More than this waits for nothing. */
+const SMALL_BYTES = 8 * 1024;
+
 /** A wire over a connected socket: a Unix socket's, or TCP's. Nobody else may use the socket from now on. */
 export class SocketWire implements Wire {
   readonly #socket: Socket;
@@ -18,7 +21,8 @@ export class SocketWire implements Wire {
   async write(frame: Uint8Array): Promise<void> {
     const socket = this.#socket;
     if (!socket.writable) throw socket.errored ?? new Error("the socket is closed");
-    this.#holdForTurn();
+    if (frame.length > SMALL_BYTES || socket.writableLength > SMALL_BYTES) this.#letGo();
+    else this.#holdForTurn();
     if (socket.write(frame)) return;
     const stop = new AbortController();
     try {
@@ -33,15 +37,18 @@ export class SocketWire implements Wire {
     }
   }
 
-  /** Frames that are written in one go leave together: the other side has them at once, and takes them as one. */
+  /** Small frames that are written in one go leave together: the other side has them at once, and takes them as one. */
   #holdForTurn(): void {
     if (this.#isHeld) return;
     this.#isHeld = true;
     this.#socket.cork();
-    process.nextTick(() => {
-      this.#isHeld = false;
-      this.#socket.uncork();
-    });
+    process.nextTick(() => this.#letGo());
+  }
+
+  #letGo(): void {
+    if (!this.#isHeld) return;
+    this.#isHeld = false;
+    this.#socket.uncork();
   }
 
   async *read(): AsyncGenerator<Uint8Array, void> {

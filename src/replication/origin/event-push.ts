@@ -143,7 +143,8 @@ export class EventPush {
       const { iteration } = last.record;
       if (typeof iteration === "number") this.#iteration = iteration;
     }
-    if (events.length > 0) this.#isNoted = true;
+    const last = events.at(-1);
+    if (last !== undefined && !this.#options.history.isLastKnown(last.seq)) this.#isNoted = true;
   }
 
   /** Files one by one, with small contents inline; what lies between them together. */

@@ -106,6 +106,11 @@ export class LogHistory {
     others.timers.after(LOOK_LATER_MS, () => void this.#lookLater());
   }
 
+  /** Is nothing known that follows this event? What others may have recorded is told of by `changed`. */
+  isLastKnown(seq: number): boolean {
+    return seq >= Math.max(this.#own.head.seq, this.#sure?.seq ?? 0);
+  }
+
   /** The oldest event whose line is there, in an archive or not, as of the last `head`. */
   get firstSeq(): number {
     return this.#firstSeq ?? this.#log.firstSeq;
