@@ -23,7 +23,7 @@ export async function followOrigin(backends: Pick<Backends, "lock">, layout: Ups
     lock.close();
     if (!(error instanceof ChronicleError) || error.code !== "LOCKED") throw error;
     throw new ChronicleError("LOCKED", "another process syncs this workspace", {
-      hint: "`chronicle sync stop`, or Ctrl-C where it runs, ends it",
+      hint: "`chronicle sync stop FOLDER` ends it, and so does Ctrl-C where it runs in a terminal",
       data: error.data,
       cause: error,
     });

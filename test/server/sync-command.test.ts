@@ -415,8 +415,9 @@ describe("replicate", () => {
     expect(run("steered-home", ["sync", "status", box]).status).toBe(0);
     // The store's process has taken it up meanwhile.
     expect(run("steered-home", ["sync", "flush", box])).toMatchObject({ status: 0 });
-    expect(run("steered-home", ["sync", "stop", box])).toMatchObject({ status: 0 });
+    // It lets go of it where the same command is given again.
     const again = begin("steered-home", args, base);
+    await said(again, /the store's process ran it; from now on it is run here/);
     await said(again, /in sync/);
     expect(run("steered-home", ["sync", "stop", box])).toMatchObject({ status: 0 });
     expect(readdirSync(folder).filter((name) => name.startsWith("sync-"))).toEqual([]);

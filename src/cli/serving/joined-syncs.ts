@@ -133,7 +133,7 @@ export class JoinedSyncs implements SyncRunner {
 
   async #asItIs(shape: SyncShape): Promise<SyncShape> {
     await using other = await this.#find(shape.id);
-    if (other === undefined) return shape;
+    if (other === undefined) return shape.elsewhere === true ? silent(shape) : shape;
     try {
       return await other.syncs.status(shape.id);
     } catch (error) {
@@ -159,6 +159,17 @@ export class JoinedSyncs implements SyncRunner {
       cause,
     });
   }
+}
+
+/** Nobody answers for it: who ran it is gone, or cannot be asked. */
+function silent(shape: SyncShape): SyncShape {
+  const alone = { ...shape };
+  delete alone.elsewhere;
+  return {
+    ...alone,
+    reason: "the process that ran it does not answer",
+    hint: "where it is gone, this one goes on with it within seconds",
+  };
 }
 
 function isGone(error: unknown): boolean {

@@ -27,7 +27,8 @@ export function tellListening(context: CommandContext, { socket, urls, ports, op
   context.say(`listening on ${printable(socket)}`);
   for (const url of urls) context.say(`listening on ${url}`);
   if (context.input.flag("replication")) {
-    context.say(`replicas: ${context.worded(`chronicle replicate FOLDER --connect ${shellWord(socket)}`)}`);
+    // Whoever types it is elsewhere: no folder of this command belongs to it.
+    context.say(`replicas: chronicle replicate FOLDER --connect ${shellWord(socket)}`);
   }
   const [url] = urls;
   if (url === undefined || operator === undefined) {

@@ -2,17 +2,20 @@ import { resolve } from "node:path";
 import { EXIT } from "../../api/problems.ts";
 import type { StoreApi } from "../../api/store-api.ts";
 import type { SyncApi, SyncMode, SyncRunner, SyncShape, SyncStart } from "../../api/sync-api.ts";
+import { ChronicleError } from "../../core/errors.ts";
 import { NodeDisk } from "../../disk/node-disk.ts";
 import type { CommandContext } from "../context.ts";
 import { ownUid, syncRunFolder } from "../hooking/run-folder.ts";
+import { placesOf } from "../places.ts";
 import { counted } from "../render/counted.ts";
 import { printable } from "../render/printable.ts";
 import { syncLines } from "../render/syncs.ts";
+import { findSyncProcess } from "../serving/find-sync-process.ts";
 import { usageError } from "../usage-error.ts";
 import { followOptions, upstreamToken } from "./follow-options.ts";
 import { showSyncs } from "./live-syncs.ts";
 import { reached } from "./reached.ts";
-import { backgroundDesk } from "./sync-desk.ts";
+import { backgroundDesk, runningDesk } from "./sync-desk.ts";
 import { parseUpstream, type UpstreamAddress } from "./upstream-address.ts";
 
 const USAGE = "usage: chronicle sync start URL#WORKSPACE FOLDER";
@@ -94,7 +97,7 @@ export async function runSync(context: CommandContext, options: SyncStart): Prom
     ended.abort();
   });
   try {
-    const begun = await runner.start(options);
+    const begun = await startHere(context, runner, options);
     const { id } = begun;
     sayJoined(context, begun);
     const last = await followed(context, { store, runner, id, signal: ended.signal });
@@ -112,6 +115,36 @@ export async function runSync(context: CommandContext, options: SyncStart): Prom
     endInterrupt();
     await runner.close();
   }
+}
+
+/** What the store's process went on with, when whoever ran it here was gone, is run here again. */
+async function startHere(context: CommandContext, runner: SyncRunner, options: SyncStart): Promise<SyncShape> {
+  try {
+    return await runner.start(options);
+  } catch (error) {
+    const isLocked = error instanceof ChronicleError && error.code === "LOCKED";
+    if (!isLocked || !(await isHandedOver(context, options))) throw error;
+    context.say("note: the store's process ran it; from now on it is run here");
+    return runner.start(options);
+  }
+}
+
+/** Has the store's process let go of it? What yet another process runs in the foreground stays where it is. */
+async function isHandedOver(context: CommandContext, { folder }: SyncStart): Promise<boolean> {
+  await using desk = await runningDesk(context);
+  if (desk === undefined) return false;
+  const real = new NodeDisk().realpath(folder);
+  const sync = (await desk.syncs.list()).find((one) => one.folder === real);
+  if (sync === undefined || (await isRunAlone(context, sync.id))) return false;
+  await desk.syncs.stop(sync.id);
+  return true;
+}
+
+async function isRunAlone({ io, input }: CommandContext, id: string): Promise<boolean> {
+  const { home } = placesOf({ env: io.env, userHome: io.userHome, cwd: io.cwd(), store: input.text("store") });
+  const find = findSyncProcess(new NodeDisk(), { env: io.env, home, uid: ownUid() }, io.version);
+  await using other = await find(id);
+  return other !== undefined;
 }
 
 interface Followed {

@@ -43,11 +43,17 @@ export async function backgroundDesk(context: CommandContext): Promise<SyncDesk>
   return clientDesk(run);
 }
 
+/** The desk of the store's process, where that is there. */
+export async function runningDesk(context: CommandContext): Promise<SyncDesk | undefined> {
+  const { run } = placeOf(context);
+  return (await whoAnswers(run.door, context.io.version)) === undefined ? undefined : clientDesk(run);
+}
+
 /** As `backgroundDesk`, for whoever only looks: where the store has no syncs, no process is started, and this is `undefined`. */
 export async function lookingDesk(context: CommandContext): Promise<SyncDesk | undefined> {
-  const { home, run } = placeOf(context);
-  if ((await whoAnswers(run.door, context.io.version)) !== undefined) return clientDesk(run);
-  return hasReplicas(new NodeDisk(), home) ? backgroundDesk(context) : undefined;
+  const running = await runningDesk(context);
+  if (running !== undefined) return running;
+  return hasReplicas(new NodeDisk(), placeOf(context).home) ? backgroundDesk(context) : undefined;
 }
 
 function placeOf({ io, input }: CommandContext): { readonly home: string; readonly run: RunFolder } {

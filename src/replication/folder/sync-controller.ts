@@ -62,6 +62,8 @@ export class SyncController implements SyncRunner {
   readonly #turns = new Map<string, Promise<unknown>>();
   readonly #closing = new AbortController();
   #again: Disposable | undefined;
+  /** Does this process go on with what others leave? */
+  #takesUp = false;
 
   constructor(options: SyncControllerOptions) {
     this.#options = options;
@@ -74,6 +76,7 @@ export class SyncController implements SyncRunner {
   }
 
   async takeUp(): Promise<void> {
+    this.#takesUp = true;
     let isElsewhere = false;
     for (const { id, record } of await this.#options.places.list()) {
       if (record === undefined || record.stopped === true || this.#closing.signal.aborted) continue;
@@ -84,7 +87,7 @@ export class SyncController implements SyncRunner {
         else this.#options.onError(error);
       }
     }
-    if (isElsewhere && !this.#closing.signal.aborted) this.#lookAgain();
+    if (isElsewhere) this.#lookAgain();
   }
 
   async start(options: SyncStart): Promise<SyncShape> {
@@ -109,6 +112,8 @@ export class SyncController implements SyncRunner {
   async list(): Promise<SyncShape[]> {
     const places = await this.#options.places.list();
     const shapes = places.map((place) => this.#running.get(place.id)?.sync.shape ?? restingShape(place, true));
+    // Whoever ran it may be gone.
+    if (this.#takesUp && shapes.some((shape) => shape?.elsewhere === true)) this.#lookAgain();
     const listed = new Set(places.map(({ id }) => id));
     // One that has just been begun may have nothing in its log yet.
     const young = [...this.#running].filter(([id]) => !listed.has(id)).map(([, { sync }]) => sync.shape);
@@ -280,8 +285,9 @@ export class SyncController implements SyncRunner {
   }
 
   #lookAgain(): void {
-    this.#again?.[Symbol.dispose]();
+    if (this.#again !== undefined || this.#closing.signal.aborted) return;
     this.#again = this.#timers.after(AGAIN_MS, () => {
+      this.#again = undefined;
       this.takeUp().catch((error: unknown) => this.#options.onError(error));
     });
   }
