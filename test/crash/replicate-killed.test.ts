@@ -31,12 +31,14 @@ import { WriteClient } from "./write-client.ts";
 
 const RUNS = Number(process.env["CRASH_RUNS"] ?? 4);
 const SEED = Number(process.env["CRASH_SEED"] ?? 4712);
+/** After so long both sides have everything, on a machine that has much else to do as well. */
+const REST_MS = 300_000;
 /** As long as it takes: a client goes on until it knows. */
 const retry = { tries: 10_000, firstWait: 20, longestWait: 300, longestInAll: 600_000 };
 
 test.each(["--connect", "--ws-connect"] as const)(
   `over %s: what was answered is there, once, over ${RUNS} kills of the origin or of \`replicate\``,
-  { timeout: 100_000 + RUNS * 10_000 },
+  { timeout: 400_000 + RUNS * 20_000 },
   async (way) => {
     await using box = new ReplicateProcess();
     await using met = await meet(way, box);
@@ -56,7 +58,7 @@ test.each(["--connect", "--ws-connect"] as const)(
       new SharedPaths(source, "origin", random(SEED + 3)),
       new SharedPaths(copy, "replica", random(SEED + 4)),
     ];
-    const folders = [new FolderWriter(origin.project, "there"), new FolderWriter(folder, "here")];
+    const folders = [new FolderWriter(origin.project, "there", 80), new FolderWriter(folder, "here", 80)];
     const running = Promise.all([...own, ...shared, ...folders].map((writer) => writer.run(ending.signal)));
     running.catch(() => undefined);
     const replica = { kill: () => box.kill(), start: () => box.start(options) };
@@ -65,7 +67,7 @@ test.each(["--connect", "--ws-connect"] as const)(
     ending.abort();
     await running;
 
-    await syncs.flush(box.id);
+    await syncs.flush(box.id, { timeoutMs: REST_MS });
     const settled = await settleAll(syncs, box.id);
     expect(contentsIn(folder)).toEqual(contentsIn(origin.project));
     for (const { left } of folders) {

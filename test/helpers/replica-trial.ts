@@ -56,7 +56,7 @@ export async function connected({ wire, status }: Pick<Trial, "wire" | "status">
   const since = performance.now();
   while (wire.open === 0) {
     await delay(20);
-    if (performance.now() - since > 20_000)
+    if (performance.now() - since > 60_000)
       throw new Error(`no connection (${wire.made} so far): ${JSON.stringify(await status())}`);
   }
 }
@@ -69,7 +69,7 @@ export async function settleAll(syncs: SyncApi, id: string): Promise<Set<string>
       met.add(path);
       await syncs.resolve(id, path, { keep: n % 2 === 0 ? "local" : "upstream" });
     }
-    shape = await syncs.flush(id);
+    shape = await syncs.flush(id, { timeoutMs: 300_000 });
   }
   return met;
 }
