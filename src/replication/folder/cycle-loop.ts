@@ -65,8 +65,9 @@ export class CycleLoop {
     return this.#failure;
   }
 
-  /** There may be something to do. */
-  wake(): void {
+  /** There may be something to do: now, or so many milliseconds from now. */
+  wake(afterMs = 0): void {
+    if (afterMs > 0 && this.#later === undefined && this.#options.isActive()) return this.#wakeLater(afterMs);
     this.#isWanted = true;
     if (this.#running !== undefined || this.#later !== undefined || !this.#options.isActive()) return;
     this.#running = this.#run().finally(() => {

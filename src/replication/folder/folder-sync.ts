@@ -35,6 +35,9 @@ export interface FolderSyncParts extends Pick<
 }
 
 const DEFAULT_DEBOUNCE_MS = 50;
+/** Several in a row are nothing special: a batch after the other. */
+const MOST_REFUSALS = 3;
+const LONGEST_PAUSE_MS = 1_000;
 
 /** What must not go on without a word of somebody's. */
 const NEEDS_DECISION: ReadonlySet<string> = new Set(["root-replaced", "root-emptied", "mass-deletion"]);
@@ -59,6 +62,8 @@ export class FolderSync {
   /** Is it watched and connected? */
   #isUnderWay = false;
   #isClosed = false;
+  /** Answers of the origin, one after the other, in which something was not taken. */
+  #refusals = 0;
   #wasDegraded = false;
   #progress: SyncShape["progress"];
 
@@ -334,8 +339,9 @@ export class FolderSync {
   }
 
   #answered(accepted: number, rejected: number): void {
+    this.#refusals = rejected > 0 ? this.#refusals + 1 : accepted > 0 ? 0 : this.#refusals;
     if (accepted + rejected > 0) this.#tell({ kind: "pushed", accepted, rejected });
-    if (rejected > 0 || this.#journal.again.size > 0) this.#loop.wake();
+    if (rejected > 0 || this.#journal.again.size > 0) this.#loop.wake(pauseAfter(this.#refusals));
     this.#loop.writeSoon();
     this.#waiting.look();
   }
@@ -345,6 +351,14 @@ export class FolderSync {
     this.#waiting.look();
     this.happened.emit(happening);
   }
+}
+
+/**
+ * So long after so many refusals it is looked at what was refused, in ms. The origin may know what is not held here yet: whoever
+ * decides again at once decides the same, and fills both histories with it.
+ */
+function pauseAfter(refusals: number): number {
+  return refusals <= MOST_REFUSALS ? 0 : Math.min(LONGEST_PAUSE_MS, 10 * 2 ** (refusals - MOST_REFUSALS));
 }
 
 function refused(halt: ReplicaHalt): ChronicleError {

@@ -1,0 +1,42 @@
+import { expect, it } from "vitest";
+import type { OriginLease } from "../../src/compose/origins.ts";
+import { FramedChannel } from "../../src/replication/channels/framed-channel.ts";
+import { memoryWires } from "../../src/replication/channels/memory-wire.ts";
+import type { WriteBackDoor } from "../../src/replication/origin/write-back-door.ts";
+import { FOLDER } from "../../src/testing/sync-machine.ts";
+import { writeSim } from "../../src/testing/folder-rig.ts";
+import { OriginNode, ReplicaNode } from "../../src/testing/sync-nodes.ts";
+import { VirtualClock } from "../../src/testing/virtual-clock.ts";
+
+it("an origin that goes on refusing, for what is not held here yet, is not asked again and again at once", async () => {
+  const clock = new VirtualClock();
+  let asked = 0;
+  const refusing = ({ options: { writeBack } }: OriginLease): WriteBackDoor => {
+    if (writeBack === undefined) throw new Error("nothing is written back");
+    const { door } = writeBack;
+    return {
+      settled: (replica) => door.settled(replica),
+      reserve: (bytes) => door.reserve(bytes),
+      refusal: (entry) => door.refusal(entry),
+      decide: async ({ entries }) => {
+        asked += 1;
+        const stale = { reason: "stale", currentSequence: 0, kept: { contentHash: null } } as const;
+        return { accepted: [], rejected: entries.map(({ localSeq }) => ({ localSeq, ...stale })) };
+      },
+    };
+  };
+  const origin = new OriginNode({ clock, isHosted: true, door: refusing });
+  const connect = async () => {
+    const wires = memoryWires({ later: clock.later });
+    origin.serve(new FramedChannel(wires.a, { timers: clock }));
+    return new FramedChannel(wires.b, { timers: clock });
+  };
+  const replica = new ReplicaNode({ clock, number: 2, connect, random: () => 0.5 });
+  writeSim(replica.machine.disk, `${FOLDER}/a`, "mine");
+  void origin.start().then(() => replica.start());
+  await clock.run(10_000);
+  expect(asked).toBeGreaterThan(5);
+  expect(asked).toBeLessThan(30);
+  replica.lose();
+  origin.lose();
+});
