@@ -48,6 +48,7 @@ export async function stageSteps(context: StageContext): Promise<void> {
 /** What is not for the crew is written here beside it; what it has left, afterwards. */
 async function stageWithCrew(context: StageContext, crew: StageCrew, wanted: Wanted): Promise<void> {
   const { forCrew, others } = splitForCrew(wanted);
+  releaseAll(context.steps);
   // Both come to their end before anybody may empty the place where they write.
   const [left, here] = await Promise.allSettled([
     stageByCrew(crew, forCrew, context),
@@ -55,6 +56,7 @@ async function stageWithCrew(context: StageContext, crew: StageCrew, wanted: Wan
   ]);
   if (here.status === "rejected") throw here.reason;
   if (left.status === "rejected") throw left.reason;
+  releaseAll(context.steps);
   await stageContents(context, left.value, false);
 }
 

@@ -33,7 +33,7 @@ async function run(project: Project, args: readonly string[], killAfterMs?: numb
   return code !== null;
 }
 
-test("killed anywhere, a large restore is finished by the next command", { timeout: 60_000 * KILLS }, async () => {
+test("killed anywhere, a large restore is finished by the next command", { timeout: 120_000 * KILLS }, async () => {
   await using project = new Project({ config: "config/chronicle" });
   fill(project, "one");
   await run(project, ["init", "--max-entries", "0"]);
