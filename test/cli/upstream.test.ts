@@ -25,6 +25,10 @@ it("--upstream: the copy of an origin's history, on the command line", async () 
   await b.blobs.close();
 
   expect((await sandbox.call(["list", "--snapshots", "--upstream"])).stdout).toContain("over there");
+  // A command that would be about the sandbox's own history is not proposed.
+  const recent = (await sandbox.call(["list", "--upstream"])).stdout;
+  expect(recent).toContain("chronicle --upstream restore <moment> --to DIR");
+  expect(recent).not.toMatch(/chronicle (undo|restore)/);
   expect((await sandbox.call(["cat", "notes/one.txt", "--upstream"])).stdout).toBe("of the origin, later\n");
   expect((await sandbox.call(["--upstream", "diff", "baseline", "latest", "--patch"])).stdout).toContain(
     "+of the origin, later",

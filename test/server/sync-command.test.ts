@@ -161,6 +161,8 @@ describe("sync", () => {
     expect([unmerged.status, unmerged.err]).toEqual([6, expect.stringContaining("do not merge by themselves")]);
     const failing = run("desk-home", ["sync", "resolve", "notes.txt", "--merge", "--tool", "exit 3"], desk);
     expect([failing.status, failing.err]).toEqual([6, expect.stringContaining("nothing was settled")]);
+    const idle = run("desk-home", ["sync", "resolve", "notes.txt", "--merge", "--tool", "true"], desk);
+    expect([idle.status, idle.err]).toEqual([6, expect.stringContaining("has not written the merged file")]);
     const tool = 'cat "$LOCAL" "$UPSTREAM" "$BASE" > "$MERGED"';
     sync(["resolve", "notes.txt", "--merge", "--tool", tool], desk);
     await until(() => expect(read(origin, "notes.txt")).toBe("ours 3\ntheirs 3\ntheirs 2\n"));

@@ -32,7 +32,9 @@ function summaryWidth(context: CommandContext, items: readonly RecentItem[]): nu
 function recentRow(context: CommandContext, item: RecentItem, most = LONGEST_SUMMARY): string[] {
   const { paint } = context;
   const changed = item.kind === "baseline" ? "" : counted(item.changed, "change");
-  const back = item.undone === true ? paint("dim", "(undone)") : paint("cyan", context.worded(item.back));
+  // What the origin's history says is to be done at the origin, and would do something else here.
+  const command = isUpstream(context) ? "" : paint("cyan", context.worded(item.back));
+  const back = item.undone === true ? paint("dim", "(undone)") : command;
   return [ago(item.timestamp, context.io.now()), item.kind, shortened(printable(item.summary), most), changed, back];
 }
 
@@ -42,12 +44,18 @@ async function recent(context: CommandContext, workspace: WorkspaceApi, limit: n
   const most = summaryWidth(context, result.items);
   const rows = result.items.map((item) => recentRow(context, item, most));
   const { paint } = context;
-  const head = ["when", "what", "", "", "go back to before it"].map((text) => paint("dim", text));
+  const last = isUpstream(context) ? "" : "go back to before it";
+  const head = ["when", "what", "", "", last].map((text) => paint("dim", text));
   for (const line of columns([head, ...rows], "<<<>")) context.print(line);
   context.print();
-  context.print(
-    paint("dim", context.worded("chronicle undo takes back the last; chronicle restore <moment> goes anywhere")),
-  );
+  context.print(paint("dim", isUpstream(context) ? UPSTREAM_HINT : context.worded(HINT)));
+}
+
+const HINT = "chronicle undo takes back the last; chronicle restore <moment> goes anywhere";
+const UPSTREAM_HINT = "chronicle --upstream restore <moment> --to DIR has any moment of it in another folder";
+
+function isUpstream({ input }: CommandContext): boolean {
+  return input.flag("upstream");
 }
 
 function snapshotRow(context: CommandContext, snapshot: SnapshotShape): string[] {
@@ -83,7 +91,7 @@ export async function list(context: CommandContext): Promise<number> {
   } catch (error) {
     const none = error instanceof ChronicleError && error.code === "NOT_FOUND";
     const isNamed =
-      context.remote !== undefined || context.input.text("workspace") !== undefined || context.input.flag("upstream");
+      context.remote !== undefined || context.input.text("workspace") !== undefined || isUpstream(context);
     if (!none || isNamed || !context.input.flag("bare") || context.json) throw error;
     context.print(context.worded(NOTHING_YET));
   }

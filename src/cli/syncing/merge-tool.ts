@@ -18,7 +18,7 @@ export interface MergeTool {
 
 /**
  * Has somebody's program merge both sides of a conflict. `$MERGED` holds the folder's side at first; what it holds in the
- * end is the result. Throws `REFUSED` where one side is no file, or the program fails.
+ * end is the result. Throws `REFUSED` where one side is no file, or the program fails or leaves `$MERGED` untouched.
  */
 export async function mergeByTool(
   workspace: Pick<WorkspaceApi, "blob">,
@@ -35,9 +35,21 @@ export async function mergeByTool(
   const sides = { LOCAL: local, UPSTREAM: upstream, BASE: base, MERGED: local };
   const files: Record<string, string> = {};
   for (const [name, hash] of Object.entries(sides)) files[name] = folder.put(name, await contentOf(workspace, hash));
+  const merged = files["MERGED"] ?? "";
+  const before = stampOf(merged);
   const code = await runUnrecorded(["/bin/sh", "-c", command], { ...io, env: { ...io.env, ...files } });
-  if (code === 0) return readWholeFile(files["MERGED"] ?? "");
-  throw new ChronicleError("REFUSED", `the tool failed (${code}): nothing was settled`, { data: { code } });
+  if (code !== 0)
+    throw new ChronicleError("REFUSED", `the tool failed (${code}): nothing was settled`, { data: { code } });
+  if (stampOf(merged) !== before) return readWholeFile(merged);
+  throw new ChronicleError("REFUSED", "the tool has not written the merged file: nothing was settled", {
+    hint: "have it save what is to be in `$MERGED`; or settle it with --keep-local or --accept-upstream",
+  });
+}
+
+/** Another one after each time that a file is written, also with what was in it before. */
+function stampOf(path: string): string {
+  const stat = new NodeDisk().lstat(path);
+  return stat === undefined ? "" : `${stat.ino} ${stat.size} ${stat.mtimeNs} ${stat.ctimeNs}`;
 }
 
 async function contentOf(workspace: Pick<WorkspaceApi, "blob">, hash: string): Promise<Uint8Array> {
