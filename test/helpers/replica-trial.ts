@@ -52,7 +52,7 @@ export async function killOften(trial: Trial): Promise<string[]> {
 }
 
 /** Until the replica has its connection again. */
-export async function connected({ wire, status }: Pick<Trial, "wire" | "status">): Promise<void> {
+async function connected({ wire, status }: Pick<Trial, "wire" | "status">): Promise<void> {
   const since = performance.now();
   while (wire.open === 0) {
     await delay(20);
