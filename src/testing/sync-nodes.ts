@@ -151,6 +151,7 @@ export class ReplicaNode {
   #hold: ReplicaHold | undefined;
   #sync: FolderSync | undefined;
   #timers: LifeTimers | undefined;
+  #hasMissed = false;
   #hint: ((hint: WatchHint) => void) | undefined;
 
   constructor(options: ReplicaNodeOptions) {
@@ -187,7 +188,10 @@ export class ReplicaNode {
     const blobs = this.#options.blobs?.(hold.context.blobs) ?? hold.context.blobs;
     const context = { ...hold.context, blobs };
     const session = { ...hold.options, blobs };
-    const live = new LiveView(watchedBy(context.worktree, (onHint) => (this.#hint = onHint)));
+    this.#hasMissed = false;
+    const live = new LiveView(
+      watchedBy(context.worktree, { tell: (onHint) => (this.#hint = onHint), isWhole: () => !this.#hasMissed }),
+    );
     const { connect, random, clock } = this.#options;
     const timers = new LifeTimers(clock, this.machine);
     this.#timers = timers;
@@ -210,8 +214,14 @@ export class ReplicaNode {
     } else if (happening.kind === "conflict" && happening.state === "open") told.conflicts += 1;
   }
 
+  /** Something changed, and no hint of it came: until it is said that it may have been anywhere. */
+  miss(): void {
+    this.#hasMissed = true;
+  }
+
   /** Something may have changed at these paths; without any: anywhere. */
   hint(paths: readonly string[] | undefined): void {
+    if (paths === undefined) this.#hasMissed = false;
     this.#hint?.({ paths: paths as readonly WorkspacePath[] | undefined });
   }
 
@@ -238,10 +248,13 @@ export class ReplicaNode {
 }
 
 /** A worktree whose hints come from whoever is given the way to say them. */
-function watchedBy(worktree: Worktree, tell: (onHint: (hint: WatchHint) => void) => void): Worktree {
+function watchedBy(
+  worktree: Worktree,
+  { tell, isWhole }: { tell: (onHint: (hint: WatchHint) => void) => void; isWhole: () => boolean },
+): Worktree {
   const watch: Worktree["watch"] = async (onHint) => {
     tell(onHint);
-    return { degraded: false, settled: async () => false, close: async () => undefined };
+    return { degraded: false, settled: async () => isWhole(), close: async () => undefined };
   };
   return new Proxy(worktree, {
     get: (target, key) => (key === "watch" ? watch : (Reflect.get(target, key, target) as unknown)),

@@ -186,8 +186,10 @@ export class SyncSimulation {
     const dice = this.#random.below(10);
     if (this.clock.now - node.appliedAt < (this.#planted.echoMs ?? 0)) return;
     // Some hints are lost; the watcher then says so, a moment later.
-    if (dice === 0) this.clock.after(500, () => node.hint(undefined));
-    else if (paths.length > 0) node.hint(paths);
+    if (dice === 0) {
+      node.miss();
+      this.clock.after(500, () => node.hint(undefined));
+    } else if (paths.length > 0) node.hint(paths);
   }
 
   async #editOrigin(): Promise<void> {
