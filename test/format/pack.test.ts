@@ -11,12 +11,7 @@ import {
   unpackBlock,
   type BlockInput,
 } from "../../src/storage/block.ts";
-import {
-  decodeLargeHeader,
-  decodePieceHead,
-  encodeLargeHeader,
-  encodePiece,
-} from "../../src/storage/large-format.ts";
+import { decodeLargeHeader, decodePieceHead, encodeLargeHeader, encodePiece } from "../../src/storage/large-format.ts";
 
 interface Vectors {
   readonly packHeader: { readonly ulid: string; readonly bytes: string };
