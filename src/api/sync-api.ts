@@ -73,6 +73,10 @@ export interface SyncShape {
   pending: number;
   /** Conflicts that are open. */
   conflicts: number;
+  /** So many paths of the folder differ from the origin's, which has refused their last changes: they stay here. */
+  kept_back?: number;
+  /** The token may only read: nothing of the folder goes to the origin, though the mode would have it so. */
+  read_only?: true;
   /** The origin's event up to which the folder is reconciled. */
   applied: number;
   /** The last event of the origin that is held here. */
@@ -106,7 +110,8 @@ export interface SyncResolvedShape {
 export type SyncEventShape = { seq: number; id: string; timestamp: string } & (
   | { kind: "state"; sync: SyncShape }
   | { kind: "applied"; from: number; to: number; paths: number }
-  | { kind: "pushed"; accepted: number; rejected: number }
+  /** `refused`: so many of the rejected stay here as they are; the others were overtaken, and are looked at again. */
+  | { kind: "pushed"; accepted: number; rejected: number; refused?: number }
   | { kind: "conflict"; path: string; state: "open" | "settled" }
   | { kind: "halted"; reason: string; hint?: string }
   | { kind: "degraded"; reason: string }

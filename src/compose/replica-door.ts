@@ -1,7 +1,7 @@
 import type { ReplicaDoor } from "../api/replication-api.ts";
 import { admitReplica } from "../replication/origin/admit-replica.ts";
 import { OriginDoor } from "../replication/origin/origin-door.ts";
-import { visitorDoor } from "../replication/origin/visitor-door.ts";
+import { optionsFor } from "../replication/origin/options-for.ts";
 import type { StoreParts } from "./open-context.ts";
 import { Origins } from "./origins.ts";
 
@@ -11,11 +11,12 @@ export function openDoor(parts: StoreParts, onError: (error: unknown) => void): 
   const door = new OriginDoor({
     originOf: async ({ id }, visitor) => {
       const lease = await origins.lease(id);
-      const { writeBack, ...options } = lease.options;
-      const joined =
-        writeBack === undefined ? {} : { writeBack: { ...writeBack, door: visitorDoor(writeBack.door, visitor) } };
+      const options = optionsFor(lease.options, visitor);
       const admit = (replica: string): void => admitReplica(options.cursors, replica, visitor.presenter);
-      return { options: { ...options, ...joined, admit }, [Symbol.dispose]: () => lease[Symbol.dispose]() };
+      return {
+        options: { ...options, admit },
+        [Symbol.dispose]: () => lease[Symbol.dispose](),
+      };
     },
     onError,
   });

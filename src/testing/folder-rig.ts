@@ -14,6 +14,7 @@ import type { Channel } from "../replication/channel.ts";
 import { FolderSync, type FolderSyncParts } from "../replication/folder/folder-sync.ts";
 import type { SyncHappening } from "../replication/folder/sync-happening.ts";
 import { OriginSession } from "../replication/origin/origin-session.ts";
+import { optionsFor } from "../replication/origin/options-for.ts";
 import { findReplicaRecord } from "../replication/folder/find-replica-record.ts";
 import type { WatchHint, Worktree } from "../worktree/worktree.ts";
 import type { Context } from "../workspace/context.ts";
@@ -30,6 +31,8 @@ export class RigHost {
   readonly machine: SyncMachine;
   /** Since when its folder is away, if it had one. */
   awaySince: number | undefined;
+  /** May whoever comes only read? */
+  isReadOnly = false;
   /** What has gone wrong here in conversations. */
   readonly failures: unknown[] = [];
   readonly #clock: VirtualClock;
@@ -81,7 +84,7 @@ export class RigHost {
     if (this.#origins === undefined) throw new Error("the origin is not open");
     using lease = await this.#origins.lease(this.#id);
     const options = {
-      ...lease.options,
+      ...optionsFor(lease.options, { readOnly: this.isReadOnly }),
       timers: this.#clock,
       heartbeatMs: HEARTBEAT_MS,
       folderAway: () => this.awaySince,

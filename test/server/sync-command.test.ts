@@ -245,6 +245,28 @@ describe("sync", () => {
     expect([refused.status === 0, existsSync(inside)]).toEqual([false, false]);
   });
 
+  it("says that a token may only read: what is changed here stays here, until a better one comes", async () => {
+    const reading = join(base, "reading");
+    mkdirSync(reading);
+    writeFileSync(join(reading, "r.mine"), "mine\n");
+    const made = run("origin-home", ["token", "create", "--role", "reader"], origin).out;
+    writeFileSync(join(base, "reader.token"), made, { mode: 0o600 });
+    const begun = run("desk-home", ["sync", "start", url, reading, "--token-file", join(base, "reader.token")]);
+    expect(begun.err).toMatch(
+      /note: 1 file of \S+reading will stay here, and not go to the origin: the token may only read/,
+    );
+    await until(() =>
+      expect(sync<SyncShape[]>(["status", reading])[0]).toMatchObject({ read_only: true, kept_back: 1 }),
+    );
+    const told = run("desk-home", ["sync", "status", reading]).out;
+    expect(told).toContain("1 change stays here: the token may only read");
+    expect(told).not.toContain("in sync");
+    expect(existsSync(join(origin, "r.mine"))).toBe(false);
+    sync(["start", url, reading, "--token-file", token()]);
+    await until(() => expect(read(origin, "r.mine")).toBe("mine\n"));
+    run("desk-home", ["sync", "stop", reading]);
+  });
+
   it("says so where a folder had files, and takes none of the system's", async () => {
     const full = join(base, "full");
     mkdirSync(join(full, "d"), { recursive: true });

@@ -28,6 +28,9 @@ const sync: SyncShape = {
 describe("a sync", () => {
   it.each<[Partial<SyncShape>, string]>([
     [{}, "in sync"],
+    [{ read_only: true }, "up to date; the token may only read"],
+    [{ read_only: true, kept_back: 2 }, "up to date; 2 changes stay here: the token may only read"],
+    [{ kept_back: 1 }, "up to date; 1 change stays here: the origin refuses it"],
     [{ state: "syncing", lag: 1, pending: 2 }, "syncing, 1 event to come, 2 changes to go"],
     [{ state: "offline", reason: "nobody listens", pending: 1 }, "offline: nobody listens, 1 change to go"],
     [{ state: "halted", reason: "it was\nemptied" }, "halted: it was\\nemptied"],
@@ -66,6 +69,10 @@ describe("a sync", () => {
     [{ kind: "applied", from: 1, to: 4, paths: 0 }, undefined],
     [{ kind: "pushed", accepted: 1, rejected: 0 }, "→ 1 change to the origin"],
     [{ kind: "pushed", accepted: 1, rejected: 2 }, "→ 1 change to the origin, 2 overtaken, which are looked at again"],
+    [
+      { kind: "pushed", accepted: 0, rejected: 3, refused: 2 },
+      "→ 0 changes to the origin, 1 overtaken, which are looked at again, 2 refused, which stay here",
+    ],
     [{ kind: "conflict", path: "a\tb", state: "open" }, "! a\\tb: changed differently on both sides"],
     [{ kind: "conflict", path: "a", state: "settled" }, "✓ a: settled"],
     [{ kind: "degraded", reason: "too few watches" }, "note: too few watches"],

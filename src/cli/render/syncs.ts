@@ -37,7 +37,7 @@ export function stateText(sync: SyncShape, paint: Paint): string {
   const why = reason === undefined ? "" : `: ${printable(reason)}`;
   switch (state) {
     case "in-sync":
-      return paint("green", "in sync");
+      return inSyncText(sync, paint);
     case "connecting":
       return paint("cyan", "connecting");
     case "syncing":
@@ -51,6 +51,14 @@ export function stateText(sync: SyncShape, paint: Paint): string {
     case "stopped":
       return paint("dim", `stopped${why}`);
   }
+}
+
+/** Not everything is the same on both sides where changes of the folder stay in it. */
+function inSyncText({ kept_back: kept = 0, read_only: isReadOnly }: SyncShape, paint: Paint): string {
+  const why = isReadOnly === true ? "the token may only read" : "the origin refuses it";
+  if (kept > 0)
+    return paint("yellow", `up to date; ${counted(kept, "change")} ${kept === 1 ? "stays" : "stay"} here: ${why}`);
+  return isReadOnly === true ? paint("green", "up to date; the token may only read") : paint("green", "in sync");
 }
 
 function waiting(lag: number, pending: number): string[] {
@@ -82,10 +90,7 @@ export function eventText(event: SyncEventShape, paint: Paint): string | undefin
     case "applied":
       return event.paths === 0 ? undefined : `← ${counted(event.paths, "path")} from the origin`;
     case "pushed":
-      return [
-        `→ ${counted(event.accepted, "change")} to the origin`,
-        ...(event.rejected === 0 ? [] : [`${event.rejected} overtaken, which are looked at again`]),
-      ].join(", ");
+      return pushedText(event);
     case "conflict":
       return event.state === "open"
         ? `${paint("yellow", "!")} ${printable(event.path)}: changed differently on both sides`
@@ -95,4 +100,13 @@ export function eventText(event: SyncEventShape, paint: Paint): string | undefin
     case "degraded":
       return paint("yellow", `note: ${printable(event.reason)}`);
   }
+}
+
+function pushedText({ accepted, rejected, refused = 0 }: SyncEventShape & { kind: "pushed" }): string {
+  const overtaken = rejected - refused;
+  return [
+    `→ ${counted(accepted, "change")} to the origin`,
+    ...(overtaken === 0 ? [] : [`${overtaken} overtaken, which are looked at again`]),
+    ...(refused === 0 ? [] : [`${refused} refused, which stay here`]),
+  ].join(", ");
 }

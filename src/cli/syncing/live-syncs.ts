@@ -10,6 +10,8 @@ export interface Following {
   readonly signal: AbortSignal;
   /** Enough, once a sync is so. */
   readonly until?: (sync: SyncShape) => boolean;
+  /** Said once, when the origin has let it in. */
+  readonly note?: (sync: SyncShape) => string | undefined;
 }
 
 /**
@@ -19,18 +21,27 @@ export interface Following {
 export async function showSyncs(
   context: CommandContext,
   syncs: Pick<SyncApi, "events">,
-  { id, signal, until }: Following,
+  { id, signal, until, note }: Following,
 ): Promise<void> {
   const view = new LiveView(context);
+  let isNoted = note === undefined;
   try {
     for await (const event of syncs.events(id, signal)) {
       if (context.json) context.print(JSON.stringify(event));
       else view.show(event);
+      if (!isNoted && event.kind === "state" && isLetIn(event.sync)) {
+        isNoted = true;
+        view.say(note?.(event.sync));
+      }
       if (event.kind === "state" && until?.(event.sync) === true) return;
     }
   } finally {
     view.end();
   }
+}
+
+function isLetIn({ state }: SyncShape): boolean {
+  return state === "syncing" || state === "in-sync";
 }
 
 class LiveView {
@@ -49,6 +60,13 @@ class LiveView {
     const text = this.#textOf(event);
     if (text !== undefined) this.#context.print(`${this.#when(event)}${this.#whose(event)}${text}`);
     this.#draw(event.id);
+  }
+
+  /** Beside what happens. */
+  say(text: string | undefined): void {
+    if (text === undefined) return;
+    this.#clear();
+    this.#context.say(text);
   }
 
   end(): void {

@@ -30,7 +30,8 @@ export async function startSync(context: CommandContext, args: readonly string[]
   await using desk = await backgroundDesk(context);
   const begun = await desk.syncs.start(options);
   const sync = await firstSync(context, desk.syncs, begun);
-  if (sync.state !== "halted") sayJoined(context, begun);
+  const note = sync.state === "halted" ? undefined : joinedNote(context, sync, begun.joined);
+  if (note !== undefined) context.say(note);
   if (context.json) context.printJson(sync);
   else for (const line of syncLines([sync], context.paint)) context.print(line);
   if (sync.hint !== undefined && !context.json) context.print(context.paint("dim", context.worded(sync.hint)));
@@ -50,12 +51,14 @@ export function startOptions(context: CommandContext, { url, workspace }: Upstre
 }
 
 /** What becomes of files that were in the folder before. */
-function sayJoined(context: CommandContext, { folder, mode, joined = 0 }: SyncShape): void {
-  if (joined === 0) return;
+function joinedNote({ worded }: CommandContext, { folder, mode, ...sync }: SyncShape, joined = 0): string | undefined {
+  if (joined === 0) return undefined;
   const files = `${counted(joined, "file")} of ${printable(folder)}`;
-  context.say(context.worded(`note: ${files} ${JOINED[mode]}`));
+  const become = sync.read_only === true ? JOINED_READING : JOINED[mode];
+  return worded(`note: ${files} ${become}`);
 }
 
+const JOINED_READING = "will stay here, and not go to the origin: the token may only read";
 const TO_ORIGIN = "go to the origin; nothing here is overwritten";
 const JOINED: Readonly<Record<SyncMode, string>> = {
   "two-way-safe": TO_ORIGIN,
@@ -99,8 +102,8 @@ export async function runSync(context: CommandContext, options: SyncStart): Prom
   try {
     const begun = await startHere(context, runner, options);
     const { id } = begun;
-    sayJoined(context, begun);
-    const last = await followed(context, { store, runner, id, signal: ended.signal });
+    const note = (sync: SyncShape): string | undefined => joinedNote(context, sync, begun.joined);
+    const last = await followed(context, { store, runner, id, signal: ended.signal, note });
     if (context.json) context.print(JSON.stringify(last));
     else
       context.say(
@@ -152,6 +155,8 @@ interface Followed {
   readonly runner: SyncRunner;
   readonly id: string;
   readonly signal: AbortSignal;
+  /** What is to be said once it is known what the origin lets it do. */
+  readonly note: (sync: SyncShape) => string | undefined;
 }
 
 /** Is this one refused for what it is, such as for its token, or its place? Whoever waits in front of that waits for nothing. */
@@ -160,16 +165,16 @@ function isRefused({ halted = "" }: SyncShape): boolean {
 }
 
 /** Shows what a sync does until the origin refuses it, or somebody ends it, here or from elsewhere; how it stands then. */
-async function followed(context: CommandContext, { store, runner, id, signal }: Followed): Promise<SyncShape> {
+async function followed(context: CommandContext, { store, runner, id, ...more }: Followed): Promise<SyncShape> {
   await using _door = await doorFor(context, { store, runner, id });
-  await showSyncs(context, runner, { id, signal, until: (sync) => sync.state === "stopped" || isRefused(sync) });
+  await showSyncs(context, runner, { ...more, id, until: (sync) => sync.state === "stopped" || isRefused(sync) });
   return runner.stop(id);
 }
 
 /** A sync goes on, too, where nobody can steer it from elsewhere. */
 async function doorFor(
   context: CommandContext,
-  { store, runner, id }: Omit<Followed, "signal">,
+  { store, runner, id }: Pick<Followed, "store" | "runner" | "id">,
 ): Promise<AsyncDisposable | undefined> {
   const { io } = context;
   const disk = new NodeDisk();

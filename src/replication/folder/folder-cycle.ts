@@ -18,10 +18,11 @@ import { BroughtBack } from "./brought-back.ts";
 import { areWhole, decideCycle, holdCollisions, type CyclePath } from "./decide-cycle.ts";
 import { findHeldNames } from "./find-held-names.ts";
 import { findReplicaRecord } from "./find-replica-record.ts";
+import { holdFolders } from "./hold-folders.ts";
 import type { FolderJournal } from "./folder-journal.ts";
 import { checkRoot } from "./guards.ts";
 import { LocalMaterializer } from "./local-materializer.ts";
-import { isNewsOnly, isOnlyTaken, planCycle, type CyclePlan } from "./plan-cycle.ts";
+import { agreedPaths, isNewsOnly, isOnlyTaken, planCycle, type CyclePlan } from "./plan-cycle.ts";
 import { isFirst, readCycle, readFirst } from "./read-cycle.ts";
 import { RecentLosses } from "./recent-losses.ts";
 import { recentlyGone } from "./recently-gone.ts";
@@ -257,7 +258,7 @@ export class FolderCycle implements Disposable {
       : await readCycle(ground, [...(await this.#touched({ local, head })), ...again]);
     const merged = await settleMerges(context.blobs, decideCycle(paths, rules.mode));
     const collisions = await findHeldNames(merged.decisions, { rules: nameRules, index: context.index, local });
-    const decisions = holdCollisions(merged.decisions, collisions);
+    const decisions = await holdFolders(holdCollisions(merged.decisions, collisions), { ...ground, journal });
     const losses = await weighLosses(paths, decisions, {
       rules,
       own: context.index,
@@ -343,13 +344,13 @@ export class FolderCycle implements Disposable {
     return { kind: "done", applied: report?.applied.length ?? 0, conflicts: told, isMore };
   }
 
-  async #advance({ plan, local, head, again }: Planned, report: UpstreamReport | undefined): Promise<void> {
+  async #advance({ plan, paths, local, head, again }: Planned, report: UpstreamReport | undefined): Promise<void> {
     const { mirror, journal } = this.#parts;
     this.#applied = head;
     this.#known = local;
     this.#isLookedAtAgain = false;
     this.#done = undefined;
-    journal.decided(again);
+    journal.decided(again, journal.refused.size === 0 ? [] : agreedPaths({ paths, plan }, report));
     journal.release(local);
     if (report !== undefined) this.#advanceOver(plan, local, report);
     if (this.#record.applied === head) await mirror.applied(head);

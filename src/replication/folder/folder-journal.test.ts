@@ -86,7 +86,7 @@ describe("FolderJournal", () => {
     expect([journal.isOnItsWay(a, undefined), journal.isOnItsWay(a, file("a"))]).toEqual([true, false]);
   });
 
-  it("what is stale is to be decided about again; what is refused for what it is, not until it is something else", async () => {
+  it("what is not taken is looked at again; what is refused for what it is, is not sent until it is something else", async () => {
     const { journal, at } = journalOf(["a", "b"]);
     await journal.scan();
     journal.release(2);
@@ -98,14 +98,16 @@ describe("FolderJournal", () => {
       ],
     });
     at.head = 5;
-    expect([...journal.again]).toEqual(["a"]);
+    expect([...journal.again]).toEqual(["a", "b"]);
     expect([journal.isOnItsWay(a, file("a")), journal.isOnItsWay("b" as WorkspacePath, file("b"))]).toEqual([
       false,
       true,
     ]);
     expect(journal.refused.size).toBe(1);
-    journal.decided(["a" as WorkspacePath]);
-    expect(journal.again.size).toBe(0);
+    journal.decided([a, "b" as WorkspacePath]);
+    expect([journal.again.size, journal.refused.size]).toEqual([0, 1]);
+    journal.decided([], ["b" as WorkspacePath]);
+    expect(journal.refused.size).toBe(0);
   });
 
   it("what was decided, and nobody knows how, is to be decided about again", async () => {

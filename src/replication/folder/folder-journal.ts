@@ -40,8 +40,7 @@ export class FolderJournal implements WriteJournal {
   /** Paths with an answer about an event that is not held here yet: until then nothing can be said about them. */
   readonly #awaited = new Map<WorkspacePath, number>();
   /**
-   * Paths with an entry that was not taken because of what the origin had before, or of which nobody knows whether it was:
-   * nothing else makes anybody look there again.
+   * Paths with an entry that was not taken, or of which nobody knows whether it was: nothing else makes anybody look there again.
    */
   readonly #again = new Set<WorkspacePath>();
   /** Paths whose last entry was refused for what it is. */
@@ -70,14 +69,27 @@ export class FolderJournal implements WriteJournal {
     return this.#again;
   }
 
-  /** It was decided about these. Those of which the origin knows more than is held here stay. */
-  decided(paths: Iterable<WorkspacePath>): void {
+  /**
+   * It was decided about these. Those of which the origin knows more than is held here stay. `agreed`: paths of which both sides
+   * have the same now, whatever was refused before.
+   */
+  decided(paths: Iterable<WorkspacePath>, agreed: Iterable<WorkspacePath> = []): void {
+    for (const path of agreed) this.#refused.delete(path);
     for (const path of paths) if ((this.#awaited.get(path) ?? 0) <= this.#source.head()) this.#again.delete(path);
   }
 
   /** What was refused, and will not be sent again as it is. */
   get refused(): ReadonlyMap<WorkspacePath, RejectedEntry> {
     return this.#refused;
+  }
+
+  /** What was refused because nothing is taken from this replica is to be proposed anew: now it may write. */
+  retryReadOnly(): void {
+    for (const [path, { reason }] of this.#refused) {
+      if (reason !== "read-only") continue;
+      this.#refused.delete(path);
+      this.#again.add(path);
+    }
   }
 
   /** Reads what the log has. */
@@ -159,8 +171,11 @@ export class FolderJournal implements WriteJournal {
       if (one.reason === "stale" || one.reason === "causal-lie") {
         this.#await(entry, one.currentSequence ?? 0);
         if (entry !== undefined) this.#again.add(entry.path);
-      } else if (entry !== undefined && this.#waiting.get(entry.path)?.localSeq === entry.localSeq)
+      } else if (entry !== undefined && this.#waiting.get(entry.path)?.localSeq === entry.localSeq) {
         this.#refused.set(entry.path, one);
+        // It may be what the origin has: then nothing is kept back.
+        this.#again.add(entry.path);
+      }
     }
     this.#drop(upTo);
     this.#settleIdle();

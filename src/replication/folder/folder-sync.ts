@@ -4,6 +4,7 @@ import { ChronicleError } from "../../core/errors.ts";
 import type { NameRules } from "../../core/find-collisions.ts";
 import type { WorkspacePath } from "../../core/path.ts";
 import type { FolderIdentity, ReplicaHalt, ReplicaRecord } from "../../core/replica-record.ts";
+import type { RejectedEntry } from "../../core/write-back.ts";
 import { Signal } from "../../util/signal.ts";
 import type { Context } from "../../workspace/context.ts";
 import { readJournal } from "../../workspace/replica/journal.ts";
@@ -16,7 +17,7 @@ import { FsWatcher } from "./fs-watcher.ts";
 import { OriginLink, type OriginLinkOptions } from "./origin-link.ts";
 import { ReplicatedPaths } from "./replicated-paths.ts";
 import type { Resolution } from "./resolve-sync-conflict.ts";
-import type { SyncHappening } from "./sync-happening.ts";
+import { pushed, type SyncHappening } from "./sync-happening.ts";
 import { haltedBecause, hintFor, syncShape } from "./sync-shape.ts";
 import { WaitingRoom } from "./waiting-room.ts";
 
@@ -109,7 +110,12 @@ export class FolderSync {
       journal: this.#journal,
       rules,
       record: () => this.record,
-      onChange: () => tell({ kind: "state" }),
+      // What ends because it is to rest is told by how it rests.
+      onChange: () => (this.#isUnderWay ? tell({ kind: "state" }) : this.#waiting.look()),
+      onMayWrite: () => {
+        this.#journal.retryReadOnly();
+        this.#loop.wake();
+      },
       onReceived: (done, total) => (this.#progress = { phase: "receiving", done, total }),
       onRefused: (why) => void this.#halt(why),
     });
@@ -144,6 +150,7 @@ export class FolderSync {
       applied: this.#cycle.applied,
       pending: this.#journal.pending,
       refused: this.#journal.refused.size,
+      isReadOnly: this.#link.isReadOnly,
       conflicts: this.#cycle.conflicts.length,
       progress: this.#progress,
     });
@@ -153,7 +160,7 @@ export class FolderSync {
   async start(): Promise<void> {
     this.#listening = [
       this.#parts.mirror.changed.listen(() => this.#loop.wake()),
-      this.#journal.answered.listen(({ accepted, rejected }) => this.#answered(accepted.length, rejected.length)),
+      this.#journal.answered.listen(({ accepted, rejected }) => this.#answered(accepted.length, rejected)),
     ];
     if (this.isActive) await this.#setOut(undefined);
     this.#tell({ kind: "state" });
@@ -338,10 +345,10 @@ export class FolderSync {
     }
   }
 
-  #answered(accepted: number, rejected: number): void {
-    this.#refusals = rejected > 0 ? this.#refusals + 1 : accepted > 0 ? 0 : this.#refusals;
-    if (accepted + rejected > 0) this.#tell({ kind: "pushed", accepted, rejected });
-    if (rejected > 0 || this.#journal.again.size > 0) this.#loop.wake(pauseAfter(this.#refusals));
+  #answered(accepted: number, rejected: readonly RejectedEntry[]): void {
+    this.#refusals = rejected.length > 0 ? this.#refusals + 1 : accepted > 0 ? 0 : this.#refusals;
+    if (accepted + rejected.length > 0) this.#tell(pushed(accepted, rejected));
+    if (rejected.length > 0 || this.#journal.again.size > 0) this.#loop.wake(pauseAfter(this.#refusals));
     this.#loop.writeSoon();
     this.#waiting.look();
   }

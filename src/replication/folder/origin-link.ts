@@ -22,6 +22,8 @@ export interface OriginLinkOptions {
   readonly random: () => number;
   /** The connection is in another state, or the origin has said something of itself. */
   readonly onChange: () => void;
+  /** The origin takes from now on what this replica writes, which it did not before. */
+  readonly onMayWrite: () => void;
   /** How much of a first sync has come. */
   readonly onReceived: (done: number, total: number) => void;
   /** The origin will not have this replica. */
@@ -37,6 +39,7 @@ export class OriginLink {
   #sequence = 0;
   #wasReached = false;
   #folderAwaySince: number | undefined;
+  #isReadOnly = false;
 
   constructor(options: OriginLinkOptions) {
     this.#options = options;
@@ -64,6 +67,11 @@ export class OriginLink {
   /** Since when the origin's folder is not there, by its clock (epoch milliseconds), as far as it is known. */
   get folderAwaySince(): number | undefined {
     return this.#state === "connected" ? this.#folderAwaySince : undefined;
+  }
+
+  /** Does the origin take nothing of this replica's, as it has said last? */
+  get isReadOnly(): boolean {
+    return this.#isReadOnly;
   }
 
   /** Has the origin ever let this replica in, in the life of this object? */
@@ -114,7 +122,10 @@ export class OriginLink {
       onReceived: this.#options.onReceived,
       journal,
       timers,
-      onOrigin: (sequence, folderAwaySince) => {
+      onOrigin: ({ sequence, folderAwaySince, isReadOnly = this.#isReadOnly }) => {
+        const mayWriteNow = this.#isReadOnly && !isReadOnly;
+        this.#isReadOnly = isReadOnly;
+        if (mayWriteNow) this.#options.onMayWrite();
         this.#sequence = Math.max(this.#sequence, sequence);
         this.#folderAwaySince = folderAwaySince;
         welcome();
@@ -125,8 +136,9 @@ export class OriginLink {
 
   #changed(state: LinkState, error: ChronicleError | undefined): void {
     if (state === "connected") this.#wasReached = true;
-    this.#become(state, error);
-    if (state !== "refused" || error === undefined) return;
+    if (state !== "refused" || error === undefined) return this.#become(state, error);
+    // It halts with that, which is told: it is not offline before.
+    [this.#state, this.#error] = [state, error];
     const reason = hasWitnessed(this.#options.session.notes) ? "diverged" : error.code.toLowerCase();
     this.#options.onRefused({ reason, detail: error.message });
   }

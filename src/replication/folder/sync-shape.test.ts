@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { hintFor } from "./sync-shape.ts";
 
 it.each([
-  ["not_found", "#WORKSPACE"],
+  ["not_found", "#NAME"],
   ["unauthenticated", "--token-file FILE"],
   ["forbidden", "another token"],
   ["format_unsupported", "same version"],

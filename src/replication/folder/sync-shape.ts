@@ -22,7 +22,10 @@ export interface SyncFacts {
   readonly head: number;
   readonly applied: number;
   readonly pending: number;
+  /** Paths whose last change the origin has refused: they stay as they are here. */
   readonly refused: number;
+  /** The origin takes nothing of this replica's. */
+  readonly isReadOnly: boolean;
   readonly conflicts: number;
   readonly progress: SyncShape["progress"];
 }
@@ -52,6 +55,8 @@ export function syncShape(facts: SyncFacts): SyncShape {
     lag: Math.max(0, facts.origin - facts.applied),
     pending: facts.pending,
     conflicts: facts.conflicts,
+    ...(facts.refused === 0 ? {} : { kept_back: facts.refused }),
+    ...(mayOnlyRead(facts) ? { read_only: true } : {}),
     applied: facts.applied,
     head: facts.head,
     ...(degraded === undefined ? {} : { degraded }),
@@ -63,9 +68,16 @@ function stateOf({ record, link, ...facts }: SyncFacts): SyncState {
   if (record.stopped === true) return "stopped";
   if (record.halted !== undefined) return "halted";
   if (record.paused === true) return "paused";
-  if (link !== "connected") return link === "connecting" ? "connecting" : "offline";
+  // One that is to go on, and has not begun to connect yet, will in a moment.
+  if (link === "connecting" || link === "ended") return "connecting";
+  if (link !== "connected") return "offline";
   const isBehind = facts.origin > facts.applied || facts.pending > 0 || facts.failure !== undefined;
   return isBehind || facts.isBusy ? "syncing" : "in-sync";
+}
+
+/** In the modes in which nothing is written back anyway that is nothing to be told. */
+function mayOnlyRead({ record, isReadOnly }: SyncFacts): boolean {
+  return isReadOnly && (record.mode === "two-way-safe" || record.mode === "two-way-resolved");
 }
 
 /** For people. */
@@ -83,12 +95,13 @@ export function hintFor({ reason }: ReplicaHalt, isStopped = false): string {
 const LOST =
   "if that is meant, resume with --accept-deletions; if not, with --restore-files; if it is back by now, just resume";
 
-const OTHER_TOKEN = "start it again with another token (--token-file FILE), or stop it: chronicle sync stop";
+const OTHER_TOKEN =
+  "start it again with another token (--token-file FILE): on the origin's machine, `token create --role agent` makes one";
 
 const HINTS: Readonly<Record<string, string>> = {
   not_found:
-    "look at the address and the #WORKSPACE behind it, and start it again with the right ones; or, if it is there by now, resume",
-  ambiguous: "start it again with more of the id behind the #",
+    "look at the address and the workspace (#NAME behind the address, or --workspace NAME), and start it again with the right ones",
+  ambiguous: "start it again with the workspace's whole id or name (#NAME behind the address, or --workspace NAME)",
   unauthenticated: OTHER_TOKEN,
   forbidden: OTHER_TOKEN,
   format_unsupported: "once both sides have the same version of chronicle, resume",
@@ -102,13 +115,8 @@ const HINTS: Readonly<Record<string, string>> = {
   diverged: "the origin has another history than before: `chronicle verify` here and there shows which one was changed",
 };
 
-function degradedBecause({
-  record,
-  failure,
-  isWatchDegraded,
-  refused,
-  originAwaySince,
-}: SyncFacts): string | undefined {
+function degradedBecause(facts: SyncFacts): string | undefined {
+  const { record, failure, isWatchDegraded, refused, originAwaySince } = facts;
   if (record.stopped === true) return undefined;
   if (originAwaySince !== undefined) {
     const since = new Date(originAwaySince).toISOString();
@@ -120,7 +128,14 @@ function degradedBecause({
   }
   // What else is not as it should be matters once somebody has decided.
   if (record.halted !== undefined) return undefined;
+  if (mayOnlyRead(facts)) return `${READ_ONLY} (${refused === 0 ? "none so far" : `${changes(refused)} so far`})`;
   if (isWatchDegraded) return "the folder cannot be watched as a whole: it is scanned every few seconds instead";
-  if (refused > 0) return `${refused} ${refused === 1 ? "change is" : "changes are"} refused by the origin`;
+  if (refused > 0) return `${changes(refused)} of this folder stay here: the origin refuses them`;
   return undefined;
+}
+
+const READ_ONLY = "the token may only read: what is changed in this folder stays here";
+
+function changes(count: number): string {
+  return count === 1 ? "1 change" : `${count} changes`;
 }

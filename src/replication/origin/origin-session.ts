@@ -29,6 +29,8 @@ export interface OriginOptions {
   readonly admit?: (replica: string) => void;
   /** Where what replicas write goes to. Left out: nothing is taken from them. */
   readonly writeBack?: WriteBackParts;
+  /** Whoever is here may only follow: a replica that knows of it is told, and can tell its user. */
+  readonly readOnly?: boolean;
   /** Default: the platform's. */
   readonly timers?: Timers;
   /** Something is said at least so often. In ms. Default 5,000. */
@@ -52,6 +54,8 @@ const MAX_BEHIND = 1_000_000;
 const TREE = "tree";
 /** Many contents at once, by `BlocksRequest`. */
 const BLOCKS = "blocks";
+/** Nothing is taken from whoever is here. */
+const READ_ONLY = "read-only";
 
 /**
  * One replica's conversation, as the origin leads it (docs/protocol.md, "A conversation").
@@ -223,6 +227,7 @@ export class OriginSession {
         "folder",
         ...(this.#trees === undefined ? [] : [TREE]),
         ...(this.#blocks === undefined ? [] : [BLOCKS]),
+        ...(this.#options.readOnly === true && capabilities.includes(READ_ONLY) ? [READ_ONLY] : []),
       ],
       workspace: history.workspace,
       head: { sequence: own.seq, hash: own.hash },

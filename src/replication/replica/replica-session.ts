@@ -15,6 +15,7 @@ import { BlockFetch } from "./block-fetch.ts";
 import { ContentFetch } from "./content-fetch.ts";
 import { ContentIntake } from "./content-intake.ts";
 import { type ArrivedEvent, EventContents, type NotTaken, type TakeRules } from "./event-contents.ts";
+import { KNOWN, wordOf, type OriginWord } from "./origin-word.ts";
 import { IncomingEvents } from "./incoming-events.ts";
 import type { UpstreamLines } from "./upstream.ts";
 import type { Mirror } from "./mirror.ts";
@@ -54,8 +55,8 @@ export interface ReplicaOptions extends TakeRules {
    * are acknowledged: the place to materialise them. After a crash it goes on from its own cursor, by `upstream`'s lines.
    */
   readonly onEvents?: (events: readonly SealedEvent[]) => Promise<void>;
-  /** The origin has let this replica in, or speaks again: its last event; since when its folder is away, if it is. Must not throw. */
-  readonly onOrigin?: (sequence: number, folderAwaySince?: number) => void;
+  /** The origin has let this replica in, or speaks again. Must not throw. */
+  readonly onOrigin?: (said: OriginWord) => void;
 }
 
 /** As long as each turn of the event loop brings more, up to about so many events are waited for. */
@@ -174,7 +175,7 @@ export class ReplicaSession {
     await this.#channel.send({
       type: "Hello",
       versions: [PROTOCOL_VERSION],
-      capabilities: ["witness", "folder", "blocks", ...(this.#options.mirror === undefined ? [] : ["tree"])],
+      capabilities: [...KNOWN, ...(this.#options.mirror === undefined ? [] : ["tree"])],
       ...(workspace === undefined ? {} : { workspace }),
       sandbox_id: sandboxId,
       ...(token === undefined ? {} : { token }),
@@ -197,7 +198,7 @@ export class ReplicaSession {
       case "WriteBackResult":
         return this.#writeBack?.took(message);
       case "Heartbeat":
-        this.#options.onOrigin?.(message.agent_sequence, message.folder_away_since);
+        this.#options.onOrigin?.(wordOf(message));
         return this.#heartbeat(message.agent_sequence);
       case "BarrierConfirmation":
         return this.#confirmed(message);
@@ -241,7 +242,7 @@ export class ReplicaSession {
     this.#isWelcome = true;
     this.#blocks.isKnown = capabilities.includes("blocks");
     this.#workspace = workspace;
-    this.#options.onOrigin?.(head.sequence);
+    this.#options.onOrigin?.({ sequence: head.sequence, isReadOnly: capabilities.includes("read-only") });
     this.#pulse[Symbol.dispose]();
     this.#pulse = this.#pulseOf(heartbeat_ms);
     this.#writeBack?.begin(settled_local_seq);
