@@ -18,7 +18,6 @@ import { BroughtBack } from "./brought-back.ts";
 import { areWhole, decideCycle, holdCollisions, type CyclePath } from "./decide-cycle.ts";
 import { findHeldNames } from "./find-held-names.ts";
 import { findReplicaRecord } from "./find-replica-record.ts";
-import { holdFolders } from "./hold-folders.ts";
 import type { FolderJournal } from "./folder-journal.ts";
 import { checkRoot } from "./guards.ts";
 import { LocalMaterializer } from "./local-materializer.ts";
@@ -258,7 +257,7 @@ export class FolderCycle implements Disposable {
       : await readCycle(ground, [...(await this.#touched({ local, head })), ...again]);
     const merged = await settleMerges(context.blobs, decideCycle(paths, rules.mode));
     const collisions = await findHeldNames(merged.decisions, { rules: nameRules, index: context.index, local });
-    const decisions = await holdFolders(holdCollisions(merged.decisions, collisions), { ...ground, journal });
+    const decisions = holdCollisions(merged.decisions, collisions);
     const losses = await weighLosses(paths, decisions, {
       rules,
       own: context.index,
