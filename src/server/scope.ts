@@ -56,6 +56,6 @@ async function isSame(workspaces: OpenWorkspaces, mine: string, key: string): Pr
 function notThere(key: string): ChronicleError {
   const shown = KEY.test(key) ? key : "of this name";
   return new ChronicleError("NOT_FOUND", `there is no workspace ${shown}`, {
-    hint: "a whole id or an exact name is needed: GET /v1/workspaces lists them",
+    hint: "a whole id or an exact name is needed, as the list of workspaces has them",
   });
 }

@@ -54,11 +54,14 @@ describe("chronicle token", () => {
   it("makes a token for a replica that was another one's", async () => {
     using sandbox = new Sandbox();
     const create = ["token", "create", "--role", "agent", "--replica"];
-    await sandbox.must([...create, "r-1", "--replica", "r-2", "--replica", "r-1"]);
-    expect((await sandbox.json(["token", "list"])).value).toMatchObject({ tokens: [{ replicas: ["r-1", "r-2"] }] });
-    expect((await sandbox.call([...create, "no id"])).stderr).toContain("no id is no replica");
+    const [one, two] = ["0fd1a2b3-0000-4000-8000-000000000001", "0fd1a2b3-0000-4000-8000-000000000002"];
+    await sandbox.must([...create, one, "--replica", two, "--replica", one]);
+    expect((await sandbox.json(["token", "list"])).value).toMatchObject({ tokens: [{ replicas: [one, two] }] });
+    expect((await sandbox.must(["token", "list"])).stdout).toContain(`no end  for replica ${one}, ${two}`);
+    for (const wrong of ["nonsense", "0fd1a2b3"])
+      expect((await sandbox.call([...create, wrong])).stderr).toContain(`${wrong} is no id of a replica`);
     const book = new FileTokenBook(new NodeDisk(), configOf(sandbox), () => Date.now());
-    expect(book.list()).toMatchObject([{ replicas: ["r-1", "r-2"] }]);
+    expect(book.list()).toMatchObject([{ replicas: [one, two] }]);
   });
 
   it("says that a token is for all workspaces where none is named; token alone lists", async () => {

@@ -419,6 +419,12 @@ describe("replicate", () => {
     expect([refused.status, refused.out.match(/halted/g)?.length]).toEqual([1, 1]);
     expect(refused.out).toContain("halted: the origin does not take this token");
     expect(refused.out).toContain("on the origin's machine, `token create --role agent` makes one");
+    expect(refused.out).not.toContain("offline");
+    const inside = join(origin, "inside");
+    const nested = run("steered-home", ["replicate", inside, "--connect", socket]);
+    expect([nested.status, nested.out.match(/would hold itself without end/g)?.length]).toEqual([1, 1]);
+    expect(nested.out).not.toContain("offline");
+    rmSync(inside, { recursive: true });
     const nowhere = run("steered-home", [...args(token()), "--workspace", "nosuch"]);
     expect([nowhere.status, nowhere.err]).toEqual([1, expect.stringContaining("ended: the origin refuses it")]);
     const right = begin("steered-home", args(token()), base);

@@ -14,8 +14,8 @@ import { usageError } from "../usage-error.ts";
 
 const ID_BYTES = 6;
 const MAX_NAME = 100;
-/** As ids of replicas are in the protocol. */
-const REPLICA = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
+/** As a replica names itself: by its workspace's id. */
+const REPLICA = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 /** As names and ids of workspaces are. */
 const WORKSPACE = /^[A-Za-z0-9._:@-]{1,128}$/;
 
@@ -53,7 +53,7 @@ async function create(context: CommandContext): Promise<number> {
   const replicas = input.list("replica");
   for (const one of replicas) {
     if (!REPLICA.test(one))
-      throw usageError(`${printable(one)} is no replica`, "its whole id, as the origin's refusal names it");
+      throw usageError(`${printable(one)} is no id of a replica`, "its whole id, as the origin's refusal names it");
   }
   const made = newToken();
   const id = randomBytes(ID_BYTES).toString("hex");
@@ -86,7 +86,7 @@ function list(context: CommandContext): number {
   else if (all.length === 0)
     context.print(context.worded("no tokens: `chronicle token create --role reader` makes one"));
   else {
-    const rows = all.map((one) => [one.id, one.role, printable(one.name), scope(one), until(one, now)]);
+    const rows = all.map((one) => [one.id, one.role, printable(one.name), scope(one), until(one, now), bound(one)]);
     for (const line of columns(rows)) context.print(line);
   }
   return EXIT.done;
@@ -139,6 +139,11 @@ function what(record: TokenRecord): string {
 
 function scope({ workspaces }: TokenRecord): string {
   return workspaces === null ? "all workspaces" : workspaces.join(", ");
+}
+
+/** The replicas of others that it may come with. */
+function bound({ replicas = [] }: TokenRecord): string {
+  return replicas.length === 0 ? "" : `for replica ${replicas.join(", ")}`;
 }
 
 function until(record: TokenRecord, now: number): string {

@@ -75,6 +75,17 @@ describe("a folder that follows an origin", () => {
     expect(there.map(({ replica }) => replica?.id)).toEqual([undefined, undefined, desk.hold.context.workspaceId]);
   });
 
+  it("is not offline because it rests, or sets out", async () => {
+    const { desk } = await started({ a: "1" });
+    const states: string[] = [];
+    desk.sync.happened.listen(({ kind }) => void (kind === "state" && states.push(desk.sync.shape.state)));
+    await rig.during(desk.sync.pause());
+    await rig.during(desk.sync.resume());
+    await rig.flush();
+    await rig.during(desk.sync.stop());
+    expect([...new Set(states)].toSorted()).toEqual(["connecting", "in-sync", "paused", "stopped"]);
+  });
+
   it("joins a folder that has files: what only one side has goes to the other, what differs is a conflict", async () => {
     await started(
       { both: "1", differs: "theirs", theirs: "t" },

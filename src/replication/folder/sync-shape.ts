@@ -95,15 +95,14 @@ export function hintFor({ reason }: ReplicaHalt, isStopped = false): string {
 const LOST =
   "if that is meant, resume with --accept-deletions; if not, with --restore-files; if it is back by now, just resume";
 
-const OTHER_TOKEN =
-  "start it again with another token (--token-file FILE): on the origin's machine, `token create --role agent` makes one";
-
 const HINTS: Readonly<Record<string, string>> = {
   not_found:
-    "look at the address and the workspace (#NAME behind the address, or --workspace NAME), and start it again with the right ones",
+    "look at the address, the workspace (#NAME behind the address, or --workspace NAME) and what the token is for, and start it again with the right ones",
   ambiguous: "start it again with the workspace's whole id or name (#NAME behind the address, or --workspace NAME)",
-  unauthenticated: OTHER_TOKEN,
-  forbidden: OTHER_TOKEN,
+  unauthenticated:
+    "start it again with another token (--token-file FILE): on the origin's machine, `token create --role agent` makes one",
+  forbidden:
+    "start it again with another token (--token-file FILE): on the origin's machine, `token list` says what each is for",
   format_unsupported: "once both sides have the same version of chronicle, resume",
   "root-vanished":
     "mount it, or put it back, then resume; if it was moved for good, start the sync again with where it is now; or stop it",

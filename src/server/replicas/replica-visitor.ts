@@ -33,9 +33,12 @@ async function placeOf(setting: ReplicaSetting, caller: Caller, named: string | 
   const own = await setting.defaultWorkspace();
   const [only, second] = seen.some(({ id }) => id === own) ? seen.filter(({ id }) => id === own) : seen;
   if (only === undefined) {
-    throw new ChronicleError("NOT_FOUND", "there is no workspace to replicate", {
-      hint: "start the server in the folder that is meant, or begin one: chronicle workspaces create NAME",
-    });
+    const isBound = caller.workspaces !== undefined;
+    throw new ChronicleError(
+      "NOT_FOUND",
+      isBound ? "no workspace that this token is for is there" : "there is no workspace to replicate",
+      { hint: "on the origin's machine: start the server in the folder that is meant, or `workspaces create NAME`" },
+    );
   }
   if (second === undefined) return openFor(setting.workspaces, caller, only.id);
   throw new ChronicleError("AMBIGUOUS", `the server has ${seen.length} workspaces`, {
