@@ -20,6 +20,8 @@ export interface CycleLoopOptions {
   readonly look: () => Promise<void>;
   /** The last event that the origin has told of. */
   readonly originSeq: () => number;
+  /** Is the origin there, and everything held that it has told of? */
+  readonly isCaughtUp: () => boolean;
   readonly onHalt: (halt: ReplicaHalt) => Promise<void>;
   readonly tell: (happening: SyncHappening) => void;
 }
@@ -139,7 +141,9 @@ export class CycleLoop {
     const decided = this.#decided;
     const outcome = await cycle.run(decided);
     if (outcome.kind !== "done") return outcome;
-    if (this.#decided === decided) this.#decided = undefined;
+    // Much that was deleted at the origin comes in several pieces: what was decided holds for all of them.
+    const isThrough = decided !== "deletions" || this.#options.isCaughtUp();
+    if (this.#decided === decided && isThrough) this.#decided = undefined;
     const to = cycle.applied;
     if (to > from || outcome.applied > 0) tell({ kind: "applied", from, to, paths: outcome.applied });
     return outcome;

@@ -118,6 +118,21 @@ describe("FolderJournal", () => {
     expect([[...journal.again], journal.pending, journal.settledTo]).toEqual([["a"], 1, 2]);
   });
 
+  it("of what was decided when the origin was further than this side, nothing can be said before that has come", async () => {
+    const { journal, at } = journalOf(["a", "b"]);
+    await journal.scan();
+    journal.release(2);
+    at.head = 5;
+    await journal.settled(1, NOTHING, 9);
+    expect([journal.isSent(a), journal.isOnItsWay(a, undefined), [...journal.again]]).toEqual([true, true, ["a"]]);
+    journal.decided([a]);
+    expect([...journal.again]).toEqual(["a"]);
+    at.head = 9;
+    expect([journal.isSent(a), journal.isOnItsWay(a, undefined), [...journal.again]]).toEqual([false, false, ["a"]]);
+    journal.decided([a]);
+    expect([...journal.again]).toEqual([]);
+  });
+
   it("leaves out what does not go back, also where it is deleted", async () => {
     const rules = { filterFrom: ["build/"], filterTo: ["secret"] };
     const { journal } = journalOf(["build/x", "secret", ".x.swp", "a", "@further"], { rules });

@@ -160,11 +160,15 @@ export class FolderJournal implements WriteJournal {
     return { entries, upTo: isAll || last === undefined ? Math.max(after, this.#released) : last.localSeq };
   }
 
-  async settled(upTo: number, answer: WriteBackAnswer): Promise<void> {
+  async settled(upTo: number, answer: WriteBackAnswer, decidedBy = 0): Promise<void> {
     const answered = new Map(this.#queue.filter(({ localSeq }) => localSeq <= upTo).map((one) => [one.localSeq, one]));
     const told = new Set([...answer.accepted, ...answer.rejected].map(({ localSeq }) => localSeq));
     // The answer was lost, and is not remembered any more: whether it was taken is seen from what the origin has.
-    for (const { localSeq, path } of answered.values()) if (!told.has(localSeq)) this.#again.add(path);
+    for (const entry of answered.values()) {
+      if (told.has(entry.localSeq)) continue;
+      this.#again.add(entry.path);
+      this.#await(entry, decidedBy);
+    }
     for (const { localSeq, sequence } of answer.accepted) this.#await(answered.get(localSeq), sequence);
     for (const one of answer.rejected) {
       const entry = answered.get(one.localSeq);

@@ -103,6 +103,7 @@ export class FolderSync {
       isActive: () => this.#isUnderWay && this.isActive,
       look: () => this.#watcher.look(),
       originSeq: () => this.#link.sequence,
+      isCaughtUp: () => this.#link.session !== undefined && parts.mirror.head.seq >= this.#link.sequence,
       onHalt: (halt) => this.#halt(halt),
     });
     this.#link = new OriginLink({

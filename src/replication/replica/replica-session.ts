@@ -245,7 +245,7 @@ export class ReplicaSession {
     this.#options.onOrigin?.({ sequence: head.sequence, isReadOnly: capabilities.includes("read-only") });
     this.#pulse[Symbol.dispose]();
     this.#pulse = this.#pulseOf(heartbeat_ms);
-    this.#writeBack?.begin(settled_local_seq);
+    this.#writeBack?.begin(settled_local_seq, head.sequence);
     for (const { sequence } of this.#barriers) await this.#channel.send({ type: "BarrierRequest", sequence });
   }
 

@@ -48,6 +48,8 @@ export class WriteBackPush {
   readonly #options: WriteBackPushOptions;
   /** Entries up to here are answered. `undefined`: it is not known yet. */
   #settled: number | undefined;
+  /** The origin's last event when this conversation began: all answers of earlier ones are in what it held then. */
+  #head = 0;
   #flight: InFlight | undefined;
   #isNoted = true;
   #isRunning = false;
@@ -69,9 +71,10 @@ export class WriteBackPush {
     return this.#flight?.open.size ?? 0;
   }
 
-  /** The origin has decided about everything up to here. */
-  begin(settled: number): void {
+  /** The origin has decided about everything up to here; its own last event is `head`. */
+  begin(settled: number, head: number): void {
     this.#settled = settled;
+    this.#head = head;
     this.note();
   }
 
@@ -167,7 +170,7 @@ export class WriteBackPush {
 
   async #settle(upTo: number, answer: WriteBackAnswer): Promise<void> {
     this.#settled = upTo;
-    await this.#options.journal.settled(upTo, answer);
+    await this.#options.journal.settled(upTo, answer, this.#head);
   }
 
   /** `undefined`: it has no answer; the conversation is over, or the origin can take nothing at present. */

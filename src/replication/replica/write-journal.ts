@@ -12,8 +12,11 @@ export interface WriteJournal {
   readonly settledTo: number;
   /** The next entries after one, at most `limit`. `upTo`: so far was looked, and nothing before it is left out. */
   next(after: number, limit: number): Promise<JournalPage>;
-  /** Everything up to here has its answer, or needs none. */
-  settled(upTo: number, answer: WriteBackAnswer): Promise<void>;
+  /**
+   * Everything up to here has its answer, or needs none. An entry whose answer was lost was decided about at the latest with
+   * event `decidedBy` of the origin.
+   */
+  settled(upTo: number, answer: WriteBackAnswer, decidedBy?: number): Promise<void>;
   /** There may be more entries. */
   readonly changed: Signal<void>;
   /** The content of an entry; `undefined` where it is gone. */

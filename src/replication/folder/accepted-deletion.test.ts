@@ -1,0 +1,53 @@
+import { afterEach, expect, it } from "vitest";
+import { FolderRig } from "../../testing/folder-rig.ts";
+
+/** A large deletion that somebody has accepted: that holds until all of it is through, whatever comes in between. */
+
+let rig: FolderRig;
+afterEach(() => rig.close());
+
+const FILES = Object.fromEntries(Array.from({ length: 700 }, (_, i) => [`f${1000 + i}`, "same\n"]));
+/** More than are sent, or taken, in one go. */
+const GONE = Object.keys(FILES).slice(0, 600);
+const LEFT = Object.fromEntries(Object.entries(FILES).slice(600));
+
+const isHalted = (): boolean => rig.desk.sync.shape.state === "halted";
+
+async function accepted(): Promise<void> {
+  await rig.until(isHalted);
+  await rig.during(rig.desk.sync.resume({ accept: "deletions" }));
+}
+
+async function everythingIsThrough(): Promise<void> {
+  await rig.flush();
+  expect(rig.desk.sync.shape).toMatchObject({ state: "in-sync", pending: 0 });
+  expect(rig.desk.tree()).toEqual(LEFT);
+  expect(await rig.during(rig.host.tree())).toEqual(LEFT);
+}
+
+it("in the folder, though answers are lost with the connection", async () => {
+  rig = await FolderRig.start(FILES);
+  await rig.flush();
+  for (const name of GONE) rig.desk.edit(name, undefined);
+  await accepted();
+  await rig.until(() => rig.desk.sync.shape.pending > 0);
+  for (let cuts = 0; cuts < 4; cuts += 1) {
+    await rig.pass(20);
+    rig.desk.cut();
+    await rig.pass(200);
+    rig.desk.heal();
+    await rig.pass(1_000);
+  }
+  await everythingIsThrough();
+}, 30_000);
+
+it("at the origin, though it comes in pieces", async () => {
+  rig = await FolderRig.start(FILES);
+  await rig.flush();
+  for (const name of GONE.slice(0, 450)) await rig.during(rig.host.write(name, undefined));
+  await rig.until(isHalted);
+  // The rest is there, and has not come yet.
+  for (const name of GONE.slice(450)) await rig.during(rig.host.write(name, undefined));
+  await rig.during(rig.desk.sync.resume({ accept: "deletions" }));
+  await everythingIsThrough();
+}, 30_000);
