@@ -60,7 +60,7 @@ export interface AcceptedEntry {
 export interface RejectedEntry {
   readonly localSeq: number;
   readonly reason: WriteBackReason;
-  /** The last event of the path, where that is why. */
+  /** The last event of the path, where that is why; or that of what lies in it, or in its way, where that is. */
   readonly currentSequence?: number;
   /** The losing state is kept in the origin's history; its content, `null` for a deletion and a folder. */
   readonly kept?: { readonly contentHash: Hash | null };

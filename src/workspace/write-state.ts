@@ -41,6 +41,19 @@ export class WriteState {
     return entries.length === recorded ? entries : entries.sort((a, b) => comparePaths(a.path, b.path));
   }
 
+  /** The last event of what lies in a folder, 0 where only this batch's own are known; `undefined`: nothing does. */
+  async lastBeneath(folder: WorkspacePath): Promise<number | undefined> {
+    let last: number | undefined;
+    const see = (path: WorkspacePath, { entry, seq }: Pick<PathState, "entry" | "seq">): void => {
+      if (entry !== undefined && path !== folder) last = Math.max(last ?? 0, Number.isFinite(seq) ? seq : 0);
+    };
+    for await (const rows of this.#index.entriesAt(this.#head, folder)) {
+      for (const row of rows) if (!this.#changed.has(row.path)) see(row.path, row);
+    }
+    for (const [path, state] of this.#changed) if (isWithin(path, folder)) see(path, state);
+    return last;
+  }
+
   /** Notes that the next events record these changes, the first of them as event `seq`. */
   async take(changes: readonly Change[], seq: number): Promise<void> {
     for (const [i, { path, after }] of changes.entries()) {

@@ -4,7 +4,7 @@ import { FramedChannel } from "../../src/replication/channels/framed-channel.ts"
 import { memoryWires } from "../../src/replication/channels/memory-wire.ts";
 import type { WriteBackDoor } from "../../src/replication/origin/write-back-door.ts";
 import { FOLDER } from "../../src/testing/sync-machine.ts";
-import { writeSim } from "../../src/testing/folder-rig.ts";
+import { removeSim, writeSim } from "../../src/testing/folder-rig.ts";
 import { OriginNode, ReplicaNode } from "../../src/testing/sync-nodes.ts";
 import { VirtualClock } from "../../src/testing/virtual-clock.ts";
 
@@ -37,6 +37,33 @@ it("an origin that goes on refusing, for what is not held here yet, is not asked
   await clock.run(10_000);
   expect(asked).toBeGreaterThan(5);
   expect(asked).toBeLessThan(30);
+  replica.lose();
+  origin.lose();
+});
+
+it("a folder in which the origin has what nobody has recorded yet: its deletion is refused once, and what it holds comes", async () => {
+  const clock = new VirtualClock();
+  const origin = new OriginNode({ clock, isHosted: false });
+  writeSim(origin.machine.disk, `${FOLDER}/.gitignore`, "*.log\n");
+  writeSim(origin.machine.disk, `${FOLDER}/d/a`, "a");
+  const connect = async () => {
+    const wires = memoryWires({ later: clock.later });
+    origin.serve(new FramedChannel(wires.a, { timers: clock }));
+    return new FramedChannel(wires.b, { timers: clock });
+  };
+  const replica = new ReplicaNode({ clock, number: 2, connect, random: () => 0.5 });
+  void origin.start().then(() => replica.start());
+  await clock.run(5_000);
+  writeSim(origin.machine.disk, `${FOLDER}/d/x.log`, "kept");
+  removeSim(replica.machine.disk, `${FOLDER}/d`);
+  replica.hint(["d"]);
+  await clock.run(20_000);
+  for (const { disk } of [origin.machine, replica.machine]) {
+    expect(disk.list(`${FOLDER}/d`).map(({ name }) => name.toString())).toEqual(["x.log"]);
+    expect(disk.content(`${FOLDER}/d/x.log`)?.toString()).toBe("kept");
+  }
+  expect(replica.told).toMatchObject({ rejected: 1, conflicts: 0 });
+  expect(replica.sync.shape).toMatchObject({ state: "in-sync", pending: 0 });
   replica.lose();
   origin.lose();
 });

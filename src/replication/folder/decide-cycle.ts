@@ -20,6 +20,8 @@ export interface CyclePath {
 /** A decision that waits for nobody: contents are merged, or they are not. */
 export interface SettledDecision extends PathDecision {
   readonly decision: Settled;
+  /** Of a folder that cannot go at the origin: why (see `holdFolders`). */
+  readonly heldBy?: string;
 }
 
 /**

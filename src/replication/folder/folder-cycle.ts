@@ -20,6 +20,7 @@ import { findHeldNames } from "./find-held-names.ts";
 import { findReplicaRecord } from "./find-replica-record.ts";
 import type { FolderJournal } from "./folder-journal.ts";
 import { checkRoot } from "./guards.ts";
+import { holdFolders } from "./hold-folders.ts";
 import { LocalMaterializer } from "./local-materializer.ts";
 import { agreedPaths, isNewsOnly, isOnlyTaken, planCycle, type CyclePlan } from "./plan-cycle.ts";
 import { isFirst, readCycle, readFirst } from "./read-cycle.ts";
@@ -257,7 +258,7 @@ export class FolderCycle implements Disposable {
       : await readCycle(ground, [...(await this.#touched({ local, head })), ...again]);
     const merged = await settleMerges(context.blobs, decideCycle(paths, rules.mode));
     const collisions = await findHeldNames(merged.decisions, { rules: nameRules, index: context.index, local });
-    const decisions = holdCollisions(merged.decisions, collisions);
+    const decisions = await holdFolders(holdCollisions(merged.decisions, collisions), { ...ground, journal });
     const losses = await weighLosses(paths, decisions, {
       rules,
       own: context.index,
@@ -330,10 +331,7 @@ export class FolderCycle implements Disposable {
       report = await this.#materializer.materialise(step, this.#parts.onProgress);
       if (report.moved.length > 0) return { kind: "moved" };
       this.#record = record;
-      this.#noteTries(
-        changes.map(({ path }) => path),
-        report,
-      );
+      this.#noteTries(changes, report);
     }
     await this.#advance(planned, report);
     this.#losses.note(losses);
@@ -374,9 +372,9 @@ export class FolderCycle implements Disposable {
     return [...told, ...[...held].filter((path) => !open.has(path)).map((path) => ({ path, state: "open" }) as const)];
   }
 
-  #noteTries(tried: readonly WorkspacePath[], { blocked }: UpstreamReport): void {
+  #noteTries(tried: CyclePlan["changes"], { blocked }: UpstreamReport): void {
     const failed = new Set(blocked.map(({ path }) => path));
-    for (const path of tried) {
+    for (const { path } of tried) {
       if (failed.has(path)) this.#retries.failed(path);
       else this.#retries.forget(path);
     }

@@ -107,17 +107,18 @@ interface Meeting {
   readonly ground: CycleGround;
 }
 
-function conflictOf({ path, sides, decision }: SettledDecision, { at, known, ground }: Meeting): ConflictRecord {
+function conflictOf(one: SettledDecision, { at, known, ground }: Meeting): ConflictRecord {
+  const { path, sides, heldBy } = one;
   const { origin, applied, now } = ground;
-  const since = known?.record.sync?.since ?? applied;
-  const before = decision.action === "held" ? known?.record.reason : undefined;
-  const reason = ground.collisions.includes(path) ? "collision" : (before ?? decision.reason ?? "content");
+  const earlier = known?.record.sync?.since;
+  // What lies in a folder that is only held is not disputed, and goes on.
+  const about = heldBy === undefined ? { since: earlier ?? applied } : { detail: heldBy, ...sinceOf(earlier) };
   return {
     path,
     state: "open",
-    reason,
+    reason: reasonOf(one, { known, ground }),
     undo: "",
-    sync: { origin, baseSeq: at.base.seq, upstreamSeq: at.upstream?.seq ?? 0, since },
+    sync: { origin, baseSeq: at.base.seq, upstreamSeq: at.upstream?.seq ?? 0, ...about },
     met: known?.record.met ?? now,
     base: sides.base,
     current: sides.local,
@@ -125,9 +126,24 @@ function conflictOf({ path, sides, decision }: SettledDecision, { at, known, gro
   };
 }
 
+function sinceOf(since: number | undefined): { since?: number } {
+  return since === undefined ? {} : { since };
+}
+
+function reasonOf(
+  { path, decision, heldBy }: SettledDecision,
+  { known, ground }: Omit<Meeting, "at">,
+): ConflictRecord["reason"] {
+  if (heldBy !== undefined) return "blocked";
+  if (ground.collisions.includes(path)) return "collision";
+  const before = decision.action === "held" ? known?.record.reason : undefined;
+  return before ?? decision.reason ?? "content";
+}
+
 function saysTheSame(known: ConflictRecord, now: ConflictRecord): boolean {
   return (
     known.reason === now.reason &&
+    (now.sync?.detail === undefined || known.sync?.detail === now.sync.detail) &&
     known.sync?.upstreamSeq === now.sync?.upstreamSeq &&
     sameEntry(known.current, now.current) &&
     sameEntry(known.wanted, now.wanted)

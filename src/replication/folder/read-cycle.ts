@@ -98,7 +98,7 @@ function withFolders(touched: Iterable<WorkspacePath>): Set<WorkspacePath> {
 }
 
 /** Those that lie beneath no other. */
-function outermost(paths: readonly WorkspacePath[]): WorkspacePath[] {
+export function outermost(paths: readonly WorkspacePath[]): WorkspacePath[] {
   const tops: WorkspacePath[] = [];
   for (const path of paths.toSorted(comparePaths)) {
     const last = tops.at(-1);

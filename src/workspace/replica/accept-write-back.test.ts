@@ -180,7 +180,7 @@ describe.each<[string, Readonly<Record<string, string>> | undefined]>([
         await origin.entry(1, "d", undefined, { seen: d }),
         await origin.entry(2, "d/a", undefined, { seen: seen[0] ?? 0 }),
       ]);
-      expect(first.rejected).toMatchObject([{ localSeq: 1, reason: "stale", currentSequence: d }]);
+      expect(first.rejected).toMatchObject([{ localSeq: 1, reason: "stale", currentSequence: seen[2] }]);
       expect(await origin.events("version:")).toHaveLength(1);
       await origin.accept([await origin.entry(3, "d/b", undefined, { seen: seen[1] ?? 0 })]);
       expect(await origin.files()).toEqual({ d: "/", "d/c": "c" });
@@ -204,21 +204,38 @@ describe.each<[string, Readonly<Record<string, string>> | undefined]>([
       expect(await origin.files()).toEqual({ d: "/", e: "e" });
     });
 
-    it("one that holds what the replica has not seen stays, with all that is on the way to it", async () => {
+    it("one that holds what the replica has not seen stays, with all that is on the way to it, and it is said which event to wait for", async () => {
       await using origin = await WriteBackRig.create(files);
       const a = await origin.write("d/e/a", "1");
       const [d, e] = [await origin.seqOf("d"), await origin.seqOf("d/e")];
-      await origin.write("d/e/new", "2");
+      const unseen = await origin.write("d/e/new", "2");
       const answer = await origin.accept([
         await origin.entry(1, "d", undefined, { seen: d }),
         await origin.entry(2, "d/e", undefined, { seen: e }),
         await origin.entry(3, "d/e/a", undefined, { seen: a }),
       ]);
-      expect(answer.rejected.map((one) => [one.localSeq, one.reason])).toEqual([
-        [1, "stale"],
-        [2, "stale"],
+      expect(answer.rejected.map((one) => [one.localSeq, one.reason, one.currentSequence])).toEqual([
+        [1, "stale", unseen],
+        [2, "stale", unseen],
       ]);
       expect(await origin.files()).toEqual({ d: "/", "d/e": "/", "d/e/new": "2" });
+      // What was kept stands against the folder's own event.
+      const versions = await origin.events("version:");
+      expect(versions.map(({ record }) => record["against"])).toEqual([e, d]);
+    });
+
+    it("one that holds what the same batch has put into it stays: that is no event to wait for", async () => {
+      await using origin = await WriteBackRig.create(files);
+      await origin.write("d/a", "1");
+      const [d, a] = [await origin.seqOf("d"), await origin.seqOf("d/a")];
+      const answer = await origin.accept([
+        await origin.entry(1, "d/new", "2", { seen: 0 }),
+        await origin.entry(2, "d", undefined, { seen: d }),
+        await origin.entry(3, "d/a", undefined, { seen: a }),
+      ]);
+      expect(answer.rejected).toEqual([
+        { localSeq: 2, reason: "stale", currentSequence: d, kept: { contentHash: null } },
+      ]);
     });
 
     it("a file takes the place of a folder, and a folder that of a file", async () => {
@@ -238,9 +255,9 @@ describe.each<[string, Readonly<Record<string, string>> | undefined]>([
 
     it("nothing is put beneath what has become a file", async () => {
       await using origin = await WriteBackRig.create(files);
-      await origin.write("d", "a file");
+      const file = await origin.write("d", "a file");
       const { rejected } = await origin.accept([await origin.entry(1, "d/a", "1")]);
-      expect(rejected).toMatchObject([{ reason: "stale", kept: { contentHash: sha256("1") } }]);
+      expect(rejected).toMatchObject([{ reason: "stale", currentSequence: file, kept: { contentHash: sha256("1") } }]);
       expect(await origin.files()).toEqual({ d: "a file" });
     });
   });

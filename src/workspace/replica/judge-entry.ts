@@ -1,7 +1,7 @@
 import type { Change } from "../../core/change.ts";
 import { SYMLINK_MODE, type Entry } from "../../core/entry.ts";
 import { ChronicleError } from "../../core/errors.ts";
-import type { WorkspacePath } from "../../core/path.ts";
+import { parentOf, ROOT, type WorkspacePath } from "../../core/path.ts";
 import { changeBetween } from "../../core/plan.ts";
 import type { WriteBackBatch, WriteBackEntry, WriteBackReason, WriteBackRules } from "../../core/write-back.ts";
 import type { IterationRow } from "../../storage/index-store.ts";
@@ -28,6 +28,8 @@ export interface Refused {
   readonly reason: WriteBackReason;
   /** For `stale`, the last event of the path. */
   readonly against?: number;
+  /** The event of another path that is why, and has to be known before it can be decided otherwise; 0: one of this batch. */
+  readonly awaits?: number;
   /** Only what the folder holds is why. */
   readonly isHeld?: true;
 }
@@ -87,9 +89,11 @@ export class EntryJudge {
     if (change === undefined) return { kind: "known", iteration: present.iteration, seq: present.seq };
     const stale = { kind: "refused", reason: "stale", against: present.seq } as const;
     if (!isOwn || barred === "stale") return stale;
-    if (await this.#isHeld(change)) return { ...stale, isHeld: true };
+    const held = await this.#heldBy(change);
+    if (held !== undefined) return { ...stale, isHeld: true, awaits: held };
     const folders = change.after === undefined ? [] : await this.#foldersFor(path);
-    return folders === undefined ? stale : { kind: "taken", change, folders, against: present.seq };
+    if (folders === undefined) return { ...stale, awaits: await this.#inTheWay(path) };
+    return { kind: "taken", change, folders, against: present.seq };
   }
 
   #refusal(entry: WriteBackEntry): WriteBackReason | undefined {
@@ -113,11 +117,19 @@ export class EntryJudge {
     return seen >= this.#start;
   }
 
-  /** Is something in a folder that is to be none any more? */
-  async #isHeld({ path, before, after }: Change): Promise<boolean> {
-    if (before?.kind !== "dir" || after?.kind === "dir") return false;
-    const held = await this.#ground.state.beneath(path);
-    return held.some((entry) => entry.path !== path);
+  /** The last event of what lies in a folder that is to be none any more; `undefined`: nothing does. */
+  async #heldBy({ path, before, after }: Change): Promise<number | undefined> {
+    if (before?.kind !== "dir" || after?.kind === "dir") return undefined;
+    return this.#ground.state.lastBeneath(path);
+  }
+
+  /** The event that put something else where a folder above a path would have to be; 0: it is of this batch. */
+  async #inTheWay(path: WorkspacePath): Promise<number> {
+    for (let folder = parentOf(path); folder !== ROOT; folder = parentOf(folder)) {
+      const { entry, seq } = await this.#ground.state.at(folder);
+      if (entry !== undefined) return entry.kind !== "dir" && Number.isFinite(seq) ? seq : 0;
+    }
+    return 0;
   }
 
   /** The folders that are missing on the way; `undefined`: something else is in it. */

@@ -95,10 +95,15 @@ function finite(
   return seq === Infinity ? (seqs.get(fileRecordId(path))?.sequence ?? 0) : seq;
 }
 
-function rejectedOf({ entry, reason, against }: RefusedEntry): RejectedEntry {
+function rejectedOf({ entry, reason, against, awaits = 0 }: RefusedEntry): RejectedEntry {
   const { localSeq } = entry;
   if (against === undefined) return { localSeq, reason };
-  return { localSeq, reason, currentSequence: against, kept: { contentHash: entry.entry?.hash ?? null } };
+  return {
+    localSeq,
+    reason,
+    currentSequence: Math.max(against, awaits),
+    kept: { contentHash: entry.entry?.hash ?? null },
+  };
 }
 
 function versionOf(replica: string, { entry, against }: RefusedEntry): VersionRecord[] {

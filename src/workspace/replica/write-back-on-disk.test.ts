@@ -13,6 +13,21 @@ function put(disk: SimDisk, path: string, text: string): void {
   disk.close(fd);
 }
 
+/** Somebody else is at work in the folder right before and after files are changed there. */
+function aroundApply(
+  { context: { worktree } }: WriteBackRig,
+  { before, after }: { readonly before: (time: number) => unknown; readonly after?: () => void },
+): void {
+  const apply = worktree.apply.bind(worktree);
+  let times = 0;
+  worktree.apply = async (request) => {
+    before((times += 1));
+    const report = await apply(request);
+    after?.();
+    return report;
+  };
+}
+
 describe("what nobody has recorded yet", () => {
   it("is recorded first: an edit that the replica has not seen stays", async () => {
     await using origin = await WriteBackRig.create({ a: "one" });
@@ -32,9 +47,43 @@ describe("what nobody has recorded yet", () => {
       await origin.entry(1, "d", undefined, { seen: d }),
       await origin.entry(2, "d/a", undefined, { seen: a }),
     ]);
-    expect(answer.rejected).toMatchObject([{ localSeq: 1, reason: "stale" }]);
+    expect(answer.rejected).toMatchObject([
+      { localSeq: 1, reason: "stale", currentSequence: await origin.seqOf("d/new") },
+    ]);
     expect(answer.accepted).toMatchObject([{ localSeq: 2 }]);
     expect(await origin.files()).toEqual({ d: "/", "d/new": "somebody's" });
+  });
+
+  it("… nor is what the rules keep out: it is recorded, so that the replica can wait for it", async () => {
+    await using origin = await WriteBackRig.create({ ".gitignore": "*.log\n", "d/x.log": "kept" });
+    expect(await origin.seqOf("d/x.log")).toBe(0);
+    const answer = await origin.accept([await origin.entry(1, "d", undefined, { seen: await origin.seqOf("d") })]);
+    expect(await origin.seqOf("d/x.log")).toBeGreaterThan(0);
+    expect(answer.rejected).toMatchObject([{ reason: "stale", currentSequence: await origin.seqOf("d/x.log") }]);
+    expect(await origin.files()).toMatchObject({ d: "/", "d/x.log": "kept" });
+  });
+
+  it("… nor what comes into it in the last moment", async () => {
+    await using origin = await WriteBackRig.create({ "d/a": "a" });
+    const [d, a] = [await origin.seqOf("d"), await origin.seqOf("d/a")];
+    await origin.accept([await origin.entry(1, "d/a", undefined, { seen: a })]);
+    aroundApply(origin, { before: (time) => time === 1 && put(origin.disk, "/proj/d/new", "somebody's") });
+    const answer = await origin.accept([await origin.entry(2, "d", undefined, { seen: d })]);
+    expect(answer.rejected).toMatchObject([{ reason: "stale", currentSequence: await origin.seqOf("d/new") }]);
+    expect(await origin.files()).toEqual({ d: "/", "d/new": "somebody's" });
+  });
+
+  it("… nor what is never found to be recorded: that it is of no use to ask again is said", async () => {
+    await using origin = await WriteBackRig.create({ "d/a": "a" });
+    const [d, a] = [await origin.seqOf("d"), await origin.seqOf("d/a")];
+    await origin.accept([await origin.entry(1, "d/a", undefined, { seen: a })]);
+    aroundApply(origin, {
+      before: () => put(origin.disk, "/proj/d/lock", "somebody's"),
+      after: () => origin.disk.unlink("/proj/d/lock"),
+    });
+    const answer = await origin.accept([await origin.entry(2, "d", undefined, { seen: d })]);
+    expect(answer).toEqual({ accepted: [], rejected: [{ localSeq: 2, reason: "path" }] });
+    expect(await origin.files()).toEqual({ d: "/" });
   });
 
   it("is the same as what comes: nothing is written", async () => {

@@ -19,8 +19,11 @@ import { changesOf } from "./written-states.ts";
 
 /** So few changes stand in the intent itself: that saves a plan, and a sync for it. */
 const MOST_INLINE = 32;
-/** How often somebody at the origin may edit a path in the last moment, until the replica is told that it is another one. */
-const MAX_ATTEMPTS = 5;
+/**
+ * How often somebody at the origin may edit a path, or put something into a folder, in the last moment, until the replica is told
+ * that it is another one, or that the folder cannot go.
+ */
+const ATTEMPTS: { readonly [reason in BlockedPath["reason"]]?: number } = { changed: 5, "not-empty": 3 };
 
 /** A batch as it is decided, or its first entries. */
 interface Deciding extends OpenWriteBack {
@@ -174,14 +177,16 @@ export class WriteBackOnDisk {
           hint: "it is sent again; see what the system says of that disk",
         });
       }
-      if (reason !== "changed" || this.#attempts >= MAX_ATTEMPTS) this.#barred.set(path, BARRED[reason]);
+      // What somebody has written in this moment is recorded first: then it is that, and has an event that says so.
+      if (this.#attempts >= (ATTEMPTS[reason] ?? 1)) this.#barred.set(path, BARRED[reason]);
     }
   }
 }
 
 const BARRED: Readonly<Record<Exclude<BlockedPath["reason"], "no-space" | "busy">, WriteBackReason>> = {
   changed: "stale",
-  "not-empty": "stale",
+  // Of what it holds nothing is ever recorded: to ask again is of no use.
+  "not-empty": "path",
   "not-permitted": "read-only",
   "content-missing": "content-missing",
   outside: "path",

@@ -35,6 +35,8 @@ export interface RefusedEntry {
   readonly entry: WriteBackEntry;
   readonly reason: WriteBackReason;
   readonly against?: number | undefined;
+  /** What the replica has to know first, where that is another path's event. */
+  readonly awaits?: number;
 }
 
 /** What becomes of a batch; what is taken, in an order in which it can be recorded. */
