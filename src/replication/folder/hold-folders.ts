@@ -85,6 +85,6 @@ function heldDecision(one: SettledDecision, { holder, isTop, rules }: Holding): 
   if (rules.mode === "two-way-resolved") return { ...one, decision: settle(sides, both(sides.remote)) };
   const stay = settle(sides, sides);
   if (!isTop) return { ...one, decision: { ...stay, action: "held" } };
-  const heldBy = `not-empty: upstream it holds ${JSON.stringify(displayPath(holder))}, whose deletion does not go there`;
+  const heldBy = `upstream it holds ${JSON.stringify(displayPath(holder))}, whose deletion does not go there`;
   return { ...one, decision: { ...stay, action: "conflict" }, heldBy };
 }
