@@ -140,6 +140,8 @@ export interface VersionShape {
   based_on: number;
   /** The last event of the path when it came, and its iteration; 0: there was none. */
   lost_to: { seq: number; iteration: number };
+  /** The path is so by now: nothing of it is missing. */
+  is_present?: true;
 }
 
 /** What came of bringing a version back. */

@@ -119,7 +119,7 @@ export async function findSession(context: Context, id: string): Promise<Session
   const only = matching[0];
   if (only === undefined)
     throw new ChronicleError("NOT_FOUND", `there is no session ${JSON.stringify(id)}`, {
-      hint: "`chronicle sessions` lists them",
+      hint: "`chronicle sessions` lists them; of one that ran at a replica: `chronicle changes --session ID`",
     });
   if (matching.length > 1) {
     throw new ChronicleError("AMBIGUOUS", `${JSON.stringify(id)} stands for ${matching.length} sessions`, {

@@ -1,6 +1,8 @@
 import type { VersionsOptions } from "../api/action-api.ts";
 import type { VersionRestoreShape, VersionShape } from "../api/action-shapes.ts";
+import type { Entry } from "../core/entry.ts";
 import { ChronicleError } from "../core/errors.ts";
+import type { WorkspacePath } from "../core/path.ts";
 import { contentsOfVersion } from "../core/write-back-record.ts";
 import { capture } from "./capture.ts";
 import type { Context } from "./context.ts";
@@ -72,6 +74,7 @@ async function findVersion(context: Context, asked: string): Promise<KeptVersion
 async function versionShape(context: Context, { ts, record }: KeptVersion): Promise<VersionShape> {
   const { path, replica, localSeq, entry, seen, against, actor, session, turn, action } = record;
   const lost = against === 0 ? undefined : await context.index.iterationAt(path, against);
+  const isPresent = await isSoNow(context, path, entry);
   return {
     id: `${replica}:${localSeq}`,
     path: shownPath(path),
@@ -88,5 +91,12 @@ async function versionShape(context: Context, { ts, record }: KeptVersion): Prom
     ...(action === undefined ? {} : { action }),
     based_on: seen,
     lost_to: { seq: against, iteration: lost?.iteration ?? 0 },
+    ...(isPresent ? { is_present: true } : {}),
   };
+}
+
+async function isSoNow(context: Context, path: WorkspacePath, entry: Entry | undefined): Promise<boolean> {
+  const { seq } = await context.index.head();
+  const present = (await context.index.iterationAt(path, seq))?.entry;
+  return present?.kind === entry?.kind && present?.hash === entry?.hash;
 }

@@ -13,17 +13,17 @@ import { Sandbox } from "./sandbox.ts";
 const REPLICA = "0fd1a2b3-0000-4000-8000-000000000000";
 const LOST = "what the replica had made of it\n";
 
-/** Has a replica write `notes.txt` on what is no more. */
-async function lose(sandbox: Sandbox, workspace: string): Promise<void> {
+/** Has a replica write a file, as if it knew of none there: `notes.txt` it loses. */
+async function lose(sandbox: Sandbox, workspace: string, name = "notes.txt"): Promise<void> {
   const parts = await storeParts(sandbox.store, join(sandbox.folder, "config", "chronicle"));
   const { context, close } = await openContext(parts, workspace, { tasks: storeTasks(parts, workspace) });
   const batch = await context.blobs.batch();
   const hash = await batch.put(Buffer.from(LOST));
   await batch.commit();
-  const path = parsePath("notes.txt");
+  const path = parsePath(name);
   const entry = { path, kind: "file", mode: 0o644, size: LOST.length, mtimeMs: 0, hash } as const;
   const { seq } = await context.index.head();
-  const written = { localSeq: 17, path, entry, seen: 0, actor: "mina", session: "s-42" };
+  const written = { localSeq: name === "notes.txt" ? 17 : 18, path, entry, seen: 0, actor: "mina", session: "s-42" };
   await acceptWriteBack(context, { replica: REPLICA, acknowledged: seq, entries: [written] });
   await close();
   await parts.blobs.close();
@@ -55,6 +55,35 @@ describe("chronicle versions", () => {
     expect((await sandbox.must(["versions", "--restore", `${REPLICA}:17`])).stdout).toBe("notes.txt is so already\n");
     await sandbox.must(["undo"]);
     expect(readFileSync(join(sandbox.project, "notes.txt"), "utf8")).toBe("what is there\n");
+  });
+
+  it("says of what is there by now that it is", async () => {
+    const { sandbox } = await prepared();
+    using _sandbox = sandbox;
+    sandbox.write("notes.txt", LOST);
+    await sandbox.must(["snapshot"]);
+    expect((await sandbox.must(["versions"])).stdout).toMatch(/is so by now\n$/);
+    expect((await sandbox.json(["versions"])).value).toMatchObject([{ lost_to: { iteration: 1 }, is_present: true }]);
+  });
+
+  it("says where there is nothing to be listed", async () => {
+    const { sandbox } = await prepared();
+    using _sandbox = sandbox;
+    expect((await sandbox.call(["versions", "nosuch"])).stderr).toContain("nosuch");
+    sandbox.write("other.txt", "here\n");
+    await sandbox.must(["snapshot"]);
+    const { stdout, stderr } = await sandbox.must(["versions", "other.txt"]);
+    expect([stdout, stderr]).toEqual(["nothing that a replica wrote was left out\n", ""]);
+  });
+
+  it("has beside it the sessions that ran at replicas", async () => {
+    const { sandbox, workspace } = await prepared();
+    using _sandbox = sandbox;
+    expect((await sandbox.must(["sessions"])).stdout).toBe("");
+    await lose(sandbox, workspace, "taken.txt");
+    expect((await sandbox.must(["sessions"])).stdout).toMatch(/^s-42  .*at replica 0fd1a2b3  1 change  \(mina\)\n$/);
+    expect((await sandbox.json(["sessions"])).value).toEqual([]);
+    expect((await sandbox.must(["changes", "--session", "s-42"])).stdout).toContain("taken.txt");
   });
 
   it("says what is asked for wrongly", async () => {

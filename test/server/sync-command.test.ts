@@ -261,6 +261,7 @@ describe("sync", () => {
     const told = run("desk-home", ["sync", "status", reading]).out;
     expect(told).toContain("1 change stays here: the token may only read");
     expect(told).not.toContain("in sync");
+    expect(run("desk-home", ["-C", reading, "versions"]).err).toContain("listed at the origin");
     expect(existsSync(join(origin, "r.mine"))).toBe(false);
     sync(["start", url, reading, "--token-file", token()]);
     await until(() => expect(read(origin, "r.mine")).toBe("mine\n"));

@@ -1,5 +1,6 @@
 import type { VersionShape } from "../../api/action-shapes.ts";
 import { EXIT } from "../../api/problems.ts";
+import type { WorkspaceApi } from "../../api/workspace-api.ts";
 import { formatAgo, formatBytes } from "../../core/duration.ts";
 import { ChronicleError } from "../../core/errors.ts";
 import type { CommandContext } from "../context.ts";
@@ -27,7 +28,7 @@ async function list(context: CommandContext): Promise<number> {
   const path = typed === undefined ? undefined : await paths.toWorkspace(typed);
   const found = await workspace.versions(path === undefined ? {} : { path });
   if (context.json) context.printJson(found);
-  else if (found.length === 0) context.print("nothing that a replica wrote was left out");
+  else if (found.length === 0) await sayNone(context, workspace, path);
   else {
     const shownPath = (text: string) => paths.shown(text);
     for (const line of columns(found.map((one) => rowOf(one, context, shownPath)))) context.print(line);
@@ -43,13 +44,28 @@ async function list(context: CommandContext): Promise<number> {
   return EXIT.done;
 }
 
+/** Nothing is left out of a file that there never was, and a replica does not know what its origin has left out. */
+async function sayNone(context: CommandContext, workspace: WorkspaceApi, path: string | undefined): Promise<void> {
+  if (path !== undefined) await workspace.history(path, { limit: 1 });
+  context.print("nothing that a replica wrote was left out");
+  const [followed] = await workspace.log({ prefix: "replica:", reverse: true, limit: 1 });
+  if (followed !== undefined)
+    context.say(
+      "this folder is a replica: what was left out of its changes is listed at the origin, by the same command",
+    );
+}
+
 function rowOf(version: VersionShape, { paint, io }: CommandContext, shown: (path: string) => string): string[] {
   const { id, path, timestamp, kind, size, hash, actor, session, lost_to: lost } = version;
   const what = kind === null ? paint("red", "deleted") : kind === "file" ? formatBytes(size) : kind;
   const whose = `${printable(actor)}${session === undefined ? "" : ` (${printable(session)})`}`;
-  const against = lost.iteration === 0 ? "" : paint("dim", `lost to @${lost.iteration}`);
+  const against = paint("dim", version.is_present === true ? "is so by now" : lostTo(lost));
   const stored = paint("dim", hash.slice(0, 12));
   return [short(id), formatAgo(Date.parse(timestamp), io.now()), shown(path), stored, what, whose, against];
+}
+
+function lostTo({ iteration }: VersionShape["lost_to"]): string {
+  return iteration === 0 ? "lost: it has no place here" : `lost to @${iteration}`;
 }
 
 function short(id: string): string {
