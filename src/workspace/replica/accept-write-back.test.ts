@@ -51,6 +51,21 @@ describe.each<[string, Readonly<Record<string, string>> | undefined]>([
       expect(modes.map(([one]) => one?.entry?.mode)).toEqual([0o700, 0o777, 0o755]);
     });
 
+    it("what an earlier entry of the batch has made so is that one's event, whatever follows", async () => {
+      await using origin = await WriteBackRig.create(files);
+      const texts = ["1", "1", "2", "2", "1"];
+      const entries = await Promise.all(texts.map((text, i) => origin.entry(i + 1, "a", text)));
+      const { accepted } = await origin.accept(entries);
+      const last = await origin.seqOf("a");
+      expect(accepted.map(({ iteration, sequence }) => [iteration, sequence - last])).toEqual([
+        [1, -2],
+        [1, -2],
+        [2, -1],
+        [2, -1],
+        [3, 0],
+      ]);
+    });
+
     it("what is so already makes no event, whoever made it so", async () => {
       await using origin = await WriteBackRig.create(files);
       const a = await origin.write("a", "same");

@@ -43,7 +43,8 @@ export function answerOf(recorded: RecordedWriteBack): {
   const accepted = [
     ...done.map(({ entry }): AcceptedEntry => ({ localSeq: entry.localSeq, ...eventOf(entry, seqs) })),
     ...planned.known.map(({ entry, iteration, seq }) => {
-      return { localSeq: entry.localSeq, iteration, sequence: finite(seq, entry, seqs) ?? 0 };
+      const own = seq === Infinity ? seqs.get(iterationKey(fileRecordId(entry.path), iteration)) : undefined;
+      return { localSeq: entry.localSeq, iteration, sequence: own?.sequence ?? finite(seq, entry, seqs) ?? 0 };
     }),
   ];
   const answer = {
@@ -66,7 +67,7 @@ interface Recorded {
   readonly sequence: number;
 }
 
-/** The events by path and own event, and the last one of each path. */
+/** The events by path and own event, by path and iteration, and the last one of each path. */
 function seqsOf({ files, firstSeq }: RecordedWriteBack): ReadonlyMap<string, Recorded> {
   const found = new Map<string, Recorded>();
   for (const [i, { recordId, record }] of files.entries()) {
@@ -74,12 +75,17 @@ function seqsOf({ files, firstSeq }: RecordedWriteBack): ReadonlyMap<string, Rec
     const { local_seq } = (record["replica"] ?? {}) as { local_seq?: number };
     found.set(recordId, one);
     found.set(keyOf(recordId, local_seq ?? 0), one);
+    found.set(iterationKey(recordId, one.iteration), one);
   }
   return found;
 }
 
 function keyOf(recordId: string, localSeq: number): string {
   return `${localSeq} ${recordId}`;
+}
+
+function iterationKey(recordId: string, iteration: number): string {
+  return `#${iteration} ${recordId}`;
 }
 
 function eventOf({ path, localSeq }: WriteBackEntry, seqs: ReadonlyMap<string, Recorded>): Recorded {
