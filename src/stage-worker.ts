@@ -37,5 +37,9 @@ port.on("message", (batch: StageBatch) => {
   } catch {
     // Nothing is lost by it: what is not told as written is written by who asked, who meets the same error.
     port.postMessage({ kind: "failed" } satisfies StageReply);
+  } finally {
+    // It may be kept for a while, and packs that are open keep their space. No block is in two batches.
+    tools.packs.close();
+    tools.fs.release();
   }
 });

@@ -1,10 +1,10 @@
-import { availableParallelism } from "node:os";
 import type { Disk, FileStat } from "../disk/disk.ts";
 import type { BlobPlaces, FileBlobStore } from "../storage/files/file-blob-store.ts";
 import { ConfinedFs } from "../worktree/confined-fs.ts";
 import type { StageCrew, StageFile } from "../worktree/stage-crew.ts";
+import { KeptStagePool } from "./kept-stage-pool.ts";
 import { statOfStaged, toStageBatch, type PlacedFile } from "./stage-job.ts";
-import { StagePool } from "./stage-pool.ts";
+import type { StagePool } from "./stage-pool.ts";
 
 /** Less is written by who asks: starting threads would take longer. */
 const LEAST_FILES = 1_500;
@@ -12,7 +12,6 @@ const LEAST_BYTES = 32 * 1024 * 1024;
 /** A batch is closed at so many files, or bytes, but never within a block: that would be unpacked twice. */
 const BATCH_FILES = 256;
 const BATCH_BYTES = 2 * 1024 * 1024;
-const MOST_WORKERS = 8;
 
 /** What the files are written from. */
 export interface FileStageCrewOptions {
@@ -25,9 +24,11 @@ export interface FileStageCrewOptions {
 /** Worker threads that unpack, check and write, each a part of the packs; large contents are left to who asks. */
 export class FileStageCrew implements StageCrew {
   readonly #options: FileStageCrewOptions;
+  readonly #pools: KeptStagePool;
 
   constructor(options: FileStageCrewOptions) {
     this.#options = options;
+    this.#pools = new KeptStagePool(options.home);
   }
 
   async write(
@@ -37,21 +38,25 @@ export class FileStageCrew implements StageCrew {
   ): Promise<readonly (FileStat | undefined)[]> {
     const stats = Array.from(files, (): FileStat | undefined => undefined);
     if (!isWorthIt(files)) return stats;
-    const unknown = await this.#writeAll(base, files, { stats, onWritten });
+    // They start while the places are looked up.
+    const pool = this.#pools.take(base);
+    let unknown: readonly StageFile[];
+    try {
+      unknown = await this.#writeAll(pool, files, { stats, onWritten });
+    } finally {
+      await this.#pools.giveBack(base, pool);
+    }
     if (unknown.length > 0) this.#clear(base, unknown);
     return stats;
   }
 
-  /** Answers those of which nobody knows what became of them: a thread has failed. All threads have ended by then. */
+  /** Answers those of which nobody knows what became of them: a thread has failed. */
   async #writeAll(
-    base: string,
+    pool: StagePool,
     files: readonly StageFile[],
     { stats, onWritten }: Written,
   ): Promise<readonly StageFile[]> {
-    const { home, blobs } = this.#options;
-    // They start while the places are looked up.
-    await using pool = new StagePool({ home, base }, Math.min(MOST_WORKERS, availableParallelism()));
-    const { packs, places } = await blobs.placesOf(files.map(({ hash }) => hash));
+    const { packs, places } = await this.#options.blobs.placesOf(files.map(({ hash }) => hash));
     const unknown: StageFile[] = [];
     const work = batchesOf(files, places).map(async (rows) => {
       const placed = rows.map((row) => row.placed);

@@ -30,6 +30,16 @@ export class StagePool implements AsyncDisposable {
     return answer.promise;
   }
 
+  /** Has nothing failed, and is nothing under way? */
+  get isFree(): boolean {
+    return !this.#hasFailed && this.#queue.length === 0 && this.#members.every(({ waiting }) => waiting === 0);
+  }
+
+  /** While it is held open, the process does not end by itself. It is so from the beginning. */
+  holdOpen(isHeld: boolean): void {
+    for (const member of this.#members) member.holdOpen(isHeld);
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     this.#fail();
     await Promise.all(this.#members.map((member) => member.end()));
@@ -93,6 +103,11 @@ class Member {
 
   giveUp(): void {
     for (const { answer } of this.#sent.splice(0)) answer.resolve(undefined);
+  }
+
+  holdOpen(isHeld: boolean): void {
+    if (isHeld) this.#worker.ref();
+    else this.#worker.unref();
   }
 
   async end(): Promise<void> {
