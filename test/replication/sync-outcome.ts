@@ -92,8 +92,8 @@ async function checkWrites(name: string, replica: ReplicaNode, events: readonly 
     for (const { path, entry } of rows) states.set(path, (states.get(path) ?? new Set()).add(stateOf(entry)));
   }
   const own = parsed(logOf(replica.machine.disk, replica.id, "events.wal"));
-  // What was there before it followed anybody is proposed as it was then, not change by change.
-  const begun = own.findIndex(({ recordId }) => recordId.startsWith("replica:"));
+  // What was there before it had met its origin (until then the record names none) is proposed as it was then, not change by change.
+  const begun = own.findIndex(({ recordId }) => /^replica:./u.test(recordId));
   for (const { path, record, seq } of fileEvents(own.slice(begun))) {
     // A deletion loses nothing: whether it has come is seen in the trees.
     if (record.cause === "replica" || seq > settled || record.entry === undefined) continue;
