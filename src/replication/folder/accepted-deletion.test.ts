@@ -51,3 +51,16 @@ it("at the origin, though it comes in pieces", async () => {
   await rig.during(rig.desk.sync.resume({ accept: "deletions" }));
   await everythingIsThrough();
 }, 30_000);
+
+it("at the origin, and nothing more: what is deleted here before the origin is reached is asked about", async () => {
+  rig = await FolderRig.start(FILES);
+  await rig.flush();
+  for (const name of GONE.slice(0, 450)) await rig.during(rig.host.write(name, undefined));
+  await rig.until(isHalted);
+  rig.desk.cut();
+  await rig.during(rig.desk.sync.resume({ accept: "deletions" }));
+  await rig.pass(2_000);
+  for (const name of GONE.slice(450)) rig.desk.edit(name, undefined);
+  await rig.until(isHalted);
+  expect(rig.desk.sync.shape.reason).toContain("deleted here");
+}, 30_000);

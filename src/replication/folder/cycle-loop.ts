@@ -47,6 +47,8 @@ export class CycleLoop {
   #running: Promise<void> | undefined;
   #isWanted = false;
   #decided: LossDecision | undefined;
+  /** Much that was deleted at the origin comes in several pieces: what was accepted holds until all of them are here. */
+  #isRestAccepted = false;
   #failure: ChronicleError | undefined;
   #failures = 0;
   #moves = 0;
@@ -83,6 +85,7 @@ export class CycleLoop {
   /** What is to become of much that was deleted, if the next cycle finds that. */
   decide(decided: LossDecision | undefined): void {
     this.#decided = decided;
+    this.#isRestAccepted = false;
   }
 
   /** Something has failed: everything is compared anew after a while. */
@@ -139,11 +142,10 @@ export class CycleLoop {
     if (cycle.record.origin !== mirror.workspace) await cycle.write({ origin: mirror.workspace });
     const from = cycle.applied;
     const decided = this.#decided;
-    const outcome = await cycle.run(decided);
+    const outcome = await cycle.run(decided, this.#isRestAccepted);
     if (outcome.kind !== "done") return outcome;
-    // Much that was deleted at the origin comes in several pieces: what was decided holds for all of them.
-    const isThrough = decided !== "deletions" || this.#options.isCaughtUp();
-    if (this.#decided === decided && isThrough) this.#decided = undefined;
+    if (this.#decided === decided) this.#decided = undefined;
+    this.#isRestAccepted = (this.#isRestAccepted || decided === "deletions") && !this.#options.isCaughtUp();
     const to = cycle.applied;
     if (to > from || outcome.applied > 0) tell({ kind: "applied", from, to, paths: outcome.applied });
     return outcome;

@@ -167,8 +167,8 @@ export class FolderCycle implements Disposable {
     this.#retries[Symbol.dispose]();
   }
 
-  /** Looks at what was changed on both sides, and does what follows from it. */
-  async run(decided?: LossDecision): Promise<CycleOutcome> {
+  /** Looks at both sides, and does what follows. `isRestAccepted`: of a deletion at the origin more may come. */
+  async run(decided?: LossDecision, isRestAccepted = false): Promise<CycleOutcome> {
     const now = this.#parts.identity();
     const halt =
       checkRoot(decided === undefined ? this.#record.folder : undefined, now) ??
@@ -178,7 +178,8 @@ export class FolderCycle implements Disposable {
     await this.#settle();
     const planned = await this.#plan(decided);
     if (!planned.isWhole && this.#isMoreComing(planned)) return { kind: "partial" };
-    const found = planned.losses.halted.local ?? planned.losses.halted.remote;
+    const { halted } = planned.losses;
+    const found = halted.local ?? (isRestAccepted ? undefined : halted.remote);
     const waitMs = decided === undefined ? this.#losses.waitFor(planned.losses) : undefined;
     if (waitMs !== undefined) return { kind: "restless", waitMs };
     if (decided === undefined && found !== undefined) return { kind: "halted", halt: found };

@@ -43,8 +43,9 @@ export interface WantedContents {
 
 /**
  * Brings the contents that events name into the blobs of this side, durably, before the events are taken. Every content is
- * hashed. They come many at once, as blocks, where the other side knows how; a larger one comes in chunks, each of which is kept under its own hash, so that after a break only what is missing
- * comes again. The chunks are nobody's contents: the collector frees them.
+ * hashed. They come many at once, as blocks, where the other side knows how; a larger one comes in chunks, each of which is
+ * kept under its own hash, so that after a break only what is missing comes again. The chunks are nobody's contents: the
+ * collector frees them.
  */
 export class ContentIntake {
   readonly #blobs: BlobStore;
