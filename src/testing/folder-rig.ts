@@ -124,6 +124,8 @@ export class RigDesk {
   isOrdered = false;
   /** What becomes of the bytes of the origin's next frames. */
   readonly damages: ((frame: Uint8Array) => Uint8Array)[] = [];
+  /** When the origin was asked for a conversation, in ms of the rig's clock. */
+  readonly dialled: number[] = [];
   /** So long a look at the folder takes, in ms: before it sees anything, and when it has seen everything. */
   lookMs = 0;
   lookedMs = 0;
@@ -262,6 +264,7 @@ export class RigDesk {
   }
 
   async #connect(): Promise<Channel> {
+    this.dialled.push(this.#clock.now);
     if (this.isCut) throw new ChronicleError("UNAVAILABLE", "the network is cut");
     const deliver: LinkOptions["deliver"] = ({ from, bytes }) => {
       const damage = from === "a" ? this.damages.shift() : undefined;

@@ -2,6 +2,7 @@ import { ChronicleError, type ErrorCode } from "../../core/errors.ts";
 import type { Channel, ChannelEnd } from "../channel.ts";
 import type { ReplicaSession } from "../replica/replica-session.ts";
 import type { Timers } from "../timers.ts";
+import { isFromPeer } from "../protocol/wire-errors.ts";
 
 /** How a replica's connection to its origin is doing. `refused`: trying again would not help. */
 export type LinkState = "connecting" | "connected" | "offline" | "refused" | "ended";
@@ -20,6 +21,12 @@ export interface KeeperOptions {
   readonly onChange: (state: LinkState, error: ChronicleError | undefined) => void;
 }
 
+/** An attempt: how far it got, and why it ended (`undefined`: in peace). */
+interface Attempt {
+  readonly stage: "connecting" | "asking" | "welcome";
+  readonly error: ChronicleError | undefined;
+}
+
 const FIRST_WAIT_MS = 100;
 const LONGEST_WAIT_MS = 10_000;
 
@@ -32,6 +39,9 @@ const FINAL: ReadonlySet<ErrorCode> = new Set([
   "USAGE",
   "FORMAT_UNSUPPORTED",
 ]);
+
+/** What an origin says of somebody whom it has let in, and would say again. */
+const EXPELLED: ReadonlySet<ErrorCode> = new Set(["UNAUTHENTICATED", "FORBIDDEN", "NOT_FOUND"]);
 
 /** Keeps a replica connected: again and again, each time after a longer wait, until the origin refuses it. */
 export class ConnectionKeeper {
@@ -77,32 +87,37 @@ export class ConnectionKeeper {
 
   async #run(): Promise<void> {
     while (!this.#ending.signal.aborted) {
-      const error = await this.#converse();
+      const attempt = await this.#attempt();
       if (this.#ending.signal.aborted) return;
-      if (error !== undefined && (FINAL.has(error.code) || this.#options.isFinal(error)))
+      const { stage, error } = attempt;
+      if (error !== undefined && (isRefusal(attempt) || this.#options.isFinal(error)))
         return this.#become("refused", error);
+      if (stage === "welcome" && isOfTheNetwork(error)) this.#failures = 0;
       this.#become("offline", error);
       await this.#pause();
     }
   }
 
-  /** One conversation, from the connecting on. Answers why it ended; `undefined`: in peace. */
-  async #converse(): Promise<ChronicleError | undefined> {
+  /** From the connecting on, to the end of the conversation. */
+  async #attempt(): Promise<Attempt> {
     try {
       this.#channel = await this.#options.connect(this.#ending.signal);
     } catch (error) {
-      return asUnavailable(error);
+      return { stage: "connecting", error: asUnavailable(error) };
     }
     const channel = this.#channel;
     if (this.#ending.signal.aborted) channel.close();
+    let lasting: Disposable | undefined;
     try {
       this.#session = this.#options.begin(channel, () => {
         if (this.#state === "connected") return;
-        this.#failures = 0;
+        lasting = this.#options.timers.after(LONGEST_WAIT_MS, () => (this.#failures = 0));
         this.#become("connected", undefined);
       });
-      return reasonOf(await this.#session.run());
+      const end = await this.#session.run();
+      return { stage: lasting === undefined ? "asking" : "welcome", error: reasonOf(end) };
     } finally {
+      lasting?.[Symbol.dispose]();
       this.#session = undefined;
       this.#channel = undefined;
     }
@@ -127,6 +142,23 @@ export class ConnectionKeeper {
     this.#state = state;
     this.#options.onChange(state, error);
   }
+}
+
+/**
+ * Would the origin answer the same again? That is so of what it answers to `Hello`, and where it turns somebody out. What it, or
+ * this side, did wrong in the middle of a conversation that had begun well may not happen again: it is another try's matter,
+ * and one origin that is broken for a while must not leave syncs behind that somebody has to wake by hand.
+ */
+function isRefusal({ stage, error }: Attempt): boolean {
+  if (error === undefined) return false;
+  if (stage === "welcome") return isFromPeer(error) && EXPELLED.has(error.code);
+  const isOwnComplaint = stage === "asking" && error.code === "USAGE" && !isFromPeer(error);
+  return FINAL.has(error.code) && !isOwnComplaint;
+}
+
+/** Is it nobody's fault, so that the next try may come soon? What a side did wrong it may do again at once. */
+function isOfTheNetwork(error: ChronicleError | undefined): boolean {
+  return error === undefined || error.code === "UNAVAILABLE";
 }
 
 function reasonOf({ error }: ChannelEnd): ChronicleError | undefined {

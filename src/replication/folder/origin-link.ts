@@ -7,6 +7,7 @@ import type { WitnessNotes } from "../replica/witness-notes.ts";
 import type { WriteJournal } from "../replica/write-journal.ts";
 import type { Timers } from "../timers.ts";
 import { ConnectionKeeper, type LinkState } from "./connection-keeper.ts";
+import { isViolation } from "../protocol/wire-errors.ts";
 import type { ReplicatedPaths } from "./replicated-paths.ts";
 
 /** What a replica talks to its origin with. */
@@ -136,7 +137,8 @@ export class OriginLink {
 
   #changed(state: LinkState, error: ChronicleError | undefined): void {
     if (state === "connected") this.#wasReached = true;
-    if (state !== "refused" || error === undefined) return this.#become(state, error);
+    if (state !== "refused" || error === undefined)
+      return this.#become(state, error === undefined ? undefined : explained(error));
     // It halts with that, which is told: it is not offline before.
     [this.#state, this.#error] = [state, error];
     const reason = hasWitnessed(this.#options.session.notes) ? "diverged" : error.code.toLowerCase();
@@ -148,6 +150,18 @@ export class OriginLink {
     this.#error = error;
     this.#options.onChange();
   }
+}
+
+/** As it is told while it is tried again. */
+function explained(error: ChronicleError): ChronicleError {
+  if (!isViolation(error)) return error;
+  const {
+    code,
+    message,
+    hint = "it is tried again, after longer and longer waits; if it stays so, see to the origin, and whether both sides have the same version of chronicle",
+    data,
+  } = error;
+  return new ChronicleError(code, `the origin has sent what it must not: ${message}`, { hint, data, cause: error });
 }
 
 /** Has the origin told another history than before? A note that cannot be read any more may have said so. */

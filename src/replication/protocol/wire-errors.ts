@@ -50,6 +50,25 @@ export function errorFromMessage({ code, message, hint }: MessageOf<"Error">): C
   });
 }
 
+/** Has the peer said it, rather than this side found it? */
+export function isFromPeer(error: ChronicleError): boolean {
+  return error.data["peer"] === true;
+}
+
+/** What a peer is accused of where its frames are not what they must be. */
+const VIOLATIONS: ReadonlySet<ErrorCode> = new Set([
+  "USAGE",
+  "PATH_INVALID",
+  "INTEGRITY_VIOLATION",
+  "LIMIT_EXCEEDED",
+  "FORMAT_UNSUPPORTED",
+]);
+
+/** Did this side end the conversation because of what the peer sent? */
+export function isViolation(error: ChronicleError): boolean {
+  return VIOLATIONS.has(error.code) && !isFromPeer(error);
+}
+
 /**
  * The close code of a WebSocket (RFC 6455, section 7.4) for an error; 1000 without one. What the standard's codes do not
  * say is 4000 plus the HTTP status that says it.
