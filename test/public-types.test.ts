@@ -255,7 +255,7 @@ it("shapes: fields may be added, none is renamed", () => {
       "VerifyProblemShape": "kind where detail",
       "VerifyShape": "ok events blobs bytes problems notes anchored_to expected seconds",
       "VersionRestoreShape": "version changes undo_id",
-      "VersionShape": "id path path_b64? timestamp replica kind size permissions? hash actor session? turn? action? based_on lost_to is_present?",
+      "VersionShape": "id path path_b64? timestamp replica kind size permissions? hash actor session? turn? action? based_on lost_to is_present? merged_in?",
       "WorkspaceShape": "id name? path roots seq created last_event present archived? problem?",
     }
   `);

@@ -142,6 +142,8 @@ export interface VersionShape {
   lost_to: { seq: number; iteration: number };
   /** The path is so by now: nothing of it is missing. */
   is_present?: true;
+  /** The replica has merged it with what it lost to: everything that it changed is in this iteration of the path. */
+  merged_in?: { seq: number; iteration: number };
 }
 
 /** What came of bringing a version back. */

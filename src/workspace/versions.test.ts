@@ -81,6 +81,32 @@ describe.each([
     expect(await origin.files()).toMatchObject({ "a/inside": "a folder now" });
   });
 
+  it("say into what the replica has merged them, where nothing of them is missing", async () => {
+    await using origin = await WriteBackRig.create(files);
+    const seen = await origin.write("a", "1\n2\n3\n4\n5\n");
+    await origin.write("a", "one\n2\n3\n4\n5\n");
+    const lost = await origin.entry(1, "a", "1\n2\n3\n4\nfive\n", { seen });
+    await origin.accept([lost], { replica: R1 });
+    const listed = async () => (await listVersions(origin.context))[0];
+    expect(await listed()).not.toHaveProperty("merged_in");
+    // Another's work with the same lines is no merge of it, and neither is what lacks some of them.
+    await origin.write("a", "one\n2\n3\n4\nfive!\n");
+    expect(await listed()).not.toHaveProperty("merged_in");
+    const merged = await origin.entry(2, "a", "one\n2\n3\n4\nfive\n", { seen: await origin.seqOf("a") });
+    await origin.accept([merged], { replica: R1 });
+    expect(await listed()).toMatchObject({ lost_to: { iteration: 2 }, merged_in: { iteration: 4 } });
+    await origin.write("a", "all anew\n");
+    expect(await listed()).toMatchObject({ merged_in: { iteration: 4 } });
+  });
+
+  it("that a replica gave up are lost, whatever it writes next", async () => {
+    await using origin = await rig(files);
+    const seen = await origin.seqOf("a");
+    await origin.accept([await origin.entry(5, "a", "the host's, and more", { seen })], { replica: R1 });
+    const [first, second] = await listVersions(origin.context);
+    expect([first, second].map((one) => one?.merged_in)).toEqual([undefined, undefined]);
+  });
+
   it("that were pruned say so; those that were not are kept by the collector", async () => {
     await using origin = await rig(files);
     const { context } = origin;

@@ -9,6 +9,7 @@ import type { Context } from "./context.ts";
 import { fitOnePath } from "./fit-one-path.ts";
 import { parseGivenPath } from "./given-path.ts";
 import { type KeptVersion, mustHaveVersion, readVersions } from "./kept-versions.ts";
+import { findMerge } from "./merged-version.ts";
 import { operate, settable, settle } from "./operate.ts";
 import { blocked } from "./restore.ts";
 import { closeAbandoned } from "./session.ts";
@@ -75,6 +76,7 @@ async function versionShape(context: Context, { ts, record }: KeptVersion): Prom
   const { path, replica, localSeq, entry, seen, against, actor, session, turn, action } = record;
   const lost = against === 0 ? undefined : await context.index.iterationAt(path, against);
   const isPresent = await isSoNow(context, path, entry);
+  const merge = isPresent ? undefined : await findMerge(context, record);
   return {
     id: `${replica}:${localSeq}`,
     path: shownPath(path),
@@ -92,6 +94,7 @@ async function versionShape(context: Context, { ts, record }: KeptVersion): Prom
     based_on: seen,
     lost_to: { seq: against, iteration: lost?.iteration ?? 0 },
     ...(isPresent ? { is_present: true } : {}),
+    ...(merge === undefined ? {} : { merged_in: { seq: merge.seq, iteration: merge.iteration } }),
   };
 }
 

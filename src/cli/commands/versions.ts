@@ -56,15 +56,17 @@ async function sayNone(context: CommandContext, workspace: WorkspaceApi, path: s
 }
 
 function rowOf(version: VersionShape, { paint, io }: CommandContext, shown: (path: string) => string): string[] {
-  const { id, path, timestamp, kind, size, hash, actor, session, lost_to: lost } = version;
+  const { id, path, timestamp, kind, size, hash, actor, session } = version;
   const what = kind === null ? paint("red", "deleted") : kind === "file" ? formatBytes(size) : kind;
   const whose = `${printable(actor)}${session === undefined ? "" : ` (${printable(session)})`}`;
-  const against = paint("dim", version.is_present === true ? "is so by now" : lostTo(lost));
+  const against = paint("dim", becameOf(version));
   const stored = paint("dim", hash.slice(0, 12));
   return [short(id), formatAgo(Date.parse(timestamp), io.now()), shown(path), stored, what, whose, against];
 }
 
-function lostTo({ iteration }: VersionShape["lost_to"]): string {
+function becameOf({ is_present: isPresent, merged_in: merge, lost_to: { iteration } }: VersionShape): string {
+  if (isPresent === true) return "is so by now";
+  if (merge !== undefined) return `merged into @${merge.iteration}`;
   return iteration === 0 ? "lost: it has no place here" : `lost to @${iteration}`;
 }
 

@@ -47,7 +47,8 @@ export const VERSIONS: CommandSpec = {
   summary: "what replicas wrote and lost against others' work",
   details:
     "At an origin: a change of a replica that came when somebody else had changed the file since is not taken, but kept. The " +
-    "replica merges it, or has a conflict; here its content can be looked at, and brought back. What is there now is recorded first.",
+    "replica merges it, or has a conflict; here its content can be looked at, and brought back. Of what was merged, and of what " +
+    "the file is by now, the list says so. What is there now is recorded first.",
   args: [{ name: "[file]", description: "of this one alone", completes: "path" }],
   options: [
     { flags: "--show <id>", description: "print the content of one" },
