@@ -114,6 +114,25 @@ describe("LogHistory", () => {
     expect(await history.head()).toMatchObject({ seq: 50 });
   });
 
+  it("never falls back behind what replicas were given, however long others are at the log", async () => {
+    const state = emptyMemoryLog();
+    const writer = new MemoryEventLog(state);
+    const lock = memoryLocks()("lock");
+    const others = { holdOff: () => lock.exclusive(0), timers: new VirtualClock() };
+    const history = new LogHistory("w1", new MemoryEventLog(state), { others });
+    await writer.append(EVENTS.slice(0, 10));
+    history.recorded(EVENTS.slice(0, 10));
+    expect(await history.head()).toMatchObject({ seq: 10 });
+    await writer.append(EVENTS.slice(10, 12));
+    history.recorded(EVENTS.slice(10, 12));
+    expect((await history.after(at(10), 10_000)).at(-1)).toMatchObject({ seq: 12 });
+    using _writing = await lock.exclusive(0);
+    await writer.append(EVENTS.slice(12, 20));
+    // A replica that comes back with event 12 would take an end before it for another history, and halt for good.
+    expect(await history.head()).toMatchObject({ seq: 12, hash: at(12).hash });
+    expect(await history.hashAt(12)).toBe(at(12).hash);
+  });
+
   it("takes the place of a line from elsewhere, and finds it itself where that is wrong", async () => {
     const state = emptyMemoryLog();
     await new MemoryEventLog(state).append(EVENTS);

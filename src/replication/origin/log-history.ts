@@ -85,9 +85,9 @@ export class LogHistory {
     const { others } = this.#options;
     if (others === undefined || this.#sure === undefined) return this.head();
     const end = await this.#log.refresh();
-    if (this.#own.head.seq > this.#sure.seq) await this.#note(this.#own.head);
-    if (end.seq > this.#sure.seq) this.grown();
-    return this.#sure;
+    const sure = await this.#note(this.#known ?? this.#sure);
+    if (end.seq > sure.seq) this.grown();
+    return sure;
   }
 
   async #lookLater(): Promise<void> {
@@ -108,7 +108,13 @@ export class LogHistory {
 
   /** Is nothing known that follows this event? What others may have recorded is told of by `changed`. */
   isLastKnown(seq: number): boolean {
-    return seq >= Math.max(this.#own.head.seq, this.#sure?.seq ?? 0);
+    return seq >= (this.#known?.seq ?? 0);
+  }
+
+  /** The last event that is known to stay: as of the last look, or because this process has recorded it since. */
+  get #known(): Head | undefined {
+    const own = this.#own.head;
+    return own.seq > (this.#sure?.seq ?? 0) ? own : this.#sure;
   }
 
   /** The oldest event whose line is there, in an archive or not, as of the last `head`. */
@@ -154,7 +160,10 @@ export class LogHistory {
     return events;
   }
 
-  /** Looks at the end while nobody writes. Where somebody does so for long, what was known before holds. */
+  /**
+   * Looks at the end while nobody writes. Where somebody does so for long, what is known holds: all that replicas were ever given,
+   * or one that comes back with it would take this for another history.
+   */
   async #look(): Promise<Head> {
     try {
       using _held = await this.#options.others?.holdOff();
@@ -163,15 +172,17 @@ export class LogHistory {
       return await this.#note({ seq, hash });
     } catch (error) {
       const isBusy = error instanceof ChronicleError && error.code === "LOCKED";
-      if (!isBusy || this.#sure === undefined) throw error;
-      return this.#sure;
+      const known = this.#known;
+      if (!isBusy || known === undefined) throw error;
+      return this.#note(known);
     }
   }
 
+  /** It stays; whoever has looked earlier, and comes later, takes nothing of that back. */
   async #note(head: Head): Promise<Head> {
     if (this.#log.firstSeq !== this.#logFirst) await this.#findFirst();
-    this.#sure = head;
-    return head;
+    if (this.#sure === undefined || head.seq > this.#sure.seq) this.#sure = head;
+    return this.#sure;
   }
 
   async #findFirst(): Promise<void> {
