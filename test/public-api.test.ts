@@ -130,6 +130,7 @@ it("the library", () => {
       "type RecordStoreOptions",
       "type RecordVerifyShape",
       "type Recording",
+      "type RefusedPathShape",
       "type ReplicaDirection",
       "type ResolveOptions",
       "type ResolveShape",

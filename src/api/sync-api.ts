@@ -38,6 +38,17 @@ export interface SyncStart extends SyncSettings {
 /** How a sync is doing. */
 export type SyncState = "connecting" | "syncing" | "in-sync" | "offline" | "paused" | "halted" | "stopped";
 
+/** A path whose last change the origin has refused: it stays as it is here. */
+export interface RefusedPathShape {
+  path: string;
+  path_b64?: string;
+  /** For programs: `path`, `filtered`, `too-large` … (docs/protocol.md). */
+  reason: string;
+  /** In words; and what to do about it. */
+  why: string;
+  hint: string;
+}
+
 /** A folder that follows an origin's workspace. */
 export interface SyncShape {
   /** The id of the folder's own workspace. */
@@ -75,6 +86,8 @@ export interface SyncShape {
   conflicts: number;
   /** So many paths of the folder differ from the origin's, which has refused their last changes: they stay here. */
   kept_back?: number;
+  /** Of those the first twenty, in path order. Not where the token may only read: then that is why, for all. */
+  refused?: RefusedPathShape[];
   /** The token may only read: nothing of the folder goes to the origin, though the mode would have it so. */
   read_only?: true;
   /** The origin's event up to which the folder is reconciled. */

@@ -2,7 +2,7 @@ import { EXIT } from "../../api/problems.ts";
 import type { SyncApi, SyncShape } from "../../api/sync-api.ts";
 import type { CommandContext } from "../context.ts";
 import { printable } from "../render/printable.ts";
-import { syncLines } from "../render/syncs.ts";
+import { refusedLines, syncLines } from "../render/syncs.ts";
 import { showSyncs } from "../syncing/live-syncs.ts";
 import { reached } from "../syncing/reached.ts";
 import { listConflicts, settleConflict } from "../syncing/settle-sync.ts";
@@ -61,12 +61,19 @@ async function listed(context: CommandContext, syncs: SyncApi, typed: string | u
   return typed === undefined ? syncs.list() : [await targetOf(context, syncs, typed)];
 }
 
+/** So many of what the origin has refused are named; `sync conflicts` has more. */
+const MOST_REFUSED = 3;
+
 function tell(context: CommandContext, all: readonly SyncShape[]): void {
   const { paint } = context;
   for (const [index, line] of syncLines(all, paint).entries()) {
     context.print(line);
-    const { hint, degraded, conflicts = 0 } = all[index] ?? {};
+    const one = all[index];
+    if (one === undefined) continue;
+    const { hint, degraded, conflicts } = one;
     if (degraded !== undefined) context.print(paint("yellow", `  note: ${printable(degraded)}`));
+    const style = { paint, shown: printable, worded: context.worded, most: MOST_REFUSED };
+    for (const text of refusedLines(one, style)) context.print(text);
     if (hint !== undefined) context.print(paint("dim", `  ${context.worded(hint)}`));
     if (conflicts > 0) context.print(paint("dim", `  ${context.worded("see: chronicle sync conflicts")}`));
   }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { SyncEventShape, SyncShape } from "../../api/sync-api.ts";
-import { eventText, originOf, stateText, syncLines } from "./syncs.ts";
+import { eventText, originOf, refusedLines, stateText, syncLines } from "./syncs.ts";
 
 /** Syncs as people read of them. */
 
@@ -24,6 +24,21 @@ const sync: SyncShape = {
     head: 9,
   },
 };
+
+describe("what the origin has refused", () => {
+  const style = { paint: plain, shown: (path: string) => `./${path}`, worded: (text: string) => `<${text}>` };
+  const one = { path: "a", reason: "filtered", why: "kept out", hint: "change it" };
+
+  it("is told with why and what to do, as far as it is known; how much more there is, too", () => {
+    expect(refusedLines({ ...sync, kept_back: 1, refused: [one] }, style)).toEqual([
+      "  ! ./a  stays here: kept out",
+      "    <change it>",
+    ]);
+    const more = { ...sync, kept_back: 30, refused: [one, { ...one, path: "b" }] };
+    expect(refusedLines(more, { ...style, most: 1 }).at(-1)).toBe("  … and 29 more");
+    expect(refusedLines({ ...sync, kept_back: 2, read_only: true }, style)).toEqual([]);
+  });
+});
 
 describe("a sync", () => {
   it.each<[Partial<SyncShape>, string]>([

@@ -22,6 +22,29 @@ export function syncLines(syncs: readonly SyncShape[], paint: Paint): string[] {
   return columns(rows);
 }
 
+/** How refused paths are shown. */
+interface RefusedStyle {
+  readonly paint: Paint;
+  readonly shown: (path: string) => string;
+  readonly worded: (text: string) => string;
+  /** So many are named. Default: all that are known. */
+  readonly most?: number;
+}
+
+/** What the origin has refused: for each path why, and what to do about it. */
+export function refusedLines({ refused = [], kept_back: kept = 0 }: SyncShape, style: RefusedStyle): string[] {
+  const { paint, shown, worded, most = Infinity } = style;
+  const named = refused.slice(0, most);
+  const left = named.length === 0 ? 0 : kept - named.length;
+  return [
+    ...named.flatMap(({ path, why, hint }) => [
+      `  ${paint("yellow", "!")} ${shown(path)}  stays here: ${printable(why)}`,
+      paint("dim", `    ${worded(printable(hint))}`),
+    ]),
+    ...(left === 0 ? [] : [`  … and ${left.toLocaleString("en-US")} more`]),
+  ];
+}
+
 /** The origin, with its workspace by the name that it was asked for, else by the beginning of its id. */
 export function originOf({ upstream, workspace, asked = workspace }: SyncShape): string {
   const named = asked === workspace && UUID.test(asked) ? asked.slice(0, 8) : asked;

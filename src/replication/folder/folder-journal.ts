@@ -4,8 +4,9 @@ import type { WorkspacePath } from "../../core/path.ts";
 import type { BlobReader } from "../../storage/blob-store.ts";
 import { Signal } from "../../util/signal.ts";
 import type { JournalEntry, JournalPage } from "../../workspace/replica/journal.ts";
-import type { RejectedEntry, WriteBackAnswer } from "../../core/write-back.ts";
+import type { WriteBackAnswer, WriteBackReason } from "../../core/write-back.ts";
 import type { WriteJournal } from "../replica/write-journal.ts";
+import type { Refusal } from "./refused-paths.ts";
 import type { ReplicatedPaths } from "./replicated-paths.ts";
 
 /** Where a folder's own changes are read, and what of them goes back. */
@@ -44,7 +45,7 @@ export class FolderJournal implements WriteJournal {
    */
   readonly #again = new Set<WorkspacePath>();
   /** Paths whose last entry was refused for what it is. */
-  readonly #refused = new Map<WorkspacePath, RejectedEntry>();
+  readonly #refused = new Map<WorkspacePath, Refusal>();
   #scanned: number;
   #isRead = false;
   #released: number;
@@ -79,14 +80,14 @@ export class FolderJournal implements WriteJournal {
   }
 
   /** What was refused, and will not be sent again as it is. */
-  get refused(): ReadonlyMap<WorkspacePath, RejectedEntry> {
+  get refused(): ReadonlyMap<WorkspacePath, Refusal> {
     return this.#refused;
   }
 
-  /** What was refused because nothing is taken from this replica is to be proposed anew: now it may write. */
-  retryReadOnly(): void {
+  /** What was refused is to be proposed anew: all of it, or what was for one reason that holds no more. */
+  retry(why?: WriteBackReason): void {
     for (const [path, { reason }] of this.#refused) {
-      if (reason !== "read-only") continue;
+      if (why !== undefined && reason !== why) continue;
       this.#refused.delete(path);
       this.#again.add(path);
     }
@@ -176,7 +177,7 @@ export class FolderJournal implements WriteJournal {
         this.#await(entry, one.currentSequence ?? 0);
         if (entry !== undefined) this.#again.add(entry.path);
       } else if (entry !== undefined && this.#waiting.get(entry.path)?.localSeq === entry.localSeq) {
-        this.#refused.set(entry.path, one);
+        this.#refused.set(entry.path, { reason: one.reason, isDeletion: entry.entry === undefined });
         // It may be what the origin has: then nothing is kept back.
         this.#again.add(entry.path);
       }

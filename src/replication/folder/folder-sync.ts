@@ -114,7 +114,7 @@ export class FolderSync {
       // What ends because it is to rest is told by how it rests.
       onChange: () => (this.#isUnderWay ? tell({ kind: "state" }) : this.#waiting.look()),
       onMayWrite: () => {
-        this.#journal.retryReadOnly();
+        this.#journal.retry("read-only");
         this.#loop.wake();
       },
       onReceived: (done, total) => (this.#progress = { phase: "receiving", done, total }),
@@ -150,7 +150,7 @@ export class FolderSync {
       head: mirror.head.seq,
       applied: this.#cycle.applied,
       pending: this.#journal.pending,
-      refused: this.#journal.refused.size,
+      refused: this.#journal.refused,
       isReadOnly: this.#link.isReadOnly,
       conflicts: this.#cycle.conflicts.length,
       progress: this.#progress,
@@ -205,6 +205,7 @@ export class FolderSync {
     await this.#comeToRest();
     if (accept === "restore") await this.#inTurn(() => this.#cycle.wantBack());
     await this.#write({ paused: undefined, halted: undefined });
+    this.#journal.retry();
     if (isUndecided) this.#cycle.lookAgain();
     else this.#cycle.compareAll();
     this.#cycle.hurry();

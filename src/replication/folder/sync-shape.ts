@@ -1,6 +1,8 @@
 import type { SyncShape, SyncState } from "../../api/sync-api.ts";
 import type { ChronicleError } from "../../core/errors.ts";
+import type { WorkspacePath } from "../../core/path.ts";
 import type { ReplicaHalt, ReplicaRecord } from "../../core/replica-record.ts";
+import { refusedPaths, type Refusal } from "./refused-paths.ts";
 import type { LinkState } from "./connection-keeper.ts";
 
 /** All that is known of a sync. */
@@ -23,7 +25,7 @@ export interface SyncFacts {
   readonly applied: number;
   readonly pending: number;
   /** Paths whose last change the origin has refused: they stay as they are here. */
-  readonly refused: number;
+  readonly refused: ReadonlyMap<WorkspacePath, Refusal>;
   /** The origin takes nothing of this replica's. */
   readonly isReadOnly: boolean;
   readonly conflicts: number;
@@ -55,7 +57,8 @@ export function syncShape(facts: SyncFacts): SyncShape {
     lag: Math.max(0, facts.origin - facts.applied),
     pending: facts.pending,
     conflicts: facts.conflicts,
-    ...(facts.refused === 0 ? {} : { kept_back: facts.refused }),
+    ...(facts.refused.size === 0 ? {} : { kept_back: facts.refused.size }),
+    ...(facts.refused.size === 0 || mayOnlyRead(facts) ? {} : { refused: refusedPaths(facts.refused) }),
     ...(mayOnlyRead(facts) ? { read_only: true } : {}),
     applied: facts.applied,
     head: facts.head,
@@ -115,7 +118,13 @@ const HINTS: Readonly<Record<string, string>> = {
 };
 
 function degradedBecause(facts: SyncFacts): string | undefined {
-  const { record, failure, isWatchDegraded, refused, originAwaySince } = facts;
+  const {
+    record,
+    failure,
+    isWatchDegraded,
+    refused: { size: refused },
+    originAwaySince,
+  } = facts;
   if (record.stopped === true) return undefined;
   if (originAwaySince !== undefined) {
     const since = new Date(originAwaySince).toISOString();
@@ -129,6 +138,7 @@ function degradedBecause(facts: SyncFacts): string | undefined {
   if (record.halted !== undefined) return undefined;
   if (mayOnlyRead(facts)) return `${READ_ONLY} (${refused === 0 ? "none so far" : `${changes(refused)} so far`})`;
   if (isWatchDegraded) return "the folder cannot be watched as a whole: it is scanned every few seconds instead";
+  if (refused === 1) return "1 change of this folder stays here: the origin refuses it";
   if (refused > 0) return `${changes(refused)} of this folder stay here: the origin refuses them`;
   return undefined;
 }

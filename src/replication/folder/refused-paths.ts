@@ -1,0 +1,65 @@
+import type { RefusedPathShape } from "../../api/sync-api.ts";
+import { comparePaths, type WorkspacePath } from "../../core/path.ts";
+import type { WriteBackReason } from "../../core/write-back.ts";
+import { exactPath, shownPath } from "../../workspace/shape.ts";
+
+/** What an origin has refused of a path: nobody sends it again as it is. */
+export interface Refusal {
+  readonly reason: WriteBackReason;
+  /** Had it been deleted here? */
+  readonly isDeletion: boolean;
+}
+
+/** So many are named. */
+const MOST_NAMED = 20;
+
+/** Each path whose last change was refused, in path order, with why and what to do about it; the first of them, if they are many. */
+export function refusedPaths(refused: ReadonlyMap<WorkspacePath, Refusal>): RefusedPathShape[] {
+  const sorted = [...refused].toSorted(([a], [b]) => comparePaths(a, b));
+  return sorted.slice(0, MOST_NAMED).map(([path, refusal]) => ({
+    path: shownPath(path),
+    ...exactPath(path),
+    reason: refusal.reason,
+    ...wordsFor(refusal),
+  }));
+}
+
+type Words = Pick<RefusedPathShape, "why" | "hint">;
+
+const RESUME = "then `chronicle sync resume` sends it again";
+
+const WORDS: Readonly<Partial<Record<WriteBackReason, Words>>> = {
+  path: {
+    why: "it cannot be written at the origin: its name is not taken there, something is in its way, or it is git's own",
+    hint: `move or rename it here; or see to it in the origin's folder, ${RESUME}`,
+  },
+  filtered: {
+    why: "a filter of the origin keeps it out",
+    hint: "to have it there as well, change the rules of the origin",
+  },
+  "read-only": { why: "the token may only read", hint: "start the sync again with another token" },
+  "too-large": {
+    why: "it is longer than the origin takes",
+    hint: `raise \`max_file_size\` in the origin's configuration, ${RESUME}`,
+  },
+  "hash-mismatch": {
+    why: "its content came there as another than was said",
+    hint: "`chronicle sync resume` sends it again",
+  },
+  "content-missing": {
+    why: "its content is not here any more",
+    hint: "save the file again: what is in it now is sent then",
+  },
+};
+
+const KEPT_THERE: Words = {
+  why: "the origin cannot delete it: something lies there that its history does not record",
+  hint: `see to it in the origin's folder (\`chronicle explain\` says why it is not recorded), ${RESUME}`,
+};
+
+function wordsFor({ reason, isDeletion }: Refusal): Words {
+  if (reason === "path" && isDeletion) return KEPT_THERE;
+  return WORDS[reason] ?? { why: `the origin refuses it (${reason})`, hint: RESUME_ANYHOW };
+}
+
+const RESUME_ANYHOW = "`chronicle sync resume` sends it again";
