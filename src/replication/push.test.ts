@@ -110,6 +110,22 @@ describe("push", () => {
     await expect(never).rejects.toMatchObject({ code: "UNAVAILABLE" });
   });
 
+  it("a barrier at a connection that has just ended is refused, and nothing else", async () => {
+    const { clock, origin, replica } = await pair();
+    await origin.write("a", "one");
+    const going = talk(clock, origin, replica);
+    await clock.run(clock.now + 50, () => going.origin.acknowledged === 1);
+    going.link.b.close();
+    // Whoever asks does not know it yet. A rejection that nobody handles would end the process, and fails this run.
+    const refusals: unknown[] = [];
+    const ask = () => going.replica.barrier().catch((error: unknown) => void refusals.push(error));
+    void ask();
+    await clock.run(clock.now + 10);
+    void ask();
+    await clock.run(clock.now + 10);
+    expect(refusals).toMatchObject([{ code: "UNAVAILABLE" }, { code: "UNAVAILABLE" }]);
+  });
+
   it("a content that the origin does not have is named, and the lines go on", async () => {
     const parts = await pair();
     await parts.origin.write("a", "x".repeat(5_000));

@@ -30,6 +30,11 @@ export class IncomingEvents {
     return this.#tail;
   }
 
+  /** Is there something to be stored? */
+  get isWaiting(): boolean {
+    return this.#waiting.length > 0;
+  }
+
   /** Takes what goes on from `tail`. Throws `INTEGRITY_VIOLATION` for what claims to and does not; `data.kind` is the line's fault. */
   add(message: EventMessage): Taken {
     const [first, last] = rangeOf(message);

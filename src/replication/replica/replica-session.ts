@@ -11,6 +11,7 @@ import { ContentServer } from "../origin/content-server.ts";
 import { NODE_TIMERS, type Timers } from "../timers.ts";
 import { breathe } from "../../util/breathe.ts";
 import { Waiters } from "../waiters.ts";
+import { Barriers } from "./barriers.ts";
 import { BlockFetch } from "./block-fetch.ts";
 import { ContentFetch } from "./content-fetch.ts";
 import { ContentIntake } from "./content-intake.ts";
@@ -88,7 +89,7 @@ export class ReplicaSession {
   readonly #served: ContentServer;
   readonly #held = new Waiters();
   readonly #missing = new Set<Hash>();
-  #barriers: { readonly sequence: number; readonly resolve: (current: number) => void }[] = [];
+  readonly #barriers: Barriers;
   #pulse: Pulse;
   #isWelcome = false;
   #workspace = "";
@@ -106,6 +107,7 @@ export class ReplicaSession {
     this.#incoming = new IncomingEvents(options.upstream.head);
     this.#fetch = new ContentFetch(channel);
     this.#blocks = new BlockFetch(channel);
+    this.#barriers = new Barriers(channel);
     const intake = new ContentIntake(options.blobs, this.#fetch, { blocks: this.#blocks });
     this.#contents = new EventContents(options.blobs, intake, options);
     this.#witness = new Witness(options);
@@ -128,14 +130,7 @@ export class ReplicaSession {
 
   /** A barrier: resolves once this replica holds everything that the origin had when it was asked. Rejects as `reaches`. */
   async barrier(): Promise<number> {
-    const sequence = this.#options.upstream.head.seq;
-    const { promise, resolve } = Promise.withResolvers<number>();
-    this.#barriers.push({ sequence, resolve });
-    const ended = this.#channel.ended.then(() => {
-      throw new ChronicleError("UNAVAILABLE", "the connection ended before the origin had answered");
-    });
-    if (this.#isWelcome) await this.#channel.send({ type: "BarrierRequest", sequence });
-    const current = await Promise.race([promise, ended]);
+    const current = await this.#barriers.ask(this.#options.upstream.head.seq);
     await this.reaches(current);
     return current;
   }
@@ -164,6 +159,7 @@ export class ReplicaSession {
     this.#blocks.end();
     this.#trees?.end();
     this.#writeBack?.end();
+    this.#barriers.end();
     this.#held.end();
     await this.#storing;
     return this.#channel.ended;
@@ -201,7 +197,7 @@ export class ReplicaSession {
         this.#options.onOrigin?.(wordOf(message));
         return this.#heartbeat(message.agent_sequence);
       case "BarrierConfirmation":
-        return this.#confirmed(message);
+        return this.#barriers.took(message);
       case "HeadWitness":
         return this.#witness.heard(message);
       case "FullResyncRequired":
@@ -246,7 +242,7 @@ export class ReplicaSession {
     this.#pulse[Symbol.dispose]();
     this.#pulse = this.#pulseOf(heartbeat_ms);
     this.#writeBack?.begin(settled_local_seq, head.sequence);
-    for (const { sequence } of this.#barriers) await this.#channel.send({ type: "BarrierRequest", sequence });
+    this.#barriers.begin();
   }
 
   async #arrived(message: MessageOf<"Notification"> | MessageOf<"Rename"> | MessageOf<"Events">): Promise<void> {
@@ -261,18 +257,23 @@ export class ReplicaSession {
 
   /** Stores what has arrived, in the background: contents come over the same channel. */
   #store(): void {
-    this.#storing ??= this.#untilDone(this.#storeAll());
+    if (this.#storing === undefined) this.#inBackground(this.#storeAll());
   }
 
-  #untilDone(work: Promise<void>): Promise<void> {
-    return work.then(
-      () => void (this.#storing = undefined),
-      (error: unknown) => {
-        this.#storing = undefined;
+  /** What fails ends the conversation. What has arrived in the moment in which it was done is stored as well. */
+  #inBackground(work: Promise<void>): void {
+    const storing = work
+      .catch((error: unknown) => {
         this.#isEnded = true;
         this.#channel.close(asFatal(error));
-      },
-    );
+      })
+      .then(() => {
+        // A reconciliation that waited for it has taken its place.
+        if (this.#storing !== storing) return;
+        this.#storing = undefined;
+        if (this.#incoming.isWaiting && !this.#isEnded) this.#store();
+      });
+    this.#storing = storing;
   }
 
   async #storeAll(): Promise<void> {
@@ -326,12 +327,6 @@ export class ReplicaSession {
     await this.#channel.send({ type: "CatchupRequest", sandbox_id: this.#options.sandboxId, since_sequence });
   }
 
-  #confirmed({ sequence, current_sequence }: MessageOf<"BarrierConfirmation">): void {
-    const answered = this.#barriers.filter((one) => one.sequence === sequence);
-    this.#barriers = this.#barriers.filter((one) => one.sequence !== sequence);
-    for (const { resolve } of answered) resolve(current_sequence);
-  }
-
   #cannotFollow({ reason, current_sequence, anchor }: MessageOf<"FullResyncRequired">): void {
     const { upstream, mirror } = this.#options;
     const { seq } = upstream.head;
@@ -353,8 +348,7 @@ export class ReplicaSession {
   #reconcile(mirror: Mirror, goal: ResyncGoal): void {
     const trees = new TreeFetch(this.#channel, { sequence: goal.sequence, since: mirror.head.seq });
     this.#trees = trees;
-    const before = this.#storing;
-    this.#storing = this.#untilDone(this.#reconcileWith(mirror, goal, { trees, before }));
+    this.#inBackground(this.#reconcileWith(mirror, goal, { trees, before: this.#storing }));
   }
 
   async #reconcileWith(
@@ -363,6 +357,7 @@ export class ReplicaSession {
     { trees, before }: { readonly trees: TreeFetch; readonly before: Promise<void> | undefined },
   ): Promise<void> {
     await before;
+    if (this.#isEnded) return;
     const { blobs, sandboxId } = this.#options;
     const parts = { mirror, blobs, fetch: trees, contents: this.#contents, note: (left: NotTaken) => this.#note(left) };
     await new TreeResync(parts, goal).run();
@@ -393,6 +388,6 @@ export class ReplicaSession {
     this.#fetch.beat();
     this.#blocks.beat();
     this.#trees?.beat();
-    for (const { sequence } of this.#barriers) await this.#channel.send({ type: "BarrierRequest", sequence });
+    this.#barriers.beat();
   }
 }

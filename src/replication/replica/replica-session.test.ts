@@ -1,0 +1,128 @@
+import { describe, expect, it } from "vitest";
+import { openReplica } from "../../compose/open-replica.ts";
+import { partsOf } from "../../compose/parts-of.ts";
+import { sealEvents } from "../../core/chain.ts";
+import { EMPTY_HEAD, type SealedEvent } from "../../core/event.ts";
+import { DEFAULT_LIMITS, EVERYTHING } from "../../core/filter.ts";
+import { EMPTY_HASH } from "../../core/hash.ts";
+import { encodeWorkspace } from "../../core/workspace-record.ts";
+import { SimDisk } from "../../disk/sim-disk.ts";
+import { openSimStore } from "../../testing/sim-store.ts";
+import { RigReplica } from "../../testing/push-rig.ts";
+import { userEvent } from "../../testing/protocol-samples.ts";
+import { VirtualClock } from "../../testing/virtual-clock.ts";
+import type { Channel } from "../channel.ts";
+import { memoryChannels } from "../channels/memory-wire.ts";
+import { eventsOf } from "../protocol/event-messages.ts";
+import { ReplicaSession } from "./replica-session.ts";
+
+const ID = "11111111-1111-4111-8111-111111111111";
+const TS = "2026-01-31T09:30:00.000Z";
+
+/** Lets a new replica in, as an origin with so many events would. */
+async function welcome(origin: Channel, head: { readonly seq: number; readonly hash: string }): Promise<void> {
+  await origin.send({
+    type: "HelloAck",
+    version: 1,
+    capabilities: ["tree"],
+    workspace: ID,
+    head: { sequence: head.seq, hash: head.hash as SealedEvent["hash"] },
+    settled_local_seq: 0,
+    heartbeat_ms: 1_000,
+  });
+}
+
+async function send(origin: Channel, ...events: SealedEvent[]): Promise<void> {
+  for (const message of eventsOf(events)) await origin.send(message);
+}
+
+/** Reads what comes, and does nothing about it. */
+async function listen(channel: Channel): Promise<void> {
+  for await (const _message of channel.receive());
+}
+
+/** So many turns of the queue of microtasks. */
+async function hops(count: number): Promise<void> {
+  for (let i = 0; i < count; i += 1) await Promise.resolve();
+}
+
+async function turns(count: number): Promise<void> {
+  for (let i = 0; i < count; i += 1) await new Promise((resolve) => setImmediate(resolve));
+}
+
+describe("a replica's session", () => {
+  it("stores what comes in the very moment in which it is done with what came before", async () => {
+    const first = userEvent(EMPTY_HEAD, 10);
+    const second = userEvent(first, 10);
+    const left: number[] = [];
+    for (let late = 0; late < 60; late += 1) {
+      const { a: origin, b: own } = memoryChannels();
+      const replica = await RigReplica.start(RigReplica.emptyDisk());
+      const onEvents = async ([event]: readonly SealedEvent[]): Promise<void> => {
+        if (event?.seq === 1) void hops(late).then(() => send(origin, second));
+      };
+      const session = new ReplicaSession(own, replica.options(new VirtualClock(), { onEvents }));
+      const running = session.run();
+      void listen(origin);
+      await welcome(origin, second);
+      await send(origin, first);
+      await turns(20);
+      if (replica.upstream.head.seq !== 2) left.push(late);
+      own.close();
+      await running;
+    }
+    expect(left).toEqual([]);
+  });
+
+  it("ends when a reconciliation that it had begun has come to its end, also one that began while it stored", async () => {
+    const root = { id: null, folder: "", filter: EVERYTHING, limits: DEFAULT_LIMITS };
+    const record = encodeWorkspace({ format: 1, created: TS, roots: [root], device: "0", inode: "0" });
+    const [first] = sealEvents(EMPTY_HEAD, [{ op: "upsert", recordId: `workspace:${ID}`, record }], TS);
+    if (first === undefined) throw new Error("no event was made");
+    const store = await openSimStore(SimDisk.fromTree({ "/store": { folder: 0o700 }, "/config": { folder: 0o700 } }), {
+      firstId: 1,
+    });
+    const { workspace } = await store.create();
+    const hold = await openReplica(partsOf(store), workspace.id);
+    const [stored, begun] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const told: string[] = [];
+    const { mirror } = hold;
+    const slow = new Proxy(mirror, {
+      get: (target, key) => {
+        const member: unknown = Reflect.get(target, key, target);
+        if (key !== "touched") return typeof member === "function" ? (member.bind(target) as unknown) : member;
+        return async (after: number, upTo: number) => {
+          told.push("begun");
+          await begun.promise;
+          told.push("done");
+          return target.touched(after, upTo);
+        };
+      },
+    });
+    const { a: origin, b: own } = memoryChannels();
+    void listen(origin);
+    const onEvents = (): Promise<void> => stored.promise;
+    const session = new ReplicaSession(own, {
+      ...hold.options,
+      mirror: slow,
+      upstream: slow,
+      sandboxId: "r1",
+      onEvents,
+    });
+    const running = session.run().then(() => told.push("over"));
+    await welcome(origin, { seq: 4, hash: first.hash });
+    await send(origin, first);
+    const anchor = { event_hash: first.hash, root: EMPTY_HASH, frontier: [first.hash], record, sequence: 1, ts: TS };
+    await turns(5);
+    await origin.send({ type: "FullResyncRequired", reason: "too-far", current_sequence: 4, anchor });
+    await turns(5);
+    stored.resolve();
+    await turns(5);
+    own.close();
+    await turns(5);
+    begun.resolve();
+    await running;
+    expect(told).toEqual(["begun", "done", "over"]);
+    await hold[Symbol.asyncDispose]();
+  });
+});
