@@ -1,6 +1,6 @@
 import type { ReplicaSession } from "../replica/replica-session.ts";
 import type { Timers } from "../timers.ts";
-import { timeLimit, type Obstacle, type WaitingRoom } from "./waiting-room.ts";
+import { timeLimit, unlessAborted, type Obstacle, type WaitingRoom } from "./waiting-room.ts";
 
 /** How long a flush may take. */
 export interface FlushOptions {
@@ -13,7 +13,7 @@ export interface FlushOptions {
 export interface Flushed {
   readonly timers: Timers;
   readonly waiting: WaitingRoom;
-  readonly session: () => ReplicaSession | undefined;
+  readonly session: () => Pick<ReplicaSession, "barrier"> | undefined;
   readonly isActive: () => boolean;
   /** Throws `REFUSED` where it is not under way. */
   readonly refuseIdle: () => void;
@@ -35,16 +35,17 @@ export async function flushSync(sync: Flushed, { timeoutMs = FLUSH_MS, signal }:
   using limit = timeLimit(sync.timers, timeoutMs, { outer: signal, obstacle: sync.obstacle });
   for (let isQuiet = false; !isQuiet;) {
     sync.refuseIdle();
-    await sync.look();
+    await unlessAborted(sync.look(), limit.signal);
     await sync.waiting.until(() => !sync.isActive() || sync.session() !== undefined, limit.signal);
     sync.refuseIdle();
-    // Where the connection breaks meanwhile it is asked again.
-    const there = await sync
-      .session()
-      ?.barrier()
-      .catch(() => undefined);
+    const there = await unlessAborted(answerOf(sync.session()), limit.signal);
     if (there === undefined) continue;
     await sync.waiting.until(() => !sync.isActive() || sync.isQuiet(there), limit.signal);
     isQuiet = sync.isQuiet(there);
   }
+}
+
+/** How far the origin is; `undefined`: the connection broke meanwhile, and it is to be asked again. */
+async function answerOf(session: Pick<ReplicaSession, "barrier"> | undefined): Promise<number | undefined> {
+  return session?.barrier().catch(() => undefined);
 }

@@ -23,17 +23,27 @@ export class WaitingRoom {
   async until(isThere: () => boolean, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
     if (isThere()) return;
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const { promise, resolve } = Promise.withResolvers<void>();
     const visitor = { isThere, resolve };
-    const leave = (): void => reject(signal.reason as Error);
     this.#visitors.add(visitor);
-    signal.addEventListener("abort", leave, { once: true });
     try {
-      await promise;
+      await unlessAborted(promise, signal);
     } finally {
-      signal.removeEventListener("abort", leave);
       this.#visitors.delete(visitor);
     }
+  }
+}
+
+/** What some work comes to; rejects with the signal's reason where that aborts before: then nobody waits for the work any more. */
+export async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  const leave = (): void => reject(signal.reason as Error);
+  signal.addEventListener("abort", leave, { once: true });
+  if (signal.aborted) leave();
+  try {
+    return await Promise.race([work, promise]);
+  } finally {
+    signal.removeEventListener("abort", leave);
   }
 }
 
