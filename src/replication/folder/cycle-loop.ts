@@ -16,7 +16,7 @@ export interface CycleLoopOptions {
   readonly inTurn: <T>(work: () => Promise<T>) => Promise<T>;
   /** May anything be done? */
   readonly isActive: () => boolean;
-  /** Records what was changed in the folder; then `wake` is called. */
+  /** Records what was changed in the folder; then `wake` is called, or `failed`. Never rejects. */
   readonly look: () => Promise<void>;
   /** The last event that the origin has told of. */
   readonly originSeq: () => number;
@@ -195,7 +195,7 @@ export class CycleLoop {
     this.#isWanted = true;
     this.#later = this.#options.timers.after(ms, () => {
       this.#later = undefined;
-      if (this.#options.isActive()) this.#options.look().catch((error: unknown) => this.failed(error));
+      if (this.#options.isActive()) void this.#options.look();
     });
   }
 }

@@ -1,6 +1,5 @@
 import type { SyncShape } from "../../api/sync-api.ts";
 import type { IdentifiedConflict } from "../../core/conflict-record.ts";
-import { ChronicleError } from "../../core/errors.ts";
 import type { NameRules } from "../../core/find-collisions.ts";
 import type { WorkspacePath } from "../../core/path.ts";
 import type { FolderIdentity, ReplicaHalt, ReplicaRecord } from "../../core/replica-record.ts";
@@ -14,6 +13,7 @@ import { flushSync, type FlushOptions } from "./flush-sync.ts";
 import { FolderCycle, type LossDecision } from "./folder-cycle.ts";
 import { FolderJournal } from "./folder-journal.ts";
 import { FsWatcher } from "./fs-watcher.ts";
+import { haltedSync, notUnderWay } from "./not-under-way.ts";
 import { OriginLink, type OriginLinkOptions } from "./origin-link.ts";
 import { ReplicatedPaths } from "./replicated-paths.ts";
 import type { Resolution } from "./resolve-sync-conflict.ts";
@@ -39,6 +39,8 @@ const DEFAULT_DEBOUNCE_MS = 50;
 /** Several in a row are nothing special: a batch after the other. */
 const MOST_REFUSALS = 3;
 const LONGEST_PAUSE_MS = 1_000;
+/** How long it waits before it tries again to write down that the origin will not have it. */
+const REFUSED_AGAIN_MS = 5_000;
 
 /** What must not go on without a word of somebody's. */
 const NEEDS_DECISION: ReadonlySet<string> = new Set(["root-replaced", "root-emptied", "mass-deletion"]);
@@ -101,7 +103,7 @@ export class FolderSync {
       inTurn,
       tell,
       isActive: () => this.#isUnderWay && this.isActive,
-      look: () => this.#watcher.look(),
+      look: () => this.#lookAtAll(),
       originSeq: () => this.#link.sequence,
       isCaughtUp: () => this.#link.session !== undefined && parts.mirror.head.seq >= this.#link.sequence,
       onHalt: (halt) => this.#halt(halt),
@@ -118,7 +120,7 @@ export class FolderSync {
         this.#loop.wake();
       },
       onReceived: (done, total) => (this.#progress = { phase: "receiving", done, total }),
-      onRefused: (why) => void this.#halt(why),
+      onRefused: (why) => this.#refused(why),
     });
   }
 
@@ -201,7 +203,7 @@ export class FolderSync {
     if (stopped === true) throw notUnderWay(this.record, "it is stopped");
     const isUndecided = halted !== undefined && NEEDS_DECISION.has(halted.reason) && accept === undefined;
     if (this.#parts.identity() === undefined)
-      throw refused({ reason: "root-vanished", detail: "the folder is not there" });
+      throw haltedSync({ reason: "root-vanished", detail: "the folder is not there" });
     await this.#comeToRest();
     if (accept === "restore") await this.#inTurn(() => this.#cycle.wantBack());
     await this.#write({ paused: undefined, halted: undefined });
@@ -215,11 +217,11 @@ export class FolderSync {
 
   /** Resolves once the folder was looked at, and that went well or is to be tried again. Throws `REFUSED` where it halts anew. */
   async #lookedAgain(): Promise<void> {
-    await this.#watcher.look().catch((error: unknown) => this.#looked(error));
+    await this.#lookAtAll();
     const isOver = (): boolean => !this.isActive || !this.#loop.isBusy || this.#loop.failure !== undefined;
     await this.#waiting.until(isOver, new AbortController().signal);
     const { halted } = this.record;
-    if (halted !== undefined) throw refused(halted);
+    if (halted !== undefined) throw haltedSync(halted);
   }
 
   /** See `flushSync`. */
@@ -301,7 +303,7 @@ export class FolderSync {
       await this.#watcher.start();
       this.#loop.decide(decided);
       // What was changed while nobody watched.
-      this.#watcher.look().catch((error: unknown) => this.#looked(error));
+      void this.#lookAtAll();
     } catch (error) {
       this.#loop.failed(error);
     }
@@ -319,13 +321,28 @@ export class FolderSync {
     this.#tell({ kind: "state" });
   }
 
-  /** Nothing goes either way until somebody has decided. */
+  /** Nothing goes either way until somebody has decided. Where that cannot be written down it goes on: rejects, and nothing has changed. */
   async #halt(halted: ReplicaHalt): Promise<void> {
-    if (!this.isActive) return;
+    if (!this.#isUnderWay || !this.isActive) return;
+    await this.#inTurn(() => this.#cycle.write({ halted }));
     this.#isUnderWay = false;
-    await Promise.all([this.#inTurn(() => this.#cycle.write({ halted })), this.#watcher.stop(), this.#link.stop()]);
+    await Promise.all([this.#watcher.stop(), this.#link.stop()]);
     this.#tell({ kind: "halted", reason: haltedBecause(halted), hint: hintFor(halted) });
     this.#tell({ kind: "state" });
+  }
+
+  /** Nobody else writes down what the origin has said: it is tried until it stands there. */
+  #refused(why: ReplicaHalt): void {
+    if (this.#link.state !== "refused") return;
+    this.#halt(why).catch((error: unknown) => {
+      this.#loop.failed(error);
+      this.#parts.timers.after(REFUSED_AGAIN_MS, () => this.#refused(why));
+    });
+  }
+
+  /** Records what was changed in the folder, and has the loop go on with that; or try again, where that fails. */
+  async #lookAtAll(): Promise<void> {
+    await this.#watcher.look().catch((error: unknown) => this.#looked(error));
   }
 
   #looked(error: unknown): void {
@@ -368,19 +385,4 @@ export class FolderSync {
  */
 function pauseAfter(refusals: number): number {
   return refusals <= MOST_REFUSALS ? 0 : Math.min(LONGEST_PAUSE_MS, 10 * 2 ** (refusals - MOST_REFUSALS));
-}
-
-function refused(halt: ReplicaHalt): ChronicleError {
-  return new ChronicleError("REFUSED", `the sync is halted: ${haltedBecause(halt)}`, { hint: hintFor(halt) });
-}
-
-/** No failure of the moment, which a client would try again: somebody has to do something about it. */
-function notUnderWay({ stopped, paused }: ReplicaRecord, why: string): ChronicleError {
-  const hint =
-    stopped === true
-      ? "`chronicle sync start URL#WORKSPACE FOLDER` goes on where it stopped"
-      : paused === true
-        ? "`chronicle sync resume` lets it go on"
-        : "`chronicle sync status` says what is to be done";
-  return new ChronicleError("REFUSED", `the sync is not under way: ${why}`, { hint });
 }

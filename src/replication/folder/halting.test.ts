@@ -1,0 +1,52 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { ChronicleError } from "../../core/errors.ts";
+import { FolderRig, removeSim } from "../../testing/folder-rig.ts";
+import { FOLDER } from "../../testing/sync-machine.ts";
+
+/** A sync that is to halt, and cannot write that down at once: its disk is full. */
+
+let rig: FolderRig;
+
+afterEach(() => rig.close());
+
+function fillDisk(isFull: boolean): void {
+  const { machine } = rig.desk;
+  machine.plan(
+    isFull
+      ? ({ name, path }) => (name === "write" && path.endsWith("events.wal") ? { errno: "ENOSPC" } : "go")
+      : undefined,
+  );
+}
+
+describe("a sync that halts on a full disk", () => {
+  it("halts once there is room, where the origin has refused it", async () => {
+    rig = new FolderRig();
+    await rig.during(rig.host.open());
+    let isFull = true;
+    const connect = async (): Promise<never> => {
+      fillDisk(isFull);
+      throw new ChronicleError("FORBIDDEN", "the origin does not let this one in");
+    };
+    await rig.during(rig.desk.start({ connect }));
+    await rig.pass(20_000);
+    expect(rig.desk.sync.record.halted).toBeUndefined();
+    expect(rig.desk.sync.shape).toMatchObject({ state: "offline", degraded: expect.stringContaining("ENOSPC") });
+    fillDisk((isFull = false));
+    await rig.until(() => rig.desk.sync.shape.state === "halted");
+    expect(rig.desk.sync.shape.halted).toBe("forbidden");
+  });
+
+  it("halts once there is room, where its folder is gone; and the origin hears nothing of that", async () => {
+    rig = await FolderRig.start({ a: "1" });
+    await rig.flush();
+    removeSim(rig.desk.disk, FOLDER);
+    fillDisk(true);
+    rig.desk.hintEverywhere();
+    await rig.pass(20_000);
+    expect(rig.desk.sync.record.halted).toBeUndefined();
+    fillDisk(false);
+    await rig.until(() => rig.desk.sync.shape.state === "halted");
+    expect(rig.desk.sync.shape.halted).toBe("root-vanished");
+    expect(await rig.during(rig.host.tree())).toEqual({ a: "1" });
+  });
+});
