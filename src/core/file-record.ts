@@ -67,6 +67,11 @@ export interface FileRecord {
   readonly intent?: string;
 }
 
+/** Is it what an origin has of the path: brought by a sync, or by somebody's decision for the origin's side? */
+export function isOriginsState({ cause, upstream }: Pick<FileRecord, "cause" | "upstream">): boolean {
+  return cause === "replica" || (cause === "resolve" && upstream !== undefined);
+}
+
 /** The record id of a path's iterations. */
 export function fileRecordId(path: WorkspacePath): string {
   const { root, path: inner } = splitRoot(path);

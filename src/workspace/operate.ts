@@ -94,6 +94,11 @@ function isWithoutRoom(report: ApplyReport): boolean {
   return isRefused(report) && report.blocked.every(({ reason }) => reason === "no-space");
 }
 
+/** An operation that could do nothing at all was none; what an origin has is held path by path, as long as there is room. */
+function isNone({ kind, replica }: IntentRecord, report: ApplyReport): boolean {
+  return kind === "replica" && replica !== undefined ? isWithoutRoom(report) : isRefused(report);
+}
+
 /** An operation whose intent is made. */
 export interface Performance {
   readonly id: string;
@@ -114,8 +119,7 @@ export async function perform(
   await commit.append([opening(id, intent)]);
   const token = tokenOf({ id, intent });
   const report = await carryOut(context, token, operation);
-  // An operation that could do nothing at all was none.
-  const isNothing = intent.replica === undefined ? isRefused(report) : isWithoutRoom(report);
+  const isNothing = isNone(intent, report);
   const done = isNothing
     ? [closing(id, { ...intent, state: "abandoned" }, report.blocked)]
     : await doneDrafts(context, { id, intent: { ...intent, state: "done" }, changes, ...report });
@@ -226,7 +230,7 @@ export async function settle(context: Context): Promise<FinishedIntent[]> {
         onBlocked: "skip",
         resume: true,
       });
-      const isNothing = intent.replica !== undefined && isWithoutRoom(report);
+      const isNothing = intent.replica !== undefined && isNone(intent, report);
       await commit.append(
         isNothing
           ? [closing(id, { ...intent, state: "abandoned" }, report.blocked)]

@@ -100,7 +100,7 @@ export function fileDraft(
   change: UpstreamChange,
   iteration: number,
 ): EventDraft {
-  const { path, after } = change;
+  const { path, after, upstream } = change;
   if (intent.kind === "replica") return upstreamDraft(intent, change, iteration);
   const { kind: cause, actor, session, action, transaction } = intent;
   const record = encodeFile({
@@ -112,6 +112,8 @@ export function fileDraft(
     ...(action === undefined ? {} : { action }),
     ...(transaction === undefined ? {} : { transaction }),
     intent: id,
+    // Somebody has decided for what the origin has.
+    ...(upstream === undefined ? {} : { upstream }),
   });
   return { op: "upsert", recordId: fileRecordId(path), record };
 }

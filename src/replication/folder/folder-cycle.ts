@@ -226,8 +226,8 @@ export class FolderCycle implements Disposable {
       const looked = new Set(paths.map((one) => one.path));
       const report = await this.#materializer.materialise({ ...step, record, planned: { seq: local, looked } });
       if (report.moved.length > 0) continue;
-      this.#record = record;
       if (report.blocked.length > 0) throw inTheWay(report.blocked);
+      this.#record = record;
       return step.conflicts[0] ?? conflict;
     }
   }

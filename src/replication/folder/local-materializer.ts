@@ -17,6 +17,8 @@ export interface Materialised {
   readonly conflicts: readonly IdentifiedConflict[];
   /** Merged contents. */
   readonly contents: readonly Hash[];
+  /** In words, where somebody has decided it (see `UpstreamStep`). */
+  readonly decision?: string;
   /** The own event up to which the folder was known when it was planned, and what was looked at for it. */
   readonly planned: { readonly seq: number; readonly looked: ReadonlySet<WorkspacePath> };
 }

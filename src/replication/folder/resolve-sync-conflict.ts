@@ -6,6 +6,7 @@ import { comparePaths, displayPath, isWithin, type WorkspacePath } from "../../c
 import { mergeText } from "../../core/merge-text.ts";
 import type { UpstreamChange } from "../../core/upstream-change.ts";
 import type { BlobStore } from "../../storage/blob-store.ts";
+import { settledInWords } from "../../workspace/replica/resolve-sync.ts";
 import type { BlockedPath } from "../../worktree/worktree.ts";
 import { settable, type CyclePath } from "./decide-cycle.ts";
 import { keepContents } from "./settle-merges.ts";
@@ -31,9 +32,15 @@ export interface ResolvingStep {
   readonly proposals: readonly WorkspacePath[];
   readonly conflicts: readonly IdentifiedConflict[];
   readonly contents: readonly Hash[];
+  /** In words. */
+  readonly decision: string;
 }
 
-const ENDS: Readonly<Record<Resolution["keep"], ConflictEnd>> = { local: "current", upstream: "undo", merge: "merged" };
+const ENDS: Readonly<Record<Resolution["keep"], Exclude<ConflictEnd, "withdrawn">>> = {
+  local: "current",
+  upstream: "undo",
+  merge: "merged",
+};
 
 /** The step that settles a conflict. Throws `REFUSED` for what does not merge, and is to be. */
 export async function resolveSyncConflict(
@@ -42,8 +49,9 @@ export async function resolveSyncConflict(
   resolution: Resolution,
 ): Promise<ResolvingStep> {
   const { path } = disputed.conflict.record;
-  const conflicts = settledWith(disputed, ENDS[resolution.keep]);
-  const settled = { changes: [], proposals: [], conflicts, contents: [] };
+  const how = ENDS[resolution.keep];
+  const conflicts = settledWith(disputed, how);
+  const settled = { changes: [], proposals: [], conflicts, contents: [], decision: settledInWords(path, how) };
   const within = disputed.paths.filter((one) => isWithin(one.path, path));
   if (resolution.keep === "local") return { ...settled, proposals: proposed(within) };
   if (resolution.keep === "upstream") return { ...settled, changes: within.flatMap(taken) };

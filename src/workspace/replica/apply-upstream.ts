@@ -31,6 +31,8 @@ export interface UpstreamStep {
    * of these has changed since, the plan does not hold.
    */
   readonly planned?: { readonly seq: number; readonly looked: ReadonlySet<WorkspacePath> };
+  /** Somebody has decided it, in words: an operation of theirs then, which can be undone. Default: it follows from the origin. */
+  readonly decision?: string;
 }
 
 /** What became of a step. */
@@ -167,13 +169,13 @@ async function performStep(
   commit: Commit,
   { step, changes, options }: Stepping,
 ): Promise<ApplyReport> {
-  const { record, proposals = [], conflicts = [], contents = [] } = step;
+  const { record, proposals = [], conflicts = [], contents = [], decision } = step;
   const { seq } = await commit.head();
   const plan = changes.length > MOST_INLINE ? { plan: await keepPlan(context, changes) } : { changes: changes };
   const intent: IntentRecord = {
-    kind: "replica",
+    kind: decision === undefined ? "replica" : "resolve",
     state: "open",
-    summary: `sync with ${record.url}`.toWellFormed(),
+    summary: (decision ?? `sync with ${record.url}`).toWellFormed(),
     actor: context.actor,
     started: new Date(context.now()).toISOString(),
     ...plan,
@@ -187,7 +189,7 @@ async function performStep(
   const { keepMtime, onProgress } = options;
   const done = await perform(context, commit, {
     // One record for all steps with an origin: a folder that is followed for years has no more of them than another one.
-    id: record.origin,
+    id: decision === undefined ? record.origin : context.newId(),
     intent,
     operation: {
       changes,
@@ -196,7 +198,7 @@ async function performStep(
       ...(onProgress === undefined ? {} : { onProgress }),
     },
   });
-  if (done.id === undefined) throw noRoom(done.blocked);
+  if (done.id === undefined && decision === undefined) throw noRoom(done.blocked);
   return done;
 }
 

@@ -1,5 +1,5 @@
 import type { LogEvent } from "../../core/event.ts";
-import { decodeFile, pathOfRecordId, type FileRecord } from "../../core/file-record.ts";
+import { decodeFile, isOriginsState, pathOfRecordId, type FileRecord } from "../../core/file-record.ts";
 import { splitRoot, type WorkspacePath } from "../../core/path.ts";
 import { proposedPath } from "../../core/proposal-record.ts";
 import type { WriteBackEntry } from "../../core/write-back.ts";
@@ -96,7 +96,7 @@ class JournalReader {
     const path = recordId.startsWith("file") ? pathOfRecordId(recordId) : undefined;
     if (path === undefined) return;
     const file = decodeFile(path, record);
-    if (file.cause !== "replica") await this.#add(path, file, seq);
+    if (!isOriginsState(file)) await this.#add(path, file, seq);
   }
 
   /** Whose it is, is whose the state is that is proposed. */

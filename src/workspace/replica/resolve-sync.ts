@@ -40,3 +40,8 @@ export const SYNC_WORDS: Readonly<Record<ResolveOptions["keep"], string>> = {
   undo: "the upstream's side was taken",
   merged: "a merged content was given",
 };
+
+/** The same for the list of operations. */
+export function settledInWords(path: WorkspacePath, keep: ResolveOptions["keep"]): string {
+  return `resolve of ${shownPath(path)}: ${SYNC_WORDS[keep]}`;
+}

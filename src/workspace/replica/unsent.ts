@@ -1,5 +1,5 @@
 import { ChronicleError } from "../../core/errors.ts";
-import { decodeFile, pathOfRecordId } from "../../core/file-record.ts";
+import { decodeFile, isOriginsState, pathOfRecordId } from "../../core/file-record.ts";
 import { proposedPath } from "../../core/proposal-record.ts";
 import { decodeReplica, type ReplicaRecord } from "../../core/replica-record.ts";
 import type { HistoryContext } from "../context.ts";
@@ -41,5 +41,5 @@ export async function refuseUnsent(context: HistoryContext): Promise<void> {
 function isJournaled(recordId: string, record: Parameters<typeof decodeFile>[1]): boolean {
   if (proposedPath(recordId) !== undefined) return true;
   const path = recordId.startsWith("file") ? pathOfRecordId(recordId) : undefined;
-  return path !== undefined && decodeFile(path, record).cause !== "replica";
+  return path !== undefined && !isOriginsState(decodeFile(path, record));
 }
