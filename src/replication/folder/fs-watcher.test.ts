@@ -47,6 +47,28 @@ describe("a folder that is watched", () => {
     await rig.during(watcher.stop());
   });
 
+  it("is looked at by whoever waits while a look fails", async () => {
+    const { desk } = await watched({ a: "1" });
+    await rig.during(desk.sync.pause());
+    const { context } = desk;
+    const watcher = new FsWatcher({
+      ...{ context, debounceMs: 50, timers: rig.clock, onLooked: () => undefined },
+      inTurn: (work) => rig.clock.wait(100).then(work),
+    });
+    await watcher.start();
+    desk.edit("a", "2");
+    desk.machine.plan(({ name, path }) => (name === "write" && path.startsWith("/store") ? { errno: "ENOSPC" } : "go"));
+    const failing = watcher.look().catch((error: unknown) => {
+      desk.machine.plan(undefined);
+      return error;
+    });
+    const looking = watcher.look();
+    expect(await rig.during(failing)).toMatchObject({ code: "IO" });
+    await rig.during(looking);
+    expect(await rig.during(historyOf(context, "a"))).toHaveLength(2);
+    await rig.during(watcher.stop());
+  });
+
   it("has everything at the origin after a flush, also what nobody had been told of yet", async () => {
     const { desk } = await watched({ a: "1" });
     writeSim(desk.disk, `${FOLDER}/a`, "2");

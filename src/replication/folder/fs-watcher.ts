@@ -127,6 +127,10 @@ export class FsWatcher {
     this.#looking = this.#options.inTurn(() => this.#look());
     try {
       await this.#looking;
+    } catch (error) {
+      // Nobody knows what of it was seen: whoever waits for this look looks himself.
+      this.#isAllDue = true;
+      throw error;
     } finally {
       this.#looking = undefined;
     }
