@@ -7,7 +7,7 @@ import { hashFile } from "./inspect.ts";
 import { keepConflict } from "./conflict-copy.ts";
 import { loosened } from "./loose-modes.ts";
 import type { LooseModes } from "./loose-modes.ts";
-import { isRacy, isSameContent } from "./same-stat.ts";
+import { isCertain, isRacy, isSameContent } from "./same-stat.ts";
 import { sha256 } from "../core/hash.ts";
 
 /** What putting things into place works with. */
@@ -97,9 +97,16 @@ function landNew(context: LandContext, step: Step): void {
     staging.fresh.rename(step.staged, step.inner, fs);
   } else {
     moveToFree(step, step.staged);
-    step.stat = fs.lstat(step.inner);
+    lookAtLanded(step);
   }
   context.undo.push(() => takeBack(context, step));
+}
+
+/** A rename changes the time of change. */
+function lookAtLanded(step: Step): void {
+  const staged = step.stat;
+  step.stat = step.root.fs.lstat(step.inner);
+  step.isCertain = staged !== undefined && step.stat !== undefined && isCertain(staged, step.stat);
 }
 
 /** Gives a staged file its name, unless something has that name by now. */
@@ -132,7 +139,7 @@ function landReplaced(context: LandContext, step: Step): void {
   const kept = ensureAside(context, step);
   if (step.blocked !== undefined) return;
   staging.fresh.renameFile(step.staged, step.inner, fs);
-  step.stat = fs.lstat(step.inner);
+  lookAtLanded(step);
   const after = staging.trash.lstat(aside(step));
   if (kept !== undefined && after !== undefined && !isStill(context, step, kept, after))
     keepConflict(context, step, aside(step));

@@ -42,6 +42,8 @@ export interface Step {
   carrier: Step | undefined;
   /** The state after it was staged or landed. */
   stat: FileStat | undefined;
+  /** It is in place as it was staged, and a later change will show in its times. */
+  isCertain: boolean;
   landed: boolean;
 }
 

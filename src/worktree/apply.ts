@@ -9,7 +9,8 @@ import type { ApplyRoot, Step } from "./apply-step.ts";
 import type { OpenRoot } from "./scan.ts";
 import type { StageCrew } from "./stage-crew.ts";
 import type { StatCache } from "./stat-cache.ts";
-import type { ApplyReport, ApplyRequest, BlockReason, KnownPath } from "./worktree.ts";
+import type { NotedPath } from "./stat-table.ts";
+import type { ApplyReport, ApplyRequest, BlockReason } from "./worktree.ts";
 import { ChronicleError, errnoOf } from "../core/errors.ts";
 import { sameEntry } from "../core/entry.ts";
 import { comparePaths, isWithin, parentOf, ROOT, splitRoot } from "../core/path.ts";
@@ -128,6 +129,7 @@ function stepOf(
     staged: undefined,
     carrier: undefined,
     stat: undefined,
+    isCertain: false,
     landed: false,
   };
 }
@@ -295,12 +297,12 @@ function rememberAll({ cache, nowNs }: ApplyContext, applied: readonly Step[]): 
 }
 
 /** What stands there now, in path order. */
-function* knownNow(applied: readonly Step[]): Generator<KnownPath> {
+function* knownNow(applied: readonly Step[]): Generator<NotedPath> {
   for (const step of applied) {
-    const { after, path, inner, root } = step;
+    const { after, path, inner, root, isCertain } = step;
     if (after === undefined) continue;
     const stat = after.kind === "file" && step.stat !== undefined ? step.stat : root.fs.lstat(inner);
-    if (stat?.kind === after.kind) yield { entry: entryOf(path, stat, after.hash), stat };
+    if (stat?.kind === after.kind) yield { entry: entryOf(path, stat, after.hash), stat, isCertain };
   }
 }
 

@@ -166,6 +166,7 @@ describe("what lies in a workspace", () => {
     const before = await worktree.inspect(path);
     await apply(worktree, [{ path, before, after: fileEntry(path, "new") }]);
     expect(fs.readFileSync(join(second, "only"), "utf8")).toBe("new");
+    fs.writeFileSync(join(second, "only"), "edited");
     expect((await scan(worktree, { only: [path] })).changed).toEqual([path]);
   });
 

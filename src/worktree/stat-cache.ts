@@ -1,11 +1,10 @@
 import type { WorkspacePath } from "../core/path.ts";
 import type { FileStat } from "../disk/disk.ts";
-import type { Listing, KnownRow } from "./stat-table.ts";
-import type { KnownPath } from "./worktree.ts";
+import type { Listing, KnownRow, NotedPath } from "./stat-table.ts";
 import { childOf, comparePaths, nameOf, parentOf, ROOT, splitRoot } from "../core/path.ts";
 import { NotedMap } from "./noted-map.ts";
-import { NO_ROW, StatTable, StatTableBuilder, columnsOver } from "./stat-table.ts";
-import { isRacy, isSameStat } from "./same-stat.ts";
+import { knownRow, NO_ROW, StatTable, StatTableBuilder, columnsOver } from "./stat-table.ts";
+import { isSameStat } from "./same-stat.ts";
 
 /** Changes kept beside the table before both are merged. */
 const MOST_CHANGES = 65_536;
@@ -57,7 +56,7 @@ export interface Unsaved {
  * ignore files. A table in columns with changes beside it.
  *
  * A path is racily clean when it was changed less than two seconds before it was read: a later change might not show
- * in its times, so it is never trusted, until it has been read again later.
+ * in its times, so it is never trusted, until it has been read again later. But for what was written here, and is `isCertain`.
  */
 export class StatCache {
   #table: StatTable;
@@ -137,8 +136,8 @@ export class StatCache {
   }
 
   /** Takes note of a path that was read at or after a time (ns since the epoch). */
-  put(known: KnownPath, readAtNs: bigint): void {
-    this.#change(known.entry.path, { entry: known.entry, stat: known.stat, racy: isRacy(known.stat, readAtNs) });
+  put(known: NotedPath, readAtNs: bigint): void {
+    this.#change(known.entry.path, knownRow(known, readAtNs));
     this.#mergeIfLarge();
   }
 
@@ -146,12 +145,12 @@ export class StatCache {
    * Takes note of many. Into a cache that knows nothing yet, those that come in path order go straight to the table: a
    * place among the changes costs ten times as much memory.
    */
-  putAll(known: Iterable<KnownPath>, readAtNs: bigint): void {
+  putAll(known: Iterable<NotedPath>, readAtNs: bigint): void {
     if (this.#table.rows > 0 || this.#changes.size > 0 || this.#pins > 0) {
       for (const one of known) this.put(one, readAtNs);
       return;
     }
-    const late: KnownPath[] = [];
+    const late: NotedPath[] = [];
     this.#table = this.#fill(known, { readAtNs, late });
     this.#isUnnoted = true;
     for (const path of [...this.#listings.keys()])
@@ -159,17 +158,17 @@ export class StatCache {
     for (const one of late) this.put(one, readAtNs);
   }
 
-  #fill(known: Iterable<KnownPath>, given: { readonly readAtNs: bigint; readonly late: KnownPath[] }): StatTable {
+  #fill(known: Iterable<NotedPath>, given: { readonly readAtNs: bigint; readonly late: NotedPath[] }): StatTable {
     const builder = new StatTableBuilder(FIRST_ROWS, FIRST_ROWS * 16);
     let last: string | undefined;
     for (const one of known) {
-      const { entry, stat } = one;
+      const { entry } = one;
       if (last !== undefined && comparePaths(last, entry.path) >= 0) {
         given.late.push(one);
         continue;
       }
       last = entry.path;
-      const row = { entry, stat, racy: isRacy(stat, given.readAtNs) };
+      const row = knownRow(one, given.readAtNs);
       this.#count(row, 1);
       builder.add(entry.path, row, entry.kind === "dir" ? this.#listings.get(entry.path) : undefined);
     }

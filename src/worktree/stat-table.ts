@@ -5,6 +5,7 @@ import type { FileStat } from "../disk/disk.ts";
 import type { KnownPath } from "./worktree.ts";
 import { hashFromBytes, hashToBytes } from "../core/hash.ts";
 import { decodeName, pathToBytes } from "../core/path.ts";
+import { isRacy } from "./same-stat.ts";
 
 /** No row: the parent of what lies at the top, or a path that the table does not hold. */
 export const NO_ROW = -1;
@@ -30,6 +31,16 @@ export interface Listing {
 /** A known path, and whether its stat may hide a later change. */
 export interface KnownRow extends KnownPath {
   readonly racy: boolean;
+}
+
+/** A path to be taken note of. `isCertain`: whatever its times are, a later change will show in them. */
+export interface NotedPath extends KnownPath {
+  readonly isCertain?: boolean;
+}
+
+/** What is known of a path that was read, or written, at or after a time (ns since the epoch). */
+export function knownRow({ entry, stat, isCertain }: NotedPath, readAtNs: bigint): KnownRow {
+  return { entry, stat, racy: isCertain !== true && isRacy(stat, readAtNs) };
 }
 
 type Layout = readonly (readonly [keyof Columns, number, (buffer: ArrayBuffer, at: number, rows: number) => unknown])[];
