@@ -119,8 +119,13 @@ export class FramedChannel implements Channel {
     void this.#sayGoodbye(reason);
   }
 
-  async #sayGoodbye(reason: ChronicleError | undefined): Promise<void> {
+  /** From now on the other side has only so long. */
+  #beginGoodbye(): void {
     this.#goodbye = this.#timers.after(GOODBYE_MS, () => this.#wire.close("at once"));
+  }
+
+  async #sayGoodbye(reason: ChronicleError | undefined): Promise<void> {
+    this.#beginGoodbye();
     try {
       if (reason !== undefined) {
         const payload = encodeMessage(errorToMessage(reason, true));
@@ -244,6 +249,7 @@ export class FramedChannel implements Channel {
 
   #ended(message: MessageOf<"Error">): void {
     this.#finish({ by: "peer", error: errorFromMessage(message) });
+    this.#beginGoodbye();
     this.#wire.close("gently");
   }
 
