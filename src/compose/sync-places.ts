@@ -72,13 +72,16 @@ export class FileSyncPlaces implements SyncPlaces {
   }
 
   async open(id: string): Promise<OpenSyncPlace> {
-    const hold = await openReplica(this.#parts, id);
+    await using opening = new AsyncDisposableStack();
+    const hold = opening.use(await openReplica(this.#parts, id));
     const { context, mirror, options } = hold;
     const folder = folderOf(context);
+    const record = await findReplicaRecord(context);
+    opening.move();
     return {
       id,
       folder,
-      record: await findReplicaRecord(context),
+      record,
       conflicts: () => answer(context, () => conflictsOf(context, true)),
       parts: {
         context,

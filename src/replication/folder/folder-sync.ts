@@ -175,10 +175,13 @@ export class FolderSync {
     await this.#comeToRest();
     const isBehind = this.isActive && this.#cycle.isAhead;
     this.#isClosed = true;
-    if (isBehind) await this.#inTurn(() => this.#cycle.write());
-    for (const one of this.#listening.splice(0)) one[Symbol.dispose]();
-    this.#cycle[Symbol.dispose]();
-    this.#waiting.look();
+    try {
+      if (isBehind) await this.#inTurn(() => this.#cycle.write());
+    } finally {
+      for (const one of this.#listening.splice(0)) one[Symbol.dispose]();
+      this.#cycle[Symbol.dispose]();
+      this.#waiting.look();
+    }
   }
 
   /** Ends it for good, until it is started anew. */

@@ -83,6 +83,7 @@ export class SyncController implements SyncRunner {
       try {
         await this.#inTurn(id, () => this.#takeUp(id));
       } catch (error) {
+        if (this.#closing.signal.aborted) return;
         if (error instanceof ChronicleError && error.code === "LOCKED") isElsewhere = true;
         else this.#options.onError(error);
       }
@@ -206,7 +207,9 @@ export class SyncController implements SyncRunner {
     this.#closing.abort();
     this.#again?.[Symbol.dispose]();
     await Promise.all([...this.#turns.values()]);
-    await Promise.all([...this.#running.keys()].map((id) => this.#letGo(id)));
+    const ends = await Promise.allSettled([...this.#running.keys()].map((id) => this.#letGo(id)));
+    // All of them have ended, also where one could not write down how far it was.
+    for (const end of ends) if (end.status === "rejected") throw end.reason;
   }
 
   async #takeUp(id: string): Promise<void> {
@@ -271,10 +274,13 @@ export class SyncController implements SyncRunner {
     });
   }
 
-  /** What concerns one sync is done one after the other. */
+  /** What concerns one sync is done one after the other; nothing is begun once this is closed. */
   #inTurn<T>(id: string, work: () => Promise<T>): Promise<T> {
     const before = this.#turns.get(id) ?? Promise.resolve();
-    const next = before.then(work);
+    const next = before.then(() => {
+      this.#refuseClosed();
+      return work();
+    });
     const settled = next.then(
       () => undefined,
       () => undefined,

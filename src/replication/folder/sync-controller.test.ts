@@ -1,0 +1,35 @@
+import { expect, it } from "vitest";
+import { SyncController } from "./sync-controller.ts";
+import type { SyncPlaces } from "./sync-places.ts";
+
+/** A store in which a folder takes its time to be begun. */
+function slowToBegin() {
+  const begun = Promise.withResolvers<string>();
+  const opened: string[] = [];
+  const places: SyncPlaces = {
+    list: async () => [],
+    begin: () => begun.promise,
+    open: async (id) => {
+      opened.push(id);
+      throw new Error("nothing is to be opened");
+    },
+    keepToken: () => undefined,
+    connect: async () => {
+      throw new Error("nobody is to be asked");
+    },
+  };
+  const onError = (error: unknown): void => {
+    throw error;
+  };
+  const syncs = new SyncController({ places, now: () => 0, random: () => 0.5, onError });
+  return { syncs, begun, opened };
+}
+
+it("what was asked for and not begun when the syncs are closed is begun no more: nobody would end it", async () => {
+  const { syncs, begun, opened } = slowToBegin();
+  const started = syncs.start({ upstream: "unix:/run/c.sock", folder: "/desk" });
+  await syncs.close();
+  begun.resolve("w1");
+  await expect(started).rejects.toMatchObject({ code: "UNAVAILABLE" });
+  expect(opened).toEqual([]);
+});
