@@ -21,7 +21,7 @@ async function scene() {
   const disk = newDisk();
   const store = await openSimStore(disk, { firstId: 1 });
   const clock = new VirtualClock();
-  return { disk, store, clock, origins: new Origins(partsOf(store), clock) };
+  return { disk, store, clock, origins: new Origins(partsOf(store), { timers: clock }) };
 }
 
 async function hosted(store: StoreApi) {

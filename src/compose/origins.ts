@@ -1,8 +1,10 @@
+import { ChronicleError } from "../core/errors.ts";
 import { FileReplicaCursors } from "../replication/origin/file-replica-cursors.ts";
 import { HistoryContents } from "../replication/origin/history-contents.ts";
 import { HistoryTrees } from "../replication/origin/history-trees.ts";
 import { LogHistory } from "../replication/origin/log-history.ts";
 import type { OriginOptions } from "../replication/origin/origin-session.ts";
+import { MOST_HELD } from "../replication/origin/replica-cursors.ts";
 import { NODE_TIMERS, type Timers } from "../replication/timers.ts";
 import { FileEventLog } from "../storage/files/file-event-log.ts";
 import type { Context } from "../workspace/context.ts";
@@ -22,6 +24,14 @@ export interface OriginLease extends Disposable {
     OriginOptions,
     "history" | "contents" | "blocks" | "cursors" | "signedHead" | "trees" | "writeBack" | "folderAway"
   >;
+}
+
+/** With what origins are served. */
+export interface OriginsOptions {
+  /** Default: the platform's. */
+  readonly timers?: Timers;
+  /** Is told what whoever runs the server ought to know. Default: nobody. */
+  readonly onError?: (error: unknown) => void;
 }
 
 /** A place stays open so long after the last replica has left, in ms: it mostly comes back at once. */
@@ -44,13 +54,13 @@ interface OpenedOrigin extends Pick<OriginLease, "context" | "options"> {
 /** The workspaces of a store that replicas follow: each is opened once, and closed when nobody has followed it for a while. */
 export class Origins implements AsyncDisposable {
   readonly #parts: StoreParts;
-  readonly #timers: Timers;
+  readonly #how: Required<OriginsOptions>;
   readonly #places = new Map<string, Place>();
   readonly #ending = new Set<Promise<void>>();
 
-  constructor(parts: StoreParts, timers: Timers = NODE_TIMERS) {
+  constructor(parts: StoreParts, { timers = NODE_TIMERS, onError = () => undefined }: OriginsOptions = {}) {
     this.#parts = parts;
-    this.#timers = timers;
+    this.#how = { timers, onError };
   }
 
   /** Opens a workspace for a session; `id` is its whole id. */
@@ -64,7 +74,7 @@ export class Origins implements AsyncDisposable {
       if (!isHeld) return;
       isHeld = false;
       place.leases -= 1;
-      if (place.leases === 0) place.closing = this.#timers.after(IDLE_MS, () => void this.#close(id, place));
+      if (place.leases === 0) place.closing = this.#how.timers.after(IDLE_MS, () => void this.#close(id, place));
     };
     try {
       const { context, options } = await place.opened;
@@ -82,7 +92,7 @@ export class Origins implements AsyncDisposable {
   }
 
   #open(id: string): Place {
-    const opened = openOrigin(this.#parts, id, this.#timers);
+    const opened = openOrigin(this.#parts, id, this.#how);
     const place: Place = { opened, leases: 0, closing: undefined };
     this.#places.set(id, place);
     opened.catch(() => this.#places.delete(id));
@@ -105,7 +115,22 @@ export class Origins implements AsyncDisposable {
   }
 }
 
-async function openOrigin(parts: StoreParts, id: string, timers: Timers): Promise<OpenedOrigin> {
+/** Said once for each holder, as long as the workspace is open. */
+function tooMany(id: string, holder: string): ChronicleError {
+  return new ChronicleError(
+    "LIMIT_EXCEEDED",
+    `${holder} has come with more than ${MOST_HELD.toLocaleString("en-US")} replicas of workspace ${id}: those that were not here for the longest time are forgotten`,
+    {
+      hint: "a sandbox that is made anew with the same folder and store keeps its id; revoke the token if this is nobody's doing",
+    },
+  );
+}
+
+async function openOrigin(
+  parts: StoreParts,
+  id: string,
+  { timers, onError }: Required<OriginsOptions>,
+): Promise<OpenedOrigin> {
   const { disk } = parts.backends;
   const files = parts.layout.workspace(id);
   await using closing = new AsyncDisposableStack();
@@ -123,7 +148,9 @@ async function openOrigin(parts: StoreParts, id: string, timers: Timers): Promis
     }),
   );
   closing.use(watchLog(disk, files.log, { timers, onGrown: () => history.grown() }));
-  const cursors = closing.use(new FileReplicaCursors(disk, files.replicas, { timers, ms: CURSORS_MS }));
+  const delay = { timers, ms: CURSORS_MS };
+  const onDropped = (holder: string): void => onError(tooMany(id, holder));
+  const cursors = closing.use(new FileReplicaCursors(disk, files.replicas, { delay, onDropped }));
   const contents = new HistoryContents(context);
   const signedHead = async (): Promise<string | undefined> => {
     const kept = context.heads.last(id);

@@ -7,7 +7,7 @@ import { Origins } from "./origins.ts";
 
 /** Serves replicas from the workspaces of a store. `onError` is told what went wrong here. */
 export function openDoor(parts: StoreParts, onError: (error: unknown) => void): ReplicaDoor {
-  const origins = new Origins(parts);
+  const origins = new Origins(parts, { onError });
   const door = new OriginDoor({
     originOf: async ({ id }, visitor) => {
       const lease = await origins.lease(id);

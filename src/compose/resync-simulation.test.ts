@@ -48,7 +48,7 @@ class Simulation {
     const there = await this.#store();
     this.#replica = (await there.create()).workspace.id;
     await there.close();
-    this.#lease = await new Origins(partsOf(store), this.#clock).lease(this.#workspace.id);
+    this.#lease = await new Origins(partsOf(store), { timers: this.#clock }).lease(this.#workspace.id);
     for (let round = 0; round < ROUNDS; round += 1) {
       await this.#work();
       await this.#talk(true);

@@ -60,7 +60,7 @@ export class RigHost {
     const { workspace } = await this.#store.create({ name: "work" });
     this.#workspace = workspace;
     this.#id = workspace.id;
-    this.#origins = new Origins(partsOf(this.#store), this.#clock);
+    this.#origins = new Origins(partsOf(this.#store), { timers: this.#clock });
   }
 
   /** Records a file with its folders (`undefined`: its deletion). */

@@ -95,7 +95,7 @@ export class OriginNode {
     this.#id = this.#workspace.id;
     const timers = new LifeTimers(this.#options.clock, this.machine);
     this.#timers = timers;
-    const lease = await new Origins(partsOf(store), timers).lease(this.#id);
+    const lease = await new Origins(partsOf(store), { timers }).lease(this.#id);
     const { writeBack } = lease.options;
     const door = this.#options.door?.(lease) ?? writeBack?.door;
     this.#writeBack = writeBack === undefined || door === undefined ? undefined : { ...writeBack, door };

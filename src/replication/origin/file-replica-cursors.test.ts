@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { SimDisk } from "../../disk/sim-disk.ts";
 import { sweepCrashes } from "../../testing/crash-sweep.ts";
 import { VirtualClock } from "../../testing/virtual-clock.ts";
+import { MOST_HELD } from "./replica-cursors.ts";
 import { FileReplicaCursors } from "./file-replica-cursors.ts";
 
 const PATH = "/o/replicas";
@@ -24,7 +25,7 @@ describe("FileReplicaCursors", () => {
   it("keep who holds a replica, at once, whoever that is, and through later moves", () => {
     const disk = newDisk();
     const late = { timers: new VirtualClock(), ms: 1_000 };
-    const cursors = new FileReplicaCursors(disk, PATH, late);
+    const cursors = new FileReplicaCursors(disk, PATH, { delay: late });
     cursors.advance("r1", 3);
     cursors.hold("r1", "oidc:mina müller\n%");
     cursors.hold("r2", "token:1");
@@ -36,7 +37,38 @@ describe("FileReplicaCursors", () => {
       undefined,
     ]);
     again.advance("r1", 9);
-    expect(again.list()[0]).toEqual(["r1", { sequence: 9, holder: "oidc:mina müller\n%" }]);
+    // Whoever was here last stands last.
+    expect(again.list().at(-1)).toEqual(["r1", { sequence: 9, holder: "oidc:mina müller\n%" }]);
+  });
+
+  it("of a holder who comes with ever new ones those are forgotten that were not here for the longest time, and nobody else's", () => {
+    const disk = newDisk();
+    const told: string[] = [];
+    const late = { timers: new VirtualClock(), ms: 1_000 };
+    const cursors = new FileReplicaCursors(disk, PATH, { delay: late, onDropped: (holder) => told.push(holder) });
+    cursors.hold("theirs", "token:2");
+    for (let i = 0; i < MOST_HELD; i += 1) cursors.hold(`r${i}`, "token:1");
+    expect(told).toEqual([]);
+    // It is here, and as far as it was.
+    cursors.advance("r0", 0);
+    for (const id of ["new1", "new2"]) cursors.hold(id, "token:1");
+    expect(told).toEqual(["token:1"]);
+    const again = new FileReplicaCursors(disk.crash("forget"), PATH);
+    const holders = ["theirs", "r0", "r1", "r2", "r3", "new1", "new2"].map((id) => again.holder(id));
+    expect(holders).toEqual(["token:2", "token:1", undefined, undefined, "token:1", "token:1", "token:1"]);
+    expect(again.list()).toHaveLength(MOST_HELD + 1);
+    // A file of before has more of them, and is cut with the next one.
+    again.hold("r1", "token:1");
+    expect(again.list()).toHaveLength(MOST_HELD + 1);
+    expect(again.holder("r3")).toBeUndefined();
+  });
+
+  it("one that moves to another holder counts there", () => {
+    const cursors = new FileReplicaCursors(newDisk(), PATH, { delay: { timers: new VirtualClock(), ms: 1_000 } });
+    for (let i = 0; i < MOST_HELD; i += 1) cursors.hold(`r${i}`, "token:1");
+    cursors.hold("other", "token:2");
+    cursors.hold("other", "token:1");
+    expect([cursors.holder("r0"), cursors.holder("other")]).toEqual([undefined, "token:1"]);
   });
 
   it("reads what was written before there were holders", () => {

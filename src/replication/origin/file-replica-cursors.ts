@@ -17,6 +17,14 @@ export interface CursorDelay {
   readonly ms: number;
 }
 
+/** How cursors are kept. */
+export interface FileCursorOptions {
+  /** Default: what has moved is written at once. */
+  readonly delay?: CursorDelay;
+  /** Of this holder's replicas some are forgotten, since there are too many. Told once for each. */
+  readonly onDropped?: (holder: string) => void;
+}
+
 /**
  * Cursors in one small file, rewritten whole. One process at a time: the one that serves the replicas. A file that is no
  * such file is refused with `LOG_DAMAGED`, never overwritten.
@@ -28,14 +36,18 @@ export class FileReplicaCursors implements ReplicaCursors, Disposable {
   readonly #disk: Disk;
   readonly #path: string;
   readonly #delay: CursorDelay | undefined;
-  readonly #cursors: MemoryReplicaCursors;
+  readonly #onDropped: (holder: string) => void;
+  /** Holders of whom it was said. */
+  readonly #told = new Set<string>();
+  #cursors: MemoryReplicaCursors;
   #pending: Disposable | undefined;
   #failure: { readonly error: unknown } | undefined;
 
-  constructor(disk: Disk, path: string, delay?: CursorDelay) {
+  constructor(disk: Disk, path: string, { delay, onDropped = () => undefined }: FileCursorOptions = {}) {
     this.#disk = disk;
     this.#path = path;
     this.#delay = delay;
+    this.#onDropped = onDropped;
     this.#cursors = new MemoryReplicaCursors(parse(readDiskFile(disk, path), path));
   }
 
@@ -46,13 +58,11 @@ export class FileReplicaCursors implements ReplicaCursors, Disposable {
   advance(replica: string, sequence: number): void {
     if (this.#failure !== undefined) throw this.#failure.error;
     const before = this.#cursors.get(replica);
-    if (before !== undefined && sequence <= before) return;
-    if (this.#delay === undefined) {
-      const holder = this.#cursors.holder(replica);
-      this.#writeWith(replica, { sequence, ...(holder === undefined ? {} : { holder }) });
-    }
+    // It is here, and no further than was known: that alone need not be written.
+    if (before !== undefined && sequence <= before) return this.#cursors.advance(replica, sequence);
+    if (this.#delay === undefined) return this.#change((cursors) => cursors.advance(replica, sequence));
     this.#cursors.advance(replica, sequence);
-    if (this.#delay !== undefined) this.#pending ??= this.#delay.timers.after(this.#delay.ms, () => this.#writeLate());
+    this.#pending ??= this.#delay.timers.after(this.#delay.ms, () => this.#writeLate());
   }
 
   holder(replica: string): string | undefined {
@@ -62,8 +72,10 @@ export class FileReplicaCursors implements ReplicaCursors, Disposable {
   hold(replica: string, holder: string): void {
     if (this.#failure !== undefined) throw this.#failure.error;
     if (this.#cursors.holder(replica) === holder) return;
-    this.#writeWith(replica, { sequence: this.#cursors.get(replica) ?? 0, holder });
-    this.#cursors.hold(replica, holder);
+    const isNew = this.#cursors.get(replica) === undefined;
+    const before = this.#cursors.list().length;
+    this.#change((cursors) => cursors.hold(replica, holder));
+    if (this.#cursors.list().length < before + (isNew ? 1 : 0)) this.#tellDropped(holder);
   }
 
   /** Writes what has moved and was not written. Throws `IO`. */
@@ -88,8 +100,18 @@ export class FileReplicaCursors implements ReplicaCursors, Disposable {
     }
   }
 
-  #writeWith(replica: string, kept: KeptReplica): void {
-    this.#write(new Map([...this.#cursors.list(), [replica, kept] as const]));
+  /** Durable before anybody is told of it. */
+  #change(change: (cursors: MemoryReplicaCursors) => void): void {
+    const next = new MemoryReplicaCursors(this.#cursors.list());
+    change(next);
+    this.#write(next.list());
+    this.#cursors = next;
+  }
+
+  #tellDropped(holder: string): void {
+    if (this.#told.has(holder)) return;
+    this.#told.add(holder);
+    this.#onDropped(holder);
   }
 
   #write(replicas: Iterable<readonly [string, KeptReplica]>): void {

@@ -2,6 +2,9 @@
  * What an origin keeps of each replica: how far it has got (the last event that it holds durably, which only grows), and who
  * presents it.
  *
+ * Of each holder so many are kept (`MOST_HELD`): whoever comes with ever new ids has the memory of his own that were not here
+ * for the longest time dropped, and of nobody else's. Such a one, come back, says itself how far it is, and is held anew.
+ *
  * Backends: `MemoryReplicaCursors`, `FileReplicaCursors`. It is no record of the workspace: each acknowledgement would be
  * an event, which would have to be acknowledged.
  */
@@ -14,7 +17,7 @@ export interface ReplicaCursors {
   holder(replica: string): string | undefined;
   /** From now on it is this one's. Durable when it returns. Throws `IO`. */
   hold(replica: string, holder: string): void;
-  /** All of them, in any order. */
+  /** All of them; those that were here last stand last. */
   list(): readonly (readonly [replica: string, kept: KeptReplica])[];
 }
 
@@ -23,6 +26,9 @@ export interface KeptReplica {
   readonly sequence: number;
   readonly holder?: string;
 }
+
+/** So many replicas of one holder are kept. */
+export const MOST_HELD = 1_000;
 
 const NEW: KeptReplica = { sequence: 0 };
 
@@ -40,7 +46,7 @@ export class MemoryReplicaCursors implements ReplicaCursors {
 
   advance(replica: string, sequence: number): void {
     const kept = this.#replicas.get(replica) ?? NEW;
-    this.#replicas.set(replica, { ...kept, sequence: Math.max(sequence, kept.sequence) });
+    this.#put(replica, { ...kept, sequence: Math.max(sequence, kept.sequence) });
   }
 
   holder(replica: string): string | undefined {
@@ -48,10 +54,23 @@ export class MemoryReplicaCursors implements ReplicaCursors {
   }
 
   hold(replica: string, holder: string): void {
-    this.#replicas.set(replica, { ...(this.#replicas.get(replica) ?? NEW), holder });
+    this.#put(replica, { ...(this.#replicas.get(replica) ?? NEW), holder });
   }
 
   list(): readonly (readonly [string, KeptReplica])[] {
     return [...this.#replicas];
+  }
+
+  /** It is here now. */
+  #put(replica: string, kept: KeptReplica): void {
+    const known = this.#replicas.get(replica);
+    this.#replicas.delete(replica);
+    this.#replicas.set(replica, kept);
+    if (known === undefined || known.holder !== kept.holder) this.#drop(kept.holder);
+  }
+
+  #drop(holder: string | undefined): void {
+    const held = [...this.#replicas].filter(([, one]) => one.holder === holder);
+    for (const [replica] of held.slice(0, Math.max(0, held.length - MOST_HELD))) this.#replicas.delete(replica);
   }
 }
