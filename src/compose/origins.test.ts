@@ -54,6 +54,32 @@ describe("a workspace that replicas follow", () => {
     expect(await has("later\n")).toBe(true);
   });
 
+  it("looks up very many in slices: others have their turns meanwhile, whether they are there or not", async () => {
+    const { store, origins } = await scene();
+    const workspace = await hosted(store);
+    await workspace.putFile("a", Buffer.from("here"));
+    using lease = await origins.lease(workspace.id);
+    const { blocks } = lease.options;
+    const asked = [sha256("here"), ...Array.from({ length: 10_000 }, (_, i) => sha256(`nothing ${i}`))];
+    const turnsOf = async <T>(work: () => Promise<T>): Promise<{ readonly turns: number; readonly found: T }> => {
+      let [turns, isOver] = [0, false];
+      const tick = (): void => {
+        turns += 1;
+        if (!isOver) setImmediate(tick);
+      };
+      setImmediate(tick);
+      const found = await work();
+      isOver = true;
+      return { turns, found };
+    };
+    const looked = await turnsOf(async () => blocks?.has(asked));
+    expect(looked.found).toEqual(new Set([sha256("here")]));
+    expect(looked.turns).toBeGreaterThan(10);
+    const read = await turnsOf(async () => Array.fromAsync(blocks?.blocks(asked, 1024 ** 2) ?? []));
+    expect(read.found?.flatMap(({ entries }) => entries.map(({ hash }) => hash))).toEqual([sha256("here")]);
+    expect(read.turns).toBeGreaterThan(10);
+  });
+
   it("gives many at once, and of a block that others share only what is its own", async () => {
     const { store, origins } = await scene();
     const { workspace } = await store.init({ roots: ["/proj"] });

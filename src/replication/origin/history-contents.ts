@@ -3,6 +3,7 @@ import type { Hash } from "../../core/hash.ts";
 import type { BlobBlock } from "../../storage/blob-block.ts";
 import type { BlobReader } from "../../storage/blob-store.ts";
 import type { EventRow } from "../../storage/index-store.ts";
+import { inSlices } from "../../util/in-slices.ts";
 import { answer } from "../../workspace/answer.ts";
 import type { HistoryContext } from "../../workspace/context.ts";
 import { HistoryNeeds } from "../../workspace/history-needs.ts";
@@ -10,6 +11,8 @@ import { readEvents } from "../../workspace/read-events.ts";
 import type { WorkspaceBlocks } from "./block-server.ts";
 import type { WorkspaceContents } from "./content-server.ts";
 
+/** Contents that are looked up in one turn. */
+const SLICE = 500;
 /** Events that are looked at together. */
 const PAGE = 5_000;
 
@@ -30,7 +33,7 @@ export class HistoryContents implements WorkspaceContents, WorkspaceBlocks {
 
   async open(hash: Hash, isNamed = false): Promise<BlobReader | undefined> {
     const reader = await this.#context.blobs.open(hash);
-    return reader !== undefined && (isNamed || (await this.#names(hash))) ? reader : undefined;
+    return reader !== undefined && (isNamed || (await this.#names([hash])).has(hash)) ? reader : undefined;
   }
 
   async *blocks(hashes: readonly Hash[], mostBytes: number): AsyncGenerator<BlobBlock, void> {
@@ -38,25 +41,32 @@ export class HistoryContents implements WorkspaceContents, WorkspaceBlocks {
   }
 
   async has(hashes: readonly Hash[]): Promise<ReadonlySet<Hash>> {
-    return this.#context.blobs.has(await this.#named(hashes));
+    const stored = new Set<Hash>();
+    for await (const some of inSlices(await this.#named(hashes), SLICE))
+      for (const hash of await this.#context.blobs.has(some)) stored.add(hash);
+    return stored;
   }
 
+  /** One look-up is quick, ten thousand are not: others have their turns in between. */
   async #named(hashes: readonly Hash[]): Promise<Hash[]> {
-    const ofFiles = await this.#context.index.withContents(hashes);
     const named: Hash[] = [];
-    for (const hash of hashes) if (ofFiles.has(hash) || (await this.#names(hash))) named.push(hash);
+    for await (const some of inSlices(hashes, SLICE)) {
+      const known = await this.#names(some);
+      for (const hash of some) if (known.has(hash)) named.push(hash);
+    }
     return named;
   }
 
-  async #names(hash: Hash): Promise<boolean> {
-    if (this.#others.has(hash)) return true;
+  async #names(hashes: readonly Hash[]): Promise<ReadonlySet<Hash>> {
     const { index } = this.#context;
-    // Mostly it is a file's that the index knows already.
-    if ((await index.withContent(hash)) !== undefined) return true;
+    const ofOthers = () => hashes.filter((hash) => this.#others.has(hash));
+    // Mostly they are files' that the index knows already.
+    const known = new Set([...ofOthers(), ...(await index.withContents(hashes))]);
+    if (known.size === new Set(hashes).size) return known;
     return answer(this.#context, async ({ head }) => {
-      if ((await index.withContent(hash)) !== undefined) return true;
+      const ofFiles = await index.withContents(hashes);
       await this.#readOn(head.seq);
-      return this.#others.has(hash);
+      return new Set([...ofOthers(), ...ofFiles]);
     });
   }
 

@@ -4,10 +4,16 @@ import { MAX_CONTAINER_CONTENT_BYTES, splitBlocks, type BlobBlock } from "../blo
 import type { BlobPlace } from "../blob-index.ts";
 import { SHARED_BLOCK_BYTES } from "../block.ts";
 import { withTrouble } from "../io-trouble.ts";
+import { inSlices } from "../../util/in-slices.ts";
 import { packBlocks } from "../pack-blocks.ts";
 import type { BlobFiles } from "./lanes.ts";
 import type { PackReader } from "./pack-reader.ts";
 import { readAt } from "./pack-scan.ts";
+
+/** Contents that are looked up in one turn. */
+const SLICE = 500;
+/** … and that are read out of a block. */
+const READ = 200;
 
 type PackPlace = Extract<BlobPlace, { kind: "pack" }>;
 type LargePlace = Extract<BlobPlace, { kind: "large" }>;
@@ -41,7 +47,7 @@ export async function* readBlocks(
   hashes: readonly Hash[],
   mostBytes: number,
 ): AsyncGenerator<BlobBlock> {
-  const { groups, large, known } = find(sources.files, hashes);
+  const { groups, large, known } = await find(sources.files, hashes);
   for (const group of groups) {
     const whole = wholeBlock(sources.packs, group, { known, mostBytes });
     if (whole !== undefined) yield whole;
@@ -53,22 +59,24 @@ export async function* readBlocks(
   }
 }
 
-function find({ index }: BlobFiles, hashes: readonly Hash[]): Wanted {
+async function find({ index }: BlobFiles, hashes: readonly Hash[]): Promise<Wanted> {
   const groups = new Map<string, Group>();
   const large = new Map<Hash, LargePlace>();
   const known = new Set<Hash>();
-  for (const hash of new Set(hashes)) {
-    const place = index.find(hash);
-    if (place === undefined) continue;
-    known.add(hash);
-    if (place.kind === "large") {
-      large.set(hash, place);
-      continue;
+  for await (const some of inSlices([...new Set(hashes)], SLICE)) {
+    for (const hash of some) {
+      const place = index.find(hash);
+      if (place === undefined) continue;
+      known.add(hash);
+      if (place.kind === "large") {
+        large.set(hash, place);
+        continue;
+      }
+      const key = `${place.pack}:${place.block}`;
+      const group = groups.get(key);
+      if (group === undefined) groups.set(key, { place, hashes: [hash] });
+      else group.hashes.push(hash);
     }
-    const key = `${place.pack}:${place.block}`;
-    const group = groups.get(key);
-    if (group === undefined) groups.set(key, { place, hashes: [hash] });
-    else group.hashes.push(hash);
   }
   const inOrder = [...groups.values()].sort((a, b) => a.place.pack - b.place.pack || a.place.block - b.place.block);
   return { groups: inOrder, large, known };
@@ -92,12 +100,14 @@ function wholeBlock(
 async function readable({ get }: BlockSources, { place, hashes }: Group): Promise<Buffer[]> {
   if (place.length > SHARED_BLOCK_BYTES) return [];
   const contents: Buffer[] = [];
-  for (const hash of hashes) {
-    try {
-      const content = await get(hash);
-      if (content !== undefined) contents.push(content);
-    } catch (error) {
-      if (!(error instanceof ChronicleError) || error.code !== "BLOB_CORRUPT") throw error;
+  for await (const some of inSlices(hashes, READ)) {
+    for (const hash of some) {
+      try {
+        const content = await get(hash);
+        if (content !== undefined) contents.push(content);
+      } catch (error) {
+        if (!(error instanceof ChronicleError) || error.code !== "BLOB_CORRUPT") throw error;
+      }
     }
   }
   return contents;
