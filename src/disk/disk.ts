@@ -1,7 +1,7 @@
 /**
  * The narrow port under every file that Chronicle reads or writes: the store's and the user's.
  *
- * Synchronous, but for syncs beside other work: bulk work runs in workers. Backends: `NodeDisk` (the operating system) and `SimDisk` (in memory; it
+ * Synchronous, but for what may take long and is waited for beside other work: bulk work runs in workers. Backends: `NodeDisk` (the operating system) and `SimDisk` (in memory; it
  * forgets or tears what was not synced, fails any operation with any errno, stops at any operation).
  *
  * Contract
@@ -83,6 +83,11 @@ export interface Disk {
   makeFolder(path: DiskPath, mode?: number): void;
   removeFolder(path: DiskPath): void;
   unlink(path: DiskPath): void;
+  /**
+   * As `unlink` of each, in this order, beside what else this thread does. Folders that stand for paths must stay open until
+   * it has ended. Rejects with the first failure: what comes after it is left.
+   */
+  unlinkAllBeside(paths: readonly DiskPath[]): Promise<void>;
   rename(from: DiskPath, to: DiskPath): void;
   link(from: DiskPath, to: DiskPath): void;
   symlink(target: Buffer, path: DiskPath): void;

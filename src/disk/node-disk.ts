@@ -153,6 +153,18 @@ export class NodeDisk implements Disk {
     fs.unlinkSync(path);
   }
 
+  unlinkAllBeside(paths: readonly DiskPath[]): Promise<void> {
+    // One at a time: the few threads that Node has for this are for syncs, too.
+    return new Promise((resolve, reject) => {
+      const next = (at: number): void => {
+        const path = paths[at];
+        if (path === undefined) return resolve();
+        fs.unlink(path, (error) => (error === null ? next(at + 1) : reject(error)));
+      };
+      next(0);
+    });
+  }
+
   rename(from: DiskPath, to: DiskPath): void {
     fs.renameSync(from, to);
   }

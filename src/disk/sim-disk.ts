@@ -182,6 +182,12 @@ export class SimDisk implements Disk {
     unlinkName(this.#machine, path);
   }
 
+  /** At some later time of this turn: others may come in between. */
+  async unlinkAllBeside(paths: readonly DiskPath[]): Promise<void> {
+    await new Promise<void>((resolve) => setImmediate(resolve));
+    for (const path of paths) this.unlink(path);
+  }
+
   rename(from: DiskPath, to: DiskPath): void {
     renameName(this.#machine, from, to);
   }

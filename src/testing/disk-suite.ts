@@ -431,6 +431,19 @@ export function diskSuite(name: string, begin: () => DiskUnderTest): void {
       disk.close(fd);
     });
 
+    test("many names are removed beside other work, up to one that cannot be", async () => {
+      for (const name of ["a", "b", "c"]) put(at(name), name);
+      disk.makeFolder(at("d"));
+      await disk.unlinkAllBeside([at("a"), Buffer.from(at("b"))]);
+      expect(namesIn(given.folder).filter((name) => /^file [abc]$/.test(name))).toEqual(["file c"]);
+      await expect(disk.unlinkAllBeside([at("none"), at("c")])).rejects.toMatchObject({ code: "ENOENT" });
+      await expect(disk.unlinkAllBeside([at("d")])).rejects.toMatchObject({
+        code: expect.stringMatching(/EISDIR|EPERM/),
+      });
+      expect(textOf(at("c"))).toBe("c");
+      await disk.unlinkAllBeside([]);
+    });
+
     test("a clone is another file with the same bytes, or is declined leaving nothing", () => {
       put(at("f"), "cloned", 0o640);
       put(at("taken"), "");

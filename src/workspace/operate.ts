@@ -9,10 +9,11 @@ import { changeBetween, decodePlan, encodePlan } from "../core/plan.ts";
 import { decodeIntent, type IntentRecord } from "../core/records.ts";
 import type { Hash } from "../core/hash.ts";
 import type { UpstreamChange } from "../core/upstream-change.ts";
-import type { ApplyReport, BlockedPath } from "../worktree/worktree.ts";
+import type { ApplyReport, ApplyRequest, BlockedPath } from "../worktree/worktree.ts";
 import { openRows } from "./actions.ts";
 import { type Commit, withCommit } from "./commit.ts";
 import type { Context } from "./context.ts";
+import { emptyTrash, leaveTrash, tokenOf } from "./late-trash.ts";
 import { closing, doneDrafts, opening } from "./operation-drafts.ts";
 import { refusePrunedContents } from "./pruning.ts";
 import { readEvent } from "./read-events.ts";
@@ -116,15 +117,18 @@ export async function perform(
   { id, intent, operation, also }: Performance,
 ): Promise<OperationReport> {
   const { changes } = operation;
+  const isStep = intent.kind === "replica";
+  if (isStep) await emptyTrash(context, id);
   await commit.append([opening(id, intent)]);
   const token = tokenOf({ id, intent });
-  const report = await carryOut(context, token, operation);
+  const report = await carryOut(context, { token, emptiesLater: isStep }, operation);
   const isNothing = isNone(intent, report);
   const done = isNothing
     ? [closing(id, { ...intent, state: "abandoned" }, report.blocked)]
     : await doneDrafts(context, { id, intent: { ...intent, state: "done" }, changes, ...report });
   await commit.append(isNothing ? done : [...done, ...(also?.(done, report) ?? [])]);
-  await context.worktree.cleanUp(token);
+  if (isStep) leaveTrash(context, token);
+  else await context.worktree.cleanUp(token);
   return { ...report, id: isNothing ? undefined : id };
 }
 
@@ -142,14 +146,13 @@ export function makeable(changes: readonly Change[]): Change[] {
   return changes.flatMap(({ path, before, after }) => changeBetween(path, before, settable(after)) ?? []);
 }
 
-/** Where an intent stages. Those of a replica have one id: a power loss may bring back what an earlier one has cleaned up. */
-function tokenOf({ id, intent }: OpenIntent): string {
-  return intent.kind === "replica" ? `${id}-${intent.fromSeq}` : id;
-}
-
-async function carryOut(context: Context, token: string, operation: Performance["operation"]): Promise<ApplyReport> {
+async function carryOut(
+  context: Context,
+  how: Pick<ApplyRequest, "token" | "emptiesLater">,
+  operation: Performance["operation"],
+): Promise<ApplyReport> {
   return context.worktree.apply({
-    token,
+    ...how,
     changes: operation.changes,
     contents: (hashes) => context.blobs.readMany(hashes),
     onBlocked: operation.onBlocked,

@@ -22,6 +22,7 @@ import { block, blockFor, stopsAll } from "./apply-step.ts";
 import { entryOf, inspectPath } from "./inspect.ts";
 import { LooseModes } from "./loose-modes.ts";
 import { stagingFor, stagingPlaces } from "./staging.ts";
+import type { TrashBin } from "./trash-bin.ts";
 
 /** Setuid, setgid and sticky are not set unless asked for. */
 const DEFAULT_MASK = 0o7000;
@@ -40,6 +41,7 @@ export interface ApplyContext {
   readonly nowNs: () => bigint;
   /** Writes what is many. */
   readonly crew?: StageCrew | undefined;
+  readonly bin: TrashBin;
 }
 
 /**
@@ -64,7 +66,7 @@ export async function applyChanges(context: ApplyContext, request: ApplyRequest)
     setAside(run);
     if (!mayGoOn(steps, request)) return discard(run, roots);
     if (!(await putIntoPlace(run, { request, progress }))) return takeAllBack(run, roots);
-    return finish(context, run, roots);
+    return finish(context, run, { roots, later: request.emptiesLater === true });
   } finally {
     for (const { fs, staging } of roots) {
       fs.release();
@@ -237,13 +239,22 @@ function earlyRemovals(steps: readonly Step[]): Set<Step> {
   return early;
 }
 
-function finish(context: ApplyContext, run: LandContext, roots: readonly ApplyRoot[]): ApplyReport {
+/** Where it staged, and whether what was set aside goes later. */
+interface Aside {
+  readonly roots: readonly ApplyRoot[];
+  readonly later: boolean;
+}
+
+function finish(context: ApplyContext, run: LandContext, { roots, later }: Aside): ApplyReport {
   setFolderModes(run.steps);
   run.modes.restore();
   syncNames(context.disk, run.steps.filter(changesNames), blockLost(run));
   const applied = run.steps.filter((step) => step.blocked === undefined);
   rememberAll(context, applied);
-  for (const { staging } of roots) staging.purge();
+  for (const { staging } of roots) {
+    if (later) context.bin.add(run.token, () => staging.purgeBeside());
+    else staging.purge();
+  }
   return reportOf(run, applied);
 }
 

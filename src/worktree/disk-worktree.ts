@@ -27,6 +27,7 @@ import { loadStatCache, saveStatCache } from "./stat-cache-file.ts";
 import type { CacheFile } from "./stat-cache-file.ts";
 import type { StageCrew } from "./stage-crew.ts";
 import { StatCache } from "./stat-cache.ts";
+import { TrashBin } from "./trash-bin.ts";
 import { watchRoots } from "./watch.ts";
 
 /** What a worktree on a disk is made of. */
@@ -59,6 +60,7 @@ export class DiskWorktree implements Worktree {
   readonly #watches = new Set<WatchHandle>();
   /** Tokens of which nothing is left. */
   readonly #clean = new Set<string>();
+  readonly #bin = new TrashBin();
   #loaded: Loaded | undefined;
   #remembered = false;
   /** Nothing that was read since can have been read earlier: when the last scan began. */
@@ -145,13 +147,13 @@ export class DiskWorktree implements Worktree {
   async apply(request: ApplyRequest): Promise<ApplyReport> {
     const report = await applyChanges(this.#applyContext(), request);
     // It has taken everything away itself. What a run before it has left is looked for in all places.
-    if (request.resume === true) this.#clean.delete(request.token);
+    if (request.resume === true || request.emptiesLater === true) this.#clean.delete(request.token);
     else this.#clean.add(request.token);
     return report;
   }
 
   async cleanUp(token: string): Promise<void> {
-    if (this.#clean.delete(token)) return;
+    if (this.#clean.delete(token) || (await this.#bin.emptied(token))) return;
     cleanUpApply(this.#applyContext(), token);
   }
 
@@ -166,6 +168,7 @@ export class DiskWorktree implements Worktree {
 
   async close(): Promise<void> {
     for (const { fs } of this.#open) fs.release();
+    await this.#bin.end();
     for (const handle of this.#watches) await handle.close();
     this.#watches.clear();
   }
@@ -183,7 +186,8 @@ export class DiskWorktree implements Worktree {
 
   #applyContext(): ApplyContext {
     const { disk, staging, crew } = this.#options;
-    return { disk, roots: this.#open, cache: this.#load().cache, staging, nowNs: () => this.#nowNs(), crew };
+    const bin = this.#bin;
+    return { disk, roots: this.#open, cache: this.#load().cache, staging, nowNs: () => this.#nowNs(), crew, bin };
   }
 
   #nowNs(): bigint {

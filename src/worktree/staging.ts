@@ -17,6 +17,8 @@ export class Staging {
   /** Two ways into the same place, so that going to and fro does not open folders again and again. */
   readonly fresh: ConfinedFs;
   readonly trash: ConfinedFs;
+  readonly #disk: Disk;
+  readonly #base: string;
   readonly #prefix: WorkspacePath;
   readonly #inRoot: boolean;
   #hasLinks: boolean | undefined;
@@ -24,6 +26,8 @@ export class Staging {
   constructor(disk: Disk, base: string, prefix: string) {
     this.fresh = new ConfinedFs(disk, base);
     this.trash = new ConfinedFs(disk, base);
+    this.#disk = disk;
+    this.#base = base;
     this.#prefix = prefix as WorkspacePath;
     this.#inRoot = prefix.startsWith(`${STAGING_FOLDER}/`);
   }
@@ -77,6 +81,20 @@ export class Staging {
     if (!this.#purgeKnown()) removeTree(this.fresh, this.#prefix);
     if (this.#inRoot) removeIfEmpty(this.fresh, STAGING_FOLDER as WorkspacePath);
     this.release();
+  }
+
+  /** The same beside what else this thread does: the system frees what each old file took. */
+  async purgeBeside(): Promise<void> {
+    const old = childOf(this.#prefix, "old");
+    using bin = new ConfinedFs(this.#disk, this.#base);
+    try {
+      const names = bin.list(old).map(({ name }) => childOf(old, decodeName(name)));
+      await this.#disk.unlinkAllBeside(names.map((path) => bin.at(path)));
+    } catch (error) {
+      // Something else lies there, too: that is for `purge`, which meets again what is trouble.
+      if (errnoOf(error) === undefined) throw error;
+    }
+    this.purge();
   }
 
   /** The little that an apply leaves which went as ever: nothing new, and old files. False: there is something else, too. */

@@ -150,6 +150,8 @@ export interface ApplyRequest {
   readonly keepMtime?: boolean;
   /** Permission bits that are never set on disk (default 0o7000: setuid, setgid, sticky). */
   readonly maskMode?: number;
+  /** What was set aside goes beside what else is done, and `cleanUp` waits for that. Default: it is gone when this resolves. */
+  readonly emptiesLater?: boolean;
   readonly onProgress?: (done: number, total: number) => void;
 }
 

@@ -93,6 +93,15 @@ async function check(disk: SimDisk, { acknowledged }: SweepContext<number>): Pro
   if (!isDone || held.size > 0) await step(replica);
   expect(replica.files()).toEqual(AFTER);
   expect((await openConflicts(replica.context)).map(({ id }) => id)).toEqual([CONFLICT]);
+  // What was set aside may still have been on its way out: nothing of it stays for good.
+  const newer = await replica.change("edited.txt", await replica.file("edited.txt", "newer"));
+  expect((await replica.apply({ applied: 8, changes: [newer] })).blocked).toEqual([]);
+  await replica.context.worktree.close();
+  expect(setAside(disk)).toEqual([]);
+}
+
+function setAside(disk: SimDisk): string[] {
+  return Object.keys(disk.dump("/")).filter((path) => /(^|\/)(staging|\.chronicle-tmp)\/[^/]+/.test(path));
 }
 
 /** What is held is as it was. */
@@ -130,6 +139,25 @@ it("of the commit that ends it, only the first lines are there", { timeout: 60_0
   for (const only of writes)
     await sweepCrashes<number>({ prepare: () => disk, run, check, modes: ["torn"], fates, only, errnos: [] });
   expect(writes).toHaveLength(2);
+});
+
+it("what a step has set aside and a crash has left goes with the next step", async () => {
+  const disk = await prepared();
+  disk.unlinkAllBeside = () => new Promise(() => undefined);
+  // Its power goes: nobody closes it.
+  const replica = await ReplicaRig.open({}, disk, 100_000);
+  await step(replica);
+  const after = disk.crash("keep");
+  expect(setAside(after)).not.toEqual([]);
+  await using again = await ReplicaRig.open({}, after, 500_000);
+  expect(await settle(again.context)).toEqual([]);
+  await again.apply({
+    applied: 8,
+    changes: [await again.change("edited.txt", await again.file("edited.txt", "newer"))],
+  });
+  await again.context.worktree.close();
+  expect(setAside(after)).toEqual([]);
+  expect(again.files()).toEqual({ ...AFTER, "edited.txt": "newer" });
 });
 
 it("a conflict's record is what it was", async () => {
