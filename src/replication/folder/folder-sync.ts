@@ -15,6 +15,7 @@ import { FolderJournal } from "./folder-journal.ts";
 import { FsWatcher } from "./fs-watcher.ts";
 import { haltedSync, notUnderWay } from "./not-under-way.ts";
 import { OriginLink, type OriginLinkOptions } from "./origin-link.ts";
+import { pauseAfter } from "./pause-after.ts";
 import { ReplicatedPaths } from "./replicated-paths.ts";
 import type { Resolution } from "./resolve-sync-conflict.ts";
 import { pushed, type SyncHappening } from "./sync-happening.ts";
@@ -36,9 +37,6 @@ export interface FolderSyncParts extends Pick<
 }
 
 const DEFAULT_DEBOUNCE_MS = 50;
-/** Several in a row are nothing special: a batch after the other. */
-const MOST_REFUSALS = 3;
-const LONGEST_PAUSE_MS = 1_000;
 /** How long it waits before it tries again to write down that the origin will not have it. */
 const REFUSED_AGAIN_MS = 5_000;
 
@@ -186,15 +184,13 @@ export class FolderSync {
 
   /** Ends it for good, until it is started anew. */
   async stop(): Promise<void> {
-    await this.#comeToRest();
-    await this.#write({ stopped: true });
+    await this.#atRest(() => this.#write({ stopped: true }));
   }
 
   /** Nothing goes either way until it is resumed. Throws `REFUSED` where it is stopped. */
   async pause(): Promise<void> {
     if (this.record.stopped === true) throw notUnderWay(this.record, "it is stopped");
-    await this.#comeToRest();
-    await this.#write({ paused: true });
+    await this.#atRest(() => this.#write({ paused: true }));
   }
 
   /**
@@ -207,9 +203,10 @@ export class FolderSync {
     const isUndecided = halted !== undefined && NEEDS_DECISION.has(halted.reason) && accept === undefined;
     if (this.#parts.identity() === undefined)
       throw haltedSync({ reason: "root-vanished", detail: "the folder is not there" });
-    await this.#comeToRest();
-    if (accept === "restore") await this.#inTurn(() => this.#cycle.wantBack());
-    await this.#write({ paused: undefined, halted: undefined });
+    await this.#atRest(async () => {
+      if (accept === "restore") await this.#inTurn(() => this.#cycle.wantBack());
+      await this.#write({ paused: undefined, halted: undefined });
+    });
     this.#journal.retry();
     if (isUndecided) this.#cycle.lookAgain();
     else this.#cycle.compareAll();
@@ -319,6 +316,17 @@ export class FolderSync {
     await this.#loop.rest();
   }
 
+  /** Comes to rest, and does what needs that. Where it fails, what went on before goes on. */
+  async #atRest(work: () => Promise<void>): Promise<void> {
+    await this.#comeToRest();
+    try {
+      await work();
+    } catch (error) {
+      if (this.isActive) await this.#setOut(undefined);
+      throw error;
+    }
+  }
+
   async #write(change: Parameters<FolderCycle["write"]>[0]): Promise<void> {
     await this.#inTurn(() => this.#cycle.write(change));
     this.#tell({ kind: "state" });
@@ -380,12 +388,4 @@ export class FolderSync {
     this.#waiting.look();
     this.happened.emit(happening);
   }
-}
-
-/**
- * So long after so many refusals it is looked at what was refused, in ms. The origin may know what is not held here yet: whoever
- * decides again at once decides the same, and fills both histories with it.
- */
-function pauseAfter(refusals: number): number {
-  return refusals <= MOST_REFUSALS ? 0 : Math.min(LONGEST_PAUSE_MS, 10 * 2 ** (refusals - MOST_REFUSALS));
 }

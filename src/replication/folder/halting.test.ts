@@ -3,7 +3,7 @@ import { ChronicleError } from "../../core/errors.ts";
 import { FolderRig, removeSim } from "../../testing/folder-rig.ts";
 import { FOLDER } from "../../testing/sync-machine.ts";
 
-/** A sync that is to halt, and cannot write that down at once: its disk is full. */
+/** A sync that is to halt or to rest, and cannot write that down: its disk is full. */
 
 let rig: FolderRig;
 
@@ -48,5 +48,18 @@ describe("a sync that halts on a full disk", () => {
     await rig.until(() => rig.desk.sync.shape.state === "halted");
     expect(rig.desk.sync.shape.halted).toBe("root-vanished");
     expect(await rig.during(rig.host.tree())).toEqual({ a: "1" });
+  });
+});
+
+describe("a sync that is to rest, on a full disk", () => {
+  it.each(["pause", "stop", "resume"] as const)("%s is refused, and what went on goes on", async (what) => {
+    rig = await FolderRig.start({ a: "1" });
+    await rig.flush();
+    fillDisk(true);
+    await expect(rig.during(rig.desk.sync[what]())).rejects.toMatchObject({ code: "IO" });
+    fillDisk(false);
+    await rig.during(rig.host.write("a", "2"));
+    await rig.until(() => rig.desk.tree()["a"] === "2");
+    expect(rig.desk.sync.isActive).toBe(true);
   });
 });
