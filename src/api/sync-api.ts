@@ -98,6 +98,8 @@ export interface SyncShape {
   joined?: number;
   /** Something works, but not as it should: too few watches, for example. */
   degraded?: string;
+  /** When a step that has failed is tried again (ISO-8601); `flush` and `resume` try it at once. */
+  retry_at?: string;
   /** Of a long piece of work that is going on, such as the first sync. `total` 0: not known. */
   progress?: { phase: "receiving" | "applying" | "sending"; done: number; total: number };
 }

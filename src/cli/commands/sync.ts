@@ -61,6 +61,12 @@ async function listed(context: CommandContext, syncs: SyncApi, typed: string | u
   return typed === undefined ? syncs.list() : [await targetOf(context, syncs, typed)];
 }
 
+/** When a step that has failed is tried again. */
+function againText(at: string, { io, worded }: CommandContext): string {
+  const seconds = Math.max(0, Math.ceil((Date.parse(at) - io.now()) / 1000));
+  return worded(`tried again in ${seconds} s; at once: chronicle sync flush`);
+}
+
 /** So many of what the origin has refused are named; `sync conflicts` has more. */
 const MOST_REFUSED = 3;
 
@@ -70,8 +76,9 @@ function tell(context: CommandContext, all: readonly SyncShape[]): void {
     context.print(line);
     const one = all[index];
     if (one === undefined) continue;
-    const { hint, degraded, conflicts } = one;
+    const { hint, degraded, conflicts, retry_at: again } = one;
     if (degraded !== undefined) context.print(paint("yellow", `  note: ${printable(degraded)}`));
+    if (again !== undefined) context.print(paint("dim", `  ${againText(again, context)}`));
     const style = { paint, shown: printable, worded: context.worded, most: MOST_REFUSED };
     for (const text of refusedLines(one, style)) context.print(text);
     if (hint !== undefined) context.print(paint("dim", `  ${context.worded(hint)}`));

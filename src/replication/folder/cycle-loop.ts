@@ -12,6 +12,8 @@ export interface CycleLoopOptions {
   readonly cycle: FolderCycle;
   readonly mirror: Mirror;
   readonly timers: Timers;
+  /** Epoch milliseconds. */
+  readonly now: () => number;
   /** Runs one change of the workspace after another. */
   readonly inTurn: <T>(work: () => Promise<T>) => Promise<T>;
   /** May anything be done? */
@@ -51,6 +53,7 @@ export class CycleLoop {
   #isRestAccepted = false;
   #failure: ChronicleError | undefined;
   #failures = 0;
+  #retryAt: number | undefined;
   #moves = 0;
   #later: Disposable | undefined;
   #lazy: Disposable | undefined;
@@ -67,6 +70,19 @@ export class CycleLoop {
   /** What the last cycle has failed with, until one goes well. */
   get failure(): ChronicleError | undefined {
     return this.#failure;
+  }
+
+  /** When what has failed is tried again (epoch milliseconds); `undefined`: nothing waits for that. */
+  get retryAt(): number | undefined {
+    return this.#retryAt;
+  }
+
+  /** Does not wait any longer before it tries again what has failed. */
+  hurry(): void {
+    this.#failures = 0;
+    if (this.#retryAt === undefined) return;
+    this.#later?.[Symbol.dispose]();
+    this.#retryNow();
   }
 
   /** There may be something to do: now, or so many milliseconds from now. */
@@ -95,7 +111,9 @@ export class CycleLoop {
     if (this.#failure?.message !== failure.message) this.#options.tell({ kind: "degraded", reason: failure.message });
     this.#failure = failure;
     this.#options.cycle.compareAll();
-    this.#lookLater(Math.min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.min(this.#failures, 8)));
+    const ms = Math.min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.min(this.#failures, 8));
+    this.#lookLater(ms);
+    this.#retryAt = this.#options.now() + ms;
     this.#failures += 1;
   }
 
@@ -114,6 +132,8 @@ export class CycleLoop {
   async rest(): Promise<void> {
     this.#later?.[Symbol.dispose]();
     this.#later = undefined;
+    this.#retryAt = undefined;
+    this.#failures = 0;
     this.#lazy?.[Symbol.dispose]();
     this.#lazy = undefined;
     this.#isWanted = false;
@@ -193,9 +213,12 @@ export class CycleLoop {
   #lookLater(ms: number): void {
     this.#later?.[Symbol.dispose]();
     this.#isWanted = true;
-    this.#later = this.#options.timers.after(ms, () => {
-      this.#later = undefined;
-      if (this.#options.isActive()) void this.#options.look();
-    });
+    this.#later = this.#options.timers.after(ms, () => this.#retryNow());
+  }
+
+  #retryNow(): void {
+    this.#later = undefined;
+    this.#retryAt = undefined;
+    if (this.#options.isActive()) void this.#options.look();
   }
 }

@@ -98,6 +98,7 @@ export class FolderSync {
     this.#loop = new CycleLoop({
       ...parts,
       cycle: this.#cycle,
+      now: () => context.now(),
       inTurn,
       tell,
       isActive: () => this.#isUnderWay && this.isActive,
@@ -144,6 +145,7 @@ export class FolderSync {
       wasReached: this.#link.wasReached,
       originAwaySince: this.#link.folderAwaySince,
       failure: this.#loop.failure,
+      retryAt: this.#loop.retryAt,
       isBusy: this.#loop.isBusy,
       isWatchDegraded: this.#wasDegraded,
       origin: Math.max(this.#link.sequence, mirror.head.seq),
@@ -228,6 +230,7 @@ export class FolderSync {
   async flush(options: FlushOptions = {}): Promise<void> {
     this.#link.hurry();
     this.#cycle.hurry();
+    this.#loop.hurry();
     const flushed = {
       timers: this.#parts.timers,
       waiting: this.#waiting,

@@ -17,6 +17,8 @@ export interface SyncFacts {
   readonly originAwaySince: number | undefined;
   /** What the last cycle failed with, if it did. */
   readonly failure: ChronicleError | undefined;
+  /** When that is tried again, in epoch milliseconds. */
+  readonly retryAt: number | undefined;
   readonly isBusy: boolean;
   readonly isWatchDegraded: boolean;
   /** The last event of the origin that is known of; that is held; that is applied. */
@@ -63,6 +65,9 @@ export function syncShape(facts: SyncFacts): SyncShape {
     applied: facts.applied,
     head: facts.head,
     ...(degraded === undefined ? {} : { degraded }),
+    ...(degraded === undefined || facts.retryAt === undefined
+      ? {}
+      : { retry_at: new Date(facts.retryAt).toISOString() }),
     ...(facts.progress === undefined ? {} : { progress: facts.progress }),
   };
 }
