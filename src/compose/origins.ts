@@ -150,7 +150,7 @@ async function openOrigin(
   closing.use(watchLog(disk, files.log, { timers, onGrown: () => history.grown() }));
   const delay = { timers, ms: CURSORS_MS };
   const onDropped = (holder: string): void => onError(tooMany(id, holder));
-  const cursors = closing.use(new FileReplicaCursors(disk, files.replicas, { delay, onDropped }));
+  const cursors = closing.use(new FileReplicaCursors(disk, files.replicas, { delay, onFailed: onError, onDropped }));
   const contents = new HistoryContents(context);
   const signedHead = async (): Promise<string | undefined> => {
     const kept = context.heads.last(id);

@@ -80,6 +80,24 @@ describe("FileReplicaCursors", () => {
     expect(new FileReplicaCursors(disk, PATH).list()).toEqual([["r1", { sequence: 5, holder: "owner" }]]);
   });
 
+  it("what could not be written on a full disk is, once there is room; nobody is turned away for that", async () => {
+    const disk = newDisk();
+    const clock = new VirtualClock();
+    const failures: unknown[] = [];
+    const onFailed = (error: unknown): void => void failures.push(error);
+    const delay = { timers: clock, ms: 10 };
+    using cursors = new FileReplicaCursors(disk, PATH, { delay, onFailed });
+    disk.plan = ({ reads }) => (reads ? "go" : { errno: "ENOSPC" });
+    cursors.advance("r1", 5);
+    await clock.run(1_000);
+    cursors.advance("r1", 6);
+    await clock.run(2_000);
+    expect(failures).toMatchObject([{ code: "ENOSPC" }]);
+    disk.plan = undefined;
+    await clock.run(3_000);
+    expect(new FileReplicaCursors(disk, PATH).get("r1")).toBe(6);
+  });
+
   it("what was acknowledged is there, wherever it stops", async () => {
     await sweepCrashes<number>({
       prepare: newDisk,

@@ -17,10 +17,15 @@ export interface CursorDelay {
   readonly ms: number;
 }
 
+/** What could not be written is tried again after so many delays. */
+const AGAIN_DELAYS = 10;
+
 /** How cursors are kept. */
 export interface FileCursorOptions {
   /** Default: what has moved is written at once. */
   readonly delay?: CursorDelay;
+  /** What has moved could not be written, and is tried again. Told once, until it goes well. Default: nobody is told. */
+  readonly onFailed?: (error: unknown) => void;
   /** Of this holder's replicas some are forgotten, since there are too many. Told once for each. */
   readonly onDropped?: (holder: string) => void;
 }
@@ -36,17 +41,21 @@ export class FileReplicaCursors implements ReplicaCursors, Disposable {
   readonly #disk: Disk;
   readonly #path: string;
   readonly #delay: CursorDelay | undefined;
+  readonly #onFailed: (error: unknown) => void;
   readonly #onDropped: (holder: string) => void;
   /** Holders of whom it was said. */
   readonly #told = new Set<string>();
   #cursors: MemoryReplicaCursors;
   #pending: Disposable | undefined;
-  #failure: { readonly error: unknown } | undefined;
+  /** Has the last write failed? */
+  #hasFailed = false;
 
-  constructor(disk: Disk, path: string, { delay, onDropped = () => undefined }: FileCursorOptions = {}) {
+  constructor(disk: Disk, path: string, options: FileCursorOptions = {}) {
+    const { delay, onFailed = () => undefined, onDropped = () => undefined } = options;
     this.#disk = disk;
     this.#path = path;
     this.#delay = delay;
+    this.#onFailed = onFailed;
     this.#onDropped = onDropped;
     this.#cursors = new MemoryReplicaCursors(parse(readDiskFile(disk, path), path));
   }
@@ -56,13 +65,12 @@ export class FileReplicaCursors implements ReplicaCursors, Disposable {
   }
 
   advance(replica: string, sequence: number): void {
-    if (this.#failure !== undefined) throw this.#failure.error;
     const before = this.#cursors.get(replica);
     // It is here, and no further than was known: that alone need not be written.
     if (before !== undefined && sequence <= before) return this.#cursors.advance(replica, sequence);
     if (this.#delay === undefined) return this.#change((cursors) => cursors.advance(replica, sequence));
     this.#cursors.advance(replica, sequence);
-    this.#pending ??= this.#delay.timers.after(this.#delay.ms, () => this.#writeLate());
+    this.#writeSoon(this.#delay, this.#delay.ms);
   }
 
   holder(replica: string): string | undefined {
@@ -70,7 +78,6 @@ export class FileReplicaCursors implements ReplicaCursors, Disposable {
   }
 
   hold(replica: string, holder: string): void {
-    if (this.#failure !== undefined) throw this.#failure.error;
     if (this.#cursors.holder(replica) === holder) return;
     const isNew = this.#cursors.get(replica) === undefined;
     const before = this.#cursors.list().length;
@@ -90,13 +97,20 @@ export class FileReplicaCursors implements ReplicaCursors, Disposable {
     return this.#cursors.list();
   }
 
-  /** Nobody waits for it: who moves a cursor next is told if it failed. */
-  #writeLate(): void {
+  #writeSoon(delay: CursorDelay, ms: number): void {
+    this.#pending ??= delay.timers.after(ms, () => this.#writeLate(delay));
+  }
+
+  /** Nobody waits for it. It is a whole new file each time: where one could not be written (a full disk), the next one can. */
+  #writeLate(delay: CursorDelay): void {
     this.#pending = undefined;
     try {
       this.#write(this.#cursors.list());
+      this.#hasFailed = false;
     } catch (error) {
-      this.#failure = { error };
+      if (!this.#hasFailed) this.#onFailed(error);
+      this.#hasFailed = true;
+      this.#writeSoon(delay, AGAIN_DELAYS * delay.ms);
     }
   }
 
