@@ -81,6 +81,27 @@ function newDisk(): SimDisk {
 }
 
 describe("a mirror on a disk", () => {
+  it("says what many events recorded, in whichever part and however far apart, as one by one", async () => {
+    const disk = newDisk();
+    const { parts, mirror } = await opened(disk);
+    await mirror.append(EVENTS.slice(0, 5));
+    await mirror.startAt(await anchorAt(parts, 7));
+    await mirror.append(EVENTS.slice(7));
+    const seqs = Array.from({ length: 14 }, (_, i) => i);
+    const check = async (held: LogMirror, asked: readonly number[]): Promise<void> => {
+      const found = await held.records(asked);
+      for (const seq of asked) expect(found.get(seq), `event ${seq}`).toEqual(await held.record(seq));
+    };
+    await check(mirror, seqs);
+    expect((await mirror.records(seqs)).size).toBe(9);
+    await mirror.close();
+    const again = await LogMirror.open(new FileMirrorPlaces(parts, UPSTREAM));
+    await check(again, seqs);
+    await check(again, [2, 12]);
+    await check(again, []);
+    await again.close();
+  });
+
   it("knows every state, through a new start and behind it", async () => {
     const { parts, mirror } = await opened(newDisk());
     expect(mirror.head).toEqual(EMPTY_HEAD);

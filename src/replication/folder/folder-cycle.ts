@@ -117,7 +117,7 @@ export class FolderCycle implements Disposable {
     this.#parts = parts;
     this.#record = record;
     this.#applied = record.applied;
-    this.#materializer = new LocalMaterializer(parts.context, parts.mirror);
+    this.#materializer = new LocalMaterializer(parts.context, parts.mirror, () => this.#applied === 0);
     this.#retries = new Retries(parts.timers, parts.onDue);
     this.#losses = new RecentLosses(parts.timers);
     this.#back = new BroughtBack(parts.mirror, record.sandboxId);

@@ -1,4 +1,5 @@
 import type { IdentifiedConflict } from "../../core/conflict-record.ts";
+import type { FileRecord } from "../../core/file-record.ts";
 import type { Hash } from "../../core/hash.ts";
 import type { WorkspacePath } from "../../core/path.ts";
 import type { ReplicaRecord } from "../../core/replica-record.ts";
@@ -23,22 +24,26 @@ export interface Materialised {
   readonly planned: { readonly seq: number; readonly looked: ReadonlySet<WorkspacePath> };
 }
 
-/** For more changes at once nobody asks whose each is: the origin's history says it. */
-const MOST_ATTRIBUTED = 4_096;
+/** Of a first sync of more than this nobody asks whose each file is: the origin's history says it. */
+const MOST_OF_FIRST = 4_096;
 
 /** Brings what the origin has into the folder, with the names of those whose work it is. */
 export class LocalMaterializer {
   readonly #context: Context;
-  readonly #mirror: Mirror;
+  readonly #mirror: Pick<Mirror, "records">;
+  readonly #isFirst: () => boolean;
 
-  constructor(context: Context, mirror: Mirror) {
+  /** `isFirst`: has nothing of the origin been brought into the folder yet? */
+  constructor(context: Context, mirror: Pick<Mirror, "records">, isFirst: () => boolean) {
     this.#context = context;
     this.#mirror = mirror;
+    this.#isFirst = isFirst;
   }
 
   /** Durable when it resolves; see `applyUpstream`. */
   async materialise(step: Materialised, onProgress?: (progress: Progress) => void): Promise<UpstreamReport> {
-    const changes = step.changes.length > MOST_ATTRIBUTED ? step.changes : await this.#attributed(step.changes);
+    const isLargeFirst = step.changes.length > MOST_OF_FIRST && this.#isFirst();
+    const changes = isLargeFirst ? step.changes : await this.#attributed(step.changes);
     return applyUpstream(this.#context, { ...step, changes }, onProgress === undefined ? {} : { onProgress });
   }
 
@@ -47,27 +52,23 @@ export class LocalMaterializer {
     await applyUpstream(this.#context, { record, changes: [] });
   }
 
-  async #attributed(changes: readonly UpstreamChange[]): Promise<UpstreamChange[]> {
-    const known = new Map<number, RemoteWork | undefined>();
-    const attributed: UpstreamChange[] = [];
-    for (const change of changes) {
-      const seq = change.upstream?.seq;
-      if (seq !== undefined && !known.has(seq)) known.set(seq, await this.#workOf(seq));
-      const by = seq === undefined ? undefined : known.get(seq);
-      attributed.push(by === undefined ? change : { ...change, by });
-    }
-    return attributed;
+  async #attributed(changes: readonly UpstreamChange[]): Promise<readonly UpstreamChange[]> {
+    const seqs = new Set<number>();
+    for (const { upstream } of changes) if (upstream !== undefined) seqs.add(upstream.seq);
+    if (seqs.size === 0) return changes;
+    const records = await this.#mirror.records(seqs);
+    return changes.map((change) => {
+      const record = records.get(change.upstream?.seq ?? 0);
+      return record === undefined ? change : { ...change, by: workOf(record) };
+    });
   }
+}
 
-  async #workOf(seq: number): Promise<RemoteWork | undefined> {
-    const record = await this.#mirror.record(seq);
-    if (record === undefined) return undefined;
-    const { actor, session, turn, action } = record;
-    return {
-      actor,
-      ...(session === undefined ? {} : { session }),
-      ...(turn === undefined ? {} : { turn }),
-      ...(action === undefined ? {} : { action }),
-    };
-  }
+function workOf({ actor, session, turn, action }: FileRecord): RemoteWork {
+  return {
+    actor,
+    ...(session === undefined ? {} : { session }),
+    ...(turn === undefined ? {} : { turn }),
+    ...(action === undefined ? {} : { action }),
+  };
 }

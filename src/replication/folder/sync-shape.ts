@@ -40,7 +40,6 @@ export function syncShape(facts: SyncFacts): SyncShape {
   const { halted } = record;
   const reason = halted === undefined ? linkError?.message : haltedBecause(halted);
   const hint = halted === undefined ? linkError?.hint : hintFor(halted, record.stopped === true);
-  const degraded = degradedBecause(facts);
   return {
     id: facts.id,
     folder: facts.folder,
@@ -59,17 +58,29 @@ export function syncShape(facts: SyncFacts): SyncShape {
     lag: Math.max(0, facts.origin - facts.applied),
     pending: facts.pending,
     conflicts: facts.conflicts,
-    ...(facts.refused.size === 0 ? {} : { kept_back: facts.refused.size }),
-    ...(facts.refused.size === 0 || mayOnlyRead(facts) ? {} : { refused: refusedPaths(facts.refused) }),
-    ...(mayOnlyRead(facts) ? { read_only: true } : {}),
+    ...keptBack(facts),
     applied: facts.applied,
     head: facts.head,
-    ...(degraded === undefined ? {} : { degraded }),
-    ...(degraded === undefined || facts.retryAt === undefined
-      ? {}
-      : { retry_at: new Date(facts.retryAt).toISOString() }),
+    ...trouble(facts),
     ...(facts.progress === undefined ? {} : { progress: facts.progress }),
   };
+}
+
+function keptBack(facts: SyncFacts): Pick<SyncShape, "kept_back" | "refused" | "read_only"> {
+  const { refused } = facts;
+  const isReadOnly = mayOnlyRead(facts);
+  return {
+    ...(refused.size === 0 ? {} : { kept_back: refused.size }),
+    ...(refused.size === 0 || isReadOnly ? {} : { refused: refusedPaths(refused) }),
+    ...(isReadOnly ? { read_only: true } : {}),
+  };
+}
+
+function trouble(facts: SyncFacts): Pick<SyncShape, "degraded" | "retry_at"> {
+  const degraded = degradedBecause(facts);
+  const { retryAt } = facts;
+  if (degraded === undefined) return {};
+  return retryAt === undefined ? { degraded } : { degraded, retry_at: new Date(retryAt).toISOString() };
 }
 
 function stateOf({ record, link, ...facts }: SyncFacts): SyncState {

@@ -102,6 +102,19 @@ export class LogMirror implements Mirror {
     return this.#partAt(seq).record(seq);
   }
 
+  async records(seqs: Iterable<number>): Promise<ReadonlyMap<number, FileRecord>> {
+    const byPart = new Map<MirrorPart, number[]>();
+    for (const seq of seqs) {
+      const part = this.#partAt(seq);
+      const known = byPart.get(part);
+      if (known === undefined) byPart.set(part, [seq]);
+      else known.push(seq);
+    }
+    const found = new Map<number, FileRecord>();
+    for (const [part, own] of byPart) for (const [seq, record] of await part.records(own)) found.set(seq, record);
+    return found;
+  }
+
   async startAt(anchor: HistoryAnchor): Promise<void> {
     if (anchor.seq <= this.head.seq) {
       throw new ChronicleError("INTEGRITY_VIOLATION", `this replica holds event ${this.head.seq} already`);

@@ -7,16 +7,22 @@ import type { HistoryAnchor } from "../../core/history-anchor.ts";
 import type { WorkspacePath } from "../../core/path.ts";
 import { decodeWorkspace } from "../../core/workspace-record.ts";
 import type { EventLog } from "../../storage/event-log.ts";
-import type { IndexStore } from "../../storage/index-store.ts";
+import type { EventRow, IndexStore } from "../../storage/index-store.ts";
 import { answer } from "../../workspace/answer.ts";
 import { catchUp } from "../../workspace/catch-up.ts";
 import { workspaceRecord } from "../../workspace/config.ts";
 import type { HistoryContext } from "../../workspace/context.ts";
 import { project } from "../../workspace/project.ts";
 import { isInBase } from "../../workspace/read-base.ts";
-import { readEvent } from "../../workspace/read-events.ts";
+import { readEvent, readEvents } from "../../workspace/read-events.ts";
 import { rootAtHead } from "../../workspace/tree.ts";
+import { inSlices } from "../../util/in-slices.ts";
 import { RecentRecords } from "./recent-records.ts";
+
+/** Events that are read in one turn. */
+const AT_ONCE = 1_000;
+/** Where one of so many events is asked for, at least, those between them are looked at as well. */
+const SPARSE = 4;
 
 /** What a part of a mirror stands on. `workspaceId` is not known before its first line. */
 export interface MirrorFiles extends Omit<HistoryContext, "workspaceId"> {
@@ -92,6 +98,27 @@ export class MirrorPart {
     });
   }
 
+  async records(seqs: readonly number[]): Promise<Map<number, FileRecord>> {
+    const found = new Map<number, FileRecord>();
+    const rest: number[] = [];
+    for (const seq of seqs) {
+      const recent = this.#recent.get(seq);
+      if (recent === undefined) rest.push(seq);
+      else if (recent !== null) found.set(seq, recent);
+    }
+    const history = this.#history;
+    if (history === undefined) return found;
+    rest.sort((a, b) => a - b);
+    for await (const some of inSlices(rest, AT_ONCE)) {
+      const events = await this.ask(async (index) => readEvents(history, await rowsOf(index, some)));
+      for (const { seq, recordId, record } of events) {
+        const path = pathOfRecordId(recordId);
+        if (path !== undefined) found.set(seq, decodeFile(path, record));
+      }
+    }
+    return found;
+  }
+
   /** The Merkle hash of a folder at the head. */
   async treeHash(folder: WorkspacePath): Promise<Hash | undefined> {
     const history = this.#history;
@@ -152,6 +179,15 @@ export class MirrorPart {
     await log.sync();
     this.#head = headOf(head);
   }
+}
+
+/** The rows of some events, ascending, as far as their lines are held: in one question where most between them are asked for. */
+async function rowsOf(index: IndexStore, seqs: readonly number[]): Promise<EventRow[]> {
+  const [from = 0, to = 0] = [seqs[0], seqs.at(-1)];
+  const wanted = new Set(seqs);
+  const isDense = to - from < seqs.length * SPARSE;
+  const rows = isDense ? await index.events({ from, to }) : await Promise.all(seqs.map((seq) => index.locate(seq)));
+  return rows.filter((row) => row !== undefined).filter((row) => wanted.has(row.seq) && !isInBase(row));
 }
 
 function headOf({ seq, hash }: Head): Head {

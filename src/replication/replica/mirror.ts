@@ -36,6 +36,8 @@ export interface Mirror extends UpstreamLines {
   treeHash(folder: WorkspacePath): Promise<Hash | undefined>;
   /** What the event of this seq records of a file: whose work it is. `undefined`: it is none of a file, or not held. */
   record(seq: number): Promise<FileRecord | undefined>;
+  /** The same of many events, by seq, in a few reads; those that are none of a file, or not held, are left out. */
+  records(seqs: Iterable<number>): Promise<ReadonlyMap<number, FileRecord>>;
 
   /** Starts anew behind an event whose state is in the store as a base. Durable when it resolves. */
   startAt(anchor: HistoryAnchor): Promise<void>;
