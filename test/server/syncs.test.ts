@@ -87,6 +87,28 @@ describe("a sync", () => {
     expect(seen.every(({ id }) => id === begun.id)).toBe(true);
   });
 
+  it("follows one workspace for ever: of another one, by id or by name, nothing comes, and nothing goes there", async () => {
+    await using served = await Serving.start({ replication: true, folder: true });
+    const mine = createClient({ url: `unix:${served.run.socket}` });
+    const folder = join(served.base, "one");
+    const start = { upstream: `unix:${served.run.socket}`, folder, debounceMs: 5 };
+    const other = await served.create("other");
+    // Nobody says its name: the one of the server's folder.
+    const { id } = await mine.syncs.start(start);
+    const { workspace } = await mine.syncs.flush(id);
+    await expect(mine.syncs.start({ ...start, workspace: other })).rejects.toMatchObject({ code: "REFUSED" });
+    await mine.syncs.start({ ...start, workspace: "other" });
+    const halted = { state: "halted", halted: "not_found", reason: "the origin answers for another workspace" };
+    await until(async () => expect(await mine.syncs.status(id)).toMatchObject(halted));
+    writeFileSync(join(folder, "mine.txt"), "mine");
+    // What nobody has answered to is forgotten.
+    await mine.syncs.start(start);
+    await mine.syncs.flush(id);
+    expect((await served.read(workspace, "mine.txt")).text).toBe("mine");
+    expect((await served.read("other", "mine.txt")).status).toBe(404);
+    await mine.close();
+  });
+
   it("whose origin is not there is waited for once, as long as one wants to", async () => {
     const folder = join(serving.base, "lonely");
     const { id } = await client.syncs.start({ upstream: `unix:${join(serving.base, "nowhere.sock")}`, folder });

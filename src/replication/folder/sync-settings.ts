@@ -49,8 +49,7 @@ export function recordFor(known: ReplicaRecord | undefined, start: SyncStart, id
   const url = upstreamUrl(start.upstream);
   if (known !== undefined) refuseOther(known, url, start.workspace);
   const { stopped: _stopped, paused: _paused, workspace: named, ...before } = known ?? fresh(id);
-  // What was asked for before binds nobody where no origin has answered to it.
-  const workspace = start.workspace ?? (before.origin === "" ? undefined : named);
+  const workspace = start.workspace ?? (isConfirmed(before) ? named : undefined);
   const { mode, filterTo, filterFrom, policy, debounceMs } = start;
   return {
     ...before,
@@ -69,12 +68,24 @@ function fresh(id: string): ReplicaRecord {
   return { origin: "", sandboxId: id, url: "", mode: "two-way-safe", ...filters, applied: 0, settled: 0 };
 }
 
-/** Another address of the same origin may be given: whether it is the same is seen when it answers. */
+/** What was asked for before binds nobody where no origin has answered to it. */
+function isConfirmed({ origin, halted }: ReplicaRecord): boolean {
+  return origin !== "" && halted?.reason !== "not_found" && halted?.reason !== "ambiguous";
+}
+
+const ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/**
+ * Another address of the same origin may be given, or a name of its workspace: whether it is the same is seen when it
+ * answers. An id says at once that it is another.
+ */
 function refuseOther(known: ReplicaRecord, url: string, workspace: string | undefined): void {
-  const isSame = workspace === undefined || workspace === known.origin || workspace === known.workspace;
-  if (isSame || known.origin === "" || known.url !== url || known.workspace === undefined) return;
-  throw new ChronicleError("REFUSED", "this folder follows another workspace of that origin", {
-    hint: "choose another folder for this one",
+  if (workspace === undefined || workspace === known.origin || known.origin === "") return;
+  const { workspace: named = known.origin } = known;
+  const isOtherName = isConfirmed(known) && known.url === url && !ID.test(named) && workspace !== named;
+  if (!ID.test(workspace) && !isOtherName) return;
+  throw new ChronicleError("REFUSED", "this folder follows another workspace", {
+    hint: `it follows ${known.origin}: choose another folder for this one`,
     data: { origin: known.origin },
   });
 }

@@ -16,13 +16,14 @@ import { BlockFetch } from "./block-fetch.ts";
 import { ContentFetch } from "./content-fetch.ts";
 import { ContentIntake } from "./content-intake.ts";
 import { type ArrivedEvent, EventContents, type NotTaken, type TakeRules } from "./event-contents.ts";
-import { KNOWN, wordOf, type OriginWord } from "./origin-word.ts";
+import { wordOf, type OriginWord } from "./origin-word.ts";
 import { IncomingEvents } from "./incoming-events.ts";
 import type { UpstreamLines } from "./upstream.ts";
 import type { Mirror } from "./mirror.ts";
 import { TreeFetch } from "./tree-fetch.ts";
 import { TreeResync, type ResyncGoal } from "./tree-resync.ts";
 import { Witness } from "./witness.ts";
+import { replicaHello } from "./replica-hello.ts";
 import { witnessed, type WitnessNotes } from "./witness-notes.ts";
 import { WriteBackPush } from "./write-back-push.ts";
 import type { WriteJournal } from "./write-journal.ts";
@@ -34,7 +35,7 @@ export interface ReplicaOptions extends TakeRules {
   readonly sandboxId: string;
   /** The workspace's id; the origin's own, where it is left out. */
   readonly workspace?: string;
-  /** How the workspace is asked for where its id is not known yet: its name, for example. */
+  /** How the workspace is asked for, where not by its id: its name, for example. */
   readonly asked?: string;
   /** Where the transport has not asked for it already. */
   readonly token?: string;
@@ -140,18 +141,20 @@ export class ReplicaSession {
    * went wrong is in the channel's end. A replica with a witness's note does not even begin.
    */
   async run(): Promise<ChannelEnd> {
+    let own: ChronicleError | undefined;
     try {
       using _listening = this.#options.journal?.changed.listen(() => this.#writeBack?.note());
       const note = this.#options.notes.get();
       if (note !== undefined) throw witnessed(note);
-      await this.#sayHello();
+      await this.#channel.send(replicaHello(this.#options));
       for await (const message of this.#channel.receive()) {
         this.#pulse.heard();
         await this.#handle(message);
       }
       this.#channel.close();
     } catch (error) {
-      this.#channel.close(asFatal(error));
+      own = asFatal(error);
+      this.#channel.close(own);
     }
     this.#isEnded = true;
     this.#pulse[Symbol.dispose]();
@@ -162,22 +165,9 @@ export class ReplicaSession {
     this.#barriers.end();
     this.#held.end();
     await this.#storing;
-    return this.#channel.ended;
-  }
-
-  async #sayHello(): Promise<void> {
-    const { sandboxId, asked, workspace = asked, token, upstream } = this.#options;
-    const { seq: sequence, hash } = upstream.head;
-    await this.#channel.send({
-      type: "Hello",
-      versions: [PROTOCOL_VERSION],
-      capabilities: [...KNOWN, ...(this.#options.mirror === undefined ? [] : ["tree"])],
-      ...(workspace === undefined ? {} : { workspace }),
-      sandbox_id: sandboxId,
-      ...(token === undefined ? {} : { token }),
-      head: { sequence, hash },
-      settled_local_seq: this.#options.journal?.settledTo ?? 0,
-    });
+    const end = await this.#channel.ended;
+    // An origin of another workspace may have ended it, too, for the history that it does not know.
+    return own?.code === "NOT_FOUND" && end.by === "peer" ? { by: "us", error: own } : end;
   }
 
   async #handle(message: Message): Promise<void> {
