@@ -1,6 +1,7 @@
 import type { DuShape, GcShape } from "../api/shapes.ts";
 import type { Hash } from "../core/hash.ts";
 import type { Disk } from "../disk/disk.ts";
+import { FileWithheldContents } from "../replication/replica/withheld-contents.ts";
 import { aliveContents, type AliveOptions } from "../workspace/alive.ts";
 import type { StoreTasks } from "../workspace/context.ts";
 import { lastPruning } from "../workspace/pruning-in-log.ts";
@@ -22,7 +23,10 @@ export function storeTasks(parts: StoreParts, workspaceId: string): StoreTasks {
       const fault = faultOfWorkspaceFile(parts.backends.disk, path, workspaceId);
       return fault === undefined ? [] : [{ where: "workspace.json", fault }];
     },
-    withheld: () => new Set(),
+    withheld: () => {
+      const { withheld } = parts.layout.workspace(workspaceId).upstream;
+      return new FileWithheldContents(parts.backends.disk, withheld).list();
+    },
     copy: () => openCopy(parts, workspaceId, tasks),
     scratchIndex: parts.backends.scratchIndex,
     collect: (options) => collectStore(parts, options),

@@ -112,7 +112,7 @@ export interface StoreTasks {
   readonly home: string;
   /** What is wrong with the workspace's files beside its log and contents. */
   fileFaults(): readonly { readonly where: string; readonly fault: string }[];
-  /** Contents that this history names and that were left out on purpose: of a copy only. */
+  /** Contents of an origin's history that were left out of what this replica holds of it, on purpose or since the origin had freed them. */
   withheld(): ReadonlySet<Hash>;
   /** What this workspace holds of its origin's history, opened to be verified; `undefined`: it follows none. */
   copy(): Promise<HistoryCopy | undefined>;

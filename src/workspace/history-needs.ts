@@ -1,5 +1,5 @@
 import type { BaseBatch } from "../core/base.ts";
-import { contentsOfConflict, decodeConflict } from "../core/conflict-record.ts";
+import { contentsOfConflict, decodeConflict, type ConflictRecord } from "../core/conflict-record.ts";
 import type { Json, LogEvent } from "../core/event.ts";
 import { fileRecordId } from "../core/file-record.ts";
 import { isHash, type Hash } from "../core/hash.ts";
@@ -16,22 +16,36 @@ function hashIn(value: Json | undefined): Hash[] {
 }
 
 /** Contents that a record needs as long as its state is kept: those of files, of paths outside, of open conflicts. */
-function contentsInForce({ recordId, record }: RecordEvent): Hash[] | undefined {
-  if (recordId.startsWith("file") || recordId.startsWith("outside")) return hashIn(record["hash"]);
-  if (recordId.startsWith("conflict:"))
-    return record["state"] === "open" ? contentsOfConflict(decodeConflict(record)) : [];
+function contentsInForce({ recordId, record }: RecordEvent): Named[] | undefined {
+  if (recordId.startsWith("file") || recordId.startsWith("outside")) return hashIn(record["hash"]).map(named);
+  if (recordId.startsWith("conflict:")) return record["state"] === "open" ? ofConflict(decodeConflict(record)) : [];
   return undefined;
 }
 
+/** A content, and whether it is only told of what an origin had there. */
+type Named = Pick<NeededContent, "hash" | "isUpstream">;
+
+function named(hash: Hash): Named {
+  return { hash, isUpstream: false };
+}
+
+function ofConflict(conflict: ConflictRecord): Named[] {
+  const own = conflict.current?.hash;
+  return contentsOfConflict(conflict).map((hash) => ({
+    hash,
+    isUpstream: conflict.sync !== undefined && hash !== own,
+  }));
+}
+
 /** What an operation needs until it is done: its plan, what it puts there, and both sides of what it will not merge. */
-function contentsOfIntent(record: LogEvent["record"]): Hash[] {
+function contentsOfIntent(record: LogEvent["record"]): Named[] {
   if (record["state"] !== "open") return [];
   const { plan, contents = [], conflicts = [], changes = [] } = decodeIntent(record);
   return [
-    ...(plan === undefined ? [] : [plan]),
-    ...contents,
-    ...changes.flatMap(({ after }) => after?.hash ?? []),
-    ...conflicts.flatMap((one) => contentsOfConflict(one.record)),
+    ...(plan === undefined ? [] : [named(plan)]),
+    ...contents.map(named),
+    ...changes.flatMap(({ after }) => (after?.hash === undefined ? [] : [named(after.hash)])),
+    ...conflicts.flatMap((one) => ofConflict(one.record)),
   ];
 }
 
@@ -41,6 +55,8 @@ export interface NeededContent {
   readonly where: string;
   /** In bytes; `undefined` where the record does not say. */
   readonly size: number | undefined;
+  /** A conflict with an origin tells of it as the origin's: where that has freed it before it came, it is not here by right. */
+  readonly isUpstream: boolean;
 }
 
 /**
@@ -52,7 +68,7 @@ export interface NeededContent {
 export class HistoryNeeds {
   readonly #need: (content: NeededContent) => void;
   readonly #contents: NeededContents<readonly NeededContent[]>;
-  readonly #plans = new Map<string, readonly Hash[]>();
+  readonly #plans = new Map<string, readonly Named[]>();
 
   constructor(pruning: KeptStates | undefined, need: (content: NeededContent) => void) {
     this.#need = need;
@@ -65,7 +81,7 @@ export class HistoryNeeds {
   event(event: LogEvent, where: string): void {
     this.#record(event, event.seq, where);
     const base = baseOf(event);
-    if (base !== undefined) this.#need({ hash: base, where, size: undefined });
+    if (base !== undefined) this.#need({ ...named(base), where, size: undefined });
   }
 
   /**
@@ -81,8 +97,8 @@ export class HistoryNeeds {
       // Whoever does not ask where is not told: a base can hold hundreds of thousands.
       const place =
         whereOf !== undefined ? whereOf(path) : where === "" ? "" : `${where}: ${displayPath(path)}@${iteration}`;
-      const content = { hash: entry?.hash, where: place, size: entry?.size };
-      this.#contents.set(fileRecordId(path), seq, withHash(content));
+      const content = { where: place, size: entry?.size };
+      this.#contents.set(fileRecordId(path), seq, entry?.hash && [{ ...named(entry.hash), ...content }]);
     }
     for (const record of records) this.#record(record, seq, where);
   }
@@ -90,16 +106,16 @@ export class HistoryNeeds {
   /** The history is at its end. */
   finish(): void {
     this.#contents.finish();
-    for (const [id, hashes] of this.#plans) {
-      for (const hash of hashes) this.#need({ hash, where: `plan of ${id}`, size: undefined });
+    for (const [id, contents] of this.#plans) {
+      for (const one of contents) this.#need({ ...one, where: `plan of ${id}`, size: undefined });
     }
   }
 
   #record({ recordId, record }: RecordEvent, seq: number, where: string): void {
-    const hashes = contentsInForce({ recordId, record });
-    if (hashes !== undefined) {
+    const inForce = contentsInForce({ recordId, record });
+    if (inForce !== undefined) {
       const size = typeof record["size"] === "number" ? record["size"] : undefined;
-      const contents = hashes.map((hash) => ({ hash, where, size }));
+      const contents = inForce.map((one) => ({ ...one, where, size }));
       this.#contents.set(recordId, seq, contents.length === 0 ? undefined : contents);
     } else if (recordId.startsWith("version:")) {
       // Deleted, where the replica has made good for it.
@@ -108,7 +124,7 @@ export class HistoryNeeds {
       this.#contents.set(recordId, seq, contentsOfVersion(decodeVersion(record)).map(at(where)));
       this.#contents.set(recordId, seq + 1, undefined);
     } else if (recordId.startsWith("snapshot:")) {
-      for (const hash of hashIn(record["filter"])) this.#need({ hash, where, size: undefined });
+      for (const hash of hashIn(record["filter"])) this.#need({ ...named(hash), where, size: undefined });
     } else if (recordId.startsWith("intent:")) {
       const contents = contentsOfIntent(record);
       if (contents.length === 0) this.#plans.delete(recordId);
@@ -118,14 +134,5 @@ export class HistoryNeeds {
 }
 
 function at(where: string): (hash: Hash) => NeededContent {
-  return (hash) => ({ hash, where, size: undefined });
-}
-
-function withHash(content: {
-  readonly hash: Hash | undefined;
-  readonly where: string;
-  readonly size: number | undefined;
-}): readonly NeededContent[] | undefined {
-  const { hash } = content;
-  return hash === undefined ? undefined : [{ ...content, hash }];
+  return (hash) => ({ ...named(hash), where, size: undefined });
 }

@@ -38,12 +38,14 @@ async function verifyOpened({ context, where }: HistoryCopy, into: CopyFindings)
   into.problems.push(...problems.map((problem) => ({ ...problem, where: `${where}${problem.where}` })));
   into.notes.push(`${where}: ${log.events} events of workspace ${context.workspaceId}, up to event ${log.lastSeq}`);
   into.notes.push(...notes.map((note) => `${where}: ${note}`));
-  const needed = without(log.needed, context.store.withheld());
-  return new Map(Array.from(needed, ([hash, need]) => [hash, { where: `${where}${need.where}` }] as const));
+  const needed = [...presentOf(context, log.needed)];
+  return new Map(needed.map(([hash, need]) => [hash, { ...need, where: `${where}${need.where}` }] as const));
 }
 
-/** What is needed and was not left out. */
-export function without(needed: ReadonlyMap<Hash, Need>, withheld: ReadonlySet<Hash>): ReadonlyMap<Hash, Need> {
+/** What is needed of a history, without what is not here by right: of a copy all that was left out, else what only tells of an origin's states. */
+export function presentOf(context: Context, needed: ReadonlyMap<Hash, Need>): ReadonlyMap<Hash, Need> {
+  const { isCopy = false, store } = context;
+  const withheld = store.withheld();
   if (withheld.size === 0) return needed;
-  return new Map([...needed].filter(([hash]) => !withheld.has(hash)));
+  return new Map([...needed].filter(([hash, { isUpstream }]) => !((isCopy || isUpstream) && withheld.has(hash))));
 }

@@ -14,7 +14,7 @@ import { headBeforeFirst, isSealed } from "./catch-up.ts";
 import { checkBase } from "./check-base.ts";
 import { checkRecord } from "./check-record.ts";
 import type { Context } from "./context.ts";
-import { HistoryNeeds } from "./history-needs.ts";
+import { HistoryNeeds, type NeededContent } from "./history-needs.ts";
 import { prunedNote, pruningInLog, type LoggedPruning } from "./pruning-in-log.ts";
 import { baseOf, iterationOf, project, projectAnchor, type PlacedEvent } from "./project.ts";
 import type { VerifyProblemShape as Problem } from "../api/shapes.ts";
@@ -22,6 +22,8 @@ import type { VerifyProblemShape as Problem } from "../api/shapes.ts";
 /** Where a content is needed: the first place found. */
 export interface Need {
   readonly where: string;
+  /** Nothing needs it but what tells of an origin's states (`NeededContent`). */
+  readonly isUpstream: boolean;
 }
 
 /** What the log held at a seq of interest. */
@@ -119,7 +121,7 @@ class LogVerifier {
     this.#options = options;
     this.#isIndexed = isIndexed;
     this.#pruning = pruning;
-    this.#needs = new HistoryNeeds(pruning, ({ hash, where }) => this.#need(hash, where));
+    this.#needs = new HistoryNeeds(pruning, (content) => this.#need(content));
   }
 
   /** Takes a history up behind the event that it starts on: that is where what can be proved begins. */
@@ -131,7 +133,7 @@ class LogVerifier {
     this.#tree = new LogTree(frontier, seq);
     this.#at.set(seq, { hash, logRoot: this.#tree.root(), root });
     if (this.#options.seqsOfInterest.has(seq)) this.#hashes.set(seq, hash);
-    this.#need(base, where);
+    this.#need({ hash: base, where, size: undefined, isUpstream: false });
     const faults = await checkBase(this.#context.blobs, base, {
       root,
       onRows: (batch) => {
@@ -253,8 +255,9 @@ class LogVerifier {
     );
   }
 
-  #need(hash: Hash, where: string): void {
-    if (!this.#needed.has(hash)) this.#needed.set(hash, { where });
+  #need({ hash, where, isUpstream }: NeededContent): void {
+    const known = this.#needed.get(hash);
+    if (known === undefined || (known.isUpstream && !isUpstream)) this.#needed.set(hash, { where, isUpstream });
   }
 
   #collect(event: LogEvent, where: string): void {

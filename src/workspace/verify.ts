@@ -5,7 +5,7 @@ import type { Hash } from "../core/hash.ts";
 import { type ExpectedHead, judgeSignature, parseExpected } from "../core/signed-head.ts";
 import type { Context } from "./context.ts";
 import { verifyBlobs } from "./verify-blobs.ts";
-import { verifyCopy, without } from "./verify-copy.ts";
+import { verifyCopy, presentOf } from "./verify-copy.ts";
 import { verifyLog, type LogFindings } from "./verify-log.ts";
 
 /** A problem, before it is shown. */
@@ -37,7 +37,7 @@ export async function verify(context: Context, options: VerifyOptions = {}): Pro
   problems.push(...(expected?.problems ?? []));
   const copied = await verifyCopy(context, { problems, notes });
   const blobs = await verifyBlobs(context, {
-    needed: new Map([...copied, ...without(log.needed, context.store.withheld())]),
+    needed: new Map([...copied, ...presentOf(context, log.needed)]),
     quick: options.quick === true,
     problems,
     ...(options.onProgress === undefined ? {} : { onProgress: options.onProgress }),
