@@ -151,6 +151,15 @@ describe("a port", () => {
     expect(await talk.channel.ended).toMatchObject({ by: "transport" });
   });
 
+  it("… which is seen within about a second, however seldom a server says that it is alive", async () => {
+    await using served = await Serving.start({ replication: true, limits: { heartbeatMs: 60_000 } });
+    const token = served.token("agent", [await served.create("mine")]);
+    await using talk = await Talk.onPort(served, token);
+    await talk.hello();
+    served.revoke(served.idOf(token));
+    expect(await talk.channel.ended).toMatchObject({ by: "transport" });
+  });
+
   it("takes so many replicas of one token and no more, and counts them", async () => {
     const token = serving.token("reader", [first]);
     const talks: Talk[] = [];

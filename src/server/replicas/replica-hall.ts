@@ -15,6 +15,8 @@ const MOST_PAYLOAD = 4 * 1024 ** 2;
 /** The codes of docs/protocol.md for a token that does not hold any more, and for one replica too many. */
 const UNAUTHENTICATED = 4401;
 const RATE_LIMITED = 429;
+/** So long at most a replica goes on reading and writing with a token that was revoked, in milliseconds. */
+const REVOKED_MS = 1_000;
 
 export interface ReplicaHallOptions extends ReplicaSetting {
   readonly door: ReplicaDoor;
@@ -83,12 +85,15 @@ export class ReplicaHall {
 
   /** A token that was revoked, or has expired, holds no connection open. */
   #keepPulse(client: WebSocket, isStillAdmitted: UpgradeVisit["isStillAdmitted"]): () => void {
-    const timer = setInterval(() => {
-      isStillAdmitted().then(
-        (isIn) => isIn || client.close(UNAUTHENTICATED, "this token does not hold any more"),
-        (error: unknown) => this.#report(error),
-      );
-    }, this.#options.limits.heartbeatMs);
+    const timer = setInterval(
+      () => {
+        isStillAdmitted().then(
+          (isIn) => isIn || client.close(UNAUTHENTICATED, "this token does not hold any more"),
+          (error: unknown) => this.#report(error),
+        );
+      },
+      Math.min(REVOKED_MS, this.#options.limits.heartbeatMs),
+    );
     return () => clearInterval(timer);
   }
 
