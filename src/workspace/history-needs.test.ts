@@ -51,6 +51,25 @@ describe("what a replica's write that lost has left", () => {
   ])("%s", (_name, pruning, isNeeded) => {
     expect(needsOf(history, pruning).has(sha256("lost"))).toBe(isNeeded);
   });
+
+  it.each<[string, KeptStates | undefined, boolean]>([
+    ["is needed where nothing is pruned", undefined, true],
+    ["is needed by its kept state", { floorSeq: 4, kept: [2] }, true],
+    [
+      "is not needed below the floor: a compaction does not bring back what was freed",
+      { floorSeq: 3, kept: [] },
+      false,
+    ],
+  ])("in the base of a later compaction it %s", (_name, pruning, isNeeded) => {
+    const needed = new Set<Hash>();
+    const needs = new HistoryNeeds(pruning, ({ hash }) => needed.add(hash));
+    const event = { ...other, seq: 9 } as unknown as LogEvent;
+    needs.event(event, "");
+    const record = { ...version, op: "upsert", seq: 2, ts: "2030-01-01T00:00:00.000Z" } as const;
+    needs.rows({ records: [record] }, event, "");
+    needs.finish();
+    expect(needed.has(sha256("lost"))).toBe(isNeeded);
+  });
 });
 
 it("what a step of a replica puts there is needed until it is done", () => {

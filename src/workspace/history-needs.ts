@@ -3,11 +3,14 @@ import { contentsOfConflict, decodeConflict, type ConflictRecord } from "../core
 import type { Json, LogEvent } from "../core/event.ts";
 import { fileRecordId } from "../core/file-record.ts";
 import { isHash, type Hash } from "../core/hash.ts";
-import { NeededContents, type KeptStates } from "../core/kept-states.ts";
+import { keepsSpan, NeededContents, type KeptStates } from "../core/kept-states.ts";
 import { displayPath, type WorkspacePath } from "../core/path.ts";
 import { decodeIntent } from "../core/records.ts";
 import { contentsOfVersion, decodeVersion } from "../core/write-back-record.ts";
 import { baseOf } from "./project.ts";
+
+/** What the ids of records of versions begin with. */
+const VERSION = "version:";
 
 type RecordEvent = Pick<LogEvent, "recordId" | "record">;
 
@@ -66,11 +69,13 @@ export interface NeededContent {
  * history always; the plan of an operation until it is done.
  */
 export class HistoryNeeds {
+  readonly #pruning: KeptStates | undefined;
   readonly #need: (content: NeededContent) => void;
   readonly #contents: NeededContents<readonly NeededContent[]>;
   readonly #plans = new Map<string, readonly Named[]>();
 
   constructor(pruning: KeptStates | undefined, need: (content: NeededContent) => void) {
+    this.#pruning = pruning;
     this.#need = need;
     this.#contents = new NeededContents(pruning, (all) => {
       for (const one of all) need(one);
@@ -100,7 +105,11 @@ export class HistoryNeeds {
       const content = { where: place, size: entry?.size };
       this.#contents.set(fileRecordId(path), seq, entry?.hash && [{ ...named(entry.hash), ...content }]);
     }
-    for (const record of records) this.#record(record, seq, where);
+    for (const record of records) {
+      // A version is of its own event still, and what was freed of it does not come back.
+      const since = record.recordId.startsWith(VERSION) ? record.seq : seq;
+      this.#record(record, since, where);
+    }
   }
 
   /** The history is at its end. */
@@ -117,12 +126,14 @@ export class HistoryNeeds {
       const size = typeof record["size"] === "number" ? record["size"] : undefined;
       const contents = inForce.map((one) => ({ ...one, where, size }));
       this.#contents.set(recordId, seq, contents.length === 0 ? undefined : contents);
-    } else if (recordId.startsWith("version:")) {
+    } else if (recordId.startsWith(VERSION)) {
       // Deleted, where the replica has made good for it.
       if (Object.keys(record).length === 0) return;
       // It was never the state of its path: it counts like an iteration that the next event has replaced.
-      this.#contents.set(recordId, seq, contentsOfVersion(decodeVersion(record)).map(at(where)));
-      this.#contents.set(recordId, seq + 1, undefined);
+      if (keepsSpan(this.#pruning, seq, seq + 1)) {
+        for (const hash of contentsOfVersion(decodeVersion(record)))
+          this.#need({ ...named(hash), where, size: undefined });
+      }
     } else if (recordId.startsWith("snapshot:")) {
       for (const hash of hashIn(record["filter"])) this.#need({ ...named(hash), where, size: undefined });
     } else if (recordId.startsWith("intent:")) {
@@ -131,8 +142,4 @@ export class HistoryNeeds {
       else this.#plans.set(recordId, contents);
     }
   }
-}
-
-function at(where: string): (hash: Hash) => NeededContent {
-  return (hash) => ({ ...named(hash), where, size: undefined });
 }
