@@ -245,7 +245,7 @@ it("shapes: fields may be added, none is renamed", () => {
       "RetentionShape": "max_snapshots max_age_days min_age_hours max_store_bytes",
       "RetentionSourcesShape": "sources",
       "RunShape": "session changes ambiguous coverage exit_code signal undo_id rolled_back skipped",
-      "SessionShape": "session_id kind actor started ended command tracked_paths exit_code signal snapshot_count merkle_roots network_events notes state from_seq to_seq changed",
+      "SessionShape": "session_id kind replica? actor started ended command tracked_paths exit_code signal snapshot_count merkle_roots network_events notes state from_seq to_seq changed",
       "SkippedShape": "path reason detail?",
       "SnapshotShape": "number id seq root coverage timestamp cause name? pinned message? parent session? changed compacted_by? pruned_by?",
       "StatusShape": "workspace path roots root seq head changes coverage snapshots latest_snapshot entries bytes read_only notes",

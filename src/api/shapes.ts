@@ -176,10 +176,13 @@ export interface OperationShape {
 
 export interface SessionShape {
   session_id: string;
-  /** A command that was run, a watched folder, an agent's own session: its work is that of its actions. */
-  kind: "run" | "watch" | "agent";
+  /** A command that was run, a watched folder, an agent's own session: its work is that of its actions; one that ran at a replica. */
+  kind: "run" | "watch" | "agent" | "replica";
+  /** Of one that ran at a replica: whose id. What else is known of it are its changes that came here. */
+  replica?: string;
   /** Whose it is: `claude`, for example. */
   actor: string;
+  /** Of one at a replica: when its first and last change came here. */
   started: string;
   ended: string | null;
   /** Secrets are masked. */
@@ -191,8 +194,11 @@ export interface SessionShape {
   merkle_roots: string[];
   network_events: unknown[];
   notes: string[];
-  /** `running` also for one whose process died without a word, until the next command closes it as `abandoned`. */
-  state: "running" | "ended" | "abandoned";
+  /**
+   * `running` also for one whose process died without a word, until the next command closes it as `abandoned`; `elsewhere`: at a
+   * replica, where it is known whether it goes on.
+   */
+  state: "running" | "ended" | "abandoned" | "elsewhere";
   from_seq: number;
   to_seq: number | null;
   changed: number;

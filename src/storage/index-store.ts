@@ -1,6 +1,7 @@
 import type { Entry } from "../core/entry.ts";
 import type { EventOp, Head } from "../core/event.ts";
 import type { Hash } from "../core/hash.ts";
+import type { RemoteWorkRow } from "../core/remote-work.ts";
 import type { WorkspacePath } from "../core/path.ts";
 
 /**
@@ -60,6 +61,9 @@ export interface IndexStore {
   /** Paths of any time whose last component is the name, in path order. */
   pathsNamed(name: string): Promise<readonly WorkspacePath[]>;
 
+  /** Work that was done at other copies of the workspace, in the order of its last events. */
+  remoteWork(): Promise<readonly RemoteWorkRow[]>;
+
   /** The Merkle hash of a folder in force at a seq, or `undefined`. */
   treeHashAt(folder: WorkspacePath, seq: number): Promise<Hash | undefined>;
   /** The greatest seq for which tree hashes have been stored; 0 if none. */
@@ -83,6 +87,8 @@ export interface IndexBatch {
   readonly events: readonly EventRow[];
   /** Iterations from events, and those of a base (with the seqs of the events that recorded them). May be asked for twice. */
   readonly iterations: Iterable<IterationRow>;
+  /** What the events say of work at other copies; added to what is known of the same. Default: nothing. */
+  readonly remoteWork?: readonly RemoteWorkRow[];
 }
 
 /** One event, without its body: that is read from the log at `offset`. */

@@ -26,7 +26,8 @@ export function eventAt(seq: number, recordId: string, op: EventOp = "upsert"): 
 /** A batch that ends at a seq. */
 export function batchTo(seq: number, part: Partial<Omit<IndexBatch, "head">> = {}): IndexBatch {
   const head = { seq, hash: sha256(`${seq}`), offset: seq * 100, frontier: [sha256("left"), sha256(`${seq}`)] };
-  return { head, events: part.events ?? [], iterations: part.iterations ?? [] };
+  const { events = [], iterations = [], ...more } = part;
+  return { head, events, iterations, ...more };
 }
 
 /** What one step does to one path: a kind (with a text), or a deletion. */

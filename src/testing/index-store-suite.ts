@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { type Hash, sha256 } from "../core/hash.ts";
 import { comparePaths, pathFromBytes, pathInRoot, parsePath, ROOT, type WorkspacePath } from "../core/path.ts";
+import type { RemoteWorkRow } from "../core/remote-work.ts";
 import type { EventRow, IndexStore } from "../storage/index-store.ts";
 import { indexPagesSuite } from "./index-pages-suite.ts";
 import { applySteps, batchTo, entryAt, eventAt, rowsOf } from "./index-rows.ts";
@@ -110,6 +111,24 @@ export function indexStoreSuite(name: string, open: () => IndexStore): void {
       expect(seqs(await store.records(""))).toEqual([2, 4, 5, 6, 7]);
       expect(seqs(await store.records("user:a"))).toEqual([2]);
       expect((await store.records("user:\0")).map((row) => row.recordId)).toEqual(["user:\0x"]);
+    });
+
+    test("adds up what was done at other copies, by replica, session, turn and action", async () => {
+      const store = fresh();
+      const at = (seq: number, some: Partial<RemoteWorkRow>): RemoteWorkRow => ({
+        ...{ replica: "r1", session: "s", turn: "", action: "", actor: "ada" },
+        ...{ firstSeq: seq, lastSeq: seq, firstTs: `t${seq}`, lastTs: `t${seq}`, events: 1 },
+        ...some,
+      });
+      expect(await store.remoteWork()).toEqual([]);
+      const first = [at(1, {}), at(2, { turn: "t\0" }), at(3, { replica: "", session: "ß" })];
+      await store.apply(batchTo(3, { remoteWork: first }));
+      await store.apply(batchTo(4));
+      await store.apply(batchTo(8, { remoteWork: [at(5, { actor: "eva", lastSeq: 8, lastTs: "t8", events: 3 })] }));
+      const joined = at(1, { actor: "eva", lastSeq: 8, lastTs: "t8", events: 4 });
+      expect(await store.remoteWork()).toEqual([first[1], first[2], joined]);
+      await store.reset();
+      expect(await store.remoteWork()).toEqual([]);
     });
 
     test("knows the records whose last event leaves them open", async () => {

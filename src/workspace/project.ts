@@ -6,6 +6,7 @@ import type { LogEvent } from "../core/event.ts";
 import { isHash, type Hash } from "../core/hash.ts";
 import type { HistoryAnchor } from "../core/history-anchor.ts";
 import type { WorkspacePath } from "../core/path.ts";
+import { remoteWorkIn } from "../core/remote-work.ts";
 import { decodeSentinel } from "../core/sentinel.ts";
 import type { EventRow, IndexBatch, IndexHead, IterationRow } from "../storage/index-store.ts";
 import type { BlobStore } from "../storage/blob-store.ts";
@@ -103,7 +104,8 @@ export async function project(
   }
   const iterations: Iterable<IterationRow> = { [Symbol.iterator]: () => flatten(sources) };
   const events = [...records, ...placed.map(eventRow)];
-  await index.apply({ head, events, iterations } satisfies IndexBatch);
+  const remoteWork = remoteWorkIn(placed.map(({ event }) => event));
+  await index.apply({ head, events, iterations, remoteWork } satisfies IndexBatch);
   for (const [seq, entries] of trees) await putBaseTrees(index, seq, entries);
   return head;
 }

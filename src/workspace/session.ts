@@ -113,7 +113,7 @@ async function asAbandoned(context: Context, session: Session): Promise<Session>
   return { ...session, state: "abandoned", changed: changes.length, seq, unclosed: true };
 }
 
-/** A session by id or unique prefix. */
+/** A session of this workspace by id or unique prefix. */
 export async function findSession(context: Context, id: string): Promise<Session> {
   const matching = (await listSessions(context)).filter((one) => id !== "" && one.id.startsWith(id));
   const only = matching[0];

@@ -39,7 +39,7 @@ import { restore } from "./restore.ts";
 import { rollback } from "./rollback.ts";
 import { run, watch } from "./run.ts";
 import { changesOfSelection } from "./selection.ts";
-import { findSession, listSessions, sessionShape } from "./session.ts";
+import { everySession, findSessionAnywhere } from "./every-session.ts";
 import { snapshotAction } from "./snapshot-action.ts";
 import { listSnapshots, snapshotShape, takeSnapshot } from "./snapshot.ts";
 import { statusOf } from "./status.ts";
@@ -142,12 +142,12 @@ export class Workspace implements api.WorkspaceApi {
     return this.#turns.read(() => readLog(this.#context, options));
   }
 
-  async sessions(): Promise<shapes.SessionShape[]> {
-    return (await this.#turns.read(() => listSessions(this.#context))).map(sessionShape);
+  sessions(): Promise<shapes.SessionShape[]> {
+    return this.#turns.read(() => everySession(this.#context));
   }
 
-  async session(id: string): Promise<shapes.SessionShape> {
-    return sessionShape(await this.#turns.read(() => findSession(this.#context, id)));
+  session(id: string): Promise<shapes.SessionShape> {
+    return this.#turns.read(() => findSessionAnywhere(this.#context, id));
   }
 
   history(path: string, options: files.HistoryOptions = {}): Promise<shapes.IterationShape[]> {

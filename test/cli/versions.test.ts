@@ -82,7 +82,12 @@ describe("chronicle versions", () => {
     expect((await sandbox.must(["sessions"])).stdout).toBe("");
     await lose(sandbox, workspace, "taken.txt");
     expect((await sandbox.must(["sessions"])).stdout).toMatch(/^s-42  .*at replica 0fd1a2b3  1 change  \(mina\)\n$/);
-    expect((await sandbox.json(["sessions"])).value).toEqual([]);
+    const { value } = await sandbox.json(["sessions"]);
+    const known = { kind: "replica", state: "elsewhere", replica: REPLICA, actor: "mina", changed: 1, exit_code: null };
+    expect(value).toMatchObject([{ session_id: "s-42", ...known }]);
+    const { stdout } = await sandbox.must(["show", "s-42"]);
+    expect(stdout).toMatch(/ended     at replica 0fd1a2b3\n[^]*taken\.txt/);
+    expect((await sandbox.call(["show"])).stderr).toContain("there are no sessions yet");
     expect((await sandbox.must(["changes", "--session", "s-42"])).stdout).toContain("taken.txt");
   });
 

@@ -12,8 +12,8 @@ import { sessionCommand, sessionEnd } from "../render/sessions.ts";
 async function chosen(context: CommandContext, workspace: WorkspaceApi): Promise<SessionShape> {
   const [id] = context.input.args;
   if (id !== undefined && id !== "latest") return workspace.session(id);
-  const all = (await workspace.sessions()).toSorted((a, b) => a.from_seq - b.from_seq);
-  const last = all.at(-1);
+  const all = (await workspace.sessions()).filter(({ kind }) => kind !== "replica");
+  const last = all.toSorted((a, b) => a.from_seq - b.from_seq).at(-1);
   if (last !== undefined) return last;
   throw new ChronicleError("NOT_FOUND", "there are no sessions yet", { hint: "chronicle run -- <command>" });
 }
@@ -34,7 +34,13 @@ function headLines(session: SessionShape, context: CommandContext): string[] {
 }
 
 /** What the session changed; `undefined` where the disk holds its end and nothing was recorded of it yet. */
-async function changesOf(workspace: WorkspaceApi, session: SessionShape, patch: boolean): Promise<DiffShape> {
+async function changesOf(
+  workspace: WorkspaceApi,
+  session: SessionShape,
+  patch: boolean,
+): Promise<Pick<DiffShape, "changes">> {
+  // Here others have worked in between.
+  if (session.kind === "replica") return workspace.changes({ session: session.session_id }, { patch });
   const to = session.to_seq === null ? "now" : `seq:${session.to_seq}`;
   return workspace.diff(`seq:${session.from_seq}`, to, { patch });
 }

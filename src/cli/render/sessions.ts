@@ -2,6 +2,9 @@ import type { SessionShape } from "../../api/shapes.ts";
 import type { Paint } from "../paint.ts";
 import { printable, shownCommand } from "./printable.ts";
 
+/** Of a replica's id, as everywhere. In characters. */
+const SHORT = 8;
+
 /** What a session ran; of one without a command, what it was. */
 export function sessionCommand({ command, kind, actor }: SessionShape): string {
   if (command.length > 0) return shownCommand(command);
@@ -10,6 +13,8 @@ export function sessionCommand({ command, kind, actor }: SessionShape): string {
 
 /** How a session ended, in a word or two. */
 export function sessionEnd(session: SessionShape, paint: Paint): string {
+  if (session.state === "elsewhere")
+    return paint("cyan", `at replica ${printable(session.replica ?? "").slice(0, SHORT)}`);
   if (session.state === "running") return paint("cyan", "running");
   if (session.state === "abandoned") return paint("yellow", "abandoned");
   if (session.signal !== null) return paint("red", session.signal);

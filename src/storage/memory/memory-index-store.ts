@@ -1,5 +1,6 @@
 import { EMPTY_HEAD } from "../../core/event.ts";
 import type { Hash } from "../../core/hash.ts";
+import { noteRemoteWork, type RemoteWorkRow } from "../../core/remote-work.ts";
 import { ROOT, type WorkspacePath } from "../../core/path.ts";
 import { upperBound } from "../../util/upper-bound.ts";
 import { checkIndexBatch, ENTRY_BATCH } from "../check-index-batch.ts";
@@ -32,6 +33,7 @@ export class MemoryIndexStore implements IndexStore {
   #history = new PathHistory();
   #tree = new Map<WorkspacePath, TreeRow[]>();
   #treeSeq = 0;
+  readonly #remoteWork = new Map<string, RemoteWorkRow>();
 
   async head(): Promise<IndexHead> {
     return this.#head;
@@ -47,6 +49,7 @@ export class MemoryIndexStore implements IndexStore {
     this.#history = new PathHistory();
     this.#tree = new Map();
     this.#treeSeq = 0;
+    this.#remoteWork.clear();
   }
 
   async apply(batch: IndexBatch): Promise<void> {
@@ -58,6 +61,7 @@ export class MemoryIndexStore implements IndexStore {
       if (known === undefined) this.#records.set(event.recordId, [event]);
       else known.push(event);
     }
+    for (const row of batch.remoteWork ?? []) noteRemoteWork(this.#remoteWork, row);
     this.#head = batch.head;
   }
 
@@ -143,6 +147,10 @@ export class MemoryIndexStore implements IndexStore {
 
   async pathsNamed(name: string): Promise<readonly WorkspacePath[]> {
     return this.#history.named(name);
+  }
+
+  async remoteWork(): Promise<readonly RemoteWorkRow[]> {
+    return [...this.#remoteWork.values()].sort((a, b) => a.lastSeq - b.lastSeq || a.firstSeq - b.firstSeq);
   }
 
   async treeHashAt(folder: WorkspacePath, seq: number): Promise<Hash | undefined> {

@@ -5,6 +5,7 @@ import { EventTable } from "./event-table.ts";
 import { FolderTable } from "./folder-table.ts";
 import { prepareIndex } from "./index-schema.ts";
 import { IterationTable } from "./iteration-table.ts";
+import { RemoteWorkTable } from "./remote-work-table.ts";
 import { fromSqlite } from "./sqlite-error.ts";
 import { DamagedCell, Statements } from "./statements.ts";
 
@@ -18,6 +19,7 @@ export class IndexConnection {
   readonly folders: FolderTable;
   readonly iterations: IterationTable;
   readonly events: EventTable;
+  readonly remoteWork: RemoteWorkTable;
 
   /** Opens the file, or makes it (0600) with empty tables. Throws `INTEGRITY_VIOLATION` when it is not a sound index. */
   constructor(path: string, disk: Disk) {
@@ -37,6 +39,7 @@ export class IndexConnection {
     this.folders = new FolderTable(this.sql);
     this.iterations = new IterationTable(this.sql, this.folders);
     this.events = new EventTable(this.sql);
+    this.remoteWork = new RemoteWorkTable(this.sql);
   }
 
   close(): void {

@@ -1,12 +1,13 @@
 import type { DatabaseSync } from "node:sqlite";
 
 /** Version of the tables, in `user_version`. An index of another version is emptied and filled again from the log. */
-const FORMAT = 2;
+const FORMAT = 3;
 
 /**
  * `state`: how far the index has come; `generation` counts resets, so that a connection notices one by another process.
  * `events.open`: 1 only for the last event of a record that is unfinished.
  * `folders`: one row for each folder that ever held something; the root is row 1, its own parent is 0.
+ * `remote_work`: names are bytes, empty where there is none.
  * `iterations`: names are bytes, so that their order is the order of paths; `kind` 0 is a deletion.
  */
 const TABLES = `
@@ -25,6 +26,10 @@ const TABLES = `
     kind INTEGER NOT NULL, mode INTEGER NOT NULL, size INTEGER NOT NULL, mtime INTEGER NOT NULL, hash BLOB,
     PRIMARY KEY (folder, name, seq)) WITHOUT ROWID;
   CREATE INDEX iterations_by_seq ON iterations (seq);
+  CREATE TABLE remote_work (
+    replica BLOB NOT NULL, session BLOB NOT NULL, turn BLOB NOT NULL, action BLOB NOT NULL, actor BLOB NOT NULL,
+    first_seq INTEGER NOT NULL, last_seq INTEGER NOT NULL, first_ts TEXT NOT NULL, last_ts TEXT NOT NULL,
+    events INTEGER NOT NULL, PRIMARY KEY (replica, session, turn, action)) WITHOUT ROWID;
   CREATE TABLE tree (
     folder INTEGER NOT NULL, seq INTEGER NOT NULL, hash BLOB, PRIMARY KEY (folder, seq)) WITHOUT ROWID;
 `;

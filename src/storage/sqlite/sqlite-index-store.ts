@@ -1,6 +1,7 @@
 import { ChronicleError } from "../../core/errors.ts";
 import { type Hash, hashFromBytes, hashToBytes, parseHash } from "../../core/hash.ts";
 import { comparePaths, ROOT, type WorkspacePath } from "../../core/path.ts";
+import type { RemoteWorkRow } from "../../core/remote-work.ts";
 import type { Disk } from "../../disk/disk.ts";
 import { checkIndexBatch, ENTRY_BATCH } from "../check-index-batch.ts";
 import type {
@@ -86,6 +87,7 @@ export class SqliteIndexStore implements IndexStore {
       checkIndexBatch(this.#readState(), batch);
       for (const event of batch.events) this.#on.events.add(event);
       for (const row of batch.iterations) this.#on.iterations.add(row);
+      for (const row of batch.remoteWork ?? []) this.#on.remoteWork.add(row);
       const { seq, hash, offset, frontier } = batch.head;
       const sql = "UPDATE state SET seq = ?, hash = ?, offset = ?, frontier = ?";
       this.#on.sql.run(sql, seq, hash, offset, frontier.join(" "));
@@ -165,6 +167,10 @@ export class SqliteIndexStore implements IndexStore {
 
   async pathsNamed(name: string): Promise<readonly WorkspacePath[]> {
     return this.#read(() => this.#on.iterations.named(name).sort(comparePaths));
+  }
+
+  async remoteWork(): Promise<readonly RemoteWorkRow[]> {
+    return this.#read(() => this.#on.remoteWork.all());
   }
 
   async treeHashAt(folder: WorkspacePath, seq: number): Promise<Hash | undefined> {

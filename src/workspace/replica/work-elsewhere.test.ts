@@ -1,8 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { ReplicaRig } from "../../testing/replica-rig.ts";
 import { WriteBackRig } from "../../testing/write-back-rig.ts";
+import { rebuildFromLog } from "../catch-up.ts";
 import { changesOfSelection } from "../selection.ts";
 import { undoSelection } from "../undo-selection.ts";
+import { replicaSessions } from "./replica-sessions.ts";
+import { workElsewhere } from "./work-elsewhere.ts";
 
 /** An origin at which an agent in a sandbox has worked in two turns, and somebody else beside it. */
 async function withAgent(files?: Record<string, string>): Promise<WriteBackRig> {
@@ -42,6 +45,27 @@ describe.each<[string, Record<string, string> | undefined]>([
     await undoSelection(origin.context, { turn: "turn-1" });
     expect(await origin.files()).toMatchObject({ a: "one\n", b: "made\n" });
   });
+});
+
+it("is found in the index: the log is not read for it", async () => {
+  await using origin = await withAgent();
+  const { context } = origin;
+  let reads = 0;
+  const read = context.log.read.bind(context.log);
+  Object.assign(context.log, { read: (...from: Parameters<typeof read>) => ((reads += 1), read(...from)) });
+  expect((await workElsewhere(context)).map(({ session, turn, from }) => [session, turn, from])).toEqual([
+    ["session-1", "turn-1", "replica"],
+    ["session-1", "turn-2", "replica"],
+  ]);
+  expect(reads).toBe(0);
+});
+
+it("is there after the index was built anew, and counted once", async () => {
+  await using origin = await withAgent();
+  const before = await replicaSessions(origin.context);
+  expect(before).toMatchObject([{ session_id: "session-1", kind: "replica", replica: "r1", changed: 2 }]);
+  await rebuildFromLog(origin.context);
+  expect(await replicaSessions(origin.context)).toEqual(before);
 });
 
 it("at a replica the last turn is not the origin's; asked for by name it is found", async () => {

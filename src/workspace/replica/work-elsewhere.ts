@@ -1,7 +1,5 @@
-import type { FileRecord } from "../../core/file-record.ts";
+import type { RemoteWorkRow } from "../../core/remote-work.ts";
 import type { Context } from "../context.ts";
-import { indexedFrom } from "../history-start.ts";
-import { fileEvents } from "../own-work.ts";
 
 /**
  * Work that was done at another copy of the workspace, and came here by a sync: the actions and sessions that its events
@@ -18,33 +16,18 @@ export interface WorkElsewhere {
   readonly toSeq: number;
 }
 
-/** All of it, in the order of the last events. Reads the whole log, but only where there is a sync. */
-export async function workElsewhere(context: Context): Promise<readonly WorkElsewhere[]> {
-  if (!(await hasSync(context))) return [];
-  const found = new Map<string, WorkElsewhere>();
-  const begins = (await indexedFrom(context)) ?? 1;
-  const { seq: toSeq } = await context.index.head();
-  for await (const { seq, record } of fileEvents(context, { fromSeq: begins - 1, toSeq })) {
-    if (record.cause !== "replica") continue;
-    const key = JSON.stringify([record.session, record.turn, record.action]);
-    const known = found.get(key);
-    // What was said last stands last.
-    found.delete(key);
-    found.set(key, { ...named(record), fromSeq: known?.fromSeq ?? seq - 1, toSeq: seq });
-  }
-  return [...found.values()];
+/** All of it, in the order of the last events. */
+export async function workElsewhere({ index }: Context): Promise<readonly WorkElsewhere[]> {
+  return (await index.remoteWork()).map(elsewhere);
 }
 
-function named({ session, turn, action, replica }: FileRecord): Omit<WorkElsewhere, "fromSeq" | "toSeq"> {
+function elsewhere({ session, turn, action, replica, firstSeq, lastSeq }: RemoteWorkRow): WorkElsewhere {
   return {
-    ...(session === undefined ? {} : { session }),
-    ...(turn === undefined ? {} : { turn }),
-    ...(action === undefined ? {} : { action }),
-    from: replica === undefined ? "origin" : "replica",
+    ...(session === "" ? {} : { session }),
+    ...(turn === "" ? {} : { turn }),
+    ...(action === "" ? {} : { action }),
+    from: replica === "" ? "origin" : "replica",
+    fromSeq: firstSeq - 1,
+    toSeq: lastSeq,
   };
-}
-
-async function hasSync({ index }: Context): Promise<boolean> {
-  for (const prefix of ["replica:", "writeback:"]) if ((await index.records(prefix)).length > 0) return true;
-  return false;
 }
