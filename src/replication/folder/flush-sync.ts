@@ -17,8 +17,8 @@ export interface Flushed {
   readonly isActive: () => boolean;
   /** Throws `REFUSED` where it is not under way. */
   readonly refuseIdle: () => void;
-  /** Records everything that has been changed in the folder. */
-  readonly look: () => Promise<void>;
+  /** Records everything that has been changed in the folder; `unhinted`: also what nobody was told of. */
+  readonly look: (how: { readonly unhinted: boolean }) => Promise<void>;
   /** What is known to stand in the way, if anything is. */
   readonly obstacle: () => Obstacle;
   /** Is everything up to this event of the origin applied, and everything of the folder answered? */
@@ -33,9 +33,9 @@ const FLUSH_MS = 60_000;
  */
 export async function flushSync(sync: Flushed, { timeoutMs = FLUSH_MS, signal }: FlushOptions): Promise<void> {
   using limit = timeLimit(sync.timers, timeoutMs, { outer: signal, obstacle: sync.obstacle });
-  for (let isQuiet = false; !isQuiet;) {
+  for (let [isQuiet, unhinted] = [false, true]; !isQuiet; unhinted = false) {
     sync.refuseIdle();
-    await unlessAborted(sync.look(), limit.signal);
+    await unlessAborted(sync.look({ unhinted }), limit.signal);
     await sync.waiting.until(() => !sync.isActive() || sync.session() !== undefined, limit.signal);
     sync.refuseIdle();
     const there = await unlessAborted(answerOf(sync.session()), limit.signal);

@@ -9,7 +9,7 @@ import type { Context } from "../../workspace/context.ts";
 import { readJournal } from "../../workspace/replica/journal.ts";
 import { shownPath } from "../../workspace/shape.ts";
 import { CycleLoop } from "./cycle-loop.ts";
-import { flushSync, type FlushOptions } from "./flush-sync.ts";
+import { flushSync, type Flushed, type FlushOptions } from "./flush-sync.ts";
 import { FolderCycle, type LossDecision } from "./folder-cycle.ts";
 import { FolderJournal } from "./folder-journal.ts";
 import { FsWatcher } from "./fs-watcher.ts";
@@ -231,13 +231,13 @@ export class FolderSync {
     this.#link.hurry();
     this.#cycle.hurry();
     this.#loop.hurry();
-    const flushed = {
+    const flushed: Flushed = {
       timers: this.#parts.timers,
       waiting: this.#waiting,
       session: () => this.#link.session,
       isActive: () => this.isActive,
       refuseIdle: () => this.#refuseIdle(),
-      look: () => this.#watcher.look(),
+      look: (how) => this.#watcher.look(how),
       isQuiet: (sequence: number) => this.#isQuiet(sequence),
       obstacle: () => {
         const { reason, degraded, hint } = this.shape;

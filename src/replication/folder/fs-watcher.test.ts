@@ -76,4 +76,22 @@ describe("a folder that is watched", () => {
     await rig.flush();
     expect(await rig.during(rig.host.tree())).toEqual({ a: "2" });
   });
+
+  it("… and what nobody is ever told of: written by another name of the file, or through a memory map", async () => {
+    const { desk } = await watched({ a: "1" });
+    await rig.pass(10_000);
+    writeSim(desk.disk, `${FOLDER}/a`, "2");
+    await rig.pass(10_000);
+    expect(await rig.during(rig.host.tree())).toEqual({ a: "1" });
+    await rig.flush();
+    expect(await rig.during(rig.host.tree())).toEqual({ a: "2" });
+  });
+
+  it("is looked at everywhere now and then, though nobody asks", async () => {
+    const { desk } = await watched({ a: "1" });
+    await rig.pass(10_000);
+    writeSim(desk.disk, `${FOLDER}/a`, "2");
+    await rig.pass(16 * 60_000);
+    expect(await rig.during(rig.host.tree())).toEqual({ a: "2" });
+  });
 });

@@ -17,6 +17,12 @@ export interface FsWatcherOptions {
   readonly onLooked: (error?: unknown) => void;
 }
 
+/**
+ * So often everything is looked at, in milliseconds, whatever was hinted at: nobody tells of what is written by another
+ * name of the same file (a hard link), or through a memory map.
+ */
+const UNHINTED_MS = 15 * 60_000;
+
 /** A path that never becomes quiet is looked at after so many delays. */
 const MOST_DELAYS = 20;
 
@@ -41,6 +47,7 @@ export class FsWatcher {
   #isAllDue = false;
   #isLookingAtAll = false;
   #listening: Disposable | undefined;
+  #unhinted: Disposable | undefined;
   #looking: Promise<void> | undefined;
 
   constructor(options: FsWatcherOptions) {
@@ -54,10 +61,15 @@ export class FsWatcher {
     // What could not be watched then may be there now: a folder that was away.
     if (live.degraded) await live.restart();
     this.#listening ??= live.hinted.listen(() => this.#hinted());
+    this.#lookUnhinted();
   }
 
-  /** Looks at everything that may have changed, now; resolves when it is recorded. Rejects where that fails. */
-  async look(): Promise<void> {
+  /**
+   * Looks at everything that may have changed, now; resolves when it is recorded. Rejects where that fails. `unhinted`: also
+   * at what nobody was told of.
+   */
+  async look({ unhinted = false }: { readonly unhinted?: boolean } = {}): Promise<void> {
+    if (unhinted) this.#options.context.live.giveBack(undefined);
     this.#forgetBatches();
     this.#isAllDue = true;
     await this.#lookAtDue();
@@ -66,12 +78,23 @@ export class FsWatcher {
   async stop(): Promise<void> {
     this.#listening?.[Symbol.dispose]();
     this.#listening = undefined;
+    this.#unhinted?.[Symbol.dispose]();
+    this.#unhinted = undefined;
     this.#forgetBatches();
     await this.#looking?.catch(() => undefined);
   }
 
   get #isDue(): boolean {
     return this.#isAllDue || this.#due.size > 0;
+  }
+
+  #lookUnhinted(): void {
+    const { timers, onLooked } = this.#options;
+    this.#unhinted?.[Symbol.dispose]();
+    this.#unhinted = timers.after(UNHINTED_MS, () => {
+      this.#lookUnhinted();
+      void this.look({ unhinted: true }).catch((error: unknown) => onLooked(error));
+    });
   }
 
   #hinted(): void {
