@@ -48,7 +48,10 @@ it("a workspace of the engine: its lines, and the contents that only its baselin
     replica: { onReceived: (...so) => received.push(so) },
     origin: {
       history: new LogHistory(id, new FileEventLog(disk, paths)),
-      contents: { open: (hash: Hash) => blobs.open(hash) },
+      contents: {
+        open: (hash: Hash) => blobs.open(hash),
+        openNamed: (hashes: readonly Hash[]) => blobs.readMany(hashes),
+      },
     },
   });
   const log = disk.content(paths.log)?.toString() ?? "";

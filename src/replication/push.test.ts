@@ -217,7 +217,10 @@ describe("what is refused", () => {
     const lie = new Map([[sha256("x".repeat(size)), Buffer.from(`y${"x".repeat(size - 1)}`)]]);
     const [lying, honest] = [new Liar(lie), new MemoryBlobStore({ contents: origin.contents })];
     const open = async (hash: Hash) => (lie.has(hash) ? lying.open(hash) : honest.open(hash));
-    const ends = await endsOf(parts, { origin: { contents: { open } } });
+    async function* openNamed(hashes: readonly Hash[]) {
+      for (const hash of hashes) yield [hash, await open(hash)] as const;
+    }
+    const ends = await endsOf(parts, { origin: { contents: { open, openNamed } } });
     expect(ends?.[1]).toMatchObject({ error: { code: "INTEGRITY_VIOLATION" } });
     expect(ends?.[0]).toMatchObject({ by: "peer", error: { code: "INTEGRITY_VIOLATION" } });
     expect(replica.upstream.head.seq).toBeLessThan(2);

@@ -15,6 +15,8 @@ import type { BlobRows } from "./blob-rows.ts";
 export interface BlobIndex {
   has(hash: Hash): boolean;
   find(hash: Hash): BlobPlace | undefined;
+  /** Lets `work` ask many questions about one state: each by itself costs several times its answer. It must change nothing. */
+  together<T>(work: () => T): T;
   packs(): readonly PackRow[];
   packOf(ulid: string): PackRow | undefined;
   /** The contents of one pack in the order in which they lie there. */

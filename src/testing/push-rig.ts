@@ -67,7 +67,10 @@ export class RigOrigin {
 
   options(clock: VirtualClock, more: Partial<OriginOptions> = {}): OriginOptions {
     const { history, cursors } = this;
-    const contents = { open: (hash: Hash) => this.blobs.open(hash) };
+    const contents = {
+      open: (hash: Hash) => this.blobs.open(hash),
+      openNamed: (hashes: readonly Hash[]) => this.blobs.readMany(hashes),
+    };
     return { history, contents, cursors, timers: clock, heartbeatMs: HEARTBEAT_MS, ...more };
   }
 }

@@ -1,26 +1,35 @@
 import { ChronicleError } from "../../core/errors.ts";
 import type { Head, SealedEvent } from "../../core/event.ts";
-import { isHash } from "../../core/hash.ts";
+import { type Hash, isHash } from "../../core/hash.ts";
+import type { BlobReader } from "../../storage/blob-store.ts";
 import type { Channel } from "../channel.ts";
 import { asFatal } from "../as-fatal.ts";
 import { eventsOf, notificationOf } from "../protocol/event-messages.ts";
 import { TurnSlices } from "../../util/turn-slices.ts";
 import { INLINE_BELOW_BYTES } from "../protocol/limits.ts";
 import type { Message } from "../protocol/messages.ts";
-import type { WorkspaceContents } from "./content-server.ts";
 import type { LogHistory } from "./log-history.ts";
 
 /** Bytes of lines that are read from the log at once, for one replica. */
 const PAGE_BYTES = 256 * 1024;
 const WINDOW_BYTES = 4 * 1024 * 1024;
+/** Events whose small contents are read at once: a millisecond of work. */
+const READ_TOGETHER = 64;
+const NONE: ReadonlyMap<SealedEvent, Uint8Array> = new Map();
 
 /** Events that all pushes of this process send in one turn of the event loop: some milliseconds of work. */
 const SLICES = new TurnSlices(16);
 
+/** Contents that go along with the events that name them. */
+export interface NamedContents {
+  /** Many at once, in any order; those that are not there with `undefined`, or not at all. */
+  openNamed(hashes: readonly Hash[]): AsyncIterable<readonly [Hash, BlobReader | undefined]>;
+}
+
 /** What is pushed from. */
 export interface EventPushOptions {
   readonly history: LogHistory;
-  readonly contents: WorkspaceContents;
+  readonly contents: NamedContents;
   readonly windowBytes?: number;
 }
 
@@ -150,9 +159,11 @@ export class EventPush {
   /** Files one by one, with small contents inline; what lies between them together. */
   async *#parcels(events: readonly SealedEvent[]): AsyncGenerator<Parcel, void> {
     let others: SealedEvent[] = [];
-    for (const event of events) {
+    let inline = NONE;
+    for (const [at, event] of events.entries()) {
       await SLICES.step();
-      const message = notificationOf(event, await this.#inlineOf(event));
+      if (at % READ_TOGETHER === 0) inline = await this.#inlineOf(events.slice(at, at + READ_TOGETHER));
+      const message = notificationOf(event, inline.get(event));
       if (message === undefined) {
         others.push(event);
         continue;
@@ -168,16 +179,35 @@ export class EventPush {
     if (others.length > 0) yield parcelOf(others);
   }
 
-  async #inlineOf({ record }: SealedEvent): Promise<Uint8Array | undefined> {
-    const { hash, size } = record;
-    if (typeof hash !== "string" || !isHash(hash) || typeof size !== "number" || size >= INLINE_BELOW_BYTES) return;
-    const reader = await this.#options.contents.open(hash, true);
-    // Where it is none that is stored, or of another size than its event says, the replica asks, and is told.
-    if (reader?.size !== size) return;
-    const pieces: Uint8Array[] = [];
-    for await (const piece of reader.pieces()) pieces.push(piece);
-    return Buffer.concat(pieces);
+  /** The small contents of events that go along with them. */
+  async #inlineOf(events: readonly SealedEvent[]): Promise<ReadonlyMap<SealedEvent, Uint8Array>> {
+    const named = events.flatMap((event) => smallContentOf(event) ?? []);
+    const contents = new Map<Hash, Uint8Array>();
+    if (named.length === 0) return NONE;
+    for await (const [hash, reader] of this.#options.contents.openNamed(named.map((one) => one.hash)))
+      if (reader !== undefined && reader.size < INLINE_BELOW_BYTES) contents.set(hash, await bytesOf(reader));
+    const inline = new Map<SealedEvent, Uint8Array>();
+    for (const { event, hash, size } of named) {
+      const bytes = contents.get(hash);
+      // Where it is none that is stored, or of another size than its event says, the replica asks, and is told.
+      if (bytes?.length === size) inline.set(event, bytes);
+    }
+    return inline;
   }
+}
+
+/** What an event says of a content that may go along with it. */
+function smallContentOf(event: SealedEvent): { event: SealedEvent; hash: Hash; size: number } | undefined {
+  const { hash, size } = event.record;
+  if (typeof hash !== "string" || !isHash(hash) || typeof size !== "number" || size >= INLINE_BELOW_BYTES)
+    return undefined;
+  return { event, hash, size };
+}
+
+async function bytesOf(reader: BlobReader): Promise<Uint8Array> {
+  const pieces: Uint8Array[] = [];
+  for await (const piece of reader.pieces()) pieces.push(piece);
+  return pieces.length === 1 && pieces[0] !== undefined ? pieces[0] : Buffer.concat(pieces);
 }
 
 /** What is sent together. */

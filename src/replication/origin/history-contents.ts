@@ -10,6 +10,7 @@ import { HistoryNeeds } from "../../workspace/history-needs.ts";
 import { readEvents } from "../../workspace/read-events.ts";
 import type { WorkspaceBlocks } from "./block-server.ts";
 import type { WorkspaceContents } from "./content-server.ts";
+import type { NamedContents } from "./event-push.ts";
 
 /** Contents that are looked up in one turn. */
 const SLICE = 500;
@@ -20,7 +21,7 @@ const PAGE = 5_000;
  * The contents that a history names, at whatever time: of files, and of what other records need (bases, filters, plans,
  * both sides of a conflict). What was freed is not found, and neither is what the store holds for other workspaces only.
  */
-export class HistoryContents implements WorkspaceContents, WorkspaceBlocks {
+export class HistoryContents implements WorkspaceContents, NamedContents, WorkspaceBlocks {
   readonly #context: HistoryContext;
   /** What other records than those of files name, up to event `#seq`. */
   readonly #others = new Set<Hash>();
@@ -34,6 +35,10 @@ export class HistoryContents implements WorkspaceContents, WorkspaceBlocks {
   async open(hash: Hash, isNamed = false): Promise<BlobReader | undefined> {
     const reader = await this.#context.blobs.open(hash);
     return reader !== undefined && (isNamed || (await this.#names([hash])).has(hash)) ? reader : undefined;
+  }
+
+  openNamed(hashes: readonly Hash[]): AsyncIterable<readonly [Hash, BlobReader | undefined]> {
+    return this.#context.blobs.readMany(hashes);
   }
 
   async *blocks(hashes: readonly Hash[], mostBytes: number): AsyncGenerator<BlobBlock, void> {

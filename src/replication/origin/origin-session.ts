@@ -10,7 +10,7 @@ import { answerToWire } from "../protocol/write-back-entries.ts";
 import { ContentFetch } from "../replica/content-fetch.ts";
 import { BlockServer, type WorkspaceBlocks } from "./block-server.ts";
 import { ContentServer, type WorkspaceContents } from "./content-server.ts";
-import { EventPush } from "./event-push.ts";
+import { EventPush, type NamedContents } from "./event-push.ts";
 import type { LogHistory } from "./log-history.ts";
 import { TreeServer } from "./tree-server.ts";
 import type { TreeSource } from "./tree-source.ts";
@@ -21,7 +21,7 @@ import { parseSignedHead } from "../../core/signed-head.ts";
 /** What an origin serves its replicas from. One for all sessions of a workspace. */
 export interface OriginOptions {
   readonly history: LogHistory;
-  readonly contents: WorkspaceContents;
+  readonly contents: WorkspaceContents & NamedContents;
   /** The same, many at once. Left out: they are asked for one by one. */
   readonly blocks?: WorkspaceBlocks;
   readonly cursors: ReplicaCursors;

@@ -48,11 +48,13 @@ export class BlobReading {
   async *readMany(hashes: Iterable<Hash>): AsyncIterable<readonly [Hash, BlobReader | undefined]> {
     const missing: Hash[] = [];
     const stored: PlacedBlob[] = [];
-    for (const hash of new Set(hashes)) {
-      const place = this.#files.index.find(hash);
-      if (place === undefined) missing.push(hash);
-      else stored.push({ hash, place });
-    }
+    this.#files.index.together(() => {
+      for (const hash of new Set(hashes)) {
+        const place = this.#files.index.find(hash);
+        if (place === undefined) missing.push(hash);
+        else stored.push({ hash, place });
+      }
+    });
     stored.sort((a, b) => byPosition(a.place, b.place));
     for (const { hash, place } of stored) {
       yield [hash, { size: place.length, pieces: (range) => this.#whole(hash, place, range) }];

@@ -134,7 +134,7 @@ export class FileBlobStore implements BlobStore {
 
   async has(hashes: readonly Hash[]): Promise<ReadonlySet<Hash>> {
     await this.#followIndex();
-    return new Set(hashes.filter((hash) => this.hasSync(hash)));
+    return this.#files.index.together(() => new Set(hashes.filter((hash) => this.hasSync(hash))));
   }
 
   /** Is the content stored durably? For loops over many; about 4 µs. */
@@ -177,8 +177,10 @@ export class FileBlobStore implements BlobStore {
   async placesOf(hashes: readonly Hash[]): Promise<BlobPlaces> {
     await this.#followIndex();
     const { index } = this.#files;
-    const places = hashes.map((hash) => (this.#damaged.has(hash) ? undefined : index.find(hash)));
-    return { places, packs: index.packs() };
+    return index.together(() => {
+      const places = hashes.map((hash) => (this.#damaged.has(hash) ? undefined : index.find(hash)));
+      return { places, packs: index.packs() };
+    });
   }
 
   list(): AsyncIterable<BlobInfo> {

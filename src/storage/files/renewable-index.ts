@@ -23,6 +23,10 @@ export class RenewableIndex implements BlobIndex {
     return this.#current.find(hash);
   }
 
+  together<T>(work: () => T): T {
+    return this.#current.together(work);
+  }
+
   packs(): readonly PackRow[] {
     return this.#current.packs();
   }

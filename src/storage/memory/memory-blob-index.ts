@@ -12,6 +12,10 @@ export class MemoryBlobIndex implements BlobIndex {
     return this.#places.has(hash);
   }
 
+  together<T>(work: () => T): T {
+    return work();
+  }
+
   find(hash: Hash): BlobPlace | undefined {
     return this.#places.get(hash);
   }

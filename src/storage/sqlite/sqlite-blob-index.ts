@@ -57,6 +57,17 @@ class SqliteBlobIndex implements BlobIndex {
     return row === undefined ? undefined : toPlace(row);
   }
 
+  together<T>(work: () => T): T {
+    if (this.#db.isTransaction) return work();
+    this.#begin();
+    try {
+      return work();
+    } finally {
+      // Nothing was changed.
+      if (this.#db.isOpen && this.#db.isTransaction) this.#run("ROLLBACK");
+    }
+  }
+
   packs(): readonly PackRow[] {
     return this.#all("SELECT id, ulid, lane, bytes FROM packs ORDER BY id").map(toPackRow);
   }
@@ -144,6 +155,14 @@ class SqliteBlobIndex implements BlobIndex {
     const statement = this.#db.prepare(sql);
     this.#statements.set(sql, statement);
     return statement;
+  }
+
+  #begin(): void {
+    try {
+      this.#run("BEGIN");
+    } catch (error) {
+      throw this.#trouble(error);
+    }
   }
 
   #run(sql: string, ...values: (number | Uint8Array)[]): void {
