@@ -14,6 +14,7 @@ import {
 import type { Hash } from "../../core/hash.ts";
 import type { IterationPage, IterationRow } from "../index-store.ts";
 import type { FolderTable } from "./folder-table.ts";
+import { LastRows } from "./last-rows.ts";
 import { atMost, bytesAt, DamagedCell, numberAt, type Row, type Statements } from "./statements.ts";
 
 const DELETED = 0;
@@ -55,13 +56,24 @@ export function iterationRow(path: WorkspacePath, row: Row): IterationRow {
 export class IterationTable {
   readonly #sql: Statements;
   readonly #folders: FolderTable;
+  readonly #last = new LastRows();
 
   constructor(sql: Statements, folders: FolderTable) {
     this.#sql = sql;
     this.#folders = folders;
   }
 
-  add({ path, seq, iteration, entry }: IterationRow): void {
+  /** Others may have added some. */
+  forget(): void {
+    this.#last.forget();
+  }
+
+  add(added: IterationRow): void {
+    this.#insert(added);
+    this.#last.put(added);
+  }
+
+  #insert({ path, seq, iteration, entry }: IterationRow): void {
     const folder = this.#folders.ensure(parentOf(path));
     const name = pathToBytes(nameOf(path));
     const sql = "INSERT INTO iterations VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)";
@@ -102,6 +114,8 @@ export class IterationTable {
   }
 
   at(path: WorkspacePath, seq: number): IterationRow | undefined {
+    const known = this.#last.at(path, seq);
+    if (known !== undefined) return known;
     const folder = this.#folders.find(parentOf(path));
     return folder === undefined ? undefined : this.#atIn(folder, path, seq);
   }
@@ -110,7 +124,12 @@ export class IterationTable {
   atEach(paths: readonly WorkspacePath[], seq: number): (IterationRow | undefined)[] {
     if (paths.length < MANY) return paths.map((path) => this.at(path, seq));
     const found = new Map<WorkspacePath, IterationRow>();
-    for (const [folder, inside] of Map.groupBy(paths, parentOf)) {
+    const others = paths.filter((path) => {
+      const known = this.#last.at(path, seq);
+      if (known !== undefined) found.set(path, known);
+      return known === undefined;
+    });
+    for (const [folder, inside] of Map.groupBy(others, parentOf)) {
       const id = this.#folders.find(folder);
       if (id !== undefined) this.#readFolder(found, { id, seq, wanted: inside });
     }

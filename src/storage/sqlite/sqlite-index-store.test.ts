@@ -76,6 +76,29 @@ describe("SqliteIndexStore on disk", () => {
     await other.close();
   });
 
+  test("what another connection has added since is not answered from memory", async () => {
+    const path = freshPath();
+    const one = openSqliteIndexStore(path, disk);
+    const other = openSqliteIndexStore(path, disk);
+    const rows = rowsOf([
+      ["a", "file:1"],
+      ["a", "file:2"],
+      ["a", "file:3"],
+    ]);
+    for (const [at, store] of [one, other, one].entries()) {
+      const row = rows[at];
+      await store.apply(batchTo(at + 1, { iterations: row === undefined ? [] : [row] }));
+      await nextTurn();
+      for (const asked of [one, other]) {
+        expect(await asked.iterationAt(parsePath("a"), 9)).toEqual(row);
+        expect(await asked.iterationsAt([parsePath("a")], at)).toEqual([rows[at - 1]]);
+      }
+      await nextTurn();
+    }
+    await one.close();
+    await other.close();
+  });
+
   test("a reset in the middle of a long read is told, not answered with other rows", async () => {
     const path = await filled();
     const one = openSqliteIndexStore(path, disk);

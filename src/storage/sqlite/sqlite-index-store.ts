@@ -35,6 +35,8 @@ export class SqliteIndexStore implements IndexStore {
   #on: IndexConnection;
   /** The number of resets that this object's caches know of. */
   #generation = -1;
+  /** Up to here everything was added, or forgotten, by this object. */
+  #ownSeq = -1;
   /** The head as of the read transaction that is open until the end of this turn of the event loop. */
   #seen: IndexHead | undefined;
   /** The head that was read last: most looks find it again, and need not take it apart. */
@@ -70,7 +72,7 @@ export class SqliteIndexStore implements IndexStore {
       this.#change(() => {
         this.#readState();
         recreateTables(this.#on.db, this.#generation + 1);
-        this.#on.folders.forget();
+        this.#forget();
       });
     } catch (error) {
       if (!(error instanceof ChronicleError) || error.code !== "INTEGRITY_VIOLATION") throw error;
@@ -91,6 +93,7 @@ export class SqliteIndexStore implements IndexStore {
       const { seq, hash, offset, frontier } = batch.head;
       const sql = "UPDATE state SET seq = ?, hash = ?, offset = ?, frontier = ?";
       this.#on.sql.run(sql, seq, hash, offset, frontier.join(" "));
+      this.#ownSeq = seq;
     });
   }
 
@@ -227,13 +230,22 @@ export class SqliteIndexStore implements IndexStore {
     const row = this.#on.sql.first("SELECT seq, hash, offset, frontier, generation FROM state");
     if (row === undefined) throw new DamagedCell("the state is missing");
     const generation = numberAt(row, 4);
-    if (generation !== this.#generation) this.#on.folders.forget();
+    if (generation !== this.#generation) this.#forget();
     this.#generation = generation;
+    const seq = numberAt(row, 0);
+    if (seq !== this.#ownSeq) this.#on.iterations.forget();
+    this.#ownSeq = seq;
     const last = this.#lastHead;
     if (last?.row.every((cell, i) => cell === row[i]) === true) return last.head;
     const head = headOf(row);
     this.#lastHead = { row, head };
     return head;
+  }
+
+  #forget(): void {
+    this.#on.folders.forget();
+    this.#on.iterations.forget();
+    this.#ownSeq = -1;
   }
 
   /**
@@ -284,7 +296,7 @@ export class SqliteIndexStore implements IndexStore {
         work();
         this.#on.sql.run("COMMIT");
       } catch (error) {
-        this.#on.folders.forget();
+        this.#forget();
         if (this.#on.db.isTransaction) this.#on.sql.run("ROLLBACK");
         throw error;
       }

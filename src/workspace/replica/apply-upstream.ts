@@ -215,6 +215,8 @@ async function movedPaths(
   context: Context,
   { step, changes, seq }: Pick<Stepping, "step" | "changes"> & { readonly seq: number },
 ): Promise<WorkspacePath[]> {
+  // Nothing was recorded since: what the plan knew is what is recorded.
+  if (step.planned?.seq === seq) return [];
   const moved = new Set<WorkspacePath>();
   const rows = await context.index.iterationsAt(
     changes.map((one) => one.path),
