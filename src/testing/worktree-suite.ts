@@ -394,6 +394,43 @@ export function worktreeSuite(name: string, make: (options: HarnessOptions) => W
         expect(edit.read("src/a.ts").toString()).toBe("human");
       });
 
+      test("nothing is put into place before what is to stand before it is durable; where that fails nothing was changed", async () => {
+        smallTree();
+        const before = await captured();
+        edit.write("readme", "other");
+        edit.makeFolder("made");
+        edit.write("made/known", "k");
+        edit.remove("src/link");
+        await captured();
+        const changes = recorder.changesTo(before);
+        let times = 0;
+        const begin = async (fails: boolean): Promise<void> => {
+          times += 1;
+          await new Promise<void>((resolve) => setImmediate(resolve));
+          expect([edit.read("readme").toString(), edit.read("made/known").toString()]).toEqual(["other", "k"]);
+          expect(edit.list()).not.toContain("src/link");
+          if (fails) throw new Error("not begun");
+        };
+        await expect(recorder.apply(changes, { begin: () => begin(true) })).rejects.toThrow("not begun");
+        expect(edit.read("readme").toString()).toBe("other");
+        const report = await recorder.apply(changes, { begin: () => begin(false) });
+        expect(report.blocked).toEqual([]);
+        expect([edit.read("readme").toString(), edit.list().includes("made"), times]).toEqual(["hello", false, 2]);
+      });
+
+      test("what is refused is not begun", async () => {
+        smallTree();
+        const before = await captured();
+        edit.write("readme", "mine");
+        await recorder.capture();
+        const changes = recorder.changesTo(before);
+        edit.write("readme", "human");
+        let isBegun = false;
+        const begin = async () => void (isBegun = true);
+        expect(await recorder.apply(changes, { begin })).toMatchObject({ applied: [] });
+        expect(isBegun).toBe(false);
+      });
+
       test("a folder with unknown files is not removed", async () => {
         edit.write("base", "b");
         const before = await captured();

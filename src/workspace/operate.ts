@@ -119,9 +119,15 @@ export async function perform(
   const { changes } = operation;
   const isStep = intent.kind === "replica";
   if (isStep) await emptyTrash(context, id);
-  await commit.append([opening(id, intent)]);
   const token = tokenOf({ id, intent });
-  const report = await carryOut(context, { token, emptiesLater: isStep }, operation);
+  let isOpen = false;
+  const begin = async (): Promise<void> => {
+    isOpen = true;
+    await commit.append([opening(id, intent)]);
+  };
+  const report = await carryOut(context, { token, emptiesLater: isStep, begin }, operation);
+  // Where nothing could be begun, that is told as an operation, too.
+  if (!isOpen) await begin();
   const isNothing = isNone(intent, report);
   const done = isNothing
     ? [closing(id, { ...intent, state: "abandoned" }, report.blocked)]
@@ -148,7 +154,7 @@ export function makeable(changes: readonly Change[]): Change[] {
 
 async function carryOut(
   context: Context,
-  how: Pick<ApplyRequest, "token" | "emptiesLater">,
+  how: Pick<ApplyRequest, "token" | "emptiesLater" | "begin">,
   operation: Performance["operation"],
 ): Promise<ApplyReport> {
   return context.worktree.apply({

@@ -158,6 +158,70 @@ for (const [where, staging] of [
   });
 }
 
+const LOG = "/store/log";
+
+/** Where each change is begun with a line in a log. */
+function beginOn(disk: SimDisk): () => Promise<void> {
+  return async () => {
+    const fd = disk.open(LOG, "append");
+    try {
+      disk.write(fd, Buffer.from("begun\n"), null);
+      await disk.syncBeside(fd);
+      disk.syncFolder("/store");
+    } finally {
+      disk.close(fd);
+    }
+  };
+}
+
+for (const [where, staging] of [
+  ["in the store", "/store/staging"],
+  ["in the root", undefined],
+] as const) {
+  test(`cut off anywhere, nothing was changed that was not begun durably; staging ${where}`, async () => {
+    const result = await sweepCrashes({
+      prepare: () => SimDisk.fromTree(plant(BEFORE)),
+      run: async (disk) => void (await apply(disk, staging, { begin: beginOn(disk) })),
+      check: async (disk) => {
+        const isBegun = disk.lstat(LOG)?.size === "begun\n".length;
+        const files = Object.entries(treeOf(disk)).filter(([path]) => !path.startsWith(".chronicle-tmp"));
+        if (!isBegun) expect(Object.fromEntries(files)).toEqual({ ...BEFORE });
+        else expectWhole(disk);
+        // Also by the same token, though it has left something there: a replica's is the same until something is recorded.
+        const report = await apply(disk, staging, isBegun ? { resume: true } : { begin: beginOn(disk) });
+        expect(report.blocked).toEqual([]);
+        expect(treeOf(disk)).toEqual({ ...AFTER });
+        expect(disk.list("/store/staging")).toEqual([]);
+        expect(disk.openDescriptors).toBe(0);
+      },
+      every: 2,
+    });
+    expect(result.points).toBeGreaterThan(50);
+  });
+}
+
+test("what a run has left that nobody knows of is removed a day later", async () => {
+  let hours = 500_000;
+  const disk = SimDisk.fromTree(plant(BEFORE), { clock: () => BigInt(hours) * 3_600_000_000_000n });
+  const failing = { token: "GONE", begin: () => Promise.reject(new Error("cut off")) };
+  for (const staging of ["/store/staging", undefined]) {
+    disk.plan = ({ name }) => (name === "unlink" || name === "removeFolder" ? { errno: "EIO" } : "go");
+    await expect(apply(disk, staging, failing)).rejects.toThrow("cut off");
+    disk.plan = undefined;
+  }
+  const left = () =>
+    [disk.lstat("/store/staging/GONE"), disk.lstat("/base/.chronicle-tmp/GONE")].map((one) => one?.kind);
+  expect(left()).toEqual(["dir", "dir"]);
+  hours += 1;
+  for (const staging of ["/store/staging", undefined]) await apply(disk, staging, { begin: async () => undefined });
+  expect(left()).toEqual(["dir", "dir"]);
+  hours += 24;
+  const changes = changesOf(AFTER, BEFORE);
+  await apply(disk, "/store/staging", { changes, begin: async () => undefined });
+  await apply(disk, undefined, { begin: async () => undefined });
+  expect(left()).toEqual([undefined, undefined]);
+});
+
 test("what is reported as applied survives the power going right after", async () => {
   const disk = SimDisk.fromTree(plant(BEFORE));
   const report = await apply(disk, "/store/staging");

@@ -5,11 +5,12 @@ import type { Disk } from "../disk/disk.ts";
 import type { ConfinedFs, OpenedFile } from "./confined-fs.ts";
 import type { ApplyRoot, Step } from "./apply-step.ts";
 import type { StageCrew } from "./stage-crew.ts";
+import type { SyncsBeside } from "./syncs-beside.ts";
 import type { ApplyRequest, ContentReader } from "./worktree.ts";
 import { ChronicleError, errnoOf } from "../core/errors.ts";
 import { childOf, nameOf, parentOf } from "../core/path.ts";
 import { splitForCrew, stageByCrew, type Wanted } from "./apply-crew.ts";
-import { block } from "./apply-step.ts";
+import { block, releaseAll, rootsOf } from "./apply-step.ts";
 
 /** Up to this many files are made durable one by one; more by one `syncAll`, where the platform can. */
 const FEW = 256;
@@ -27,6 +28,8 @@ export interface StageContext {
   readonly request: ApplyRequest;
   /** Writes what is many. */
   readonly crew: StageCrew | undefined;
+  /** Files, which are few, are made durable by these; whoever gives them waits for their end. */
+  readonly syncs?: SyncsBeside | undefined;
   /** Is told of each few files that are written. */
   readonly onStaged: (files: number) => void;
 }
@@ -39,10 +42,21 @@ export interface StageContext {
  */
 export async function stageSteps(context: StageContext): Promise<void> {
   const wanted = placeFolders(context.steps);
+  if (context.syncs !== undefined) return stageBeside(context, wanted);
   const each = countOf(wanted) <= FEW;
   if (each || context.crew === undefined) await stageContents(context, wanted, each);
   else await stageWithCrew(context, context.crew, wanted);
   await makeDurable(context, each);
+}
+
+async function stageBeside(context: StageContext, wanted: Wanted): Promise<void> {
+  await stageContents(context, wanted, false);
+  for (const step of context.steps) if (step.after?.kind === "dir") syncFolder(step);
+}
+
+/** A staged folder's names must be durable before it is renamed into place. */
+function syncFolder({ root, staged, blocked }: Step): void {
+  if (staged !== undefined && blocked === undefined) root.staging.fresh.syncFolder(staged);
 }
 
 /** What is not for the crew is written here beside it; what it has left, afterwards. */
@@ -83,14 +97,6 @@ async function stageContents(context: StageContext, wanted: Wanted, each: boolea
 async function giveTurn({ steps }: StageContext): Promise<void> {
   releaseAll(steps);
   await nextTurn();
-}
-
-/** Before others get a turn: what is open may have another name afterwards. */
-function releaseAll(steps: readonly Step[]): void {
-  for (const { fs, staging } of new Set(steps.map((step) => step.root))) {
-    fs.release();
-    staging.release();
-  }
 }
 
 function countOf(wanted: Wanted): number {
@@ -182,7 +188,7 @@ async function stageFirst(
     return pieces;
   }
   const fs = step.root.staging.fresh;
-  using file = createStaged(step);
+  using file = createStaged(step, context.syncs);
   let size = 0;
   for await (const piece of reader.pieces()) {
     fs.write(file, piece);
@@ -198,7 +204,7 @@ function stageHeld(context: StageContext, step: Step, pieces: readonly Uint8Arra
     fs.symlink(Buffer.concat(pieces), step.staged ?? step.path);
     return;
   }
-  using file = createStaged(step);
+  using file = createStaged(step, context.syncs);
   let size = 0;
   for (const piece of pieces) {
     if (piece.length > 0) fs.write(file, piece);
@@ -211,7 +217,7 @@ function stageHeld(context: StageContext, step: Step, pieces: readonly Uint8Arra
 function copyStaged(context: StageContext, first: Step, step: Step, each: boolean): void {
   const from = first.root.staging.fresh;
   using source = from.openRead(first.staged ?? first.path);
-  using file = createStaged(step);
+  using file = createStaged(step, context.syncs);
   const buffer = Buffer.allocUnsafe(PIECE_BYTES);
   let size = 0;
   for (let count = from.read(source, buffer, 0); count > 0; count = from.read(source, buffer, size)) {
@@ -221,12 +227,13 @@ function copyStaged(context: StageContext, first: Step, step: Step, each: boolea
   finishFile(context, step, file, { size, each });
 }
 
-function createStaged(step: Step): OpenedFile {
-  return step.root.staging.fresh.create(step.staged ?? step.path, (step.after?.mode ?? 0o600) & 0o1777);
+function createStaged(step: Step, syncs: SyncsBeside | undefined): OpenedFile {
+  const file = step.root.staging.fresh.create(step.staged ?? step.path, (step.after?.mode ?? 0o600) & 0o1777);
+  return syncs?.keep(file) ?? file;
 }
 
 function finishFile(
-  { disk, request }: StageContext,
+  { disk, request, syncs }: StageContext,
   step: Step,
   file: OpenedFile,
   done: { readonly size: number; readonly each: boolean },
@@ -240,13 +247,14 @@ function finishFile(
   if ((after.mode & 0o6000) !== 0) disk.chmod(file.fd, after.mode);
   if (request.keepMtime === true) disk.setMtime(file.fd, after.mtimeMs);
   if (done.each) disk.sync(file.fd);
+  syncs?.finished(file);
   step.stat = disk.fstat(file.fd);
 }
 
 async function makeDurable(context: StageContext, each: boolean): Promise<void> {
   const { disk, steps } = context;
   const staged = steps.filter((step) => step.staged !== undefined && step.blocked === undefined);
-  for (const root of new Set(staged.map((step) => step.root))) {
+  for (const root of rootsOf(staged)) {
     if (!each) {
       releaseAll(steps);
       if (await disk.syncAllBeside(root.fs.root)) continue;
@@ -255,11 +263,11 @@ async function makeDurable(context: StageContext, each: boolean): Promise<void> 
   }
 }
 
-/** A staged folder's names must be durable before it is renamed into place; files were synced if they were few. */
+/** Files were synced if they were few. */
 function syncStaged(disk: Disk, root: ApplyRoot, step: Step, each: boolean): void {
   const fs: ConfinedFs = root.staging.fresh;
   if (step.staged === undefined) return;
-  if (step.after?.kind === "dir") fs.syncFolder(step.staged);
+  if (step.after?.kind === "dir") syncFolder(step);
   if (each || step.after?.kind !== "file") return;
   using file = fs.openRead(step.staged);
   disk.sync(file.fd);

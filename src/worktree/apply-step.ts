@@ -85,3 +85,16 @@ export function blockFor(step: Step, error: unknown): void {
   if (reason === undefined) throw error;
   block(step, reason, errno ?? "");
 }
+
+/** The roots of these steps. */
+export function rootsOf(steps: readonly Step[]): ApplyRoot[] {
+  return [...new Set(steps.map((step) => step.root))];
+}
+
+/** Before others get a turn: what is open may have another name afterwards. */
+export function releaseAll(steps: readonly Step[]): void {
+  for (const { fs, staging } of rootsOf(steps)) {
+    fs.release();
+    staging.release();
+  }
+}

@@ -5,24 +5,20 @@ import type { WorkspacePath } from "../core/path.ts";
 import type { Disk } from "../disk/disk.ts";
 import { ApplyProgress } from "./apply-progress.ts";
 import type { LandContext } from "./apply-land.ts";
+import { type ApplyContext, type Asked, lacksSpace, makeReady, mayGoOn } from "./apply-ready.ts";
 import type { ApplyRoot, Step } from "./apply-step.ts";
-import type { OpenRoot } from "./scan.ts";
-import type { StageCrew } from "./stage-crew.ts";
-import type { StatCache } from "./stat-cache.ts";
 import type { NotedPath } from "./stat-table.ts";
-import type { ApplyReport, ApplyRequest, BlockReason } from "./worktree.ts";
+import type { ApplyReport, ApplyRequest } from "./worktree.ts";
 import { ChronicleError, errnoOf } from "../core/errors.ts";
 import { sameEntry } from "../core/entry.ts";
 import { comparePaths, isWithin, parentOf, ROOT, splitRoot } from "../core/path.ts";
 import { checkSteps } from "./apply-check.ts";
-import { changesNames, land, remove, setAside } from "./apply-land.ts";
+import { changesNames, land, remove } from "./apply-land.ts";
 import { settleLeftovers } from "./apply-resume.ts";
-import { stageSteps } from "./apply-stage.ts";
-import { block, blockFor, stopsAll } from "./apply-step.ts";
+import { blockFor, releaseAll, rootsOf, stopsAll } from "./apply-step.ts";
 import { entryOf, inspectPath } from "./inspect.ts";
 import { LooseModes } from "./loose-modes.ts";
 import { stagingFor, stagingPlaces } from "./staging.ts";
-import type { TrashBin } from "./trash-bin.ts";
 
 /** Setuid, setgid and sticky are not set unless asked for. */
 const DEFAULT_MASK = 0o7000;
@@ -31,27 +27,14 @@ const TURN = 2048;
 /** Up to this many folders are made durable one by one. */
 const FEW_FOLDERS = 256;
 
-/** What an apply works with. */
-export interface ApplyContext {
-  readonly disk: Disk;
-  readonly roots: readonly OpenRoot[];
-  readonly cache: StatCache;
-  /** A folder in the store for staging, if it is on the device of a root. */
-  readonly staging: string | undefined;
-  readonly nowNs: () => bigint;
-  /** Writes what is many. */
-  readonly crew?: StageCrew | undefined;
-  readonly bin: TrashBin;
-}
-
 /**
  * Brings paths from `before` to `after`: see `Worktree.apply`. In phases, each of which may be the last one before the
- * power goes: look at everything; stage all that is new, durably; set old files aside; put into place, folders first;
+ * power goes: look at everything; stage all that is new, durably, and set old files aside (`makeReady`); put into place, folders first;
  * remove, children first; make names durable; empty the trash.
  */
 export async function applyChanges(context: ApplyContext, request: ApplyRequest): Promise<ApplyReport> {
   const steps = makeSteps(context, request);
-  const roots = [...new Set(steps.map((step) => step.root))];
+  const roots = rootsOf(steps);
   const modes = new LooseModes();
   const nowNs = context.nowNs;
   const run: LandContext = { disk: context.disk, steps, token: request.token, modes, nowNs, conflicts: [], undo: [] };
@@ -61,17 +44,12 @@ export async function applyChanges(context: ApplyContext, request: ApplyRequest)
     checkSteps({ steps, cache: context.cache, resume: request.resume === true });
     if (!mayGoOn(steps, request) || lacksSpace(context, steps)) return reportOf(run, []);
     for (const { fs } of roots) fs.release();
-    for (const root of roots) root.staging.prepare();
-    if (!(await stage(context, steps, { request, progress })) || !mayGoOn(steps, request)) return discard(run, roots);
-    setAside(run);
-    if (!mayGoOn(steps, request)) return discard(run, roots);
+    for (const root of roots) root.staging.prepare(request.resume === true);
+    if (!(await makeReady(context, run, { request, progress }))) return discard(run, roots);
     if (!(await putIntoPlace(run, { request, progress }))) return takeAllBack(run, roots);
     return finish(context, run, { roots, later: request.emptiesLater === true });
   } finally {
-    for (const { fs, staging } of roots) {
-      fs.release();
-      staging.release();
-    }
+    releaseAll(steps);
   }
 }
 
@@ -140,61 +118,6 @@ function masked(entry: Entry | undefined, mask: number): Entry | undefined {
   return entry === undefined || (entry.mode & mask) === 0 ? entry : { ...entry, mode: entry.mode & ~mask };
 }
 
-function mayGoOn(steps: readonly Step[], request: ApplyRequest): boolean {
-  return request.onBlocked === "skip" || !steps.some(stopsAll);
-}
-
-/** What staging meets that will not pass by itself: it is said, else the operation would stay open for ever. */
-const STAGE_REASONS: Readonly<Record<string, BlockReason>> = {
-  ENOSPC: "no-space",
-  EDQUOT: "no-space",
-  EFBIG: "no-space",
-  // A name in a new folder that this file system does not take.
-  EINVAL: "not-permitted",
-  EILSEQ: "not-permitted",
-  ENAMETOOLONG: "not-permitted",
-};
-
-function blockAll(steps: readonly Step[], reason: BlockReason, detail: string): void {
-  for (const step of steps) block(step, reason, detail);
-}
-
-/** Would the new bytes fit? Blocks everything if not. */
-function lacksSpace(context: ApplyContext, steps: readonly Step[]): boolean {
-  for (const open of context.roots) {
-    let bytes = 0;
-    for (const { root, todo, after } of steps) {
-      if (root.root === open.root && (todo === "create" || todo === "replace")) bytes += after?.size ?? 0;
-    }
-    if (bytes === 0) continue;
-    const { freeBytes } = context.disk.space(open.root.folder);
-    if (bytes <= freeBytes) continue;
-    blockAll(steps, "no-space", `${bytes} bytes are needed and ${freeBytes} are free`);
-    return true;
-  }
-  return false;
-}
-
-/** What is asked for, and who is told how far it is. */
-interface Asked {
-  readonly request: ApplyRequest;
-  readonly progress: ApplyProgress;
-}
-
-async function stage(context: ApplyContext, steps: readonly Step[], { request, progress }: Asked): Promise<boolean> {
-  const onStaged = (files: number): void => progress.staged(files);
-  try {
-    await stageSteps({ disk: context.disk, steps, request, crew: context.crew, onStaged });
-    return true;
-  } catch (error) {
-    const errno = errnoOf(error) ?? "";
-    const reason = STAGE_REASONS[errno];
-    if (reason === undefined) throw error;
-    blockAll(steps, reason, errno);
-    return false;
-  }
-}
-
 /** False when a step could not be done and none may be skipped. */
 async function putIntoPlace(run: LandContext, { request, progress }: Asked): Promise<boolean> {
   const { steps } = run;
@@ -217,10 +140,7 @@ async function putIntoPlace(run: LandContext, { request, progress }: Asked): Pro
     done += 1;
     if (done % TURN !== 0) continue;
     progress.placed(done);
-    for (const { fs, staging } of new Set(steps.map((one) => one.root))) {
-      fs.release();
-      staging.release();
-    }
+    releaseAll(steps);
     await nextTurn();
   }
   progress.finished();

@@ -2,7 +2,7 @@ import type { Entry } from "../core/entry.ts";
 import type { Verdict } from "../core/filter.ts";
 import type { WorkspacePath } from "../core/path.ts";
 import type { Disk } from "../disk/disk.ts";
-import type { ApplyContext } from "./apply.ts";
+import type { ApplyContext } from "./apply-ready.ts";
 import type { OpenRoot } from "./scan.ts";
 import type {
   OnChanged,
@@ -22,6 +22,7 @@ import { applyChanges, cleanUpApply } from "./apply.ts";
 import { ConfinedFs } from "./confined-fs.ts";
 import { explainOnDisk } from "./explain.ts";
 import { inspectPath, readPath } from "./inspect.ts";
+import { sweepStaging } from "./sweep-staging.ts";
 import { scanRoots } from "./scan.ts";
 import { loadStatCache, saveStatCache } from "./stat-cache-file.ts";
 import type { CacheFile } from "./stat-cache-file.ts";
@@ -63,6 +64,7 @@ export class DiskWorktree implements Worktree {
   readonly #bin = new TrashBin();
   #loaded: Loaded | undefined;
   #remembered = false;
+  #isSwept = false;
   /** Nothing that was read since can have been read earlier: when the last scan began. */
   #readFloorNs: bigint | undefined;
 
@@ -146,10 +148,18 @@ export class DiskWorktree implements Worktree {
 
   async apply(request: ApplyRequest): Promise<ApplyReport> {
     const report = await applyChanges(this.#applyContext(), request);
+    if (request.begin !== undefined) this.#sweepOnce();
     // It has taken everything away itself. What a run before it has left is looked for in all places.
     if (request.resume === true || request.emptiesLater === true) this.#clean.delete(request.token);
     else this.#clean.add(request.token);
     return report;
+  }
+
+  #sweepOnce(): void {
+    if (this.#isSwept) return;
+    this.#isSwept = true;
+    const { disk, staging: candidate } = this.#options;
+    sweepStaging(disk, { roots: this.roots.map(({ folder }) => folder), candidate });
   }
 
   async cleanUp(token: string): Promise<void> {

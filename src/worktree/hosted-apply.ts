@@ -35,6 +35,7 @@ export class HostedApply {
     const isRefused =
       this.#request.onBlocked === "fail" && [...this.#blocked.values()].some((one) => !this.#stays(one));
     const applied = isRefused ? [] : paths.filter((path) => !this.#blocked.has(path));
+    if (!isRefused) await this.#request.begin?.();
     this.#request.onProgress?.(applied.length, applied.length);
     return { applied, blocked: [...this.#blocked.values()], conflicts: [] };
   }

@@ -45,6 +45,7 @@ export class MemoryApply {
     if (this.#mayGoOn()) await this.#read();
     for (const change of this.#changes.values()) this.#checkParent(change);
     if (!this.#mayGoOn()) return { applied: [], blocked: [...this.#blocked.values()], conflicts: [] };
+    await this.#request.begin?.();
     const todo = [...this.#changes.values()].filter(({ path }) => !this.#blocked.has(path));
     for (const change of todo.toReversed()) if (this.#goes(change)) this.#files.remove(change.path);
     for (const change of todo) this.#make(change);

@@ -45,14 +45,17 @@ export class Staging {
     return `${this.#prefix}/modes` as WorkspacePath;
   }
 
-  /** Makes the folders, and empties `new`. */
-  prepare(): void {
+  /**
+   * Makes the folders, and empties `new`; and `old`, unless what it holds may be needed: of a run that was cut off before it
+   * had changed anything there are only second names in it.
+   */
+  prepare(keepsOld: boolean): void {
     let folder = ROOT;
     for (const name of this.#prefix.split("/")) {
       folder = childOf(folder, name);
       makeIfMissing(this.fresh, folder);
     }
-    removeTree(this.fresh, childOf(this.#prefix, "new"));
+    for (const name of keepsOld ? ["new"] : ["new", "old"]) removeTree(this.fresh, childOf(this.#prefix, name));
     makeIfMissing(this.fresh, childOf(this.#prefix, "new"));
     makeIfMissing(this.fresh, childOf(this.#prefix, "old"));
   }

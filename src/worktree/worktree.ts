@@ -144,6 +144,12 @@ export interface ApplyRequest {
    * that was to go and still holds something unknown is left alone and listed either way: nothing is lost by its staying.
    */
   readonly onBlocked: "fail" | "skip";
+  /**
+   * Makes durable what is to stand before the first change that anybody can see. Called once where something is to be changed,
+   * after everything was looked at; what is new may be staged beside it, but nothing is put into place before it resolves.
+   * What it throws is thrown on: then nothing was changed. Never called, everything is as it was.
+   */
+  readonly begin?: () => Promise<void>;
   /** Finishing an interrupted apply: a path that is absent, or already `after`, is not blocked. */
   readonly resume?: boolean;
   /** Give files the recorded modification time instead of the present. */

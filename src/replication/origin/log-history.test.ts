@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { sealEvents } from "../../core/chain.ts";
 import { EMPTY_HEAD } from "../../core/event.ts";
 import { emptyMemoryLog, MemoryEventLog } from "../../storage/memory/memory-event-log.ts";
 import { memoryLocks } from "../../storage/memory/memory-lock.ts";
@@ -35,6 +36,33 @@ describe("LogHistory", () => {
     expect((await history.after(at(600), 10 ** 6)).map(({ seq }) => seq)).toEqual(
       EVENTS.slice(600).map(({ seq }) => seq),
     );
+  });
+
+  it("says that an operation is over a moment later, or with the next event", async () => {
+    const clock = new VirtualClock();
+    const others = { holdOff: () => memoryLocks()("lock").exclusive(0), timers: clock };
+    const history = new LogHistory("w1", new MemoryEventLog(emptyMemoryLog()), { others });
+    let told = 0;
+    history.changed.listen(() => (told += 1));
+    const drafts = [
+      { op: "upsert", recordId: "intent:1", record: { state: "open" } },
+      { op: "upsert", recordId: "file:a", record: {} },
+      { op: "upsert", recordId: "intent:1", record: { state: "done" } },
+      { op: "upsert", recordId: "file:b", record: {} },
+    ] as const;
+    const events = sealEvents(EMPTY_HEAD, drafts, "2030-01-01T00:00:00.000Z");
+    history.recorded(events.slice(0, 2));
+    expect(told).toBe(1);
+    history.recorded(events.slice(0, 3));
+    expect(told).toBe(1);
+    await clock.run(clock.now + 60);
+    expect(told).toBe(2);
+    // Nothing of it is new.
+    history.recorded(events.slice(0, 3));
+    await clock.run(clock.now + 60);
+    expect(told).toBe(2);
+    history.recorded(events.slice(3));
+    expect(told).toBe(3);
   });
 
   it("gives at least one event, however long", async () => {

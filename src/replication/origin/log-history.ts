@@ -18,6 +18,12 @@ const MARK_EVERY = 256;
  */
 const LOOK_LATER_MS = 20;
 
+/**
+ * That an operation is over changes no file: replicas hear of it with the next event, or so much later, in ms. It would come while
+ * they are at what the operation has changed.
+ */
+const ENDS_LATER_MS = 50;
+
 /** Those who write to a log beside this process. */
 export interface OtherWriters {
   /** Holds off everybody who writes. Throws `LOCKED`. */
@@ -62,10 +68,14 @@ export class LogHistory {
     this.#options = options;
   }
 
-  /** This process has recorded events: they are durable. */
+  /** This process has recorded events: they are durable. It may say so of some of them more than once. */
   recorded(events: readonly SealedEvent[]): void {
+    const { seq } = this.#own.head;
     this.#own.add(events);
-    this.changed.emit();
+    const { others } = this.#options;
+    const isUrgent = events.some((event) => event.seq > seq && !isEnd(event));
+    if (isUrgent || others === undefined) this.changed.emit();
+    else if (this.#own.head.seq > seq) others.timers.after(ENDS_LATER_MS, () => this.changed.emit());
   }
 
   /**
@@ -227,6 +237,11 @@ export class LogHistory {
     }
     return false;
   }
+}
+
+/** Does it only say that an operation is over? */
+function isEnd({ recordId, record }: SealedEvent): boolean {
+  return recordId.startsWith("intent:") && record["state"] !== "open";
 }
 
 function sealed({ bytes }: RawLine): SealedEvent {

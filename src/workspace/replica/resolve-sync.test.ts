@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { IdentifiedConflict } from "../../core/conflict-record.ts";
 import { ORIGIN, ReplicaRig } from "../../testing/replica-rig.ts";
+import type { ApplyRequest } from "../../worktree/worktree.ts";
 import { listConflicts, resolveConflict } from "../conflicts.ts";
 import { listOperations } from "../operations.ts";
 import { redo, undo } from "../undo.ts";
@@ -99,7 +100,11 @@ describe("what a sync brings is no step of undo", () => {
     await resolveConflict(replica.context, "a", { keep: "merged", content: Buffer.from("both") });
     const change = await replica.change("b", await replica.file("b", "new"));
     const { context } = replica;
-    Object.assign(context.worktree, { apply: () => Promise.reject(new Error("cut off")) });
+    const apply = async ({ begin }: ApplyRequest) => {
+      await begin?.();
+      throw new Error("cut off");
+    };
+    Object.assign(context.worktree, { apply });
     await expect(replica.apply({ applied: 9, changes: [change] })).rejects.toThrow("cut off");
     Reflect.deleteProperty(context.worktree, "apply");
     const done = await undo(context);

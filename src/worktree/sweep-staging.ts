@@ -1,0 +1,49 @@
+import { errnoOf } from "../core/errors.ts";
+import { childOf, decodeName, ROOT, type WorkspacePath } from "../core/path.ts";
+import { STAGING_FOLDER } from "../core/staging-folder.ts";
+import type { Disk } from "../disk/disk.ts";
+import { ConfinedFs } from "./confined-fs.ts";
+import { removeTree } from "./staging.ts";
+
+/** Nothing is staged for so long, in ns by the disk's own clock: what is older than the last to come there was left. */
+const LONG_AGO_NS = 24n * 3600n * 1_000_000_000n;
+
+/** Where an apply may stage. */
+export interface StagingFolders {
+  /** The folders of the roots. */
+  readonly roots: readonly string[];
+  /** The folder in the store. */
+  readonly candidate: string | undefined;
+}
+
+/**
+ * Removes what runs have left that were cut off before anything stood of them in the log: nobody else will ever ask for it,
+ * and all that it holds has other names, or was never put into place. With nothing interrupted open, after an apply.
+ */
+export function sweepStaging(disk: Disk, { roots, candidate }: StagingFolders): void {
+  for (const root of roots) sweep(disk, { base: root, folder: STAGING_FOLDER as WorkspacePath });
+  if (candidate !== undefined) sweep(disk, { base: candidate, folder: ROOT });
+}
+
+interface Place {
+  readonly base: string;
+  readonly folder: WorkspacePath;
+}
+
+/** What cannot be removed is left for the next time. */
+function sweep(disk: Disk, { base, folder }: Place): void {
+  if (disk.lstat(base)?.kind !== "dir") return;
+  using fs = new ConfinedFs(disk, base);
+  try {
+    const place = fs.lstat(folder);
+    if (place?.kind !== "dir") return;
+    for (const { name, kind } of fs.list(folder)) {
+      const left = childOf(folder, decodeName(name));
+      if (kind !== "dir" || place.mtimeNs - (fs.lstat(left)?.mtimeNs ?? place.mtimeNs) < LONG_AGO_NS) continue;
+      // Modes that were loosened for the moment are to be set back first: that is its operation's business.
+      if (fs.lstat(childOf(left, "modes")) === undefined) removeTree(fs, left);
+    }
+  } catch (error) {
+    if (errnoOf(error) === undefined) throw error;
+  }
+}
