@@ -75,7 +75,7 @@ const HINTS: Readonly<Record<string, string>> = {
 };
 
 /** A failure of the operating system as `IO` with a hint; anything else as it is. */
-function codedError(error: unknown): unknown {
+export function codedError(error: unknown): unknown {
   const errno = errnoOf(error);
   if (errno === undefined || error instanceof ChronicleError || !(error instanceof Error)) return error;
   const hint = HINTS[errno];

@@ -1,4 +1,4 @@
-import type { ChronicleError } from "../../core/errors.ts";
+import { codedError, type ChronicleError } from "../../core/errors.ts";
 import type { ReplicaHalt } from "../../core/replica-record.ts";
 import { shownPath } from "../../workspace/shape.ts";
 import { asFatal } from "../as-fatal.ts";
@@ -107,7 +107,7 @@ export class CycleLoop {
   /** Something has failed: everything is compared anew after a while. */
   failed(error: unknown): void {
     if (!this.#options.isActive()) return;
-    const failure = asFatal(error);
+    const failure = asFatal(codedError(error));
     if (this.#failure?.message !== failure.message) this.#options.tell({ kind: "degraded", reason: failure.message });
     this.#failure = failure;
     this.#options.cycle.compareAll();

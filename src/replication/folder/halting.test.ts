@@ -63,3 +63,14 @@ describe("a sync that is to rest, on a full disk", () => {
     expect(rig.desk.sync.isActive).toBe(true);
   });
 });
+
+it("a step for which there is no room says so, and what to do; it is done once there is", async () => {
+  rig = await FolderRig.start({ a: "1" });
+  await rig.flush();
+  rig.desk.machine.plan(({ name }) => (name === "makeFolder" ? { errno: "ENOSPC" } : "go"));
+  await rig.during(rig.host.write("a", "2"));
+  await rig.until(() => rig.desk.sync.shape.degraded !== undefined);
+  expect(rig.desk.sync.shape.degraded).toMatch(/a step has failed.*ENOSPC: simulated, makeFolder.*free some space/);
+  rig.desk.machine.plan(undefined);
+  await rig.until(() => rig.desk.tree()["a"] === "2");
+});

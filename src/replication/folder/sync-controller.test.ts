@@ -33,3 +33,13 @@ it("what was asked for and not begun when the syncs are closed is begun no more:
   await expect(started).rejects.toMatchObject({ code: "UNAVAILABLE" });
   expect(opened).toEqual([]);
 });
+
+it("what the system refuses has a code, and a hint", async () => {
+  const { syncs, begun } = slowToBegin();
+  begun.reject(Object.assign(new Error("ENOSPC: no space left on device, mkdir '/desk'"), { code: "ENOSPC" }));
+  await expect(syncs.start({ upstream: "unix:/run/c.sock", folder: "/desk" })).rejects.toMatchObject({
+    code: "IO",
+    hint: expect.stringContaining("free some space"),
+  });
+  await syncs.close();
+});

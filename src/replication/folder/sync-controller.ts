@@ -7,7 +7,7 @@ import type {
   SyncShape,
   SyncStart,
 } from "../../api/sync-api.ts";
-import { ChronicleError } from "../../core/errors.ts";
+import { ChronicleError, withCode } from "../../core/errors.ts";
 import type { ReplicaRecord } from "../../core/replica-record.ts";
 import { keepAlive } from "../../util/keep-alive.ts";
 import { shownPath } from "../../workspace/shape.ts";
@@ -94,7 +94,7 @@ export class SyncController implements SyncRunner {
   async start(options: SyncStart): Promise<SyncShape> {
     this.#refuseClosed();
     checkStart(options);
-    const id = await this.#options.places.begin(options.folder, beginOptions(options));
+    const id = await withCode(() => this.#options.places.begin(options.folder, beginOptions(options)));
     return this.#inTurn(id, async () => {
       const known = this.#running.get(id);
       // What is wrong with the request is said before anything is ended for it.
@@ -166,7 +166,7 @@ export class SyncController implements SyncRunner {
     options: { readonly timeoutMs?: number; readonly signal?: AbortSignal } = {},
   ): Promise<SyncShape> {
     const sync = await this.#with(id, async (running) => running.sync);
-    await sync.flush(options);
+    await withCode(() => sync.flush(options));
     return sync.shape;
   }
 
@@ -279,7 +279,7 @@ export class SyncController implements SyncRunner {
     const before = this.#turns.get(id) ?? Promise.resolve();
     const next = before.then(() => {
       this.#refuseClosed();
-      return work();
+      return withCode(work);
     });
     const settled = next.then(
       () => undefined,
