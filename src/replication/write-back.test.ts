@@ -82,6 +82,34 @@ describe("what a replica writes", () => {
     expect(desk.replica.bytes).toContain('"replica":{"id":"r1","local_seq":');
   });
 
+  it("leaves the origin its turns while a large content is put together there", async () => {
+    await using desk = await Desk.open();
+    const turns: number[] = [];
+    let seen = 0;
+    const turn = (): NodeJS.Immediate => setImmediate(() => ((seen += 1), (next = turn())));
+    let next = turn();
+    const { blobs } = desk.rig.context;
+    const batch = blobs.batch.bind(blobs);
+    // The last batch is that of the whole.
+    blobs.batch = async () => {
+      const one = await batch();
+      const put = one.putStream.bind(one);
+      one.putStream = async (pieces) => {
+        const before = seen;
+        const done = await put(pieces);
+        turns.push(seen - before);
+        return done;
+      };
+      return one;
+    };
+    desk.journal.write("large", textOf(12 * KIB * KIB, "large"));
+    desk.connect();
+    await desk.settle();
+    clearImmediate(next);
+    expect(desk.outcomes).toEqual(["accepted"]);
+    expect(turns.at(-1)).toBeGreaterThanOrEqual(5);
+  });
+
   it("goes on while it is connected, and more than one batch at a time", async () => {
     await using desk = await Desk.open();
     desk.connect();

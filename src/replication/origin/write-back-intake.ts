@@ -50,7 +50,7 @@ export class WriteBackIntake {
   constructor(channel: Channel, parts: WriteBackParts, fetch: ContentFetch, sent: () => number) {
     this.#channel = channel;
     this.#parts = parts;
-    this.#contents = new ContentIntake(parts.blobs, fetch, { held: parts.received });
+    this.#contents = new ContentIntake(parts.blobs, fetch, { held: parts.received, onJoining: () => this.heard() });
     this.#sent = sent;
   }
 

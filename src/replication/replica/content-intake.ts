@@ -3,6 +3,7 @@ import type { Hash } from "../../core/hash.ts";
 import { openBlock } from "../../storage/blob-block.ts";
 import type { BlobBatch, BlobStore } from "../../storage/blob-store.ts";
 import { ahead } from "../../util/ahead.ts";
+import { breathe } from "../../util/breathe.ts";
 import { MAX_PIECE_BYTES } from "../protocol/limits.ts";
 import type { MessageOf } from "../protocol/messages.ts";
 import type { BlockFetch, FetchedBlock } from "./block-fetch.ts";
@@ -28,6 +29,8 @@ export interface IntakeParts {
   readonly held?: HeldContents;
   /** Many contents at once, where the other side knows how. */
   readonly blocks?: BlockFetch;
+  /** Is told again and again while a large content is put together, which takes long. Must not throw. */
+  readonly onJoining?: () => void;
 }
 
 /** Contents that somebody says to be of some size. */
@@ -52,8 +55,10 @@ export class ContentIntake {
   readonly #fetch: ContentFetch;
   readonly #held: HeldContents;
   readonly #blocks: BlockFetch | undefined;
+  readonly #onJoining: (() => void) | undefined;
 
-  constructor(blobs: BlobStore, fetch: ContentFetch, { held, blocks }: IntakeParts = {}) {
+  constructor(blobs: BlobStore, fetch: ContentFetch, { held, blocks, onJoining }: IntakeParts = {}) {
+    this.#onJoining = onJoining;
     this.#blobs = blobs;
     this.#fetch = fetch;
     this.#held = held ?? { has: (hashes) => blobs.has(hashes), add: () => undefined };
@@ -158,6 +163,9 @@ export class ContentIntake {
       const reader = await this.#blobs.open(chunk);
       if (reader === undefined) throw new ChronicleError("UNAVAILABLE", `the chunk ${chunk} was freed meanwhile`);
       yield* reader.pieces();
+      this.#onJoining?.();
+      // Nothing in here waits for anything: the conversation, and all others, would be as silent as if this side were gone.
+      await breathe();
     }
   }
 

@@ -4,11 +4,15 @@ import type { BlobInfo, BlobReader, ByteRange } from "../blob-store.ts";
 import type { BlobBlock } from "../blob-block.ts";
 import type { BlobPlace, PlacedBlob } from "../blob-index.ts";
 import { withTrouble } from "../io-trouble.ts";
+import { breathe } from "../../util/breathe.ts";
 import { readBlocks } from "./block-reading.ts";
 import type { BlobFiles } from "./lanes.ts";
 import { readLarge, readLargeRange, type LargeSource } from "./large-reader.ts";
 import { PIECE_BYTES } from "../large-format.ts";
 import { PackReader } from "./pack-reader.ts";
+
+/** Pieces of a large content between two breaths of the event loop: nothing in between waits for anything. */
+const BREATH_PIECES = 8;
 
 /** The reading half of a file blob store. */
 export class BlobReading {
@@ -124,10 +128,11 @@ export class BlobReading {
     const { disk } = this.#files;
     const pieces = range === undefined ? readLarge(disk, source) : readLargeRange(disk, source, range);
     try {
-      for (;;) {
+      for (let count = 1; ; count += 1) {
         const next = this.#noting(source.hash, () => pieces.next());
         if (next.done === true) return;
         yield next.value;
+        if (count % BREATH_PIECES === 0) await breathe();
       }
     } finally {
       pieces.return(undefined);

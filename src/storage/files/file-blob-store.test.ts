@@ -1,7 +1,8 @@
+import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll } from "vitest";
+import { afterAll, beforeAll, expect, it } from "vitest";
 import { NodeDisk } from "../../disk/node-disk.ts";
 import { countingIds, flipStored, SimBlobs } from "../../testing/blob-store-rig.ts";
 import { blobBlocksSuite } from "../../testing/blob-blocks-suite.ts";
@@ -44,3 +45,21 @@ blobStoreSuite("FileBlobStore on a disk", onDisk);
 blobStoreSuite("FileBlobStore on a simulated disk", onSimDisk);
 blobBlocksSuite("FileBlobStore on a disk", onDisk);
 blobBlocksSuite("FileBlobStore on a simulated disk", onSimDisk);
+
+it("a large content that is read leaves the process its turns: timers, and all who speak with it", async () => {
+  const store = await onDisk().open();
+  const content = randomBytes(32 * 1024 ** 2);
+  const batch = await store.batch();
+  const { hash } = await batch.putStream([content]);
+  await batch.commit();
+  const reader = await store.open(hash);
+  let turns = 0;
+  const turn = (): NodeJS.Immediate => setImmediate(() => ((turns += 1), (next = turn())));
+  let next = turn();
+  let size = 0;
+  for await (const piece of reader?.pieces() ?? []) size += piece.length;
+  clearImmediate(next);
+  await store.close();
+  expect(size).toBe(content.length);
+  expect(turns).toBeGreaterThanOrEqual(3);
+});
