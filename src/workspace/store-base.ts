@@ -30,22 +30,45 @@ export async function storeBase(
   { rows, records, roots: ids }: BaseState,
   expect: (root: Hash) => void | Promise<void>,
 ): Promise<StoredBase> {
-  const { root, folders } = manifestRoot(
-    rows.flatMap(({ entry }) => entry ?? []),
-    ids.flatMap((id) => id ?? []),
-  );
+  const { root, folders } = treeOf({ rows, records, roots: ids });
   await expect(root);
-  const roots = ids.map((id) => ({ id: id ?? "", hash: folders.get(pathInRoot(id, ROOT)) ?? EMPTY_HASH }));
-  const counts = { entries: rows.length, records: records.length };
   const batch = await blobs.batch();
   try {
-    const pieces = encodeBase({ root, roots, entries: withFolders(rows, folders), records, counts });
-    const { hash } = await batch.putStream(pieces);
+    const { hash } = await batch.putStream(piecesOf({ rows, records, roots: ids }, { root, folders }));
     await batch.commit();
     return { base: hash, root };
   } finally {
     await batch.abandon();
   }
+}
+
+/** Writes a state as a base, if it is this one. Is it? Hold a lease. */
+export async function storeBaseIf(blobs: BlobStore, state: BaseState, wanted: StoredBase): Promise<boolean> {
+  const tree = treeOf(state);
+  if (tree.root !== wanted.root) return false;
+  const batch = await blobs.batch();
+  try {
+    const { hash } = await batch.putStream(piecesOf(state, tree));
+    if (hash === wanted.base) await batch.commit();
+    return hash === wanted.base;
+  } finally {
+    await batch.abandon();
+  }
+}
+
+type Tree = ReturnType<typeof manifestRoot>;
+
+function treeOf({ rows, roots }: BaseState): Tree {
+  return manifestRoot(
+    rows.flatMap(({ entry }) => entry ?? []),
+    roots.flatMap((id) => id ?? []),
+  );
+}
+
+function piecesOf({ rows, records, roots: ids }: BaseState, { root, folders }: Tree): Iterable<Buffer> {
+  const roots = ids.map((id) => ({ id: id ?? "", hash: folders.get(pathInRoot(id, ROOT)) ?? EMPTY_HASH }));
+  const counts = { entries: rows.length, records: records.length };
+  return encodeBase({ root, roots, entries: withFolders(rows, folders), records, counts });
 }
 
 function* withFolders(rows: readonly IterationRow[], folders: ReadonlyMap<string, Hash>): Generator<BaseEntry> {

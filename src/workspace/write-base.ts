@@ -2,9 +2,9 @@ import type { BaseRecord } from "../core/base.ts";
 import { ChronicleError } from "../core/errors.ts";
 import type { IterationRow } from "../storage/index-store.ts";
 import { checkBase, liveRecords } from "./check-base.ts";
-import type { Context } from "./context.ts";
+import type { Context, HistoryContext } from "./context.ts";
 import { readEvent } from "./read-events.ts";
-import { storeBase, type StoredBase } from "./store-base.ts";
+import { storeBase, storeBaseIf, type BaseState, type StoredBase } from "./store-base.ts";
 import { rootAtHead } from "./tree.ts";
 
 /** How many paths are asked for at once. */
@@ -15,10 +15,8 @@ const BATCH = 10_000;
  * event of every other record. It is read back and verified before it is given out. With the lock held.
  */
 export async function writeBase(context: Context, seq: number): Promise<StoredBase> {
-  const entries = await lastIterations(context, seq);
-  const records = await lastRecords(context);
-  const roots = context.worktree.roots.map(({ id }) => id);
-  const { base, root } = await storeBase(context.blobs, { rows: entries, records, roots }, async (computed) => {
+  const state = await stateAt(context, seq);
+  const { base, root } = await storeBase(context.blobs, state, async (computed) => {
     if (computed !== (await rootAtHead(context, seq))) throw indexWrong(seq);
   });
   const faults = await checkBase(context.blobs, base, { root, against: context.index });
@@ -37,7 +35,25 @@ function indexWrong(seq: number): ChronicleError {
   });
 }
 
-async function lastIterations(context: Context, seq: number): Promise<IterationRow[]> {
+/** What a base is made from. */
+type Based = HistoryContext & {
+  readonly worktree: { readonly roots: readonly { readonly id: string | undefined }[] };
+};
+
+/**
+ * Writes the base that a compaction behind `seq` (the head) names, where the history before it amounts to just that: then it
+ * need not be had from elsewhere. Does it? Hold a lease.
+ */
+export async function writeBaseIf(context: Based, seq: number, wanted: StoredBase): Promise<boolean> {
+  return storeBaseIf(context.blobs, await stateAt(context, seq), wanted);
+}
+
+async function stateAt(context: Based, seq: number): Promise<BaseState> {
+  const roots = context.worktree.roots.map(({ id }) => id);
+  return { rows: await lastIterations(context, seq), records: await lastRecords(context), roots };
+}
+
+async function lastIterations(context: Pick<HistoryContext, "index">, seq: number): Promise<IterationRow[]> {
   const paths = await context.index.touched(0, seq);
   const rows: IterationRow[] = [];
   for (let at = 0; at < paths.length; at += BATCH) {
@@ -47,7 +63,7 @@ async function lastIterations(context: Context, seq: number): Promise<IterationR
   return rows;
 }
 
-async function lastRecords(context: Context): Promise<BaseRecord[]> {
+async function lastRecords(context: HistoryContext): Promise<BaseRecord[]> {
   const records: BaseRecord[] = [];
   for (const row of await liveRecords(context.index)) {
     const { seq, ts, op, recordId } = row;

@@ -1,4 +1,4 @@
-import type { Head, SealedEvent } from "../../core/event.ts";
+import type { Head, LogEvent, SealedEvent } from "../../core/event.ts";
 import type { FileRecord } from "../../core/file-record.ts";
 import { ChronicleError } from "../../core/errors.ts";
 import type { Hash } from "../../core/hash.ts";
@@ -113,6 +113,10 @@ export class LogMirror implements Mirror {
     const found = new Map<number, FileRecord>();
     for (const [part, own] of byPart) for (const [seq, record] of await part.records(own)) found.set(seq, record);
     return found;
+  }
+
+  makeBase(compaction: LogEvent): Promise<void> {
+    return this.#present.makeBase(compaction);
   }
 
   async startAt(anchor: HistoryAnchor): Promise<void> {

@@ -5,6 +5,7 @@ import { decodeFile, pathOfRecordId, type FileRecord } from "../../core/file-rec
 import type { Hash } from "../../core/hash.ts";
 import type { HistoryAnchor } from "../../core/history-anchor.ts";
 import type { WorkspacePath } from "../../core/path.ts";
+import { decodeSentinel } from "../../core/sentinel.ts";
 import { decodeWorkspace } from "../../core/workspace-record.ts";
 import type { EventLog } from "../../storage/event-log.ts";
 import type { EventRow, IndexStore } from "../../storage/index-store.ts";
@@ -17,6 +18,7 @@ import { isInBase } from "../../workspace/read-base.ts";
 import { readEvent, readEvents } from "../../workspace/read-events.ts";
 import { rootAtHead } from "../../workspace/tree.ts";
 import { inSlices } from "../../util/in-slices.ts";
+import { writeBaseIf } from "../../workspace/write-base.ts";
 import { RecentRecords } from "./recent-records.ts";
 
 /** Events that are read in one turn. */
@@ -124,10 +126,18 @@ export class MirrorPart {
     const history = this.#history;
     if (history === undefined) return undefined;
     return answer(history, async ({ head }) => {
-      const { roots } = await workspaceRecord(history);
-      await rootAtHead({ ...history, worktree: { roots: roots.map(({ id }) => ({ id: id ?? undefined })) } }, head.seq);
+      await rootAtHead(await withRoots(history), head.seq);
       return history.index.treeHashAt(folder, head.seq);
     });
+  }
+
+  /** See `Mirror`. What begins on an anchor does not know of the records before it, which stand in a base. */
+  async makeBase(compaction: LogEvent): Promise<void> {
+    const history = this.#history;
+    if (history === undefined || this.anchor !== undefined || compaction.seq !== this.#head.seq + 1) return;
+    const { base, root } = decodeSentinel(compaction);
+    if ((await history.blobs.has([base])).has(base)) return;
+    await answer(history, async ({ head }) => writeBaseIf(await withRoots(history), head.seq, { base, root }));
   }
 
   /** Appends events that go on from `head`; when it resolves they are durable. Throws `INTEGRITY_VIOLATION`. */
@@ -188,6 +198,11 @@ async function rowsOf(index: IndexStore, seqs: readonly number[]): Promise<Event
   const isDense = to - from < seqs.length * SPARSE;
   const rows = isDense ? await index.events({ from, to }) : await Promise.all(seqs.map((seq) => index.locate(seq)));
   return rows.filter((row) => row !== undefined).filter((row) => wanted.has(row.seq) && !isInBase(row));
+}
+
+async function withRoots(history: HistoryContext) {
+  const { roots } = await workspaceRecord(history);
+  return { ...history, worktree: { roots: roots.map(({ id }) => ({ id: id ?? undefined })) } };
 }
 
 function headOf({ seq, hash }: Head): Head {

@@ -1,4 +1,4 @@
-import type { Head } from "../../core/event.ts";
+import type { Head, LogEvent } from "../../core/event.ts";
 import type { FileRecord } from "../../core/file-record.ts";
 import type { Hash } from "../../core/hash.ts";
 import type { HistoryAnchor } from "../../core/history-anchor.ts";
@@ -38,6 +38,12 @@ export interface Mirror extends UpstreamLines {
   record(seq: number): Promise<FileRecord | undefined>;
   /** The same of many events, by seq, in a few reads; those that are none of a file, or not held, are left out. */
   records(seqs: Iterable<number>): Promise<ReadonlyMap<number, FileRecord>>;
+
+  /**
+   * Makes the base that a compaction names which is to be appended next, if what is held amounts to it: it need not be fetched then.
+   * Hold a lease.
+   */
+  makeBase(compaction: LogEvent): Promise<void>;
 
   /** Starts anew behind an event whose state is in the store as a base. Durable when it resolves. */
   startAt(anchor: HistoryAnchor): Promise<void>;

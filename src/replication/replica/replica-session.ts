@@ -15,6 +15,7 @@ import { Barriers } from "./barriers.ts";
 import { BlockFetch } from "./block-fetch.ts";
 import { ContentFetch } from "./content-fetch.ts";
 import { ContentIntake } from "./content-intake.ts";
+import { untilCompactions } from "./until-compactions.ts";
 import { type ArrivedEvent, EventContents, type NotTaken, type TakeRules } from "./event-contents.ts";
 import { wordOf, type OriginWord } from "./origin-word.ts";
 import { IncomingEvents } from "./incoming-events.ts";
@@ -268,19 +269,24 @@ export class ReplicaSession {
 
   async #storeAll(): Promise<void> {
     for (let all = await this.#gather(); all.length > 0 && !this.#isEnded; all = await this.#gather()) {
-      const { upstream, onEvents } = this.#options;
-      const events = all.map(({ event }) => event);
-      {
-        // Until the lines are there, nothing but this keeps the collector from what they name.
-        using _lease = await this.#options.blobs.lease();
-        this.#note(await this.#contents.take(all));
-        await upstream.append(events);
-      }
-      await onEvents?.(events);
-      await this.#witness.grown();
-      this.#held.reach(upstream.head.seq);
-      await this.#channel.send({ type: "Ack", up_to_sequence: upstream.head.seq });
+      for (const some of untilCompactions(all)) await this.#storeSome(some);
     }
+  }
+
+  async #storeSome(some: readonly ArrivedEvent<SealedEvent>[]): Promise<void> {
+    const { upstream, mirror, blobs, onEvents } = this.#options;
+    const events = some.map(({ event }) => event);
+    {
+      // Until the lines are there, nothing but this keeps the collector from what they name.
+      using _lease = await blobs.lease();
+      if (events[0]?.op === "compact") await mirror?.makeBase(events[0]);
+      this.#note(await this.#contents.take(some));
+      await upstream.append(events);
+    }
+    await onEvents?.(events);
+    await this.#witness.grown();
+    this.#held.reach(upstream.head.seq);
+    await this.#channel.send({ type: "Ack", up_to_sequence: upstream.head.seq });
   }
 
   /** What has come, and what comes with it: everything is stored together, with the same few syncs. */
