@@ -7,6 +7,7 @@ import { sha256 } from "../core/hash.ts";
 import { parsePath } from "../core/path.ts";
 import type { WriteBackAnswer, WriteBackEntry, WriteBackRules } from "../core/write-back.ts";
 import { SimDisk } from "../disk/sim-disk.ts";
+import type { SimDiskOptions } from "../disk/sim-machine.ts";
 import type { Context } from "../workspace/context.ts";
 import type { FileWrite } from "../workspace/file-write.ts";
 import { readRange } from "../workspace/read-events.ts";
@@ -43,10 +44,12 @@ export class WriteBackRig implements AsyncDisposable {
   static async create(
     files?: Readonly<Record<string, string>>,
     through?: (disk: SimDisk) => SimDisk,
+    options: SimDiskOptions = {},
   ): Promise<WriteBackRig> {
     const texts = Object.entries(files ?? {}).map(([path, text]) => [`/proj/${path}`, file(text)] as const);
     const tree = { "/store": folder, "/config": folder, "/root": folder, "/proj": folder };
-    const disk = SimDisk.fromTree({ ...tree, ...foldersOf(Object.keys(files ?? {})), ...Object.fromEntries(texts) });
+    const all = { ...tree, ...foldersOf(Object.keys(files ?? {})), ...Object.fromEntries(texts) };
+    const disk = SimDisk.fromTree(all, options);
     const store = await openSimStore(disk, { firstId: (opened += 1) * 100_000 });
     const { workspace } = await (files === undefined ? store.create() : store.init({ roots: ["/proj"] }));
     const { id } = workspace;

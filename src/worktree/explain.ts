@@ -2,6 +2,7 @@ import type { Verdict } from "../core/filter.ts";
 import type { WorkspacePath } from "../core/path.ts";
 import type { ConfinedFs } from "./confined-fs.ts";
 import type { TrackedRoot } from "./worktree.ts";
+import { errnoOf } from "../core/errors.ts";
 import { compileFilter } from "../core/ignore.ts";
 import { childOf, ROOT } from "../core/path.ts";
 import { FolderRules, RuleReader } from "./folder-rules.ts";
@@ -20,5 +21,15 @@ export function explainOnDisk(fs: ConfinedFs, root: TrackedRoot, inner: Workspac
     folder = childOf(folder, name);
     rules = rules.enter(folder, reader.read(folder));
   }
-  return rules.scope.judge(last, fs.lstat(inner)?.kind === "dir");
+  return rules.scope.judge(last, isFolder(fs, inner));
+}
+
+/** Where nobody may look (permissions), the rules still say what they say of a file. */
+function isFolder(fs: ConfinedFs, inner: WorkspacePath): boolean {
+  try {
+    return fs.lstat(inner)?.kind === "dir";
+  } catch (error) {
+    if (errnoOf(error) !== "EACCES") throw error;
+    return false;
+  }
 }

@@ -30,7 +30,7 @@ const RESUME = "then `chronicle sync resume` sends it again";
 
 const WORDS: Readonly<Partial<Record<WriteBackReason, Words>>> = {
   path: {
-    why: "it cannot be written at the origin: its name is not taken there, something is in its way, or it is git's own",
+    why: "it cannot be written at the origin: its name is not taken there, something is in its way, its folder may not be looked into, or it is git's own",
     hint: `move or rename it here; or see to it in the origin's folder, ${RESUME}`,
   },
   filtered: {

@@ -28,6 +28,32 @@ function aroundApply(
   };
 }
 
+/** Sets the mode of a folder. */
+function chmod(disk: SimDisk, path: string, mode: number): void {
+  const fd = disk.open(path, "folder");
+  disk.chmod(fd, mode);
+  disk.close(fd);
+}
+
+describe("a folder that nobody may look into", () => {
+  it("keeps what is written in it from being taken, and nothing else", async () => {
+    const modes = { enforceModes: true, uid: 1000 };
+    await using origin = await WriteBackRig.create({ "closed/a": "a", b: "b" }, undefined, modes);
+    const [a, b] = [await origin.seqOf("closed/a"), await origin.seqOf("b")];
+    chmod(origin.disk, "/proj/closed", 0);
+    const answer = await origin.accept([
+      await origin.entry(1, "closed/a", "new", { seen: a }),
+      await origin.entry(2, "closed/c", "new"),
+      await origin.entry(3, "b", "new", { seen: b }),
+    ]);
+    expect(answer.rejected).toMatchObject([
+      { localSeq: 1, reason: "path" },
+      { localSeq: 2, reason: "path" },
+    ]);
+    expect(answer.accepted).toMatchObject([{ localSeq: 3 }]);
+  });
+});
+
 describe("what nobody has recorded yet", () => {
   it("is recorded first: an edit that the replica has not seen stays", async () => {
     await using origin = await WriteBackRig.create({ a: "one" });
