@@ -170,6 +170,19 @@ describe("SimDisk: what a crash leaves", () => {
     expect(disk.content("/f")?.toString()).toBe("lostlater");
   });
 
+  it("what a failed sync has left does not come back over what was written and synced in its place", () => {
+    const disk = SimDisk.fromTree({ "/f": "" });
+    const fd = put(disk, "/f", "first");
+    disk.plan = ({ name }) => (name === "sync" ? { errno: "EIO" } : "go");
+    expect(errnoFrom(() => disk.sync(fd))).toBe("EIO");
+    disk.plan = undefined;
+    disk.truncate(fd, 0);
+    writeFully(disk, fd, Buffer.from("then"), 0);
+    disk.sync(fd);
+    for (const fate of ["forget", "keep", { seed: 1 }, { seed: 2 }] as const)
+      expect(disk.crash(fate).content("/f")?.toString()).toBe("then");
+  });
+
   it("syncAll, where it works, makes everything durable", () => {
     const disk = new SimDisk({ syncsAll: true, mounts: ["/other"] });
     disk.makeFolder("/d");

@@ -59,10 +59,24 @@ export function saveChanges(file: SimFile, count = file.pending.length): void {
     file.pending = [];
     return;
   }
-  const kept = file.pending.slice(0, count).filter((change) => !change.lost);
-  const result = replay(file.saved, kept);
+  const done = file.pending.slice(0, count);
+  const result = replay(
+    file.saved,
+    done.filter(({ lost }) => !lost),
+  );
   file.saved = { bytes: result.bytes, size: result.size };
-  file.pending = file.pending.filter((change, index) => index >= count || change.lost);
+  const lost = done.filter((change, at) => change.lost && !isReplaced(change, done.slice(at + 1)));
+  file.pending = [...lost, ...file.pending.slice(count)];
+}
+
+/** Does what was saved later stand in its place? A page that was written anew is not what a failed sync has left of it. */
+function isReplaced(change: FileChange, later: readonly FileChange[]): boolean {
+  const saved = later.filter(({ lost }) => !lost);
+  if ("length" in change) return saved.length > 0;
+  const end = change.at + change.bytes.length;
+  return saved.some((one) =>
+    "length" in one ? one.length <= change.at : one.at <= change.at && one.at + one.bytes.length >= end,
+  );
 }
 
 /** A sync failed: what was pending may or may not reach the disk, and no later sync will say so. */
