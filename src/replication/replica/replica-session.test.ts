@@ -9,11 +9,12 @@ import { encodeWorkspace } from "../../core/workspace-record.ts";
 import { SimDisk } from "../../disk/sim-disk.ts";
 import { openSimStore } from "../../testing/sim-store.ts";
 import { RigReplica } from "../../testing/push-rig.ts";
-import { userEvent } from "../../testing/protocol-samples.ts";
+import { fileEvent, userEvent } from "../../testing/protocol-samples.ts";
 import { VirtualClock } from "../../testing/virtual-clock.ts";
 import type { Channel } from "../channel.ts";
 import { memoryChannels } from "../channels/memory-wire.ts";
-import { eventsOf } from "../protocol/event-messages.ts";
+import { eventsOf, notificationOf, renameOf } from "../protocol/event-messages.ts";
+import type { Message } from "../protocol/messages.ts";
 import { ReplicaSession } from "./replica-session.ts";
 
 const ID = "11111111-1111-4111-8111-111111111111";
@@ -72,6 +73,33 @@ describe("a replica's session", () => {
       await running;
     }
     expect(left).toEqual([]);
+  });
+
+  it("says that it knows renames, and takes one as the deletion and the creation that it is, without asking for the content", async () => {
+    const made = fileEvent(EMPTY_HEAD, "a", "content");
+    const gone = fileEvent(made, "a", undefined);
+    const again = fileEvent(gone, "b", "content");
+    const { a: origin, b: own } = memoryChannels();
+    const replica = await RigReplica.start(RigReplica.emptyDisk());
+    const session = new ReplicaSession(own, replica.options(new VirtualClock()));
+    const running = session.run();
+    const said: Message[] = [];
+    const listening = (async () => {
+      for await (const message of origin.receive()) said.push(message);
+    })();
+    await welcome(origin, again);
+    const [first, rename] = [notificationOf(made, Buffer.from("content")), renameOf(gone, again)];
+    if (first === undefined || rename === undefined) throw new Error("no message was made");
+    await origin.send(first);
+    await turns(20);
+    await origin.send(rename);
+    await turns(20);
+    expect(replica.upstream.head).toEqual({ seq: again.seq, hash: again.hash });
+    expect(said.map(({ type }) => type)).toEqual(["Hello", "Ack", "Ack"]);
+    expect(said[0]).toMatchObject({ capabilities: expect.arrayContaining(["rename"]) });
+    expect(said[2]).toEqual({ type: "Ack", up_to_sequence: 3 });
+    own.close();
+    await Promise.all([running, listening]);
   });
 
   it("ends when a reconciliation that it had begun has come to its end, also one that began while it stored", async () => {
