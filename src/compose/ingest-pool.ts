@@ -154,10 +154,13 @@ class PoolMember {
   readonly #worker: Worker;
   readonly #events: MemberEvents;
   readonly #sent: (readonly ScannedPath[])[] = [];
-  #ending: PromiseWithResolvers<SinkResult | undefined> | undefined;
+  readonly #answer = Promise.withResolvers<SinkResult | undefined>();
+  #end: Promise<SinkResult | undefined> | undefined;
 
   constructor(data: IngestWorkerData, events: MemberEvents) {
     this.#events = events;
+    // Often nobody waits for it when it fails: that is told by `onFailure`.
+    this.#answer.promise.catch(() => undefined);
     // In a checkout the sources run as they are; in the package this file is bundled beside the worker.
     const file = import.meta.url.endsWith(".ts") ? "../ingest-worker.ts" : "./ingest-worker.js";
     this.#worker = new Worker(new URL(file, import.meta.url), {
@@ -179,18 +182,22 @@ class PoolMember {
     this.#worker.postMessage({ kind: "batch", batch } satisfies IngestRequest);
   }
 
-  async end(kind: "finish" | "abandon"): Promise<SinkResult | undefined> {
-    this.#ending = Promise.withResolvers();
+  /** Ends it, once: whoever asks again waits for that. Rejects where it has failed, at whatever time. */
+  end(kind: "finish" | "abandon"): Promise<SinkResult | undefined> {
+    return (this.#end ??= this.#endWith(kind));
+  }
+
+  async #endWith(kind: "finish" | "abandon"): Promise<SinkResult | undefined> {
     this.#worker.postMessage({ kind } satisfies IngestRequest);
     try {
-      return await this.#ending.promise;
+      return await this.#answer.promise;
     } finally {
       await this.#worker.terminate();
     }
   }
 
   #onReply(reply: IngestReply): void {
-    if (reply.kind === "finished") this.#ending?.resolve(reply.result);
+    if (reply.kind === "finished") this.#answer.resolve(reply.result);
     else if (reply.kind === "failed") {
       const details = reply.hint === undefined ? {} : { hint: reply.hint };
       this.#fail(new ChronicleError(reply.code as ErrorCode, reply.message, details));
@@ -202,7 +209,7 @@ class PoolMember {
 
   #fail(error: unknown): void {
     this.#sent.length = 0;
-    this.#ending?.reject(error);
+    this.#answer.reject(error);
     this.#events.onFailure(error);
   }
 }
