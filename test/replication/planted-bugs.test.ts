@@ -17,7 +17,7 @@ const BUGS: readonly Bug[] = [
   {
     name: "an ack before the sync, at replicas",
     planted: () => ({ replicaDisk: forgetful }),
-    notice: /was recorded before|nobody looks|is nowhere|is not the origin's log/,
+    notice: /was recorded before|nobody looks|is nowhere|is not the origin's log|the log is damaged/,
   },
   {
     name: "an ack before the sync, at the origin",

@@ -9,6 +9,7 @@ import { FOLDER } from "../../src/testing/sync-machine.ts";
 import { OriginNode, ReplicaNode, type OriginNodeOptions } from "../../src/testing/sync-nodes.ts";
 import { VirtualClock } from "../../src/testing/virtual-clock.ts";
 import type { BlobStore } from "../../src/storage/blob-store.ts";
+import { HARD_REPLICAS, HardWeather } from "./hard-weather.ts";
 import { SimulatedNetwork, type StormWeather } from "./simulated-network.ts";
 import { checkOutcome, differences } from "./sync-outcome.ts";
 
@@ -24,6 +25,10 @@ const TROUBLE_MS = { least: 15, most: 75 };
 /** One of so many changes of a disk is the last one before its power goes. */
 const CHANGES_PER_STOP = 150;
 
+/** Why a sync may halt, for somebody to decide; and in hard weather. */
+const MAY_HALT = ["usage", "mass-deletion", "root-emptied"];
+const MAY_HALT_HARD = ["root-vanished"];
+
 /** What is planted, so that the simulation has to notice it. */
 export interface Planted {
   readonly replicaDisk?: (disk: SimDisk) => Disk;
@@ -36,6 +41,8 @@ export interface Planted {
   readonly onForged?: (frame: Uint8Array) => void;
   /** Hints of a folder that come so soon after something was brought into it are taken for its echo. */
   readonly echoMs?: number;
+  /** Is the weather hard (`HardWeather`)? */
+  readonly isHard?: boolean;
 }
 
 /**
@@ -56,6 +63,7 @@ export class SyncSimulation {
   readonly #planted: Planted;
   readonly #random: SimRandom;
   readonly #weather: SimRandom;
+  readonly #hard: HardWeather | undefined;
   readonly #editors = new Map<OriginNode | ReplicaNode, FolderEditor>();
   #isOver = false;
 
@@ -66,15 +74,16 @@ export class SyncSimulation {
     this.isHosted = seed % 2 === 0;
     this.mode = seed % 5 === 0 ? "two-way-resolved" : "two-way-safe";
     const { clock } = this;
+    const isStorm = (): boolean => this.#isStorm;
+    this.#hard = planted.isHard === true ? new HardWeather(clock, simRandom(seed + 2_000_003), isStorm) : undefined;
     const seenBy = (seenAs?: (disk: SimDisk) => Disk) => (seenAs === undefined ? {} : { seenAs });
-    const { door, replicaBlobs: blobs, storm, onForged } = planted;
+    const { door, replicaBlobs: blobs = this.#hard?.slow, storm, onForged } = planted;
     this.origin = new OriginNode({
       clock,
       isHosted: this.isHosted,
       ...(door === undefined ? {} : { door }),
       ...seenBy(planted.originDisk),
     });
-    const isStorm = (): boolean => this.#isStorm;
     this.network = new SimulatedNetwork({
       clock,
       origin: this.origin,
@@ -84,12 +93,12 @@ export class SyncSimulation {
       storm,
       onForged,
     });
-    const count = 2 + (seed % 3 === 0 ? 1 : 0);
+    const count = this.#hard !== undefined ? HARD_REPLICAS.length : 2 + (seed % 3 === 0 ? 1 : 0);
     for (let i = 0; i < count; i += 1) {
       const replica: ReplicaNode = new ReplicaNode({
         clock,
         number: i + 2,
-        record: { mode: this.mode },
+        record: { mode: this.mode, ...(this.#hard === undefined ? {} : HARD_REPLICAS[i]) },
         connect: async () => this.network.connect(replica) ?? unanswered(),
         random: () => this.#weather.below(1_000) / 1_000,
         ...(blobs === undefined ? {} : { blobs }),
@@ -129,6 +138,7 @@ export class SyncSimulation {
       jumps,
       connections: network.connections,
       ...network.faults,
+      ...this.#hard?.faults,
       applied: sum(({ told }) => told.applied),
       accepted: sum(({ told }) => told.accepted),
       rejected: sum(({ told }) => told.rejected),
@@ -170,7 +180,7 @@ export class SyncSimulation {
       await this.clock.wait(this.#random.below(WORK_MS));
       const nodes = [this.origin, ...this.replicas];
       const node = nodes[this.#random.below(nodes.length)];
-      if (node === undefined || node.machine.disk.stopped) continue;
+      if (node === undefined || node.machine.disk.stopped || this.#hard?.isAway(node) === true) continue;
       this.edits += 1;
       if (node instanceof ReplicaNode) this.#edit(node);
       else if (this.isHosted) await this.#write();
@@ -226,12 +236,13 @@ export class SyncSimulation {
 
   /** Power that goes and comes back, a network that is cut and healed, clocks that jump. */
   async #trouble(): Promise<void> {
-    for (const node of [this.origin, ...this.replicas]) node.machine.plan(this.#plan());
+    for (const node of [this.origin, ...this.replicas]) node.machine.plan(this.#plan(node));
     while (this.#isStorm) {
       await this.clock.wait(TROUBLE_MS.least + this.#weather.below(TROUBLE_MS.most - TROUBLE_MS.least));
       for (const node of [this.origin, ...this.replicas]) if (node.machine.disk.stopped) await this.#revive(node);
       const replica = this.replicas[this.#weather.below(this.replicas.length)];
       if (replica === undefined) continue;
+      await this.#hard?.strike(this.origin, this.replicas);
       const dice = this.#weather.below(12);
       if (dice < 2) this.network.cut(replica);
       else if (dice < 3) this.network.cutOff(replica);
@@ -246,10 +257,13 @@ export class SyncSimulation {
     machine.skewMs += this.#weather.below(7_200_000) - 3_600_000;
   }
 
-  #plan(): SimPlan {
+  #plan(node: OriginNode | ReplicaNode): SimPlan {
     const stops = ["stop-before", "stop-torn", "stop-after"] as const;
-    return ({ reads }) => {
-      if (!this.#isStorm || reads || this.#weather.below(CHANGES_PER_STOP) > 0) return "go";
+    return (operation) => {
+      if (!this.#isStorm || operation.reads) return "go";
+      const verdict = this.#hard?.verdict(node, operation);
+      if (verdict !== undefined) return verdict;
+      if (this.#weather.below(CHANGES_PER_STOP) > 0) return "go";
       return stops[this.#weather.below(3)] ?? "go";
     };
   }
@@ -259,18 +273,20 @@ export class SyncSimulation {
     this.network.cut(node);
     node.lose();
     const fates = ["forget", "keep", { seed: this.#weather.below(10 ** 6) }] as const;
+    this.#hard?.revived(node);
     node.machine.losePower(fates[this.#weather.below(3)] ?? "forget");
     await node.start();
-    if (this.#isStorm) node.machine.plan(this.#plan());
+    if (this.#isStorm) node.machine.plan(this.#plan(node));
   }
 
   /** All is well from now on. */
   async #heal(): Promise<void> {
     const nodes = [this.origin, ...this.replicas];
     for (const node of nodes) {
-      if (node.machine.disk.stopped) await this.#revive(node);
+      if (node.machine.disk.stopped || this.#hard?.isDoomed(node) === true) await this.#revive(node);
       node.machine.plan(undefined);
     }
+    this.#hard?.calm(nodes);
     this.network.heal();
     for (const replica of this.replicas) {
       this.network.cut(replica);
@@ -292,9 +308,14 @@ export class SyncSimulation {
     for (;;) {
       const differing = await differences(this);
       if (differing.length === 0 || this.replicas.some(({ sync }) => !sync.isActive)) return;
-      if (this.clock.now > until) throw new Error(`nobody looks any more at ${differing.join("\n")}`);
+      if (this.clock.now > until)
+        throw new Error(`nobody looks any more at ${differing.join("\n")}\n${this.#states().join("\n")}`);
       await this.clock.wait(500);
     }
+  }
+
+  #states(): string[] {
+    return this.replicas.map(({ sync: { shape } }, i) => `replica ${i + 1}: ${JSON.stringify(shape)}`);
   }
 
   async #flush(replica: ReplicaNode): Promise<void> {
@@ -313,9 +334,11 @@ export class SyncSimulation {
    * deleted at once in a folder that is as small as these.
    */
   async #decide({ sync }: ReplicaNode): Promise<void> {
+    if (sync.record.paused === true) await sync.resume();
     const reason = sync.record.halted?.reason;
     if (reason === undefined) return;
-    if (!["usage", "mass-deletion", "root-emptied"].includes(reason)) throw new Error(`halted: ${reason}`);
+    const isAllowed = [...MAY_HALT, ...(this.#hard === undefined ? [] : MAY_HALT_HARD)].includes(reason);
+    if (!isAllowed) throw new Error(`halted: ${reason}`);
     await sync.resume({ accept: "deletions" });
   }
 }

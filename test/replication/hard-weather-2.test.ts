@@ -1,0 +1,3 @@
+import { testHardSeeds } from "./simulated-seeds.ts";
+
+testHardSeeds(2);
