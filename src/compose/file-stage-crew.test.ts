@@ -80,6 +80,17 @@ test("few files are left to who asks: threads would take longer", async () => {
   expect(readdirSync(base)).toEqual(["in"]);
 });
 
+test("threads that are there already take fewer files, too, beneath the same folder", async () => {
+  const { base, files, crew } = await rig(numbered(MANY));
+  const some = files.slice(0, 300).map((file, i) => ({ ...file, path: parsePath(`in/again-${i}`) }));
+  expect((await crew.write(base, some)).filter((stat) => stat !== undefined)).toEqual([]);
+  await crew.write(base, files);
+  expect((await crew.write(join(base, "in"), some)).filter((stat) => stat !== undefined)).toEqual([]);
+  expect((await crew.write(base, some)).filter((stat) => stat !== undefined)).toHaveLength(300);
+  const fewer = some.slice(0, 100).map((file, i) => ({ ...file, path: parsePath(`in/fewer-${i}`) }));
+  expect((await crew.write(base, fewer)).filter((stat) => stat !== undefined)).toEqual([]);
+});
+
 test("what is not in the store, is not of its size, or has no free name is left alone, and so is what has the name", async () => {
   const { base, files, crew } = await rig(numbered(MANY));
   const unknown = "0".repeat(64) as Hash;

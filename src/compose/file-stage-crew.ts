@@ -9,6 +9,8 @@ import type { StagePool } from "./stage-pool.ts";
 /** Less is written by who asks: starting threads would take longer. */
 const LEAST_FILES = 1_500;
 const LEAST_BYTES = 32 * 1024 * 1024;
+/** For threads that are there already, so much is enough. */
+const LEAST_FOR_KEPT = 256;
 /** A batch is closed at so many files, or bytes, but never within a block: that would be unpacked twice. */
 const BATCH_FILES = 256;
 const BATCH_BYTES = 2 * 1024 * 1024;
@@ -37,7 +39,7 @@ export class FileStageCrew implements StageCrew {
     onWritten?: (files: number) => void,
   ): Promise<readonly (FileStat | undefined)[]> {
     const stats = Array.from(files, (): FileStat | undefined => undefined);
-    if (!isWorthIt(files)) return stats;
+    if (!isWorthIt(files, this.#pools.isKept(base) ? LEAST_FOR_KEPT : LEAST_FILES)) return stats;
     // They start while the places are looked up.
     const pool = this.#pools.take(base);
     let unknown: readonly StageFile[];
@@ -82,8 +84,8 @@ interface Written {
   readonly onWritten: ((files: number) => void) | undefined;
 }
 
-function isWorthIt(files: readonly StageFile[]): boolean {
-  if (files.length >= LEAST_FILES) return true;
+function isWorthIt(files: readonly StageFile[], least: number): boolean {
+  if (files.length >= least) return true;
   return files.reduce((bytes, { size }) => bytes + size, 0) >= LEAST_BYTES;
 }
 

@@ -41,6 +41,11 @@ export class KeptStagePool {
     return new StagePool({ home: this.#home, base }, Math.min(MOST_WORKERS, availableParallelism()));
   }
 
+  /** Would threads that write beneath this folder not have to be started? */
+  isKept(base: string): boolean {
+    return this.#kept?.base === base && this.#kept.pool.isFree;
+  }
+
   /** Keeps them; those that have failed have ended when it resolves. */
   async giveBack(base: string, pool: StagePool): Promise<void> {
     if (!pool.isFree || this.#kept !== undefined) return pool[Symbol.asyncDispose]();

@@ -46,8 +46,8 @@ export async function applyChanges(context: ApplyContext, request: ApplyRequest)
     for (const { fs } of roots) fs.release();
     for (const root of roots) root.staging.prepare(request.resume === true);
     if (!(await makeReady(context, run, { request, progress }))) return discard(run, roots);
-    if (!(await putIntoPlace(run, { request, progress }))) return takeAllBack(run, roots);
-    return finish(context, run, { roots, later: request.emptiesLater === true });
+    if (!(await putIntoPlace(run, { request, progress }))) return await takeAllBack(run, roots);
+    return await finish(context, run, { roots, later: request.emptiesLater === true });
   } finally {
     releaseAll(steps);
   }
@@ -165,10 +165,10 @@ interface Aside {
   readonly later: boolean;
 }
 
-function finish(context: ApplyContext, run: LandContext, { roots, later }: Aside): ApplyReport {
+async function finish(context: ApplyContext, run: LandContext, { roots, later }: Aside): Promise<ApplyReport> {
   setFolderModes(run.steps);
   run.modes.restore();
-  syncNames(context.disk, run.steps.filter(changesNames), blockLost(run));
+  await syncNames(context.disk, run.steps.filter(changesNames), blockLost(run));
   const applied = run.steps.filter((step) => step.blocked === undefined);
   rememberAll(context, applied);
   for (const { staging } of roots) {
@@ -194,15 +194,25 @@ function setFolderModes(steps: readonly Step[]): void {
 }
 
 /** Makes the names in the folders of these steps durable. `onLost`: a folder is not there any more. */
-function syncNames(disk: Disk, steps: readonly Step[], onLost: (steps: readonly Step[], error: unknown) => void): void {
+async function syncNames(
+  disk: Disk,
+  steps: readonly Step[],
+  onLost: (steps: readonly Step[], error: unknown) => void,
+): Promise<void> {
   const folders = Map.groupBy(steps, (step) => parentOf(step.path));
   const synced = new Set<ApplyRoot>();
   for (const group of folders.values()) {
     const [{ root, inner } = { root: undefined, inner: ROOT }] = group;
     if (root === undefined || synced.has(root)) continue;
     try {
-      if (folders.size > FEW_FOLDERS && disk.syncAll(root.root.folder)) synced.add(root);
-      else root.fs.syncFolder(parentOf(inner));
+      if (folders.size > FEW_FOLDERS) {
+        root.fs.release();
+        if (await disk.syncAllBeside(root.root.folder)) {
+          synced.add(root);
+          continue;
+        }
+      }
+      root.fs.syncFolder(parentOf(inner));
     } catch (error) {
       onLost(group, error);
     }
@@ -243,7 +253,7 @@ function discard(run: LandContext, roots: readonly ApplyRoot[]): ApplyReport {
 }
 
 /** A step could not be done after others were: what was done is undone, as far as nobody changed it since. */
-function takeAllBack(run: LandContext, roots: readonly ApplyRoot[]): ApplyReport {
+async function takeAllBack(run: LandContext, roots: readonly ApplyRoot[]): Promise<ApplyReport> {
   for (const undo of run.undo.toReversed()) {
     try {
       undo();
@@ -255,7 +265,7 @@ function takeAllBack(run: LandContext, roots: readonly ApplyRoot[]): ApplyReport
   run.modes.restore();
   // The names that were set back must be durable too, wherever a step may have got to.
   const tried = run.steps.filter((step) => step.todo !== "nothing");
-  syncNames(run.disk, tried, (_steps, error) => {
+  await syncNames(run.disk, tried, (_steps, error) => {
     if (errnoOf(error) === undefined || errnoOf(error) === "EIO") throw error;
   });
   for (const { staging } of roots) staging.purge();
