@@ -323,6 +323,21 @@ describe("sync", () => {
     expect(refusal("replicate", "x")).toContain("--connect SOCKET, or --ws-connect URL");
     expect(refusal("replicate", "x", "--connect", "a", "--ws-connect", "b")).toContain("reached in one way");
   }, 20_000);
+
+  it("settles by a path, from anywhere, in the folder that it lies in", async () => {
+    const other = join(base, "other-desk");
+    const { id } = sync<SyncShape>(["start", `unix:${socket}`, other, "--mode", "one-way-safe"]);
+    await until(() => expect(read(other, "notes.txt")).toBe(read(origin, "notes.txt")));
+    writeFileSync(join(other, "notes.txt"), "mine\n");
+    await asked((syncs) => syncs.flush(id));
+    writeFileSync(join(origin, "notes.txt"), "theirs\n");
+    await until(async () => expect(await asked((syncs) => syncs.conflicts(id))).toHaveLength(1));
+    expect(run("desk-home", ["sync", "resolve", "notes.txt", "--accept-upstream"]).err).toContain("2 syncs");
+    expect(sync(["resolve", join(other, "notes.txt"), "--accept-upstream"])).toMatchObject({ conflicts: 0 });
+    await until(() => expect(read(other, "notes.txt")).toBe("theirs\n"));
+    sync(["stop", id]);
+    await same("notes.txt");
+  }, 30_000);
 });
 
 describe("replicate", () => {

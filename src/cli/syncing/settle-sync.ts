@@ -12,7 +12,7 @@ import { printable } from "../render/printable.ts";
 import { UserPaths } from "../user-path.ts";
 import { usageError } from "../usage-error.ts";
 import { mergeByTool } from "./merge-tool.ts";
-import { targetOf } from "./sync-target.ts";
+import { targetHolding, targetOf } from "./sync-target.ts";
 
 const HOW =
   "give one of --keep-local, --accept-upstream and --merge (with --tool COMMAND or --merged FILE, if you like)";
@@ -51,7 +51,7 @@ export async function settleConflict(
 ): Promise<number> {
   if (typed === undefined) throw usageError("sync resolve takes a path", SETTLE_SYNC);
   const how = wayOf(context);
-  const sync = await targetOf(context, syncs, undefined);
+  const sync = await targetHolding(context, syncs, typed);
   const conflict = await conflictAt(context, { syncs, sync, typed });
   const resolution: SyncResolution = how === "tool" ? await byTool(context, sync, conflict) : how;
   const done = await syncs.resolve(sync.id, conflict.path, resolution);

@@ -1,4 +1,4 @@
-import { resolve } from "node:path";
+import { dirname, resolve } from "node:path";
 import type { SyncApi, SyncShape } from "../../api/sync-api.ts";
 import { ChronicleError, errnoOf } from "../../core/errors.ts";
 import { NodeDisk } from "../../disk/node-disk.ts";
@@ -13,12 +13,24 @@ export async function targetOf(context: CommandContext, syncs: SyncApi, typed: s
   const all = await syncs.list();
   const named = typed ?? context.input.text("workspace");
   if (named !== undefined) return namedOf(all, named, context.io.cwd());
-  const cwd = realFolder(context.io.cwd());
-  const around = all.filter(({ folder }) => cwd === folder || cwd.startsWith(`${folder}/`));
-  const [nearest] = around.toSorted((a, b) => b.folder.length - a.folder.length);
-  if (nearest !== undefined) return nearest;
+  const around = syncAround(all, context.io.cwd());
+  if (around !== undefined) return around;
   const going = all.filter(({ state }) => state !== "stopped");
   return onlyOf(going.length === 0 ? all : going, "there is no sync");
+}
+
+/** The sync that a typed path is in; else the one that is meant without it. Throws `NOT_FOUND`, `AMBIGUOUS`. */
+export async function targetHolding(context: CommandContext, syncs: SyncApi, path: string): Promise<SyncShape> {
+  const isNamed = context.input.text("workspace") !== undefined;
+  const above = dirname(resolve(context.io.cwd(), path));
+  return (isNamed ? undefined : syncAround(await syncs.list(), above)) ?? targetOf(context, syncs, undefined);
+}
+
+/** The innermost folder of a sync in which a folder lies. */
+function syncAround(all: readonly SyncShape[], place: string): SyncShape | undefined {
+  const at = realFolder(place);
+  const around = all.filter(({ folder }) => at === folder || at.startsWith(`${folder}/`));
+  return around.toSorted((a, b) => b.folder.length - a.folder.length)[0];
 }
 
 function namedOf(all: readonly SyncShape[], named: string, cwd: string): SyncShape {

@@ -207,6 +207,8 @@ export class FolderSync {
       throw haltedSync({ reason: "root-vanished", detail: "the folder is not there" });
     await this.#atRest(async () => {
       if (accept === "restore") await this.#inTurn(() => this.#cycle.wantBack());
+      // Whoever resumes has looked at it. What the origin says is compared again.
+      if (halted?.reason === "diverged") this.#parts.session.notes.forget();
       await this.#write({ paused: undefined, halted: undefined });
     });
     this.#journal.retry();

@@ -130,7 +130,8 @@ const HINTS: Readonly<Record<string, string>> = {
   "root-emptied": LOST,
   "mass-deletion": LOST,
   nested: "stop the sync, and choose a folder that lies beside both: chronicle sync stop",
-  diverged: "the origin has another history than before: `chronicle verify` here and there shows which one was changed",
+  diverged:
+    "the origin has another history than before: `chronicle verify` here and there shows which one was changed; once it is the right one again, resume",
 };
 
 function degradedBecause(facts: SyncFacts): string | undefined {

@@ -61,6 +61,17 @@ describe("FileWitnessNotes", () => {
     expect(new FileWitnessNotes(disk.crash("forget"), "/r/witness.json").get()).toEqual(note);
   });
 
+  it("forgets it, durably, once somebody has looked; and keeps the next one", () => {
+    const disk = SimDisk.fromTree({ "/r": { folder: 0o700 } });
+    const notes = new FileWitnessNotes(disk, "/r/witness.json");
+    notes.forget();
+    notes.keep(note);
+    notes.forget();
+    expect(new FileWitnessNotes(disk.crash("forget"), "/r/witness.json").get()).toBeUndefined();
+    notes.keep({ ...note, sequence: 9 });
+    expect(notes.get()).toMatchObject({ sequence: 9 });
+  });
+
   it.each(["", "{}", "null", "[1]", '{"workspace":"w1"'])("a file that is none is told, not ignored: %j", (content) => {
     const disk = SimDisk.fromTree({
       "/r/witness.json": { content: Buffer.from(content), mode: 0o600 },

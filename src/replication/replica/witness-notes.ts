@@ -1,3 +1,4 @@
+import { dirname } from "node:path";
 import { ChronicleError } from "../../core/errors.ts";
 import type { Disk } from "../../disk/disk.ts";
 import { writeFileDurably } from "../../disk/write-fully.ts";
@@ -15,12 +16,14 @@ export interface WitnessNote {
   readonly reason: string;
 }
 
-/** Keeps the first contradiction for good: a replica that has one connects no more, until a person has looked at it. */
+/** Keeps the first contradiction: a replica that has one connects no more, until a person has looked at it. */
 export interface WitnessNotes {
   /** The note, or `undefined`. */
   get(): WitnessNote | undefined;
   /** Keeps the first one, durably; later ones change nothing. Throws `IO`. */
   keep(note: WitnessNote): void;
+  /** Somebody has looked at it: the origin is heard again, and noted again where it still contradicts. Throws `IO`. */
+  forget(): void;
 }
 
 /** A note that lasts as long as this object. */
@@ -33,6 +36,10 @@ export class MemoryWitnessNotes implements WitnessNotes {
 
   keep(note: WitnessNote): void {
     this.#note ??= note;
+  }
+
+  forget(): void {
+    this.#note = undefined;
   }
 }
 
@@ -55,6 +62,12 @@ export class FileWitnessNotes implements WitnessNotes {
   keep(note: WitnessNote): void {
     if (this.#disk.lstat(this.#path) !== undefined) return;
     writeFileDurably(this.#disk, this.#path, Buffer.from(`${JSON.stringify(note)}\n`));
+  }
+
+  forget(): void {
+    if (this.#disk.lstat(this.#path) === undefined) return;
+    this.#disk.unlink(this.#path);
+    this.#disk.syncFolder(dirname(this.#path));
   }
 }
 
@@ -86,7 +99,7 @@ export function witnessed({ sequence, reason }: WitnessNote): ChronicleError {
     "INTEGRITY_VIOLATION",
     `the origin's history contradicts what this replica holds: ${reason}`,
     {
-      hint: "one of the two was changed: compare both with `chronicle verify`, then remove the note to connect again",
+      hint: "one of the two was changed: compare both with `chronicle verify`, then resume the sync",
       data: { sequence },
     },
   );
