@@ -76,9 +76,11 @@ function purgeLeftovers(root: ApplyRoot): void {
 
 function makeSteps(context: ApplyContext, request: ApplyRequest): Step[] {
   const mask = request.maskMode ?? DEFAULT_MASK;
+  // What was cut off may have been so because something else is mounted there now.
+  const probesAgain = request.resume === true;
   const roots = new Map<string | undefined, ApplyRoot>();
   for (const open of context.roots) {
-    const options = { disk: context.disk, candidate: context.staging, token: request.token };
+    const options = { disk: context.disk, candidate: context.staging, token: request.token, probesAgain };
     roots.set(open.root.id, { ...open, staging: stagingFor(open, options) });
   }
   const sorted = request.changes.toSorted((a, b) => comparePaths(a.path, b.path));

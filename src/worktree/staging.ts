@@ -156,15 +156,21 @@ export interface StagingOptions {
   /** A folder in the store, created when it is needed. */
   readonly candidate: string | undefined;
   readonly token: string;
+  /** What was found out about these folders before may not hold any more. */
+  readonly probesAgain?: boolean;
 }
 
 /** The staging place of one root for a token: the same one each time, as long as devices stay what they are. */
 export function stagingFor({ root, fs }: OpenRoot, options: StagingOptions): Staging {
   const { disk, candidate } = options;
   const own = ownName(root.id, options.token);
+  if (options.probesAgain === true) reachable.delete(fs);
   if (candidate !== undefined && isReachable(fs, disk, candidate)) return new Staging(disk, candidate, own);
   return new Staging(disk, root.folder, `${STAGING_FOLDER}/${own}`);
 }
+
+/** By root, the pair of folders between which a file can be renamed, as was tried. */
+const reachable = new WeakMap<ConfinedFs, string>();
 
 /** Can a file be renamed from the staging folder into the root? */
 function isReachable(fs: ConfinedFs, disk: Disk, folder: string): boolean {
@@ -173,16 +179,29 @@ function isReachable(fs: ConfinedFs, disk: Disk, folder: string): boolean {
       disk.makeFolder(folder, 0o700);
       disk.syncFolder(folderOf(folder));
     }
-    const there = disk.lstat(folder);
-    if (there?.kind !== "dir" || there.dev !== fs.lstat(ROOT)?.dev) return false;
-    using target = new ConfinedFs(disk, folder);
+    const [there, here] = [disk.lstat(folder), fs.lstat(ROOT)];
+    if (there?.kind !== "dir" || there.dev !== here?.dev) return false;
+    const pair = `${there.dev} ${there.ino} ${here.ino} ${folder}`;
+    if (reachable.get(fs) === pair) return true;
+    const found = isTried(fs, disk, folder);
+    if (found) reachable.set(fs, pair);
+    return found;
+  } catch (error) {
+    if (errnoOf(error) === undefined) throw error;
+    return false;
+  }
+}
+
+function isTried(fs: ConfinedFs, disk: Disk, folder: string): boolean {
+  const name = ".chronicle-no-such-name" as WorkspacePath;
+  using target = new ConfinedFs(disk, folder);
+  try {
     // One device can be mounted twice: the kernel says so before it looks for the name, so nothing is changed.
-    fs.renameFile(".chronicle-no-such-name" as WorkspacePath, ".chronicle-no-such-name" as WorkspacePath, target);
+    fs.renameFile(name, name, target);
     return false;
   } catch (error) {
-    const errno = errnoOf(error);
-    if (errno === undefined) throw error;
-    return errno === "ENOENT" && disk.lstat(folder) !== undefined;
+    if (errnoOf(error) === undefined) throw error;
+    return errnoOf(error) === "ENOENT" && disk.lstat(folder) !== undefined;
   }
 }
 
