@@ -1,6 +1,6 @@
 import { createClient } from "../src/client/node.ts";
 import type { Bench, BenchContext } from "./lib/bench.ts";
-import { chroniclePeer, originSocket } from "./lib/chronicle-peer.ts";
+import { chroniclePeer, HOSTED, hostedPeer, originSocket } from "./lib/chronicle-peer.ts";
 import { editLatency, firstSync, syncTree, TREE_FILES } from "./lib/edit-latency.ts";
 import { lsyncdPeer } from "./lib/lsyncd-peer.ts";
 import { percentile, type Ratio, type Row } from "./lib/result.ts";
@@ -30,6 +30,9 @@ export const syncLatency: Bench = {
     const ours = await edited(context, chroniclePeer);
     const rows: Row[] = [...latencyRows("an edit, chronicle", ours.edits)];
     const writes = ours.writes ?? [];
+    const hosted = await writtenHosted(context);
+    rows.push(...latencyRows("a write through the API, chronicle", writes));
+    rows.push(...latencyRows("… at an origin without a folder", hosted));
     const ratios: Ratio[] = [
       atMost("a write through the API, p50", percentile(writes, 0.5), 20),
       atMost("a write through the API, p99", percentile(writes, 0.99), 100),
@@ -77,15 +80,26 @@ async function edited(context: BenchContext, peer: SyncPeer) {
   return peer === chroniclePeer ? { edits, writes: await written(context, pair) } : { edits };
 }
 
-async function written(context: BenchContext, pair: SyncPair): Promise<number[]> {
+async function writtenHosted(context: BenchContext): Promise<number[]> {
+  const pair = pairIn(context.scratch.fresh("sync-hosted"));
+  syncTree(pair.from);
+  await using _running = await hostedPeer.start(pair);
+  await firstSync(pair);
+  return written(context, pair, HOSTED);
+}
+
+/** `name`: of the workspace that is written to; by default it has none. */
+async function written(context: BenchContext, pair: SyncPair, name?: string): Promise<number[]> {
   const client = createClient({ url: `unix:${originSocket(pair)}` });
   try {
-    const [found] = await client.store.workspaces();
+    const found = (await client.store.workspaces()).find((one) => (one.name ?? undefined) === name);
     const workspace = await client.store.openById(found?.id ?? "");
     const write = async (path: string, content: string) => void (await workspace.putFile(path, Buffer.from(content)));
     const plan = { edits: WRITES * context.options.rounds, budgetMs: BUDGET_MS, write };
     const samples = await editLatency(pair, plan);
-    context.say(`writes through the API: ${percentile(samples, 0.5).toFixed(1)} ms`);
+    context.say(
+      `writes through the API${name === undefined ? "" : `, ${name}`}: ${percentile(samples, 0.5).toFixed(1)} ms`,
+    );
     return samples;
   } finally {
     await client.close();

@@ -33,17 +33,25 @@ export function inOrigin(pair: SyncPair): (...args: string[]) => Command {
   return commandsOf(pair).origin;
 }
 
-/** Records what lies in `from`, where that was not done before, and serves it. */
-export function startOrigin(pair: SyncPair, { isNew = true } = {}): Background {
+/** The name of a workspace without a folder that begins with what lies in `from`. */
+export const HOSTED = "hosted";
+
+/** Records what lies in `from`, where that was not done before, and serves it. `isHosted`: with the workspace `HOSTED`. */
+export function startOrigin(pair: SyncPair, { isNew = true, isHosted = false } = {}): Background {
   const { origin } = commandsOf(pair);
   if (isNew) runCommand(origin("init", ...LIMITS_OFF));
+  if (isNew && isHosted) {
+    const [{ id } = { id: "" }] = JSON.parse(runCommand(origin("workspaces", "--json"))) as { id: string }[];
+    runCommand(origin("workspaces", "create", HOSTED, "--from", id));
+  }
   const { argv, env } = origin("serve", "--socket", originSocket(pair), "--replication");
   return new Background(argv, pair.home, { env: env ?? {}, log: "origin.log" });
 }
 
 /** Has `to` follow an origin, by default the one of the pair. What it says is JSON, in `replica.log` of the pair's home. */
-export function startReplica(pair: SyncPair, socket = originSocket(pair)): Background {
-  const { argv, env } = commandsOf(pair).replica("replicate", pair.to, "--connect", socket, "--json");
+export function startReplica(pair: SyncPair, socket = originSocket(pair), workspace?: string): Background {
+  const which = workspace === undefined ? [] : ["--workspace", workspace];
+  const { argv, env } = commandsOf(pair).replica("replicate", pair.to, "--connect", socket, ...which, "--json");
   return new Background(argv, pair.home, { env: env ?? {}, log: "replica.log" });
 }
 
@@ -75,6 +83,18 @@ export const chroniclePeer: SyncPeer = {
     await using starting = new AsyncDisposableStack();
     starting.use(startOrigin(pair));
     starting.use(startReplica(pair));
+    return starting.move();
+  },
+};
+
+/** The same where the origin's files are only in its history: what is written there has no folder to go into but the replica's. */
+export const hostedPeer: SyncPeer = {
+  name: "chronicle, an origin without a folder",
+  missing: () => undefined,
+  async start(pair) {
+    await using starting = new AsyncDisposableStack();
+    starting.use(startOrigin(pair, { isHosted: true }));
+    starting.use(startReplica(pair, originSocket(pair), HOSTED));
     return starting.move();
   },
 };
