@@ -520,32 +520,6 @@ describe("what does not go smoothly", () => {
     expect(desk.sync.shape).toMatchObject({ state: "in-sync", conflicts: 0 });
   });
 
-  it("an origin that told another history is heard again once somebody resumes: it may have been put right", async () => {
-    const { host, desk } = await started({ a: "1" });
-    desk.cut();
-    await rig.during(desk.close());
-    const note = {
-      workspace: desk.hold.mirror.workspace,
-      sequence: 3,
-      held: "a",
-      told: "b",
-      reason: "its event 3 differs",
-    };
-    await rig.during(desk.start());
-    desk.hold.options.notes.keep(note);
-    desk.heal();
-    await rig.pass(20_000);
-    expect(desk.sync.shape).toMatchObject({ state: "halted", halted: "diverged" });
-    await rig.during(desk.close());
-    await rig.during(desk.start());
-    await rig.pass(20_000);
-    expect(desk.sync.shape).toMatchObject({ state: "halted", halted: "diverged" });
-    await rig.during(host.write("a", "2"));
-    await rig.during(desk.sync.resume());
-    await rig.flush();
-    expect(desk.tree()).toEqual({ a: "2" });
-  });
-
   it("an origin that does not know the workspace is not asked again and again", async () => {
     const { desk } = await started({ a: "1" });
     desk.cut();

@@ -37,7 +37,10 @@ const WORDS: Readonly<Partial<Record<WriteBackReason, Words>>> = {
     why: "a filter of the origin keeps it out",
     hint: "to have it there as well, change the rules of the origin",
   },
-  "read-only": { why: "the token may only read", hint: "start the sync again with another token" },
+  "read-only": {
+    why: "the origin's history is only read now, or the token may only read",
+    hint: `see \`chronicle status\` there, ${RESUME}; or start the sync again with another token`,
+  },
   "too-large": {
     why: "it is longer than the origin takes",
     hint: `raise \`max_file_size\` in the origin's configuration, ${RESUME}`,
