@@ -226,7 +226,10 @@ function openDatabase(disk: Disk, path: string): { index: BlobIndex; fresh: bool
   createPrivate(disk, path);
   const db = new DatabaseSync(path, { timeout: WAIT_FOR_WRITERS_MS });
   try {
-    db.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA temp_store = MEMORY");
+    // Hashes lie anywhere: a thousand new ones are as many pages, and each checkpoint waits for the disk, twice.
+    db.exec(
+      "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 4000; PRAGMA temp_store = MEMORY",
+    );
     let fresh = false;
     if (versionOf(db) === 0) {
       db.exec("BEGIN IMMEDIATE");
