@@ -177,4 +177,19 @@ describe("a mirror on a disk", () => {
     });
     expect(result.points).toBeGreaterThan(30);
   });
+
+  it("knows nothing of lines that it could not take on a full disk, and takes them later", async () => {
+    const disk = SimDisk.fromTree({ "/store": { folder: 0o700 }, "/config": { folder: 0o700 } });
+    const { parts, mirror } = await opened(disk);
+    disk.plan = ({ name, path }) => (name === "write" && path.endsWith("events.wal") ? { errno: "ENOSPC" } : "go");
+    await expect(mirror.append(EVENTS.slice(0, 3))).rejects.toMatchObject({ code: "IO" });
+    disk.plan = undefined;
+    expect(mirror.workspace).toBe("");
+    expect(await mirror.treeHash(parsePath(""))).toBeUndefined();
+    await mirror.append(EVENTS.slice(0, 3));
+    expect([mirror.workspace, mirror.head.seq]).toEqual([ID, 3]);
+    await check(mirror, 3);
+    await mirror.close();
+    await parts.blobs.close();
+  });
 });

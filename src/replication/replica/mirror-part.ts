@@ -144,8 +144,9 @@ export class MirrorPart {
   async append(events: readonly SealedEvent[]): Promise<void> {
     const [first] = events;
     if (first === undefined) return;
-    const history = (this.#history ??= this.#historyOf(first));
+    const history = this.#history ?? this.#historyOf(first);
     await history.log.append(events);
+    this.#history = history;
     this.#head = headOf(events.at(-1) ?? first);
     this.#recent.add(events);
     await follow(history, events);
