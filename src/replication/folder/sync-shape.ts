@@ -116,7 +116,7 @@ const LOST =
 
 const HINTS: Readonly<Record<string, string>> = {
   not_found:
-    "look at the address, the workspace (#NAME behind the address, or --workspace NAME) and what the token is for, and start it again with the right ones",
+    "look at the address, the workspace (#NAME or #ID behind the address, or --workspace: `chronicle workspaces` lists them there) and what the token is for, and start it again with the right ones",
   ambiguous: "start it again with the workspace's whole id or name (#NAME behind the address, or --workspace NAME)",
   unauthenticated:
     "start it again with another token (--token-file FILE): on the origin's machine, `token create --role agent` makes one",
