@@ -94,6 +94,39 @@ export function indexPagesSuite(name: string, open: () => IndexStore): void {
       }
     });
 
+    test.each(["in their order", "in disorder"])(
+      "a walk through hundreds of folders, recorded %s, leaves nothing out",
+      async (how) => {
+        const store = fresh();
+        const paths: WorkspacePath[] = [];
+        for (let top = 0; top < 20; top += 1) {
+          for (let i = 0; i < 30; i += 1) {
+            const folder = `t${top}/${i % 3 === 0 ? `deep${i}/` : ""}f${i}`;
+            for (let n = 0; n <= (i * 7) % 11; n += 1) paths.push(p(`${folder}/n${n}`));
+          }
+        }
+        for (const odd of ["t3/f4/\xff", "t5/\xfe\xff/x", "t5/\xfe\xff/y", "t5/\xef\xbf\xbd", "t7/f1/\xef\xbf\xbd"])
+          paths.push(pathFromBytes(Buffer.from(odd, "latin1")));
+        paths.push("\0lib/src/x" as WorkspacePath, "\0lib/y" as WorkspacePath, p("wide/last"));
+        for (let n = 0; n < 3_000; n += 1) paths.push(p(`wide/w${n}`));
+        const order = how === "in disorder" ? paths.toSorted((a, b) => (sha256(a) < sha256(b) ? -1 : 1)) : paths;
+        const gone = new Set(order.filter((_, i) => i % 5 === 0));
+        const there = order.map((path, i) => ({ path, seq: i + 1, iteration: 1, entry: entryAt(path, "file", path) }));
+        await store.apply(batchTo(order.length, { iterations: there }));
+        let seq = order.length;
+        const deletions = [...gone].map((path) => ({ path, seq: (seq += 1), iteration: 2, entry: undefined }));
+        await store.apply(batchTo(seq, { iterations: deletions }));
+        const now = paths.filter((path) => !gone.has(path)).sort(comparePaths);
+        expect(await pathsAt(store, ROOT, {}, seq)).toEqual(now);
+        expect(await pathsAt(store, ROOT, {}, order.length)).toEqual(paths.toSorted(comparePaths));
+        expect(await pathsAt(store, p("t5"), {}, seq)).toEqual(now.filter((path) => path.startsWith("t5/")));
+        const half = order.slice(0, 1_000).sort(comparePaths);
+        const rows: unknown[] = [];
+        for await (const batch of store.entriesAt(1_000)) for (const { entry } of batch) rows.push(entry);
+        expect(rows).toEqual(half.map((path) => entryAt(path, "file", path)));
+      },
+    );
+
     test("depth counts from the folder that is listed; 0 is the folder alone", async () => {
       const store = await filled();
       expect(await pathsAt(store, ROOT, { depth: 1 })).toEqual(["a", "a!", "was"]);

@@ -1,7 +1,7 @@
 import {
   childOf,
+  compareNames,
   comparePaths,
-  decodeName,
   isWithin,
   nameOf,
   parentOf,
@@ -25,8 +25,8 @@ class Cursor {
   readonly #rows: Iterator<NamedRow>;
   next: NamedRow | undefined;
 
-  constructor(rows: Iterator<NamedRow>) {
-    this.#rows = rows;
+  constructor(rows: Iterable<NamedRow>) {
+    this.#rows = rows[Symbol.iterator]();
     this.advance();
   }
 
@@ -39,7 +39,7 @@ class Cursor {
 /** Which of the two names comes first; 0 when they are the same. */
 function order(a: NamedRow | undefined, b: NamedRow | undefined): number {
   if (a === undefined) return b === undefined ? 0 : 1;
-  return b === undefined ? -1 : Buffer.compare(a.name, b.name);
+  return b === undefined ? -1 : compareNames(a.name, b.name);
 }
 
 /** What to walk. */
@@ -52,18 +52,19 @@ export interface EntryWalk extends EntryPage {
 
 /**
  * Everything in a folder at a seq, with what is beneath, in path order. Without recursion, and with a page of rows for
- * each folder on the way down: neither depth nor width of the tree is held in memory. Behind a path it begins there.
+ * each folder on the way down, and one of what comes next: neither depth nor width of the tree is held in memory. Behind a path it begins there.
  */
 export function* walkEntries(
   table: IterationTable,
   folders: FolderTable,
   { seq, depth = Number.POSITIVE_INFINITY, ...top }: EntryWalk,
 ): Generator<IterationRow> {
+  const [entriesIn, foldersIn] = [table.entriesAhead(seq), table.foldersAhead()];
   const frame = (path: WorkspacePath, id: number, behind?: Buffer): Frame => {
     return {
       path,
-      entries: new Cursor(table.entriesIn(id, seq, behind)),
-      folders: new Cursor(table.foldersIn(id, behind)),
+      entries: new Cursor(behind === undefined ? entriesIn(id) : table.entriesIn(id, seq, behind)),
+      folders: new Cursor(behind === undefined ? foldersIn(id) : table.foldersIn(id, behind)),
     };
   };
   const stack = depth < 1 ? [] : framesBehind(folders, top, frame).slice(0, depth);
@@ -72,12 +73,12 @@ export function* walkEntries(
     const folder = here.folders.next;
     const first = order(entry, folder);
     if (entry !== undefined && first <= 0) {
-      yield iterationRow(childOf(here.path, decodeName(entry.name)), entry.row);
+      yield iterationRow(childOf(here.path, entry.name), entry.row);
       here.entries.advance();
     }
     if (folder !== undefined && first >= 0) {
       here.folders.advance();
-      if (stack.length < depth) stack.push(frame(childOf(here.path, decodeName(folder.name)), numberAt(folder.row, 0)));
+      if (stack.length < depth) stack.push(frame(childOf(here.path, folder.name), numberAt(folder.row, 0)));
     }
     if (entry === undefined && folder === undefined) stack.pop();
   }

@@ -1,6 +1,7 @@
 import type { EventOp } from "../../core/event.ts";
 import { hashFromBytes, hashToBytes } from "../../core/hash.ts";
 import type { EventRow, SeqRange } from "../index-store.ts";
+import { RowInserts } from "./row-inserts.ts";
 import { bytesAt, DamagedCell, numberAt, type Row, type Statements, textAt } from "./statements.ts";
 
 const COLUMNS = "seq, ts, op, record_id, hash, offset, length, open";
@@ -33,22 +34,19 @@ export class EventTable {
     this.#sql = sql;
   }
 
-  add(event: EventRow): void {
-    const { seq, ts, op, recordId, hash, offset, length, open } = event;
-    const id = Buffer.from(recordId);
-    // Files are never open: the many events need not look.
-    if (!recordId.startsWith("file")) this.#sql.run("UPDATE events SET open = 0 WHERE record_id = ? AND open = 1", id);
-    this.#sql.run(
-      "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-      seq,
-      ts,
-      op,
-      id,
-      hashToBytes(hash),
-      offset,
-      length,
-      open ? 1 : 0,
-    );
+  /** Adds rows, in the order of their events. Within a transaction. */
+  addAll(events: Iterable<EventRow>): void {
+    const inserts = new RowInserts(this.#sql, "events", 8);
+    for (const { seq, ts, op, recordId, hash, offset, length, open } of events) {
+      const id = Buffer.from(recordId);
+      // Files are never open: the many events need not look.
+      if (!recordId.startsWith("file")) {
+        inserts.finish();
+        this.#sql.run("UPDATE events SET open = 0 WHERE record_id = ? AND open = 1", id);
+      }
+      inserts.add(seq, ts, op, id, hashToBytes(hash), offset, length, open ? 1 : 0);
+    }
+    inserts.finish();
   }
 
   at(seq: number): EventRow | undefined {

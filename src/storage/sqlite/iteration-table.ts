@@ -1,5 +1,5 @@
 import type { Entry, EntryKind } from "../../core/entry.ts";
-import { hashFromBytes, hashToBytes } from "../../core/hash.ts";
+import { hashToBytes } from "../../core/hash.ts";
 import {
   childOf,
   compareNames,
@@ -15,11 +15,15 @@ import type { Hash } from "../../core/hash.ts";
 import type { IterationPage, IterationRow } from "../index-store.ts";
 import type { FolderTable } from "./folder-table.ts";
 import { LastRows } from "./last-rows.ts";
-import { atMost, bytesAt, DamagedCell, numberAt, type Row, type Statements } from "./statements.ts";
+import { ReadAhead } from "./read-ahead.ts";
+import { RowInserts } from "./row-inserts.ts";
+import { atMost, bytesAt, DamagedCell, numberAt, type Row, type Statements, textAt } from "./statements.ts";
 
 const DELETED = 0;
 const KINDS: readonly (EntryKind | undefined)[] = [undefined, "file", "symlink", "dir"];
-const COLUMNS = "seq, iteration, kind, mode, size, mtime, hash";
+/** As text, "" where there is none: many small blobs take twice as long to come out of SQLite. */
+const HASH = "lower(hex(hash))";
+const COLUMNS = `seq, iteration, kind, mode, size, mtime, ${HASH}`;
 
 /** How many names one query over a folder brings at most; the first one fewer: most folders, and most pages, are small. */
 const PAGE = 2_000;
@@ -29,13 +33,35 @@ const MANY = 32;
 const SOME_IN_FOLDER = 4;
 /** Rows that are read at once for one that is wanted: neither a folder's other names nor old iterations cost more than that. */
 const SPARE_ROWS = 4;
+/** Of more iterations that come together none is kept at hand: nobody asks about all of them again and again. */
+const MOST_NOTED = 4_096;
 /** Every name is behind it. */
 const NONE = Buffer.alloc(0);
 
 /** A name in a folder with what the query knows about it. */
 export interface NamedRow {
-  readonly name: Buffer;
+  readonly name: string;
   readonly row: Row;
+}
+
+/** What a byte that is not UTF-8 becomes when SQLite's text is read: such a name is to be read as bytes. */
+const REPLACED = "\ufffd";
+
+function isPresent({ row }: NamedRow): boolean {
+  return row[2] !== DELETED;
+}
+
+/** Rows with their names, which are text in this column; `undefined`: there are none at hand, or a name is not UTF-8. */
+function namedRows(rows: readonly Row[] | undefined, nameAt: number): NamedRow[] | undefined {
+  if (rows === undefined) return undefined;
+  const named: NamedRow[] = [];
+  for (const row of rows) {
+    const name = textAt(row, nameAt);
+    // The folder of a further root has a name with a NUL in front, at which a text may end.
+    if (name === "" || name.includes(REPLACED)) return undefined;
+    named.push({ name, row });
+  }
+  return named;
 }
 
 function entryOf(path: WorkspacePath, row: Row): Entry | undefined {
@@ -43,8 +69,21 @@ function entryOf(path: WorkspacePath, row: Row): Entry | undefined {
   if (code === DELETED) return undefined;
   const kind = KINDS[code];
   if (kind === undefined) throw new DamagedCell(`an iteration has the kind ${code}`);
-  const hash = row[6] === null ? undefined : hashFromBytes(bytesAt(row, 6));
-  return { path, kind, mode: numberAt(row, 3), size: numberAt(row, 4), mtimeMs: numberAt(row, 5), hash };
+  return {
+    path,
+    kind,
+    mode: numberAt(row, 3),
+    size: numberAt(row, 4),
+    mtimeMs: numberAt(row, 5),
+    hash: hashAt(row, 6),
+  };
+}
+
+function hashAt(row: Row, at: number): Hash | undefined {
+  const text = textAt(row, at);
+  if (text === "") return undefined;
+  if (text.length !== 64) throw new DamagedCell(`column ${at} holds ${text.length / 2} bytes, which are no hash`);
+  return text as Hash;
 }
 
 /** A row of the columns of this table as an iteration. */
@@ -68,22 +107,29 @@ export class IterationTable {
     this.#last.forget();
   }
 
-  add(added: IterationRow): void {
-    this.#insert(added);
-    this.#last.put(added);
-  }
-
-  #insert({ path, seq, iteration, entry }: IterationRow): void {
-    const folder = this.#folders.ensure(parentOf(path));
-    const name = pathToBytes(nameOf(path));
-    const sql = "INSERT INTO iterations VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)";
-    if (entry === undefined) {
-      this.#sql.run(sql, folder, name, seq, iteration, DELETED, 0, 0, 0, null);
-      return;
+  /** Adds rows. Within a transaction. */
+  addAll(rows: Iterable<IterationRow>): void {
+    const inserts = new RowInserts(this.#sql, "iterations", 9);
+    let folderPath: WorkspacePath | undefined;
+    let folder = 0;
+    let count = 0;
+    for (const row of rows) {
+      const { path, seq, iteration, entry } = row;
+      if ((count += 1) <= MOST_NOTED) this.#last.put(row);
+      else if (count === MOST_NOTED + 1) this.#last.forget();
+      const parent = parentOf(path);
+      // Mostly they come folder by folder.
+      if (parent !== folderPath) folder = this.#folders.ensure((folderPath = parent));
+      const name = pathToBytes(nameOf(path));
+      if (entry === undefined) {
+        inserts.add(folder, name, seq, iteration, DELETED, 0, 0, 0, null);
+        continue;
+      }
+      const { kind, mode, size, mtimeMs, hash } = entry;
+      const hashBytes = hash === undefined ? null : hashToBytes(hash);
+      inserts.add(folder, name, seq, iteration, KINDS.indexOf(kind), mode, size, mtimeMs, hashBytes);
     }
-    const { kind, mode, size, mtimeMs, hash } = entry;
-    const hashBytes = hash === undefined ? null : hashToBytes(hash);
-    this.#sql.run(sql, folder, name, seq, iteration, KINDS.indexOf(kind), mode, size, mtimeMs, hashBytes);
+    inserts.finish();
   }
 
   all(path: WorkspacePath, { after, limit }: IterationPage = {}): IterationRow[] {
@@ -189,23 +235,31 @@ export class IterationTable {
   children(folder: WorkspacePath, seq: number): IterationRow[] {
     const id = this.#folders.find(folder);
     if (id === undefined) return [];
-    return Array.from(this.entriesIn(id, seq), ({ name, row }) => iterationRow(childOf(folder, decodeName(name)), row));
+    return Array.from(this.entriesIn(id, seq), ({ name, row }) => iterationRow(childOf(folder, name), row));
   }
 
   /** The entries in a folder at a seq, by name, from behind a name on, read a page at a time. */
   *entriesIn(folder: number, seq: number, behind: Buffer = NONE): Generator<NamedRow> {
     // With one max() SQLite takes the other columns from the row that has it.
-    const sql = `SELECT max(seq), iteration, kind, mode, size, mtime, hash, name FROM iterations
+    const sql = `SELECT max(seq), iteration, kind, mode, size, mtime, ${HASH}, name FROM iterations
       WHERE folder = ? AND name > ? AND seq <= ? GROUP BY name ORDER BY name LIMIT `;
     let after = behind;
     for (let page = FIRST_PAGE; ; page = PAGE) {
       const rows = this.#sql.all(sql + page, folder, after, seq);
       for (const row of rows) {
         after = bytesAt(row, 7);
-        if (row[2] !== DELETED) yield { name: after, row };
+        if (row[2] !== DELETED) yield { name: decodeName(after), row };
       }
       if (rows.length < page) return;
     }
+  }
+
+  /** As `entriesIn`, for who asks for one folder after the other. */
+  entriesAhead(seq: number): (folder: number) => Iterable<NamedRow> {
+    const sql = `SELECT max(seq), iteration, kind, mode, size, mtime, ${HASH}, CAST(name AS TEXT), folder FROM iterations
+      WHERE folder >= ? AND seq <= ? GROUP BY folder, name ORDER BY folder, name LIMIT `;
+    const ahead = new ReadAhead({ from: (folder, limit) => this.#sql.all(sql + limit, folder, seq), folderAt: 8 });
+    return (folder) => namedRows(ahead.of(folder), 7)?.filter(isPresent) ?? this.entriesIn(folder, seq);
   }
 
   /** The folders that ever were in a folder, as `entriesIn`; a row is the number of the folder. */
@@ -216,10 +270,17 @@ export class IterationTable {
       const rows = this.#sql.all(sql + page, folder, after);
       for (const row of rows) {
         after = bytesAt(row, 1);
-        yield { name: after, row };
+        yield { name: decodeName(after), row };
       }
       if (rows.length < page) return;
     }
+  }
+
+  /** As `foldersIn`, for who asks for one folder after the other. */
+  foldersAhead(): (folder: number) => Iterable<NamedRow> {
+    const sql = "SELECT id, CAST(name AS TEXT), parent FROM folders WHERE parent >= ? ORDER BY parent, name LIMIT ";
+    const ahead = new ReadAhead({ from: (folder, limit) => this.#sql.all(sql + limit, folder), folderAt: 2 });
+    return (folder) => namedRows(ahead.of(folder), 1) ?? this.foldersIn(folder);
   }
 
   /** Paths with an iteration in `after < seq <= upTo`, in no order. */

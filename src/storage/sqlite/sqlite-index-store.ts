@@ -87,8 +87,8 @@ export class SqliteIndexStore implements IndexStore {
   async apply(batch: IndexBatch): Promise<void> {
     this.#change(() => {
       checkIndexBatch(this.#readState(), batch);
-      for (const event of batch.events) this.#on.events.add(event);
-      for (const row of batch.iterations) this.#on.iterations.add(row);
+      this.#on.events.addAll(batch.events);
+      this.#on.iterations.addAll(batch.iterations);
       for (const row of batch.remoteWork ?? []) this.#on.remoteWork.add(row);
       const { seq, hash, offset, frontier } = batch.head;
       const sql = "UPDATE state SET seq = ?, hash = ?, offset = ?, frontier = ?";
