@@ -11,7 +11,6 @@ import { openConflicts } from "../../workspace/conflicts.ts";
 import type { Context } from "../../workspace/context.ts";
 import { settle } from "../../workspace/operate.ts";
 import type { UpstreamReport } from "../../workspace/replica/apply-upstream.ts";
-import type { BlockedPath } from "../../worktree/worktree.ts";
 import type { Mirror } from "../replica/mirror.ts";
 import type { Timers } from "../timers.ts";
 import { BroughtBack } from "./brought-back.ts";
@@ -22,8 +21,9 @@ import type { FolderJournal } from "./folder-journal.ts";
 import { checkRoot } from "./guards.ts";
 import { holdFolders } from "./hold-folders.ts";
 import { LocalMaterializer } from "./local-materializer.ts";
-import { agreedPaths, isNewsOnly, isOnlyTaken, planCycle, type CyclePlan } from "./plan-cycle.ts";
-import { isFirst, readCycle, readFirst } from "./read-cycle.ts";
+import { agreedPaths, isNewsOnly, isOnlyTaken, planCycle, toldConflicts, type CyclePlan } from "./plan-cycle.ts";
+import { planFirst } from "./plan-first.ts";
+import { readCycle } from "./read-cycle.ts";
 import { RecentLosses } from "./recent-losses.ts";
 import { recentlyGone } from "./recently-gone.ts";
 import type { ReplicatedPaths } from "./replicated-paths.ts";
@@ -31,7 +31,7 @@ import { inTheWay, noConflict, oneWay, resolveSyncConflict, type Resolution } fr
 import { Retries } from "./retries.ts";
 import { settleMerges } from "./settle-merges.ts";
 import { differingPaths, withoutOwn, type JustDone } from "./touched-paths.ts";
-import { sidesToRestore, weighLosses, type Losses } from "./weigh-losses.ts";
+import { NO_LOSSES, sidesToRestore, weighLosses, type Losses } from "./weigh-losses.ts";
 
 /** What a folder is synced with. */
 export interface CycleParts {
@@ -254,9 +254,13 @@ export class FolderCycle implements Disposable {
     const conflicts = (this.#open = await this.#readConflicts());
     const ground = { mirror, own: context.index, applied, head, local, conflicts, rules, isOwn: this.#isOwn };
     const again = [...journal.again];
-    const paths = (await isFirst(ground))
-      ? await readFirst(ground)
-      : await readCycle(ground, [...(await this.#touched({ local, head })), ...again]);
+    const isPlain = decided === undefined && conflicts.length + again.length === 0 && !this.#isLookedAtAgain;
+    const first = isPlain ? await planFirst({ ...ground, nameRules }) : undefined;
+    if (first !== undefined) {
+      await journal.scan();
+      return { plan: first, contents: [], paths: [], losses: NO_LOSSES, local, head, again, isWhole: true };
+    }
+    const paths = await readCycle(ground, [...(await this.#touched({ local, head })), ...again]);
     const merged = await settleMerges(context.blobs, decideCycle(paths, rules.mode));
     const collisions = await findHeldNames(merged.decisions, { rules: nameRules, index: context.index, local });
     const decisions = await holdFolders(holdCollisions(merged.decisions, collisions), { ...ground, journal });
@@ -337,7 +341,7 @@ export class FolderCycle implements Disposable {
     await this.#advance(planned, report);
     this.#losses.note(losses);
     this.#back.done(paths);
-    const told = this.#toldOf(conflicts, report?.blocked ?? []);
+    const told = toldConflicts(conflicts, this.#open, report?.blocked ?? []);
     const isMore = !isNothing && !(report !== undefined && isOnlyTaken(plan, local, report));
     return { kind: "done", applied: report?.applied.length ?? 0, conflicts: told, isMore };
   }
@@ -360,17 +364,6 @@ export class FolderCycle implements Disposable {
     if (from === local) this.#known = seq;
     else this.#done = { paths: new Set(applied), upTo: seq };
     if (from === local && isNewsOnly(plan)) this.#parts.journal.passOver(local, seq);
-  }
-
-  /** What could not be written is an open conflict, whatever was planned about it; of one that was so before nothing is told. */
-  #toldOf(
-    planned: readonly IdentifiedConflict[],
-    blocked: readonly BlockedPath[],
-  ): Pick<ConflictRecord, "path" | "state">[] {
-    const held = new Set(blocked.map(({ path }) => path));
-    const open = new Set(this.#open.map(({ record }) => record.path));
-    const told = planned.map(({ record }) => record).filter(({ path }) => !held.has(path));
-    return [...told, ...[...held].filter((path) => !open.has(path)).map((path) => ({ path, state: "open" }) as const)];
   }
 
   #noteTries(tried: CyclePlan["changes"], { blocked }: UpstreamReport): void {

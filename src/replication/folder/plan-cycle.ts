@@ -3,6 +3,7 @@ import { sameEntry, type Entry } from "../../core/entry.ts";
 import { comparePaths, type WorkspacePath } from "../../core/path.ts";
 import type { UpstreamChange } from "../../core/upstream-change.ts";
 import type { UpstreamReport } from "../../workspace/replica/apply-upstream.ts";
+import type { BlockedPath } from "../../worktree/worktree.ts";
 import type { CyclePath, SettledDecision } from "./decide-cycle.ts";
 import { settable } from "./decide-cycle.ts";
 import type { ReplicatedPaths } from "./replicated-paths.ts";
@@ -152,6 +153,21 @@ function saysTheSame(known: ConflictRecord, now: ConflictRecord): boolean {
 
 function withdrawn({ id, record }: IdentifiedConflict): IdentifiedConflict {
   return { id, record: { ...record, state: "settled", settled: "withdrawn" } };
+}
+
+/**
+ * What is told of a step's conflicts. What could not be written is an open one, whatever was planned about it; of one that
+ * was so before nothing is told.
+ */
+export function toldConflicts(
+  planned: readonly IdentifiedConflict[],
+  before: readonly IdentifiedConflict[],
+  blocked: readonly BlockedPath[],
+): Pick<ConflictRecord, "path" | "state">[] {
+  const held = new Set(blocked.map(({ path }) => path));
+  const open = new Set(before.map(({ record }) => record.path));
+  const told = planned.map(({ record }) => record).filter(({ path }) => !held.has(path));
+  return [...told, ...[...held].filter((path) => !open.has(path)).map((path) => ({ path, state: "open" }) as const)];
 }
 
 /** Paths that are the same on both sides after a step. */

@@ -49,29 +49,6 @@ export async function readCycle(sides: CycleSides, touched: Iterable<WorkspacePa
   return all.filter((one) => sides.rules.isShared(one.path, statesOf(one).some(isFolder)));
 }
 
-const NEVER: SyncBase = { entry: undefined, seq: 0 };
-
-/** Is it a folder of which nothing was ever recorded, and that was never reconciled? */
-export async function isFirst({ own, applied, local }: FirstSides): Promise<boolean> {
-  return applied === 0 && (await own.touched(0, local)).length === 0;
-}
-
-interface FirstSides extends Pick<CycleSides, "applied" | "local"> {
-  readonly own: Pick<IndexStore, "touched">;
-}
-
-/** The same of everything that the origin has, where it is the first time: nothing else has a say, and is not asked. */
-export async function readFirst({ mirror, head, rules }: CycleSides): Promise<CyclePath[]> {
-  const found: CyclePath[] = [];
-  for await (const rows of mirror.entriesAt(head)) {
-    for (const { path, seq, iteration, entry } of rows) {
-      if (path === ROOT || !rules.isShared(path, isFolder(entry))) continue;
-      found.push({ path, base: NEVER, local: undefined, remote: entry, upstream: { seq, iteration } });
-    }
-  }
-  return found;
-}
-
 /**
  * What the folder has now was made of what it wrote before. So where the origin's last state is this replica's own, the folder
  * was changed since, and not the origin: without that, a deletion after an edit would look like one against an edit.

@@ -57,5 +57,7 @@ function filterOf(policy: string | undefined): DirectionalFilter {
 }
 
 function isForbidden(path: WorkspacePath): boolean {
-  return path.includes(".") && path.split("/").some((name) => FORBIDDEN.has(name.toLowerCase()));
+  // Most paths have no such name at all, and are many.
+  if (!path.startsWith(".") && !path.includes("/.")) return false;
+  return path.split("/").some((name) => FORBIDDEN.has(name.toLowerCase()));
 }

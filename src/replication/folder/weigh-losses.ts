@@ -15,6 +15,9 @@ export interface Losses {
   readonly halted: { readonly [side in Side]?: ReplicaHalt };
 }
 
+/** Nothing goes. */
+export const NO_LOSSES: Losses = { local: 0, upstream: 0, halted: {} };
+
 /** The sides that get back what they have lost, where that is wanted: what has halted it may be too little by now to do so again. */
 export function sidesToRestore({ halted, local, upstream }: Losses): ReadonlySet<Side> {
   const isHalted = halted.local !== undefined || halted.remote !== undefined;

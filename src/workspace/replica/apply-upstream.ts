@@ -89,7 +89,8 @@ export async function applyUpstream(
 function makeableChanges(changes: readonly UpstreamChange[]): UpstreamChange[] {
   return changes.flatMap((change) => {
     const after = settable(change.after);
-    return sameEntry(change.before, after) ? [] : [{ ...change, after }];
+    if (sameEntry(change.before, after)) return [];
+    return after === change.after ? change : { ...change, after };
   });
 }
 
@@ -215,8 +216,9 @@ async function movedPaths(
   context: Context,
   { step, changes, seq }: Pick<Stepping, "step" | "changes"> & { readonly seq: number },
 ): Promise<WorkspacePath[]> {
-  // Nothing was recorded since: what the plan knew is what is recorded.
-  if (step.planned?.seq === seq) return [];
+  const { planned, proposals = [], conflicts = [] } = step;
+  // Nothing was recorded since: everything is as the plan knew it.
+  if (planned?.seq === seq) return [];
   const moved = new Set<WorkspacePath>();
   const rows = await context.index.iterationsAt(
     changes.map((one) => one.path),
@@ -225,8 +227,7 @@ async function movedPaths(
   changes.forEach(({ path, before }, i) => {
     if (!sameEntry(rows[i]?.entry, before)) moved.add(path);
   });
-  const { planned, proposals = [], conflicts = [] } = step;
-  if (planned === undefined || planned.seq >= seq) return [...moved];
+  if (planned === undefined) return [...moved];
   const named = new Set([...proposals, ...conflicts.map((one) => one.record.path)]);
   const cleared = new Set(changes.filter(isCleared).map((one) => one.path));
   for (const path of await context.index.touched(planned.seq, seq)) {

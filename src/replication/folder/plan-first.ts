@@ -1,0 +1,46 @@
+import { findCollisions, type NameRules } from "../../core/find-collisions.ts";
+import { isWithin, ROOT, type WorkspacePath } from "../../core/path.ts";
+import type { SyncBase, UpstreamChange } from "../../core/upstream-change.ts";
+import type { IndexStore } from "../../storage/index-store.ts";
+import { settable } from "./decide-cycle.ts";
+import type { CyclePlan } from "./plan-cycle.ts";
+import type { CycleSides } from "./read-cycle.ts";
+
+/** A folder and its origin before they have met. */
+export interface FirstSides extends Pick<CycleSides, "applied" | "local" | "head" | "mirror" | "rules"> {
+  readonly own: Pick<IndexStore, "touched">;
+  /** What the folder's disk does to names. */
+  readonly nameRules: NameRules | undefined;
+}
+
+const NEVER: SyncBase = { entry: undefined, seq: 0 };
+
+/**
+ * The plan for a folder of which nothing was ever recorded, and that was never reconciled: in every mode it gets what the
+ * origin has, so nothing is decided path by path. What `planCycle` makes of the same sides is the same (a test holds it to
+ * that), at several times the cost. `undefined`: it is no such folder, names collide, or a commit of the origin has come in
+ * part only.
+ */
+export async function planFirst(sides: FirstSides): Promise<CyclePlan | undefined> {
+  const { own, applied, local, mirror, head, rules, nameRules } = sides;
+  if (applied !== 0 || (await own.touched(0, local)).length > 0) return undefined;
+  const changes: UpstreamChange[] = [];
+  // In the order of paths what lies in a path comes right behind it.
+  let leaf: WorkspacePath | undefined;
+  for await (const rows of mirror.entriesAt(head)) {
+    for (const { path, seq, iteration, entry } of rows) {
+      const isFolder = entry?.kind === "dir";
+      if (path === ROOT || !rules.isShared(path, isFolder)) continue;
+      if (leaf !== undefined && isWithin(path, leaf)) return undefined;
+      if (!isFolder) leaf = path;
+      const after = settable(entry);
+      changes.push({ path, before: undefined, after, base: NEVER, cause: "replica", upstream: { seq, iteration } });
+    }
+  }
+  const collide = nameRules !== undefined && findCollisions(pathsOf(changes), nameRules).length > 0;
+  return collide ? undefined : { changes, proposals: [], conflicts: [] };
+}
+
+function pathsOf(changes: readonly UpstreamChange[]): WorkspacePath[] {
+  return changes.map(({ path }) => path);
+}
