@@ -120,21 +120,20 @@ export function encodeFile(record: FileRecord): RecordBody {
 /** The file record in a body, for the path that its id names. */
 export function decodeFile(path: WorkspacePath, body: RecordBody): FileRecord {
   const kind = text(body, "kind");
-  const optional: { session?: string; action?: string; transaction?: string; turn?: string; intent?: string } = {};
-  for (const key of ["session", "action", "transaction", "turn", "intent"] as const) {
-    const value = optionalText(body, key);
-    if (value !== undefined) optional[key] = value;
-  }
-  return {
+  const record: { -readonly [Key in keyof FileRecord]: FileRecord[Key] } = {
     entry: kind === "absent" ? undefined : decodeEntry(path, kind, body),
     iteration: whole(body, "iteration"),
     cause: text(body, "cause") as IterationCause,
     actor: text(body, "actor"),
-    ...optional,
-    ...(body["replica"] === undefined ? {} : { replica: decodeReplicaEvent(body["replica"]) }),
-    ...(body["upstream"] === undefined ? {} : { upstream: decodeUpstream(body["upstream"]) }),
-    ...(body["candidates"] === undefined ? {} : { candidates: texts(body, "candidates") }),
   };
+  for (const key of ["session", "action", "transaction", "turn", "intent"] as const) {
+    const value = optionalText(body, key);
+    if (value !== undefined) record[key] = value;
+  }
+  if (body["replica"] !== undefined) record.replica = decodeReplicaEvent(body["replica"]);
+  if (body["upstream"] !== undefined) record.upstream = decodeUpstream(body["upstream"]);
+  if (body["candidates"] !== undefined) record.candidates = texts(body, "candidates");
+  return record;
 }
 
 /** A replica's event as JSON. */

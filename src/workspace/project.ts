@@ -87,22 +87,24 @@ export async function project(
   const head = advance(start === undefined ? before : headOfSentinel(start), placed);
   const records: EventRow[] = [];
   const sources: Iterable<IterationRow>[] = [];
+  let rows: IterationRow[] = [];
   const trees: (readonly [number, Iterable<BaseEntry>])[] = [];
   for (const { event } of placed) {
     const row = iterationOf(event);
-    if (row !== undefined) sources.push([row]);
+    if (row !== undefined) rows.push(row);
     const base = baseOf(event);
     if (base === undefined || (event.op === "compact" && event !== start)) continue;
     let entries = event === start ? undefined : atHand?.get(base);
     if (entries === undefined) {
-      const rows = await readBase(blobs, base, `that event ${event.seq} starts on`);
-      entries = rows.entries;
-      for (const record of rows.records) records.push(baseRecordRow(base, rows.recordsAt, record));
+      const read = await readBase(blobs, base, `that event ${event.seq} starts on`);
+      entries = read.entries;
+      for (const record of read.records) records.push(baseRecordRow(base, read.recordsAt, record));
     }
-    sources.push(rowsOfBase(entries));
+    sources.push(rows, rowsOfBase(entries));
+    rows = [];
     trees.push([event.seq, entries]);
   }
-  const iterations: Iterable<IterationRow> = { [Symbol.iterator]: () => flatten(sources) };
+  const iterations = sources.length === 0 ? rows : { [Symbol.iterator]: () => flatten([...sources, rows]) };
   const events = [...records, ...placed.map(eventRow)];
   const remoteWork = remoteWorkIn(placed.map(({ event }) => event));
   await index.apply({ head, events, iterations, remoteWork } satisfies IndexBatch);

@@ -1,17 +1,32 @@
 import type { SealedEvent } from "../../core/event.ts";
 
-/** Text of this many UTF-16 units at most goes into one write. */
-const WRITE_UNITS = 64 * 1024 * 1024;
+/** Bytes that go into one write, unless one line alone is longer. */
+const WRITE_BYTES = 64 * 1024 * 1024;
 
 /** The lines of events as they stand in the file, in as few pieces as memory allows. */
 export function* linesToWrite(events: readonly SealedEvent[]): Generator<Buffer> {
-  let text = "";
-  for (const event of events) {
-    if (text !== "" && text.length + event.line.length > WRITE_UNITS) {
-      yield Buffer.from(text);
-      text = "";
+  let first = 0;
+  let bytes = 0;
+  for (let at = 0; at < events.length; at += 1) {
+    const more = Buffer.byteLength((events[at] as SealedEvent).line) + 1;
+    if (bytes > 0 && bytes + more > WRITE_BYTES) {
+      yield joined(events.slice(first, at), bytes);
+      first = at;
+      bytes = 0;
     }
-    text += `${event.line}\n`;
+    bytes += more;
   }
-  yield Buffer.from(text);
+  yield joined(events.slice(first), bytes);
+}
+
+/** Each line is written where it belongs: joined as text first, many would be copied twice. */
+function joined(events: readonly SealedEvent[], length: number): Buffer {
+  const bytes = Buffer.allocUnsafe(length);
+  let at = 0;
+  for (const { line } of events) {
+    at += bytes.write(line, at);
+    bytes[at] = 0x0a;
+    at += 1;
+  }
+  return bytes;
 }
