@@ -1,3 +1,4 @@
+import type { Entry } from "../core/entry.ts";
 import { folderHash, ManifestHasher, workspaceRoot, type TreeChild } from "../core/merkle.ts";
 import { EMPTY_HASH, type Hash } from "../core/hash.ts";
 import { childOf, comparePaths, nameOf, parentOf, pathInRoot, ROOT, type WorkspacePath } from "../core/path.ts";
@@ -57,21 +58,47 @@ async function wasEmpty(context: Hashed, from: number): Promise<boolean> {
 
 /** Hashes all there is, in one pass, where no earlier hash is of use. */
 async function wholeTree(context: Hashed, seq: number): Promise<Hash> {
-  const ids = context.worktree.roots.map(({ id }) => id);
-  const folders = new Map<WorkspacePath, Hash>();
-  const present = new Set<WorkspacePath>(rootFolders(context));
-  const hasher = new ManifestHasher((path, hash) => folders.set(path, hash));
-  for await (const rows of context.index.entriesAt(seq)) {
-    for (const { path, entry } of rows) {
-      // What lies in no folder, or in no root, is in no tree.
-      if (entry === undefined || !present.has(parentOf(path)) || present.has(path)) continue;
-      if (entry.kind === "dir") present.add(path);
-      hasher.add(entry);
-    }
+  const tree = new TreeInOrder(context);
+  for await (const rows of context.index.entriesAt(seq)) for (const { entry } of rows) tree.add(entry);
+  return tree.store(seq);
+}
+
+/**
+ * Stores the folder hashes as of `seq` of a history that had no entry before: these, in path order, are all that it has by
+ * then. They need not be read back for the next root.
+ */
+export async function keepFirstTree(context: Hashed, entries: Iterable<Entry>, seq: number): Promise<void> {
+  const tree = new TreeInOrder(context);
+  for (const entry of entries) tree.add(entry);
+  await tree.store(seq);
+}
+
+/** The folder hashes of entries that come in path order. */
+class TreeInOrder {
+  readonly #context: Hashed;
+  readonly #folders = new Map<WorkspacePath, Hash>();
+  readonly #present: Set<WorkspacePath>;
+  readonly #hasher = new ManifestHasher((path, hash) => this.#folders.set(path, hash));
+
+  constructor(context: Hashed) {
+    this.#context = context;
+    this.#present = new Set(rootFolders(context));
   }
-  const root = hasher.finish(ids.flatMap((id) => id ?? []));
-  await context.index.putTreeHashes(seq, [...folders]);
-  return root;
+
+  add(entry: Entry | undefined): void {
+    // What lies in no folder, or in no root, is in no tree.
+    if (entry === undefined || !this.#present.has(parentOf(entry.path)) || this.#present.has(entry.path)) return;
+    if (entry.kind === "dir") this.#present.add(entry.path);
+    this.#hasher.add(entry);
+  }
+
+  /** The root; the hashes are stored. */
+  async store(seq: number): Promise<Hash> {
+    const { index, worktree } = this.#context;
+    const root = this.#hasher.finish(worktree.roots.flatMap(({ id }) => id ?? []));
+    await index.putTreeHashes(seq, [...this.#folders]);
+    return root;
+  }
 }
 
 /** The folders that hold a touched path, and the touched paths that are folders, or may have been: few of many are. */

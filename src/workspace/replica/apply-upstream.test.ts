@@ -1,9 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { decodeConflict } from "../../core/conflict-record.ts";
+import { sha256 } from "../../core/hash.ts";
+import { manifestRoot } from "../../core/merkle.ts";
+import { comparePaths } from "../../core/path.ts";
 import { decodeReplica } from "../../core/replica-record.ts";
 import { ORIGIN, replicaRecord, ReplicaRig } from "../../testing/replica-rig.ts";
 import { listConflicts } from "../conflicts.ts";
 import { listOperations } from "../operations.ts";
+import { rootAtHead } from "../tree.ts";
 
 describe("what an origin has comes into the folder", () => {
   it("folders, files, modes and deletions, each recorded as the origin's, with whose work it is", async () => {
@@ -71,6 +75,32 @@ describe("what an origin has comes into the folder", () => {
       seq: 42,
       iteration: 1,
     });
+  });
+
+  it("a first fill leaves the hashes of its folders behind; one that something keeps out of the folder leaves it to the next root", async () => {
+    const paths = Array.from({ length: 40 }, (_, i) => [
+      `d${i}`,
+      ...Array.from({ length: 60 }, (_, n) => `d${i}/f${n}`),
+    ]);
+    for (const inTheWay of [false, true]) {
+      await using replica = await ReplicaRig.open();
+      const changes = [];
+      for (const path of paths.flat()) {
+        const after = path.includes("/") ? await replica.file(path, path.slice(-2)) : replica.folder(path);
+        changes.push(await replica.change(path, after, { upstream: { seq: 2, iteration: 1 } }));
+      }
+      // What has no content here is left alone.
+      const nowhere = { ...(await replica.file("lost", "lost")), hash: sha256("nowhere") };
+      if (inTheWay) changes.push(await replica.change("lost", nowhere, { upstream: { seq: 2, iteration: 1 } }));
+      const { seq, blocked } = await replica.apply({ applied: 2, changes: changes.reverse() });
+      expect(blocked.length > 0).toBe(inTheWay);
+      expect((await replica.context.index.treeSeq()) === seq).toBe(!inTheWay);
+      const entries = changes.flatMap(({ path, after }) =>
+        blocked.some((one) => one.path === path) ? [] : (after ?? []),
+      );
+      const { root } = manifestRoot(entries.sort((a, b) => comparePaths(a.path, b.path)));
+      expect(await rootAtHead(replica.context, seq)).toBe(root);
+    }
   });
 
   it("a step that changes no file is one event", async () => {
