@@ -49,15 +49,16 @@ export interface UpstreamChange extends Change {
   readonly written?: readonly WrittenState[];
 }
 
-/** What an upstream change is beside its states, as fields of a plan's item. */
+/** What an upstream change is beside its states, as fields of a plan's item. A base that never was is left out. */
 export function encodeUpstreamFields({ cause, by, upstream, base, written }: UpstreamChange): Record<string, Json> {
-  return {
-    ...(cause === undefined ? {} : { cause }),
-    ...(by === undefined ? {} : { by: { ...by } }),
-    ...(upstream === undefined ? {} : { upstream: encodeUpstream(upstream) }),
-    ...(base === undefined ? {} : { base: { entry: encodeState(base.entry), seq: base.seq } }),
-    ...(written === undefined ? {} : { written: written.map(encodeWritten) }),
-  };
+  const fields: Record<string, Json> = {};
+  const isBased = base !== undefined && (base.entry !== undefined || base.seq !== 0);
+  if (isBased) fields["base"] = { entry: encodeState(base.entry), seq: base.seq };
+  if (by !== undefined) fields["by"] = { ...by };
+  if (cause !== undefined) fields["cause"] = cause;
+  if (upstream !== undefined) fields["upstream"] = encodeUpstream(upstream);
+  if (written !== undefined) fields["written"] = written.map(encodeWritten);
+  return fields;
 }
 
 function encodeWritten({ entry, by, replica }: WrittenState): Json {
