@@ -145,7 +145,7 @@ async function underLock(
 /** Has the folder no entry at this event? */
 async function isBlank({ index, worktree }: Context, seq: number): Promise<boolean> {
   if (worktree.roots.length > 1) return false;
-  for await (const rows of index.entriesAt(seq, ROOT, { depth: 1 })) return rows.length === 0;
+  for await (const rows of index.entriesAt(seq)) return rows.length === 0;
   return true;
 }
 
