@@ -1,4 +1,5 @@
 import { parentPort, workerData } from "node:worker_threads";
+import { checkBlocks, type BlockBatch, type BlockColumns } from "./compose/block-job.ts";
 import { stageBatch, type StageBatch, type StageColumns } from "./compose/stage-job.ts";
 import { NodeDisk } from "./disk/node-disk.ts";
 import type { PackRow } from "./storage/blob-index.ts";
@@ -6,7 +7,10 @@ import { storeLayout } from "./storage/files/layout.ts";
 import { PackReader } from "./storage/files/pack-reader.ts";
 import { ConfinedFs } from "./worktree/confined-fs.ts";
 
-/** A composition root as `ingest-worker.ts` is: one thread of a large restore. It joins the packs of a store to confined writes. */
+/**
+ * A composition root as `ingest-worker.ts` is: one thread of a large restore, or of a first sync. It joins the packs of a
+ * store, or blocks that have come, to confined writes.
+ */
 
 /** What a worker begins with. */
 export interface StageWorkerData {
@@ -16,7 +20,10 @@ export interface StageWorkerData {
 }
 
 /** `failed`: whoever asked does it himself, and meets the same, or does not. */
-export type StageReply = { readonly kind: "columns"; readonly columns: StageColumns } | { readonly kind: "failed" };
+export type StageReply =
+  | { readonly kind: "columns"; readonly columns: StageColumns }
+  | { readonly kind: "blocks"; readonly columns: BlockColumns }
+  | { readonly kind: "failed" };
 
 const port = parentPort;
 if (port === null) throw new Error("this file is a worker thread");
@@ -30,10 +37,15 @@ const tools = {
   packs: new PackReader(disk, storeLayout(home).blobs, { packs: () => packs }),
 };
 
-port.on("message", (batch: StageBatch) => {
+function answer(batch: StageBatch | BlockBatch): StageReply {
+  if (batch.kind === "blocks") return { kind: "blocks", columns: checkBlocks(tools.fs, batch) };
+  packs = batch.packs;
+  return { kind: "columns", columns: stageBatch(tools, batch) };
+}
+
+port.on("message", (batch: StageBatch | BlockBatch) => {
   try {
-    packs = batch.packs;
-    port.postMessage({ kind: "columns", columns: stageBatch(tools, batch) } satisfies StageReply);
+    port.postMessage(answer(batch));
   } catch {
     // Nothing is lost by it: what is not told as written is written by who asked, who meets the same error.
     port.postMessage({ kind: "failed" } satisfies StageReply);

@@ -21,6 +21,8 @@ export interface FileStageCrewOptions {
   readonly home: string;
   readonly disk: Disk;
   readonly blobs: Pick<FileBlobStore, "placesOf">;
+  /** Threads that are kept. Default: of its own. */
+  readonly pools?: KeptStagePool;
 }
 
 /** Worker threads that unpack, check and write, each a part of the packs; large contents are left to who asks. */
@@ -30,7 +32,7 @@ export class FileStageCrew implements StageCrew {
 
   constructor(options: FileStageCrewOptions) {
     this.#options = options;
-    this.#pools = new KeptStagePool(options.home);
+    this.#pools = options.pools ?? new KeptStagePool(options.home);
   }
 
   async write(

@@ -22,6 +22,7 @@ import type { Backends } from "./backends.ts";
 import { FileIngest } from "./file-ingest.ts";
 import { FileStageCrew } from "./file-stage-crew.ts";
 import { IndexedFiles } from "./indexed-files.ts";
+import { KeptStagePool } from "./kept-stage-pool.ts";
 import { NO_INGEST } from "./no-ingest.ts";
 import { retentionOf, type RetentionInputs } from "./retention-files.ts";
 import type { StoreGauge } from "./store-gauge.ts";
@@ -56,11 +57,15 @@ export interface RecordedInStore extends Recorded {
 }
 
 /** What an engine has of the files of its workspace: on a disk, or in the history only. */
-type WorkspaceFiles = Pick<Context, "worktree" | "outside" | "ingest">;
+interface WorkspaceFiles extends Pick<Context, "worktree" | "outside" | "ingest"> {
+  /** What files of a first sync are written with, while their contents come: where there is a folder. */
+  readonly early?: { readonly worktree: DiskWorktree; readonly pools: KeptStagePool | undefined };
+}
 
 /** A workspace's engine, opened; `close` closes all but what the store shares. */
 export interface OpenedContext {
   readonly context: Context;
+  readonly early: WorkspaceFiles["early"];
   readonly close: () => Promise<void>;
 }
 
@@ -116,7 +121,7 @@ export function openHistory(
   },
 ): OpenedContext {
   const roots = how.roots.map((root, i) => trackedRoot(i > 0 ? root : { ...root, folder: how.movedTo ?? root.folder }));
-  const files = isHosted(roots) ? hostedFiles(parts, history, roots) : folderFiles(parts, history, roots);
+  const { early, ...files } = isHosted(roots) ? hostedFiles(parts, history, roots) : folderFiles(parts, history, roots);
   const context: Context = {
     ...history,
     ...files,
@@ -138,7 +143,7 @@ export function openHistory(
     await history.index.close();
     await history.log.close();
   };
-  return { context, close };
+  return { context, early, close };
 }
 
 /** Tells the store's observer, too, and whoever follows this workspace elsewhere in the process. */
@@ -175,6 +180,7 @@ function folderFiles(
   const { backends, layout, blobs } = parts;
   const { disk, newPackId, threads } = backends;
   const files = layout.workspace(workspaceId);
+  const pools = threads ? new KeptStagePool(layout.home) : undefined;
   const worktree = new DiskWorktree({
     disk,
     roots,
@@ -182,7 +188,7 @@ function folderFiles(
     staging: `${files.folder}/staging`,
     storeFolders: [layout.home],
     clock: backends.now,
-    crew: stageCrew(parts),
+    crew: stageCrew(parts, pools),
   });
   const outside = new DiskOutsideFiles({
     disk,
@@ -190,12 +196,16 @@ function folderFiles(
     own: [layout.home, parts.configFolder].flatMap((folder) => [folder, ...realFolder(disk, folder)]),
     roots: roots.map((root) => (root.only === undefined ? root.folder : `${root.folder}/${root.only}`)),
   });
-  return { worktree, outside, ingest: new FileIngest({ disk, layout, blobs, roots, newPackId, threads }) };
+  const ingest = new FileIngest({ disk, layout, blobs, roots, newPackId, threads });
+  return { worktree, outside, ingest, early: { worktree, pools } };
 }
 
 /** Who writes many files of a restore; `undefined`: nobody but who restores. */
-export function stageCrew({ backends, layout, blobs }: StoreParts): FileStageCrew | undefined {
-  return backends.threads ? new FileStageCrew({ home: layout.home, disk: backends.disk, blobs }) : undefined;
+export function stageCrew(
+  { backends, layout, blobs }: StoreParts,
+  pools = new KeptStagePool(layout.home),
+): FileStageCrew | undefined {
+  return backends.threads ? new FileStageCrew({ home: layout.home, disk: backends.disk, blobs, pools }) : undefined;
 }
 
 /** A folder by its name without links, if it is there. */

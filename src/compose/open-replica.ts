@@ -8,6 +8,7 @@ import type { Context } from "../workspace/context.ts";
 import { followOrigin } from "./follow-origin.ts";
 import { makeFolders } from "./file-head-keeper.ts";
 import { FileMirrorPlaces } from "./mirror-places.ts";
+import { earlyFilesOf } from "./early-files-of.ts";
 import { openContext, type StoreParts } from "./open-context.ts";
 import { isThere, storeTasks } from "./store-tasks.ts";
 
@@ -18,7 +19,7 @@ export interface ReplicaHold extends AsyncDisposable {
   /** The origin's history as it is held here. */
   readonly mirror: Mirror;
   /** For `ReplicaSession`, with `sandboxId` (the workspace's id) and what else the caller brings. */
-  readonly options: Pick<ReplicaOptions, "upstream" | "mirror" | "blobs" | "notes" | "withheld">;
+  readonly options: Pick<ReplicaOptions, "upstream" | "mirror" | "blobs" | "notes" | "withheld" | "early">;
 }
 
 /**
@@ -27,22 +28,23 @@ export interface ReplicaHold extends AsyncDisposable {
  */
 export async function openReplica(parts: StoreParts, id: string): Promise<ReplicaHold> {
   const { backends, layout, blobs } = parts;
-  const files = layout.workspace(id).upstream;
+  const { upstream } = layout.workspace(id);
   if (!isThere(parts, id)) throw new ChronicleError("NOT_FOUND", `there is no workspace ${JSON.stringify(id)}`);
-  makeFolders(backends.disk, files.folder);
+  makeFolders(backends.disk, upstream.folder);
   await using closing = new AsyncDisposableStack();
-  closing.use(await followOrigin(backends, files));
-  const { context, close } = await openContext(parts, id, { tasks: storeTasks(parts, id) });
+  closing.use(await followOrigin(backends, upstream));
+  const { context, close, early } = await openContext(parts, id, { tasks: storeTasks(parts, id) });
   closing.defer(close);
-  const mirror = await LogMirror.open(new FileMirrorPlaces(parts, files));
+  const files = early === undefined ? undefined : closing.use(earlyFilesOf(backends.disk, early));
+  const mirror = await LogMirror.open(new FileMirrorPlaces(parts, upstream));
   closing.defer(() => mirror.close());
-  const notes = new FileWitnessNotes(backends.disk, files.witness);
-  const withheld = new FileWithheldContents(backends.disk, files.withheld);
+  const notes = new FileWitnessNotes(backends.disk, upstream.witness);
+  const withheld = new FileWithheldContents(backends.disk, upstream.withheld);
   const open = closing.move();
   return {
     context,
     mirror,
-    options: { upstream: mirror, mirror, blobs, notes, withheld },
+    options: { upstream: mirror, mirror, blobs, notes, withheld, early: files },
     [Symbol.asyncDispose]: () => open.disposeAsync(),
   };
 }

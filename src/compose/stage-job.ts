@@ -23,6 +23,7 @@ export interface PlacedFile {
 
 /** Files to be written, in the order in which their contents lie in the packs. */
 export interface StageBatch {
+  readonly kind: "packs";
   /** The packs that are spoken of. */
   readonly packs: readonly PackRow[];
   readonly paths: readonly string[];
@@ -52,7 +53,7 @@ export function toStageBatch(placed: readonly PlacedFile[], packs: readonly Pack
     const { pack, block, blockBytes, at, length } = place;
     numbers.set([pack, block, blockBytes, at, length, file.mode, file.mtimeMs ?? Number.NaN], i * NUMBERS);
   });
-  return { packs, paths: placed.map(({ file }) => file.path), hashes, numbers };
+  return { kind: "packs", packs, paths: placed.map(({ file }) => file.path), hashes, numbers };
 }
 
 /** What files are written with. */
@@ -67,16 +68,26 @@ export interface StageTools {
 export function stageBatch(tools: StageTools, batch: StageBatch): StageColumns {
   const count = batch.paths.length;
   const done = new Uint8Array(count);
-  const stats = new BigInt64Array(count * STAT_FIELDS);
+  const stats = newStats(count);
   for (let i = 0; i < count; i += 1) {
     const stat = tryStage(tools, batch, i);
     if (stat === undefined) continue;
     done[i] = 1;
-    const { size, mtimeNs, ctimeNs, ino, dev, nlink, uid, mode } = stat;
-    stats.set([BigInt(size), mtimeNs, ctimeNs, ino, dev, BigInt(nlink), BigInt(uid), BigInt(mode)], i * STAT_FIELDS);
+    putStat(stats, i, stat);
   }
   tools.fs.release();
   return { done, stats };
+}
+
+/** Columns for the stats of so many files. */
+export function newStats(count: number): BigInt64Array {
+  return new BigInt64Array(count * STAT_FIELDS);
+}
+
+/** Writes a stat into its row. */
+export function putStat(stats: BigInt64Array, row: number, stat: FileStat): void {
+  const { size, mtimeNs, ctimeNs, ino, dev, nlink, uid, mode } = stat;
+  stats.set([BigInt(size), mtimeNs, ctimeNs, ino, dev, BigInt(nlink), BigInt(uid), BigInt(mode)], row * STAT_FIELDS);
 }
 
 function tryStage(tools: StageTools, batch: StageBatch, row: number): FileStat | undefined {

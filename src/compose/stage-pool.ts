@@ -1,16 +1,17 @@
 import { Worker } from "node:worker_threads";
 import type { StageReply, StageWorkerData } from "../stage-worker.ts";
+import type { BlockBatch, BlockColumns } from "./block-job.ts";
 import type { StageBatch, StageColumns } from "./stage-job.ts";
 
 /** Batches that a worker has waiting, so that it never idles between two. */
 const AHEAD = 2;
 
 interface Job {
-  readonly batch: StageBatch;
-  readonly answer: PromiseWithResolvers<StageColumns | undefined>;
+  readonly batch: StageBatch | BlockBatch;
+  readonly answer: PromiseWithResolvers<StageReply | undefined>;
 }
 
-/** Worker threads that write files from packs; whoever is free takes the next batch. Disposed of, they end. */
+/** Worker threads that write files from packs, or from blocks; whoever is free takes the next batch. Disposed of, they end. */
 export class StagePool implements AsyncDisposable {
   readonly #members: readonly Member[];
   readonly #queue: Job[] = [];
@@ -22,8 +23,19 @@ export class StagePool implements AsyncDisposable {
   }
 
   /** Writes a batch; `undefined` where a worker has failed: some of its files may be there, half written. */
-  run(batch: StageBatch): Promise<StageColumns | undefined> {
-    const answer = Promise.withResolvers<StageColumns | undefined>();
+  async run(batch: StageBatch): Promise<StageColumns | undefined> {
+    const reply = await this.#give(batch);
+    return reply?.kind === "columns" ? reply.columns : undefined;
+  }
+
+  /** Looks at blocks, and writes their files; `undefined` as above. */
+  async check(batch: BlockBatch): Promise<BlockColumns | undefined> {
+    const reply = await this.#give(batch);
+    return reply?.kind === "blocks" ? reply.columns : undefined;
+  }
+
+  #give(batch: Job["batch"]): Promise<StageReply | undefined> {
+    const answer = Promise.withResolvers<StageReply | undefined>();
     if (this.#hasFailed) answer.resolve(undefined);
     else this.#queue.push({ batch, answer });
     this.#feed();
@@ -85,7 +97,7 @@ class Member {
     });
     this.#worker.on("message", (reply: StageReply) => {
       if (reply.kind === "failed") return onFailure();
-      this.#sent.shift()?.answer.resolve(reply.columns);
+      this.#sent.shift()?.answer.resolve(reply);
       onIdle();
     });
     this.#worker.on("error", onFailure);

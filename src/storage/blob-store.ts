@@ -65,8 +65,9 @@ export interface BlobBatch {
    * Takes the contents of a block that another store has given, as they are stored there. Each is hashed: throws
    * `INTEGRITY_VIOLATION`, with nothing of the block kept, where one is not what the block says, or the block is none. Those
    * that are stored already may take up space twice. The bytes must not be changed before the batch has ended.
+   * `checked`: the same look (`checkBlock`), under way elsewhere; it rejects where that would throw.
    */
-  putBlock(block: BlobBlock): Promise<void>;
+  putBlock(block: BlobBlock, checked?: Promise<void>): Promise<void>;
   /** Makes all of it durable, then visible. */
   commit(): Promise<void>;
   /** Gives the batch up. Idempotent; after `commit` it does nothing. */

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, test } from "vitest";
+import { ChronicleError } from "../core/errors.ts";
 import { sha256, type Hash } from "../core/hash.ts";
 import { splitBlocks, type BlobBlock } from "../storage/blob-block.ts";
 import type { BlobStore } from "../storage/blob-store.ts";
@@ -106,6 +107,24 @@ export function blobBlocksSuite(name: string, begin: () => BlobBackend): void {
       }
       await batch.commit();
       expect(await to.has([...hashes, ...other])).toEqual(new Set(other));
+      expect(await problemsOf(to)).toEqual([]);
+    });
+
+    test("who looks at a block elsewhere is waited for, and believed when it is none", async () => {
+      const [from, to] = [await open(begin()), await open(begin())];
+      const [first, second] = [await putAll(from, contents(5)), await putAll(from, [Buffer.from("another one")])];
+      const batch = await to.batch();
+      const { promise, resolve } = Promise.withResolvers<void>();
+      const puts: Promise<void>[] = [];
+      for await (const block of from.blocks(first, MOST)) puts.push(batch.putBlock(block, promise));
+      for await (const block of from.blocks(second, MOST)) {
+        const wrong = Promise.reject(new ChronicleError("INTEGRITY_VIOLATION", "it is none"));
+        await expect(batch.putBlock(block, wrong)).rejects.toMatchObject({ code: "INTEGRITY_VIOLATION" });
+      }
+      resolve();
+      await Promise.all(puts);
+      await batch.commit();
+      expect(await to.has([...first, ...second])).toEqual(new Set(first));
       expect(await problemsOf(to)).toEqual([]);
     });
 

@@ -63,6 +63,15 @@ export class RigHost {
     this.#origins = new Origins(partsOf(this.#store), { timers: this.#clock });
   }
 
+  /** What it has is what another workspace begins with, on a base; that one is followed from now on. */
+  async fork(): Promise<void> {
+    if (this.#store === undefined) throw new Error("the origin is not open");
+    const { workspace } = await this.#store.create({ name: "fork", from: { workspace: this.#id } });
+    await this.workspace.close();
+    this.#workspace = workspace;
+    this.#id = workspace.id;
+  }
+
   /** Records a file with its folders (`undefined`: its deletion). */
   async write(path: string, content: string | undefined): Promise<void> {
     if (content === undefined) await this.workspace.deleteFile(path);

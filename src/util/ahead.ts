@@ -1,7 +1,11 @@
 /** Does work on items, up to `most` at once, and answers in the order of the items. The first failure ends it. */
-export async function* ahead<T, R>(items: Iterable<T>, most: number, work: (item: T) => Promise<R>): AsyncIterable<R> {
+export async function* ahead<T, R>(
+  items: Iterable<T> | AsyncIterable<T>,
+  most: number,
+  work: (item: T) => Promise<R>,
+): AsyncIterable<R> {
   const going: Promise<R>[] = [];
-  for (const item of items) {
+  for await (const item of items) {
     const begun = work(item);
     // Whoever fails is asked in its turn; until then nobody waits for it.
     begun.catch(() => undefined);

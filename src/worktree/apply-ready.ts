@@ -4,6 +4,7 @@ import { type LandContext, setAside } from "./apply-land.ts";
 import type { ApplyProgress } from "./apply-progress.ts";
 import { stageSteps } from "./apply-stage.ts";
 import { block, releaseAll, rootsOf, type Step, stopsAll } from "./apply-step.ts";
+import type { EarlyTree } from "./early-stage.ts";
 import type { OpenRoot } from "./scan.ts";
 import type { StageCrew } from "./stage-crew.ts";
 import type { StatCache } from "./stat-cache.ts";
@@ -24,6 +25,8 @@ export interface ApplyContext {
   /** Writes what is many. */
   readonly crew?: StageCrew | undefined;
   readonly bin: TrashBin;
+  /** What is staged already. It is this apply's, whatever becomes of that. */
+  readonly early?: EarlyTree | undefined;
 }
 
 /** What is asked for, and who is told how far it is. */
@@ -43,8 +46,9 @@ export function mayGoOn(steps: readonly Step[], request: ApplyRequest): boolean 
 export function lacksSpace(context: ApplyContext, steps: readonly Step[]): boolean {
   for (const open of context.roots) {
     let bytes = 0;
-    for (const { root, todo, after } of steps) {
-      if (root.root === open.root && (todo === "create" || todo === "replace")) bytes += after?.size ?? 0;
+    for (const { root, todo, after, early } of steps) {
+      const isNew = early === undefined && (todo === "create" || todo === "replace");
+      if (root.root === open.root && isNew) bytes += after?.size ?? 0;
     }
     if (bytes === 0) continue;
     const { freeBytes } = context.disk.space(open.root.folder);
@@ -64,7 +68,9 @@ const BESIDE = 32;
 /** Stages what is new and sets aside what goes. False: nothing is to be changed. */
 export async function makeReady(context: ApplyContext, run: LandContext, asked: Asked): Promise<boolean> {
   const { begin } = asked.request;
-  if (begin !== undefined && run.steps.length <= BESIDE) return readyBeside(context, run, { ...asked, begin });
+  // What was staged early is made durable all at once.
+  if (begin !== undefined && run.steps.length <= BESIDE && context.early === undefined)
+    return readyBeside(context, run, { ...asked, begin });
   await begin?.();
   if (!(await stage(context, run.steps, asked)) || !mayGoOn(run.steps, asked.request)) return false;
   setAside(run);
@@ -125,7 +131,8 @@ function blockAll(steps: readonly Step[], reason: BlockReason, detail: string): 
 async function stage(context: ApplyContext, steps: readonly Step[], asked: Asked): Promise<boolean> {
   const { request, progress, syncs } = asked;
   const onStaged = (files: number): void => progress.staged(files);
-  return staged(steps, () => stageSteps({ disk: context.disk, steps, request, crew: context.crew, syncs, onStaged }));
+  const { disk, crew, early } = context;
+  return staged(steps, () => stageSteps({ disk, steps, request, crew, syncs, early, onStaged }));
 }
 
 /** False: the disk has said why not, and nothing is to be changed. */

@@ -4,11 +4,13 @@ import type { WorkspacePath } from "../core/path.ts";
 import type { Disk } from "../disk/disk.ts";
 import type { ConfinedFs, OpenedFile } from "./confined-fs.ts";
 import type { ApplyRoot, Step } from "./apply-step.ts";
+import type { EarlyTree } from "./early-stage.ts";
 import type { StageCrew } from "./stage-crew.ts";
 import type { SyncsBeside } from "./syncs-beside.ts";
 import type { ApplyRequest, ContentReader } from "./worktree.ts";
 import { ChronicleError, errnoOf } from "../core/errors.ts";
 import { childOf, nameOf, parentOf } from "../core/path.ts";
+import { adoptEarly, type AdoptedTree } from "./apply-early.ts";
 import { splitForCrew, stageByCrew, type Wanted } from "./apply-crew.ts";
 import { block, releaseAll, rootsOf } from "./apply-step.ts";
 
@@ -30,6 +32,8 @@ export interface StageContext {
   readonly crew: StageCrew | undefined;
   /** Files, which are few, are made durable by these; whoever gives them waits for their end. */
   readonly syncs?: SyncsBeside | undefined;
+  /** What is staged already. */
+  readonly early: EarlyTree | undefined;
   /** Is told of each few files that are written. */
   readonly onStaged: (files: number) => void;
 }
@@ -41,9 +45,12 @@ export interface StageContext {
  * take a name, throws what it says.
  */
 export async function stageSteps(context: StageContext): Promise<void> {
-  const wanted = placeFolders(context.steps);
+  const early = context.early === undefined ? undefined : adoptEarly(context.steps, context.early);
+  const wanted = placeFolders(context.steps, early);
+  if (early !== undefined) context.onStaged(context.steps.filter((step) => step.early !== undefined).length);
   if (context.syncs !== undefined) return stageBeside(context, wanted);
-  const each = countOf(wanted) <= FEW;
+  // Nothing that was staged early has been synced.
+  const each = early === undefined && countOf(wanted) <= FEW;
   if (each || context.crew === undefined) await stageContents(context, wanted, each);
   else await stageWithCrew(context, context.crew, wanted);
   await makeDurable(context, each);
@@ -106,7 +113,7 @@ function countOf(wanted: Wanted): number {
 }
 
 /** Gives each new path its place, makes the staged folders, and answers who needs which content. */
-function placeFolders(steps: readonly Step[]): Wanted {
+function placeFolders(steps: readonly Step[], early: AdoptedTree | undefined): Wanted {
   const wanted = new Map<Hash, Step[]>();
   const carriers = new Map<WorkspacePath, Step>();
   for (const step of steps) {
@@ -114,10 +121,16 @@ function placeFolders(steps: readonly Step[]): Wanted {
     if (step.blocked !== undefined || after === undefined) continue;
     if (step.todo !== "create" && step.todo !== "replace") continue;
     const above = carriers.get(parentOf(step.path));
-    place(step, above);
+    const isEarly =
+      early !== undefined &&
+      step.root === early.root &&
+      (step.early !== undefined || (after.kind === "dir" && early.folders.has(step.inner)));
+    place(step, above, isEarly ? early : undefined);
     if (after.kind === "dir") {
       carriers.set(step.path, step);
-      step.root.staging.fresh.makeFolder(step.staged ?? step.path, after.mode | 0o700);
+      makeStaged(step, after.mode | 0o700, isEarly);
+    } else if (step.early !== undefined) {
+      step.stat = step.early;
     } else if (after.hash !== undefined) {
       const sharing = wanted.get(after.hash);
       if (sharing === undefined) wanted.set(after.hash, [step]);
@@ -127,9 +140,16 @@ function placeFolders(steps: readonly Step[]): Wanted {
   return wanted;
 }
 
-function place(step: Step, above: Step | undefined): void {
+function makeStaged({ root, staged, path }: Step, mode: number, isThere: boolean): void {
+  const { fresh } = root.staging;
+  const at = staged ?? path;
+  if (!isThere) fresh.makeFolder(at, mode);
+  else if (fresh.lstat(at)?.mode !== mode) fresh.chmod(at, mode, "dir");
+}
+
+function place(step: Step, above: Step | undefined, early: AdoptedTree | undefined): void {
   if (above?.staged === undefined) {
-    step.staged = step.root.staging.newPath(String(step.index));
+    step.staged = early?.pathOf(step.inner) ?? step.root.staging.newPath(String(step.index));
     return;
   }
   step.carrier = above.carrier ?? above;

@@ -36,6 +36,8 @@ export interface Step {
   /** Something of another kind must go first. */
   clear: boolean;
   blocked: { readonly reason: BlockReason; readonly detail: string } | undefined;
+  /** Its new file was staged before the apply began. */
+  early: FileStat | undefined;
   /** Where its new file lies in staging. */
   staged: WorkspacePath | undefined;
   /** The new folder that takes this path along when it is renamed into place: staged inside it. */

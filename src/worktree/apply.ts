@@ -12,10 +12,12 @@ import type { ApplyReport, ApplyRequest } from "./worktree.ts";
 import { ChronicleError, errnoOf } from "../core/errors.ts";
 import { sameEntry } from "../core/entry.ts";
 import { comparePaths, isWithin, parentOf, ROOT, splitRoot } from "../core/path.ts";
+import { matchEarly } from "./apply-early.ts";
 import { checkSteps } from "./apply-check.ts";
 import { changesNames, land, remove } from "./apply-land.ts";
 import { settleLeftovers } from "./apply-resume.ts";
 import { blockFor, releaseAll, rootsOf, stopsAll } from "./apply-step.ts";
+import { dropEarly } from "./early-stage.ts";
 import { entryOf, inspectPath } from "./inspect.ts";
 import { LooseModes } from "./loose-modes.ts";
 import { stagingFor, stagingPlaces } from "./staging.ts";
@@ -42,6 +44,7 @@ export async function applyChanges(context: ApplyContext, request: ApplyRequest)
   try {
     if (request.resume === true) for (const root of roots) settleLeftovers(run, root);
     checkSteps({ steps, cache: context.cache, resume: request.resume === true });
+    if (context.early !== undefined) matchEarly(steps, context.early, request);
     if (!mayGoOn(steps, request) || lacksSpace(context, steps)) return reportOf(run, []);
     for (const { fs } of roots) fs.release();
     for (const root of roots) root.staging.prepare(request.resume === true);
@@ -50,6 +53,7 @@ export async function applyChanges(context: ApplyContext, request: ApplyRequest)
     return await finish(context, run, { roots, later: request.emptiesLater === true });
   } finally {
     releaseAll(steps);
+    if (context.early !== undefined) dropEarly(context.early);
   }
 }
 
@@ -108,6 +112,7 @@ function stepOf(
     todo: "nothing",
     clear: false,
     blocked: undefined,
+    early: undefined,
     staged: undefined,
     carrier: undefined,
     stat: undefined,

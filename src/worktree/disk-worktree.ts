@@ -20,6 +20,7 @@ import { ChronicleError, errnoOf } from "../core/errors.ts";
 import { childOf, splitRoot } from "../core/path.ts";
 import { applyChanges, cleanUpApply } from "./apply.ts";
 import { ConfinedFs } from "./confined-fs.ts";
+import { EarlyStage } from "./early-stage.ts";
 import { explainOnDisk } from "./explain.ts";
 import { inspectPath, readPath } from "./inspect.ts";
 import { sweepStaging } from "./sweep-staging.ts";
@@ -62,6 +63,7 @@ export class DiskWorktree implements Worktree {
   /** Tokens of which nothing is left. */
   readonly #clean = new Set<string>();
   readonly #bin = new TrashBin();
+  #early: EarlyStage | undefined;
   #loaded: Loaded | undefined;
   #remembered = false;
   #isSwept = false;
@@ -147,7 +149,9 @@ export class DiskWorktree implements Worktree {
   }
 
   async apply(request: ApplyRequest): Promise<ApplyReport> {
-    const report = await applyChanges(this.#applyContext(), request);
+    // What an interrupted run is finished with is staged anew: it may be of another time.
+    const early = request.resume === true ? undefined : this.#early?.take();
+    const report = await applyChanges({ ...this.#applyContext(), early }, request);
     if (request.begin !== undefined) this.#sweepOnce();
     // It has taken everything away itself. What a run before it has left is looked for in all places.
     if (request.resume === true || request.emptiesLater === true) this.#clean.delete(request.token);
@@ -160,6 +164,14 @@ export class DiskWorktree implements Worktree {
     this.#isSwept = true;
     const { disk, staging: candidate } = this.#options;
     sweepStaging(disk, { roots: this.roots.map(({ folder }) => folder), candidate });
+  }
+
+  /** Where files of the first root are written before an apply is asked for them: the next one takes them over. */
+  get early(): EarlyStage | undefined {
+    const [open] = this.#open;
+    if (open === undefined || open.root.id !== undefined || open.root.only !== undefined) return undefined;
+    const { disk, staging: candidate } = this.#options;
+    return (this.#early ??= new EarlyStage({ disk, open, candidate }));
   }
 
   async cleanUp(token: string): Promise<void> {

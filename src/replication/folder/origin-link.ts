@@ -14,7 +14,7 @@ import type { ReplicatedPaths } from "./replicated-paths.ts";
 export interface OriginLinkOptions {
   readonly mirror: Mirror;
   /** What a session stands on, beside what is named here. */
-  readonly session: Pick<ReplicaOptions, "upstream" | "blobs" | "notes" | "withheld" | "token">;
+  readonly session: Pick<ReplicaOptions, "upstream" | "blobs" | "notes" | "withheld" | "token" | "early">;
   readonly connect: (signal: AbortSignal) => Promise<Channel>;
   readonly journal: WriteJournal;
   readonly rules: ReplicatedPaths;
@@ -111,12 +111,14 @@ export class OriginLink {
 
   #begin(channel: Channel, welcome: () => void): ReplicaSession {
     const { mirror, session, rules, journal, timers } = this.#options;
-    const { origin, workspace: asked, sandboxId } = this.#options.record();
+    const { origin, workspace: asked, sandboxId, applied } = this.#options.record();
     const workspace = mirror.workspace === "" ? origin : mirror.workspace;
     return new ReplicaSession(channel, {
       ...session,
       mirror,
       sandboxId,
+      // What a folder has already is no news: it is for the step to say what is.
+      early: applied === 0 ? session.early : undefined,
       ...(workspace === "" ? {} : { workspace }),
       ...(asked === undefined ? {} : { asked }),
       wants: (path) => rules.isShared(path, false),

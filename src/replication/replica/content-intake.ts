@@ -1,19 +1,22 @@
 import { ChronicleError } from "../../core/errors.ts";
 import type { Hash } from "../../core/hash.ts";
-import { openBlock } from "../../storage/blob-block.ts";
+import { openBlock, type BlobBlock } from "../../storage/blob-block.ts";
 import type { BlobBatch, BlobStore } from "../../storage/blob-store.ts";
 import { ahead } from "../../util/ahead.ts";
 import { breathe } from "../../util/breathe.ts";
 import { MAX_PIECE_BYTES } from "../protocol/limits.ts";
 import type { MessageOf } from "../protocol/messages.ts";
-import type { BlockFetch, FetchedBlock } from "./block-fetch.ts";
+import type { BlockFetch, FetchedBlock, FetchedBlocks } from "./block-fetch.ts";
 import type { ContentFetch } from "./content-fetch.ts";
+import type { EarlyFiles } from "./early-files.ts";
 import { GrowingBatch } from "./growing-batch.ts";
 
 type Manifest = NonNullable<MessageOf<"ContentFetchResponse">["chunk_manifest"]>;
 
 /** Requests that are on their way at once. */
 const PARALLEL = 16;
+/** Answers that others may be looking at. */
+const MOST_LOOKED_AT = 4;
 
 /** Which contents need not be fetched, where that is not what the store holds. */
 export interface HeldContents {
@@ -31,6 +34,14 @@ export interface IntakeParts {
   readonly blocks?: BlockFetch;
   /** Is told again and again while a large content is put together, which takes long. Must not throw. */
   readonly onJoining?: () => void;
+  /** Others who look at blocks. */
+  readonly early?: EarlyFiles | undefined;
+}
+
+/** An answer, and the looks at its blocks that are under way. */
+interface Looking {
+  readonly answer: FetchedBlocks;
+  readonly checks: ReadonlyMap<FetchedBlock, Promise<void>>;
 }
 
 /** Contents that somebody says to be of some size. */
@@ -56,13 +67,15 @@ export class ContentIntake {
   readonly #held: HeldContents;
   readonly #blocks: BlockFetch | undefined;
   readonly #onJoining: (() => void) | undefined;
+  readonly #early: EarlyFiles | undefined;
 
-  constructor(blobs: BlobStore, fetch: ContentFetch, { held, blocks, onJoining }: IntakeParts = {}) {
+  constructor(blobs: BlobStore, fetch: ContentFetch, { held, blocks, onJoining, early }: IntakeParts = {}) {
     this.#onJoining = onJoining;
     this.#blobs = blobs;
     this.#fetch = fetch;
     this.#held = held ?? { has: (hashes) => blobs.has(hashes), add: () => undefined };
     this.#blocks = blocks;
+    this.#early = early;
   }
 
   /**
@@ -109,16 +122,25 @@ export class ContentIntake {
     const absent: Hash[] = [];
     if (this.#blocks?.isKnown !== true) return { absent, apart: asked };
     const apart: Hash[] = [];
-    for await (const answer of this.#blocks.get(asked)) {
+    // With others who look at them, more are on their way meanwhile.
+    const most = this.#early === undefined ? 1 : MOST_LOOKED_AT;
+    for await (const { answer, checks } of ahead(this.#blocks.get(asked), most, async (one) => this.#look(one))) {
       for (const one of answer.blocks) {
         for (const { hash, length } of one.block.entries) mustMeasure(hash, length, sizes);
-        await takeBlock(batch, one);
+        await takeBlock(batch, one, checks.get(one));
         count(one.fresh.size);
       }
       absent.push(...answer.absent);
       apart.push(...answer.apart);
     }
     return { absent, apart };
+  }
+
+  /** Lets others begin to look at what is taken as it is. */
+  #look(answer: FetchedBlocks): Looking {
+    const whole = answer.blocks.filter(isTakenWhole);
+    const checks = this.#early?.check(whole.map(({ block }) => block)) ?? [];
+    return { answer, checks: new Map(checks.map((check, i) => [whole[i] as FetchedBlock, check])) };
   }
 
   async #get(hash: Hash): Promise<readonly [Hash, MessageOf<"ContentFetchResponse"> | undefined]> {
@@ -181,13 +203,19 @@ export class ContentIntake {
 }
 
 /** Takes it as it is, unless most of it has come before: then only what has not. */
-async function takeBlock(batch: GrowingBatch, { block, fresh }: FetchedBlock): Promise<void> {
-  const { entries, rawLength } = block;
-  const news = entries.filter(({ hash }) => fresh.has(hash));
-  const newBytes = news.reduce((sum, { length }) => sum + length, 0);
-  if (newBytes * 2 >= rawLength) return batch.putBlock(block);
-  const raw = openBlock(block);
-  for (const { at, length } of news) await batch.put(raw.subarray(at, at + length));
+async function takeBlock(batch: GrowingBatch, one: FetchedBlock, checked: Promise<void> | undefined): Promise<void> {
+  if (isTakenWhole(one)) return batch.putBlock(one.block, checked);
+  const raw = openBlock(one.block);
+  for (const { at, length } of newsOf(one)) await batch.put(raw.subarray(at, at + length));
+}
+
+function isTakenWhole(one: FetchedBlock): boolean {
+  const newBytes = newsOf(one).reduce((sum, { length }) => sum + length, 0);
+  return newBytes * 2 >= one.block.rawLength;
+}
+
+function newsOf({ block, fresh }: FetchedBlock): BlobBlock["entries"] {
+  return block.entries.filter(({ hash }) => fresh.has(hash));
 }
 
 function mustBe(wanted: Hash, found: Hash): void {

@@ -1,10 +1,12 @@
 import { decodeBase, type BaseBatch } from "../../core/base.ts";
+import type { Entry } from "../../core/entry.ts";
 import type { LogEvent } from "../../core/event.ts";
 import { pathOfRecordId } from "../../core/file-record.ts";
 import type { Hash } from "../../core/hash.ts";
 import type { WorkspacePath } from "../../core/path.ts";
 import type { BlobStore } from "../../storage/blob-store.ts";
 import type { ContentIntake } from "./content-intake.ts";
+import type { EarlyFiles } from "./early-files.ts";
 import { baseNamedBy, contentsOf, contentsOfRows } from "./named-contents.ts";
 
 /** An event that has arrived, and its content where that came along (and was checked). */
@@ -30,6 +32,8 @@ export interface TakeRules {
   readonly wants?: WantsPath | undefined;
   /** Is told how many of the entries of a base have their contents here. Must not throw. */
   readonly onReceived?: ((done: number, total: number) => void) | undefined;
+  /** Who writes what is to come into the folder while its contents come. */
+  readonly early?: EarlyFiles | undefined;
 }
 
 /** Batches of a base (of 4,096 rows) whose contents are taken together. */
@@ -41,12 +45,14 @@ export class EventContents {
   readonly #intake: ContentIntake;
   readonly #wants: WantsPath;
   readonly #onReceived: TakeRules["onReceived"];
+  readonly #early: EarlyFiles | undefined;
 
-  constructor(blobs: BlobStore, intake: ContentIntake, { wants = () => true, onReceived }: TakeRules = {}) {
+  constructor(blobs: BlobStore, intake: ContentIntake, { wants = () => true, onReceived, early }: TakeRules = {}) {
     this.#blobs = blobs;
     this.#intake = intake;
     this.#wants = wants;
     this.#onReceived = onReceived;
+    this.#early = early;
   }
 
   /** Resolves once all that is wanted and can be had is durable; as `ContentIntake.ensure`. */
@@ -60,6 +66,19 @@ export class EventContents {
       (isWanted ? hashes : unwanted).push(...contentsOf(event));
     }
     const gone = await this.#intake.ensure({ hashes, inline });
+    try {
+      await this.#takeBases(arrived, { gone, unwanted });
+    } finally {
+      await this.#early?.rest();
+    }
+    return { gone, unwanted };
+  }
+
+  /** What the rows of bases name; adds to what was not taken. */
+  async #takeBases(
+    arrived: readonly ArrivedEvent[],
+    { gone, unwanted }: { readonly gone: Hash[]; readonly unwanted: Hash[] },
+  ): Promise<void> {
     for (const { event } of arrived) {
       const base = baseNamedBy(event);
       const reader = base === undefined ? undefined : await this.#blobs.open(base);
@@ -67,13 +86,17 @@ export class EventContents {
       const received = this.#progressOf(event);
       for await (const some of together(decodeBase(reader.pieces()))) {
         const rows = some.reduce((sum, { entries = [] }) => sum + entries.length, 0);
+        this.#early?.expect(some.flatMap(({ entries = [] }) => this.#wanted(entries)));
         const taken = await this.takeRows(some, event, (contents) => received.within(contents, rows));
         received.all(rows);
         gone.push(...taken.gone);
         unwanted.push(...taken.unwanted);
       }
     }
-    return { gone, unwanted };
+  }
+
+  #wanted(entries: NonNullable<BaseBatch["entries"]>): Entry[] {
+    return entries.flatMap(({ path, entry }) => (entry !== undefined && this.#wants(path) ? [entry] : []));
   }
 
   /** Counts the entries of a base, of which its event says how many there are. */

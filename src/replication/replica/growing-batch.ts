@@ -25,10 +25,10 @@ export class GrowingBatch implements AsyncDisposable {
   }
 
   /** As `BlobBatch.putBlock`. */
-  async putBlock(block: BlobBlock): Promise<void> {
+  async putBlock(block: BlobBlock, checked?: Promise<void>): Promise<void> {
     const batch = await this.#open();
     this.#bytes += block.bytes.length;
-    await batch.putBlock(block);
+    await batch.putBlock(block, checked);
   }
 
   /** Makes durable and visible what was taken. More may follow. */

@@ -110,7 +110,7 @@ export class ReplicaSession {
     this.#fetch = new ContentFetch(channel);
     this.#blocks = new BlockFetch(channel);
     this.#barriers = new Barriers(channel);
-    const intake = new ContentIntake(options.blobs, this.#fetch, { blocks: this.#blocks });
+    const intake = new ContentIntake(options.blobs, this.#fetch, { blocks: this.#blocks, early: options.early });
     this.#contents = new EventContents(options.blobs, intake, options);
     this.#witness = new Witness(options);
     const { journal, sandboxId, timers = NODE_TIMERS } = options;

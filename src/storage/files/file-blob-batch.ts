@@ -30,9 +30,10 @@ export class FileBlobBatch implements BlobBatch {
     return (await this.#open()).put(content);
   }
 
-  async putBlock(block: BlobBlock): Promise<void> {
+  async putBlock(block: BlobBlock, checked?: Promise<void>): Promise<void> {
     this.#mustBeOpen();
-    checkBlock(block);
+    if (checked === undefined) checkBlock(block);
+    else await checked;
     (await this.#open()).putBlock(block);
   }
 

@@ -157,8 +157,9 @@ class MemoryBatch implements BlobBatch {
     return { hash: await this.put(content), size: content.length };
   }
 
-  async putBlock(block: BlobBlock): Promise<void> {
+  async putBlock(block: BlobBlock, checked?: Promise<void>): Promise<void> {
     this.#mustBeOpen();
+    await checked;
     const raw = openBlock(block);
     for (const { at, length } of block.entries) await this.put(raw.subarray(at, at + length));
   }

@@ -1,0 +1,170 @@
+import type { Entry } from "../core/entry.ts";
+import { ChronicleError } from "../core/errors.ts";
+import type { Hash } from "../core/hash.ts";
+import type { WorkspacePath } from "../core/path.ts";
+import type { Disk } from "../disk/disk.ts";
+import type { EarlyFiles } from "../replication/replica/early-files.ts";
+import { checkBlock, type BlobBlock } from "../storage/blob-block.ts";
+import { ConfinedFs } from "../worktree/confined-fs.ts";
+import { beneath, type EarlyStage } from "../worktree/early-stage.ts";
+import { checkBlocks, toBlockBatch, type BlockBatch, type BlockColumns, type BlockFile } from "./block-job.ts";
+import type { KeptStagePool } from "./kept-stage-pool.ts";
+import { statOfStaged } from "./stage-job.ts";
+import type { StagePool } from "./stage-pool.ts";
+
+/** Bits that are never set on disk. */
+const NEVER_SET = 0o7000;
+
+/** What early files are written with. */
+export interface StagedEarlyFilesOptions {
+  readonly disk: Disk;
+  readonly stage: EarlyStage;
+  /** Threads that write; without, this one does. */
+  readonly pools: KeptStagePool | undefined;
+  /** For less it does nothing: by files, or by bytes. */
+  readonly least: { readonly files: number; readonly bytes: number };
+}
+
+/** A file that waits for its content. */
+interface Expected {
+  readonly path: WorkspacePath;
+  readonly mode: number;
+}
+
+/** The same, with the content that has come. */
+interface FileOfBlock extends BlockFile {
+  readonly file: Expected;
+  readonly hash: Hash;
+}
+
+/** Where files go, while they are written. */
+interface Place {
+  readonly base: string;
+  readonly folder: WorkspacePath;
+  readonly pool: StagePool | undefined;
+}
+
+/**
+ * Writes files into an `EarlyStage`, each by a thread that has just looked at the block that holds it. Whatever goes wrong with
+ * the writing, it stops and takes all of it away: whoever applies stages what is not there.
+ */
+export class StagedEarlyFiles implements EarlyFiles, AsyncDisposable {
+  readonly #options: StagedEarlyFilesOptions;
+  readonly #expected = new Map<Hash, Expected[]>();
+  readonly #folders = new Map<WorkspacePath, number>();
+  readonly #going = new Set<Promise<unknown>>();
+  #place: Place | undefined;
+  /** Something could not be written. */
+  #isSpoiled = false;
+
+  constructor(options: StagedEarlyFilesOptions) {
+    this.#options = options;
+  }
+
+  expect(entries: readonly Entry[]): void {
+    if (this.#isSpoiled || (this.#place === undefined && !this.#isWorthIt(entries))) return;
+    this.#place ??= this.#begin();
+    for (const { path, kind, mode, hash } of entries) {
+      const at = beneath(this.#place.folder, path);
+      if (kind === "dir") this.#folders.set(at, (mode & ~NEVER_SET) | 0o700);
+      if (kind !== "file" || hash === undefined || this.#options.stage.has(path)) continue;
+      const others = this.#expected.get(hash);
+      const file = { path, mode: mode & ~NEVER_SET };
+      if (others === undefined) this.#expected.set(hash, [file]);
+      else others.push(file);
+    }
+  }
+
+  check(blocks: readonly BlobBlock[]): readonly Promise<void>[] | undefined {
+    const place = this.#place;
+    if (place === undefined || this.#isSpoiled || blocks.length === 0) return undefined;
+    const files: FileOfBlock[] = [];
+    blocks.forEach(({ entries }, block) => {
+      entries.forEach(({ hash }, entry) => {
+        for (const file of this.#expected.get(hash) ?? []) {
+          files.push({ path: beneath(place.folder, file.path), mode: file.mode, block, entry, file, hash });
+        }
+        this.#expected.delete(hash);
+      });
+    });
+    const looked = this.#look(place, blocks, files);
+    this.#going.add(looked);
+    void looked.then(() => this.#going.delete(looked));
+    return blocks.map((block, i) => handled(looked.then((wrong) => judge(block, wrong, i))));
+  }
+
+  async rest(): Promise<void> {
+    await Promise.all(this.#going);
+    const place = this.#place;
+    if (place === undefined) return;
+    this.#place = undefined;
+    this.#expected.clear();
+    this.#folders.clear();
+    if (place.pool !== undefined) await this.#options.pools?.giveBack(place.base, place.pool);
+    if (this.#isSpoiled) this.#options.stage.clear();
+    else this.#options.stage.end();
+  }
+
+  /** Nobody will ask for them any more. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.rest();
+    this.#options.stage.clear();
+  }
+
+  #isWorthIt(entries: readonly Entry[]): boolean {
+    const { stage, least } = this.#options;
+    const files = entries.filter(({ kind }) => kind === "file");
+    const bytes = files.reduce((sum, { size }) => sum + size, 0);
+    // They are in the store, too: what is short of room does one after the other.
+    return (files.length >= least.files || bytes >= least.bytes) && stage.freeBytes > 2 * bytes;
+  }
+
+  /** What is wrong with each block; `undefined`: nobody has seen that. Never rejects. */
+  async #look(
+    place: Place,
+    blocks: readonly BlobBlock[],
+    files: readonly FileOfBlock[],
+  ): Promise<BlockColumns["wrong"] | undefined> {
+    const columns = await this.#run(place, toBlockBatch(blocks, files, this.#folders));
+    if (columns === undefined) {
+      this.#isSpoiled = true;
+      return undefined;
+    }
+    files.forEach(({ file, hash }, row) => {
+      const stat = statOfStaged(columns, row);
+      if (stat === undefined) this.#isSpoiled = true;
+      else this.#options.stage.note(file.path, { entry: { hash, mode: file.mode }, stat });
+    });
+    return columns.wrong;
+  }
+
+  #begin(): Place {
+    const { stage, pools } = this.#options;
+    const { base, folder } = stage.begin();
+    return { base, folder, pool: pools?.take(base) };
+  }
+
+  async #run({ base, pool }: Place, batch: BlockBatch): Promise<BlockColumns | undefined> {
+    if (pool !== undefined) return pool.check(batch);
+    try {
+      using fs = new ConfinedFs(this.#options.disk, base);
+      return checkBlocks(fs, batch);
+    } catch {
+      // As a thread that has failed: who asked looks himself, and meets what is wrong.
+      return undefined;
+    }
+  }
+}
+
+/** `wrong` undefined: whoever looked has failed. */
+function judge(block: BlobBlock, wrong: BlockColumns["wrong"] | undefined, at: number): void {
+  if (wrong === undefined) return checkBlock(block);
+  const reason = wrong[at];
+  if (reason !== undefined) throw new ChronicleError("INTEGRITY_VIOLATION", reason);
+}
+
+/** Whoever asked may not come to it any more: then nobody waits for it. */
+function handled(promise: Promise<void>): Promise<void> {
+  promise.catch(() => undefined);
+  return promise;
+}

@@ -1,0 +1,145 @@
+import type { Entry } from "../core/entry.ts";
+import type { WorkspacePath } from "../core/path.ts";
+import type { Disk, FileStat } from "../disk/disk.ts";
+import type { OpenRoot } from "./scan.ts";
+import { parentOf, ROOT } from "../core/path.ts";
+import { type Staging, stagingFor, stagingPlaces } from "./staging.ts";
+
+/** No operation is called so: they have ULIDs. */
+const TOKEN = "early";
+
+/** A file that is staged. */
+export interface EarlyFile {
+  readonly entry: Pick<Entry, "hash" | "mode">;
+  readonly stat: FileStat;
+}
+
+/** Files as an apply may take them over: at their paths beneath a folder of our own. */
+export interface EarlyTree {
+  /** Where they lie. */
+  readonly staging: Staging;
+  /** The folder that holds them. */
+  readonly folder: WorkspacePath;
+  readonly files: ReadonlyMap<WorkspacePath, EarlyFile>;
+}
+
+/** What an early stage is for. */
+export interface EarlyStageOptions {
+  readonly disk: Disk;
+  /** The root whose files they will be. */
+  readonly open: OpenRoot;
+  /** The store's staging folder. */
+  readonly candidate: string | undefined;
+}
+
+/**
+ * Where files are written before it is decided that they come into the folder: while their contents are being fetched. There
+ * is no intent for them yet, so nothing of them outlives who writes them: a later process sweeps what it finds. Nothing in it
+ * is durable; an apply that takes it over makes it so, with all that it stages itself.
+ *
+ * One process has it at a time: whoever follows the origin.
+ */
+export class EarlyStage {
+  readonly #options: EarlyStageOptions;
+  #staging: Staging | undefined;
+  #files = new Map<WorkspacePath, EarlyFile>();
+  #isWhole = false;
+
+  constructor(options: EarlyStageOptions) {
+    this.#options = options;
+  }
+
+  /** Files are going to be written: answers the folder for them, as an absolute base and the path beneath it. */
+  begin(): { readonly base: string; readonly folder: WorkspacePath } {
+    this.#isWhole = false;
+    this.#staging ??= this.#prepared();
+    return { base: this.#staging.fresh.root, folder: folderIn(this.#staging) };
+  }
+
+  /** Room where the files will be, in bytes. */
+  get freeBytes(): number {
+    const { disk, open } = this.#options;
+    return disk.space(open.root.folder).freeBytes;
+  }
+
+  /** Is it staged? */
+  has(path: WorkspacePath): boolean {
+    return this.#files.has(path);
+  }
+
+  /** It was written, and holds its content. */
+  note(path: WorkspacePath, file: EarlyFile): void {
+    this.#files.set(path, file);
+  }
+
+  /** Nothing is being written now. What is there are the files that were noted, and the folders that lead to them. */
+  end(): void {
+    this.#isWhole = true;
+  }
+
+  /** Hands over what is there; `undefined`: nothing, or it is not whole yet. From now on there is nothing. */
+  take(): EarlyTree | undefined {
+    const staging = this.#staging;
+    if (staging === undefined || !this.#isWhole) return undefined;
+    const files = this.#files;
+    this.#staging = undefined;
+    this.#files = new Map();
+    return { staging, folder: folderIn(staging), files };
+  }
+
+  /** Removes everything, also what an earlier process has left. */
+  clear(): void {
+    this.#staging = undefined;
+    this.#files = new Map();
+    for (const staging of stagingPlaces(this.#options.open, { ...this.#options, token: TOKEN })) {
+      try {
+        if (staging.exists()) staging.purge();
+      } finally {
+        staging.release();
+      }
+    }
+  }
+
+  #prepared(): Staging {
+    this.clear();
+    const { fs } = this.#options.open;
+    const staging = stagingFor(this.#options.open, { ...this.#options, token: TOKEN });
+    try {
+      staging.prepare(false);
+      return staging;
+    } finally {
+      staging.release();
+      fs.release();
+    }
+  }
+}
+
+function folderIn(staging: Staging): WorkspacePath {
+  return parentOf(staging.newPath("any"));
+}
+
+/** The folders on the way to files, each before those in it. */
+export function foldersOf(files: Iterable<WorkspacePath>): Set<WorkspacePath> {
+  const folders = new Set<WorkspacePath>();
+  const add = (folder: WorkspacePath): void => {
+    if (folder === ROOT || folders.has(folder)) return;
+    add(parentOf(folder));
+    folders.add(folder);
+  };
+  for (const path of files) add(parentOf(path));
+  return folders;
+}
+
+/** Removes what an apply has not taken. */
+export function dropEarly({ staging }: EarlyTree): void {
+  try {
+    staging.purge();
+  } finally {
+    staging.release();
+  }
+}
+
+/** A path beneath a folder. */
+export function beneath(folder: WorkspacePath, path: WorkspacePath): WorkspacePath {
+  return `${folder}/${path}` as WorkspacePath;
+}
