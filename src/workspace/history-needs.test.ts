@@ -3,6 +3,7 @@ import { encodeConflict, type ConflictRecord } from "../core/conflict-record.ts"
 import type { Entry } from "../core/entry.ts";
 import type { EventDraft, LogEvent } from "../core/event.ts";
 import { sha256, type Hash } from "../core/hash.ts";
+import { encodePrune } from "../core/prune-record.ts";
 import type { KeptStates } from "../core/kept-states.ts";
 import { encodeIntent, type IntentRecord } from "../core/records.ts";
 import { versionDraft } from "../core/write-back-record.ts";
@@ -40,6 +41,7 @@ describe("what a replica's write that lost has left", () => {
   });
   const other = { op: "upsert", recordId: "user:x", record: {} } as const;
   const history = [other, version, other, other];
+  const inBase = { ...version, op: "upsert", seq: 2, ts: "2030-01-01T00:00:00.000Z" } as const;
 
   it.each<[string, KeptStates | undefined, boolean]>([
     ["is needed where nothing is pruned", undefined, true],
@@ -65,10 +67,21 @@ describe("what a replica's write that lost has left", () => {
     const needs = new HistoryNeeds(pruning, ({ hash }) => needed.add(hash));
     const event = { ...other, seq: 9 } as unknown as LogEvent;
     needs.event(event, "");
-    const record = { ...version, op: "upsert", seq: 2, ts: "2030-01-01T00:00:00.000Z" } as const;
-    needs.rows({ records: [record] }, event, "");
+    needs.rows({ records: [inBase] }, event, "");
     needs.finish();
     expect(needed.has(sha256("lost"))).toBe(isNeeded);
+  });
+
+  it("in a base it is given up by a pruning whose line was dropped with the archive", () => {
+    const needed = new Set<Hash>();
+    const needs = new HistoryNeeds(undefined, ({ hash }) => needed.add(hash));
+    const event = { ...other, seq: 9 } as unknown as LogEvent;
+    const given = { floorSeq: 5, kept: [], keptActions: [], actions: 0, snapshots: 0, pendingBytes: 0 };
+    const prune = encodePrune({ ...given, cause: "asked", actor: "human" });
+    needs.event(event, "");
+    needs.rows({ records: [inBase, { ...inBase, recordId: "prune:w", seq: 6, record: prune }] }, event, "");
+    needs.finish();
+    expect(needed.has(sha256("lost"))).toBe(false);
   });
 });
 

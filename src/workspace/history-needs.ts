@@ -1,16 +1,18 @@
-import type { BaseBatch } from "../core/base.ts";
+import type { BaseBatch, BaseRecord } from "../core/base.ts";
 import { contentsOfConflict, decodeConflict, type ConflictRecord } from "../core/conflict-record.ts";
 import type { Json, LogEvent } from "../core/event.ts";
 import { fileRecordId } from "../core/file-record.ts";
 import { isHash, type Hash } from "../core/hash.ts";
 import { keepsSpan, NeededContents, type KeptStates } from "../core/kept-states.ts";
 import { displayPath, type WorkspacePath } from "../core/path.ts";
+import { decodePrune } from "../core/prune-record.ts";
 import { decodeIntent } from "../core/records.ts";
 import { contentsOfVersion, decodeVersion } from "../core/write-back-record.ts";
 import { baseOf } from "./project.ts";
 
-/** What the ids of records of versions begin with. */
+/** What the ids of records of versions, and of prunings, begin with. */
 const VERSION = "version:";
+const PRUNE = "prune:";
 
 type RecordEvent = Pick<LogEvent, "recordId" | "record">;
 
@@ -72,6 +74,9 @@ export class HistoryNeeds {
   readonly #pruning: KeptStates | undefined;
   readonly #need: (content: NeededContent) => void;
   readonly #contents: NeededContents<readonly NeededContent[]>;
+  /** Versions that bases hold, and the last pruning that one tells of: its line may have been dropped with an archive. */
+  readonly #versions: { readonly record: BaseRecord; readonly where: string }[] = [];
+  #earlier: KeptStates | undefined;
   readonly #plans = new Map<string, readonly Named[]>();
 
   constructor(pruning: KeptStates | undefined, need: (content: NeededContent) => void) {
@@ -106,15 +111,17 @@ export class HistoryNeeds {
       this.#contents.set(fileRecordId(path), seq, entry?.hash && [{ ...named(entry.hash), ...content }]);
     }
     for (const record of records) {
+      if (record.recordId.startsWith(PRUNE)) this.#earlier = decodePrune(record.record);
       // A version is of its own event still, and what was freed of it does not come back.
-      const since = record.recordId.startsWith(VERSION) ? record.seq : seq;
-      this.#record(record, since, where);
+      if (record.recordId.startsWith(VERSION)) this.#versions.push({ record, where });
+      else this.#record(record, seq, where);
     }
   }
 
   /** The history is at its end. */
   finish(): void {
     this.#contents.finish();
+    for (const { record, where } of this.#versions) this.#version(record, this.#pruning ?? this.#earlier, where);
     for (const [id, contents] of this.#plans) {
       for (const one of contents) this.#need({ ...one, where: `plan of ${id}`, size: undefined });
     }
@@ -127,13 +134,7 @@ export class HistoryNeeds {
       const contents = inForce.map((one) => ({ ...one, where, size }));
       this.#contents.set(recordId, seq, contents.length === 0 ? undefined : contents);
     } else if (recordId.startsWith(VERSION)) {
-      // Deleted, where the replica has made good for it.
-      if (Object.keys(record).length === 0) return;
-      // It was never the state of its path: it counts like an iteration that the next event has replaced.
-      if (keepsSpan(this.#pruning, seq, seq + 1)) {
-        for (const hash of contentsOfVersion(decodeVersion(record)))
-          this.#need({ ...named(hash), where, size: undefined });
-      }
+      this.#version({ record, seq }, this.#pruning, where);
     } else if (recordId.startsWith("snapshot:")) {
       for (const hash of hashIn(record["filter"])) this.#need({ ...named(hash), where, size: undefined });
     } else if (recordId.startsWith("intent:")) {
@@ -141,5 +142,13 @@ export class HistoryNeeds {
       if (contents.length === 0) this.#plans.delete(recordId);
       else this.#plans.set(recordId, contents);
     }
+  }
+
+  #version({ record, seq }: Pick<LogEvent, "record" | "seq">, pruning: KeptStates | undefined, where: string): void {
+    // Deleted, where the replica has made good for it.
+    if (Object.keys(record).length === 0) return;
+    // It was never the state of its path: it counts like an iteration that the next event has replaced.
+    if (!keepsSpan(pruning, seq, seq + 1)) return;
+    for (const hash of contentsOfVersion(decodeVersion(record))) this.#need({ ...named(hash), where, size: undefined });
   }
 }
