@@ -135,11 +135,10 @@ export class PackWriter {
     const ulid = this.#ulid;
     if (ulid === undefined) return;
     const fd = this.#open();
-    if (this.#restBehindEnd) {
-      this.#disk.truncate(fd, this.#end);
-      this.#restBehindEnd = false;
-      this.#orPoison(() => this.#disk.sync(fd));
-    }
+    if (this.#restBehindEnd) this.#disk.truncate(fd, this.#end);
+    this.#restBehindEnd = false;
+    // Whatever was cut off since the last sync, by whomever: nobody looks for a tail in a sealed pack.
+    this.#orPoison(() => this.#disk.sync(fd));
     this.sync();
     this.#disk.rename(this.#layout.activePack(this.lane), this.#layout.sealedPack(ulid));
     this.#sealed.set(ulid, { ulid, lane: undefined, bytes: this.#end });
