@@ -16,10 +16,10 @@ const NO_LIMITS = { maxEntries: 0, maxBytes: 0, maxFileSize: 0 };
 function rig({ startNs = 1_700_000_000_123_000_000n } = {}) {
   let ns = startNs;
   const disk = new SimDisk({ clock: () => ns });
-  for (const folder of ["/root", "/store"]) disk.makeFolder(folder);
+  for (const folder of ["/base", "/store"]) disk.makeFolder(folder);
   const worktree = new DiskWorktree({
     disk,
-    roots: [{ id: undefined, folder: "/root", filter: DEFAULT_FILTER, limits: NO_LIMITS }],
+    roots: [{ id: undefined, folder: "/base", filter: DEFAULT_FILTER, limits: NO_LIMITS }],
     cacheFile: "/store/stat.cache",
     staging: "/store/staging",
     storeFolders: ["/store"],
@@ -27,7 +27,7 @@ function rig({ startNs = 1_700_000_000_123_000_000n } = {}) {
   });
   const wait = (ms: number) => (ns += BigInt(ms) * 1_000_000n);
   const write = (content = EDIT) => {
-    const fd = disk.open("/root/f", "update", 0o644);
+    const fd = disk.open("/base/f", "update", 0o644);
     writeFully(disk, fd, content ?? Buffer.alloc(0), 0);
     disk.close(fd);
   };
