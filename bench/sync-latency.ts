@@ -85,7 +85,8 @@ async function writtenHosted(context: BenchContext): Promise<number[]> {
   syncTree(pair.from);
   await using _running = await hostedPeer.start(pair);
   await firstSync(pair);
-  return written(context, pair, HOSTED);
+  // Waited for here: what runs ends with this block.
+  return await written(context, pair, HOSTED);
 }
 
 /** `name`: of the workspace that is written to; by default it has none. */
