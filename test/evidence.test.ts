@@ -124,7 +124,7 @@ func main() {
     expect(open(head.note, head.key)).toMatchObject({ status: 0, stdout: expect.stringContaining("verified 1\n") });
     expect(open(head.note, head.key).stdout).toContain(`chronicle/${workspace.id}\n${head.seq}\n`);
     expect(open(forged(), head.key)).toMatchObject({ status: 1, stdout: expect.stringContaining("invalid signature") });
-    expect(open(head.note.replace(/\d+\n/, "9\n"), head.key).status).toBe(1);
+    expect(open(head.note.replace(/\n\d+\n/, "\n999\n"), head.key).status).toBe(1);
   });
 });
 
