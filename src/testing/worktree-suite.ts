@@ -394,6 +394,30 @@ export function worktreeSuite(name: string, make: (options: HarnessOptions) => W
         expect(edit.read("src/a.ts").toString()).toBe("human");
       });
 
+      test("whether files are still what was recorded is told at a glance; in doubt they are not", async () => {
+        smallTree();
+        edit.write("fresh", "at the last moment");
+        const entries = await captured();
+        const areStill = (...names: string[]): Promise<boolean> =>
+          harness.worktree.areStill(names.flatMap((name) => entries.get(asPath(name)) ?? []));
+        // Read again, long after they were written.
+        harness.later();
+        await recorder.capture();
+        expect(await areStill("readme", "src/a.ts", "src/link")).toBe(true);
+        expect(await areStill("readme", "src")).toBe(false);
+        edit.write("src/a.ts", "b");
+        expect([await areStill("readme"), await areStill("readme", "src/a.ts")]).toEqual([true, false]);
+        edit.remove("src/link");
+        edit.chmod("src/deep/b.ts", 0o700);
+        expect([await areStill("src/link"), await areStill("src/deep/b.ts")]).toEqual([false, false]);
+        // It looks as it is remembered, and that is not what is asked about.
+        const [readme] = [entries.get(asPath("readme"))];
+        if (readme === undefined) throw new Error("it was not captured");
+        expect(await harness.worktree.areStill([{ ...readme, hash: sha256("other") }])).toBe(false);
+        harness.worktree.forget([asPath("fresh")]);
+        expect(await areStill("fresh")).toBe(false);
+      });
+
       test("nothing is put into place before what is to stand before it is durable; where that fails nothing was changed", async () => {
         smallTree();
         const before = await captured();

@@ -1,5 +1,5 @@
 import { EVERYTHING, type Verdict } from "../core/filter.ts";
-import type { Entry } from "../core/entry.ts";
+import { sameEntry, type Entry } from "../core/entry.ts";
 import type { WorkspacePath } from "../core/path.ts";
 import { HostedApply } from "./hosted-apply.ts";
 import { SMALL_BYTES } from "./read-stable.ts";
@@ -60,6 +60,12 @@ export class HostedWorktree implements Worktree {
   remember(): void {}
 
   forget(): void {}
+
+  /** The record is what is there. */
+  async areStill(entries: readonly Entry[]): Promise<boolean> {
+    const present = await this.#files.entries(entries.map(({ path }) => path));
+    return entries.every((entry, i) => entry.kind !== "dir" && sameEntry(present[i], entry));
+  }
 
   /** There is no stat that could be remembered. */
   recall(): KnownPath | undefined {

@@ -1,4 +1,4 @@
-import type { Entry } from "../core/entry.ts";
+import { sameEntry, type Entry } from "../core/entry.ts";
 import type { FilterSpec, Verdict } from "../core/filter.ts";
 import type { WorkspacePath } from "../core/path.ts";
 import type { KnownRow } from "./stat-table.ts";
@@ -21,7 +21,7 @@ import { splitRoot } from "../core/path.ts";
 import { MemoryApply, memoryEntry } from "./memory-apply.ts";
 import { MemoryFiles } from "./memory-files.ts";
 import { memoryRules, MemoryScan } from "./memory-scan.ts";
-import { isRacy } from "./same-stat.ts";
+import { isRacy, isSameStat } from "./same-stat.ts";
 
 /** What one process keeps for the next. */
 export interface KeptMemory {
@@ -104,6 +104,14 @@ export class MemoryWorktree implements Worktree {
 
   forget(paths: readonly WorkspacePath[]): void {
     for (const path of paths) this.#known.delete(path);
+  }
+
+  async areStill(entries: readonly Entry[]): Promise<boolean> {
+    return entries.every((entry) => {
+      const [known, node] = [this.#known.get(entry.path), this.files.get(entry.path)];
+      if (known === undefined || node === undefined || known.racy || entry.kind === "dir") return false;
+      return sameEntry(known.entry, entry) && isSameStat(known.stat, node.stat);
+    });
   }
 
   recall(path: WorkspacePath): KnownPath | undefined {

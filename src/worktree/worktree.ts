@@ -38,6 +38,11 @@ export interface Worktree {
   forget(paths: readonly WorkspacePath[]): void;
   /** What is remembered of a path. */
   recall(path: WorkspacePath): KnownPath | undefined;
+  /**
+   * Are these files and links on disk, each certainly as its entry says: would a scan of them find nothing? Costs one look at each.
+   * False where that cannot be told so cheaply; of folders never.
+   */
+  areStill(entries: readonly Entry[]): Promise<boolean>;
   /** Keeps what is remembered, for the next process. `seq`: the event up to which it knows the record. */
   save(seq: number): Promise<void>;
 

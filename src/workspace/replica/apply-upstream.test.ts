@@ -10,6 +10,26 @@ import { listOperations } from "../operations.ts";
 import { rootAtHead } from "../tree.ts";
 
 describe("what an origin has comes into the folder", () => {
+  it("looks once at a file that is certainly what is recorded, and through the rules only where there may be something to record", async () => {
+    await using replica = await ReplicaRig.open({ "a.txt": "one", "b.txt": "b" });
+    const { worktree } = replica.context;
+    const scan = worktree.scan.bind(worktree);
+    let scans = 0;
+    worktree.scan = (request, onChanged) => {
+      scans += 1;
+      return scan(request, onChanged);
+    };
+    const edited = async (applied: number, text: string) =>
+      replica.apply({ applied, changes: [await replica.change("a.txt", await replica.file("a.txt", text))] });
+    expect(await edited(5, "two")).toMatchObject({ applied: ["a.txt"], moved: [] });
+    expect(scans).toBe(0);
+    const change = await replica.change("a.txt", await replica.file("a.txt", "three"));
+    replica.write("a.txt", "somebody's");
+    expect(await replica.apply({ applied: 6, changes: [change] })).toMatchObject({ applied: [], moved: ["a.txt"] });
+    expect(scans).toBeGreaterThan(0);
+    expect(replica.files()).toEqual({ "a.txt": "somebody's", "b.txt": "b" });
+  });
+
   it("folders, files, modes and deletions, each recorded as the origin's, with whose work it is", async () => {
     await using replica = await ReplicaRig.open({ "old.txt": "old", "gone.txt": "gone" });
     const from = (await replica.head()) + 1;

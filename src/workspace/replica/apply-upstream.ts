@@ -107,11 +107,18 @@ async function captureFirst(
     await capture(context, how);
     return;
   }
+  if (await areCertain(context, changes)) return;
   const isFolder = ({ before }: UpstreamChange): boolean => before?.kind === "dir";
   const folders = changes.filter(isFolder).map((one) => one.path);
   const others = changes.filter((one) => !isFolder(one)).map((one) => one.path);
   if (folders.length > 0) await capture(context, { ...how, only: folders });
   if (others.length > 0) await capture(context, { ...how, only: others, named: true });
+}
+
+/** Does each change what is there, which is certainly what is recorded? */
+async function areCertain({ worktree }: Context, changes: readonly UpstreamChange[]): Promise<boolean> {
+  const entries = changes.flatMap(({ before }) => before ?? []);
+  return entries.length === changes.length && (await worktree.areStill(entries));
 }
 
 interface Stepping {
