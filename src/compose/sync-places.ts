@@ -171,7 +171,9 @@ async function conflictsOf(context: Context, patch: boolean): Promise<ConflictSh
 /** Which folder it is; `undefined`: there is none, or it cannot be looked at. */
 function identityOf(disk: Disk, folder: string): FolderIdentity | undefined {
   const stat = disk.lstat(folder);
-  return stat?.kind === "dir" ? { dev: String(stat.dev), ino: String(stat.ino) } : undefined;
+  if (stat?.kind !== "dir") return undefined;
+  const birth = disk.birthOf(folder);
+  return { dev: String(stat.dev), ino: String(stat.ino), ...(birth === undefined ? {} : { birth }) };
 }
 
 function namesIn(disk: Disk, folder: string): string[] {

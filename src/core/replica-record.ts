@@ -12,10 +12,13 @@ export interface ReplicaHalt {
   readonly detail?: string;
 }
 
-/** Which folder it was, so that another one in its place is found out: device and inode, as decimal numbers. */
+/** Which folder it was, so that another one in its place is found out. */
 export interface FolderIdentity {
+  /** Device and inode, as decimal numbers. */
   readonly dev: string;
   readonly ino: string;
+  /** When it was made (`Disk.birthOf`): another folder may have got the same inode since. Not everywhere known. */
+  readonly birth?: string;
 }
 
 /**
@@ -111,7 +114,8 @@ function settings(body: RecordBody): Partial<ReplicaRecord> {
   if (body["debounce_ms"] !== undefined) found.debounceMs = whole(body, "debounce_ms");
   if (body["folder"] !== undefined) {
     const folder = object(body["folder"], "folder");
-    found.folder = { dev: text(folder, "dev"), ino: text(folder, "ino") };
+    const birth = optionalText(folder, "birth");
+    found.folder = { dev: text(folder, "dev"), ino: text(folder, "ino"), ...(birth === undefined ? {} : { birth }) };
   }
   return found;
 }

@@ -99,6 +99,11 @@ export interface Disk {
   /** Clones `from` into the new file `to` sharing its blocks; false where the file system cannot. */
   clone(from: DiskPath, to: DiskPath): boolean;
   space(path: DiskPath): DiskSpace;
+  /**
+   * When what has this name was made, as a text of its own: what differs is another file or folder, also where it has got the
+   * same inode since. `undefined`: nothing has that name, or this file system does not keep that reliably.
+   */
+  birthOf(path: DiskPath): string | undefined;
   /** The path with every link resolved. */
   realpath(path: string): string;
   /**

@@ -12,6 +12,7 @@ import type {
   OpenHow,
 } from "./disk.ts";
 import { errnoOf } from "../core/errors.ts";
+import { birthTime } from "./birth-time.ts";
 import { syncFileSystem, syncFileSystemBeside } from "./sync-file-system.ts";
 
 const C = fs.constants;
@@ -205,6 +206,10 @@ export class NodeDisk implements Disk {
   space(path: DiskPath): DiskSpace {
     const found = fs.statfsSync(path);
     return { freeBytes: found.bavail * found.bsize, totalBytes: found.blocks * found.bsize };
+  }
+
+  birthOf(path: DiskPath): string | undefined {
+    return birthTime(path);
   }
 
   realpath(path: string): string {

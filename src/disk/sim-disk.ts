@@ -230,6 +230,11 @@ export class SimDisk implements Disk {
     return { totalBytes, freeBytes: Math.max(0, totalBytes - this.#machine.state.usedBytes) };
   }
 
+  /** Nothing gets the inode of something else here. */
+  birthOf(): undefined {
+    return undefined;
+  }
+
   watchFolder(): undefined {
     return undefined;
   }

@@ -2,7 +2,7 @@ import { ROOT, type WorkspacePath } from "../../core/path.ts";
 import type { ReplicaHalt } from "../../core/replica-record.ts";
 import { both, settle, type Side } from "../../core/reconcile.ts";
 import type { CyclePath, SettledDecision } from "./decide-cycle.ts";
-import { checkLoss, countLost, isMuch } from "./guards.ts";
+import { checkLoss, countLost, countNew, isMuch } from "./guards.ts";
 import type { FileHistory } from "./read-cycle.ts";
 import type { ReplicatedPaths } from "./replicated-paths.ts";
 
@@ -54,17 +54,22 @@ export async function weighLosses(
       rules.goesBack(path, here ?? base.entry) &&
       !isSent(path),
   );
-  const local = countLost(
-    fresh.map(({ base, local: here, remote }) => ({ before: remote && base.entry, after: here })),
-  );
+  const here = fresh.map(({ base, local: now, remote }) => ({ before: remote && base.entry, after: now }));
+  const local = countLost(here);
   const upstream = countLost(decisions.map(({ sides, decision }) => ({ before: sides.local, after: decision.local })));
   const halted: { local?: ReplicaHalt; remote?: ReplicaHalt } = {};
   const { recent } = ground;
-  const here = await weigh(ground, { lost: local === 0 ? 0 : local + recent.local, going: 0, where: "here" });
-  if (here !== undefined) halted.local = here;
+  const gone = await weigh(ground, {
+    lost: local === 0 ? 0 : local + recent.local,
+    going: 0,
+    fresh: local === 0 ? 0 : countNew(here),
+    where: "here",
+  });
+  if (gone !== undefined) halted.local = gone;
   const there = await weigh(ground, {
     lost: upstream === 0 ? 0 : upstream + recent.upstream,
     going: upstream,
+    fresh: 0,
     where: "at the origin",
   });
   if (there !== undefined) halted.remote = there;
@@ -75,14 +80,16 @@ interface Weighing {
   readonly lost: number;
   /** So many of those that are there are about to go. */
   readonly going: number;
+  /** So many were not there before. */
+  readonly fresh: number;
   readonly where: string;
 }
 
-async function weigh(ground: LossGround, { lost, going, where }: Weighing): Promise<ReplicaHalt | undefined> {
+async function weigh(ground: LossGround, { lost, going, fresh, where }: Weighing): Promise<ReplicaHalt | undefined> {
   if (lost < 2) return undefined;
-  const there = await countEntries(ground, isMuch(lost) ? Infinity : going + 1);
+  const there = await countEntries(ground, isMuch(lost) ? Infinity : going + fresh + 1);
   const left = Math.max(0, there - going);
-  return checkLoss({ lost, left: isMuch(lost) || left === 0 ? left : undefined }, where);
+  return checkLoss({ lost, left: isMuch(lost) || left <= fresh ? left : undefined, fresh }, where);
 }
 
 /** How many entries the folder has of those that concern the origin; no more than `limit` are counted. */

@@ -1,0 +1,70 @@
+import { afterEach, expect, it } from "vitest";
+import { FolderRig, removeSim, writeSim } from "../../testing/folder-rig.ts";
+import { FOLDER } from "../../testing/sync-machine.ts";
+
+/** `rm -r FOLDER; mkdir FOLDER`, and something new in it: with few files, which may all be deleted otherwise. */
+
+let rig: FolderRig;
+afterEach(() => rig.close());
+
+const FILES = Object.fromEntries(Array.from({ length: 20 }, (_, i) => [`f${10 + i}`, `content ${i}\n`]));
+const NEW = { new: "new\n" };
+
+const isHalted = (): boolean => rig.desk.sync.shape.state === "halted";
+const atOrigin = () => rig.during(rig.host.tree());
+
+function replaceContent(): void {
+  for (const name of Object.keys(FILES)) removeSim(rig.desk.disk, `${FOLDER}/${name}`);
+  writeSim(rig.desk.disk, `${FOLDER}/new`, NEW.new);
+  rig.desk.hint(...Object.keys(FILES), "new");
+}
+
+/** The folder of these rigs, made at some other time. */
+function made(birth: string) {
+  return { identity: () => ({ dev: "1", ino: "2", birth }) };
+}
+
+it("nothing is left of what there was: it halts, whatever is there now", async () => {
+  rig = await FolderRig.start(FILES);
+  await rig.flush();
+  replaceContent();
+  await rig.until(isHalted);
+  expect(rig.desk.sync.shape).toMatchObject({ halted: "root-emptied", reason: expect.stringContaining("before") });
+  expect(await atOrigin()).toEqual(FILES);
+  await rig.during(rig.desk.sync.resume({ accept: "restore" }));
+  await rig.flush();
+  expect(rig.desk.tree()).toEqual({ ...FILES, ...NEW });
+  expect(await atOrigin()).toEqual({ ...FILES, ...NEW });
+});
+
+it("meant so, the origin follows", async () => {
+  rig = await FolderRig.start(FILES);
+  await rig.flush();
+  replaceContent();
+  await rig.until(isHalted);
+  await rig.during(rig.desk.sync.resume({ accept: "deletions" }));
+  await rig.flush();
+  expect(await atOrigin()).toEqual(NEW);
+});
+
+it("everything has another name by now: nothing is lost, and nothing halts", async () => {
+  rig = await FolderRig.start(FILES);
+  await rig.flush();
+  for (const name of Object.keys(FILES)) {
+    rig.desk.disk.rename(`${FOLDER}/${name}`, `${FOLDER}/moved-${name}`);
+    rig.desk.hint(name, `moved-${name}`);
+  }
+  await rig.flush();
+  expect(Object.keys(await atOrigin())).toEqual(Object.keys(FILES).map((name) => `moved-${name}`));
+});
+
+it("another folder with the same inode is another folder, though most of what there was is in it", async () => {
+  rig = await FolderRig.start(FILES, { parts: made("10") });
+  await rig.flush();
+  await rig.during(rig.desk.close());
+  removeSim(rig.desk.disk, `${FOLDER}/f10`);
+  await rig.during(rig.desk.start(made("11")));
+  await rig.until(isHalted);
+  expect(rig.desk.sync.shape.halted).toBe("root-replaced");
+  expect(await atOrigin()).toEqual(FILES);
+});
