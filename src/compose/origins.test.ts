@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { StoreApi } from "../api/store-api.ts";
+import { sealEvents } from "../core/chain.ts";
 import { sha256, type Hash } from "../core/hash.ts";
 import { SimDisk } from "../disk/sim-disk.ts";
 import { checkBlock } from "../storage/blob-block.ts";
@@ -52,6 +53,27 @@ describe("a workspace that replicas follow", () => {
     // What is written later is known at once.
     await workspace.putFile("b.txt", Buffer.from("later\n"));
     expect(await has("later\n")).toBe(true);
+  });
+
+  it("tells of no end that a crash has torn: what is torn is moved away first", async () => {
+    const { disk, store, origins } = await scene();
+    const workspace = await hosted(store);
+    await workspace.putFile("a", Buffer.from("here"));
+    const lines = (await workspace.log()).length;
+    const last = (await workspace.log()).at(-1);
+    const head = { seq: last?.seq ?? 0, hash: (last?.hash ?? "") as Hash };
+    await workspace.close();
+    const draft = { op: "upsert", recordId: "user:x", record: {} } as const;
+    const torn = sealEvents(head, [draft, draft], "2030-01-01T00:00:00.000Z").map(({ line }) => `${line}\n`);
+    const fd = disk.open(`/store/workspaces/${workspace.id}/events.wal`, "append");
+    disk.write(fd, Buffer.concat([Buffer.alloc(2), Buffer.from(torn.join("").slice(2))]), null);
+    disk.close(fd);
+    using lease = await origins.lease(workspace.id);
+    const { history } = lease.options;
+    expect(await history.head()).toMatchObject({ seq: lines + 1 });
+    const [next] = await history.after(head, 1);
+    expect(next?.recordId).toMatch(/^recovery:/);
+    await expect(history.after(next ?? head, 1)).resolves.toEqual([]);
   });
 
   it("looks up very many in slices: others have their turns meanwhile, whether they are there or not", async () => {

@@ -7,6 +7,8 @@ import type { OriginOptions } from "../replication/origin/origin-session.ts";
 import { MOST_HELD } from "../replication/origin/replica-cursors.ts";
 import { NODE_TIMERS, type Timers } from "../replication/timers.ts";
 import { FileEventLog } from "../storage/files/file-event-log.ts";
+import type { HeldLock } from "../storage/lock.ts";
+import { catchUp } from "../workspace/catch-up.ts";
 import type { Context } from "../workspace/context.ts";
 import { isInBase } from "../workspace/read-base.ts";
 import { folderPresence } from "./folder-presence.ts";
@@ -139,7 +141,7 @@ async function openOrigin(
   const log = new FileEventLog(disk, files);
   closing.defer(() => log.close());
   const history = new LogHistory(id, log, {
-    others: { holdOff: () => context.lock.exclusive(HOLD_OFF_MS), timers },
+    others: { holdOff: async () => holdOff(context), timers },
     locate: (seq) => locate(context, seq),
   });
   closing.use(
@@ -173,6 +175,23 @@ async function openOrigin(
     },
     close: () => open.disposeAsync(),
   };
+}
+
+/**
+ * Holds off everybody who writes. What a crash has left torn is moved away first: a head that a replica has been told of, and
+ * that is cut off later, would be another history to it.
+ */
+async function holdOff(context: Context): Promise<HeldLock> {
+  const held = await context.lock.exclusive(HOLD_OFF_MS);
+  try {
+    await catchUp(context, { recover: true });
+    return held;
+  } catch (error) {
+    // What is damaged for good stays; what is sound before it is given all the same.
+    if (error instanceof ChronicleError && error.code === "LOG_DAMAGED") return held;
+    held[Symbol.dispose]();
+    throw error;
+  }
 }
 
 async function locate({ index }: Context, seq: number) {

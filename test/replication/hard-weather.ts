@@ -18,7 +18,7 @@ const LASTS_MS = { full: 400, away: 500, doomed: 200, slow: 30 };
 const AWAY = "/home/unmounted";
 
 /** How often each of it has happened. */
-type HardFault = "full" | "failed-sync" | "away" | "compacted" | "pruned" | "settled" | "paused" | "slow";
+type HardFault = "full" | "failed-sync" | "away" | "compacted" | "dropped" | "pruned" | "settled" | "paused" | "slow";
 
 /** The replicas of a simulation in hard weather: each has rules of its own. */
 export const HARD_REPLICAS: readonly Partial<ReplicaRecord>[] = [
@@ -38,6 +38,7 @@ export class HardWeather {
     "failed-sync": 0,
     away: 0,
     compacted: 0,
+    dropped: 0,
     pruned: 0,
     settled: 0,
     paused: 0,
@@ -147,8 +148,11 @@ export class HardWeather {
     if (!isUp || machine.disk.stopped) return;
     try {
       if (this.#random.below(2) === 0) {
-        await workspace.compact();
+        // Whoever has not got what is dropped reconciles in full.
+        const dropArchive = this.#random.below(3) === 0;
+        await workspace.compact({ dropArchive });
         this.faults.compacted += 1;
+        if (dropArchive) this.faults.dropped += 1;
       } else {
         await workspace.prune({ keepLast: 1 });
         await workspace.gc();

@@ -57,6 +57,7 @@ const HARD: Kind = {
     away: 40,
     slow: 100,
     compacted: 20,
+    dropped: 2,
     pruned: 20,
     paused: 20,
     settled: 1,

@@ -7,7 +7,7 @@ import { VirtualClock } from "../../testing/virtual-clock.ts";
 import { nextEvents } from "../../testing/event-log-suite.ts";
 import { LogHistory } from "./log-history.ts";
 
-const EVENTS = nextEvents(EMPTY_HEAD, 700);
+const EVENTS = nextEvents(EMPTY_HEAD, 1_400);
 const at = (seq: number) => EVENTS[seq - 1] ?? EMPTY_HEAD;
 
 async function logOf(count: number) {
@@ -88,7 +88,7 @@ describe("LogHistory", () => {
     const [next] = EVENTS.slice(600);
     if (next !== undefined) await log.rotate(next);
     await log.append(EVENTS.slice(601));
-    expect(await history.head()).toMatchObject({ seq: 700 });
+    expect(await history.head()).toMatchObject({ seq: EVENTS.length });
     expect(history.firstSeq).toBe(1);
     for (const seq of [1, 300, 600, 601]) expect(await history.hashAt(seq)).toBe(at(seq).hash);
     const all: number[] = [];
@@ -106,6 +106,21 @@ describe("LogHistory", () => {
     expect((await history.after(at(650), 10 ** 6)).map(({ seq }) => seq)).toEqual(
       EVENTS.slice(650).map(({ seq }) => seq),
     );
+  });
+
+  it("forgets where lines were once the archive is gone, also where it had looked just before that", async () => {
+    const { log, history } = await logOf(600);
+    expect(await history.hashAt(400)).toBe(at(400).hash);
+    const [next] = EVENTS.slice(600);
+    if (next !== undefined) await log.rotate(next);
+    await log.append(EVENTS.slice(601));
+    expect(await history.hashAt(520)).toBe(at(520).hash);
+    await log.dropArchive();
+    expect((await history.after(at(767), 1))[0]).toMatchObject({ seq: 768 });
+    expect(history.firstSeq).toBe(601);
+    for (const seq of [600, 601, 768, 900, 1_300]) expect(await history.hashAt(seq)).toBe(at(seq).hash);
+    expect(await history.hashAt(520)).toBeUndefined();
+    await expect(history.after(at(520), 1_000)).rejects.toMatchObject({ code: "LOG_DAMAGED" });
   });
 
   it("tells of lines that others wrote only after a look with nobody at it", async () => {

@@ -205,16 +205,37 @@ export class LogHistory {
     this.#logFirst = logFirst;
   }
 
-  async *#from(seq: number): AsyncGenerator<SealedEvent, void> {
+  /** The events from one on; none where its line is gone. */
+  async *#from(seq: number, isAgain = false): AsyncGenerator<SealedEvent, void> {
     const start = await this.#startFor(seq);
     let at = start.seq;
-    for await (const lines of this.#log.read(start)) {
-      for (const line of lines) {
-        if (at >= (this.#marks.at(-1)?.seq ?? 0) + MARK_EVERY) this.#marks.push({ seq: at, offset: line.offset });
-        if (at >= seq) yield sealed(line);
-        at += 1;
+    for await (const line of this.#linesFrom(start)) {
+      const isMark = at >= (this.#marks.at(-1)?.seq ?? 0) + MARK_EVERY;
+      if (at >= seq || isMark) {
+        const event = sealed(line);
+        // Others have dropped the archive since the position was noted: what is read then is the log behind it.
+        if (event.seq !== at) return yield* this.#anew(Math.max(at, seq), isAgain);
+        if (isMark) this.#marks.push({ seq: at, offset: line.offset });
+        if (at >= seq) yield event;
       }
+      at += 1;
     }
+  }
+
+  async *#anew(seq: number, isAgain: boolean): AsyncGenerator<SealedEvent, void> {
+    await this.#beginAnew();
+    if (!isAgain && seq >= this.firstSeq) yield* this.#from(seq, true);
+  }
+
+  async *#linesFrom(start: LogPosition): AsyncGenerator<RawLine, void> {
+    for await (const lines of this.#log.read(start)) yield* lines;
+  }
+
+  /** Forgets all positions. */
+  async #beginAnew(): Promise<void> {
+    this.#marks = [];
+    this.#firstSeq = undefined;
+    await this.#findFirst();
   }
 
   /** From where to read so that a line comes: from itself, where its place is known, else from one before it. */
