@@ -41,6 +41,8 @@ export interface StoreParts {
   readonly onCommit: StoreOptions["onCommit"];
   /** Tells what was recorded through these parts, in whichever workspace. */
   readonly recorded: Signal<RecordedInStore>;
+  /** Tells of some of it before: see `Context.decided`. */
+  readonly decided: Signal<RecordedInStore>;
   readonly waitMs: number;
   readonly retention: RetentionInputs;
   readonly gauge: StoreGauge;
@@ -125,6 +127,7 @@ export function openHistory(
     ...files,
     live: new LiveView(files.worktree),
     recorded: recordedSignal(parts, history.workspaceId),
+    decided: decidedSignal(parts, history.workspaceId),
     retention: how.retention,
     store: how.tasks,
     processes: parts.backends.processes,
@@ -148,6 +151,12 @@ function recordedSignal({ onCommit, recorded }: StoreParts, workspaceId: string)
   const signal = new Signal<Recorded>();
   signal.listen(({ events }) => recorded.emit({ workspaceId, events }));
   if (onCommit !== undefined) signal.listen(({ events }) => onCommit({ events: events.length }));
+  return signal;
+}
+
+function decidedSignal({ decided }: StoreParts, workspaceId: string): Signal<Recorded> {
+  const signal = new Signal<Recorded>();
+  signal.listen(({ events }) => decided.emit({ workspaceId, events }));
   return signal;
 }
 

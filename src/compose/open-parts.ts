@@ -35,6 +35,7 @@ export async function openParts(options: StoreOptions, backends: Backends): Prom
     onNote: options.onNote,
     onCommit: options.onCommit,
     recorded: new Signal(),
+    decided: new Signal(),
     waitMs,
     configFolder,
     retention: { given: options.retention ?? {}, defaults: options.retentionDefaults ?? {} },

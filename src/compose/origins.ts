@@ -144,11 +144,13 @@ async function openOrigin(
     others: { holdOff: async () => holdOff(context), timers },
     locate: (seq) => locate(context, seq),
   });
-  closing.use(
-    parts.recorded.listen(({ workspaceId, events }) => {
-      if (workspaceId === id) history.recorded(events);
-    }),
-  );
+  for (const signal of [parts.decided, parts.recorded]) {
+    closing.use(
+      signal.listen(({ workspaceId, events }) => {
+        if (workspaceId === id) history.recorded(events);
+      }),
+    );
+  }
   closing.use(watchLog(disk, files.log, { timers, onGrown: () => history.grown() }));
   const delay = { timers, ms: CURSORS_MS };
   const onDropped = (holder: string): void => onError(tooMany(id, holder));

@@ -3,6 +3,7 @@ import type { Hash } from "../core/hash.ts";
 import { encodePlan } from "../core/plan.ts";
 import type { IntentRecord } from "../core/records.ts";
 import type { ApplyReport } from "../worktree/worktree.ts";
+import { applyLoneWrite } from "./apply-lone-write.ts";
 import type { Commit } from "./commit.ts";
 import type { Context } from "./context.ts";
 import { closing, fileDrafts, opening } from "./operation-drafts.ts";
@@ -27,13 +28,16 @@ interface Applied extends Opened {
 
 /**
  * Brings planned writes, which touch different paths, to the disk: all intents with one sync, then the files of each, then
- * one commit that closes them. Killed anywhere in between, `settle` finishes them.
+ * one commit that closes them. Killed anywhere in between, `settle` finishes them. One that is alone goes a shorter way.
  */
 export async function applyWrites(
   context: Context,
   commit: Commit,
   planned: readonly PlannedWrite[],
 ): Promise<Map<ReadyWrite, DiskOutcome>> {
+  const [only] = planned;
+  const isShort = only !== undefined && only.changes.length > 0 && only.changes.length <= MOST_INLINE;
+  if (isShort && planned.length === 1) return applyAlone(context, commit, only);
   const opened = await open(context, commit, planned);
   const applied: Applied[] = [];
   for (const one of opened) applied.push({ ...one, report: await apply(context, one) });
@@ -42,15 +46,31 @@ export async function applyWrites(
   return outcomes;
 }
 
+async function applyAlone(
+  context: Context,
+  commit: Commit,
+  planned: PlannedWrite,
+): Promise<Map<ReadyWrite, DiskOutcome>> {
+  const intent = openIntent(planned, { fromSeq: (await commit.head()).seq });
+  const report = await applyLoneWrite(context, commit, { planned, intent });
+  const { seq } = await commit.head();
+  return new Map([[planned.write, await outcomeOf(context, { planned, intent, report }, seq)]]);
+}
+
+function openIntent(
+  { write, changes, intent }: PlannedWrite,
+  { fromSeq, plan }: { readonly fromSeq: number; readonly plan?: Hash | undefined },
+): IntentRecord {
+  const contents = write.kind === "put" ? { contents: [write.content.hash] } : {};
+  const todo = plan !== undefined ? { plan } : changes.length > 0 ? { changes } : {};
+  return { ...intent, state: "open", fromSeq, ...contents, ...todo };
+}
+
 async function open(context: Context, commit: Commit, planned: readonly PlannedWrite[]): Promise<Opened[]> {
   const { seq } = await commit.head();
   const plans = await keepPlans(context, planned);
   const opened = planned.map((one): Opened => {
-    const { write, changes } = one;
-    const contents = write.kind === "put" ? { contents: [write.content.hash] } : {};
-    const plan = plans.get(one);
-    const todo = plan !== undefined ? { plan } : changes.length > 0 ? { changes } : {};
-    return { planned: one, intent: { ...one.intent, state: "open", fromSeq: seq, ...contents, ...todo } };
+    return { planned: one, intent: openIntent(one, { fromSeq: seq, plan: plans.get(one) }) };
   });
   const drafts = opened.flatMap(({ planned: { id, changes }, intent }): EventDraft[] =>
     changes.length === 0 ? [] : [opening(id, intent)],

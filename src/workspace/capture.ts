@@ -116,13 +116,13 @@ interface Once {
   /** The head after it. */
   readonly seq: number;
   readonly also: readonly SealedEvent[];
-  /** Paths that others have recorded since the scan began: they must be read again. */
+  /** Paths that others have recorded since the scan began, or have just put in place: they must be read again. */
   readonly contested: readonly WorkspacePath[];
 }
 
 async function captureOnce(context: Context, options: CaptureOptions, earlier: readonly Omission[]): Promise<Once> {
   for (;;) {
-    const startSeq = (await context.index.head()).seq;
+    const startSeq = await knownBefore(context);
     const reading = await readDisk(context, options);
     const once = await commitReading(context, reading, { options, startSeq, earlier });
     if (once !== undefined) return once;
@@ -130,6 +130,16 @@ async function captureOnce(context: Context, options: CaptureOptions, earlier: r
     await settle(context);
     context.live.giveBack(undefined);
   }
+}
+
+/**
+ * Up to which event what is recorded was on disk before a look that begins now, but for later edits: what an open intent has
+ * recorded may be put into the folder during it, or behind it.
+ */
+async function knownBefore(context: Context): Promise<number> {
+  const { seq } = await context.index.head();
+  const begun = (await openIntents(context)).map(({ intent }) => intent.fromSeq);
+  return Math.min(seq, ...begun);
 }
 
 /** Looks at the disk: everywhere, or, where a watcher tells, only where something may have changed. */
@@ -212,14 +222,14 @@ export function linkEntry(path: WorkspacePath, stat: FileStat, target: Uint8Arra
 
 interface CommitReading {
   readonly options: CaptureOptions;
-  /** The head when the scan began. */
+  /** Up to here the scan has seen what is recorded: the head when it began, or where an intent was that was open then. */
   readonly startSeq: number;
   /** What looks before this one could not take. */
   readonly earlier: readonly Omission[];
 }
 
 /**
- * Commits what was read, but for paths that others have recorded since the scan began. `undefined`: an operation was
+ * Commits what was read, but for paths that others have recorded since the scan began (or put in place). `undefined`: an operation was
  * interrupted, and is to be finished before anything is recorded.
  */
 async function commitReading(context: Context, reading: Reading, given: CommitReading): Promise<Once | undefined> {

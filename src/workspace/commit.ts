@@ -21,6 +21,8 @@ export interface Commit {
   head(): Promise<IndexHead>;
   /** Appends events; when it resolves they are durable, and the index knows them. */
   append(drafts: readonly EventDraft[], atHand?: BasesAtHand): Promise<readonly SealedEvent[]>;
+  /** Tells copies of the history elsewhere what was appended so far; everybody is told when the commit is over. */
+  tellCopies(): void;
   /** Seals the log into the archive; the event begins the next one. */
   seal(draft: EventDraft): Promise<SealedEvent>;
   /** Removes the sealed logs for good; the history then begins on the base of the present log. */
@@ -78,6 +80,7 @@ function commitFor(context: Context, events: SealedEvent[]): Commit {
   return {
     head: () => context.index.head(),
     append: async (drafts, atHand) => noted(await append(context, drafts, atHand)),
+    tellCopies: () => context.decided.emit({ events: [...events] }),
     seal: async (draft) => {
       const event = await seal(context, draft);
       noted([event]);

@@ -58,6 +58,11 @@ export interface Context {
   readonly live: LiveView;
   /** Tells what this process has recorded in this workspace, once the index knows it. */
   readonly recorded: Signal<Recorded>;
+  /**
+   * Tells of some of it before, while its commit still puts it into the folder: for copies of the history elsewhere, which have
+   * folders of their own.
+   */
+  readonly decided: Signal<Recorded>;
 }
 
 /** What one commit has recorded: events that follow one another. */
