@@ -7,6 +7,7 @@ import type { ApplyReport, ContentReader } from "../worktree/worktree.ts";
 import type { Commit } from "./commit.ts";
 import type { Context } from "./context.ts";
 import { closing, fileDraft, opening } from "./operation-drafts.ts";
+import { breathe } from "../util/breathe.ts";
 import type { ReadyWrite } from "./ready-write.ts";
 import type { PlannedWrite } from "./write-batch.ts";
 
@@ -33,6 +34,8 @@ export async function applyLoneWrite(
       // Between the event that opens the intent and the one that closes it stand those of the files.
       await commit.append([opening(id, intent), ...drafts.slice(1, -1)]);
       commit.tellCopies();
+      // What goes to them is on its way before this thread is busy with the folder here.
+      await breathe();
     },
   });
   if (isDecided) await commit.append(await ending(context, { planned, intent, report }));

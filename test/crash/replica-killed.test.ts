@@ -82,7 +82,7 @@ test(
     for (const workspace of [source, copy]) expect((await workspace.verify()).problems).toEqual([]);
     const counted = [...own.map(({ answered }) => answered), ...shared.map(({ answered }) => answered.length)];
     expect(wire.cuts).toBeGreaterThan(0);
-    for (const count of counted) expect(count).toBeGreaterThan(RUNS);
+    for (const count of counted) expect(count).toBeGreaterThan(RUNS / 4);
     process.stdout.write(
       `${killed.join(" ")}; ${wire.cuts} cuts; answered ${counted.join("+")}; ` +
         `${ours.length} and ${theirs.length} events; ${met.size} conflicts in the end\n`,
