@@ -3,11 +3,11 @@ import type { EventDraft } from "../core/event.ts";
 import type { Hash } from "../core/hash.ts";
 import { changeBetween } from "../core/plan.ts";
 import type { IntentRecord } from "../core/records.ts";
+import { breathe } from "../util/breathe.ts";
 import type { ApplyReport, ContentReader } from "../worktree/worktree.ts";
 import type { Commit } from "./commit.ts";
 import type { Context } from "./context.ts";
 import { closing, fileDraft, opening } from "./operation-drafts.ts";
-import { breathe } from "../util/breathe.ts";
 import type { ReadyWrite } from "./ready-write.ts";
 import type { PlannedWrite } from "./write-batch.ts";
 
