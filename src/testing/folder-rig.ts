@@ -137,6 +137,8 @@ export class RigDesk {
   readonly dialled: number[] = [];
   /** So long a look at the folder takes, in ms: before it sees anything, and when it has seen everything. */
   lookMs = 0;
+  /** So long it takes until the folder is watched, in ms. */
+  watchMs = 0;
   lookedMs = 0;
   readonly #clock: VirtualClock;
   readonly #host: RigHost;
@@ -189,6 +191,7 @@ export class RigDesk {
       watchedBy(context.worktree, {
         tell: (onHint) => (this.#hint = (paths) => onHint({ paths })),
         isBlind: () => this.isBlind,
+        starting: () => (this.watchMs > 0 ? this.#clock.wait(this.watchMs) : Promise.resolve()),
         settled: async () => {
           for (const paths of this.#late.splice(0)) this.#hint?.(paths);
           return this.isOrdered;
@@ -292,11 +295,13 @@ function watchedBy(
   given: {
     tell: (onHint: (hint: WatchHint) => void) => void;
     isBlind: () => boolean;
+    starting: () => Promise<unknown>;
     settled: () => Promise<boolean>;
   },
 ): Worktree {
-  const { tell, isBlind, settled } = given;
+  const { tell, isBlind, starting, settled } = given;
   const watch: Worktree["watch"] = async (onHint) => {
+    await starting();
     tell(onHint);
     return {
       get degraded() {

@@ -1,5 +1,6 @@
-import { afterEach, expect, it } from "vitest";
-import { FolderRig } from "../../testing/folder-rig.ts";
+import { afterEach, describe, expect, it } from "vitest";
+import { FolderRig, removeSim } from "../../testing/folder-rig.ts";
+import { FOLDER } from "../../testing/sync-machine.ts";
 
 /** A large deletion that somebody has accepted: that holds until all of it is through, whatever comes in between. */
 
@@ -64,3 +65,34 @@ it("at the origin, and nothing more: what is deleted here before the origin is r
   await rig.until(isHalted);
   expect(rig.desk.sync.shape.reason).toContain("deleted here");
 }, 30_000);
+
+describe("in the folder, while it is not watched yet, and the origin brings something", () => {
+  /** Accepts; until the folder is watched, and looked at, the connection is made. */
+  async function acceptedMeanwhile(): Promise<void> {
+    await rig.during(rig.host.write("from-origin", "1"));
+    await rig.during(rig.desk.start());
+    rig.desk.watchMs = 500;
+    await rig.during(rig.desk.sync.resume({ accept: "deletions" }));
+    await rig.flush();
+    expect(rig.desk.sync.shape).toMatchObject({ state: "in-sync" });
+    expect(await rig.during(rig.host.tree())).toEqual({ ...LEFT, "from-origin": "1" });
+  }
+
+  it("of what has halted it", async () => {
+    rig = await FolderRig.start(FILES);
+    await rig.flush();
+    for (const name of GONE) rig.desk.edit(name, undefined);
+    await rig.until(isHalted);
+    await rig.during(rig.desk.close());
+    await acceptedMeanwhile();
+  }, 30_000);
+
+  it("of what nobody has seen so far", async () => {
+    rig = await FolderRig.start(FILES);
+    await rig.flush();
+    await rig.during(rig.desk.sync.pause());
+    await rig.during(rig.desk.close());
+    for (const name of GONE) removeSim(rig.desk.disk, `${FOLDER}/${name}`);
+    await acceptedMeanwhile();
+  }, 30_000);
+});

@@ -49,6 +49,8 @@ export class CycleLoop {
   #running: Promise<void> | undefined;
   #isWanted = false;
   #decided: LossDecision | undefined;
+  /** Has the folder been looked at since then? Before that nobody knows all that was decided about. */
+  #isDecidedSeen = false;
   /** Much that was deleted at the origin comes in several pieces: what was accepted holds until all of them are here. */
   #isRestAccepted = false;
   #failure: ChronicleError | undefined;
@@ -98,10 +100,20 @@ export class CycleLoop {
     });
   }
 
-  /** What is to become of much that was deleted, if the next cycle finds that. */
+  /**
+   * What is to become of much that is deleted, if the next cycle finds that. Deletions are accepted until the folder was looked at:
+   * so all that were there by now.
+   */
   decide(decided: LossDecision | undefined): void {
     this.#decided = decided;
+    this.#isDecidedSeen = false;
     this.#isRestAccepted = false;
+  }
+
+  /** Everything in the folder was looked at. */
+  looked(): void {
+    this.#isDecidedSeen = true;
+    this.wake();
   }
 
   /** Something has failed: everything is compared anew after a while. */
@@ -161,10 +173,10 @@ export class CycleLoop {
     if (mirror.workspace === "") return undefined;
     if (cycle.record.origin !== mirror.workspace) await cycle.write({ origin: mirror.workspace });
     const from = cycle.applied;
-    const decided = this.#decided;
+    const [decided, isSeen] = [this.#decided, this.#isDecidedSeen];
     const outcome = await cycle.run(decided, this.#isRestAccepted);
     if (outcome.kind !== "done") return outcome;
-    if (this.#decided === decided) this.#decided = undefined;
+    if ((isSeen || decided === "restore") && this.#decided === decided) this.#decided = undefined;
     this.#isRestAccepted = (this.#isRestAccepted || decided === "deletions") && !this.#options.isCaughtUp();
     const to = cycle.applied;
     if (to > from || outcome.applied > 0) tell({ kind: "applied", from, to, paths: outcome.applied });

@@ -303,10 +303,10 @@ export class FolderSync {
   /** Begins to watch, to connect and to look. */
   async #setOut(decided: LossDecision | undefined): Promise<void> {
     this.#isUnderWay = true;
+    this.#loop.decide(decided);
     this.#link.start();
     try {
       await this.#watcher.start();
-      this.#loop.decide(decided);
       // What was changed while nobody watched.
       void this.#lookAtAll();
     } catch (error) {
@@ -358,7 +358,8 @@ export class FolderSync {
 
   /** Records what was changed in the folder, and has the loop go on with that; or try again, where that fails. */
   async #lookAtAll(): Promise<void> {
-    await this.#watcher.look().catch((error: unknown) => this.#looked(error));
+    const look = this.#watcher.look().then(() => this.#loop.looked());
+    await look.catch((error: unknown) => this.#looked(error));
   }
 
   #looked(error: unknown): void {
