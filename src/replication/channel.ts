@@ -36,6 +36,9 @@ export interface Channel {
    */
   receive(): AsyncIterable<Message>;
 
+  /** So many frames have arrived, consumed or not: while there are more and more, the other side is there. */
+  readonly arrived: number;
+
   /** Bytes of credited messages that wait to be sent. */
   readonly pendingBytes: number;
 

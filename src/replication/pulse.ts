@@ -3,11 +3,13 @@ import type { Timers } from "./timers.ts";
 /** So many beats without a word, and the other side is gone. */
 const SILENT_BEATS = 3;
 
-/** What a pulse does. Neither may throw. */
+/** What a pulse does, and what it goes by. None of it may throw. */
 export interface PulseActions {
+  /** So much has arrived: another number each time, and the other side is there, however long what came is worked on. */
+  readonly arrived: () => number;
   /** It is time to say something. */
   readonly beat: () => void;
-  /** Nothing was heard for three beats. Called once; there are no beats after it. */
+  /** Nothing has arrived for three beats. Called once; there are no beats after it. */
   readonly gone: () => void;
 }
 
@@ -17,18 +19,15 @@ export class Pulse implements Disposable {
   readonly #everyMs: number;
   readonly #actions: PulseActions;
   #silent = 0;
+  #arrived: number;
   #next: Disposable;
 
   constructor(timers: Timers, everyMs: number, actions: PulseActions) {
     this.#timers = timers;
     this.#everyMs = everyMs;
     this.#actions = actions;
+    this.#arrived = actions.arrived();
     this.#next = this.#timers.after(everyMs, this.#tick);
-  }
-
-  /** Something has arrived. */
-  heard(): void {
-    this.#silent = 0;
   }
 
   [Symbol.dispose](): void {
@@ -36,7 +35,9 @@ export class Pulse implements Disposable {
   }
 
   readonly #tick = (): void => {
-    this.#silent += 1;
+    const arrived = this.#actions.arrived();
+    this.#silent = arrived === this.#arrived ? this.#silent + 1 : 1;
+    this.#arrived = arrived;
     if (this.#silent > SILENT_BEATS) return this.#actions.gone();
     this.#next = this.#timers.after(this.#everyMs, this.#tick);
     this.#actions.beat();

@@ -69,6 +69,17 @@ export function channelSuite(name: string, connect: () => WirePair | Promise<Wir
       }
     });
 
+    test("what has arrived counts before it is consumed", async () => {
+      const { a, b } = await channels();
+      const before = b.arrived;
+      await a.send(heartbeat(1));
+      await a.send(heartbeat(2));
+      while (b.arrived < before + 2) await sleep(1);
+      const received = b.receive()[Symbol.asyncIterator]();
+      await received.next();
+      expect(b.arrived).toBe(before + 2);
+    });
+
     test("every message arrives as it was sent, both ways", async () => {
       const { a, b } = await channels();
       for (const [from, to] of [

@@ -52,8 +52,9 @@ export class FramedChannel implements Channel {
   readonly #giver: CreditGiver;
   readonly #urgent: Outgoing[] = [];
   readonly #credited: Outgoing[] = [];
-  readonly #arrived: Incoming[] = [];
+  readonly #waiting: Incoming[] = [];
   readonly #announce: (end: ChannelEnd) => void;
+  #arrived = 0;
   #uncreditedBytes = 0;
   #pendingBytes = 0;
   #isSending = false;
@@ -76,6 +77,10 @@ export class FramedChannel implements Channel {
     void this.#readWire();
   }
 
+  get arrived(): number {
+    return this.#arrived;
+  }
+
   get pendingBytes(): number {
     return this.#pendingBytes;
   }
@@ -96,7 +101,7 @@ export class FramedChannel implements Channel {
     this.#isReceiving = true;
     try {
       for (;;) {
-        const next = this.#arrived.shift();
+        const next = this.#waiting.shift();
         if (next !== undefined) {
           try {
             yield next.message;
@@ -114,7 +119,7 @@ export class FramedChannel implements Channel {
 
   close(reason?: ChronicleError): void {
     if (this.#end !== undefined) return;
-    this.#arrived.length = 0;
+    this.#waiting.length = 0;
     this.#finish({ by: "us", error: reason });
     void this.#sayGoodbye(reason);
   }
@@ -230,6 +235,7 @@ export class FramedChannel implements Channel {
     const message = decodeMessage(frame);
     const credited = isCredited(message.type);
     this.#giver.arrived(frame, credited, this.#isReliable);
+    this.#arrived += 1;
     if (message.type === "Credit") return this.#grant(message);
     if (message.type === "Error" && message.fatal) return this.#ended(message);
     if (!credited) {
@@ -238,7 +244,7 @@ export class FramedChannel implements Channel {
         throw new ChronicleError("LIMIT_EXCEEDED", "the other side sends more than it waits for");
       }
     }
-    this.#arrived.push({ message, frame, credited });
+    this.#waiting.push({ message, frame, credited });
     this.#wake?.();
   }
 

@@ -39,6 +39,10 @@ export class BegunChannel implements Channel {
     }
   }
 
+  get arrived(): number {
+    return this.#channel.arrived;
+  }
+
   get pendingBytes(): number {
     return this.#channel.pendingBytes;
   }

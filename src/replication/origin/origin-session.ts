@@ -115,10 +115,7 @@ export class OriginSession {
     using _listening = this.#options.history.changed.listen(() => this.#push.note());
     this.#beginPulse();
     try {
-      for await (const message of this.#channel.receive()) {
-        this.#pulse?.heard();
-        await this.#handle(message);
-      }
+      for await (const message of this.#channel.receive()) await this.#handle(message);
       this.#channel.close();
     } catch (error) {
       this.#channel.close(asFatal(error));
@@ -135,6 +132,7 @@ export class OriginSession {
   #beginPulse(): void {
     const { timers = NODE_TIMERS } = this.#options;
     this.#pulse = new Pulse(timers, this.#heartbeatMs, {
+      arrived: () => this.#channel.arrived,
       beat: () => {
         // Before `Hello` there is nobody to be told anything.
         if (this.#replica !== undefined)

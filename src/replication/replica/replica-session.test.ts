@@ -11,7 +11,7 @@ import { openSimStore } from "../../testing/sim-store.ts";
 import { RigReplica } from "../../testing/push-rig.ts";
 import { fileEvent, userEvent } from "../../testing/protocol-samples.ts";
 import { VirtualClock } from "../../testing/virtual-clock.ts";
-import type { Channel } from "../channel.ts";
+import type { Channel, ChannelEnd } from "../channel.ts";
 import { memoryChannels } from "../channels/memory-wire.ts";
 import { eventsOf, notificationOf, renameOf } from "../protocol/event-messages.ts";
 import type { Message } from "../protocol/messages.ts";
@@ -40,6 +40,27 @@ async function send(origin: Channel, ...events: SealedEvent[]): Promise<void> {
 /** Reads what comes, and does nothing about it. */
 async function listen(channel: Channel): Promise<void> {
   for await (const _message of channel.receive());
+}
+
+/** A channel whose receiver is busy with each message for a while. */
+function slowToReceive(channel: Channel, busy: () => Promise<void>): Channel {
+  return {
+    send: (message) => channel.send(message),
+    receive: async function* () {
+      for await (const message of channel.receive()) {
+        yield message;
+        await busy();
+      }
+    },
+    close: (reason) => channel.close(reason),
+    ended: channel.ended,
+    get arrived() {
+      return channel.arrived;
+    },
+    get pendingBytes() {
+      return channel.pendingBytes;
+    },
+  };
 }
 
 /** So many turns of the queue of microtasks. */
@@ -73,6 +94,31 @@ describe("a replica's session", () => {
       await running;
     }
     expect(left).toEqual([]);
+  });
+
+  it("does not take an origin for gone while it is busy with what that has sent", async () => {
+    const { a: origin, b: own } = memoryChannels();
+    const clock = new VirtualClock();
+    const replica = await RigReplica.start(RigReplica.emptyDisk());
+    const session = new ReplicaSession(
+      slowToReceive(own, () => clock.wait(10_000)),
+      replica.options(clock),
+    );
+    const running = session.run();
+    // It ends with an error, which is looked at below.
+    listen(origin).catch(() => undefined);
+    await welcome(origin, EMPTY_HEAD);
+    for (let beat = 1; beat <= 8; beat += 1) {
+      await clock.run(beat * 1_000);
+      await origin.send({ type: "Heartbeat", agent_sequence: 0, agent_iteration: 0 });
+    }
+    // What it has had is one message; from here on nothing comes any more.
+    let end: ChannelEnd | undefined;
+    void running.then((one) => (end = one));
+    await clock.run(10_000);
+    expect(end).toBeUndefined();
+    await clock.run(20_000);
+    expect(end).toMatchObject({ by: "us", error: { code: "UNAVAILABLE" } });
   });
 
   it("says that it knows renames, and takes one as the deletion and the creation that it is, without asking for the content", async () => {

@@ -148,10 +148,7 @@ export class ReplicaSession {
       const note = this.#options.notes.get();
       if (note !== undefined) throw witnessed(note);
       await this.#channel.send(replicaHello(this.#options));
-      for await (const message of this.#channel.receive()) {
-        this.#pulse.heard();
-        await this.#handle(message);
-      }
+      for await (const message of this.#channel.receive()) await this.#handle(message);
       this.#channel.close();
     } catch (error) {
       own = asFatal(error);
@@ -368,6 +365,7 @@ export class ReplicaSession {
 
   #pulseOf(everyMs: number): Pulse {
     return new Pulse(this.#options.timers ?? NODE_TIMERS, everyMs, {
+      arrived: () => this.#channel.arrived,
       beat: () => {
         if (this.#isWelcome) void this.#beat().catch((error: unknown) => this.#channel.close(asFatal(error)));
       },
