@@ -1,11 +1,6 @@
 import type { WorkspacePath } from "../../core/path.ts";
 import type { Timers } from "../timers.ts";
 
-interface Waiting {
-  readonly attempts: number;
-  readonly timer: Disposable;
-}
-
 const FIRST_WAIT_MS = 500;
 const LONGEST_WAIT_MS = 3_600_000;
 
@@ -14,7 +9,7 @@ export class Retries implements Disposable {
   readonly #timers: Timers;
   readonly #onDue: () => void;
   readonly #attempts = new Map<WorkspacePath, number>();
-  readonly #waiting = new Map<WorkspacePath, Waiting>();
+  readonly #waiting = new Map<WorkspacePath, Disposable>();
 
   constructor(timers: Timers, onDue: () => void) {
     this.#timers = timers;
@@ -30,25 +25,25 @@ export class Retries implements Disposable {
   failed(path: WorkspacePath): void {
     const attempts = this.#attempts.get(path) ?? 0;
     this.#attempts.set(path, attempts + 1);
-    this.#waiting.get(path)?.timer[Symbol.dispose]();
+    this.#waiting.get(path)?.[Symbol.dispose]();
     const wait = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** Math.min(attempts, 10));
     const timer = this.#timers.after(wait, () => {
       this.#waiting.delete(path);
       this.#onDue();
     });
-    this.#waiting.set(path, { attempts, timer });
+    this.#waiting.set(path, timer);
   }
 
   /** It has been done, or is something else now. */
   forget(path: WorkspacePath): void {
-    this.#waiting.get(path)?.timer[Symbol.dispose]();
+    this.#waiting.get(path)?.[Symbol.dispose]();
     this.#waiting.delete(path);
     this.#attempts.delete(path);
   }
 
   /** All of it may be tried now. */
   hurry(): void {
-    for (const { timer } of this.#waiting.values()) timer[Symbol.dispose]();
+    for (const timer of this.#waiting.values()) timer[Symbol.dispose]();
     this.#waiting.clear();
   }
 

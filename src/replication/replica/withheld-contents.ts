@@ -18,6 +18,8 @@ export class FileWithheldContents implements WithheldContents {
   readonly #disk: Disk;
   readonly #path: string;
   #known: Set<Hash> | undefined;
+  /** A process that died may have left lines that nobody has synced: nothing may rest on those before somebody has. */
+  #isDurable = false;
 
   constructor(disk: Disk, path: string) {
     this.#disk = disk;
@@ -32,17 +34,17 @@ export class FileWithheldContents implements WithheldContents {
   add(hashes: readonly Hash[]): void {
     const known = (this.#known ??= parse(readDiskFile(this.#disk, this.#path)));
     const fresh = [...new Set(hashes)].filter((hash) => !known.has(hash));
-    if (fresh.length === 0) return;
-    const isNew = this.#disk.lstat(this.#path) === undefined;
+    if (fresh.length === 0 && (this.#isDurable || hashes.length === 0)) return;
     const fd = this.#disk.open(this.#path, "append", 0o600);
     try {
       // What stands before it may be torn: each list begins on a line of its own.
-      writeFully(this.#disk, fd, Buffer.from(`\n${fresh.join("\n")}\n`), null);
+      if (fresh.length > 0) writeFully(this.#disk, fd, Buffer.from(`\n${fresh.join("\n")}\n`), null);
       this.#disk.sync(fd);
     } finally {
       this.#disk.close(fd);
     }
-    if (isNew) this.#disk.syncFolder(folderOf(this.#path));
+    if (!this.#isDurable) this.#disk.syncFolder(folderOf(this.#path));
+    this.#isDurable = true;
     for (const hash of fresh) known.add(hash);
   }
 }
