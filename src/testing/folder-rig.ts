@@ -78,6 +78,12 @@ export class RigHost {
     else await this.workspace.putFile(path, Buffer.from(content));
   }
 
+  /** From here on it is only read, or no longer so. */
+  async setArchived(isArchived: boolean): Promise<void> {
+    if (this.#store === undefined) throw new Error("the origin is not open");
+    await this.#store.archive(this.#id, isArchived);
+  }
+
   /** All files with their contents; folders end with a slash. */
   async tree(): Promise<Record<string, string>> {
     const found: Record<string, string> = {};

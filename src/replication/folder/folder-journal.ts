@@ -84,10 +84,15 @@ export class FolderJournal implements WriteJournal {
     return this.#refused;
   }
 
-  /** What was refused is to be proposed anew: all of it, or what was for one reason that holds no more. */
-  retry(why?: WriteBackReason): void {
+  /** Is a path to be looked at again, or its last change still without an answer? */
+  isUndecided(path: WorkspacePath): boolean {
+    return this.#again.has(path) || this.#waiting.has(path);
+  }
+
+  /** What was refused is to be proposed anew: all of it, or what was for one reason that may hold no more, or one path of that. */
+  retry(why?: WriteBackReason, only?: WorkspacePath): void {
     for (const [path, { reason }] of this.#refused) {
-      if (why !== undefined && reason !== why) continue;
+      if ((why !== undefined && reason !== why) || (only !== undefined && path !== only)) continue;
       this.#refused.delete(path);
       this.#again.add(path);
     }

@@ -6,16 +6,17 @@ import type { FolderIdentity, ReplicaHalt, ReplicaRecord } from "../../core/repl
 import type { RejectedEntry } from "../../core/write-back.ts";
 import { Signal } from "../../util/signal.ts";
 import type { Context } from "../../workspace/context.ts";
-import { readJournal } from "../../workspace/replica/journal.ts";
 import { shownPath } from "../../workspace/shape.ts";
 import { CycleLoop } from "./cycle-loop.ts";
 import { flushSync, type Flushed, type FlushOptions } from "./flush-sync.ts";
 import { FolderCycle, type LossDecision } from "./folder-cycle.ts";
-import { FolderJournal } from "./folder-journal.ts";
+import type { FolderJournal } from "./folder-journal.ts";
 import { FsWatcher } from "./fs-watcher.ts";
 import { haltedSync, notUnderWay } from "./not-under-way.ts";
+import { openJournal } from "./open-journal.ts";
 import { OriginLink, type OriginLinkOptions } from "./origin-link.ts";
 import { pauseAfter } from "./pause-after.ts";
+import { RefusalProbe } from "./refusal-probe.ts";
 import { ReplicatedPaths } from "./replicated-paths.ts";
 import type { Resolution } from "./resolve-sync-conflict.ts";
 import { pushed, type SyncHappening } from "./sync-happening.ts";
@@ -53,6 +54,7 @@ export class FolderSync {
   readonly happened = new Signal<SyncHappening>();
   readonly #parts: FolderSyncParts;
   readonly #journal: FolderJournal;
+  readonly #probe: RefusalProbe;
   readonly #cycle: FolderCycle;
   readonly #loop: CycleLoop;
   readonly #watcher: FsWatcher;
@@ -74,7 +76,13 @@ export class FolderSync {
     const rules = new ReplicatedPaths(record);
     const inTurn = <T>(work: () => Promise<T>): Promise<T> => this.#inTurn(work);
     const tell = (happening: SyncHappening): void => this.#tell(happening);
-    this.#journal = this.#journalOf(rules, record);
+    this.#journal = openJournal({ context, mirror: parts.mirror, rules, origin: () => this.record.origin }, record);
+    this.#probe = new RefusalProbe({
+      journal: this.#journal,
+      timers,
+      mayAsk: () => this.#link.session !== undefined && !this.#link.isReadOnly,
+      wake: () => this.#loop.wake(),
+    });
     this.#cycle = new FolderCycle(
       {
         ...parts,
@@ -265,23 +273,6 @@ export class FolderSync {
     return settled;
   }
 
-  #journalOf(rules: ReplicatedPaths, { settled }: ReplicaRecord): FolderJournal {
-    const { context, mirror } = this.#parts;
-    return new FolderJournal({
-      read: (after, limit) =>
-        readJournal(context, (path, seq) => mirror.iterationAt(path, seq), {
-          origin: this.record.origin,
-          after,
-          limit,
-        }),
-      before: async (path) => (await mirror.iterationAt(path, mirror.head.seq))?.entry,
-      open: (hash) => context.blobs.open(hash),
-      rules,
-      settled,
-      head: () => mirror.head.seq,
-    });
-  }
-
   #isQuiet(sequence: number): boolean {
     const isIdle = !this.#loop.isBusy && this.#journal.pending === 0;
     const wanted = Math.max(sequence, this.#journal.awaited, this.#parts.mirror.head.seq);
@@ -316,6 +307,7 @@ export class FolderSync {
 
   async #comeToRest(): Promise<void> {
     this.#isUnderWay = false;
+    this.#probe[Symbol.dispose]();
     await this.#link.stop();
     await this.#watcher.stop();
     await this.#loop.rest();
@@ -384,6 +376,7 @@ export class FolderSync {
   #answered(accepted: number, rejected: readonly RejectedEntry[]): void {
     this.#refusals = rejected.length > 0 ? this.#refusals + 1 : accepted > 0 ? 0 : this.#refusals;
     if (accepted + rejected.length > 0) this.#tell(pushed(accepted, rejected));
+    this.#probe.look();
     if (rejected.length > 0 || this.#journal.again.size > 0) this.#loop.wake(pauseAfter(this.#refusals));
     this.#loop.writeSoon();
     this.#waiting.look();

@@ -39,7 +39,7 @@ const WORDS: Readonly<Partial<Record<WriteBackReason, Words>>> = {
   },
   "read-only": {
     why: "the origin's history is only read now, or the token may only read",
-    hint: `see \`chronicle status\` there, ${RESUME}; or start the sync again with another token`,
+    hint: "see `chronicle status` there: it is sent again by itself some time after that is over, and by `chronicle sync resume` at once; or start the sync again with another token",
   },
   "too-large": {
     why: "it is longer than the origin takes",

@@ -1,0 +1,31 @@
+import type { ReplicaRecord } from "../../core/replica-record.ts";
+import type { Context } from "../../workspace/context.ts";
+import { readJournal } from "../../workspace/replica/journal.ts";
+import type { Mirror } from "../replica/mirror.ts";
+import { FolderJournal } from "./folder-journal.ts";
+import type { ReplicatedPaths } from "./replicated-paths.ts";
+
+/** What a journal is read from. */
+export interface JournalParts {
+  readonly context: Context;
+  readonly mirror: Mirror;
+  readonly rules: ReplicatedPaths;
+  /** The origin's workspace, once it is known. */
+  readonly origin: () => string;
+}
+
+/** The journal of a folder, as its own log has it. */
+export function openJournal(
+  { context, mirror, rules, origin }: JournalParts,
+  { settled }: Pick<ReplicaRecord, "settled">,
+): FolderJournal {
+  return new FolderJournal({
+    read: (after, limit) =>
+      readJournal(context, (path, seq) => mirror.iterationAt(path, seq), { origin: origin(), after, limit }),
+    before: async (path) => (await mirror.iterationAt(path, mirror.head.seq))?.entry,
+    open: (hash) => context.blobs.open(hash),
+    rules,
+    settled,
+    head: () => mirror.head.seq,
+  });
+}
