@@ -14,7 +14,7 @@ import {
 import type { Hash } from "../../core/hash.ts";
 import type { IterationPage, IterationRow } from "../index-store.ts";
 import type { FolderTable } from "./folder-table.ts";
-import { LastRows } from "./last-rows.ts";
+import { LastRows, MOST_LAST_ROWS } from "./last-rows.ts";
 import { ReadAhead } from "./read-ahead.ts";
 import { RowInserts } from "./row-inserts.ts";
 import { atMost, bytesAt, DamagedCell, numberAt, type Row, type Statements, textAt } from "./statements.ts";
@@ -33,8 +33,6 @@ const MANY = 32;
 const SOME_IN_FOLDER = 4;
 /** Rows that are read at once for one that is wanted: neither a folder's other names nor old iterations cost more than that. */
 const SPARE_ROWS = 4;
-/** Of more iterations that come together none is kept at hand: nobody asks about all of them again and again. */
-const MOST_NOTED = 4_096;
 /** Every name is behind it. */
 const NONE = Buffer.alloc(0);
 
@@ -115,8 +113,9 @@ export class IterationTable {
     let count = 0;
     for (const row of rows) {
       const { path, seq, iteration, entry } = row;
-      if ((count += 1) <= MOST_NOTED) this.#last.put(row);
-      else if (count === MOST_NOTED + 1) this.#last.forget();
+      // Of more than are remembered the first ones would push each other out: nobody asks about all of them again and again.
+      if ((count += 1) <= MOST_LAST_ROWS) this.#last.put(row);
+      else if (count === MOST_LAST_ROWS + 1) this.#last.forget();
       const parent = parentOf(path);
       // Mostly they come folder by folder.
       if (parent !== folderPath) folder = this.#folders.ensure((folderPath = parent));

@@ -2,7 +2,7 @@ import type { WorkspacePath } from "../../core/path.ts";
 import type { IterationRow } from "../index-store.ts";
 
 /** So many paths are remembered: as many as a large step has. */
-const MOST_PATHS = 16_384;
+export const MOST_LAST_ROWS = 16_384;
 
 interface Last {
   readonly row: IterationRow;
@@ -24,7 +24,7 @@ export class LastRows {
     // Not in the order of events: which of two is the last one is for the table to say.
     if (before !== undefined && before.seq >= seq) return;
     this.#rows.set(path, { row: { path, seq, iteration, entry: entry && { ...entry, path } }, before });
-    if (this.#rows.size <= MOST_PATHS) return;
+    if (this.#rows.size <= MOST_LAST_ROWS) return;
     for (const oldest of this.#rows.keys()) {
       this.#rows.delete(oldest);
       return;

@@ -12,7 +12,8 @@ import type {
   PlacedBlob,
 } from "../blob-index.ts";
 import { takesNoWrites } from "../io-trouble.ts";
-import { rowAt, rowHashBytes, rowsByHash, type BlobRows } from "../blob-rows.ts";
+import { rowAt, rowHash, rowHashBytes, rowsByHash, type BlobRows } from "../blob-rows.ts";
+import { RecentPlaces } from "./recent-places.ts";
 import { fromSqlite, sqliteCode } from "./sqlite-error.ts";
 
 /**
@@ -41,6 +42,9 @@ class SqliteBlobIndex implements BlobIndex {
   readonly #db: DatabaseSync;
   readonly #path: string;
   readonly #statements = new Map<string, StatementSync>();
+  /** Only for questions that are asked together: to find out whether it holds costs as much as an answer. */
+  readonly #recent = new RecentPlaces();
+  #isTogether = false;
 
   constructor(disk: Disk, db: DatabaseSync, path: string) {
     this.#disk = disk;
@@ -49,10 +53,13 @@ class SqliteBlobIndex implements BlobIndex {
   }
 
   has(hash: Hash): boolean {
+    if (this.#isTogether && this.#recent.get(hash) !== undefined) return true;
     return this.#get("SELECT 1 FROM blobs WHERE hash = ?", hashToBytes(hash)) !== undefined;
   }
 
   find(hash: Hash): BlobPlace | undefined {
+    const recent = this.#isTogether ? this.#recent.get(hash) : undefined;
+    if (recent !== undefined) return recent;
     const row = this.#get(`SELECT ${PLACE} FROM blobs WHERE hash = ?`, hashToBytes(hash));
     return row === undefined ? undefined : toPlace(row);
   }
@@ -61,8 +68,10 @@ class SqliteBlobIndex implements BlobIndex {
     if (this.#db.isTransaction) return work();
     this.#begin();
     try {
+      this.#isTogether = true;
       return work();
     } finally {
+      this.#isTogether = false;
       // Nothing was changed.
       if (this.#db.isOpen && this.#db.isTransaction) this.#run("ROLLBACK");
     }
@@ -90,9 +99,11 @@ class SqliteBlobIndex implements BlobIndex {
       if (change.durable === true) this.#db.exec("PRAGMA synchronous = FULL");
       this.#run("BEGIN IMMEDIATE");
       try {
+        this.#recent.look(this.#dataVersion());
         this.#change(change);
         this.#run("COMMIT");
       } catch (error) {
+        this.#recent.forget();
         if (this.#db.isTransaction) this.#run("ROLLBACK");
         throw error;
       }
@@ -119,6 +130,7 @@ class SqliteBlobIndex implements BlobIndex {
   }
 
   #change(change: IndexChange): void {
+    if ((change.forget ?? change.forgetPacks) !== undefined || change.replace === true) this.#recent.forget();
     for (const hash of change.forget ?? []) this.#run("DELETE FROM blobs WHERE hash = ?", hashToBytes(hash));
     for (const id of change.forgetPacks ?? []) {
       this.#run("DELETE FROM blobs WHERE pack = ?", id);
@@ -126,7 +138,7 @@ class SqliteBlobIndex implements BlobIndex {
     }
     const ids = (change.packs ?? []).map((pack) => this.#putPack(pack));
     const insert = this.#insert(change.replace === true);
-    if (change.rows !== undefined) putRows(insert, change.rows, ids);
+    if (change.rows !== undefined) putRows({ insert, recent: this.#recent }, change.rows, ids);
     for (const { hash, packed, length, stored } of change.large ?? []) {
       insert.run(hashToBytes(hash), packed ? LARGE_PACKED : LARGE_RAW, 0, 0, 0, length, stored);
     }
@@ -157,10 +169,17 @@ class SqliteBlobIndex implements BlobIndex {
     return statement;
   }
 
+  /** Another number than before: another connection has changed something. */
+  #dataVersion(): number {
+    return numberOf(this.#prepare("PRAGMA data_version").get()?.["data_version"]);
+  }
+
   #begin(): void {
     try {
       this.#run("BEGIN");
+      this.#recent.look(this.#dataVersion());
     } catch (error) {
+      if (this.#db.isOpen && this.#db.isTransaction) this.#run("ROLLBACK");
       throw this.#trouble(error);
     }
   }
@@ -278,12 +297,19 @@ function cannotWrite(error: unknown): boolean {
 
 type Row = Record<string, unknown>;
 
-function putRows(insert: StatementSync, rows: BlobRows, ids: readonly number[]): void {
+function putRows(
+  { insert, recent }: { readonly insert: StatementSync; readonly recent: RecentPlaces },
+  rows: BlobRows,
+  ids: readonly number[],
+): void {
   for (const i of rowsByHash(rows)) {
     const row = rowAt(rows, i);
     const pack = ids[row.pack];
     if (pack === undefined) continue;
-    insert.run(rowHashBytes(rows, i), pack, row.block, row.blockBytes, row.at, row.length, row.stored);
+    const { block, blockBytes, at, length, stored } = row;
+    const { changes } = insert.run(rowHashBytes(rows, i), pack, block, blockBytes, at, length, stored);
+    // What was known stays where it is.
+    if (changes === 1) recent.put(rowHash(rows, i), { kind: "pack", pack, block, blockBytes, at, length, stored });
   }
 }
 

@@ -1,0 +1,27 @@
+import { expect, test } from "vitest";
+import { sha256 } from "../../core/hash.ts";
+import type { BlobPlace } from "../blob-index.ts";
+import { MOST_RECENT_PLACES, RecentPlaces } from "./recent-places.ts";
+
+const placeAt = (at: number): BlobPlace => ({ kind: "large", packed: false, length: at, stored: at });
+
+test("what was published is known until somebody else changes something", () => {
+  const places = new RecentPlaces();
+  const hash = sha256(Buffer.from("a"));
+  places.look(1);
+  places.put(hash, placeAt(1));
+  places.look(1);
+  expect(places.get(hash)).toEqual(placeAt(1));
+  places.look(2);
+  expect(places.get(hash)).toBeUndefined();
+  places.put(hash, placeAt(2));
+  places.forget();
+  expect(places.get(hash)).toBeUndefined();
+});
+
+test("it is bounded: what was published last is known", () => {
+  const places = new RecentPlaces();
+  const all = Array.from({ length: MOST_RECENT_PLACES + 10 }, (_, i) => sha256(Buffer.from(`${i}`)));
+  for (const [i, hash] of all.entries()) places.put(hash, placeAt(i));
+  expect(all.filter((hash) => places.get(hash) === undefined)).toEqual(all.slice(0, 10));
+});
