@@ -18,7 +18,7 @@ type Hashed = Pick<Context, "index"> & {
 export async function rootAtHead(context: Hashed, seq: number): Promise<Hash> {
   const from = await context.index.treeSeq();
   if (seq > from && (await wasEmpty(context, from))) return wholeTree(context, seq);
-  const dirty = dirtyFolders(seq > from ? await touchedFolders(context, from, seq) : []);
+  const dirty = dirtyFolders(seq > from ? await touchedFolders(context, from, seq) : new Set());
   const roots = rootFolders(context);
   for (const root of roots) if ((await context.index.treeHashAt(root, seq)) === undefined) dirty.add(root);
   const fresh = new Map<WorkspacePath, Hash | undefined>();
@@ -101,18 +101,21 @@ class TreeInOrder {
   }
 }
 
-/** The folders that hold a touched path, and the touched paths that are folders, or may have been: few of many are. */
-async function touchedFolders({ index }: Hashed, from: number, seq: number): Promise<WorkspacePath[]> {
+/** The folders that hold a touched path, and the touched paths that are folders, or were: few of many are. */
+async function touchedFolders({ index }: Hashed, from: number, seq: number): Promise<Set<WorkspacePath>> {
   const touched = await index.touched(from, seq);
   const rows = await index.iterationsAt(touched, seq);
-  return touched.map((path, i) => {
+  const folders = new Set<WorkspacePath>();
+  for (const [i, path] of touched.entries()) {
     const row = rows[i];
-    const isOnlyFile = row?.entry !== undefined && row.entry.kind !== "dir" && row.iteration === 1;
-    return isOnlyFile ? parentOf(path) : path;
-  });
+    const isFile = row?.entry !== undefined && row.entry.kind !== "dir";
+    const isOnlyFile = isFile && (row.iteration === 1 || (await index.treeHashAt(path, seq)) === undefined);
+    folders.add(isOnlyFile ? parentOf(path) : path);
+  }
+  return folders;
 }
 
-function dirtyFolders(touched: readonly WorkspacePath[]): Set<WorkspacePath> {
+function dirtyFolders(touched: ReadonlySet<WorkspacePath>): Set<WorkspacePath> {
   const dirty = new Set<WorkspacePath>();
   for (const path of touched) {
     for (let folder = path; !dirty.has(folder); folder = parentOf(folder)) {

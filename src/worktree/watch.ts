@@ -185,8 +185,12 @@ class RootsWatch implements WatchHandle {
   }
 
   #whenQuiet(): void {
-    clearTimeout(this.#quietTimer);
+    if (this.#quietTimer !== undefined) {
+      this.#quietTimer.refresh();
+      return;
+    }
     this.#quietTimer = setTimeout(() => {
+      this.#quietTimer = undefined;
       this.#events = 0;
       this.#everything = true;
       this.#plan();

@@ -11,8 +11,14 @@ import type { MessageOf } from "./messages.ts";
 
 /** Events as messages, and back. What is told beside a line must be what the line says: nobody has to believe it. */
 
+/** What an event of a file says. */
+interface FileState {
+  readonly path: WorkspacePath;
+  readonly entry: Entry | undefined;
+}
+
 /** The path and state of a file's event; `undefined` for other events. */
-function stateOf(event: LogEvent): { readonly path: WorkspacePath; readonly entry: Entry | undefined } | undefined {
+function stateOf(event: LogEvent): FileState | undefined {
   const path = event.op === "upsert" ? pathOfRecordId(event.recordId) : undefined;
   return path === undefined ? undefined : { path, entry: decodeFile(path, event.record).entry };
 }
@@ -137,8 +143,7 @@ function* partsOf(seq: number, line: Buffer): Generator<MessageOf<"Events">> {
  * that it names. Throws `INTEGRITY_VIOLATION` otherwise: the sender is broken, or lies.
  */
 export function openNotification(message: MessageOf<"Notification">, prev: Head): LogEvent {
-  const event = openLine(Buffer.from(message.line), prev);
-  const state = stateOf(event);
+  const { event, state } = openLine(Buffer.from(message.line), prev);
   if (state === undefined) return violated(`event ${event.seq} is none of a file`);
   const says = stateToFields(state.path, state.entry);
   const isSame =
@@ -155,9 +160,8 @@ export function openNotification(message: MessageOf<"Notification">, prev: Head)
 /** Both events of a rename. Throws as `openNotification`. */
 export function openRename(message: MessageOf<"Rename">, prev: Head): readonly [LogEvent, LogEvent] {
   const [first, second] = message.lines;
-  const gone = openLine(Buffer.from(first), prev);
-  const made = openLine(Buffer.from(second), gone);
-  const [from, to] = [stateOf(gone), stateOf(made)];
+  const { event: gone, state: from } = openLine(Buffer.from(first), prev);
+  const { event: made, state: to } = openLine(Buffer.from(second), gone);
   const isSame =
     message.sequence === gone.seq &&
     from?.entry === undefined &&
@@ -178,7 +182,7 @@ export function openEvents({ first_sequence, last_sequence, lines }: MessageOf<"
   for (let at = 0; at < bytes.length;) {
     const end = bytes.indexOf(0x0a, at);
     if (end < 0) violated("the last line of Events has no end");
-    const event = openLine(bytes.subarray(at, end), head);
+    const { event } = openLine(bytes.subarray(at, end), head);
     events.push(event);
     head = event;
     at = end + 1;
@@ -198,18 +202,23 @@ export function checkInline(fields: {
   violated(`the content that was sent is not ${content_hash ?? "nothing"}`);
 }
 
-function openLine(line: Uint8Array, prev: Head): LogEvent {
+interface OpenedLine {
+  readonly event: LogEvent;
+  /** What it says, where it is a file's. */
+  readonly state: FileState | undefined;
+}
+
+function openLine(line: Uint8Array, prev: Head): OpenedLine {
   const checked = checkLine(line, prev);
-  if ("event" in checked) return withSoundState(checked.event);
+  if ("event" in checked) return { event: checked.event, state: soundState(checked.event) };
   const { kind, detail } = checked.fault;
   throw new ChronicleError("INTEGRITY_VIOLATION", `a line that was sent is refused: ${detail}`, { data: { kind } });
 }
 
 /** A line is the origin's word; that a file's event has a path within the workspace and a state must not depend on it. */
-function withSoundState(event: LogEvent): LogEvent {
+function soundState(event: LogEvent): FileState | undefined {
   try {
-    stateOf(event);
-    return event;
+    return stateOf(event);
   } catch (cause) {
     if (!(cause instanceof ChronicleError)) throw cause;
     const code = cause.code === "PATH_INVALID" ? cause.code : "INTEGRITY_VIOLATION";

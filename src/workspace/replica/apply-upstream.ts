@@ -138,7 +138,7 @@ async function underLock(
   const moved = await movedPaths(context, { step, changes, seq: from });
   if (moved.length > 0) return { ...NOTHING, from, seq: from, moved };
   const left = { ...step, conflicts: await openAhead(commit, step.conflicts ?? []) };
-  const isFirst = changes.length > MOST_NAMED && (await isBlank(context, from));
+  const isFirst = changes.length > MOST_NAMED && areNew(changes) && (await isBlank(context, from));
   const report = isOneEvent(left, changes)
     ? await appendOnly(commit, left)
     : await performStep(context, commit, { step: left, changes, options });
@@ -147,6 +147,11 @@ async function underLock(
   // What was applied is remembered by now: the next look need not be told of it.
   if (report.blocked.length === 0) noteRemembered(context, { from, to: seq });
   return { from, seq, applied: report.applied, moved: [], blocked: report.blocked, copies: report.conflicts };
+}
+
+/** Is there nothing yet of what they change? */
+function areNew(changes: readonly UpstreamChange[]): boolean {
+  return changes.every(({ before }) => before === undefined);
 }
 
 /** Has the folder no entry at this event? */
