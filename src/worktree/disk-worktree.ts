@@ -16,16 +16,15 @@ import type {
   WatchHint,
   Worktree,
 } from "./worktree.ts";
-import { sameEntry } from "../core/entry.ts";
 import { ChronicleError, errnoOf } from "../core/errors.ts";
 import { childOf, splitRoot } from "../core/path.ts";
 import { applyChanges, cleanUpApply } from "./apply.ts";
+import { areStill } from "./are-still.ts";
 import { ConfinedFs } from "./confined-fs.ts";
 import { EarlyStage } from "./early-stage.ts";
 import { explainOnDisk } from "./explain.ts";
 import { inspectPath, readPath } from "./inspect.ts";
 import { sweepStaging } from "./sweep-staging.ts";
-import { isSameStat } from "./same-stat.ts";
 import { scanRoots } from "./scan.ts";
 import { loadStatCache, saveStatCache } from "./stat-cache-file.ts";
 import type { CacheFile } from "./stat-cache-file.ts";
@@ -118,17 +117,7 @@ export class DiskWorktree implements Worktree {
 
   async areStill(entries: readonly Entry[]): Promise<boolean> {
     const { cache } = this.#load();
-    try {
-      return entries.every((entry) => {
-        const known = cache.get(entry.path);
-        if (known === undefined || known.racy || entry.kind === "dir" || !sameEntry(known.entry, entry)) return false;
-        const { open, inner } = this.#rootOf(entry.path);
-        const stat = open.fs.lstat(inner);
-        return stat !== undefined && isSameStat(known.stat, stat);
-      });
-    } finally {
-      for (const { fs } of this.#open) fs.release();
-    }
+    return areStill({ cache, roots: this.#open, rootOf: (path) => this.#rootOf(path) }, entries);
   }
 
   /** A cache that cannot be written is no error: the next process reads again what it would have said. */

@@ -10,9 +10,11 @@ it("remembers what the last events recorded of files, and no more than that", ()
   expect(recent.get(7)).toMatchObject({ entry: { path: "a/b.txt", size: 7 } });
   expect(recent.get(8)).toBeNull();
   expect(recent.get(6)).toBeUndefined();
-  for (let seq = 9; seq < 9 + 8_191; seq += 1) recent.add([{ ...file, seq }]);
-  expect([recent.get(7), recent.get(8)]).toEqual([undefined, null]);
-  recent.add(Array.from({ length: 20_000 }, (_, i) => ({ ...file, seq: 10_000 + i })));
-  expect([recent.get(10_000 + 11_807), recent.get(9_999)]).toEqual([undefined, undefined]);
-  expect(recent.get(10_000 + 11_808)).toMatchObject({ entry: { path: "a/b.txt" } });
+  for (let seq = 9; seq < 8_200; seq += 1) recent.add([{ ...file, seq }]);
+  expect(recent.get(9)).toMatchObject({ entry: { path: "a/b.txt" } });
+  for (let seq = 8_200; seq < 17_000; seq += 1) recent.add([{ ...file, seq }]);
+  expect([recent.get(7), recent.get(8)]).toEqual([undefined, undefined]);
+  recent.add(Array.from({ length: 20_000 }, (_, i) => ({ ...file, seq: 20_000 + i })));
+  expect(recent.get(20_000 + 11_807)).toBeUndefined();
+  expect(recent.get(20_000 + 11_808)).toMatchObject({ entry: { path: "a/b.txt" } });
 });

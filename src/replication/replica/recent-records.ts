@@ -1,7 +1,8 @@
 import type { LogEvent } from "../../core/event.ts";
 import { decodeFile, pathOfRecordId, type FileRecord } from "../../core/file-record.ts";
+import { RecentMap } from "../../util/recent-map.ts";
 
-/** So many events are remembered: as many as one step asks about, and those that come meanwhile. */
+/** So many events are remembered, and no more than twice as many: what one step asks about, and those that come meanwhile. */
 const MOST_EVENTS = 8_192;
 
 type Body = Pick<LogEvent, "recordId" | "record">;
@@ -11,15 +12,11 @@ type Body = Pick<LogEvent, "recordId" | "record">;
  * appended, and reading one from the log costs a look at its end, three at the index, and opening a file.
  */
 export class RecentRecords {
-  /** By seq, oldest first. */
-  readonly #bodies = new Map<number, Body>();
+  /** By seq. */
+  readonly #bodies = new RecentMap<number, Body>(MOST_EVENTS);
 
   add(events: readonly Pick<LogEvent, "seq" | "recordId" | "record">[]): void {
-    for (const { seq, recordId, record } of events.slice(-MOST_EVENTS)) this.#bodies.set(seq, { recordId, record });
-    for (const seq of this.#bodies.keys()) {
-      if (this.#bodies.size <= MOST_EVENTS) break;
-      this.#bodies.delete(seq);
-    }
+    for (const { seq, recordId, record } of events.slice(-MOST_EVENTS)) this.#bodies.put(seq, { recordId, record });
   }
 
   /** `undefined`: it is not remembered. `null`: that event is not about a file. Throws `LOG_DAMAGED`. */

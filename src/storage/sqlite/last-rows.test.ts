@@ -33,9 +33,9 @@ test("of what comes in no order nothing is known", () => {
 
 test("it is bounded: the paths that were recorded last are known", () => {
   const rows = new LastRows();
-  const all = rowsOf(Array.from({ length: 20_000 }, (_, i) => [`f${i}`, "file:x"] as const));
+  const all = rowsOf(Array.from({ length: 40_000 }, (_, i) => [`f${i}`, "file:x"] as const));
   for (const row of all) rows.put(row);
-  const known = all.filter(({ path }) => rows.at(path, 20_000) !== undefined);
+  const known = all.filter(({ path }) => rows.at(path, 40_000) !== undefined);
   expect(known).toEqual(all.slice(-known.length));
-  expect(known.length).toBeLessThan(20_000);
+  expect(known.length).toBeLessThan(40_000);
 });

@@ -1,7 +1,8 @@
 import type { WorkspacePath } from "../../core/path.ts";
+import { RecentMap } from "../../util/recent-map.ts";
 import type { IterationRow } from "../index-store.ts";
 
-/** So many paths are remembered: as many as a large step has. */
+/** So many paths are remembered, and no more than twice as many: as many as a large step has. */
 export const MOST_LAST_ROWS = 16_384;
 
 interface Last {
@@ -15,20 +16,13 @@ interface Last {
  * iteration that is added, and forget everything where others may have added some.
  */
 export class LastRows {
-  /** The path that was not recorded for the longest time first. */
-  readonly #rows = new Map<WorkspacePath, Last>();
+  readonly #rows = new RecentMap<WorkspacePath, Last>(MOST_LAST_ROWS);
 
   put({ path, seq, iteration, entry }: IterationRow): void {
     const before = this.#rows.get(path)?.row;
-    this.#rows.delete(path);
     // Not in the order of events: which of two is the last one is for the table to say.
-    if (before !== undefined && before.seq >= seq) return;
-    this.#rows.set(path, { row: { path, seq, iteration, entry: entry && { ...entry, path } }, before });
-    if (this.#rows.size <= MOST_LAST_ROWS) return;
-    for (const oldest of this.#rows.keys()) {
-      this.#rows.delete(oldest);
-      return;
-    }
+    if (before !== undefined && before.seq >= seq) this.#rows.delete(path);
+    else this.#rows.put(path, { row: { path, seq, iteration, entry: entry && { ...entry, path } }, before });
   }
 
   /** The last iteration up to a seq; `undefined`: that is not known. */

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { sha256 } from "../../core/hash.ts";
 import type { BlobPlace } from "../blob-index.ts";
-import { MOST_RECENT_PLACES, RecentPlaces } from "./recent-places.ts";
+import { RecentPlaces } from "./recent-places.ts";
 
 const placeAt = (at: number): BlobPlace => ({ kind: "large", packed: false, length: at, stored: at });
 
@@ -17,11 +17,4 @@ test("what was published is known until somebody else changes something", () => 
   places.put(hash, placeAt(2));
   places.forget();
   expect(places.get(hash)).toBeUndefined();
-});
-
-test("it is bounded: what was published last is known", () => {
-  const places = new RecentPlaces();
-  const all = Array.from({ length: MOST_RECENT_PLACES + 10 }, (_, i) => sha256(Buffer.from(`${i}`)));
-  for (const [i, hash] of all.entries()) places.put(hash, placeAt(i));
-  expect(all.filter((hash) => places.get(hash) === undefined)).toEqual(all.slice(0, 10));
 });

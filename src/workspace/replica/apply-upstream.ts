@@ -103,11 +103,11 @@ async function captureFirst(
 ): Promise<void> {
   const told = onProgress === undefined ? {} : { onProgress };
   const how = { cause: "capture", reserve: true, ...told } as const;
+  if (await areCertain(context, changes)) return;
   if (changes.length > MOST_NAMED) {
     await capture(context, how);
     return;
   }
-  if (await areCertain(context, changes)) return;
   const isFolder = ({ before }: UpstreamChange): boolean => before?.kind === "dir";
   const folders = changes.filter(isFolder).map((one) => one.path);
   const others = changes.filter((one) => !isFolder(one)).map((one) => one.path);
