@@ -35,7 +35,7 @@ export async function keepHead(context: Context): Promise<void> {
 /** How soon another workspace's may follow, in ms: each is a file that is synced, and hundreds can be busy at once. */
 const KEEP_ONE_EVERY_MS = 100;
 /** Keeping heads takes one part in so many of a busy process's time: on a slow disk each takes long … */
-const KEEPING_SHARE = 20;
+const KEEPING_SHARE = 40;
 /** … but it is not put off for longer than this, in ms, whatever the clock says. */
 const PUT_OFF_MS = 5_000;
 
