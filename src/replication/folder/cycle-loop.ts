@@ -4,7 +4,8 @@ import { shownPath } from "../../workspace/shape.ts";
 import { asFatal } from "../as-fatal.ts";
 import type { Mirror } from "../replica/mirror.ts";
 import type { Timers } from "../timers.ts";
-import type { CycleOutcome, FolderCycle, LossDecision } from "./folder-cycle.ts";
+import { Arrivals } from "./arrivals.ts";
+import { PART_MS, type CycleOutcome, type FolderCycle, type LossDecision } from "./folder-cycle.ts";
 import type { SyncHappening } from "./sync-happening.ts";
 
 /** What cycles are run with. */
@@ -38,14 +39,18 @@ const MOVED_MS = 100;
  * that many more of them have one together (see the worktree's `apply`), and whoever stores what comes has a turn meanwhile.
  */
 const MANY = { from: 24, to: 256, waitMs: 200 };
-/** How long the rest of a commit is waited for, at once. */
-const PART_MS = 20;
+/**
+ * What has looked at very much and led to nothing is not done again at once: it would leave no time for what it waits for, and
+ * does not get cheaper. So it rests for as long as it took, up to some seconds.
+ */
+const LONGEST_REST_MS = 10_000;
 const FIRST_RETRY_MS = 500;
 const LONGEST_RETRY_MS = 30_000;
 
 /** Runs cycles, one after another, for as long as there is something to look at; what fails is tried again after a while. */
 export class CycleLoop {
   readonly #options: CycleLoopOptions;
+  readonly #arrivals: Arrivals;
   #running: Promise<void> | undefined;
   #isWanted = false;
   #decided: LossDecision | undefined;
@@ -57,11 +62,14 @@ export class CycleLoop {
   #failures = 0;
   #retryAt: number | undefined;
   #moves = 0;
+  /** How long the last cycle took, in ms. */
+  #spentMs = 0;
   #later: Disposable | undefined;
   #lazy: Disposable | undefined;
 
   constructor(options: CycleLoopOptions) {
     this.#options = options;
+    this.#arrivals = new Arrivals({ held: () => options.mirror.head.seq, told: options.originSeq });
   }
 
   /** Is a cycle going on, or about to? */
@@ -154,6 +162,8 @@ export class CycleLoop {
 
   async #run(): Promise<void> {
     while (this.#isWanted && this.#later === undefined && this.#options.isActive()) {
+      const waitMs = this.#waitForMore();
+      if (waitMs !== undefined) return this.#wakeLater(waitMs);
       this.#isWanted = false;
       try {
         const outcome = await this.#options.inTurn(() => this.#step());
@@ -167,14 +177,22 @@ export class CycleLoop {
     if (!this.#options.isActive()) this.#isWanted = false;
   }
 
+  /** So many ms, until more has come of what is known to come; `undefined`: something may be decided now. */
+  #waitForMore(): number | undefined {
+    const { cycle, mirror } = this.#options;
+    return mirror.workspace === "" ? undefined : this.#arrivals.waitFor(cycle.applied === 0);
+  }
+
   /** `undefined`: nothing is known of the origin yet. */
   async #step(): Promise<CycleOutcome | undefined> {
-    const { cycle, mirror, tell } = this.#options;
+    const { cycle, mirror, tell, now } = this.#options;
     if (mirror.workspace === "") return undefined;
     if (cycle.record.origin !== mirror.workspace) await cycle.write({ origin: mirror.workspace });
     const from = cycle.applied;
     const [decided, isSeen] = [this.#decided, this.#isDecidedSeen];
+    const began = now();
     const outcome = await cycle.run(decided, this.#isRestAccepted);
+    this.#spentMs = Math.max(0, now() - began);
     if (outcome.kind !== "done") return outcome;
     if ((isSeen || decided === "restore") && this.#decided === decided) this.#decided = undefined;
     this.#isRestAccepted = (this.#isRestAccepted || decided === "deletions") && !this.#options.isCaughtUp();
@@ -188,12 +206,12 @@ export class CycleLoop {
     switch (outcome.kind) {
       case "moved":
         this.#isWanted = true;
-        if (this.#moves >= MOST_MOVES) this.#wakeLater(MOVED_MS);
+        if (this.#moves >= MOST_MOVES) this.#restFor(MOVED_MS);
         return;
       case "restless":
-        return this.#wakeLater(outcome.waitMs);
+        return this.#restFor(outcome.waitMs);
       case "partial":
-        return this.#wakeLater(PART_MS);
+        return this.#restFor(PART_MS);
       case "halted":
         return this.#options.onHalt(outcome.halt);
       case "done":
@@ -205,6 +223,10 @@ export class CycleLoop {
           this.#wakeLater(MANY.waitMs);
         this.writeSoon();
     }
+  }
+
+  #restFor(ms: number): void {
+    this.#wakeLater(Math.max(ms, Math.min(LONGEST_REST_MS, this.#spentMs)));
   }
 
   #isMoreKnown(): boolean {

@@ -9,6 +9,7 @@ import { capture } from "../../workspace/capture.ts";
 import { catchUp } from "../../workspace/catch-up.ts";
 import { openConflicts } from "../../workspace/conflicts.ts";
 import type { Context } from "../../workspace/context.ts";
+import { breatheAfter } from "../../util/breathe.ts";
 import { settle } from "../../workspace/operate.ts";
 import type { UpstreamReport } from "../../workspace/replica/apply-upstream.ts";
 import type { Mirror } from "../replica/mirror.ts";
@@ -93,8 +94,9 @@ interface Planned {
   readonly isWhole: boolean;
 }
 
-/** So often a part of a commit is waited for to become a whole. */
+/** So often a part of a commit is waited for to become a whole, for so long each time. */
 const MOST_PARTS = 50;
+export const PART_MS = 20;
 
 /** Brings a folder and what is held of its origin together, one step at a time. Calls follow one another. */
 export class FolderCycle implements Disposable {
@@ -176,8 +178,9 @@ export class FolderCycle implements Disposable {
     if (halt !== undefined) return { kind: "halted", halt };
     using _lease = await this.#parts.context.blobs.lease();
     await this.#settle();
+    const began = this.#parts.context.now();
     const planned = await this.#plan(decided);
-    if (!planned.isWhole && this.#isMoreComing(planned)) return { kind: "partial" };
+    if (!planned.isWhole && this.#isMoreComing(planned, began)) return { kind: "partial" };
     const { halted } = planned.losses;
     const found = halted.local ?? (isRestAccepted ? undefined : halted.remote);
     const waitMs = decided === undefined ? this.#losses.waitFor(planned.losses) : undefined;
@@ -261,6 +264,7 @@ export class FolderCycle implements Disposable {
       return { plan: first, contents: [], paths: [], losses: NO_LOSSES, local, head, again, isWhole: true };
     }
     const paths = await readCycle(ground, [...(await this.#touched({ local, head })), ...again]);
+    await breatheAfter(paths.length);
     const merged = await settleMerges(context.blobs, decideCycle(paths, rules.mode));
     const collisions = await findHeldNames(merged.decisions, { rules: nameRules, index: context.index, local });
     const decisions = await holdFolders(holdCollisions(merged.decisions, collisions), { ...ground, journal });
@@ -276,6 +280,7 @@ export class FolderCycle implements Disposable {
     const isBack = this.#isLookedAtAgain && decided === undefined && losses.halted.local === undefined;
     if (sides.has("local") || isBack) journal.skipTo(local);
     await journal.scan();
+    await breatheAfter(paths.length);
     const plan = planCycle(await this.#back.decide({ paths, decisions, sides }), {
       origin: this.#record.origin,
       applied,
@@ -317,9 +322,11 @@ export class FolderCycle implements Disposable {
   }
 
   /** Is the rest of a commit on its way, as far as can be told? */
-  #isMoreComing({ local, head }: Planned): boolean {
+  #isMoreComing({ local, head }: Planned, began: number): boolean {
     const isSame = this.#part.local === local && this.#part.head === head;
-    this.#part = { local, head, times: isSame ? this.#part.times + 1 : 1 };
+    // A plan that takes long is many times as long a wait.
+    const times = 1 + Math.max(0, this.#parts.context.now() - began) / PART_MS;
+    this.#part = { local, head, times: isSame ? this.#part.times + times : 1 };
     return this.#part.times <= MOST_PARTS;
   }
 

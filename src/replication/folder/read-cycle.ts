@@ -3,6 +3,8 @@ import { sameEntry, type Entry } from "../../core/entry.ts";
 import { comparePaths, isWithin, parentOf, ROOT, type WorkspacePath } from "../../core/path.ts";
 import type { SyncBase } from "../../core/upstream-change.ts";
 import type { IndexStore, IterationRow } from "../../storage/index-store.ts";
+import { breathe } from "../../util/breathe.ts";
+import { withBreaths } from "../../util/with-breaths.ts";
 import type { CyclePath } from "./decide-cycle.ts";
 import type { ReplicatedPaths } from "./replicated-paths.ts";
 
@@ -26,8 +28,8 @@ export interface CycleSides {
   readonly isOwn: (seq: number) => Promise<boolean>;
 }
 
-/** Paths that are asked about at once. */
-const BATCH = 8_192;
+/** Paths that are asked about at once; between two such questions others have a turn. */
+const BATCH = 2_048;
 
 /**
  * Reads these paths, and those without which nothing can be decided about them: the folders above, and what lies in a folder
@@ -107,7 +109,7 @@ async function addBeneath(paths: Set<WorkspacePath>, folder: WorkspacePath, side
   const trees = [own.entriesAt(local, folder)];
   for (const seq of new Set([applied, head, ...older])) trees.push(mirror.entriesAt(seq, folder));
   for (const tree of trees) {
-    for await (const rows of tree) for (const { path } of rows) if (path !== ROOT) paths.add(path);
+    for await (const rows of withBreaths(tree)) for (const { path } of rows) if (path !== ROOT) paths.add(path);
   }
 }
 
@@ -118,6 +120,7 @@ async function readInto(
 ): Promise<void> {
   const all = [...wanted];
   for (let from = 0; from < all.length; from += BATCH) {
+    if (from > 0) await breathe();
     const paths = all.slice(from, from + BATCH);
     const base = await readBases(paths, sides);
     const remote = await sides.mirror.iterationsAt(paths, sides.head);

@@ -1,6 +1,7 @@
 import { sameEntry } from "../../core/entry.ts";
 import { comparePaths, type WorkspacePath } from "../../core/path.ts";
 import type { IterationRow } from "../../storage/index-store.ts";
+import { withBreaths } from "../../util/with-breaths.ts";
 import type { FileHistory } from "./read-cycle.ts";
 import { settable } from "./decide-cycle.ts";
 
@@ -31,7 +32,7 @@ function orderOf(a: IterationRow | undefined, b: IterationRow | undefined): numb
 }
 
 async function* rowsOf(batches: AsyncIterable<readonly IterationRow[]>): AsyncGenerator<IterationRow, undefined> {
-  for await (const rows of batches) yield* rows;
+  for await (const rows of withBreaths(batches)) yield* rows;
   return undefined;
 }
 

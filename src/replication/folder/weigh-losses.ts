@@ -1,6 +1,7 @@
 import { ROOT, type WorkspacePath } from "../../core/path.ts";
 import type { ReplicaHalt } from "../../core/replica-record.ts";
 import { both, settle, type Side } from "../../core/reconcile.ts";
+import { withBreaths } from "../../util/with-breaths.ts";
 import type { CyclePath, SettledDecision } from "./decide-cycle.ts";
 import { checkLoss, countLost, countNew, isMuch } from "./guards.ts";
 import type { FileHistory } from "./read-cycle.ts";
@@ -95,7 +96,7 @@ async function weigh(ground: LossGround, { lost, going, fresh, where }: Weighing
 /** How many entries the folder has of those that concern the origin; no more than `limit` are counted. */
 async function countEntries({ own, local, rules }: LossGround, limit: number): Promise<number> {
   let count = 0;
-  for await (const rows of own.entriesAt(local)) {
+  for await (const rows of withBreaths(own.entriesAt(local))) {
     count += rows.filter(({ path, entry }) => path !== ROOT && rules.isShared(path, entry?.kind === "dir")).length;
     if (count >= limit) break;
   }

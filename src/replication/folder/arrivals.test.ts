@@ -1,0 +1,34 @@
+import { expect, it } from "vitest";
+import { Arrivals } from "./arrivals.ts";
+
+function arrivals(begin: { held: number; told: number }) {
+  const at = { ...begin };
+  return { at, of: new Arrivals({ held: () => at.held, told: () => at.told }) };
+}
+
+it("the first time, all that the origin had is waited for, however long that takes; and not what it has got since", () => {
+  const { at, of } = arrivals({ held: 0, told: 0 });
+  for (let i = 0; i < 1_000; i += 1) expect(of.waitFor(true)).toBeGreaterThan(0);
+  at.told = 5;
+  expect(of.waitFor(true)).toBeGreaterThan(0);
+  [at.held, at.told] = [4, 7];
+  expect(of.waitFor(true)).toBeGreaterThan(0);
+  at.held = 5;
+  expect(of.waitFor(true)).toBeUndefined();
+});
+
+it("later, a few events are not waited for", () => {
+  expect(arrivals({ held: 10, told: 400 }).of.waitFor(false)).toBeUndefined();
+});
+
+it("later, many are, as long as they come, and not for ever", () => {
+  const { at, of } = arrivals({ held: 10, told: 1_000_000 });
+  let waits = 0;
+  for (; of.waitFor(false) !== undefined; waits += 1) at.held += 10;
+  expect(waits).toBe(300);
+  waits = 0;
+  for (; of.waitFor(false) !== undefined; waits += 1);
+  expect(waits).toBe(10);
+  [at.held, at.told] = [1_000, 1_400];
+  expect(of.waitFor(false)).toBeUndefined();
+});

@@ -1,0 +1,52 @@
+/** Where an origin's history is by now. */
+export interface ArrivalsOptions {
+  /** The last event that is held here. */
+  readonly held: () => number;
+  /** The last event that the origin has told of in this life of the sync; 0: it has told of none. */
+  readonly told: () => number;
+}
+
+/** So long it waits before it looks again, in ms. */
+const LOOK_MS = 100;
+/** So many events may be missing without being waited for. */
+const FEW = 500;
+/** So often it looks: where nothing more has come, and in all. */
+const MOST_STILL = 10;
+const MOST_LOOKS = 300;
+
+/**
+ * Waits for what an origin is known to have, before it is decided what a folder gets. History comes in the order in which it
+ * happened, and a moment in the middle of it is nobody's wish: files that were deleted long ago, half of a folder that was renamed.
+ * And each decision about a part of very much costs as much as one about all of it.
+ */
+export class Arrivals {
+  readonly #options: ArrivalsOptions;
+  /** What the folder gets first: what the origin had when it was first heard of. */
+  #goal: number | undefined;
+  #last = 0;
+  #still = 0;
+  #looks = 0;
+
+  constructor(options: ArrivalsOptions) {
+    this.#options = options;
+  }
+
+  /** So many ms it is to be waited; `undefined`: no longer. `isFirst`: the folder has got nothing from this origin so far. */
+  waitFor(isFirst: boolean): number | undefined {
+    const { held, told } = this.#options;
+    if (isFirst && this.#goal === undefined && told() > 0) this.#goal = told();
+    const isWaiting = isFirst ? held() < (this.#goal ?? Infinity) : told() - held() > FEW && this.#isComing();
+    if (isWaiting) return LOOK_MS;
+    this.#still = this.#looks = 0;
+    return undefined;
+  }
+
+  /** Other things may be more urgent than what does not come, or comes for ever. */
+  #isComing(): boolean {
+    const held = this.#options.held();
+    this.#still = held > this.#last ? 0 : this.#still + 1;
+    this.#last = held;
+    this.#looks += 1;
+    return this.#still <= MOST_STILL && this.#looks <= MOST_LOOKS;
+  }
+}

@@ -1,0 +1,58 @@
+import { afterEach, expect, it } from "vitest";
+import { FolderRig } from "../../testing/folder-rig.ts";
+
+/** What an origin had long ago, and has no more, is nobody's work that goes now. */
+
+let rig: FolderRig;
+afterEach(() => rig.close());
+
+const OLD = Array.from({ length: 600 }, (_, i) => `old${1000 + i}`);
+
+async function makePast(): Promise<void> {
+  for (const name of OLD) await rig.during(rig.host.write(name, name));
+  for (const name of OLD) await rig.during(rig.host.write(name, undefined));
+}
+
+it("a folder that begins to follow gets what there is, and never sees what there was", async () => {
+  rig = new FolderRig();
+  await rig.during(rig.host.open());
+  await rig.during(rig.host.write("keep", "1"));
+  await makePast();
+  await rig.during(rig.desk.start());
+  await rig.flush();
+  expect(rig.desk.sync.shape).toMatchObject({ state: "in-sync" });
+  expect(rig.desk.tree()).toEqual({ keep: "1" });
+  const seen = await rig.desk.context.index.touched(0, (await rig.desk.context.index.head()).seq);
+  expect(seen.filter((path) => path.startsWith("old"))).toEqual([]);
+}, 30_000);
+
+it("also where it is cut off again and again, and goes on in another process", async () => {
+  rig = new FolderRig();
+  await rig.during(rig.host.open());
+  await rig.during(rig.host.write("keep", "1"));
+  await makePast();
+  for (let cuts = 0; cuts < 5; cuts += 1) {
+    await rig.during(rig.desk.start());
+    await rig.pass(5);
+    rig.desk.cut();
+    await rig.pass(2_000);
+    expect(Object.keys(rig.desk.tree()).filter((path) => path.startsWith("old"))).toEqual([]);
+    await rig.during(rig.desk.close());
+    rig.desk.heal();
+  }
+  await rig.during(rig.desk.start());
+  await rig.flush();
+  expect(rig.desk.tree()).toEqual({ keep: "1" });
+}, 30_000);
+
+it("one that was away gets what came meanwhile at once", async () => {
+  rig = await FolderRig.start({ keep: "1" });
+  await rig.flush();
+  rig.desk.cut();
+  await makePast();
+  await rig.during(rig.host.write("new", "2"));
+  rig.desk.heal();
+  await rig.flush();
+  expect(rig.desk.sync.shape).toMatchObject({ state: "in-sync" });
+  expect(rig.desk.tree()).toEqual({ keep: "1", new: "2" });
+}, 30_000);
