@@ -186,7 +186,8 @@ export class FolderCycle implements Disposable {
     const waitMs = decided === undefined ? this.#losses.waitFor(planned.losses) : undefined;
     if (waitMs !== undefined) return { kind: "restless", waitMs };
     if (decided === undefined && found !== undefined) return { kind: "halted", halt: found };
-    return this.#carryOut(planned, now);
+    const isAccepted = decided === "deletions" || isRestAccepted;
+    return this.#carryOut(planned, now, isAccepted);
   }
 
   /** Writes the record, as it is now or with something else in it. */
@@ -330,7 +331,7 @@ export class FolderCycle implements Disposable {
     return this.#part.times <= MOST_PARTS;
   }
 
-  async #carryOut(planned: Planned, folder: FolderIdentity | undefined): Promise<CycleOutcome> {
+  async #carryOut(planned: Planned, folder: FolderIdentity | undefined, isAccepted: boolean): Promise<CycleOutcome> {
     const { plan, contents, paths, local, head, losses } = planned;
     const { changes, proposals, conflicts } = plan;
     const isNothing = changes.length + proposals.length + conflicts.length === 0;
@@ -346,7 +347,7 @@ export class FolderCycle implements Disposable {
       this.#noteTries(changes, report);
     }
     await this.#advance(planned, report);
-    this.#losses.note(losses);
+    this.#losses.note(losses, isAccepted);
     this.#back.done(paths);
     const told = toldConflicts(conflicts, this.#open, report?.blocked ?? []);
     const isMore = !isNothing && !(report !== undefined && isOnlyTaken(plan, local, report));

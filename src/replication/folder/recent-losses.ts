@@ -15,11 +15,15 @@ const QUIET_MS = 400;
 /** So often what may become a large deletion, and is none yet, is waited for: then it is somebody who deletes all the time. */
 const MOST_WAITS = 10;
 
+const NONE: Lost = { local: 0, upstream: 0 };
+
 /** Remembers what was deleted a moment ago: a large deletion is seen in several pieces. */
 export class RecentLosses {
   readonly #timers: Timers;
-  #recent: Lost = { local: 0, upstream: 0 };
-  #last: Lost = { local: 0, upstream: 0 };
+  #recent = NONE;
+  /** Those of before are forgotten. */
+  #generation = 0;
+  #last = NONE;
   #waits = 0;
 
   constructor(timers: Timers) {
@@ -46,13 +50,21 @@ export class RecentLosses {
     return most > FEW ? QUIET_MS : MOMENT_MS;
   }
 
-  /** These were carried on. */
-  note({ local, upstream }: Lost): void {
+  /** These were carried on. `isAccepted`: somebody knows of them, and of those before; they are no part of what may come next. */
+  note({ local, upstream }: Lost, isAccepted = false): void {
+    if (isAccepted) {
+      this.#recent = NONE;
+      this.#generation += 1;
+      return;
+    }
     if (local + upstream === 0) return;
+    const generation = this.#generation;
     const add = (sign: 1 | -1): void => {
       this.#recent = { local: this.#recent.local + sign * local, upstream: this.#recent.upstream + sign * upstream };
     };
     add(1);
-    this.#timers.after(MEMORY_MS, () => add(-1));
+    this.#timers.after(MEMORY_MS, () => {
+      if (this.#generation === generation) add(-1);
+    });
   }
 }
