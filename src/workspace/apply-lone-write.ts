@@ -11,6 +11,15 @@ import { closing, fileDraft, opening } from "./operation-drafts.ts";
 import type { ReadyWrite } from "./ready-write.ts";
 import type { PlannedWrite } from "./write-batch.ts";
 
+/** A write that is alone in its commit. */
+interface LoneWrite {
+  readonly planned: PlannedWrite;
+  /** Open. */
+  readonly intent: IntentRecord;
+  /** Resolves when its content is durable. */
+  readonly kept: Promise<void>;
+}
+
 /**
  * Carries out a write that is alone in its commit: what is new is staged while one append says what is to be done and, already,
  * what the files are then. From there on it is decided: copies elsewhere may have it while it is put into the folder here.
@@ -20,7 +29,7 @@ import type { PlannedWrite } from "./write-batch.ts";
 export async function applyLoneWrite(
   context: Context,
   commit: Commit,
-  { planned, intent }: { readonly planned: PlannedWrite; readonly intent: IntentRecord },
+  { planned, intent, kept }: LoneWrite,
 ): Promise<ApplyReport> {
   const { id, write, changes, drafts } = planned;
   let isDecided = false;
@@ -30,6 +39,7 @@ export async function applyLoneWrite(
     contents: (hashes) => contentsOf(context, write, hashes),
     onBlocked: "fail",
     begin: async () => {
+      await kept;
       isDecided = true;
       // Between the event that opens the intent and the one that closes it stand those of the files.
       await commit.append([opening(id, intent), ...drafts.slice(1, -1)]);

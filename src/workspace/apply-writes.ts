@@ -29,15 +29,17 @@ interface Applied extends Opened {
 /**
  * Brings planned writes, which touch different paths, to the disk: all intents with one sync, then the files of each, then
  * one commit that closes them. Killed anywhere in between, `settle` finishes them. One that is alone goes a shorter way.
+ * No intent stands in the log before the contents are durable: then `kept` resolves.
  */
 export async function applyWrites(
   context: Context,
   commit: Commit,
-  planned: readonly PlannedWrite[],
+  { planned, kept }: { readonly planned: readonly PlannedWrite[]; readonly kept: Promise<void> },
 ): Promise<Map<ReadyWrite, DiskOutcome>> {
   const [only] = planned;
   const isShort = only !== undefined && only.changes.length > 0 && only.changes.length <= MOST_INLINE;
-  if (isShort && planned.length === 1) return applyAlone(context, commit, only);
+  if (isShort && planned.length === 1) return applyAlone(context, commit, { planned: only, kept });
+  await kept;
   const opened = await open(context, commit, planned);
   const applied: Applied[] = [];
   for (const one of opened) applied.push({ ...one, report: await apply(context, one) });
@@ -49,10 +51,10 @@ export async function applyWrites(
 async function applyAlone(
   context: Context,
   commit: Commit,
-  planned: PlannedWrite,
+  { planned, kept }: { readonly planned: PlannedWrite; readonly kept: Promise<void> },
 ): Promise<Map<ReadyWrite, DiskOutcome>> {
   const intent = openIntent(planned, { fromSeq: (await commit.head()).seq });
-  const report = await applyLoneWrite(context, commit, { planned, intent });
+  const report = await applyLoneWrite(context, commit, { planned, intent, kept });
   const { seq } = await commit.head();
   return new Map([[planned.write, await outcomeOf(context, { planned, intent, report }, seq)]]);
 }

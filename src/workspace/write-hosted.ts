@@ -6,10 +6,14 @@ import { writeShape } from "./write-answer.ts";
 import { isPlanned, ofOneWrite, type Outcome, type PlannedWrite, WriteBatch } from "./write-batch.ts";
 
 /**
- * Writes where there is no folder: one append is all that there is to be done. Their contents are durable. `undefined`:
- * what somebody else has left half done is to be settled first.
+ * Writes where there is no folder: one append is all that there is to be done, once their contents are durable (`kept`).
+ * `undefined`: what somebody else has left half done is to be settled first.
  */
-export async function writeHosted(context: Context, writes: readonly ReadyWrite[]): Promise<Outcome[] | undefined> {
+export async function writeHosted(
+  context: Context,
+  writes: readonly ReadyWrite[],
+  kept: Promise<void>,
+): Promise<Outcome[] | undefined> {
   return withCommit(context, async (commit) => {
     if ((await openIntents(context)).length > 0) return undefined;
     const { entries, bytes } = await context.worktree.scan({}, () => undefined);
@@ -20,6 +24,7 @@ export async function writeHosted(context: Context, writes: readonly ReadyWrite[
     });
     const outcomes: (Outcome | PlannedWrite)[] = [];
     for (const write of writes) outcomes.push(await planOne(batch, write));
+    await kept;
     await commit.append(batch.planned.flatMap((one) => one.drafts));
     return outcomes.map((one) => ("drafts" in one ? { answer: writeShape(one.write, one.done) } : one));
   });

@@ -18,16 +18,20 @@ const MAX_ATTEMPTS = 3;
 /**
  * Writes where there is a folder: what is on disk at their paths is captured first, so that conditions are about what is
  * really there and nothing is lost; then intents, the files, and the commit that closes the intents. Writes to the same
- * paths follow one another.
+ * paths follow one another. Nothing is decided before their contents are durable: then `kept` resolves.
  */
-export async function writeOnDisk(context: Context, writes: readonly ReadyWrite[]): Promise<Outcome[]> {
+export async function writeOnDisk(
+  context: Context,
+  writes: readonly ReadyWrite[],
+  kept: Promise<void>,
+): Promise<Outcome[]> {
   const outcomes = new Map<ReadyWrite, Outcome>();
   const attempts = new Map<ReadyWrite, number>();
   for (let left = [...writes]; left.length > 0;) {
     await settle(context);
     const { round, rest } = independent(left);
     const again: ReadyWrite[] = [];
-    for (const [write, outcome] of await writeRound(context, round)) {
+    for (const [write, outcome] of await writeRound(context, round, kept)) {
       const attempt = (attempts.get(write) ?? 0) + 1;
       attempts.set(write, attempt);
       if (outcome.overtaken === true && attempt < MAX_ATTEMPTS) again.push(write);
@@ -61,7 +65,11 @@ function independent(writes: readonly ReadyWrite[]): { round: ReadyWrite[]; rest
   return end < 0 ? { round: [...writes], rest: [] } : { round: writes.slice(0, end), rest: writes.slice(end) };
 }
 
-async function writeRound(context: Context, round: readonly ReadyWrite[]): Promise<Map<ReadyWrite, DiskOutcome>> {
+async function writeRound(
+  context: Context,
+  round: readonly ReadyWrite[],
+  kept: Promise<void>,
+): Promise<Map<ReadyWrite, DiskOutcome>> {
   const outcomes = new Map<ReadyWrite, DiskOutcome>();
   const only = round.flatMap(pathsOf);
   const captured = await capture(context, { cause: "capture", only, named: true, reserve: true });
@@ -80,7 +88,7 @@ async function writeRound(context: Context, round: readonly ReadyWrite[]): Promi
       const found = await planOne(context, { batch, captured, write });
       if (!("drafts" in found)) outcomes.set(write, found);
     }
-    const done = await applyWrites(context, commit, batch.planned);
+    const done = await applyWrites(context, commit, { planned: batch.planned, kept });
     for (const [write, outcome] of done) outcomes.set(write, outcome);
   });
   return outcomes;

@@ -10,22 +10,28 @@ import { ofOneWrite, type Outcome } from "./write-batch.ts";
 import { writeHosted } from "./write-hosted.ts";
 import { writeOnDisk } from "./write-on-disk.ts";
 
-/** Carries out writes together: their contents become durable with one sync, then their events with one. In their order. */
+/**
+ * Carries out writes together: their contents become durable with one sync, then their events with one. In their order.
+ * While the contents do, it is looked at what is there, and decided what is to be done.
+ */
 export async function writeTogether(context: Context, writes: readonly ReadyWrite[]): Promise<Outcome[]> {
   using _lease = await context.blobs.lease();
   const outcomes: (Outcome | undefined)[] = [];
   for (const write of writes) outcomes.push(await overQuota(context, write));
   const fitting = writes.filter((_, i) => outcomes[i] === undefined);
-  await keepContents(context, fitting);
-  const rest = (await whenSettled(context, fitting)).values();
+  const kept = keepContents(context, fitting);
+  const [contents, done] = await Promise.allSettled([kept, whenSettled(context, fitting, kept)]);
+  if (contents.status === "rejected") throw contents.reason;
+  if (done.status === "rejected") throw done.reason;
+  const rest = done.value.values();
   return outcomes.map((one) => one ?? (rest.next().value as Outcome));
 }
 
-async function whenSettled(context: Context, writes: readonly ReadyWrite[]): Promise<Outcome[]> {
-  if (!isHosted(context.worktree.roots)) return writeOnDisk(context, writes);
+async function whenSettled(context: Context, writes: readonly ReadyWrite[], kept: Promise<void>): Promise<Outcome[]> {
+  if (!isHosted(context.worktree.roots)) return writeOnDisk(context, writes, kept);
   for (;;) {
     await settle(context);
-    const done = await writeHosted(context, writes);
+    const done = await writeHosted(context, writes, kept);
     if (done !== undefined) return done;
   }
 }
