@@ -1,6 +1,7 @@
 import type { StoreOptions } from "../api/store-api.ts";
 import { ChronicleError, errnoOf } from "../core/errors.ts";
 import { EMPTY_HEAD } from "../core/event.ts";
+import type { ForeseenContent } from "../core/foreseen-content.ts";
 import type { RootRecord } from "../core/workspace-record.ts";
 import type { Disk } from "../disk/disk.ts";
 import type { FileBlobStore } from "../storage/files/file-blob-store.ts";
@@ -43,6 +44,8 @@ export interface StoreParts {
   readonly recorded: Signal<RecordedInStore>;
   /** Tells of some of it before: see `Context.decided`. */
   readonly decided: Signal<RecordedInStore>;
+  /** Tells of contents before they are recorded: see `Context.foreseen`. */
+  readonly foreseen: Signal<ForeseenInStore>;
   readonly waitMs: number;
   readonly retention: RetentionInputs;
   readonly gauge: StoreGauge;
@@ -53,6 +56,11 @@ export interface StoreParts {
 
 /** What one commit has recorded, and where. */
 export interface RecordedInStore extends Recorded {
+  readonly workspaceId: string;
+}
+
+/** What is about to be recorded, and where. */
+export interface ForeseenInStore extends ForeseenContent {
   readonly workspaceId: string;
 }
 
@@ -122,12 +130,14 @@ export function openHistory(
 ): OpenedContext {
   const roots = how.roots.map((root, i) => trackedRoot(i > 0 ? root : { ...root, folder: how.movedTo ?? root.folder }));
   const { early, ...files } = isHosted(roots) ? hostedFiles(parts, history, roots) : folderFiles(parts, history, roots);
+  const { workspaceId } = history;
   const context: Context = {
     ...history,
     ...files,
     live: new LiveView(files.worktree),
     recorded: recordedSignal(parts, history.workspaceId),
-    decided: decidedSignal(parts, history.workspaceId),
+    decided: toldOn<Recorded>(({ events }) => parts.decided.emit({ workspaceId, events })),
+    foreseen: toldOn<ForeseenContent>((content) => parts.foreseen.emit({ workspaceId, ...content })),
     retention: how.retention,
     store: how.tasks,
     processes: parts.backends.processes,
@@ -154,9 +164,10 @@ function recordedSignal({ onCommit, recorded }: StoreParts, workspaceId: string)
   return signal;
 }
 
-function decidedSignal({ decided }: StoreParts, workspaceId: string): Signal<Recorded> {
-  const signal = new Signal<Recorded>();
-  signal.listen(({ events }) => decided.emit({ workspaceId, events }));
+/** A signal of one workspace, of which whoever follows it elsewhere in the process is told, too. */
+function toldOn<What>(tell: (what: What) => void): Signal<What> {
+  const signal = new Signal<What>();
+  signal.listen(tell);
   return signal;
 }
 

@@ -36,6 +36,7 @@ export async function openParts(options: StoreOptions, backends: Backends): Prom
     onCommit: options.onCommit,
     recorded: new Signal(),
     decided: new Signal(),
+    foreseen: new Signal(),
     waitMs,
     configFolder,
     retention: { given: options.retention ?? {}, defaults: options.retentionDefaults ?? {} },

@@ -1,4 +1,5 @@
 import { ChronicleError } from "../core/errors.ts";
+import type { ForeseenContent } from "../core/foreseen-content.ts";
 import { FileReplicaCursors } from "../replication/origin/file-replica-cursors.ts";
 import { HistoryContents } from "../replication/origin/history-contents.ts";
 import { HistoryTrees } from "../replication/origin/history-trees.ts";
@@ -7,6 +8,7 @@ import type { OriginOptions } from "../replication/origin/origin-session.ts";
 import { MOST_HELD } from "../replication/origin/replica-cursors.ts";
 import { NODE_TIMERS, type Timers } from "../replication/timers.ts";
 import { FileEventLog } from "../storage/files/file-event-log.ts";
+import { Signal } from "../util/signal.ts";
 import type { HeldLock } from "../storage/lock.ts";
 import { catchUp } from "../workspace/catch-up.ts";
 import type { Context } from "../workspace/context.ts";
@@ -24,7 +26,7 @@ export interface OriginLease extends Disposable {
   /** For `OriginSession`. */
   readonly options: Pick<
     OriginOptions,
-    "history" | "contents" | "blocks" | "cursors" | "signedHead" | "trees" | "writeBack" | "folderAway"
+    "history" | "contents" | "blocks" | "cursors" | "signedHead" | "trees" | "writeBack" | "folderAway" | "foreseen"
   >;
 }
 
@@ -151,6 +153,12 @@ async function openOrigin(
       }),
     );
   }
+  const foreseen = new Signal<ForeseenContent>();
+  closing.use(
+    parts.foreseen.listen(({ workspaceId, ...content }) => {
+      if (workspaceId === id) foreseen.emit(content);
+    }),
+  );
   closing.use(watchLog(disk, files.log, { timers, onGrown: () => history.grown() }));
   const delay = { timers, ms: CURSORS_MS };
   const onDropped = (holder: string): void => onError(tooMany(id, holder));
@@ -173,6 +181,7 @@ async function openOrigin(
       signedHead,
       trees: new HistoryTrees(context),
       writeBack,
+      foreseen,
       folderAway,
     },
     close: () => open.disposeAsync(),

@@ -49,6 +49,7 @@ const ENTRY = { ...STATE, mtime_ms: 5, master_rowid_seen: 3, actor: "agent", ses
 
 /** At least one message of each type, with and without what may be left out. */
 export const PROTOCOL_SAMPLES: readonly Message[] = [
+  { type: "ContentAhead", filepath: "src/main.ts", content_hash: HASH, content: CONTENT },
   { type: "Notification", sequence: 1, ...STATE, line: EVENT.line, inline_content: CONTENT },
   { type: "Notification", sequence: 1, ...STATE, line: EVENT.line },
   {

@@ -7,6 +7,7 @@ import { breathe } from "../util/breathe.ts";
 import type { ApplyReport, ContentReader } from "../worktree/worktree.ts";
 import type { Commit } from "./commit.ts";
 import type { Context } from "./context.ts";
+import { foretell } from "./foretell.ts";
 import { closing, fileDraft, opening } from "./operation-drafts.ts";
 import type { ReadyWrite } from "./ready-write.ts";
 import type { PlannedWrite } from "./write-batch.ts";
@@ -32,6 +33,7 @@ export async function applyLoneWrite(
   { planned, intent, kept }: LoneWrite,
 ): Promise<ApplyReport> {
   const { id, write, changes, drafts } = planned;
+  await foretell(context, write);
   let isDecided = false;
   const report = await context.worktree.apply({
     token: id,

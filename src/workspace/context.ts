@@ -1,5 +1,6 @@
 import type { RetentionShape } from "../api/action-shapes.ts";
 import type { DuShape, GcShape } from "../api/shapes.ts";
+import type { ForeseenContent } from "../core/foreseen-content.ts";
 import type { Hash } from "../core/hash.ts";
 import type { HistoryAnchor } from "../core/history-anchor.ts";
 import type { BlobStore } from "../storage/blob-store.ts";
@@ -63,6 +64,8 @@ export interface Context {
    * folders of their own.
    */
   readonly decided: Signal<Recorded>;
+  /** Tells, still before that, of a small content that is about to be recorded. */
+  readonly foreseen: Signal<ForeseenContent>;
 }
 
 /** What one commit has recorded: events that follow one another. */

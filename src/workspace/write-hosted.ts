@@ -1,5 +1,6 @@
 import { withCommit } from "./commit.ts";
 import type { Context } from "./context.ts";
+import { foretell } from "./foretell.ts";
 import { openIntents } from "./operate.ts";
 import type { ReadyWrite } from "./ready-write.ts";
 import { writeShape } from "./write-answer.ts";
@@ -24,6 +25,8 @@ export async function writeHosted(
     });
     const outcomes: (Outcome | PlannedWrite)[] = [];
     for (const write of writes) outcomes.push(await planOne(batch, write));
+    const [only] = batch.planned;
+    if (only !== undefined && batch.planned.length === 1) await foretell(context, only.write);
     await kept;
     await commit.append(batch.planned.flatMap((one) => one.drafts));
     return outcomes.map((one) => ("drafts" in one ? { answer: writeShape(one.write, one.done) } : one));

@@ -75,6 +75,11 @@ export class EventPush {
     return this.#iteration;
   }
 
+  /** Does it have everything that is known, as far as it was told, and nothing on its way? */
+  get isIdle(): boolean {
+    return this.#sent !== undefined && !this.#isRunning && !this.#isNoted && this.#inFlight.length === 0;
+  }
+
   /** The replica has everything up to here, and nothing after it is on its way. */
   begin(from: Head): void {
     this.#epoch += 1;

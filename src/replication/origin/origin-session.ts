@@ -1,9 +1,12 @@
 import { ChronicleError } from "../../core/errors.ts";
+import type { ForeseenContent } from "../../core/foreseen-content.ts";
 import type { Channel, ChannelEnd } from "../channel.ts";
 import { asFatal } from "../as-fatal.ts";
+import { contentAheadOf } from "../protocol/event-messages.ts";
 import { PROTOCOL_VERSION } from "../protocol/limits.ts";
 import type { Message, MessageOf } from "../protocol/messages.ts";
 import { Pulse } from "../pulse.ts";
+import type { Signal } from "../../util/signal.ts";
 import { NODE_TIMERS, type Timers } from "../timers.ts";
 import { Waiters } from "../waiters.ts";
 import { answerToWire } from "../protocol/write-back-entries.ts";
@@ -43,6 +46,8 @@ export interface OriginOptions {
   readonly signedHead?: () => Promise<string | undefined>;
   /** For replicas that cannot follow any more: they reconcile with the present state. Default: they are only told. */
   readonly trees?: TreeSource;
+  /** Tells of contents before their events are durable. */
+  readonly foreseen?: Signal<ForeseenContent>;
   /** Since when the workspace's folder is not there (epoch milliseconds): replicas are told. Asked with each beat. */
   readonly folderAway?: () => number | undefined;
 }
@@ -54,6 +59,8 @@ const MAX_BEHIND = 1_000_000;
 const TREE = "tree";
 /** Many contents at once, by `BlocksRequest`. */
 const BLOCKS = "blocks";
+/** Contents ahead of their events, by `ContentAhead`. */
+const AHEAD = "ahead";
 /** Nothing is taken from whoever is here. */
 const READ_ONLY = "read-only";
 
@@ -80,6 +87,8 @@ export class OriginSession {
   #claimed = 0;
   /** Does the replica know how to reconcile in full? */
   #knowsTrees = false;
+  /** Does it take contents ahead of their events? */
+  #takesAhead = false;
   /** May it be told that the folder is away? */
   #knowsFolder = false;
 
@@ -113,6 +122,7 @@ export class OriginSession {
   /** Leads the conversation to its end. Never rejects: what went wrong is in the channel's end. */
   async run(): Promise<ChannelEnd> {
     using _listening = this.#options.history.changed.listen(() => this.#push.note());
+    using _foreseeing = this.#options.foreseen?.listen((content) => this.#sendAhead(content));
     this.#beginPulse();
     try {
       for await (const message of this.#channel.receive()) await this.#handle(message);
@@ -127,6 +137,14 @@ export class OriginSession {
       this.#reached.end();
     }
     return this.#channel.ended;
+  }
+
+  /** Only to one who has nothing else to take: it is to have the content sooner than its event, which brings it again. */
+  #sendAhead(content: ForeseenContent): void {
+    if (!this.#takesAhead || !this.#push.isIdle || this.#channel.pendingBytes > 0) return;
+    const message = contentAheadOf(content);
+    // Where the connection ends, whoever receives is told.
+    if (message !== undefined) this.#channel.send(message).catch(() => undefined);
   }
 
   #beginPulse(): void {
@@ -215,6 +233,7 @@ export class OriginSession {
     this.#claimed = head.sequence;
     this.#knowsTrees = capabilities.includes(TREE);
     this.#knowsFolder = capabilities.includes("folder");
+    this.#takesAhead = this.#options.foreseen !== undefined && capabilities.includes(AHEAD);
     const own = await history.head();
     const settled = await this.#options.writeBack?.door.settled(sandbox_id);
     await this.#channel.send({
@@ -225,6 +244,7 @@ export class OriginSession {
         "folder",
         ...(this.#trees === undefined ? [] : [TREE]),
         ...(this.#blocks === undefined ? [] : [BLOCKS]),
+        ...(this.#takesAhead ? [AHEAD] : []),
         ...(this.#options.readOnly === true && capabilities.includes(READ_ONLY) ? [READ_ONLY] : []),
       ],
       workspace: history.workspace,

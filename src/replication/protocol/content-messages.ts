@@ -1,6 +1,6 @@
 import * as z from "zod";
-import { bytes, count, hash } from "./fields.ts";
-import { MAX_CHUNK_BYTES, MAX_CHUNKS, MAX_PIECE_BYTES } from "./limits.ts";
+import { bytes, count, hash, namesPath, pathFields } from "./fields.ts";
+import { INLINE_BELOW_BYTES, MAX_CHUNK_BYTES, MAX_CHUNKS, MAX_PIECE_BYTES } from "./limits.ts";
 
 /** Contents by their hashes. Either side asks, for a written-back content may be missing at the origin. */
 
@@ -48,3 +48,13 @@ export const contentFetchResponse = z
   }, "the piece does not lie in the content");
 
 export const contentNotFound = z.strictObject({ type: z.literal("ContentNotFound"), content_hash: hash });
+
+/** A small content that the next event of this path will name, or not: whoever wants it may make it durable before that comes. */
+export const contentAhead = z
+  .strictObject({
+    type: z.literal("ContentAhead"),
+    ...pathFields,
+    content_hash: hash,
+    content: bytes(INLINE_BELOW_BYTES - 1),
+  })
+  .refine(namesPath, "is the root");

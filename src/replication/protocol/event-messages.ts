@@ -3,6 +3,7 @@ import type { Entry } from "../../core/entry.ts";
 import { ChronicleError } from "../../core/errors.ts";
 import type { Head, LogEvent, SealedEvent } from "../../core/event.ts";
 import { decodeFile, pathOfRecordId } from "../../core/file-record.ts";
+import type { ForeseenContent } from "../../core/foreseen-content.ts";
 import { sha256, type Hash } from "../../core/hash.ts";
 import type { WorkspacePath } from "../../core/path.ts";
 import { pathFromFields, pathToFields, type PathFields, type StateFields } from "./fields.ts";
@@ -62,6 +63,12 @@ export function notificationOf(event: SealedEvent, content?: Uint8Array): Messag
   const { seq: sequence, line } = event;
   const inline = content !== undefined && goesInline(content.length) ? { inline_content: content } : {};
   return { type: "Notification", sequence, ...stateToFields(state.path, state.entry), line, ...inline };
+}
+
+/** The message of a content ahead of its event; `undefined` where it would not go inline with that, either. */
+export function contentAheadOf({ path, hash, bytes }: ForeseenContent): MessageOf<"ContentAhead"> | undefined {
+  if (!goesInline(bytes.length) || !isAcceptable(path)) return undefined;
+  return { type: "ContentAhead", ...pathToFields(path), content_hash: hash, content: bytes };
 }
 
 function isAcceptable(path: WorkspacePath): boolean {

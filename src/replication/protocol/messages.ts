@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { ChronicleError } from "../../core/errors.ts";
 import { blocksRequest, blocksResponse } from "./block-messages.ts";
-import { contentFetchRequest, contentFetchResponse, contentNotFound } from "./content-messages.ts";
+import { contentAhead, contentFetchRequest, contentFetchResponse, contentNotFound } from "./content-messages.ts";
 import {
   ack,
   barrierConfirmation,
@@ -45,6 +45,7 @@ const MESSAGE = z.discriminatedUnion("type", [
   treeResponse,
   blocksRequest,
   blocksResponse,
+  contentAhead,
 ]);
 
 export type Message = z.output<typeof MESSAGE>;
@@ -66,6 +67,7 @@ const CREDITED: ReadonlySet<MessageType> = new Set<MessageType>([
   "WriteBack",
   "TreeResponse",
   "BlocksResponse",
+  "ContentAhead",
 ]);
 
 /** Does a message of this type wait for credit? */
@@ -76,7 +78,7 @@ export function isCredited(type: MessageType): boolean {
 /** Which field of which objects of a message are bytes. */
 export function bytesFieldOf(type: unknown): string | undefined {
   if (type === "Notification" || type === "WriteBack") return "inline_content";
-  if (type === "ContentFetchResponse") return "content";
+  if (type === "ContentFetchResponse" || type === "ContentAhead") return "content";
   if (type === "BlocksRequest") return "hashes";
   if (type === "BlocksResponse") return "blocks";
   return type === "Events" ? "lines" : undefined;

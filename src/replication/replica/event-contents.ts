@@ -74,6 +74,13 @@ export class EventContents {
     return { gone, unwanted };
   }
 
+  /** Stores the content of a path, if it is wanted, before an event names it. Rejects as `ContentIntake.ensure`. */
+  async takeAhead(path: WorkspacePath, { hash, bytes }: NonNullable<ArrivedEvent["inline"]>): Promise<void> {
+    if (!this.#wants(path)) return;
+    using _lease = await this.#blobs.lease();
+    await this.#intake.ensure({ hashes: [hash], inline: new Map([[hash, bytes]]) });
+  }
+
   /** What the rows of bases name; adds to what was not taken. */
   async #takeBases(
     arrived: readonly ArrivedEvent[],

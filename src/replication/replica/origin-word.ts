@@ -1,7 +1,7 @@
 import type { MessageOf } from "../protocol/messages.ts";
 
 /** What a replica knows of the protocol beside its versions (docs/protocol.md, "Versions"). */
-export const KNOWN = ["rename", "witness", "folder", "blocks", "read-only"] as const;
+export const KNOWN = ["rename", "witness", "folder", "blocks", "read-only", "ahead"] as const;
 
 /** What an origin says of itself. */
 export interface OriginWord {

@@ -14,6 +14,7 @@ import { Waiters } from "../waiters.ts";
 import { Barriers } from "./barriers.ts";
 import { BlockFetch } from "./block-fetch.ts";
 import { ContentFetch } from "./content-fetch.ts";
+import { ContentsAhead } from "./contents-ahead.ts";
 import { ContentIntake } from "./content-intake.ts";
 import { untilCompactions } from "./until-compactions.ts";
 import { type ArrivedEvent, EventContents, type NotTaken, type TakeRules } from "./event-contents.ts";
@@ -85,6 +86,7 @@ export class ReplicaSession {
   readonly #fetch: ContentFetch;
   readonly #blocks: BlockFetch;
   readonly #contents: EventContents;
+  readonly #ahead: ContentsAhead;
   readonly #witness: Witness;
   readonly #writeBack: WriteBackPush | undefined;
   /** For contents of what is written back. */
@@ -112,6 +114,7 @@ export class ReplicaSession {
     this.#barriers = new Barriers(channel);
     const intake = new ContentIntake(options.blobs, this.#fetch, { blocks: this.#blocks, early: options.early });
     this.#contents = new EventContents(options.blobs, intake, options);
+    this.#ahead = new ContentsAhead(this.#contents, (error) => this.#channel.close(error));
     this.#witness = new Witness(options);
     const { journal, sandboxId, timers = NODE_TIMERS } = options;
     if (journal !== undefined) this.#writeBack = new WriteBackPush(channel, { sandboxId, journal, timers });
@@ -163,6 +166,7 @@ export class ReplicaSession {
     this.#barriers.end();
     this.#held.end();
     await this.#storing;
+    await this.#ahead.rest();
     const end = await this.#channel.ended;
     // An origin of another workspace may have ended it, too, for the history that it does not know.
     return own?.code === "NOT_FOUND" && end.by === "peer" ? { by: "us", error: own } : end;
@@ -208,6 +212,10 @@ export class ReplicaSession {
         return this.#fetch.took(message);
       case "BlocksResponse":
         return this.#blocks.took(message);
+      case "ContentAhead":
+        // Whoever has other things to store has no use for it.
+        if (this.#storing === undefined && this.#trees === undefined) this.#ahead.take(message);
+        return undefined;
       default:
         throw new ChronicleError("USAGE", `${message.type} is nothing that an origin sends, or not yet`);
     }
@@ -276,6 +284,7 @@ export class ReplicaSession {
     {
       // Until the lines are there, nothing but this keeps the collector from what they name.
       using _lease = await blobs.lease();
+      await this.#ahead.rest();
       if (events[0]?.op === "compact") await mirror?.makeBase(events[0]);
       this.#note(await this.#contents.take(some));
       await upstream.append(events);
