@@ -174,6 +174,18 @@ describe("push", () => {
     expect(parts.clock.now).toBeLessThan(5 * HEARTBEAT_MS);
   });
 
+  it("whoever gets a part of much is told at once how much there is, and not only with the next heartbeat", async () => {
+    const { clock, origin, replica } = await pair();
+    await origin.write("first", "1");
+    const told: number[] = [];
+    const onOrigin = ({ sequence }: { readonly sequence: number }): void => void told.push(sequence);
+    const going = talk(clock, origin, replica, { origin: { heartbeatMs: 100_000 }, replica: { onOrigin } });
+    await clock.run(clock.now + 1_000, () => going.origin.acknowledged === 1);
+    for (let i = 0; i < 10; i += 1) await origin.note(100_000);
+    await clock.run(clock.now + 1_000, () => going.origin.acknowledged === 11);
+    expect(told).toEqual([1, 11]);
+  });
+
   it("frames that come twice: each event once", async () => {
     const parts = await pair();
     const { origin, replica } = parts;

@@ -32,3 +32,13 @@ it("later, many are, as long as they come, and not for ever", () => {
   [at.held, at.told] = [1_000, 1_400];
   expect(of.waitFor(false)).toBeUndefined();
 });
+
+it("what comes while others come is not waited for before something was decided", () => {
+  const { at, of } = arrivals({ held: 10, told: 2_000 });
+  expect(of.waitFor(false)).toBeGreaterThan(0);
+  [at.held, at.told] = [1_999, 9_000];
+  expect(of.waitFor(false)).toBeGreaterThan(0);
+  at.held = 2_000;
+  expect(of.waitFor(false)).toBeUndefined();
+  expect(of.waitFor(false)).toBeGreaterThan(0);
+});

@@ -21,7 +21,7 @@ const MOST_LOOKS = 300;
  */
 export class Arrivals {
   readonly #options: ArrivalsOptions;
-  /** What the folder gets first: what the origin had when it was first heard of. */
+  /** What is waited for: what the origin had when it was seen that much is missing. */
   #goal: number | undefined;
   #last = 0;
   #still = 0;
@@ -31,13 +31,17 @@ export class Arrivals {
     this.#options = options;
   }
 
-  /** So many ms it is to be waited; `undefined`: no longer. `isFirst`: the folder has got nothing from this origin so far. */
+  /**
+   * So many ms it is to be waited; `undefined`: no longer, and something may be decided before it is waited again. `isFirst`:
+   * the folder has got nothing from this origin so far.
+   */
   waitFor(isFirst: boolean): number | undefined {
     const { held, told } = this.#options;
-    if (isFirst && this.#goal === undefined && told() > 0) this.#goal = told();
-    const isWaiting = isFirst ? held() < (this.#goal ?? Infinity) : told() - held() > FEW && this.#isComing();
+    if (this.#goal === undefined && (isFirst ? told() > 0 : told() - held() > FEW)) this.#goal = told();
+    const isWaiting = isFirst ? held() < (this.#goal ?? Infinity) : held() < (this.#goal ?? 0) && this.#isComing();
     if (isWaiting) return LOOK_MS;
     this.#still = this.#looks = 0;
+    if (!isFirst) this.#goal = undefined;
     return undefined;
   }
 

@@ -56,3 +56,19 @@ it("one that was away gets what came meanwhile at once", async () => {
   expect(rig.desk.sync.shape).toMatchObject({ state: "in-sync" });
   expect(rig.desk.tree()).toEqual({ keep: "1", new: "2" });
 }, 30_000);
+
+it("a large folder that was moved there is moved here in one step, in however many pieces that comes", async () => {
+  rig = await FolderRig.start();
+  const { workspace } = rig.host;
+  const names = Array.from({ length: 600 }, (_, i) => `d/f${i}`);
+  await rig.during(Promise.all(names.map((name) => workspace.putFile(name, Buffer.from(name)))));
+  await rig.flush();
+  const before = rig.desk.happened.length;
+  await rig.during(workspace.moveFile("d", "e"));
+  await rig.until(() => rig.desk.tree()["e/f7"] !== undefined);
+  await rig.flush();
+  expect(rig.desk.tree()).toEqual(await rig.during(rig.host.tree()));
+  const since = rig.desk.happened.slice(before);
+  expect(since.filter(({ kind }) => kind === "halted")).toEqual([]);
+  expect(since.flatMap((one) => (one.kind === "applied" && one.paths > 0 ? one.paths : []))).toEqual([1_202]);
+}, 30_000);

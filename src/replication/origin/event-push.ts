@@ -31,6 +31,8 @@ export interface EventPushOptions {
   readonly history: LogHistory;
   readonly contents: NamedContents;
   readonly windowBytes?: number;
+  /** A page was sent, and it is known that more will follow. Must not throw. */
+  readonly onMore?: () => void;
 }
 
 /**
@@ -158,7 +160,9 @@ export class EventPush {
       if (typeof iteration === "number") this.#iteration = iteration;
     }
     const last = events.at(-1);
-    if (last !== undefined && !this.#options.history.isLastKnown(last.seq)) this.#isNoted = true;
+    if (last === undefined || this.#options.history.isLastKnown(last.seq)) return;
+    this.#isNoted = true;
+    this.#options.onMore?.();
   }
 
   /** Files one by one, with small contents inline; what lies between them together. */

@@ -83,6 +83,8 @@ export class OriginSession {
   readonly #reached = new Waiters();
   #pulse: Pulse | undefined;
   #replica: string | undefined;
+  /** The head that it was told last. */
+  #told = 0;
   /** The last event that it has said to hold. One that contradicts the log does not get further than that. */
   #claimed = 0;
   /** Does the replica know how to reconcile in full? */
@@ -97,7 +99,7 @@ export class OriginSession {
     this.#options = options;
     this.#contents = new ContentServer(channel, options.contents);
     this.#blocks = options.blocks === undefined ? undefined : new BlockServer(channel, options.blocks);
-    this.#push = new EventPush(channel, options);
+    this.#push = new EventPush(channel, { ...options, onMore: () => this.#tellHead() });
     this.#trees = options.trees === undefined ? undefined : new TreeServer(channel, options.trees);
     this.#fetch = new ContentFetch(channel);
     const { writeBack } = options;
@@ -165,10 +167,21 @@ export class OriginSession {
   }
 
   async #beat(): Promise<void> {
-    const head = await this.#options.history.head();
     this.#push.note();
     this.#fetch.beat();
     this.#intake?.beat();
+    await this.#sayHead();
+  }
+
+  /** Who gets only a part of a commit at first is to know that there is more, before it acts on that part. */
+  #tellHead(): void {
+    if (this.#options.history.isLastKnown(this.#told)) return;
+    this.#sayHead().catch((error: unknown) => this.#channel.close(asFatal(error)));
+  }
+
+  async #sayHead(): Promise<void> {
+    const head = await this.#options.history.head();
+    this.#told = head.seq;
     const away = this.#folderAway();
     await this.#channel.send({
       type: "Heartbeat",
