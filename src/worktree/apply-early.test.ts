@@ -232,3 +232,39 @@ test("room for what is staged is not asked for once more", async () => {
   const report = await worktree.apply({ ...REQUEST, changes: [{ path: after.path, before: undefined, after }] });
   expect(report).toMatchObject({ applied: ["big"], blocked: [] });
 });
+
+test("where the sync fails that was begun early, nothing is taken for durable: it is staged anew", async () => {
+  const disk = SimDisk.fromTree(
+    { "/store/staging": { folder: 0o700 }, "/base": { folder: 0o755 }, ...BEFORE },
+    { syncsAll: true },
+  );
+  const worktree = worktreeOn(disk, "/store/staging");
+  let syncs = 0;
+  // The next one says nothing of it.
+  disk.plan = ({ name }) => (name === "syncAll" && (syncs += 1) === 1 ? { errno: "EIO" } : "go");
+  const stats = stageEarly(disk, worktree);
+  await expect(worktree.apply(REQUEST)).rejects.toMatchObject({ code: "EIO" });
+  expect(treeOf(disk)).toEqual({ "there/": "", "was-file": "old" });
+  const report = await worktree.apply({ ...REQUEST, resume: true });
+  expect(report.blocked).toEqual([]);
+  expect(treeOf(disk)).toEqual(DONE);
+  expect(disk.lstat("/base/top.txt")?.ino).not.toBe(stats.get("top.txt")?.ino);
+});
+
+test("what was thrown away is synced to its end before anything else is staged", async () => {
+  const disk = SimDisk.fromTree(
+    { "/store/staging": { folder: 0o700 }, "/base": { folder: 0o755 }, ...BEFORE },
+    { syncsAll: true },
+  );
+  const worktree = worktreeOn(disk, "/store/staging");
+  const made: string[] = [];
+  disk.plan = ({ name, path }) => {
+    if (name === "syncAll" || (name === "makeFolder" && path.includes("TOKEN"))) made.push(name);
+    return "go";
+  };
+  stageEarly(disk, worktree);
+  worktree.early?.clear();
+  await worktree.apply(REQUEST);
+  expect(made[0]).toBe("syncAll");
+  expect(treeOf(disk)).toEqual(DONE);
+});

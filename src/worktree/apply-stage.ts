@@ -272,7 +272,11 @@ function finishFile(
 }
 
 async function makeDurable(context: StageContext, each: boolean): Promise<void> {
-  const { disk, steps } = context;
+  const { disk, steps, early } = context;
+  if (early !== undefined) {
+    releaseAll(steps);
+    await early.syncing;
+  }
   const staged = steps.filter((step) => step.staged !== undefined && step.blocked === undefined);
   for (const root of rootsOf(staged)) {
     if (!each) {

@@ -95,7 +95,12 @@ export function rootsOf(steps: readonly Step[]): ApplyRoot[] {
 
 /** Before others get a turn: what is open may have another name afterwards. */
 export function releaseAll(steps: readonly Step[]): void {
-  for (const { fs, staging } of rootsOf(steps)) {
+  releaseRoots(rootsOf(steps));
+}
+
+/** The same, where the roots are known: to find them, every step is looked at. */
+export function releaseRoots(roots: readonly ApplyRoot[]): void {
+  for (const { fs, staging } of roots) {
     fs.release();
     staging.release();
   }

@@ -16,7 +16,7 @@ import { matchEarly } from "./apply-early.ts";
 import { checkSteps } from "./apply-check.ts";
 import { changesNames, land, remove } from "./apply-land.ts";
 import { settleLeftovers } from "./apply-resume.ts";
-import { blockFor, releaseAll, rootsOf, stopsAll } from "./apply-step.ts";
+import { blockFor, releaseRoots, rootsOf, stopsAll } from "./apply-step.ts";
 import { dropEarly } from "./early-stage.ts";
 import { entryOf, inspectPath } from "./inspect.ts";
 import { LooseModes } from "./loose-modes.ts";
@@ -49,10 +49,10 @@ export async function applyChanges(context: ApplyContext, request: ApplyRequest)
     for (const { fs } of roots) fs.release();
     for (const root of roots) root.staging.prepare(request.resume === true);
     if (!(await makeReady(context, run, { request, progress }))) return discard(run, roots);
-    if (!(await putIntoPlace(run, { request, progress }))) return await takeAllBack(run, roots);
+    if (!(await putIntoPlace(run, roots, { request, progress }))) return await takeAllBack(run, roots);
     return await finish(context, run, { roots, later: request.emptiesLater === true });
   } finally {
-    releaseAll(steps);
+    releaseRoots(roots);
     if (context.early !== undefined) dropEarly(context.early);
   }
 }
@@ -126,7 +126,11 @@ function masked(entry: Entry | undefined, mask: number): Entry | undefined {
 }
 
 /** False when a step could not be done and none may be skipped. */
-async function putIntoPlace(run: LandContext, { request, progress }: Asked): Promise<boolean> {
+async function putIntoPlace(
+  run: LandContext,
+  roots: readonly ApplyRoot[],
+  { request, progress }: Asked,
+): Promise<boolean> {
   const { steps } = run;
   const early = earlyRemovals(steps);
   const order: [Step, typeof land][] = [
@@ -147,7 +151,7 @@ async function putIntoPlace(run: LandContext, { request, progress }: Asked): Pro
     done += 1;
     if (done % TURN !== 0) continue;
     progress.placed(done);
-    releaseAll(steps);
+    releaseRoots(roots);
     await nextTurn();
   }
   progress.finished();

@@ -157,6 +157,8 @@ export class DiskWorktree implements Worktree {
   async apply(request: ApplyRequest): Promise<ApplyReport> {
     // What an interrupted run is finished with is staged anew: it may be of another time.
     const early = request.resume === true ? undefined : this.#early?.take();
+    // Of a failed sync only one is told: nothing is staged while another one's goes on that nobody waits for.
+    if (early === undefined) await this.#early?.quiet();
     const report = await applyChanges({ ...this.#applyContext(), early }, request);
     if (request.begin !== undefined) this.#sweepOnce();
     // It has taken everything away itself. What a run before it has left is looked for in all places.
