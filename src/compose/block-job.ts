@@ -11,7 +11,7 @@ import { newStats, putStat } from "./stage-job.ts";
 /** Blocks, and the files that are to be made of their contents. In columns, as a `StageBatch`. */
 export interface BlockBatch {
   readonly kind: "blocks";
-  /** One behind the other. */
+  /** One behind the other; nobody else's: a thread may take the memory with it. */
   readonly blocks: Uint8Array;
   readonly paths: readonly string[];
   /** Of each file: the block's place, the content's place in it, the mode. Those of one block stand together. */

@@ -8,6 +8,8 @@ const AHEAD = 2;
 
 interface Job {
   readonly batch: StageBatch | BlockBatch;
+  /** Memory that goes with it. */
+  readonly given: ArrayBuffer[];
   readonly answer: PromiseWithResolvers<StageReply | undefined>;
 }
 
@@ -24,20 +26,20 @@ export class StagePool implements AsyncDisposable {
 
   /** Writes a batch; `undefined` where a worker has failed: some of its files may be there, half written. */
   async run(batch: StageBatch): Promise<StageColumns | undefined> {
-    const reply = await this.#give(batch);
+    const reply = await this.#give(batch, []);
     return reply?.kind === "columns" ? reply.columns : undefined;
   }
 
   /** Looks at blocks, and writes their files; `undefined` as above. */
   async check(batch: BlockBatch): Promise<BlockColumns | undefined> {
-    const reply = await this.#give(batch);
+    const reply = await this.#give(batch, givenAway(batch));
     return reply?.kind === "blocks" ? reply.columns : undefined;
   }
 
-  #give(batch: Job["batch"]): Promise<StageReply | undefined> {
+  #give(batch: Job["batch"], given: ArrayBuffer[]): Promise<StageReply | undefined> {
     const answer = Promise.withResolvers<StageReply | undefined>();
     if (this.#hasFailed) answer.resolve(undefined);
-    else this.#queue.push({ batch, answer });
+    else this.#queue.push({ batch, given, answer });
     this.#feed();
     return answer.promise;
   }
@@ -110,7 +112,7 @@ class Member {
 
   send(job: Job): void {
     this.#sent.push(job);
-    this.#worker.postMessage(job.batch);
+    this.#worker.postMessage(job.batch, job.given);
   }
 
   giveUp(): void {
@@ -125,4 +127,10 @@ class Member {
   async end(): Promise<void> {
     await this.#worker.terminate();
   }
+}
+
+/** Blocks were put together for the worker alone: they go over without another copy. Short ones share their memory with others. */
+function givenAway({ blocks }: BlockBatch): ArrayBuffer[] {
+  const { buffer, byteLength } = blocks;
+  return buffer instanceof ArrayBuffer && buffer.byteLength === byteLength ? [buffer] : [];
 }

@@ -106,6 +106,54 @@ describe("contents in blocks", () => {
     expect(clock.now).toBeGreaterThan(HEARTBEAT_MS);
   });
 
+  it("what is asked for while something is sent is looked up meanwhile, all of it together, and goes once", async () => {
+    const parts = await pair(0);
+    const { clock, origin } = parts;
+    for (let i = 0; i < 12; i += 1) await origin.write(`f${i}`, someBytes(300 * 1024, i).toString("latin1"));
+    const steps: string[] = [];
+    const lookedUp: Hash[][] = [];
+    const blobs = origin.blobs;
+    const going = begin(parts, {
+      origin: {
+        blocks: {
+          has: (hashes) => blobs.has(hashes),
+          async *blocks(hashes, mostBytes) {
+            steps.push("look up");
+            lookedUp.push([...hashes]);
+            // Until all questions are there.
+            await new Promise<void>((resolve) => void clock.after(50, resolve));
+            yield* blobs.blocks(hashes, mostBytes);
+          },
+        },
+      },
+    });
+    const { a, b } = going.link;
+    const [answer, ask] = [a.send.bind(a), b.send.bind(b)];
+    a.send = (message) => (message.type === "BlocksResponse" && steps.push("send"), answer(message));
+    let asked = 0;
+    // The first long question comes as four, of which two are the same.
+    b.send = async (message) => {
+      if (message.type !== "BlocksRequest" || asked > 0 || message.hashes.length < 6 * 32) return ask(message);
+      const { hashes } = message;
+      asked = hashes.length / 32;
+      steps.length = lookedUp.length = 0;
+      for (const [from, to] of [
+        [0, 3],
+        [0, 3],
+        [3, 4],
+        [4, asked],
+      ] as const)
+        await ask({ type: "BlocksRequest", hashes: hashes.subarray(from * 32, to * 32) });
+    };
+    await untilEqual(parts, going);
+    await holdsAll(parts);
+    expect(asked).toBeGreaterThanOrEqual(6);
+    expect(lookedUp.slice(0, 2).map((hashes) => hashes.length)).toEqual([3, asked - 3]);
+    // The second one is looked up while the first is sent.
+    expect(steps.slice(0, 3)).toEqual(["look up", "send", "look up"]);
+    expect(new Set(lookedUp.flat()).size).toBe(lookedUp.flat().length);
+  });
+
   it("a replica that stores slowly reads no further, and the origin reads no further than that", async () => {
     const parts = await pair(0);
     const { clock, origin } = parts;

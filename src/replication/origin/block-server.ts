@@ -4,7 +4,7 @@ import type { BlobBlock } from "../../storage/blob-block.ts";
 import { freeBytes } from "../../util/free-bytes.ts";
 import { asFatal } from "../as-fatal.ts";
 import type { Channel } from "../channel.ts";
-import { MAX_ASKED, MAX_BLOCKS_BYTES, MAX_NOT_IN_BLOCKS } from "../protocol/limits.ts";
+import { MAX_BLOCKS_BYTES, MAX_NOT_IN_BLOCKS, MAX_PENDING } from "../protocol/limits.ts";
 import type { MessageOf } from "../protocol/messages.ts";
 
 /** The contents of one workspace, many at once. What the store holds for other workspaces only is not there. */
@@ -17,11 +17,24 @@ export interface WorkspaceBlocks {
 
 type Response = MessageOf<"BlocksResponse">;
 
-/** Contents that one replica may have asked for without having got them. */
-const MAX_WAITING = 4 * MAX_ASKED;
 /** The blocks of a message are no longer than this, or one: the replica looks at one while the next is on its way. */
 const FULL_BYTES = 1024 * 1024;
 const HASH_BYTES = 32;
+
+/** Contents whose blocks are being looked for. */
+interface Lookup {
+  readonly asked: readonly Hash[];
+  readonly blocks: AsyncIterable<BlobBlock>;
+}
+
+/** All that an iterator gives, of which the first has been asked for. */
+async function* following<T>(first: Promise<IteratorResult<T>>, rest: AsyncIterator<T>): AsyncGenerator<T, void> {
+  try {
+    for (let step = await first; step.done !== true; step = await rest.next()) yield step.value;
+  } finally {
+    await rest.return?.();
+  }
+}
 
 /**
  * Answers requests for many contents: they go as they are stored, in the order in which they lie there. A replica that takes
@@ -30,7 +43,10 @@ const HASH_BYTES = 32;
 export class BlockServer {
   readonly #channel: Channel;
   readonly #contents: WorkspaceBlocks;
+  /** Asked for and not answered. */
   readonly #waiting = new Set<Hash>();
+  /** Of these, what nobody has begun to look up. */
+  readonly #later = new Set<Hash>();
   #isServing = false;
 
   constructor(channel: Channel, contents: WorkspaceBlocks) {
@@ -41,10 +57,13 @@ export class BlockServer {
   /** Notes what is asked for; whoever reads the channel does not wait. Throws `LIMIT_EXCEEDED`. */
   ask({ hashes }: MessageOf<"BlocksRequest">): void {
     for (let at = 0; at < hashes.length; at += HASH_BYTES) {
-      this.#waiting.add(hashFromBytes(hashes.subarray(at, at + HASH_BYTES)));
+      const hash = hashFromBytes(hashes.subarray(at, at + HASH_BYTES));
+      if (this.#waiting.has(hash)) continue;
+      this.#waiting.add(hash);
+      this.#later.add(hash);
     }
-    if (this.#waiting.size > MAX_WAITING) {
-      throw new ChronicleError("LIMIT_EXCEEDED", `more than ${MAX_WAITING} contents are asked for at once`);
+    if (this.#waiting.size > MAX_PENDING) {
+      throw new ChronicleError("LIMIT_EXCEEDED", `more than ${MAX_PENDING} contents are asked for at once`);
     }
     if (!this.#isServing) void this.#serve();
   }
@@ -52,22 +71,39 @@ export class BlockServer {
   async #serve(): Promise<void> {
     this.#isServing = true;
     try {
-      while (this.#waiting.size > 0) {
-        for await (const response of this.#answers([...this.#waiting.values().take(MAX_ASKED)])) {
+      for (let going = this.#begin(); going !== undefined;) {
+        let next: Lookup | undefined;
+        for await (const response of this.#answers(going)) {
           await this.#channel.send(response);
           // They stand in the frame, which has left.
           freeBytes(response.blocks);
+          // While this is sent, what comes after it is looked up.
+          next ??= this.#begin();
         }
+        going = next ?? this.#begin();
       }
     } catch (error) {
       this.#channel.close(asFatal(error));
     } finally {
       this.#waiting.clear();
+      this.#later.clear();
       this.#isServing = false;
     }
   }
 
-  async *#answers(asked: readonly Hash[]): AsyncGenerator<Response, void> {
+  /** Begins to look up all that waits for it: a block of which only a part is asked for is packed anew. */
+  #begin(): Lookup | undefined {
+    if (this.#later.size === 0) return undefined;
+    const asked = [...this.#later];
+    this.#later.clear();
+    const blocks = this.#contents.blocks(asked, MAX_BLOCKS_BYTES)[Symbol.asyncIterator]();
+    const first = blocks.next();
+    // Who sends comes to it later, or never.
+    first.catch(() => undefined);
+    return { asked, blocks: following(first, blocks) };
+  }
+
+  async *#answers({ asked, blocks }: Lookup): AsyncGenerator<Response, void> {
     const left = new Set(asked);
     const answerOf = (blocks: readonly BlobBlock[]): Response => {
       for (const { entries } of blocks) for (const { hash } of entries) this.#answered(hash, left);
@@ -75,7 +111,7 @@ export class BlockServer {
     };
     let held: BlobBlock[] = [];
     let bytes = 0;
-    for await (const block of this.#contents.blocks(asked, MAX_BLOCKS_BYTES)) {
+    for await (const block of blocks) {
       if (held.length > 0 && bytes + block.bytes.length > FULL_BYTES) {
         yield answerOf(held);
         held = [];

@@ -51,6 +51,8 @@ export const MAX_CHILDREN = 4_000;
 /** Contents of one `BlocksRequest`; those of an `absent` or `apart` in one `BlocksResponse`. */
 export const MAX_ASKED = 10_000;
 export const MAX_NOT_IN_BLOCKS = 4_000;
+/** Contents that a replica has asked for in blocks and not got. */
+export const MAX_PENDING = 4 * MAX_ASKED;
 
 /** The blocks of one `BlocksResponse`, or the only one, in bytes. */
 export const MAX_BLOCKS_BYTES = 3.5 * MIB;

@@ -2,7 +2,7 @@ import { ChronicleError } from "../../core/errors.ts";
 import { hashToBytes, type Hash } from "../../core/hash.ts";
 import { splitBlocks, type BlobBlock } from "../../storage/blob-block.ts";
 import type { Channel } from "../channel.ts";
-import { MAX_ASKED } from "../protocol/limits.ts";
+import { MAX_ASKED, MAX_PENDING } from "../protocol/limits.ts";
 import type { MessageOf } from "../protocol/messages.ts";
 
 type Response = MessageOf<"BlocksResponse">;
@@ -25,8 +25,11 @@ export interface FetchedBlock {
 
 /** Messages that may wait for who asked; then nothing more is read off the channel. */
 const MOST_HELD = 2;
-/** Contents on their way below which more are asked for: the origin always has something to do. */
-const LOW = MAX_ASKED / 2;
+/**
+ * Contents on their way up to which more are asked for: as many as may be. A block of which only a part is asked for is packed
+ * anew at the origin, so it is better that it knows of much at once.
+ */
+const LOW = MAX_PENDING - MAX_ASKED;
 /** Beats without any answer after which requests are sent again: one of the two may have got lost. */
 const PATIENCE_BEATS = 2;
 
@@ -131,14 +134,15 @@ export class BlockFetch {
   }
 
   #askOn({ pending, later }: Asking): void {
-    if (later.length === 0 || pending.size > LOW) return;
-    const some: Hash[] = [];
-    for (let next = later.pop(); next !== undefined; next = later.pop()) {
-      some.push(next);
-      pending.add(next);
-      if (some.length === MAX_ASKED) break;
+    while (later.length > 0 && pending.size <= LOW) {
+      const some: Hash[] = [];
+      for (let next = later.pop(); next !== undefined; next = later.pop()) {
+        some.push(next);
+        pending.add(next);
+        if (some.length === MAX_ASKED) break;
+      }
+      this.#ask(some);
     }
-    this.#ask(some);
   }
 
   #ask(hashes: readonly Hash[]): void {

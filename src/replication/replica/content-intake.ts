@@ -15,8 +15,8 @@ type Manifest = NonNullable<MessageOf<"ContentFetchResponse">["chunk_manifest"]>
 
 /** Requests that are on their way at once. */
 const PARALLEL = 16;
-/** Answers that others may be looking at. */
-const MOST_LOOKED_AT = 4;
+/** Answers that others may be looking at: they have something to do while this thread makes some of it durable. */
+const MOST_LOOKED_AT = 8;
 
 /** Which contents need not be fetched, where that is not what the store holds. */
 export interface HeldContents {

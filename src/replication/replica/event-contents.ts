@@ -36,8 +36,11 @@ export interface TakeRules {
   readonly early?: EarlyFiles | undefined;
 }
 
-/** Batches of a base (of 4,096 rows) whose contents are taken together. */
-const GROUP_BATCHES = 5;
+/**
+ * Batches of a base (of 4,096 rows) whose contents are taken together: between two such groups nothing is on its way, and a file
+ * whose content came with an earlier one cannot be written early.
+ */
+const GROUP_BATCHES = 16;
 
 /** Brings what events name into the replica's blobs, as far as it is wanted, before their lines are taken. */
 export class EventContents {

@@ -158,8 +158,10 @@ export class PackWriter {
     this.#restBehindEnd = false;
     const bytes = head.length + stored.length;
     try {
-      if (bytes <= JOIN_BYTES) {
-        writeFully(this.#disk, fd, Buffer.concat([head, stored], bytes), this.#end);
+      const whole =
+        inOnePiece(head, stored) ?? (bytes <= JOIN_BYTES ? Buffer.concat([head, stored], bytes) : undefined);
+      if (whole !== undefined) {
+        writeFully(this.#disk, fd, whole, this.#end);
       } else {
         writeFully(this.#disk, fd, head, this.#end);
         writeFully(this.#disk, fd, stored, this.#end + head.length);
@@ -220,4 +222,10 @@ export class PackWriter {
   #mustBeSound(): void {
     if (this.#poisoned) throw poisoned("the blob store");
   }
+}
+
+/** Both, where they stand behind each other already: a block that has come from another store. */
+function inOnePiece(head: Uint8Array, stored: Uint8Array): Uint8Array | undefined {
+  if (head.buffer !== stored.buffer || head.byteOffset + head.length !== stored.byteOffset) return undefined;
+  return new Uint8Array(head.buffer, head.byteOffset, head.length + stored.length);
 }
