@@ -59,11 +59,11 @@ function joinedNote({ worded }: CommandContext, { folder, mode, ...sync }: SyncS
 }
 
 const JOINED_READING = "will stay here, and not go to the origin: the token may only read";
-const TO_ORIGIN = "go to the origin; nothing here is overwritten";
+const TO_ORIGIN = "join those of the origin: what it has not got goes there; nothing here is overwritten";
 const JOINED: Readonly<Record<SyncMode, string>> = {
   "two-way-safe": TO_ORIGIN,
   "two-way-resolved":
-    "go to the origin; where it has others of that name, those come here, and yours stay in the history",
+    "join those of the origin: what it has not got goes there; where it has others of that name, those come here, and yours stay in the history",
   "one-way-safe": "stay as they are; none goes to the origin",
   "one-way-replica": "give way to what the origin has, and stay in the history",
 };

@@ -33,8 +33,20 @@ export function checkStart({ upstream, folder, mode, policy, debounceMs, ...filt
   if (debounceMs !== undefined && !isDebounce)
     throw usage(`a debounce of ${debounceMs} is none`, `it is a number of milliseconds, 0 to ${MOST_DEBOUNCE_MS}`);
   const { filterTo = [], filterFrom = [] } = filters;
+  const broken = [...filterTo, ...filterFrom].find((pattern) => !isWhole(pattern));
+  if (broken !== undefined)
+    throw usage(
+      `a bracket of the pattern ${JSON.stringify(broken)} is not closed: it would match nothing`,
+      "`\\[` means the character",
+    );
   // Patterns that are none are told now, not when the first path comes.
   void new ReplicatedPaths({ mode: mode ?? "two-way-safe", filterTo, filterFrom, ...(policy && { policy }) });
+}
+
+/** Is each `[` of a pattern closed, as a matcher reads it? A `]` right after it, or after `[!`, is a member. */
+function isWhole(pattern: string): boolean {
+  const rest = pattern.replaceAll(/\\.|\[[!^]?(?:\]|(?!\]))(?:\\.|\[:[a-z]+:\]|(?!\[:[a-z]+:\])[^\]\\])*\]/gs, "");
+  return !rest.includes("[");
 }
 
 function usage(message: string, hint: string): ChronicleError {

@@ -12,6 +12,6 @@ export function corrupt(hash: Hash, where: string, why: string): ChronicleError 
 /** The store can take no more writes before it is opened again. */
 export function poisoned(what: string): ChronicleError {
   return new ChronicleError("POISONED", `${what} takes no writes: an earlier sync failed`, {
-    hint: "Check the disk, then open the store again: it looks at what has reached the disk.",
+    hint: "Check the disk, then open the store again: a process that stays (`chronicle serve`, a sync) has to be ended and started again. What was acknowledged is safe.",
   });
 }

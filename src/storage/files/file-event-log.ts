@@ -380,7 +380,7 @@ export class FileEventLog implements EventLog {
     this.#mustBeOpen();
     if (this.#poison === undefined) return;
     throw new ChronicleError("POISONED", `${this.#paths.log}: an earlier write could not be made durable`, {
-      hint: "check the disk, then reopen the workspace: what was acknowledged is safe",
+      hint: "check the disk, then reopen the workspace: a process that stays (`chronicle serve`, a sync) has to be ended and started again. What was acknowledged is safe",
       cause: this.#poison,
     });
   }
