@@ -37,10 +37,10 @@ export interface TakeRules {
 }
 
 /**
- * Batches of a base (of 4,096 rows) whose contents are taken together: between two such groups nothing is on its way, and a file
- * whose content came with an earlier one cannot be written early.
+ * Batches of a base (of at most 4,096 rows) whose contents are taken together: between two such groups nothing is on its
+ * way, and a file whose content came with an earlier one cannot be written early.
  */
-const GROUP_BATCHES = 16;
+const GROUP_BATCHES = 24;
 
 /** Brings what events name into the replica's blobs, as far as it is wanted, before their lines are taken. */
 export class EventContents {
