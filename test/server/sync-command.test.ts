@@ -275,7 +275,9 @@ describe("sync", () => {
     const begun = run("desk-home", ["sync", "start", url, full, "--token-file", token()]);
     expect(begun).toMatchObject({
       status: 0,
-      err: expect.stringMatching(/note: 2 files of \S+full join those of the origin: what it has not got goes there/) as string,
+      err: expect.stringMatching(
+        /note: 2 files of \S+full join those of the origin: what it has not got goes there/,
+      ) as string,
     });
     await until(() => expect(read(origin, "d/b.mine")).toBe("mine\n"));
     const again = run("desk-home", ["sync", "start", url, full, "--token-file", token()]);
