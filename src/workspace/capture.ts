@@ -187,6 +187,8 @@ async function scanAndRead(context: Context, options: Omit<CaptureOptions, "caus
       },
     );
     await run.finish((bytes) => onProgress?.({ phase: "capture", done: bytes, total: report.bytes, unit: "bytes" }));
+    // What could not be read because its folder was moved away meanwhile is not gone: a look at nothing says so.
+    if (gone.length > 0) await context.worktree.scan({ only: [] }, () => undefined);
     return { report, present, gone: [...report.gone, ...gone], omitted: [...report.omitted, ...omitted] };
   } catch (error) {
     await run.abandon();

@@ -177,6 +177,23 @@ describe("what lies in a workspace", () => {
     fs.mkdirSync(root);
   });
 
+  test("one that is moved away during a scan is an error, too, and nothing in it has gone", async () => {
+    for (let i = 0; i < 100; i += 1) {
+      fs.mkdirSync(join(root, `d${i}`));
+      for (let k = 0; k < 60; k += 1) fs.writeFileSync(join(root, `d${i}/f${k}`), "x");
+    }
+    const worktree = open();
+    await worktree.scan({}, (batch) => {
+      const files = batch.filter(({ stat }) => stat.kind === "file");
+      worktree.remember(files.map(({ path, stat }) => ({ entry: fileEntry(path, "x"), stat })));
+    });
+    // After some thousand paths others have a turn.
+    const looking = scan(worktree);
+    setImmediate(() => fs.renameSync(root, `${root}-away`));
+    await expect(looking).rejects.toMatchObject({ code: "NOT_FOUND" });
+    fs.renameSync(`${root}-away`, root);
+  });
+
   test("files that come and go during a scan are no error", async () => {
     for (let i = 0; i < 300; i += 1) fs.mkdirSync(join(root, `d${i}`));
     const worker = new Worker(

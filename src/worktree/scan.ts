@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { FilterSpec, RuleFile } from "../core/filter.ts";
 import type { WorkspacePath } from "../core/path.ts";
-import type { Disk } from "../disk/disk.ts";
+import type { Disk, FileStat } from "../disk/disk.ts";
 import type { ConfinedFs } from "./confined-fs.ts";
 import type { FolderWork } from "./scan-look.ts";
 import type { StatCache } from "./stat-cache.ts";
@@ -44,6 +44,8 @@ interface Running {
   readonly tally: ScanTally;
   readonly reader: RuleReader;
   readonly start: FolderWork;
+  /** The root's folder, as it was when it was begun. */
+  readonly at: FileStat;
 }
 
 /** Compares the disk with what is remembered: see `Worktree.scan`. */
@@ -59,6 +61,7 @@ export async function scanRoots(context: ScanContext, request: ScanRequest, onCh
     if (only === undefined) run.scan.look.folders.push(run.start);
     else lookForAll(run, open, { only, named: request.named === true });
     await drive(run.scan, open.fs, { onChanged, onTurn: (done) => request.onProgress?.(looked + done) });
+    refuseMoved(run, open);
     looked += run.scan.look.looked;
     keepRules(context.cache, open.root, run.reader, only !== undefined);
   }
@@ -92,12 +95,7 @@ function start(context: ScanContext, { root, fs }: OpenRoot, request: ScanReques
   const { cache, startedAtNs } = context;
   const partial = request.only !== undefined;
   const stat = fs.lstat(ROOT);
-  if (stat === undefined) {
-    throw new ChronicleError("NOT_FOUND", `the tracked folder ${root.folder} is not there`, {
-      hint: "mount it or put it back; nothing was recorded as deleted",
-      data: { folder: root.folder },
-    });
-  }
+  if (stat === undefined) throw rootAway(root);
   const store = context.storeFolders.map((folder) => context.disk.lstat(folder)).filter((own) => own !== undefined);
   if (store.some((own) => own.ino === stat.ino && own.dev === stat.dev)) {
     throw new ChronicleError("REFUSED", `${root.folder} is Chronicle's own store`, { hint: "track another folder" });
@@ -109,7 +107,22 @@ function start(context: ScanContext, { root, fs }: OpenRoot, request: ScanReques
   const paranoid = request.paranoid === true;
   const scan = new RootScan({ root, fs, cache, rules: reader, tally, startedAtNs, paranoid, partial, store, stat });
   const rules = FolderRules.root(compileFilter(root.filter), JSON.stringify(root.filter), reader.read(ROOT));
-  return { scan, tally, reader, start: scan.rootWork(rules) };
+  return { scan, tally, reader, start: scan.rootWork(rules), at: stat };
+}
+
+/** What was not found while the folder was moved away is not gone. */
+function refuseMoved({ scan: { look }, at }: Running, { root, fs }: OpenRoot): void {
+  if (look.gone.length === 0) return;
+  fs.release();
+  const now = fs.lstat(ROOT);
+  if (now?.ino !== at.ino || now.dev !== at.dev) throw rootAway(root);
+}
+
+function rootAway({ folder }: TrackedRoot): ChronicleError {
+  return new ChronicleError("NOT_FOUND", `the tracked folder ${folder} is not there`, {
+    hint: "mount it or put it back; nothing was recorded as deleted",
+    data: { folder },
+  });
 }
 
 async function drive(
