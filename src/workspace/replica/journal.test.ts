@@ -79,6 +79,21 @@ describe("what is changed in the folder is journaled", () => {
     expect(entries).toMatchObject([{ actor: "agent", turn: "t7", action: action?.id }]);
   });
 
+  it("a merge with whose work it was that was merged", async () => {
+    await using replica = await ReplicaRig.open({ a: "1" });
+    replica.upstream("a", await replica.file("a", "u"), 4);
+    await replica.apply({ applied: 1 });
+    const request = { type: "write_file", payload: { path: "a" }, turn: "t7", actor: "agent" };
+    const action = await snapshotAction(replica.context, request);
+    await replica.edit("a", "2");
+    const merged = await replica.file("a", "2u");
+    const change = await replica.change("a", merged, { cause: "merge" });
+    const contents = merged.hash === undefined ? [] : [merged.hash];
+    await replica.apply({ applied: 4, changes: [change], contents });
+    const [, entry] = (await replica.journal()).entries;
+    expect(entry).toMatchObject({ actor: "agent", turn: "t7", action: action?.id, entry: { hash: merged.hash } });
+  });
+
   it("not what was changed before the sync was begun anew", async () => {
     await using replica = await ReplicaRig.open({ a: "1" });
     await replica.apply({ applied: 1 });

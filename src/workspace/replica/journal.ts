@@ -96,18 +96,34 @@ class JournalReader {
     const path = recordId.startsWith("file") ? pathOfRecordId(recordId) : undefined;
     if (path === undefined) return;
     const file = decodeFile(path, record);
-    if (!isOriginsState(file)) await this.#add(path, file, seq);
+    if (isOriginsState(file)) return;
+    const whose = file.cause === "merge" ? await this.#mergedBy(path, file, seq) : file;
+    await this.#add(path, { ...whose, entry: file.entry }, seq);
+  }
+
+  /** What a merge is to the origin is whose work it was that was merged with what that had. */
+  async #mergedBy(path: WorkspacePath, merge: FileRecord, seq: number): Promise<Whose> {
+    const event = await this.#eventOf(path, seq - 1);
+    const isOfPath = event !== undefined && pathOfRecordId(event.recordId) === path;
+    const own = isOfPath ? decodeFile(path, event.record) : undefined;
+    return own === undefined || isOriginsState(own) ? merge : own;
   }
 
   /** Whose it is, is whose the state is that is proposed. */
   async #proposal(path: WorkspacePath, seq: number): Promise<void> {
-    const row = await this.#context.index.iterationAt(path, seq);
-    const located = row === undefined ? undefined : await this.#context.index.locate(row.seq);
-    const event = located === undefined || isInBase(located) ? undefined : await readEvent(this.#context, located);
+    const entry = (await this.#context.index.iterationAt(path, seq))?.entry;
+    const event = await this.#eventOf(path, seq);
     const isOwn = event !== undefined && pathOfRecordId(event.recordId) === path;
     const actor = typeof event?.record["actor"] === "string" ? event.record["actor"] : UNKNOWN;
     const whose: Whose = isOwn ? decodeFile(path, event.record) : { actor };
-    await this.#add(path, { ...whose, entry: row?.entry }, seq);
+    await this.#add(path, { ...whose, entry }, seq);
+  }
+
+  /** The event that has recorded a path's state as of an event; `undefined`: it is in a base. */
+  async #eventOf(path: WorkspacePath, seq: number): Promise<LogEvent | undefined> {
+    const row = await this.#context.index.iterationAt(path, seq);
+    const located = row === undefined ? undefined : await this.#context.index.locate(row.seq);
+    return located === undefined || isInBase(located) ? undefined : readEvent(this.#context, located);
   }
 
   async #add(path: WorkspacePath, file: Whose & Pick<FileRecord, "entry">, localSeq: number): Promise<void> {
