@@ -44,8 +44,6 @@ const MANY = { from: 24, to: 256, waitMs: 200 };
  * does not get cheaper. So it rests for as long as it took, up to some seconds.
  */
 const LONGEST_REST_MS = 10_000;
-/** So long it is until it is asked again whether the folder was looked at. */
-const LOOK_MS = 100;
 const FIRST_RETRY_MS = 500;
 const LONGEST_RETRY_MS = 30_000;
 
@@ -62,7 +60,6 @@ export class CycleLoop {
   #isRestAccepted = false;
   #failure: ChronicleError | undefined;
   #failures = 0;
-  #awaitsLook = false;
   #retryAt: number | undefined;
   #moves = 0;
   /** How long the last cycle took, in ms. */
@@ -121,21 +118,9 @@ export class CycleLoop {
     this.#isRestAccepted = false;
   }
 
-  /** Nothing is done before the folder was looked at: what is recorded of it may be long over. */
-  awaitLook(): void {
-    this.#awaitsLook = true;
-  }
-
   /** Everything in the folder was looked at. */
   looked(): void {
     this.#isDecidedSeen = true;
-    this.#awaitsLook = false;
-    this.wake();
-  }
-
-  /** The folder cannot be looked at: what that means is for a cycle to say. */
-  unseen(): void {
-    this.#awaitsLook = false;
     this.wake();
   }
 
@@ -171,7 +156,7 @@ export class CycleLoop {
     this.#failures = 0;
     this.#lazy?.[Symbol.dispose]();
     this.#lazy = undefined;
-    this.#isWanted = this.#awaitsLook = false;
+    this.#isWanted = false;
     await this.#running;
   }
 
@@ -195,7 +180,6 @@ export class CycleLoop {
   /** So many ms, until more has come of what is known to come; `undefined`: something may be decided now. */
   #waitForMore(): number | undefined {
     const { cycle, mirror } = this.#options;
-    if (this.#awaitsLook) return LOOK_MS;
     return mirror.workspace === "" ? undefined : this.#arrivals.waitFor(cycle.applied === 0);
   }
 

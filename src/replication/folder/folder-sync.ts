@@ -220,11 +220,8 @@ export class FolderSync {
       await this.#write({ paused: undefined, halted: undefined });
     });
     this.#journal.retry();
-    // What was not found, and is there again, was never gone.
-    const isBack = halted?.reason === "root-vanished" && accept === undefined;
-    if (isUndecided || isBack) this.#cycle.lookAgain();
+    if (isUndecided) this.#cycle.lookAgain();
     else this.#cycle.compareAll();
-    if (isUndecided || isBack) this.#loop.awaitLook();
     this.#cycle.hurry();
     await this.#setOut(accept);
     if (isUndecided) await this.#lookedAgain();
@@ -363,8 +360,7 @@ export class FolderSync {
       this.#tell({ kind: "degraded", reason: "the folder cannot be watched as a whole: it is scanned instead" });
     this.#wasDegraded = degraded;
     // A folder that is not there cannot be looked at: that is for the guards to say.
-    if (error === undefined) this.#loop.wake();
-    else if (this.#isFolderGone()) this.#loop.unseen();
+    if (error === undefined || this.#isFolderGone()) this.#loop.wake();
     else this.#loop.failed(error);
   }
 
