@@ -54,8 +54,8 @@ export class CycleLoop {
   #running: Promise<void> | undefined;
   #isWanted = false;
   #decided: LossDecision | undefined;
-  /** Has the folder been looked at since then? Before that nobody knows all that was decided about. */
-  #isDecidedSeen = false;
+  /** Was everything in the folder looked at since it was set out? What is recorded of it may be what was before, when it was away. */
+  #isLooked = false;
   /** Much that was deleted at the origin comes in several pieces: what was accepted holds until all of them are here. */
   #isRestAccepted = false;
   #failure: ChronicleError | undefined;
@@ -99,7 +99,7 @@ export class CycleLoop {
   wake(afterMs = 0): void {
     if (afterMs > 0 && this.#later === undefined && this.#options.isActive()) return this.#wakeLater(afterMs);
     this.#isWanted = true;
-    if (this.#running !== undefined || this.#later !== undefined || !this.#options.isActive()) return;
+    if (this.#running !== undefined || this.#later !== undefined || !this.#mayRun) return;
     this.#running = this.#run().finally(() => {
       this.#running = undefined;
       this.#options.tell({ kind: "state" });
@@ -109,18 +109,18 @@ export class CycleLoop {
   }
 
   /**
-   * What is to become of much that is deleted, if the next cycle finds that. Deletions are accepted until the folder was looked at:
-   * so all that were there by now.
+   * It is set out: nothing is decided before everything in the folder was looked at. `decided`: what is to become of much that is
+   * deleted by then, if the next cycle finds that.
    */
-  decide(decided: LossDecision | undefined): void {
+  setOut(decided: LossDecision | undefined): void {
     this.#decided = decided;
-    this.#isDecidedSeen = false;
+    this.#isLooked = false;
     this.#isRestAccepted = false;
   }
 
-  /** Everything in the folder was looked at. */
+  /** Everything in the folder was looked at; or it is not there. */
   looked(): void {
-    this.#isDecidedSeen = true;
+    this.#isLooked = true;
     this.wake();
   }
 
@@ -160,8 +160,12 @@ export class CycleLoop {
     await this.#running;
   }
 
+  get #mayRun(): boolean {
+    return this.#isLooked && this.#options.isActive();
+  }
+
   async #run(): Promise<void> {
-    while (this.#isWanted && this.#later === undefined && this.#options.isActive()) {
+    while (this.#isWanted && this.#later === undefined && this.#mayRun) {
       const waitMs = this.#waitForMore();
       if (waitMs !== undefined) return this.#wakeLater(waitMs);
       this.#isWanted = false;
@@ -189,12 +193,12 @@ export class CycleLoop {
     if (mirror.workspace === "") return undefined;
     if (cycle.record.origin !== mirror.workspace) await cycle.write({ origin: mirror.workspace });
     const from = cycle.applied;
-    const [decided, isSeen] = [this.#decided, this.#isDecidedSeen];
+    const decided = this.#decided;
     const began = now();
     const outcome = await cycle.run(decided, this.#isRestAccepted);
     this.#spentMs = Math.max(0, now() - began);
     if (outcome.kind !== "done") return outcome;
-    if ((isSeen || decided === "restore") && this.#decided === decided) this.#decided = undefined;
+    if (this.#decided === decided) this.#decided = undefined;
     this.#isRestAccepted = (this.#isRestAccepted || decided === "deletions") && !this.#options.isCaughtUp();
     const to = cycle.applied;
     if (to > from || outcome.applied > 0) tell({ kind: "applied", from, to, paths: outcome.applied });

@@ -294,7 +294,7 @@ export class FolderSync {
   /** Begins to watch, to connect and to look. */
   async #setOut(decided: LossDecision | undefined): Promise<void> {
     this.#isUnderWay = true;
-    this.#loop.decide(decided);
+    this.#loop.setOut(decided);
     this.#link.start();
     try {
       await this.#watcher.start();
@@ -360,7 +360,8 @@ export class FolderSync {
       this.#tell({ kind: "degraded", reason: "the folder cannot be watched as a whole: it is scanned instead" });
     this.#wasDegraded = degraded;
     // A folder that is not there cannot be looked at: that is for the guards to say.
-    if (error === undefined || this.#isFolderGone()) this.#loop.wake();
+    if (error === undefined) this.#loop.wake();
+    else if (this.#isFolderGone()) this.#loop.looked();
     else this.#loop.failed(error);
   }
 

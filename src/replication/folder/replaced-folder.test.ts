@@ -68,3 +68,32 @@ it("another folder with the same inode is another folder, though most of what th
   expect(rig.desk.sync.shape.halted).toBe("root-replaced");
   expect(await atOrigin()).toEqual(FILES);
 });
+
+it("what was seen to go as the folder went away, and is back with it, does not go at the origin before that is seen", async () => {
+  const many = Object.fromEntries(Array.from({ length: 60 }, (_, i) => [`g${100 + i}`, `content ${i}\n`]));
+  rig = await FolderRig.start(many);
+  await rig.flush();
+  const { desk } = rig;
+  const some = Object.keys(many).slice(0, 20);
+  // The folder is taken away while somebody looks: of some files it is seen that they are gone, and then of all of it.
+  for (const name of some) desk.disk.rename(`${FOLDER}/${name}`, `/home/${name}`);
+  desk.hint(...some);
+  await rig.pass(100);
+  desk.disk.rename(FOLDER, "/home/away");
+  await rig.until(isHalted);
+  expect(desk.sync.shape.halted).toBe("root-vanished");
+  desk.disk.rename("/home/away", FOLDER);
+  for (const name of some) desk.disk.rename(`/home/${name}`, `${FOLDER}/${name}`);
+  await rig.during(desk.close());
+  await rig.during(desk.start());
+  // Meanwhile the connection is made.
+  desk.watchMs = 5_000;
+  await rig.during(rig.host.write("other", "1"));
+  const resumed = desk.sync.resume();
+  await rig.pass(4_000);
+  expect(await atOrigin()).toEqual({ ...many, other: "1" });
+  await rig.during(resumed);
+  await rig.flush();
+  expect(desk.tree()).toEqual({ ...many, other: "1" });
+  expect(await atOrigin()).toEqual({ ...many, other: "1" });
+});
