@@ -119,7 +119,8 @@ export class FolderCycle implements Disposable {
     this.#parts = parts;
     this.#record = record;
     this.#applied = record.applied;
-    this.#materializer = new LocalMaterializer(parts.context, parts.mirror, () => this.#applied === 0);
+    const known = { isFirst: () => this.#applied === 0, folder: record.folder };
+    this.#materializer = new LocalMaterializer(parts.context, parts.mirror, known);
     this.#retries = new Retries(parts.timers, parts.onDue);
     this.#losses = new RecentLosses(parts.timers);
     this.#back = new BroughtBack(parts.mirror, record.sandboxId);
@@ -322,10 +323,9 @@ export class FolderCycle implements Disposable {
     return waiting;
   }
 
-  /** Is the rest of a commit on its way, as far as can be told? */
+  /** Is the rest of a commit on its way, as far as can be told? A plan that takes long is many times as long a wait. */
   #isMoreComing({ local, head }: Planned, began: number): boolean {
     const isSame = this.#part.local === local && this.#part.head === head;
-    // A plan that takes long is many times as long a wait.
     const times = 1 + Math.max(0, this.#parts.context.now() - began) / PART_MS;
     this.#part = { local, head, times: isSame ? this.#part.times + times : 1 };
     return this.#part.times <= MOST_PARTS;

@@ -25,7 +25,7 @@ async function authors(isFirst: boolean): Promise<Map<string, number>> {
     return { path: after.path, before: undefined, after, upstream: { seq: i + 2, iteration: 1 } };
   });
   const from = (await replica.head()) + 1;
-  await new LocalMaterializer(replica.context, mirror, () => isFirst).materialise({
+  await new LocalMaterializer(replica.context, mirror, { isFirst: () => isFirst }).materialise({
     ...{ record: replicaRecord({ applied: MANY + 1 }), changes, proposals: [], conflicts: [], contents: [] },
     planned: { seq: from - 1, looked: new Set() },
   });

@@ -2,9 +2,10 @@ import type { IdentifiedConflict } from "../../core/conflict-record.ts";
 import type { FileRecord } from "../../core/file-record.ts";
 import type { Hash } from "../../core/hash.ts";
 import type { WorkspacePath } from "../../core/path.ts";
-import type { ReplicaRecord } from "../../core/replica-record.ts";
+import type { FolderIdentity, ReplicaRecord } from "../../core/replica-record.ts";
 import type { RemoteWork, UpstreamChange } from "../../core/upstream-change.ts";
 import type { Progress } from "../../api/workspace-api.ts";
+import { adoptFolder } from "../../workspace/adopt.ts";
 import type { Context } from "../../workspace/context.ts";
 import { applyUpstream, type UpstreamReport } from "../../workspace/replica/apply-upstream.ts";
 import type { Mirror } from "../replica/mirror.ts";
@@ -32,19 +33,38 @@ export class LocalMaterializer {
   readonly #context: Context;
   readonly #mirror: Pick<Mirror, "records">;
   readonly #isFirst: () => boolean;
+  /** The folder of the last step, as far as it is known. */
+  #folder: FolderIdentity | undefined;
 
-  /** `isFirst`: has nothing of the origin been brought into the folder yet? */
-  constructor(context: Context, mirror: Pick<Mirror, "records">, isFirst: () => boolean) {
+  /** `isFirst`: has nothing of the origin been brought into the folder yet? `folder`: which it was, as far as it is known. */
+  constructor(
+    context: Context,
+    mirror: Pick<Mirror, "records">,
+    { isFirst, folder }: { readonly isFirst: () => boolean; readonly folder?: FolderIdentity | undefined },
+  ) {
     this.#context = context;
     this.#mirror = mirror;
     this.#isFirst = isFirst;
+    this.#folder = folder;
   }
 
   /** Durable when it resolves; see `applyUpstream`. */
   async materialise(step: Materialised, onProgress?: (progress: Progress) => void): Promise<UpstreamReport> {
     const isLargeFirst = step.changes.length > MOST_OF_FIRST && this.#isFirst();
     const changes = isLargeFirst ? step.changes : await this.#attributed(step.changes);
-    return applyUpstream(this.#context, { ...step, changes }, onProgress === undefined ? {} : { onProgress });
+    const told = onProgress === undefined ? {} : { onProgress };
+    const report = await applyUpstream(this.#context, { ...step, changes }, told);
+    if (report.moved.length === 0) await this.#know(step.record);
+    return report;
+  }
+
+  /** Another folder in the place of the one before is the workspace's from now on: moved, it is known again. */
+  async #know({ folder: now }: ReplicaRecord): Promise<void> {
+    const before = this.#folder;
+    this.#folder = now;
+    if (before === undefined || now === undefined || (before.dev === now.dev && before.ino === now.ino)) return;
+    const folder = this.#context.worktree.roots[0]?.folder ?? "";
+    await adoptFolder(this.#context, { folder, device: now.dev, inode: now.ino });
   }
 
   /** Writes the sync's record alone. */

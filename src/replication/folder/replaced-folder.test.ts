@@ -1,6 +1,7 @@
 import { afterEach, expect, it } from "vitest";
 import { FolderRig, removeSim, writeSim } from "../../testing/folder-rig.ts";
 import { FOLDER } from "../../testing/sync-machine.ts";
+import { workspaceRecord } from "../../workspace/config.ts";
 
 /** `rm -r FOLDER; mkdir FOLDER`, and something new in it: with few files, which may all be deleted otherwise. */
 
@@ -67,6 +68,20 @@ it("another folder with the same inode is another folder, though most of what th
   await rig.until(isHalted);
   expect(rig.desk.sync.shape.halted).toBe("root-replaced");
   expect(await atOrigin()).toEqual(FILES);
+});
+
+it("what was put back into another folder is the workspace's from then on: moved later, it is known again", async () => {
+  const folder = (ino: string) => ({ identity: () => ({ dev: "1", ino }) });
+  rig = await FolderRig.start(FILES, { parts: folder("2") });
+  await rig.flush();
+  await rig.during(rig.desk.close());
+  for (const name of Object.keys(FILES)) removeSim(rig.desk.disk, `${FOLDER}/${name}`);
+  await rig.during(rig.desk.start(folder("3")));
+  await rig.until(isHalted);
+  await rig.during(rig.desk.sync.resume({ accept: "restore" }));
+  await rig.flush();
+  expect(rig.desk.tree()).toEqual(FILES);
+  expect(await rig.during(workspaceRecord(rig.desk.context))).toMatchObject({ device: "1", inode: "3" });
 });
 
 it("what was seen to go as the folder went away, and is back with it, does not go at the origin before that is seen", async () => {
