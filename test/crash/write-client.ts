@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import type { FileWriteShape } from "../../src/api/file-api.ts";
+import type { IterationShape } from "../../src/api/shapes.ts";
 import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
 import { ChronicleError } from "../../src/core/errors.ts";
 
@@ -51,7 +52,12 @@ export class WriteClient {
       const iterations = await recorded.history(path);
       const seen = iterations.map(({ deleted, hash }) => (deleted === true ? null : hash));
       if (JSON.stringify(seen) !== JSON.stringify(told)) {
-        found.push(`${path}: answered ${shown(told)}, recorded ${shown(seen)}`);
+        const at = seen.findIndex((hash, i) => hash !== told[i]);
+        const [from, to] = [Math.max(0, at - 4), at + 5];
+        const said = `answered ${shown(told.slice(from, to))}, recorded ${shown(seen.slice(from, to))}`;
+        found.push(
+          `${path}: of ${told.length} and ${seen.length}, from ${from} on: ${said}; ${origins(iterations.slice(from, to))}`,
+        );
       }
     }
     return found;
@@ -157,6 +163,14 @@ export class WriteClient {
       return undefined;
     }
   }
+}
+
+/** Where iterations come from. */
+function origins(iterations: readonly IterationShape[]): string {
+  const own = iterations.map(({ seq, timestamp, cause, actor, action, replica }) =>
+    JSON.stringify({ seq, timestamp, cause, actor, action, replica }),
+  );
+  return own.join(" ");
 }
 
 function shown(told: Told): string {
