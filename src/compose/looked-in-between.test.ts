@@ -1,8 +1,10 @@
 import { setTimeout } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { Project } from "../../test/helpers/project.ts";
+import type { WorkspacePath } from "../core/path.ts";
 import { capture, type Capture } from "../workspace/capture.ts";
 import type { Context } from "../workspace/context.ts";
+import { operate } from "../workspace/operate.ts";
 import { readRange } from "../workspace/read-events.ts";
 import { readyWrite } from "../workspace/ready-write.ts";
 import { writeTogether } from "../workspace/write-together.ts";
@@ -16,18 +18,18 @@ async function engine(project: Project, id: string): Promise<OpenedContext> {
   return openContext(parts, id, { tasks: storeTasks(parts, id) });
 }
 
+/** The engine with another way to change files. */
+function changingBy(apply: Context["worktree"]["apply"], { worktree, ...rest }: Context): Context {
+  return { worktree: new Proxy(worktree, { get: (on, key) => (key === "apply" ? apply : bound(on, key)) }), ...rest };
+}
+
 /** Puts a file; what it changes lands only after `meanwhile`, when it is decided. */
-async function writeSlowly({ worktree, ...rest }: Context, meanwhile: () => Promise<void>): Promise<void> {
-  const apply: typeof worktree.apply = (request) =>
-    worktree.apply({
-      ...request,
-      begin: async () => {
-        await request.begin?.();
-        await meanwhile();
-      },
-    });
-  const slow = new Proxy(worktree, { get: (on, key) => (key === "apply" ? apply : bound(on, key)) });
-  const context: Context = { worktree: slow, ...rest };
+async function writeSlowly(fast: Context, meanwhile: () => Promise<void>): Promise<void> {
+  const begun = (begin: (() => Promise<void>) | undefined) => async () => {
+    await begin?.();
+    await meanwhile();
+  };
+  const context = changingBy((request) => fast.worktree.apply({ ...request, begin: begun(request.begin) }), fast);
   const put = { kind: "put", path: "a", content: Buffer.from("two"), options: {} } as const;
   const [outcome] = await writeTogether(context, [await readyWrite(context, put, { actor: "host" })]);
   expect(outcome).toHaveProperty("answer");
@@ -38,28 +40,66 @@ function bound(on: object, key: string | symbol): unknown {
   return typeof value === "function" ? value.bind(on) : value;
 }
 
-test("a write that is decided, and not in the folder yet, is nobody's edit to another process that looks just then", async () => {
-  await using project = new Project();
-  project.write("a", "one");
-  const { id } = await project.init();
+/** Two processes that have one folder open. */
+async function twoEngines(project: Project): Promise<{ both: readonly [Context, Context] } & AsyncDisposable> {
   await using closing = new AsyncDisposableStack();
+  const { id } = await project.init();
   const open = async (): Promise<Context> => {
     const opened = await engine(project, id);
     closing.defer(() => opened.close());
     return opened.context;
   };
-  const [writer, other] = [await open(), await open()];
+  const both = [await open(), await open()] as const;
+  const kept = closing.move();
+  return { both, [Symbol.asyncDispose]: () => kept.disposeAsync() };
+}
+
+const [A, B] = ["a" as WorkspacePath, "b" as WorkspacePath];
+/** It has looked by then, and waits for its turn. */
+const LOOKED_MS = 200;
+
+test("a write that is decided, and not in the folder yet, is nobody's edit to another process that looks just then", async () => {
+  await using project = new Project();
+  project.write("a", "one");
+  await using engines = await twoEngines(project);
+  const [writer, other] = engines.both;
   await capture(other, { cause: "capture" });
   const { seq } = await writer.index.head();
   let looking: Promise<Capture> | undefined;
   await writeSlowly(writer, async () => {
     looking = capture(other, { cause: "capture" });
-    // It has looked by then, found what was there before, and waits for its turn.
-    await setTimeout(200);
+    await setTimeout(LOOKED_MS);
   });
   expect((await looking)?.changes).toEqual([]);
   const names: string[] = [];
   for await (const { recordId } of readRange(writer, seq + 1, (await writer.index.head()).seq)) names.push(recordId);
   expect(names.map((name) => name.split(":")[0])).toEqual(["intent", "file", "intent"]);
   expect(project.read("a")).toBe("two");
+});
+
+test("what was put into the folder and taken back again is nobody's edit to another process that looked in between", async () => {
+  await using project = new Project();
+  project.write("a", "one");
+  project.write("b", "one");
+  await using engines = await twoEngines(project);
+  const [writer, other] = engines.both;
+  await capture(other, { cause: "capture" });
+  const { seq } = await writer.index.head();
+  let looking: Promise<Capture> | undefined;
+  // As an apply does that lands one file, and may not change the other.
+  const context = changingBy(async ({ begin }) => {
+    await begin?.();
+    project.write("a", "two");
+    looking = capture(other, { cause: "capture" });
+    await setTimeout(LOOKED_MS);
+    project.write("a", "one");
+    return { applied: [], blocked: [{ path: B, reason: "not-permitted", detail: "" }], conflicts: [] };
+  }, writer);
+  const changes = (await writer.index.iterationsAt([A, B], seq)).map((row, i) => {
+    return { path: [A, B][i] as WorkspacePath, before: row?.entry, after: undefined };
+  });
+  const { id } = await operate(context, { kind: "restore", summary: "all gone", changes, onBlocked: "fail" });
+  expect(id).toBeUndefined();
+  expect((await looking)?.changes).toEqual([]);
+  expect(await writer.index.touched(seq, (await writer.index.head()).seq)).toEqual([]);
 });

@@ -18,6 +18,7 @@ import { openIntents, settle } from "./operate.ts";
 import { refuseBatchOverQuota } from "./quota.ts";
 import { ReadTable, type ReadPath } from "./read-table.ts";
 import { noteRemembered, rememberRecorded } from "./remember-recorded.ts";
+import { isSomeTakenBack } from "./taken-back.ts";
 
 /** Records what changed on disk since it was last looked at. */
 
@@ -248,15 +249,17 @@ async function commitReading(context: Context, reading: Reading, given: CommitRe
     const isOvertaken = head.seq > startSeq;
     const touched = new Set(isOvertaken ? await context.index.touched(startSeq, head.seq) : []);
     const { changes, iterations } = isOvertaken ? await compare(context, reading) : before;
-    const contested = changes.filter((change) => touched.has(change.path)).map((change) => change.path);
-    const free = changes.filter((change) => !touched.has(change.path));
+    const isUnsure = isOvertaken && changes.length > 0 && (await isSomeTakenBack(context, startSeq, head.seq));
+    const isContested = ({ path }: Change): boolean => isUnsure || touched.has(path);
+    const contested = changes.filter(isContested).map((change) => change.path);
+    const free = changes.filter((change) => !isContested(change));
     const ours = free.length === 0 ? [] : await attributed(context, free, { iterations, options, head });
     // Looked at again first: what goes along with the changes is recorded with the last of them.
     const isLast = contested.length === 0;
     const omitted = [...given.earlier, ...reading.omitted];
     const also = isLast ? ((await options.also?.({ head, changes: ours, omitted })) ?? []) : [];
     const events = await commit.append([...ours.map(draftOf), ...also]);
-    remember(context, reading, touched);
+    remember(context, reading, new Set([...touched, ...contested]));
     if (isAllSettled(reading)) noteRemembered(context, { from: head.seq, to: head.seq + events.length });
     return { reading, changes: ours, seq: head.seq + events.length, also: events.slice(ours.length), contested };
   });
