@@ -159,13 +159,16 @@ export function hashesOf({ op, record_id, record }: LogEventShape): string[] {
   return [...JSON.stringify(record).matchAll(/"hash":"([0-9a-f]{64})"/g)].map(([, hash]) => hash ?? "");
 }
 
-/** Entries of the replica that are in the history more than once, and iterations whose numbers do not go up by one. */
+/**
+ * Entries of the replica that are in the history more than once, or behind a later one of the same file, and iterations whose
+ * numbers do not go up by one.
+ */
 export function writtenTwice(events: readonly LogEventShape[]): string[] {
-  const [seen, last] = [new Set<string>(), new Map<string, number>()];
+  const [seen, last, latest] = [new Set<string>(), new Map<string, number>(), new Map<string, number>()];
   const found: string[] = [];
   for (const { seq, op, record_id, record } of events) {
     if (op !== "upsert" || !record_id.startsWith("file:")) continue;
-    const { iteration, replica } = record as { iteration: number; replica?: { id: string; local_seq: number } };
+    const { iteration, kind, replica } = record as unknown as WrittenRecord;
     const before = last.get(record_id);
     if (before !== undefined && iteration !== before + 1)
       found.push(`${seq}: ${record_id} ${before} then ${iteration}`);
@@ -175,8 +178,18 @@ export function writtenTwice(events: readonly LogEventShape[]): string[] {
     const key = `${replica.id} ${replica.local_seq} ${record_id}`;
     if (seen.has(key)) found.push(`${seq}: ${key} once more`);
     seen.add(key);
+    const own = `${replica.id} ${record_id}`;
+    const later = latest.get(own) ?? 0;
+    if (kind === "file" && later > replica.local_seq) found.push(`${seq}: ${key} behind ${later}`);
+    latest.set(own, Math.max(later, replica.local_seq));
   }
   return found;
+}
+
+interface WrittenRecord {
+  readonly iteration: number;
+  readonly kind: string;
+  readonly replica?: { readonly id: string; readonly local_seq: number };
 }
 
 /** Mulberry32: the same each time. */

@@ -82,9 +82,10 @@ function checkMirror(name: string, { machine, id, hold }: ReplicaNode, log: Read
   assert.deepEqual(strange, [], `the mirror of ${name} is not the origin's log`);
 }
 
-/** No entry of a replica is recorded twice, and each path's iterations go up by one. */
+/** No entry of a replica is recorded twice, or behind a later one of the same file, and each path's iterations go up by one. */
 function checkOnce(events: readonly LogEvent[]): void {
   const seen = new Map<string, string>();
+  const latest = new Map<string, number>();
   const iterations = new Map<string, number>();
   for (const { record, path, seq } of fileEvents(events)) {
     // The baseline, which is no event of it, may have had its first one; what was dropped, any.
@@ -98,6 +99,12 @@ function checkOnce(events: readonly LogEvent[]): void {
     const told = `${seq} (${path}, ${stateOf(record.entry)})`;
     assert.ok(!seen.has(key), `entry ${key} was recorded twice: by event ${seen.get(key)}, and by ${told}`);
     seen.set(key, told);
+    const { id, localSeq } = record.replica;
+    const own = `${id} ${path}`;
+    const later = latest.get(own) ?? 0;
+    const isFile = record.entry?.kind === "file";
+    assert.ok(!isFile || later < localSeq, `entry ${key} was recorded behind ${later}: by event ${told}`);
+    latest.set(own, Math.max(later, localSeq));
   }
 }
 

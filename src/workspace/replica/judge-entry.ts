@@ -10,7 +10,7 @@ import { indexedFrom } from "../history-start.ts";
 import { settable } from "../operate.ts";
 import { foldersFor } from "../plan-write.ts";
 import type { WriteState } from "../write-state.ts";
-import { ReplicaWork } from "./replica-work.ts";
+import { ReplicaWork, stateBehind } from "./replica-work.ts";
 import { WriteBackContents } from "./write-back-contents.ts";
 import { refusalOf } from "./write-back-rules.ts";
 
@@ -79,16 +79,18 @@ export class EntryJudge {
     if (barred !== undefined && barred !== "stale") return { kind: "refused", reason: barred };
     const now = await this.#context.index.iterationAt(path, this.#ground.head);
     if (await this.#isLie(entry, now)) return { kind: "refused", reason: "causal-lie" };
-    const { isOwn, done } = await this.#work.since(path, seen, now);
+    const since = await this.#work.since(path, seen, now);
     // A crash may have left the first events of a batch, without the answer to it.
-    const before = done.get(entry.localSeq);
+    const before = since.done.get(entry.localSeq);
     if (before !== undefined) return { kind: "known", iteration: before.iteration, seq: before.seq };
     const present = await this.#ground.state.at(path);
+    const behind = stateBehind(since, entry.localSeq);
+    if (behind !== undefined) return decidedThen(entry, behind.row, present);
     if (this.#isFiltered(entry, present.entry)) return { kind: "refused", reason: "filtered" };
     const change = changeBetween(path, present.entry, takenEntry(entry));
     if (change === undefined) return { kind: "known", iteration: present.iteration, seq: present.seq };
     const stale = { kind: "refused", reason: "stale", against: present.seq } as const;
-    if (!isOwn || barred === "stale") return stale;
+    if (!since.isOwn || barred === "stale") return stale;
     const held = await this.#heldBy(change);
     if (held !== undefined) return { ...stale, isHeld: true, awaits: held };
     const folders = change.after === undefined ? [] : await this.#foldersFor(path);
@@ -141,6 +143,17 @@ export class EntryJudge {
       throw error;
     }
   }
+}
+
+/** What was overtaken by the replica's own later work is not done once more: it was so then, or it was not taken. */
+function decidedThen(
+  entry: WriteBackEntry,
+  then: IterationRow | undefined,
+  present: { readonly seq: number },
+): Verdict {
+  const isSame = changeBetween(entry.path, then?.entry, takenEntry(entry)) === undefined;
+  if (!isSame) return { kind: "refused", reason: "stale", against: present.seq };
+  return { kind: "known", iteration: then?.iteration ?? 0, seq: then?.seq ?? 0 };
 }
 
 /** The state as it is recorded: what Chronicle would not set on a disk is nobody's to hand on. */

@@ -10,9 +10,30 @@ export interface WorkSince {
   readonly isOwn: boolean;
   /** What that replica wrote, by its own event. */
   readonly done: ReadonlyMap<number, IterationRow>;
+  /** All of it, with the iteration before each. */
+  readonly rows: readonly WorkRow[];
 }
 
-const NOTHING: WorkSince = { isOwn: true, done: new Map() };
+/** An iteration of a path, and the one before it. */
+interface WorkRow {
+  readonly row: IterationRow;
+  readonly before: IterationRow | undefined;
+}
+
+const NOTHING: WorkSince = { isOwn: true, done: new Map(), rows: [] };
+
+/**
+ * What a path was when a replica wrote what came after one of its events; `undefined`: nothing did. That event was decided about
+ * then, though no iteration may say so: what says what is so already leaves none.
+ */
+export function stateBehind(
+  { done, rows }: WorkSince,
+  localSeq: number,
+): { row: IterationRow | undefined } | undefined {
+  const next = [...done.keys()].filter((own) => own > localSeq).sort((a, b) => a - b)[0];
+  const found = next === undefined ? undefined : rows.find(({ row }) => row === done.get(next));
+  return found === undefined ? undefined : { row: found.before };
+}
 
 /** Finds out who changed paths, as of one head; each path and event is looked up once. */
 export class ReplicaWork {
@@ -59,6 +80,6 @@ export class ReplicaWork {
       done.set(replica.localSeq, row);
       own += 1;
     }
-    return { isOwn: own === rows.length, done };
+    return { isOwn: own === rows.length, done, rows: rows.map((row, i) => ({ row, before: rows[i - 1] ?? base })) };
   }
 }
