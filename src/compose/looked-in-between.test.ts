@@ -2,6 +2,7 @@ import { setTimeout } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { Project } from "../../test/helpers/project.ts";
 import type { WorkspacePath } from "../core/path.ts";
+import { catchUp } from "../workspace/catch-up.ts";
 import { capture, type Capture } from "../workspace/capture.ts";
 import type { Context } from "../workspace/context.ts";
 import { operate } from "../workspace/operate.ts";
@@ -75,6 +76,27 @@ test("a write that is decided, and not in the folder yet, is nobody's edit to an
   for await (const { recordId } of readRange(writer, seq + 1, (await writer.index.head()).seq)) names.push(recordId);
   expect(names.map((name) => name.split(":")[0])).toEqual(["intent", "file", "intent"]);
   expect(project.read("a")).toBe("two");
+});
+
+test("who reads between the beginning of a write and its end brings the beginning into the index: nothing is rebuilt for that", async () => {
+  await using project = new Project();
+  project.write("a", "one");
+  await using engines = await twoEngines(project);
+  const [{ index, ...rest }, other] = engines.both;
+  let resets = 0;
+  const reset = (): Promise<void> => ((resets += 1), index.reset());
+  const counting = new Proxy(index, { get: (on, key) => (key === "reset" ? reset : bound(on, key)) });
+  const writer: Context = { index: counting, ...rest };
+  let known = 0;
+  await writeSlowly(writer, async () => {
+    const { seq } = await index.head();
+    const { head } = await catchUp(other, { recover: false });
+    known = head.seq - seq;
+  });
+  expect([known, resets]).toEqual([2, 0]);
+  const { head } = await catchUp(other, { recover: false });
+  expect(await index.head()).toEqual(head);
+  expect((await writer.log.refresh()).seq).toBe(head.seq);
 });
 
 test("what was put into the folder and taken back again is nobody's edit to another process that looked in between", async () => {

@@ -1,7 +1,7 @@
 import type { DiskPath, OpenHow } from "./disk.ts";
 import type { SimDescriptor } from "./sim-descriptors.ts";
 import { systemError } from "./sim-error.ts";
-import { contentOf, loseChanges, saveChanges, setLength, writeBytes } from "./sim-file.ts";
+import { contentOf, type FileChange, loseChanges, saveChanges, setLength, writeBytes } from "./sim-file.ts";
 import { pathText, type SimMachine } from "./sim-machine.ts";
 import type { SimPlace } from "./sim-path.ts";
 import type { SimNode } from "./sim-state.ts";
@@ -115,13 +115,19 @@ export function truncateFile(machine: SimMachine, fd: number, length: number): v
   });
 }
 
-/** fdatasync(2); of a folder's descriptor, what `syncFolder` does. */
-export function syncFile(machine: SimMachine, fd: number): void {
+/** The last change of a file that a sync which begins now makes durable; `undefined`: there is none. */
+export function lastChange(machine: SimMachine, fd: number): FileChange | undefined {
+  const node = machine.state.node(machine.descriptor(fd, "sync").node);
+  return node.kind === "file" ? node.file.pending.at(-1) : undefined;
+}
+
+/** fdatasync(2); of a folder's descriptor, what `syncFolder` does. `since`: it began when this was the last change. */
+export function syncFile(machine: SimMachine, fd: number, since?: { readonly last: FileChange | undefined }): void {
   const open = machine.descriptor(fd, "sync");
   const node = machine.state.node(open.node);
   if (node.kind === "dir") return syncNames(machine, "sync", node.id, open.path);
   machine.faults.mutate("sync", open.path, {
-    whole: () => saveNode(machine, open.node),
+    whole: () => saveNode(machine, open.node, since),
     torn: () => {
       const { file } = machine.state.own(open.node);
       saveChanges(file, Math.floor(file.pending.length / 2));
@@ -138,11 +144,12 @@ export function syncNames(machine: SimMachine, call: "sync" | "syncFolder", fold
   });
 }
 
-/** Makes one file or folder durable. */
-export function saveNode(machine: SimMachine, id: number): void {
+/** Makes one file or folder durable; of a file, what came after `since` may be lost. */
+export function saveNode(machine: SimMachine, id: number, since?: { readonly last: FileChange | undefined }): void {
   const node = machine.state.own(id);
   node.savedMode = node.mode;
   node.savedMtimeNs = node.mtimeNs;
-  if (node.kind === "file") saveChanges(node.file);
+  const count = since && node.file.pending.findIndex((change) => change === since.last) + 1;
+  if (node.kind === "file") saveChanges(node.file, count);
   if (node.kind === "dir") machine.state.saveNames(id);
 }

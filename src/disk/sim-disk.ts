@@ -1,6 +1,7 @@
 import type { Disk, DiskPath, DiskSpace, FileStat, FolderItem, OpenHow } from "./disk.ts";
 import {
   checkOpens,
+  lastChange,
   openFile,
   readBytes,
   saveNode,
@@ -115,10 +116,11 @@ export class SimDisk implements Disk {
     syncFile(this.#machine, fd);
   }
 
-  /** At some later time of this turn: others may come in between. */
+  /** At some later time of this turn: others may come in between, and what they write to the file is not made durable. */
   async syncBeside(fd: number): Promise<void> {
+    const last = lastChange(this.#machine, fd);
     await new Promise<void>((resolve) => setImmediate(resolve));
-    this.sync(fd);
+    syncFile(this.#machine, fd, { last });
   }
 
   syncFolder(path: DiskPath): void {

@@ -69,9 +69,15 @@ export interface BlobBatch {
    */
   putBlock(block: BlobBlock, checked?: Promise<void>): Promise<void>;
   /** Makes all of it durable, then visible. */
-  commit(): Promise<void>;
+  commit(options?: CommitOptions): Promise<void>;
   /** Gives the batch up. Idempotent; after `commit` it does nothing. */
   abandon(): Promise<void>;
+}
+
+/** How a batch is made durable. */
+export interface CommitOptions {
+  /** Beside what else this thread does: for who has something to do meanwhile. Default: at once, which is a little faster. */
+  readonly beside?: boolean;
 }
 
 /** Bytes of a content from `start` to `end` (exclusive). */

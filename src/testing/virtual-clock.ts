@@ -7,7 +7,7 @@ interface Due {
 }
 
 /** Turns of the event loop that work without a timer gets before the time goes on. */
-const TURNS = 4;
+const TURNS = 6;
 
 /** Whoever does more without letting any time pass does it for ever. */
 const MOST_AT_ONCE = 20_000;

@@ -1,9 +1,8 @@
 import type { Change } from "../core/change.ts";
-import type { EventDraft } from "../core/event.ts";
+import type { EventDraft, Head } from "../core/event.ts";
 import type { Hash } from "../core/hash.ts";
 import { changeBetween } from "../core/plan.ts";
 import type { IntentRecord } from "../core/records.ts";
-import { breathe } from "../util/breathe.ts";
 import type { ApplyReport, ContentReader } from "../worktree/worktree.ts";
 import type { Commit } from "./commit.ts";
 import type { Context } from "./context.ts";
@@ -44,13 +43,10 @@ export async function applyLoneWrite(
       await kept;
       isDecided = true;
       // Between the event that opens the intent and the one that closes it stand those of the files.
-      await commit.append([opening(id, intent), ...drafts.slice(1, -1)]);
-      commit.tellCopies();
-      // What goes to them is on its way before this thread is busy with the folder here.
-      await breathe();
+      await commit.decide([opening(id, intent), ...drafts.slice(1, -1)]);
     },
   });
-  if (isDecided) await commit.append(await ending(context, { planned, intent, report }));
+  if (isDecided) await commit.append(await ending(context, commit, { planned, intent, report }));
   await context.worktree.cleanUp(id);
   return report;
 }
@@ -61,25 +57,25 @@ interface Ending {
   readonly report: ApplyReport;
 }
 
-async function ending(context: Context, { planned, intent, report }: Ending): Promise<EventDraft[]> {
+async function ending(context: Context, commit: Commit, { planned, intent, report }: Ending): Promise<EventDraft[]> {
   const { id, changes } = planned;
   const applied = new Set(report.applied);
   const undone = changes.filter(({ path }) => !applied.has(path));
   const state = applied.size === 0 ? "abandoned" : "done";
+  const head = undone.length === 0 ? undefined : await commit.head();
   return [
-    ...(await takenBack(context, { id, intent }, undone.toReversed())),
+    ...(head === undefined ? [] : await takenBack(context, head, { of: { id, intent }, undone: undone.toReversed() })),
     closing(id, { ...intent, state }, report.blocked),
   ];
 }
 
 /** As it was before: what lies in a folder that was not made goes before it. */
 async function takenBack(
-  context: Context,
-  of: Pick<Ending, "intent"> & { readonly id: string },
-  undone: readonly Change[],
+  { index }: Context,
+  { seq }: Head,
+  { of, undone }: { readonly of: Pick<Ending, "intent"> & { readonly id: string }; readonly undone: readonly Change[] },
 ): Promise<EventDraft[]> {
-  const { seq } = await context.index.head();
-  const rows = await context.index.iterationsAt(
+  const rows = await index.iterationsAt(
     undone.map(({ path }) => path),
     seq,
   );

@@ -5,6 +5,7 @@ import type { IndexHead } from "../storage/index-store.ts";
 import { catchUp } from "./catch-up.ts";
 import { refuseArchived } from "./refuse-archived.ts";
 import type { Context } from "./context.ts";
+import { breathe } from "../util/breathe.ts";
 import { keepHeadNowAndThen } from "./head.ts";
 import { project, type BasesAtHand, type PlacedEvent } from "./project.ts";
 
@@ -21,8 +22,10 @@ export interface Commit {
   head(): Promise<IndexHead>;
   /** Appends events; when it resolves they are durable, and the index knows them. */
   append(drafts: readonly EventDraft[], atHand?: BasesAtHand): Promise<readonly SealedEvent[]>;
-  /** Tells copies of the history elsewhere what was appended so far; everybody is told when the commit is over. */
-  tellCopies(): void;
+  /** Appends what the next `append` ends: when it resolves they are durable, and the index knows them with those. */
+  begin(drafts: readonly EventDraft[]): Promise<readonly SealedEvent[]>;
+  /** As `begin` where nothing hinders any more what the events say: copies of the history elsewhere are told of them already. */
+  decide(drafts: readonly EventDraft[]): Promise<readonly SealedEvent[]>;
   /** Seals the log into the archive; the event begins the next one. */
   seal(draft: EventDraft): Promise<SealedEvent>;
   /** Removes the sealed logs for good; the history then begins on the base of the present log. */
@@ -77,10 +80,18 @@ function commitFor(context: Context, events: SealedEvent[]): Commit {
     for (const event of sealed) events.push(event);
     return sealed;
   };
+  const appender = new Appender(context);
   return {
-    head: () => context.index.head(),
-    append: async (drafts, atHand) => noted(await append(context, drafts, atHand)),
-    tellCopies: () => context.decided.emit({ events: [...events] }),
+    head: () => appender.head(),
+    append: async (drafts, atHand) => noted(await appender.append(drafts, atHand)),
+    begin: async (drafts) => noted(await appender.begin(drafts)),
+    decide: async (drafts) => {
+      const sealed = noted(await appender.begin(drafts));
+      context.decided.emit({ events: [...events] });
+      // What goes to them is on its way before this thread is busy with something else.
+      await breathe();
+      return sealed;
+    },
     seal: async (draft) => {
       const event = await seal(context, draft);
       noted([event]);
@@ -93,48 +104,99 @@ function commitFor(context: Context, events: SealedEvent[]): Commit {
   };
 }
 
-async function append(
-  context: Context,
-  drafts: readonly EventDraft[],
-  atHand?: BasesAtHand,
-): Promise<readonly SealedEvent[]> {
-  if (drafts.length === 0) return [];
-  const head = await context.index.head();
-  const sealed = sealEvents({ seq: head.seq, hash: head.hash }, drafts, await timestamp(context, head));
-  await appendDurably(context, sealed);
-  let offset = head.offset;
-  const placed = sealed.map((event) => {
-    const length = Buffer.byteLength(event.line);
-    const one = { event, offset, length };
-    offset += length + 1;
-    return one;
-  });
-  const last = sealed.at(-1);
-  if (last !== undefined) lastAppended.set(context.index, { hash: last.hash, ts: last.ts });
-  await follow(context, placed, atHand);
-  return sealed;
+/** Appends the events of one commit; the index follows. */
+class Appender {
+  readonly #context: Context;
+  /** What is durable, and not in the index yet. */
+  #behind: readonly PlacedEvent[] = [];
+
+  constructor(context: Context) {
+    this.#context = context;
+  }
+
+  async head(): Promise<IndexHead> {
+    if (this.#behind.length > 0) await this.#follow([]);
+    return this.#context.index.head();
+  }
+
+  async begin(drafts: readonly EventDraft[]): Promise<readonly SealedEvent[]> {
+    const { sealed, placed } = await this.#write(drafts);
+    this.#behind = [...this.#behind, ...placed];
+    return sealed;
+  }
+
+  async append(drafts: readonly EventDraft[], atHand?: BasesAtHand): Promise<readonly SealedEvent[]> {
+    if (drafts.length === 0) return [];
+    const { sealed, placed } = await this.#write(drafts);
+    await this.#follow(placed, atHand);
+    return sealed;
+  }
+
+  async #follow(placed: readonly PlacedEvent[], atHand?: BasesAtHand): Promise<void> {
+    const all = [...this.#behind, ...placed];
+    this.#behind = [];
+    await follow(this.#context, all, atHand);
+  }
+
+  async #write(drafts: readonly EventDraft[]): Promise<Written> {
+    const context = this.#context;
+    const { seq, hash, offset: from } = await this.#end();
+    const sealed = sealEvents({ seq, hash }, drafts, await timestamp(context, { seq, hash }));
+    await appendDurably(context, sealed);
+    let offset = from;
+    const placed = sealed.map((event) => {
+      const length = Buffer.byteLength(event.line);
+      const one = { event, offset, length };
+      offset += length + 1;
+      return one;
+    });
+    const last = sealed.at(-1);
+    if (last !== undefined) lastAppended.set(context.index, { hash: last.hash, ts: last.ts });
+    return { sealed, placed };
+  }
+
+  /** Where the next event goes. */
+  async #end(): Promise<Head & Pick<IndexHead, "offset">> {
+    const last = this.#behind.at(-1);
+    if (last === undefined) return this.#context.index.head();
+    const { seq, hash } = last.event;
+    return { seq, hash, offset: last.offset + last.length + 1 };
+  }
+}
+
+/** Events that were appended, and where they stand. */
+interface Written {
+  readonly sealed: readonly SealedEvent[];
+  readonly placed: readonly PlacedEvent[];
 }
 
 /** Lets the index follow what is durable, and so acknowledged. If it cannot, it starts anew, from the log. */
 async function follow(context: Context, placed: readonly PlacedEvent[], atHand?: BasesAtHand): Promise<void> {
-  try {
-    await project(context, placed, { atHand });
-  } catch {
-    if (await knows(context, placed.at(-1)?.event)) return;
-    await context.index.reset();
-    await catchUp(context, { recover: false, locked: true });
+  for (let rest = placed; rest.length > 0;) {
+    try {
+      await project(context, rest, { atHand });
+      return;
+    } catch {
+      const left = await unknown(context, rest);
+      if (left.length === rest.length) {
+        await context.index.reset();
+        await catchUp(context, { recover: false, locked: true });
+        return;
+      }
+      rest = left;
+    }
   }
 }
 
-/** A reader may have brought an event into the index already: then there is nothing left to do. */
-async function knows({ index }: Context, event: Head | undefined): Promise<boolean> {
+/** Those that the index does not know: a reader may have brought some of them in already, or all. */
+async function unknown({ index }: Context, placed: readonly PlacedEvent[]): Promise<readonly PlacedEvent[]> {
   try {
     index.fresh();
     const head = await index.head();
-    return event !== undefined && head.seq === event.seq && head.hash === event.hash;
+    return placed.slice(placed.findIndex(({ event }) => event.seq === head.seq && event.hash === head.hash) + 1);
   } catch (error) {
     // An index that cannot even say that is made anew.
-    if (error instanceof ChronicleError) return false;
+    if (error instanceof ChronicleError) return placed;
     throw error;
   }
 }

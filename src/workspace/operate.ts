@@ -123,7 +123,7 @@ export async function perform(
   let isOpen = false;
   const begin = async (): Promise<void> => {
     isOpen = true;
-    await commit.append([opening(id, intent)]);
+    await commit.begin([opening(id, intent)]);
   };
   const report = await carryOut(context, { token, emptiesLater: isStep, begin }, operation);
   // Where nothing could be begun, that is told as an operation, too.

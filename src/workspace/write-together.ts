@@ -65,7 +65,7 @@ async function keepContents(context: Context, writes: readonly ReadyWrite[]): Pr
   const batch = await context.blobs.batch();
   try {
     for (const bytes of contents) await batch.put(bytes);
-    await batch.commit();
+    await batch.commit({ beside: true });
   } catch (error) {
     await batch.abandon();
     throw error;

@@ -1,16 +1,23 @@
+import { setImmediate as othersHadATurn } from "node:timers/promises";
+import type { CommitOptions } from "../blob-store.ts";
 import type { OpenSink, SinkResult } from "./pack-sink.ts";
 import type { PackWriter } from "./pack-writer.ts";
 
-interface Waiting {
+interface Waiting extends CommitOptions {
   readonly sink: OpenSink;
+  readonly writer: PackWriter;
   readonly resolve: () => void;
   readonly reject: (error: unknown) => void;
 }
 
-/** Commits sinks of one writer. Those that are asked for in one turn of the event loop share one sync. */
+/**
+ * Commits sinks of one writer, one group after the other. Those that are asked for in one turn of the event loop share one
+ * sync, and so do all that are asked for while another group is being synced.
+ */
 export class CommitGroup {
   readonly #publish: (result: SinkResult) => void;
   #waiting: Waiting[] = [];
+  #running: Promise<void> | undefined;
 
   /** `publish`: makes a durable result visible. */
   constructor(publish: (result: SinkResult) => void) {
@@ -18,22 +25,48 @@ export class CommitGroup {
   }
 
   /** Resolves when the sink is durable and published. */
-  commit(sink: OpenSink, writer: PackWriter): Promise<void> {
-    return new Promise((resolve, reject) => {
-      this.#waiting.push({ sink, resolve, reject });
-      // Once everybody else has had a turn: the workspaces of a store that write at the same time share the sync.
-      if (this.#waiting.length === 1) setImmediate(() => this.#commitAll(writer));
-    });
+  commit(sink: OpenSink, writer: PackWriter, options: CommitOptions = {}): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    this.#waiting.push({ ...options, sink, writer, resolve, reject });
+    this.#running ??= this.#run(options.beside === true);
+    return promise;
   }
 
-  #commitAll(writer: PackWriter): void {
+  /** Resolves when nothing is being committed. It never rejects. */
+  async rest(): Promise<void> {
+    await this.#running;
+  }
+
+  async #run(isBeside: boolean): Promise<void> {
+    // Once everybody else has had a turn: the workspaces of a store that write at the same time share the sync. Beside others it
+    // begins at once: those that come meanwhile share the next one.
+    if (!isBeside) await othersHadATurn();
+    while (this.#waiting.length > 0) await this.#commitAll();
+    this.#running = undefined;
+  }
+
+  async #commitAll(): Promise<void> {
     const group = this.#waiting;
     this.#waiting = [];
     const flushed = group.filter((each) => attempt(each, () => each.sink.flush()));
-    const synced = flushed.filter((each) => attempt(each, () => writer.sync()));
+    const isBeside = flushed.some(({ beside }) => beside === true);
+    const synced = isBeside
+      ? await syncBeside(flushed)
+      : flushed.filter((each) => attempt(each, () => each.writer.sync()));
     for (const each of synced) {
       if (attempt(each, () => this.#publish(each.sink.settle()))) each.resolve();
     }
+  }
+}
+
+/** All have one writer. */
+async function syncBeside(flushed: readonly Waiting[]): Promise<readonly Waiting[]> {
+  try {
+    await flushed[0]?.writer.syncBeside();
+    return flushed;
+  } catch (error) {
+    for (const { reject } of flushed) reject(error);
+    return [];
   }
 }
 

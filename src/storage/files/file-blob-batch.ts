@@ -1,6 +1,6 @@
 import type { Hash } from "../../core/hash.ts";
 import { checkBlock, type BlobBlock } from "../blob-block.ts";
-import type { BlobBatch } from "../blob-store.ts";
+import type { BlobBatch, CommitOptions } from "../blob-store.ts";
 import type { HeldLock } from "../lock.ts";
 import type { OpenSink } from "./pack-sink.ts";
 
@@ -9,7 +9,7 @@ export interface BatchHost {
   /** A sink on the store's own lane. */
   openSink(): Promise<OpenSink>;
   /** Makes a sink durable, then visible. Commits that are asked for together share one sync. */
-  commitSink(sink: OpenSink): Promise<void>;
+  commitSink(sink: OpenSink, options: CommitOptions | undefined): Promise<void>;
   /** Says that the batch is over. */
   batchEnded(batch: FileBlobBatch): void;
 }
@@ -54,11 +54,11 @@ export class FileBlobBatch implements BlobBatch {
     }
   }
 
-  async commit(): Promise<void> {
+  async commit(options?: CommitOptions): Promise<void> {
     this.#mustBeOpen();
     this.#state = "committing";
     try {
-      if (this.#sink !== undefined) await this.#host.commitSink(await this.#sink);
+      if (this.#sink !== undefined) await this.#host.commitSink(await this.#sink, options);
     } finally {
       await this.#end();
     }

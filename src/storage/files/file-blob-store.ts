@@ -148,7 +148,7 @@ export class FileBlobStore implements BlobStore {
     const batch = new FileBlobBatch(
       {
         openSink: () => this.#openSink(),
-        commitSink: (sink) => this.#commits.commit(sink, this.#soundWriter()),
+        commitSink: (sink, how) => this.#commits.commit(sink, this.#soundWriter(), how),
         batchEnded: (ended) => this.#batches.delete(ended),
       },
       await this.#lease.take(),
@@ -338,6 +338,8 @@ export class FileBlobStore implements BlobStore {
   async #endWriting(): Promise<void> {
     const writing = await this.#writing?.catch(() => undefined);
     if (writing === undefined) return;
+    // Batches of which nobody waits for the end: the lane is not another one's before they are durable.
+    await this.#commits.rest();
     this.#poisoned ||= writing.writer.poisoned;
     this.#writing = undefined;
     this.#writer = undefined;

@@ -1,21 +1,68 @@
 import { expect, it } from "vitest";
 import { SimDisk } from "../../disk/sim-disk.ts";
 import { hashToBytes, sha256 } from "../../core/hash.ts";
-import { encodeBlock } from "../block.ts";
+import { encodeBlock, type EncodedBlock } from "../block.ts";
 import { storeLayout } from "./layout.ts";
 import { PackWriter } from "./pack-writer.ts";
 
 const ULID = "00000000000000000000000001";
 
-it("what a failed write has left does not come back into a sealed pack, whatever a crash keeps", () => {
-  const { blobs: layout } = storeLayout("/store");
-  const folder = { folder: 0o700 };
-  const disk = SimDisk.fromTree({ [layout.packs]: folder, [layout.active]: folder });
-  const writer = new PackWriter(disk, layout, { lane: 0, pack: undefined }, () => ULID);
-  const blockOf = (text: string) => {
-    const raw = Buffer.from(text);
-    return encodeBlock({ hashes: hashToBytes(sha256(raw)), lengths: [raw.length], raw });
+const FOLDER = { folder: 0o700 };
+const { blobs: layout } = storeLayout("/store");
+
+function blockOf(text: string): EncodedBlock {
+  const raw = Buffer.from(text);
+  return encodeBlock({ hashes: hashToBytes(sha256(raw)), lengths: [raw.length], raw });
+}
+
+function begin(): { readonly disk: SimDisk; readonly writer: PackWriter } {
+  const disk = SimDisk.fromTree({ [layout.packs]: FOLDER, [layout.active]: FOLDER });
+  return { disk, writer: new PackWriter(disk, layout, { lane: 0, pack: undefined }, () => ULID) };
+}
+
+it("what is appended while it is synced beside counts as durable after the next sync only, and is all that can be taken back", async () => {
+  const { disk, writer } = begin();
+  const placed = (text: string) => {
+    const block = blockOf(text);
+    return { ...writer.append(block), bytes: block.head.length + block.stored.length };
   };
+  const one = placed("one");
+  const syncing = writer.syncBeside();
+  const two = placed("two");
+  writer.takeBack([two]);
+  writer.takeBack([one]);
+  const three = placed("three");
+  await syncing;
+  expect(three.offset).toBe(one.offset + one.bytes);
+  expect(writer.stateOf(ULID).bytes).toBe(three.offset);
+  for (let seed = 0; seed < 50; seed += 1) {
+    const left = disk.crash({ seed }).content(layout.activePack(0));
+    expect(left?.length).toBeGreaterThanOrEqual(three.offset);
+  }
+  expect(disk.crash("forget").content(layout.activePack(0))?.length).toBe(three.offset);
+  await writer.syncBeside();
+  expect(writer.stateOf(ULID).bytes).toBe(three.offset + three.bytes);
+  expect(disk.crash("forget").content(layout.activePack(0))?.length).toBe(three.offset + three.bytes);
+});
+
+it("a sync beside that fails poisons the writer, and what was appended meanwhile is not left behind", async () => {
+  const { disk, writer } = begin();
+  writer.append(blockOf("one"));
+  writer.sync();
+  const { bytes } = writer.stateOf(ULID);
+  writer.append(blockOf("two"));
+  disk.plan = ({ name }) => (name === "sync" ? { errno: "EIO" } : "go");
+  const syncing = writer.syncBeside();
+  writer.append(blockOf("three"));
+  await expect(syncing).rejects.toMatchObject({ code: "IO" });
+  disk.plan = undefined;
+  expect([writer.poisoned, writer.stateOf(ULID).bytes]).toEqual([true, bytes]);
+  expect(() => writer.append(blockOf("four"))).toThrow();
+  expect(disk.content(layout.activePack(0))?.length).toBe(bytes);
+});
+
+it("what a failed write has left does not come back into a sealed pack, whatever a crash keeps", () => {
+  const { disk, writer } = begin();
   writer.append(blockOf("one"));
   writer.sync();
   const { bytes } = writer.stateOf(ULID);

@@ -41,6 +41,8 @@ export class PackWriter {
   /** Bytes of whole blocks; what stands behind them is the rest of a write that failed. */
   #end: number;
   #syncedEnd: number;
+  /** Up to here it is being synced beside. */
+  #syncingEnd: number | undefined;
   #nameIsNew = false;
   #restBehindEnd = false;
   #poisoned = false;
@@ -75,7 +77,7 @@ export class PackWriter {
   append(block: EncodedBlock): PlacedBlock {
     this.#mustBeSound();
     return withTrouble(`writing ${this.#layout.activePack(this.lane)}`, () => {
-      if (this.#ulid !== undefined && this.#end >= SEAL_BYTES) this.seal();
+      if (this.#ulid !== undefined && this.#end >= SEAL_BYTES && this.#syncingEnd === undefined) this.seal();
       const fd = this.#open();
       const offset = this.#end;
       this.#write(fd, block);
@@ -96,6 +98,28 @@ export class PackWriter {
     this.#syncedEnd = this.#end;
   }
 
+  /**
+   * The same beside what else this thread does. Blocks may be appended meanwhile: they are durable after the next sync. Until it
+   * has ended there must be no other, the pack is not sealed, and the writer not closed.
+   */
+  async syncBeside(): Promise<void> {
+    this.#mustBeSound();
+    const [fd, end] = [this.#fd, this.#end];
+    if (fd === undefined || (this.#syncedEnd === end && !this.#nameIsNew)) return;
+    this.#syncingEnd = end;
+    try {
+      await this.#disk.syncBeside(fd);
+      this.#mustBeSound();
+      if (this.#nameIsNew) this.#disk.syncFolder(this.#layout.active);
+    } catch (error) {
+      throw this.#poison(error);
+    } finally {
+      this.#syncingEnd = undefined;
+    }
+    this.#nameIsNew = false;
+    this.#syncedEnd = end;
+  }
+
   /** Renames the pack of the lane to its ULID, durably. The next block begins a new one. */
   seal(): void {
     this.#mustBeSound();
@@ -103,13 +127,13 @@ export class PackWriter {
   }
 
   /**
-   * Takes back blocks, last first, for as long as each is the last of the lane and not yet synced: what is synced may
-   * have been published by another batch.
+   * Takes back blocks, last first, for as long as each is the last of the lane and not yet synced, nor about to be: what is
+   * synced may have been published by another batch.
    */
   takeBack(blocks: readonly { readonly ulid: string; readonly offset: number; readonly bytes: number }[]): void {
     for (const block of blocks.toReversed()) {
       const isLast = block.ulid === this.#ulid && block.offset + block.bytes === this.#end;
-      if (!isLast || block.offset < this.#syncedEnd || this.#poisoned) return;
+      if (!isLast || block.offset < (this.#syncingEnd ?? this.#syncedEnd) || this.#poisoned) return;
       this.#end = block.offset;
       this.#restBehindEnd = true;
       // At once: whole blocks behind the end must not be taken for a tail that was written and is to be kept.
@@ -211,12 +235,17 @@ export class PackWriter {
     try {
       action();
     } catch (error) {
-      this.#poisoned = true;
-      // What the disk said it could not keep must not be found whole in the page cache by the next one who looks.
-      this.#end = Math.max(this.#syncedEnd, 0);
-      if (this.#fd !== undefined) this.#cutRest(this.#fd);
-      throw ioTrouble(error, `syncing ${this.#layout.folder}`);
+      throw this.#poison(error);
     }
+  }
+
+  /** What is to be thrown for a sync that failed. */
+  #poison(error: unknown): unknown {
+    this.#poisoned = true;
+    // What the disk said it could not keep must not be found whole in the page cache by the next one who looks.
+    this.#end = Math.max(this.#syncedEnd, 0);
+    if (this.#fd !== undefined) this.#cutRest(this.#fd);
+    return ioTrouble(error, `syncing ${this.#layout.folder}`);
   }
 
   #mustBeSound(): void {
