@@ -252,6 +252,39 @@ describe("a cycle", () => {
     expect(plan.conflicts.map(({ record }) => record.path)).toEqual(["foreign"]);
   });
 
+  it("what the origin has made of the folder's own edit, before the folder heard that it was taken, is made on that", async () => {
+    const pair = await Pair.of({ same: "1", more: "1", "text.md": "1\n2\n3\n" });
+    const edited = { same: "2", more: "2", "text.md": "one\n2\n3\n" };
+    pair.folder.become(edited);
+    await pair.cycle();
+    const before = pair.origin.seq;
+    pair.origin.become(edited);
+    for (let seq = before + 1; seq <= pair.origin.seq; seq += 1) pair.own.add(seq);
+    pair.origin.become({ same: "origin", more: "origin", "text.md": "one, two\n2\n3\n" });
+    pair.folder.become({ ...edited, more: "3", "text.md": "one\n2\nthree\n" });
+    const { changes, conflicts } = await pair.cycle();
+    expect(changes.map(({ path, cause, base }) => [path, cause, base?.seq])).toEqual([
+      ["same", "replica", before + 1],
+      ["text.md", "merge", before + 3],
+    ]);
+    expect(conflicts).toMatchObject([{ record: { path: "more", base: { size: 1 }, sync: { baseSeq: before + 2 } } }]);
+    expect(shown(pair.folder)).toEqual(["more: 3", "same: origin", "text.md: one, two\n2\nthree\n"]);
+  });
+
+  it("what the folder has taken back does not come back with its own edit", async () => {
+    const pair = await Pair.of({ back: "1", both: "1" });
+    pair.folder.become({ back: "2", both: "2" });
+    await pair.cycle();
+    const before = pair.origin.seq;
+    pair.origin.become({ back: "2", both: "2" });
+    for (let seq = before + 1; seq <= pair.origin.seq; seq += 1) pair.own.add(seq);
+    pair.origin.become({ back: "2", both: "origin" });
+    pair.folder.become({ back: "1", both: "1" });
+    const { changes, proposals, conflicts } = await pair.cycle();
+    expect([changes, proposals]).toEqual([[], ["back"]]);
+    expect(conflicts.map(({ record }) => record.path)).toEqual(["both"]);
+  });
+
   it("a conflict stays one until both sides agree; its base does not move", async () => {
     const pair = await Pair.of({ f: "1" });
     pair.origin.become({ f: "2" });

@@ -30,6 +30,8 @@ export interface CycleSides {
 
 /** Paths that are asked about at once; between two such questions others have a turn. */
 const BATCH = 2_048;
+/** Of a path that was changed more often at the origin meanwhile, it is not asked what of it was this replica's own. */
+const MOST_LOOKED_BACK = 50;
 
 /**
  * Reads these paths, and those without which nothing can be decided about them: the folders above, and what lies in a folder
@@ -52,20 +54,31 @@ export async function readCycle(sides: CycleSides, touched: Iterable<WorkspacePa
 }
 
 /**
- * What the folder has now was made of what it wrote before. So where the origin's last state is this replica's own, the folder
- * was changed since, and not the origin: without that, a deletion after an edit would look like one against an edit.
+ * What the folder has now was made of what it wrote before. So where the origin has taken work of this replica since they agreed,
+ * the last of it is what both were made of: without that, a deletion after an edit would look like one against an edit, and what
+ * the origin has made of an edit like another one beside it.
  */
-async function onOwnGround(paths: Iterable<CyclePath>, { isOwn }: CycleSides): Promise<CyclePath[]> {
-  const asked = new Map<number, boolean>();
+async function onOwnGround(paths: Iterable<CyclePath>, sides: CycleSides): Promise<CyclePath[]> {
   const ground: CyclePath[] = [];
   for (const one of paths) {
-    const { base, local, remote, upstream } = one;
-    const isContested = upstream !== undefined && !sameEntry(local, remote) && !sameEntry(base.entry, remote);
-    if (isContested && !asked.has(upstream.seq)) asked.set(upstream.seq, await isOwn(upstream.seq));
-    const isOwnWork = isContested && asked.get(upstream.seq) === true;
-    ground.push(isOwnWork ? { ...one, base: { entry: remote, seq: upstream.seq } } : one);
+    const { base, local, remote } = one;
+    const isContested = !sameEntry(local, remote) && !sameEntry(base.entry, remote);
+    const own = isContested ? await lastOwn(one, sides) : undefined;
+    ground.push(own === undefined ? one : { ...one, base: own });
   }
   return ground;
+}
+
+/** The last state of a path that this replica has written, and the origin has taken, since they agreed. */
+async function lastOwn({ path, base, upstream }: CyclePath, sides: CycleSides): Promise<SyncBase | undefined> {
+  let seq = upstream?.seq ?? 0;
+  for (let looked = 0; seq > base.seq && looked < MOST_LOOKED_BACK; looked += 1) {
+    const [row] = await sides.mirror.iterationsAt([path], seq);
+    if (row === undefined || row.seq <= base.seq) return undefined;
+    if (await sides.isOwn(row.seq)) return { entry: row.entry, seq: row.seq };
+    seq = row.seq - 1;
+  }
+  return undefined;
 }
 
 function withFolders(touched: Iterable<WorkspacePath>): Set<WorkspacePath> {
