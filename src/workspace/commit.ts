@@ -65,7 +65,8 @@ export async function withCommit<T>(
     using _held = await context.lock.exclusive(context.waitMs);
     await catchUp(context, { recover: true });
     if (!archivedToo) await refuseArchived(context);
-    const result = await work(commitFor(context, events));
+    await using appender = new Appender(context);
+    const result = await work(commitFor(context, appender, events));
     await keepHeadNowAndThen(context);
     return result;
   } finally {
@@ -75,12 +76,11 @@ export async function withCommit<T>(
 }
 
 /** `events` collects what is recorded. */
-function commitFor(context: Context, events: SealedEvent[]): Commit {
+function commitFor(context: Context, appender: Appender, events: SealedEvent[]): Commit {
   const noted = <T extends readonly SealedEvent[]>(sealed: T): T => {
     for (const event of sealed) events.push(event);
     return sealed;
   };
-  const appender = new Appender(context);
   return {
     head: () => appender.head(),
     append: async (drafts, atHand) => noted(await appender.append(drafts, atHand)),
@@ -105,7 +105,7 @@ function commitFor(context: Context, events: SealedEvent[]): Commit {
 }
 
 /** Appends the events of one commit; the index follows. */
-class Appender {
+class Appender implements AsyncDisposable {
   readonly #context: Context;
   /** What is durable, and not in the index yet. */
   #behind: readonly PlacedEvent[] = [];
@@ -130,6 +130,11 @@ class Appender {
     const { sealed, placed } = await this.#write(drafts);
     await this.#follow(placed, atHand);
     return sealed;
+  }
+
+  /** What was begun and has no end, since something has failed: the index knows it from here on, or from the next look on. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#behind.length > 0) await this.#follow([]).catch(() => undefined);
   }
 
   async #follow(placed: readonly PlacedEvent[], atHand?: BasesAtHand): Promise<void> {
