@@ -68,11 +68,27 @@ describe("a bridge", () => {
     const ledger = new Ledger();
     const bridge = bridgeTo(ledger);
     await bridge.start_sync("session-1", "/home/me/one");
-    await bridge.start_sync("session-1", "/home/me/two");
     for (const one of await ledger.list()) one.upstream = UPSTREAM;
     await ledger.stop("replica-1");
+    await bridge.start_sync("session-1", "/home/me/two");
+    for (const one of await ledger.list()) one.upstream = UPSTREAM;
     await bridge.resolve_conflict("session-1", "a.txt", "keep_local");
     expect(ledger.asked.at(-1)).toEqual(["replica-2", "a.txt", { keep: "local" }]);
+  });
+
+  it("has one folder for a session: another one is refused as long as that is synced", async () => {
+    const ledger = new Ledger();
+    const bridge = bridgeTo(ledger);
+    await bridge.start_sync("session-1", "/home/me/one");
+    for (const one of await ledger.list()) one.upstream = UPSTREAM;
+    await expect(bridge.start_sync("session-1", "/home/me/two")).rejects.toMatchObject({
+      code: "REFUSED",
+      message: expect.stringContaining("/home/me/one"),
+    });
+    expect(ledger.asked).toHaveLength(1);
+    await bridge.start_sync("session-1", "/home/me/one/");
+    await bridge.start_sync("session-2", "/home/me/two");
+    expect(ledger.asked).toHaveLength(3);
   });
 
   it("settles conflicts by the client's words, and by no other", async () => {

@@ -22,7 +22,7 @@ export type ConflictResolution = "keep_local" | "accept_upstream" | "merge";
  * names are those of the client's commands, which pass their arguments on as they are.
  */
 export interface SyncBridge {
-  /** `local_dir`: absolute. Throws as `SyncApi.start`. */
+  /** `local_dir`: absolute. Throws as `SyncApi.start`, and `REFUSED` while the session is synced to another folder. */
   readonly start_sync: (session_id: string, local_dir: string) => Promise<void>;
   /** Throws `NOT_FOUND` for a session that has no folder; so the others. */
   readonly stop_sync: (session_id: string) => Promise<void>;
@@ -46,9 +46,11 @@ const KEPT: Readonly<Record<ConflictResolution, SyncResolution["keep"]>> = {
 /** The functions of a bridge to one origin. */
 export function syncBridge({ syncs, ...start }: SyncBridgeOptions): SyncBridge {
   const isOf = (session: string, sync: SyncShape): boolean =>
-    sync.upstream === start.upstream.replace(/\/+$/, "") && (sync.workspace === session || sync.asked === session);
+    sync.upstream === withoutSlash(start.upstream) && (sync.workspace === session || sync.asked === session);
+  const allOf = async (session: string): Promise<SyncShape[]> =>
+    (await syncs.list()).filter((one) => isOf(session, one));
   const find = async (session: string): Promise<SyncShape> => {
-    const all = (await syncs.list()).filter((one) => isOf(session, one));
+    const all = await allOf(session);
     const found = all.find(({ state }) => state !== "stopped") ?? all[0];
     if (found !== undefined) return found;
     throw new ChronicleError("NOT_FOUND", `session ${session} is synced to no folder`, {
@@ -58,6 +60,8 @@ export function syncBridge({ syncs, ...start }: SyncBridgeOptions): SyncBridge {
   };
   return {
     start_sync: async (session_id, local_dir) => {
+      const live = (await allOf(session_id)).find(({ state }) => state !== "stopped");
+      if (live !== undefined && live.folder !== withoutSlash(local_dir)) throw elsewhere(session_id, live.folder);
       await syncs.start({ ...start, workspace: session_id, folder: local_dir });
     },
     stop_sync: async (session_id) => {
@@ -77,4 +81,15 @@ export function syncBridge({ syncs, ...start }: SyncBridgeOptions): SyncBridge {
       await syncs.resolve((await find(session_id)).id, path, { keep });
     },
   };
+}
+
+function withoutSlash(text: string): string {
+  return text.replace(/\/+$/, "");
+}
+
+function elsewhere(session: string, folder: string): ChronicleError {
+  return new ChronicleError("REFUSED", `session ${session} is synced to ${folder}`, {
+    hint: "stop_sync(session_id) first: then it can begin in another folder",
+    data: { session, folder },
+  });
 }

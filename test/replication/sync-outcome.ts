@@ -156,9 +156,12 @@ function linesIn(disk: SimDisk, folder: string): Map<number, string> {
   const places = disk.list(folder).map(({ name }) => name.toString());
   const beside = places.filter((name) => name === "archive" || name === "former" || name.startsWith("from-"));
   const files = beside.flatMap((name) => disk.list(`${folder}/${name}`).map((one) => `${name}/${one.name.toString()}`));
-  const lines = ["events.wal", ...files.filter((name) => name.endsWith(".wal"))].flatMap((name) =>
-    (disk.content(`${folder}/${name}`)?.toString() ?? "").split("\n").filter((line) => line !== ""),
-  );
+  const lines = ["events.wal", ...files.filter((name) => name.endsWith(".wal"))].flatMap((name) => {
+    const text = disk.content(`${folder}/${name}`)?.toString() ?? "";
+    // Of a copy that was given up right after a disk had failed there may be half a line: it is none.
+    const whole = name.startsWith("former/") ? text.slice(0, text.lastIndexOf("\n") + 1) : text;
+    return whole.split("\n").filter((line) => line !== "");
+  });
   const bySeq = lines.map((line) => [parseLine(Buffer.from(line)).seq, line] as const);
   return new Map(bySeq.toSorted(([a], [b]) => a - b));
 }
