@@ -37,6 +37,31 @@ async function recorded() {
   return { disk, paths: LAYOUT.workspace(id), id };
 }
 
+it("an event whose base the origin has freed while it was on its way is not taken: without it the history cannot be read", async () => {
+  const { disk, paths, id } = await recorded();
+  const blobs = await new SimBlobs(disk).open({ layout: LAYOUT.blobs });
+  const lines = (disk.content(paths.log)?.toString() ?? "").split("\n");
+  const baseline = lines.findIndex((line) => line.includes('"record_id":"snapshot:'));
+  const { record } = JSON.parse(lines[baseline] ?? "") as { record: { base: Hash } };
+  const has = (hash: Hash): boolean => hash !== record.base;
+  const replica = await RigReplica.start(RigReplica.emptyDisk());
+  const clock = new VirtualClock();
+  const { ends } = talk(clock, new RigOrigin(), replica, {
+    origin: {
+      history: new LogHistory(id, new FileEventLog(disk, paths)),
+      contents: {
+        open: async (hash: Hash) => (has(hash) ? blobs.open(hash) : undefined),
+        openNamed: (hashes: readonly Hash[]) => blobs.readMany(hashes.filter(has)),
+      },
+    },
+  });
+  let end: unknown;
+  void ends.then(([, own]) => (end = own));
+  expect(await clock.run(5_000, () => end !== undefined)).toBe(true);
+  expect(end).toMatchObject({ by: "us", error: { code: "UNAVAILABLE", data: { seq: baseline + 1 } } });
+  expect(replica.upstream.head.seq).toBeLessThanOrEqual(baseline);
+});
+
 it("a workspace of the engine: its lines, and the contents that only its baseline names", async () => {
   const { disk, paths, id } = await recorded();
   const blobs = await new SimBlobs(disk).open({ layout: LAYOUT.blobs });

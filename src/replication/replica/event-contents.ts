@@ -1,4 +1,5 @@
 import { decodeBase, type BaseBatch } from "../../core/base.ts";
+import { ChronicleError } from "../../core/errors.ts";
 import type { Entry } from "../../core/entry.ts";
 import type { LogEvent } from "../../core/event.ts";
 import { pathOfRecordId } from "../../core/file-record.ts";
@@ -58,7 +59,10 @@ export class EventContents {
     this.#early = early;
   }
 
-  /** Resolves once all that is wanted and can be had is durable; as `ContentIntake.ensure`. */
+  /**
+   * Resolves once all that is wanted and can be had is durable; as `ContentIntake.ensure`. Rejects with `UNAVAILABLE` where an
+   * event's base cannot be had: without it nothing can be known of the history.
+   */
   async take(arrived: readonly ArrivedEvent[]): Promise<NotTaken> {
     const inline = new Map<Hash, Uint8Array>();
     const [hashes, unwanted]: [Hash[], Hash[]] = [[], []];
@@ -69,6 +73,7 @@ export class EventContents {
       (isWanted ? hashes : unwanted).push(...contentsOf(event));
     }
     const gone = await this.#intake.ensure({ hashes, inline });
+    refuseBaseless(arrived, gone);
     try {
       await this.#takeBases(arrived, { gone, unwanted });
     } finally {
@@ -136,6 +141,21 @@ export class EventContents {
       return contentsOfRows({ ...rows, ...(entries === undefined ? {} : { entries }) }, event);
     });
     return { gone: await this.#intake.ensure({ hashes, ...(onTaken === undefined ? {} : { onTaken }) }), unwanted };
+  }
+}
+
+/**
+ * The origin has compacted the event away while it was on its way here, with the base that it begins on: whoever asks anew gets
+ * what the origin begins on now. The base of a compaction repeats what is held, or comes with a reconciliation.
+ */
+function refuseBaseless(arrived: readonly ArrivedEvent[], gone: readonly Hash[]): void {
+  for (const { event } of arrived) {
+    const base = event.op === "compact" ? undefined : baseNamedBy(event);
+    if (base === undefined || !gone.includes(base)) continue;
+    throw new ChronicleError("UNAVAILABLE", `the origin has freed the base of its event ${event.seq} by now`, {
+      hint: "it is asked anew; if it does not end, `chronicle verify` at the origin says what is missing there",
+      data: { seq: event.seq },
+    });
   }
 }
 

@@ -147,6 +147,26 @@ describe("FileEventLog, stopped anywhere", () => {
     await sweepCrashes({ prepare, run, check: whole });
   });
 
+  test("rotate: what was cut off before, since it could not be written, does not come back into the archive", async () => {
+    const disk = emptyDisk();
+    const log = new FileEventLog(disk, PATHS);
+    await log.append(EVENTS.slice(0, 4));
+    disk.plan = ({ name }) => (name === "write" ? { errno: "ENOSPC" } : "go");
+    await expect(log.append([event(5)])).rejects.toMatchObject({ code: "IO" });
+    disk.plan = undefined;
+    await log.refresh();
+    await log.rotate(nextEvents(log.head, 1)[0] as SealedEvent);
+    for (let seed = 0; seed < 50; seed += 1) {
+      const after = disk.crash({ seed });
+      const [name = ""] = after.list(PATHS.archive).map((one) => one.name.toString());
+      expect(after.content(`${PATHS.archive}/${name}`)?.toString()).toBe(
+        EVENTS.slice(0, 4)
+          .map(({ line }) => `${line}\n`)
+          .join(""),
+      );
+    }
+  });
+
   test("rotate: every line is in the archive or in the log, once", async () => {
     const prepare = (): SimDisk => {
       const content = EVENTS.slice(0, 8).map((one) => `${one.line}\n`);

@@ -288,6 +288,9 @@ export class FileEventLog implements EventLog {
 
   #swap(first: SealedEvent): void {
     const { log, archive } = this.#paths;
+    // What was cut off since the last sync must not come back with a crash: nobody looks for a tail in the archive.
+    const fd = this.#openToAppend();
+    this.#orPoison(() => this.#disk.sync(fd));
     const fresh = prepareLog(this.#disk, log, first);
     makeFolderDurably(this.#disk, archive);
     const target = `${archive}/${archiveName({ first: this.#mustHaveFirst(), last: this.#end.seq })}`;
