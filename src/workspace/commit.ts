@@ -93,7 +93,7 @@ function commitFor(context: Context, appender: Appender, events: SealedEvent[]):
       return sealed;
     },
     seal: async (draft) => {
-      const event = await seal(context, draft);
+      const event = await seal(context, await appender.head(), draft);
       noted([event]);
       return event;
     },
@@ -206,8 +206,7 @@ async function unknown({ index }: Context, placed: readonly PlacedEvent[]): Prom
   }
 }
 
-async function seal(context: Context, draft: EventDraft): Promise<SealedEvent> {
-  const head = await context.index.head();
+async function seal(context: Context, head: IndexHead, draft: EventDraft): Promise<SealedEvent> {
   const [event] = sealEvents({ seq: head.seq, hash: head.hash }, [draft], await timestamp(context, head));
   if (event === undefined) throw new ChronicleError("IO", "the event was not sealed");
   await context.log.rotate(event);
