@@ -184,7 +184,7 @@ export class FolderCycle implements Disposable {
     if (!planned.isWhole && this.#isMoreComing(planned, began)) return { kind: "partial" };
     const { halted } = planned.losses;
     const found = halted.local ?? (isRestAccepted ? undefined : halted.remote);
-    const waitMs = decided === undefined ? this.#losses.waitFor(planned.losses) : undefined;
+    const waitMs = decided === undefined ? this.#losses.waitFor(planned.losses, found) : undefined;
     if (waitMs !== undefined) return { kind: "restless", waitMs };
     if (decided === undefined && found !== undefined) return { kind: "halted", halt: found };
     const isAccepted = decided === "deletions" || isRestAccepted;

@@ -144,3 +144,38 @@ describe("at the origin", () => {
     expect(await trees()).toEqual({ desk: FILES, host: FILES });
   });
 });
+
+describe("at the origin", () => {
+  const MANY = Object.fromEntries(Array.from({ length: 60 }, (_, i) => [`old/f${i}`, `content ${i}\n`]));
+  const WITHIN_MS = 2_000;
+
+  async function renameSlowly(): Promise<void> {
+    rig = await FolderRig.start({ ...MANY, kept: "kept" });
+    await rig.flush();
+    for (const name of Object.keys(MANY)) await rig.during(rig.host.write(name, undefined));
+  }
+
+  async function secondHalf(): Promise<void> {
+    for (const [name, content] of Object.entries(MANY))
+      await rig.during(rig.host.write(name.replace("old", "new"), content));
+  }
+
+  it("half of a renaming is no large deletion, where the other half comes within seconds", async () => {
+    await renameSlowly();
+    await rig.pass(WITHIN_MS);
+    expect([isHalted(), Object.keys(rig.desk.tree()).length]).toEqual([false, 62]);
+    await secondHalf();
+    await rig.flush();
+    expect(isHalted()).toBe(false);
+    expect((await trees()).desk).toEqual((await trees()).host);
+  });
+
+  it("a deletion halts the sync after a few seconds; what is back by then needs only to be resumed, once", async () => {
+    await renameSlowly();
+    await rig.until(isHalted);
+    await secondHalf();
+    await rig.during(rig.desk.sync.resume());
+    await rig.flush();
+    expect((await trees()).desk).toEqual((await trees()).host);
+  });
+});

@@ -1,3 +1,4 @@
+import type { ReplicaHalt } from "../../core/replica-record.ts";
 import type { Timers } from "../timers.ts";
 import { isMuch } from "./guards.ts";
 import type { Losses } from "./weigh-losses.ts";
@@ -15,6 +16,13 @@ const QUIET_MS = 400;
 /** So often what may become a large deletion, and is none yet, is waited for: then it is somebody who deletes all the time. */
 const MOST_WAITS = 10;
 
+/**
+ * What looks like a large deletion at the origin may be the first half of a renaming, of which the other one takes its time there;
+ * or be back by now, and not have come: so often it is waited for, so long each time, before that halts anything.
+ */
+const MOST_DOUBTS = 5;
+const DOUBT_MS = 1_000;
+
 const NONE: Lost = { local: 0, upstream: 0 };
 
 /** Remembers what was deleted a moment ago: a large deletion is seen in several pieces. */
@@ -25,6 +33,7 @@ export class RecentLosses {
   #generation = 0;
   #last = NONE;
   #waits = 0;
+  #doubts = 0;
 
   constructor(timers: Timers) {
     this.#timers = timers;
@@ -37,16 +46,19 @@ export class RecentLosses {
 
   /**
    * May this be the beginning of a large deletion: are more entries gone than when this was last asked? Then it is waited until
-   * no more go: so many milliseconds; `undefined`: no longer.
+   * no more go: so many milliseconds; `undefined`: no longer. `found`: what would halt the sync.
    */
-  waitFor({ local, upstream }: Lost): number | undefined {
+  waitFor(
+    { local, upstream, halted }: Lost & Partial<Pick<Losses, "halted">>,
+    found?: ReplicaHalt,
+  ): number | undefined {
     const lost = { local: local + this.#recent.local, upstream: upstream + this.#recent.upstream };
     const isMore = lost.local > this.#last.local || lost.upstream > this.#last.upstream;
     this.#last = lost;
     const most = Math.max(local === 0 ? 0 : lost.local, upstream === 0 ? 0 : lost.upstream);
     const isRestless = isMore && most > 0 && (isMuch(most) || this.#waits < MOST_WAITS);
     this.#waits = isRestless ? this.#waits + 1 : 0;
-    if (!isRestless) return undefined;
+    if (!isRestless) return this.#doubt(found !== undefined && found === halted?.remote);
     return most > FEW ? QUIET_MS : MOMENT_MS;
   }
 
@@ -66,5 +78,11 @@ export class RecentLosses {
     this.#timers.after(MEMORY_MS, () => {
       if (this.#generation === generation) add(-1);
     });
+  }
+
+  #doubt(isLarge: boolean): number | undefined {
+    const isDoubtful = isLarge && this.#doubts < MOST_DOUBTS;
+    this.#doubts = isDoubtful ? this.#doubts + 1 : 0;
+    return isDoubtful ? DOUBT_MS : undefined;
   }
 }
