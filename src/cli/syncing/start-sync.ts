@@ -132,8 +132,18 @@ async function startHere(context: CommandContext, runner: SyncRunner, options: S
   }
 }
 
-/** Has the store's process let go of it? What yet another process runs in the foreground stays where it is. */
+/** Does the store's process run it no more? What yet another process runs in the foreground stays where it is. */
 async function isHandedOver(context: CommandContext, { folder }: SyncStart): Promise<boolean> {
+  try {
+    return await hasLetGo(context, folder);
+  } catch (error) {
+    // It has ended in this moment, and what it ran with it.
+    if (error instanceof ChronicleError && error.code === "UNAVAILABLE") return true;
+    throw error;
+  }
+}
+
+async function hasLetGo(context: CommandContext, folder: string): Promise<boolean> {
   await using desk = await runningDesk(context);
   if (desk === undefined) return false;
   const real = new NodeDisk().realpath(folder);
