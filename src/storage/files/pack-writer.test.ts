@@ -45,6 +45,25 @@ it("what is appended while it is synced beside counts as durable after the next 
   expect(disk.crash("forget").content(layout.activePack(0))?.length).toBe(three.offset + three.bytes);
 });
 
+it("a pack grows no further than the sync after it is full, though blocks are only appended while it is synced beside", async () => {
+  const disk = SimDisk.fromTree({ [layout.packs]: FOLDER, [layout.active]: FOLDER });
+  let ids = 0;
+  const writer = new PackWriter(disk, layout, { lane: 0, pack: undefined }, () => String((ids += 1)).padStart(26, "0"));
+  const stored = Buffer.alloc(16 * 1024 * 1024, 1);
+  const { head } = blockOf("any");
+  writer.append({ head, stored });
+  for (let i = 0; i < 8; i += 1) {
+    const syncing = writer.syncBeside();
+    writer.append({ head, stored });
+    await syncing;
+  }
+  await writer.syncBeside();
+  const sealed = disk.list(layout.packs).filter(({ name }) => name.toString().endsWith(".pack"));
+  expect(sealed).toHaveLength(2);
+  expect(disk.content(layout.activePack(0))?.length).toBeLessThan(80 * 1024 * 1024);
+  expect(disk.crash("forget").content(layout.activePack(0))?.length).toBe(disk.content(layout.activePack(0))?.length);
+});
+
 it("a sync beside that fails poisons the writer, and what was appended meanwhile is not left behind", async () => {
   const { disk, writer } = begin();
   writer.append(blockOf("one"));

@@ -100,10 +100,12 @@ export class PackWriter {
 
   /**
    * The same beside what else this thread does. Blocks may be appended meanwhile: they are durable after the next sync. Until it
-   * has ended there must be no other, the pack is not sealed, and the writer not closed.
+   * has ended there must be no other, the pack is not sealed, and the writer not closed. A full pack is sealed first: where
+   * one such sync follows the other, no append might ever find a moment for that.
    */
   async syncBeside(): Promise<void> {
     this.#mustBeSound();
+    if (this.#ulid !== undefined && this.#end >= SEAL_BYTES) this.seal();
     const [fd, end] = [this.#fd, this.#end];
     if (fd === undefined || (this.#syncedEnd === end && !this.#nameIsNew)) return;
     this.#syncingEnd = end;
