@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { sealEvents } from "../src/core/chain.ts";
+import { sealCommit } from "../src/testing/seal-commit.ts";
 import type { EventDraft, Head } from "../src/core/event.ts";
 import { NodeDisk } from "../src/disk/node-disk.ts";
 import { openStore } from "../src/open.ts";
@@ -62,7 +62,7 @@ async function fill(home: string, id: string): Promise<number> {
   let head: Head = { seq: log.head.seq, hash: log.head.hash };
   while (head.seq < EVENTS) {
     const drafts = Array.from({ length: Math.min(BATCH, EVENTS - head.seq) }, (_, i) => draft(head.seq + i + 1));
-    const sealed = sealEvents(head, drafts, new Date(1_790_000_000_000 + head.seq).toISOString());
+    const sealed = sealCommit(head, drafts, new Date(1_790_000_000_000 + head.seq).toISOString());
     await log.append(sealed);
     const last = sealed.at(-1);
     if (last !== undefined) head = { seq: last.seq, hash: last.hash };

@@ -1,7 +1,9 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { hashingSink, ingestBatch, storingSink, type IngestBatch, type IngestColumns } from "./compose/ingest-job.ts";
+import type { Hash } from "./core/hash.ts";
 import { NodeDisk } from "./disk/node-disk.ts";
 import { storeLayout } from "./storage/files/layout.ts";
+import { CheckedBlocks, SoundContents } from "./storage/files/sound-contents.ts";
 import { openPackSink, type PackSink, type SinkResult } from "./storage/files/pack-sink.ts";
 import type { LaneGrant } from "./storage/files/pack-writer.ts";
 import { sqliteBlobIndex } from "./storage/sqlite/sqlite-blob-index.ts";
@@ -15,8 +17,8 @@ export interface IngestWorkerData {
   readonly home: string;
   readonly roots: readonly string[];
   readonly grant: LaneGrant | undefined;
-  /** Ask the store which contents it has; pointless for an empty one. */
-  readonly askKnown: boolean;
+  /** What is known of the store's blocks: it is asked which contents it has. `undefined`: it is empty. */
+  readonly known: SharedArrayBuffer | undefined;
 }
 
 export type IngestRequest =
@@ -32,17 +34,30 @@ export type IngestReply =
 const port = parentPort;
 if (port === null) throw new Error("this file is a worker thread");
 
-const { home, roots, grant, askKnown } = workerData as IngestWorkerData;
+const { home, roots, grant, known: checked } = workerData as IngestWorkerData;
 const disk = new NodeDisk();
 const layout = storeLayout(home).blobs;
 const folders = roots.map((root) => new ConfinedFs(disk, root));
-const known = askKnown ? sqliteBlobIndex(disk, layout.index)().index : undefined;
+const sound = checked === undefined ? undefined : soundContents(checked);
+/** Was a content found damaged that is stored? */
+let replaces = false;
+
+function soundContents(buffer: SharedArrayBuffer): SoundContents {
+  const { index } = sqliteBlobIndex(disk, layout.index)();
+  return new SoundContents(disk, layout, { index, checked: new CheckedBlocks(buffer) });
+}
+
+function isSound(contents: SoundContents, hash: Hash): boolean {
+  const state = contents.stateOf(hash);
+  if (state === "damaged") replaces = true;
+  return state === "sound";
+}
 
 function openSink(lane: LaneGrant): PackSink {
   return openPackSink(disk, layout, {
     grant: lane,
     newPackId: newUlid,
-    ...(known === undefined ? {} : { known: (hash) => known.has(hash) }),
+    ...(sound === undefined ? {} : { known: (hash) => isSound(sound, hash) }),
   });
 }
 
@@ -56,7 +71,7 @@ function answer(request: IngestRequest): IngestReply {
     sink?.abandon();
     return { kind: "finished", result: undefined };
   }
-  return { kind: "finished", result: sink?.finish() };
+  return { kind: "finished", result: sink === undefined ? undefined : { ...sink.finish(), replaces } };
 }
 
 port.on("message", (request: IngestRequest) => {

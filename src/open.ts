@@ -21,6 +21,7 @@ import { MemoryIndexStore } from "./storage/memory/memory-index-store.ts";
 import { discardSqliteFiles } from "./storage/sqlite/discard-sqlite-files.ts";
 import { MemoryBlobIndex } from "./storage/memory/memory-blob-index.ts";
 import { sqliteBlobIndex } from "./storage/sqlite/sqlite-blob-index.ts";
+import { NODE_TIMERS } from "./replication/timers.ts";
 import { openSqliteIndexStore } from "./storage/sqlite/sqlite-index-store.ts";
 import { SqliteLock } from "./storage/sqlite/sqlite-lock.ts";
 import { newUlid } from "./util/ulid.ts";
@@ -40,10 +41,8 @@ const nodeBackends: Backends = {
   newId: () => randomUUID(),
   newPackId: newUlid,
   threads: true,
+  timers: NODE_TIMERS,
 };
-
-/** How long work may stay without a kept head where each call is a process of its own, in milliseconds. */
-const YOUNG_HEAD_MS = 10_000;
 
 /** For a process that answers one call and ends. */
 const onceBackends: Backends = {
@@ -56,7 +55,6 @@ const onceBackends: Backends = {
       return { ...opened, index: leftOpen(disk, path, opened.index) };
     };
   },
-  youngHeadMs: YOUNG_HEAD_MS,
 };
 
 /**
@@ -90,7 +88,7 @@ export async function openStore(options: StoreOptions): Promise<StoreApi> {
 
 /**
  * Opens a store for one call of a process that ends when it is closed: its databases are left to the next process as they
- * are, and the head is kept only where the last one is not young. All that is acknowledged is as durable as ever.
+ * are. All that is acknowledged is as durable as ever, and signed at the end.
  */
 export async function openStoreOnce(options: StoreOptions): Promise<StoreApi> {
   refuseWindows();

@@ -174,19 +174,19 @@ describe("the key and the heads", () => {
     const kept = join(busy.configFolder, "heads", recording.id);
     const seqs = new Set<number>();
     let latest = { seq: 0, at: 0 };
-    const end = Date.now() + 2_600;
-    for (let i = 0; Date.now() < end; i += 1) {
+    const end = Date.now() + 30_000;
+    for (let i = 0; seqs.size < 3 && Date.now() < end; i += 1) {
       busy.write("a", `${i}`);
       latest = { seq: (await recording.record(["a"])).seq, at: Date.now() };
       if (existsSync(kept)) seqs.add(parseSignedHead(readFileSync(kept, "utf8")).content.seq);
       await sleep(20);
     }
-    expect(seqs.size).toBeGreaterThanOrEqual(2);
+    expect(seqs.size).toBe(3);
     expect(Math.max(...seqs)).toBeLessThanOrEqual(latest.seq);
-    // What is kept is at most a second older than what was recorded.
+    // What is kept is a second older than what was recorded, or a little more on a machine that is busy with other tests.
     const { seq } = parseSignedHead(readFileSync(kept, "utf8")).content;
     const { ts } = (await recording.log({ from: seq, limit: 1 }))[0] ?? { ts: "" };
-    expect(latest.at - Date.parse(ts)).toBeLessThan(1_500);
+    expect(latest.at - Date.parse(ts)).toBeLessThan(3_000);
   });
 
   it("a head that was kept elsewhere holds the log to it", async () => {

@@ -91,6 +91,11 @@ export interface TransactionOptions {
   readonly actor?: string;
   /** Only this session's actions belong to it. */
   readonly session?: string;
+  /**
+   * What belongs to it. `folder`: also what nobody's action did to the folder while it is open. `actions`: only what actions
+   * and writes did; what else is changed meanwhile stays. Default: `folder`; over HTTP `actions`.
+   */
+  readonly scope?: "folder" | "actions";
   /** The process whose death ends it. Default: this one; `null`: it stays until it is told. */
   readonly pid?: number | null;
   /** What becomes of it when its owner dies (default `rollback`, at the next change of the workspace). */

@@ -1,5 +1,5 @@
 import type { ConflictShape } from "./conflict-shape.ts";
-import type { ChangeShape, CoverageShape, UndoShape } from "./shapes.ts";
+import type { ChangeShape, CoverageShape, OmittedChangeShape, UndoShape } from "./shapes.ts";
 
 /** What actions, transactions, conflicts and pruning give to programs. The rules of `shapes.ts` hold here too. */
 
@@ -39,6 +39,8 @@ export interface ActionShape {
   pinned: boolean;
   coverage: CoverageShape;
   reason?: string;
+  /** What it did to paths that no capture takes; missing where there is none. Those that lost something come first. */
+  omitted_changes?: OmittedChangeShape[];
 }
 
 /** What an action left behind. */
@@ -96,6 +98,8 @@ export interface TransactionShape {
   parent?: string;
   actor: string;
   session?: string;
+  /** Only what actions and writes did belongs to it: what else is changed in the folder meanwhile stays. */
+  scope?: "actions";
   /** The process that began it is gone, and it is still active. */
   orphaned?: true;
 }

@@ -10,6 +10,8 @@ export const EXIT = {
   damaged: 4,
   locked: 5,
   refused: 6,
+  /** `run --rollback-on-failure`: the command failed, and not all that it changed was taken back. */
+  notRolledBack: 122,
   /** `run`: Chronicle itself failed before the command started. */
   notStarted: 125,
 } as const;

@@ -14,6 +14,23 @@ export interface OmissionShape {
   detail?: string;
 }
 
+/**
+ * A path that no capture takes (a rule or a limit leaves it out), and that a run or an action has changed: it is in no
+ * diff, and nothing of it is in the history.
+ */
+export interface OmittedChangeShape {
+  path: string;
+  path_b64?: string;
+  change_type: "created" | "modified" | "deleted";
+  /** Why no capture takes it, as in `omitted` of a coverage. */
+  reason: string;
+  detail?: string;
+  /** Its earlier content was kept aside: `undo` brings it back. */
+  kept: boolean;
+  /** Its earlier content is gone for good. */
+  lost: boolean;
+}
+
 export interface CoverageShape {
   complete: boolean;
   omitted: OmissionShape[];
@@ -202,6 +219,8 @@ export interface SessionShape {
   from_seq: number;
   to_seq: number | null;
   changed: number;
+  /** What it did to paths that no capture takes; missing where there is none. Those that lost something come first. */
+  omitted_changes?: OmittedChangeShape[];
 }
 
 export interface IterationShape {
@@ -299,6 +318,8 @@ export interface ExplainShape {
   rule: string;
   pattern?: string;
   source?: string;
+  /** The rules take it in, and what is there now is left out all the same: too large, unreadable, over a limit, special … */
+  omitted?: { reason: string; detail: string };
 }
 
 /** Bytes on disk, of the whole store. `stored_bytes`, `log_bytes`, `index_bytes` and `other_bytes` are the total. */
@@ -370,18 +391,35 @@ export interface WorkspaceShape {
   problem?: string;
 }
 
+export interface NotRecordedShape {
+  reason: string;
+  /** The command that makes everything as it was before the run. */
+  hint: string;
+}
+
+export interface NotRolledBackShape {
+  reason: string;
+  paths: string[];
+  /** The command that takes them back, or that says more. */
+  hint: string;
+}
+
 export interface RunShape {
   session: SessionShape;
   changes: ChangeShape[];
   /** Paths that changed while another run was going on too: nobody's, and not taken back with this run. */
   ambiguous: string[];
   coverage: CoverageShape;
+  /** Why what the command left could not be recorded (no room, say); `null`: it was. `changes` then lists what was before. */
+  not_recorded: NotRecordedShape | null;
   exit_code: number;
   signal: string | null;
   /** Give this to `undo`; `null` when nothing changed. */
   undo_id: string | null;
-  /** `--rollback-on-failure` took the changes back. */
+  /** `--rollback-on-failure` took all changes back. */
   rolled_back: boolean;
+  /** What `--rollback-on-failure` did not take back of a command that failed, and why; `null`: nothing is left. */
+  not_rolled_back: NotRolledBackShape | null;
   skipped: SkippedShape[];
 }
 
@@ -393,4 +431,6 @@ export interface ConfigShape {
   maxEntries: number;
   maxBytes: number;
   maxFileSize: number;
+  /** Small files that git ignores are kept aside before a run, for seven days, so that undo brings them back. */
+  keepAside: boolean;
 }

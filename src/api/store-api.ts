@@ -3,7 +3,7 @@ import type { ConfigShape, DuShape, GcShape, SnapshotShape, WorkspaceShape } fro
 import type { ProgressOptions, WorkspaceApi } from "./workspace-api.ts";
 
 /** What begins a workspace. */
-export interface InitOptions extends ProgressOptions, Partial<ConfigShape> {
+export interface InitOptions extends ProgressOptions, Partial<Omit<ConfigShape, "keepAside">> {
   /** Folders or single files to track, absolute. The first is the workspace's own. */
   readonly roots: readonly string[];
   /**

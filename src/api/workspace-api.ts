@@ -107,8 +107,14 @@ export interface RunOptions extends ProgressOptions {
   readonly env?: Readonly<Record<string, string | undefined>>;
   /** Undo everything if the command fails. */
   readonly rollbackOnFailure?: boolean;
-  /** Kept in the session: what a sandbox or proxy saw of the network. */
-  readonly networkEvents?: readonly unknown[];
+  /**
+   * The id of the run or action within which it is started, where the caller knows it: a run tells its command by
+   * `CHRONICLE_RUN`. Otherwise it is found by the processes around this one, and by the function of an `action(…)` that
+   * calls.
+   */
+  readonly within?: string;
+  /** Kept in the session: what a sandbox or proxy saw of the network. A function is asked when the command has ended. */
+  readonly networkEvents?: readonly unknown[] | (() => readonly unknown[]);
   readonly notes?: readonly string[];
   /** Called when everything is ready, just before the command starts: from here on an interrupt is the command's. */
   readonly onStart?: () => void;
@@ -177,7 +183,7 @@ export interface RecentItem {
   changed: number;
   snapshot?: number;
   undone?: boolean;
-  /** The command that goes back to before it. */
+  /** The command that goes back to before it; for a baseline, to it. Empty where that state is not kept any more. */
   back: string;
 }
 

@@ -20,6 +20,7 @@ const KEYS: Readonly<Record<keyof ConfigShape, { readonly read: Reader; readonly
   maxEntries: { read: one(parseCount), wanted: "a whole number (0: no limit)" },
   maxBytes: { read: one(parseSize), wanted: "a size like 10GiB (0: no limit)" },
   maxFileSize: { read: one(parseSize), wanted: "a size like 500M (0: no limit)" },
+  keepAside: { read: readFlag, wanted: "true or false" },
 };
 
 /** The keys of the configuration. */

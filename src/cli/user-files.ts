@@ -34,6 +34,11 @@ export function* filePieces(path: string): Iterable<Uint8Array> {
   }
 }
 
+/** Is there anything of this name (an absolute path)? */
+export function isThere(path: string): boolean {
+  return new NodeDisk().lstat(path) !== undefined;
+}
+
 /** Writes a whole file (an absolute path) so that a reader sees the old or the new one. Throws system errors. */
 export function writeWholeFile(path: string, content: string | Uint8Array): void {
   writeFileDurably(new NodeDisk(), path, Buffer.from(content), { mode: 0o644 });

@@ -3,6 +3,7 @@ import type { BlobIndexOpener } from "../storage/blob-index.ts";
 import type { IndexStore } from "../storage/index-store.ts";
 import type { Lock } from "../storage/lock.ts";
 import type { Processes } from "../workspace/context.ts";
+import type { HeadTimers } from "../workspace/head-follower.ts";
 
 /**
  * What a store stands on. The real one is in `open.ts`; a simulated one makes whole histories run in memory, with a disk
@@ -21,6 +22,6 @@ export interface Backends {
   readonly newPackId: () => string;
   /** May worker threads read the disk? */
   readonly threads: boolean;
-  /** A head that was kept so many milliseconds ago is kept again when a workspace is closed; default 0: always. */
-  readonly youngHeadMs?: number;
+  /** For what is done a moment later; default: nothing is. */
+  readonly timers?: HeadTimers;
 }

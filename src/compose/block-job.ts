@@ -1,5 +1,5 @@
 import { ChronicleError, errnoOf } from "../core/errors.ts";
-import { parentOf, type WorkspacePath } from "../core/path.ts";
+import { foldersAbove, parentOf, type WorkspacePath } from "../core/path.ts";
 import type { FileStat } from "../disk/disk.ts";
 import { checkBlock, openBlock, splitBlocks, type BlobBlock } from "../storage/blob-block.ts";
 import { freeBytes } from "../util/free-bytes.ts";
@@ -50,7 +50,8 @@ export function toBlockBatch(
   const folders = new Map<string, number>();
   files.forEach(({ path, mode, block, entry }, i) => {
     numbers.set([block, entry, mode], i * NUMBERS);
-    for (let folder = parentOf(path); folder !== "" && !folders.has(folder); folder = parentOf(folder)) {
+    for (const folder of foldersAbove(path)) {
+      if (folders.has(folder)) break;
       folders.set(folder, modes.get(folder) ?? FOLDER_MODE);
     }
   });

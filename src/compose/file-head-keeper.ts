@@ -15,34 +15,26 @@ import type { HeadKeeper, HeadToSign, KeptHead } from "../workspace/context.ts";
 
 const KEY_NAME = "chronicle";
 
-export interface HeadKeeperOptions {
-  /** This process's, so that several may keep heads at the same time. */
-  readonly pid: number;
-  /** Epoch milliseconds. */
-  readonly now: () => number;
-  /** A head that is younger than so many milliseconds is not due to be kept again; 0: it always is. */
-  readonly youngMs: number;
+/** A head as it was when its file was last read. */
+interface Loaded {
+  /** Another one: the file has changed since. */
+  readonly mark: string;
+  readonly head: KeptHead | undefined;
 }
 
 /** Keeps the key (0600, made at first use) and the signed heads in the configuration folder, apart from the store. */
 export class FileHeadKeeper implements HeadKeeper {
   readonly #disk: Disk;
   readonly #folder: string;
-  readonly #given: HeadKeeperOptions;
-  readonly #last = new Map<string, KeptHead | undefined>();
+  readonly #pid: number;
+  readonly #last = new Map<string, Loaded>();
   #key: { readonly pem: string; readonly vkey: string } | undefined;
 
-  constructor(disk: Disk, configFolder: string, given: HeadKeeperOptions) {
+  /** `pid`: this process's, so that several may keep heads at the same time. */
+  constructor(disk: Disk, configFolder: string, pid: number) {
     this.#disk = disk;
     this.#folder = configFolder;
-    this.#given = given;
-  }
-
-  isDue(workspaceId: string): boolean {
-    const { now, youngMs } = this.#given;
-    const kept = youngMs > 0 ? this.#disk.lstat(this.#headFile(workspaceId)) : undefined;
-    const age = kept === undefined ? youngMs : now() - Number(kept.mtimeNs / 1_000_000n);
-    return age < 0 || age >= youngMs;
+    this.#pid = pid;
   }
 
   verifierKey(): string | undefined {
@@ -51,17 +43,19 @@ export class FileHeadKeeper implements HeadKeeper {
   }
 
   last(workspaceId: string): KeptHead | undefined {
-    if (!this.#last.has(workspaceId)) this.#last.set(workspaceId, this.#load(workspaceId));
-    return this.#last.get(workspaceId);
+    const mark = markOf(this.#disk, this.#headFile(workspaceId));
+    const known = this.#last.get(workspaceId);
+    if (known !== undefined && known.mark === mark) return known.head;
+    const head = this.#load(workspaceId);
+    this.#last.set(workspaceId, { mark, head });
+    return head;
   }
 
   keep(head: HeadToSign): KeptHead {
     const { workspaceId } = head;
     const newest = this.#load(workspaceId);
     // Another process is further: its head is the one to keep.
-    const kept = newest !== undefined && newest.seq > head.seq && newest.valid ? newest : this.#write(this.sign(head));
-    this.#last.set(workspaceId, kept);
-    return kept;
+    return newest !== undefined && newest.seq > head.seq && newest.valid ? newest : this.#write(this.sign(head));
   }
 
   #write(kept: KeptHead): KeptHead {
@@ -113,7 +107,7 @@ export class FileHeadKeeper implements HeadKeeper {
   }
 
   get #mark(): string {
-    return `.${this.#given.pid}`;
+    return `.${this.#pid}`;
   }
 
   #headFile(workspaceId: string): string {
@@ -149,6 +143,12 @@ export class FileHeadKeeper implements HeadKeeper {
     }
     return readText(disk, path) ?? pem;
   }
+}
+
+/** Differs after each change of a file. */
+function markOf(disk: Disk, path: string): string {
+  const stat = disk.lstat(path);
+  return stat === undefined ? "" : `${stat.ino} ${stat.size} ${stat.mtimeNs} ${stat.ctimeNs}`;
 }
 
 /** A small text file, or `undefined` if there is none. */

@@ -3,13 +3,14 @@ import type { FileBlobStore } from "../storage/files/file-blob-store.ts";
 import type { HeldLane } from "../storage/files/lanes.ts";
 import type { StoreLayout } from "../storage/files/layout.ts";
 import { openPackSink, type PackSink } from "../storage/files/pack-sink.ts";
-import type { Ingest, IngestOptions, IngestRun } from "../workspace/context.ts";
+import type { Ingest, IngestOptions, IngestResult, IngestRun } from "../workspace/context.ts";
 import { ConfinedFs } from "../worktree/confined-fs.ts";
 import type { StableSink } from "../worktree/read-stable.ts";
 import type { ScannedPath, TrackedRoot } from "../worktree/worktree.ts";
 import { HeldContents } from "./held-contents.ts";
 import { hashingSink, ingestBatch, storingSink, type IngestColumns } from "./ingest-job.ts";
 import { IngestPool, poolSize } from "./ingest-pool.ts";
+import { LiveUnits } from "./live-units.ts";
 import { toBatch, toResults } from "./ingest-results.ts";
 
 /** Up to this much of what is not stored yet is held before a lane is taken: often everything is stored. */
@@ -48,6 +49,9 @@ class FileIngestRun implements IngestRun {
   readonly #options: FileIngestOptions;
   readonly #folders: readonly ConfinedFs[];
   readonly #given: IngestOptions;
+  /** Of all that is certain. */
+  readonly #onResult: IngestOptions["onResult"];
+  readonly #units: LiveUnits;
   #waiting: ScannedPath[] = [];
   #bytes = 0;
   #pool: Promise<IngestPool> | undefined;
@@ -57,10 +61,14 @@ class FileIngestRun implements IngestRun {
   constructor(options: FileIngestOptions, folders: readonly ConfinedFs[], given: IngestOptions) {
     this.#options = options;
     this.#folders = folders;
-    this.#given = given;
+    this.#units = new LiveUnits({ roots: options.roots, folders }, given.known);
+    const onResult: IngestOptions["onResult"] = (result) => this.#units.holds(result) || given.onResult(result);
+    this.#given = { ...given, onResult };
+    this.#onResult = given.onResult;
   }
 
-  async add(batch: readonly ScannedPath[]): Promise<void> {
+  async add(scanned: readonly ScannedPath[]): Promise<void> {
+    const batch = scanned.filter((one) => !this.#units.putsAside(one));
     if (this.#pool !== undefined) {
       const pool = await this.#pool;
       pool.add(batch);
@@ -77,11 +85,32 @@ class FileIngestRun implements IngestRun {
 
   async finish(onProgress?: (doneBytes: number) => void): Promise<void> {
     this.#onProgress = onProgress;
-    if (this.#pool === undefined) return this.#inline();
-    const pool = await this.#pool;
-    pool.onBytes = onProgress;
-    await this.#options.blobs.publish(await pool.finish());
-    this.#release();
+    if (this.#pool === undefined) await this.#inline();
+    else {
+      const pool = await this.#pool;
+      pool.onBytes = onProgress;
+      await this.#options.blobs.publish(await pool.finish());
+      this.#release();
+    }
+    await this.#finishUnits();
+  }
+
+  /** Databases, and what lies beside them, are read at the end, each with its own at once. */
+  async #finishUnits(): Promise<void> {
+    const { units, plain, results } = this.#units.sort();
+    for (const result of results) this.#onResult(result);
+    if (units.length > 0) {
+      const read = (sink: StableSink): IngestResult[] => this.#units.read(units, sink);
+      try {
+        const found = this.#given.hashOnly ? read(hashingSink) : await this.#stored((sink) => read(storingSink(sink)));
+        for (const result of found) this.#onResult(result);
+      } finally {
+        this.#release();
+      }
+    }
+    this.#waiting = plain;
+    this.#bytes = plain.reduce((sum, { stat }) => sum + stat.size, 0);
+    await this.#inline();
   }
 
   async abandon(): Promise<void> {
@@ -107,7 +136,7 @@ class FileIngestRun implements IngestRun {
       home: layout.home,
       roots,
       lanes: this.#lanes,
-      askKnown: !blobs.isEmpty,
+      known: blobs.isEmpty ? undefined : blobs.checkedBlocks,
       onResult: this.#given.onResult,
     });
   }
@@ -138,7 +167,7 @@ class FileIngestRun implements IngestRun {
   async #held(read: (sink: StableSink) => IngestColumns): Promise<IngestColumns | undefined> {
     if (this.#bytes > HELD_BYTES) return undefined;
     const { blobs } = this.#options;
-    const held = new HeldContents((hash) => blobs.hasSync(hash), 2 * HELD_BYTES);
+    const held = new HeldContents((hash) => blobs.isSound(hash), 2 * HELD_BYTES);
     const columns = read(held);
     if (held.isTooMuch) return undefined;
     if (held.contents.size > 0) {
@@ -167,7 +196,7 @@ class FileIngestRun implements IngestRun {
     this.#lanes = await blobs.takeLanes(1);
     const [lane] = this.#lanes;
     if (lane === undefined) throw new Error("no lane was given");
-    return openPackSink(disk, layout.blobs, { grant: lane.grant, newPackId, known: (hash) => blobs.hasSync(hash) });
+    return openPackSink(disk, layout.blobs, { grant: lane.grant, newPackId, known: (hash) => blobs.isSound(hash) });
   }
 
   #release(): void {

@@ -11,7 +11,7 @@ import type {
 import type { DuShape, GcShape, SnapshotShape, WorkspaceShape } from "../api/shapes.ts";
 import type { WorkspaceApi } from "../api/workspace-api.ts";
 import { ChronicleError, withCode } from "../core/errors.ts";
-import type { RootRecord } from "../core/workspace-record.ts";
+import { FORMAT_VERSION, type RootRecord } from "../core/workspace-record.ts";
 import { agentView, forbidden, recordRefusal } from "../workspace/agent-view.ts";
 import { adoptFolder } from "../workspace/adopt.ts";
 import { answer } from "../workspace/answer.ts";
@@ -205,7 +205,7 @@ class FileStore implements StoreApi {
     const [first] = roots;
     const stat = backends.disk.lstat(first?.folder ?? "/");
     const record = {
-      format: 1,
+      format: FORMAT_VERSION,
       created: new Date(backends.now()).toISOString(),
       roots,
       device: String(stat?.dev ?? 0n),

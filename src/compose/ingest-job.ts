@@ -20,7 +20,15 @@ export interface IngestBatch {
 }
 
 /** What became of each path. */
-export const OUTCOME = { read: 0, unstable: 1, gone: 2, unreadable: 3, other: 4 } as const;
+export const OUTCOME = {
+  read: 0,
+  unstable: 1,
+  gone: 2,
+  unreadable: 3,
+  other: 4,
+  database: 5,
+  unstableDatabase: 6,
+} as const;
 
 /** Columns of the result, one row for each path of the batch. */
 export interface IngestColumns {
@@ -55,7 +63,7 @@ export function ingestBatch(roots: readonly ConfinedFs[], batch: IngestBatch, si
     if (fs === undefined) throw new RangeError(`there is no root ${batch.roots[i]}`);
     const read = readStable(fs, (batch.paths[i] ?? "") as WorkspacePath, sink);
     if (read.kind === "read") {
-      outcome[i] = read.unstable ? OUTCOME.unstable : OUTCOME.read;
+      outcome[i] = outcomeOf(read);
       hashes.set(hashToBytes(read.hash), i * 32);
       putStat(stats, i, read.stat);
       bytes += read.size;
@@ -67,6 +75,11 @@ export function ingestBatch(roots: readonly ConfinedFs[], batch: IngestBatch, si
     }
   }
   return { outcome, hashes, stats, details, bytes };
+}
+
+function outcomeOf({ unstable, isDatabase }: { readonly unstable: boolean; readonly isDatabase: boolean }): number {
+  if (isDatabase) return unstable ? OUTCOME.unstableDatabase : OUTCOME.database;
+  return unstable ? OUTCOME.unstable : OUTCOME.read;
 }
 
 function putStat(stats: BigInt64Array, row: number, stat: FileStat): void {

@@ -7,6 +7,7 @@ import { parsePath } from "../core/path.ts";
 import { NodeDisk } from "../disk/node-disk.ts";
 import type { HeldLane } from "../storage/files/lanes.ts";
 import type { IngestResult } from "../workspace/context.ts";
+import { CheckedBlocks } from "../storage/files/sound-contents.ts";
 import { IngestPool, poolSize } from "./ingest-pool.ts";
 
 const disk = new NodeDisk();
@@ -18,7 +19,7 @@ beforeEach(() => {
 afterEach(() => rmSync(base, { recursive: true, force: true }));
 
 /** A pool that has read one file. `lanes`: it writes, where there is no folder to write to. */
-function poolOf({ lanes, askKnown = false }: { lanes?: readonly HeldLane[]; askKnown?: boolean }) {
+function poolOf({ lanes, known }: { lanes?: readonly HeldLane[]; known?: SharedArrayBuffer }) {
   const folder = join(base, "files");
   writeFileSync(join(folder, "a"), "content");
   const stat = disk.lstat(join(folder, "a"));
@@ -28,7 +29,7 @@ function poolOf({ lanes, askKnown = false }: { lanes?: readonly HeldLane[]; askK
     home: join(base, "home"),
     roots: [{ id: undefined, folder, filter: DEFAULT_FILTER, limits: DEFAULT_LIMITS }],
     lanes,
-    askKnown,
+    known,
     onResult: (result) => results.push(result),
   });
   pool.add([{ path: parsePath("a"), stat }]);
@@ -52,7 +53,7 @@ test("what could not be made durable can be given up", { timeout: 10_000 }, asyn
 });
 
 test("threads that are gone can be given up", { timeout: 10_000 }, async () => {
-  const { pool } = poolOf({ askKnown: true });
+  const { pool } = poolOf({ known: new CheckedBlocks().buffer });
   await expect(pool.finish()).rejects.toThrow();
   await pool.abandon();
 });

@@ -24,7 +24,7 @@ export interface PoolOptions {
   readonly roots: readonly TrackedRoot[];
   /** Lanes to write to, one for each worker; `undefined`: only hash. */
   readonly lanes: readonly HeldLane[] | undefined;
-  readonly askKnown: boolean;
+  readonly known: SharedArrayBuffer | undefined;
   readonly onResult: (result: IngestResult) => void;
 }
 
@@ -92,7 +92,7 @@ export class IngestPool {
       home: this.#options.home,
       roots: this.#options.roots.map((root) => root.folder),
       grant: lane?.grant,
-      askKnown: this.#options.askKnown,
+      known: this.#options.known,
     };
     return new PoolMember(data, {
       onColumns: (scanned, columns) => {

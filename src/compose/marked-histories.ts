@@ -4,6 +4,7 @@ import type { HistoryAnchor } from "../core/history-anchor.ts";
 import type { EventLog } from "../storage/event-log.ts";
 import { FileEventLog } from "../storage/files/file-event-log.ts";
 import type { WorkspaceLayout } from "../storage/files/layout.ts";
+import { refuseOtherWorkspace } from "./workspace-file.ts";
 import { mirrorParts } from "./mirror-places.ts";
 import type { StoreParts } from "./open-context.ts";
 
@@ -22,6 +23,8 @@ export interface MarkedHistory {
 /** All histories in the folder of a workspace. */
 export function historiesOf(parts: StoreParts, id: string): MarkedHistory[] {
   const files = parts.layout.workspace(id);
+  // What another format needs cannot be told: nothing is freed.
+  refuseOtherWorkspace(parts.backends.disk, files.workspaceJson);
   const own: MarkedHistory = {
     key: id,
     anchor: undefined,

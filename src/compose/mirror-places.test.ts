@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { sealEvents } from "../core/chain.ts";
+import { sealCommit } from "../testing/seal-commit.ts";
 import { EMPTY_HEAD, type Head, type SealedEvent } from "../core/event.ts";
 import { DEFAULT_LIMITS, EVERYTHING } from "../core/filter.ts";
 import type { HistoryAnchor } from "../core/history-anchor.ts";
@@ -20,7 +20,7 @@ import { openParts } from "./open-parts.ts";
 const ID = "11111111-1111-4111-8111-111111111111";
 const UPSTREAM = storeLayout("/store").workspace("w1").upstream;
 const RECORD = encodeWorkspace({
-  format: 1,
+  format: 2,
   created: "2026-01-31T09:30:00.000Z",
   roots: [{ id: null, folder: "", filter: EVERYTHING, limits: DEFAULT_LIMITS }],
   device: "0",
@@ -30,7 +30,7 @@ const RECORD = encodeWorkspace({
 /** An origin's history: its own record, then three files, changed in turn. */
 function history(length: number): SealedEvent[] {
   const begin = { op: "upsert" as const, recordId: `workspace:${ID}`, record: RECORD };
-  const events = [...sealEvents(EMPTY_HEAD, [begin], "2026-01-31T09:30:00.000Z")];
+  const events = [...sealCommit(EMPTY_HEAD, [begin], "2026-01-31T09:30:00.000Z")];
   for (let seq = 2; seq <= length; seq += 1) {
     events.push(fileEvent(events.at(-1) as Head, `file-${seq % 3}.txt`, `content ${seq}`));
   }

@@ -113,5 +113,5 @@ export function openMirrorFiles(
     await index.close();
     await log.close();
   };
-  return { anchor, log, index, lock, blobs, heads: NO_HEADS, now, newId, waitMs, close };
+  return { anchor, isCopy: true, log, index, lock, blobs, heads: NO_HEADS, now, newId, waitMs, close };
 }

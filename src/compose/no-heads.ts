@@ -8,7 +8,6 @@ import type { HeadKeeper } from "../workspace/context.ts";
 export const NO_HEADS: HeadKeeper = {
   verifierKey: () => undefined,
   last: () => undefined,
-  isDue: () => false,
   keep: refuse,
   sign: refuse,
 };

@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { constants } from "node:os";
 import { isatty } from "node:tty";
 import { ChronicleError } from "../core/errors.ts";
@@ -18,7 +18,37 @@ const PASSED_ON: readonly NodeJS.Signals[] = [
 
 /** The processes of this machine; the disk shows where a process is only waiting to be buried. */
 export function nodeProcesses(disk: Disk): Processes {
-  return { pid: process.pid, isAlive: (pid) => isAlive(disk, pid), run };
+  return { pid: process.pid, isAlive: (pid) => isAlive(disk, pid), ancestors: (pid) => ancestors(disk, pid), run };
+}
+
+/** No chain of processes is longer, unless it is read while numbers are given anew. */
+const MOST_ANCESTORS = 1_000;
+
+async function ancestors(disk: Disk, pid: number): Promise<readonly number[]> {
+  const parentOf = parentIn(disk, pid) === undefined ? await parentsByPs() : (one: number) => parentIn(disk, one);
+  const found: number[] = [];
+  let parent = parentOf(pid);
+  while (parent !== undefined && parent > 0 && found.length < MOST_ANCESTORS) {
+    found.push(parent);
+    parent = parentOf(parent);
+  }
+  return found;
+}
+
+/** The parent of a process, as /proc tells it: proc_pid_stat(5), the second field behind the name. */
+function parentIn(disk: Disk, pid: number): number | undefined {
+  const stat = readStart(disk, `/proc/${pid}/stat`);
+  const parent = stat === undefined ? null : /^ \S (\d+) /.exec(stat.slice(stat.lastIndexOf(")") + 1));
+  return parent === null ? undefined : Number(parent[1]);
+}
+
+/** The parents of all processes where there is no /proc, as `ps` of POSIX lists them; of none where that fails. */
+async function parentsByPs(): Promise<(pid: number) => number | undefined> {
+  const { promise, resolve } = Promise.withResolvers<string>();
+  execFile("ps", ["-A", "-o", "pid=", "-o", "ppid="], (_error, stdout) => resolve(stdout));
+  const rows = (await promise).matchAll(/^\s*(\d+)\s+(\d+)\s*$/gm);
+  const parents = new Map([...rows].map(([, pid, parent]) => [Number(pid), Number(parent)]));
+  return (pid) => parents.get(pid);
 }
 
 function isAlive(disk: Disk, pid: number): boolean {
@@ -63,7 +93,9 @@ function readStart(disk: Disk, path: string): string | undefined {
 
 async function run(command: readonly string[], options: ProcessOptions): Promise<ProcessEnd> {
   const [program = "", ...args] = command;
-  const environment = options.env === undefined ? {} : { env: { ...options.env } };
+  // It is only passed on, as a child gets it anyway: nothing is decided by it.
+  // oxlint-disable-next-line node/no-process-env
+  const env = { ...(options.env ?? process.env), ...options.moreEnv };
   let child: ChildProcess | undefined;
   const passOn = (signal: NodeJS.Signals): void => void child?.kill(signal);
   // From a terminal the child gets Ctrl-C itself, and answers it; this process stays to record what came of it.
@@ -71,7 +103,7 @@ async function run(command: readonly string[], options: ProcessOptions): Promise
   process.on("SIGINT", passOnUnlessTyped);
   for (const signal of PASSED_ON) process.on(signal, passOn);
   try {
-    child = spawn(program, args, { cwd: options.cwd, ...environment, stdio: "inherit" });
+    child = spawn(program, args, { cwd: options.cwd, env, stdio: "inherit" });
     return await endOf(child, program);
   } finally {
     process.off("SIGINT", passOnUnlessTyped);

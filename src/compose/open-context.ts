@@ -13,6 +13,7 @@ import { answer } from "../workspace/answer.ts";
 import { workspaceRecord } from "../workspace/config.ts";
 import { isHosted } from "../workspace/hosted.ts";
 import type { Context, HeadKeeper, HistoryContext, Recorded, Retention, StoreTasks } from "../workspace/context.ts";
+import { PacedHeadFollower, type HeadPace } from "../workspace/head-follower.ts";
 import { LiveView } from "../workspace/live-view.ts";
 import { DiskOutsideFiles } from "../worktree/disk-outside-files.ts";
 import { DiskWorktree } from "../worktree/disk-worktree.ts";
@@ -27,7 +28,7 @@ import { KeptStagePool } from "./kept-stage-pool.ts";
 import { NO_INGEST } from "./no-ingest.ts";
 import { retentionOf, type RetentionInputs } from "./retention-files.ts";
 import type { StoreGauge } from "./store-gauge.ts";
-import { refuseFutureFormat } from "./workspace-file.ts";
+import { refuseOtherWorkspace } from "./workspace-file.ts";
 
 /** What all workspaces of one store share. */
 export interface StoreParts {
@@ -37,6 +38,7 @@ export interface StoreParts {
   /** Of the logs of all workspaces. */
   readonly syncs: SyncDesk;
   readonly heads: HeadKeeper;
+  readonly headPace: HeadPace;
   readonly actor: string;
   readonly onNote: ((note: string) => void) | undefined;
   readonly onCommit: StoreOptions["onCommit"];
@@ -100,7 +102,7 @@ export async function openContext(
 ): Promise<OpenedContext> {
   const { backends, layout, blobs, heads, waitMs } = parts;
   const files = layout.workspace(id);
-  refuseFutureFormat(backends.disk, files.workspaceJson);
+  refuseOtherWorkspace(backends.disk, files.workspaceJson);
   const paths = { log: files.log, archive: files.archive, quarantine: files.quarantine };
   const log = new FileEventLog(backends.disk, paths, EMPTY_HEAD, parts.syncs);
   const index = backends.openIndex(files.index);
@@ -134,6 +136,7 @@ export function openHistory(
   const context: Context = {
     ...history,
     ...files,
+    headFollower: new PacedHeadFollower(parts.headPace, () => context),
     live: new LiveView(files.worktree),
     recorded: recordedSignal(parts, history.workspaceId),
     decided: toldOn<Recorded>(({ events }) => parts.decided.emit({ workspaceId, events })),
@@ -148,10 +151,14 @@ export function openHistory(
     ...(how.isCopy === true ? { isCopy: true } : {}),
   };
   const close = async (): Promise<void> => {
-    await files.worktree.close();
-    history.lock.close();
-    await history.index.close();
-    await history.log.close();
+    try {
+      await context.headFollower.end();
+    } finally {
+      await files.worktree.close();
+      history.lock.close();
+      await history.index.close();
+      await history.log.close();
+    }
   };
   return { context, early, close };
 }

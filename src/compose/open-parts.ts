@@ -1,8 +1,11 @@
 import type { StoreOptions } from "../api/store-api.ts";
+import { ChronicleError } from "../core/errors.ts";
+import type { Disk } from "../disk/disk.ts";
 import { FileBlobStore } from "../storage/files/file-blob-store.ts";
 import { storeLayout } from "../storage/files/layout.ts";
 import { SyncDesk } from "../storage/files/sync-desk.ts";
 import { Signal } from "../util/signal.ts";
+import { HeadPace } from "../workspace/head-follower.ts";
 import type { Backends } from "./backends.ts";
 import { FileHeadKeeper, makeFolders } from "./file-head-keeper.ts";
 import type { StoreParts } from "./open-context.ts";
@@ -10,11 +13,22 @@ import { StoreGauge } from "./store-gauge.ts";
 
 const DEFAULT_WAIT_MS = 30_000;
 
+/** Throws `IO` where something else than a folder stands where the store is to be. */
+function refuseNoFolder(disk: Disk, home: string): void {
+  const kind = disk.lstat(home)?.kind;
+  if (kind === undefined || kind === "dir" || kind === "symlink") return;
+  throw new ChronicleError("IO", `${home} is no folder, so it cannot hold a store`, {
+    hint: "move that file away, or choose another place with --store or $CHRONICLE_HOME",
+    data: { path: home },
+  });
+}
+
 /** Opens what all workspaces of a store share; makes its folders (0700) where they are missing. */
 export async function openParts(options: StoreOptions, backends: Backends): Promise<StoreParts> {
   const { disk, now, processes } = backends;
   const { configFolder, waitMs = DEFAULT_WAIT_MS } = options;
   const layout = storeLayout(options.home);
+  refuseNoFolder(disk, options.home);
   makeFolders(disk, layout.workspaces);
   const blobs = await FileBlobStore.open({
     disk,
@@ -24,13 +38,13 @@ export async function openParts(options: StoreOptions, backends: Backends): Prom
     newPackId: backends.newPackId,
     lockWaitMs: waitMs,
   });
-  const youngMs = backends.youngHeadMs ?? 0;
   return {
     backends,
     layout,
     blobs,
     syncs: new SyncDesk(disk),
-    heads: new FileHeadKeeper(disk, configFolder, { pid: processes.pid, now, youngMs }),
+    heads: new FileHeadKeeper(disk, configFolder, processes.pid),
+    headPace: new HeadPace(now, backends.timers),
     actor: options.actor ?? "human",
     onNote: options.onNote,
     onCommit: options.onCommit,

@@ -10,6 +10,7 @@ import { NODE_TIMERS, type Timers } from "../replication/timers.ts";
 import { FileEventLog } from "../storage/files/file-event-log.ts";
 import { Signal } from "../util/signal.ts";
 import type { HeldLock } from "../storage/lock.ts";
+import { capture } from "../workspace/capture.ts";
 import { catchUp } from "../workspace/catch-up.ts";
 import type { Context } from "../workspace/context.ts";
 import { isInBase } from "../workspace/read-base.ts";
@@ -26,7 +27,16 @@ export interface OriginLease extends Disposable {
   /** For `OriginSession`. */
   readonly options: Pick<
     OriginOptions,
-    "history" | "contents" | "blocks" | "cursors" | "signedHead" | "trees" | "writeBack" | "folderAway" | "foreseen"
+    | "history"
+    | "contents"
+    | "blocks"
+    | "cursors"
+    | "signedHead"
+    | "trees"
+    | "writeBack"
+    | "folderAway"
+    | "foreseen"
+    | "look"
   >;
 }
 
@@ -183,9 +193,24 @@ async function openOrigin(
       writeBack,
       foreseen,
       folderAway,
+      look: async () => {
+        if (folderAway() === undefined) await recordFolder(context, onError);
+      },
     },
     close: () => open.disposeAsync(),
   };
+}
+
+/** Records what was changed in the folder. Where the workspace is only read, nothing is. Tells of what went wrong, and throws it. */
+async function recordFolder(context: Context, onError: (error: unknown) => void): Promise<void> {
+  if (context.readOnly) return;
+  try {
+    await capture(context, { cause: "capture" });
+  } catch (error) {
+    if (error instanceof ChronicleError && error.code === "READ_ONLY") return;
+    onError(error);
+    throw error;
+  }
 }
 
 /**

@@ -8,6 +8,8 @@ import type { Disk } from "../disk/disk.ts";
 import { makeFolders, readText } from "./file-head-keeper.ts";
 import { newUlid } from "../util/ulid.ts";
 import { writeFully } from "../disk/write-fully.ts";
+import { refuseOtherHistory } from "../workspace/refuse-other-history.ts";
+import { refuseOtherWorkspace } from "./workspace-file.ts";
 
 /** A workspace, as the store's list shows it. */
 export interface ListedWorkspace {
@@ -97,7 +99,8 @@ export class RootsCache {
 
   /** The last `workspace:` record in the present log; what it begins with, if it goes on behind a compaction, has one too. */
   async #read(id: string): Promise<ListedWorkspace | undefined> {
-    const { log: file, archive, quarantine } = this.#layout.workspace(id);
+    const { log: file, archive, quarantine, workspaceJson } = this.#layout.workspace(id);
+    refuseOtherWorkspace(this.#disk, workspaceJson);
     const log = new FileEventLog(this.#disk, { log: file, archive, quarantine });
     let record: WorkspaceRecord | undefined;
     const marks = [`workspace:${id}`, sentinelId(id)].map((recordId) => Buffer.from(`"record_id":"${recordId}"`));
@@ -106,6 +109,9 @@ export class RootsCache {
         for (const line of lines) {
           if (!marks.some((mark) => line.bytes.includes(mark))) continue;
           const event = parseLine(line.bytes);
+          refuseOtherHistory(event);
+          // A commit without its end was never acknowledged.
+          if (line.offset >= log.head.bytes) continue;
           record = event.op === "compact" ? decodeSentinel(event).workspace : decodeWorkspace(event.record);
         }
       }

@@ -9,8 +9,9 @@ import { changedRoot } from "../workspace/config.ts";
 export function rootsFrom(disk: Disk, options: InitOptions): RootRecord[] {
   const { roots, adopt: _adopt, force: _force, onProgress: _onProgress, ...config } = options;
   const ids = new Set<string>();
-  return roots.map((given, i) => {
-    const place = placeOf(disk, given);
+  const places = roots.map((given) => placeOf(disk, given));
+  refuseNested(places);
+  return places.map((place, i) => {
     const root: RootRecord = {
       id: i === 0 ? null : newRootId(place, ids),
       ...place,
@@ -19,6 +20,28 @@ export function rootsFrom(disk: Disk, options: InitOptions): RootRecord[] {
     };
     return changedRoot(root, config);
   });
+}
+
+/** A file that lies in two roots would be recorded twice, and put back twice. */
+function refuseNested(places: readonly Place[]): void {
+  for (const [i, inner] of places.entries()) {
+    const outer = places.find((one, at) => at !== i && one.only === undefined && isIn(pathOf(inner), one.folder));
+    const twin = places.find((one, at) => at < i && pathOf(one) === pathOf(inner));
+    if (outer === undefined && twin === undefined) continue;
+    const path = pathOf(inner);
+    throw new ChronicleError("REFUSED", `${path} is tracked already, with ${pathOf(outer ?? twin ?? inner)}`, {
+      hint: "leave it out: a tracked folder is tracked with all it holds",
+      data: { path },
+    });
+  }
+}
+
+function isIn(path: string, folder: string): boolean {
+  return path === folder || path.startsWith(folder === "/" ? "/" : `${folder}/`);
+}
+
+function pathOf({ folder, only }: Place): string {
+  return only === undefined ? folder : `${folder === "/" ? "" : folder}/${only}`;
 }
 
 interface Place {

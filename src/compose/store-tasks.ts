@@ -1,4 +1,5 @@
 import type { DuShape, GcShape } from "../api/shapes.ts";
+import { ChronicleError } from "../core/errors.ts";
 import type { Hash } from "../core/hash.ts";
 import type { Disk } from "../disk/disk.ts";
 import { FileWithheldContents } from "../replication/replica/withheld-contents.ts";
@@ -45,6 +46,7 @@ export function storeTasks(parts: StoreParts, workspaceId: string): StoreTasks {
  */
 export async function collectStore(parts: StoreParts, options: { readonly waitMs?: number } = {}): Promise<GcShape> {
   const alive = new Set<Hash>();
+  const now = parts.backends.now();
   const ends = new Map<string, NonNullable<AliveOptions["from"]>>();
   const markOne = async (history: MarkedHistory): Promise<void> => {
     const { key, anchor } = history;
@@ -56,7 +58,7 @@ export async function collectStore(parts: StoreParts, options: { readonly waitMs
       const from = ends.get(key);
       const anchors = from === undefined ? await history.known() : [];
       const pruning = from === undefined ? await lastPruning(log, workspaceId) : undefined;
-      const options = from === undefined ? { anchors, pruning, anchor } : { anchors, from };
+      const options = from === undefined ? { anchors, pruning, anchor, now } : { anchors, from, now };
       for await (const hash of aliveContents(log, parts.blobs, options)) alive.add(hash);
       if (seq > 0) ends.set(key, { position: { seq: seq + 1, offset: bytes }, prev: { seq, hash: last } });
     } finally {
@@ -69,7 +71,7 @@ export async function collectStore(parts: StoreParts, options: { readonly waitMs
         for (const history of historiesOf(parts, id)) await markOne(history);
       } catch (error) {
         // One that was forgotten meanwhile needs nothing any more.
-        if (isThere(parts, id)) throw error;
+        if (isThere(parts, id)) throw unreadable(id, error);
       }
     }
   };
@@ -82,6 +84,20 @@ export async function collectStore(parts: StoreParts, options: { readonly waitMs
     pending_blobs: report.pendingBlobs,
     pending_bytes: report.pendingBytes,
   };
+}
+
+/** Contents are shared, so one history that cannot be read holds up the whole store: it is named. */
+function unreadable(id: string, error: unknown): unknown {
+  if (!(error instanceof ChronicleError)) return error;
+  return new ChronicleError(error.code, `nothing was freed, because of workspace ${id}: ${error.message}`, {
+    // A store of another format is not damaged: its own error says which version reads it.
+    hint:
+      error.code === "FORMAT_UNSUPPORTED" && error.hint !== undefined
+        ? error.hint
+        : `\`chronicle -w ${id} verify\` lists what is damaged; put it back from a copy, or give the workspace up with \`chronicle forget ${id}\``,
+    data: { ...error.data, workspace: id },
+    cause: error,
+  });
 }
 
 /** Is there a workspace with this id? One that is half made or half removed is none. */

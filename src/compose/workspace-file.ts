@@ -1,5 +1,4 @@
-import { ChronicleError } from "../core/errors.ts";
-import { FORMAT_VERSION } from "../core/workspace-record.ts";
+import { FORMAT_VERSION, refuseOtherFormat } from "../core/workspace-record.ts";
 import type { Disk } from "../disk/disk.ts";
 import { writeFileDurably } from "../disk/write-fully.ts";
 import { readText } from "./file-head-keeper.ts";
@@ -23,15 +22,10 @@ export function faultOfWorkspaceFile(disk: Disk, path: string, id: string): stri
 }
 
 /**
- * Throws `FORMAT_UNSUPPORTED` for a format from the future. One that is damaged or gone is no reason to refuse: the log
- * says the same, and `verify` tells.
+ * Throws `FORMAT_UNSUPPORTED` for another format, older or newer. A file that is damaged or gone is no reason to refuse:
+ * the log says the same, and `verify` tells.
  */
-export function refuseFutureFormat(disk: Disk, path: string): void {
+export function refuseOtherWorkspace(disk: Disk, path: string): void {
   const format = /^\{"format": *(\d{1,9})[,}]/.exec(readText(disk, path) ?? "")?.[1];
-  if (format === undefined || Number(format) <= FORMAT_VERSION) return;
-  throw new ChronicleError(
-    "FORMAT_UNSUPPORTED",
-    `${path} says format ${format}; this Chronicle reads and writes up to ${FORMAT_VERSION}`,
-    { hint: "update Chronicle; nothing was changed" },
-  );
+  if (format !== undefined) refuseOtherFormat(Number(format), `the workspace of ${path}`);
 }

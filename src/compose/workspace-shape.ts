@@ -4,7 +4,7 @@ import { glanceAtLog, type LogGlance } from "../storage/files/log-glance.ts";
 import type { OpenedContext, StoreParts } from "./open-context.ts";
 import type { ListedWorkspace } from "./roots-cache.ts";
 import { isThere } from "./store-tasks.ts";
-import { refuseFutureFormat } from "./workspace-file.ts";
+import { refuseOtherWorkspace } from "./workspace-file.ts";
 
 /** Opens a workspace to look at it, and closes it again. */
 export type LookInto = <T>(id: string, work: (opened: OpenedContext) => Promise<T>) => Promise<T>;
@@ -49,7 +49,7 @@ export async function workspaceShape(
 
 function glance({ backends, layout }: StoreParts, id: string): LogGlance | undefined {
   const { log, workspaceJson } = layout.workspace(id);
-  refuseFutureFormat(backends.disk, workspaceJson);
+  refuseOtherWorkspace(backends.disk, workspaceJson);
   return glanceAtLog(backends.disk, log);
 }
 

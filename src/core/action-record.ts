@@ -2,6 +2,7 @@ import { coverageOf, type Coverage, type OmissionReason } from "./coverage.ts";
 import type { Json, RecordBody } from "./event.ts";
 import { decodePath, encodePath } from "./file-record.ts";
 import type { Hash } from "./hash.ts";
+import { decodeOmittedChanges, encodeOmittedChanges, type OmittedChange } from "./omitted-change.ts";
 import type { WorkspacePath } from "./path.ts";
 import { flag, hashOf, list, object, optionalText, orNull, text, texts, whole } from "./record-fields.ts";
 
@@ -20,6 +21,8 @@ export interface ActionRecord {
   readonly paths: readonly WorkspacePath[];
   /** What there was at the paths that it was about to touch. */
   readonly files: readonly BackedUpFile[];
+  /** Folders above its paths that were not there. */
+  readonly missing: readonly WorkspacePath[];
   /** Absolute paths outside of the workspace whose state was kept (`outside:<path>`). */
   readonly outside: readonly string[];
   readonly actor: string;
@@ -28,8 +31,10 @@ export interface ActionRecord {
   readonly turn?: string;
   readonly toolCall?: string;
   readonly transaction?: string;
-  /** The run that was recording when it began: an undo of the run takes it along. */
+  /** The run within which it began: an undo of the run takes it along. */
   readonly run?: string;
+  /** The action within which it began: a tool call that started another agent, say. */
+  readonly action?: string;
   /** The hash of the snapshot (the first event) of the action that was begun before it; empty for the first. */
   readonly previous: Hash | "";
   /** In every later event of it: where its first one is. */
@@ -48,6 +53,10 @@ export interface ActionRecord {
   readonly changed: number | null;
   /** Why it failed, was denied or abandoned. */
   readonly reason?: string;
+  /** While it is open: a blob with the list of the omitted paths before it (`omitted-list.ts`). Private. */
+  readonly omittedBefore?: Hash;
+  /** Once it is closed: what it changed of paths that no capture takes. */
+  readonly omittedChanges: readonly OmittedChange[];
 }
 
 /** An action begins `open`; a tool that failed or was denied leaves its snapshot; `abandoned`: never finished. */
@@ -78,9 +87,9 @@ export function actionRecordId(id: string): string {
 
 /** An action record as JSON. */
 export function encodeAction(record: ActionRecord): RecordBody {
-  const { session, turn, toolCall, transaction, run, reason } = record;
+  const { session, turn, toolCall, transaction, run, action, reason } = record;
   const optional: Record<string, Json> = {};
-  for (const [key, value] of Object.entries({ session, turn, tool_call: toolCall, transaction, run, reason })) {
+  for (const [key, value] of Object.entries({ session, turn, tool_call: toolCall, transaction, run, action, reason })) {
     if (value !== undefined) optional[key] = value.toWellFormed();
   }
   return {
@@ -90,6 +99,7 @@ export function encodeAction(record: ActionRecord): RecordBody {
     scope: record.scope,
     paths: record.paths.map(encodePath),
     files: record.files.map(({ path, iteration, absent }) => ({ ...encodePath(path), iteration, absent })),
+    ...(record.missing.length === 0 ? {} : { missing: record.missing.map(encodePath) }),
     outside: record.outside,
     actor: record.actor.toWellFormed(),
     ...optional,
@@ -107,6 +117,8 @@ export function encodeAction(record: ActionRecord): RecordBody {
     ended: record.ended,
     ...(record.toSeq === undefined ? {} : { to_seq: record.toSeq }),
     changed: record.changed,
+    ...(record.omittedBefore === undefined ? {} : { omitted_before: record.omittedBefore }),
+    ...(record.omittedChanges.length === 0 ? {} : { omitted_changes: encodeOmittedChanges(record.omittedChanges) }),
   };
 }
 
@@ -114,7 +126,7 @@ export function encodeAction(record: ActionRecord): RecordBody {
 export function decodeAction(body: RecordBody): ActionRecord {
   const optional: Record<string, string> = {};
   const names = { session: "session", turn: "turn", toolCall: "tool_call", transaction: "transaction" } as const;
-  for (const [name, key] of Object.entries({ ...names, run: "run", reason: "reason" })) {
+  for (const [name, key] of Object.entries({ ...names, run: "run", action: "action", reason: "reason" })) {
     const value = optionalText(body, key);
     if (value !== undefined) optional[name] = value;
   }
@@ -128,6 +140,8 @@ export function decodeAction(body: RecordBody): ActionRecord {
       const one = object(item, "a file");
       return { path: decodePath(one), iteration: whole(one, "iteration"), absent: flag(one, "absent") };
     }),
+    missing:
+      body["missing"] === undefined ? [] : list(body, "missing").map((one) => decodePath(object(one, "a folder"))),
     outside: texts(body, "outside"),
     actor: text(body, "actor"),
     ...optional,
@@ -148,6 +162,8 @@ export function decodeAction(body: RecordBody): ActionRecord {
     ended: orNull(body, "ended", text),
     ...(body["to_seq"] === undefined ? {} : { toSeq: whole(body, "to_seq") }),
     changed: orNull(body, "changed", whole),
+    ...(body["omitted_before"] === undefined ? {} : { omittedBefore: hashOf(body, "omitted_before") }),
+    omittedChanges: decodeOmittedChanges(body, "omitted_changes"),
   };
 }
 

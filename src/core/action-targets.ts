@@ -148,7 +148,7 @@ class Sorter {
   readonly #swept: Sweep[] = [];
   readonly #roots: TargetFolders["roots"];
   readonly base: string;
-  /** A whole root was named: then it is the whole workspace that is at stake. */
+  /** A whole root was named, or a folder that holds one: then it is the whole workspace that is at stake. */
   wholeWorkspace = false;
 
   constructor(folders: TargetFolders) {
@@ -174,16 +174,16 @@ class Sorter {
 
   add(path: string, deep: boolean, sweeps: readonly NameSweep[] = [{ deep: true }]): void {
     for (const { id, folder, only } of this.#roots) {
-      const beneath = pathBeneath(path, folder);
-      const within = deep && only === undefined ? pathBeneath(folder, path) : undefined;
-      if (within !== undefined) {
+      const place = only === undefined ? folder : childPath(folder, only);
+      const within = deep ? pathBeneath(place, path) : undefined;
+      if (within !== undefined && (only === undefined || within !== "")) {
         this.wholeWorkspace = true;
-        this.#swept.push(...sweepsWithin(within, sweeps).map((one) => ({ ...one, root: id })));
+        if (only === undefined) this.#swept.push(...sweepsWithin(within, sweeps).map((one) => ({ ...one, root: id })));
       }
-      if (beneath === undefined) continue;
-      if (only !== undefined && beneath !== only) continue;
-      if (beneath === "") this.wholeWorkspace = true;
-      else this.#paths.add(pathInRoot(id, parsePath(beneath)));
+      if (pathBeneath(path, place) === undefined) continue;
+      const inner = pathBeneath(path, folder) ?? "";
+      if (inner === "") this.wholeWorkspace = true;
+      else this.#paths.add(pathInRoot(id, parsePath(inner)));
       return;
     }
     this.#outside.set(path, deep || this.#outside.get(path) === true);
@@ -202,6 +202,10 @@ function pathBeneath(path: string, folder: string): string | undefined {
   if (path === folder) return "";
   if (folder === "/") return path.slice(1);
   return path.startsWith(`${folder}/`) ? path.slice(folder.length + 1) : undefined;
+}
+
+function childPath(folder: string, name: string): string {
+  return folder === "/" ? `/${name}` : `${folder}/${name}`;
 }
 
 function isPossible(path: string): boolean {

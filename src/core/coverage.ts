@@ -24,6 +24,8 @@ export interface Omission {
 export interface Coverage {
   readonly complete: boolean;
   readonly omitted: readonly Omission[];
+  /** How many more there were that a record does not list. */
+  readonly unlisted?: number;
 }
 
 const MEANT_REASONS: readonly OmissionReason[] = ["excluded", "special", "store", "other-device"];

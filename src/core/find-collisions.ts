@@ -1,4 +1,4 @@
-import { comparePaths, nameOf, parentOf, type WorkspacePath } from "./path.ts";
+import { comparePaths, foldersAbove, nameOf, parentOf, type WorkspacePath } from "./path.ts";
 
 /** What a file system does to names. */
 export interface NameRules {
@@ -19,7 +19,8 @@ export function findCollisions(paths: Iterable<WorkspacePath>, rules: NameRules)
   const seen = new Set<WorkspacePath>();
   const groups = new Map<string, WorkspacePath[]>();
   for (const given of paths) {
-    for (let path = given; path !== "" && !seen.has(path); path = parentOf(path)) {
+    for (const path of [given, ...foldersAbove(given)]) {
+      if (seen.has(path)) break;
       seen.add(path);
       // A name has no NUL and no slash, so that the key stands for one folder and one folded name.
       const key = `${parentOf(path)}\0/${foldName(nameOf(path), rules)}`;

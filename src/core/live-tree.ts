@@ -46,6 +46,15 @@ export class LiveTree {
     return workspaceRoot(hashOf(this.#root), further);
   }
 
+  /** The hash of a folder, or of a further root (`pathInRoot(id, ROOT)`); `undefined`: there is none. */
+  folderHash(path: WorkspacePath): Hash | undefined {
+    let node: Node | undefined = this.#root;
+    for (const part of path === ROOT ? [] : path.split("/")) node = node?.children?.get(part);
+    const isRoot = path === ROOT || (path.startsWith("\0") && !path.includes("/"));
+    if (isRoot) return hashOf(node ?? newNode());
+    return node?.entry?.kind === "dir" ? hashOf(node) : undefined;
+  }
+
   #child(name: string): Node {
     return this.#root.children?.get(name) ?? newNode();
   }

@@ -46,6 +46,12 @@ function leafOf(name: string, kind: EntryKind, mode: number, hash: Hash): Hash {
   return sha256(input.subarray(0, LEAF_FIXED + length));
 }
 
+/** The leaf of a child of a folder. Throws `INTEGRITY_VIOLATION` for an impossible mode. */
+export function childLeaf({ name, kind, mode, hash }: TreeChild): Hash {
+  checkMode(kind, mode, name);
+  return leafOf(name, kind, mode, hash);
+}
+
 /** The 32-byte leaf of one child. `hash32`: the 32 bytes of its hash. */
 export function entryLeaf(name: string, kind: EntryKind, mode: number, hash32: Buffer): Buffer {
   return hashToBytes(leafOf(name, kind, mode, hashFromBytes(hash32)));
@@ -141,7 +147,7 @@ export class ManifestHasher {
   add(entry: Entry): void {
     const { path, kind, mode } = entry;
     if (path === ROOT) damaged("the root has an entry");
-    if (this.#open.length === 0 || !isWithin(path, (this.#open[0] as OpenFolder).path) || this.#entersRoot(path)) {
+    if (this.#open.length === 0 || !isWithin(path, (this.#open[0] as OpenFolder).path)) {
       this.#beginRoot(path);
     }
     const folder = this.#folderOf(path);
@@ -170,11 +176,6 @@ export class ManifestHasher {
     }
     const further = [...this.#roots].filter(([id]) => id !== "").map(([id, hash]) => ({ id, hash }));
     return workspaceRoot(this.#roots.get("") as Hash, further);
-  }
-
-  /** Is the path the first of a further root, although the first root (which contains every text) is open? */
-  #entersRoot(path: WorkspacePath): boolean {
-    return path.startsWith("\0") && this.#rootId === "";
   }
 
   #beginRoot(path: WorkspacePath): void {

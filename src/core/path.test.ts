@@ -5,11 +5,19 @@ import {
   decodeName,
   displayPath,
   isUtf8Path,
+  foldersAbove,
+  foldersWith,
+  isRoot,
+  isRootName,
   isWithin,
+  nodeAbove,
+  rootFolderOf,
+  parentOf,
   parsePath,
   pathFromBytes,
   pathInRoot,
   pathToBytes,
+  ROOT,
   splitRoot,
   type WorkspacePath,
 } from "./path.ts";
@@ -98,6 +106,45 @@ describe("further roots", () => {
     expect(splitRoot(parsePath("a"))).toEqual({ root: undefined, path: "a" });
     expect(splitRoot(pathInRoot("lib", parsePath("")))).toEqual({ root: "lib", path: "" });
     expect(displayPath(path)).toBe("@lib:a/b");
+  });
+});
+
+describe("several roots", () => {
+  const [first, two, inTwo] = ["a/b/c", "\0two", "\0two/a/b"] as WorkspacePath[] as [
+    WorkspacePath,
+    WorkspacePath,
+    WorkspacePath,
+  ];
+
+  it("a further root is no child of the first one", () => {
+    expect([ROOT, two].map(parentOf)).toEqual([ROOT, two]);
+    expect(["a", "\0two/a"].map((path) => parentOf(path as WorkspacePath))).toEqual([ROOT, two]);
+    expect([isWithin(inTwo, ROOT), isWithin(two, ROOT), isWithin(inTwo, two), isWithin(first, two)]).toEqual([
+      false,
+      false,
+      true,
+      false,
+    ]);
+    expect([first, inTwo, two, ROOT].map(rootFolderOf)).toEqual([ROOT, two, two, ROOT]);
+    expect([ROOT, two, inTwo, first].map(isRoot)).toEqual([true, true, false, false]);
+  });
+
+  it("the way up ends below, or at, the path's own root", () => {
+    expect([first, inTwo, two, ROOT].map((path) => [...foldersAbove(path)])).toEqual([
+      ["a/b", "a"],
+      ["\0two/a"],
+      [],
+      [],
+    ]);
+    expect([first, inTwo].map((path) => [...foldersWith(path)])).toEqual([
+      ["a/b", "a", ROOT],
+      ["\0two/a", two],
+    ]);
+  });
+
+  it("in the one tree of an index further roots hang beneath the first", () => {
+    expect([inTwo, two, ROOT].map(nodeAbove)).toEqual(["\0two/a", ROOT, undefined]);
+    expect(["\0two", "two"].map(isRootName)).toEqual([true, false]);
   });
 });
 

@@ -151,10 +151,52 @@ function compareBytes(a: string, b: string): number {
   return left.length - right.length;
 }
 
-/** The folder that holds the path; the root for a top-level path. */
+/** Is it the folder of a tracked root itself: the first one's (`""`), or a further one's? */
+export function isRoot(path: string): boolean {
+  return path === "" || (path.startsWith(ROOT_MARK) && !path.includes("/"));
+}
+
+/**
+ * The folder that holds the path, in the same tracked root. A root has none: it is its own, as `/..` is `/`. To go up from
+ * folder to folder, use `foldersAbove`.
+ */
 export function parentOf(path: WorkspacePath): WorkspacePath {
   const slash = path.lastIndexOf("/");
+  if (slash >= 0) return path.slice(0, slash) as WorkspacePath;
+  return path.startsWith(ROOT_MARK) ? path : ROOT;
+}
+
+/** The folders above a path in its tracked root, the nearest first, without the root itself. */
+export function* foldersAbove(path: WorkspacePath): Generator<WorkspacePath> {
+  for (let folder = parentOf(path); !isRoot(folder); folder = parentOf(folder)) yield folder;
+}
+
+/** As `foldersAbove`, and the root at the end. */
+export function* foldersWith(path: WorkspacePath): Generator<WorkspacePath> {
+  yield* foldersAbove(path);
+  yield rootFolderOf(path);
+}
+
+/** The folder of the tracked root in which a path lies. */
+export function rootFolderOf(path: WorkspacePath): WorkspacePath {
+  if (!path.startsWith(ROOT_MARK)) return ROOT;
+  const slash = path.indexOf("/");
+  return (slash < 0 ? path : path.slice(0, slash)) as WorkspacePath;
+}
+
+/**
+ * The node above a path in the one tree in which an index or a cache keeps all roots: there, further roots hang beneath the
+ * first one's. `undefined` for the top. Only for such trees: a further root is not a child of the first one.
+ */
+export function nodeAbove(path: WorkspacePath): WorkspacePath | undefined {
+  if (path === ROOT) return undefined;
+  const slash = path.lastIndexOf("/");
   return (slash < 0 ? "" : path.slice(0, slash)) as WorkspacePath;
+}
+
+/** Does a name in that tree stand for a further root? No name in a folder begins with a NUL. */
+export function isRootName(name: string): boolean {
+  return name.startsWith(ROOT_MARK);
 }
 
 /** The last component. */
@@ -167,9 +209,18 @@ export function childOf(folder: WorkspacePath, name: string): WorkspacePath {
   return (folder === "" ? name : `${folder}/${name}`) as WorkspacePath;
 }
 
-/** Is `path` the folder itself or below it? The root contains everything. */
+/** Is `path` the folder itself or below it? A root contains what lies in that root, and nothing of another one. */
 export function isWithin(path: WorkspacePath, folder: WorkspacePath): boolean {
-  return folder === "" || path === folder || (path.startsWith(folder) && path.charCodeAt(folder.length) === 0x2f);
+  if (folder === ROOT) return !path.startsWith(ROOT_MARK);
+  return path === folder || (path.startsWith(folder) && path.charCodeAt(folder.length) === 0x2f);
+}
+
+/**
+ * Does a tracked root hold a path, which is relative to it? A root that is a single file holds that name alone, and, should it
+ * become a folder, what lies in it.
+ */
+export function isHeldBy({ only }: { readonly only?: string | undefined }, inner: WorkspacePath): boolean {
+  return only === undefined || isWithin(inner, only as WorkspacePath);
 }
 
 /** A path under a further tracked root. `root` undefined: the first root. */

@@ -1,4 +1,5 @@
 import { decodeConflict } from "./conflict-record.ts";
+import { decodeCoverageRecord } from "./coverage-record.ts";
 import type { RecordBody } from "./event.ts";
 import { decodePin } from "./pin-record.ts";
 import { decodeProposal, proposedPath } from "./proposal-record.ts";
@@ -23,6 +24,7 @@ const READERS: ReadonlyMap<string, Reader> = new Map<string, Reader>([
   ["workspace", decodeWorkspace],
   ["prune", decodePrune],
   ["pin", decodePin],
+  ["coverage", decodeCoverageRecord],
   ["refused", decodeRefused],
   ["replica", replica],
   ["proposal", proposal],

@@ -15,7 +15,7 @@ import {
  * The state of a record store as a file (`docs/format.md`). A *base* is the bare state, named by the SHA-256 of its bytes;
  * a *checkpoint* (`snapshot.json`) wraps the same in its checksum:
  *
- *     state       {"format":1,…,"records":[ NEWLINE row , NEWLINE row … NEWLINE ]}
+ *     state       {"format":2,…,"records":[ NEWLINE row , NEWLINE row … NEWLINE ]}
  *     checkpoint  {"checksum":"<SHA-256 of the state's bytes>","state": state } NEWLINE
  *
  * Rows stand on lines of their own, so that a large state is never one text in memory. Those of a base are in the order
@@ -33,7 +33,7 @@ const PIECE = 1024 * 1024;
 function headerOf(state: RecordState, store: string, offset: number): StateHeader {
   const { head, frontier, ts } = state;
   if (head.hash === "") throw notState("nothing has happened yet");
-  return { format: 1, frontier, hash: head.hash, offset, seq: head.seq, store, ts };
+  return { format: 2, frontier, hash: head.hash, offset, seq: head.seq, store, ts };
 }
 
 function encode(header: StateHeader, rows: Iterable<StateRecord>): Buffer {

@@ -142,7 +142,7 @@ export function decodeStateRow(text: string): StateRecord {
 
 /** What a checkpoint or base says beside its rows. */
 export interface StateHeader {
-  readonly format: 1;
+  readonly format: 2;
   readonly frontier: readonly Hash[];
   readonly hash: Hash;
   /** Byte in `events.wal` behind the line of `seq`; 0 in a base. */
@@ -163,7 +163,7 @@ export function encodeStateHeader(header: StateHeader): string {
 export function decodeStateHeader(text: string): StateHeader {
   const { format, frontier, hash, offset, seq, store, ts } = parseObject(`${text}]}`);
   const isHeader =
-    format === 1 &&
+    format === 2 &&
     Array.isArray(frontier) &&
     frontier.every((one) => typeof one === "string" && isHash(one)) &&
     typeof hash === "string" &&
@@ -172,7 +172,7 @@ export function decodeStateHeader(text: string): StateHeader {
     Number.isSafeInteger(seq) &&
     typeof store === "string" &&
     typeof ts === "string";
-  if (!isHeader) throw notState("its header is not one of format 1");
+  if (!isHeader) throw notState("its header is not one of format 2");
   const hashes = frontier as readonly Hash[];
   return { format, frontier: hashes, hash, offset: offset as number, seq: seq as number, store, ts };
 }

@@ -67,7 +67,7 @@ describe("other records", () => {
     const filter = { useGitignore: true, excludePatterns: ["a"], excludeGlobs: [], forceInclude: [] };
     const limits = { maxEntries: 1, maxBytes: 2, maxFileSize: 0 };
     const workspace = {
-      format: 1,
+      format: 2,
       created: "2030-01-01T00:00:00.000Z",
       roots: [
         { id: null, folder: "/p", filter, limits },
@@ -128,6 +128,11 @@ describe("other records", () => {
       notes: ["n"],
       actor: "a",
       pid: 4,
+      omittedChanges: [
+        { path: odd, type: "deleted" as const, reason: "excluded" as const, detail: "git", kept: false, lost: true },
+        { path: parsePath(".env"), type: "modified" as const, reason: "excluded" as const, kept: true, lost: false },
+      ],
+      within: { run: "r", action: "a" },
     };
     expect(decodeSession(through(encodeSession(session)))).toEqual(session);
     const broken = { ...encodeSession(session), network_events: ["{"] };
@@ -135,7 +140,7 @@ describe("other records", () => {
   });
 
   it("a workspace from the future is refused", () => {
-    const body = { format: 2, created: "t", roots: [], device: "1", inode: "1" };
+    const body = { format: 3, created: "t", roots: [], device: "1", inode: "1" };
     expect(() => decodeWorkspace(body)).toThrow(expect.objectContaining({ code: "FORMAT_UNSUPPORTED" }));
   });
 });

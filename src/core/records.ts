@@ -1,14 +1,17 @@
+import { type Aside, decodeAside, encodeAside } from "./aside.ts";
 import { decodeConflict, encodeConflict, type IdentifiedConflict } from "./conflict-record.ts";
-import type { Coverage, OmissionReason } from "./coverage.ts";
+import type { Coverage, Omission, OmissionReason } from "./coverage.ts";
 import type { Json, RecordBody } from "./event.ts";
 import { decodePath, encodePath } from "./file-record.ts";
 import { parseHash, type Hash } from "./hash.ts";
+import { decodeOmittedChanges, encodeOmittedChanges, type OmittedChange } from "./omitted-change.ts";
 import type { WorkspacePath } from "./path.ts";
 import { decodeChanges, encodeChanges } from "./plan.ts";
 import { decodeReplica, encodeReplica, type ReplicaRecord } from "./replica-record.ts";
 import { decodeRanges, type SeqRanges } from "./seq-ranges.ts";
 import { flag, hashOf, jsonOf, list, object, optionalText, orNull, text, texts, whole } from "./record-fields.ts";
 import type { UpstreamChange } from "./upstream-change.ts";
+import { decodeWithin, encodeWithin, type Within } from "./within.ts";
 
 /**
  * The records of Chronicle's own beside files: what stands in the log, as types, and the way there and back.
@@ -56,6 +59,12 @@ export interface SessionRecord {
   readonly actor: string;
   /** 0: no process is known whose end would end it. */
   readonly pid: number;
+  /** Once it has ended: what it changed of paths that no capture takes. */
+  readonly omittedChanges: readonly OmittedChange[];
+  /** Of a run: what it was begun within. */
+  readonly within: Within;
+  /** What was kept aside for it. */
+  readonly aside?: Aside;
 }
 
 /** `intent:<id>`: something the engine is about to do to the worktree; open until it is done. */
@@ -83,8 +92,12 @@ export interface IntentRecord {
   readonly selection?: string;
   /** … the operations that it takes back wholly, and redone undos of this kind, by their ids. */
   readonly takes?: readonly string[];
+  /** … those of which only what did not merge is left: the next undo passes them. */
+  readonly passes?: readonly string[];
   /** … the events that it takes back. */
   readonly took?: SeqRanges;
+  /** … the events of paths that did not merge with later work: they are not taken back. */
+  readonly met?: SeqRanges;
   /** … when done: the paths that were left alone: their events are not taken back. */
   readonly left?: readonly WorkspacePath[];
   /** For a write: whose it is beside the actor's, if all of it is (see `FileRecord`). */
@@ -94,6 +107,8 @@ export interface IntentRecord {
   /** … the request that asked for it, as its caller named it, and the SHA-256 of what was asked. */
   readonly request?: string;
   readonly asked?: Hash;
+  /** The plan for paths that were kept aside. */
+  readonly aside?: Aside;
   /** While open: contents of the plan that stand in no other record. */
   readonly contents?: readonly Hash[];
   /** While open: what becomes of conflicts when it is closed; it is then written as records of their own. */
@@ -110,7 +125,11 @@ export interface IntentRecord {
 const MAX_OMITTED = 2_000;
 
 function encodeCoverage(coverage: Coverage): Json {
-  const listed = coverage.omitted.slice(0, MAX_OMITTED).map((one) => ({
+  const { omitted } = coverage;
+  // What is excluded follows from the filter: where not all can be listed, it comes last.
+  const isExcluded = (one: Omission): number => (one.reason === "excluded" ? 1 : 0);
+  const ordered = omitted.length <= MAX_OMITTED ? omitted : omitted.toSorted((a, b) => isExcluded(a) - isExcluded(b));
+  const listed = ordered.slice(0, MAX_OMITTED).map((one) => ({
     ...encodePath(one.path),
     reason: one.reason,
     ...(one.detail === undefined ? {} : { detail: one.detail.toWellFormed() }),
@@ -126,7 +145,10 @@ function decodeCoverage(value: Json | undefined): Coverage {
     const base = { path: decodePath(one), reason: text(one, "reason") as OmissionReason };
     return detail === undefined ? base : { ...base, detail };
   });
-  return { complete: flag(body, "complete"), omitted };
+  const unlisted = whole(body, "count") - omitted.length;
+  // Excluded ones are listed last: where there is one, only such are missing.
+  const isKnown = unlisted === 0 || omitted.some((one) => one.reason === "excluded");
+  return { complete: flag(body, "complete"), omitted, ...(isKnown ? {} : { unlisted }) };
 }
 
 /** A snapshot record as JSON. */
@@ -179,11 +201,15 @@ export function encodeSession(record: SessionRecord): RecordBody {
     notes: record.notes,
     actor: record.actor,
     pid: record.pid,
+    ...(record.omittedChanges.length === 0 ? {} : { omitted_changes: encodeOmittedChanges(record.omittedChanges) }),
+    ...encodeWithin(record.within),
+    ...(record.aside === undefined ? {} : { aside: encodeAside(record.aside) }),
   };
 }
 
 /** The session record in a body. */
 export function decodeSession(body: RecordBody): SessionRecord {
+  const aside = decodeAside(body);
   return {
     kind: text(body, "kind") as SessionRecord["kind"],
     state: text(body, "state") as SessionRecord["state"],
@@ -201,14 +227,18 @@ export function decodeSession(body: RecordBody): SessionRecord {
     notes: texts(body, "notes"),
     actor: text(body, "actor"),
     pid: whole(body, "pid"),
+    omittedChanges: decodeOmittedChanges(body, "omitted_changes"),
+    within: decodeWithin(body),
+    ...(aside === undefined ? {} : { aside }),
   };
 }
 
 /** An intent record as JSON. */
 export function encodeIntent(record: IntentRecord): RecordBody {
-  const { fromSeq, left, conflicts, changes, replica, proposals, ...rest } = record;
+  const { fromSeq, left, conflicts, changes, replica, proposals, aside, ...rest } = record;
   return {
     ...rest,
+    ...(aside === undefined ? {} : { aside: encodeAside(aside) }),
     from_seq: fromSeq,
     ...(changes === undefined ? {} : { changes: encodeChanges(changes) }),
     ...(replica === undefined ? {} : { replica: encodeReplica(replica) }),
@@ -224,7 +254,9 @@ export function encodeIntent(record: IntentRecord): RecordBody {
 export function decodeIntent(body: RecordBody): IntentRecord {
   const target = optionalText(body, "target");
   const client = optionalText(body, "client");
+  const aside = decodeAside(body);
   return {
+    ...(aside === undefined ? {} : { aside }),
     kind: text(body, "kind") as IntentRecord["kind"],
     state: text(body, "state") as IntentRecord["state"],
     summary: text(body, "summary"),
@@ -265,14 +297,19 @@ function decodeWrite(body: RecordBody): OfWrite {
   return found;
 }
 
-type Selective = Pick<IntentRecord, "selection" | "takes" | "took" | "left" | "contents" | "conflicts">;
+type Selective = Pick<
+  IntentRecord,
+  "selection" | "takes" | "passes" | "took" | "met" | "left" | "contents" | "conflicts"
+>;
 
 function decodeSelective(body: RecordBody): Selective {
   const selection = optionalText(body, "selection");
   return {
     ...(selection === undefined ? {} : { selection }),
     ...(body["takes"] === undefined ? {} : { takes: texts(body, "takes") }),
+    ...(body["passes"] === undefined ? {} : { passes: texts(body, "passes") }),
     ...(body["took"] === undefined ? {} : { took: decodeRanges(body["took"]) }),
+    ...(body["met"] === undefined ? {} : { met: decodeRanges(body["met"]) }),
     ...(body["left"] === undefined
       ? {}
       : { left: list(body, "left").map((one) => decodePath(object(one, "a path left alone"))) }),

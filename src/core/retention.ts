@@ -3,7 +3,9 @@
  *
  * Order is by event number, never by time. Time is the log's: how old something is follows from the times of the events
  * after it, never from the clock on the wall. A step between two neighbours of more than a quarter of a year (or of three
- * times the age limit, if that is more) is taken for a clock that jumped, and counts nothing: a jump deletes nothing.
+ * times the age limit, if that is more) is taken for a clock that jumped, and counts nothing: a jump deletes nothing. A
+ * moment that is later than the end of the log counts as recorded with the next one, and one that is earlier than those
+ * before it, with them.
  */
 
 /** Something that names a state which can be gone back to. */
@@ -72,14 +74,15 @@ const LONGEST_STEP = 90 * DAY;
 export function answerPruning(question: PruneQuestion): PruneAnswer {
   const { moments, rules, head } = question;
   const hold = question.hold ?? Number.POSITIVE_INFINITY;
-  const ages = agesOf(question);
+  const times = timesOf(question);
+  const ages = agesOf(question, times);
   const mayGo = moments.filter(
     (one, i) => one.shield === undefined && one.state < hold && (ages[i] ?? 0) >= question.minAgeMs,
   );
   const pruned =
     "maxSnapshots" in rules
       ? beyondLimits(moments, { mayGo: new Set(mayGo), limits: rules, ages })
-      : mayGo.filter(notIn(keptByRules(moments, rules, ages)));
+      : mayGo.filter(notIn(keptByRules(moments, rules, { times, ages })));
   const gone = new Set(pruned);
   const kept = moments.filter(notIn(gone));
   const newest = pruned.at(-1)?.state;
@@ -100,19 +103,35 @@ function notIn<T>(set: ReadonlySet<T>): (one: T) => boolean {
   return (one) => !set.has(one);
 }
 
+/**
+ * When each moment was, never earlier than it can have been: a moment is not before those before it. One that is later than
+ * the end of the log has a clock that ran ahead, and says nothing.
+ */
+function timesOf({ moments, head }: PruneQuestion): number[] {
+  let latest = Number.NEGATIVE_INFINITY;
+  const times = moments.map(({ ts }) => {
+    const isAhead = ts > head.ts;
+    if (!isAhead) latest = Math.max(latest, ts);
+    return isAhead ? undefined : latest;
+  });
+  let next = head.ts;
+  for (let i = times.length - 1; i >= 0; i -= 1) next = times[i] ??= next;
+  return times as number[];
+}
+
 /** How old each moment is, in ms, by the log. */
-function agesOf({ moments, rules, head }: PruneQuestion): number[] {
+function agesOf({ rules, head }: PruneQuestion, times: readonly number[]): number[] {
   const maxAge = "maxSnapshots" in rules ? rules.maxAgeMs : 0;
   const longest = Math.max(LONGEST_STEP, 3 * maxAge);
   const ages: number[] = [];
   let age = 0;
   let next = head.ts;
-  for (let i = moments.length - 1; i >= 0; i -= 1) {
-    const ts = moments[i]?.ts ?? next;
-    const step = next - ts;
-    if (step > 0 && step <= longest) age += step;
+  for (let i = times.length - 1; i >= 0; i -= 1) {
+    const time = times[i] ?? next;
+    const step = next - time;
+    if (step <= longest) age += step;
     ages[i] = age;
-    next = ts;
+    next = time;
   }
   return ages;
 }
@@ -154,15 +173,20 @@ const PERIODS: Readonly<Record<"hourly" | "daily" | "weekly" | "monthly" | "year
   yearly: (ts) => new Date(ts).getUTCFullYear(),
 };
 
-function keptByRules(moments: readonly KeptMoment[], rules: KeepRules, ages: readonly number[]): Set<KeptMoment> {
+interface Dated {
+  readonly times: readonly number[];
+  readonly ages: readonly number[];
+}
+
+function keptByRules(moments: readonly KeptMoment[], rules: KeepRules, { times, ages }: Dated): Set<KeptMoment> {
   const kept = new Set(moments.filter((_, i) => (ages[i] ?? 0) < (rules.withinMs ?? 0)));
   const newestFirst = moments.toReversed();
   for (const one of newestFirst.slice(0, rules.last ?? 0)) kept.add(one);
   for (const [rule, periodOf] of Object.entries(PERIODS)) {
     const wanted = rules[rule as keyof typeof PERIODS] ?? 0;
     const seen = new Set<number>();
-    for (const one of newestFirst) {
-      const period = periodOf(one.ts);
+    for (const [i, one] of newestFirst.entries()) {
+      const period = periodOf(times.at(-1 - i) ?? one.ts);
       if (seen.has(period) || seen.size >= wanted) continue;
       seen.add(period);
       kept.add(one);

@@ -24,7 +24,7 @@ const sentinel: Sentinel = {
   size: 6,
   frontier: tree.frontier(),
   workspace: {
-    format: 1,
+    format: 2,
     created: TIME,
     roots: [{ id: null, folder: "/proj", filter: DEFAULT_FILTER, limits: DEFAULT_LIMITS }],
     device: "1",

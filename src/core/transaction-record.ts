@@ -14,20 +14,40 @@ export interface TransactionRecord {
   readonly actor: string;
   /** The agent's session that it belongs to: actions of others are not in it. None: everybody's are. */
   readonly session?: string;
+  /**
+   * `actions`: only what actions and writes did belongs to it, and the steps of the client that began it. Not there: also what
+   * nobody's action did to the folder while it was the innermost bracket.
+   */
+  readonly scope?: "actions";
+  /** The program that began it, as that calls itself. */
+  readonly client?: string;
   /** The process whose death ends it; `null`: it stays until it is told (the command line begins such). */
   readonly pid: number | null;
   /** What becomes of it when its owner dies. */
   readonly onOwnerDeath: "rollback" | "keep";
   /** The operation that rolled it back. */
   readonly undo?: string;
-  /** The run that it holds, or in which it was begun: then the run is what `undo` takes back. */
+  /** The run, and the action, within which it was begun: then that is what `undo` takes back. */
   readonly run?: string;
+  readonly action?: string;
+  /** The run that it holds (`run --rollback-on-failure`): what others do meanwhile is not in it. */
+  readonly holds?: string;
   /** Once it is committed: the paths that it changed, with its savepoints. */
   readonly changed?: number;
 }
 
 /** Where a transaction stands. */
 export type TransactionStatus = "active" | "committed" | "rolled_back";
+
+/** Does a transaction hold what no action did to the folder, while it is the innermost bracket? */
+export function holdsFolder({ scope, session }: Pick<TransactionRecord, "scope" | "session">): boolean {
+  return scope === undefined && session === undefined;
+}
+
+/** Do restores, undos and redos that are made within a transaction belong to it? */
+export function holdsSteps({ scope, session }: Pick<TransactionRecord, "scope" | "session">): boolean {
+  return scope === "actions" || session === undefined;
+}
 
 /** The record id of a transaction. */
 export function transactionRecordId(id: string): string {
@@ -36,9 +56,9 @@ export function transactionRecordId(id: string): string {
 
 /** A transaction record as JSON. */
 export function encodeTransaction(record: TransactionRecord): RecordBody {
-  const { parent, name, session, undo, run, changed } = record;
+  const { parent, name, session, scope, client, undo, run, action, holds, changed } = record;
   const optional: Record<string, Json> = {};
-  for (const [key, value] of Object.entries({ parent, name, session, undo, run })) {
+  for (const [key, value] of Object.entries({ parent, name, session, scope, client, undo, run, action, holds })) {
     if (value !== undefined) optional[key] = value.toWellFormed();
   }
   if (changed !== undefined) optional["changed"] = changed;
@@ -57,7 +77,7 @@ export function encodeTransaction(record: TransactionRecord): RecordBody {
 /** The transaction record in a body. Throws `LOG_DAMAGED`. */
 export function decodeTransaction(body: RecordBody): TransactionRecord {
   const optional: Record<string, string> = {};
-  for (const key of ["parent", "name", "session", "undo", "run"]) {
+  for (const key of ["parent", "name", "session", "scope", "client", "undo", "run", "action", "holds"]) {
     const value = optionalText(body, key);
     if (value !== undefined) optional[key] = value;
   }

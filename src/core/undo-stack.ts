@@ -7,6 +7,8 @@ export interface OperationStep {
   readonly target?: string;
   /** For an undo of somebody's work: the operations (and redone undos of this kind) that it takes back wholly. */
   readonly takes?: readonly string[];
+  /** … those of which only what did not merge is left: they are not undone, and no longer next. */
+  readonly passes?: readonly string[];
 }
 
 /** What `undo` and `redo` would take next: the last of each. */
@@ -33,7 +35,7 @@ export function undoStack(steps: Iterable<OperationStep>): UndoStack {
   const groups = new Map<string, readonly string[]>();
   const membersOf = (id: string): readonly string[] => [id, ...(groups.get(id) ?? []).flatMap(membersOf)];
   for (const step of steps) {
-    const { id, kind, target, takes } = step;
+    const { id, kind, target, takes, passes = [] } = step;
     if (kind === "operation") {
       undoable.add(id);
       // Clearing an empty set costs a new table.
@@ -44,6 +46,10 @@ export function undoStack(steps: Iterable<OperationStep>): UndoStack {
         undoable.delete(taken);
         redoable.delete(taken);
         for (const member of membersOf(taken)) undone.add(member);
+      }
+      for (const passed of passes) {
+        undoable.delete(passed);
+        redoable.delete(passed);
       }
       redoable.add(id);
     } else if (target !== undefined) {

@@ -4,8 +4,24 @@ import type { CaptureLimits, FilterOptions } from "./filter.ts";
 import type { Hash } from "./hash.ts";
 import { flag, hashOf, list, object, optionalText, orNull, text, texts, whole } from "./record-fields.ts";
 
-/** The version of the format that this code writes. */
-export const FORMAT_VERSION = 1;
+/** The version of the format that this code reads and writes. */
+export const FORMAT_VERSION = 2;
+
+/** Throws `FORMAT_UNSUPPORTED` for another format than ours, older or newer. `what` has it. */
+export function refuseOtherFormat(format: number, what: string): void {
+  if (format === FORMAT_VERSION) return;
+  const isNewer = format > FORMAT_VERSION;
+  throw new ChronicleError(
+    "FORMAT_UNSUPPORTED",
+    `${what} has format ${format}, this Chronicle reads format ${FORMAT_VERSION} only`,
+    {
+      hint: isNewer
+        ? `a newer Chronicle wrote it, and reads it: update Chronicle. Nothing was changed`
+        : `the Chronicle that wrote it reads it (before format ${FORMAT_VERSION}); begin anew with this one. Nothing was changed`,
+      data: { format, reads: FORMAT_VERSION },
+    },
+  );
+}
 
 /** One tracked root as the log keeps it. */
 export interface RootRecord {
@@ -26,6 +42,8 @@ export interface WorkspaceRecord {
   /** Device and inode of the first root: how a moved folder is recognised. `"0"` in a hosted workspace. */
   readonly device: string;
   readonly inode: string;
+  /** False: no small ignored file is kept aside before a run, and what was is freed. Default: true. */
+  readonly keepsAside?: false;
   /** Unique in its store. */
   readonly name?: string;
   /** Since when it is only read. */
@@ -74,31 +92,24 @@ export function encodeWorkspace(record: WorkspaceRecord): RecordBody {
       max_file_size: root.limits.maxFileSize,
     },
   }));
-  const { format, created, device, inode, name, archived, from } = record;
+  const { format, created, device, inode, name, archived, from, keepsAside } = record;
   return {
     format,
     created,
     roots,
     device,
     inode,
+    ...(keepsAside === undefined ? {} : { keeps_aside: keepsAside }),
     ...(name === undefined ? {} : { name }),
     ...(archived === undefined ? {} : { archived }),
     ...(from === undefined ? {} : { from: { ...from } }),
   };
 }
 
-/** The workspace record in a body. Throws `FORMAT_UNSUPPORTED` for one from the future. */
+/** The workspace record in a body. Throws `FORMAT_UNSUPPORTED` for another format. */
 export function decodeWorkspace(body: RecordBody): WorkspaceRecord {
   const format = whole(body, "format");
-  if (format > FORMAT_VERSION) {
-    throw new ChronicleError(
-      "FORMAT_UNSUPPORTED",
-      `this workspace has format ${format}; this Chronicle reads up to ${FORMAT_VERSION}`,
-      {
-        hint: "update Chronicle",
-      },
-    );
-  }
+  refuseOtherFormat(format, "this workspace");
   const roots = list(body, "roots").map((item): RootRecord => {
     const root = object(item, "a root");
     const limits = object(root["limits"], "limits");
@@ -119,9 +130,11 @@ export function decodeWorkspace(body: RecordBody): WorkspaceRecord {
   return { format, created: text(body, "created"), roots, device, inode, ...decodeStanding(body) };
 }
 
-function decodeStanding(body: RecordBody): Pick<WorkspaceRecord, "name" | "archived" | "from"> {
+function decodeStanding(body: RecordBody): Pick<WorkspaceRecord, "name" | "archived" | "from" | "keepsAside"> {
   const [name, archived] = [optionalText(body, "name"), optionalText(body, "archived")];
+  const isOff = body["keeps_aside"] !== undefined && !flag(body, "keeps_aside");
   return {
+    ...(isOff ? { keepsAside: false } : {}),
     ...(name === undefined ? {} : { name }),
     ...(archived === undefined ? {} : { archived }),
     ...(body["from"] === undefined ? {} : { from: decodeOrigin(object(body["from"], "from")) }),

@@ -10,7 +10,8 @@ import type { HeldLock } from "./lock.ts";
  * Contract
  * - Durable before visible: `has`, `get` and `list` know a content only once the `commit` of the batch that put it has
  *   resolved (or an earlier batch's). A batch that is abandoned or crashes leaves nothing that anyone can see.
- * - Putting a content that is already stored costs no space and succeeds.
+ * - Putting a content that is already stored costs no space and succeeds. What is stored is read before that, once in a
+ *   process; where it is damaged, the good bytes take its place.
  * - Every read is checked: bytes that do not hash to their name throw `BLOB_CORRUPT`; they are never returned as good.
  *   A stream is checked at its end: a consumer must not act on its bytes before it has ended without an error.
  * - Absence is `undefined`. Concurrent batches, also of other processes, are safe.
@@ -24,6 +25,8 @@ export interface BlobStore {
    * is durable. Batches hold one of their own. Many may be held at once.
    */
   lease(): Promise<HeldLock>;
+  /** What is put again from now on counts as stored only after it was read again. */
+  doubt(): void;
   /** Begins a batch of writes. Finish it with `commit` or `abandon`. */
   batch(): Promise<BlobBatch>;
   /** The content, or `undefined`. For contents that fit in memory. */

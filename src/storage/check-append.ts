@@ -1,8 +1,12 @@
+import { markOf } from "../core/commit-mark.ts";
 import { ChronicleError } from "../core/errors.ts";
 import type { Head, SealedEvent } from "../core/event.ts";
 
-/** Do the events go on from the head, as lines of the log? Throws `INTEGRITY_VIOLATION`. Hashes are not recomputed. */
-export function checkAppend(head: Head, events: readonly SealedEvent[]): void {
+/**
+ * Do the events go on from the head, as lines of the log, and does the last one end a commit? The last line of a copy need
+ * not (`anyEnd`). Throws `INTEGRITY_VIOLATION`. Hashes are not recomputed.
+ */
+export function checkAppend(head: Head, events: readonly SealedEvent[], anyEnd = false): void {
   let last = head;
   for (const event of events) {
     if (event.seq !== last.seq + 1) refuse(event, `the log ends at ${last.seq}`);
@@ -10,6 +14,8 @@ export function checkAppend(head: Head, events: readonly SealedEvent[]): void {
     if (event.line.includes("\n")) refuse(event, "its line holds a newline");
     last = event;
   }
+  const end = events.at(-1);
+  if (end !== undefined && !anyEnd && markOf(end) === undefined) refuse(end, "it does not end a commit");
 }
 
 function refuse(event: SealedEvent, reason: string): never {

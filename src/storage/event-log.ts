@@ -1,4 +1,5 @@
 import type { Head, SealedEvent } from "../core/event.ts";
+import type { Hash } from "../core/hash.ts";
 
 /**
  * The append-only log of one workspace: exact lines, in order.
@@ -37,6 +38,8 @@ export interface EventLog {
   read(from?: LogPosition): AsyncIterable<readonly RawLine[]>;
   /** Moves everything from this byte on into quarantine (durable there before it is cut here). Returns the quarantine's name. */
   quarantine(from: LogPosition): Promise<string>;
+  /** How long a part in quarantine is, and its SHA-256; `undefined`: there is none of that name. */
+  quarantined(name: string): Promise<QuarantinedPart | undefined>;
   /** Seals the log into the archive and begins a new one with this line. Atomic. */
   rotate(first: SealedEvent): Promise<void>;
   /** Sealed logs, oldest first, as readable streams of raw lines. */
@@ -68,6 +71,12 @@ export interface RawLine {
   readonly lineNumber: number;
   /** Without the newline. Valid only until the next batch is asked for. */
   readonly bytes: Buffer;
+}
+
+/** A part of a log that was moved into quarantine. */
+export interface QuarantinedPart {
+  readonly bytes: number;
+  readonly hash: Hash;
 }
 
 /** A sealed log, with the seqs of its first and its last line. */

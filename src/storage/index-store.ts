@@ -1,3 +1,4 @@
+import type { ClockJump } from "../core/clock-jumps.ts";
 import type { Entry } from "../core/entry.ts";
 import type { EventOp, Head } from "../core/event.ts";
 import type { Hash } from "../core/hash.ts";
@@ -36,6 +37,8 @@ export interface IndexStore {
   records(prefix: string): Promise<readonly EventRow[]>;
   /** The last events of those records whose last event leaves them open (`EventRow.open`), by seq. */
   openRecords(prefix: string): Promise<readonly EventRow[]>;
+  /** Where the time of an event is before that of the one before it, ascending. */
+  clockJumps(): Promise<readonly ClockJump[]>;
   /** Every event of one record, ascending. */
   recordHistory(recordId: string): Promise<readonly EventRow[]>;
 
@@ -48,7 +51,8 @@ export interface IndexStore {
   /** The children of a folder that exist at a seq, sorted by name bytes. */
   childrenAt(folder: WorkspacePath, seq: number): Promise<readonly IterationRow[]>;
   /**
-   * Every entry (no absences) at a seq at or beneath a folder, in path order, in batches. The root itself has no entry.
+   * Every entry (no absences) at a seq at or beneath a folder, in path order, in batches; without a folder, those of every
+   * root (a further root counts as one level of `depth`). A root itself has no entry.
    * What a page leaves out is not walked through.
    */
   entriesAt(seq: number, beneath?: WorkspacePath, page?: EntryPage): AsyncIterable<readonly IterationRow[]>;
@@ -61,6 +65,11 @@ export interface IndexStore {
   /** Paths of any time whose last component is the name, in path order. */
   pathsNamed(name: string): Promise<readonly WorkspacePath[]>;
 
+  /** The commit that ends first at or after a seq, or `undefined`. */
+  commitFrom(seq: number): Promise<CommitRow | undefined>;
+  /** The last commit with a Merkle root that ends at or before a seq, or `undefined`. */
+  rootedCommit(seq: number): Promise<CommitRow | undefined>;
+
   /** Work that was done at other copies of the workspace, in the order of its last events. */
   remoteWork(): Promise<readonly RemoteWorkRow[]>;
 
@@ -68,10 +77,25 @@ export interface IndexStore {
   treeHashAt(folder: WorkspacePath, seq: number): Promise<Hash | undefined>;
   /** The greatest seq for which tree hashes have been stored; 0 if none. */
   treeSeq(): Promise<number>;
+  /** Every stored folder hash. For comparing. */
+  treeRows(): Promise<readonly TreeRow[]>;
+  /** Every iteration of every path with `after < seq <= upTo`, in no order. For comparing. */
+  rowsBetween(after: number, upTo: number): Promise<readonly IterationRow[]>;
+  /** What is wrong with the store itself, for people; none: it is sound. Reads all of it. */
+  check(): Promise<readonly string[]>;
   /** Stores folder hashes as of a seq (undefined: the folder is gone). */
-  putTreeHashes(seq: number, hashes: readonly (readonly [WorkspacePath, Hash | undefined])[]): Promise<void>;
+  putTreeHashes(seq: number, hashes: FolderHashes): Promise<void>;
 
   close(): Promise<void>;
+}
+
+/** A commit: the events that became durable with one append. */
+export interface CommitRow {
+  /** The seqs of its first and its last event. */
+  readonly first: number;
+  readonly last: number;
+  /** Its last event states the Merkle root of the files. */
+  readonly isRooted: boolean;
 }
 
 /** How far the index has come. `frontier`: the RFC 6962 compact range of the log tree at `seq`, largest subtree first. */
@@ -89,7 +113,14 @@ export interface IndexBatch {
   readonly iterations: Iterable<IterationRow>;
   /** What the events say of work at other copies; added to what is known of the same. Default: nothing. */
   readonly remoteWork?: readonly RemoteWorkRow[];
+  /** The commits that end among the events, ascending. Default: none. */
+  readonly commits?: readonly CommitRow[];
+  /** Folder hashes as of the head, as for `putTreeHashes`. Default: none. */
+  readonly tree?: FolderHashes;
 }
+
+/** Merkle hashes of folders; undefined: the folder is gone. */
+export type FolderHashes = readonly (readonly [WorkspacePath, Hash | undefined])[];
 
 /** One event, without its body: that is read from the log at `offset`. */
 export interface EventRow {
@@ -115,6 +146,13 @@ export interface IterationRow {
   readonly iteration: number;
   /** `undefined`: deleted. */
   readonly entry: Entry | undefined;
+}
+
+/** The hash of a folder as of a seq; `undefined`: it is gone by then. */
+export interface TreeRow {
+  readonly folder: WorkspacePath;
+  readonly seq: number;
+  readonly hash: Hash | undefined;
 }
 
 /** Some of the iterations of a path. */

@@ -15,10 +15,11 @@ export interface LogBackend {
 
 const TIME = "2026-01-31T09:30:00.000Z";
 
-/** `count` events that follow a head; the text tells them apart. */
+/** `count` events that follow a head, each a commit by itself; the text tells them apart. */
 export function nextEvents(head: Head, count: number, text = "x"): SealedEvent[] {
   const drafts = Array.from({ length: count }, (_, i): EventDraft => {
-    return { op: "upsert", recordId: `user:${head.seq + 1 + i}`, record: { text } };
+    const first = head.seq + 1 + i;
+    return { op: "upsert", recordId: `test:${first}`, record: { commit: { first }, text } };
   });
   return sealEvents(head, drafts, TIME);
 }

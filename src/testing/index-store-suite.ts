@@ -47,6 +47,26 @@ export function indexStoreSuite(name: string, open: () => IndexStore): void {
       expect(await store.treeSeq()).toBe(0);
     });
 
+    test("jumps of the clock: events whose time is before that of the event before them, until a reset", async () => {
+      const store = fresh();
+      const event = (seq: number, day: number): EventRow => ({
+        ...eventAt(seq, "user:a"),
+        ts: `2026-01-${String(day).padStart(2, "0")}T09:30:00.000Z`,
+      });
+      expect(await store.clockJumps()).toEqual([]);
+      await store.apply(batchTo(3, { events: [event(1, 5), event(2, 15), event(3, 6)] }));
+      const first = { seq: 3, ts: event(3, 6).ts, before: event(2, 15).ts };
+      expect(await store.clockJumps()).toEqual([first]);
+      await store.apply(batchTo(4, { events: [event(4, 7)] }));
+      await store.apply(batchTo(5));
+      await store.apply(batchTo(6, { events: [event(6, 1)] }));
+      expect(await store.clockJumps()).toEqual([first, { seq: 6, ts: event(6, 1).ts, before: event(4, 7).ts }]);
+      await store.reset();
+      expect(await store.clockJumps()).toEqual([]);
+      await store.apply(batchTo(1, { events: [event(1, 1)] }));
+      expect(await store.clockJumps()).toEqual([]);
+    });
+
     test("the head is what the last batch said", async () => {
       const store = fresh();
       await store.apply(batchTo(7));
@@ -94,6 +114,31 @@ export function indexStoreSuite(name: string, open: () => IndexStore): void {
       expect(await seqs({ from: 3, to: 8, descending: true })).toEqual([8, 5, 3]);
       expect(await seqs({ from: 9, to: 3 })).toEqual([]);
       expect(await seqs({ from: 1, to: 100, limit: 0 })).toEqual([]);
+    });
+
+    test("everything that it holds can be listed, and it is sound", async () => {
+      const store = fresh();
+      await applySteps(store, [
+        ["a", "file:1"],
+        ["d", "dir"],
+        ["d/b", "file:2"],
+        ["a", "deleted"],
+      ]);
+      const seqs = async (after: number, upTo: number): Promise<number[]> =>
+        (await store.rowsBetween(after, upTo)).map((row) => row.seq).sort((a, b) => a - b);
+      expect(await seqs(Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER)).toEqual([1, 2, 3, 4]);
+      expect(await seqs(1, 3)).toEqual([2, 3]);
+      expect(await store.rowsBetween(3, 4)).toEqual(await store.iterations(p("a"), { after: 1 }));
+      await store.putTreeHashes(4, [
+        [p("d"), sha256("d")],
+        [p("gone"), undefined],
+      ]);
+      const rows = [...(await store.treeRows())].sort((a, b) => comparePaths(a.folder, b.folder));
+      expect(rows).toEqual([
+        { folder: "d", seq: 4, hash: sha256("d") },
+        { folder: "gone", seq: 4, hash: undefined },
+      ]);
+      expect(await store.check()).toEqual([]);
     });
 
     test("records: the last event, the whole history, all with a prefix", async () => {
@@ -235,6 +280,7 @@ export function indexStoreSuite(name: string, open: () => IndexStore): void {
       ]);
       expect(await entriesAt(store, 9)).toEqual([further, "a", "deep/er/file"]);
       expect(await entriesAt(store, 9, "\0lib")).toEqual([further]);
+      expect(await entriesAt(store, 9, ROOT)).toEqual(["a", "deep/er/file"]);
       expect((await store.childrenAt(pathInRoot("lib", p("src")), 9)).map((row) => row.path)).toEqual([further]);
     });
 

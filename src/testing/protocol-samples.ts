@@ -1,10 +1,10 @@
-import { sealEvents } from "../core/chain.ts";
 import { EMPTY_HEAD, type Head, type SealedEvent } from "../core/event.ts";
 import { encodeFile } from "../core/file-record.ts";
 import { sha256 } from "../core/hash.ts";
 import type { WorkspacePath } from "../core/path.ts";
 import { fileRecordId } from "../core/file-record.ts";
 import type { Message } from "../replication/protocol/messages.ts";
+import { sealCommit } from "./seal-commit.ts";
 
 const TS = "2026-01-31T09:30:00.000Z";
 
@@ -17,16 +17,16 @@ export function fileEvent(head: Head, path: string, content: string | undefined)
       ? undefined
       : ({ path: at, kind: "file", mode: 0o644, size, mtimeMs: 1, hash: sha256(content) } as const);
   const record = encodeFile({ entry, iteration: head.seq + 1, cause: "write", actor: "test" });
-  const [event] = sealEvents(head, [{ op: "upsert", recordId: fileRecordId(at), record }], TS);
+  const [event] = sealCommit(head, [{ op: "upsert", recordId: fileRecordId(at), record }], TS);
   if (event === undefined) throw new Error("no event was made");
   return event;
 }
 
 /** An event of another record, of so many characters. */
 export function userEvent(head: Head, characters: number): SealedEvent {
-  const [event] = sealEvents(
+  const [event] = sealCommit(
     head,
-    [{ op: "upsert", recordId: "user:1", record: { text: "x".repeat(characters) } }],
+    [{ op: "upsert", recordId: "test:1", record: { text: "x".repeat(characters) } }],
     TS,
   );
   if (event === undefined) throw new Error("no event was made");

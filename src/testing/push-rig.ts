@@ -26,7 +26,8 @@ const PATHS = {
   log: "/home/upstream.wal",
   archive: "/home/upstream-archive",
   quarantine: "/home/upstream-quarantine",
-};
+  isCopy: true,
+} as const;
 
 /** An origin in memory: a log, contents, and how far its replicas are. */
 export class RigOrigin {

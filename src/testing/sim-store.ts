@@ -3,6 +3,7 @@ import type { Backends } from "../compose/backends.ts";
 import { openFileStore } from "../compose/file-store.ts";
 import type { Disk } from "../disk/disk.ts";
 import type { SimDisk } from "../disk/sim-disk.ts";
+import type { IndexStore } from "../storage/index-store.ts";
 import { MemoryBlobIndex } from "../storage/memory/memory-blob-index.ts";
 import { MemoryIndexStore } from "../storage/memory/memory-index-store.ts";
 import { memoryLocks } from "../storage/memory/memory-lock.ts";
@@ -18,6 +19,8 @@ export interface SimMachineOptions {
   readonly clock?: () => number;
   /** The number of this process; every other one is gone. Default: 1, and that is not seen to be there either. */
   readonly pid?: number;
+  /** Opens an empty index. Default: one in memory. */
+  readonly index?: () => IndexStore;
   /** How much is kept. */
   readonly retention?: StoreOptions["retention"];
 }
@@ -42,13 +45,14 @@ export function simBackends(disk: Disk, options: SimMachineOptions): Backends {
   let id = options.firstId;
   return {
     disk,
-    openIndex: () => new MemoryIndexStore(),
+    openIndex: options.index ?? (() => new MemoryIndexStore()),
     scratchIndex: () => new MemoryIndexStore(),
     openBlobIndex: () => () => ({ index: new MemoryBlobIndex(), fresh: true, readOnly: false }),
     lock: memoryLocks(),
     processes: {
       pid: options.pid ?? 1,
       isAlive: (pid) => pid === options.pid,
+      ancestors: () => Promise.resolve([]),
       run: async (command): Promise<ProcessEnd> => {
         const code = (await options.command?.(command)) ?? 0;
         return { exitCode: code, signal: null, code };

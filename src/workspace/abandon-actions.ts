@@ -1,9 +1,10 @@
 import { actionRecordId, encodeAction, type ActionState } from "../core/action-record.ts";
 import { ChronicleError } from "../core/errors.ts";
 import type { EventDraft } from "../core/event.ts";
+import type { OmittedChange } from "../core/omitted-change.ts";
 import { openActions, type LoggedAction } from "./actions.ts";
 import { reachOf } from "./attribution.ts";
-import { isGoingOn, UNOWNED_HOURS } from "./brackets.ts";
+import { goingOn, UNOWNED_HOURS } from "./brackets.ts";
 import { capture, type Found } from "./capture.ts";
 import { withCommit } from "./commit.ts";
 import type { Context } from "./context.ts";
@@ -16,14 +17,20 @@ export interface Closing {
   readonly reason?: string;
 }
 
+/** How an action ends behind what a capture is about to record. */
+interface ClosingBehind extends Closing {
+  readonly found: Pick<Found, "head" | "changes">;
+  readonly omittedChanges?: readonly OmittedChange[];
+}
+
 /** The event that closes an action behind what a capture is about to record. */
 export async function closingDraft(
   context: Context,
   action: LoggedAction,
-  { found, state, reason }: Closing & { readonly found: Pick<Found, "head" | "changes"> },
+  { found, state, reason, omittedChanges = [] }: ClosingBehind,
 ): Promise<EventDraft> {
   const { changes } = await changesOfAction(context, action, found.head.seq, found.changes);
-  const { reason: _before, ...record } = action;
+  const { reason: _before, omittedBefore: _list, ...record } = action;
   const ended = new Date(context.now()).toISOString();
   const toSeq = found.head.seq + found.changes.length;
   const closed = {
@@ -32,6 +39,7 @@ export async function closingDraft(
     ended,
     toSeq,
     changed: changes.length,
+    omittedChanges,
     ...(reason === undefined ? {} : { reason }),
   };
   return {
@@ -62,23 +70,23 @@ function whyGone({ pid }: LoggedAction): string {
 }
 
 /** Open actions that nobody will finish: their process is gone; those that none owns are a day old. */
-export function withoutOwner(context: Context, actions: readonly LoggedAction[]): LoggedAction[] {
-  return actions.filter((action) => !isGoingOn(context, action));
+export async function withoutOwner(context: Context, actions: readonly LoggedAction[]): Promise<LoggedAction[]> {
+  const owned = new Set(await goingOn(context, actions));
+  return actions.filter((action) => !owned.has(action));
 }
 
 /** Abandons the open actions that nobody will finish, and those whose session has ended. */
 export async function closeDeadActions(context: Context): Promise<void> {
-  const dead: LoggedAction[] = [];
-  for (const action of await openActions(context)) {
-    if (!isGoingOn(context, action) || (await isSessionOver(context, action))) dead.push(action);
-  }
+  const open = await openActions(context);
+  const dead = await withoutOwner(context, open);
+  for (const action of open) if (!dead.includes(action) && (await isSessionOver(context, action))) dead.push(action);
   if (dead.length === 0) return;
   await withCommit(context, async (commit) => {
     const head = await commit.head();
-    const open = new Set((await openActions(context)).map((one) => one.id));
-    const still = dead.filter((one) => open.has(one.id));
+    const stillOpen = new Set((await openActions(context)).map((one) => one.id));
+    const still = dead.filter((one) => stillOpen.has(one.id));
     const found = { head, changes: [] };
-    const [gone, over] = [withoutOwner(context, still), still.filter((one) => isGoingOn(context, one))];
+    const [gone, over] = [await withoutOwner(context, still), await goingOn(context, still)];
     await commit.append([
       ...(await abandoning(context, gone, { found })),
       ...(await abandoning(context, over, { found, reason: "its session has ended" })),
@@ -112,7 +120,7 @@ export async function abandonActions(context: Context, of: ActionsOf): Promise<s
   const ids: string[] = [];
   await capture(context, {
     cause: "capture",
-    ...lookOf(context, meant),
+    ...(await lookOf(context, meant)),
     also: async (found) => {
       const still = (await openActions(context)).filter(isMeant);
       ids.push(...still.map((one) => one.id));
@@ -123,10 +131,10 @@ export async function abandonActions(context: Context, of: ActionsOf): Promise<s
 }
 
 /** Where to look for what actions have done: nowhere for those that nobody will finish. */
-export function lookOf(
+export async function lookOf(
   context: Context,
   actions: readonly LoggedAction[],
-): { readonly only?: NonNullable<ReturnType<typeof reachOf>>; readonly named?: true } {
-  const reach = reachOf(actions.filter((action) => isGoingOn(context, action)));
+): Promise<{ readonly only?: NonNullable<ReturnType<typeof reachOf>>; readonly named?: true }> {
+  const reach = reachOf(await goingOn(context, actions));
   return reach === undefined ? {} : { only: reach, named: true };
 }

@@ -1,6 +1,6 @@
 import type { BackedUpFile } from "../core/action-record.ts";
-import { isMeant, type Omission } from "../core/coverage.ts";
-import { comparePaths, isWithin, type WorkspacePath } from "../core/path.ts";
+import { isMeant, type Omission, type OmissionReason } from "../core/coverage.ts";
+import { comparePaths, isWithin, parentOf, ROOT, splitRoot, type WorkspacePath } from "../core/path.ts";
 import type { Found } from "./capture.ts";
 import type { Context } from "./context.ts";
 
@@ -39,6 +39,39 @@ async function listBeneath(
     for (const { path, iteration } of rows) files.set(path, { path, iteration, absent: false });
     if (files.size > 2 * MOST_LISTED) return;
   }
+}
+
+/** Reasons that concern the path itself, and all beneath it: what is there now was not read. */
+const NOT_READ: ReadonlySet<OmissionReason> = new Set([
+  "unreadable",
+  "too-large",
+  "special",
+  "store",
+  "other-device",
+  "name-too-long",
+]);
+
+/** Without what is there and was not taken: an older state of it may be recorded, but that is no backup of it. */
+export function withoutLeftOut(files: readonly BackedUpFile[], omitted: readonly Omission[]): BackedUpFile[] {
+  const left = omitted.filter(({ reason }) => NOT_READ.has(reason)).map(({ path }) => path);
+  // New names in these folders were left out: one that is not recorded may be there.
+  const full = new Set(omitted.filter(({ reason }) => reason === "over-limit").map(({ path }) => path));
+  return files.filter(
+    ({ path, absent }) => !left.some((one) => isWithin(path, one)) && !(absent && full.has(parentOf(path))),
+  );
+}
+
+/** The folders above absent paths that are not there either: nothing is recorded of them, and nothing on disk. */
+export async function missingAbove(context: Context, files: readonly BackedUpFile[]): Promise<WorkspacePath[]> {
+  const missing = new Set<WorkspacePath>();
+  for (const { path, absent } of files) {
+    if (!absent) continue;
+    for (let folder = parentOf(path); splitRoot(folder).path !== ROOT; folder = parentOf(folder)) {
+      if (missing.has(folder) || (await context.worktree.inspect(folder)) !== undefined) break;
+      missing.add(folder);
+    }
+  }
+  return [...missing].sort(comparePaths);
 }
 
 /** What a capture could not take of the declared paths, so that it is not protected. */

@@ -1,6 +1,6 @@
-import type { Change } from "../core/change.ts";
 import type { LoggedAction } from "./actions.ts";
 import type { Context } from "./context.ts";
+import type { OwnChange } from "./first-event.ts";
 import { ownChanges } from "./own-changes.ts";
 import { eventsOfWork, groupsOf, netChanges } from "./own-work.ts";
 import type { Taken } from "./taken.ts";
@@ -17,6 +17,7 @@ interface ActionOperation {
   readonly fromSeq: number;
   readonly toSeq: number;
   readonly changed: number;
+  readonly inAction?: true;
 }
 
 /**
@@ -57,19 +58,20 @@ async function lateOf(
   if (toSeq === undefined || session?.open === true) return [];
   const fromSeq = Math.max(session?.seq ?? 0, ends.get(transaction) ?? 0);
   if (toSeq <= fromSeq || action.changed === 0) return [];
-  const changes = await ownChanges(context, { fromSeq, toSeq }, (record) => record.action === id);
+  const changes = await ownChanges(context, { fromSeq, toSeq }, { isOwn: (record) => record.action === id });
   return ofAction({ ...action, fromSeq, changed: changes.length });
 }
 
 function ofAction(action: LoggedAction): ActionOperation[] {
   const { id, summary, started, ended, changed, fromSeq, toSeq } = action;
   if (action.state === "open" || toSeq === undefined || changed === null || changed === 0) return [];
-  return [{ id, kind: "action", summary, started, ended, fromSeq, toSeq, changed }];
+  const inAction = action.action === undefined ? {} : { inAction: true as const };
+  return [{ id, kind: "action", summary, started, ended, fromSeq, toSeq, changed, ...inAction }];
 }
 
 function ofTransaction(transaction: LoggedTransaction): ActionOperation[] {
-  const { id, status, name, run, startedAt, finishedAt, fromSeq, lastSeq, changed = 0 } = transaction;
-  if (status !== "committed" || run !== undefined || changed === 0) return [];
+  const { id, status, name, run, holds, startedAt, finishedAt, fromSeq, lastSeq, changed = 0 } = transaction;
+  if (status !== "committed" || (run ?? holds) !== undefined || changed === 0) return [];
   const summary = name ?? `transaction ${id.slice(0, 8)}`;
   return [
     { id, kind: "transaction", summary, started: startedAt, ended: finishedAt, fromSeq, toSeq: lastSeq, changed },
@@ -77,7 +79,11 @@ function ofTransaction(transaction: LoggedTransaction): ActionOperation[] {
 }
 
 /** What was done in a transaction; `without`: events that are left out. Throws `NOT_FOUND`. */
-export async function changesOfTransaction(context: Context, id: string, without: Taken["holds"]): Promise<Change[]> {
+export async function changesOfTransaction(
+  context: Context,
+  id: string,
+  without: Taken["holds"],
+): Promise<OwnChange[]> {
   const transaction = findTransaction(await allTransactions(context), id);
   const own = await eventsOfWork(context, await workOfTransaction(context, transaction), without);
   return netChanges(await groupsOf(context, own));

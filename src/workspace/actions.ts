@@ -7,6 +7,7 @@ import { keepsAction, type PruneRecord } from "../core/prune-record.ts";
 import type { EventRow } from "../storage/index-store.ts";
 import { catchUp } from "./catch-up.ts";
 import type { Context } from "./context.ts";
+import { omittedChangeShape } from "./omitted-changes.ts";
 import { pruningInForce } from "./pruning.ts";
 import { readEvent, readEvents } from "./read-events.ts";
 import { coverageShape, shownPath } from "./shape.ts";
@@ -106,6 +107,13 @@ async function unprunedRows(
   const firsts = await Promise.all(keptActions.map((state) => index.locate(state + 1)));
   const ids = new Set(firsts.map((row) => row?.recordId));
   return rows.filter((row) => row.seq > floorSeq || ids.has(row.recordId));
+}
+
+/** The last actions that were closed, oldest first: so many at most. */
+export async function latestActions(context: Context, most: number): Promise<LoggedAction[]> {
+  const rows = (await context.index.records(PREFIX)).filter((row) => !row.open);
+  const latest = rows.toSorted((a, b) => a.seq - b.seq).slice(-most);
+  return (await readEvents(context, latest)).map(actionOfEvent);
 }
 
 /** By id, its beginning, or the agent's own id of the call. Throws `NOT_FOUND`, `AMBIGUOUS`. */
@@ -260,5 +268,6 @@ export function actionShape(action: LoggedAction): ActionShape {
     pinned: action.pinned,
     coverage: coverageShape(action.coverage),
     ...(action.reason === undefined ? {} : { reason: action.reason }),
+    ...(action.omittedChanges.length === 0 ? {} : { omitted_changes: action.omittedChanges.map(omittedChangeShape) }),
   };
 }

@@ -5,7 +5,7 @@ import type { EventDraft, Head } from "../core/event.ts";
 import { decodeSession, encodeSession, type SessionRecord } from "../core/records.ts";
 import { abandoning, lookOf } from "./abandon-actions.ts";
 import { actionOfEvent, openActions } from "./actions.ts";
-import { isGoingOn, isLongAgo, openBrackets } from "./brackets.ts";
+import { ageLimit, goingOn, openBrackets } from "./brackets.ts";
 import { capture } from "./capture.ts";
 import { checkSessionId } from "./check-action.ts";
 import { withCommit } from "./commit.ts";
@@ -72,6 +72,8 @@ export async function beginningOf(
     notes: (notes ?? []).map((note) => note.toWellFormed()),
     actor: actor.toWellFormed(),
     pid: pid ?? 0,
+    omittedChanges: [],
+    within: {},
   };
   // One that is resumed keeps its beginning.
   const record = before === undefined ? fresh : { ...before, state: fresh.state, ended: null, pid: fresh.pid };
@@ -86,7 +88,7 @@ export async function endAgentSession(context: Context, id: string): Promise<Ses
   const isOwn = (action: { readonly session?: string }): boolean => action.session === session.id;
   await capture(context, {
     cause: "capture",
-    ...lookOf(context, (await openActions(context)).filter(isOwn)),
+    ...(await lookOf(context, (await openActions(context)).filter(isOwn))),
     also: async (found) => {
       const open = (await openActions(context)).filter(isOwn);
       const abandoned = await abandoning(context, open, { found, reason: "its session has ended" });
@@ -127,19 +129,20 @@ async function idleSessions(context: Context): Promise<Session[]> {
     (one) => one.kind === "agent" && one.state === "running" && one.pid === 0,
   );
   const busy = new Set<string>();
+  const isLongAgo = await ageLimit(context);
   if (unowned.length > 0) {
-    const rows = (await context.index.records("action:")).filter((row) => !isLongAgo(context, row.ts));
+    const rows = (await context.index.records("action:")).filter((row) => !isLongAgo(row));
     const actions = (await readEvents(context, rows)).map(actionOfEvent);
     // That one was abandoned is nothing that it did.
-    const active = actions.filter(({ state, ts }) => state !== "abandoned" || !isLongAgo(context, ts));
+    const active = actions.filter((action) => action.state !== "abandoned" || !isLongAgo(action));
     for (const { session } of active) if (session !== undefined) busy.add(session);
-    const going = (await openActions(context)).filter((action) => isGoingOn(context, action));
+    const going = await goingOn(context, await openActions(context));
     for (const { session } of going) if (session !== undefined) busy.add(session);
   }
   const idle: Session[] = [];
   for (const session of unowned) {
     const row = await context.index.record(`session:${session.id}`);
-    if (row === undefined || !isLongAgo(context, row.ts) || busy.has(session.id)) continue;
+    if (row === undefined || !isLongAgo(row) || busy.has(session.id)) continue;
     const span = { fromSeq: session.fromSeq, toSeq: (await context.index.head()).seq };
     idle.push({ ...session, changed: (await changesOfSession(context, session.id, span)).changes.length });
   }

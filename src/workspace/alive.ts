@@ -7,8 +7,9 @@ import type { HistoryAnchor } from "../core/history-anchor.ts";
 import type { KeptStates } from "../core/kept-states.ts";
 import type { BlobStore } from "../storage/blob-store.ts";
 import type { EventLog, LogPosition } from "../storage/event-log.ts";
-import { HistoryNeeds } from "./history-needs.ts";
+import { HistoryNeeds, privateContents } from "./history-needs.ts";
 import { baseOf } from "./project.ts";
+import { refuseOtherHistory } from "./refuse-other-history.ts";
 
 /** The rows of a base. Throws `BLOB_MISSING`. */
 async function* rowsOfBase(blobs: BlobStore, base: Hash): AsyncGenerator<BaseBatch> {
@@ -30,6 +31,8 @@ export interface AliveOptions {
   readonly anchor?: HistoryAnchor | undefined;
   /** Events that the log must hold: those of the kept head, of the index. */
   readonly anchors: readonly Head[];
+  /** Milliseconds since the epoch: what was kept aside until before it is not needed. */
+  readonly now: number;
   /** What was pruned is not needed. */
   readonly pruning?: KeptStates | undefined;
 }
@@ -66,6 +69,7 @@ export async function* aliveContents(log: EventLog, blobs: BlobStore, options: A
   for (const seq of wanted.keys()) if (seq > last) throw rolledBack(last, seq);
   needs.finish();
   yield* found;
+  for await (const { hash } of privateContents(blobs, needs.privates, options.now)) yield hash;
 }
 
 function nextEvent(bytes: Uint8Array, prev: Head | undefined): LogEvent {
@@ -81,6 +85,7 @@ function nextEvent(bytes: Uint8Array, prev: Head | undefined): LogEvent {
 /** A history begins with event 1, or with a compaction's sentinel. */
 function firstEvent(bytes: Uint8Array): LogEvent {
   const event = parseLine(bytes);
+  refuseOtherHistory(event);
   if (event.seq === 1 || event.op === "compact") return event;
   throw new ChronicleError("LOG_DAMAGED", `the log begins with event ${event.seq}`, {
     hint: "nothing is freed; run `chronicle verify` for the whole list",

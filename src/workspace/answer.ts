@@ -1,6 +1,7 @@
 import { ChronicleError } from "../core/errors.ts";
 import { catchUp, rebuildFromLog, type CatchUp } from "./catch-up.ts";
 import type { HistoryContext } from "./context.ts";
+import { IndexDisagrees, stillDisagrees } from "./index-disagrees.ts";
 
 /**
  * Answers from the index, brought up to the log first. A damaged index is found when it is read; it is derived, so it is
@@ -15,6 +16,33 @@ export async function answer<T>(context: HistoryContext, work: (found: CatchUp) 
     return await work(await catchUp(context, { recover: false }));
   } catch (error) {
     if (!(error instanceof ChronicleError) || error.code !== "INTEGRITY_VIOLATION") throw error;
-    return work(await rebuildFromLog(context));
+    const found = await rebuildFromLog(context);
+    return orDamage(() => work(found));
+  }
+}
+
+/**
+ * Does something that changes the history. An index that does not agree with the log is found before anything is changed, so
+ * it is rebuilt, and the same is done again.
+ */
+export async function rebuildingOnce<T>(context: HistoryContext, work: () => Promise<T>): Promise<T> {
+  const { seq } = await context.log.refresh();
+  try {
+    return await work();
+  } catch (error) {
+    const isIndex = error instanceof ChronicleError && error.code === "INTEGRITY_VIOLATION";
+    const isRepeatable = error instanceof IndexDisagrees || (isIndex && (await context.log.refresh()).seq === seq);
+    if (!isRepeatable) throw error;
+    await rebuildFromLog(context);
+    return orDamage(work);
+  }
+}
+
+/** An index that was just rebuilt, and still does not agree, is not what is wrong. */
+async function orDamage<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw error instanceof IndexDisagrees ? stillDisagrees(error) : error;
   }
 }

@@ -1,10 +1,12 @@
 import type { Change } from "../core/change.ts";
 import type { Head } from "../core/event.ts";
 import type { IterationCause } from "../core/file-record.ts";
+import { holdsFolder } from "../core/transaction-record.ts";
 import { isWithin, type WorkspacePath } from "../core/path.ts";
 import type { LoggedAction } from "./actions.ts";
-import { innermost, openBrackets, withParents, type Brackets, type OpenSession } from "./brackets.ts";
+import { innermost, openBrackets, type Brackets } from "./brackets.ts";
 import type { Context } from "./context.ts";
+import { Nesting, type Bracket } from "./nesting.ts";
 
 /** Whose work a captured change is. */
 export interface Attribution {
@@ -16,6 +18,8 @@ export interface Attribution {
   readonly transaction?: string;
   /** Several were at work: any of these may have done it. */
   readonly candidates?: readonly string[];
+  /** How many runs and actions it was made within, but for the innermost. */
+  readonly depth: number;
 }
 
 /** A change, and whose work it is. */
@@ -41,21 +45,27 @@ export interface AttributeOptions {
 }
 
 /**
- * A change belongs to the one open action that declared its path; else to the innermost bracket that is open (an action
- * of the whole workspace, a run, a transaction); else to the only watch. With several it is `ambiguous`, with its
- * candidates, and no undo takes it along that does not name it. With none it is the caller's.
+ * A change belongs to the innermost bracket in which it can have been made: among those that declared its path (and the runs
+ * within them), else among all that may change anything (actions of the whole workspace, runs, transactions), else to the
+ * only watch. It is also that of everything around it. Of several innermost ones each may have done it: then it belongs
+ * to what is around them all, and names them as candidates; where nothing is, it is `ambiguous`, and no undo takes it
+ * along that does not name it. With no bracket it is the caller's.
  */
 export async function attributor(context: Context, options: AttributeOptions): Promise<Attribute> {
   const found = await openBrackets(context, options.head, options.reopened);
   const { late } = options;
   const brackets = late === undefined ? found : { ...found, actions: [...found.actions, late] };
-  const declared = brackets.actions.filter((action) => action.paths.length > 0);
-  const other = ofBracket(context, brackets, options.cause);
+  const nesting = await Nesting.of(context, brackets);
+  const declared = nesting.all.filter(({ action }) => action !== undefined && action.paths.length > 0);
+  const wide = nesting.all.filter(({ action, transaction }) => {
+    // A transaction of one session, or of actions alone, holds nothing that nobody's action did.
+    if (transaction !== undefined) return holdsFolder(transaction.record);
+    return action === undefined || action.scope === "workspace";
+  });
+  const other = wide.length > 0 ? ofBrackets(nesting, wide, options.cause) : ofWatch(context, found, options.cause);
   return (change) => {
-    const named = innermostActions(declared.filter((action) => isDeclaredBy(action, change)));
-    const [only, second] = named;
-    if (only === undefined) return other;
-    return second === undefined ? ofAction(only) : ambiguous(options.cause, ids(named));
+    const named = declared.filter(({ action }) => action !== undefined && isDeclaredBy(action, change));
+    return named.length === 0 ? other : ofBrackets(nesting, [...named, ...inRunsOf(nesting, named)], options.cause);
   };
 }
 
@@ -65,86 +75,69 @@ function isDeclaredBy(action: Pick<LoggedAction, "paths">, { path, before, after
   return action.paths.some((named) => isWithin(path, named) || (isMade && isWithin(named, path)));
 }
 
-function ofAction(action: LoggedAction): Attribution {
-  const { id, actor, session } = action;
-  return { cause: "action", actor, action: id, ...(session === undefined ? {} : { session }) };
+/** The runs within some brackets, and what goes on in these. */
+function inRunsOf(nesting: Nesting, some: readonly Bracket[]): Bracket[] {
+  const runs = nesting.all.filter(
+    (run) => run.run !== undefined && some.some((one) => nesting.isWithin(run.id, one.id)),
+  );
+  return nesting.all.filter((one) => runs.some((run) => nesting.isWithin(one.id, run.id)));
 }
 
-function ambiguous(cause: IterationCause, candidates: readonly string[]): Attribution {
-  return { cause, actor: "ambiguous", candidates };
+/** Whose a change is that each of these brackets can have made, where no other one is within it. */
+function ofBrackets(nesting: Nesting, some: readonly Bracket[], cause: IterationCause): Attribution {
+  const innermost = nesting.innermost(some);
+  const [, second] = innermost;
+  const around = nesting.common(innermost);
+  if (second === undefined) return named(nesting, around);
+  const candidates = innermost.map((one) => one.id);
+  return around.length === 0
+    ? { cause, actor: "ambiguous", candidates, depth: 0 }
+    : { ...named(nesting, around), candidates };
 }
 
-function ids(all: readonly { readonly id: string }[]): string[] {
-  return all.map((one) => one.id);
-}
-
-/** An action hides those of its session that go on around it: a sub-agent's is within the call that started it. */
-function innermostActions(actions: readonly LoggedAction[]): LoggedAction[] {
-  const isWithinIt = (inner: LoggedAction, outer: LoggedAction): boolean =>
-    inner.session !== undefined &&
-    inner.session === outer.session &&
-    inner.recursionDepth > outer.recursionDepth &&
-    inner.seq > outer.seq;
-  return actions.filter((outer) => !actions.some((inner) => isWithinIt(inner, outer)));
-}
-
-/** Whose a change is that no action named. */
-function ofBracket(context: Context, brackets: Brackets, cause: IterationCause): Attribution {
-  const actions = innermostActions(brackets.actions.filter((action) => action.scope === "workspace"));
-  const { runs, transactions } = unhidden(brackets, actions);
-  const [action, otherAction] = actions;
-  if (action !== undefined) {
-    const rest = [...ids(actions), ...ids(runs), ...transactions];
-    return otherAction === undefined && rest.length === 1 ? ofAction(action) : ambiguous(cause, rest);
-  }
-  return ofRunOrTransaction(context, { runs, transactions, brackets, cause });
-}
-
-/** Runs, and the innermost transactions, that do not go on around one of the actions. */
-function unhidden(
-  { runs, transactions }: Brackets,
-  actions: readonly LoggedAction[],
-): { readonly runs: readonly OpenSession[]; readonly transactions: readonly string[] } {
-  // A transaction of one session holds that session's actions, and nothing that nobody's action did.
-  const everybodys = transactions.filter((one) => one.record.session === undefined);
-  const hidden = new Set<string>();
-  for (const { run, transaction } of actions) {
-    if (run !== undefined) hidden.add(run);
-    for (const id of withParents(transactions, transaction)) hidden.add(id);
-  }
+/**
+ * An action, a run and a transaction of which one was begun within the other are named together, as far as the inner one's
+ * record does not name the outer: undoing either takes the change along.
+ */
+function named(nesting: Nesting, around: readonly Bracket[]): Attribution {
+  const { action } = latest(nesting, around, "action") ?? {};
+  const isBeside = (one: Bracket): boolean => action === undefined || !nesting.isWithin(action.id, one.id);
+  const beside = around.filter((one) => one.id === action?.id || isBeside(one));
+  const { run } = latest(nesting, beside, "run") ?? {};
+  const { transaction } = latest(nesting, beside, "transaction") ?? {};
+  const [inner] = nesting.innermost(beside);
+  const session = run?.id ?? action?.session;
   return {
-    runs: runs.filter((one) => !hidden.has(one.id)),
-    transactions: ids(innermost(everybodys)).filter((id) => !hidden.has(id)),
+    cause: inner?.action !== undefined ? "action" : inner?.run !== undefined ? "run" : "transaction",
+    actor: action?.actor ?? run?.record.actor ?? transaction?.record.actor ?? "",
+    ...(session === undefined ? {} : { session }),
+    ...(action === undefined ? {} : { action: action.id }),
+    ...(transaction === undefined ? {} : { transaction: transaction.id }),
+    depth: Math.max(0, ...beside.map((one) => one.depth)),
   };
 }
 
-interface Outer {
-  readonly runs: readonly OpenSession[];
-  readonly transactions: readonly string[];
-  readonly brackets: Brackets;
-  readonly cause: IterationCause;
+function latest(
+  nesting: Nesting,
+  some: readonly Bracket[],
+  kind: "run" | "action" | "transaction",
+): Bracket | undefined {
+  const innermost = nesting.innermost(some.filter((one) => one[kind] !== undefined));
+  return innermost.toSorted((a, b) => a.seq - b.seq).at(-1);
 }
 
-/** A run and a transaction, of which one was begun within the other, are both named: undoing either takes it along. */
-function ofRunOrTransaction(context: Context, { runs, transactions, brackets, cause }: Outer): Attribution {
-  const [run] = runs;
-  const [transaction] = transactions;
-  if (runs.length > 1 || transactions.length > 1) return ambiguous(cause, [...ids(runs), ...transactions]);
-  const active = brackets.transactions.find((one) => one.id === transaction);
-  if (run !== undefined && active !== undefined) {
-    const inner = run.seq > active.seq ? "run" : "transaction";
-    return { cause: inner, actor: context.actor, session: run.id, transaction: active.id };
-  }
-  if (run !== undefined) return { cause: "run", actor: context.actor, session: run.id };
-  if (active !== undefined) return { cause: "transaction", actor: active.record.actor, transaction: active.id };
-  return ofWatch(context, brackets.watches, cause);
-}
-
-function ofWatch(context: Context, watches: readonly OpenSession[], cause: IterationCause): Attribution {
+function ofWatch(context: Context, { watches, transactions }: Brackets, cause: IterationCause): Attribution {
   const [only, second] = watches;
-  if (only === undefined) return { cause, actor: context.actor };
-  if (second !== undefined) return ambiguous(cause, ids(watches));
-  return { cause: "watch", actor: context.actor, session: only.id };
+  if (only === undefined) {
+    // Whoever has begun a transaction of actions may have done it without one, and so may a person: it is nobody's.
+    const mayBe = innermost(transactions.filter((one) => one.record.scope === "actions")).map((one) => one.id);
+    if (mayBe.length > 0) return { cause, actor: "ambiguous", candidates: mayBe, depth: 0 };
+    return { cause, actor: context.actor, depth: 0 };
+  }
+  if (second !== undefined) {
+    return { cause, actor: "ambiguous", candidates: watches.map((one) => one.id), depth: 0 };
+  }
+  return { cause: "watch", actor: context.actor, session: only.id, depth: 0 };
 }
 
 /** The paths that an action can have changed: those that it named, or any. */

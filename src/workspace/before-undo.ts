@@ -58,10 +58,11 @@ async function unclosedNotes(context: Context): Promise<string[]> {
 
 /** What is on disk and not recorded: nothing after a capture; looked up without recording for a dry run. */
 export async function lookOrCapture(context: Context, options: UndoOptions): Promise<readonly Change[]> {
-  if (options.dryRun === true) return unrecordedChanges(context);
+  if (options.dryRun === true) return unrecordedChanges(context, { absentRoot: "known" });
   await capture(context, {
     cause: "capture",
     reserve: true,
+    absentRoot: "known",
     ...(options.onProgress ? { onProgress: options.onProgress } : {}),
   });
   return [];

@@ -5,13 +5,15 @@ import { coverageOf, isMeant, type Omission } from "../core/coverage.ts";
 import { ChronicleError } from "../core/errors.ts";
 import type { EventDraft, Head } from "../core/event.ts";
 import { abandoning, withoutOwner } from "./abandon-actions.ts";
-import { filesBefore, receiptOf, unprotected } from "./action-files.ts";
+import { filesBefore, missingAbove, receiptOf, unprotected, withoutLeftOut } from "./action-files.ts";
 import { lastBegunHash, openActions, type LoggedAction } from "./actions.ts";
 import { beginningOf } from "./agent-session.ts";
-import { innermost, openBrackets, type Brackets } from "./brackets.ts";
+import { openBrackets, type Brackets } from "./brackets.ts";
 import type { Found } from "./capture.ts";
 import { summaryOf } from "./check-action.ts";
 import type { Context } from "./context.ts";
+import { Nesting, placeOf, type Place } from "./nesting.ts";
+import { keepOmittedList } from "./omitted-changes.ts";
 import type { OutsideDrafts } from "./outside.ts";
 import { omissionShape, shownPath } from "./shape.ts";
 
@@ -27,6 +29,8 @@ export interface AskedAction {
   readonly outside: OutsideDrafts;
   /** What a look at the declared paths alone could not take. */
   readonly omitted: readonly Omission[];
+  /** The actions in whose function it was asked for. */
+  readonly around: readonly string[];
   /** Nothing could be kept, and the caller goes on all the same. */
   readonly isExposed?: true;
 }
@@ -51,18 +55,26 @@ export async function beginning(context: Context, asked: AskedAction, found: Fou
   if (targets.kind === "paths" && kept + exposed.length === 0 && asked.isExposed !== true) return drafts;
   if (exposed.length > 0 && request.onFailure !== "warn") throw notProtected(exposed);
   if (request.session !== undefined) {
-    const at = { head: found.head, ahead: found.changes.length + drafts.length };
+    const at = { head: found.head, ahead: found.upTo - found.head.seq + drafts.length };
     const session = await beginningOf(context, { id: request.session, actor }, at);
     if (session !== undefined) drafts.push(session);
   }
   drafts.push(...outside.drafts);
-  const fromSeq = found.head.seq + found.changes.length + drafts.length;
-  const record = await recordOf(context, asked, { files, fromSeq, omitted, head: found.head });
+  const fromSeq = found.upTo + drafts.length;
+  const place = await placeOfAction(context, asked, found.head);
+  const record = await recordOf(context, asked, {
+    files,
+    fromSeq,
+    omitted,
+    seen: found.omitted,
+    place,
+    head: found.head,
+  });
   drafts.push({
     op: "upsert",
     recordId: actionRecordId(asked.id),
     record: encodeAction(record),
-    recursionDepth: request.depth ?? 0,
+    recursionDepth: place.depth + (request.depth ?? 0),
   });
   return drafts;
 }
@@ -70,7 +82,7 @@ export async function beginning(context: Context, asked: AskedAction, found: Fou
 /** Actions whose process is gone, and those of the session's earlier turns, are over. */
 async function endings(context: Context, request: ActionRequest, found: Found): Promise<EventDraft[]> {
   const open = await openActions(context, found.head);
-  const dead = withoutOwner(context, open);
+  const dead = await withoutOwner(context, open);
   const earlier = ofEarlierTurns(open, request).filter((one) => !dead.includes(one));
   return [
     ...(await abandoning(context, dead, { found })),
@@ -82,7 +94,7 @@ async function endings(context: Context, request: ActionRequest, found: Found): 
 async function keptFiles(context: Context, asked: AskedAction, found: Found): Promise<BackedUpFile[]> {
   const { request, targets } = asked;
   if (asked.isExposed === true) return [];
-  const files = await filesBefore(context, targets.paths, found);
+  const files = withoutLeftOut(await filesBefore(context, targets.paths, found), [...asked.omitted, ...found.omitted]);
   return request.type.startsWith("delete_") ? files.filter((file) => !file.absent) : files;
 }
 
@@ -96,15 +108,27 @@ interface Kept {
   readonly files: readonly BackedUpFile[];
   readonly fromSeq: number;
   readonly omitted: readonly Omission[];
+  readonly place: Place;
+  /** What the look at everything has omitted. */
+  readonly seen: readonly Omission[];
   readonly head: Head;
+}
+
+/** What an action begins within. The transaction that was named goes before the innermost one. Throws `NOT_FOUND`. */
+async function placeOfAction(context: Context, { request, around }: AskedAction, head: Head): Promise<Place> {
+  const { session, transaction } = request;
+  const pid = request.pid === undefined ? context.processes.pid : request.pid;
+  const brackets = await openBrackets(context, head);
+  const nesting = await Nesting.of(context, brackets);
+  const place = await placeOf(context, nesting, { pid, session, within: around, guess: true });
+  if (transaction === undefined) return place;
+  return { ...place, within: { ...place.within, transaction: namedTransaction(brackets, transaction) } };
 }
 
 async function recordOf(context: Context, asked: AskedAction, kept: Kept): Promise<ActionRecord> {
   const { request, actor, targets } = asked;
   const { session, turn, toolCall, pid } = request;
-  const brackets = await openBrackets(context, kept.head);
-  const transaction = transactionOf(brackets, request);
-  const [run, otherRun] = brackets.runs;
+  const omittedBefore = targets.kind === "workspace" ? await keepOmittedList(context, kept.seen) : undefined;
   return {
     state: "open",
     type: request.type,
@@ -112,13 +136,13 @@ async function recordOf(context: Context, asked: AskedAction, kept: Kept): Promi
     scope: targets.kind,
     paths: targets.paths,
     files: kept.files,
+    missing: asked.isExposed === true ? [] : await missingAbove(context, kept.files),
     outside: targets.outside,
     actor,
     ...(session === undefined ? {} : { session }),
     ...(turn === undefined ? {} : { turn }),
     ...(toolCall === undefined ? {} : { toolCall }),
-    ...(transaction === undefined ? {} : { transaction }),
-    ...(run === undefined || otherRun !== undefined ? {} : { run: run.id }),
+    ...kept.place.within,
     previous: await lastBegunHash(context, kept.head.seq),
     pid: pid === undefined ? context.processes.pid : pid,
     fromSeq: kept.fromSeq,
@@ -127,18 +151,15 @@ async function recordOf(context: Context, asked: AskedAction, kept: Kept): Promi
     started: new Date(context.now()).toISOString(),
     ended: null,
     changed: null,
+    ...(omittedBefore === undefined ? {} : { omittedBefore }),
+    omittedChanges: [],
   };
 }
 
-/** The transaction that was named, or the innermost one that is everybody's or the session's. Throws `NOT_FOUND`. */
-function transactionOf({ transactions }: Brackets, { session, transaction }: ActionRequest): string | undefined {
-  if (transaction === undefined) {
-    const fitting = transactions.filter(({ record }) => record.session === undefined || record.session === session);
-    return innermost(fitting).at(-1)?.id;
-  }
-  const named = transactions.find((one) => one.id === transaction);
-  if (named !== undefined) return named.id;
-  throw new ChronicleError("NOT_FOUND", `there is no active transaction ${JSON.stringify(transaction)}`, {
+/** The open transaction of this id. Throws `NOT_FOUND`. */
+function namedTransaction({ transactions }: Brackets, id: string): string {
+  if (transactions.some((one) => one.id === id)) return id;
+  throw new ChronicleError("NOT_FOUND", `there is no active transaction ${JSON.stringify(id)}`, {
     hint: "`chronicle transaction list` shows them; leave it out to take the innermost one",
   });
 }

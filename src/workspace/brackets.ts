@@ -1,4 +1,5 @@
-import type { Head } from "../core/event.ts";
+import { plausibleTime, type TimedEvent } from "../core/clock-jumps.ts";
+import type { Head, LogEvent } from "../core/event.ts";
 import { decodeSession, type SessionRecord } from "../core/records.ts";
 import { decodeTransaction, type TransactionRecord } from "../core/transaction-record.ts";
 import type { EventRow } from "../storage/index-store.ts";
@@ -11,6 +12,8 @@ export interface OpenSession {
   readonly id: string;
   /** Of the event that began it. */
   readonly seq: number;
+  /** How many runs and actions it is within. */
+  readonly depth: number;
   readonly record: SessionRecord;
 }
 
@@ -34,7 +37,7 @@ export interface Brackets {
 /** What was read of a record's last event, so that a capture need not read every one again. */
 type Seen<T> = Map<string, { readonly seq: number; readonly value: T }>;
 
-const sessions = new WeakMap<object, Seen<SessionRecord>>();
+const sessions = new WeakMap<object, Seen<Pick<OpenSession, "depth" | "record">>>();
 const transactions = new WeakMap<object, Seen<TransactionRecord>>();
 
 /** Everything whose owner is alive and has not ended it; `reopened`: a transaction that counts although its owner is gone. */
@@ -42,19 +45,20 @@ export async function openBrackets(context: Context, at?: Head, reopened?: strin
   const { index } = context;
   const going: OpenSession[] = [];
   for (const row of await openRows(context, "session:", at)) {
-    const record = await once(context, row, { seen: seenIn(sessions, index), decode: decodeSession });
+    const known = await once(context, row, { seen: seenIn(sessions, index), decode: sessionIn });
+    const { record } = known;
     if (record.kind !== "agent" && !isAlive(context, record.pid)) continue;
-    going.push({ id: row.recordId.slice("session:".length), seq: record.fromSeq, record });
+    going.push({ id: row.recordId.slice("session:".length), seq: record.fromSeq, ...known });
   }
   const active: OpenTransaction[] = [];
   for (const row of await openRows(context, "transaction:", at)) {
-    const record = await once(context, row, { seen: seenIn(transactions, index), decode: decodeTransaction });
+    const record = await once(context, row, { seen: seenIn(transactions, index), decode: transactionIn });
     const id = row.recordId.slice("transaction:".length);
     if (id !== reopened && !isAlive(context, record.pid)) continue;
     active.push({ id, seq: record.fromSeq + 1, record });
   }
   return {
-    actions: (await openActions(context, at)).filter((action) => isGoingOn(context, action)),
+    actions: await goingOn(context, await openActions(context, at)),
     runs: going.filter((one) => one.record.kind === "run"),
     watches: going.filter((one) => one.record.kind === "watch"),
     agents: going.filter((one) => one.record.kind === "agent"),
@@ -70,14 +74,20 @@ function isAlive({ processes }: Context, pid: number | null): boolean {
 /** So long may go by before nobody is taken to finish what no process owns. */
 export const UNOWNED_HOURS = 24;
 
-/** Is this moment of the log so long ago that what no process owns counts as over? */
-export function isLongAgo({ now }: Context, ts: string): boolean {
-  return now() - Date.parse(ts) >= UNOWNED_HOURS * 3_600_000;
+/**
+ * Is an event so old that what no process owns counts as over? An event of a clock that was wrong is judged by the events
+ * around it.
+ */
+export async function ageLimit({ now, index }: Context): Promise<(event: TimedEvent) => boolean> {
+  const [jumps, at] = [await index.clockJumps(), now()];
+  return (event) => at - plausibleTime(event, jumps, at) >= UNOWNED_HOURS * 3_600_000;
 }
 
-/** Will somebody finish this open action? Its process; where none owns it, whoever does within a day. */
-export function isGoingOn(context: Context, { pid, ts }: LoggedAction): boolean {
-  return pid === null ? !isLongAgo(context, ts) : isAlive(context, pid);
+/** Those open actions that somebody will finish: their process; where none owns them, whoever does within a day. */
+export async function goingOn(context: Context, actions: readonly LoggedAction[]): Promise<LoggedAction[]> {
+  if (actions.length === 0) return [];
+  const isLongAgo = await ageLimit(context);
+  return actions.filter((action) => (action.pid === null ? !isLongAgo(action) : isAlive(context, action.pid)));
 }
 
 function seenIn<T>(all: WeakMap<object, Seen<T>>, index: object): Seen<T> {
@@ -89,29 +99,25 @@ function seenIn<T>(all: WeakMap<object, Seen<T>>, index: object): Seen<T> {
 async function once<T>(
   context: Context,
   row: EventRow,
-  { seen, decode }: { readonly seen: Seen<T>; readonly decode: (body: EventBody) => T },
+  { seen, decode }: { readonly seen: Seen<T>; readonly decode: (event: LogEvent) => T },
 ): Promise<T> {
   const known = seen.get(row.recordId);
   if (known?.seq === row.seq) return known.value;
-  const value = decode((await readEvent(context, row)).record);
+  const value = decode(await readEvent(context, row));
   seen.set(row.recordId, { seq: row.seq, value });
   return value;
 }
 
-type EventBody = Parameters<typeof decodeSession>[0];
+function sessionIn({ record, recursionDepth }: LogEvent): Pick<OpenSession, "depth" | "record"> {
+  return { depth: recursionDepth, record: decodeSession(record) };
+}
+
+function transactionIn({ record }: LogEvent): TransactionRecord {
+  return decodeTransaction(record);
+}
 
 /** Of several transactions one in another: those within which no other one was begun. */
 export function innermost(active: readonly OpenTransaction[]): OpenTransaction[] {
   const parents = new Set(active.map((one) => one.record.parent));
   return active.filter((one) => !parents.has(one.id));
-}
-
-/** A transaction and those within which it was begun. */
-export function withParents(active: readonly OpenTransaction[], id: string | undefined): ReadonlySet<string> {
-  const found = new Set<string>();
-  for (let at = id; at !== undefined && !found.has(at);) {
-    found.add(at);
-    at = active.find((one) => one.id === at)?.record.parent;
-  }
-  return found;
 }

@@ -9,12 +9,17 @@ import type { FilterSpec } from "../core/filter.ts";
 import { sha256 } from "../core/hash.ts";
 import { comparePaths, type WorkspacePath } from "../core/path.ts";
 import type { FileStat } from "../disk/disk.ts";
-import type { LimitExcess, ScanReport } from "../worktree/worktree.ts";
+import type { IterationRow } from "../storage/index-store.ts";
+import type { LimitExcess, ScanReport, ScanRequest } from "../worktree/worktree.ts";
 import type { LoggedAction } from "./actions.ts";
 import { type AttributedChange, attributor } from "./attribution.ts";
+import { rebuildingOnce } from "./answer.ts";
 import { withCommit } from "./commit.ts";
 import type { Context, IngestResult } from "./context.ts";
+import { coverageDrafts } from "./coverage-in-log.ts";
+import { isHosted } from "./hosted.ts";
 import { openIntents, settle } from "./operate.ts";
+import { proveLast } from "./proved-rows.ts";
 import { refuseBatchOverQuota } from "./quota.ts";
 import { ReadTable, type ReadPath } from "./read-table.ts";
 import { noteRemembered, rememberRecorded } from "./remember-recorded.ts";
@@ -36,6 +41,8 @@ export interface CaptureOptions {
   readonly reopened?: string;
   /** What else is recorded in the same commit, whether anything changed or not; asked with the lock held. */
   readonly also?: (found: Found) => Promise<readonly EventDraft[]>;
+  /** What a tracked folder counts as that is not there (see `ScanRequest`). */
+  readonly absentRoot?: ScanRequest["absentRoot"];
   /** Only look: hash, store nothing. */
   readonly hashOnly?: boolean;
   /** What is kept so that something else can be gone back to may go beyond the quota, by a reserve. */
@@ -48,6 +55,8 @@ export interface Found {
   readonly head: Head;
   readonly changes: readonly AttributedChange[];
   readonly omitted: readonly Omission[];
+  /** The last event of what was found: what is recorded with it stands behind that. */
+  readonly upTo: number;
 }
 
 /** What a capture found and recorded. */
@@ -77,8 +86,9 @@ export interface Reading {
 /** Captures and commits. Contents are durable before the events are. */
 export async function capture(context: Context, options: CaptureOptions): Promise<Capture> {
   using _lease = await context.blobs.lease();
+  if (options.paranoid === true) context.blobs.doubt();
   try {
-    return await lookAndCommit(context, options);
+    return await rebuildingOnce(context, () => lookAndCommit(context, options));
   } catch (error) {
     // Nobody knows what was recorded of it: the next look is at everything.
     context.live.giveBack(undefined);
@@ -87,17 +97,20 @@ export async function capture(context: Context, options: CaptureOptions): Promis
 }
 
 async function lookAndCommit(context: Context, options: CaptureOptions): Promise<Capture> {
-  const first = await captureOnce(context, options, []);
+  const first = await captureOnce(context, options, { omitted: [], unseen: [] });
+  const { report } = first.reading;
   const changes = [...first.changes];
   const omitted = [...first.reading.omitted];
+  const unseen = [...unseenIn(first.reading)];
+  const whole = options.only === undefined ? { filters: report.filters } : {};
   let last = first;
   for (let only = last.contested; only.length > 0; only = last.contested) {
     context.worktree.forget(only);
-    last = await captureOnce(context, { ...options, only }, omitted);
+    last = await captureOnce(context, { ...options, only }, { omitted, unseen, ...whole });
     changes.push(...last.changes);
     omitted.push(...last.reading.omitted);
+    unseen.push(...unseenIn(last.reading));
   }
-  const { report } = first.reading;
   return {
     changes,
     coverage: coverageOf(omitted),
@@ -121,7 +134,20 @@ interface Once {
   readonly contested: readonly WorkspacePath[];
 }
 
-async function captureOnce(context: Context, options: CaptureOptions, earlier: readonly Omission[]): Promise<Once> {
+/** What looks before this one could not take. */
+interface Earlier {
+  readonly omitted: readonly Omission[];
+  readonly unseen: readonly Omission[];
+  /** The filters of the first look, if that was at everything. */
+  readonly filters?: readonly FilterSpec[];
+}
+
+/** What a look could not take and does not know. What changed while it was read is recorded all the same. */
+function unseenIn({ omitted, present }: Reading): Omission[] {
+  return omitted.filter(({ path, reason }) => reason !== "unstable" || !present.has(path));
+}
+
+async function captureOnce(context: Context, options: CaptureOptions, earlier: Earlier): Promise<Once> {
   for (;;) {
     const startSeq = await knownBefore(context);
     const reading = await readDisk(context, options);
@@ -163,12 +189,14 @@ export async function readDisk(context: Context, options: Omit<CaptureOptions, "
 
 /** Scans, and reads what the scan hands over, at the same time. */
 async function scanAndRead(context: Context, options: Omit<CaptureOptions, "cause">): Promise<Reading> {
-  const { onProgress } = options;
+  const { onProgress, absentRoot } = options;
+  const absent = absentRoot === undefined ? {} : { absentRoot };
   const present = new ReadTable();
   const gone: WorkspacePath[] = [];
   const omitted: Omission[] = [];
   const run = context.ingest.begin({
     hashOnly: options.hashOnly ?? false,
+    known: (path) => context.worktree.recall(path) !== undefined,
     onResult: (result) => take(result, { present, gone, omitted }),
   });
   try {
@@ -177,6 +205,7 @@ async function scanAndRead(context: Context, options: Omit<CaptureOptions, "caus
         ...(options.paranoid === undefined ? {} : { paranoid: options.paranoid }),
         ...(options.only === undefined ? {} : { only: options.only }),
         ...(options.named === undefined ? {} : { named: options.named }),
+        ...absent,
         onProgress: (paths) => onProgress?.({ phase: "scan", done: paths, total: 0, unit: "paths" }),
       },
       async (batch) => {
@@ -189,8 +218,8 @@ async function scanAndRead(context: Context, options: Omit<CaptureOptions, "caus
     );
     await run.finish((bytes) => onProgress?.({ phase: "capture", done: bytes, total: report.bytes, unit: "bytes" }));
     // What could not be read because its folder was moved away meanwhile is not gone: a look at nothing says so.
-    if (gone.length > 0) await context.worktree.scan({ only: [] }, () => undefined);
-    return { report, present, gone: [...report.gone, ...gone], omitted: [...report.omitted, ...omitted] };
+    if (gone.length > 0) await context.worktree.scan({ only: [], ...absent }, () => undefined);
+    return { report, present, gone: [...new Set([...report.gone, ...gone])], omitted: [...report.omitted, ...omitted] };
   } catch (error) {
     await run.abandon();
     throw error;
@@ -205,7 +234,7 @@ interface Taken {
 
 function take(result: IngestResult, { present, gone, omitted }: Taken): void {
   if ("entry" in result) {
-    present.push(result);
+    present.push({ ...result, unstable: result.unstable || result.isMoving === true });
     if (result.unstable)
       omitted.push({ path: result.path, reason: "unstable", detail: "it changed while it was read" });
   } else if ("omission" in result) omitted.push(result.omission);
@@ -227,8 +256,7 @@ interface CommitReading {
   readonly options: CaptureOptions;
   /** Up to here the scan has seen what is recorded: the head when it began, or where an intent was that was open then. */
   readonly startSeq: number;
-  /** What looks before this one could not take. */
-  readonly earlier: readonly Omission[];
+  readonly earlier: Earlier;
 }
 
 /**
@@ -236,9 +264,10 @@ interface CommitReading {
  * interrupted, and is to be finished before anything is recorded.
  */
 async function commitReading(context: Context, reading: Reading, given: CommitReading): Promise<Once | undefined> {
-  const { options, startSeq } = given;
-  const before = await compare(context, reading);
-  if (before.changes.length === 0 && options.also === undefined) {
+  const { options, startSeq, earlier } = given;
+  const before = await compareProved(context, reading);
+  const isNothing = before.changes.length === 0 && options.also === undefined;
+  if (isNothing && (await coverageOfLook(context, reading, { options, earlier, fromSeq: 0 })).length === 0) {
     remember(context, reading, new Set());
     return { reading, changes: [], seq: (await context.index.head()).seq, also: [], contested: [] };
   }
@@ -248,7 +277,7 @@ async function commitReading(context: Context, reading: Reading, given: CommitRe
     const head = await commit.head();
     const isOvertaken = head.seq > startSeq;
     const touched = new Set(isOvertaken ? await context.index.touched(startSeq, head.seq) : []);
-    const { changes, iterations } = isOvertaken ? await compare(context, reading) : before;
+    const { changes, iterations } = isOvertaken ? await compareProved(context, reading) : before;
     const isUnsure = isOvertaken && changes.length > 0 && (await isSomeTakenBack(context, startSeq, head.seq));
     const isContested = ({ path }: Change): boolean => isUnsure || touched.has(path);
     const contested = changes.filter(isContested).map((change) => change.path);
@@ -256,13 +285,32 @@ async function commitReading(context: Context, reading: Reading, given: CommitRe
     const ours = free.length === 0 ? [] : await attributed(context, free, { iterations, options, head });
     // Looked at again first: what goes along with the changes is recorded with the last of them.
     const isLast = contested.length === 0;
-    const omitted = [...given.earlier, ...reading.omitted];
-    const also = isLast ? ((await options.also?.({ head, changes: ours, omitted })) ?? []) : [];
-    const events = await commit.append([...ours.map(draftOf), ...also]);
+    const omitted = [...earlier.omitted, ...reading.omitted];
+    const covered = isLast ? await coverageOfLook(context, reading, { options, earlier, fromSeq: head.seq }) : [];
+    const upTo = head.seq + ours.length + covered.length;
+    const also = isLast ? ((await options.also?.({ head, changes: ours, omitted, upTo })) ?? []) : [];
+    const events = await commit.append([...ours.map(draftOf), ...covered, ...also]);
     remember(context, reading, new Set([...touched, ...contested]));
     if (isAllSettled(reading)) noteRemembered(context, { from: head.seq, to: head.seq + events.length });
-    return { reading, changes: ours, seq: head.seq + events.length, also: events.slice(ours.length), contested };
+    return {
+      reading,
+      changes: ours,
+      seq: head.seq + events.length,
+      also: events.slice(ours.length + covered.length),
+      contested,
+    };
   });
+}
+
+/** The event that says what a look at everything took, where that has changed. It stands behind what the look found. */
+async function coverageOfLook(
+  context: Context,
+  reading: Reading,
+  { options, earlier, fromSeq }: Pick<CommitReading, "options" | "earlier"> & { readonly fromSeq: number },
+): Promise<EventDraft[]> {
+  const filters = earlier.filters ?? (options.only === undefined ? reading.report.filters : undefined);
+  if (filters === undefined || isHosted(context.worktree.roots)) return [];
+  return coverageDrafts(context, { filters, omitted: [...earlier.unseen, ...unseenIn(reading)] }, fromSeq);
 }
 
 async function attributed(
@@ -292,6 +340,16 @@ interface Comparison {
   readonly changes: readonly Change[];
   /** The number of the last iteration of each changed path. */
   readonly iterations: ReadonlyMap<WorkspacePath, number>;
+  /** What the index knows of each changed path, and as of which event. */
+  readonly before: readonly { readonly path: WorkspacePath; readonly row: IterationRow | undefined }[];
+  readonly seq: number;
+}
+
+/** As `compare`, proved: what is recorded next goes on from it, and a wrong number would stand in the log for ever. */
+async function compareProved(context: Context, reading: Reading): Promise<Comparison> {
+  const compared = await compare(context, reading);
+  if (compared.before.length > 0) await proveLast(context, compared.before, compared.seq);
+  return compared;
 }
 
 /** Paths that are compared at once. */
@@ -302,6 +360,7 @@ export async function compare(context: Context, { present, gone }: Reading): Pro
   const { seq } = await context.index.head();
   const changes: Change[] = [];
   const iterations = new Map<WorkspacePath, number>();
+  const before: { path: WorkspacePath; row: IterationRow | undefined }[] = [];
   const consider = async (paths: readonly WorkspacePath[], now: (at: number) => Entry | undefined): Promise<void> => {
     if (paths.length === 0) return;
     const recorded = await context.index.iterationsAt(paths, seq);
@@ -310,6 +369,7 @@ export async function compare(context: Context, { present, gone }: Reading): Pro
       const change = changeBetween(path, row?.entry, now(i));
       if (change === undefined) return;
       changes.push(change);
+      before.push({ path, row });
       iterations.set(path, row?.iteration ?? 0);
     });
   };
@@ -321,11 +381,16 @@ export async function compare(context: Context, { present, gone }: Reading): Pro
     () => undefined,
   );
   changes.sort((a, b) => comparePaths(a.path, b.path));
-  return { changes, iterations };
+  return { changes, iterations, before, seq };
 }
 
 function draftOf({ path, after, iteration, by }: AttributedChange): EventDraft {
-  return { op: "upsert", recordId: fileRecordId(path), record: encodeFile({ entry: after, iteration, ...by }) };
+  return {
+    op: "upsert",
+    recordId: fileRecordId(path),
+    record: encodeFile({ entry: after, iteration, ...by }),
+    recursionDepth: by.depth,
+  };
 }
 
 function remember(context: Context, reading: Reading, except: ReadonlySet<WorkspacePath>): void {
@@ -334,8 +399,8 @@ function remember(context: Context, reading: Reading, except: ReadonlySet<Worksp
 }
 
 /** Does the worktree now know all that was read? What was unstable is to be read again. */
-export function isAllSettled({ omitted }: Reading): boolean {
-  return omitted.every((one) => one.reason !== "unstable");
+export function isAllSettled({ omitted, present }: Reading): boolean {
+  return present.isSettled && omitted.every((one) => one.reason !== "unstable");
 }
 
 /** What was read whole, and may be trusted at the next look. */

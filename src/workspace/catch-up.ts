@@ -1,4 +1,5 @@
 import { checkLine, parseLine } from "../core/chain.ts";
+import { asCommit, CommitFollower } from "../core/commit-mark.ts";
 import { ChronicleError } from "../core/errors.ts";
 import { EMPTY_HEAD, type EventDraft, type Head, type LogEvent } from "../core/event.ts";
 import { decodeSentinel, headBefore, sentinelId } from "../core/sentinel.ts";
@@ -9,6 +10,8 @@ import type { HistoryContext, KeptHead } from "./context.ts";
 import { indexedFrom, oldestSeq } from "./history-start.ts";
 import { project, projectAnchor, type PlacedEvent } from "./project.ts";
 import { isInBase } from "./read-base.ts";
+import { refuseOtherHistory } from "./refuse-other-history.ts";
+import { laterCommitEnd } from "./torn-tail.ts";
 
 /** How many events are brought into the index at once. */
 const BATCH = 20_000;
@@ -28,9 +31,12 @@ export interface CatchUpOptions {
   readonly locked?: boolean;
 }
 
-/** One line that does not go on from the event before it. */
-interface BadLine {
-  readonly position: LogPosition;
+/** What does not go on from the last whole commit: a bad line, or a commit without its end. */
+interface BadTail {
+  /** Where the first line behind the last whole commit begins. */
+  readonly from: LogPosition;
+  /** Where the bad line begins; `undefined`: all lines are sound, and the last commit has no end. */
+  readonly bad?: LogPosition;
   readonly lineNumber: number;
   readonly detail: string;
   /** It is sound, but of another workspace. */
@@ -38,11 +44,12 @@ interface BadLine {
 }
 
 /**
- * Replays the events that the index does not know yet.
+ * Replays the events that the index does not know yet, whole commits only.
  *
- * `recover` (only with the lock held): a torn tail above the bound is moved to quarantine and recorded. The bound is the
- * greater of the kept head's size and the index's seq: what was acknowledged can only be damaged, never torn.
- * Damage at or below the bound throws with `recover`, and is reported otherwise.
+ * `recover` (only with the lock held): a torn tail is moved to quarantine, from the first line of its commit on, and
+ * recorded. Only the last commit can be torn: the next one is not begun before it is durable. So it is damage where a
+ * later commit has its end behind it, and where the index or the kept head knows of the event: that was acknowledged.
+ * Damage throws with `recover`, and is reported otherwise.
  */
 export async function catchUp(context: HistoryContext, options: CatchUpOptions): Promise<CatchUp> {
   for (let attempt = 1; ; attempt += 1) {
@@ -91,7 +98,7 @@ async function lookAndReplay(context: HistoryContext, options: { readonly recove
   const damage = await judge(context, { head, bad, indexed: known.seq, oldest });
   if (damage !== undefined) return stop(head, damage, options);
   if (options.recover && (bad !== undefined || end.tornBytes > 0)) {
-    const position = bad?.position ?? { seq: head.seq + 1, offset: head.offset };
+    const position = { seq: head.seq + 1, offset: head.offset };
     const cut = await cutTail(context, position, bad?.detail ?? `${end.tornBytes} bytes without an end of line`);
     return { head: cut, damage: undefined };
   }
@@ -171,7 +178,7 @@ export async function rebuildFromLog(context: HistoryContext): Promise<CatchUp> 
 }
 
 /** Readers bring events in too, without the lock: where one was faster, this goes on from there. */
-async function replay(context: HistoryContext, from: IndexHead): Promise<BadLine | undefined> {
+async function replay(context: HistoryContext, from: IndexHead): Promise<BadTail | undefined> {
   for (let start = from; ;) {
     try {
       return await replayFrom(context, start);
@@ -184,30 +191,89 @@ async function replay(context: HistoryContext, from: IndexHead): Promise<BadLine
   }
 }
 
-async function replayFrom(context: HistoryContext, start: IndexHead): Promise<BadLine | undefined> {
-  let prev: Head | undefined = start.seq === 0 ? undefined : { seq: start.seq, hash: start.hash };
-  let pending: PlacedEvent[] = [];
+async function replayFrom(context: HistoryContext, start: IndexHead): Promise<BadTail | undefined> {
+  const replayed = new Replay(context, start);
   for await (const lines of context.log.read({ seq: start.seq + 1, offset: start.offset })) {
     for (const line of lines) {
-      prev ??= headBeforeFirst(line, context.workspaceId);
-      const checked = checkLine(line.bytes, prev);
-      if ("fault" in checked) {
-        if (pending.length > 0) await project(context, pending);
-        return badLine(line, prev.seq + 1, checked.fault.detail);
-      }
-      if (isForeign(checked.event, context.workspaceId)) {
-        return { ...badLine(line, 1, `it begins the history of ${checked.event.recordId}`), foreign: true };
-      }
-      pending.push({ event: checked.event, offset: line.offset, length: line.bytes.length });
-      prev = checked.event;
+      const bad = replayed.take(line);
+      if (bad === undefined) continue;
+      await replayed.bringIn();
+      return bad;
     }
-    if (pending.length >= BATCH) {
-      await project(context, pending);
-      pending = [];
-    }
+    if (replayed.isLarge) await replayed.bringIn();
   }
-  if (pending.length > 0) await project(context, pending);
-  return undefined;
+  await replayed.bringIn();
+  return replayed.unended();
+}
+
+/** Lines that are brought into the index, whole commits at once. */
+class Replay {
+  readonly #context: HistoryContext;
+  readonly #start: IndexHead;
+  #prev: Head | undefined;
+  #commits: CommitFollower | undefined;
+  #whole: PlacedEvent[] = [];
+  /** The events of the commit that has no end so far. */
+  #open: PlacedEvent[] = [];
+  #openLine = 0;
+
+  constructor(context: HistoryContext, start: IndexHead) {
+    this.#context = context;
+    this.#start = start;
+    this.#prev = start.seq === 0 ? undefined : { seq: start.seq, hash: start.hash };
+  }
+
+  get isLarge(): boolean {
+    return this.#whole.length >= BATCH;
+  }
+
+  /** Takes the next line; what is wrong with it, if it does not go on from the one before. */
+  take(line: RawLine): BadTail | undefined {
+    const { workspaceId, isCopy } = this.#context;
+    this.#prev ??= headBeforeFirst(line, workspaceId);
+    const checked = checkLine(line.bytes, this.#prev);
+    if ("fault" in checked) return this.#bad(line, checked.fault.detail);
+    const { event } = checked;
+    if (this.#start.seq === 0 && this.#commits === undefined) refuseOtherHistory(event);
+    if (isForeign(event, workspaceId)) {
+      return { ...this.#bad(line, `it begins the history of ${event.recordId}`), foreign: true };
+    }
+    this.#commits ??= new CommitFollower(this.#prev.seq, isCopy);
+    const mark = this.#commits.take(event);
+    // Whether the ends of somebody else's commits are right is for `verify` to say.
+    if (typeof mark === "string" && isCopy !== true) return this.#bad(line, mark);
+    if (this.#open.length === 0) this.#openLine = line.lineNumber;
+    this.#open.push({ event, offset: line.offset, length: line.bytes.length });
+    this.#prev = event;
+    if (mark !== undefined || isCopy === true) {
+      for (const one of this.#open) this.#whole.push(one);
+      this.#open = [];
+    }
+    return undefined;
+  }
+
+  async bringIn(): Promise<void> {
+    const placed = this.#whole;
+    this.#whole = [];
+    if (placed.length > 0) await project(this.#context, placed);
+  }
+
+  /** The last commit, if it has no end. */
+  unended(): BadTail | undefined {
+    const [first] = this.#open;
+    if (first === undefined) return undefined;
+    const { seq } = first.event;
+    const from = { seq, offset: first.offset };
+    return { from, lineNumber: this.#openLine, detail: `the commit that begins at event ${seq} has no end` };
+  }
+
+  #bad(line: RawLine, detail: string): BadTail {
+    const seq = (this.#prev?.seq ?? this.#start.seq) + 1;
+    const bad = { seq, offset: line.offset };
+    const [first] = this.#open;
+    const from = first === undefined ? bad : { seq: first.event.seq, offset: first.offset };
+    return { from, bad, lineNumber: line.lineNumber, detail };
+  }
 }
 
 /** What a history's first line goes on from: nothing, or what a compaction's sentinel says. */
@@ -229,13 +295,9 @@ function isForeign({ seq, recordId }: LogEvent, workspaceId: string): boolean {
   return seq === 1 && recordId !== `workspace:${workspaceId}`;
 }
 
-function badLine(line: RawLine, seq: number, detail: string): BadLine {
-  return { position: { seq, offset: line.offset }, lineNumber: line.lineNumber, detail };
-}
-
 interface Findings {
   readonly head: IndexHead;
-  readonly bad: BadLine | undefined;
+  readonly bad: BadTail | undefined;
   /** The index's seq before this look. */
   readonly indexed: number;
   readonly oldest: number;
@@ -251,10 +313,19 @@ async function judge(
     return undefined;
   const kept = last?.valid === true ? last : undefined;
   const bound = Math.max(indexed, kept?.seq ?? 0);
-  if (bad !== undefined && (bad.foreign === true || isSealed(context, bad.position))) return damagedAt(bad);
-  if (head.seq < bound) return bad === undefined ? rolledBack(head.seq, bound) : damagedAt(bad);
+  if (bad?.bad !== undefined && (await isDamage(context, bad, bad.bad))) return damagedAt(bad);
+  if (head.seq < bound) return bad?.bad === undefined ? rolledBack(head.seq, bound) : damagedAt(bad);
   if (kept === undefined) return undefined;
   return (await agreesWith(context, { head, kept, oldest })) ? undefined : replaced(kept.seq);
+}
+
+/**
+ * Is a bad line damage, as far as the log itself tells? Else a crash has torn it. Lines of a copy come in appends of many
+ * commits, and come again.
+ */
+async function isDamage(context: HistoryContext, { from, foreign }: BadTail, bad: LogPosition): Promise<boolean> {
+  if (foreign === true || isSealed(context, bad)) return true;
+  return context.isCopy !== true && (await laterCommitEnd(context.log, bad, from.seq)) !== undefined;
 }
 
 /** Is the event that a kept head names the one in the history? So it is where no head was kept. */
@@ -277,10 +348,10 @@ export function isSealed(
   return seq < log.firstSeq || (seq > first && offset === 0);
 }
 
-function damagedAt(bad: BadLine): ChronicleError {
-  return new ChronicleError("LOG_DAMAGED", `the log is damaged at event ${bad.position.seq}: ${bad.detail}`, {
+function damagedAt({ from, bad = from, lineNumber, detail }: BadTail): ChronicleError {
+  return new ChronicleError("LOG_DAMAGED", `the log is damaged at event ${bad.seq}: ${detail}`, {
     hint: "nothing is written any more; run `chronicle verify` for the whole list, and restore the log from a copy",
-    data: { seq: bad.position.seq, offset: bad.position.offset, line: bad.lineNumber },
+    data: { seq: bad.seq, offset: bad.offset, line: lineNumber },
   });
 }
 
@@ -321,6 +392,7 @@ function replaced(seq: number): ChronicleError {
 
 async function cutTail(context: HistoryContext, position: LogPosition, detail: string): Promise<IndexHead> {
   const name = await context.log.quarantine(position);
+  const part = await context.log.quarantined(name);
   const head = await context.index.head();
   const draft: EventDraft = {
     op: "upsert",
@@ -330,11 +402,13 @@ async function cutTail(context: HistoryContext, position: LogPosition, detail: s
       cut_from_byte: position.offset,
       reason: detail.toWellFormed(),
       kept_as: name,
+      ...(part === undefined ? {} : { bytes: part.bytes, sha256: part.hash }),
     },
   };
   // An empty log has no event to be recorded after: its torn beginning is only moved away.
   if (head.seq === 0) return head;
-  const sealed = sealEvents({ seq: head.seq, hash: head.hash }, [draft], new Date(context.now()).toISOString());
+  const commit = asCommit([draft], context.workspaceId, { first: head.seq + 1 });
+  const sealed = sealEvents({ seq: head.seq, hash: head.hash }, commit, new Date(context.now()).toISOString());
   await context.log.append(sealed);
   const placed = sealed.map((event) => ({ event, offset: head.offset, length: Buffer.byteLength(event.line) }));
   return project(context, placed);

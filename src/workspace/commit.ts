@@ -1,13 +1,16 @@
 import { sealEvents } from "../core/chain.ts";
+import { asCommit, type CommitMark } from "../core/commit-mark.ts";
 import { ChronicleError } from "../core/errors.ts";
 import type { EventDraft, Head, SealedEvent } from "../core/event.ts";
-import type { IndexHead } from "../storage/index-store.ts";
+import type { Hash } from "../core/hash.ts";
+import type { FolderHashes, IndexHead } from "../storage/index-store.ts";
 import { catchUp } from "./catch-up.ts";
 import { refuseArchived } from "./refuse-archived.ts";
 import type { Context } from "./context.ts";
 import { breathe } from "../util/breathe.ts";
-import { keepHeadNowAndThen } from "./head.ts";
-import { project, type BasesAtHand, type PlacedEvent } from "./project.ts";
+import { isRootDue, mustStateRoot, pendingChanges, statedRoot } from "./commit-root.ts";
+import { project, type BasesAtHand, type PlacedEvent, type ProjectOptions } from "./project.ts";
+import { rootBehind, type RootBehind } from "./root-to-state.ts";
 
 /**
  * The one door to history.
@@ -67,7 +70,7 @@ export async function withCommit<T>(
     if (!archivedToo) await refuseArchived(context);
     await using appender = new Appender(context);
     const result = await work(commitFor(context, appender, events));
-    await keepHeadNowAndThen(context);
+    if (events.length > 0) await context.headFollower.committed();
     return result;
   } finally {
     // The last of all: whoever is told may ask for it. What was acknowledged is told of, whatever came after it.
@@ -83,14 +86,14 @@ function commitFor(context: Context, appender: Appender, events: SealedEvent[]):
   };
   return {
     head: () => appender.head(),
-    append: async (drafts, atHand) => noted(await appender.append(drafts, atHand)),
-    begin: async (drafts) => noted(await appender.begin(drafts)),
+    append: async (drafts, atHand) => ofDrafts(noted(await appender.append(drafts, atHand)), drafts),
+    begin: async (drafts) => ofDrafts(noted(await appender.begin(drafts)), drafts),
     decide: async (drafts) => {
       const sealed = noted(await appender.begin(drafts));
       context.decided.emit({ events: [...events] });
       // What goes to them is on its way before this thread is busy with something else.
       await breathe();
-      return sealed;
+      return ofDrafts(sealed, drafts);
     },
     seal: async (draft) => {
       const event = await seal(context, await appender.head(), draft);
@@ -102,6 +105,11 @@ function commitFor(context: Context, appender: Appender, events: SealedEvent[]):
       await catchUp(context, { recover: false, locked: true });
     },
   };
+}
+
+/** The events of the drafts, without one that only ends their commit. */
+function ofDrafts(sealed: readonly SealedEvent[], drafts: readonly EventDraft[]): readonly SealedEvent[] {
+  return sealed.length === drafts.length ? sealed : sealed.slice(0, drafts.length);
 }
 
 /** Appends the events of one commit; the index follows. */
@@ -120,6 +128,7 @@ class Appender implements AsyncDisposable {
   }
 
   async begin(drafts: readonly EventDraft[]): Promise<readonly SealedEvent[]> {
+    if (drafts.length === 0) return [];
     const { sealed, placed } = await this.#write(drafts);
     this.#behind = [...this.#behind, ...placed];
     return sealed;
@@ -127,8 +136,8 @@ class Appender implements AsyncDisposable {
 
   async append(drafts: readonly EventDraft[], atHand?: BasesAtHand): Promise<readonly SealedEvent[]> {
     if (drafts.length === 0) return [];
-    const { sealed, placed } = await this.#write(drafts);
-    await this.#follow(placed, atHand);
+    const { sealed, placed, tree } = await this.#write(drafts);
+    await this.#follow(placed, { atHand, tree });
     return sealed;
   }
 
@@ -137,16 +146,18 @@ class Appender implements AsyncDisposable {
     if (this.#behind.length > 0) await this.#follow([]).catch(() => undefined);
   }
 
-  async #follow(placed: readonly PlacedEvent[], atHand?: BasesAtHand): Promise<void> {
+  async #follow(placed: readonly PlacedEvent[], how: ProjectOptions = {}): Promise<void> {
     const all = [...this.#behind, ...placed];
     this.#behind = [];
-    await follow(this.#context, all, atHand);
+    await follow(this.#context, all, how);
   }
 
   async #write(drafts: readonly EventDraft[]): Promise<Written> {
     const context = this.#context;
     const { seq, hash, offset: from } = await this.#end();
-    const sealed = sealEvents({ seq, hash }, drafts, await timestamp(context, { seq, hash }));
+    const { mark, behind } = await this.#mark(seq, drafts);
+    const commit = asCommit(drafts, context.workspaceId, mark);
+    const sealed = sealEvents({ seq, hash }, commit, timestamp(context));
     await appendDurably(context, sealed);
     let offset = from;
     const placed = sealed.map((event) => {
@@ -156,8 +167,24 @@ class Appender implements AsyncDisposable {
       return one;
     });
     const last = sealed.at(-1);
-    if (last !== undefined) lastAppended.set(context.index, { hash: last.hash, ts: last.ts });
-    return { sealed, placed };
+    if (last !== undefined) behind?.settle({ seq: last.seq, hash: last.hash, next: { seq: last.seq + 1, offset } });
+    return { sealed, placed, tree: behind?.tree };
+  }
+
+  /** How the commit ends. Its root is computed before its events are in the index: what they change is laid over that. */
+  async #mark(seq: number, drafts: readonly EventDraft[]): Promise<MarkedCommit> {
+    const context = this.#context;
+    const first = seq + 1;
+    if (!mustStateRoot(drafts) && !(await isRootDue(context, seq + drafts.length))) return { mark: { first } };
+    const stated = this.#behind.length === 0 ? statedRoot(drafts) : undefined;
+    if (stated !== undefined) return { mark: markAt(first, stated) };
+    const behind = await this.#rootBehind(drafts);
+    return { mark: markAt(first, behind.root), behind };
+  }
+
+  async #rootBehind(drafts: readonly EventDraft[]): Promise<RootBehind> {
+    const pending = pendingChanges([...this.#behind.map(({ event }) => event), ...drafts]);
+    return rootBehind(this.#context, (await this.#context.index.head()).seq, pending);
   }
 
   /** Where the next event goes. */
@@ -169,17 +196,29 @@ class Appender implements AsyncDisposable {
   }
 }
 
+interface MarkedCommit {
+  readonly mark: CommitMark;
+  /** Where its root was computed. */
+  readonly behind?: RootBehind;
+}
+
+function markAt(first: number, root: Hash | undefined): CommitMark {
+  return root === undefined ? { first } : { first, root };
+}
+
 /** Events that were appended, and where they stand. */
 interface Written {
   readonly sealed: readonly SealedEvent[];
   readonly placed: readonly PlacedEvent[];
+  /** Folder hashes behind them, where their root was computed. */
+  readonly tree: FolderHashes | undefined;
 }
 
 /** Lets the index follow what is durable, and so acknowledged. If it cannot, it starts anew, from the log. */
-async function follow(context: Context, placed: readonly PlacedEvent[], atHand?: BasesAtHand): Promise<void> {
+async function follow(context: Context, placed: readonly PlacedEvent[], how: ProjectOptions = {}): Promise<void> {
   for (let rest = placed; rest.length > 0;) {
     try {
-      await project(context, rest, { atHand });
+      await project(context, rest, how);
       return;
     } catch {
       const left = await unknown(context, rest);
@@ -207,7 +246,8 @@ async function unknown({ index }: Context, placed: readonly PlacedEvent[]): Prom
 }
 
 async function seal(context: Context, head: IndexHead, draft: EventDraft): Promise<SealedEvent> {
-  const [event] = sealEvents({ seq: head.seq, hash: head.hash }, [draft], await timestamp(context, head));
+  const commit = asCommit([draft], context.workspaceId, markAt(head.seq + 1, statedRoot([draft])));
+  const [event] = sealEvents({ seq: head.seq, hash: head.hash }, commit, timestamp(context));
   if (event === undefined) throw new ChronicleError("IO", "the event was not sealed");
   await context.log.rotate(event);
   await follow(context, [{ event, offset: 0, length: Buffer.byteLength(event.line) }]);
@@ -228,15 +268,7 @@ async function appendDurably(context: Context, sealed: readonly SealedEvent[]): 
   }
 }
 
-/** What this process has appended last: usually that is the head. */
-const lastAppended = new WeakMap<object, Pick<SealedEvent, "hash" | "ts">>();
-
-/** The present, but never before the last event: order is by seq, and times only grow. */
-async function timestamp(context: Context, { seq, hash }: Head): Promise<string> {
-  const now = new Date(context.now()).toISOString();
-  if (seq === 0) return now;
-  const own = lastAppended.get(context.index);
-  const last = own?.hash === hash ? own : await context.index.locate(seq);
-  if (last === undefined) throw new ChronicleError("INTEGRITY_VIOLATION", `the index does not know event ${seq}`);
-  return last.ts > now ? last.ts : now;
+/** What the clock says. Order is by seq: the time may be before that of the last event. */
+function timestamp({ now }: Context): string {
+  return new Date(now()).toISOString();
 }

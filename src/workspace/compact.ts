@@ -17,7 +17,7 @@ import { endIdleSessions } from "./agent-session.ts";
 import { refuseUnsent } from "./replica/unsent.ts";
 import { closeAbandoned, listSessions } from "./session.ts";
 import { latestSnapshot, nameMoment } from "./snapshot.ts";
-import { rootAtHead } from "./tree.ts";
+import { rootToState } from "./root-to-state.ts";
 import { verifyLog } from "./verify-log.ts";
 import { writeBase } from "./write-base.ts";
 
@@ -176,7 +176,7 @@ async function prepareToDrop(context: Context, options: CompactOptions): Promise
   const progress = options.onProgress === undefined ? {} : { onProgress: options.onProgress };
   const captured = await capture(context, { cause: "capture", ...progress });
   const latest = await latestSnapshot(context);
-  const root = await withCommit(context, async (commit) => rootAtHead(context, (await commit.head()).seq));
+  const root = await withCommit(context, async (commit) => rootToState(context, (await commit.head()).seq));
   if (latest?.root !== root) await nameMoment(context, captured, { cause: "compact" });
 }
 

@@ -27,6 +27,9 @@ export async function workspaceRecord(context: HistoryContext): Promise<Workspac
   return record;
 }
 
+/** The options of a root. */
+type RootConfig = Omit<ConfigShape, "keepAside">;
+
 /** The options of a root as programs see them. */
 function configShape({
   filter,
@@ -34,7 +37,7 @@ function configShape({
 }: {
   readonly filter: FilterOptions;
   readonly limits: CaptureLimits;
-}): ConfigShape {
+}): RootConfig {
   return {
     useGitignore: filter.useGitignore,
     excludePatterns: [...filter.excludePatterns],
@@ -46,13 +49,17 @@ function configShape({
 
 /** The options of the first root. */
 export async function configOf(context: Context): Promise<ConfigShape> {
-  const [first] = (await workspaceRecord(context)).roots;
+  return shapeOf(await workspaceRecord(context));
+}
+
+/** The options of the first root, and those of the workspace. */
+function shapeOf({ roots: [first], keepsAside }: WorkspaceRecord): ConfigShape {
   if (first === undefined) throw new ChronicleError("LOG_DAMAGED", "the workspace has no root");
-  return configShape(first);
+  return { ...configShape(first), keepAside: keepsAside !== false };
 }
 
 /** Options with some of them changed. Throws `USAGE` for a limit that is not a whole number, and a pattern that is no text. */
-export function changedRoot(root: RootRecord, change: Partial<ConfigShape>): RootRecord {
+export function changedRoot(root: RootRecord, change: Partial<RootConfig>): RootRecord {
   const merged = { ...configShape(root), ...change };
   for (const key of ["maxEntries", "maxBytes", "maxFileSize"] as const) {
     if (!Number.isSafeInteger(merged[key]) || merged[key] < 0) {
@@ -72,12 +79,12 @@ export function changedRoot(root: RootRecord, change: Partial<ConfigShape>): Roo
 /** Changes the options of every root; in force from the next time the workspace is opened, and where a watch goes on. */
 export async function configure(context: Context, change: Partial<ConfigShape>): Promise<ConfigShape> {
   return withCommit(context, async (commit) => {
-    const record = await workspaceRecord(context);
-    const roots = record.roots.map((root) => changedRoot(root, change));
+    const { keepsAside, ...before } = await workspaceRecord(context);
+    const { keepAside = keepsAside !== false, ...ofRoots } = change;
+    const roots = before.roots.map((root) => changedRoot(root, ofRoots));
+    const record: WorkspaceRecord = { ...before, roots, ...(keepAside ? {} : { keepsAside: false }) };
     const recordId = `workspace:${context.workspaceId}`;
-    await commit.append([{ op: "upsert", recordId, record: encodeWorkspace({ ...record, roots }) }]);
-    const [first] = roots;
-    if (first === undefined) throw new ChronicleError("LOG_DAMAGED", "the workspace has no root");
-    return configShape(first);
+    await commit.append([{ op: "upsert", recordId, record: encodeWorkspace(record) }]);
+    return shapeOf(record);
   });
 }

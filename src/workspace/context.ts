@@ -35,6 +35,8 @@ export interface Context {
   readonly outside: OutsideFiles;
   readonly ingest: Ingest;
   readonly heads: HeadKeeper;
+  /** Has the signed head follow what is recorded. */
+  readonly headFollower: HeadFollower;
   readonly store: StoreTasks;
   readonly processes: Processes;
   /** Milliseconds since the epoch. */
@@ -84,7 +86,7 @@ export interface Retention {
 /** What reading and catching up with the history needs; a worktree is not among it. */
 export type HistoryContext = Pick<
   Context,
-  "workspaceId" | "anchor" | "log" | "blobs" | "index" | "lock" | "waitMs" | "heads" | "now" | "newId"
+  "workspaceId" | "anchor" | "isCopy" | "log" | "blobs" | "index" | "lock" | "waitMs" | "heads" | "now" | "newId"
 >;
 
 /** Reads contents from the worktree into the blob store, with all cores. */
@@ -95,6 +97,8 @@ export interface Ingest {
 export interface IngestOptions {
   /** Contents are hashed, not stored: for looks that record nothing. */
   readonly hashOnly: boolean;
+  /** Is this path tracked, and remembered? Then it may be read although it was not handed over. */
+  readonly known?: (path: WorkspacePath) => boolean;
   /** Gets what became of each path, as it comes. What was stored is durable only after `finish`. */
   readonly onResult: (result: IngestResult) => void;
 }
@@ -110,7 +114,16 @@ export interface IngestRun {
 
 /** What became of one path: read (`entry`), or why not. */
 export type IngestResult =
-  | { readonly path: WorkspacePath; readonly entry: Entry; readonly stat: FileStat; readonly unstable: boolean }
+  | {
+      readonly path: WorkspacePath;
+      readonly entry: Entry;
+      readonly stat: FileStat;
+      readonly unstable: boolean;
+      /** An SQLite database. */
+      readonly isDatabase?: true;
+      /** Right as it was read, together with the others of its unit; it must be read again at the next look. */
+      readonly isMoving?: true;
+    }
   | { readonly path: WorkspacePath; readonly gone: true }
   | { readonly path: WorkspacePath; readonly omission: Omission };
 
@@ -156,12 +169,20 @@ export interface HeadKeeper {
   verifierKey(): string | undefined;
   /** The last head kept for a workspace, or `undefined`. */
   last(workspaceId: string): KeptHead | undefined;
-  /** Is it time to keep the head of a workspace that is closed? Where each call is a process: not if the last is young. */
-  isDue(workspaceId: string): boolean;
   /** Signs and keeps a head. Returns the note and the verifier key. */
   keep(head: HeadToSign): KeptHead;
   /** Signs without keeping: for what is only shown. */
   sign(head: HeadToSign): KeptHead;
+}
+
+/** Sees to it that the signed head follows what is recorded in one open workspace. */
+export interface HeadFollower {
+  /** Something was appended. To be called with the workspace's lock held. */
+  committed(): Promise<void>;
+  /** The log goes up to this event, whoever wrote it: a writer that was killed has not signed. */
+  seen(seq: number): void;
+  /** Keeps the head of what has none yet; nothing is done later any more. */
+  end(): Promise<void>;
 }
 
 export interface HeadToSign {
@@ -183,13 +204,18 @@ export interface KeptHead extends HeadToSign {
 export interface Processes {
   readonly pid: number;
   isAlive(pid: number): boolean;
+  /** The process that started this one, the one that started that, and so on; empty where the system does not tell. */
+  ancestors(pid: number): Promise<readonly number[]>;
   /** Runs a command with this process's stdin, stdout and stderr. Throws `NOT_FOUND` or `IO` if it cannot be started. */
   run(command: readonly string[], options: ProcessOptions): Promise<ProcessEnd>;
 }
 
 export interface ProcessOptions {
   readonly cwd: string;
+  /** Default: this process's own. */
   readonly env?: Readonly<Record<string, string | undefined>>;
+  /** Added to the environment. */
+  readonly moreEnv?: Readonly<Record<string, string>>;
 }
 
 export interface ProcessEnd {

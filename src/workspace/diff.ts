@@ -7,27 +7,36 @@ import { sha256 } from "../core/hash.ts";
 import { changeBetween, composeChanges, invert } from "../core/plan.ts";
 import { displayPath, isWithin, splitRoot, type WorkspacePath } from "../core/path.ts";
 import { type DiffInput, type GitMode, type TextDiff, unifiedDiff } from "../core/text-diff.ts";
-import { compare, readDisk } from "./capture.ts";
+import { compare, readDisk, type CaptureOptions } from "./capture.ts";
 import type { Context } from "./context.ts";
 import { resolveMoment, type ResolvedMoment } from "./moments.ts";
 import { knownPaths } from "./known-paths.ts";
+import { proveChanges } from "./proved-changes.ts";
 import { missingContent } from "./pruning.ts";
 import { changeShape } from "./shape.ts";
 
 /** Contents larger than this are not compared line by line. */
 const MAX_TEXT = 4 * 1024 * 1024;
 
-/** The changes from the state after event `from` to that after event `to` (which may be earlier), in path order. */
+/**
+ * The changes from the state after event `from` to that after event `to` (which may be earlier), in path order, proved
+ * against the log. Throws `IndexDisagrees`.
+ */
 export async function changesBetween(context: Context, from: number, to: number): Promise<Change[]> {
   const touched = await context.index.touched(Math.min(from, to), Math.max(from, to));
   const before = await context.index.iterationsAt(touched, from);
   const after = await context.index.iterationsAt(touched, to);
-  return touched.flatMap((path, i) => changeBetween(path, before[i]?.entry, after[i]?.entry) ?? []);
+  const changes = touched.flatMap((path, i) => changeBetween(path, before[i]?.entry, after[i]?.entry) ?? []);
+  await proveChanges(context, changes, { from, to });
+  return changes;
 }
 
 /** What is on disk but not recorded, without recording it. */
-export async function unrecordedChanges(context: Context): Promise<Change[]> {
-  const reading = await readDisk(context, { hashOnly: true });
+export async function unrecordedChanges(
+  context: Context,
+  how: Pick<CaptureOptions, "absentRoot"> = {},
+): Promise<Change[]> {
+  const reading = await readDisk(context, { ...how, hashOnly: true });
   return [...(await compare(context, reading)).changes];
 }
 
@@ -61,7 +70,7 @@ async function changesOf(context: Context, [a, b]: readonly [ResolvedMoment, Res
 }
 
 /** The changes at or beneath the paths (all, when none are given). */
-export function within(changes: readonly Change[], paths: readonly WorkspacePath[] | undefined): Change[] {
+function within(changes: readonly Change[], paths: readonly WorkspacePath[] | undefined): Change[] {
   if (paths === undefined || paths.length === 0) return [...changes];
   return changes.filter((change) => paths.some((path) => isWithin(change.path, path)));
 }

@@ -1,20 +1,49 @@
 import type { ExplainShape } from "../api/shapes.ts";
+import type { Omission } from "../core/coverage.ts";
+import { isWithin, type WorkspacePath } from "../core/path.ts";
 import type { Context } from "./context.ts";
 import { parseGivenPath } from "./given-path.ts";
+import { rememberRecorded } from "./remember-recorded.ts";
 import { shownPath } from "./shape.ts";
 
-/** Why a path is or is not tracked. What is recorded stays tracked until it is gone, whatever the rules say by now. */
+/**
+ * Why a path is or is not tracked. What is recorded stays tracked until it is gone, whatever the rules say by now. What the
+ * rules take in may still be left out as it is now: it is too large, cannot be read, or is more than the limits allow.
+ */
 export async function explain(context: Context, given: string): Promise<ExplainShape> {
   const path = parseGivenPath(given);
-  const { tracked, rule, pattern, source } = await context.worktree.explain(path);
+  const { tracked, rule, pattern, source, unreadable } = await context.worktree.explain(path);
   const { seq } = await context.index.head();
   const recorded = (await context.index.iterationAt(path, seq))?.entry !== undefined;
+  const omitted = tracked || recorded ? await leftOut(context, { path, recorded, unreadable }) : undefined;
   return {
     path: shownPath(path),
-    tracked: tracked || recorded,
+    tracked: recorded || (tracked && omitted === undefined),
     recorded,
     rule,
     ...(pattern === undefined ? {} : { pattern }),
     ...(source === undefined ? {} : { source }),
+    ...(omitted === undefined ? {} : { omitted: { reason: omitted.reason, detail: omitted.detail ?? "" } }),
   };
+}
+
+interface Looked {
+  readonly path: WorkspacePath;
+  readonly recorded: boolean;
+  readonly unreadable: string | undefined;
+}
+
+/** Why a capture would not take what is at the path now. Nothing is read for it. */
+async function leftOut(
+  context: Context,
+  { path, recorded, unreadable }: Looked,
+): Promise<Pick<Omission, "reason" | "detail"> | undefined> {
+  await rememberRecorded(context);
+  const { omitted } = await context.worktree.scan({ only: [path] }, () => undefined);
+  const found = omitted.find((one) => {
+    if (one.reason === "excluded" || !isWithin(path, one.path)) return false;
+    // Of a folder it says that new paths in it are left out: not the folder itself, and nothing that is recorded.
+    return one.reason !== "over-limit" || (!recorded && one.path !== path);
+  });
+  return found ?? (unreadable === undefined ? undefined : { reason: "unreadable", detail: unreadable });
 }

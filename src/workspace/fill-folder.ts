@@ -6,10 +6,9 @@ import { ChronicleError } from "../core/errors.ts";
 import {
   childOf,
   comparePaths,
+  foldersAbove,
   isWithin,
-  parentOf,
   parsePath,
-  ROOT,
   splitRoot,
   type WorkspacePath,
 } from "../core/path.ts";
@@ -63,14 +62,8 @@ export async function fillFolder(entries: readonly Entry[], filling: Filling): P
 /** Says of a path whether it is one of these, beneath one, or a folder on the way to one. None: all are meant. */
 export function meantBy(paths: readonly WorkspacePath[] | undefined): (path: WorkspacePath) => boolean {
   if (paths === undefined || paths.length === 0) return () => true;
-  const folders = new Set<WorkspacePath>(paths.flatMap(ancestors));
+  const folders = new Set<WorkspacePath>(paths.flatMap((path) => [...foldersAbove(path)]));
   return (path) => folders.has(path) || paths.some((one) => isWithin(path, one));
-}
-
-function ancestors(path: WorkspacePath): WorkspacePath[] {
-  const found: WorkspacePath[] = [];
-  for (let folder = parentOf(path); folder !== ROOT; folder = parentOf(folder)) found.push(folder);
-  return found;
 }
 
 /** The mode of a folder that stands for a further root. */

@@ -4,11 +4,12 @@ import { coverageOf, type Omission } from "../core/coverage.ts";
 import { ChronicleError } from "../core/errors.ts";
 import { abandoning, closingDraft, withoutOwner, type Closing } from "./abandon-actions.ts";
 import { actionById, actionOfEvent, actionShape, findAction, openActions, type LoggedAction } from "./actions.ts";
-import { isGoingOn } from "./brackets.ts";
+import { goingOn } from "./brackets.ts";
 import { capture, type CaptureOptions, type Found } from "./capture.ts";
 import { withCommit } from "./commit.ts";
 import type { Context } from "./context.ts";
 import { allOmitted, isNoRoomOrTrouble } from "./not-kept.ts";
+import { changesSinceList } from "./omitted-changes.ts";
 import { settle } from "./operate.ts";
 import { finishOutside } from "./outside.ts";
 import { changesOfAction } from "./own-changes.ts";
@@ -37,7 +38,7 @@ export async function finishAction(
     const detail = error instanceof Error ? error.message : String(error);
     const reason = [closing.reason ?? [], `what it left could not be recorded: ${detail}`].flat().join("; ");
     const closed = await closeOnly(context, action, { ...closing, reason });
-    return endShape(context, closed, allOmitted(closed, error));
+    return endShape(context, closed, allOmitted(context, closed, error));
   }
 }
 
@@ -72,13 +73,14 @@ async function captureAndClose(
   using _lease = await context.blobs.lease();
   const outside = await finishOutside(context, action, { reserve });
   // One that nobody was taken to finish any more counts as open once more, whether that was written down or not.
-  const isOpen = action.state === "open" && isGoingOn(context, action);
+  const isOpen = action.state === "open" && (await goingOn(context, [action])).length > 0;
   const how: CaptureOptions = { cause: "capture", reserve, ...(isOpen ? {} : { late: action }) };
   const omitted: Omission[] = [...outside.omitted];
   const names = action.paths.length > 0;
   // What it named may be kept out by a rule: a look at everything would not see it.
   if (action.scope === "workspace" && names)
     omitted.push(...(await capture(context, { ...how, only: action.paths, named: true })).coverage.omitted);
+  const omittedChanges = await changesSinceList(context, action.omittedBefore, action.paths);
   let before: Found | undefined;
   const captured = await capture(context, {
     ...how,
@@ -87,10 +89,10 @@ async function captureAndClose(
       before = found;
       const open = await openActions(context, found.head);
       const now = open.find((one) => one.id === action.id) ?? (await actionById(context, action.id)) ?? action;
-      const others = withoutOwner(context, open).filter((one) => one.id !== action.id);
+      const others = (await withoutOwner(context, open)).filter((one) => one.id !== action.id);
       const dead = await abandoning(context, others, { found });
       if (!isUnfinished(now)) return dead;
-      return [...outside.drafts, ...dead, await closingDraft(context, now, { ...closing, found })];
+      return [...outside.drafts, ...dead, await closingDraft(context, now, { ...closing, found, omittedChanges })];
     },
   });
   const last = captured.also.findLast((event) => event.recordId === `action:${action.id}`);

@@ -1,7 +1,7 @@
 import type { Change } from "../core/change.ts";
 import type { Entry } from "../core/entry.ts";
 import type { ConflictReason } from "../core/merge-entry.ts";
-import { comparePaths, parentOf, splitRoot, type WorkspacePath } from "../core/path.ts";
+import { comparePaths, foldersAbove, parentOf, type WorkspacePath } from "../core/path.ts";
 import type { BlockedPath } from "../worktree/worktree.ts";
 import type { Context } from "./context.ts";
 
@@ -69,7 +69,7 @@ class Folders {
   async bringBack(path: WorkspacePath): Promise<void> {
     const { targets, unmerged } = this.#plan;
     const missing: WorkspacePath[] = [];
-    for (let folder = parentOf(path); splitRoot(folder).path !== ""; folder = parentOf(folder)) {
+    for (const folder of foldersAbove(path)) {
       const target = await this.#targetOf(folder);
       if (target?.kind === "dir") break;
       if (target !== undefined) {

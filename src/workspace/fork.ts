@@ -9,6 +9,7 @@ import { capture } from "./capture.ts";
 import { workspaceRecord } from "./config.ts";
 import type { Context } from "./context.ts";
 import { resolveMoment } from "./moments.ts";
+import { provedEntries } from "./proved-entries.ts";
 import { missingContent } from "./pruning.ts";
 import { answer } from "./answer.ts";
 import { shownPath } from "./shape.ts";
@@ -53,10 +54,8 @@ function hosted({ id, limits }: RootRecord): RootRecord {
   return { id, folder: "", filter: EVERYTHING, limits };
 }
 
-async function entriesAt({ index }: Context, seq: number): Promise<Entry[]> {
-  const entries: Entry[] = [];
-  for await (const rows of index.entriesAt(seq))
-    for (const { entry } of rows) if (entry !== undefined) entries.push(entry);
+async function entriesAt(context: Context, seq: number): Promise<Entry[]> {
+  const entries = await provedEntries(context, seq);
   return entries.sort((a, b) => comparePaths(a.path, b.path));
 }
 

@@ -1,3 +1,4 @@
+import { type Aside, decodeAside, isKeptAt } from "../core/aside.ts";
 import type { BaseBatch, BaseRecord } from "../core/base.ts";
 import { contentsOfConflict, decodeConflict, type ConflictRecord } from "../core/conflict-record.ts";
 import type { Json, LogEvent } from "../core/event.ts";
@@ -5,14 +6,20 @@ import { fileRecordId } from "../core/file-record.ts";
 import { isHash, type Hash } from "../core/hash.ts";
 import { keepsSpan, NeededContents, type KeptStates } from "../core/kept-states.ts";
 import { displayPath, type WorkspacePath } from "../core/path.ts";
+import { decodePlan } from "../core/plan.ts";
 import { decodePrune } from "../core/prune-record.ts";
 import { decodeIntent } from "../core/records.ts";
+import { decodeWorkspace } from "../core/workspace-record.ts";
 import { contentsOfVersion, decodeVersion } from "../core/write-back-record.ts";
+import type { BlobStore } from "../storage/blob-store.ts";
 import { baseOf } from "./project.ts";
 
 /** What the ids of records of versions, and of prunings, begin with. */
 const VERSION = "version:";
 const PRUNE = "prune:";
+
+/** What the ids of records begin with that may name what was kept aside. */
+const MAY_KEEP_ASIDE = ["session:", "action:", "intent:"];
 
 type RecordEvent = Pick<LogEvent, "recordId" | "record">;
 
@@ -64,11 +71,36 @@ export interface NeededContent {
   readonly isUpstream: boolean;
 }
 
+/** What is private in a record, and the place that says so. */
+export interface PrivateContents {
+  readonly aside: Aside | undefined;
+  /** Lists of omitted paths, of an open action. */
+  readonly lists: readonly Hash[];
+  readonly where: string;
+}
+
+/** Everything private that is kept at a time (ms since the epoch): lists, plans, and the contents that plans name. */
+export async function* privateContents(
+  blobs: BlobStore,
+  privates: readonly PrivateContents[],
+  now: number,
+): AsyncGenerator<{ readonly hash: Hash; readonly where: string }> {
+  for (const { aside, lists, where } of privates) {
+    for (const hash of lists) yield { hash, where };
+    if (aside === undefined || !isKeptAt(aside, now)) continue;
+    yield { hash: aside.plan, where };
+    const bytes = await blobs.get(aside.plan);
+    for (const { before, after } of bytes === undefined ? [] : decodePlan(bytes)) {
+      for (const entry of [before, after]) if (entry?.hash !== undefined) yield { hash: entry.hash, where };
+    }
+  }
+}
+
 /**
  * Which contents a history needs, event by event: the one rule by which `gc` frees and `verify` misses.
  *
- * Contents of files are needed as long as a state that holds them is kept; the filter of a snapshot and the base of a
- * history always; the plan of an operation until it is done.
+ * Contents of files are needed as long as a state that holds them is kept; the filters of snapshots and coverages, and the base of a
+ * history, always; the plan of an operation until it is done.
  */
 export class HistoryNeeds {
   readonly #pruning: KeptStates | undefined;
@@ -78,6 +110,8 @@ export class HistoryNeeds {
   readonly #versions: { readonly record: BaseRecord; readonly where: string }[] = [];
   #earlier: KeptStates | undefined;
   readonly #plans = new Map<string, readonly Named[]>();
+  readonly #privates = new Map<string, PrivateContents>();
+  #keepsAside = true;
 
   constructor(pruning: KeptStates | undefined, need: (content: NeededContent) => void) {
     this.#pruning = pruning;
@@ -127,7 +161,17 @@ export class HistoryNeeds {
     }
   }
 
+  /**
+   * What is private: it is never among what is needed elsewhere, so that no replica is given it. A plan of what was kept
+   * aside names contents, which are needed as long as it is.
+   */
+  get privates(): readonly PrivateContents[] {
+    const all = [...this.#privates.values()];
+    return this.#keepsAside ? all : all.map((one) => ({ ...one, aside: undefined }));
+  }
+
   #record({ recordId, record }: RecordEvent, seq: number, where: string): void {
+    this.#note({ recordId, record }, where);
     const inForce = contentsInForce({ recordId, record });
     if (inForce !== undefined) {
       const size = typeof record["size"] === "number" ? record["size"] : undefined;
@@ -135,13 +179,22 @@ export class HistoryNeeds {
       this.#contents.set(recordId, seq, contents.length === 0 ? undefined : contents);
     } else if (recordId.startsWith(VERSION)) {
       this.#version({ record, seq }, this.#pruning, where);
-    } else if (recordId.startsWith("snapshot:")) {
+    } else if (recordId.startsWith("snapshot:") || recordId.startsWith("coverage:")) {
       for (const hash of hashIn(record["filter"])) this.#need({ ...named(hash), where, size: undefined });
     } else if (recordId.startsWith("intent:")) {
       const contents = contentsOfIntent(record);
       if (contents.length === 0) this.#plans.delete(recordId);
       else this.#plans.set(recordId, contents);
     }
+  }
+
+  #note({ recordId, record }: RecordEvent, where: string): void {
+    if (recordId.startsWith("workspace:")) this.#keepsAside = decodeWorkspace(record).keepsAside !== false;
+    if (!MAY_KEEP_ASIDE.some((prefix) => recordId.startsWith(prefix))) return;
+    const aside = decodeAside(record);
+    const lists = hashIn(record["omitted_before"]);
+    if (aside === undefined && lists.length === 0) this.#privates.delete(recordId);
+    else this.#privates.set(recordId, { aside, lists, where });
   }
 
   #version({ record, seq }: Pick<LogEvent, "record" | "seq">, pruning: KeptStates | undefined, where: string): void {

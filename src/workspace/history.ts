@@ -5,7 +5,7 @@ import { ChronicleError } from "../core/errors.ts";
 import type { LogEvent, RecordBody } from "../core/event.ts";
 import { decodeReplicaEvent, decodeUpstream, type UpstreamIteration } from "../core/file-record.ts";
 import { ManifestHasher } from "../core/merkle.ts";
-import { comparePaths } from "../core/path.ts";
+import { comparePaths, type WorkspacePath } from "../core/path.ts";
 import type { EventRow, IterationRow } from "../storage/index-store.ts";
 import type { Context } from "./context.ts";
 import { eventShape } from "./event-shape.ts";
@@ -15,6 +15,7 @@ import { historyStart } from "./history-start.ts";
 import { unknownPath } from "./known-paths.ts";
 import { iterationsPruned, missingContent } from "./pruning.ts";
 import { isInBase } from "./read-base.ts";
+import { proveHistory, proveRow, refuseSize } from "./proved-content.ts";
 import { readEvents } from "./read-events.ts";
 import { originIterations } from "./replica/origin-iterations.ts";
 import { exactPath, shownPath } from "./shape.ts";
@@ -112,7 +113,7 @@ export async function findPaths(context: Context, name: string): Promise<string[
 export async function openIteration(context: Context, given: string, iteration?: number): Promise<ContentStream> {
   const path = parseGivenPath(given);
   const rows = await context.index.iterations(path);
-  if (rows.length === 0) throw await unknownPath(context, path);
+  if (rows.length === 0) throw await notRecorded(context, path);
   const row =
     iteration === undefined
       ? rows.findLast((one) => one.entry !== undefined)
@@ -120,6 +121,7 @@ export async function openIteration(context: Context, given: string, iteration?:
   const entry = row?.entry;
   const range = `${rows[0]?.iteration}..${rows.at(-1)?.iteration}`;
   if (row === undefined || entry === undefined) {
+    await proveHistory(context, path);
     const what = row === undefined ? `has no iteration ${iteration}` : `iteration ${row.iteration} is a deletion`;
     throw new ChronicleError("NOT_FOUND", `${JSON.stringify(shownPath(path))}: ${what} (it has ${range})`, {
       hint: `\`chronicle history ${shownPath(path)}\` lists them`,
@@ -129,13 +131,21 @@ export async function openIteration(context: Context, given: string, iteration?:
     throw new ChronicleError("REFUSED", `${JSON.stringify(shownPath(path))} is a folder`, {
       hint: "name a file in it",
     });
+  await proveRow(context, row, { isLast: iteration === undefined });
   const { hash, kind, size } = entry;
   const reader = await context.blobs.open(hash);
   if (reader === undefined) {
     const what = `the content of ${shownPath(path)}@${row.iteration}`;
     throw await missingContent(context, { path, hash, what, iteration: row.iteration });
   }
+  refuseSize(row, reader);
   return { path: shownPath(path), iteration: row.iteration, size, hash, kind, pieces: () => reader.pieces() };
+}
+
+/** The error for a path that the index does not know, where that is true. */
+async function notRecorded(context: Context, path: WorkspacePath): Promise<ChronicleError> {
+  await proveHistory(context, path);
+  return unknownPath(context, path);
 }
 
 /** How many events are looked up at once; a base may have brought many that are passed over. */

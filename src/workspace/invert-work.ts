@@ -5,13 +5,13 @@ import { type ConflictReason, type EntrySides, mergeEntry, type Preferred } from
 import { MAX_MERGE_BYTES, mergeText } from "../core/merge-text.ts";
 import { comparePaths, type WorkspacePath } from "../core/path.ts";
 import type { BlobBatch } from "../storage/blob-store.ts";
-import type { BlockedPath } from "../worktree/worktree.ts";
 import type { Context } from "./context.ts";
 import { contentOf } from "./diff.ts";
 import { fitFolders, type Target, type Unmerged } from "./fit-folders.ts";
 import { makeable } from "./operate.ts";
 import type { Group, PathGroups } from "./own-work.ts";
 import { PathsGone } from "./paths-gone.ts";
+import { backTo, SeenAbsent, type SkippedPath, unseenPath } from "./seen-absent.ts";
 
 /** What takes some work back. */
 export interface InversePlan {
@@ -19,7 +19,7 @@ export interface InversePlan {
   readonly changes: readonly Change[];
   readonly unmerged: readonly Unmerged[];
   /** Folders that stay because they hold what others made, and paths that need a content that was pruned. */
-  readonly skipped: readonly BlockedPath[];
+  readonly skipped: readonly SkippedPath[];
   /** Merged contents, which no event names yet. */
   readonly contents: readonly Hash[];
 }
@@ -30,6 +30,8 @@ export interface Planning {
   readonly unrecorded: readonly Change[];
   /** Takes the merged contents; a dry run has none. */
   readonly batch?: BlobBatch;
+  /** The event whose state the work as a whole goes back to. */
+  readonly back?: number | undefined;
 }
 
 /**
@@ -47,13 +49,21 @@ export async function invertWork(
   const unmerged = new Map<WorkspacePath, Unmerged>();
   const contents: Hash[] = [];
   const gone = new PathsGone(context, { targets, unmerged });
-  for (const { path, groups, last } of paths) {
+  const absent = new SeenAbsent(context);
+  const unseen: SkippedPath[] = [];
+  for (const { path, groups, last, first } of paths) {
     const seen = pending.get(path);
     const present = seen === undefined ? last?.entry : seen.after;
     targets.set(path, { present, target: present });
     const way = await gone.unlessPruned(path, () => wayBack(new Merger(context), groups, present));
     if (way === undefined) continue;
     const { kept, wanted, made } = way;
+    const isGoing = present !== undefined && (kept.entry === undefined || wanted === undefined);
+    const doubt = isGoing ? await absent.doubt(path, present.kind === "dir", backTo(first, planning.back)) : undefined;
+    if (doubt !== undefined) {
+      unseen.push(unseenPath(path, doubt));
+      continue;
+    }
     targets.set(path, { present, target: kept.entry });
     for (const content of made) contents.push((await planning.batch?.put(content)) ?? sha256(content));
     if (kept.reason === undefined || wanted === kept.entry) continue;
@@ -66,7 +76,7 @@ export async function invertWork(
   return {
     changes: makeable(changes.filter((change) => !sameEntry(change.before, change.after))),
     unmerged: [...unmerged.values()].sort((a, b) => comparePaths(a.path, b.path)),
-    skipped: [...gone.paths, ...stayed],
+    skipped: [...gone.paths, ...unseen, ...stayed],
     contents,
   };
 }

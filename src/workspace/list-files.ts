@@ -13,12 +13,13 @@ export async function listFiles(context: Context, options: ListFilesOptions): Pr
   const { depth, limit = Number.POSITIVE_INFINITY, after } = options;
   checkCount("depth", depth);
   checkCount("limit", options.limit);
-  const folder = parseGivenPath(options.path ?? "");
+  const folder = options.path === undefined ? undefined : parseGivenPath(options.path);
   const seq = await seqOf(context, options.at);
-  await mustBeFolder(context, folder, seq);
+  if (folder !== undefined) await mustBeFolder(context, folder, seq);
+  // The folder itself is not in its listing.
+  const behind = after === undefined ? folder : parseGivenPath(after);
   const page: EntryPage = {
-    // The folder itself is not in its listing.
-    after: after === undefined ? folder : parseGivenPath(after),
+    ...(behind === undefined ? {} : { after: behind }),
     ...(depth === undefined ? {} : { depth }),
   };
   const files: FileShape[] = [];

@@ -17,8 +17,12 @@ export interface LoggedOperation {
   readonly client?: string;
   /** Paths changed, as it was recorded. */
   readonly changed: number;
-  /** A write that is part of another operation here: of an action, a run, or a committed transaction. */
+  /** A write or a run that is part of another operation here: of an action, a run, or a committed transaction. */
   readonly isPart?: true;
+  /** Of an action: it was begun within another one. */
+  readonly inAction?: true;
+  /** Of a run that is part of more: the operation that `undo` takes back with it. */
+  readonly partOf?: string;
   /** Of an undo of somebody's work: whose, and what it took back. */
   readonly selective?: Selective;
 }
@@ -27,6 +31,14 @@ export interface LoggedOperation {
 export interface Selective {
   readonly selection: string;
   readonly takes: readonly string[];
+  /** The operations of which only what did not merge is left. */
+  readonly passes: readonly string[];
   readonly took: SeqRanges;
+  /** The events of paths that did not merge: they are not taken back … */
+  readonly met: SeqRanges;
+  /** … but at these paths, whose conflicts were settled for the undo, or by a merge. */
+  readonly settled: ReadonlySet<WorkspacePath>;
+  /** Paths whose conflicts are open, or settled for what was there: they are named, and the next undo passes them. */
+  readonly named: ReadonlySet<WorkspacePath>;
   readonly left: readonly WorkspacePath[];
 }

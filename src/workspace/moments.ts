@@ -1,3 +1,4 @@
+import { type SeqSpan, spansBetween } from "../core/clock-jumps.ts";
 import { ChronicleError } from "../core/errors.ts";
 import { parseMoment, type Moment } from "../core/moment.ts";
 import type { Context } from "./context.ts";
@@ -9,6 +10,8 @@ import { listSnapshots, type Snapshot } from "./snapshot.ts";
 export interface ResolvedMoment {
   readonly label: string;
   readonly seq: number;
+  /** The event that was asked for, if it is inside a commit: `seq` is the end of that. */
+  readonly asked?: number;
   /** The snapshot that names it, or the last one at or before it. */
   readonly snapshot: Snapshot | undefined;
   /** The disk, not the history: `seq` is the head. */
@@ -61,7 +64,7 @@ async function resolveBase(context: Context, moment: Moment, asked: Asked): Prom
     case "latest":
       return ofSnapshot(asked.snapshots.at(-1) ?? missing("there is no snapshot yet", "run `chronicle init`"));
     case "seq":
-      return atSeq(`seq:${base.seq}`, base.seq, { ...asked, head: head.seq });
+      return atEndOfCommit(context, atSeq(`seq:${base.seq}`, base.seq, { ...asked, head: head.seq }), asked);
     case "ago":
       return atTime(context, context.now() - base.ms, asked);
     case "time":
@@ -79,6 +82,25 @@ function ofSnapshot(snapshot: Snapshot): ResolvedMoment {
 
 function before(snapshots: readonly Snapshot[], seq: number): Snapshot | undefined {
   return snapshots.findLast((one) => one.seq <= seq);
+}
+
+/**
+ * A moment is the end of a commit: in the middle of one, a folder may be gone and what it held not yet. A copy of an origin's
+ * history may end before the end of its last commit: there that is as far as it is held.
+ */
+async function atEndOfCommit(context: Context, moment: ResolvedMoment, { snapshots }: Asked): Promise<ResolvedMoment> {
+  const { seq, label } = moment;
+  const commit = await context.index.commitFrom(seq);
+  if (commit === undefined || commit.first > seq || commit.last === seq) return moment;
+  const end = commit.last;
+  context.tell?.(`${label} is inside a commit: the state at its end is meant, seq:${end}`);
+  return {
+    ...moment,
+    label: `seq:${end} (the end of the commit that ${label} is in)`,
+    seq: end,
+    snapshot: before(snapshots, end),
+    asked: seq,
+  };
 }
 
 function atSeq(
@@ -101,24 +123,38 @@ function atSeq(
 async function atTime(context: Context, ms: number, asked: Asked): Promise<ResolvedMoment> {
   const limit = new Date(ms).toISOString();
   const head = await context.index.head();
-  // Times only grow with seq, so the last event at or before a time is found by halving.
   const { start } = asked;
   const beforeAll = start === undefined ? 0 : start.seq - 1;
-  let low = beforeAll;
-  let high = head.seq;
-  while (low < high) {
-    const middle = Math.ceil((low + high) / 2);
-    const row = await context.index.locate(middle);
-    if (row !== undefined && row.ts <= limit) low = middle;
-    else high = middle - 1;
-  }
+  const last = await lastAtOrBefore(context, limit, { from: beforeAll + 1, to: head.seq });
   const first = asked.snapshots[0];
-  if (start !== undefined && low === beforeAll) return compactedAway(`the state at ${limit}`, start.seq);
-  if (first === undefined || low < first.seq) {
+  if (start !== undefined && last === undefined) return compactedAway(`the state at ${limit}`, start.seq);
+  if (first === undefined || last === undefined || last < first.seq) {
     const what = `nothing was recorded yet at ${limit}: the history begins at ${first?.ts ?? "no time"}`;
     return missing(what, LOOK, first === undefined ? {} : { begins: first.seq });
   }
-  return atSeq(limit, low, { ...asked, head: head.seq });
+  return atSeq(limit, last, { ...asked, head: head.seq });
+}
+
+/**
+ * The last event of a span whose time is at or before a time. A clock that ran ahead of what follows it is passed over: what
+ * follows is looked at first. Within each stretch without a jump times grow, so its event is found by halving.
+ */
+async function lastAtOrBefore({ index }: Context, limit: string, span: SeqSpan): Promise<number | undefined> {
+  const isInTime = async (seq: number): Promise<boolean> => {
+    const row = await index.locate(seq);
+    return row !== undefined && row.ts <= limit;
+  };
+  for (const { from, to } of spansBetween(await index.clockJumps(), span)) {
+    if (!(await isInTime(from))) continue;
+    let [low, high] = [from, to];
+    while (low < high) {
+      const middle = Math.ceil((low + high) / 2);
+      if (await isInTime(middle)) low = middle;
+      else high = middle - 1;
+    }
+    return low;
+  }
+  return undefined;
 }
 
 const ID_KINDS = ["snapshot:", "session:", "intent:", "action:", "transaction:"] as const;

@@ -2,7 +2,8 @@ import type { ActionRecord } from "../core/action-record.ts";
 import type { Omission } from "../core/coverage.ts";
 import { ChronicleError, errnoOf, type ErrorCode } from "../core/errors.ts";
 import { markedOutside, outsidePath } from "../core/outside-record.ts";
-import { ROOT } from "../core/path.ts";
+import { pathInRoot, ROOT } from "../core/path.ts";
+import type { Context } from "./context.ts";
 
 /** What an action goes on without, where its caller has said `warn`. */
 
@@ -15,12 +16,13 @@ export function isNoRoomOrTrouble(error: unknown): boolean {
 
 /** The receipt of which nothing could be taken: everything that an action may have to do with. */
 export function allOmitted(
+  { worktree }: Context,
   { paths, outside, scope }: Pick<ActionRecord, "paths" | "outside" | "scope">,
   error: unknown,
 ): Omission[] {
   const detail = error instanceof Error ? error.message : String(error);
   const all = [
-    ...(scope === "workspace" ? [ROOT] : []),
+    ...(scope === "workspace" ? worktree.roots.map(({ id }) => pathInRoot(id, ROOT)) : []),
     ...paths,
     ...outside.map((one) => markedOutside(outsidePath(one))),
   ];

@@ -1,4 +1,5 @@
 import type { Progress } from "../api/workspace-api.ts";
+import { type Aside, ASIDE_MS } from "../core/aside.ts";
 import type { Change } from "../core/change.ts";
 import type { IdentifiedConflict } from "../core/conflict-record.ts";
 import type { Entry } from "../core/entry.ts";
@@ -13,11 +14,14 @@ import type { ApplyReport, ApplyRequest, BlockedPath } from "../worktree/worktre
 import { openRows } from "./actions.ts";
 import { type Commit, withCommit } from "./commit.ts";
 import type { Context } from "./context.ts";
+import { dropDerived, warnOfOpenDatabases } from "./database-units.ts";
 import { emptyTrash, leaveTrash, tokenOf } from "./late-trash.ts";
 import { closing, doneDrafts, opening } from "./operation-drafts.ts";
 import { refusePrunedContents } from "./pruning.ts";
+import { proveHistories } from "./proved-rows.ts";
 import { readEvent } from "./read-events.ts";
 import { tornWrite } from "./torn-write.ts";
+import { asideOfIntent, asideOfStep, type AsideReport, NOTHING_ASIDE, splitAside } from "./undo-aside.ts";
 
 /**
  * Every write of the engine to the worktree: a durable intent first, then the files, then one commit that records what
@@ -32,7 +36,7 @@ export interface Operation {
   /** For undo and redo: the operation concerned. */
   readonly target?: string;
   /** For an undo of somebody's work: whose, and what it takes back. */
-  readonly selective?: Pick<IntentRecord, "selection" | "takes" | "took">;
+  readonly selective?: Pick<IntentRecord, "selection" | "takes" | "passes" | "took" | "met">;
   /** Contents that the changes need and no record names yet; they are in the store. */
   readonly contents?: readonly Hash[];
   /** What becomes of conflicts, in the commit that closes the intent. */
@@ -41,6 +45,8 @@ export interface Operation {
   readonly proposals?: readonly WorkspacePath[];
   /** What cannot be changed: `fail` = nothing is done, `skip` = it is listed. */
   readonly onBlocked: "fail" | "skip";
+  /** The changes are proved against the log already. Default: the histories of their paths are. */
+  readonly isProved?: boolean;
   readonly keepMtime?: boolean;
   readonly onProgress?: (progress: Progress) => void;
 }
@@ -49,9 +55,11 @@ export interface Operation {
 export interface OperationReport extends ApplyReport {
   /** The intent's id: `undo` takes it. `undefined` when nothing was done. */
   readonly id: string | undefined;
+  /** Paths that were kept aside, and were put back or removed again. */
+  readonly aside: AsideReport;
 }
 
-/** Carries an operation out. Its `before` states must have been captured. */
+/** Carries an operation out. Its `before` states must have been captured. Throws `IndexDisagrees` before anything is changed. */
 export async function operate(context: Context, operation: Operation): Promise<OperationReport> {
   const id = context.newId();
   const conflicts = operation.conflicts?.(id) ?? [];
@@ -59,11 +67,13 @@ export async function operate(context: Context, operation: Operation): Promise<O
   const isNamed = operation.target !== undefined || operation.selective !== undefined;
   const isProposal = operation.proposals !== undefined;
   if (operation.changes.length === 0 && conflicts.length === 0 && !isNamed && !isProposal) {
-    return { id: undefined, applied: [], blocked: [], conflicts: [] };
+    return { id: undefined, applied: [], blocked: [], conflicts: [], aside: NOTHING_ASIDE };
   }
+  if (operation.isProved !== true) await provePlan(context, operation.changes);
   using _lease = await context.blobs.lease();
   if (operation.onBlocked === "fail") await refusePrunedContents(context, operation.changes);
   const plan = await keepPlan(context, operation.changes);
+  const { aside, blocked } = await asideOf(context, operation);
   return withCommit(context, async (commit) => {
     const head = await commit.head();
     const intent: IntentRecord = {
@@ -78,12 +88,35 @@ export async function operate(context: Context, operation: Operation): Promise<O
       fromSeq: head.seq,
       ...(operation.target === undefined ? {} : { target: operation.target }),
       ...operation.selective,
+      ...(aside === undefined ? {} : { aside }),
       ...(operation.contents === undefined ? {} : { contents: operation.contents }),
       ...(conflicts.length === 0 ? {} : { conflicts }),
       ...(operation.proposals === undefined ? {} : { proposals: operation.proposals }),
     };
-    return perform(context, commit, { id, intent, operation });
+    const done = await perform(context, commit, { id, intent, operation });
+    return { ...done, aside: { ...done.aside, blocked: [...blocked, ...done.aside.blocked] } };
   });
+}
+
+/** A plan is made of what the index says of its paths: that must be what the log says. */
+async function provePlan(context: Context, changes: readonly Change[]): Promise<void> {
+  const { seq } = await context.index.head();
+  const paths = changes.map((change) => change.path);
+  await proveHistories(context, paths, seq);
+}
+
+/** What the operation does to paths that were kept aside: a plan of its own, which is finished with the intent. */
+async function asideOf(
+  context: Context,
+  { kind, target, selective, changes: own }: Operation,
+): Promise<{ readonly aside?: Aside; readonly blocked: readonly BlockedPath[] }> {
+  const step = { kind, ...(target === undefined ? {} : { target }), ...selective };
+  const { changes, blocked } = await asideOfStep(context, step);
+  const paths = new Set(own.map(({ path }) => path));
+  const free = changes.filter(({ path }) => !paths.has(path));
+  if (free.length === 0) return { blocked };
+  const until = new Date(context.now() + ASIDE_MS).toISOString();
+  return { aside: { plan: await keepPlan(context, free), until }, blocked };
 }
 
 function isRefused({ applied, blocked }: ApplyReport): boolean {
@@ -125,17 +158,20 @@ export async function perform(
     isOpen = true;
     await commit.begin([opening(id, intent)]);
   };
-  const report = await carryOut(context, { token, emptiesLater: isStep, begin }, operation);
+  const beside = await asideOfIntent(context, intent);
+  const all = { ...operation, changes: [...changes, ...beside] };
+  const whole = await carryOut(context, { token, emptiesLater: isStep, begin }, all);
   // Where nothing could be begun, that is told as an operation, too.
   if (!isOpen) await begin();
-  const isNothing = isNone(intent, report);
+  const isNothing = isNone(intent, whole);
+  const { report, aside } = splitAside(context, whole, beside);
   const done = isNothing
     ? [closing(id, { ...intent, state: "abandoned" }, report.blocked)]
     : await doneDrafts(context, { id, intent: { ...intent, state: "done" }, changes, ...report });
   await commit.append(isNothing ? done : [...done, ...(also?.(done, report) ?? [])]);
   if (isStep) leaveTrash(context, token);
   else await context.worktree.cleanUp(token);
-  return { ...report, id: isNothing ? undefined : id };
+  return { ...report, id: isNothing ? undefined : id, aside };
 }
 
 /** Setuid, setgid and sticky: recorded, but never set on disk by Chronicle. */
@@ -157,7 +193,8 @@ async function carryOut(
   how: Pick<ApplyRequest, "token" | "emptiesLater" | "begin">,
   operation: Performance["operation"],
 ): Promise<ApplyReport> {
-  return context.worktree.apply({
+  warnOfOpenDatabases(context, operation.changes);
+  const report = await context.worktree.apply({
     ...how,
     changes: operation.changes,
     contents: (hashes) => context.blobs.readMany(hashes),
@@ -165,6 +202,8 @@ async function carryOut(
     ...(operation.keepMtime === undefined ? {} : { keepMtime: operation.keepMtime }),
     onProgress: (done, total) => operation.onProgress?.({ phase: "restore", done, total, unit: "paths" }),
   });
+  dropDerived(context, report.applied);
+  return report;
 }
 
 /** Keeps a plan as a blob. */
@@ -232,14 +271,17 @@ export async function settle(context: Context): Promise<FinishedIntent[]> {
     for (const { id, intent } of await openIntents(context)) {
       const { changes, state } = await restOf(context, { id, intent });
       const token = tokenOf({ id, intent });
-      const report = await context.worktree.apply({
+      const beside = await asideOfIntent(context, intent);
+      const whole = await context.worktree.apply({
         token,
-        changes,
+        changes: [...changes, ...beside],
         contents: (hashes) => context.blobs.readMany(hashes),
         onBlocked: "skip",
         resume: true,
       });
-      const isNothing = intent.replica !== undefined && isNone(intent, report);
+      const isNothing = intent.replica !== undefined && isNone(intent, whole);
+      const { report } = splitAside(context, whole, beside);
+      dropDerived(context, report.applied);
       await commit.append(
         isNothing
           ? [closing(id, { ...intent, state: "abandoned" }, report.blocked)]

@@ -1,21 +1,43 @@
 import type { OperationShape } from "../api/shapes.ts";
-import type { Change } from "../core/change.ts";
+import { decodeConflict, type ConflictRecord } from "../core/conflict-record.ts";
 import { quoteCommand } from "../core/quote-command.ts";
 import type { IntentRecord } from "../core/records.ts";
 import { undoStack, type UndoStack } from "../core/undo-stack.ts";
 import type { Context } from "./context.ts";
+import type { OwnChange } from "./first-event.ts";
 import { indexedFrom } from "./history-start.ts";
 import { changesOfTransaction, endsOfWhole, operationsOfActions } from "./action-operations.ts";
-import { doneIntents } from "./intents.ts";
+import { doneIntents, type LoggedIntent } from "./intents.ts";
 import type { LoggedOperation, Selective } from "./logged-operation.ts";
-import { changesOfSession, ownChanges } from "./own-changes.ts";
+import { changesOfAction, changesOfSession, ownChanges } from "./own-changes.ts";
 import { ownersIn } from "./owners.ts";
-import { listSessions } from "./session.ts";
+import { readEvents } from "./read-events.ts";
+import { listSessions, type Session } from "./session.ts";
 import { allTransactions } from "./transactions.ts";
 import { takenBy, type Taken } from "./taken.ts";
 
-function selectiveOf({ selection, takes = [], took = [], left = [] }: IntentRecord): { selective?: Selective } {
-  return selection === undefined ? {} : { selective: { selection, takes, took, left } };
+function selectiveOf(intent: IntentRecord, conflicts: readonly ConflictRecord[]): { selective?: Selective } {
+  const { selection, takes = [], passes = [], took = [], met = [], left = [] } = intent;
+  if (selection === undefined) return {};
+  const isFor = (one: ConflictRecord): boolean => one.settled === "undo" || one.settled === "merged";
+  const settled = new Set(conflicts.filter(isFor).map((one) => one.path));
+  const isNamed = (one: ConflictRecord): boolean => one.state === "open" || one.settled === "current";
+  const named = new Set(conflicts.filter(isNamed).map((one) => one.path));
+  const ids = conflicts.every(isFor) ? { takes: [...takes, ...passes], passes: [] } : { takes, passes };
+  return { selective: { selection, ...ids, took, met, settled, named, left } };
+}
+
+/** The conflicts that undos of somebody's work have met, by the undo. */
+async function conflictsByUndo(
+  context: Context,
+  intents: readonly LoggedIntent[],
+): Promise<Map<string, ConflictRecord[]>> {
+  if (intents.every(({ intent }) => intent.met === undefined)) return new Map();
+  const events = await readEvents(context, await context.index.records("conflict:"));
+  return Map.groupBy(
+    events.map((event) => decodeConflict(event.record)),
+    (one) => one.undo,
+  );
 }
 
 /**
@@ -27,22 +49,14 @@ export async function listOperations(context: Context): Promise<LoggedOperation[
   const unclosed: LoggedOperation[] = [];
   const sessions = await listSessions(context);
   for (const session of sessions) {
-    if (session.kind !== "run" || session.state === "running" || session.changed === 0) continue;
-    const { id, fromSeq, seq, started, ended, changed } = session;
-    const summary = quoteCommand(session.command);
-    (session.unclosed === true ? unclosed : found).push({
-      id,
-      kind: "run",
-      summary,
-      started,
-      ended,
-      fromSeq,
-      toSeq: seq,
-      changed,
-    });
+    const isIdle = session.changed === 0 && !session.omittedChanges.some((one) => one.kept);
+    if (session.kind !== "run" || session.state === "running" || isIdle) continue;
+    (session.unclosed === true ? unclosed : found).push(ofRun(session));
   }
   const isPartOfMore = await partsOfMore(context, sessions);
-  for (const { id, intent, seq, ts } of await doneIntents(context)) {
+  const intents = await doneIntents(context);
+  const conflicts = await conflictsByUndo(context, intents);
+  for (const { id, intent, seq, ts } of intents) {
     const { kind, summary, started, fromSeq, target } = intent;
     // What came from an origin is the origin's to take back; whoever wants it so here changes the files.
     if (kind === "replica") continue;
@@ -54,7 +68,7 @@ export async function listOperations(context: Context): Promise<LoggedOperation[
       ended: ts,
       fromSeq,
       toSeq: seq,
-      ...selectiveOf(intent),
+      ...selectiveOf(intent, conflicts.get(id) ?? []),
       ...(intent.client === undefined ? {} : { client: intent.client }),
       ...(isPartOfMore(intent) ? { isPart: true as const } : {}),
     };
@@ -65,15 +79,40 @@ export async function listOperations(context: Context): Promise<LoggedOperation[
   }
   found.push(...(await operationsOfActions(context)));
   const begins = (await indexedFrom(context)) ?? 1;
-  return [...found.sort((a, b) => a.toSeq - b.toSeq), ...unclosed].filter((one) => one.fromSeq >= begins - 1);
+  const all = [...found.sort((a, b) => a.toSeq - b.toSeq), ...unclosed].filter((one) => one.fromSeq >= begins - 1);
+  const isNested = sessions.some(isWithinSomething) || all.some((one) => one.inAction === true);
+  return isNested ? partsTold(context, all) : all;
+}
+
+function ofRun({ id, command, fromSeq, seq, started, ended, changed }: Session): LoggedOperation {
+  return { id, kind: "run", summary: quoteCommand(command), started, ended, fromSeq, toSeq: seq, changed };
+}
+
+function isWithinSomething({ within }: Session): boolean {
+  return Object.keys(within).length > 0;
+}
+
+/**
+ * Runs and actions that went on within another operation: one that ended within it is part of it; what one did after its end is an
+ * operation by itself.
+ */
+async function partsTold(context: Context, all: readonly LoggedOperation[]): Promise<LoggedOperation[]> {
+  const owners = await ownersIn(context);
+  const byId = new Map(all.map((one) => [one.id, one]));
+  return all.map((one) => {
+    if (one.kind !== "run" && one.kind !== "action") return one;
+    const outer = [...owners.around([one.id])].flatMap((id) => (id === one.id ? [] : (byId.get(id) ?? [])));
+    const whole = outer.filter(({ toSeq }) => toSeq >= one.toSeq).sort((a, b) => a.fromSeq - b.fromSeq)[0];
+    if (whole !== undefined) return { ...one, isPart: true, partOf: whole.id };
+    return { ...one, fromSeq: Math.max(one.fromSeq, ...outer.map(({ toSeq }) => toSeq)) };
+  });
 }
 
 /** Is a write part of a greater operation: of an action, of a run, of a transaction that was committed? */
-async function partsOfMore(
-  context: Context,
-  sessions: readonly { readonly id: string; readonly kind: string }[],
-): Promise<(intent: IntentRecord) => boolean> {
-  const runs = new Set(sessions.filter((one) => one.kind === "run").map((one) => one.id));
+async function partsOfMore(context: Context, sessions: readonly Session[]): Promise<(intent: IntentRecord) => boolean> {
+  // While a run goes on, what is written within it can be taken back by itself.
+  const isEnded = ({ kind, state }: Session): boolean => kind === "run" && state !== "running";
+  const runs = new Set(sessions.filter(isEnded).map((one) => one.id));
   const ends = endsOfWhole(await allTransactions(context));
   return ({ kind, session = "", action, transaction = "" }) =>
     kind === "write" && (action !== undefined || runs.has(session) || ends.has(transaction));
@@ -86,18 +125,25 @@ export function stackOf(operations: readonly LoggedOperation[]): UndoStack {
     steps.map(({ id, toSeq, kind, target, selective }) => {
       if (kind !== "undo" && kind !== "redo") return { id, seq: toSeq, kind: "operation" as const };
       const about = target === undefined ? {} : { target };
-      return { id, seq: toSeq, kind, ...about, ...(selective === undefined ? {} : { takes: selective.takes }) };
+      return {
+        id,
+        seq: toSeq,
+        kind,
+        ...about,
+        ...(selective === undefined ? {} : { takes: selective.takes, passes: selective.passes }),
+      };
     }),
   );
 }
 
 /** The changes that are an operation's own: what others did in between is not among them. */
-export async function changesOfOperation(context: Context, operation: LoggedOperation): Promise<Change[]> {
+export async function changesOfOperation(context: Context, operation: LoggedOperation): Promise<OwnChange[]> {
   const { id, kind } = operation;
   if (kind === "run") return (await changesOfSession(context, id, operation)).changes;
-  if (kind === "action") return ownChanges(context, operation, (record) => record.action === id);
+  if (kind === "action")
+    return (await changesOfAction(context, { id, seq: operation.fromSeq }, operation.toSeq)).changes;
   if (kind === "transaction") return changesOfTransaction(context, id, await undoneWithin(context, operation));
-  return ownChanges(context, operation, (record) => record.intent === id);
+  return ownChanges(context, operation, { isOwn: (record) => record.intent === id });
 }
 
 /** What was taken back of an operation before it ended: that is not among what it has changed. */
@@ -108,7 +154,9 @@ async function undoneWithin(context: Context, { toSeq }: LoggedOperation): Promi
 
 /** Was it taken back, and not done again? (A new operation ends redo: then it stays so.) */
 export function isUndone(operation: LoggedOperation, stack: UndoStack): boolean {
-  return operation.kind !== "undo" && operation.kind !== "redo" && stack.undone.has(operation.id);
+  const { id, kind, partOf } = operation;
+  if (kind === "undo" || kind === "redo") return false;
+  return stack.undone.has(id) || (partOf !== undefined && stack.undone.has(partOf));
 }
 
 /** An operation as programs see it. */

@@ -1,11 +1,13 @@
 import type { Change } from "../core/change.ts";
-import type { Entry } from "../core/entry.ts";
 import type { LogEvent } from "../core/event.ts";
 import { decodeFile, pathOfRecordId, type FileRecord } from "../core/file-record.ts";
+import { decodeIntent, type IntentRecord } from "../core/records.ts";
+import { holdsSeq } from "../core/seq-ranges.ts";
 import { changeBetween, composeChanges } from "../core/plan.ts";
 import { comparePaths, type WorkspacePath } from "../core/path.ts";
 import type { AttributedChange } from "./attribution.ts";
 import type { Context } from "./context.ts";
+import { firstEvent, type OwnChange } from "./first-event.ts";
 import { indexedFrom } from "./history-start.ts";
 import { readRange } from "./read-events.ts";
 
@@ -15,16 +17,33 @@ export interface SeqSpan {
   readonly toSeq: number;
 }
 
+/** Is an event of a file somebody's own? */
+type OwnFilter = (record: FileRecord, path: WorkspacePath) => boolean;
+
+/** An event of a file that is somebody's own. */
+interface OwnEvent {
+  readonly seq: number;
+  readonly record: FileRecord;
+}
+
+/** What is looked for in the events of a span. */
+interface Looking {
+  readonly isOwn: OwnFilter;
+  /** Gets the events that are not of files. */
+  readonly onOther?: (event: LogEvent) => void;
+  /** Asked when all were read: is an own event left out? */
+  readonly isOut?: (event: OwnEvent, path: WorkspacePath) => boolean;
+}
+
 /** What somebody's own events in a span did to each path: what others did in between is not among it. */
 export async function ownChanges(
   context: Context,
-  { fromSeq, toSeq }: SeqSpan,
-  isOwn: (record: FileRecord, path: WorkspacePath) => boolean,
-  onOther?: (event: LogEvent) => void,
-): Promise<Change[]> {
+  span: SeqSpan,
+  { isOwn, onOther, isOut }: Looking,
+): Promise<OwnChange[]> {
+  const { fromSeq, toSeq } = span;
   if (toSeq <= fromSeq) return [];
-  const first = new Map<WorkspacePath, number>();
-  const after = new Map<WorkspacePath, Entry | undefined>();
+  const own = new Map<WorkspacePath, OwnEvent[]>();
   // What began before a dropped archive goes on behind it.
   const begins = (await indexedFrom(context)) ?? 1;
   for await (const event of readRange(context, Math.max(fromSeq + 1, begins), toSeq)) {
@@ -35,14 +54,18 @@ export async function ownChanges(
     }
     const record = decodeFile(path, event.record);
     if (!isOwn(record, path)) continue;
-    if (!first.has(path)) first.set(path, event.seq);
-    after.set(path, record.entry);
+    const known = own.get(path);
+    if (known === undefined) own.set(path, [{ seq: event.seq, record }]);
+    else known.push({ seq: event.seq, record });
   }
-  const changes: Change[] = [];
-  for (const [path, seq] of first) {
-    const before = await context.index.iterationAt(path, seq - 1);
-    const change = changeBetween(path, before?.entry, after.get(path));
-    if (change !== undefined) changes.push(change);
+  const changes: OwnChange[] = [];
+  for (const [path, all] of own) {
+    const events = isOut === undefined ? all : all.filter((one) => !isOut(one, path));
+    const [first] = events;
+    if (first === undefined) continue;
+    const before = await context.index.iterationAt(path, first.seq - 1);
+    const change = changeBetween(path, before?.entry, events.at(-1)?.record.entry);
+    if (change !== undefined) changes.push({ ...change, first: firstEvent(first.record, first.seq) });
   }
   return changes.sort((a, b) => comparePaths(a.path, b.path));
 }
@@ -53,18 +76,71 @@ export interface OwnWork {
   readonly ambiguous: readonly WorkspacePath[];
 }
 
-/** What a session did: itself, and by the actions that were begun while it was the one that recorded. */
-export async function changesOfSession(context: Context, id: string, span: SeqSpan): Promise<OwnWork> {
-  const ambiguous = new Set<WorkspacePath>();
-  const actions = new Set<string>();
-  const isOwn = (record: FileRecord, path: WorkspacePath): boolean => {
-    if (record.candidates?.some((one) => one === id || actions.has(one)) === true) ambiguous.add(path);
-    return record.session === id || (record.action !== undefined && actions.has(record.action));
-  };
-  const changes = await ownChanges(context, span, isOwn, ({ recordId, record }) => {
-    if (recordId.startsWith("action:") && record["run"] === id) actions.add(recordId.slice("action:".length));
-  });
-  return { changes, ambiguous: [...ambiguous] };
+/** The same, as it stands in the log. */
+interface FoundWork extends OwnWork {
+  readonly changes: OwnChange[];
+}
+
+/**
+ * A run, an action or a session, and what goes on within it. What is within something is begun after it, so that the events
+ * of a span, read in order, tell it.
+ */
+class Lineage {
+  readonly #ids: Set<string>;
+
+  constructor(id: string) {
+    this.#ids = new Set([id]);
+  }
+
+  /** Takes an event that may begin something within. */
+  note({ recordId, record }: Pick<LogEvent, "recordId" | "record">): void {
+    const kind = /^(?:session|action):/.exec(recordId)?.[0];
+    if (kind === undefined) return;
+    const outer = [record["run"], record["action"], kind === "action:" ? record["session"] : undefined];
+    if (outer.some((id) => typeof id === "string" && this.#ids.has(id))) this.#ids.add(recordId.slice(kind.length));
+  }
+
+  holds({ session, action }: Pick<FileRecord, "session" | "action">): boolean {
+    return this.#has(session) || this.#has(action);
+  }
+
+  /** Is it one of those who may have made a change, and that is not known to be theirs? */
+  mayHold(record: Pick<FileRecord, "session" | "action" | "candidates">): boolean {
+    return !this.holds(record) && record.candidates?.some((one) => this.#ids.has(one)) === true;
+  }
+
+  #has(id: string | undefined): boolean {
+    return id !== undefined && this.#ids.has(id);
+  }
+}
+
+/** What was taken back in a span of which the events are read in order: by a run within it that failed, say. */
+class TakenBack {
+  readonly #undos = new Map<string, Pick<IntentRecord, "took" | "left" | "target">>();
+
+  /** Takes an event that may end an undo or a redo. */
+  note({ recordId, record }: Pick<LogEvent, "recordId" | "record">): void {
+    if (!recordId.startsWith("intent:") || record["state"] !== "done") return;
+    const intent = decodeIntent(record);
+    if (intent.kind === "undo") this.#undos.set(recordId.slice("intent:".length), intent);
+    if (intent.kind !== "redo") return;
+    for (const [id, { target }] of this.#undos)
+      if (intent.target === id || (target !== undefined && intent.target === target)) this.#undos.delete(id);
+  }
+
+  holds({ seq, record }: OwnEvent, path: WorkspacePath): boolean {
+    for (const { took, left = [], target } of this.#undos.values()) {
+      if (took !== undefined && holdsSeq(took, seq) && !left.includes(path)) return true;
+      const ids = [record.session, record.action, record.transaction, record.intent];
+      if (target !== undefined && ids.includes(target)) return true;
+    }
+    return false;
+  }
+}
+
+/** What a session did itself, and what was done within it; what was taken back meanwhile is not among it. */
+export async function changesOfSession(context: Context, id: string, span: SeqSpan): Promise<FoundWork> {
+  return changesWithin(context, new Lineage(id), span);
 }
 
 /** What an action did from its snapshot up to an event, and in the changes that are about to follow it. */
@@ -73,13 +149,30 @@ export async function changesOfAction(
   { id, seq }: { readonly id: string; readonly seq: number },
   toSeq: number,
   next: readonly AttributedChange[] = [],
-): Promise<OwnWork> {
+): Promise<FoundWork> {
+  const lineage = new Lineage(id);
+  const { changes: recorded, ambiguous } = await changesWithin(context, lineage, { fromSeq: seq, toSeq });
+  const unsure = new Set([...ambiguous, ...next.flatMap(({ by, path }) => (lineage.mayHold(by) ? [path] : []))]);
+  const mine = next.filter(({ by }) => lineage.holds(by)).map(({ path, before, after }) => ({ path, before, after }));
+  const firsts = new Map(recorded.map((one) => [one.path, one.first]));
+  const unrecorded = { seq: toSeq + 1, action: id, isWritten: false };
+  const changes = composeChanges(recorded, mine).map((one) => ({ ...one, first: firsts.get(one.path) ?? unrecorded }));
+  return { changes, ambiguous: [...unsure].sort(comparePaths) };
+}
+
+async function changesWithin(context: Context, lineage: Lineage, span: SeqSpan): Promise<FoundWork> {
   const ambiguous = new Set<WorkspacePath>();
-  const recorded = await ownChanges(context, { fromSeq: seq, toSeq }, (record, path) => {
-    if (record.candidates?.includes(id) === true) ambiguous.add(path);
-    return record.action === id;
+  const taken = new TakenBack();
+  const changes = await ownChanges(context, span, {
+    isOwn: (record, path) => {
+      if (lineage.mayHold(record)) ambiguous.add(path);
+      return lineage.holds(record);
+    },
+    onOther: (event) => {
+      lineage.note(event);
+      taken.note(event);
+    },
+    isOut: (event, path) => taken.holds(event, path),
   });
-  for (const { by, path } of next) if (by.candidates?.includes(id) === true) ambiguous.add(path);
-  const mine = next.filter(({ by }) => by.action === id).map(({ path, before, after }) => ({ path, before, after }));
-  return { changes: composeChanges(recorded, mine), ambiguous: [...ambiguous].sort(comparePaths) };
+  return { changes, ambiguous: [...ambiguous].sort(comparePaths) };
 }

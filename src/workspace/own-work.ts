@@ -5,6 +5,7 @@ import { changeBetween } from "../core/plan.ts";
 import { comparePaths, type WorkspacePath } from "../core/path.ts";
 import type { IterationRow } from "../storage/index-store.ts";
 import type { Context } from "./context.ts";
+import { firstEvent, type FirstEvent, type OwnChange } from "./first-event.ts";
 import type { SeqSpan } from "./own-changes.ts";
 import { readRange } from "./read-events.ts";
 
@@ -14,6 +15,8 @@ export interface Work extends SeqSpan {
   readonly label: string;
   /** What people know it by, where that says more. */
   readonly known?: string;
+  /** It has a beginning of its own: its undo goes back to the state after this event. */
+  readonly back?: number | undefined;
   /** Every event there, whoever made it: those of restores and undos too. */
   readonly everything?: true;
   /** Said where some of it cannot be reached any more. */
@@ -21,15 +24,24 @@ export interface Work extends SeqSpan {
   readonly isOwn: (record: FileRecord, path: WorkspacePath, seq: number) => boolean;
 }
 
+/** A change on disk that is not recorded, with the action that would be said to have done it. */
+export interface PendingChange extends Change {
+  readonly action?: string | undefined;
+}
+
 /** The events of a piece of work. */
 export interface OwnEvents {
   /** Their numbers, by path. */
   readonly byPath: ReadonlyMap<WorkspacePath, ReadonlySet<number>>;
+  /** The first one of each path. */
+  readonly firsts: ReadonlyMap<WorkspacePath, FirstEvent>;
+  /** The event whose state the work as a whole goes back to, if it has a beginning of its own. */
+  readonly back?: number | undefined;
   readonly seqs: ReadonlySet<number>;
   /** The runs, actions, transactions and intents that they name. */
   readonly ids: ReadonlySet<string>;
-  /** Own changes on disk that a dry run does not record. */
-  readonly pending?: readonly Change[];
+  /** Own changes on disk that a dry run does not record, and whose they are. */
+  readonly pending?: readonly PendingChange[];
 }
 
 /** Finds the events of a piece of work; `without`: those that are left out. */
@@ -39,17 +51,26 @@ export async function eventsOfWork(
   without: (seq: number, record: FileRecord, path: WorkspacePath) => boolean = () => false,
 ): Promise<OwnEvents> {
   const byPath = new Map<WorkspacePath, Set<number>>();
+  const firsts = new Map<WorkspacePath, FirstEvent>();
   const seqs = new Set<number>();
   const ids = new Set<string>();
   for await (const { seq, record, path } of fileEvents(context, work)) {
     if (!work.isOwn(record, path, seq) || without(seq, record, path)) continue;
     const known = byPath.get(path);
-    if (known === undefined) byPath.set(path, new Set([seq]));
-    else known.add(seq);
+    if (known === undefined) {
+      byPath.set(path, new Set([seq]));
+      firsts.set(path, firstEvent(record, seq));
+    } else known.add(seq);
     seqs.add(seq);
     for (const id of idsOf(record)) ids.add(id);
   }
-  return { byPath, seqs, ids };
+  return { byPath, firsts, back: work.back, seqs, ids };
+}
+
+/** The same without those of some paths. */
+export function withoutPaths(own: OwnEvents, paths: ReadonlySet<WorkspacePath>): OwnEvents {
+  const byPath = new Map([...own.byPath].filter(([path]) => !paths.has(path)));
+  return { ...own, byPath, seqs: new Set([...byPath.values()].flatMap((seqs) => [...seqs])) };
 }
 
 /** The operations that a file's event may belong to. */
@@ -80,10 +101,14 @@ export interface PathGroups {
   readonly path: WorkspacePath;
   readonly groups: readonly Group[];
   readonly last: IterationRow | undefined;
+  readonly first: FirstEvent;
 }
 
 /** The own events of each path as groups; others' work lies between two of them. By path. */
-export async function groupsOf(context: Context, { byPath, pending = [] }: OwnEvents): Promise<PathGroups[]> {
+export async function groupsOf(
+  context: Context,
+  { byPath, firsts, pending = [] }: Pick<OwnEvents, "byPath" | "firsts" | "pending">,
+): Promise<PathGroups[]> {
   const unrecorded = new Map(pending.map((change) => [change.path, change]));
   const paths = new Set([...byPath.keys(), ...unrecorded.keys()]);
   const found: PathGroups[] = [];
@@ -96,7 +121,8 @@ export async function groupsOf(context: Context, { byPath, pending = [] }: OwnEv
       states.push({ seq: UNRECORDED, entry: next.after });
       own.add(UNRECORDED);
     }
-    found.push({ path, groups: groupRows(states, own), last: rows.at(-1) });
+    const first = firsts.get(path) ?? { seq: UNRECORDED, action: next?.action, isWritten: false };
+    found.push({ path, groups: groupRows(states, own), last: rows.at(-1), first });
   }
   return found;
 }
@@ -141,6 +167,9 @@ function joined(groups: readonly Group[]): Group[] {
 }
 
 /** Each path before its first group, and after its last. */
-export function netChanges(paths: readonly PathGroups[]): Change[] {
-  return paths.flatMap(({ path, groups }) => changeBetween(path, groups[0]?.before, groups.at(-1)?.after) ?? []);
+export function netChanges(paths: readonly PathGroups[]): OwnChange[] {
+  return paths.flatMap(({ path, groups, first }) => {
+    const change = changeBetween(path, groups[0]?.before, groups.at(-1)?.after);
+    return change === undefined ? [] : [{ ...change, first }];
+  });
 }

@@ -5,6 +5,7 @@ import type { BlockedPath } from "../worktree/worktree.ts";
 import type { Context } from "./context.ts";
 import type { FolderPlan } from "./fit-folders.ts";
 import { missingContent, pruningInForce } from "./pruning.ts";
+import type { SkippedPath } from "./seen-absent.ts";
 import { shownPath } from "./shape.ts";
 
 /** The paths of a plan that cannot be taken back, because a content that this needs was pruned: they stay as they are. */
@@ -69,7 +70,7 @@ export class PathsGone {
 }
 
 /** The error for paths that need what was pruned, where nobody said that the rest is to be taken back. */
-export function refuseGone(skipped: readonly BlockedPath[]): void {
+export function refuseGone(skipped: readonly SkippedPath[]): void {
   const gone = skipped.filter((one) => one.reason === "content-missing");
   const [only] = gone;
   if (only === undefined) return;

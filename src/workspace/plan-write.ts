@@ -2,7 +2,7 @@ import type { Change } from "../core/change.ts";
 import type { Entry } from "../core/entry.ts";
 import { ChronicleError } from "../core/errors.ts";
 import { changeBetween } from "../core/plan.ts";
-import { comparePaths, isWithin, parentOf, splitRoot, type WorkspacePath } from "../core/path.ts";
+import { comparePaths, foldersAbove, isWithin, type WorkspacePath } from "../core/path.ts";
 import {
   modeOfPut,
   type ReadyDelete,
@@ -133,7 +133,7 @@ export async function foldersFor(
   ground: Pick<PlanGround, "state" | "isUnrecordedFolder">,
 ): Promise<Change[]> {
   const made: Change[] = [];
-  for (let folder = parentOf(path); splitRoot(folder).path !== ""; folder = parentOf(folder)) {
+  for (const folder of foldersAbove(path)) {
     const { entry } = await ground.state.at(folder);
     // A folder that is recorded stands in folders that are.
     if (entry?.kind === "dir") break;

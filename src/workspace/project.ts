@@ -1,5 +1,6 @@
 import { decodeFile, pathOfRecordId } from "../core/file-record.ts";
 import { leavesOpen } from "../core/open-record.ts";
+import { markOf } from "../core/commit-mark.ts";
 import { LogTree } from "../core/log-tree.ts";
 import type { BaseEntry } from "../core/base.ts";
 import type { LogEvent } from "../core/event.ts";
@@ -8,7 +9,7 @@ import type { HistoryAnchor } from "../core/history-anchor.ts";
 import type { WorkspacePath } from "../core/path.ts";
 import { remoteWorkIn } from "../core/remote-work.ts";
 import { decodeSentinel } from "../core/sentinel.ts";
-import type { EventRow, IndexBatch, IndexHead, IterationRow } from "../storage/index-store.ts";
+import type { CommitRow, EventRow, FolderHashes, IndexBatch, IndexHead, IterationRow } from "../storage/index-store.ts";
 import type { BlobStore } from "../storage/blob-store.ts";
 import type { IndexStore } from "../storage/index-store.ts";
 import { baseRecordRow, readBase } from "./read-base.ts";
@@ -25,7 +26,7 @@ export interface PlacedEvent {
 }
 
 /** The row of an event. */
-function eventRow({ event, offset, length }: PlacedEvent): EventRow {
+export function eventRow({ event, offset, length }: PlacedEvent): EventRow {
   const { seq, ts, op, recordId, hash, record } = event;
   return { seq, ts, op, recordId, hash, offset, length, open: leavesOpen(recordId, record) };
 }
@@ -71,6 +72,8 @@ export interface ProjectionTarget {
 
 export interface ProjectOptions {
   readonly atHand?: BasesAtHand | undefined;
+  /** Folder hashes as of the last event, where they are known. */
+  readonly tree?: FolderHashes | undefined;
 }
 
 /**
@@ -80,7 +83,7 @@ export interface ProjectOptions {
 export async function project(
   { index, blobs }: ProjectionTarget,
   placed: readonly PlacedEvent[],
-  { atHand }: ProjectOptions = {},
+  { atHand, tree }: ProjectOptions = {},
 ): Promise<IndexHead> {
   const before = await index.head();
   const start = sentinelAtStart(before, placed);
@@ -107,7 +110,8 @@ export async function project(
   const iterations = sources.length === 0 ? rows : { [Symbol.iterator]: () => flatten([...sources, rows]) };
   const events = [...records, ...placed.map(eventRow)];
   const remoteWork = remoteWorkIn(placed.map(({ event }) => event));
-  await index.apply({ head, events, iterations, remoteWork } satisfies IndexBatch);
+  const batch: IndexBatch = { head, events, iterations, remoteWork, commits: commitsOf(placed) };
+  await index.apply(tree === undefined ? batch : { ...batch, tree });
   for (const [seq, entries] of trees) await putBaseTrees(index, seq, entries);
   return head;
 }
@@ -121,6 +125,13 @@ export async function projectAnchor({ index, blobs }: ProjectionTarget, anchor: 
   await index.apply({ head, events, iterations: rowsOfBase(entries) });
   await putBaseTrees(index, seq, entries);
   return head;
+}
+
+function commitsOf(placed: readonly PlacedEvent[]): CommitRow[] {
+  return placed.flatMap(({ event }) => {
+    const mark = markOf(event);
+    return mark === undefined ? [] : { first: mark.first, last: event.seq, isRooted: mark.root !== undefined };
+  });
 }
 
 /** The first of the events, if it is a compaction and nothing is known of what was before it. */

@@ -82,7 +82,7 @@ async function lookAt(context: Context, { rules, shields }: Asked): Promise<Look
   const { moments, states, hold } = await keptMoments(context, shields);
   const floorSeq = (await pruningInForce(context))?.floorSeq ?? 0;
   const { seq } = await context.index.head();
-  const ts = timeOf(await context.index.locate(seq));
+  const ts = await endOfLog(context, seq);
   const question = { moments, rules, head: { seq, ts }, floorSeq, states, hold };
   const answer = answerPruning({ ...question, minAgeMs: context.retention.limits.min_age_hours * HOUR_MS });
   const tooYoung = answerPruning({ ...question, minAgeMs: 0 }).pruned.length - answer.pruned.length;
@@ -212,18 +212,25 @@ async function mayExceed(context: Context, { maxSnapshots, maxAgeMs }: Retention
   const { index, retention } = context;
   const floorSeq = (await pruningInForce(context))?.floorSeq ?? 0;
   const oldest = await index.locate(floorSeq + 1);
-  const ts = timeOf(await index.locate((await index.head()).seq));
-  const age = oldest === undefined ? Number.POSITIVE_INFINITY : ts - timeOf(oldest);
+  const ts = await endOfLog(context, (await index.head()).seq);
+  const apart = oldest === undefined ? Number.POSITIVE_INFINITY : ts - timeOf(oldest);
+  // The clock went back since: how old it is takes a closer look.
+  const age = apart < 0 ? Number.POSITIVE_INFINITY : apart;
   if (age < retention.limits.min_age_hours * HOUR_MS) return false;
   const seen = lastInVain.get(index);
   const actions = await mostActions(context);
   const isTooMany = maxSnapshots > 0 && actions > maxSnapshots;
   // Fewer than then: some were given up, or compacted away, and what was found then says nothing any more.
-  if (seen !== undefined && actions >= seen.actions && ts - seen.ts < HOUR_MS) {
+  if (seen !== undefined && actions >= seen.actions && Math.abs(ts - seen.ts) < HOUR_MS) {
     const slack = retention.limits.min_age_hours > 0 ? Math.floor(maxSnapshots / 10) : 0;
     return isTooMany && actions > seen.actions + slack;
   }
   return isTooMany || (maxAgeMs > 0 && age > maxAgeMs);
+}
+
+/** The time of the last event; the present, where its clock ran ahead: that makes nothing older. */
+async function endOfLog({ index, now }: Context, seq: number): Promise<number> {
+  return Math.min(timeOf(await index.locate(seq)), now());
 }
 
 function timeOf(row: { readonly ts: string } | undefined): number {

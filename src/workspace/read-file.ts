@@ -11,6 +11,8 @@ import { unknownPath } from "./known-paths.ts";
 import { type KeptVersion, missingVersion, readVersions } from "./kept-versions.ts";
 import { seqOf } from "./list-files.ts";
 import { missingContent } from "./pruning.ts";
+import { proveHistory, proveRow, refuseSize } from "./proved-content.ts";
+import { provedState } from "./proved-state.ts";
 import { readEvents } from "./read-events.ts";
 import { shownPath } from "./shape.ts";
 
@@ -18,11 +20,17 @@ import { shownPath } from "./shape.ts";
 export async function openFile(context: Context, given: string, options: ReadFileOptions): Promise<FileContent> {
   const path = parseGivenPath(given);
   const row = await rowFor(context, path, options);
+  if (options.iteration === undefined)
+    await (await provedState(context, await seqOf(context, options.at))).prove([row]);
+  else await proveRow(context, row, { isLast: false });
   const { hash } = row.entry;
   const shape = fileShape(row);
   if (hash === undefined) return { ...shape, pieces: noPieces };
   const reader = await context.blobs.open(hash);
-  if (reader !== undefined) return { ...shape, pieces: (range) => piecesOf(reader, range) };
+  if (reader !== undefined) {
+    refuseSize(row, reader);
+    return { ...shape, pieces: (range) => piecesOf(reader, range) };
+  }
   const what = `the content of ${shape.path}@${row.iteration}`;
   throw await missingContent(context, { path, hash, what, iteration: row.iteration });
 }
@@ -38,6 +46,7 @@ async function rowFor(context: Context, path: WorkspacePath, { at, iteration }: 
       ? await context.index.iterationAt(path, await seqOf(context, at))
       : await iterationRow(context, path, iteration);
   if (isPresent(row)) return row;
+  await proveHistory(context, path);
   throw await notThere(context, path, { iteration: row?.iteration ?? iteration, isKnown: row !== undefined });
 }
 
@@ -97,6 +106,8 @@ export async function openBlob(context: Context, given: string): ReturnType<File
   const row = await context.index.withContent(given);
   const version = row === undefined ? await versionWith(context, given) : undefined;
   if (row === undefined && version === undefined && !(await isInConflict(context, given))) throw foreign(given);
+  // The store has contents of other workspaces, too.
+  if (row !== undefined) await proveRow(context, row, { isLast: false });
   const reader = await context.blobs.open(given);
   if (reader !== undefined) return { size: reader.size, pieces: () => reader.pieces() };
   if (version !== undefined) throw await missingVersion(context, version, given);

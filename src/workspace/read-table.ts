@@ -28,6 +28,12 @@ export class ReadTable {
   /** mtime_ns, ctime_ns, inode, device. */
   #stats = new BigInt64Array(FIRST_ROWS * 4);
   #rows: Map<WorkspacePath, number> | undefined;
+  #isSettled = true;
+
+  /** May all of it be trusted at the next look? */
+  get isSettled(): boolean {
+    return this.#isSettled;
+  }
 
   get size(): number {
     return this.#paths.length;
@@ -42,6 +48,7 @@ export class ReadTable {
   push({ entry, stat, unstable }: ReadPath): void {
     const row = this.#paths.length;
     if (row * 3 === this.#flags.length) this.#grow();
+    if (unstable) this.#isSettled = false;
     this.#paths.push(entry.path);
     this.#flags.set([KINDS.indexOf(entry.kind), unstable ? 1 : 0, entry.hash === undefined ? 0 : 1], row * 3);
     this.#numbers.set([entry.mode, stat.mode, stat.nlink, stat.uid], row * 4);

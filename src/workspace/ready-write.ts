@@ -4,7 +4,7 @@ import { SYMLINK_MODE } from "../core/entry.ts";
 import { ChronicleError } from "../core/errors.ts";
 import type { Json } from "../core/event.ts";
 import { isHash, sha256, type Hash } from "../core/hash.ts";
-import { displayPath, pathToBytes, splitRoot, type WorkspacePath } from "../core/path.ts";
+import { displayPath, isHeldBy, pathToBytes, splitRoot, type WorkspacePath } from "../core/path.ts";
 import type { TrackedRoot } from "../worktree/worktree.ts";
 import type { Context } from "./context.ts";
 import type { FileWrite, Writer } from "./file-write.ts";
@@ -111,7 +111,7 @@ function writablePath(context: Context, given: string): WorkspacePath {
   const path = parseGivenPath(given);
   const { path: inner } = splitRoot(path);
   const root = rootOf(context, path);
-  const isTracked = root.only === undefined || root.only === inner;
+  const isTracked = isHeldBy(root, inner);
   const reason = inner === "" ? "it is the root" : isTracked ? tooLong(path) : `only ${root.only} is tracked there`;
   if (reason === undefined) return path;
   throw unwritable(path, reason);

@@ -3,27 +3,34 @@ import type { Context } from "./context.ts";
 import type { UndoStack } from "../core/undo-stack.ts";
 import type { LoggedOperation } from "./logged-operation.ts";
 import { isUndone, listOperations, stackOf } from "./operations.ts";
+import { prunedBy } from "./pruning.ts";
+import { isInBase } from "./read-base.ts";
+import { readEvents } from "./read-events.ts";
 import { listSessions } from "./session.ts";
 import { syncLines } from "./replica/sync-lines.ts";
+import { activeTransactions } from "./transactions.ts";
 import { listSnapshots, type Snapshot } from "./snapshot.ts";
 
 /** A line of it, which is made only if it is shown. */
 export interface RecentLine {
   readonly seq: number;
-  readonly item: () => RecentItem;
+  readonly item: () => RecentItem | Promise<RecentItem>;
 }
 
 /** Recent work as people think of it, newest first. */
 export async function recentWork(context: Context, limit = 20): Promise<RecentShape> {
   const snapshots = await listSnapshots(context);
   const lines: RecentLine[] = [
-    ...snapshots.filter(isOfItsOwn).map((one) => ({ seq: one.seq, item: () => snapshotItem(one) })),
+    ...snapshots.filter(isOfItsOwn).map((one) => ({ seq: one.seq, item: () => snapshotItem(context, one) })),
     ...(await operationLines(context, snapshots)),
+    ...(await transactionLines(context)),
     ...(await watchLines(context)),
   ];
   lines.push(...(await syncLines(context, { between: lines.map(({ seq }) => seq), most: limit })));
   lines.sort((a, b) => b.seq - a.seq);
-  return { items: lines.slice(0, limit).map(({ item }) => item()) };
+  const items: RecentItem[] = [];
+  for (const { item } of lines.slice(0, limit)) items.push(await item());
+  return { items };
 }
 
 /** Snapshots that a session took are part of its line; nothing goes back to what is compacted away. */
@@ -31,7 +38,7 @@ function isOfItsOwn(snapshot: Snapshot): boolean {
   return snapshot.session === undefined && snapshot.compactedBy === undefined;
 }
 
-function snapshotItem(snapshot: Snapshot): RecentItem {
+async function snapshotItem(context: Context, snapshot: Snapshot): Promise<RecentItem> {
   const baseline = snapshot.cause === "baseline";
   const named =
     snapshot.message ?? snapshot.name ?? (snapshot.cause === "before-session" ? "edits before a run" : "snapshot");
@@ -42,8 +49,31 @@ function snapshotItem(snapshot: Snapshot): RecentItem {
     summary: baseline ? `baseline of ${snapshot.entries} paths` : named,
     changed: snapshot.changed ?? snapshot.entries,
     snapshot: snapshot.number,
-    back: `chronicle restore ${snapshot.number}`,
+    back: baseline ? `chronicle restore ${snapshot.number}` : await beforeSnapshot(context, snapshot),
   };
+}
+
+/** Events that are looked at together. */
+const PAGE = 200;
+
+/** The command that goes back to before the edits which were recorded for a snapshot; none where that state was pruned. */
+async function beforeSnapshot(context: Context, { seq }: Snapshot): Promise<string> {
+  let first = seq;
+  for (let isWithin = true; isWithin;) {
+    const rows = await context.index.events({ from: 1, to: first - 1, limit: PAGE, descending: true });
+    // They stand right before it. What an operation, a run or an action has done has a line of its own.
+    const events = await readEvents(
+      context,
+      rows.filter((row) => !isInBase(row)),
+    );
+    const end = events.findIndex(
+      ({ recordId, record }) => !recordId.startsWith("file") || record["cause"] !== "capture",
+    );
+    first -= end === -1 ? events.length : end;
+    isWithin = end === -1 && events.length === PAGE;
+  }
+  const isPruned = (await prunedBy(context, first - 1, first)) !== undefined;
+  return isPruned ? "" : `chronicle restore seq:${first - 1}`;
 }
 
 async function operationLines(context: Context, snapshots: readonly Snapshot[]): Promise<RecentLine[]> {
@@ -75,6 +105,23 @@ function wayBack(operation: LoggedOperation, stack: UndoStack, isLast: boolean):
   if ((isLast && kind === "redo") || stack.undoable.at(-1) === id) return "chronicle undo";
   if (stack.undoable.includes(id)) return `chronicle undo ${id.slice(0, 8)}`;
   return `chronicle restore seq:${fromSeq}`;
+}
+
+/** Transactions that are open. Those that were committed are operations. */
+async function transactionLines(context: Context): Promise<RecentLine[]> {
+  return (await activeTransactions(context))
+    .filter(({ parent }) => parent === undefined)
+    .map((one) => ({
+      seq: one.fromSeq + 1,
+      item: () => ({
+        kind: "transaction" as const,
+        id: one.id,
+        timestamp: one.startedAt,
+        summary: `${one.name ?? `transaction ${one.id.slice(0, 8)}`} (open)`,
+        changed: 0,
+        back: `chronicle transaction rollback ${one.id.slice(0, 8)}`,
+      }),
+    }));
 }
 
 async function watchLines(context: Context): Promise<RecentLine[]> {

@@ -2,11 +2,11 @@ import type { Hash } from "../core/hash.ts";
 import type { IterationCause } from "../core/file-record.ts";
 import type { WorkspacePath } from "../core/path.ts";
 import type { WatchHandle, WatchHint } from "../worktree/worktree.ts";
-import { capture, type Capture } from "./capture.ts";
+import { capture, type Capture, type CaptureOptions } from "./capture.ts";
 import { withCommit } from "./commit.ts";
 import type { Context } from "./context.ts";
 import { followSettings } from "./follow-settings.ts";
-import { rootAtHead } from "./tree.ts";
+import { rootToState } from "./root-to-state.ts";
 
 /** How long after a hint a capture begins: editors and tools write in bursts. */
 const SETTLE_MS = 60;
@@ -18,6 +18,8 @@ const BLIND_SCAN_MS = 2_000;
 export interface RecorderOptions {
   readonly cause: IterationCause;
   readonly onCapture?: (changes: number) => void;
+  /** How the last capture looks. */
+  readonly ends?: Pick<CaptureOptions, "absentRoot">;
   /** What is tracked was changed elsewhere, and holds here from now on. */
   readonly onSettings?: () => void;
 }
@@ -68,8 +70,13 @@ export class Recorder {
     // A watch that was begun anew meanwhile.
     await this.#watch?.close();
     await followSettings(this.#context);
-    const last = await this.#capture(undefined);
+    const last = await this.#capture(undefined, this.#options.ends);
     return { roots: this.#roots, last };
+  }
+
+  /** Records these paths whatever the rules say, after it was stopped. */
+  take(paths: readonly WorkspacePath[]): Promise<Capture> {
+    return this.#capture(paths, { named: true });
   }
 
   /** What went wrong in a capture on the way, if anything; the last capture makes up for it. */
@@ -119,12 +126,15 @@ export class Recorder {
     this.#onHint({ paths: undefined });
   }
 
-  async #capture(only: readonly WorkspacePath[] | undefined): Promise<Capture> {
+  async #capture(
+    only: readonly WorkspacePath[] | undefined,
+    how: RecorderOptions["ends"] & { readonly named?: true } = {},
+  ): Promise<Capture> {
     const { cause, onCapture } = this.#options;
-    const captured = await capture(this.#context, { cause, ...(only === undefined ? {} : { only }) });
+    const captured = await capture(this.#context, { ...how, cause, ...(only === undefined ? {} : { only }) });
     if (captured.changes.length > 0) {
       this.#roots.push(
-        await withCommit(this.#context, async (commit) => rootAtHead(this.#context, (await commit.head()).seq)),
+        await withCommit(this.#context, async (commit) => rootToState(this.#context, (await commit.head()).seq)),
       );
       onCapture?.(captured.changes.length);
     }

@@ -3,17 +3,17 @@ import type { RestoreOptions } from "../api/workspace-api.ts";
 import type { Change } from "../core/change.ts";
 import { ChronicleError } from "../core/errors.ts";
 import { composeChanges, invert } from "../core/plan.ts";
-import { explainPath } from "../core/ignore.ts";
-import { splitRoot } from "../core/path.ts";
+import { isWithin, type WorkspacePath } from "../core/path.ts";
 import type { BlockedPath } from "../worktree/worktree.ts";
 import { capture } from "./capture.ts";
 import type { Context } from "./context.ts";
-import { changesBetween, unrecordedChanges, within } from "./diff.ts";
-import { readFilters } from "./filters.ts";
+import { wholeUnits } from "./database-units.ts";
+import { changesBetween, unrecordedChanges } from "./diff.ts";
 import { knownPaths } from "./known-paths.ts";
 import { resolveMoment, type ResolvedMoment } from "./moments.ts";
 import { interruptedNote, unfinished } from "./interrupted.ts";
 import { makeable, operate, settle } from "./operate.ts";
+import { leaveUnseen, type SkippedPath } from "./seen-absent.ts";
 import { closeAbandoned } from "./session.ts";
 import { changeShape, conflictShape, shownPath, skippedShape } from "./shape.ts";
 
@@ -31,6 +31,7 @@ export async function restore(context: Context, text: string, options: RestoreOp
     summary: `restore to ${moment.label}`,
     changes: planned.changes,
     onBlocked: options.force === true ? "skip" : "fail",
+    isProved: true,
     ...(options.keepMtime === undefined ? {} : { keepMtime: options.keepMtime }),
     ...(options.onProgress === undefined ? {} : { onProgress: options.onProgress }),
   });
@@ -50,7 +51,7 @@ export async function restore(context: Context, text: string, options: RestoreOp
 interface Planned {
   readonly changes: readonly Change[];
   /** Paths that are not there in the target, but were not looked at then either: they stay. */
-  readonly unknown: readonly BlockedPath[];
+  readonly unknown: readonly SkippedPath[];
 }
 
 /** What is done before anything is planned: what a crash has interrupted is finished. A dry run only says so. */
@@ -65,11 +66,12 @@ async function beforehand(context: Context, dryRun: boolean): Promise<string[]> 
 async function planRestore(context: Context, moment: ResolvedMoment, options: RestoreOptions): Promise<Planned> {
   let head = (await context.index.head()).seq;
   let unrecorded: readonly Change[] = [];
-  if (options.dryRun === true) unrecorded = await unrecordedChanges(context);
+  if (options.dryRun === true) unrecorded = await unrecordedChanges(context, { absentRoot: "known" });
   else {
     const captured = await capture(context, {
       cause: "capture",
       reserve: true,
+      absentRoot: "known",
       ...(options.onProgress ? { onProgress: options.onProgress } : {}),
     });
     head = captured.seq;
@@ -77,51 +79,19 @@ async function planRestore(context: Context, moment: ResolvedMoment, options: Re
   // From what is there now to the target: what is unrecorded is taken back first.
   const wanted = await knownPaths(context, options.paths);
   const all = composeChanges(invert(unrecorded), await changesBetween(context, head, moment.seq));
-  return keepUnknown(context, moment, makeable(within(all, wanted)));
+  const seqs = [moment.seq];
+  const action = await actionBegunBehind(context, moment.seq);
+  const isWanted = (path: WorkspacePath): boolean =>
+    wanted === undefined || wanted.length === 0 || wanted.some((one) => isWithin(path, one));
+  const whole = makeable(await wholeUnits(context, all, isWanted));
+  const { changes, unseen } = await leaveUnseen(context, whole, () => ({ seqs, action }));
+  return { changes, unknown: unseen };
 }
 
-/**
- * A path is deleted only if the target moment shows that it was absent: it was looked at (the filter in force then
- * tracks it), and no omission of that snapshot covers it.
- */
-async function keepUnknown(context: Context, moment: ResolvedMoment, changes: readonly Change[]): Promise<Planned> {
-  const { snapshot } = moment;
-  if (snapshot === undefined || !changes.some((change) => change.after === undefined)) return { changes, unknown: [] };
-  const filters = (await readFilters(context, snapshot.filter)) ?? [];
-  const omitted = new Set(
-    snapshot.coverage.omitted.filter((one) => one.reason !== "excluded").map((one) => one.path as string),
-  );
-  const unknown: BlockedPath[] = [];
-  const kept = changes.filter((change) => {
-    if (change.after !== undefined || change.before === undefined) return true;
-    const reason = unseenReason(context, change, { filters, omitted });
-    if (reason === undefined) return true;
-    unknown.push({ path: change.path, reason: "changed", detail: reason });
-    return false;
-  });
-  return { changes: kept, unknown };
-}
-
-interface Seen {
-  readonly filters: NonNullable<Awaited<ReturnType<typeof readFilters>>>;
-  readonly omitted: ReadonlySet<string>;
-}
-
-function unseenReason(context: Context, change: Change, { filters, omitted }: Seen): string | undefined {
-  const { root, path } = splitRoot(change.path);
-  const at = context.worktree.roots.findIndex((one) => one.id === root);
-  const filter = filters[at];
-  if (filter === undefined) return "that root was not tracked then";
-  if (!explainPath(filter, path, change.before?.kind === "dir").tracked)
-    return "it was excluded then, so it may have been there";
-  for (
-    let folder: string = change.path;
-    folder !== "";
-    folder = folder.slice(0, Math.max(0, folder.lastIndexOf("/")))
-  ) {
-    if (omitted.has(folder)) return "it could not be captured then, so it may have been there";
-  }
-  return undefined;
+/** The action whose snapshot is the moment, or directly behind it: what it has looked at, it has looked at then. */
+async function actionBegunBehind(context: Context, seq: number): Promise<string | undefined> {
+  const rows = await context.index.events({ from: seq, to: seq + 1 });
+  return rows.find((row) => row.open && row.recordId.startsWith("action:"))?.recordId.slice("action:".length);
 }
 
 /** The error for an operation that could not be done at all. */
@@ -136,7 +106,7 @@ export function blocked(paths: readonly BlockedPath[]): ChronicleError {
 
 function report(
   changes: readonly Change[],
-  { skipped, dryRun }: { readonly skipped: readonly BlockedPath[]; readonly dryRun: boolean },
+  { skipped, dryRun }: { readonly skipped: readonly SkippedPath[]; readonly dryRun: boolean },
 ): RestoreShape {
   return {
     changes: changes.map(changeShape),

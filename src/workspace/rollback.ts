@@ -3,10 +3,10 @@ import type { RestoreShape } from "../api/shapes.ts";
 import type { Change } from "../core/change.ts";
 import { changeBetween, composeChanges, invert } from "../core/plan.ts";
 import { comparePaths, isWithin, type WorkspacePath } from "../core/path.ts";
-import type { BlockedPath } from "../worktree/worktree.ts";
 import { findAction, type LoggedAction } from "./actions.ts";
 import { capture, compare, readDisk } from "./capture.ts";
 import type { Context } from "./context.ts";
+import { wholeUnits } from "./database-units.ts";
 import { changesBetween } from "./diff.ts";
 import { refuseCompacted } from "./diff-action.ts";
 import { fitFolders, type Target, type Unmerged } from "./fit-folders.ts";
@@ -15,6 +15,7 @@ import { makeable, operate, settle } from "./operate.ts";
 import { changesOfAction } from "./own-changes.ts";
 import { blocked } from "./restore.ts";
 import { restoreOutside } from "./restore-outside.ts";
+import { leaveUnseen, type SkippedPath } from "./seen-absent.ts";
 import { closeAbandoned } from "./session.ts";
 import { changeShape, conflictShape, skippedShape } from "./shape.ts";
 
@@ -59,7 +60,7 @@ async function beforehand(context: Context, dryRun: boolean): Promise<string[]> 
 interface Planned {
   readonly changes: Change[];
   /** Paths that stay as they are: they could not be looked at before the action, or something holds them. */
-  readonly unknown: BlockedPath[];
+  readonly unknown: SkippedPath[];
 }
 
 async function planRollback(context: Context, action: LoggedAction, dryRun: boolean): Promise<Planned> {
@@ -68,11 +69,12 @@ async function planRollback(context: Context, action: LoggedAction, dryRun: bool
   const unrecorded = dryRun ? await pending(context, only) : await captured(context, only);
   const { seq } = await context.index.head();
   const recorded = await changesBetween(context, seq, action.fromSeq);
-  const isMeant = ({ path }: Change): boolean => own.has(path) || action.paths.some((one) => isWithin(path, one));
-  const wanted = composeChanges(invert(unrecorded), recorded).filter(isMeant);
-  const known = leaveUnknown(action, makeable(wanted));
+  const isMeant = (path: WorkspacePath): boolean => own.has(path) || action.paths.some((one) => isWithin(path, one));
+  const wanted = await wholeUnits(context, composeChanges(invert(unrecorded), recorded), isMeant);
+  const back = { seqs: [action.fromSeq], action: action.id };
+  const known = await leaveUnseen(context, makeable(wanted), () => back);
   const planned = await fitted(context, known.changes, unrecorded);
-  return { changes: planned.changes, unknown: [...known.unknown, ...planned.unknown] };
+  return { changes: planned.changes, unknown: [...known.unseen, ...planned.unknown] };
 }
 
 /** What the action itself changed, wherever that is: also the folders that had to be made for what it named. */
@@ -105,16 +107,4 @@ async function fitted(context: Context, changes: readonly Change[], unrecorded: 
   }));
   const fitting = [...targets].flatMap(([path, { present, target }]) => changeBetween(path, present, target) ?? []);
   return { changes: fitting.sort((x, y) => comparePaths(x.path, y.path)), unknown: [...stayed, ...inTheWay] };
-}
-
-/** Nothing is deleted of which it is not known that it was absent before the action. */
-function leaveUnknown({ coverage }: LoggedAction, changes: readonly Change[]): Planned {
-  const unknown: BlockedPath[] = [];
-  const kept = changes.filter(({ path, after }) => {
-    const unseen = coverage.omitted.some((one) => isWithin(path, one.path));
-    if (after !== undefined || !unseen) return true;
-    unknown.push({ path, reason: "changed", detail: "it could not be captured then, so it may have been there" });
-    return false;
-  });
-  return { changes: kept, unknown };
 }

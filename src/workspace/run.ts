@@ -1,24 +1,28 @@
-import type { RunShape, SessionShape, UndoShape } from "../api/shapes.ts";
+import type { RunShape, SessionShape } from "../api/shapes.ts";
 import type { ProgressOptions, Recording, RunOptions, WatchOptions } from "../api/workspace-api.ts";
-import type { Change } from "../core/change.ts";
 import { maskCommand } from "../core/mask-secrets.ts";
-import type { WorkspacePath } from "../core/path.ts";
 import { quoteCommand } from "../core/quote-command.ts";
 import { overLimit } from "./baseline.ts";
+import { openBrackets } from "./brackets.ts";
 import { capture } from "./capture.ts";
 import type { Context, ProcessEnd } from "./context.ts";
 import { refuseHosted } from "./hosted.ts";
+import type { BeforeSession } from "./hidden-by-session.ts";
+import { keepAside } from "./keep-aside.ts";
+import { Nesting, placeOf } from "./nesting.ts";
+import { statOmitted } from "./omitted-changes.ts";
 import { settle } from "./operate.ts";
-import { changesOfSession } from "./own-changes.ts";
 import { Recorder } from "./recorder.ts";
-import { beginSession, closeAbandoned, endSession, sessionShape, type Session } from "./session.ts";
-import { changeShape, coverageShape, shownPath } from "./shape.ts";
+import { finish, finishRun, isUndoable, type Kept, land, NOT_ASKED, type Ending } from "./run-end.ts";
+import { beginSession, closeAbandoned, sessionShape, type Session } from "./session.ts";
+import { changeShape, shownPath } from "./shape.ts";
+import { bringBackAside } from "./undo-aside.ts";
 import { refuseOverQuota } from "./quota.ts";
 import { nameMoment } from "./snapshot.ts";
-import { commitRun, openTransaction, rollbackTransaction } from "./transaction.ts";
+import { openTransaction, rollbackTransaction } from "./transaction.ts";
 
-/** Records what is there, so that what follows is the session's own. */
-async function prepare(context: Context, options: ProgressOptions): Promise<void> {
+/** Records what is there, so that what follows is the session's own. Returns what is there and no capture takes. */
+async function prepare(context: Context, options: ProgressOptions): Promise<BeforeSession> {
   refuseOverQuota(context);
   await settle(context);
   await closeAbandoned(context);
@@ -29,58 +33,67 @@ async function prepare(context: Context, options: ProgressOptions): Promise<void
   const excess = before.exceeded[0];
   if (excess !== undefined) throw overLimit(context, excess);
   if (before.changes.length > 0) await nameMoment(context, before, { cause: "before-session" });
+  return { omitted: await statOmitted(context, before.coverage), filters: before.filters };
 }
 
-interface Finished {
+/** Tells the command, and what it starts, within which run it works. */
+const RUN_VARIABLE = "CHRONICLE_RUN";
+
+/** A run that is asked for, and the ids of what its caller knows to be around it. */
+interface AskedRun extends RunOptions {
+  readonly around: readonly string[];
+}
+
+/** A run that has begun. */
+interface Begun {
+  readonly kept: Kept;
   readonly session: Session;
-  readonly changes: readonly Change[];
-  readonly ambiguous: readonly WorkspacePath[];
-  readonly coverage: RunShape["coverage"];
+  /** It is rolled back if the command fails. */
+  readonly transaction: string | undefined;
 }
 
-async function finish(
-  context: Context,
-  session: Session,
-  given: { readonly recorder: Recorder; readonly end?: ProcessEnd },
-): Promise<Finished> {
-  const { recorder, end } = given;
-  const { roots, last } = await recorder.stop();
-  const { id, fromSeq } = session;
-  const { changes, ambiguous } = await changesOfSession(context, id, { fromSeq, toSeq: last.seq });
-  if (changes.length > 0) await nameMoment(context, last, { cause: session.kind, session: session.id });
-  const notes = [...session.notes, ...missedNote(recorder.failure)];
-  const ended = await endSession(
-    context,
-    { ...session, notes },
-    {
-      state: "ended",
-      exitCode: end?.exitCode ?? null,
-      signal: end?.signal ?? null,
-      merkleRoots: roots,
-      snapshots: changes.length > 0 ? 1 : 0,
-      changed: changes.length,
-    },
-  );
-  return { session: ended, changes, ambiguous, coverage: coverageShape(last.coverage) };
+/** What can be known of the network before the command runs, or only after it. */
+function networkAtEnd({ networkEvents }: RunOptions): Pick<Ending, "networkEvents"> | Record<never, never> {
+  return typeof networkEvents === "function" ? { networkEvents } : {};
 }
 
-/** The last look made up for what one on the way could not record, but not for what came and went in between. */
-function missedNote(failure: unknown): string[] {
-  if (failure === undefined) return [];
-  const reason = failure instanceof Error ? failure.message : "for an unknown reason";
-  return [`a capture on the way failed (${reason.toWellFormed()}): states between two captures may be missing`];
-}
-
-/** Runs a command and records what it changes while it runs. */
-export async function run(context: Context, options: RunOptions): Promise<RunShape> {
-  refuseHosted(context, "run a command");
-  await prepare(context, options);
+async function begin(context: Context, given: AskedRun, before: BeforeSession): Promise<Begun> {
+  const networkEvents = typeof given.networkEvents === "function" ? [] : (given.networkEvents ?? []);
+  const options = { ...given, networkEvents };
+  const { pid } = context.processes;
+  const nesting = await Nesting.of(context, await openBrackets(context));
+  const place = await placeOf(context, nesting, { pid, within: given.around, inFolder: true });
+  const id = context.newId();
+  // From the first content until the session's record names it: no collector.
+  using _lease = await context.blobs.lease();
+  const { entries, aside } = await keepAside(context, before.omitted);
+  const kept = { ...before, entries };
+  if (options.rollbackOnFailure !== true)
+    return {
+      kept,
+      session: await beginSession(context, { ...options, kind: "run", id, place, aside }),
+      transaction: undefined,
+    };
   // Killed with this process, the transaction is rolled back by the next change of the workspace.
   const name = quoteCommand(maskCommand(options.command)).slice(0, MOST_NAME).toWellFormed();
-  const transaction = options.rollbackOnFailure === true ? await openTransaction(context, { name }) : undefined;
-  const session = await beginSession(context, { ...options, kind: "run" });
+  const transaction = await openTransaction(context, { name }, { holds: { id, within: place.within } });
+  const within = { ...place.within, transaction };
+  return {
+    kept,
+    session: await beginSession(context, { ...options, kind: "run", id, place: { ...place, within }, aside }),
+    transaction,
+  };
+}
+
+/** Runs a command and records what it changes while it runs. `within`: the actions in whose function it was called. */
+export async function run(context: Context, options: RunOptions, within: readonly string[] = []): Promise<RunShape> {
+  refuseHosted(context, "run a command");
+  const around = [...within, ...(options.within === undefined ? [] : [options.within])];
+  const { session, transaction, kept } = await begin(context, { ...options, around }, await prepare(context, options));
   const recorder = new Recorder(context, {
     cause: "run",
+    // The command was alone with a folder that was there: where it is not any more, the command has removed it.
+    ends: { absentRoot: "removed" },
     ...(options.onCapture ? { onCapture: options.onCapture } : {}),
   });
   let end: ProcessEnd;
@@ -90,47 +103,39 @@ export async function run(context: Context, options: RunOptions): Promise<RunSha
     end = await context.processes.run(options.command, {
       cwd: options.cwd ?? context.worktree.roots[0]?.folder ?? "/",
       ...(options.env === undefined ? {} : { env: options.env }),
+      moreEnv: { [RUN_VARIABLE]: session.id },
     });
   } catch (error) {
-    await finish(context, session, { recorder });
-    if (transaction !== undefined) await rollbackTransaction(context, transaction, { run: session.id });
+    const done = await finish(context, session, { recorder, kept });
+    if (transaction !== undefined) {
+      await rollbackTransaction(context, transaction);
+      await bringBackAside(context, done.session);
+    }
     throw error;
   }
-  const done = await finish(context, session, { recorder, end });
-  const taken = transaction === undefined ? undefined : await land(context, transaction, { session, end });
+  const done = await finishRun(context, session, { recorder, kept, end, ...networkAtEnd(options) });
+  const landed = transaction === undefined ? NOT_ASKED : await land(context, transaction, { end, done });
   return {
     session: sessionShape(done.session),
     changes: done.changes.map(changeShape),
     ambiguous: done.ambiguous.map(shownPath),
     coverage: done.coverage,
+    not_recorded: landed.isTaken ? null : done.notRecorded,
     exit_code: end.code,
     signal: end.signal,
-    undo_id: done.changes.length > 0 && taken === undefined ? session.id : null,
-    rolled_back: taken !== undefined,
-    skipped: taken?.skipped ?? [],
+    undo_id: isUndoable(done) && !landed.isTaken && done.notRecorded === null ? session.id : null,
+    rolled_back: landed.isTaken && landed.left === null,
+    not_rolled_back: landed.left,
+    skipped: landed.skipped,
   };
 }
 
 const MOST_NAME = 200;
 
-/** Ends the transaction of a run as the command has ended. Answers what was taken back, if anything was. */
-async function land(
-  context: Context,
-  transaction: string,
-  { session, end }: { readonly session: Session; readonly end: ProcessEnd },
-): Promise<UndoShape | undefined> {
-  if (end.code === 0) {
-    await commitRun(context, transaction, session.id);
-    return undefined;
-  }
-  const { undo } = await rollbackTransaction(context, transaction, { run: session.id });
-  return undo.undo_id === null ? undefined : undo;
-}
-
 /** Records changes until it is stopped. */
 export async function watch(context: Context, options: WatchOptions): Promise<Recording> {
   refuseHosted(context, "watch files");
-  await prepare(context, options);
+  const before = await prepare(context, options);
   const session = await beginSession(context, { kind: "watch", command: [] });
   const recorder = new Recorder(context, {
     cause: "watch",
@@ -146,7 +151,10 @@ export async function watch(context: Context, options: WatchOptions): Promise<Re
     stop: () => {
       if (!stopping) {
         stopping = true;
-        finish(context, session, { recorder }).then((done) => resolve(sessionShape(done.session)), reject);
+        finish(context, session, { recorder, kept: { ...before, entries: new Map() } }).then(
+          (done) => resolve(sessionShape(done.session)),
+          reject,
+        );
       }
       return promise;
     },

@@ -13,6 +13,7 @@ import { indexedFrom } from "./history-start.ts";
 import { knownPaths } from "./known-paths.ts";
 import { resolveMoment } from "./moments.ts";
 import { eventsOfWork, groupsOf, ownChanges, type Work } from "./own-work.ts";
+import { ownersIn } from "./owners.ts";
 import { workElsewhere, type WorkElsewhere } from "./replica/work-elsewhere.ts";
 import { changeShape, shownPath } from "./shape.ts";
 import { listSessions } from "./session.ts";
@@ -81,7 +82,10 @@ async function workOfActions(
   actions: readonly LoggedAction[],
   label: (first: LoggedAction) => string,
 ): Promise<ChosenWork> {
-  const ids = new Set(actions.map((one) => one.id));
+  const ids = await withInner(
+    context,
+    actions.map((one) => one.id),
+  );
   const [first] = actions;
   if (first === undefined) throw new ChronicleError("NOT_FOUND", "there is no such action", { hint: LIST });
   const fromSeq = Math.min(...actions.map((one) => one.fromSeq));
@@ -90,8 +94,18 @@ async function workOfActions(
   const toSeq = isUnfinished ? (await context.index.head()).seq : Math.max(...actions.map((one) => one.lastSeq));
   const begins = (await indexedFrom(context)) ?? 1;
   if (fromSeq < begins - 1) throw compactedAway(label(first), begins);
-  const isOwn = (record: FileRecord): boolean => record.action !== undefined && ids.has(record.action);
-  return { label: label(first), fromSeq, toSeq, isOwn: ownOnly(isOwn), actions, mayBe: ids };
+  const isOwn = (record: FileRecord): boolean => isOf(record, ids);
+  return { label: label(first), fromSeq, toSeq, back: fromSeq, isOwn: ownOnly(isOwn), actions, mayBe: ids };
+}
+
+/** Runs and actions, and all that were begun within them. */
+async function withInner(context: Context, ids: readonly string[]): Promise<ReadonlySet<string>> {
+  const owners = await ownersIn(context);
+  return owners.inner(ids);
+}
+
+function isOf({ session, action }: FileRecord, ids: ReadonlySet<string>): boolean {
+  return [session, action].some((id) => id !== undefined && ids.has(id));
 }
 
 const LIST = "`chronicle actions` lists them";
@@ -120,10 +134,39 @@ interface Turn {
 
 /** A turn, or what was done in one; `last`: in the latest turn of which something has ended. */
 async function workOfTurn(context: Context, asked: string): Promise<ChosenWork> {
-  const actions = (await actionsEver(context)).filter(isInTurn);
-  const elsewhere = (await workElsewhere(context)).filter(isInTurn);
-  const { turn, session } =
-    asked === "last" ? lastTurn(actions, elsewhere) : turnNamed(asked, [...actions, ...elsewhere]);
+  const all = await allTurns(context);
+  const named = asked === "last" ? lastTurn(all) : turnNamed(asked, [...all.actions, ...all.elsewhere]);
+  return workIn(context, all, named);
+}
+
+/** The last turn that is not passed; where all are, the last. Throws `NOT_FOUND`. */
+export async function lastTurnBut(context: Context, isPassed: (work: Work) => Promise<boolean>): Promise<ChosenWork> {
+  const all = await allTurns(context);
+  let rest = all;
+  for (;;) {
+    const last = lastTurn(rest);
+    const work = await workIn(context, all, last);
+    if (!(await isPassed(work))) return work;
+    const isOther = ({ turn, session }: Turn): boolean => turn !== last.turn || session !== last.session;
+    rest = { actions: rest.actions.filter(isOther), elsewhere: rest.elsewhere.filter(isOther) };
+    if (rest.actions.length + rest.elsewhere.length === 0) return workIn(context, all, lastTurn(all));
+  }
+}
+
+/** What was done in turns, here and at other copies. */
+interface Turns {
+  readonly actions: readonly (LoggedAction & Turn)[];
+  readonly elsewhere: readonly (WorkElsewhere & Turn)[];
+}
+
+async function allTurns(context: Context): Promise<Turns> {
+  return {
+    actions: (await actionsEver(context)).filter(isInTurn),
+    elsewhere: (await workElsewhere(context)).filter(isInTurn),
+  };
+}
+
+async function workIn(context: Context, { actions, elsewhere }: Turns, { turn, session }: Turn): Promise<ChosenWork> {
   const isOfIt = (one: { readonly turn?: string; readonly session?: string }): boolean =>
     one.turn === turn && one.session === session;
   const own = actions.filter(isOfIt);
@@ -145,7 +188,7 @@ function isInTurn<T extends { readonly turn?: string }>(one: T): one is T & { re
 }
 
 /** What came from an origin is not the last turn of anybody here; what a replica has written is. */
-function lastTurn(actions: readonly (LoggedAction & Turn)[], elsewhere: readonly (WorkElsewhere & Turn)[]): Turn {
+function lastTurn({ actions, elsewhere }: Turns): Turn {
   const here = actions.findLast((one) => one.state !== "open") ?? actions.at(-1);
   const there = elsewhere.findLast((one) => one.from === "replica");
   const last = (there?.toSeq ?? 0) > (here?.lastSeq ?? 0) ? there : here;
@@ -182,15 +225,14 @@ async function workOfSession(context: Context, asked: string): Promise<ChosenWor
     ...writes.flatMap(({ intent }) => intent.session ?? []),
     ...elsewhere.flatMap((one) => one.session ?? []),
   ]);
-  const actions = all.filter((one) => one.session === id || one.run === id);
-  const own = new Set(actions.map((one) => one.id));
+  const own = await withInner(context, [id, ...all.flatMap((one) => (one.session === id ? [one.id] : []))]);
+  const actions = all.filter((one) => own.has(one.id));
   const written = writes.flatMap(({ intent }) => (intent.session === id ? [intent] : []));
   const there = elsewhere.filter((one) => one.session === id);
   const starts = [...actions, ...sessions.filter((one) => one.id === id), ...written, ...there].map(
     (one) => one.fromSeq,
   );
-  const isOwn = (record: FileRecord): boolean =>
-    record.session === id || (record.action !== undefined && own.has(record.action));
+  const isOwn = (record: FileRecord): boolean => isOf(record, own);
   const label = `session ${id}`;
   return {
     label,
@@ -198,7 +240,7 @@ async function workOfSession(context: Context, asked: string): Promise<ChosenWor
     ...(await lostOf(context, label, starts)),
     isOwn: ownOnly(isOwn),
     actions,
-    mayBe: new Set([id, ...own]),
+    mayBe: own,
   };
 }
 
@@ -218,9 +260,11 @@ function sessionNamed(asked: string, all: readonly string[]): string {
 
 async function workOfActor(context: Context, name: string): Promise<ChosenWork> {
   const actions = (await actionsEver(context)).filter((one) => one.actor === name);
-  const own = new Set(actions.map((one) => one.id));
-  const isOwn = (record: FileRecord): boolean =>
-    record.action === undefined ? record.actor === name : record.actor === name || own.has(record.action);
+  const own = await withInner(
+    context,
+    actions.map((one) => one.id),
+  );
+  const isOwn = (record: FileRecord): boolean => record.actor === name || isOf(record, own);
   const label = `actor ${name}`;
   const starts = actions.filter((one) => one.changed !== 0).map((one) => one.fromSeq);
   const lost = await lostOf(context, label, starts);
@@ -246,7 +290,15 @@ async function workOnFile(context: Context, given: string): Promise<ChosenWork> 
 async function workSince(context: Context, moment: string): Promise<ChosenWork> {
   const seq = await sinceWhen(context, moment);
   const span = await spanFrom(context, [seq]);
-  return { label: `since ${seq}`, ...span, everything: true, isOwn: () => true, actions: [], mayBe: new Set() };
+  return {
+    label: `since ${seq}`,
+    ...span,
+    back: seq,
+    everything: true,
+    isOwn: () => true,
+    actions: [],
+    mayBe: new Set(),
+  };
 }
 
 /** Since a time before there was a history is since it began. */
@@ -289,8 +341,9 @@ export async function changesOfSelection(
   const own = await eventsOfWork(context, {
     ...work,
     isOwn: (record, path, seq) => {
-      if (record.candidates?.some((one) => work.mayBe.has(one)) === true) ambiguous.add(shownPath(path));
-      return work.isOwn(record, path, seq);
+      const isOwn = work.isOwn(record, path, seq);
+      if (!isOwn && record.candidates?.some((one) => work.mayBe.has(one)) === true) ambiguous.add(shownPath(path));
+      return isOwn;
     },
   });
   const changes: ChangeShape[] = [];

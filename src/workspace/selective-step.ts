@@ -1,3 +1,4 @@
+import { holdsSteps } from "../core/transaction-record.ts";
 import type { WorkspacePath } from "../core/path.ts";
 import { holdsSeq } from "../core/seq-ranges.ts";
 import type { UndoStack } from "../core/undo-stack.ts";
@@ -31,7 +32,7 @@ export async function selectiveStep(
 ): Promise<TakingBack | undefined> {
   const { direction, operations, stack } = step;
   const { id, selective } = operation;
-  if (!operations.some((one) => one.selective !== undefined)) return undefined;
+  if (!operations.some((one) => one.selective !== undefined || isUndoWithin(one, operation))) return undefined;
   const owners = await ownersIn(context);
   const taken = takenBy(operations, owners);
   const shape = operationShape(operation, stack);
@@ -42,6 +43,11 @@ export async function selectiveStep(
       ? await partOf(context, operation, { ...step, taken, owners })
       : again(operation, await allTransactions(context));
   return work === undefined ? undefined : { ...(await undoOf(context, work)), always: true, operation: shape };
+}
+
+/** Is it an undo that was done while the operation went on? */
+function isUndoWithin({ kind, toSeq }: LoggedOperation, { fromSeq, toSeq: end }: LoggedOperation): boolean {
+  return kind === "undo" && toSeq > fromSeq && toSeq <= end;
 }
 
 /** The redo of an undo of somebody's work: the inverse of what that undo wrote. */
@@ -63,15 +69,17 @@ async function redoOf(context: Context, operation: LoggedOperation): Promise<Omi
 
 /** What a redone undo took back, to be taken back again. */
 function again({ selective, fromSeq }: LoggedOperation, transactions: readonly LoggedTransaction[]): Work {
-  const { selection = "", took = [] } = selective ?? {};
-  const isEverybodys = transactions.some((one) => one.session === undefined && labelOf(one) === selection);
+  const { selection = "" } = selective ?? {};
+  // What did not merge then is tried again.
+  const took = [...(selective?.took ?? []), ...(selective?.met ?? [])].sort(([a], [b]) => a - b);
+  const isWithSteps = transactions.some((one) => holdsSteps(one) && labelOf(one) === selection);
   const first = took[0]?.[0] ?? fromSeq;
   return {
     label: selection,
     fromSeq: first - 1,
     toSeq: took.at(-1)?.[1] ?? first,
     // Those of restores and undos are among them only where everything was meant.
-    ...(isEverybodys || /^(?:file|since) /.test(selection) ? { everything: true as const } : {}),
+    ...(isWithSteps || /^(?:file|since) /.test(selection) ? { everything: true as const } : {}),
     isOwn: (_record, _path, seq) => holdsSeq(took, seq),
   };
 }
@@ -80,18 +88,20 @@ function again({ selective, fromSeq }: LoggedOperation, transactions: readonly L
 async function partOf(
   context: Context,
   operation: LoggedOperation,
-  { direction, taken, owners }: Step & { readonly taken: Taken; readonly owners: Owners },
+  { direction, taken, owners, operations, stack }: Step & { readonly taken: Taken; readonly owners: Owners },
 ): Promise<Work | undefined> {
   const { id, kind, fromSeq, toSeq } = operation;
   if (direction === "redo" || kind === "undo" || kind === "redo") return undefined;
   const touching = [...taken.undos.values()].filter(({ took }) => {
     return took.some(([first, last]) => first <= toSeq && last > fromSeq);
   });
-  if (touching.length === 0) return undefined;
+  const isPartTaken = !stack.undone.has(id) && operations.some((one) => isUndoWithin(one, operation));
+  if (touching.length === 0 && !isPartTaken) return undefined;
   const isOwn: Work["isOwn"] = (record) => owners.of(record).includes(id);
   for await (const { seq, record, path } of fileEvents(context, { fromSeq, toSeq })) {
-    if (isOwn(record, path, seq) && touching.some(({ took }) => holdsSeq(took, seq)))
-      return { label: `operation ${id}`, fromSeq, toSeq, isOwn };
+    if (!isOwn(record, path, seq)) continue;
+    const isTaken = touching.some(({ took }) => holdsSeq(took, seq)) || (isPartTaken && taken.holds(seq, record, path));
+    if (isTaken) return { label: `operation ${id}`, fromSeq, toSeq, back: fromSeq, isOwn };
   }
   return undefined;
 }
@@ -108,9 +118,16 @@ export async function interleavedStep(
   const { id, kind, fromSeq, toSeq } = operation;
   if (direction === "redo" || !["run", "action", "transaction"].includes(kind)) return undefined;
   const owners = await ownersIn(context);
-  const work: Work = { label: `operation ${id}`, fromSeq, toSeq, isOwn: (record) => owners.of(record).includes(id) };
+  const work: Work = {
+    label: `operation ${id}`,
+    fromSeq,
+    toSeq,
+    back: fromSeq,
+    isOwn: (record) => owners.of(record).includes(id),
+  };
   const groups = await groupsOf(context, await eventsOfWork(context, work));
-  if (groups.every((one) => one.groups.length === 1)) return undefined;
+  // What is part of more is taken back by itself, so that the rest of it can be taken back later.
+  if (operation.partOf === undefined && groups.every((one) => one.groups.length === 1)) return undefined;
   return { ...(await undoOf(context, work)), always: true, operation: operationShape(operation, stack) };
 }
 
@@ -138,6 +155,6 @@ export async function crossedStep(
   const owners = await ownersIn(context);
   const { id, fromSeq, toSeq } = operation;
   const isOwn: Work["isOwn"] = (record) => owners.of(record).includes(id);
-  const undone = await undoOf(context, { label: `operation ${id}`, fromSeq, toSeq, isOwn });
+  const undone = await undoOf(context, { label: `operation ${id}`, fromSeq, toSeq, back: fromSeq, isOwn });
   return { ...undone, always: true, operation: operationShape(operation, stack) };
 }

@@ -1,6 +1,7 @@
 import type { SessionShape } from "../api/shapes.ts";
+import type { Aside } from "../core/aside.ts";
 import { ChronicleError } from "../core/errors.ts";
-import type { Json } from "../core/event.ts";
+import type { EventDraft, Json } from "../core/event.ts";
 import type { Hash } from "../core/hash.ts";
 import { maskCommand } from "../core/mask-secrets.ts";
 import { decodeSession, encodeSession, type SessionRecord } from "../core/records.ts";
@@ -8,6 +9,8 @@ import { closeDeadActions } from "./abandon-actions.ts";
 import { withCommit } from "./commit.ts";
 import type { Context } from "./context.ts";
 import { foldersOf } from "./hosted.ts";
+import type { Place } from "./nesting.ts";
+import { omittedChangeShape } from "./omitted-changes.ts";
 import { changesOfSession } from "./own-changes.ts";
 import { readEvent } from "./read-events.ts";
 
@@ -16,6 +19,8 @@ export interface Session extends SessionRecord {
   readonly id: string;
   /** The seq of its last event. */
   readonly seq: number;
+  /** How many runs and actions it is within. */
+  readonly depth: number;
   /** Its process is gone, and nobody has written its end yet: it is told as `closeAbandoned` would record it. */
   readonly unclosed?: true;
 }
@@ -26,11 +31,17 @@ export interface SessionDraft {
   readonly command: readonly string[];
   readonly networkEvents?: readonly unknown[];
   readonly notes?: readonly string[];
+  /** Default: a new one. */
+  readonly id?: string;
+  /** What it is begun within. */
+  readonly place?: Place;
+  readonly aside?: Aside | undefined;
 }
 
 /** Writes the beginning of a session. */
 export async function beginSession(context: Context, draft: SessionDraft): Promise<Session> {
-  const id = context.newId();
+  const id = draft.id ?? context.newId();
+  const { within, depth } = draft.place ?? { within: {}, depth: 0 };
   const networkEvents = (draft.networkEvents ?? []).map(asJson);
   return withCommit(context, async (commit) => {
     const head = await commit.head();
@@ -51,14 +62,17 @@ export async function beginSession(context: Context, draft: SessionDraft): Promi
       notes: (draft.notes ?? []).map((note) => note.toWellFormed()),
       actor: context.actor,
       pid: context.processes.pid,
+      omittedChanges: [],
+      within,
+      ...(draft.aside === undefined ? {} : { aside: draft.aside }),
     };
-    await commit.append([{ op: "upsert", recordId: `session:${id}`, record: encodeSession(record) }]);
-    return { ...record, id, seq: head.seq + 1 };
+    await commit.append([sessionDraft({ ...record, id, depth })]);
+    return { ...record, id, seq: head.seq + 1, depth };
   });
 }
 
 /** What a caller handed in, as JSON would carry it. Throws `USAGE` for what JSON cannot hold. */
-function asJson(value: unknown): Json {
+export function asJson(value: unknown): Json {
   try {
     const text: string | undefined = JSON.stringify(value);
     if (text !== undefined) return JSON.parse(text) as Json;
@@ -83,20 +97,37 @@ export interface SessionEnd {
 /** Writes the end of a session. */
 export async function endSession(context: Context, session: Session, end: SessionEnd): Promise<Session> {
   return withCommit(context, async (commit) => {
-    const { id, seq: _seq, ...record } = session;
-    const ended: SessionRecord = { ...record, ...end, ended: new Date(context.now()).toISOString() };
-    const [event] = await commit.append([{ op: "upsert", recordId: `session:${id}`, record: encodeSession(ended) }]);
-    return { ...ended, id, seq: event?.seq ?? session.seq };
+    const ended = { ...session, ...end, ended: new Date(context.now()).toISOString() };
+    const [event] = await commit.append([sessionDraft(ended)]);
+    return { ...ended, seq: event?.seq ?? session.seq };
   });
+}
+
+function sessionDraft(session: SessionRecord & Pick<Session, "id" | "depth">): EventDraft {
+  return {
+    op: "upsert",
+    recordId: `session:${session.id}`,
+    record: encodeSession(session),
+    recursionDepth: session.depth,
+  };
 }
 
 /** All sessions, oldest first. One that goes on in the log, but whose process is gone, is abandoned (`unclosed`). */
 export async function listSessions(context: Context): Promise<Session[]> {
   const sessions: Session[] = [];
+  for (const one of await loggedSessions(context)) {
+    sessions.push(isGone(context, one) ? await asAbandoned(context, one) : one);
+  }
+  return sessions;
+}
+
+/** All sessions as the log has them, oldest first. */
+export async function loggedSessions(context: Context): Promise<Session[]> {
+  const sessions: Session[] = [];
   for (const row of await context.index.records("session:")) {
-    const record = decodeSession((await readEvent(context, row)).record);
-    const session = { ...record, id: row.recordId.slice("session:".length), seq: row.seq };
-    sessions.push(isGone(context, session) ? await asAbandoned(context, session) : session);
+    const event = await readEvent(context, row);
+    const id = row.recordId.slice("session:".length);
+    sessions.push({ ...decodeSession(event.record), id, seq: row.seq, depth: event.recursionDepth });
   }
   return sessions.sort((a, b) => a.fromSeq - b.fromSeq);
 }
@@ -175,5 +206,6 @@ export function sessionShape(session: Session): SessionShape {
     from_seq: session.fromSeq,
     to_seq: session.state === "running" ? null : session.seq,
     changed: session.changed,
+    ...(session.omittedChanges.length === 0 ? {} : { omitted_changes: session.omittedChanges.map(omittedChangeShape) }),
   };
 }

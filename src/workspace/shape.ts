@@ -56,7 +56,7 @@ export function coverageShape(coverage: Coverage): CoverageShape {
 }
 
 /** A path that was left alone. */
-export function skippedShape(one: BlockedPath): SkippedShape {
+export function skippedShape(one: Pick<BlockedPath, "path" | "detail"> & { readonly reason: string }): SkippedShape {
   return { path: shownPath(one.path), reason: one.reason, detail: one.detail };
 }
 

@@ -21,6 +21,11 @@ import { sweptPaths } from "./swept-paths.ts";
 
 const DEFAULT_ACTOR = "agent";
 
+interface SnapshotOptions extends QuotaOptions {
+  /** The actions in whose function it is asked for. */
+  readonly around?: readonly string[];
+}
+
 /** What is known of an action before anything of it is kept. */
 interface Bare extends Omit<AskedAction, "outside" | "omitted"> {
   readonly quota: QuotaOptions;
@@ -33,7 +38,7 @@ interface Bare extends Omit<AskedAction, "outside" | "omitted"> {
 export async function snapshotAction(
   context: Context,
   request: ActionRequest,
-  quota: QuotaOptions = {},
+  { around = [], ...quota }: SnapshotOptions = {},
 ): Promise<ActionShape | null> {
   if (request.otr === true) return null;
   checkRequest(request);
@@ -42,7 +47,7 @@ export async function snapshotAction(
   if (named.kind === "none") return null;
   const targets = resolveTargets(context, named);
   await settle(context);
-  const bare: Bare = { id: context.newId(), request, actor: request.actor ?? DEFAULT_ACTOR, targets, quota };
+  const bare: Bare = { id: context.newId(), request, actor: request.actor ?? DEFAULT_ACTOR, targets, around, quota };
   const events = await keepAndBegin(context, bare).catch((error: unknown) => {
     if (request.onFailure !== "warn" || !isNoRoomOrTrouble(error)) throw error;
     return beginExposed(context, bare, error);
@@ -93,16 +98,17 @@ async function whereToLook(
   { request, targets }: AskedAction,
 ): Promise<{ readonly only?: readonly WorkspacePath[]; readonly named?: true }> {
   if (targets.kind === "workspace") return {};
-  const ending = lookOf(context, ofEarlierTurns(await openActions(context), request));
+  const ending = await lookOf(context, ofEarlierTurns(await openActions(context), request));
   return ending.only === undefined ? {} : { only: [...targets.paths, ...ending.only], named: true };
 }
 
 /** Begins an action of which nothing could be kept, for who goes on all the same: its receipt says so. */
 async function beginExposed(context: Context, bare: Bare, error: unknown): Promise<readonly SealedEvent[]> {
   const { paths, outside, kind } = bare.targets;
-  const omitted = allOmitted({ paths, outside, scope: kind }, error);
+  const omitted = allOmitted(context, { paths, outside, scope: kind }, error);
   const asked: AskedAction = { ...bare, outside: { drafts: [], omitted: [] }, omitted, isExposed: true };
-  return withCommit(context, async (commit) =>
-    commit.append(await beginning(context, asked, { head: await commit.head(), changes: [], omitted: [] })),
-  );
+  return withCommit(context, async (commit) => {
+    const head = await commit.head();
+    return commit.append(await beginning(context, asked, { head, changes: [], omitted: [], upTo: head.seq }));
+  });
 }

@@ -16,7 +16,7 @@ import { refuseOverQuota } from "./quota.ts";
 import { readEvent } from "./read-events.ts";
 import { closeAbandoned } from "./session.ts";
 import { coverageShape } from "./shape.ts";
-import { rootAtHead } from "./tree.ts";
+import { rootToState } from "./root-to-state.ts";
 
 /** A snapshot: its record, and where it stands. */
 export interface Snapshot extends SnapshotRecord {
@@ -137,7 +137,7 @@ export async function nameMoment(context: Context, captured: Capture, draft: Sna
     const record: SnapshotRecord = {
       number: (previous?.number ?? -1) + 1,
       cause: draft.cause,
-      root: await rootAtHead(context, head.seq),
+      root: await rootToState(context, head.seq),
       parent: previous?.number ?? null,
       pinned: draft.pin ?? false,
       actor: context.actor,

@@ -1,17 +1,20 @@
 import type { StatusShape } from "../api/shapes.ts";
 import type { ProgressOptions } from "../api/workspace-api.ts";
+import { type ClockJump, notableJumps } from "../core/clock-jumps.ts";
 import { coverageOf } from "../core/coverage.ts";
 import { quoteCommand } from "../core/quote-command.ts";
+import { latestActions, type LoggedAction } from "./actions.ts";
 import { compare, readDisk } from "./capture.ts";
 import { catchUp } from "./catch-up.ts";
 import type { Context } from "./context.ts";
 import { foldersOf } from "./hosted.ts";
+import { type Loser, lossNotes } from "./omitted-changes.ts";
 import { openIntents } from "./operate.ts";
 import { archivedSince } from "./refuse-archived.ts";
-import { listSessions, wordlessEnd } from "./session.ts";
+import { listSessions, type Session, wordlessEnd } from "./session.ts";
 import { changeShape, coverageShape } from "./shape.ts";
 import { latestSnapshot } from "./snapshot.ts";
-import { orphanNotes } from "./transactions.ts";
+import { openNotes, orphanNotes } from "./transactions.ts";
 import { rootAtHead } from "./tree.ts";
 
 /** Where things stand; records nothing. */
@@ -54,17 +57,48 @@ async function notesOf(context: Context, damage: Error | undefined): Promise<str
       `interrupted half-way: ${intent.summary} (${intent.paths} paths); changes here may be its own; the next command that changes something finishes it`,
     );
   }
-  notes.push(...(await orphanNotes(context)));
+  notes.push(...clockNotes(notableJumps(await context.index.clockJumps())));
+  notes.push(...(await openNotes(context)), ...(await orphanNotes(context)));
   const conflicts = (await context.index.openRecords("conflict:")).length;
   if (conflicts > 0) {
     const what = conflicts === 1 ? "1 conflict of an undo waits" : `${conflicts} conflicts of undos wait`;
     notes.push(`${what} for a decision: \`chronicle conflicts\` shows both sides`);
   }
-  for (const session of await listSessions(context)) {
+  const sessions = await listSessions(context);
+  const losers = [...(await latestActions(context, MOST_ACTIONS)).map(loserOfAction), ...sessions.map(loserOf)];
+  notes.push(...(await lossNotes(context, losers.toSorted(byEnd))));
+  for (const session of sessions) {
     if (session.unclosed === true) notes.push(wordlessEnd(session));
     if (session.state !== "running") continue;
     if (session.kind === "agent") notes.push(`an agent's session is open: ${session.id} (${session.actor})`);
     else notes.push(`recording: ${quoteCommand(session.command) || "watch"} (process ${session.pid})`);
   }
   return notes;
+}
+
+/** One note for all places where the clock went back. */
+function clockNotes(jumps: readonly ClockJump[]): string[] {
+  const last = jumps.at(-1);
+  if (last === undefined) return [];
+  const times = jumps.length === 1 ? "" : `${jumps.length} times, last `;
+  return [
+    `the clock went back ${times}at event ${last.seq}, from ${last.before} to ${last.ts}: times of events before it may be wrong. ` +
+      "Where a clock ran ahead, moments by time pass it over; `seq:N` names a state without a time",
+  ];
+}
+
+function loserOf({ id, kind, command, ended, omittedChanges }: Session): Loser {
+  const what = command.length === 0 ? "" : ` (${quoteCommand(command)})`;
+  return { name: `${kind} ${id.slice(0, 8)}${what}`, ended, omittedChanges };
+}
+
+/** So many of the last actions are asked whether they have lost something. */
+const MOST_ACTIONS = 50;
+
+function loserOfAction({ id, summary, ended, omittedChanges }: LoggedAction): Loser {
+  return { name: `action ${id.slice(0, 8)} (${summary})`, ended, omittedChanges };
+}
+
+function byEnd(a: Loser, b: Loser): number {
+  return (a.ended ?? "") < (b.ended ?? "") ? -1 : 1;
 }

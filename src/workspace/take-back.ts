@@ -3,15 +3,17 @@ import type { OperationShape, UndoShape } from "../api/shapes.ts";
 import type { UndoOptions } from "../api/workspace-api.ts";
 import type { Change } from "../core/change.ts";
 import type { ConflictRecord, IdentifiedConflict } from "../core/conflict-record.ts";
+import type { WorkspacePath } from "../core/path.ts";
 import { rangesOf } from "../core/seq-ranges.ts";
 import type { Context } from "./context.ts";
 import { unmergedShape } from "./conflict-shapes.ts";
 import type { Unmerged } from "./fit-folders.ts";
 import { invertWork, type InversePlan } from "./invert-work.ts";
 import { operate } from "./operate.ts";
-import { groupsOf, type OwnEvents } from "./own-work.ts";
+import { groupsOf, type OwnEvents, withoutPaths } from "./own-work.ts";
 import { refuseGone } from "./paths-gone.ts";
 import { blocked } from "./restore.ts";
+import { asideNotes } from "./undo-aside.ts";
 import { changeShape, conflictShape, skippedShape } from "./shape.ts";
 
 /** The inverse of some events, carried out: the one way of undos of somebody's work, of their redos and of rollbacks. */
@@ -22,7 +24,7 @@ export interface TakingBack {
   readonly label: string;
   readonly own: OwnEvents;
   /** What it takes back wholly (undo), or the undo that it takes back (redo). */
-  readonly about: { readonly takes: readonly string[] } | { readonly target: string };
+  readonly about: { readonly takesOf: (own: OwnEvents) => Promise<readonly string[]> } | { readonly target: string };
   /** Said where nothing is to be changed. */
   readonly nothing: string;
   /** Recorded even where nothing is to be changed: a step on the stack. */
@@ -43,7 +45,7 @@ export interface TakingHow {
 export async function takeBack(context: Context, work: TakingBack, how: TakingHow): Promise<UndoShape> {
   const { unrecorded, options } = how;
   if (options.dryRun === true) {
-    const plan = await invertWork(context, await groupsOf(context, work.own), { unrecorded });
+    const plan = await invertWork(context, await groupsOf(context, work.own), { unrecorded, back: work.own.back });
     return shapeOf(work, how, { plan, applied: plan.changes, dryRun: true });
   }
   // From the first merged content until the intent that names it: no collector.
@@ -59,22 +61,28 @@ export async function takeBack(context: Context, work: TakingBack, how: TakingHo
     changes: plan.changes,
     contents: plan.contents,
     onBlocked: options.force === true ? "skip" : "fail",
-    ...aboutOf(work, plan),
+    ...(await aboutOf(work, plan)),
     conflicts: (undo) => {
       const now = new Date(context.now()).toISOString();
       met.push(...plan.unmerged.map((one) => ({ id: context.newId(), record: recordOf(one, undo, now) })));
-      return [...met, ...work.withdraws.map(withdrawn)];
+      const stays = new Set(plan.skipped.map((one) => one.path));
+      return [...met, ...work.withdraws.filter((one) => !stays.has(one.record.path)).map(withdrawn)];
     },
     ...(options.onProgress === undefined ? {} : { onProgress: options.onProgress }),
   });
   if (done.id === undefined && done.blocked.length > 0) throw blocked(done.blocked);
   const [applied, left] = [new Set(done.applied), new Set(done.blocked.map((one) => one.path))];
+  const notes = [...how.notes, ...asideNotes(done.aside.applied, { dryRun: false })];
   return {
-    ...shapeOf(work, how, {
-      plan: { ...plan, skipped: [...plan.skipped, ...done.blocked] },
-      applied: plan.changes.filter((change) => applied.has(change.path)),
-      dryRun: false,
-    }),
+    ...shapeOf(
+      work,
+      { ...how, notes },
+      {
+        plan: { ...plan, skipped: [...plan.skipped, ...done.blocked, ...done.aside.blocked] },
+        applied: plan.changes.filter((change) => applied.has(change.path)),
+        dryRun: false,
+      },
+    ),
     undo_id: done.id ?? null,
     conflicts: done.conflicts.map(conflictShape),
     unmerged: met.filter((one) => !left.has(one.record.path)).map(unmergedShape),
@@ -84,7 +92,7 @@ export async function takeBack(context: Context, work: TakingBack, how: TakingHo
 async function planned(context: Context, own: OwnEvents): Promise<InversePlan> {
   const batch = await context.blobs.batch();
   try {
-    const plan = await invertWork(context, await groupsOf(context, own), { unrecorded: [], batch });
+    const plan = await invertWork(context, await groupsOf(context, own), { unrecorded: [], batch, back: own.back });
     await batch.commit();
     return plan;
   } catch (error) {
@@ -101,12 +109,25 @@ async function whole(context: Context, plan: InversePlan): Promise<InversePlan> 
   return { ...plan, unmerged: unmerged.map((one) => (isTold(one) ? one : { ...one, base: undefined })) };
 }
 
-/** What stays in place is not taken back: its events are left out. */
-function aboutOf({ about, label, own }: TakingBack, { skipped }: InversePlan) {
+/** What stays in place is not taken back: its events are left out. What did not merge is left to be undone, and named. */
+async function aboutOf({ about, label, own }: TakingBack, { skipped, unmerged }: InversePlan) {
   if ("target" in about) return { target: about.target };
-  const left = new Set(skipped.map((one) => one.path));
-  const seqs = [...own.byPath].flatMap(([path, events]) => (left.has(path) ? [] : [...events]));
-  return { selective: { selection: label.toWellFormed(), takes: about.takes, took: rangesOf(seqs) } };
+  const [left, met] = [new Set(skipped.map((one) => one.path)), new Set(unmerged.map((one) => one.path))];
+  const seqsOf = (isMeant: (path: WorkspacePath) => boolean): number[] =>
+    [...own.byPath].flatMap(([path, events]) => (!left.has(path) && isMeant(path) ? [...events] : []));
+  const all = await about.takesOf(own);
+  const selection = label.toWellFormed();
+  if (met.size === 0) return { selective: { selection, takes: all, took: rangesOf(seqsOf(() => true)) } };
+  const takes = await about.takesOf(withoutPaths(own, met));
+  return {
+    selective: {
+      selection,
+      takes,
+      passes: all.filter((id) => !takes.includes(id)),
+      took: rangesOf(seqsOf((path) => !met.has(path))),
+      met: rangesOf(seqsOf((path) => met.has(path))),
+    },
+  };
 }
 
 function recordOf({ path, reason, base, current, wanted }: Unmerged, undo: string, met: string): ConflictRecord {

@@ -5,7 +5,7 @@ import type { UndoStack } from "../core/undo-stack.ts";
 import type { Context } from "./context.ts";
 import type { LoggedOperation, Selective } from "./logged-operation.ts";
 import type { SeqSpan } from "./own-changes.ts";
-import { fileEvents, type OwnEvents } from "./own-work.ts";
+import { fileEvents, type OwnEvents, type Work } from "./own-work.ts";
 import type { Owners } from "./owners.ts";
 
 /** Which events were taken back already, and which operations are so wholly. */
@@ -35,7 +35,10 @@ export function takenBy(operations: readonly LoggedOperation[], owners: Owners):
     undos,
     holds: (seq, record, path) =>
       (whole.size > 0 && owners.of(record).some((id) => isIn(whole.get(id), seq))) ||
-      [...undos.values()].some(({ took, left }) => holdsSeq(took, seq) && !left.includes(path)),
+      [...undos.values()].some(
+        ({ took, left, met, settled }) =>
+          (holdsSeq(took, seq) && !left.includes(path)) || (holdsSeq(met, seq) && settled.has(path)),
+      ),
   };
 }
 
@@ -64,7 +67,8 @@ export async function coveredBy(
   const around = owners.around(own.ids);
   const candidates = operations.filter(({ id, selective, kind }) => {
     if (selective === undefined) return kind !== "undo" && kind !== "redo" && !stack.undone.has(id) && around.has(id);
-    return stack.undoable.includes(id) && [...own.seqs].some((seq) => holdsSeq(selective.took, seq));
+    const { took, met } = selective;
+    return stack.undoable.includes(id) && [...own.seqs].some((seq) => holdsSeq(took, seq) || holdsSeq(met, seq));
   });
   if (candidates.length === 0) return [];
   const left = new Set<string>();
@@ -81,5 +85,20 @@ export async function coveredBy(
 
 /** The event before the first of an operation's own; of a redone undo: of those that it takes back. */
 function startOf({ fromSeq, selective }: LoggedOperation): number {
-  return (selective?.took[0]?.[0] ?? fromSeq + 1) - 1;
+  if (selective === undefined) return fromSeq;
+  const [took = fromSeq + 1, met = fromSeq + 1] = [selective.took[0]?.[0], selective.met[0]?.[0]];
+  return Math.min(took, met) - 1;
+}
+
+/** Is nothing left of some work but what did not merge, and is named as a conflict? */
+export async function isOnlyConflicts(context: Context, work: Work, taken: Taken): Promise<boolean> {
+  const undos = [...taken.undos.values()].filter((one) => one.met.length > 0);
+  if (undos.length === 0) return false;
+  let isAny = false;
+  for await (const { seq, record, path } of fileEvents(context, work)) {
+    if (!work.isOwn(record, path, seq) || taken.holds(seq, record, path)) continue;
+    if (!undos.some(({ met, named }) => holdsSeq(met, seq) && named.has(path))) return false;
+    isAny = true;
+  }
+  return isAny;
 }

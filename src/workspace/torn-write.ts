@@ -20,6 +20,7 @@ export async function tornWrite(
   { id, intent }: { readonly id: string; readonly intent: IntentRecord },
 ): Promise<TornWrite> {
   const { seq } = await context.index.head();
-  const own = await ownChanges(context, { fromSeq: intent.fromSeq, toSeq: seq }, (record) => record.intent === id);
+  const span = { fromSeq: intent.fromSeq, toSeq: seq };
+  const own = await ownChanges(context, span, { isOwn: (record) => record.intent === id });
   return own.length === intent.paths ? { changes: [], state: "done" } : { changes: invert(own), state: "abandoned" };
 }

@@ -1,5 +1,6 @@
 import type { FileRecord } from "../core/file-record.ts";
 import type { IntentRecord } from "../core/records.ts";
+import { holdsSteps } from "../core/transaction-record.ts";
 import { holdsSeq } from "../core/seq-ranges.ts";
 import type { Context } from "./context.ts";
 import { doneIntents } from "./intents.ts";
@@ -13,25 +14,26 @@ export function labelOf({ id }: Pick<LoggedTransaction, "id">): string {
 }
 
 /**
- * The changes that were made in a transaction: its actions', its savepoints', and those that no action made while it was
- * the innermost bracket. While it is active and everybody's, also what was restored, undone and redone in it, whatever
- * that was about but others' work since it began; once it is committed, those are operations of their own.
+ * The changes that were made in a transaction: its actions', its savepoints', and, where it holds the folder, those that no
+ * action made while it was the innermost bracket. While it is active and not of a named session, also what was restored,
+ * undone and redone in it, whatever that was about but others' work since it began; in one of actions, only by the client
+ * that began it. Once it is committed, those are operations of their own.
  */
 export async function workOfTransaction(context: Context, transaction: LoggedTransaction): Promise<Work> {
-  const { fromSeq, status, session } = transaction;
+  const { fromSeq, status } = transaction;
   const family = familyOf(await allTransactions(context), transaction.id);
   const ids = new Set(family.map((one) => one.id));
   const actions = (await actionsAfter(context, fromSeq)).filter(
     (one) => one.transaction !== undefined && ids.has(one.transaction),
   );
   for (const { id } of actions) ids.add(id);
-  const isAll = status === "active" && session === undefined;
-  if (isAll) await addStepsWithin(context, fromSeq, ids);
+  const isAll = status === "active" && holdsSteps(transaction);
+  if (isAll) await addStepsWithin(context, transaction, ids);
   const isOwn = (record: FileRecord): boolean => isOf(record, ids);
   const { seq } = await context.index.head();
   const toSeq = status === "active" ? seq : transaction.lastSeq;
   // With an undo in it goes what that took back: nothing is left out.
-  return { label: labelOf(transaction), fromSeq, toSeq, isOwn, ...(isAll ? { everything: true } : {}) };
+  return { label: labelOf(transaction), fromSeq, toSeq, back: fromSeq, isOwn, ...(isAll ? { everything: true } : {}) };
 }
 
 function isOf({ actor, transaction, action, intent }: FileRecord, ids: ReadonlySet<string>): boolean {
@@ -39,14 +41,21 @@ function isOf({ actor, transaction, action, intent }: FileRecord, ids: ReadonlyS
   return [transaction, action, intent].some((id) => id !== undefined && ids.has(id));
 }
 
-/** Adds the restores, undos and redos that were begun after an event. */
-async function addStepsWithin(context: Context, fromSeq: number, ids: Set<string>): Promise<void> {
+/** Adds the restores, undos and redos that were begun in a transaction. */
+async function addStepsWithin(context: Context, transaction: LoggedTransaction, ids: Set<string>): Promise<void> {
+  const { fromSeq } = transaction;
   for (const { id, intent } of await doneIntents(context, fromSeq)) {
+    if (!mayBeStepOf(transaction, intent)) continue;
     // A write says itself to which transaction it belongs.
     if (intent.kind === "write" || intent.fromSeq < fromSeq || (await isOthers(context, intent, { fromSeq, ids })))
       continue;
     ids.add(id);
   }
+}
+
+/** In a transaction of actions only the client that began it makes steps. */
+function mayBeStepOf({ scope, actor, client }: LoggedTransaction, intent: IntentRecord): boolean {
+  return scope === undefined || (intent.actor === actor && intent.client === client);
 }
 
 /** Is it an undo, or a redo, of nothing but what others have done since then? */

@@ -10,18 +10,21 @@ import {
   type TransactionRecord,
   type TransactionStatus,
 } from "../core/transaction-record.ts";
+import type { Within } from "../core/within.ts";
 import { openRows } from "./actions.ts";
 import { onlyFinished } from "./before-undo.ts";
 import { capture } from "./capture.ts";
 import { catchUp } from "./catch-up.ts";
 import { withCommit } from "./commit.ts";
 import { openBrackets } from "./brackets.ts";
+import { Nesting, placeOf } from "./nesting.ts";
 import type { Context } from "./context.ts";
 import { refuseOverQuota } from "./quota.ts";
 import { openIntents, settle } from "./operate.ts";
 import { fileEvents, groupsOf, netChanges } from "./own-work.ts";
 import { readEvent } from "./read-events.ts";
 import { closeAbandoned } from "./session.ts";
+import { shownPath } from "./shape.ts";
 import { labelOf, workOfTransaction } from "./transaction-work.ts";
 import {
   allTransactions,
@@ -40,56 +43,90 @@ import { undoOf, undoWork } from "./undo-selection.ts";
  * do not. One whose owner dies is rolled back (or committed, if it was begun so) by the next change of the workspace.
  */
 
-/** Begins a transaction; within an active one of the same session and owner: a savepoint. Throws `USAGE`. */
-export async function beginTransaction(context: Context, options: TransactionOptions = {}): Promise<TransactionShape> {
+/**
+ * Begins a transaction; within an active one of the same session and owner: a savepoint. `actions`: those in whose
+ * function it was called. Throws `USAGE`.
+ */
+export async function beginTransaction(
+  context: Context,
+  options: TransactionOptions = {},
+  actions: readonly string[] = [],
+): Promise<TransactionShape> {
   checkOptions(options);
   refuseOverQuota(context);
   await settle(context);
   await closeAbandoned(context);
   await capture(context, { cause: "capture" });
-  return shapeNow(context, await openTransaction(context, options));
+  return shapeNow(context, await openTransaction(context, options, { actions }));
+}
+
+/** A transaction that holds a run: which, and what the run is begun within. */
+export interface HeldRun {
+  readonly id: string;
+  readonly within: Within;
+}
+
+/** What a transaction begins in: it holds a run, or it was begun in the function of these actions. */
+export interface Surroundings {
+  readonly holds?: HeldRun;
+  readonly actions?: readonly string[];
 }
 
 /** Writes the beginning of a transaction: what is there now has been captured. Returns its id. */
-export async function openTransaction(context: Context, options: TransactionOptions): Promise<string> {
+export async function openTransaction(
+  context: Context,
+  options: TransactionOptions,
+  around: Surroundings,
+): Promise<string> {
+  const { holds } = around;
   const id = context.newId();
   const { name, session } = options;
   const pid = options.pid === undefined ? context.processes.pid : options.pid;
   await withCommit(context, async (commit) => {
     const { seq } = await commit.head();
-    const parent = parentFor(await activeTransactions(context), { pid, session });
-    const run = await onlyRun(context);
+    const within = around.holds?.within ?? (await placeFor(context, pid, around.actions ?? []));
+    const parent = parentFor(await activeTransactions(context), { pid, session, scope: options.scope, within, holds });
+    const { run, action } = within;
     const record: TransactionRecord = {
       status: "active",
       startedAt: new Date(context.now()).toISOString(),
       finishedAt: null,
       fromSeq: seq,
-      ...(parent === undefined ? {} : { parent: parent.id }),
+      ...(parent === undefined ? {} : { parent }),
       ...(name === undefined ? {} : { name: name.toWellFormed() }),
       actor: options.actor ?? context.actor,
       ...(session === undefined ? {} : { session }),
+      ...(options.scope === "actions" ? { scope: options.scope } : {}),
+      ...(context.client === undefined ? {} : { client: context.client }),
       pid,
       onOwnerDeath: options.onOwnerDeath ?? "rollback",
       ...(run === undefined ? {} : { run }),
+      ...(action === undefined ? {} : { action }),
+      ...(holds === undefined ? {} : { holds: holds.id }),
     };
     await commit.append([draftOf(id, record)]);
   });
   return id;
 }
 
-/** The run that is going on: what is begun within it is taken back with it. */
-async function onlyRun(context: Context): Promise<string | undefined> {
-  const { runs } = await openBrackets(context);
-  return runs.length === 1 ? runs[0]?.id : undefined;
+/** What a transaction is begun within: it is taken back with that. */
+async function placeFor(context: Context, pid: number | null, actions: readonly string[]): Promise<Within> {
+  const nesting = await Nesting.of(context, await openBrackets(context));
+  return (await placeOf(context, nesting, { pid, within: actions, guess: true })).within;
 }
 
 const MOST_CHARS = 1_000;
 
-function checkOptions({ name, session, actor, pid, onOwnerDeath }: TransactionOptions): void {
+function checkOptions({ name, session, actor, pid, onOwnerDeath, scope }: TransactionOptions): void {
   for (const [key, value] of Object.entries({ name, session, actor })) {
     if (value === undefined || (value !== "" && value.length <= MOST_CHARS && value.isWellFormed())) continue;
     throw new ChronicleError("USAGE", `the ${key} of a transaction is empty, too long or not well-formed text`, {
       hint: `give up to ${MOST_CHARS} characters, or leave it out`,
+    });
+  }
+  if (scope !== undefined && scope !== "folder" && scope !== "actions") {
+    throw new ChronicleError("USAGE", `what belongs to the transaction is not said in a known word: ${String(scope)}`, {
+      hint: "`scope` is `folder` or `actions`",
     });
   }
   const soundPid = pid === undefined || pid === null || (Number.isSafeInteger(pid) && pid > 0);
@@ -100,14 +137,31 @@ function checkOptions({ name, session, actor, pid, onOwnerDeath }: TransactionOp
   });
 }
 
-/** The innermost active one of the session, unless it belongs to another process: two of those are not one in another. */
-function parentFor(
-  active: readonly LoggedTransaction[],
-  of: { readonly pid: number | null; readonly session: string | undefined },
-): LoggedTransaction | undefined {
-  return active.findLast(
-    (one) => one.session === of.session && !one.orphaned && (one.pid === null || one.pid === of.pid),
+interface Begun {
+  readonly pid: number | null;
+  readonly session: string | undefined;
+  readonly scope: TransactionOptions["scope"];
+  readonly within: Within;
+  readonly holds: HeldRun | undefined;
+}
+
+/**
+ * The innermost active one of the session, unless it belongs to another process: two of those are not one in another. A
+ * run's own is within what the run is within; what is begun within a run is within the run's own.
+ */
+function parentFor(active: readonly LoggedTransaction[], of: Begun): string | undefined {
+  const around = active.find((one) => one.id === of.within.transaction);
+  if (of.holds !== undefined) return around?.id;
+  const own = active.findLast(
+    (one) =>
+      one.session === of.session &&
+      (one.scope ?? "folder") === (of.scope ?? "folder") &&
+      one.holds === undefined &&
+      !one.orphaned &&
+      (one.pid === null || one.pid === of.pid),
   );
+  if (around?.holds === undefined) return own?.id;
+  return own !== undefined && own.fromSeq > around.fromSeq ? own.id : around.id;
 }
 
 /** Commits a transaction and its savepoints. Throws `NOT_FOUND`, `AMBIGUOUS`, `REFUSED`. */
@@ -125,9 +179,9 @@ export async function commitTransaction(
 }
 
 /** Commits the transaction of a run, whose changes have been captured. */
-export async function commitRun(context: Context, id: string, run: string): Promise<void> {
+export async function commitRun(context: Context, id: string): Promise<void> {
   const transaction = findTransaction(await activeTransactions(context), id);
-  await finish(context, id, { status: "committed", run, changed: await countChanges(context, transaction) });
+  await finish(context, id, { status: "committed", changed: await countChanges(context, transaction) });
 }
 
 /** Paths that are not as they were, as far as it goes. */
@@ -139,7 +193,6 @@ async function countChanges(context: Context, transaction: LoggedTransaction): P
 
 /** How a rollback goes about it. */
 export interface RollbackHow {
-  readonly run?: string;
   /** Its owner is gone, and nobody has asked: what is not recorded as its own stays. */
   readonly byRule?: true;
   /** What cannot be changed is left alone and listed; else nothing is done then, and it stays active. */
@@ -153,7 +206,7 @@ export interface RollbackHow {
 export async function rollbackTransaction(
   context: Context,
   id: string,
-  { run, force = false, byRule }: RollbackHow = {},
+  { force = false, byRule }: RollbackHow = {},
 ): Promise<TransactionRollbackShape> {
   const transaction = await activeOne(context, id);
   if (transaction.orphaned && byRule !== true) {
@@ -170,9 +223,25 @@ export async function rollbackTransaction(
   await finish(context, transaction.id, {
     status: "rolled_back",
     ...(undo === undefined ? {} : { undo }),
-    ...(run === undefined ? {} : { run }),
   });
-  return { transaction: await shapeNow(context, transaction.id), undo: undone };
+  const notes = [...undone.notes, ...(await stayedNotes(context, transaction))];
+  return { transaction: await shapeNow(context, transaction.id), undo: { ...undone, notes } };
+}
+
+const MOST_PATHS = 20;
+
+/** What was changed while it was open, and may be its own or a person's: it stays, and is named. */
+async function stayedNotes(context: Context, { id, fromSeq }: LoggedTransaction): Promise<string[]> {
+  const family = new Set(familyOf(await allTransactions(context), id).map((one) => one.id));
+  const paths = new Set<string>();
+  for await (const { record, path } of fileEvents(context, { fromSeq, toSeq: (await context.index.head()).seq })) {
+    const mayBeIts = record.actor === "ambiguous" && record.candidates?.some((one) => family.has(one)) === true;
+    if (mayBeIts) paths.add(shownPath(path));
+  }
+  if (paths.size === 0) return [];
+  const shown = [...paths].toSorted().slice(0, MOST_PATHS);
+  const more = paths.size > shown.length ? ` and ${paths.size - shown.length} more` : "";
+  return [`no action has changed these while the transaction was open, so they stay: ${shown.join(", ")}${more}`];
 }
 
 /** Until it is ended, what is changed belongs to it: also where its owner is gone, for who asks for it by name. */
@@ -252,7 +321,6 @@ function refuseEnded({ id, status }: LoggedTransaction): ChronicleError {
 interface Finish {
   readonly status: Exclude<TransactionStatus, "active">;
   readonly undo?: string;
-  readonly run?: string;
   readonly changed?: number;
 }
 
@@ -323,11 +391,21 @@ async function commitByRule(context: Context, orphan: LoggedTransaction): Promis
 }
 
 async function rollBackByRule(context: Context, orphan: LoggedTransaction): Promise<void> {
+  await settle(context);
+  // What nobody recorded before the process died is not known to be its work.
+  const { changes: unknown } = await capture(context, { cause: "capture", reserve: true });
   const { undo } = await rollbackTransaction(context, orphan.id, { force: true, byRule: true });
   const count = undo.changes.length;
-  const done = count === 0 ? "nothing of it had to be taken back" : "`chronicle redo` brings it again";
+  const done = count === 0 ? "nothing was recorded in it" : "`chronicle redo` brings it again";
   const paths = count === 1 ? "1 path was changed" : `${count} paths were changed`;
-  context.tell?.(`${ownerGone(orphan)}: it was rolled back, ${paths}; ${done}`);
+  context.tell?.(`${ownerGone(orphan)}: it was rolled back, ${paths}; ${done}${stays(orphan, unknown.length)}`);
+}
+
+/** What a rollback by rule leaves, and the command that takes it back. */
+function stays({ fromSeq }: LoggedTransaction, count: number): string {
+  if (count === 0) return "";
+  const what = count === 1 ? "1 path was NOT rolled back" : `${count} paths were NOT rolled back`;
+  return `; ${what}, since they were not recorded before it died: \`chronicle restore seq:${fromSeq}\` makes everything as it was before`;
 }
 
 function ownerGone({ id, name, pid }: LoggedTransaction): string {

@@ -110,8 +110,24 @@ function shapeOf(one: LoggedTransaction, snapshots: string[]): TransactionShape 
     ...(one.parent === undefined ? {} : { parent: one.parent }),
     actor: one.actor,
     ...(one.session === undefined ? {} : { session: one.session }),
+    ...(one.scope === undefined ? {} : { scope: one.scope }),
     ...(one.orphaned ? { orphaned: true as const } : {}),
   };
+}
+
+/** What is to be known of transactions that are open, for people. */
+export async function openNotes(context: Context): Promise<string[]> {
+  const open = (await activeTransactions(context)).filter((one) => !one.orphaned);
+  return open.map((one) => {
+    const id = one.id.slice(0, 8);
+    const owner = one.pid === null ? "" : `, until process ${one.pid} ends it`;
+    const whose = one.session === undefined ? "" : `, session ${one.session}`;
+    return `the transaction ${calledOf(one)} is open since ${one.startedAt} (${one.actor}${whose})${owner}: \`chronicle transaction commit ${id}\` or \`rollback ${id}\` ends it`;
+  });
+}
+
+function calledOf({ id, name }: LoggedTransaction): string {
+  return `${id.slice(0, 8)}${name === undefined ? "" : ` (${name})`}`;
 }
 
 /** What is to be known of transactions whose owner is gone, for people. */
@@ -119,8 +135,7 @@ export async function orphanNotes(context: Context): Promise<string[]> {
   const orphans = (await activeTransactions(context)).filter((one) => one.orphaned);
   return orphans.map((one) => {
     const what = one.onOwnerDeath === "keep" ? "commits it" : "rolls it back";
-    const named = one.name === undefined ? "" : ` (${one.name})`;
-    return `the transaction ${one.id.slice(0, 8)}${named} is active, but process ${one.pid} that began it is gone: the next command that changes something ${what}, as far as it was recorded before its process died; ${otherwise(one)}`;
+    return `the transaction ${calledOf(one)} is active, but process ${one.pid} that began it is gone: the next command that changes something ${what}, as far as it was recorded before its process died; ${otherwise(one)}`;
   });
 }
 

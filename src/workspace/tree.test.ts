@@ -4,6 +4,7 @@ import type { Entry } from "../core/entry.ts";
 import { pathInRoot, parsePath, ROOT, type WorkspacePath } from "../core/path.ts";
 import { MemoryIndexStore } from "../storage/memory/memory-index-store.ts";
 import { batchTo, rowsOf, type Step } from "../testing/index-rows.ts";
+import { ProvedTree } from "./proved-tree.ts";
 import { rootAtHead } from "./tree.ts";
 
 const roots = [{ id: undefined }, { id: "lib" }, { id: "none" }];
@@ -30,6 +31,31 @@ async function rootAfter(steps: readonly Step[], atOnce: number, stored: readonl
   const hashes = [];
   for (const path of stored) hashes.push(await index.treeHashAt(path, rows.length));
   return { root, hashes };
+}
+
+/**
+ * The same where each root is asked for before the index knows the steps; so many in between come without a root. `keeps`: the
+ * folders that were proved are kept from one to the next.
+ */
+async function rootsBehind(steps: readonly Step[], atOnce: number, { unrooted, keeps }: Behind) {
+  const index = new MemoryIndexStore();
+  const context = { index, worktree: { roots } };
+  const rows = rowsOf(steps);
+  let tree = new ProvedTree(context, { seq: 0, root: manifestRoot([], ["lib", "none"]).root });
+  for (let from = 0; from < rows.length; from += atOnce + unrooted) {
+    const seq = Math.min(rows.length, from + atOnce);
+    const behind = await tree.behind(new Map(rows.slice(tree.seq, seq).map((row) => [row.path, row.entry])));
+    await index.apply(batchTo(seq, { iterations: rows.slice(from, seq), tree: behind.hashes }));
+    expect(behind.root).toBe(manifestRoot(await entriesOf(index, seq), ["lib", "none"]).root);
+    tree = keeps ? behind.at(seq) : new ProvedTree(context, { seq, root: behind.root });
+    const more = rows.slice(seq, seq + unrooted);
+    if (more.length > 0) await index.apply(batchTo(seq + more.length, { iterations: more }));
+  }
+}
+
+interface Behind {
+  readonly unrooted: number;
+  readonly keeps: boolean;
 }
 
 const STEPS: readonly Step[] = [
@@ -64,6 +90,44 @@ test("the root is that of the manifest, whether it is asked for after each chang
     ...[true, true, true, true],
     ...[true, true, true, true, false, false],
   ]);
+});
+
+test("the root behind changes that the index does not know yet is that of the manifest", async () => {
+  const more: Step[] = [
+    ["a/b/c", "file:3"],
+    ["a/x", "file:1"],
+    ["a/b!", "deleted"],
+    ["f/h", "file:9"],
+    ["\0lib/src/a", "file:2"],
+    ["a/b/c", "deleted"],
+    ["a/b", "deleted"],
+    ["a/b", "file:now"],
+  ];
+  for (const atOnce of [1, 2, 3, 7, STEPS.length]) {
+    for (const unrooted of [0, 1, 3])
+      for (const keeps of [true, false]) await rootsBehind([...STEPS, ...more], atOnce, { unrooted, keeps });
+  }
+});
+
+test("what lies in a folder that is gone is in no tree, and is back with the folder", async () => {
+  const steps: Step[] = [
+    ["d", "dir"],
+    ["d/e", "dir"],
+    ["d/e/f", "file:1"],
+    ["d", "deleted"],
+    ["x", "file:1"],
+    ["d", "dir"],
+  ];
+  const index = new MemoryIndexStore();
+  const rows = rowsOf(steps);
+  await index.apply(batchTo(5, { iterations: rows.slice(0, 5) }));
+  const context = { index, worktree: { roots: [{ id: undefined }] } };
+  const tree = new ProvedTree(context, { seq: 5, root: await rootAtHead(context, 5) });
+  const back = new Map(rows.slice(5).map((row) => [row.path, row.entry]));
+  await expect(tree.behind(back)).rejects.toThrow("does not agree");
+  const { root } = await tree.behind(back, true);
+  await index.apply(batchTo(6, { iterations: rows.slice(5) }));
+  expect(root).toBe(manifestRoot(await entriesOf(index, 6)).root);
 });
 
 test("what was emptied, and filled anew, has no hash of what is gone", async () => {

@@ -1,8 +1,7 @@
 import type { Entry } from "../core/entry.ts";
 import { folderHash, ManifestHasher, workspaceRoot, type TreeChild } from "../core/merkle.ts";
 import { EMPTY_HASH, type Hash } from "../core/hash.ts";
-import { childOf, comparePaths, nameOf, parentOf, pathInRoot, ROOT, type WorkspacePath } from "../core/path.ts";
-import type { IterationRow } from "../storage/index-store.ts";
+import { comparePaths, foldersWith, nameOf, parentOf, pathInRoot, ROOT, type WorkspacePath } from "../core/path.ts";
 import type { Context } from "./context.ts";
 
 /**
@@ -10,24 +9,43 @@ import type { Context } from "./context.ts";
  */
 
 /** What is hashed: what the index knows of these roots. */
-type Hashed = Pick<Context, "index"> & {
+export type Hashed = Pick<Context, "index"> & {
   readonly worktree: { readonly roots: readonly { readonly id: string | undefined }[] };
 };
 
-/** Brings the stored folder hashes up to `seq` (the head) and returns the workspace's root there. */
+/**
+ * Brings the stored folder hashes up to `seq` (the head) and returns the workspace's root there, as far as the index is
+ * right. A root that is stated in the history is computed by `root-to-state.ts`.
+ */
 export async function rootAtHead(context: Hashed, seq: number): Promise<Hash> {
   const from = await context.index.treeSeq();
   if (seq > from && (await wasEmpty(context, from))) return wholeTree(context, seq);
   const dirty = dirtyFolders(seq > from ? await touchedFolders(context, from, seq) : new Set());
+  for (const root of rootFolders(context)) {
+    if ((await context.index.treeHashAt(root, seq)) === undefined) dirty.add(root);
+  }
+  const fresh = await hashFolders(context, dirty, seq);
+  if (seq > from || fresh.size > 0) await context.index.putTreeHashes(seq, await worthStoring(context, fresh, seq));
+  return combine(context, seq, fresh);
+}
+
+/** Changes of paths behind a seq that the index does not know yet; undefined: the path is gone. */
+export type PendingChanges = ReadonlyMap<WorkspacePath, Entry | undefined>;
+
+async function hashFolders(
+  context: Hashed,
+  dirty: ReadonlySet<WorkspacePath>,
+  seq: number,
+): Promise<Map<WorkspacePath, Hash | undefined>> {
   const roots = rootFolders(context);
-  for (const root of roots) if ((await context.index.treeHashAt(root, seq)) === undefined) dirty.add(root);
   const fresh = new Map<WorkspacePath, Hash | undefined>();
   // What lies in a folder before the folder.
   const order = [...dirty].sort((a, b) => comparePaths(b, a));
-  for (const folder of order)
-    fresh.set(folder, await hashFolder(context, folder, { seq, fresh, isRoot: roots.includes(folder) }));
-  if (seq > from || fresh.size > 0) await context.index.putTreeHashes(seq, await worthStoring(context, fresh, seq));
-  return combine(context, seq, fresh);
+  for (const folder of order) {
+    const isThere = roots.includes(folder) || (await context.index.iterationAt(folder, seq))?.entry?.kind === "dir";
+    fresh.set(folder, isThere ? await hashOf(context, folder, { seq, fresh }) : undefined);
+  }
+  return fresh;
 }
 
 /** Folders, and paths that were folders before; not the files among the touched paths. */
@@ -43,7 +61,8 @@ async function worthStoring(
   return rows;
 }
 
-function rootFolders(context: Hashed): WorkspacePath[] {
+/** The folders of the roots, which have no entry of their own. */
+export function rootFolders(context: Hashed): WorkspacePath[] {
   return context.worktree.roots.map((root) => pathInRoot(root.id, ROOT));
 }
 
@@ -58,23 +77,18 @@ async function wasEmpty(context: Hashed, from: number): Promise<boolean> {
 
 /** Hashes all there is, in one pass, where no earlier hash is of use. */
 async function wholeTree(context: Hashed, seq: number): Promise<Hash> {
-  const tree = new TreeInOrder(context);
-  for await (const rows of context.index.entriesAt(seq)) for (const { entry } of rows) tree.add(entry);
-  return tree.store(seq);
+  return (await readWholeTree(context, seq)).store(seq);
 }
 
-/**
- * Stores the folder hashes as of `seq` of a history that had no entry before: these, in path order, are all that it has by
- * then. They need not be read back for the next root.
- */
-export async function keepFirstTree(context: Hashed, entries: Iterable<Entry>, seq: number): Promise<void> {
+/** The whole tree at a seq, from its entries alone: stored folder hashes are not believed. */
+export async function readWholeTree(context: Hashed, seq: number): Promise<TreeInOrder> {
   const tree = new TreeInOrder(context);
-  for (const entry of entries) tree.add(entry);
-  await tree.store(seq);
+  for await (const rows of context.index.entriesAt(seq)) for (const { entry } of rows) tree.add(entry);
+  return tree;
 }
 
 /** The folder hashes of entries that come in path order. */
-class TreeInOrder {
+export class TreeInOrder {
   readonly #context: Hashed;
   readonly #folders = new Map<WorkspacePath, Hash>();
   readonly #present: Set<WorkspacePath>;
@@ -92,11 +106,20 @@ class TreeInOrder {
     this.#hasher.add(entry);
   }
 
-  /** The root; the hashes are stored. */
+  /** Ends the tree: its root. */
+  finish(): Hash {
+    return this.#hasher.finish(this.#context.worktree.roots.flatMap(({ id }) => id ?? []));
+  }
+
+  /** The hash of each folder, once the tree is finished. */
+  get folders(): ReadonlyMap<WorkspacePath, Hash> {
+    return this.#folders;
+  }
+
+  /** Finishes the tree and stores the hashes; the root. */
   async store(seq: number): Promise<Hash> {
-    const { index, worktree } = this.#context;
-    const root = this.#hasher.finish(worktree.roots.flatMap(({ id }) => id ?? []));
-    await index.putTreeHashes(seq, [...this.#folders]);
+    const root = this.finish();
+    await this.#context.index.putTreeHashes(seq, [...this.#folders]);
     return root;
   }
 }
@@ -115,58 +138,31 @@ async function touchedFolders({ index }: Hashed, from: number, seq: number): Pro
   return folders;
 }
 
-function dirtyFolders(touched: ReadonlySet<WorkspacePath>): Set<WorkspacePath> {
+/** Folders that are hashed anew where these were touched: they and those above them. */
+export function dirtyFolders(touched: ReadonlySet<WorkspacePath>): Set<WorkspacePath> {
   const dirty = new Set<WorkspacePath>();
   for (const path of touched) {
-    for (let folder = path; !dirty.has(folder); folder = parentOf(folder)) {
+    for (const folder of [path, ...foldersWith(path)]) {
+      if (dirty.has(folder)) break;
       dirty.add(folder);
-      if (folder === ROOT) break;
     }
   }
   return dirty;
 }
 
-interface Hashing {
+interface HashedSoFar {
   readonly seq: number;
   readonly fresh: ReadonlyMap<WorkspacePath, Hash | undefined>;
-  readonly isRoot: boolean;
 }
 
-async function hashFolder(
-  context: Hashed,
-  folder: WorkspacePath,
-  { seq, fresh, isRoot }: Hashing,
-): Promise<Hash | undefined> {
-  if (!isRoot) {
-    const own = await context.index.iterationAt(folder, seq);
-    if (own?.entry?.kind !== "dir") return undefined;
-  }
+async function hashOf(context: Hashed, folder: WorkspacePath, { seq, fresh }: HashedSoFar): Promise<Hash> {
   const children: TreeChild[] = [];
-  for (const row of await context.index.childrenAt(folder, seq)) {
-    const child = await treeChild(context, row, { folder, seq, fresh });
-    if (child !== undefined) children.push(child);
+  for (const { path, entry } of await context.index.childrenAt(folder, seq)) {
+    if (entry === undefined) continue;
+    const stored = entry.hash ?? fresh.get(path) ?? (await context.index.treeHashAt(path, seq));
+    children.push({ name: nameOf(path), kind: entry.kind, mode: entry.mode, hash: stored ?? EMPTY_HASH });
   }
   return folderHash(children);
-}
-
-interface ChildPlace {
-  readonly folder: WorkspacePath;
-  readonly seq: number;
-  readonly fresh: ReadonlyMap<WorkspacePath, Hash | undefined>;
-}
-
-async function treeChild(
-  context: Hashed,
-  row: IterationRow,
-  { folder, seq, fresh }: ChildPlace,
-): Promise<TreeChild | undefined> {
-  const { entry } = row;
-  if (entry === undefined) return undefined;
-  const name = nameOf(row.path);
-  if (entry.hash !== undefined) return { name, kind: entry.kind, mode: entry.mode, hash: entry.hash };
-  const path = childOf(folder, name);
-  const hash = fresh.get(path) ?? (await context.index.treeHashAt(path, seq)) ?? folderHash([]);
-  return { name, kind: entry.kind, mode: entry.mode, hash };
 }
 
 async function combine(

@@ -1,9 +1,8 @@
 import { ChronicleError, withCode } from "../core/errors.ts";
-import { answer } from "./answer.ts";
+import { answer, rebuildingOnce } from "./answer.ts";
 import { catchUp, type CatchUp } from "./catch-up.ts";
 import { refuseReadOnly } from "./commit.ts";
 import type { Context } from "./context.ts";
-import { keepHead } from "./head.ts";
 import { keepRemembered } from "./remember-recorded.ts";
 import { endOrphans } from "./transaction.ts";
 
@@ -45,7 +44,7 @@ export class Turns {
   write<T>(work: () => Promise<T>): Promise<T> {
     return this.inTurn(async () => {
       refuseReadOnly(this.#context);
-      return work();
+      return rebuildingOnce(this.#context, work);
     });
   }
 
@@ -74,8 +73,7 @@ export class Turns {
     try {
       const { damage } = await this.#upToDate(() => catchUp(this.#context, { recover: false }));
       if (damage === undefined) {
-        const { readOnly, heads, workspaceId } = this.#context;
-        if (!readOnly && heads.isDue(workspaceId)) await keepHead(this.#context);
+        await this.#context.headFollower.end();
         await keepRemembered(this.#context);
       }
     } finally {
@@ -84,7 +82,13 @@ export class Turns {
   }
 
   #upToDate<T>(work: (found: CatchUp) => Promise<T>): Promise<T> {
-    return withCode(() => answer(this.#context, work));
+    const context = this.#context;
+    return withCode(() =>
+      answer(context, (found) => {
+        if (found.damage === undefined) context.headFollower.seen(found.head.seq);
+        return work(found);
+      }),
+    );
   }
 }
 

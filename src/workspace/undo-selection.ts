@@ -1,20 +1,30 @@
 import type { UndoShape } from "../api/shapes.ts";
 import type { UndoOptions } from "../api/workspace-api.ts";
 import type { Change } from "../core/change.ts";
+import type { IdentifiedConflict } from "../core/conflict-record.ts";
+import { holdsSeq } from "../core/seq-ranges.ts";
 import { attributor } from "./attribution.ts";
 import { closedNotes, finishInterrupted, lookOrCapture, onlyFinished } from "./before-undo.ts";
+import { openConflicts } from "./conflicts.ts";
 import type { Context } from "./context.ts";
 import { listOperations, stackOf } from "./operations.ts";
-import { eventsOfWork, type OwnEvents, type Work } from "./own-work.ts";
+import { eventsOfWork, type OwnEvents, type PendingChange, type Work } from "./own-work.ts";
 import { ownersIn } from "./owners.ts";
-import { workOf } from "./selection.ts";
+import { type ChosenWork, lastTurnBut, selectorOf, workOf } from "./selection.ts";
 import { takeBack, type TakingBack } from "./take-back.ts";
-import { coveredBy, takenBy } from "./taken.ts";
+import { coveredBy, isOnlyConflicts, takenBy } from "./taken.ts";
 
 /** Takes back what an action, a turn, a session, an actor did, or what was done to a file or since a moment. */
 export async function undoSelection(context: Context, options: UndoOptions): Promise<UndoShape> {
-  const { label } = await workOf(context, options);
-  return undoWork(context, () => workOf(context, options), { label, options });
+  const { label } = await workToUndo(context, options);
+  return undoWork(context, () => workToUndo(context, options), { label, options });
+}
+
+/** The work that is meant; the last turn is the last of which more is left than conflicts that are named already. */
+async function workToUndo(context: Context, options: UndoOptions): Promise<ChosenWork> {
+  if (options.turn !== "last" || selectorOf(options)?.by !== "turn") return workOf(context, options);
+  const taken = takenBy(await listOperations(context), await ownersIn(context));
+  return lastTurnBut(context, (work) => isOnlyConflicts(context, work, taken));
 }
 
 /** How a piece of work is undone. */
@@ -50,13 +60,14 @@ export async function undoWork(
 }
 
 /** Of what a dry run does not record: that which would be own work if it were captured now. */
-async function pendingOf(context: Context, work: Work, unrecorded: readonly Change[]): Promise<Change[]> {
+async function pendingOf(context: Context, work: Work, unrecorded: readonly Change[]): Promise<PendingChange[]> {
   if (unrecorded.length === 0) return [];
   const head = await context.index.head();
   const attribute = await attributor(context, { cause: "capture", head });
-  return unrecorded.filter((change) => {
-    const record = { entry: change.after, iteration: 0, ...attribute(change) };
-    return work.isOwn(record, change.path, head.seq + 1);
+  return unrecorded.flatMap((change) => {
+    const by = attribute(change);
+    const record = { entry: change.after, iteration: 0, ...by };
+    return work.isOwn(record, change.path, head.seq + 1) ? [{ ...change, action: by.action }] : [];
   });
 }
 
@@ -78,12 +89,30 @@ export async function undoOf(context: Context, work: Work): Promise<TakingBack> 
     summary: `undo of ${work.known ?? work.label}`,
     label: work.label,
     own,
-    about: { takes: await coveredBy(context, own, covering) },
+    about: { takesOf: (some) => coveredBy(context, some, covering) },
     nothing: nothingOf(work, own, before),
     always: false,
-    withdraws: [],
+    withdraws: await conflictsAbout(context, own, taken),
     operation: null,
   };
+}
+
+/** Open conflicts of earlier undos of some of these events: this undo decides about them. */
+async function conflictsAbout(
+  context: Context,
+  own: OwnEvents,
+  taken: ReturnType<typeof takenBy>,
+): Promise<IdentifiedConflict[]> {
+  const found: IdentifiedConflict[] = [];
+  if (taken.undos.size === 0) return found;
+  for (const conflict of await openConflicts(context)) {
+    const { path, undo } = conflict.record;
+    const met = taken.undos.get(undo)?.met ?? [];
+    if (met.length === 0 || !own.byPath.has(path)) continue;
+    const events = (await context.index.iterations(path)).filter(({ seq }) => holdsSeq(met, seq));
+    if (events.length > 0 && events.every(({ seq }) => own.seqs.has(seq))) found.push(conflict);
+  }
+  return found;
 }
 
 function nothingOf({ label }: Work, own: OwnEvents, before: number): string {

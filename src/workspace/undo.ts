@@ -3,20 +3,24 @@ import type { UndoOptions } from "../api/workspace-api.ts";
 import type { Change } from "../core/change.ts";
 import { sameEntry } from "../core/entry.ts";
 import { ChronicleError } from "../core/errors.ts";
+import type { WorkspacePath } from "../core/path.ts";
 import { changeBetween, invert } from "../core/plan.ts";
 import type { BlockedPath } from "../worktree/worktree.ts";
 import { closedNotes, finishInterrupted, lookOrCapture, onlyFinished } from "./before-undo.ts";
 import { conflictsOfStep } from "./conflicts-of-step.ts";
 import type { Context } from "./context.ts";
-import { foldersBrought, withFolders } from "./fit-step.ts";
+import type { OwnChange } from "./first-event.ts";
+import { withFolders } from "./fit-step.ts";
 import { type FinishedIntent, makeable, operate, settable } from "./operate.ts";
 import type { LoggedOperation } from "./logged-operation.ts";
 import { changesOfOperation, listOperations, operationShape, stackOf } from "./operations.ts";
 import { blocked } from "./restore.ts";
+import { type BackTo, backTo, leaveUnseen } from "./seen-absent.ts";
 import { crossedStep, interleavedStep, selectiveStep, type Step } from "./selective-step.ts";
 import { selectorOf } from "./selection.ts";
 import { changeShape, conflictShape, shownPath, skippedShape } from "./shape.ts";
 import { takeBack, type TakingHow } from "./take-back.ts";
+import { asideNotes, asideOfStep } from "./undo-aside.ts";
 import { undoSelection } from "./undo-selection.ts";
 
 type Direction = Step["direction"];
@@ -58,45 +62,68 @@ async function reverse(context: Context, direction: Direction, options: UndoOpti
   const selective =
     (await selectiveStep(context, operation, step)) ?? (await interleavedStep(context, operation, step));
   if (selective !== undefined) return takeBack(context, selective, how);
-  const own = await changesOfOperation(context, operation);
-  const sorted = await sort(context, direction === "undo" ? invert(own) : own, unrecorded);
+  const own = await changesToInvert(context, operation, step);
+  const sorted = await sort(context, invert(own), unrecorded);
   if (sorted.edited.length > 0 && options.force !== true) {
     const edited = sorted.edited.map((one) => one.change.path);
     const crossed = await crossedStep(context, operation, { ...step, edited });
     if (crossed !== undefined) return takeBack(context, crossed, how);
   }
-  const brought = direction === "redo" ? await foldersBrought(context, operation, { operations, own }) : [];
-  return wholeStep(context, operation, { ...step, ...how, sorted, brought });
+  return wholeStep(context, operation, { ...step, ...how, own, sorted });
+}
+
+/**
+ * What a step takes back. Once an operation was undone or redone, that is what its last undo or redo has written: so it
+ * brings back what was there before, whatever `--force` took along.
+ */
+async function changesToInvert(
+  context: Context,
+  operation: LoggedOperation,
+  { direction, operations }: Step,
+): Promise<readonly OwnChange[]> {
+  const last = operations.findLast(({ target, selective }) => target === operation.id && selective === undefined);
+  const inverse = direction === "undo" ? "redo" : "undo";
+  return changesOfOperation(context, last?.kind === inverse ? last : operation);
 }
 
 interface WholeStep extends Step, TakingHow {
   readonly options: UndoOptions;
+  /** The operation's own changes. */
+  readonly own: readonly OwnChange[];
   readonly sorted: Sorted;
-  readonly brought: readonly Change[];
 }
 
 /** Takes an operation back as a whole (or does it again): each path as it was, nothing is merged. */
 async function wholeStep(
   context: Context,
   operation: LoggedOperation,
-  { direction, stack, options, notes, unrecorded, brought, sorted: { clean, edited } }: WholeStep,
+  { direction, stack, options, notes, unrecorded, own, sorted: { clean, edited } }: WholeStep,
 ): Promise<UndoShape> {
   const forced = options.force === true;
-  const wanted = makeable(forced ? [...clean, ...edited.map((one) => one.change)] : clean);
-  const changes = await withFolders(context, wanted, { unrecorded, brought });
+  const asked = makeable(forced ? [...clean, ...edited.map((one) => one.change)] : clean);
+  const { changes: wanted, unseen } = await leaveUnseen(context, asked, backOf(operation, own));
+  const changes = await withFolders(context, wanted, unrecorded);
   const left = forced ? [] : edited.map((one) => one.blocked);
   const shape: UndoShape = {
     operation: operationShape(operation, stack),
     changes: changes.map(changeShape),
     undo_id: null,
-    skipped: left.map(skippedShape),
+    skipped: [...left, ...unseen].map(skippedShape),
     conflicts: [],
     dry_run: true,
     finished: [],
     notes: [...notes],
     unmerged: [],
   };
-  if (options.dryRun === true) return shape;
+  if (options.dryRun === true) {
+    const aside = await asideOfStep(context, { kind: direction, target: operation.id });
+    const paths = aside.changes.map(({ path }) => path);
+    return {
+      ...shape,
+      skipped: [...shape.skipped, ...aside.blocked.map(skippedShape)],
+      notes: [...notes, ...asideNotes(paths, { dryRun: true })],
+    };
+  }
   if (left.length > 0) throw editedSince(left, direction);
   using _lease = operation.kind === "resolve" ? await context.blobs.lease() : undefined;
   const conflicts = await conflictsOfStep(context, operation, direction);
@@ -115,10 +142,27 @@ async function wholeStep(
     ...shape,
     changes: changes.filter((change) => applied.has(change.path)).map(changeShape),
     undo_id: done.id ?? null,
-    skipped: done.blocked.map(skippedShape),
+    skipped: [...unseen, ...done.blocked, ...done.aside.blocked].map(skippedShape),
     conflicts: done.conflicts.map(conflictShape),
     dry_run: false,
-    notes: [...notes, ...keptNotes(edited.filter(({ change }) => applied.has(change.path)))],
+    notes: [
+      ...notes,
+      ...asideNotes(done.aside.applied, { dryRun: false }),
+      ...keptNotes(edited.filter(({ change }) => applied.has(change.path))),
+    ],
+  };
+}
+
+/**
+ * Each path goes back to the state before the first of these changes, and before the operation. A run's own changes go back
+ * to its start alone: rules that the run itself wrote say nothing about what was there before it.
+ */
+function backOf({ fromSeq }: LoggedOperation, own: readonly OwnChange[]): (path: WorkspacePath) => BackTo {
+  const firsts = new Map(own.map(({ path, first }) => [path, first]));
+  return (path) => {
+    const first = firsts.get(path) ?? { seq: fromSeq + 1, isWritten: false };
+    const back = backTo(first, fromSeq);
+    return first.isRun === true ? { ...back, seqs: [fromSeq] } : back;
   };
 }
 
@@ -132,7 +176,7 @@ function isAsked({ intent }: FinishedIntent, direction: Direction, asked: string
 /** How many places of edits are told one by one. */
 const MOST_KEPT = 20;
 
-/** Where the edits are that `--force` took along: they are recorded, but no redo brings them back. */
+/** Names the iterations that hold the edits which `--force` took along. */
 function keptNotes(edited: readonly Edited[]): string[] {
   const kept = edited.filter(({ change }) => change.before !== undefined && change.before.kind !== "dir");
   const notes = kept.slice(0, MOST_KEPT).map(({ change, iteration }) => {

@@ -2,6 +2,7 @@ import type { DuGroupShape, DuShape } from "../api/shapes.ts";
 import { decodeBase } from "../core/base.ts";
 import { readEventFast } from "../core/chain.ts";
 import type { LogEvent } from "../core/event.ts";
+import { type ClockJump, plausibleTime, type TimedEvent } from "../core/clock-jumps.ts";
 import { pathOfRecordId } from "../core/file-record.ts";
 import type { Hash } from "../core/hash.ts";
 import type { WorkspacePath } from "../core/path.ts";
@@ -62,21 +63,24 @@ class GroupNames {
   readonly #context: Context;
   readonly #by: UsageGrouping;
   readonly #sessions = new Map<string, string>();
+  #jumps: readonly ClockJump[] | undefined;
 
   constructor(context: Context, by: UsageGrouping) {
     this.#context = context;
     this.#by = by;
   }
 
-  async ofEvent({ recordId, record, ts }: LogEvent): Promise<string> {
-    if (this.#by === "age") return this.#age(ts);
+  async ofEvent({ seq, recordId, record, ts }: LogEvent): Promise<string> {
+    if (this.#by === "age") return this.#age({ seq, ts });
     if (this.#by === "session") return this.#session(record);
     const path = pathOfRecordId(recordId);
     return path === undefined ? recordId : shownPath(path);
   }
 
-  #age(ts: string): string {
-    const age = this.#context.now() - Date.parse(ts);
+  async #age(event: TimedEvent): Promise<string> {
+    const now = this.#context.now();
+    this.#jumps ??= await this.#context.index.clockJumps();
+    const age = now - plausibleTime(event, this.#jumps, now);
     return AGES.find(([ms]) => age < ms)?.[1] ?? OLDER;
   }
 

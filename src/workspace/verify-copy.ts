@@ -2,6 +2,7 @@ import type { VerifyProblemShape as Problem } from "../api/shapes.ts";
 import { ChronicleError } from "../core/errors.ts";
 import type { Hash } from "../core/hash.ts";
 import type { Context, HistoryCopy } from "./context.ts";
+import { IndexAudit } from "./index-audit.ts";
 import { verifyLog, type Need } from "./verify-log.ts";
 
 /** Where what is found goes. */
@@ -30,8 +31,9 @@ export async function verifyCopy(context: Context, into: CopyFindings): Promise<
 async function verifyOpened({ context, where }: HistoryCopy, into: CopyFindings): Promise<ReadonlyMap<Hash, Need>> {
   const problems: Problem[] = [];
   const notes: string[] = [];
-  const indexed = await context.index.head();
-  const log = await verifyLog(context, { problems, notes, bound: indexed.seq, seqsOfInterest: new Set() });
+  const audit = await IndexAudit.begin(context.index);
+  const log = await verifyLog(context, { problems, notes, bound: audit.seq, seqsOfInterest: new Set(), audit });
+  if (!log.broken) problems.push(...(await audit.finish()));
   for (const fault of context.store.fileFaults()) {
     problems.push({ kind: "copy-contradicted", where: fault.where, detail: fault.fault });
   }

@@ -1,8 +1,9 @@
 import type { VerifyOptions } from "../api/workspace-api.ts";
 import type { BaseBatch, BaseEntry } from "../core/base.ts";
 import { checkLine, parseLine } from "../core/chain.ts";
+import { CommitFollower, markOf } from "../core/commit-mark.ts";
 import { ChronicleError } from "../core/errors.ts";
-import { EMPTY_HEAD, type Head, type LogEvent } from "../core/event.ts";
+import { EMPTY_HEAD, type Head, type LogEvent, type RecordBody } from "../core/event.ts";
 import type { Hash } from "../core/hash.ts";
 import type { HistoryAnchor } from "../core/history-anchor.ts";
 import { LiveTree } from "../core/live-tree.ts";
@@ -14,9 +15,11 @@ import { headBeforeFirst, isSealed } from "./catch-up.ts";
 import { checkBase } from "./check-base.ts";
 import { checkRecord } from "./check-record.ts";
 import type { Context } from "./context.ts";
-import { HistoryNeeds, type NeededContent } from "./history-needs.ts";
+import type { IndexAudit } from "./index-audit.ts";
+import { HistoryNeeds, privateContents, type NeededContent } from "./history-needs.ts";
 import { prunedNote, pruningInLog, type LoggedPruning } from "./pruning-in-log.ts";
 import { baseOf, iterationOf, project, projectAnchor, type PlacedEvent } from "./project.ts";
+import { laterCommitEnd } from "./torn-tail.ts";
 import type { VerifyProblemShape as Problem } from "../api/shapes.ts";
 
 /** Where a content is needed: the first place found. */
@@ -44,6 +47,10 @@ export interface LogFindings {
   readonly at: ReadonlyMap<number, LogAt>;
   /** The hash of an event, where it is known. */
   readonly hashes: (seq: number) => Hash | undefined;
+  /** Not all of it could be replayed. */
+  readonly broken: boolean;
+  /** What was cut off the log, as the log names it. */
+  readonly recoveries: readonly RecordBody[];
 }
 
 export interface VerifyLogOptions extends Pick<VerifyOptions, "onProgress"> {
@@ -53,6 +60,8 @@ export interface VerifyLogOptions extends Pick<VerifyOptions, "onProgress"> {
   /** Events up to here were recorded for certain: what is bad behind them was torn by a crash, and is cut off by the next command. */
   readonly bound: number;
   readonly seqsOfInterest: ReadonlySet<number>;
+  /** Compares an index with what is replayed. */
+  readonly audit?: IndexAudit;
   /** Is given the replayed state at the end, if everything could be replayed. */
   readonly atEnd?: (index: IndexStore) => Promise<void>;
 }
@@ -73,7 +82,7 @@ export async function verifyLog(context: Context, options: VerifyLogOptions): Pr
     await reader.read(context.log.read({ seq: 1, offset: 0 }));
     if (end.tornBytes > 0 && !reader.torn) {
       options.notes.push(
-        `${end.tornBytes} bytes behind the last whole line were torn by a crash; the next command moves them away`,
+        `${end.tornBytes} bytes behind the last whole commit were torn by a crash; the next command moves them away`,
       );
     }
     const findings = await reader.finish();
@@ -89,6 +98,12 @@ interface HowToVerify {
   readonly pruning: LoggedPruning | undefined;
 }
 
+/** A sound line of the commit that has no end so far. */
+interface OpenLine {
+  readonly placed: PlacedEvent;
+  readonly where: string;
+}
+
 class LogVerifier {
   readonly #context: Context;
   readonly #options: VerifyLogOptions;
@@ -101,7 +116,12 @@ class LogVerifier {
   readonly #pruning: LoggedPruning | undefined;
   readonly #hashes = new Map<number, Hash>();
   #pending: PlacedEvent[] = [];
+  readonly #recoveries: RecordBody[] = [];
   #prev: Head = EMPTY_HEAD;
+  /** The end of the last whole commit. */
+  #whole = 0;
+  #commits: CommitFollower | undefined;
+  #open: OpenLine[] = [];
   #events = 0;
   /** The sentinel on which the history begins, if it does not begin at event 1. */
   #start: Sentinel | undefined;
@@ -130,6 +150,7 @@ class LogVerifier {
     const where = `base behind event ${seq}`;
     this.#anchored = anchor;
     this.#prev = { seq, hash };
+    this.#whole = seq;
     this.#tree = new LogTree(frontier, seq);
     this.#at.set(seq, { hash, logRoot: this.#tree.root(), root });
     if (this.#options.seqsOfInterest.has(seq)) this.#hashes.set(seq, hash);
@@ -160,14 +181,24 @@ class LogVerifier {
     if (this.#start !== undefined) this.#tellStart(this.#start);
     if (this.#pruning !== undefined) this.#options.notes.push(prunedNote(this.#pruning));
     this.#needs.finish();
+    await this.#needPrivate();
     return {
       events: this.#events,
       firstSeq: this.#firstSeq,
-      lastSeq: this.#prev.seq,
+      lastSeq: this.broken ? this.#prev.seq : this.#whole,
       needed: this.#needed,
       at: this.#at,
       hashes: (seq) => this.#hashes.get(seq),
+      broken: this.broken,
+      recoveries: this.#recoveries,
     };
+  }
+
+  /** A copy is never given what was kept aside. */
+  async #needPrivate(): Promise<void> {
+    if (this.#context.isCopy === true) return;
+    for await (const one of privateContents(this.#context.blobs, this.#needs.privates, this.#context.now()))
+      this.#need({ ...one, size: undefined, isUpstream: false });
   }
 
   get #firstSeq(): number {
@@ -184,6 +215,7 @@ class LogVerifier {
   /** Takes a history up where its first line says that it begins. */
   #begin(line: RawLine): void {
     this.#prev = headBeforeFirst(line, this.#context.workspaceId);
+    this.#whole = this.#prev.seq;
     if (this.#prev.seq === 0) return;
     this.#start = decodeSentinel(parseLine(line.bytes));
     const { size, head, frontier, root } = this.#start;
@@ -198,42 +230,72 @@ class LogVerifier {
 
   async #line(line: RawLine): Promise<void> {
     if (this.torn) return;
-    if (this.#events === 0 && this.#anchored === undefined) this.#begin(line);
+    if (this.#commits === undefined) {
+      if (this.#anchored === undefined) this.#begin(line);
+      this.#commits = new CommitFollower(this.#prev.seq, this.#context.isCopy);
+    }
     const where = `${line.file}:${line.lineNumber}`;
     if (line.file !== this.#file.name) {
       this.#file = { name: line.file, first: this.#prev.seq + 1, before: this.#file.first };
     }
-    const checked = checkLine(line.bytes, this.#prev);
-    if ("fault" in checked && this.#mayBeTorn(line)) {
-      this.torn = true;
-      this.#options.notes.push(`the log was torn by a crash at ${where}: the next command moves the rest away`);
-      return;
-    }
-    this.#events += 1;
-    if ("fault" in checked) {
-      this.#report(
-        `line-${checked.fault.kind}`,
-        where,
-        `event ${this.#prev.seq + 1} (byte ${line.offset}): ${checked.fault.detail}`,
-      );
-      await this.#breakAt(line);
-      return;
-    }
-    const { event } = checked;
+    const checked = this.#check(line);
+    if ("fault" in checked) return this.#bad(line, { where, ...checked.fault });
+    const { event, isEnd } = checked;
     this.#prev = event;
+    this.#open.push({ placed: { event, offset: line.offset, length: line.bytes.length }, where });
+    if (isEnd) await this.#endCommit();
+  }
+
+  /** The event of a line, and whether it ends a commit. Behind damage, and in a copy, each line counts by itself. */
+  #check(line: RawLine): { event: LogEvent; isEnd: boolean } | { fault: { kind: string; detail: string } } {
+    const checked = checkLine(line.bytes, this.#prev);
+    if ("fault" in checked) return checked;
+    const { event } = checked;
+    const mark = this.broken ? undefined : this.#commits?.take(event);
+    if (typeof mark === "string") return { fault: { kind: "bad-commit", detail: mark } };
+    return { event, isEnd: mark !== undefined || this.broken || this.#context.isCopy === true };
+  }
+
+  async #bad(line: RawLine, { where, kind, detail }: { where: string; kind: string; detail: string }): Promise<void> {
+    const isOthers = kind === "bad-commit" && this.#context.isCopy === true;
+    if (!isOthers && (await this.#isTorn(line))) {
+      this.torn = true;
+      this.#options.notes.push(`the log was torn by a crash at ${where}: the next command moves its last commit away`);
+      return;
+    }
+    await this.#endCommit();
+    this.#events += 1;
+    this.#report(`line-${kind}`, where, `event ${this.#prev.seq + 1} (byte ${line.offset}): ${detail}`);
+    await this.#breakAt(line);
+  }
+
+  /** Takes the events of a commit in. */
+  async #endCommit(): Promise<void> {
+    const open = this.#open;
+    this.#open = [];
+    for (const one of open) await this.#event(one);
+  }
+
+  async #event({ placed, where }: OpenLine): Promise<void> {
+    const { event } = placed;
+    this.#events += 1;
+    this.#whole = event.seq;
     if (this.#options.seqsOfInterest.has(event.seq)) this.#hashes.set(event.seq, event.hash);
     this.#collect(event, where);
     if (!this.broken) {
       // Alone, so that the log tree and the index stand right before it.
       if (event.op === "compact") await this.#replay();
-      this.#pending.push({ event, offset: line.offset, length: line.bytes.length });
+      this.#pending.push(placed);
       if (this.#pending.length >= BATCH || this.#isMilestone(event)) await this.#replay();
     }
   }
 
-  #mayBeTorn({ offset }: RawLine): boolean {
-    const { seq } = this.#prev;
-    return !this.broken && seq >= this.#options.bound && !isSealed(this.#context, { seq: seq + 1, offset });
+  /** Is a bad line part of the last commit, which a crash has torn? Else it is damaged. */
+  async #isTorn({ offset }: RawLine): Promise<boolean> {
+    const { log, isCopy } = this.#context;
+    const bad = { seq: this.#prev.seq + 1, offset };
+    if (this.broken || this.#whole < this.#options.bound || isSealed(this.#context, bad)) return false;
+    return isCopy === true || (await laterCommitEnd(log, bad, this.#whole + 1)) === undefined;
   }
 
   /** Goes on behind a bad line with whatever its own seq and hash claim, so that later damage is found too. */
@@ -250,9 +312,9 @@ class LogVerifier {
   }
 
   #isMilestone(event: LogEvent): boolean {
-    return (
-      event.recordId.startsWith("snapshot:") || event.op === "compact" || this.#options.seqsOfInterest.has(event.seq)
-    );
+    const isAsked = this.#options.seqsOfInterest.has(event.seq) || this.#options.audit?.isMilestone(event.seq) === true;
+    const isRooted = event.recordId.startsWith("snapshot:") || markOf(event)?.root !== undefined;
+    return isRooted || event.op === "compact" || isAsked;
   }
 
   #need({ hash, where, isUpstream }: NeededContent): void {
@@ -262,6 +324,7 @@ class LogVerifier {
 
   #collect(event: LogEvent, where: string): void {
     const place = `${where} (event ${event.seq}, ${event.recordId})`;
+    if (event.recordId.startsWith("recovery:")) this.#recoveries.push(event.record);
     try {
       checkRecord(event, this.#context.workspaceId);
       this.#needs.event(event, place);
@@ -299,6 +362,24 @@ class LogVerifier {
     }
     for (const { event } of pending) this.#tree.append(event.hash);
     this.#checkMilestone(pending.at(-1)?.event);
+    await this.#audit(pending, bases);
+  }
+
+  async #audit(pending: readonly PlacedEvent[], bases: ReadonlyMap<Hash, readonly BaseEntry[]>): Promise<void> {
+    const { audit } = this.#options;
+    const last = pending.at(-1);
+    if (audit === undefined || last === undefined) return;
+    const brought = new Map<number, readonly BaseEntry[]>();
+    for (const { event } of pending) {
+      const base = baseOf(event);
+      const entries = base === undefined ? undefined : bases.get(base);
+      if (entries !== undefined) brought.set(event.seq, entries);
+    }
+    await audit.events(pending, brought);
+    const { seq } = last.event;
+    if (!audit.isMilestone(seq)) return;
+    const at = { seq, offset: last.offset + last.length + 1, frontier: this.#tree.frontier() };
+    await audit.milestone(at, (folder) => this.#state.folderHash(folder));
   }
 
   /** Brings the present state up to these events. */
@@ -372,8 +453,9 @@ class LogVerifier {
     if (this.#options.seqsOfInterest.has(event.seq)) {
       this.#at.set(event.seq, { hash: event.hash, logRoot: this.#tree.root(), root });
     }
-    if (!event.recordId.startsWith("snapshot:") || event.op !== "upsert") return;
-    const stated = event.record["root"];
+    const isSnapshot = event.recordId.startsWith("snapshot:") && event.op === "upsert";
+    const commitRoot = markOf(event)?.root ?? root;
+    const stated = isSnapshot && event.record["root"] !== root ? event.record["root"] : commitRoot;
     if (stated !== root)
       this.#report(
         "root-wrong",

@@ -4,6 +4,8 @@ import type { Head } from "../core/event.ts";
 import type { Hash } from "../core/hash.ts";
 import { type ExpectedHead, judgeSignature, parseExpected } from "../core/signed-head.ts";
 import type { Context } from "./context.ts";
+import { IndexAudit } from "./index-audit.ts";
+import { checkQuarantine } from "./verify-quarantine.ts";
 import { verifyBlobs } from "./verify-blobs.ts";
 import { verifyCopy, presentOf } from "./verify-copy.ts";
 import { verifyLog, type LogFindings } from "./verify-log.ts";
@@ -21,8 +23,10 @@ export async function verify(context: Context, options: VerifyOptions = {}): Pro
   const notes: string[] = [];
   const given = options.expect === undefined ? undefined : parseExpected(options.expect);
   // Asked before the log is read: others may go on meanwhile.
+  const audit = await IndexAudit.begin(context.index);
   const indexed = await context.index.head();
   const log = await verifyLog(context, {
+    audit,
     problems,
     notes,
     bound: boundOf(context, indexed),
@@ -31,6 +35,9 @@ export async function verify(context: Context, options: VerifyOptions = {}): Pro
   });
   const held: Held = { log, notes };
   problems.push(...checkKept(context, held), ...checkIndex(indexed, log));
+  // Behind a damaged line nothing can be compared.
+  if (!log.broken) problems.push(...(await audit.finish()));
+  problems.push(...(await checkQuarantine(context, log)));
   for (const { where, fault } of context.store.fileFaults())
     problems.push({ kind: "file-damaged", where, detail: fault });
   const expected = given === undefined ? undefined : checkExpected(context, held, given);

@@ -43,6 +43,7 @@ import { everySession, findSessionAnywhere } from "./every-session.ts";
 import { snapshotAction } from "./snapshot-action.ts";
 import { listSnapshots, snapshotShape, takeSnapshot } from "./snapshot.ts";
 import { statusOf } from "./status.ts";
+import { insideAction, surroundingActions } from "./surrounding-action.ts";
 import * as transactions from "./transaction.ts";
 import { onceMore, type Turns } from "./turns.ts";
 import { redo, undo } from "./undo.ts";
@@ -89,7 +90,7 @@ export class Workspace implements api.WorkspaceApi {
   }
 
   status(options: api.ProgressOptions = {}): Promise<shapes.StatusShape> {
-    return this.#turns.inTurn(() => statusOf(this.#context, options));
+    return this.#turns.readInTurn(() => statusOf(this.#context, options));
   }
 
   snapshot(options: api.SnapshotOptions = {}): Promise<shapes.SnapshotShape> {
@@ -220,7 +221,8 @@ export class Workspace implements api.WorkspaceApi {
   }
 
   run(options: api.RunOptions): Promise<shapes.RunShape> {
-    return this.#turns.change(() => run(this.#context, options));
+    const within = surroundingActions();
+    return this.#turns.change(() => run(this.#context, options, within));
   }
 
   watch(options: api.WatchOptions = {}): Promise<api.Recording> {
@@ -273,7 +275,8 @@ export class Workspace implements api.WorkspaceApi {
   }
 
   snapshotAction(request: acts.ActionRequest): Promise<done.ActionShape | null> {
-    return this.#turns.change(() => withLimits(this.#context, snapshotAction(this.#context, request)));
+    const around = surroundingActions();
+    return this.#turns.change(() => withLimits(this.#context, snapshotAction(this.#context, request, { around })));
   }
 
   finishAction(id: string, end: acts.ActionEnd = {}): Promise<done.ActionEndShape> {
@@ -281,7 +284,7 @@ export class Workspace implements api.WorkspaceApi {
   }
 
   action<T>(request: acts.ActionRequest, work: (action: done.ActionShape | null) => Promise<T> | T): Promise<T> {
-    return bracketAction(this, request, work);
+    return bracketAction(this, request, (action) => insideAction(action?.id, () => work(action)));
   }
 
   list(): Promise<done.ActionShape[]> {
@@ -324,7 +327,8 @@ export class Workspace implements api.WorkspaceApi {
   }
 
   beginTransaction(options: acts.TransactionOptions = {}): Promise<done.TransactionShape> {
-    return this.#turns.change(() => transactions.beginTransaction(this.#context, options));
+    const actions = surroundingActions();
+    return this.#turns.change(() => transactions.beginTransaction(this.#context, options, actions));
   }
 
   commitTransaction(id: string): Promise<done.TransactionShape> {

@@ -4,6 +4,7 @@ import { isWithin } from "../core/path.ts";
 import type { LoggedAction } from "./actions.ts";
 import { innermost, openBrackets, type Brackets, type OpenTransaction } from "./brackets.ts";
 import type { Context } from "./context.ts";
+import { Nesting, placeOf } from "./nesting.ts";
 import type { ReadyWrite } from "./ready-write.ts";
 
 /** Whose a write is. */
@@ -16,11 +17,14 @@ export type WriteAttribution = Pick<IntentRecord, "actor" | "session" | "action"
  */
 export async function writeAttributor(context: Context, head: Head): Promise<(write: ReadyWrite) => WriteAttribution> {
   const brackets = await openBrackets(context, head);
+  const nesting = await Nesting.of(context, brackets);
+  const { within } = await placeOf(context, nesting, { pid: context.processes.pid });
+  const around = within.run === undefined ? new Set<string>() : nesting.around(within.run);
   return (write) => {
     const { actor, session } = write.by;
     const action = actionFor(write, brackets.actions);
-    const its = session ?? action?.session;
-    const transaction = action === undefined ? transactionFor(its, brackets) : undefined;
+    const its = session ?? (action === undefined ? within.run : action.session);
+    const transaction = action === undefined ? transactionFor(session, brackets, around) : undefined;
     return {
       // The queue's default actor is whoever opened the workspace; an action knows better who works.
       actor: actor ?? action?.actor ?? write.by.writer.actor,
@@ -41,8 +45,16 @@ function actionFor(write: ReadyWrite, open: readonly LoggedAction[]): LoggedActi
   return meant.length === 1 ? meant[0] : undefined;
 }
 
-function transactionFor(session: string | undefined, { transactions }: Brackets): OpenTransaction | undefined {
-  const own = transactions.filter(({ record }) => record.session === undefined || record.session === session);
+/** One that holds a run is only that run's, and of those who write within it. */
+function transactionFor(
+  session: string | undefined,
+  { transactions }: Brackets,
+  around: ReadonlySet<string>,
+): OpenTransaction | undefined {
+  const own = transactions.filter(({ id, record }) => {
+    const isMeant = record.session === undefined || record.session === session;
+    return isMeant && (record.holds === undefined || around.has(id));
+  });
   const [only, second] = innermost(own);
   return second === undefined ? only : undefined;
 }

@@ -5,7 +5,7 @@ import { checkBase, liveRecords } from "./check-base.ts";
 import type { Context, HistoryContext } from "./context.ts";
 import { readEvent } from "./read-events.ts";
 import { storeBase, storeBaseIf, type BaseState, type StoredBase } from "./store-base.ts";
-import { rootAtHead } from "./tree.ts";
+import { rootToState } from "./root-to-state.ts";
 
 /** How many paths are asked for at once. */
 const BATCH = 10_000;
@@ -17,7 +17,7 @@ const BATCH = 10_000;
 export async function writeBase(context: Context, seq: number): Promise<StoredBase> {
   const state = await stateAt(context, seq);
   const { base, root } = await storeBase(context.blobs, state, async (computed) => {
-    if (computed !== (await rootAtHead(context, seq))) throw indexWrong(seq);
+    if (computed !== (await rootToState(context, seq))) throw indexWrong(seq);
   });
   const faults = await checkBase(context.blobs, base, { root, against: context.index });
   const [fault] = faults ?? [{ where: base, detail: "it is not in the store" }];

@@ -5,7 +5,7 @@ import type { Step } from "./apply-step.ts";
 import type { StatCache } from "./stat-cache.ts";
 import { errnoOf } from "../core/errors.ts";
 import { sha256 } from "../core/hash.ts";
-import { childOf, decodeName, parentOf, ROOT } from "../core/path.ts";
+import { childOf, decodeName, foldersAbove, parentOf, ROOT } from "../core/path.ts";
 import { block, blockFor } from "./apply-step.ts";
 import { hashFile } from "./inspect.ts";
 import { isSameStat } from "./same-stat.ts";
@@ -115,7 +115,7 @@ function hasFolder(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): boole
   const { fs } = step.root;
   const isGoing = step.after === undefined;
   let path = step.path;
-  for (let folder = parentOf(step.inner); folder !== ""; folder = parentOf(folder)) {
+  for (const folder of foldersAbove(step.inner)) {
     path = parentOf(path);
     const above = planned.get(path)?.after;
     // For what goes: what takes the folder's place may be there already, then this went before.

@@ -20,6 +20,7 @@ import { blockFor, releaseRoots, rootsOf, stopsAll } from "./apply-step.ts";
 import { dropEarly } from "./early-stage.ts";
 import { entryOf, inspectPath } from "./inspect.ts";
 import { LooseModes } from "./loose-modes.ts";
+import { makeRoots } from "./make-roots.ts";
 import { stagingFor, stagingPlaces } from "./staging.ts";
 
 /** Setuid, setgid and sticky are not set unless asked for. */
@@ -35,6 +36,7 @@ const FEW_FOLDERS = 256;
  * remove, children first; make names durable; empty the trash.
  */
 export async function applyChanges(context: ApplyContext, request: ApplyRequest): Promise<ApplyReport> {
+  makeRoots(context.disk, context.roots, request);
   const steps = makeSteps(context, request);
   const roots = rootsOf(steps);
   const modes = new LooseModes();
@@ -177,9 +179,10 @@ interface Aside {
 }
 
 async function finish(context: ApplyContext, run: LandContext, { roots, later }: Aside): Promise<ApplyReport> {
+  // While the folders can still be opened: one that is closed to its owner could not be synced.
+  await syncNames(context.disk, run.steps.filter(changesNames), blockLost(run));
   setFolderModes(run.steps);
   run.modes.restore();
-  await syncNames(context.disk, run.steps.filter(changesNames), blockLost(run));
   const applied = run.steps.filter((step) => step.blocked === undefined);
   rememberAll(context, applied);
   for (const { staging } of roots) {
@@ -273,12 +276,12 @@ async function takeAllBack(run: LandContext, roots: readonly ApplyRoot[]): Promi
       if (errnoOf(error) === undefined) throw error;
     }
   }
-  run.modes.restore();
   // The names that were set back must be durable too, wherever a step may have got to.
   const tried = run.steps.filter((step) => step.todo !== "nothing");
   await syncNames(run.disk, tried, (_steps, error) => {
     if (errnoOf(error) === undefined || errnoOf(error) === "EIO") throw error;
   });
+  run.modes.restore();
   for (const { staging } of roots) staging.purge();
   // What is on disk decides: nothing may be reported as done that was taken back.
   return reportOf(

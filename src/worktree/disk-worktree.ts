@@ -1,14 +1,15 @@
 import type { Entry } from "../core/entry.ts";
-import type { Verdict } from "../core/filter.ts";
 import type { WorkspacePath } from "../core/path.ts";
 import type { Disk } from "../disk/disk.ts";
 import type { ApplyContext } from "./apply-ready.ts";
 import type { OpenRoot } from "./scan.ts";
 import type {
-  OnChanged,
   ApplyReport,
   ApplyRequest,
+  Explanation,
   KnownPath,
+  OnChanged,
+  PathStat,
   ScanReport,
   ScanRequest,
   TrackedRoot,
@@ -20,9 +21,10 @@ import { ChronicleError, errnoOf } from "../core/errors.ts";
 import { childOf, splitRoot } from "../core/path.ts";
 import { applyChanges, cleanUpApply } from "./apply.ts";
 import { areStill } from "./are-still.ts";
+import { dropSharedMemory, liveDatabases, type LiveDatabase, type PlacedFile } from "./live-databases.ts";
 import { ConfinedFs } from "./confined-fs.ts";
 import { EarlyStage } from "./early-stage.ts";
-import { explainOnDisk } from "./explain.ts";
+import { explainOnDisk, unreadableNow } from "./explain.ts";
 import { inspectPath, readPath } from "./inspect.ts";
 import { sweepStaging } from "./sweep-staging.ts";
 import { scanRoots } from "./scan.ts";
@@ -120,6 +122,41 @@ export class DiskWorktree implements Worktree {
     return areStill({ cache, roots: this.#open, rootOf: (path) => this.#rootOf(path) }, entries);
   }
 
+  databases(paths: readonly WorkspacePath[]): readonly LiveDatabase[] {
+    const placed = paths.map((path) => this.#placed(path));
+    try {
+      return liveDatabases(this.#options.disk, placed);
+    } finally {
+      for (const { fs } of this.#open) fs.release();
+    }
+  }
+
+  dropDerived(databases: readonly WorkspacePath[]): void {
+    try {
+      for (const path of databases) dropSharedMemory(this.#placed(path));
+    } finally {
+      for (const { fs } of this.#open) fs.release();
+    }
+  }
+
+  #placed(path: WorkspacePath): PlacedFile {
+    const { open, inner } = this.#rootOf(path);
+    return { path, fs: open.fs, inner };
+  }
+
+  async stats(paths: readonly WorkspacePath[]): Promise<readonly PathStat[]> {
+    const found: PathStat[] = [];
+    try {
+      for (const path of paths) {
+        const { open, inner } = this.#rootOf(path);
+        found.push(statOf(open.fs, inner));
+      }
+    } finally {
+      for (const { fs } of this.#open) fs.release();
+    }
+    return found;
+  }
+
   /** A cache that cannot be written is no error: the next process reads again what it would have said. */
   async save(seq: number): Promise<void> {
     const { cache, file } = this.#load();
@@ -148,10 +185,11 @@ export class DiskWorktree implements Worktree {
     return readPath(fs, inner);
   }
 
-  async explain(path: WorkspacePath): Promise<Verdict> {
+  async explain(path: WorkspacePath): Promise<Explanation> {
     const { open, inner } = this.#rootOf(path);
     using fs = open.fs;
-    return explainOnDisk(fs, open.root, inner);
+    const unreadable = unreadableNow(fs, inner);
+    return { ...explainOnDisk(fs, open.root, inner), ...(unreadable === undefined ? {} : { unreadable }) };
   }
 
   async apply(request: ApplyRequest): Promise<ApplyReport> {
@@ -238,5 +276,14 @@ export class DiskWorktree implements Worktree {
       this.#loaded = kept ?? { cache: new StatCache(), seq: undefined, file: undefined };
     }
     return this.#loaded;
+  }
+}
+
+function statOf(fs: ConfinedFs, inner: WorkspacePath): PathStat {
+  try {
+    return fs.lstat(inner);
+  } catch (error) {
+    if (errnoOf(error) === undefined) throw error;
+    return "unknown";
   }
 }

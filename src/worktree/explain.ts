@@ -4,13 +4,17 @@ import type { ConfinedFs } from "./confined-fs.ts";
 import type { TrackedRoot } from "./worktree.ts";
 import { errnoOf } from "../core/errors.ts";
 import { compileFilter } from "../core/ignore.ts";
-import { childOf, ROOT } from "../core/path.ts";
+import { childOf, isHeldBy, ROOT } from "../core/path.ts";
 import { FolderRules, RuleReader } from "./folder-rules.ts";
 
 /** Why a path of a root would or would not be tracked, from the ignore files on disk now. */
 export function explainOnDisk(fs: ConfinedFs, root: TrackedRoot, inner: WorkspacePath): Verdict {
-  if (inner === "" || root.only === inner) return { tracked: true, rule: "default" };
-  if (root.only !== undefined) return { tracked: false, rule: "exclude", pattern: root.only };
+  if (inner === "") return { tracked: true, rule: "default" };
+  if (root.only !== undefined) {
+    return isHeldBy(root, inner)
+      ? { tracked: true, rule: "default" }
+      : { tracked: false, rule: "exclude", pattern: root.only };
+  }
   const enabled = root.filter.useGitignore;
   const reader = new RuleReader({ fs, enabled, known: () => undefined, startedAtNs: 0n });
   let rules = FolderRules.root(compileFilter(root.filter), "", reader.read(ROOT));
@@ -23,6 +27,23 @@ export function explainOnDisk(fs: ConfinedFs, root: TrackedRoot, inner: Workspac
   }
   return rules.scope.judge(last, isFolder(fs, inner));
 }
+
+/** The errno of opening what is there now to read it; `undefined`: it can be read, or there is nothing that could be. */
+export function unreadableNow(fs: ConfinedFs, inner: WorkspacePath): string | undefined {
+  try {
+    const kind = fs.lstat(inner)?.kind;
+    if (kind === "dir") fs.list(inner);
+    else if (kind === "file") fs.openRead(inner)[Symbol.dispose]();
+    return undefined;
+  } catch (error) {
+    const errno = errnoOf(error);
+    if (errno === undefined) throw error;
+    return GONE.has(errno) ? undefined : errno;
+  }
+}
+
+/** What opening says of a name that has gone, or stands for something else, since it was looked at. */
+const GONE: ReadonlySet<string> = new Set(["ENOENT", "ENOTDIR", "ELOOP"]);
 
 /** Where nobody may look (permissions), the rules still say what they say of a file. */
 function isFolder(fs: ConfinedFs, inner: WorkspacePath): boolean {

@@ -1,6 +1,6 @@
 import type { Change } from "../core/change.ts";
 import { sameEntry, type Entry } from "../core/entry.ts";
-import { comparePaths, parentOf, splitRoot, type WorkspacePath } from "../core/path.ts";
+import { comparePaths, isRoot, parentOf, type WorkspacePath } from "../core/path.ts";
 import type { RecordedFiles } from "./recorded-files.ts";
 import type { ApplyReport, ApplyRequest, BlockedPath, BlockReason } from "./worktree.ts";
 
@@ -76,7 +76,7 @@ export class HostedApply {
 
   #checkFolder({ path, after }: Change): void {
     const folder = parentOf(path);
-    if (after === undefined || splitRoot(folder).path === "" || this.#blocked.has(path)) return;
+    if (after === undefined || isRoot(folder) || this.#blocked.has(path)) return;
     if (this.#kindAfter(folder) === "dir") return;
     const above = this.#blocked.get(folder);
     if (above === undefined) this.#block(path, "changed", "its folder is not there");

@@ -3,11 +3,13 @@ import { sameEntry, type Entry } from "../core/entry.ts";
 import type { WorkspacePath } from "../core/path.ts";
 import { HostedApply } from "./hosted-apply.ts";
 import { SMALL_BYTES } from "./read-stable.ts";
+import type { LiveDatabase } from "./live-databases.ts";
 import type { RecordedFiles } from "./recorded-files.ts";
 import type {
   ApplyReport,
   ApplyRequest,
   KnownPath,
+  PathStat,
   ScanReport,
   TrackedRoot,
   WatchHandle,
@@ -62,9 +64,21 @@ export class HostedWorktree implements Worktree {
   forget(): void {}
 
   /** The record is what is there. */
+  /** No process of this machine has a file of it open. */
+  databases(): readonly LiveDatabase[] {
+    return [];
+  }
+
+  dropDerived(): void {}
+
   async areStill(entries: readonly Entry[]): Promise<boolean> {
     const present = await this.#files.entries(entries.map(({ path }) => path));
     return entries.every((entry, i) => entry.kind !== "dir" && sameEntry(present[i], entry));
+  }
+
+  /** There is no disk: nothing lies beside what is recorded. */
+  async stats(paths: readonly WorkspacePath[]): Promise<readonly PathStat[]> {
+    return paths.map(() => undefined);
   }
 
   /** There is no stat that could be remembered. */

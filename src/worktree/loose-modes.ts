@@ -1,7 +1,7 @@
 import type { WorkspacePath } from "../core/path.ts";
 import type { ApplyRoot, Step } from "./apply-step.ts";
 import { errnoOf } from "../core/errors.ts";
-import { parentOf } from "../core/path.ts";
+import { foldersWith, parentOf } from "../core/path.ts";
 
 const GONE: ReadonlySet<string> = new Set(["ENOENT", "ENOTDIR", "ELOOP"]);
 
@@ -61,10 +61,7 @@ export class LooseModes {
     fresh.sync(file);
     fresh.renameFile(next, notePath);
     // Durable with every folder on the way, before the first folder is loosened.
-    for (let folder = notePath; folder !== "";) {
-      folder = parentOf(folder);
-      fresh.syncFolder(folder);
-    }
+    for (const folder of foldersWith(notePath)) fresh.syncFolder(folder);
   }
 }
 

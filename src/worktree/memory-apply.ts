@@ -6,7 +6,7 @@ import type { MemoryFiles, MemoryNode } from "./memory-files.ts";
 import type { ApplyReport, ApplyRequest, BlockReason, BlockedPath, ContentReader } from "./worktree.ts";
 import { SYMLINK_MODE } from "../core/entry.ts";
 import { sha256 } from "../core/hash.ts";
-import { comparePaths, parentOf } from "../core/path.ts";
+import { comparePaths, foldersAbove, isRoot, parentOf } from "../core/path.ts";
 
 const DEFAULT_MASK = 0o7000;
 
@@ -73,7 +73,7 @@ export class MemoryApply {
 
   #check(change: Change): void {
     const { path, before, after } = change;
-    for (let folder = parentOf(path); folder !== ""; folder = parentOf(folder)) {
+    for (const folder of foldersAbove(path)) {
       const kind = this.#files.get(folder)?.kind;
       const planned = this.#changes.get(folder)?.after;
       if (kind === undefined || kind === "dir" || planned?.kind === "dir") continue;
@@ -104,8 +104,7 @@ export class MemoryApply {
 
   #checkParent({ path, after }: Change): void {
     const folder = parentOf(path);
-    if (after === undefined || folder === "" || folder.startsWith("\0") || this.#files.get(folder)?.kind === "dir")
-      return;
+    if (after === undefined || isRoot(folder) || this.#files.get(folder)?.kind === "dir") return;
     if (this.#changes.get(folder)?.after?.kind !== "dir") this.#block(path, "changed", "its folder is not there");
     const above = this.#blocked.get(folder);
     if (above !== undefined) this.#block(path, above.reason, "its folder is blocked");

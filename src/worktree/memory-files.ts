@@ -3,7 +3,7 @@ import type { WorkspacePath } from "../core/path.ts";
 import type { FileStat } from "../disk/disk.ts";
 import { SYMLINK_MODE } from "../core/entry.ts";
 import { ChronicleError } from "../core/errors.ts";
-import { comparePaths, isWithin, nameOf, parentOf } from "../core/path.ts";
+import { comparePaths, isRoot, isWithin, nameOf, parentOf } from "../core/path.ts";
 
 /** One file, link or folder. `content`: of a link its target, of a folder nothing. */
 export interface MemoryNode {
@@ -121,7 +121,7 @@ export class MemoryFiles {
 
   #put(path: WorkspacePath, given: { kind: EntryKind; content: Buffer; mode: number; ino: bigint | undefined }): void {
     const folder = parentOf(path);
-    if (folder !== "" && nameOf(path) !== "" && this.#nodes.get(folder)?.kind !== "dir" && !isRootFolder(folder)) {
+    if (folder !== "" && nameOf(path) !== "" && this.#nodes.get(folder)?.kind !== "dir" && !isRoot(folder)) {
       this.makeFolder(folder);
     }
     if (given.kind !== "dir" && this.#nodes.get(path)?.kind === "dir") {
@@ -145,8 +145,4 @@ export class MemoryFiles {
   #tell(path: WorkspacePath): void {
     for (const watcher of this.#watchers) watcher(path);
   }
-}
-
-function isRootFolder(path: WorkspacePath): boolean {
-  return path.startsWith("\0") && !path.includes("/");
 }

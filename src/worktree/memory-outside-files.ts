@@ -1,7 +1,7 @@
 import { posix } from "node:path";
 import type { Omission, OmissionReason } from "../core/coverage.ts";
 import { sameEntry, type Entry } from "../core/entry.ts";
-import { comparePaths, isWithin, parentOf, ROOT, type WorkspacePath } from "../core/path.ts";
+import { comparePaths, foldersAbove, isWithin, type WorkspacePath } from "../core/path.ts";
 import { memoryEntry } from "./memory-apply.ts";
 import type { MemoryFiles } from "./memory-files.ts";
 import type { OutsideChange, OutsideFiles, OutsideLook, OutsideRequest } from "./outside-files.ts";
@@ -157,6 +157,6 @@ export class MemoryOutsideFiles implements OutsideFiles {
 /** The folders on the way to a path, the outermost first. */
 function foldersTo(path: WorkspacePath): WorkspacePath[] {
   const folders: WorkspacePath[] = [];
-  for (let at = parentOf(path); at !== ROOT; at = parentOf(at)) folders.unshift(at);
+  for (const at of foldersAbove(path)) folders.unshift(at);
   return folders;
 }

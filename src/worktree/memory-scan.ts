@@ -7,7 +7,7 @@ import type { Weight } from "./scan-tally.ts";
 import type { KnownRow } from "./stat-table.ts";
 import type { ScanRequest, ScannedPath, TrackedRoot } from "./worktree.ts";
 import { compileFilter } from "../core/ignore.ts";
-import { isWithin, nameOf, parentOf, pathInRoot, ROOT, splitRoot } from "../core/path.ts";
+import { foldersAbove, isHeldBy, isWithin, nameOf, parentOf, pathInRoot, ROOT, splitRoot } from "../core/path.ts";
 import { isSameStat } from "./same-stat.ts";
 import { STAGING_FOLDER } from "../core/staging-folder.ts";
 import { detailOf } from "./scan-root.ts";
@@ -108,7 +108,7 @@ export class MemoryScan {
   }
 
   #isWanted(inner: WorkspacePath): boolean {
-    return this.#root.only === undefined || isWithin(inner, this.#root.only as WorkspacePath);
+    return isHeldBy(this.#root, inner);
   }
 
   #meet(folder: Folder, path: WorkspacePath, inner: WorkspacePath): void {
@@ -181,8 +181,7 @@ export class MemoryScan {
         const target = nameOf(asked) === ".gitignore" && !named ? parentOf(asked) : asked;
         if (isWithin(path, target) || isWithin(target, path)) return true;
         if (named) return false;
-        for (let at = parentOf(target); at !== ""; at = parentOf(at))
-          if (turned.has(at) && isWithin(path, at)) return true;
+        for (const at of foldersAbove(target)) if (turned.has(at) && isWithin(path, at)) return true;
         return false;
       });
     keep(this.changed, (one) => wanted(one.path));

@@ -1,12 +1,14 @@
 import { sameEntry, type Entry } from "../core/entry.ts";
 import type { FilterSpec, Verdict } from "../core/filter.ts";
 import type { WorkspacePath } from "../core/path.ts";
+import type { LiveDatabase } from "./live-databases.ts";
 import type { KnownRow } from "./stat-table.ts";
 import type {
   OnChanged,
   ApplyReport,
   ApplyRequest,
   KnownPath,
+  PathStat,
   ScanReport,
   ScanRequest,
   TrackedRoot,
@@ -106,12 +108,23 @@ export class MemoryWorktree implements Worktree {
     for (const path of paths) this.#known.delete(path);
   }
 
+  /** No process of this machine has a file of it open. */
+  databases(): readonly LiveDatabase[] {
+    return [];
+  }
+
+  dropDerived(): void {}
+
   async areStill(entries: readonly Entry[]): Promise<boolean> {
     return entries.every((entry) => {
       const [known, node] = [this.#known.get(entry.path), this.files.get(entry.path)];
       if (known === undefined || node === undefined || known.racy || entry.kind === "dir") return false;
       return sameEntry(known.entry, entry) && isSameStat(known.stat, node.stat);
     });
+  }
+
+  async stats(paths: readonly WorkspacePath[]): Promise<readonly PathStat[]> {
+    return paths.map((path) => this.files.get(path)?.stat);
   }
 
   recall(path: WorkspacePath): KnownPath | undefined {

@@ -121,6 +121,17 @@ test.each(["/store/staging", undefined])(
   },
 );
 
+test.each([0o000, 0o300, 0o500])("a folder that is closed again (%o) with what was in it taken away", async (mode) => {
+  const disk = plant({ "/base/closed": { folder: 0o755 }, "/base/closed/x": "old", "/base/closed/stays": "old" });
+  const report = await apply(worktreeOn(disk), [
+    { path: parsePath("closed"), before: folder("closed"), after: folder("closed", mode) },
+    { path: parsePath("closed/x"), before: file("closed/x", "old"), after: undefined },
+    { path: parsePath("closed/made"), before: undefined, after: file("closed/made", "new") },
+  ]);
+  expect(report).toMatchObject({ blocked: [], applied: ["closed", "closed/made", "closed/x"] });
+  expect(disk.lstat("/base/closed")?.mode).toBe(mode);
+});
+
 test("a folder of somebody else's: nothing at all is changed", async () => {
   const disk = plant({ "/base/mine": "old", "/base/theirs/x": "old" }, { enforceModes: true, uid: 1000 });
   const theirs = { ...file("theirs/x", "old") };

@@ -3,6 +3,7 @@ import type { WorkspacePath } from "../core/path.ts";
 import type { FileStat } from "../disk/disk.ts";
 import type { ConfinedFs, OpenedFile } from "./confined-fs.ts";
 import { errnoOf } from "../core/errors.ts";
+import { isSqliteDatabase } from "../core/sqlite-unit.ts";
 import { isSameStat } from "./same-stat.ts";
 
 /** Contents up to this size are handed over whole; larger ones in pieces. */
@@ -36,6 +37,8 @@ export type StableRead =
       readonly hash: Hash;
       readonly size: number;
       readonly unstable: boolean;
+      /** Its first bytes say that it is an SQLite database. */
+      readonly isDatabase: boolean;
     }
   | { readonly kind: "gone" }
   | { readonly kind: "unreadable"; readonly detail: string }
@@ -105,15 +108,23 @@ function readSettled(source: Source, file: { readonly fd: number }, sink: Stable
     const small = before.size <= SMALL_BYTES;
     const length = small ? fill(source, before.size) : 0;
     const streamed = small ? undefined : sink.large(piecesOf(source), { fd: file.fd });
+    const isDatabase = isSqliteDatabase(small ? buffer.subarray(0, length) : startOf(source));
     const after = source.stat();
     const size = streamed?.size ?? length;
     const settled = isSameStat(before, after) && size === after.size;
     if (settled || last) {
       const hash = streamed?.hash ?? sink.small(buffer.subarray(0, length));
-      return { kind: "read", stat: after, hash, size, unstable: !settled };
+      return { kind: "read", stat: after, hash, size, unstable: !settled, isDatabase };
     }
     before = after;
   }
+}
+
+const START_BYTES = 64;
+
+function startOf(source: Source): Uint8Array {
+  const start = Buffer.alloc(START_BYTES);
+  return start.subarray(0, readPiece(source, start, 0));
 }
 
 /** Reads from the start up to one byte more than expected; answers how many there were of those expected. */

@@ -47,10 +47,15 @@ export class RootScan {
     if (work === undefined) return false;
     const depth = folders.length;
     this.#visit(work);
-    if (work.overLimit > 0) this.look.omit(work.path, "over-limit", `${work.overLimit} new paths`);
+    this.tellOverLimit(work);
     // What was pushed last is walked first: turn it round, so that the walk goes in order.
     for (const next of folders.splice(depth).reverse()) folders.push(next);
     return true;
+  }
+
+  /** Tells what was left out in a folder because of the limits, once all in it that is asked for was looked at. */
+  tellOverLimit({ path, overLimit }: FolderWork): void {
+    if (overLimit > 0) this.look.omit(path, "over-limit", `${overLimit} new paths`);
   }
 
   /**

@@ -52,10 +52,16 @@ interface Running {
 export async function scanRoots(context: ScanContext, request: ScanRequest, onChanged: OnChanged): Promise<ScanReport> {
   using _pinned = context.cache.pin();
   const runs: Running[] = [];
+  const gone: WorkspacePath[] = [];
   let looked = 0;
   for (const open of context.roots) {
     const only = request.only === undefined ? undefined : onlyIn(open.root, request.only, request.named === true);
     using _open = open.fs;
+    const lost = goneWithRoot(context, open, { request, only });
+    if (lost !== undefined) {
+      gone.push(...lost);
+      continue;
+    }
     const run = start(context, open, request);
     runs.push(run);
     if (only === undefined) run.scan.look.folders.push(run.start);
@@ -68,7 +74,7 @@ export async function scanRoots(context: ScanContext, request: ScanRequest, onCh
   request.onProgress?.(looked);
   return {
     remembered: context.remembered,
-    gone: runs.flatMap((run) => run.scan.look.gone),
+    gone: [...gone, ...runs.flatMap((run) => run.scan.look.gone)],
     omitted: runs.flatMap((run) => run.scan.look.omitted),
     filters: context.roots.map(({ root }) => filterOf(context.cache, root)),
     entries: runs.reduce((sum, run) => sum + run.tally.entries, 0),
@@ -76,6 +82,25 @@ export async function scanRoots(context: ScanContext, request: ScanRequest, onCh
     exceeded: runs.flatMap((run) => run.tally.exceeded()),
     startedAtNs: context.startedAtNs,
   };
+}
+
+interface Limited {
+  readonly request: ScanRequest;
+  readonly only: readonly WorkspacePath[] | undefined;
+}
+
+/** What is gone with a root that is not there; `undefined`: it is there, or nobody may say that it is gone. */
+function goneWithRoot(
+  { cache }: ScanContext,
+  { root, fs }: OpenRoot,
+  { request, only }: Limited,
+): WorkspacePath[] | undefined {
+  if (request.absentRoot === undefined || fs.lstat(ROOT) !== undefined) return undefined;
+  const path = pathInRoot(root.id, ROOT);
+  const known = [...cache.beneath(path, cache.rowOf(path))];
+  if (request.absentRoot === "known" && known.length > 0) return undefined;
+  if (only === undefined) return known;
+  return known.filter((one) => only.some((inner) => isWithin(splitRoot(one).path, inner)));
 }
 
 /** The filter in force in a root, from the ignore files as they were last met. */
@@ -96,6 +121,7 @@ function start(context: ScanContext, { root, fs }: OpenRoot, request: ScanReques
   const partial = request.only !== undefined;
   const stat = fs.lstat(ROOT);
   if (stat === undefined) throw rootAway(root);
+  if (isUnmounted({ cache, root, fs }, stat)) throw notMounted(root);
   const store = context.storeFolders.map((folder) => context.disk.lstat(folder)).filter((own) => own !== undefined);
   if (store.some((own) => own.ino === stat.ino && own.dev === stat.dev)) {
     throw new ChronicleError("REFUSED", `${root.folder} is Chronicle's own store`, { hint: "track another folder" });
@@ -110,6 +136,22 @@ function start(context: ScanContext, { root, fs }: OpenRoot, request: ScanReques
   return { scan, tally, reader, start: scan.rootWork(rules), at: stat };
 }
 
+/**
+ * Does an empty folder of another device stand where a folder with remembered files was? That is the place for something that
+ * is not mounted now. Device numbers alone say nothing: they may change when the machine starts.
+ */
+function isUnmounted({ cache, root, fs }: Pick<ScanContext, "cache"> & OpenRoot, { dev }: FileStat): boolean {
+  const path = pathInRoot(root.id, ROOT);
+  const row = cache.rowOf(path);
+  if (cache.listing(path, row)?.dev === dev || fs.list(ROOT).length > 0) return false;
+  const devices = cache.children(path, row).map((child) => cache.get(child.path)?.stat.dev ?? NO_DEVICE);
+  const known = devices.find((one) => one !== NO_DEVICE);
+  return known !== undefined && known !== dev;
+}
+
+/** What is known from the record alone has no stat. */
+const NO_DEVICE = 0n;
+
 /** What was not found while the folder was moved away is not gone. */
 function refuseMoved({ scan: { look }, at }: Running, { root, fs }: OpenRoot): void {
   if (look.gone.length === 0) return;
@@ -123,6 +165,17 @@ function rootAway({ folder }: TrackedRoot): ChronicleError {
     hint: "mount it or put it back; nothing was recorded as deleted",
     data: { folder },
   });
+}
+
+function notMounted({ folder }: TrackedRoot): ChronicleError {
+  return new ChronicleError(
+    "NOT_FOUND",
+    `the tracked folder ${folder} is empty, and on another device than its files were`,
+    {
+      hint: "mount what belongs there: nothing was recorded as deleted. If it is to be empty, put any new file into it",
+      data: { folder },
+    },
+  );
 }
 
 async function drive(
@@ -192,6 +245,7 @@ function lookForAll(run: Running, { root }: OpenRoot, asked: Asked): void {
     const above = wayTo(scan, onTheWay, { parts, named });
     if (above !== undefined) scan.lookFor(above, last, named);
   }
+  for (const work of onTheWay.values()) if (work !== undefined) scan.tellOverLimit(work);
 }
 
 /** The folder on the way, if there is one and it is walked. */

@@ -1,7 +1,7 @@
 import type { WorkspacePath } from "../core/path.ts";
 import type { FileStat } from "../disk/disk.ts";
 import type { Listing, KnownRow, NotedPath } from "./stat-table.ts";
-import { childOf, comparePaths, nameOf, parentOf, ROOT, splitRoot } from "../core/path.ts";
+import { childOf, comparePaths, isRoot, isRootName, nameOf, nodeAbove, ROOT, splitRoot } from "../core/path.ts";
 import { NotedMap } from "./noted-map.ts";
 import { knownRow, NO_ROW, StatTable, StatTableBuilder, columnsOver } from "./stat-table.ts";
 import { isSameStat } from "./same-stat.ts";
@@ -208,7 +208,7 @@ export class StatCache {
     return this.#table.find(path);
   }
 
-  /** What is remembered directly in a folder, given its row. Sorted only where nothing changed. */
+  /** What is remembered directly in a folder, given its row. Sorted only where nothing changed. Never a further root. */
   children(folder: WorkspacePath, row: number): KnownChild[] {
     const found: KnownChild[] = [];
     const changed = this.#changedIn.get(folder);
@@ -217,12 +217,14 @@ export class StatCache {
       const table = this.#table;
       for (let at = table.firstChild(row); at < table.endOf(row); at = table.endOf(at)) {
         const name = table.nameOf(at);
+        if (folder === ROOT && isRootName(name)) continue;
         seen?.add(name);
         this.#pushChild(found, { name, path: childOf(folder, name), row: at }, changed?.has(name) === true);
       }
     }
     for (const name of changed ?? []) {
-      if (seen?.has(name) !== true) this.#pushChild(found, { name, path: childOf(folder, name), row: NO_ROW }, true);
+      if (seen?.has(name) !== true && !isRootName(name))
+        this.#pushChild(found, { name, path: childOf(folder, name), row: NO_ROW }, true);
     }
     return found;
   }
@@ -290,9 +292,9 @@ export class StatCache {
     return this.#table;
   }
 
-  /** Listings of folders that have no row: the roots. */
+  /** Listings of the roots: they have no entry, so their listings have no row to be in. */
   get rootListings(): readonly (readonly [WorkspacePath, Listing])[] {
-    return [...this.#listings].filter(([path]) => isRootPath(path));
+    return [...this.#listings].filter(([path]) => isRoot(path));
   }
 
   #pour(builder: StatTableBuilder, keys: readonly WorkspacePath[]): void {
@@ -359,14 +361,15 @@ export class StatCache {
   }
 
   #mark(path: WorkspacePath): void {
-    for (let at = path; at !== ""; at = parentOf(at)) {
-      const folder = parentOf(at);
+    let at = path;
+    for (let folder = nodeAbove(at); folder !== undefined; folder = nodeAbove(at)) {
       const names = this.#changedIn.get(folder);
       if (names !== undefined) {
         names.add(nameOf(at));
         return;
       }
       this.#changedIn.set(folder, new Set([nameOf(at)]));
+      at = folder;
     }
   }
 }
@@ -385,11 +388,6 @@ function* pathsOf(table: StatTable): Generator<[number, WorkspacePath]> {
     if (table.endOf(row) > row + 1) folders.push({ path, end: table.endOf(row) });
     yield [row, path];
   }
-}
-
-/** Roots have no entry, so their listings have no row to be in. */
-function isRootPath(path: string): boolean {
-  return path === "" || (path.startsWith("\0") && !path.includes("/"));
 }
 
 function emptyTable(): StatTable {

@@ -5,6 +5,7 @@ import type { CaptureLimits, FilterOptions, FilterSpec, Verdict } from "../core/
 import type { Hash } from "../core/hash.ts";
 import type { WorkspacePath } from "../core/path.ts";
 import type { FileStat } from "../disk/disk.ts";
+import type { LiveDatabase } from "./live-databases.ts";
 
 /**
  * The files of a workspace where people and agents edit them.
@@ -43,6 +44,12 @@ export interface Worktree {
    * False where that cannot be told so cheaply; of folders never.
    */
   areStill(entries: readonly Entry[]): Promise<boolean>;
+  /** The stat of each path, whether it is tracked or not: `undefined` where nothing is, `unknown` where it cannot be told. */
+  stats(paths: readonly WorkspacePath[]): Promise<readonly PathStat[]>;
+  /** Those of the paths that are SQLite databases now, with the processes that have them open, as far as can be seen. */
+  databases(paths: readonly WorkspacePath[]): readonly LiveDatabase[];
+  /** Removes what SQLite has derived beside these databases, and makes anew: their shared memory. */
+  dropDerived(databases: readonly WorkspacePath[]): void;
   /** Keeps what is remembered, for the next process. `seq`: the event up to which it knows the record. */
   save(seq: number): Promise<void>;
 
@@ -53,8 +60,8 @@ export interface Worktree {
    * that it is what was seen a moment ago: compare its hash.
    */
   read(path: WorkspacePath): Promise<Buffer | undefined>;
-  /** Why a path would or would not be tracked, from the rules on disk now. */
-  explain(path: WorkspacePath): Promise<Verdict>;
+  /** Why a path would or would not be tracked, from the rules on disk now; and whether what is there can be read. */
+  explain(path: WorkspacePath): Promise<Explanation>;
 
   /** Brings paths from `before` to `after`. See `ApplyRequest`. */
   apply(request: ApplyRequest): Promise<ApplyReport>;
@@ -64,6 +71,11 @@ export interface Worktree {
   /** Hints of what may have changed; the truth is always a scan. */
   watch(onHint: (hint: WatchHint) => void): Promise<WatchHandle>;
   close(): Promise<void>;
+}
+
+/** What the rules say of a path. `unreadable`: the errno of opening the file or folder that is there now. */
+export interface Explanation extends Verdict {
+  readonly unreadable?: string;
 }
 
 /** A folder (or one file in it) that a workspace tracks. */
@@ -88,6 +100,12 @@ export interface ScanRequest {
   readonly only?: readonly WorkspacePath[];
   /** Take what is at and beneath `only` although a filter keeps it out: somebody has named it. */
   readonly named?: boolean;
+  /**
+   * What a tracked folder counts as that is not there. Default: nobody knows (a disk may not be mounted), and `NOT_FOUND`
+   * is thrown. `removed`: a command of ours ran since it was seen, and all that was in it is gone. `known`: it was recorded
+   * as empty, and is so still; where anything is remembered in it, `NOT_FOUND` is thrown.
+   */
+  readonly absentRoot?: "removed" | "known";
   /** Called now and then with the number of paths looked at. */
   readonly onProgress?: (paths: number) => void;
 }
@@ -99,6 +117,9 @@ export interface ScannedPath {
   /** The target of a symlink. */
   readonly target?: Buffer;
 }
+
+/** What a look at one path tells. */
+export type PathStat = FileStat | undefined | "unknown";
 
 /** What is known to be on disk: the stat seen before and after its content was read, and the entry recorded for it. */
 export interface KnownPath {

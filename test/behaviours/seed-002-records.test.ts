@@ -3,9 +3,9 @@ import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { RecordStoreApi } from "../../src/api/record-api.ts";
-import { sealEvents } from "../../src/core/chain.ts";
 import type { Hash } from "../../src/core/hash.ts";
 import { openRecordStore } from "../../src/open.ts";
+import { sealCommit } from "../../src/testing/seal-commit.ts";
 import { collected, RecordFolder } from "../helpers/record-folder.ts";
 
 const all = (lines: readonly string[]): string => lines.map((line) => `${line}\n`).join("");
@@ -33,7 +33,7 @@ describe("the chain", () => {
     expect(await values(store)).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
   });
 
-  it("every line is JSON with seq, op and hash; seq + 1 per write; hash 64 lower-case hex; prev_hash contiguous", async () => {
+  it("every line is JSON with seq, op and hash; seq + 1 per line; hash 64 lower-case hex; prev_hash contiguous", async () => {
     await using folder = new RecordFolder();
     await folder.closed(9);
     let previous = "";
@@ -44,7 +44,7 @@ describe("the chain", () => {
       expect(event["op"]).toBe("upsert");
       previous = String(event["hash"]);
     }
-    expect(folder.lines).toHaveLength(10);
+    expect(folder.lines).toHaveLength(19);
     expect(JSON.parse(folder.lines[0] ?? "")).toMatchObject({ record_id: expect.stringMatching(/^store:/) });
   });
 
@@ -59,7 +59,7 @@ describe("the chain", () => {
     await valid();
     await store.upsert("b", { n: 2 });
     await store.upsert("c", { n: 3 });
-    expect(await store.compact()).toBe(5);
+    expect(await store.compact()).toBe(9);
     await valid();
     await store.upsert("d", { n: 4 });
     await valid();
@@ -76,7 +76,7 @@ describe("the chain", () => {
     ]);
     expect(await store.migrate((record, id) => ({ ...record, id }))).toBe(3);
     await valid();
-    expect((await collected(store.replay(8))).map(({ op, record }) => [op, record])).toEqual([
+    expect((await collected(store.replay(13))).map(({ op, record }) => [op, record])).toEqual([
       ["migrate", { n: 2, id: "b" }],
       ["migrate", { n: 3, id: "c" }],
       ["migrate", { n: 4, id: "d" }],
@@ -95,7 +95,7 @@ describe("the chain", () => {
     const copy = join(folder.base, "copy");
     cpSync(folder.folder, copy, { recursive: true });
     await using store = await openRecordStore({ folder: copy });
-    expect(await store.verify()).toMatchObject({ ok: true, events: 61 });
+    expect(await store.verify()).toMatchObject({ ok: true, events: 121 });
     const bareFolder = join(folder.base, "bare");
     mkdirSync(bareFolder);
     cpSync(folder.log, join(bareFolder, "events.wal"));
@@ -107,22 +107,22 @@ describe("the chain", () => {
 
 /** Name, what is done to a log of nine events, how many records are left of eight. */
 const damages: readonly [string, (lines: readonly string[]) => string | Uint8Array, number][] = [
-  ["edited record detected", edit(2, (line) => line.replace('"n":2', '"n":9')), 7],
-  ["bad hash detected", edit(2, (line) => line.replace(/"hash":"./, '"hash":"g')), 7],
-  ["bad prev_hash detected", edit(2, (line) => line.replace(/"prev_hash":"[0-9a-f]{8}/, '"prev_hash":"00000000')), 7],
-  ["missing hash: invalid, no crash", edit(2, (line) => line.replace(/"hash":"[0-9a-f]{64}",/, "")), 7],
-  ["wrong field types handled", edit(2, (line) => line.replace('"seq":3', '"seq":"3"')), 7],
-  ["a line that is no object", edit(2, () => "[1,2]"), 7],
-  ["garbage line in the middle", edit(2, () => "%%% not json %%%"), 7],
+  ["edited record detected", edit(3, (line) => line.replace('"n":2', '"n":9')), 7],
+  ["bad hash detected", edit(3, (line) => line.replace(/"hash":"./, '"hash":"g')), 7],
+  ["bad prev_hash detected", edit(3, (line) => line.replace(/"prev_hash":"[0-9a-f]{8}/, '"prev_hash":"00000000')), 7],
+  ["missing hash: invalid, no crash", edit(3, (line) => line.replace(/"hash":"[0-9a-f]{64}",/, "")), 7],
+  ["wrong field types handled", edit(3, (line) => line.replace('"seq":4', '"seq":"4"')), 7],
+  ["a line that is no object", edit(3, () => "[1,2]"), 7],
+  ["garbage line in the middle", edit(3, () => "%%% not json %%%"), 7],
   ["binary bytes at start", edit(0, (line) => `\u0000\u0001\u00ff${line}`), 8],
   ["empty file", () => "", 0],
   ["whitespace only", () => " \n\n  \n", 0],
-  ["NUL bytes", edit(2, (line) => "\0".repeat(line.length)), 7],
+  ["NUL bytes", edit(3, (line) => "\0".repeat(line.length)), 7],
   ["CRLF", (lines) => lines.map((line) => `${line}\r\n`).join(""), 0],
   ["duplicate seq", (lines) => all([...lines.slice(0, 3), lines[2] ?? "", ...lines.slice(3)]), 8],
-  ["a missing line", (lines) => all(lines.toSpliced(2, 1)), 7],
-  ["cut at newline boundary opens, and is REPORTED", (lines) => all(lines.slice(0, 4)), 3],
-  ["a cut within a line", (lines) => all(lines).slice(0, -30), 7],
+  ["a missing line", (lines) => all(lines.toSpliced(3, 1)), 7],
+  ["cut at newline boundary opens, and is REPORTED", (lines) => all(lines.slice(0, 7)), 3],
+  ["a cut within a line", (lines) => all(lines).slice(0, -30), 8],
   ["another store's log", (lines) => all(lines.map((line) => line.replaceAll(/[0-9a-f]{64}/g, "0".repeat(64)))), 0],
 ];
 
@@ -209,11 +209,11 @@ describe("snapshot.json", () => {
       await store.upsert(`k${n}`, { n });
       if ([49, 50, 51, 99, 100, 101].includes(n)) seen.push(folder.checkpoint);
     }
-    // Event 1 is the store's own.
-    expect(seen).toEqual([undefined, 51, 51, 51, 101, 101]);
+    // Event 1 is the store's own; a write is its record and the end of its commit.
+    expect(seen).toEqual([undefined, 101, 101, 101, 201, 201]);
   });
 
-  /** What is done to the snapshot of a store with 120 records, closed at event 121. */
+  /** What is done to the snapshot of a store with 120 records, closed at event 241. */
   const spoiled: readonly [string, (text: string) => string | undefined][] = [
     ["truncated snapshot: full replay", (text) => text.slice(0, 200)],
     ["missing snapshot", () => undefined],
@@ -237,7 +237,7 @@ describe("snapshot.json", () => {
     expect(await store.get("k7")).toEqual({ n: 7 });
     expect(await store.verify()).toMatchObject({ ok: true, problems: [] });
     await store.upsert("next", { n: 121 });
-    expect(folder.checkpoint).toBe(122);
+    expect(folder.checkpoint).toBe(243);
   });
 
   it("one with a right checksum that is wrong all the same is found by verify", async () => {
@@ -255,18 +255,18 @@ describe("snapshot.json", () => {
     await using folder = new RecordFolder();
     await folder.closed(120);
     rmSync(folder.at("head.json"));
-    folder.write("events.wal", all(folder.lines.slice(0, 80)));
+    folder.write("events.wal", all(folder.lines.slice(0, 81)));
     const store = await folder.store();
-    expect(await store.all()).toHaveLength(79);
+    expect(await store.all()).toHaveLength(40);
     expect(await store.notes()).toEqual(
-      expect.arrayContaining([expect.stringContaining("event 101 was recorded before")]),
+      expect.arrayContaining([expect.stringContaining("event 201 was recorded before")]),
     );
     await expect(store.upsert("x", {})).rejects.toMatchObject({ code: "ROLLBACK_DETECTED" });
     // The way out that the hint names.
     await store.close();
     folder.forgetBound();
     await store.upsert("x", { n: 1 });
-    expect(await store.verify()).toMatchObject({ ok: true, events: 81 });
+    expect(await store.verify()).toMatchObject({ ok: true, events: 83 });
   });
 
   it("that of another store: discarded", async () => {
@@ -295,7 +295,7 @@ describe("snapshot.json", () => {
     expect(await store.notes()).toEqual([expect.stringContaining("does not fit the log")]);
     expect(await store.get("k1")).toEqual({ n: 1 });
     await store.upsert("next", {});
-    expect(await store.verify()).toMatchObject({ ok: true, events: 147 });
+    expect(await store.verify()).toMatchObject({ ok: true, events: 293 });
   });
 
   it("crash after temp write before rename; stale temp from an earlier crash", async () => {
@@ -304,7 +304,7 @@ describe("snapshot.json", () => {
     folder.write("snapshot.json.new", "half of a snap");
     const store = await folder.store();
     await store.upsert("k50", { n: 50 });
-    expect(folder.checkpoint).toBe(51);
+    expect(folder.checkpoint).toBe(101);
     expect(folder.has("snapshot.json.new")).toBe(false);
     expect(await store.chainValid()).toBe(true);
   });
@@ -320,11 +320,11 @@ describe("snapshot.json", () => {
       recordId: `user:k${i}`,
       record: { text: `number ${i}`, n: i, tags: ["a", "b"] },
     }));
-    const sealed = sealEvents(last, drafts, new Date().toISOString());
+    const sealed = sealCommit(last, drafts, new Date().toISOString());
     writeFileSync(folder.log, all(sealed.map((event) => event.line)), { flag: "a" });
     await store.upsert("last", { n: -1 });
     await store.close();
-    expect(folder.checkpoint).toBe(12_003);
+    expect(folder.checkpoint).toBe(12_006);
     // The fastest of several: other work on the machine is not what is measured.
     let fastest = Number.POSITIVE_INFINITY;
     for (let n = 0; n < 4; n += 1) {
@@ -349,13 +349,13 @@ describe("snapshot.json", () => {
       recordId: `user:k${i}`,
       record: {},
     }));
-    const sealed = sealEvents(last, drafts, new Date().toISOString());
+    const sealed = sealCommit(last, drafts, new Date().toISOString());
     writeFileSync(folder.log, all(sealed.map((event) => event.line)), { flag: "a" });
     await store.upsert("a", {});
     const first = folder.checkpoint;
     for (let n = 0; n < 100; n += 1) await store.upsert("a", { n });
     expect(folder.checkpoint).toBe(first);
     for (let n = 0; n < 5; n += 1) await store.upsert("a", { n });
-    expect((folder.checkpoint ?? 0) - (first ?? 0)).toBe(101);
+    expect((folder.checkpoint ?? 0) - (first ?? 0)).toBe(202);
   });
 });

@@ -12,7 +12,8 @@ writes it anew). Words are explained in [glossary.md](glossary.md).
   \`init\` begin one where there is none, and say so on stderr.
 - A **moment** is a snapshot's number (\`3\`), a position in the log (\`seq:40\`), an id or its unique prefix, a name, \`latest\`,
   \`baseline\`, \`now\` (the disk; for \`diff\`), a time (\`10m\`, \`2h30m\`, \`2026-01-31T12:00\`), and \`X~2\`: two snapshots before X.
-- Paths are relative to where you stand; \`@ID:path\` names a path in a further root of the workspace.
+- Paths are relative to where you stand; \`@ID:path\` names a path in a further root, and \`.\` in the workspace's folder
+  the first root alone. Without a path, every root is meant.
 - A path that \`diff\` or \`restore\` is given and that was never recorded, and is not there now, is not found; for an excluded one
   the rule is named.
 - \`diff -p\` prints patches for \`git apply\`; folders, and modes that git does not know, are lines that begin with \`#\`.
@@ -26,12 +27,13 @@ writes it anew). Words are explained in [glossary.md](glossary.md).
 | code | meaning |
 |---|---|
 | 0 | done (\`diff\`, \`status\` and dry runs too, whether or not there is a difference) |
-| 1 | failed, or done with partial coverage or with paths left alone; or you answered no |
+| 1 | failed, or done with partial coverage or with paths left alone; or you answered no; \`run\`: the command succeeded and destroyed what the rules leave out |
 | 2 | the command line was not understood |
 | 3 | not found: workspace, moment, path, session |
 | 4 | \`verify\` found damage, or damaged content was met |
 | 5 | locked by another process, after \`--wait\` seconds |
 | 6 | refused: over a limit, unsafe, edited since, not what \`--if-match\` says, no token or one that may not |
+| 122 | \`run --rollback-on-failure\`: the command failed, and not all that it changed was taken back; its own code is \`exit_code\` of \`--json\` and \`--summary\` |
 | 125 | \`run\`: Chronicle failed before the command started |
 | other | \`run\`: the command's own, 128 + signal, 126 or 127 if it could not be started |
 
@@ -44,6 +46,7 @@ writes it anew). Words are explained in [glossary.md](glossary.md).
 | \`CHRONICLE_REMOTE\` | a server to ask instead of the store, as \`--remote\`; empty: none |
 | \`CHRONICLE_TOKEN\` | the token for that server, and the operator's for \`serve\` |
 | \`NO_COLOR\` | no colours, as \`--no-color\` |
+| \`CHRONICLE_RUN\` | set by \`run\` for its command: its id, by which a \`run\` within it knows where it belongs |
 | \`CHRONICLE_DEBUG=1\` | errors with their stack |
 
 ## Completions

@@ -186,7 +186,7 @@ describe("a disk that fails", () => {
     expect(await store.get("k1")).toEqual({ n: 46 });
     await store.close();
     await store.upsert("b", { n: 2 });
-    expect(await store.verify()).toMatchObject({ ok: true, events: 50 });
+    expect(await store.verify()).toMatchObject({ ok: true, events: 99 });
   });
 
   it("repeated rename failures of the checkpoint: every event is durable, and verify tells", async () => {
@@ -194,7 +194,7 @@ describe("a disk that fails", () => {
     const store = await opened(disk, 3_000);
     for (let n = 0; n < 120; n += 1) await store.upsert("a", { n });
     const report = await store.verify();
-    expect(report).toMatchObject({ ok: true, events: 169 });
+    expect(report).toMatchObject({ ok: true, events: 337 });
     expect(report.notes).toEqual([expect.stringContaining("snapshot.json could not be written")]);
     await withStore(disk.crash("forget"), 4_000, async (again) => expect(await again.get("a")).toEqual({ n: 119 }));
   });

@@ -35,8 +35,9 @@ function writer(name: string, count: number): { child: ChildProcess; acknowledge
       using held = await lock.exclusive(60_000);
       const head = await log.refresh();
       if (head.tornBytes > 0) await log.quarantine({ seq: head.seq + 1, offset: head.bytes });
-      const draft = { op: "upsert", recordId: "user:${name}", record: { text: "x".repeat(i * 13 % 5000) } };
-      await log.append(sealEvents(log.head, [draft, draft], "2026-01-31T09:30:00.000Z"));
+      const draft = { op: "upsert", recordId: "test:${name}", record: { text: "x".repeat(i * 13 % 5000) } };
+      const end = { ...draft, record: { ...draft.record, commit: { first: log.head.seq + 1 } } };
+      await log.append(sealEvents(log.head, [draft, end], "2026-01-31T09:30:00.000Z"));
       writeSync(1, log.head.seq + "\\n");
     }`;
   const child = spawn(process.execPath, ["--input-type=module-typescript", "-e", code], {

@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import { type BaseEntry, type BaseRecord, decodeBase, encodeBase } from "../../src/core/base.ts";
 import { canonicalJson, parseCanonical } from "../../src/core/canonical-json.ts";
 import { checkLine, parseLine, sealEvents } from "../../src/core/chain.ts";
+import { CommitFollower, markOf } from "../../src/core/commit-mark.ts";
 import type { EntryKind } from "../../src/core/entry.ts";
 import { EMPTY_HEAD, type EventOp, type Json, type RecordBody } from "../../src/core/event.ts";
 import { type Hash, hashToBytes, sha256 } from "../../src/core/hash.ts";
@@ -69,6 +70,26 @@ describe("event", () => {
 
   it.each(rejected)("rejects $name", ({ kind, line }) => {
     expect(checkLine(Buffer.from(line), EMPTY_HEAD)).toMatchObject({ fault: { kind } });
+  });
+});
+
+interface CommitVectors {
+  marks: { name: string; line: string; mark: { first: number; root: Hash | null } | null }[];
+  rejected: { name: string; line: string }[];
+}
+
+describe("commit", () => {
+  const { marks, rejected } = vectors<CommitVectors>("commit");
+
+  it.each(marks)("$name", ({ line, mark }) => {
+    const found = markOf(parseLine(Buffer.from(line)));
+    expect(found === undefined ? null : { first: found.first, root: found.root ?? null }).toEqual(mark);
+  });
+
+  it.each(rejected)("rejects $name", ({ line }) => {
+    const event = parseLine(Buffer.from(line));
+    expect(markOf(event)).toBe(undefined);
+    expect(new CommitFollower(4).take(event)).toMatch(/^commit/);
   });
 });
 

@@ -205,8 +205,19 @@ def start_of_compacted(event):
     return Tree([bytes.fromhex(one) for one in frontier], event["seq_"] - 1)
 
 
+def mark_of(event):
+    """The `commit` of an event that ends one: (first, root or None); None: it ends none."""
+    record = event["record"]
+    if event["op"] == "delete" or event["record_id"].startswith("user:") or "commit" not in record:
+        return None
+    mark = record["commit"]
+    demand(isinstance(mark, dict) and set(mark) in ({"first"}, {"first", "root"}), "commit is not {first, root?}")
+    demand("root" not in mark or is_hash(mark["root"]), "bad commit.root")
+    return count(mark["first"], 1, "bad commit.first"), mark.get("root")
+
+
 def verify_log(paths):
-    tree, head = None, ""
+    tree, head, first = None, "", 1
     for path in paths:
         with open(path, "rb") as file:
             for number, line in enumerate(file, 1):
@@ -215,14 +226,18 @@ def verify_log(paths):
                     event = read_line(line[:-1])
                     if tree is None:
                         tree = Tree() if event["seq_"] == 1 else start_of_compacted(event)
-                        head = event["prev_hash"]
+                        head, first = event["prev_hash"], event["seq_"]
                     demand(event["seq_"] == tree.size + 1, "seq is %d, expected %d" % (event["seq_"], tree.size + 1))
                     demand(event["prev_hash"] == head, "prev_hash is not the hash of the event before")
+                    mark = mark_of(event)
+                    demand(mark is None or mark[0] == first, "it does not end the commit that began at event %d" % first)
+                    first = first if mark is None else event["seq_"] + 1
                 except Problem as problem:
                     raise Problem("%s, line %d: %s" % (path, number, problem)) from problem
                 head = event["hash"]
                 tree.add(sha(b"\x00", bytes.fromhex(head)))
     tree = tree or Tree()
+    demand(first == tree.size + 1, "torn: the commit that begins at event %d has no end" % first)
     return {"seq": tree.size, "hash": head, "log_root": tree.root().hex(), "frontier": [one.hex() for one in tree.frontier]}
 
 
@@ -481,6 +496,14 @@ def check_events(vectors):
         refuses(lambda line=case["line"]: read_line(line.encode("utf-8", "surrogatepass")), case["name"])
 
 
+def check_commits(vectors):
+    for case in vectors["marks"]:
+        mark = mark_of(read_line(case["line"].encode()))
+        expect(None if mark is None else {"first": mark[0], "root": mark[1]}, case["mark"], case["name"])
+    for case in vectors["rejected"]:
+        refuses(lambda line=case["line"]: mark_of(read_line(line.encode())), case["name"])
+
+
 def check_folders(vectors):
     for case in vectors["leaves"]:
         computed = leaf(KIND[case["kind"]], case["mode"], name_of(case), bytes.fromhex(case["hash"]))
@@ -520,6 +543,7 @@ def check_signed_head(vectors):
 CHECKS = {
     "canonical-json.json": check_canonical,
     "event.json": check_events,
+    "commit.json": check_commits,
     "folder.json": check_folders,
     "log-tree.json": check_log_tree,
     "base.json": check_base,

@@ -44,7 +44,12 @@ const drafts: EventDraft[] = Array.from({ length: 50 }, (_, i) => ({
   recordId: i === 0 ? "workspace:w" : i % 3 === 0 ? `user:${i}` : `file:src/ünï-${i}.ts`,
   record: i % 3 === 0 && i > 0 ? { 10: i / 7, 9: 1e21 * i, text: "\u2028 \u{1f600}" } : { kind: "file", size: i },
 }));
-const events = sealEvents(EMPTY_HEAD, drafts, "2026-01-31T09:30:00.000Z");
+/** The same with the end of a commit. */
+const ending = (draft: EventDraft | undefined, first: number): EventDraft => {
+  return { op: "upsert", recordId: "", ...draft, record: { ...draft?.record, commit: { first } } };
+};
+const commits = drafts.with(19, ending(drafts[19], 1)).with(49, ending(drafts[49], 21));
+const events = sealEvents(EMPTY_HEAD, commits, "2026-01-31T09:30:00.000Z");
 const tree = new LogTree();
 for (const event of events) tree.append(event.hash);
 const last = events.at(-1) as SealedEvent;
@@ -72,9 +77,10 @@ describe.skipIf(!hasPython)("a verifier written from docs/format.md (needs pytho
       range: [1, 20],
       root: sha256("r"),
       size: 20,
+      commit: { first: 21, root: sha256("r") },
     };
     const sentinel: EventDraft = { op: "compact", recordId: "workspace:w", record };
-    const after = sealEvents(at, [sentinel, ...drafts.slice(1, 9)], "2026-01-31T09:30:00.000Z");
+    const after = sealEvents(at, [sentinel, ...drafts.slice(1, 8), ending(drafts[8], 22)], "2026-01-31T09:30:00.000Z");
     for (const event of after) cut.append(event.hash);
     const report = { seq: 29, hash: after.at(-1)?.hash, log_root: cut.root(), frontier: cut.frontier() };
     const [archived, current] = [file("1-20.wal", lines(before)), file("after.wal", lines(after))];
@@ -89,6 +95,12 @@ describe.skipIf(!hasPython)("a verifier written from docs/format.md (needs pytho
     ["a missing line", lines(events.toSpliced(9, 1)), "line 10: seq is 11, expected 10"],
     ["a repeated line", lines(events.toSpliced(9, 0, events[8] as SealedEvent)), "line 10: seq is 9, expected 10"],
     ["a torn tail", lines(events).slice(0, -40), "line 50: torn"],
+    ["a commit without its end", lines(events.slice(0, 49)), "the commit that begins at event 21 has no end"],
+    [
+      "an end of another commit",
+      lines(sealEvents(EMPTY_HEAD, commits.with(49, ending(drafts[49], 20)), last.ts)),
+      "line 50: it does not end the commit that began at event 21",
+    ],
     [
       "a line of another chain",
       lines(events.with(1, sealEvents({ seq: 1, hash: sha256("x") }, drafts.slice(1, 2), last.ts)[0] as SealedEvent)),

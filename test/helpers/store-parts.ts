@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import type { Backends } from "../../src/compose/backends.ts";
 import { openParts } from "../../src/compose/open-parts.ts";
 import type { StoreParts } from "../../src/compose/open-context.ts";
 import { nodeProcesses } from "../../src/compose/node-processes.ts";
@@ -10,22 +11,24 @@ import { openSqliteIndexStore } from "../../src/storage/sqlite/sqlite-index-stor
 import { SqliteLock } from "../../src/storage/sqlite/sqlite-lock.ts";
 import { newUlid } from "../../src/util/ulid.ts";
 
+/** What a store on the real disk stands on. */
+export function storeBackends(): Backends {
+  const disk = new NodeDisk();
+  return {
+    disk,
+    openIndex: (path) => openSqliteIndexStore(path, disk),
+    scratchIndex: () => new MemoryIndexStore(),
+    openBlobIndex: (path) => sqliteBlobIndex(disk, path, () => new MemoryBlobIndex()),
+    lock: (path) => new SqliteLock(disk, path),
+    processes: nodeProcesses(disk),
+    now: () => Date.now(),
+    newId: () => randomUUID(),
+    newPackId: newUlid,
+    threads: false,
+  };
+}
+
 /** What a store on the real disk stands on, for those who join engines themselves. */
 export function storeParts(home: string, configFolder: string): Promise<StoreParts> {
-  const disk = new NodeDisk();
-  return openParts(
-    { home, configFolder, waitMs: 5_000 },
-    {
-      disk,
-      openIndex: (path) => openSqliteIndexStore(path, disk),
-      scratchIndex: () => new MemoryIndexStore(),
-      openBlobIndex: (path) => sqliteBlobIndex(disk, path, () => new MemoryBlobIndex()),
-      lock: (path) => new SqliteLock(disk, path),
-      processes: nodeProcesses(disk),
-      now: () => Date.now(),
-      newId: () => randomUUID(),
-      newPackId: newUlid,
-      threads: false,
-    },
-  );
+  return openParts({ home, configFolder, waitMs: 5_000 }, storeBackends());
 }

@@ -18,10 +18,15 @@ interface Process {
  */
 export class TwoProcesses {
   readonly #backends: Backends;
+  readonly #roots: readonly string[];
   #atWork: Process | undefined;
   #other: Process | undefined;
+  /** The workspace, once it was begun: a root that is a file may be gone later. */
+  #known: string | undefined;
 
-  constructor(disk: SimDisk, clock: () => number) {
+  /** `roots`: what is tracked; the first one is a folder. */
+  constructor(disk: SimDisk, clock: () => number, roots: readonly string[] = ["/proj"]) {
+    this.#roots = roots;
     this.#backends = { ...simBackends(disk, { firstId: 0, clock }), openBlobIndex: sharedBlobIndex() };
   }
 
@@ -33,7 +38,11 @@ export class TwoProcesses {
   async open(): Promise<void> {
     const options = { home: "/store", configFolder: "/config", userHome: "/root", waitMs: 50 };
     const store = await openFileStore(options, this.#backends);
-    this.#atWork = { store, workspace: await store.open({ folder: "/proj", create: true }) };
+    const known = this.#known;
+    const workspace =
+      known === undefined ? (await store.init({ roots: this.#roots })).workspace : await store.openById(known);
+    this.#known = workspace.id;
+    this.#atWork = { store, workspace };
   }
 
   /** The one at work ends. */

@@ -156,6 +156,7 @@ export function actionsSuite(start: StartMcp): void {
   describe("transactions", () => {
     it("what is done within one is rolled back as a whole; a committed one stays", async () => {
       await using mcp = await start((project) => project.write("a.txt", "one"));
+      await acts(mcp, [[write("before.txt", "t"), () => mcp.project.write("before.txt", "there before")]]);
       const begun = await mcp.client.call("begin_transaction", { name: "try it" });
       const { id } = begun.data["transaction"] as TransactionShape;
       await acts(mcp, [

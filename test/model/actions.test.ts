@@ -2,11 +2,12 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { ModelPlay } from "./model-play.ts";
 import { checkEverything } from "./model-retention.ts";
+import { LAYOUTS, placedIn } from "./model-roots.ts";
 import { modelRuns } from "./model-runs.ts";
-import { histories } from "./model-steps.ts";
+import { histories, withoutHiding } from "./model-steps.ts";
 
 /**
- * Random histories of two agents, people, runs and transactions in one folder, with undos, redos and rollbacks of any of
+ * Random histories of two agents, people, runs and transactions in one to three roots, with undos, redos and rollbacks of any of
  * it, conflicts, prunings, compactions, restarts and power losses, against a model that knows states only (`model-*.ts`).
  */
 describe("random histories of actions", () => {
@@ -14,13 +15,15 @@ describe("random histories of actions", () => {
     const counts = { histories: 0, crashes: 0, owned: 0, ambiguous: 0, undos: 0, exact: 0, impure: 0, conflicts: 0 };
     const refused = new Map<string, number>();
     await fc.assert(
-      fc.asyncProperty(histories, async ({ script, keep }) => {
-        const play = await ModelPlay.begin(keep);
-        for (const step of script) await play.step(step);
+      fc.asyncProperty(histories, async ({ script, keep, layout, hides, ...how }) => {
+        const roots = LAYOUTS[layout] ?? [];
+        const play = await ModelPlay.begin(keep, { roots, ...how });
+        for (const step of placedIn(roots, hides ? script : withoutHiding(script))) await play.step(step);
         await play.step({ what: { kind: "restart" }, crash: undefined });
         await checkEverything(play);
         await play.machine.close();
         expect(play.machine.disk.openDescriptors).toBe(0);
+        play.machine.dispose();
         counts.histories += 1;
         counts.crashes += play.crashes;
         for (const [key, n] of Object.entries(play.history.counts)) counts[key as keyof typeof counts] += n;

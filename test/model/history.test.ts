@@ -7,7 +7,7 @@ import { modelRuns } from "./model-runs.ts";
 import { TwoProcesses } from "../helpers/two-processes.ts";
 
 /**
- * Random histories against a plain map: whatever is done to the files, a restore brings back exactly the bytes, modes
+ * Random histories of one to three roots against a plain map: whatever is done to the files, a restore brings back exactly the bytes, modes
  * and links that a snapshot had seen, an undo exactly what was there before, the records of users are what was put, and
  * `verify` is clean all along.
  */
@@ -16,7 +16,21 @@ type Tree = Readonly<Record<string, string>>;
 
 const NAMES = ["a", "b", "c", "é", "\u{1F600}", "x y", "--f"];
 const name = fc.constantFrom(...NAMES);
-const path = fc.array(name, { minLength: 1, maxLength: 3 }).map((parts) => parts.join("/"));
+/** The folder of a root, and a path in it. */
+const path = fc
+  .tuple(fc.constantFrom(0, 0, 1, 2), fc.array(name, { minLength: 1, maxLength: 3 }))
+  .map(([root, parts]) => `${root}:${parts.join("/")}`);
+const ROOTS = ["/proj", "/two", "/single/c"];
+
+/** Where a step's path lies, given how many roots there are. In a root that is a file there is only that, or what lies in it. */
+function placeOf(path: string, roots: readonly string[]): string {
+  const colon = path.indexOf(":");
+  const root = roots[Number(path.slice(0, colon)) % roots.length] ?? "";
+  const inner = path.slice(colon + 1);
+  if (!root.startsWith("/single/")) return `${root}/${inner}`;
+  const slash = inner.indexOf("/");
+  return slash < 0 ? root : `${root}${inner.slice(slash)}`;
+}
 const content = fc.oneof(fc.string({ maxLength: 12 }), fc.constantFrom("", "same", "x".repeat(5_000)));
 
 type Step =
@@ -92,11 +106,23 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 class Machine {
   ms = Date.parse("2030-01-01T00:00:00Z");
   readonly disk: SimDisk = SimDisk.fromTree(
-    { "/proj": { folder: 0o755 }, "/root": { folder: 0o700 } },
+    {
+      "/proj": { folder: 0o755 },
+      "/two/b": "of the second root",
+      "/single/c": "a root by itself",
+      "/single/other": "in no root",
+      "/root": { folder: 0o700 },
+    },
     { clock: () => BigInt(this.#tick()) * 1_000_000n },
   );
-  readonly processes = new TwoProcesses(this.disk, () => this.#tick());
+  readonly roots: readonly string[];
+  readonly processes: TwoProcesses;
   #looks = 0;
+
+  constructor(roots: number) {
+    this.roots = ROOTS.slice(0, roots);
+    this.processes = new TwoProcesses(this.disk, () => this.#tick(), this.roots);
+  }
 
   /** As coarse as a kernel's: several operations fall into one tick. */
   #tick(): number {
@@ -106,20 +132,22 @@ class Machine {
   }
 
   tree(): Tree {
-    const entries = Object.entries(this.disk.dump("/proj"));
+    const entries = ["/proj", "/two", "/single"].flatMap((folder) =>
+      Object.entries(this.disk.dump(folder)).map(([at, state]) => [`${folder}/${at}`, state] as const),
+    );
     return Object.fromEntries(entries.map(([at, state]) => [at, state.replace(/^file (\d+) \d+/, "file $1")]));
   }
 }
 
 /** Does something to the files; what a file system refuses is no step. */
-function touch(disk: SimDisk, done: Extract<Step, { readonly path: string }>): void {
-  const at = `/proj/${done.path}`;
+function touch({ disk, roots }: Machine, done: Extract<Step, { readonly path: string }>): void {
+  const at = placeOf(done.path, roots);
   try {
     if (done.kind === "write") write(disk, at, done.content);
     else if (done.kind === "mkdir") disk.makeFolder(at, 0o755);
     else if (done.kind === "remove") remove(disk, at);
     else if (done.kind === "symlink") disk.symlink(Buffer.from(done.target), at);
-    else if (done.kind === "rename") disk.rename(at, `/proj/${done.to}`);
+    else if (done.kind === "rename") disk.rename(at, placeOf(done.to, roots));
     else if (done.kind === "chmod") chmod(disk, at, done.mode);
   } catch (error) {
     if (!(error instanceof Error && "code" in error)) throw error;
@@ -278,7 +306,7 @@ async function act(machine: Machine, model: Model, done: Step): Promise<void> {
       machine.ms += 10_000;
       return;
     default:
-      touch(machine.disk, done);
+      touch(machine, done);
       return;
   }
 }
@@ -287,28 +315,32 @@ describe("random histories", () => {
   it("agree with a plain map", async () => {
     let histories = 0;
     await fc.assert(
-      fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 40 }), async (steps) => {
-        histories += 1;
-        const machine = new Machine();
-        write(machine.disk, "/proj/first", "first");
-        await machine.processes.open();
-        const model = new Model();
-        model.snapshots.set(0, machine.tree());
-        for (const done of steps) await act(machine, model, done);
-        const { workspace } = machine.processes;
-        expect(Object.fromEntries(await workspace.records.all())).toEqual(Object.fromEntries(model.records));
-        const { number } = await workspace.snapshot();
-        model.snapshots.set(number, machine.tree());
-        expect((await workspace.status()).changes).toEqual([]);
-        expect((await workspace.verify()).problems).toEqual([]);
-        for (const [at, tree] of model.snapshots) {
-          await workspace.restore(String(at));
-          expect(machine.tree()).toEqual(tree);
-        }
-        expect((await workspace.verify()).problems).toEqual([]);
-        await machine.processes.closeAll();
-        expect(machine.disk.openDescriptors).toBe(0);
-      }),
+      fc.asyncProperty(
+        fc.integer({ min: 1, max: 3 }),
+        fc.array(step, { minLength: 5, maxLength: 40 }),
+        async (roots, steps) => {
+          histories += 1;
+          const machine = new Machine(roots);
+          write(machine.disk, "/proj/first", "first");
+          await machine.processes.open();
+          const model = new Model();
+          model.snapshots.set(0, machine.tree());
+          for (const done of steps) await act(machine, model, done);
+          const { workspace } = machine.processes;
+          expect(Object.fromEntries(await workspace.records.all())).toEqual(Object.fromEntries(model.records));
+          const { number } = await workspace.snapshot();
+          model.snapshots.set(number, machine.tree());
+          expect((await workspace.status()).changes).toEqual([]);
+          expect((await workspace.verify()).problems).toEqual([]);
+          for (const [at, tree] of model.snapshots) {
+            await workspace.restore(String(at));
+            expect(machine.tree()).toEqual(tree);
+          }
+          expect((await workspace.verify()).problems).toEqual([]);
+          await machine.processes.closeAll();
+          expect(machine.disk.openDescriptors).toBe(0);
+        },
+      ),
       modelRuns(60),
     );
     process.stdout.write(`model: ${histories} random histories\n`);

@@ -72,6 +72,7 @@ export class ModelBack {
     if (what.dryRun) found((await workspace.head()).seq).toBe(head);
     const done = await this.turnBack(() => workspace.undo(selection));
     if (done === undefined) return;
+    if (!this.#play.machine.veil.isEmpty) return;
     if (dry !== undefined) found(plainOf(dry)).toEqual(plainOf(done));
     if (done.undo_id !== null) return;
     const isOwn = this.#play.history.ownOf(done.selection ?? "");
@@ -132,15 +133,18 @@ export class ModelBack {
 
   async restore(pick: number, asked: Asked): Promise<void> {
     const seq = this.#moment(pick);
-    const { workspace } = this.#play.machine;
+    const { workspace, veil } = this.#play.machine;
     const isKept = (await workspace.list()).some((one) => one.from_seq === seq);
     const wanted = this.#treeAt(seq);
     const done = await workspace
       .restore(`seq:${seq}`)
-      .catch((error: unknown) => this.#play.refusal(error, isKept ? [] : ["PRUNED"]));
+      .catch((error: unknown) =>
+        this.#play.refusal(error, [...(isKept ? [] : ["PRUNED"]), ...(veil.isEmpty ? [] : ["REFUSED"])]),
+      );
     if (done === undefined) return this.#play.read(asked);
     await this.#play.whole(asked);
-    found(sorted(this.#play.machine.tree())).toEqual(sorted(wanted));
+    const tree = this.#play.machine.tree();
+    found(sorted(veil.clear(tree))).toEqual(sorted(veil.clear(wanted)));
   }
 
   #openConflicts(): [string, ReturnType<ModelHistory["conflicts"]["get"]> & object][] {

@@ -9,8 +9,10 @@ import { decodeIntent, decodeSession, type IntentRecord, type SessionRecord } fr
 import { holdsSeq } from "../../src/core/seq-ranges.ts";
 import { decodeTransaction, type TransactionRecord } from "../../src/core/transaction-record.ts";
 import { found } from "./model-expect.ts";
+import { shown } from "./model-roots.ts";
 import { ownerBy, type OpenAction, type OpenTransaction, type Owner } from "./model-owner.ts";
 import type { State } from "./model-tree.ts";
+import type { Veil } from "./model-veil.ts";
 import { fit, takeBack, type Step } from "./model-undo.ts";
 
 /** A recorded change of a file. */
@@ -89,8 +91,19 @@ export class ModelHistory {
   #hash = "";
   readonly counts = { owned: 0, ambiguous: 0, exact: 0, impure: 0, undos: 0, conflicts: 0 };
 
-  constructor(baseline: ReadonlyMap<string, string>) {
+  readonly veil: Veil;
+  /** Every recorded state of a path, as `<path>\0<state>`. */
+  readonly #everRecorded = new Set<string>();
+
+  constructor(baseline: ReadonlyMap<string, string>, veil: Veil) {
     this.#recorded = new Map(baseline);
+    this.veil = veil;
+    for (const [path, state] of baseline) this.#everRecorded.add(`${path}\0${state}`);
+  }
+
+  /** Was a path ever recorded as it is here? */
+  wasRecorded(path: string, state: string): boolean {
+    return this.#everRecorded.has(`${path}\0${state}`);
   }
 
   get recorded(): ReadonlyMap<string, string> {
@@ -130,7 +143,7 @@ export class ModelHistory {
     const body = event.record as RecordBody;
     const colon = event.record_id.indexOf(":");
     const [kind, id] = [event.record_id.slice(0, colon), event.record_id.slice(colon + 1)];
-    if (kind === "file") this.#file(event, pid, asked);
+    if (kind.startsWith("file")) this.#file(event, pid, asked);
     else if (kind === "action") this.#action(id, event);
     else if (kind === "transaction") this.#transaction(id, decodeTransaction(body));
     else if (kind === "session") {
@@ -138,13 +151,16 @@ export class ModelHistory {
       if (record.kind === "run") {
         this.runs.set(id, { ...record, seq: this.runs.get(id)?.seq ?? event.seq, lastSeq: event.seq });
       } else this.#agents.set(id, { state: record.state, ts: Date.parse(event.ts) });
-    } else if (kind === "conflict") this.conflicts.set(id, decodeConflict(body));
-    else if (kind === "prune") this.prunings.push(decodePrune(body));
+    } else if (kind === "conflict") {
+      const record = decodeConflict(body);
+      this.conflicts.set(id, { ...record, path: shown(record.path) });
+    } else if (kind === "prune") this.prunings.push(decodePrune(body));
     else if (kind === "intent") this.#intent(id, decodeIntent(body), asked);
   }
 
   #action(id: string, event: LogEventShape): void {
-    const record = decodeAction(event.record as RecordBody);
+    const decoded = decodeAction(event.record as RecordBody);
+    const record = { ...decoded, paths: decoded.paths.map(shown) };
     const known = this.actions.get(id);
     this.actions.set(id, {
       id,
@@ -181,8 +197,9 @@ export class ModelHistory {
   }
 
   #file(event: LogEventShape, pid: number, { late }: Asked): void {
-    const path = pathOfRecordId(event.record_id);
-    if (path === undefined) return;
+    const recorded = pathOfRecordId(event.record_id);
+    if (recorded === undefined) return;
+    const path = shown(recorded);
     const record = decodeFile(path, event.record as RecordBody);
     const after = this.stateOf(record);
     const before = this.#recorded.get(path);
@@ -192,6 +209,7 @@ export class ModelHistory {
     this.steps.push({ path, seq: event.seq, before, after, record });
     if (after === undefined) this.#recorded.delete(path);
     else this.#recorded.set(path, after);
+    if (after !== undefined) this.#everRecorded.add(`${path}\0${after}`);
   }
 
   stateOf({ entry }: Pick<FileRecord, "entry">): State {
@@ -206,7 +224,7 @@ export class ModelHistory {
     const owner = ownerBy(step, {
       actions: [...this.actions.values()].filter((one) => this.isGoingOn(one, present) || one.id === late),
       runs: [...this.runs].flatMap(([id, one]) =>
-        one.state === "running" && isAlive(one.pid) ? [{ id, seq: one.seq }] : [],
+        one.state === "running" && isAlive(one.pid) ? [{ id, within: one.within }] : [],
       ),
       transactions: [...this.transactions.values()].filter(
         (one) => one.record.status === "active" && isAlive(one.record.pid),
@@ -233,7 +251,8 @@ export class ModelHistory {
     // Where there was nothing to do, it is closed at once.
     const before = begun ?? { tree: new Map(this.#recorded), steps: this.steps.length, seq: this.seq };
     if (intent.state !== "done") return;
-    if (intent.selection !== undefined) found(intent.skipped ?? 0, `${intent.summary} left something alone`).toBe(0);
+    if (intent.selection !== undefined && this.veil.isEmpty)
+      found(intent.skipped ?? 0, `${intent.summary} left something alone`).toBe(0);
     this.counts.undos += 1;
     if (intent.kind === "restore" || intent.kind === "resolve") {
       const wanted = asked.restores?.(before.tree);
@@ -244,7 +263,8 @@ export class ModelHistory {
   }
 
   #expectTree(wanted: ReadonlyMap<string, string>, what: string): void {
-    found({ what, tree: sorted(this.#recorded) }).toEqual({ what, tree: sorted(wanted) });
+    const [recorded, expected] = [this.veil.clear(this.#recorded), this.veil.clear(wanted)];
+    found({ what, tree: sorted(recorded) }).toEqual({ what, tree: sorted(expected) });
   }
 
   #selective(
@@ -264,11 +284,13 @@ export class ModelHistory {
     const wanted = isOwn === undefined ? undefined : takeBack(history, isOwn, before.tree);
     if (wanted !== undefined) {
       this.#expectTree(wanted.tree, intent.summary);
-      this.#unmerged.set(id, wanted.unmerged);
+      if (this.veil.isEmpty) this.#unmerged.set(id, wanted.unmerged);
       this.counts.conflicts += wanted.unmerged.size;
       this.see(wanted.offered);
-      const own = history.filter((step) => isOwn?.(step) === true && !wanted.stayed.has(step.path));
-      found({ label, took: [...took] }).toEqual({ label, took: own.map((step) => step.seq) });
+      // What did not merge is not taken back.
+      const isLeft = (path: string): boolean => wanted.stayed.has(path) || wanted.unmerged.has(path);
+      const own = history.filter((step) => isOwn?.(step) === true && !isLeft(step.path));
+      if (this.veil.isEmpty) found({ label, took: [...took] }).toEqual({ label, took: own.map((step) => step.seq) });
     } else if (transaction !== undefined) this.#wholeTransaction(transaction, history);
     this.undos.set(id, { seqs: took, label });
     this.#everTook.set(id, { seqs: took, label });

@@ -1,10 +1,17 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import type { StoreApi, StoreOptions } from "../../src/api/store-api.ts";
 import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
 import type { CrashFate } from "../../src/disk/sim-crash.ts";
+import { NodeDisk } from "../../src/disk/node-disk.ts";
 import { SimDisk } from "../../src/disk/sim-disk.ts";
-import type { SimPlan } from "../../src/disk/sim-faults.ts";
+import type { SimOperation, SimPlan } from "../../src/disk/sim-faults.ts";
+import { openSqliteIndexStore } from "../../src/storage/sqlite/sqlite-index-store.ts";
 import { openSimStore } from "../../src/testing/sim-store.ts";
-import { readTree, textOf, touch, type Touch } from "./model-tree.ts";
+import { givenRoot, inRoot, onDisk, type ModelRoot } from "./model-roots.ts";
+import { MOST_BYTES, readTree, textOf, touch, writeText, type Touch } from "./model-tree.ts";
+import { Veil } from "./model-veil.ts";
 
 /** Where, and how, the machine stops. */
 export interface Crash {
@@ -16,6 +23,12 @@ export interface Crash {
 
 const FOLDER = { folder: 0o755 };
 
+export interface MachineOptions {
+  readonly roots: readonly ModelRoot[];
+  /** What an index is made of. */
+  readonly index: "memory" | "sqlite";
+}
+
 /** A machine whose disk and engine share a clock; its processes come and go, and it can lose its power. */
 export class ModelMachine {
   ms = Date.parse("2030-01-01T00:00:00Z");
@@ -25,6 +38,14 @@ export class ModelMachine {
   #words = 0;
   #left = Number.POSITIVE_INFINITY;
   #mode: Crash["mode"] = "stop-before";
+  readonly roots: readonly ModelRoot[];
+  readonly veil = new Veil();
+  readonly #index: MachineOptions["index"];
+  readonly #folder = new TemporaryFolder();
+  /** What was touched since somebody asked last. */
+  touched = new Set<string>();
+  /** Places of files that cannot be opened. */
+  readonly #locked = new Set<string>();
   readonly #retention: NonNullable<StoreOptions["retention"]>;
   #disk: SimDisk;
   #store: StoreApi | undefined;
@@ -32,14 +53,20 @@ export class ModelMachine {
   /** What a command does. */
   command: () => number = () => 0;
 
-  constructor(retention: NonNullable<StoreOptions["retention"]>) {
+  constructor(retention: NonNullable<StoreOptions["retention"]>, { roots, index }: MachineOptions) {
     this.#retention = retention;
+    this.roots = roots;
+    this.#index = index;
     this.#disk = SimDisk.fromTree(
       {
         "/proj/shared": textOf(["a0", "b0", "c0"]),
         "/proj/d/x": textOf(["a0"]),
         "/proj/d/y": textOf([]),
         "/proj/e": FOLDER,
+        "/two/shared": textOf(["a0", "b0", "c0"]),
+        "/two/d/x": textOf(["a0"]),
+        "/single/c": textOf(["a0", "b0", "c0"]),
+        "/single/not-tracked": textOf(["a0"]),
         "/store": FOLDER,
         "/config": FOLDER,
         "/root": { folder: 0o700 },
@@ -48,11 +75,16 @@ export class ModelMachine {
     );
   }
 
-  get #options(): { readonly clock: () => bigint; readonly onOperation: SimPlan } {
-    return { clock: () => BigInt(this.#tick()) * 1_000_000n, onOperation: () => this.#verdict() };
+  get #options(): { readonly clock: () => bigint; readonly onOperation: SimPlan; readonly countsReads: true } {
+    return {
+      clock: () => BigInt(this.#tick()) * 1_000_000n,
+      onOperation: (operation) => this.#verdict(operation),
+      countsReads: true,
+    };
   }
 
-  #verdict(): ReturnType<SimPlan> {
+  #verdict({ name, path, reads }: SimOperation): ReturnType<SimPlan> {
+    if (reads) return name === "open" && this.#locked.has(path) ? { errno: "EACCES" } : "go";
     this.#left -= 1;
     return this.#left === -1 ? this.#mode : "go";
   }
@@ -82,13 +114,27 @@ export class ModelMachine {
       pid: this.pid,
       retention: this.#retention,
       command: () => this.command(),
+      ...(this.#index === "memory"
+        ? {}
+        : { index: () => openSqliteIndexStore(this.#folder.newFile(), new NodeDisk()) }),
     });
-    this.#workspace = await this.#store.open({ folder: "/proj", create: true });
+    const known = this.#workspace?.id;
+    // By its id: a root that is a file may be gone.
+    if (known === undefined)
+      this.#workspace = (
+        await this.#store.init({ roots: this.roots.map(givenRoot), maxFileSize: MOST_BYTES })
+      ).workspace;
+    else this.#workspace = await this.#store.openById(known);
   }
 
   async close(): Promise<void> {
     await this.#workspace?.close();
     await this.#store?.close();
+  }
+
+  /** Nothing is opened again. */
+  dispose(): void {
+    this.#folder.dispose();
   }
 
   /** Another process goes on; whatever the one before had open has no owner any more. */
@@ -115,12 +161,44 @@ export class ModelMachine {
   }
 
   tree(): Map<string, string> {
-    return readTree(this.#disk);
+    const tree = readTree(this.#disk, this.roots);
+    this.veil.note(tree);
+    return tree;
   }
 
   /** Writes something that was never written before. */
   touch(one: Touch): void {
     this.#words += 1;
-    touch(this.#disk, one, `w${this.#words}`);
+    const at = onDisk(this.roots, one.path);
+    this.touched.add(one.path);
+    this.#locked.delete(at);
+    if (one.how === "large" || one.how === "lock") this.veil.addPath(one.path);
+    touch({ disk: this.#disk, roots: this.roots }, one, `w${this.#words}`);
+    if (one.how === "lock") this.#locked.add(at);
+  }
+
+  /** Rules of a root from now on: names that they keep out. */
+  rule(root: ModelRoot, name: string): void {
+    const path = inRoot(root, ".gitignore");
+    this.veil.addName(name);
+    this.touched.add(path);
+    writeText(this.#disk, onDisk(this.roots, path), `${name}\n`);
+    this.#disk.syncFolder(root.folder);
+  }
+}
+
+/** A folder of the real disk, made once it is needed. */
+class TemporaryFolder {
+  #path: string | undefined;
+  #files = 0;
+
+  newFile(): string {
+    this.#path ??= mkdtempSync(join(tmpdir(), "chronicle-model-"));
+    this.#files += 1;
+    return join(this.#path, `index-${this.#files}`);
+  }
+
+  dispose(): void {
+    if (this.#path !== undefined) rmSync(this.#path, { recursive: true });
   }
 }

@@ -1,5 +1,6 @@
 import type { ActionRecord } from "../../src/core/action-record.ts";
 import type { TransactionRecord } from "../../src/core/transaction-record.ts";
+import type { Within } from "../../src/core/within.ts";
 import type { Step } from "./model-undo.ts";
 
 /** Whose a change is, by the rules as they are told to people: of what was going on when it was recorded. */
@@ -16,9 +17,14 @@ export interface OpenTransaction {
   readonly record: Pick<TransactionRecord, "parent" | "session" | "actor" | "fromSeq">;
 }
 
+export interface OpenRun {
+  readonly id: string;
+  readonly within: Within;
+}
+
 export interface Going {
   readonly actions: readonly OpenAction[];
-  readonly runs: readonly { readonly id: string; readonly seq: number }[];
+  readonly runs: readonly OpenRun[];
   readonly transactions: readonly OpenTransaction[];
 }
 
@@ -32,35 +38,46 @@ export interface Owner {
 
 const PERSON = "human";
 
-/** The action that named the path; else the command that runs; else the run or transaction; several: nobody's. */
+/**
+ * The innermost of those that named the path; else of those that may change anything. Of several innermost ones it is
+ * what is around all of them that owns the change, and nobody where nothing is.
+ */
 export function ownerBy(step: Step, going: Going): Owner {
-  const named = inner(going.actions.filter((one) => names(one, step)));
-  if (named.length > 0) return ofActions(named, []);
-  const anywhere = inner(going.actions.filter((one) => one.record.scope === "workspace"));
-  const around = aroundOf(anywhere, going);
-  if (anywhere.length > 0) return ofActions(anywhere, around);
-  const runs = going.runs.filter((one) => around.includes(one.id));
-  const transactions = going.transactions.filter((one) => around.includes(one.id));
-  if (runs.length > 1 || transactions.length > 1) return nobody(around);
-  const [run] = runs;
-  const [transaction] = transactions;
+  const around = surroundings(going);
+  const named = going.actions.filter((one) => names(one, step));
+  const wide = [
+    ...going.actions.filter((one) => one.record.scope === "workspace"),
+    ...going.runs,
+    ...going.transactions.filter((one) => one.record.session === undefined),
+  ];
+  const some = (named.length > 0 ? named : wide).map((one) => one.id);
+  const inner = some.filter((outer) => !some.some((one) => one !== outer && around.get(one)?.has(outer) === true));
+  const [first, second] = inner;
+  if (first === undefined) return { actor: PERSON };
+  if (second === undefined) return ofInnermost(first, going, around);
+  const candidates = inner.toSorted();
+  const common = [...around.keys()].filter((outer) => inner.every((one) => around.get(one)?.has(outer) === true));
+  const owner = common.find((one) => common.every((outer) => around.get(one)?.has(outer) === true));
+  return owner === undefined
+    ? { actor: "ambiguous", candidates }
+    : { ...ofInnermost(owner, going, around), candidates };
+}
+
+/** An action's, with its session; a run's, with the innermost transaction around it; a transaction's. */
+function ofInnermost(id: string, { actions, runs, transactions }: Going, around: Surroundings): Owner {
+  const action = actions.find((one) => one.id === id)?.record;
+  if (action !== undefined) {
+    const { actor, session } = action;
+    return { actor, action: id, ...(session === undefined ? {} : { session }) };
+  }
+  const outer = transactions.filter((one) => around.get(id)?.has(one.id) === true);
+  const transaction = outer.find((one) => outer.every((other) => around.get(one.id)?.has(other.id) === true));
+  const isRun = runs.some((one) => one.id === id);
   return {
-    actor: run === undefined ? (transaction?.record.actor ?? PERSON) : PERSON,
-    ...(run === undefined ? {} : { session: run.id }),
+    actor: isRun ? PERSON : (transaction?.record.actor ?? PERSON),
+    ...(isRun ? { session: id } : {}),
     ...(transaction === undefined ? {} : { transaction: transaction.id }),
   };
-}
-
-function ofActions(actions: readonly OpenAction[], others: readonly string[]): Owner {
-  const [only] = actions;
-  if (only === undefined || actions.length + others.length > 1)
-    return nobody([...actions.map((one) => one.id), ...others]);
-  const { actor, session } = only.record;
-  return { actor, action: only.id, ...(session === undefined ? {} : { session }) };
-}
-
-function nobody(candidates: readonly string[]): Owner {
-  return { actor: "ambiguous", candidates: [...candidates].sort() };
 }
 
 function names({ record }: OpenAction, { path, before, after }: Step): boolean {
@@ -70,31 +87,29 @@ function names({ record }: OpenAction, { path, before, after }: Step): boolean {
   );
 }
 
-/** Without those within which another one of the same session goes on. */
-function inner(actions: readonly OpenAction[]): OpenAction[] {
-  return actions.filter(
-    (outer) =>
-      !actions.some(
-        (one) =>
-          one.record.session !== undefined &&
-          one.record.session === outer.record.session &&
-          one.depth > outer.depth &&
-          one.seq > outer.seq,
-      ),
+/** The ids of what goes on around each, and its own. */
+type Surroundings = ReadonlyMap<string, ReadonlySet<string>>;
+
+function surroundings({ actions, runs, transactions }: Going): Surroundings {
+  const parents = new Map<string, readonly (string | undefined)[]>();
+  for (const one of actions) parents.set(one.id, [one.record.run, one.record.transaction, ...callers(one, actions)]);
+  for (const { id, within } of runs) parents.set(id, [within.run, within.action, within.transaction]);
+  for (const { id, record } of transactions) parents.set(id, [record.parent]);
+  return new Map(
+    [...parents.keys()].map((id) => {
+      const around = new Set([id]);
+      // A set's iterator goes on with what is added on the way.
+      for (const one of around)
+        for (const outer of parents.get(one) ?? []) if (outer !== undefined && parents.has(outer)) around.add(outer);
+      return [id, around];
+    }),
   );
 }
 
-/** Runs and everybody's innermost transactions within which none of the actions was begun. */
-function aroundOf(actions: readonly OpenAction[], { runs, transactions }: Going): string[] {
-  const hidden = new Set<string | undefined>();
-  for (const { record } of actions) {
-    hidden.add(record.run);
-    for (let at = record.transaction; at !== undefined;) {
-      hidden.add(at);
-      at = transactions.find((one) => one.id === at)?.record.parent;
-    }
-  }
-  const everybodys = transactions.filter((one) => one.record.session === undefined);
-  const leaves = everybodys.filter((one) => !everybodys.some((other) => other.record.parent === one.id));
-  return [...runs, ...leaves].map((one) => one.id).filter((id) => !hidden.has(id));
+/** The calls of the same session that have started a sub-agent's one. */
+function callers(one: OpenAction, actions: readonly OpenAction[]): string[] {
+  const { session } = one.record;
+  const isAround = (outer: OpenAction): boolean =>
+    session !== undefined && session === outer.record.session && one.depth > outer.depth && one.seq > outer.seq;
+  return actions.filter(isAround).map((outer) => outer.id);
 }

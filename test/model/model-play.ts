@@ -3,11 +3,18 @@ import type { LogEventShape } from "../../src/api/shapes.ts";
 import { ModelBack } from "./model-back.ts";
 import { found } from "./model-expect.ts";
 import { ModelHistory, sorted, UNOWNED_MS, type Asked, type KnownAction } from "./model-history.ts";
-import { ModelMachine, type Crash } from "./model-machine.ts";
+import { pathOfRecordId } from "../../src/core/file-record.ts";
+import { shown } from "./model-roots.ts";
+import { ModelMachine, type Crash, type MachineOptions } from "./model-machine.ts";
 import { actorOf, isWithin, netPaths, pickOf, realPath, requestOf, sessionOf, targetsOf } from "./model-requests.ts";
 import { checkEverything, checkLimit, readText } from "./model-retention.ts";
 import type { Begin, Happening, Scripted } from "./model-steps.ts";
 import type { Touch } from "./model-tree.ts";
+
+export interface PlayOptions extends MachineOptions {
+  /** Each step is another process's, as those of an agent's hooks are. */
+  readonly hooks: boolean;
+}
 
 /** Does what a script says, and holds the engine to the model after each step. */
 export class ModelPlay {
@@ -16,30 +23,36 @@ export class ModelPlay {
   readonly keep: number;
   readonly refused = new Map<string, number>();
   crashes = 0;
+  readonly #hooks: boolean;
   /** The first event that is there still. */
   begins = 0;
   readonly #back: ModelBack = new ModelBack(this);
 
-  private constructor(machine: ModelMachine, keep: number) {
+  private constructor(machine: ModelMachine, keep: number, hooks: boolean) {
+    this.#hooks = hooks;
     this.machine = machine;
     this.keep = keep;
     const tree = machine.tree();
-    this.history = new ModelHistory(tree);
+    this.history = new ModelHistory(tree, machine.veil);
     this.history.see(tree);
   }
 
-  static async begin(keep: number): Promise<ModelPlay> {
-    const machine = new ModelMachine({ max_snapshots: keep });
+  static async begin(keep: number, options: PlayOptions): Promise<ModelPlay> {
+    const machine = new ModelMachine({ max_snapshots: keep }, options);
     await machine.open();
-    const play = new ModelPlay(machine, keep);
+    const play = new ModelPlay(machine, keep, options.hooks);
     await play.read({});
     return play;
   }
 
   async step({ what, crash }: Scripted): Promise<void> {
+    if (this.#hooks) {
+      await this.machine.close();
+      await this.machine.open();
+    }
     const pid = this.machine.pid;
     if (crash === undefined) {
-      await this.#perform(what);
+      await this.#safely(() => this.#perform(what));
       return;
     }
     const asked = this.#askedOf(what);
@@ -48,6 +61,20 @@ export class ModelPlay {
     if (!crashed) return;
     this.crashes += 1;
     await this.#afterCrash(pid, { ...asked, isQuiet: isQuiet(what), before, crash });
+  }
+
+  /** What was never recorded survives whatever is done, but for what was touched. */
+  async #safely(work: () => Promise<void>): Promise<void> {
+    const before = this.machine.tree();
+    this.machine.touched = new Set();
+    await work();
+    const after = this.machine.tree();
+    const touched = [...this.machine.touched];
+    const isTouched = (path: string): boolean => touched.some((one) => isWithin(path, one) || isWithin(one, path));
+    for (const [path, state] of before) {
+      if (state === "dir" || isTouched(path) || this.history.wasRecorded(path, state)) continue;
+      found([path, after.get(path)]).toEqual([path, state]);
+    }
   }
 
   async #afterCrash(
@@ -80,8 +107,9 @@ export class ModelPlay {
   /** A content that an undo has made, and something else has replaced before it was seen on disk. */
   async #fetch({ record_id: id, record }: LogEventShape): Promise<void> {
     const { hash, intent, iteration, mode } = record as Record<string, unknown>;
-    if (!id.startsWith("file:") || intent === undefined || typeof hash !== "string" || this.history.knows(hash)) return;
-    const text = await readText(() => this.machine.workspace.cat(id.slice("file:".length), Number(iteration)), true);
+    const path = pathOfRecordId(id);
+    if (path === undefined || intent === undefined || typeof hash !== "string" || this.history.knows(hash)) return;
+    const text = await readText(() => this.machine.workspace.cat(shown(path), Number(iteration)), true);
     this.history.see(new Map([["made", `${Number(mode).toString(8)} ${text}`]]));
   }
 
@@ -89,7 +117,9 @@ export class ModelPlay {
   #expectRecorded(within: (path: string) => boolean = () => true): void {
     const only = (tree: ReadonlyMap<string, string>): ReadonlyMap<string, string> =>
       new Map([...tree].filter(([path]) => within(path)));
-    found(sorted(only(this.history.recorded))).toEqual(sorted(only(this.machine.tree())));
+    const [recorded, tree] = [this.history.recorded, this.machine.tree()];
+    const { veil } = this.machine;
+    found(sorted(only(veil.clear(recorded)))).toEqual(sorted(only(veil.clear(tree))));
   }
 
   /** What is known before a step that may be cut off. */
@@ -106,9 +136,8 @@ export class ModelPlay {
       case "touch":
         what.touches.forEach((one) => this.#touch(one));
         return;
-      case "wait":
-        this.machine.ms += what.ms;
-        return;
+      case "rule":
+        return this.#rule(what);
       case "begin":
         await this.#begin(what);
         return;
@@ -169,6 +198,7 @@ export class ModelPlay {
           | "compact"
           | "prune"
           | "pin"
+          | "wait"
           | "undo"
           | "redo"
           | "drop"
@@ -179,7 +209,8 @@ export class ModelPlay {
     >,
   ): Promise<void> {
     const { workspace } = this.machine;
-    if (what.kind === "gc") await workspace.gc();
+    if (what.kind === "wait") this.machine.ms += what.ms;
+    else if (what.kind === "gc") await workspace.gc();
     else if (what.kind === "verify") await checkEverything(this);
     else if (what.kind === "rebuild") await workspace.rebuild();
     else if (what.kind === "compact") await workspace.compact();
@@ -218,6 +249,16 @@ export class ModelPlay {
     this.#expectRecorded();
   }
 
+  /** Rules that change midway: in a file of a root, or in the options, which hold from the next opening on. */
+  async #rule({ pick, name, inOptions }: Extract<Happening, { readonly kind: "rule" }>): Promise<void> {
+    const root = pickOf(this.machine.roots, pick);
+    if (root === undefined) return;
+    this.machine.veil.addName(name);
+    if (root.only === undefined && !inOptions) this.machine.rule(root, name);
+    else await this.machine.workspace.configure({ excludePatterns: [name] });
+    await this.read({});
+  }
+
   async #act({ begin, touches, place }: Extract<Happening, { readonly kind: "act" }>): Promise<void> {
     const id = await this.#begin(begin);
     const action = id === undefined ? undefined : this.history.actions.get(id);
@@ -227,8 +268,18 @@ export class ModelPlay {
   /** Begins an action; its id, if there was something to keep. */
   async #begin(what: Begin): Promise<string | undefined> {
     const before = this.machine.tree();
-    const action = await this.machine.workspace.snapshotAction(requestOf(what));
+    const request = requestOf(this.machine.roots, what);
+    const onFailure = what.who === 1 ? ("warn" as const) : ("block" as const);
+    const { veil } = this.machine;
+    const isHidden = targetsOf(what).paths.some((path) => veil.hides(path) || veil.isAbove(path));
+    const action = await this.machine.workspace
+      .snapshotAction(veil.isEmpty ? request : { ...request, onFailure })
+      .catch((error: unknown) => this.refusal(error, isHidden ? ["REFUSED"] : []));
     await this.read({});
+    if (action === undefined) {
+      found(sorted(this.machine.tree())).toEqual(sorted(before));
+      return undefined;
+    }
     found(sorted(this.machine.tree())).toEqual(sorted(before));
     if (action === null) return undefined;
     const known = this.history.actions.get(action.id);
@@ -276,7 +327,8 @@ export class ModelPlay {
     if (ended === undefined) return;
     const known = this.history.actions.get(action.id);
     found(known?.record.state).toBe(what.outcome);
-    const own = this.history.steps.filter((step) => step.record.action === action.id);
+    // What was taken back meanwhile is nothing that it has changed.
+    const own = this.history.steps.filter((step) => step.record.action === action.id && !this.history.isTaken(step));
     const net = netPaths(own);
     found({ id: action.id, changes: ended.changes.map((one) => one.path).sort() }).toEqual({
       id: action.id,
@@ -312,7 +364,9 @@ export class ModelPlay {
   /** An error that may be; `undefined`. */
   refusal(error: unknown, codes: readonly string[]): undefined {
     const code = error instanceof Error && "code" in error ? String(error.code) : "";
-    if (!codes.includes(code)) throw error;
+    // What was never recorded stays: going back is refused because of it.
+    const isOfVeil = code === "REFUSED" && !this.machine.veil.isEmpty && codes.length > 0;
+    if (!codes.includes(code) && !isOfVeil) throw error;
     if (code === "PRUNED") found(this.history.prunings.length + this.begins).toBeGreaterThan(0);
     const key = `${code}: ${error instanceof Error ? error.message.replace(/[0-9a-f-]{20,}|\d+/g, "N") : ""}`;
     this.refused.set(key, (this.refused.get(key) ?? 0) + 1);

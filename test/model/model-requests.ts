@@ -1,4 +1,5 @@
 import type { ActionRequest } from "../../src/api/action-api.ts";
+import { onDisk, type ModelRoot } from "./model-roots.ts";
 import type { Begin } from "./model-steps.ts";
 import type { Tree } from "./model-tree.ts";
 import type { Step } from "./model-undo.ts";
@@ -13,8 +14,9 @@ export function sessionOf(who: number): string {
   return `s-${actorOf(who)}`;
 }
 
-export function requestOf(what: Begin): ActionRequest {
-  const { type, path, to, who, turn, depth, owned } = what;
+export function requestOf(roots: readonly ModelRoot[], what: Begin): ActionRequest {
+  const { type, who, turn, depth, owned } = what;
+  const [path, to] = [named(roots, what.path), named(roots, what.to)];
   const isCommand = type === "run_command" || type === "rm";
   const command = type === "rm" ? `rm -rf ${path}` : "make";
   const several = type.startsWith("move") || type === "copy_file";
@@ -27,6 +29,11 @@ export function requestOf(what: Begin): ActionRequest {
     depth,
     ...(owned ? {} : { pid: null }),
   };
+}
+
+/** As a tool names it: relative to the first root, or absolute. */
+function named(roots: readonly ModelRoot[], path: string): string {
+  return path.startsWith("@") ? onDisk(roots, path) : path;
 }
 
 /** What such a request declares. */

@@ -29,6 +29,7 @@ export type Happening =
   | { readonly kind: "resolve"; readonly pick: number; readonly keep: "current" | "undo" | "merged" }
   | { readonly kind: "prune"; readonly keepLast: number; readonly hourly: number; readonly keepPinned: boolean }
   | { readonly kind: "pin"; readonly pick: number; readonly pinned: boolean }
+  | { readonly kind: "rule"; readonly pick: number; readonly name: string; readonly inOptions: boolean }
   | { readonly kind: "wait"; readonly ms: number }
   | { readonly kind: "verify" };
 
@@ -50,11 +51,27 @@ export interface Scripted {
 }
 
 const PATHS = ["shared", "shared", "shared", "d/x", "d/y", "d", "e/f", "e/f/z", "new", "e"];
-const path = fc.constantFrom(...PATHS);
+/** `1>d/x`: of the second root, where there is one. */
+const path = fc
+  .tuple(fc.constantFrom("", "", "1>", "2>"), fc.constantFrom(...PATHS))
+  .map(([root, inner]) => root + inner);
 const pick = fc.nat(30);
 
 const touch = fc.record<Touch>({
-  how: fc.constantFrom("edit", "edit", "edit", "edit", "edit", "remove", "chmod", "binary", "link", "folder"),
+  how: fc.constantFrom(
+    "edit",
+    "edit",
+    "edit",
+    "edit",
+    "edit",
+    "remove",
+    "chmod",
+    "binary",
+    "link",
+    "folder",
+    "large",
+    "lock",
+  ),
   path,
   place: fc.nat(9),
 });
@@ -167,6 +184,15 @@ const happening: fc.Arbitrary<Happening> = fc.oneof(
     weight: 1,
     arbitrary: fc.record({ kind: fc.constant("wait" as const), ms: fc.constantFrom(10_000, 3_600_000, 86_400_000) }),
   },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      kind: fc.constant("rule" as const),
+      pick,
+      name: fc.constantFrom("x", "z", "f", "new", "e"),
+      inOptions: fc.boolean(),
+    }),
+  },
   { weight: 1, arbitrary: simple("verify") },
 );
 
@@ -182,8 +208,22 @@ const crash: fc.Arbitrary<Crash | undefined> = fc.oneof(
   },
 );
 
-/** A history: what happens, and how many snapshots of actions are kept. */
+/** A history: in which roots, what happens, and how many snapshots of actions are kept. */
 export const histories = fc.record({
   script: fc.array(fc.record<Scripted>({ what: happening, crash }), { minLength: 16, maxLength: 40, size: "max" }),
   keep: fc.constantFrom(0, 0, 4, 8),
+  /** Files that are too large or cannot be read, and rules that change: the half of the histories has none. */
+  hides: fc.boolean(),
+  hooks: fc.constantFrom(false, false, true),
+  index: fc.constantFrom("memory" as const, "memory" as const, "sqlite" as const),
+  layout: fc.constantFrom("one", "two", "two", "three", "three", "file"),
 });
+
+/** A script in which nothing is too large, unreadable or kept out by a rule. */
+export function withoutHiding(script: readonly Scripted[]): Scripted[] {
+  const plain = (one: Touch): Touch => (one.how === "large" || one.how === "lock" ? { ...one, how: "edit" } : one);
+  return script.flatMap(({ what, crash }) => {
+    if (what.kind === "rule") return [];
+    return [{ crash, what: "touches" in what ? { ...what, touches: what.touches.map(plain) } : what }];
+  });
+}

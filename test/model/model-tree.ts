@@ -1,4 +1,5 @@
 import type { SimDisk } from "../../src/disk/sim-disk.ts";
+import { folderOf, inRoot, onDisk, type ModelRoot } from "./model-roots.ts";
 
 /**
  * The files of a model test: what is at a path is a text, so that states can be compared with `===`. `dir`, or
@@ -9,36 +10,39 @@ export type State = string | undefined;
 /** All paths of a project, each with its state. */
 export type Tree = ReadonlyMap<string, string>;
 
-const ROOT = "/proj";
-
-/** The project's files. */
-export function readTree(disk: SimDisk): Map<string, string> {
+/** The files of all roots. */
+export function readTree(disk: SimDisk, roots: readonly ModelRoot[]): Map<string, string> {
   const tree = new Map<string, string>();
-  const walk = (folder: string): void => {
-    for (const item of disk.list(folder === "" ? ROOT : `${ROOT}/${folder}`)) {
-      const path = folder === "" ? item.name.toString() : `${folder}/${item.name.toString()}`;
-      if (path === ".chronicle-tmp") continue;
-      const stat = disk.lstat(`${ROOT}/${path}`);
+  const walk = (root: ModelRoot, folder: string): void => {
+    for (const item of disk.list(folder === "" ? root.folder : `${root.folder}/${folder}`)) {
+      const inner = folder === "" ? item.name.toString() : `${folder}/${item.name.toString()}`;
+      const isOther = folder === "" && root.only !== undefined && inner !== root.only;
+      if (isOther || inner === ".chronicle-tmp") continue;
+      const [at, path] = [`${root.folder}/${inner}`, inRoot(root, inner)];
+      const stat = disk.lstat(at);
       if (stat?.kind === "dir") {
         tree.set(path, "dir");
-        walk(path);
-      } else if (stat?.kind === "symlink") tree.set(path, `-> ${disk.readlink(`${ROOT}/${path}`).toString()}`);
-      else tree.set(path, `${((stat?.mode ?? 0) & 0o777).toString(8)} ${disk.content(`${ROOT}/${path}`)?.toString()}`);
+        walk(root, inner);
+      } else if (stat?.kind === "symlink") tree.set(path, `-> ${disk.readlink(at).toString()}`);
+      else tree.set(path, `${((stat?.mode ?? 0) & 0o777).toString(8)} ${disk.content(at)?.toString()}`);
     }
   };
-  walk("");
+  for (const root of roots) walk(root, "");
   return tree;
 }
 
 /** What a tool, or a person, does to a path. */
 export interface Touch {
-  readonly how: "edit" | "remove" | "chmod" | "binary" | "link" | "folder";
+  /** `large`: over the limit. `lock`: from now on this very file cannot be opened. */
+  readonly how: "edit" | "remove" | "chmod" | "binary" | "link" | "folder" | "large" | "lock";
   readonly path: string;
   /** Which place of a text, which mode. */
   readonly place: number;
 }
 
 const PLACES = 3;
+/** The limit of a file's size. */
+export const MOST_BYTES = 400;
 
 /** A text of some places of a line each (or none), with lines between them that nobody edits. */
 export function textOf(places: readonly string[]): string {
@@ -63,22 +67,29 @@ export function placesOf(text: string): string[] | undefined {
   return rest === "" ? places : undefined;
 }
 
+/** Where something is done. */
+export interface Touched {
+  readonly disk: SimDisk;
+  readonly roots: readonly ModelRoot[];
+}
+
 /** Does something to a path, durably; what a file system refuses is not done. `word`: new each time. */
-export function touch(disk: SimDisk, { how, path, place }: Touch, word: string): void {
-  const at = `${ROOT}/${path}`;
+export function touch({ disk, roots }: Touched, { how, path, place }: Touch, word: string): void {
+  const at = onDisk(roots, path);
   const stat = disk.lstat(at);
   if (how === "remove") return remove(disk, at);
   if (how === "chmod")
     return stat?.kind === "file" ? chmod(disk, at, [0o600, 0o644, 0o755][place % 3] ?? 0o644) : undefined;
-  if (stat?.kind === "dir" || !makeParents(disk, path)) return;
+  if (stat?.kind === "dir" || !makeParents({ disk, roots }, path)) return;
   if (how === "folder") {
     if (stat === undefined) disk.makeFolder(at, 0o755);
   } else if (how === "link") {
     if (stat !== undefined) disk.unlink(at);
     disk.symlink(Buffer.from(word), at);
-  } else if (how === "binary") write(disk, at, `\0${word}`);
+  } else if (how === "binary" || how === "lock") writeText(disk, at, `\0${word}`);
+  else if (how === "large") writeText(disk, at, word.repeat(MOST_BYTES));
   else edit(disk, at, { place, word });
-  syncFolders(disk, path);
+  for (const folder of foldersAbove({ disk, roots }, path).toReversed()) disk.syncFolder(folder);
 }
 
 function edit(disk: SimDisk, at: string, { place, word }: { readonly place: number; readonly word: string }): void {
@@ -86,11 +97,11 @@ function edit(disk: SimDisk, at: string, { place, word }: { readonly place: numb
   const places = (isFile ? placesOf(disk.content(at)?.toString() ?? "") : undefined) ?? [];
   // Now and then a line is taken out.
   places[place % PLACES] = place >= PLACES * 3 ? "" : word;
-  write(disk, at, textOf(places));
+  writeText(disk, at, textOf(places));
 }
 
 /** Writes as most editors do: another file takes the place. The mode stays. */
-function write(disk: SimDisk, at: string, text: string): void {
+export function writeText(disk: SimDisk, at: string, text: string): void {
   const stat = disk.lstat(at);
   if (stat !== undefined) disk.unlink(at);
   const fd = disk.open(at, "create", stat?.kind === "file" ? stat.mode & 0o777 : 0o644);
@@ -116,18 +127,20 @@ function chmod(disk: SimDisk, at: string, mode: number): void {
   disk.close(fd);
 }
 
-function makeParents(disk: SimDisk, path: string): boolean {
-  const names = path.split("/").slice(0, -1);
-  for (let i = 1; i <= names.length; i += 1) {
-    const at = `${ROOT}/${names.slice(0, i).join("/")}`;
+/** The folders in which a path lies, the root's first. */
+function foldersAbove({ roots }: Touched, path: string): string[] {
+  const top = folderOf(roots, path);
+  const names = onDisk(roots, path)
+    .slice(top.length + 1)
+    .split("/");
+  return names.map((_, i) => [top, ...names.slice(0, i)].join("/"));
+}
+
+function makeParents({ disk, roots }: Touched, path: string): boolean {
+  for (const at of foldersAbove({ disk, roots }, path).slice(1)) {
     const kind = disk.lstat(at)?.kind;
     if (kind === undefined) disk.makeFolder(at, 0o755);
     else if (kind !== "dir") return false;
   }
   return true;
-}
-
-function syncFolders(disk: SimDisk, path: string): void {
-  const names = path.split("/");
-  for (let i = names.length - 1; i >= 0; i -= 1) disk.syncFolder([ROOT, ...names.slice(0, i)].join("/"));
 }

@@ -17,7 +17,7 @@ const TS = "2026-01-31T09:30:00.000Z";
 const HASH = sha256("of some event");
 const CONTENT = Buffer.from("content\n");
 const RECORD = encodeWorkspace({
-  format: 1,
+  format: 2,
   created: TS,
   roots: [{ id: null, folder: "", filter: EVERYTHING, limits: DEFAULT_LIMITS }],
   device: "0",

@@ -4,6 +4,7 @@ import { formatBytes } from "../../core/duration.ts";
 import type { CommandContext } from "../context.ts";
 import { ambiguousLines } from "../render/changes.ts";
 import { columns } from "../render/columns.ts";
+import { harmlessLines, lossLines } from "../render/omitted-changes.ts";
 import { counted } from "../render/counted.ts";
 import { printable, shortened } from "../render/printable.ts";
 import { ago } from "../render/when.ts";
@@ -100,6 +101,7 @@ function headLines(context: CommandContext, one: ActionShape): string[] {
     ...(omitted.length === 0
       ? []
       : [`not kept  ${omitted.map(({ path, reason: why }) => `${printable(path)} (${why})`).join(", ")}`]),
+    ...[...lossLines(one.omitted_changes), ...harmlessLines(one.omitted_changes)].map((line) => `left out  ${line}`),
     `hash      ${one.hash}`,
   ];
 }

@@ -1,15 +1,31 @@
 import { EXIT } from "../../api/problems.ts";
 import type { DoctorShape } from "../../api/store-api.ts";
+import { ChronicleError } from "../../core/errors.ts";
 import { agentChecks } from "../agents/doctor-checks.ts";
 import type { CommandContext } from "../context.ts";
 import { placesOf } from "../places.ts";
 import { printable } from "../render/printable.ts";
 
+/** What the store says of itself; where it cannot even be opened, that is what is wrong. */
+async function storeChecks(context: CommandContext, home: string): Promise<DoctorShape> {
+  try {
+    return await (await context.store()).doctor();
+  } catch (error) {
+    if (!(error instanceof ChronicleError) || context.remote !== undefined) throw error;
+    const check = {
+      name: "store",
+      ok: false,
+      detail: error.message,
+      hint: error.hint ?? "choose another with --store",
+    };
+    return { ok: false, store: home, checks: [check] };
+  }
+}
+
 export async function doctor(context: CommandContext): Promise<number> {
   const { io, input } = context;
-  const store = await context.store();
   const places = placesOf({ env: io.env, userHome: io.userHome, cwd: io.cwd(), store: input.text("store") });
-  const own = await store.doctor();
+  const own = await storeChecks(context, places.home);
   // Agents work where they are installed: on this machine.
   const checks = [...own.checks, ...(context.remote === undefined ? await agentChecks(io, places) : [])];
   const result: DoctorShape = { ...own, ok: checks.every((check) => check.ok), checks };

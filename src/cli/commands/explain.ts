@@ -14,14 +14,19 @@ function ruleText(result: ExplainShape): string {
   return result.source === undefined ? rule : `${rule} (${printable(result.source)})`;
 }
 
-/** What the rules do not say: nothing is there, or something that is never opened. Elsewhere that cannot be looked at. */
-function thereNow(context: CommandContext, typed: string, hasFolder: boolean): "something" | "nothing" | "special" {
+/** Why what is there now is left out, although the rules take it in. */
+function leftOutText(recorded: boolean, { reason, detail }: NonNullable<ExplainShape["omitted"]>): string {
+  if (reason === "special") return ": pipes, sockets and devices are listed, never opened";
+  const why = `${reason}${detail === "" ? "" : ` (${printable(detail)})`}`;
+  return recorded ? ` as it is now: ${why}; what was recorded before is kept` : `: ${why}`;
+}
+
+/** Is anything there, which the rules do not say? Elsewhere that cannot be looked at. */
+function thereNow(context: CommandContext, typed: string, hasFolder: boolean): "something" | "nothing" {
   // Without a folder, what is there is what is recorded.
   if (!hasFolder) return "nothing";
   if (typed.startsWith("@") || context.remote !== undefined) return "something";
-  const stat = new NodeDisk().lstat(resolve(context.io.cwd(), typed));
-  if (stat === undefined) return "nothing";
-  return ["file", "dir", "symlink"].includes(stat.kind) ? "something" : "special";
+  return new NodeDisk().lstat(resolve(context.io.cwd(), typed)) === undefined ? "nothing" : "something";
 }
 
 function sentence(
@@ -30,9 +35,9 @@ function sentence(
   { typed, hasFolder }: { readonly typed: string; readonly hasFolder: boolean },
 ): string {
   const { paint } = context;
+  if (result.omitted !== undefined)
+    return `${paint("yellow", "not tracked")}${leftOutText(result.recorded, result.omitted)}`;
   const there = thereNow(context, typed, hasFolder);
-  if (!result.recorded && result.tracked && there === "special")
-    return `${paint("yellow", "not tracked")}: pipes, sockets and devices are listed, never opened`;
   if (!result.recorded && result.tracked && there === "nothing")
     return `nothing is there and nothing was recorded; it would be tracked: ${ruleText(result)}`;
   if (!result.tracked) return `${paint("yellow", "not tracked")}: ${ruleText(result)}`;

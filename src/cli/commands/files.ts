@@ -16,7 +16,7 @@ async function listed(
   path: string | undefined,
   how: ListFilesOptions,
 ): Promise<FileListShape> {
-  if (path === undefined || path === "") return workspace.files(how);
+  if (path === undefined) return workspace.files(how);
   try {
     return await workspace.files({ ...how, path });
   } catch (error) {

@@ -2,7 +2,6 @@ import { resolve } from "node:path";
 import { EXIT } from "../../api/problems.ts";
 import type { RunShape } from "../../api/shapes.ts";
 import type { WorkspaceApi } from "../../api/workspace-api.ts";
-import { ChronicleError } from "../../core/errors.ts";
 import type { CommandContext } from "../context.ts";
 import { readJsonList } from "../read-json-list.ts";
 import { runSummary } from "../render/run-summary.ts";
@@ -10,17 +9,13 @@ import { reportError } from "../report-error.ts";
 import { runUnrecorded } from "../run-unrecorded.ts";
 import { startFailureCode } from "../start-failure.ts";
 import { usageError } from "../usage-error.ts";
-import { writeWholeFile } from "../user-files.ts";
-
-/** The child's exit code, where an error came after its end. */
-function childCode(error: unknown): number | undefined {
-  const code = error instanceof ChronicleError ? error.data["exit_code"] : undefined;
-  return typeof code === "number" ? code : undefined;
-}
+import { isThere, writeWholeFile } from "../user-files.ts";
 
 interface Recorded {
   readonly result: RunShape;
   readonly undoTakes: string | undefined;
+  /** The workspace, where the command has removed the folder by which it is found. */
+  readonly away: string | undefined;
 }
 
 /** What `undo` would take back after a run that changed nothing. Where that cannot be read, the summary is said without. */
@@ -37,39 +32,52 @@ async function undoTakes(context: CommandContext, workspace: WorkspaceApi): Prom
 async function record(context: CommandContext, command: readonly string[]): Promise<Recorded> {
   const { input, io } = context;
   const networkFile = input.text("networkEvents");
-  const networkEvents = networkFile === undefined ? [] : readJsonList(networkFile, io.cwd());
+  // The command may remove the folder in which it is started.
+  const cwd = io.cwd();
   const workspace = await context.workspace({ create: true });
+  const within = io.env["CHRONICLE_RUN"];
   const result = await workspace.run({
     command,
+    ...(within === undefined ? {} : { within }),
     // From here to the end of this process an interrupt is the command's alone: what it leaves is recorded and told
     // even if Ctrl-C is typed again.
     onStart: () => void io.onInterrupt(() => undefined),
-    cwd: io.cwd(),
+    cwd,
     env: io.env,
     rollbackOnFailure: input.flag("rollbackOnFailure"),
-    networkEvents,
+    ...(networkFile === undefined ? {} : { networkEvents: () => readJsonList(networkFile, cwd) }),
     notes: input.list("note"),
   });
-  const changedNothing = result.changes.length === 0 && !context.json;
-  return { result, undoTakes: changedNothing ? await undoTakes(context, workspace) : undefined };
+  const changedNothing = result.changes.length === 0 && result.undo_id === null && !context.json;
+  return {
+    result,
+    undoTakes: changedNothing ? await undoTakes(context, workspace) : undefined,
+    away: isThere(cwd) ? undefined : workspace.id,
+  };
 }
 
 /** A summary that cannot be written is said; the exit code stays the command's. */
-function writeSummary(context: CommandContext, file: string, result: RunShape): void {
+function writeSummary(context: CommandContext, cwd: string, result: RunShape): void {
+  const file = context.input.text("summary");
+  if (file === undefined) return;
   try {
-    writeWholeFile(resolve(context.io.cwd(), file), `${JSON.stringify(result, null, 2)}\n`);
+    writeWholeFile(resolve(cwd, file), `${JSON.stringify(result, null, 2)}\n`);
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
     context.say(`chronicle: the summary could not be written to ${file}: ${why}`);
   }
 }
 
-function tell(context: CommandContext, { result, undoTakes }: Recorded): void {
+function tell(context: CommandContext, { result, undoTakes, away }: Recorded): void {
   const { io } = context;
+  const worded = (text: string): string =>
+    context.worded(away === undefined ? text : text.replace(/^chronicle (?!-w )/, `chronicle -w ${away} `));
   if (context.json) io.err.write(`${JSON.stringify(result)}\n`);
   else {
-    const style = { paint: context.paintErr, forPeople: io.err.isTerminal, undoTakes, worded: context.worded };
+    const style = { paint: context.paintErr, forPeople: io.err.isTerminal, undoTakes, worded };
     for (const line of runSummary(result, style)) context.say(line);
+    for (const note of result.session.notes)
+      if (note.startsWith("the network events were not")) context.say(`chronicle: ${note}`);
   }
 }
 
@@ -78,17 +86,35 @@ export async function run(context: CommandContext): Promise<number> {
   const command = input.args;
   if ((command[0] ?? "") === "") throw usageError("no command to run", "chronicle run -- <command> [argument...]");
   if (input.flag("otr")) return runUnrecorded(command, io);
+  const cwd = io.cwd();
   let recorded: Recorded;
   try {
     recorded = await record(context, command);
   } catch (error) {
     const style = { json: context.json, jsonOnStderr: true, paint: context.paintErr, worded: context.worded };
     const code = reportError(error, io, style);
-    return childCode(error) ?? startFailureCode(error) ?? (code === EXIT.usage ? code : EXIT.notStarted);
+    return startFailureCode(error) ?? (code === EXIT.usage ? code : EXIT.notStarted);
   }
   const { result } = recorded;
-  const summary = input.text("summary");
-  if (summary !== undefined) writeSummary(context, summary, result);
+  writeSummary(context, cwd, result);
   tell(context, recorded);
-  return result.exit_code;
+  await closeQuietly(context);
+  if (result.not_rolled_back !== null) return EXIT.notRolledBack;
+  return result.exit_code === 0 && isSomethingLost(result) ? EXIT.failed : result.exit_code;
+}
+
+/** What cannot be closed is said; the exit code stays the command's. */
+async function closeQuietly(context: CommandContext): Promise<void> {
+  try {
+    await context.close();
+  } catch (error) {
+    context.say(
+      `chronicle: the history could not be closed: ${error instanceof Error ? error.message : String(error)}`,
+    );
+  }
+}
+
+/** Did the command destroy something that no undo brings back? */
+function isSomethingLost({ session }: RunShape): boolean {
+  return session.omitted_changes?.some(({ lost }) => lost) === true;
 }

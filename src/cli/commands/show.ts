@@ -5,6 +5,7 @@ import { ChronicleError } from "../../core/errors.ts";
 import type { CommandContext } from "../context.ts";
 import { changeLines, countsOf } from "../render/changes.ts";
 import { counted } from "../render/counted.ts";
+import { harmlessLines, lossLines } from "../render/omitted-changes.ts";
 import { patchLines } from "../render/patch.ts";
 import { printable } from "../render/printable.ts";
 import { sessionCommand, sessionEnd } from "../render/sessions.ts";
@@ -29,6 +30,9 @@ function headLines(session: SessionShape, context: CommandContext): string[] {
     `snapshots ${session.snapshot_count}`,
     `root      ${session.merkle_roots.at(-1) ?? ""}`,
     ...(session.network_events.length === 0 ? [] : [`network   ${counted(session.network_events.length, "event")}`]),
+    ...[...lossLines(session.omitted_changes), ...harmlessLines(session.omitted_changes)].map(
+      (line) => `left out  ${line}`,
+    ),
     ...session.notes.map((note) => `note      ${printable(note)}`),
   ];
 }

@@ -42,6 +42,8 @@ async function begin(context: CommandContext): Promise<number> {
   const options: TransactionOptions = {
     ...(name === undefined ? {} : { name }),
     ...(session === undefined ? {} : { session }),
+    // A person begins it for what is done to the folder from here on, also where a server keeps the history.
+    scope: "folder",
     // This process ends at once: without another owner it stays until it is told.
     pid: input.number("pid") ?? null,
     onOwnerDeath: input.flag("keep") ? "keep" : "rollback",

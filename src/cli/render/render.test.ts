@@ -87,7 +87,8 @@ const SESSION: SessionShape = {
 
 function runShape(more: Partial<RunShape>): RunShape {
   const coverage: CoverageShape = { complete: true, omitted: [] };
-  const base = { exit_code: 0, signal: null, undo_id: "u", rolled_back: false, skipped: [], ambiguous: [] };
+  const back = { undo_id: "u", rolled_back: false, not_rolled_back: null };
+  const base = { exit_code: 0, signal: null, not_recorded: null, ...back, skipped: [], ambiguous: [] };
   return { session: SESSION, changes: CHANGES, coverage, ...base, ...more };
 }
 
@@ -121,12 +122,16 @@ describe("the summary of a run", () => {
 
   it("is at most three lines for a log, whatever happened", () => {
     const omitted = Array.from({ length: 9 }, (_, i) => ({ path: `p${i}`, reason: "unreadable" }));
-    const skipped = [{ path: "x", reason: "changed" }];
-    const lines = runSummary(runShape({ coverage: { complete: false, omitted }, skipped, rolled_back: true }), brief);
+    const left = { reason: "they could not be changed", paths: ["x"], hint: "chronicle restore seq:1 PATH..." };
+    const back = { undo_id: null, not_rolled_back: left, exit_code: 3 };
+    const lines = runSummary(runShape({ coverage: { complete: false, omitted }, ...back, ambiguous: ["y"] }), brief);
     expect(lines).toHaveLength(3);
-    expect(lines[0]).toContain("taken back");
+    expect(lines[0]).toContain("partly taken back");
     expect(lines[1]).toMatch(/WARNING: 9 paths could not be recorded/);
-    expect(lines[2]).toMatch(/WARNING: 1 path could not be taken back/);
+    expect(lines[2]).toBe(
+      "chronicle: NOT rolled back: x (they could not be changed; the command failed with exit code 3). " +
+        "Next: chronicle restore seq:1 PATH...",
+    );
   });
 
   it("names ten paths for people, and where the rest is", () => {

@@ -2,6 +2,7 @@ import type { RunShape } from "../../api/shapes.ts";
 import type { Paint } from "../paint.ts";
 import { changeLines, countsOf, leftOutText, missingFrom, skippedLines } from "./changes.ts";
 import { counted } from "./counted.ts";
+import { harmlessLines, lossLines } from "./omitted-changes.ts";
 import { printable, shortened } from "./printable.ts";
 import type { Worded } from "../worded.ts";
 
@@ -19,7 +20,11 @@ export interface SummaryStyle {
 }
 
 function firstLine(result: RunShape, { undoTakes, worded }: SummaryStyle): string {
-  const { changes, rolled_back, undo_id } = result;
+  const { changes, rolled_back, not_rolled_back: left, not_recorded: unrecorded, undo_id } = result;
+  if (unrecorded !== null) {
+    const why = printable(unrecorded.reason);
+    return `NOT recorded: what the command left could not be (${why}). As before the run: ${worded(unrecorded.hint)}`;
+  }
   if (changes.length === 0) {
     const nothing =
       result.ambiguous.length === 0 ? "nothing tracked changed" : "nothing changed that is only this run's";
@@ -28,7 +33,8 @@ function firstLine(result: RunShape, { undoTakes, worded }: SummaryStyle): strin
   }
   const what = `${counted(changes.length, "change")} (${countsOf(changes)})`;
   if (rolled_back) return `the command failed: ${what} taken back. Bring back: ${worded("chronicle redo")}`;
-  return undo_id === null ? what : `${what}. Take back: ${worded("chronicle undo")}`;
+  if (undo_id === null) return left === null ? what : `${what}, partly taken back`;
+  return `${what}. Take back: ${worded("chronicle undo")}`;
 }
 
 function missingLine(result: RunShape): string[] {
@@ -41,30 +47,36 @@ function missingLine(result: RunShape): string[] {
   ];
 }
 
-function skippedLine(result: RunShape, { worded }: SummaryStyle): string[] {
-  const count = result.skipped.length;
-  return count === 0
-    ? []
-    : [`WARNING: ${counted(count, "path")} could not be taken back; see ${worded("chronicle status")}`];
+/** The command failed, and this is still there: with the command that takes it back. */
+function leftLine({ not_rolled_back: left, exit_code: code }: RunShape, { worded }: SummaryStyle): string[] {
+  if (left === null) return [];
+  const why = `${printable(left.reason)}; the command failed with exit code ${code}`;
+  const what = left.paths.length === 0 ? "what it changed" : somePaths(left.paths);
+  return [`NOT rolled back: ${what} (${why}). Next: ${worded(left.hint)}`];
 }
 
-function ambiguousLine({ ambiguous, session }: RunShape, { worded }: SummaryStyle): string[] {
-  if (ambiguous.length === 0) return [];
-  const names = ambiguous.slice(0, MOST_AMBIGUOUS).map(printable);
-  const rest = ambiguous.length - names.length;
-  const some = `${names.join(", ")}${rest > 0 ? ` and ${rest.toLocaleString("en-US")} more` : ""}`;
+function somePaths(paths: readonly string[]): string {
+  const names = paths.slice(0, MOST_AMBIGUOUS).map(printable);
+  const rest = paths.length - names.length;
+  return `${names.join(", ")}${rest > 0 ? ` and ${rest.toLocaleString("en-US")} more` : ""}`;
+}
+
+function ambiguousLine({ ambiguous, session, not_rolled_back: left }: RunShape, { worded }: SummaryStyle): string[] {
+  if (ambiguous.length === 0 || left !== null) return [];
   const what = `${counted(ambiguous.length, "path")} changed while another run was going on in this folder too`;
   return [
-    `${what}, so that either may have done it: ${some}. undo leaves that alone; ${worded(`chronicle restore seq:${session.from_seq} PATH`)} takes it back`,
+    `${what}, so that either may have done it: ${somePaths(ambiguous)}. undo leaves that alone; ${worded(`chronicle restore seq:${session.from_seq} PATH`)} takes it back`,
   ];
 }
 
 function briefLines(result: RunShape, style: SummaryStyle): string[] {
   const [first, ...more] = [
     firstLine(result, style),
+    ...lossLines(result.session.omitted_changes).map((line) => `WARNING: ${line}`),
+    ...harmlessLines(result.session.omitted_changes),
     ...missingLine(result),
     ...ambiguousLine(result, style),
-    ...skippedLine(result, style),
+    ...leftLine(result, style),
   ];
   return [`chronicle: ${first}`, ...more.map((line) => `chronicle: ${line}`)];
 }
@@ -81,9 +93,12 @@ function fullLines(result: RunShape, summary: SummaryStyle): string[] {
   return [
     `${paint("bold", "chronicle:")} ${firstLine(result, summary)}`,
     ...changeLines(result.changes, style),
+    ...lossLines(result.session.omitted_changes).map((line) => paint("red", line)),
+    ...harmlessLines(result.session.omitted_changes),
     ...(missing.length === 0 ? [] : [paint("yellow", "not recorded, cannot be taken back:")]),
     ...skippedLines(missing, style),
     ...ambiguousLine(result, summary),
+    ...leftLine(result, summary).map((line) => paint("yellow", line)),
     ...(result.skipped.length === 0 ? [] : [paint("yellow", "not taken back:")]),
     ...skippedLines(result.skipped, style),
     ...notCoveredLine(result, paint),

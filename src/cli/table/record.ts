@@ -7,7 +7,7 @@ export const INIT: CommandSpec = {
   group: GROUP,
   summary: "begin a history for a folder and take the baseline (snapshot 0)",
   details:
-    "The first path is the workspace's own folder; further ones are tracked beside it. A single file may be a root. " +
+    "The first path is the workspace's own folder; further ones are tracked beside it. A single file may be a root; no root may lie within another one. " +
     "Without a path: the current folder. Where a workspace stands already, it goes on.",
   args: [{ name: "[path...]", description: "folders or single files to track", completes: "path" }],
   options: [
@@ -52,7 +52,10 @@ export const RUN: CommandSpec = {
   summary: "run a command, record what it changes, say how to take it back",
   details:
     "stdin, stdout and the terminal are the command's; Chronicle's own words go to stderr. The exit code is the " +
-    "command's, 128 + signal if a signal ended it, 125 if Chronicle failed before it started. No init is needed. " +
+    "command's, 128 + signal if a signal ended it, 125 if Chronicle failed before it started, whatever became of the recording once it ran, and 122 if " +
+    "--rollback-on-failure could not take all of a failed command's changes back; 1 if it succeeded, but removed or " +
+    "overwrote what the rules leave out and nobody kept. A run within a run, or within an " +
+    "agent's tool call, is part of it: it is rolled back by itself, and taken back with what is around it. No init is needed. " +
     "With --json the result is one line of JSON at the end of stderr.",
   usage: "[options] [--] <command> [argument...]",
   args: [{ name: "[command...]", description: "the command and its arguments" }],
@@ -62,7 +65,8 @@ export const RUN: CommandSpec = {
     { flags: "--summary <file>", description: "write the result as JSON to this file", completes: "path" },
     {
       flags: "--network-events <file>",
-      description: "keep this JSON array with the session: what a sandbox or proxy saw",
+      description:
+        "keep this JSON array with the session: what a sandbox or proxy saw; read when the command has ended",
       completes: "path",
     },
     { flags: "--note <text>", description: "keep a note with the session", repeated: true },

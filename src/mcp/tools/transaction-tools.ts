@@ -1,5 +1,7 @@
 import * as z from "zod";
 import type { TransactionShape } from "../../api/action-shapes.ts";
+import type { WorkspaceApi } from "../../api/workspace-api.ts";
+import { ChronicleError } from "../../core/errors.ts";
 import type { Answer } from "../answer.ts";
 import { limit, named, transactionId } from "../arguments.ts";
 import { counted, oneLine } from "../one-line.ts";
@@ -9,6 +11,7 @@ import { defineTool, type Tool } from "../tool.ts";
 
 const HINTS = { NOT_FOUND: "list_transactions lists the ids there are" };
 const MAX_SNAPSHOTS = 50;
+const MAX_SESSIONS = 10;
 
 function shown({ snapshots, ...rest }: TransactionShape): object {
   return { ...rest, snapshots: snapshots.slice(0, MAX_SNAPSHOTS), total_snapshots: snapshots.length };
@@ -20,30 +23,54 @@ function lineOf({ id, status, started_at: started, snapshots, name, orphaned }: 
   return `${id}  ${started}  ${status}${title}  (${marks.filter((mark) => mark !== "").join(", ")})`;
 }
 
+/** Stands for the session where none is recorded: no action is of this one. */
+const NO_SESSION = "mcp";
+
+const WITHOUT_ACTIONS =
+  "No agent's session is recorded here: only what these tools restore and undo belongs to it. " +
+  "`chronicle agents install` has every edit recorded; `session` names one.";
+
+/** The agent's session that is open. Throws `USAGE` where there are several. */
+async function onlySession(workspace: WorkspaceApi): Promise<string | undefined> {
+  const open = (await workspace.sessions()).filter((one) => one.kind === "agent" && one.state === "running");
+  const ids = open.map((one) => one.session_id);
+  if (ids.length < 2) return ids[0];
+  throw new ChronicleError(
+    "USAGE",
+    `several agents' sessions are open here: ${ids.slice(0, MAX_SESSIONS).join(", ")}`,
+    {
+      hint: "give yours as `session`; list_actions shows whose each action is",
+    },
+  );
+}
+
 const begin = defineTool({
   name: "begin_transaction",
   title: "Begin a transaction",
   description:
-    "Begins a transaction: the actions that follow belong to it, and rollback_transaction takes all of them back at " +
-    "once. Use it before a risky piece of work of several steps. Begun within another one it is a savepoint. It stays " +
-    "open until commit_transaction or rollback_transaction. Where other agents work in the same folder, give your " +
-    "`session` (list_actions shows it): only its actions then belong to it.",
+    "Begins a transaction: the recorded actions of your session that follow belong to it, and what these tools restore or " +
+    "undo; rollback_transaction takes all of them back at once. What else is changed in the folder meanwhile stays. Use it " +
+    "before a risky piece of work of several steps. Begun within another one it is a savepoint. It stays open until " +
+    "commit_transaction or rollback_transaction; if this server ends before, the work stays. Where several agents' sessions " +
+    "are open, give your `session` (list_actions shows it).",
   input: z.strictObject({
     name: z.string().min(1).max(200).describe("what it is about, for people").optional(),
-    session: named("only this session's actions belong to it (default: everybody's)").optional(),
+    session: named("your session (default: the only one that is open)").optional(),
   }),
   effect: "records",
   run: async (workspace, { name, session }): Promise<Answer> => {
+    const own = session ?? (await onlySession(workspace));
     const transaction = await workspace.beginTransaction({
       ...(name === undefined ? {} : { name }),
-      ...(session === undefined ? {} : { session }),
+      session: own ?? NO_SESSION,
+      scope: "actions",
       actor: "agent",
-      // A transaction outlives its connection: whoever comes back finds it, and nothing is taken back behind their back.
-      pid: null,
+      // Its owner is this server. Where that ends, the work stays: nothing is taken back behind anybody's back.
       onOwnerDeath: "keep",
     });
     return {
       summary: `Transaction ${transaction.id} has begun.`,
+      lines: own === undefined ? [WITHOUT_ACTIONS] : [],
       next: [
         `commit_transaction {"id":"${transaction.id}"} keeps what is done from now on.`,
         `rollback_transaction {"id":"${transaction.id}"} takes it all back.`,
@@ -75,7 +102,7 @@ const rollback = defineTool({
   name: "rollback_transaction",
   title: "Roll a transaction back",
   description:
-    "Takes back all that a transaction's actions changed; work of others stays, and what does not merge with it is " +
+    "Takes back all that a transaction's actions changed; work of others, and what no action did, stays, and what does not merge with it is " +
     "kept as a conflict. Nothing is lost: what is there now is recorded first, and redo brings the " +
     "transaction's work again.",
   input: z.strictObject({ id: transactionId }),
@@ -84,13 +111,14 @@ const rollback = defineTool({
   hints: HINTS,
   run: async (workspace, { id }): Promise<Answer> => {
     const { transaction, undo } = await workspace.rollbackTransaction(id);
-    const { changes, skipped, unmerged } = undo;
+    const { changes, skipped, unmerged, notes } = undo;
     return {
       summary: `Transaction ${transaction.id} is ${transaction.status}: ${countsOf(changes)}.`,
       lines: [
         ...changeLines(changes),
         ...(skipped.length === 0 ? [] : ["Left as they are:", ...skippedLines(skipped)]),
         ...unmerged.slice(0, MAX_SNAPSHOTS).map(conflictLine),
+        ...notes.map((note) => oneLine(note, 2_000)),
       ],
       next: [
         ...(changes.length === 0 ? [] : [redoOf(undo.undo_id)]),

@@ -1,6 +1,6 @@
 import { sameEntry, type Entry } from "../../core/entry.ts";
 import type { UpstreamIteration } from "../../core/file-record.ts";
-import { isWithin, parentOf, ROOT, type WorkspacePath } from "../../core/path.ts";
+import { isRoot, isWithin, parentOf, type WorkspacePath } from "../../core/path.ts";
 import { reconcileTrees, type PathDecision } from "../../core/reconcile-trees.ts";
 import { settle, type ReconcileMode, type Settled } from "../../core/reconcile.ts";
 import type { SyncBase } from "../../core/upstream-change.ts";
@@ -46,7 +46,7 @@ export function areWhole(paths: readonly CyclePath[]): boolean {
   const sides = new Map(paths.map((one) => [one.path, one]));
   return paths.every(({ path, local, remote }) => {
     const folder = parentOf(path);
-    const above = folder === ROOT ? undefined : sides.get(folder);
+    const above = isRoot(folder) ? undefined : sides.get(folder);
     if (above === undefined) return true;
     const isLocalWhole = local === undefined || above.local?.kind === "dir";
     return isLocalWhole && (remote === undefined || above.remote?.kind === "dir");

@@ -1,6 +1,6 @@
 import type { Entry } from "../../core/entry.ts";
 import type { IdentifiedConflict } from "../../core/conflict-record.ts";
-import { displayPath, isWithin, parentOf, type WorkspacePath } from "../../core/path.ts";
+import { displayPath, foldersAbove, isWithin, type WorkspacePath } from "../../core/path.ts";
 import { both, settle } from "../../core/reconcile.ts";
 import type { SettledDecision } from "./decide-cycle.ts";
 import type { FolderJournal } from "./folder-journal.ts";
@@ -69,8 +69,10 @@ function stays(
 
 /** All folders from a path up to the topmost are held by it. */
 function note(held: Map<WorkspacePath, WorkspacePath>, path: WorkspacePath, top: WorkspacePath): void {
-  for (let folder = parentOf(path); isWithin(folder, top) && !held.has(folder); folder = parentOf(folder))
+  for (const folder of foldersAbove(path)) {
+    if (!isWithin(folder, top) || held.has(folder)) break;
     held.set(folder, path);
+  }
 }
 
 interface Holding {

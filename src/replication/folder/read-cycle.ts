@@ -1,6 +1,6 @@
 import type { ConflictRecord, IdentifiedConflict } from "../../core/conflict-record.ts";
 import { sameEntry, type Entry } from "../../core/entry.ts";
-import { comparePaths, isWithin, parentOf, ROOT, type WorkspacePath } from "../../core/path.ts";
+import { comparePaths, foldersAbove, isWithin, ROOT, type WorkspacePath } from "../../core/path.ts";
 import type { SyncBase } from "../../core/upstream-change.ts";
 import type { IndexStore, IterationRow } from "../../storage/index-store.ts";
 import { breathe } from "../../util/breathe.ts";
@@ -84,7 +84,10 @@ async function lastOwn({ path, base, upstream }: CyclePath, sides: CycleSides): 
 function withFolders(touched: Iterable<WorkspacePath>): Set<WorkspacePath> {
   const paths = new Set<WorkspacePath>();
   for (const given of touched) {
-    for (let path = given; path !== ROOT && !paths.has(path); path = parentOf(path)) paths.add(path);
+    for (const path of [given, ...foldersAbove(given)]) {
+      if (paths.has(path)) break;
+      paths.add(path);
+    }
   }
   return paths;
 }
@@ -176,7 +179,7 @@ async function readBases(paths: readonly WorkspacePath[], sides: CycleSides): Pr
 /** What the nearest open conflict above a path says of the base beneath it. */
 function sinceAbove(path: WorkspacePath, conflicts: ReadonlyMap<WorkspacePath, ConflictRecord>): number | undefined {
   if (conflicts.size === 0) return undefined;
-  for (let folder = parentOf(path); folder !== ROOT; folder = parentOf(folder)) {
+  for (const folder of foldersAbove(path)) {
     const since = conflicts.get(folder)?.sync?.since;
     if (since !== undefined) return since;
   }

@@ -64,11 +64,14 @@ function movedPaths(gone: ReadonlyMap<WorkspacePath, Gone>, came: ReadonlyMap<Wo
 
 /** The events of files in the seconds before another one, in order. */
 async function rowsBefore({ index }: Context, last: EventRow): Promise<EventRow[]> {
-  const since = Date.parse(last.ts) - BEFORE_MS;
+  // An event behind a jump of the clock is none of the last seconds, whichever way it jumped.
+  const isRecent = (row: EventRow): boolean =>
+    !isInBase(row) && Math.abs(Date.parse(last.ts) - Date.parse(row.ts)) <= BEFORE_MS;
   const found: EventRow[] = [];
   for (let to = last.seq; to > 0;) {
     const rows = await index.events({ from: 1, to, limit: WINDOW, descending: true });
-    const recent = rows.filter((row) => !isInBase(row) && Date.parse(row.ts) >= since);
+    const end = rows.findIndex((row) => !isRecent(row));
+    const recent = end === -1 ? rows : rows.slice(0, end);
     found.push(...recent.filter(({ recordId }) => recordId.startsWith("file")));
     if (recent.length < rows.length || rows.length < WINDOW) break;
     to = (rows.at(-1)?.seq ?? 1) - 1;

@@ -1,5 +1,5 @@
 import { EMPTY_HASH, type Hash } from "../../core/hash.ts";
-import { compareNames, nameOf, parentOf, ROOT, splitRoot, type WorkspacePath } from "../../core/path.ts";
+import { compareNames, foldersWith, isRoot, nameOf, parentOf, type WorkspacePath } from "../../core/path.ts";
 import type { IndexStore, IterationRow } from "../../storage/index-store.ts";
 import { catchUp } from "../../workspace/catch-up.ts";
 import { workspaceRecord } from "../../workspace/config.ts";
@@ -55,9 +55,9 @@ class IndexedView implements TreeView {
     const touched = await index.touched(since, seq);
     const folders = new Set<WorkspacePath>();
     for (const path of touched) {
-      for (let folder = parentOf(path); !folders.has(folder); folder = parentOf(folder)) {
+      for (const folder of foldersWith(path)) {
+        if (folders.has(folder)) break;
         folders.add(folder);
-        if (folder === ROOT) break;
       }
     }
     const deleted = new Map<WorkspacePath, IterationRow[]>();
@@ -107,8 +107,7 @@ class IndexedView implements TreeView {
 
   /** `undefined`: it is no folder. */
   async #hashOf(folder: WorkspacePath): Promise<Hash | undefined> {
-    const isRoot = splitRoot(folder).path === ROOT;
-    const isThere = isRoot || (await this.#index.iterationAt(folder, this.#seq))?.entry?.kind === "dir";
+    const isThere = isRoot(folder) || (await this.#index.iterationAt(folder, this.#seq))?.entry?.kind === "dir";
     return isThere ? this.#treeHash(folder) : undefined;
   }
 

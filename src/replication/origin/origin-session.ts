@@ -50,6 +50,8 @@ export interface OriginOptions {
   readonly foreseen?: Signal<ForeseenContent>;
   /** Since when the workspace's folder is not there (epoch milliseconds): replicas are told. Asked with each beat. */
   readonly folderAway?: () => number | undefined;
+  /** Records what was changed in the workspace's folder by now. Default: there is none. */
+  readonly look?: () => Promise<void>;
 }
 
 const HEARTBEAT_MS = 5_000;
@@ -81,6 +83,8 @@ export class OriginSession {
   readonly #fetch: ContentFetch;
   readonly #intake: WriteBackIntake | undefined;
   readonly #reached = new Waiters();
+  /** Barriers that are about to be answered. */
+  readonly #confirming = new Set<number>();
   #pulse: Pulse | undefined;
   #replica: string | undefined;
   /** The head that it was told last. */
@@ -341,10 +345,23 @@ export class OriginSession {
     if (hash !== undefined) this.#push.begin({ seq: since_sequence, hash });
   }
 
-  async #confirm(sequence: number): Promise<void> {
-    const { seq: current_sequence } = await this.#options.history.head();
-    const satisfied = current_sequence >= sequence;
-    await this.#channel.send({ type: "BarrierConfirmation", sequence, satisfied, current_sequence });
+  /**
+   * Answers a barrier, once what was changed in the folder before is recorded. That may take long: other messages are not held
+   * up. Where it fails nothing is answered, and the replica asks again with its next beat.
+   */
+  #confirm(sequence: number): void {
+    if (this.#confirming.has(sequence)) return;
+    this.#confirming.add(sequence);
+    const answered = async (): Promise<void> => {
+      const { look, history } = this.#options;
+      await look?.();
+      const { seq: current_sequence } = await history.head();
+      const satisfied = current_sequence >= sequence;
+      await this.#channel.send({ type: "BarrierConfirmation", sequence, satisfied, current_sequence });
+    };
+    void answered()
+      .catch(() => undefined)
+      .finally(() => this.#confirming.delete(sequence));
   }
 
   async #compare({ sequence, head_hash, workspace }: MessageOf<"HeadWitness">): Promise<void> {

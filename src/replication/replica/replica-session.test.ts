@@ -150,7 +150,7 @@ describe("a replica's session", () => {
 
   it("ends when a reconciliation that it had begun has come to its end, also one that began while it stored", async () => {
     const root = { id: null, folder: "", filter: EVERYTHING, limits: DEFAULT_LIMITS };
-    const record = encodeWorkspace({ format: 1, created: TS, roots: [root], device: "0", inode: "0" });
+    const record = encodeWorkspace({ format: 2, created: TS, roots: [root], device: "0", inode: "0" });
     const [first] = sealEvents(EMPTY_HEAD, [{ op: "upsert", recordId: `workspace:${ID}`, record }], TS);
     if (first === undefined) throw new Error("no event was made");
     const store = await openSimStore(SimDisk.fromTree({ "/store": { folder: 0o700 }, "/config": { folder: 0o700 } }), {

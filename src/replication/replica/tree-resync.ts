@@ -2,7 +2,15 @@ import type { Entry } from "../../core/entry.ts";
 import { ChronicleError } from "../../core/errors.ts";
 import type { HistoryAnchor } from "../../core/history-anchor.ts";
 import { LogTree } from "../../core/log-tree.ts";
-import { childOf, comparePaths, parentOf, pathInRoot, ROOT, splitRoot, type WorkspacePath } from "../../core/path.ts";
+import {
+  childOf,
+  comparePaths,
+  foldersAbove,
+  parentOf,
+  pathInRoot,
+  ROOT,
+  type WorkspacePath,
+} from "../../core/path.ts";
 import { decodeWorkspace } from "../../core/workspace-record.ts";
 import type { BlobStore } from "../../storage/blob-store.ts";
 import type { IterationRow } from "../../storage/index-store.ts";
@@ -100,7 +108,7 @@ export class TreeResync {
   }
 
   #hold(path: WorkspacePath): void {
-    for (let at = path; splitRoot(at).path !== ROOT; at = parentOf(at)) {
+    for (const at of [path, ...foldersAbove(path)]) {
       const siblings = this.#held.get(parentOf(at)) ?? new Set();
       if (siblings.has(at)) return;
       this.#held.set(parentOf(at), siblings.add(at));

@@ -6,7 +6,7 @@ import { nextEvents } from "../../testing/event-log-suite.ts";
 import { Upstream } from "./upstream.ts";
 import { FileWitnessNotes } from "./witness-notes.ts";
 
-const PATHS = { log: "/r/upstream.wal", archive: "/r/archive", quarantine: "/r/quarantine" };
+const PATHS = { log: "/r/upstream.wal", archive: "/r/archive", quarantine: "/r/quarantine", isCopy: true } as const;
 const LINES = nextEvents(EMPTY_HEAD, 4).map(({ line }) => `${line}\n`);
 
 function diskWith(content: string): SimDisk {

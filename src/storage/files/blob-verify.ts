@@ -109,7 +109,7 @@ async function* verifyPack(
       if (damaged.length === 0 && !isStoredWhole(part.head, stored)) {
         yield damage(pack.path, part.offset, "bytes of a block were changed, though its contents can still be read");
       }
-      for (const { hash } of damaged) yield damagedContent(files, pack, part.offset, hash);
+      for (const { hash } of damaged) yield* damagedContent(files, pack, part.offset, hash);
       for (const entry of part.head.entries) if (!damaged.includes(entry)) onBlob?.(entry.hash);
       await progress.add(part.head.blockBytes);
     }
@@ -174,14 +174,14 @@ function garbage(
   return damage(pack.path, part.from, `${part.to - part.from} bytes are no block`, hurt);
 }
 
-/** A damaged copy hurts its content only where the index does not name another one, which is looked at in its own place. */
-function damagedContent({ index }: BlobFiles, pack: PackFile, offset: number, hash: Hash): BlobProblem {
+/** A damaged copy hurts nobody where the index names another one, which is looked at in its own place: the collector frees it. */
+function* damagedContent({ index }: BlobFiles, pack: PackFile, offset: number, hash: Hash): Generator<BlobProblem> {
   const place = index.find(hash);
   const isHere =
     place === undefined || (place.kind === "pack" && place.pack === pack.row?.id && place.block === offset);
-  if (!isHere) return damage(pack.path, offset, `a second copy of content ${hash} is damaged`);
+  if (!isHere) return;
   const where = `${pack.path} at byte ${offset}`;
-  return { kind: "blob-corrupt", where, detail: "the bytes have another hash", hashes: [hash] };
+  yield { kind: "blob-corrupt", where, detail: "the bytes have another hash", hashes: [hash] };
 }
 
 function indexWrong(where: string, detail: string, hashes: readonly Hash[]): BlobProblem {

@@ -39,6 +39,7 @@ import type { BlobLayout } from "./layout.ts";
 import { OpenSink, type SinkResult } from "./pack-sink.ts";
 import { PackWriter } from "./pack-writer.ts";
 import { RenewableIndex } from "./renewable-index.ts";
+import { CheckedBlocks, SoundContents } from "./sound-contents.ts";
 
 const LOCK_WAIT_MS = 10_000;
 /** How long a lost index may wait for running batches before it is rebuilt without their lanes. */
@@ -87,6 +88,8 @@ export class FileBlobStore implements BlobStore {
   readonly #batches = new Set<FileBlobBatch>();
   /** Contents that were read and found damaged: not stored, as far as writers are concerned. */
   readonly #damaged = new Set<Hash>();
+  readonly #checked = new CheckedBlocks();
+  readonly #sound: SoundContents;
   #writing: Promise<Writing> | undefined;
   #writer: PackWriter | undefined;
   readonly #readOnly: boolean;
@@ -105,6 +108,7 @@ export class FileBlobStore implements BlobStore {
     this.#lanes = new Lanes(this.#files, options.lock);
     this.#lease = new GcLease(options.lock(layout.gcLock), options.lockWaitMs ?? LOCK_WAIT_MS);
     this.#reading = new BlobReading(this.#files, this.#damaged, (hash) => this.#catchUp(hash));
+    this.#sound = new SoundContents(disk, layout, { index: this.#index, checked: this.#checked });
     this.#commits = new CommitGroup((result) => this.#publish(result));
   }
 
@@ -135,6 +139,26 @@ export class FileBlobStore implements BlobStore {
   async has(hashes: readonly Hash[]): Promise<ReadonlySet<Hash>> {
     await this.#followIndex();
     return this.#files.index.together(() => new Set(hashes.filter((hash) => this.hasSync(hash))));
+  }
+
+  /**
+   * As `hasSync`, for a content that is put again: what is stored is read when it is first met in this process. What is
+   * damaged counts as not stored, so that the good bytes take its place.
+   */
+  isSound(hash: Hash): boolean {
+    if (!this.hasSync(hash)) return false;
+    const state = this.#sound.stateOf(hash);
+    if (state === "damaged") this.#damaged.add(hash);
+    return state === "sound";
+  }
+
+  /** For sinks in other threads: what is known of the blocks of this store. */
+  get checkedBlocks(): SharedArrayBuffer {
+    return this.#checked.buffer;
+  }
+
+  doubt(): void {
+    this.#sound.clear();
   }
 
   /** Is the content stored durably? For loops over many; about 4 µs. */
@@ -288,6 +312,8 @@ export class FileBlobStore implements BlobStore {
   async #renewIndex(): Promise<void> {
     await this.#endWriting();
     this.#reading.close();
+    // The new index numbers packs anew.
+    this.#sound.clear();
     const opened = this.#options.openIndex();
     this.#index.renew(opened.index);
     this.#indexInode = this.#options.disk.lstat(this.#options.layout.index)?.ino;
@@ -306,14 +332,14 @@ export class FileBlobStore implements BlobStore {
     const { writer } = await this.#startWriting();
     this.#mustTakeWrites();
     const { disk, layout, newPackId } = this.#files;
-    const known = (hash: Hash): boolean => this.hasSync(hash);
+    const known = (hash: Hash): boolean => this.isSound(hash);
     const largeBytes = this.#options.largeBytes ?? LARGE_BYTES;
     return new OpenSink({ disk, layout, writer, newPackId, known, largeBytes, ownsWriter: false });
   }
 
-  #publish({ packs, rows, large }: SinkResult): void {
+  #publish({ packs, rows, large, replaces = false }: SinkResult): void {
     if (packs.length + rows.count + large.length === 0) return;
-    this.#files.index.apply({ packs, rows, large, replace: this.#damaged.size > 0 });
+    this.#files.index.apply({ packs, rows, large, replace: replaces || this.#damaged.size > 0 });
     if (this.#damaged.size === 0) return;
     for (let i = 0; i < rows.count; i++) this.#damaged.delete(rowHash(rows, i));
     for (const { hash } of large) this.#damaged.delete(hash);

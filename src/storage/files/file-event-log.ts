@@ -3,19 +3,23 @@ import { EMPTY_HEAD, type Head, type SealedEvent } from "../../core/event.ts";
 import type { Disk, FileStat } from "../../disk/disk.ts";
 import { folderOf, writeFully } from "../../disk/write-fully.ts";
 import { checkAppend, tornTail } from "../check-append.ts";
-import type { ArchivedLog, EventLog, LogEnd, LogPosition, RawLine } from "../event-log.ts";
+import type { ArchivedLog, EventLog, LogEnd, LogPosition, QuarantinedPart, RawLine } from "../event-log.ts";
+import { withTrouble } from "../io-trouble.ts";
 import { diskTrouble } from "./disk-trouble.ts";
 import type { WorkspaceLayout } from "./layout.ts";
 import { archiveName, linkIntoArchive, listArchive, prepareLog, removeArchive } from "./log-archive.ts";
 import { readHistory } from "./log-history.ts";
-import { checkCut, keepTail, makeFolderDurably } from "./log-quarantine.ts";
+import { checkCut, keepTail, makeFolderDurably, readPart } from "./log-quarantine.ts";
 import { linesToWrite } from "./lines-to-write.ts";
 import { openIfThere, readLines } from "./log-reader.ts";
 import { SyncDesk } from "./sync-desk.ts";
 import { EMPTY_END, findLogEnd, firstSeq } from "./log-tail.ts";
 
 /** Where a log lies: its file, and the folders for sealed logs and for what recovery cuts off. */
-export type LogPaths = Pick<WorkspaceLayout, "log" | "archive" | "quarantine">;
+export interface LogPaths extends Pick<WorkspaceLayout, "log" | "archive" | "quarantine"> {
+  /** It is a copy of another store's history, which may end in the middle of a commit. */
+  readonly isCopy?: true;
+}
 
 /** A call of `append` that waits for its sync. */
 interface Waiting {
@@ -92,7 +96,7 @@ export class FileEventLog implements EventLog {
     return new Promise((resolve, reject) => {
       this.#mustBeSound();
       if (this.#end.tornBytes > 0) throw tornTail(this.#paths.log, this.#end.tornBytes);
-      checkAppend(this.#tail, events);
+      checkAppend(this.#tail, events, this.#paths.isCopy);
       this.#tail = events.at(-1) ?? this.#tail;
       if (this.#waiting.length === 0) queueMicrotask(() => void this.#flush());
       this.#waiting.push({ events, resolve, reject });
@@ -124,6 +128,11 @@ export class FileEventLog implements EventLog {
     yield* from === undefined ? readLines(this.#disk, this.#paths.log) : readHistory(this.#disk, this.#paths, from);
   }
 
+  async quarantined(name: string): Promise<QuarantinedPart | undefined> {
+    const path = `${this.#paths.quarantine}/${name}`;
+    return withTrouble(`reading ${path}`, () => readPart(this.#disk, path));
+  }
+
   async quarantine(from: LogPosition): Promise<string> {
     await this.#ready();
     return this.#change("quarantine the tail of", () => {
@@ -142,7 +151,7 @@ export class FileEventLog implements EventLog {
     await this.#ready();
     if (this.#end.tornBytes > 0) throw tornTail(this.#paths.log, this.#end.tornBytes);
     if (this.#end.bytes === 0) throw new ChronicleError("USAGE", "an empty log cannot be sealed");
-    checkAppend(this.#end, [first]);
+    checkAppend(this.#end, [first], this.#paths.isCopy);
     this.#change("seal", () => this.#swap(first));
   }
 
@@ -342,7 +351,7 @@ export class FileEventLog implements EventLog {
     } else {
       try {
         const seen = this.#disk.fstat(fd);
-        const end = findLogEnd(this.#disk, fd, seen.size);
+        const end = findLogEnd({ disk: this.#disk, fd, size: seen.size }, this.#paths.isCopy);
         this.#end = end.seq === 0 ? { ...this.#start, tornBytes: end.tornBytes } : end;
         this.#first ??= firstSeq(this.#disk, fd);
         this.#seen = seen;

@@ -105,6 +105,8 @@ export interface MirrorLayout extends Pick<
 > {
   /** The event that it starts behind, and the state there; of the mirror from event 1 on there is none. */
   readonly anchor: string;
+  /** Its lines are another store's. */
+  readonly isCopy: true;
 }
 
 /** The start that the name of a mirror's folder says; `undefined` for other names. */
@@ -176,6 +178,7 @@ function upstreamLayout(folder: string): UpstreamLayout {
 function mirrorLayout(folder: string): MirrorLayout {
   return {
     folder,
+    isCopy: true,
     anchor: `${folder}/anchor.json`,
     log: `${folder}/events.wal`,
     archive: `${folder}/archive`,

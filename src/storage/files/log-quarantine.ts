@@ -1,7 +1,9 @@
+import { createHash } from "node:crypto";
 import { ChronicleError } from "../../core/errors.ts";
+import { parseHash } from "../../core/hash.ts";
 import type { Disk } from "../../disk/disk.ts";
 import { folderOf, readFully, writeFully } from "../../disk/write-fully.ts";
-import type { LogPosition } from "../event-log.ts";
+import type { LogPosition, QuarantinedPart } from "../event-log.ts";
 
 const CHUNK_BYTES = 1024 * 1024;
 const NEWLINE = 0x0a;
@@ -42,6 +44,24 @@ export function keepTail(disk: Disk, folder: string, tail: FileTail): string {
   disk.rename(fresh, path);
   disk.syncFolder(folder);
   return name;
+}
+
+/** The length and the hash of a part; `undefined`: there is none. */
+export function readPart(disk: Disk, path: string): QuarantinedPart | undefined {
+  if (disk.lstat(path)?.kind !== "file") return undefined;
+  const fd = disk.open(path, "read");
+  try {
+    const digest = createHash("sha256");
+    const chunk = Buffer.allocUnsafe(CHUNK_BYTES);
+    let bytes = 0;
+    for (let count = readFully(disk, fd, chunk, 0); count > 0; count = readFully(disk, fd, chunk, bytes)) {
+      digest.update(chunk.subarray(0, count));
+      bytes += count;
+    }
+    return { bytes, hash: parseHash(digest.digest("hex")) };
+  } finally {
+    disk.close(fd);
+  }
 }
 
 /** Makes a folder (0700) whose name is durable; one that exists is left as it is. */

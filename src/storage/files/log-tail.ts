@@ -1,3 +1,6 @@
+import { MAX_LINE_BYTES, readEventFast } from "../../core/chain.ts";
+import { markOf } from "../../core/commit-mark.ts";
+import { ChronicleError } from "../../core/errors.ts";
 import { EMPTY_HEAD, type Head } from "../../core/event.ts";
 import { parseHash } from "../../core/hash.ts";
 import type { Disk } from "../../disk/disk.ts";
@@ -13,6 +16,8 @@ const BEGINNING = /^\{"hash":"([0-9a-f]{64})","op":"/;
 const BEGINNING_BYTES = 81;
 const ENDING = /,"seq":([1-9]\d{0,15}),"ts":"[^"]{24}"\}$/;
 const ENDING_BYTES = 64;
+/** No line without this ends a commit. */
+const MARK = Buffer.from('"commit":{');
 
 /** The end of an empty log. */
 export const EMPTY_END: LogEnd = { ...EMPTY_HEAD, bytes: 0, tornBytes: 0 };
@@ -49,19 +54,44 @@ class BackwardScan {
   }
 }
 
+/** The file of a log that is open, and how long it is. */
+export interface OpenLogFile {
+  readonly disk: Disk;
+  readonly fd: number;
+  readonly size: number;
+}
+
 /**
- * Where the log in this open file of `size` bytes ends: behind the last line that can be an event. What stands behind it,
- * a line without its newline or lines that cannot be events, is torn.
+ * Where the log in this open file ends: behind the last line that ends a commit. What stands behind it is torn: a line
+ * without its newline, lines that cannot be events, the beginning of a commit. A copy of another store's history may end
+ * in the middle of a commit (`anyLine`).
  */
-export function findLogEnd(disk: Disk, fd: number, size: number): LogEnd {
+export function findLogEnd(file: OpenLogFile, anyLine = false): LogEnd {
+  const { disk, fd, size } = file;
   const scan = new BackwardScan(disk, fd);
   for (let newline = scan.newlineBefore(size); newline >= 0;) {
     const before = scan.newlineBefore(newline);
-    const head = headOfLine(disk, fd, { from: before + 1, to: newline });
-    if (head !== undefined) return { ...head, bytes: newline + 1, tornBytes: size - newline - 1 };
+    const line = { from: before + 1, to: newline };
+    const head = headOfLine(disk, fd, line);
+    if (head !== undefined && (anyLine || endsCommit(file, line))) {
+      return { ...head, bytes: newline + 1, tornBytes: size - newline - 1 };
+    }
     newline = before;
   }
   return { ...EMPTY_END, tornBytes: size };
+}
+
+function endsCommit({ disk, fd }: OpenLogFile, line: { readonly from: number; readonly to: number }): boolean {
+  const length = line.to - line.from;
+  if (length > MAX_LINE_BYTES) return false;
+  const bytes = Buffer.allocUnsafe(length);
+  if (readFully(disk, fd, bytes, line.from) < length || !bytes.includes(MARK)) return false;
+  try {
+    return markOf(readEventFast(bytes)) !== undefined;
+  } catch (error) {
+    if (error instanceof ChronicleError) return false;
+    throw error;
+  }
 }
 
 /** Seq and hash of the line between two offsets; `undefined` when it is not shaped like an event. */

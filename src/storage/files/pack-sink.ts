@@ -16,6 +16,8 @@ export interface SinkResult {
   readonly packs: readonly PackState[];
   readonly rows: BlobRows;
   readonly large: readonly LargeRow[];
+  /** Some of it takes the place of what was found to be damaged. */
+  readonly replaces?: boolean;
 }
 
 /** What a sink needs. */

@@ -1,7 +1,8 @@
 import { ChronicleError } from "../../core/errors.ts";
 import { EMPTY_HEAD, type Head, type SealedEvent } from "../../core/event.ts";
+import { sha256 } from "../../core/hash.ts";
 import { checkAppend, tornTail } from "../check-append.ts";
-import type { ArchivedLog, EventLog, LogEnd, LogPosition, RawLine } from "../event-log.ts";
+import type { ArchivedLog, EventLog, LogEnd, LogPosition, QuarantinedPart, RawLine } from "../event-log.ts";
 
 const EMPTY_END: LogEnd = { ...EMPTY_HEAD, bytes: 0, tornBytes: 0 };
 const BATCH_LINES = 1_000;
@@ -63,11 +64,14 @@ async function* history(files: readonly MemoryFile[], from: LogPosition): AsyncG
 /** A log in memory; it lasts as long as its state. */
 export class MemoryEventLog implements EventLog {
   readonly #state: MemoryLogState;
+  readonly #isCopy: boolean;
   #end: LogEnd;
   #closed = false;
 
-  constructor(state: MemoryLogState = emptyMemoryLog()) {
+  /** `isCopy`: of another store's history, which may end in the middle of a commit. */
+  constructor(state: MemoryLogState = emptyMemoryLog(), isCopy = false) {
     this.#state = state;
+    this.#isCopy = isCopy;
     this.#end = endOf(state);
   }
 
@@ -87,7 +91,7 @@ export class MemoryEventLog implements EventLog {
 
   async append(events: readonly SealedEvent[]): Promise<void> {
     this.#mustBeSound();
-    checkAppend(this.#end, events);
+    checkAppend(this.#end, events, this.#isCopy);
     this.#add(events);
   }
 
@@ -99,6 +103,11 @@ export class MemoryEventLog implements EventLog {
     this.#mustBeOpen();
     const live = { lines: [...this.#state.lines] };
     return from === undefined ? batches(live) : history([...this.#state.sealed, live], from);
+  }
+
+  async quarantined(name: string): Promise<QuarantinedPart | undefined> {
+    const bytes = this.#state.quarantined.get(name);
+    return bytes === undefined ? undefined : { bytes: bytes.length, hash: sha256(bytes) };
   }
 
   async quarantine(from: LogPosition): Promise<string> {
@@ -123,7 +132,7 @@ export class MemoryEventLog implements EventLog {
     this.#mustBeSound();
     const before = this.#state.lines[0];
     if (before === undefined) throw new ChronicleError("USAGE", "an empty log cannot be sealed");
-    checkAppend(this.#end, [first]);
+    checkAppend(this.#end, [first], this.#isCopy);
     this.#state.sealed.push({ name: `${before.head.seq}-${this.#end.seq}.wal`, lines: this.#state.lines });
     this.#state.lines = [];
     this.#add([first]);

@@ -1,37 +1,39 @@
+import { type ClockJump, clockJumpsIn } from "../../core/clock-jumps.ts";
 import { EMPTY_HEAD } from "../../core/event.ts";
 import type { Hash } from "../../core/hash.ts";
 import { noteRemoteWork, type RemoteWorkRow } from "../../core/remote-work.ts";
-import { ROOT, type WorkspacePath } from "../../core/path.ts";
+import { type WorkspacePath } from "../../core/path.ts";
 import { upperBound } from "../../util/upper-bound.ts";
 import { checkIndexBatch, ENTRY_BATCH } from "../check-index-batch.ts";
 import type {
+  CommitRow,
   EntryPage,
   EventRow,
+  FolderHashes,
   IndexBatch,
   IndexHead,
   IndexStore,
   IterationPage,
   IterationRow,
   SeqRange,
+  TreeRow,
 } from "../index-store.ts";
 import { PathHistory } from "./path-history.ts";
 
 const EMPTY_INDEX_HEAD: IndexHead = { ...EMPTY_HEAD, offset: 0, frontier: [] };
 
-interface TreeRow {
-  readonly seq: number;
-  readonly hash: Hash | undefined;
-}
-
+const endOf = (row: CommitRow): number => row.last;
 const seqOf = (row: { readonly seq: number }): number => row.seq;
 
 /** An index in memory; gone with the object. */
 export class MemoryIndexStore implements IndexStore {
   #head = EMPTY_INDEX_HEAD;
   #events: EventRow[] = [];
+  #jumps: ClockJump[] = [];
+  #commits: CommitRow[] = [];
   #records = new Map<string, EventRow[]>();
   #history = new PathHistory();
-  #tree = new Map<WorkspacePath, TreeRow[]>();
+  #tree = new Map<WorkspacePath, Omit<TreeRow, "folder">[]>();
   #treeSeq = 0;
   readonly #remoteWork = new Map<string, RemoteWorkRow>();
 
@@ -45,6 +47,8 @@ export class MemoryIndexStore implements IndexStore {
   async reset(): Promise<void> {
     this.#head = EMPTY_INDEX_HEAD;
     this.#events = [];
+    this.#jumps = [];
+    this.#commits = [];
     this.#records = new Map();
     this.#history = new PathHistory();
     this.#tree = new Map();
@@ -55,6 +59,7 @@ export class MemoryIndexStore implements IndexStore {
   async apply(batch: IndexBatch): Promise<void> {
     checkIndexBatch(this.#head, batch);
     this.#history.add([...batch.iterations]);
+    this.#jumps.push(...clockJumpsIn(batch.events, this.#events.at(-1)?.ts));
     for (const event of batch.events) {
       this.#events.push(event);
       const known = this.#records.get(event.recordId);
@@ -62,7 +67,9 @@ export class MemoryIndexStore implements IndexStore {
       else known.push(event);
     }
     for (const row of batch.remoteWork ?? []) noteRemoteWork(this.#remoteWork, row);
+    this.#commits.push(...(batch.commits ?? []));
     this.#head = batch.head;
+    if (batch.tree !== undefined) await this.putTreeHashes(batch.head.seq, batch.tree);
   }
 
   async locate(seq: number): Promise<EventRow | undefined> {
@@ -89,6 +96,10 @@ export class MemoryIndexStore implements IndexStore {
       if (last !== undefined && last.op !== "delete" && recordId.startsWith(prefix)) rows.push(last);
     }
     return rows.sort((a, b) => a.seq - b.seq);
+  }
+
+  async clockJumps(): Promise<readonly ClockJump[]> {
+    return this.#jumps.slice();
   }
 
   async openRecords(prefix: string): Promise<readonly EventRow[]> {
@@ -120,7 +131,7 @@ export class MemoryIndexStore implements IndexStore {
 
   async *entriesAt(
     seq: number,
-    beneath: WorkspacePath = ROOT,
+    beneath?: WorkspacePath,
     page: EntryPage = {},
   ): AsyncGenerator<readonly IterationRow[]> {
     let batch: IterationRow[] = [];
@@ -149,6 +160,14 @@ export class MemoryIndexStore implements IndexStore {
     return this.#history.named(name);
   }
 
+  async commitFrom(seq: number): Promise<CommitRow | undefined> {
+    return this.#commits[upperBound(this.#commits, endOf, seq - 1)];
+  }
+
+  async rootedCommit(seq: number): Promise<CommitRow | undefined> {
+    return this.#commits.findLast(({ last, isRooted }) => isRooted && last <= seq);
+  }
+
   async remoteWork(): Promise<readonly RemoteWorkRow[]> {
     return [...this.#remoteWork.values()].sort((a, b) => a.lastSeq - b.lastSeq || a.firstSeq - b.firstSeq);
   }
@@ -162,7 +181,20 @@ export class MemoryIndexStore implements IndexStore {
     return this.#treeSeq;
   }
 
-  async putTreeHashes(seq: number, hashes: readonly (readonly [WorkspacePath, Hash | undefined])[]): Promise<void> {
+  async treeRows(): Promise<readonly TreeRow[]> {
+    return [...this.#tree].flatMap(([folder, rows]) => rows.map((row) => ({ folder, ...row })));
+  }
+
+  async rowsBetween(after: number, upTo: number): Promise<readonly IterationRow[]> {
+    return this.#history.between(after, upTo);
+  }
+
+  /** Nothing but this process writes it. */
+  async check(): Promise<readonly string[]> {
+    return [];
+  }
+
+  async putTreeHashes(seq: number, hashes: FolderHashes): Promise<void> {
     for (const [folder, hash] of hashes) {
       const rows = this.#tree.get(folder) ?? [];
       this.#tree.set(folder, rows);

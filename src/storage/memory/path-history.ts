@@ -1,6 +1,15 @@
 import { ChronicleError } from "../../core/errors.ts";
 import type { Hash } from "../../core/hash.ts";
-import { childOf, compareNames, comparePaths, nameOf, parentOf, type WorkspacePath } from "../../core/path.ts";
+import {
+  childOf,
+  compareNames,
+  comparePaths,
+  isRootName,
+  nameOf,
+  nodeAbove,
+  ROOT,
+  type WorkspacePath,
+} from "../../core/path.ts";
 import { upperBound } from "../../util/upper-bound.ts";
 import type { EntryPage, IterationRow } from "../index-store.ts";
 
@@ -51,10 +60,11 @@ export class PathHistory {
   }
 
   /**
-   * Everything that exists at a seq at or beneath a path, in path order, or a page of it. Without recursion: trees may be
-   * very deep.
+   * Everything that exists at a seq at or beneath a path (`undefined`: in every root), in path order, or a page of it.
+   * Without recursion: trees may be very deep.
    */
-  *beneath(path: WorkspacePath, seq: number, { depth, after }: EntryPage = {}): Generator<IterationRow> {
+  *beneath(folder: WorkspacePath | undefined, seq: number, { depth, after }: EntryPage = {}): Generator<IterationRow> {
+    const path = folder ?? ROOT;
     const isWanted = (row: IterationRow | undefined): row is IterationRow =>
       row?.entry !== undefined && (after === undefined || comparePaths(row.path, after) > 0);
     const own = this.at(path, seq);
@@ -66,6 +76,7 @@ export class PathHistory {
         stack.pop();
         continue;
       }
+      if (folder === ROOT && isRootName(name)) continue;
       const child = childOf(here.path, name);
       const row = this.at(child, seq);
       if (isWanted(row)) yield row;
@@ -85,8 +96,12 @@ export class PathHistory {
     return new Set(hashes.filter((hash) => all.has(hash)));
   }
 
+  between(after: number, upTo: number): readonly IterationRow[] {
+    return this.#bySeq.slice(upperBound(this.#bySeq, seqOf, after), upperBound(this.#bySeq, seqOf, upTo));
+  }
+
   touched(after: number, upTo: number): WorkspacePath[] {
-    const rows = this.#bySeq.slice(upperBound(this.#bySeq, seqOf, after), upperBound(this.#bySeq, seqOf, upTo));
+    const rows = this.between(after, upTo);
     return [...new Set(rows.map((row) => row.path))].sort(comparePaths);
   }
 
@@ -110,13 +125,14 @@ export class PathHistory {
   #begin(path: WorkspacePath): IterationRow[] {
     const rows: IterationRow[] = [];
     this.#paths.set(path, rows);
-    for (let child = path; child !== ""; child = parentOf(child)) {
-      const parent = parentOf(child);
+    let child = path;
+    for (let parent = nodeAbove(child); parent !== undefined; parent = nodeAbove(child)) {
       const names = this.#folders.get(parent) ?? { all: new Set<string>(), sorted: undefined };
       if (names.all.has(nameOf(child))) break;
       names.all.add(nameOf(child));
       names.sorted = undefined;
       this.#folders.set(parent, names);
+      child = parent;
     }
     return rows;
   }

@@ -2,10 +2,13 @@ import {
   childOf,
   compareNames,
   comparePaths,
+  isRootName,
   isWithin,
   nameOf,
-  parentOf,
+  nodeAbove,
   pathToBytes,
+  ROOT,
+  rootFolderOf,
   type WorkspacePath,
 } from "../../core/path.ts";
 import type { EntryPage, IterationRow } from "../index-store.ts";
@@ -48,6 +51,8 @@ export interface EntryWalk extends EntryPage {
   /** Its number. */
   readonly id: number;
   readonly path: WorkspacePath;
+  /** The path is the top of all roots, not the first root's folder. */
+  readonly everyRoot: boolean;
 }
 
 /**
@@ -67,6 +72,7 @@ export function* walkEntries(
       folders: new Cursor(behind === undefined ? foldersIn(id) : table.foldersIn(id, behind)),
     };
   };
+  const isOther = (folder: NamedRow): boolean => !top.everyRoot && isRootName(folder.name);
   const stack = depth < 1 ? [] : framesBehind(folders, top, frame).slice(0, depth);
   for (let here = stack.at(-1); here !== undefined; here = stack.at(-1)) {
     const entry = here.entries.next;
@@ -78,7 +84,8 @@ export function* walkEntries(
     }
     if (folder !== undefined && first >= 0) {
       here.folders.advance();
-      if (stack.length < depth) stack.push(frame(childOf(here.path, folder.name), numberAt(folder.row, 0)));
+      if (stack.length < depth && !isOther(folder))
+        stack.push(frame(childOf(here.path, folder.name), numberAt(folder.row, 0)));
     }
     if (entry === undefined && folder === undefined) stack.pop();
   }
@@ -87,17 +94,21 @@ export function* walkEntries(
 /** The folders that lie open where the walk stands right behind `after`: from the top down to that path itself. */
 function framesBehind(
   folders: FolderTable,
-  { path, id, after }: Omit<EntryWalk, "seq">,
+  { path, id, after, everyRoot }: Omit<EntryWalk, "seq">,
   frame: (path: WorkspacePath, id: number, behind?: Buffer) => Frame,
 ): Frame[] {
-  if (after === undefined || after === path || !isWithin(after, path)) {
-    return after === undefined || comparePaths(after, path) <= 0 ? [frame(path, id)] : [];
+  if (after === undefined || after === path || !(everyRoot || isWithin(after, path))) {
+    // Further roots come before all that the first one holds.
+    const isBefore =
+      after === undefined || comparePaths(after, path) <= 0 || (path === ROOT && rootFolderOf(after) !== ROOT);
+    return isBefore ? [frame(path, id)] : [];
   }
   const frames: Frame[] = [];
-  for (let child = after; child !== path; child = parentOf(child)) {
-    const folder = parentOf(child);
+  let child = after;
+  for (let folder = nodeAbove(child); folder !== undefined && child !== path; folder = nodeAbove(child)) {
     const known = folder === path ? id : folders.find(folder);
     if (known !== undefined) frames.push(frame(folder, known, pathToBytes(nameOf(child))));
+    child = folder;
   }
   const own = folders.find(after);
   return own === undefined ? frames.reverse() : [...frames.reverse(), frame(after, own)];

@@ -1,3 +1,4 @@
+import { type ClockJump, clockJumpsIn } from "../../core/clock-jumps.ts";
 import type { EventOp } from "../../core/event.ts";
 import { hashFromBytes, hashToBytes } from "../../core/hash.ts";
 import type { EventRow, SeqRange } from "../index-store.ts";
@@ -35,7 +36,8 @@ export class EventTable {
   }
 
   /** Adds rows, in the order of their events. Within a transaction. */
-  addAll(events: Iterable<EventRow>): void {
+  addAll(events: readonly EventRow[]): void {
+    this.#addJumps(events);
     const inserts = new RowInserts(this.#sql, "events", 8);
     for (const { seq, ts, op, recordId, hash, offset, length, open } of events) {
       const id = Buffer.from(recordId);
@@ -47,6 +49,17 @@ export class EventTable {
       inserts.add(seq, ts, op, id, hashToBytes(hash), offset, length, open ? 1 : 0);
     }
     inserts.finish();
+  }
+
+  #addJumps(events: readonly EventRow[]): void {
+    const last = this.#sql.first("SELECT ts FROM events ORDER BY seq DESC LIMIT 1");
+    const jumps = clockJumpsIn(events, last === undefined ? undefined : textAt(last, 0));
+    for (const { seq, ts, before } of jumps) this.#sql.run("INSERT INTO clock_jumps VALUES (?, ?, ?)", seq, ts, before);
+  }
+
+  clockJumps(): ClockJump[] {
+    const rows = this.#sql.all("SELECT seq, ts, before FROM clock_jumps ORDER BY seq");
+    return rows.map((row) => ({ seq: numberAt(row, 0), ts: textAt(row, 1), before: textAt(row, 2) }));
   }
 
   at(seq: number): EventRow | undefined {

@@ -1,4 +1,4 @@
-import { childOf, decodeName, nameOf, parentOf, pathToBytes, ROOT, type WorkspacePath } from "../../core/path.ts";
+import { childOf, decodeName, nameOf, nodeAbove, pathToBytes, ROOT, type WorkspacePath } from "../../core/path.ts";
 import { bytesAt, DamagedCell, numberAt, type Statements } from "./statements.ts";
 
 const ROOT_ID = 1;
@@ -64,7 +64,7 @@ export class FolderTable {
     let id = this.#knownId(at);
     while (id === undefined) {
       pending.push(at);
-      at = parentOf(at);
+      at = nodeAbove(at) ?? ROOT;
       id = this.#knownId(at);
     }
     for (const path of pending.reverse()) {

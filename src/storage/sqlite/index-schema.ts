@@ -1,11 +1,13 @@
 import type { DatabaseSync } from "node:sqlite";
 
 /** Version of the tables, in `user_version`. An index of another version is emptied and filled again from the log. */
-const FORMAT = 3;
+const FORMAT = 6;
 
 /**
- * `state`: how far the index has come; `generation` counts resets, so that a connection notices one by another process.
+ * `state`: how far the index has come (`frontier` ends with a check sum: heads are signed from this row); `generation` counts resets, so that a connection notices one by another process.
  * `events.open`: 1 only for the last event of a record that is unfinished.
+ * `clock_jumps`: events whose time is before that of the event before them.
+ * `commits`: `last` and `first` are the seqs of a commit's events; `rooted`: 1 where the last event states a Merkle root.
  * `folders`: one row for each folder that ever held something; the root is row 1, its own parent is 0.
  * `remote_work`: names are bytes, empty where there is none.
  * `iterations`: names are bytes, so that their order is the order of paths; `kind` 0 is a deletion.
@@ -19,6 +21,9 @@ const TABLES = `
     offset INTEGER NOT NULL, length INTEGER NOT NULL, open INTEGER NOT NULL);
   CREATE INDEX events_by_record ON events (record_id);
   CREATE INDEX events_open ON events (record_id) WHERE open = 1;
+  CREATE TABLE clock_jumps (seq INTEGER PRIMARY KEY, ts TEXT NOT NULL, before TEXT NOT NULL);
+  CREATE TABLE commits (last INTEGER PRIMARY KEY, first INTEGER NOT NULL, rooted INTEGER NOT NULL);
+  CREATE INDEX commits_rooted ON commits (last) WHERE rooted = 1;
   CREATE TABLE folders (id INTEGER PRIMARY KEY, parent INTEGER NOT NULL, name BLOB NOT NULL, UNIQUE (parent, name));
   INSERT INTO folders VALUES (1, 0, x'');
   CREATE TABLE iterations (

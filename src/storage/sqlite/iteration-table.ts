@@ -287,6 +287,15 @@ export class IterationTable {
     return this.#paths("SELECT DISTINCT folder, name FROM iterations WHERE seq > ? AND seq <= ?", after, upTo);
   }
 
+  /** All rows with `after < seq <= upTo`, in no order. */
+  between(after: number, upTo: number): IterationRow[] {
+    const sql = `SELECT ${COLUMNS}, folder, name FROM iterations WHERE seq > ? AND seq <= ?`;
+    return this.#sql.all(sql, after, upTo).map((row) => {
+      const path = childOf(this.#folders.pathOf(numberAt(row, 7)), decodeName(bytesAt(row, 8)));
+      return iterationRow(path, row);
+    });
+  }
+
   /** Paths of any time with this last component, in no order. */
   named(name: string): WorkspacePath[] {
     return this.#paths("SELECT DISTINCT folder, name FROM iterations WHERE name = ?", pathToBytes(name));

@@ -1,18 +1,22 @@
+import type { ClockJump } from "../../core/clock-jumps.ts";
 import { ChronicleError } from "../../core/errors.ts";
-import { type Hash, hashFromBytes, hashToBytes, parseHash } from "../../core/hash.ts";
+import { type Hash, hashFromBytes, hashToBytes, parseHash, sha256 } from "../../core/hash.ts";
 import { comparePaths, ROOT, type WorkspacePath } from "../../core/path.ts";
 import type { RemoteWorkRow } from "../../core/remote-work.ts";
 import type { Disk } from "../../disk/disk.ts";
 import { checkIndexBatch, ENTRY_BATCH } from "../check-index-batch.ts";
 import type {
+  CommitRow,
   EntryPage,
   EventRow,
+  FolderHashes,
   IndexBatch,
   IndexHead,
   IndexStore,
   IterationPage,
   IterationRow,
   SeqRange,
+  TreeRow,
 } from "../index-store.ts";
 import { discardSqliteFiles } from "./discard-sqlite-files.ts";
 import { walkEntries } from "./entry-walk.ts";
@@ -73,6 +77,7 @@ export class SqliteIndexStore implements IndexStore {
         this.#readState();
         recreateTables(this.#on.db, this.#generation + 1);
         this.#forget();
+        this.#mustBeSound();
       });
     } catch (error) {
       if (!(error instanceof ChronicleError) || error.code !== "INTEGRITY_VIOLATION") throw error;
@@ -84,16 +89,26 @@ export class SqliteIndexStore implements IndexStore {
     }
   }
 
+  /** Pages that were damaged may be free now, and would be used again. Within a transaction. */
+  #mustBeSound(): void {
+    const found = this.#on.sql.first("PRAGMA quick_check(1)");
+    if (found === undefined || textAt(found, 0) !== "ok") throw new DamagedCell("its free pages are damaged");
+  }
+
   async apply(batch: IndexBatch): Promise<void> {
     this.#change(() => {
       checkIndexBatch(this.#readState(), batch);
       this.#on.events.addAll(batch.events);
       this.#on.iterations.addAll(batch.iterations);
       for (const row of batch.remoteWork ?? []) this.#on.remoteWork.add(row);
+      for (const { last, first, isRooted } of batch.commits ?? []) {
+        this.#on.sql.run("INSERT INTO commits VALUES (?, ?, ?)", last, first, isRooted ? 1 : 0);
+      }
       const { seq, hash, offset, frontier } = batch.head;
       const sql = "UPDATE state SET seq = ?, hash = ?, offset = ?, frontier = ?";
-      this.#on.sql.run(sql, seq, hash, offset, frontier.join(" "));
+      this.#on.sql.run(sql, seq, hash, offset, [...frontier, checkOf(batch.head)].join(" "));
       this.#ownSeq = seq;
+      if (batch.tree !== undefined) this.#putTree(seq, batch.tree);
     });
   }
 
@@ -115,6 +130,10 @@ export class SqliteIndexStore implements IndexStore {
 
   async openRecords(prefix: string): Promise<readonly EventRow[]> {
     return this.#read(() => this.#on.events.openWithPrefix(prefix));
+  }
+
+  async clockJumps(): Promise<readonly ClockJump[]> {
+    return this.#read(() => this.#on.events.clockJumps());
   }
 
   async recordHistory(recordId: string): Promise<readonly EventRow[]> {
@@ -139,7 +158,7 @@ export class SqliteIndexStore implements IndexStore {
 
   async *entriesAt(
     seq: number,
-    beneath: WorkspacePath = ROOT,
+    beneath?: WorkspacePath,
     page: EntryPage = {},
   ): AsyncGenerator<readonly IterationRow[]> {
     const rows = this.#walk(seq, beneath, page);
@@ -172,6 +191,22 @@ export class SqliteIndexStore implements IndexStore {
     return this.#read(() => this.#on.iterations.named(name).sort(comparePaths));
   }
 
+  async commitFrom(seq: number): Promise<CommitRow | undefined> {
+    return this.#commit("WHERE last >= ? ORDER BY last LIMIT 1", seq);
+  }
+
+  async rootedCommit(seq: number): Promise<CommitRow | undefined> {
+    return this.#commit("WHERE rooted = 1 AND last <= ? ORDER BY last DESC LIMIT 1", seq);
+  }
+
+  #commit(where: string, seq: number): CommitRow | undefined {
+    return this.#read(() => {
+      const row = this.#on.sql.first(`SELECT first, last, rooted FROM commits ${where}`, seq);
+      if (row === undefined) return undefined;
+      return { first: numberAt(row, 0), last: numberAt(row, 1), isRooted: numberAt(row, 2) === 1 };
+    });
+  }
+
   async remoteWork(): Promise<readonly RemoteWorkRow[]> {
     return this.#read(() => this.#on.remoteWork.all());
   }
@@ -192,15 +227,41 @@ export class SqliteIndexStore implements IndexStore {
     });
   }
 
-  async putTreeHashes(seq: number, hashes: readonly (readonly [WorkspacePath, Hash | undefined])[]): Promise<void> {
+  async treeRows(): Promise<readonly TreeRow[]> {
+    return this.#read(() =>
+      this.#on.sql.all("SELECT folder, seq, hash FROM tree").map((row) => ({
+        folder: this.#on.folders.pathOf(numberAt(row, 0)),
+        seq: numberAt(row, 1),
+        hash: row[2] === null ? undefined : hashFromBytes(bytesAt(row, 2)),
+      })),
+    );
+  }
+
+  async rowsBetween(after: number, upTo: number): Promise<readonly IterationRow[]> {
+    return this.#read(() => this.#on.iterations.between(after, upTo));
+  }
+
+  async check(): Promise<readonly string[]> {
+    return this.#read(() => {
+      const rows = this.#on.sql.all("PRAGMA integrity_check(20)").map((row) => textAt(row, 0));
+      return rows.length === 1 && rows[0] === "ok" ? [] : rows;
+    });
+  }
+
+  async putTreeHashes(seq: number, hashes: FolderHashes): Promise<void> {
     this.#change(() => {
       this.#readState();
-      for (const [folder, hash] of hashes) {
-        const cell = hash === undefined ? null : hashToBytes(hash);
-        this.#on.sql.run("INSERT OR REPLACE INTO tree VALUES (?, ?, ?)", this.#on.folders.ensure(folder), seq, cell);
-      }
-      this.#on.sql.run("UPDATE state SET tree_seq = max(tree_seq, ?)", seq);
+      this.#putTree(seq, hashes);
     });
+  }
+
+  /** Within a transaction. */
+  #putTree(seq: number, hashes: FolderHashes): void {
+    for (const [folder, hash] of hashes) {
+      const cell = hash === undefined ? null : hashToBytes(hash);
+      this.#on.sql.run("INSERT OR REPLACE INTO tree VALUES (?, ?, ?)", this.#on.folders.ensure(folder), seq, cell);
+    }
+    this.#on.sql.run("UPDATE state SET tree_seq = max(tree_seq, ?)", seq);
   }
 
   async close(): Promise<void> {
@@ -208,13 +269,15 @@ export class SqliteIndexStore implements IndexStore {
     this.#on.close();
   }
 
-  *#walk(seq: number, beneath: WorkspacePath, page: EntryPage): Generator<IterationRow> {
+  *#walk(seq: number, folder: WorkspacePath | undefined, page: EntryPage): Generator<IterationRow> {
     const { iterations, folders } = this.#on;
+    const beneath = folder ?? ROOT;
     const isBehind = page.after !== undefined && comparePaths(page.after, beneath) >= 0;
     const own = beneath === ROOT || isBehind ? undefined : iterations.at(beneath, seq);
     if (own?.entry !== undefined) yield own;
     const id = folders.find(beneath);
-    if (id !== undefined) yield* walkEntries(iterations, folders, { path: beneath, id, seq, ...page });
+    if (id !== undefined)
+      yield* walkEntries(iterations, folders, { path: beneath, id, seq, everyRoot: folder === undefined, ...page });
   }
 
   /** Only who asks for contents pays for this index: it would make every recording slower. */
@@ -317,13 +380,17 @@ export class SqliteIndexStore implements IndexStore {
 
 function headOf(row: Row): IndexHead {
   const hash = textAt(row, 1);
-  const frontier = textAt(row, 3);
-  return {
-    seq: numberAt(row, 0),
-    hash: hash === "" ? "" : parseHash(hash),
-    offset: numberAt(row, 2),
-    frontier: frontier === "" ? [] : frontier.split(" ").map(parseHash),
-  };
+  const words = textAt(row, 3).split(" ");
+  const [seq, offset, check] = [numberAt(row, 0), numberAt(row, 2), words.pop()];
+  const head = { seq, hash: hash === "" ? ("" as const) : parseHash(hash), offset, frontier: words.map(parseHash) };
+  const isEmpty = seq === 0 && hash === "" && offset === 0 && check === "";
+  if (!isEmpty && check !== checkOf(head)) throw new DamagedCell("the state is not what was written");
+  return head;
+}
+
+/** A log that was replaced is told by this row: a bit that is flipped in it must not look like that. */
+function checkOf({ seq, hash, offset, frontier }: IndexHead): string {
+  return sha256(`${seq} ${hash} ${offset} ${frontier.join(" ")}`);
 }
 
 function takeRows(rows: Iterator<IterationRow>, count: number): IterationRow[] {

@@ -1,9 +1,11 @@
 import type { RecordVerifyShape } from "../../api/record-api.ts";
 import { readEventFast, sealEvents } from "../../core/chain.ts";
+import { asCommit } from "../../core/commit-mark.ts";
 import { ChronicleError } from "../../core/errors.ts";
 import { EMPTY_HEAD, type EventDraft, type Head, type LogEvent, type SealedEvent } from "../../core/event.ts";
 import { encodeCheckpoint, encodeRecordBase } from "../../core/record-checkpoint.ts";
 import { encodeRecordSentinel } from "../../core/record-sentinel.ts";
+import { FORMAT_VERSION } from "../../core/workspace-record.ts";
 import { sealedText, type StateRecord } from "../../core/record-state.ts";
 import type { EventLog, LogEnd } from "../../storage/event-log.ts";
 import type { Lock } from "../../storage/lock.ts";
@@ -15,8 +17,10 @@ import { type Loaded, loadState } from "./load-state.ts";
 import { encodeKeptEnd, decodeKeptEnd, type RecordFiles } from "./record-files.ts";
 import { verifyRecords } from "./verify-records.ts";
 
-/** After so many events a checkpoint is written; with more than 5,000 records, after a hundredth of their number. */
-const CHECKPOINT_EVENTS = 50;
+/** After so many writes a checkpoint is written; with more than 5,000 records, after a hundredth of their number. */
+const CHECKPOINT_WRITES = 50;
+/** A record, and the end of its commit. */
+const EVENTS_OF_WRITE = 2;
 
 /** What a record store of its own needs from outside. */
 export interface FolderLedgerParts {
@@ -130,7 +134,8 @@ export class FolderLedger implements RecordLedger {
       this.#parts.files.writeBase(base, bytes);
       const sentinel = { base, range: [first, seq], head: hash, size: seq, frontier: state.frontier, store } as const;
       const draft: EventDraft = { op: "compact", recordId: `compact:${store}`, record: encodeRecordSentinel(sentinel) };
-      const [event] = sealEvents(state.head, [draft], this.#timestamp(view));
+      const commit = asCommit([draft], store, { first: seq + 1 });
+      const [event] = sealEvents(state.head, commit, this.#timestamp());
       if (event === undefined) throw new ChronicleError("IO", "the event was not sealed");
       await log.rotate(event);
       this.#follow(view, [event]);
@@ -239,25 +244,35 @@ export class FolderLedger implements RecordLedger {
     const { torn, state } = loaded;
     const drafts: EventDraft[] = [];
     if (torn !== undefined) {
-      const { seq, offset } = torn.position;
-      const name = await log.quarantine(torn.position);
+      const { seq, offset } = torn.from;
+      const name = await log.quarantine(torn.from);
       view.loaded = { ...loaded, torn: undefined, notes: [...loaded.notes, `it was moved to quarantine/${name}`] };
-      const record = { cut_from_seq: seq, cut_from_byte: offset, reason: torn.detail.toWellFormed(), kept_as: name };
+      const part = await log.quarantined(name);
+      const record = {
+        ...{ cut_from_seq: seq, cut_from_byte: offset, reason: torn.detail.toWellFormed(), kept_as: name },
+        ...(part === undefined ? {} : { bytes: part.bytes, sha256: part.hash }),
+      };
       drafts.push({ op: "upsert", recordId: `recovery:${this.newId()}`, record });
     }
     if (state.head.seq === 0) {
       const created = new Date(this.#parts.now()).toISOString();
-      drafts.unshift({ op: "upsert", recordId: `store:${this.newId()}`, record: { format: 1, created } });
+      drafts.unshift({ op: "upsert", recordId: `store:${this.newId()}`, record: { format: FORMAT_VERSION, created } });
     }
     await this.#append(view, drafts);
   }
 
+  #asCommit({ loaded }: View, drafts: readonly EventDraft[]): readonly EventDraft[] {
+    const { head, storeId } = loaded.state;
+    // Only an empty store has no id yet. Its first append is of its own records, which hold the mark themselves.
+    return asCommit(drafts, storeId ?? "", { first: head.seq + 1 });
+  }
+
   async #append(view: View, drafts: readonly EventDraft[]): Promise<readonly SealedEvent[]> {
     if (drafts.length === 0) return [];
-    const sealed = sealEvents(view.loaded.state.head, drafts, this.#timestamp(view));
+    const sealed = sealEvents(view.loaded.state.head, this.#asCommit(view, drafts), this.#timestamp());
     await view.log.append(sealed);
     this.#follow(view, sealed);
-    return sealed;
+    return sealed.slice(0, drafts.length);
   }
 
   /** The events are durable. */
@@ -270,15 +285,14 @@ export class FolderLedger implements RecordLedger {
     this.#acknowledged = state.head;
   }
 
-  /** The present, but never before the last event. */
-  #timestamp({ loaded }: View): string {
-    const now = new Date(this.#parts.now()).toISOString();
-    return loaded.state.ts > now ? loaded.state.ts : now;
+  /** What the clock says. */
+  #timestamp(): string {
+    return new Date(this.#parts.now()).toISOString();
   }
 
   #checkpointIfDue(view: View): void {
     const { state } = view.loaded;
-    const due = Math.max(CHECKPOINT_EVENTS, Math.ceil(state.size / 100));
+    const due = EVENTS_OF_WRITE * Math.max(CHECKPOINT_WRITES, Math.ceil(state.size / 100));
     if (state.head.seq - view.checkpoint >= due) this.#checkpoint(view);
   }
 

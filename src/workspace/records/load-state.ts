@@ -5,6 +5,7 @@ import { decodeCheckpoint, decodeRecordBase, type ReadState } from "../../core/r
 import { decodeRecordSentinel, type RecordSentinel } from "../../core/record-sentinel.ts";
 import { RecordState } from "../../core/record-state.ts";
 import type { EventLog, LogEnd } from "../../storage/event-log.ts";
+import { refuseOtherHistory } from "../refuse-other-history.ts";
 import { type BadLine, type Bound, followLog, isDamage, type Place, soundEvent } from "./follow-log.ts";
 import { decodeKeptEnd, type KeptEnd, type RecordFiles } from "./record-files.ts";
 
@@ -47,14 +48,14 @@ export async function loadState(log: EventLog, files: RecordFiles, acknowledged:
   const start = fits(checkpoint, log, end, notes);
   const first = start === undefined ? undefined : await attempt(log, start, bound);
   // A first line behind it that does not go on: whose fault it is, the whole log tells.
-  if (first !== undefined && !isMisfit(first, start)) return settle(first, { log, end, bound, notes });
+  if (first !== undefined && !isMisfit(first, start)) return await settle(first, { log, end, bound, notes });
   if (first !== undefined) notes.push("snapshot.json does not fit the log and was discarded");
   const whole = await wholeLog(log, files, notes);
   if (whole instanceof ChronicleError) {
     const nothing = { state: new RecordState(), offset: 0, checkpoint: undefined, torn: undefined };
     return { ...nothing, bound, damage: whole, notes };
   }
-  return settle(await attempt(log, whole, bound), { log, end, bound, notes });
+  return await settle(await attempt(log, whole, bound), { log, end, bound, notes });
 }
 
 interface Attempt extends Start {
@@ -69,7 +70,7 @@ async function attempt(log: EventLog, start: Start, bound: Bound): Promise<Attem
 }
 
 function isMisfit({ bad }: Attempt, start: Start | undefined): boolean {
-  return bad !== undefined && bad.position.offset === start?.offset;
+  return bad !== undefined && bad.isUnended !== true && bad.position.offset === start?.offset;
 }
 
 interface Judged {
@@ -79,16 +80,17 @@ interface Judged {
   readonly notes: string[];
 }
 
-function settle({ bad, replaced, ...place }: Attempt, { log, end, bound, notes }: Judged): Loaded {
+async function settle({ bad, replaced, ...place }: Attempt, { log, end, bound, notes }: Judged): Promise<Loaded> {
   const { seq } = place.state.head;
-  const isTorn = bad !== undefined && !isDamage(log, bad, bound);
+  const isTorn = bad !== undefined && !(await isDamage(log, bad, bound));
   let damage: ChronicleError | undefined;
   if (bad !== undefined && !isTorn) damage = damagedAt(bad);
   else if (replaced) damage = rolledBack(`event ${bound.seq} is not the one that was recorded: the log was replaced`);
   else if (seq < bound.seq)
     damage = rolledBack(`the log ends at event ${seq}, but event ${bound.seq} was recorded before`);
   if (damage !== undefined) notes.push(damage.message);
-  const tail = { position: { seq: seq + 1, offset: place.offset }, lineNumber: 0, detail: "" };
+  const from = { seq: seq + 1, offset: place.offset };
+  const tail = { position: from, from, lineNumber: 0, detail: "" };
   const torn = isTorn
     ? bad
     : end.tornBytes > 0
@@ -202,6 +204,7 @@ async function sentinelOf(log: EventLog): Promise<RecordSentinel | ChronicleErro
 async function storeOf(log: EventLog): Promise<string | undefined> {
   for await (const [line] of log.read()) {
     const event = line === undefined ? undefined : soundEvent(line);
+    if (event !== undefined) refuseOtherHistory(event);
     const isForeign = event?.recordId.startsWith("workspace:") === true || event?.record["workspace"] !== undefined;
     if (!isForeign) return event?.recordId.replace(/^(?:store|compact):/, "");
     throw new ChronicleError("USAGE", "this is the log of a workspace, not of a record store", {

@@ -1,3 +1,4 @@
+import { FORMAT_VERSION } from "../../core/workspace-record.ts";
 import type { Hash } from "../../core/hash.ts";
 
 /** What a record store of its own keeps beside its log. All are small ports to files; each write is durable and atomic. */
@@ -26,11 +27,11 @@ export interface KeptEnd {
 
 /** The text of `head.json`. */
 export function encodeKeptEnd({ seq, hash, store }: KeptEnd): string {
-  return `${JSON.stringify({ format: 1, hash, seq, store })}\n`;
+  return `${JSON.stringify({ format: FORMAT_VERSION, hash, seq, store })}\n`;
 }
 
 /** What such a text says; `undefined` for any other text. */
 export function decodeKeptEnd(text: string): KeptEnd | undefined {
-  const match = /^\{"format":1,"hash":"([0-9a-f]{64})","seq":([1-9]\d{0,15}),"store":"([^"\\]+)"\}\n$/.exec(text);
+  const match = /^\{"format":2,"hash":"([0-9a-f]{64})","seq":([1-9]\d{0,15}),"store":"([^"\\]+)"\}\n$/.exec(text);
   return match === null ? undefined : { hash: match[1] ?? "", seq: Number(match[2]), store: match[3] ?? "" };
 }

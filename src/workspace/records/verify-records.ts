@@ -1,4 +1,5 @@
 import type { RecordVerifyShape } from "../../api/record-api.ts";
+import { CommitFollower } from "../../core/commit-mark.ts";
 import { ChronicleError } from "../../core/errors.ts";
 import type { LogEvent } from "../../core/event.ts";
 import { decodeRecordBase, encodeRecordBase } from "../../core/record-checkpoint.ts";
@@ -31,6 +32,7 @@ class RecordVerifier {
   #file = { name: "", first: 0, before: 0 };
   /** Behind a bad line nothing can be replayed any more; lines are still checked one by one. */
   #broken = false;
+  #commits: CommitFollower | undefined;
 
   constructor(log: EventLog, files: RecordFiles, loaded: Loaded) {
     this.#log = log;
@@ -41,7 +43,7 @@ class RecordVerifier {
   async line(line: RawLine): Promise<void> {
     const { torn } = this.#loaded;
     // Never acknowledged: the notes tell of it.
-    if (torn !== undefined && this.#isLive(line) && line.offset >= torn.position.offset) return;
+    if (torn !== undefined && this.#isLive(line) && line.offset >= torn.from.offset) return;
     if (this.#events === 0) this.#begin(line);
     this.#events += 1;
     if (line.file !== this.#file.name) {
@@ -50,6 +52,12 @@ class RecordVerifier {
     const event = checkedEvent(line, this.#state.head);
     if (typeof event === "string") {
       this.#bad(line, event);
+      return;
+    }
+    this.#commits ??= new CommitFollower(this.#state.head.seq);
+    const mark = this.#broken ? undefined : this.#commits.take(event);
+    if (typeof mark === "string") {
+      this.#bad(line, mark);
       return;
     }
     if (event.op === "compact") this.#checkSentinel(event);

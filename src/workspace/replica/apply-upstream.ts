@@ -1,9 +1,9 @@
 import type { Progress } from "../../api/workspace-api.ts";
 import { conflictDraft, type IdentifiedConflict } from "../../core/conflict-record.ts";
-import { sameEntry, type Entry } from "../../core/entry.ts";
+import { sameEntry } from "../../core/entry.ts";
 import { ChronicleError } from "../../core/errors.ts";
 import type { Hash } from "../../core/hash.ts";
-import { comparePaths, parentOf, ROOT, type WorkspacePath } from "../../core/path.ts";
+import { foldersAbove, type WorkspacePath } from "../../core/path.ts";
 import type { IntentRecord } from "../../core/records.ts";
 import { replicaDraft, type ReplicaRecord } from "../../core/replica-record.ts";
 import type { UpstreamChange } from "../../core/upstream-change.ts";
@@ -13,7 +13,6 @@ import { type Commit, withCommit } from "../commit.ts";
 import type { Context } from "../context.ts";
 import { keepPlan, openIntents, perform, settable, settle } from "../operate.ts";
 import { noteRemembered } from "../remember-recorded.ts";
-import { keepFirstTree } from "../tree.ts";
 
 /** What a replica does about new events of its origin, as one step. Given again after a crash it is another step. */
 export interface UpstreamStep {
@@ -138,32 +137,13 @@ async function underLock(
   const moved = await movedPaths(context, { step, changes, seq: from });
   if (moved.length > 0) return { ...NOTHING, from, seq: from, moved };
   const left = { ...step, conflicts: await openAhead(commit, step.conflicts ?? []) };
-  const isFirst = changes.length > MOST_NAMED && areNew(changes) && (await isBlank(context, from));
   const report = isOneEvent(left, changes)
     ? await appendOnly(commit, left)
     : await performStep(context, commit, { step: left, changes, options });
   const { seq } = await commit.head();
-  if (isFirst && report.blocked.length === 0) await keepFirstTree(context, entriesAfter(changes), seq);
   // What was applied is remembered by now: the next look need not be told of it.
   if (report.blocked.length === 0) noteRemembered(context, { from, to: seq });
   return { from, seq, applied: report.applied, moved: [], blocked: report.blocked, copies: report.conflicts };
-}
-
-/** Is there nothing yet of what they change? */
-function areNew(changes: readonly UpstreamChange[]): boolean {
-  return changes.every(({ before }) => before === undefined);
-}
-
-/** Has the folder no entry at this event? */
-async function isBlank({ index, worktree }: Context, seq: number): Promise<boolean> {
-  if (worktree.roots.length > 1) return false;
-  for await (const rows of index.entriesAt(seq)) return rows.length === 0;
-  return true;
-}
-
-/** In path order. */
-function entriesAfter(changes: readonly UpstreamChange[]): Entry[] {
-  return changes.flatMap(({ after }) => after ?? []).sort((a, b) => comparePaths(a.path, b.path));
 }
 
 /**
@@ -270,6 +250,6 @@ function isCleared({ before, after }: UpstreamChange): boolean {
 
 function liesIn(path: WorkspacePath, folders: ReadonlySet<WorkspacePath>): boolean {
   if (folders.size === 0) return false;
-  for (let at = parentOf(path); at !== ROOT; at = parentOf(at)) if (folders.has(at)) return true;
+  for (const at of foldersAbove(path)) if (folders.has(at)) return true;
   return false;
 }

@@ -1,7 +1,7 @@
 import type { Change } from "../../core/change.ts";
 import { SYMLINK_MODE, type Entry } from "../../core/entry.ts";
 import { ChronicleError } from "../../core/errors.ts";
-import { parentOf, ROOT, type WorkspacePath } from "../../core/path.ts";
+import { foldersAbove, type WorkspacePath } from "../../core/path.ts";
 import { changeBetween } from "../../core/plan.ts";
 import type { WriteBackBatch, WriteBackEntry, WriteBackReason, WriteBackRules } from "../../core/write-back.ts";
 import type { IterationRow } from "../../storage/index-store.ts";
@@ -127,7 +127,7 @@ export class EntryJudge {
 
   /** The event that put something else where a folder above a path would have to be; 0: it is of this batch. */
   async #inTheWay(path: WorkspacePath): Promise<number> {
-    for (let folder = parentOf(path); folder !== ROOT; folder = parentOf(folder)) {
+    for (const folder of foldersAbove(path)) {
       const { entry, seq } = await this.#ground.state.at(folder);
       if (entry !== undefined) return entry.kind !== "dir" && Number.isFinite(seq) ? seq : 0;
     }

@@ -1,6 +1,6 @@
 import { decodeConflict } from "../../core/conflict-record.ts";
 import type { LogEvent } from "../../core/event.ts";
-import { parentOf, ROOT, type WorkspacePath } from "../../core/path.ts";
+import { foldersAbove, type WorkspacePath } from "../../core/path.ts";
 import { decodeReplica, originOfRecordId, replicaRecordId } from "../../core/replica-record.ts";
 import type { EventRow, IterationRow } from "../../storage/index-store.ts";
 import type { HistoryContext } from "../context.ts";
@@ -87,7 +87,7 @@ export class ReplicaStanding {
 /** Beneath a path that is in conflict the folder was not reconciled either. */
 function sinceAbove(paths: ReadonlyMap<WorkspacePath, OpenPath>, path: WorkspacePath): number | undefined {
   if (paths.size === 0) return undefined;
-  for (let at = parentOf(path); at !== ROOT; at = parentOf(at)) {
+  for (const at of foldersAbove(path)) {
     const since = paths.get(at)?.since;
     if (since !== undefined) return since;
   }

@@ -128,6 +128,7 @@ async function runsOf(
 
 /** Did the later one follow at once, with nothing in between? */
 function goesOn(one: Brought, later: Brought, borders: readonly number[]): boolean {
-  if (Date.parse(later.ts) - Date.parse(one.ts) > PAUSE_MS) return false;
+  // A clock that was set back in between says nothing of how soon it followed.
+  if (Math.abs(Date.parse(later.ts) - Date.parse(one.ts)) > PAUSE_MS) return false;
   return !borders.some((seq) => seq > one.seq && seq < later.seq);
 }

@@ -126,7 +126,7 @@ export const beginTransaction = defineCall({
   method: "POST",
   path: `${WORKSPACE}/transactions`,
   reply: { json: "TransactionShape", status: 201 },
-  ask: ({ name, actor, session }: TransactionOptions = {}) => ({ body: { name, actor, session } }),
+  ask: ({ name, actor, session, scope }: TransactionOptions = {}) => ({ body: { name, actor, session, scope } }),
 });
 
 export const commitTransaction = defineCall({

@@ -131,13 +131,18 @@ const beginTransaction = workspaceRoute(calls.beginTransaction, {
   tag: "transactions",
   role: "agent",
   summary: "Begin a transaction, or a savepoint within one",
-  description: "It stays until it is committed or rolled back: no process of the caller's is watched.",
+  description:
+    "Actions and writes belong to it. It stays until it is committed or rolled back: no process of the caller's is watched.",
   body: z.strictObject({
     name: word("a name").optional(),
     actor: word("who acts").optional(),
     session: word("only this session's actions belong to it").optional(),
+    scope: z
+      .enum(["folder", "actions"])
+      .describe("`folder`: also what nobody's action did to the folder meanwhile (default: `actions`)")
+      .optional(),
   }),
-  answer: (on, { body }) => on.beginTransaction({ ...body, pid: null }),
+  answer: (on, { body }) => on.beginTransaction({ scope: "actions", ...withoutUndefined(body), pid: null }),
 });
 
 const commit = workspaceRoute(calls.commitTransaction, {

@@ -135,6 +135,7 @@ const configure = workspaceRoute(calls.configure, {
     maxEntries: number("how many paths").optional(),
     maxBytes: number("how many bytes in all; 0: no limit").optional(),
     maxFileSize: number("how many bytes in one file").optional(),
+    keepAside: bool("keep small files aside that git ignores, before a run").optional(),
   }),
   answer: (on, { body }) => on.configure(body),
 });

@@ -1,0 +1,70 @@
+import type { OmittedChangeShape } from "../../api/shapes.ts";
+import { counted } from "./counted.ts";
+import { printable } from "./printable.ts";
+
+const MOST_PATHS = 5;
+
+/** What is said of the changes of one sort. */
+interface Sentence {
+  readonly isMeant: (change: OmittedChangeShape) => boolean;
+  readonly text: (isOne: boolean) => string;
+}
+
+const LOSSES: readonly Sentence[] = [
+  {
+    isMeant: ({ lost, change_type }) => lost && change_type === "deleted",
+    text: (isOne) => `${isOne ? "was" : "were"} removed and cannot be brought back`,
+  },
+  {
+    isMeant: ({ lost, change_type }) => lost && change_type !== "deleted",
+    text: (isOne) => `${isOne ? "was" : "were"} overwritten: the content before cannot be brought back`,
+  },
+];
+
+const OTHERS: readonly Sentence[] = [
+  {
+    isMeant: ({ kept, change_type }) => kept && change_type === "deleted",
+    text: (isOne) => `${isOne ? "was" : "were"} removed; undo brings ${isOne ? "it" : "them"} back`,
+  },
+  {
+    isMeant: ({ kept, change_type }) => kept && change_type === "modified",
+    text: (isOne) => `${isOne ? "was" : "were"} changed; undo brings the content before back`,
+  },
+  {
+    isMeant: ({ kept, lost, change_type }) => !kept && !lost && change_type !== "created",
+    text: (isOne) =>
+      `${isOne ? "was" : "were"} changed; undo leaves ${isOne ? "it" : "them"} as ${isOne ? "it is" : "they are"}`,
+  },
+  {
+    isMeant: ({ kept, change_type }) => kept && change_type === "created",
+    text: (isOne) => `${isOne ? "was" : "were"} created under rules of its own; undo removes ${isOne ? "it" : "them"}`,
+  },
+  {
+    isMeant: ({ kept, change_type }) => !kept && change_type === "created",
+    text: (isOne) => `${isOne ? "was" : "were"} created under rules of its own; undo leaves ${isOne ? "it" : "them"}`,
+  },
+];
+
+function listOf(changes: readonly OmittedChangeShape[]): string {
+  const names = changes.slice(0, MOST_PATHS).map(({ path }) => printable(path));
+  const more = changes.length - names.length;
+  return `${names.join(", ")}${more > 0 ? ` and ${more.toLocaleString("en-US")} more` : ""}`;
+}
+
+function told(changes: readonly OmittedChangeShape[], sentences: readonly Sentence[]): string[] {
+  return sentences.flatMap(({ isMeant, text }) => {
+    const meant = changes.filter(isMeant);
+    const which = `${counted(meant.length, "path")} that the rules leave out`;
+    return meant.length === 0 ? [] : [`${which} ${text(meant.length === 1)}: ${listOf(meant)}`];
+  });
+}
+
+/** What was lost outside of the rules: a line for what was removed, and one for what was overwritten. */
+export function lossLines(changes: readonly OmittedChangeShape[] = []): string[] {
+  return told(changes, LOSSES);
+}
+
+/** What was changed outside of the rules without a loss. */
+export function harmlessLines(changes: readonly OmittedChangeShape[] = []): string[] {
+  return told(changes, OTHERS);
+}

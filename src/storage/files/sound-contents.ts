@@ -1,0 +1,138 @@
+import { ChronicleError } from "../../core/errors.ts";
+import type { Hash } from "../../core/hash.ts";
+import type { Disk } from "../../disk/disk.ts";
+import type { BlobIndex, BlobPlace } from "../blob-index.ts";
+import { decodeBlockHead, isStoredWhole, unpackBlock } from "../block.ts";
+import { readLarge } from "./large-reader.ts";
+import type { BlobLayout } from "./layout.ts";
+import { openPack } from "./pack-reader.ts";
+import { damagedIn, readAt } from "./pack-scan.ts";
+
+/** So many blocks are remembered; beyond that they are read again. */
+const SLOTS = 1 << 16;
+const EMPTY = 0n;
+
+/** What threads of one process know of blocks: each was read once, and is sound. Shared memory, so that none reads it again. */
+export class CheckedBlocks {
+  readonly buffer: SharedArrayBuffer;
+  readonly #keys: BigInt64Array;
+
+  /** `buffer`: that of another thread. */
+  constructor(buffer: SharedArrayBuffer = new SharedArrayBuffer(SLOTS * BigInt64Array.BYTES_PER_ELEMENT)) {
+    this.buffer = buffer;
+    this.#keys = new BigInt64Array(buffer);
+  }
+
+  has(key: bigint): boolean {
+    for (let at = slotOf(key), tries = 0; tries < MOST_TRIES; at = (at + 1) % SLOTS, tries++) {
+      const found = Atomics.load(this.#keys, at);
+      if (found === key) return true;
+      if (found === EMPTY) return false;
+    }
+    return false;
+  }
+
+  add(key: bigint): void {
+    for (let at = slotOf(key), tries = 0; tries < MOST_TRIES; at = (at + 1) % SLOTS, tries++) {
+      const found = Atomics.compareExchange(this.#keys, at, EMPTY, key);
+      if (found === EMPTY || found === key) return;
+    }
+  }
+
+  /** Forgets all: each is read again when it is met next. */
+  clear(): void {
+    for (let at = 0; at < SLOTS; at++) Atomics.store(this.#keys, at, EMPTY);
+  }
+}
+
+const MOST_TRIES = 32;
+
+function slotOf(key: bigint): number {
+  return Number(BigInt.asUintN(64, key * 0x9e3779b97f4a7c15n) >> 48n);
+}
+
+/** What is asked of an index to find a content. */
+type Places = Pick<BlobIndex, "find" | "packs">;
+
+/**
+ * Says of contents that are put again whether what is stored is sound: a block is read when it is first met, and not again
+ * by any thread of this process. What is damaged counts as not stored, so the good bytes at hand take its place.
+ */
+export class SoundContents {
+  readonly #disk: Disk;
+  readonly #layout: BlobLayout;
+  readonly #index: Places;
+  readonly #checked: CheckedBlocks;
+  /** Blocks that were read and are not sound, with the contents that are hurt. */
+  readonly #hurt = new Map<bigint, ReadonlySet<Hash>>();
+
+  constructor(disk: Disk, layout: BlobLayout, given: { readonly index: Places; readonly checked: CheckedBlocks }) {
+    this.#disk = disk;
+    this.#layout = layout;
+    this.#index = given.index;
+    this.#checked = given.checked;
+  }
+
+  /** How a content is stored. */
+  stateOf(hash: Hash): "sound" | "damaged" | "none" {
+    const place = this.#index.find(hash);
+    if (place === undefined) return "none";
+    const key = keyOf(hash, place);
+    if (this.#checked.has(key)) return "sound";
+    const hurt = this.#hurt.get(key) ?? this.#read(hash, place);
+    if (hurt.size === 0) this.#checked.add(key);
+    else this.#hurt.set(key, hurt);
+    return hurt.has(hash) ? "damaged" : "sound";
+  }
+
+  /** Forgets what was found. */
+  clear(): void {
+    this.#hurt.clear();
+    this.#checked.clear();
+  }
+
+  /** The contents that are hurt of those that lie together with this one. */
+  #read(hash: Hash, place: BlobPlace): ReadonlySet<Hash> {
+    return place.kind === "large" ? this.#readLarge(hash, place.packed) : this.#readBlock(hash, place);
+  }
+
+  #readLarge(hash: Hash, packed: boolean): ReadonlySet<Hash> {
+    const path = packed ? this.#layout.largePacked(hash) : this.#layout.largeRaw(hash);
+    if (this.#disk.lstat(path) === undefined) return new Set([hash]);
+    try {
+      for (const piece of readLarge(this.#disk, { path, packed, hash }, { isStrict: true })) void piece;
+      return new Set();
+    } catch (error) {
+      if (error instanceof ChronicleError && error.code === "BLOB_CORRUPT") return new Set([hash]);
+      throw error;
+    }
+  }
+
+  #readBlock(hash: Hash, place: Extract<BlobPlace, { kind: "pack" }>): ReadonlySet<Hash> {
+    const bytes = this.#bytesOf(place);
+    const head = bytes === undefined ? undefined : decodeBlockHead(bytes);
+    if (bytes === undefined || head?.blockBytes !== place.blockBytes) return new Set([hash]);
+    const stored = bytes.subarray(head.headBytes);
+    const hurt = new Set(damagedIn(head, unpackBlock(head, stored)).map((one) => one.hash));
+    // The index may point beside it, or bytes that mean nothing for a content may be changed.
+    const isThere = head.entries.some((one) => one.hash === hash && one.at === place.at && one.length === place.length);
+    return isThere && isStoredWhole(head, stored) ? hurt : hurt.add(hash);
+  }
+
+  #bytesOf({ pack: id, block, blockBytes }: Extract<BlobPlace, { kind: "pack" }>): Buffer | undefined {
+    const pack = this.#index.packs().find((row) => row.id === id);
+    const fd = pack === undefined ? undefined : openPack(this.#disk, this.#layout, pack);
+    if (fd === undefined) return undefined;
+    try {
+      return readAt(this.#disk, fd, block, blockBytes);
+    } finally {
+      this.#disk.close(fd);
+    }
+  }
+}
+
+/** Blocks lie at less than 2^40 of their packs; a large content is known by the first bytes of its hash. Never 0. */
+function keyOf(hash: Hash, place: BlobPlace): bigint {
+  if (place.kind === "large") return BigInt.asIntN(64, BigInt(`0x${hash.slice(0, 16)}`) | 1n);
+  return BigInt.asIntN(64, (BigInt(place.pack + 1) << 41n) | (BigInt(place.block) << 1n));
+}

@@ -1,0 +1,53 @@
+import { expect, it } from "vitest";
+import { markOf } from "../core/commit-mark.ts";
+import { ReplicaRig } from "../testing/replica-rig.ts";
+import { withCommit } from "./commit.ts";
+import { nearestRoot } from "./stated-root.ts";
+import { rootAtHead } from "./tree.ts";
+import { verify } from "./verify.ts";
+
+it("the nearest root at or before an event is that of its own line, and right", async () => {
+  await using replica = await ReplicaRig.open({ a: "A", "d/b": "B" });
+  const { context } = replica;
+  const begun = await replica.head();
+  await replica.apply({ applied: 2, changes: [await replica.change("d/b", await replica.file("d/b", "new"))] });
+  const end = await replica.head();
+  const nearest = await nearestRoot(context, end);
+  expect(nearest).toMatchObject({ seq: end, root: await rootAtHead(context, end) });
+  expect((await nearestRoot(context, end - 1))?.seq).toBeLessThanOrEqual(begun);
+  expect(await nearestRoot(context, 1)).toBe(undefined);
+  expect((await nearestRoot(context, 2))?.seq).toBe(2);
+  const [last] = await replica.events(end);
+  expect(last === undefined ? undefined : markOf(last)).toEqual({ first: expect.any(Number), root: nearest?.root });
+  expect((await verify(context)).problems).toEqual([]);
+});
+
+it("at least one commit in 1,000 events states the root, and each one knows its first and last event", async () => {
+  await using replica = await ReplicaRig.open({ a: "A" });
+  const { context } = replica;
+  const start = await replica.head();
+  for (let n = 0; n < 250; n += 1) {
+    await withCommit(context, async (commit) => {
+      const drafts = Array.from({ length: 9 }, (_, i) => ({
+        op: "upsert" as const,
+        recordId: `user:${n}-${i}`,
+        record: { commit: "mine" },
+      }));
+      // The end of the commit is an event of its own, and not one of the caller's.
+      expect(await commit.append(drafts)).toHaveLength(9);
+    });
+  }
+  const end = await replica.head();
+  expect(end).toBe(start + 2_500);
+  for (let seq = start; seq <= end; seq += 123) {
+    expect(seq - ((await nearestRoot(context, seq))?.seq ?? 0)).toBeLessThan(1_010);
+    const commit = await context.index.commitFrom(seq + 1);
+    if (seq < end)
+      expect([commit?.first, (commit?.last ?? 0) - (commit?.first ?? 0)]).toEqual([
+        start + 10 * Math.floor((seq - start) / 10) + 1,
+        9,
+      ]);
+  }
+  expect(await context.index.commitFrom(end + 1)).toBe(undefined);
+  expect((await verify(context)).problems).toEqual([]);
+});

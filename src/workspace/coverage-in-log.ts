@@ -1,0 +1,64 @@
+import {
+  coverageRecordId,
+  decodeCoverageRecord,
+  encodeCoverageRecord,
+  listedOmissions,
+  sameCoverage,
+  type CoverageRecord,
+  type OmittedPath,
+} from "../core/coverage-record.ts";
+import type { EventDraft } from "../core/event.ts";
+import type { FilterSpec } from "../core/filter.ts";
+import { decodeSnapshot } from "../core/records.ts";
+import type { EventRow } from "../storage/index-store.ts";
+import type { Context } from "./context.ts";
+import { keepFilters } from "./filters.ts";
+import { readEvent } from "./read-events.ts";
+
+/** The coverage of captures of everything, in the log: written where it changes, looked up for a moment. */
+
+/** What a capture of everything took: each path that its filter takes and that is neither recorded nor omitted was absent. */
+export type Taken = Pick<CoverageRecord, "filter" | "omitted" | "count">;
+
+/** The event that says what captures of everything take from here on, or none where that is known already. */
+export async function coverageDrafts(
+  context: Context,
+  found: { readonly filters: readonly FilterSpec[]; readonly omitted: readonly OmittedPath[] },
+  fromSeq: number,
+): Promise<EventDraft[]> {
+  const filter = await keepFilters(context, found.filters);
+  const now = { filter, ...listedOmissions(found.omitted), fromSeq };
+  const known = await coverageAt(context, Number.POSITIVE_INFINITY);
+  if (known !== undefined && sameCoverage(known, now)) return [];
+  return [{ op: "upsert", recordId: coverageRecordId(context.workspaceId), record: encodeCoverageRecord(now) }];
+}
+
+/** What the last capture of everything at or before an event took; `undefined`: the log does not say it any more. */
+export async function coverageAt(context: Context, seq: number): Promise<Taken | undefined> {
+  const rows = await context.index.recordHistory(coverageRecordId(context.workspaceId));
+  const last = rows.findLast((row) => row.seq <= seq);
+  return last === undefined ? firstCoverage(context, seq) : recordAt(context, last);
+}
+
+/** The coverage of the capture in whose middle this event stands, if it changed there. */
+export async function coverageAround(context: Context, seq: number): Promise<Taken | undefined> {
+  const rows = await context.index.recordHistory(coverageRecordId(context.workspaceId));
+  const next = rows.find((row) => row.seq > seq);
+  if (next === undefined) return undefined;
+  const record = await recordAt(context, next);
+  return record.fromSeq < seq ? record : undefined;
+}
+
+async function recordAt(context: Context, row: EventRow): Promise<CoverageRecord> {
+  return decodeCoverageRecord((await readEvent(context, row)).record);
+}
+
+/** Until it changes for the first time, it is that of the snapshot with which the history began, and of all later ones. */
+async function firstCoverage(context: Context, seq: number): Promise<Taken | undefined> {
+  const rows = (await context.index.records("snapshot:")).filter((row) => row.seq <= seq);
+  const last = rows.reduce<EventRow | undefined>((a, b) => (a === undefined || b.seq > a.seq ? b : a), undefined);
+  if (last === undefined) return undefined;
+  const { filter, coverage } = decodeSnapshot((await readEvent(context, last)).record);
+  const listed = listedOmissions(coverage.omitted);
+  return { filter, ...listed, count: listed.count + (coverage.unlisted ?? 0) };
+}

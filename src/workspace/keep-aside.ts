@@ -1,0 +1,149 @@
+import { ASIDE_MS, type Aside } from "../core/aside.ts";
+import type { Change } from "../core/change.ts";
+import type { Omission } from "../core/coverage.ts";
+import { sameEntry, SYMLINK_MODE, type Entry } from "../core/entry.ts";
+import type { OmittedChange } from "../core/omitted-change.ts";
+import type { OmittedStat } from "../core/omitted-list.ts";
+import { encodePlan } from "../core/plan.ts";
+import { comparePaths, type WorkspacePath } from "../core/path.ts";
+import type { BlobBatch } from "../storage/blob-store.ts";
+import { workspaceRecord } from "./config.ts";
+import type { Context } from "./context.ts";
+import { changesOfOmitted, type OmittedPaths } from "./omitted-changes.ts";
+
+/**
+ * Small files that git ignores are kept aside before a run, so that undo brings them back: no capture takes them, and
+ * nobody else has them. What lies in ignored folders can be made again, and what a person excluded is never stored.
+ */
+
+const MOST_FILE_BYTES = 1024 * 1024;
+const MOST_BYTES = 64 * 1024 * 1024;
+
+/** The omitted paths with the entries of those that are kept aside, and where these are. */
+export interface KeptAside {
+  readonly omitted: OmittedPaths;
+  readonly entries: ReadonlyMap<WorkspacePath, Entry>;
+  readonly aside: Aside | undefined;
+}
+
+/**
+ * Keeps what is small and ignored by git. Contents are durable when it resolves: the caller holds a lease of the blob store
+ * until the record that names them is durable.
+ */
+export async function keepAside(context: Context, omitted: OmittedPaths): Promise<KeptAside> {
+  const wanted = await wantedOf(context, omitted);
+  if (wanted.length === 0) return { omitted, entries: new Map(), aside: undefined };
+  return inBatch(context, async (batch) => {
+    const entries = new Map<WorkspacePath, Entry>();
+    for (const { path, stat } of wanted) {
+      const entry = await keep(context, batch, { path, stat });
+      if (entry !== undefined) entries.set(path, entry);
+    }
+    const changes = [...entries].map(([path, before]): Change => ({ path, before, after: undefined }));
+    return { omitted, entries, aside: await asideOf(context, batch, changes) };
+  });
+}
+
+/**
+ * What became of the omitted paths, and of those that have come to be in the session and that only its own rules leave out
+ * (`hidden`). What changed of those that were kept aside is kept as it is now as well, and so are small hidden files: undo
+ * takes these away again.
+ */
+export async function changesAside(
+  context: Context,
+  { omitted, entries }: Pick<KeptAside, "omitted" | "entries">,
+  hidden: readonly OmittedChange[],
+): Promise<{ readonly changes: readonly OmittedChange[]; readonly aside: Aside | undefined }> {
+  const changes = [...(await changesOfOmitted(context, omitted)), ...hidden];
+  const isKept = hidden.length > 0 && (await workspaceRecord(context)).keepsAside !== false;
+  if (!isKept && !changes.some(({ path }) => entries.has(path))) return { changes, aside: undefined };
+  return inBatch(context, async (batch) => {
+    const plan: Change[] = [];
+    const told: OmittedChange[] = [];
+    let room = MOST_BYTES;
+    for (const change of changes) {
+      const { path, type } = change;
+      const before = entries.get(path);
+      const isMeant = before !== undefined || (type === "created" && isKept && room > 0);
+      const after = isMeant ? await entryNow(context, batch, change) : "other";
+      if (after === "other" || (before === undefined && after === undefined)) told.push(change);
+      else if (!sameEntry(before, after)) {
+        if (before === undefined) room -= after?.size ?? 0;
+        plan.push({ path, before, after });
+        told.push({ ...change, kept: true, lost: false });
+      }
+    }
+    return { changes: told, aside: await asideOf(context, batch, plan) };
+  });
+}
+
+interface Wanted {
+  readonly path: WorkspacePath;
+  readonly stat: OmittedStat;
+}
+
+/** The smallest first, as many as there is room for. */
+async function wantedOf(context: Context, omitted: OmittedPaths): Promise<Wanted[]> {
+  const small: Wanted[] = [];
+  for (const [path, { omission, stat }] of omitted) {
+    const isLeaf = stat.kind === "file" || stat.kind === "symlink";
+    if (isLeaf && stat.size <= MOST_FILE_BYTES && isIgnoredByGit(omission)) small.push({ path, stat });
+  }
+  if (small.length === 0 || (await workspaceRecord(context)).keepsAside === false) return [];
+  let bytes = 0;
+  return small
+    .toSorted((a, b) => a.stat.size - b.stat.size || comparePaths(a.path, b.path))
+    .filter(({ stat }) => (bytes += stat.size) <= MOST_BYTES);
+}
+
+function isIgnoredByGit({ reason, detail = "" }: Omission): boolean {
+  return reason === "excluded" && detail.startsWith("gitignore");
+}
+
+/** Keeps a file or link as it is now; `undefined` for one that is gone, cannot be read, or is written to right now. */
+async function keep(context: Context, batch: BlobBatch, { path, stat }: Wanted): Promise<Entry | undefined> {
+  const content = await readNow(context, path);
+  const [now] = await context.worktree.stats([path]);
+  if (content === undefined || typeof now !== "object" || content.length !== stat.size) return undefined;
+  if (now.mtimeNs !== stat.mtimeNs || now.ino !== stat.ino || now.kind !== stat.kind) return undefined;
+  const [kind, mode] = stat.kind === "symlink" ? (["symlink", SYMLINK_MODE] as const) : (["file", stat.mode] as const);
+  const hash = await batch.put(content);
+  return { path, kind, mode, size: content.length, mtimeMs: Number(stat.mtimeNs / 1_000_000n), hash };
+}
+
+/** What nobody may read cannot be kept; it is named if it is lost. */
+async function readNow(context: Context, path: WorkspacePath): Promise<Buffer | undefined> {
+  const before = await context.worktree.stats([path]);
+  return before[0] === "unknown" ? undefined : context.worktree.read(path);
+}
+
+/** A path that was kept aside, as it is now; `other` where that is nothing that can be put back into place by a plan. */
+async function entryNow(
+  context: Context,
+  batch: BlobBatch,
+  { path }: OmittedChange,
+): Promise<Entry | undefined | "other"> {
+  const [stat] = await context.worktree.stats([path]);
+  if (stat === undefined) return undefined;
+  if (stat === "unknown" || stat.kind === "dir" || stat.kind === "special") return "other";
+  const kept = stat.size <= MOST_FILE_BYTES ? await keep(context, batch, { path, stat }) : undefined;
+  return kept ?? (await context.worktree.inspect(path)) ?? "other";
+}
+
+async function asideOf(context: Context, batch: BlobBatch, changes: readonly Change[]): Promise<Aside | undefined> {
+  if (changes.length === 0) return undefined;
+  const plan = await batch.put(encodePlan(changes));
+  return { plan, until: new Date(context.now() + ASIDE_MS).toISOString() };
+}
+
+async function inBatch<T>(context: Context, work: (batch: BlobBatch) => Promise<T>): Promise<T> {
+  const batch = await context.blobs.batch();
+  try {
+    const done = await work(batch);
+    await batch.commit();
+    return done;
+  } catch (error) {
+    await batch.abandon();
+    throw error;
+  }
+}

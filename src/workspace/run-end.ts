@@ -1,0 +1,212 @@
+import type { RunShape, UndoShape } from "../api/shapes.ts";
+import type { Change } from "../core/change.ts";
+import { ChronicleError } from "../core/errors.ts";
+import type { Json } from "../core/event.ts";
+import { coverageOf } from "../core/coverage.ts";
+import type { OmittedChange } from "../core/omitted-change.ts";
+import type { WorkspacePath } from "../core/path.ts";
+import { quoteCommand } from "../core/quote-command.ts";
+import type { Capture } from "./capture.ts";
+import type { Context, ProcessEnd } from "./context.ts";
+import { type BeforeSession, hiddenBySession, isRuleFile } from "./hidden-by-session.ts";
+import { changesAside, type KeptAside } from "./keep-aside.ts";
+import { changesOfSession } from "./own-changes.ts";
+import type { Recorder } from "./recorder.ts";
+import { asJson, endSession, type Session } from "./session.ts";
+import { coverageShape, shownPath } from "./shape.ts";
+import { nameMoment } from "./snapshot.ts";
+import { bringBackAside } from "./undo-aside.ts";
+import { commitRun, rollbackTransaction } from "./transaction.ts";
+
+/** The end of a run: what the command has left is recorded, and taken back if it failed and that was asked for. */
+
+/** A run or a watch whose end is recorded. */
+export interface Finished {
+  readonly session: Session;
+  readonly changes: readonly Change[];
+  readonly ambiguous: readonly WorkspacePath[];
+  readonly coverage: RunShape["coverage"];
+  /** Why what the command has left was not recorded; `null`: it was. */
+  readonly notRecorded: RunShape["not_recorded"];
+}
+
+/** What was known before a session, and what was kept aside for it. */
+export type Kept = BeforeSession & Pick<KeptAside, "entries">;
+
+/** What is known at the end. */
+export interface Ending {
+  readonly recorder: Recorder;
+  readonly kept: Kept;
+  readonly end?: ProcessEnd;
+  /** Asked for now: a proxy writes them while the command runs. */
+  readonly networkEvents?: () => readonly unknown[];
+}
+
+/** Records what there is at the end of a session, and the end. */
+export async function finish(context: Context, session: Session, ending: Ending): Promise<Finished> {
+  const { recorder, kept, end } = ending;
+  const { roots, last: found } = await recorder.stop();
+  const { last, hidden } = await takeRules(recorder, await hiddenBySession(context, kept, found), found);
+  const { id, fromSeq } = session;
+  const { changes, ambiguous } = await changesOfSession(context, id, { fromSeq, toSeq: last.seq });
+  if (changes.length > 0) await nameMoment(context, last, { cause: session.kind, session: session.id });
+  const network = networkOf(session, ending);
+  const notes = [...session.notes, ...missedNote(recorder.failure), ...network.notes];
+  const { networkEvents } = network;
+  using _lease = await context.blobs.lease();
+  const { changes: omittedChanges, aside } = await changesAside(context, kept, hidden);
+  const { aside: _before, ...begun } = session;
+  const ended = await endSession(
+    context,
+    { ...begun, notes, networkEvents, omittedChanges, ...(aside === undefined ? {} : { aside }) },
+    {
+      state: "ended",
+      exitCode: end?.exitCode ?? null,
+      signal: end?.signal ?? null,
+      merkleRoots: roots,
+      snapshots: changes.length > 0 ? 1 : 0,
+      changed: changes.length,
+    },
+  );
+  return { session: ended, changes, ambiguous, coverage: coverageShape(last.coverage), notRecorded: null };
+}
+
+/** Records the rules that came to be in the session and leave themselves out. What else they leave out is only named. */
+async function takeRules(
+  recorder: Recorder,
+  hidden: readonly OmittedChange[],
+  last: Capture,
+): Promise<{ readonly last: Capture; readonly hidden: readonly OmittedChange[] }> {
+  const rules = new Set(hidden.filter(isRuleFile).map(({ path }) => path));
+  if (rules.size === 0) return { last, hidden };
+  const { seq } = await recorder.take([...rules]);
+  const coverage = coverageOf(last.coverage.omitted.filter(({ path }) => !rules.has(path)));
+  return { last: { ...last, coverage, seq }, hidden: hidden.filter(({ path }) => !rules.has(path)) };
+}
+
+/** Does undo have anything to do for it? */
+export function isUndoable({ changes, session }: Finished): boolean {
+  return changes.length > 0 || session.omittedChanges.some((one) => one.kept);
+}
+
+/** The last look made up for what one on the way could not record, but not for what came and went in between. */
+function missedNote(failure: unknown): string[] {
+  if (failure === undefined) return [];
+  const reason = failure instanceof Error ? failure.message : "for an unknown reason";
+  return [`a capture on the way failed (${reason.toWellFormed()}): states between two captures may be missing`];
+}
+
+interface Network {
+  readonly networkEvents: readonly Json[];
+  readonly notes: readonly string[];
+}
+
+/** The network events as they are now. The command has run: what cannot be read of them is a note, not an error. */
+function networkOf(session: Session, { networkEvents: read }: Ending): Network {
+  if (read === undefined) return { networkEvents: session.networkEvents, notes: [] };
+  try {
+    return { networkEvents: read().map(asJson), notes: [] };
+  } catch (error) {
+    return { networkEvents: [], notes: [`the network events were not recorded: ${reasonOf(error)}`] };
+  }
+}
+
+function reasonOf(error: unknown): string {
+  return (error instanceof Error ? error.message : String(error)).toWellFormed();
+}
+
+/**
+ * The same for a command that has run. Whatever keeps its end from being recorded is told with the command that helps: its
+ * own exit code and what is known of it are not lost.
+ */
+export async function finishRun(context: Context, session: Session, ending: Ending): Promise<Finished> {
+  try {
+    return await finish(context, session, ending);
+  } catch (error) {
+    const { id, fromSeq } = session;
+    const { changes, ambiguous } = await recordedSoFar(context, id, fromSeq);
+    const { exitCode = null, signal = null } = ending.end ?? {};
+    const hint = `chronicle restore seq:${fromSeq}`;
+    const advice = error instanceof ChronicleError && error.hint !== undefined ? ` (${error.hint})` : "";
+    return {
+      session: { ...session, exitCode, signal },
+      changes,
+      ambiguous,
+      coverage: { complete: false, omitted: [] },
+      notRecorded: { reason: `${reasonOf(error)}${advice}`, hint },
+    };
+  }
+}
+
+/** What was recorded of a run whose end could not be; nothing where that cannot be read either. */
+async function recordedSoFar(
+  context: Context,
+  id: string,
+  fromSeq: number,
+): Promise<Pick<Finished, "changes" | "ambiguous">> {
+  try {
+    const { seq } = await context.index.head();
+    return await changesOfSession(context, id, { fromSeq, toSeq: seq });
+  } catch (error) {
+    if (error instanceof ChronicleError) return { changes: [], ambiguous: [] };
+    throw error;
+  }
+}
+
+/** How the transaction of a run has ended. */
+export interface Landed {
+  /** Something was taken back. */
+  readonly isTaken: boolean;
+  readonly left: RunShape["not_rolled_back"];
+  readonly skipped: RunShape["skipped"];
+}
+
+/** There was nothing to be taken back. */
+export const NOT_ASKED: Landed = { isTaken: false, left: null, skipped: [] };
+
+/** How the command and its recording have ended. */
+export interface Landing {
+  readonly end: ProcessEnd;
+  readonly done: Finished;
+}
+
+/** Ends the transaction of a run as the command has ended. */
+export async function land(context: Context, transaction: string, { end, done }: Landing): Promise<Landed> {
+  try {
+    if (end.code === 0) {
+      await commitRun(context, transaction);
+      return NOT_ASKED;
+    }
+    const { undo } = await rollbackTransaction(context, transaction, { force: true });
+    await bringBackAside(context, done.session);
+    const { skipped, unmerged } = undo;
+    return { isTaken: undo.undo_id !== null, left: leftOf({ done, skipped, unmerged }), skipped };
+  } catch (error) {
+    // A transaction that is not committed is rolled back once this process is gone: that is not to be, and is said.
+    const paths = [...done.changes.map((one) => shownPath(one.path)), ...done.ambiguous.map(shownPath)];
+    const hint = done.notRecorded?.hint ?? `chronicle transaction rollback ${transaction.slice(0, 8)}`;
+    return { isTaken: false, left: { reason: reasonOf(error), paths, hint }, skipped: [] };
+  }
+}
+
+/** What a rollback did not take back, and the command that does; `null`: nothing is left. */
+function leftOf(
+  given: { readonly done: Finished } & Pick<UndoShape, "skipped" | "unmerged">,
+): RunShape["not_rolled_back"] {
+  const { done, skipped, unmerged } = given;
+  const rivals = done.ambiguous.map(shownPath);
+  const lost = done.session.omittedChanges.filter((one) => one.lost).map((one) => shownPath(one.path));
+  const paths = [...rivals, ...skipped.map((one) => one.path), ...unmerged.map((one) => one.path), ...lost];
+  const [first] = paths;
+  if (first === undefined) return null;
+  const before = `chronicle restore seq:${done.session.fromSeq}`;
+  if (rivals.length > 0) {
+    const reason = "another run was going on beside this one, and either may have changed them";
+    return { reason, paths, hint: `${before} ${rivals.length === 1 ? quoteCommand([first]) : "PATH..."}` };
+  }
+  if (skipped.length > 0) return { reason: "they could not be changed", paths, hint: `${before} PATH...` };
+  if (unmerged.length > 0)
+    return { reason: "they were edited since, in the same lines", paths, hint: "chronicle conflicts" };
+  const hint = `chronicle show ${done.session.id.slice(0, 8)}`;
+  return { reason: "no capture takes them, so that their earlier content is gone", paths, hint };
+}

@@ -1,0 +1,194 @@
+import type { Change } from "../core/change.ts";
+import type { OmittedPath } from "../core/coverage-record.ts";
+import type { FilterSpec } from "../core/filter.ts";
+import { explainPath } from "../core/ignore.ts";
+import { isRoot, isWithin, parentOf, splitRoot, type WorkspacePath } from "../core/path.ts";
+import { databaseOf } from "../core/sqlite-unit.ts";
+import type { BlockedPath } from "../worktree/worktree.ts";
+import { actionById, type LoggedAction } from "./actions.ts";
+import type { Context } from "./context.ts";
+import { coverageAround, coverageAt, type Taken } from "./coverage-in-log.ts";
+import { besideDatabases } from "./database-units.ts";
+import { readFilters } from "./filters.ts";
+import type { FirstEvent } from "./first-event.ts";
+import { isHosted } from "./hosted.ts";
+
+/**
+ * The guard of every operation that goes back: it deletes a path only where a capture shows that the path was absent at
+ * the moment that it goes back to. A path that was excluded, or could not be captured, may have been there unseen.
+ */
+
+/** The moment to which a path goes back. */
+export interface BackTo {
+  /** The states after these events: each must show that the path was absent. */
+  readonly seqs: readonly number[];
+  /** The action whose work it is: it has looked at the paths that it declared, whatever the rules say. */
+  readonly action?: string | undefined;
+  /** Chronicle itself has put the path there, and found nothing in its place. */
+  readonly isWritten?: boolean | undefined;
+}
+
+/** An undo goes back to the state before the first own event of a path, and to that before the work as a whole. */
+export function backTo({ seq, action, isWritten }: FirstEvent, back?: number): BackTo {
+  return { seqs: back === undefined || back === seq - 1 ? [seq - 1] : [back, seq - 1], action, isWritten };
+}
+
+/** A path that an operation leaves as it is, and why: something hinders it, or nothing shows that it was absent then. */
+export interface SkippedPath extends Omit<BlockedPath, "reason"> {
+  readonly reason: BlockedPath["reason"] | "unseen";
+}
+
+/** What a plan may do, and the paths that stay because nothing shows that they were absent. */
+export interface Guarded {
+  readonly changes: Change[];
+  readonly unseen: SkippedPath[];
+}
+
+/** Leaves out the deletions of paths of which nothing shows that they were absent. */
+export async function leaveUnseen(
+  context: Context,
+  changes: readonly Change[],
+  backTo: (path: WorkspacePath) => BackTo,
+): Promise<Guarded> {
+  const seen = new SeenAbsent(context, changes);
+  const guarded: Guarded = { changes: [], unseen: [] };
+  for (const change of changes) {
+    const { path, before, after } = change;
+    const isDeletion = before !== undefined && after === undefined;
+    const doubt = isDeletion ? await seen.doubt(path, before.kind === "dir", backTo(path)) : undefined;
+    if (doubt === undefined) guarded.changes.push(change);
+    else guarded.unseen.push(unseenPath(path, doubt));
+  }
+  return guarded;
+}
+
+/** A path that stays. */
+export function unseenPath(path: WorkspacePath, detail: string): SkippedPath {
+  return { path, reason: "unseen", detail };
+}
+
+/** Whether captures show that paths were absent at earlier moments. */
+export class SeenAbsent {
+  readonly #context: Context;
+  readonly #changes: ReadonlyMap<WorkspacePath, Change>;
+  readonly #looks = new Map<number, Promise<readonly Look[]>>();
+  readonly #actions = new Map<string, Promise<LoggedAction | undefined>>();
+
+  constructor(context: Context, changes: readonly Change[] = []) {
+    this.#context = context;
+    this.#changes = new Map(changes.map((change) => [change.path, change]));
+  }
+
+  /** The path and the database that it may lie beside, as they are about to be changed. */
+  #changesAt(path: WorkspacePath): Change[] {
+    const database = databaseOf(path);
+    const change = database === undefined ? undefined : this.#changes.get(database);
+    return [{ path, before: undefined, after: undefined }, ...(change === undefined ? [] : [change])];
+  }
+
+  /** Why it cannot be shown that a path was absent; `undefined`: it is shown. */
+  async doubt(path: WorkspacePath, isFolder: boolean, back: BackTo): Promise<string | undefined> {
+    // Of a workspace without a folder, what is recorded is all there is.
+    if (back.isWritten === true || isHosted(this.#context.worktree.roots)) return undefined;
+    const action = back.action === undefined ? undefined : await this.#action(back.action);
+    const told = action === undefined ? undefined : lookOfAction(action, path);
+    if (told !== undefined) return told === "absent" ? undefined : notCaptured();
+    // What is one unit with a database is looked at whatever the filter says.
+    const isBeside = (await besideDatabases(this.#context, this.#changesAt(path))).has(path);
+    for (const seq of back.seqs) {
+      for (const look of await this.#looksAt(seq)) {
+        const doubt = this.#doubtOf(look, path, { isFolder, isBeside });
+        if (doubt !== undefined) return doubt;
+      }
+    }
+    return undefined;
+  }
+
+  #doubtOf(
+    { filters, omitted, isPartial }: Look,
+    path: WorkspacePath,
+    { isFolder, isBeside }: { readonly isFolder: boolean; readonly isBeside: boolean },
+  ): string | undefined {
+    const { root, path: inner } = splitRoot(path);
+    const at = this.#context.worktree.roots.findIndex((one) => one.id === root);
+    const filter = filters?.[at];
+    if (filters === undefined) return "what was looked at then is not known any more, so it may have been there";
+    if (filter === undefined) return "that root was not tracked then";
+    if (!explainPath(filter, inner, isFolder).tracked && !isBeside)
+      return "it was excluded then, so it may have been there";
+    const reason = reasonAbove(omitted, path);
+    if (reason !== undefined) return notCaptured(reason);
+    return isPartial ? "too much could not be captured then, so it may have been there" : undefined;
+  }
+
+  #looksAt(seq: number): Promise<readonly Look[]> {
+    let looks = this.#looks.get(seq);
+    if (looks === undefined) this.#looks.set(seq, (looks = looksAt(this.#context, seq)));
+    return looks;
+  }
+
+  #action(id: string): Promise<LoggedAction | undefined> {
+    let action = this.#actions.get(id);
+    if (action === undefined) this.#actions.set(id, (action = actionById(this.#context, id)));
+    return action;
+  }
+}
+
+function notCaptured(reason?: OmittedPath["reason"]): string {
+  const why = reason === undefined ? "" : ` (${reason.replaceAll("-", " ")})`;
+  return `it could not be captured then${why}, so it may have been there`;
+}
+
+/** What a capture of everything took, to be asked about paths. */
+interface Look {
+  /** One for each root; `undefined`: not known. */
+  readonly filters: readonly FilterSpec[] | undefined;
+  readonly omitted: ReadonlyMap<string, OmittedPath["reason"]>;
+  /** More was omitted than is listed. */
+  readonly isPartial: boolean;
+}
+
+/** The look behind a state; in the middle of a capture's events that one counts as well as the one before. */
+async function looksAt(context: Context, seq: number): Promise<readonly Look[]> {
+  const around = await coverageAround(context, seq);
+  const found = [await coverageAt(context, seq), ...(around === undefined ? [] : [around])];
+  const compiled = new Map<string, FilterSpec[] | undefined>();
+  const looks: Look[] = [];
+  for (const one of found) {
+    if (one !== undefined && !compiled.has(one.filter))
+      compiled.set(one.filter, await readFilters(context, one.filter));
+    looks.push(lookOf(one, one === undefined ? undefined : compiled.get(one.filter)));
+  }
+  return looks;
+}
+
+function lookOf(taken: Taken | undefined, filters: readonly FilterSpec[] | undefined): Look {
+  const { omitted = [], count = 0 } = taken ?? {};
+  return {
+    filters,
+    omitted: new Map(omitted.map((one) => [one.path, one.reason])),
+    isPartial: count > omitted.length,
+  };
+}
+
+/** Why the path, or a folder above it, was omitted. */
+function reasonAbove(
+  omitted: ReadonlyMap<string, OmittedPath["reason"]>,
+  path: WorkspacePath,
+): OmittedPath["reason"] | undefined {
+  if (omitted.size === 0) return undefined;
+  for (let at = path; ; at = parentOf(at)) {
+    const reason = omitted.get(at);
+    if (reason !== undefined || isRoot(at)) return reason;
+  }
+}
+
+/** What an action's own look before it says of a path; `undefined`: nothing. */
+function lookOfAction(
+  { paths, missing, coverage }: LoggedAction,
+  path: WorkspacePath,
+): "absent" | "omitted" | undefined {
+  if (missing.includes(path)) return "absent";
+  if (!paths.some((one) => isWithin(path, one))) return undefined;
+  return coverage.omitted.some((one) => isWithin(path, one.path)) ? "omitted" : "absent";
+}

@@ -1,0 +1,143 @@
+import type { Change } from "../core/change.ts";
+import { sameEntry } from "../core/entry.ts";
+import { decodeIntent, decodeSession, type IntentRecord } from "../core/records.ts";
+import { decodePlan, invert } from "../core/plan.ts";
+import type { Hash } from "../core/hash.ts";
+import type { WorkspacePath } from "../core/path.ts";
+import type { ApplyReport, BlockedPath } from "../worktree/worktree.ts";
+import type { Context } from "./context.ts";
+import { readEvent } from "./read-events.ts";
+import { shownPath } from "./shape.ts";
+
+/** What an undo or redo does to paths that were kept aside: nothing of it is recorded as the state of a path. */
+
+/** What was done to them. */
+export interface AsideReport {
+  readonly applied: readonly WorkspacePath[];
+  readonly blocked: readonly BlockedPath[];
+}
+
+/** Nothing was kept aside. */
+export const NOTHING_ASIDE: AsideReport = { applied: [], blocked: [] };
+
+type Step = Pick<IntentRecord, "kind" | "target" | "takes">;
+
+/** What an undo or redo is to do with paths that were kept aside, and which of them it leaves alone. */
+export interface AsideStep {
+  readonly changes: readonly Change[];
+  readonly blocked: readonly BlockedPath[];
+}
+
+/**
+ * The changes of paths that were kept aside which take back (or do again) what an undo or redo is about. What was edited
+ * since, and what was freed, is left alone.
+ */
+export async function asideOfStep(context: Context, step: Step): Promise<AsideStep> {
+  if (step.kind !== "undo" && step.kind !== "redo") return { changes: [], blocked: [] };
+  const found: AsideStep[] = [];
+  for (const id of await worksOf(context, step)) found.push(await asideOfWork(context, id));
+  const changes = found.flatMap((one) => one.changes);
+  const fit = await fitting(context, step.kind === "undo" ? invert(changes) : changes);
+  return { changes: fit.changes, blocked: [...found.flatMap((one) => one.blocked), ...fit.blocked] };
+}
+
+/** The operations that it is about; a redo of an undo of somebody's work: those that were taken back. */
+async function worksOf(context: Context, { target, takes = [] }: Step): Promise<readonly string[]> {
+  if (target === undefined) return takes;
+  const row = await context.index.record(`intent:${target}`);
+  if (row === undefined) return [target];
+  return decodeIntent((await readEvent(context, row)).record).takes ?? [];
+}
+
+async function asideOfWork(context: Context, id: string): Promise<AsideStep> {
+  const row = await context.index.record(`session:${id}`);
+  if (row === undefined) return { changes: [], blocked: [] };
+  const { aside, omittedChanges } = decodeSession((await readEvent(context, row)).record);
+  const changes = aside === undefined ? [] : await readAside(context, aside.plan);
+  if (aside === undefined || changes.length > 0) return { changes, blocked: [] };
+  const detail = `it was kept aside until ${aside.until}, and was freed`;
+  const kept = omittedChanges.filter((one) => one.kept);
+  return { changes, blocked: kept.map(({ path }) => ({ path, reason: "content-missing", detail })) };
+}
+
+/** The changes in a plan; none where it was freed, as after some days. */
+async function readAside(context: Context, plan: Hash): Promise<readonly Change[]> {
+  const bytes = await context.blobs.get(plan);
+  return bytes === undefined ? [] : decodePlan(bytes);
+}
+
+/** The changes of paths that were kept aside which an intent names. They are carried out together with its own. */
+export async function asideOfIntent(
+  context: Context,
+  { aside }: Pick<IntentRecord, "aside">,
+): Promise<readonly Change[]> {
+  return aside === undefined ? [] : readAside(context, aside.plan);
+}
+
+/**
+ * A report on an operation's own changes and on those of paths that were kept aside, told apart. What was put back is not
+ * remembered as tracked: the rules leave it out as before.
+ */
+export function splitAside(
+  context: Context,
+  report: ApplyReport,
+  beside: readonly Change[],
+): { readonly report: ApplyReport; readonly aside: AsideReport } {
+  if (beside.length === 0) return { report, aside: NOTHING_ASIDE };
+  const paths = new Set(beside.map(({ path }) => path));
+  const applied = report.applied.filter((path) => paths.has(path));
+  context.worktree.forget(applied);
+  return {
+    report: {
+      ...report,
+      applied: report.applied.filter((path) => !paths.has(path)),
+      blocked: report.blocked.filter(({ path }) => !paths.has(path)),
+    },
+    aside: { applied, blocked: report.blocked.filter(({ path }) => paths.has(path)) },
+  };
+}
+
+/** Those of the changes that can be made: the path is on disk as the change begins, and its content is there. */
+async function fitting(context: Context, changes: readonly Change[]): Promise<AsideStep> {
+  const there = await context.blobs.has(changes.flatMap(({ after }) => after?.hash ?? []));
+  const fit: Change[] = [];
+  const blocked: BlockedPath[] = [];
+  for (const change of changes) {
+    const { path, before, after } = change;
+    const [stat] = await context.worktree.stats([path]);
+    const now = stat === undefined || stat === "unknown" ? undefined : await context.worktree.inspect(path);
+    if (stat !== "unknown" && sameEntry(now, after)) continue;
+    if (stat === "unknown" || !sameEntry(now, before))
+      blocked.push({ path, reason: "changed", detail: "it was edited since" });
+    else if (after?.hash !== undefined && !there.has(after.hash))
+      blocked.push({ path, reason: "content-missing", detail: "what was kept aside of it was freed" });
+    else fit.push(change);
+  }
+  return { changes: fit, blocked };
+}
+
+/** Puts back what a run that is rolled back has changed of what was kept aside. */
+export async function bringBackAside(context: Context, { id }: { readonly id: string }): Promise<AsideReport> {
+  const { changes } = await asideOfStep(context, { kind: "undo", target: id });
+  if (changes.length === 0) return NOTHING_ASIDE;
+  const token = `${id}-aside`;
+  const report = await context.worktree.apply({
+    token,
+    changes,
+    contents: (hashes) => context.blobs.readMany(hashes),
+    onBlocked: "skip",
+  });
+  await context.worktree.cleanUp(token);
+  return splitAside(context, report, changes).aside;
+}
+
+const MOST_PATHS = 20;
+
+/** For people: what of paths that the rules leave out was, or would be, brought back. */
+export function asideNotes(paths: readonly WorkspacePath[], how: { readonly dryRun: boolean }): string[] {
+  if (paths.length === 0) return [];
+  const shown = paths.slice(0, MOST_PATHS).map(shownPath).join(", ");
+  const more = paths.length > MOST_PATHS ? ` and ${paths.length - MOST_PATHS} more` : "";
+  const verb = how.dryRun ? "would be put back" : "was put back";
+  return [`what was kept aside of paths that the rules leave out ${verb}: ${shown}${more}`];
+}

@@ -1,0 +1,84 @@
+import { errnoOf } from "../core/errors.ts";
+import { pathToBytes, type WorkspacePath } from "../core/path.ts";
+import { besideDatabase, SHARED_MEMORY_SUFFIX } from "../core/sqlite-unit.ts";
+import type { Disk } from "../disk/disk.ts";
+import type { ConfinedFs } from "./confined-fs.ts";
+import { isDatabaseFile } from "./read-sqlite.ts";
+
+/** A file, and where it lies. */
+export interface PlacedFile {
+  readonly path: WorkspacePath;
+  readonly fs: ConfinedFs;
+  readonly inner: WorkspacePath;
+}
+
+/** An SQLite database that is there now. */
+export interface LiveDatabase {
+  readonly path: WorkspacePath;
+  /** The processes that have it open, as far as can be seen. */
+  readonly processes: readonly number[];
+}
+
+/** Pages are at least so large, and a database is whole pages: most files need not be opened to tell. */
+const PAGE_BYTES = 512;
+
+/** Those of the files that are SQLite databases, with who has them open. */
+export function liveDatabases(disk: Disk, files: readonly PlacedFile[]): LiveDatabase[] {
+  const found = files.filter(({ fs, inner }) => {
+    const stat = fs.lstat(inner);
+    return stat?.kind === "file" && stat.size > 0 && stat.size % PAGE_BYTES === 0 && isDatabaseFile(fs, inner);
+  });
+  if (found.length === 0) return [];
+  const holders = openFiles(disk);
+  return found.map(({ path, fs, inner }) => {
+    const place = Buffer.concat([Buffer.from(`${fs.root}/`), pathToBytes(inner)]).toString("latin1");
+    return { path, processes: holders.get(place) ?? [] };
+  });
+}
+
+/** Removes what SQLite derives beside a database: it is made anew when that is opened. */
+export function dropSharedMemory({ fs, inner }: PlacedFile): void {
+  const path = besideDatabase(inner, SHARED_MEMORY_SUFFIX);
+  if (fs.lstat(path)?.kind !== "file" || !isDatabaseFile(fs, inner)) return;
+  try {
+    fs.unlink(path);
+  } catch (error) {
+    // Its owner has removed it just now, or keeps everybody from it: SQLite does not trust one that nobody has open.
+    if (!["ENOENT", "EACCES", "EPERM"].includes(errnoOf(error) ?? "")) throw error;
+  }
+}
+
+/** The processes that have each file open, by its path as latin1; where there is no `/proc`, none is seen. */
+function openFiles(disk: Disk): Map<string, number[]> {
+  const holders = new Map<string, number[]>();
+  for (const { name } of listed(disk, "/proc")) {
+    const pid = Number(name.toString("latin1"));
+    if (!Number.isInteger(pid) || pid === 0) continue;
+    const places = listed(disk, `/proc/${pid}/fd`).map((fd) => targetOf(disk, `/proc/${pid}/fd/${fd.name.toString()}`));
+    for (const place of new Set(places)) {
+      if (place !== undefined) holders.set(place, [...(holders.get(place) ?? []), pid]);
+    }
+  }
+  return holders;
+}
+
+/** What hinders a look at another process: it has ended, it is somebody else's, or there is no such thing here. */
+const UNSEEN: ReadonlySet<string> = new Set(["ENOENT", "ENOTDIR", "EACCES", "EPERM", "ESRCH", "EINVAL"]);
+
+function listed(disk: Disk, folder: string): ReturnType<Disk["list"]> {
+  try {
+    return disk.list(folder);
+  } catch (error) {
+    if (UNSEEN.has(errnoOf(error) ?? "")) return [];
+    throw error;
+  }
+}
+
+function targetOf(disk: Disk, link: string): string | undefined {
+  try {
+    return disk.readlink(link).toString("latin1");
+  } catch (error) {
+    if (UNSEEN.has(errnoOf(error) ?? "")) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,51 @@
+import fc from "fast-check";
+import { expect, it } from "vitest";
+import { expectedOf, Machine, modelRun, type ModelRun } from "./model-nested.ts";
+import { modelRuns } from "./model-runs.ts";
+
+/** Any runs within any others, some rolled back: each owns what it did, and what is around it takes that along. */
+
+it(
+  "runs within runs leave what they promise, and an undo of the outermost leaves nothing of them",
+  { timeout: 3_100_000 },
+  async () => {
+    await fc.assert(
+      fc.asyncProperty(modelRun, fc.nat(), async (run, chosen) => {
+        const machine = new Machine();
+        await machine.process(1, () => Promise.resolve());
+        const before = machine.files;
+        const outer = await machine.run(run, 1);
+        checkTold(machine);
+        const { after } = expectedOf(run, before);
+        expect(machine.files).toEqual(after);
+        if (outer.undo_id === null) return;
+        await machine.process(1, async (workspace) => {
+          // One of the runs within it first, by itself: what is around it takes back what is left.
+          const inner = machine.told.filter(({ shape }) => shape.undo_id !== null && shape !== outer)[chosen % 4];
+          if (inner !== undefined && chosen % 2 === 0) {
+            const { unmerged } = await workspace.undo({ operation: inner.shape.session.session_id });
+            // What did not merge with later work is a conflict, which is a person's to settle.
+            if (unmerged.length > 0) return;
+          }
+          await workspace.undo(run.inAction ? {} : { operation: outer.session.session_id });
+          expect(machine.files).toEqual(before);
+          if (inner === undefined || chosen % 2 !== 0) {
+            await workspace.redo();
+            expect(machine.files).toEqual(after);
+          }
+          expect(await workspace.verify()).toMatchObject({ ok: true, problems: [] });
+        });
+      }),
+      modelRuns<[ModelRun, number]>(60),
+    );
+  },
+);
+
+function checkTold({ told }: Machine): void {
+  for (const { run, before, shape } of told) {
+    const { changed, isTaken } = expectedOf(run, before);
+    expect(shape.changes.map(({ path }) => path)).toEqual(changed);
+    expect(shape).toMatchObject({ ambiguous: [], not_rolled_back: null, not_recorded: null, exit_code: run.code });
+    expect(shape.rolled_back).toBe(isTaken && changed.length > 0);
+  }
+}

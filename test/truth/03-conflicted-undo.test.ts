@@ -1,0 +1,105 @@
+import { describe, expect, it } from "vitest";
+import type { ActionRequest } from "../../src/api/action-api.ts";
+import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
+import { Project } from "../helpers/project.ts";
+
+/** A tool call that gives the one line of a file another text. Its id. */
+async function edit(
+  project: Project,
+  workspace: WorkspaceApi,
+  of: Partial<ActionRequest> & { readonly to: string },
+): Promise<string> {
+  const { to, ...request } = of;
+  return workspace.action({ type: "write_file", payload: { path: "f" }, session: "s", ...request }, (action) => {
+    project.write("f", `${to}\n`);
+    return action?.id ?? "";
+  });
+}
+
+async function undoneOf(workspace: WorkspaceApi): Promise<readonly boolean[]> {
+  return (await workspace.operations()).filter((one) => one.kind === "action").map((one) => one.undone);
+}
+
+describe("Truth 3: what an undo could not take back is not taken back", () => {
+  it("the turn takes a conflicted action of it along, and the conflict is settled by that", async () => {
+    await using project = new Project();
+    project.write("f", "before\n");
+    const workspace = await project.init();
+    const c1 = await edit(project, workspace, { to: "by c1", turn: "t1" });
+    await edit(project, workspace, { to: "by c2", turn: "t1" });
+    const first = await workspace.undo({ action: c1 });
+    expect(first.changes).toEqual([]);
+    expect(first.unmerged).toMatchObject([{ path: "f" }]);
+    expect(project.read("f")).toBe("by c2\n");
+    expect(await undoneOf(workspace)).toEqual([false, false]);
+
+    const whole = await workspace.undo({ turn: "last" });
+    expect(project.read("f")).toBe("before\n");
+    expect(whole.unmerged).toEqual([]);
+    expect(await undoneOf(workspace)).toEqual([true, true]);
+    expect(await workspace.conflicts()).toEqual([]);
+    await workspace.redo();
+    expect(project.read("f")).toBe("by c2\n");
+    expect(await undoneOf(workspace)).toEqual([false, false]);
+  });
+
+  it("a conflicted action stays to be undone: what was in its way goes, and then it goes", async () => {
+    await using project = new Project();
+    project.write("f", "before\n");
+    const workspace = await project.init();
+    const c1 = await edit(project, workspace, { to: "by c1", turn: "t1" });
+    const c2 = await edit(project, workspace, { to: "by c2", turn: "t2" });
+    await workspace.undo({ action: c1 });
+    const again = await workspace.undo({ action: c1 });
+    // It is tried again, and named again: once.
+    expect(again.unmerged).toMatchObject([{ path: "f" }]);
+    expect(await workspace.conflicts()).toHaveLength(1);
+    await workspace.undo({ action: c2 });
+    expect(project.read("f")).toBe("by c1\n");
+    await workspace.undo({ action: c1 });
+    expect(project.read("f")).toBe("before\n");
+    expect(await undoneOf(workspace)).toEqual([true, true]);
+    expect(await workspace.conflicts()).toEqual([]);
+  });
+
+  it("the next undo of the last turn passes one of which only named conflicts are left", async () => {
+    await using project = new Project();
+    project.write("f", "before\n");
+    project.write("g", "before\n");
+    const workspace = await project.init();
+    await workspace.action({ type: "write_file", payload: { path: "g" }, session: "s", turn: "t1" }, () =>
+      project.write("g", "by t1\n"),
+    );
+    await edit(project, workspace, { to: "by t2", turn: "t2" });
+    project.write("f", "by a human\n");
+    const met = await workspace.undo({ turn: "last" });
+    expect(met).toMatchObject({ selection: "turn t2", changes: [], unmerged: [{ path: "f" }] });
+    const next = await workspace.undo({ turn: "last" });
+    expect(next).toMatchObject({ selection: "turn t1", changes: [{ path: "g" }] });
+    expect([project.read("f"), project.read("g")]).toEqual(["by a human\n", "before\n"]);
+    expect(await undoneOf(workspace)).toEqual([true, false]);
+  });
+
+  it("plain undo passes it as well; settled for the undo, it is undone", async () => {
+    await using project = new Project();
+    project.write("f", "before\n");
+    project.write("g", "before\n");
+    const workspace = await project.init();
+    await workspace.action({ type: "write_file", payload: { path: "g" } }, () => project.write("g", "after\n"));
+    const c = await edit(project, workspace, { to: "by c" });
+    project.write("f", "by a human\n");
+    await workspace.undo({ action: c });
+    expect(await undoneOf(workspace)).toEqual([false, false]);
+    await workspace.undo();
+    expect([project.read("f"), project.read("g")]).toEqual(["by a human\n", "before\n"]);
+    const [conflict] = await workspace.conflicts();
+    await workspace.resolve(conflict?.id ?? "", { keep: "undo" });
+    expect(project.read("f")).toBe("before\n");
+    expect(await undoneOf(workspace)).toEqual([true, true]);
+    expect((await workspace.undo({ action: c })).notes).toEqual([expect.stringContaining("undone already")]);
+    // Taken back, it is open again.
+    await workspace.undo();
+    expect(project.read("f")).toBe("by a human\n");
+    expect(await undoneOf(workspace)).toEqual([true, false]);
+  });
+});

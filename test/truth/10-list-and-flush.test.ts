@@ -1,0 +1,82 @@
+import { describe, expect, it } from "vitest";
+import type { StoreApi } from "../../src/api/store-api.ts";
+import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
+import { Origins } from "../../src/compose/origins.ts";
+import { partsOf } from "../../src/compose/parts-of.ts";
+import { HEARTBEAT_MS, RigOrigin, RigReplica, talk } from "../../src/testing/push-rig.ts";
+import { VirtualClock } from "../../src/testing/virtual-clock.ts";
+import { Project } from "../helpers/project.ts";
+
+describe("Truth 10: the way back from a snapshot in `list`", () => {
+  it("leads to before what it recorded, and not further", async () => {
+    await using project = new Project();
+    project.write("a.txt", "0");
+    const workspace = await project.init();
+    project.write("a.txt", "by an action");
+    await workspace.action({ type: "write_file", payload: { path: "a.txt" } }, () => project.write("a.txt", "1"));
+    project.write("a.txt", "2");
+    project.write("b.txt", "2");
+    const { id } = await workspace.snapshot({ message: "two" });
+    project.write("a.txt", "3");
+    await workspace.snapshot({ message: "three" });
+    const { items } = await workspace.recent();
+    const back = items.find((item) => item.id === id)?.back ?? "";
+    expect(back).toMatch(/^chronicle restore seq:\d+$/);
+    await workspace.restore(back.replace("chronicle restore ", ""));
+    expect(project.read("a.txt")).toBe("1");
+    expect(Object.keys(project.tree())).toEqual(["a.txt"]);
+  });
+
+  it("leads to the baseline from the baseline", async () => {
+    await using project = new Project();
+    project.write("a.txt", "0");
+    const workspace = await project.init();
+    const { items } = await workspace.recent();
+    expect(items.map(({ back }) => back)).toEqual(["chronicle restore 0"]);
+  });
+});
+
+describe("Truth 10: `sync flush`", () => {
+  it("is answered once the origin has looked at its folder, and not before", async () => {
+    const { clock, origin, replica } = await pair();
+    await origin.write("a", "one");
+    let looks = 0;
+    const look = async (): Promise<void> => {
+      looks += 1;
+      // At first it cannot be looked at: that is no answer, and the question comes again.
+      if (looks === 1) throw new Error("somebody holds the lock");
+      await origin.write("a", "edited before the flush");
+    };
+    const going = talk(clock, origin, replica, { origin: { look } });
+    let current = 0;
+    void going.replica.barrier().then((seq) => (current = seq));
+    await clock.run(clock.now + 10 * HEARTBEAT_MS, () => current > 0);
+    expect([looks, current]).toEqual([2, 2]);
+  });
+
+  it("has the origin record what was edited in its folder, whoever watches it", async () => {
+    await using project = new Project();
+    project.write("a.txt", "0");
+    const { store, workspace } = await stored(project);
+    const errors: unknown[] = [];
+    await using origins = new Origins(partsOf(store), { onError: (error) => errors.push(error) });
+    using lease = await origins.lease(workspace.id);
+    project.write("a.txt", "edited");
+    await lease.options.look?.();
+    expect(await lease.options.history.head()).toMatchObject({ seq: 3 });
+    expect(errors).toEqual([]);
+  });
+});
+
+async function pair(): Promise<{ clock: VirtualClock; origin: RigOrigin; replica: RigReplica }> {
+  return {
+    clock: new VirtualClock(),
+    origin: new RigOrigin(),
+    replica: await RigReplica.start(RigReplica.emptyDisk()),
+  };
+}
+
+async function stored(project: Project): Promise<{ store: StoreApi; workspace: WorkspaceApi }> {
+  const store = await project.store();
+  return { store, workspace: (await store.init({ roots: [project.folder] })).workspace };
+}

@@ -1,0 +1,113 @@
+import { createHash } from "node:crypto";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
+import { open } from "../../src/open.ts";
+import { Project } from "../helpers/project.ts";
+
+/** Bytes that do not compress, so that they can be found in a pack. */
+function noise(seed: string, length: number): Buffer {
+  const parts: Buffer[] = [];
+  for (let i = 0; i * 32 < length; i += 1) parts.push(createHash("sha256").update(`${seed} ${i}`).digest());
+  return Buffer.concat(parts).subarray(0, length);
+}
+
+function files(folder: string): string[] {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((one) => one.isFile())
+    .map((one) => join(one.parentPath, one.name));
+}
+
+/** Changes one byte in the middle of every stored copy of a content. */
+function rot(project: Project, content: Buffer): void {
+  const part = content.subarray(0, 64);
+  let found = 0;
+  for (const path of files(join(project.home, "blobs"))) {
+    const bytes = readFileSync(path);
+    for (let at = bytes.indexOf(part); at >= 0; at = bytes.indexOf(part, at + 1)) {
+      const middle = at + Math.floor(content.length / 2);
+      bytes[middle] = (bytes[middle] ?? 0) ^ 1;
+      found += 1;
+    }
+    if (found > 0) writeFileSync(path, bytes);
+  }
+  if (found === 0) throw new Error("the content was not found in the store");
+}
+
+async function opened(project: Project, create = false): Promise<WorkspaceApi & AsyncDisposable> {
+  const { home, configFolder, folder } = project;
+  const workspace = await open({ home, configFolder, folder, create, waitMs: 5_000 });
+  return Object.assign(workspace, { [Symbol.asyncDispose]: () => workspace.close() });
+}
+
+/** A content was recorded, went away, and rotted in the store. */
+async function rotted(content: Buffer, more = 0): Promise<Project> {
+  const project = new Project();
+  project.write("a.bin", content);
+  for (let i = 0; i < more; i += 1) project.write(`more/${i}.txt`, `file ${i}\n`);
+  {
+    await using workspace = await opened(project, true);
+    project.remove("a.bin");
+    await workspace.snapshot();
+  }
+  rot(project, content);
+  return project;
+}
+
+const SIZES = [
+  ["small", 40_000],
+  ["large, in a file of its own", 9 * 1024 * 1024],
+] as const;
+
+describe("Truth 16: a content that is put back is not acknowledged on a damaged block", () => {
+  test.each(SIZES)("the same content, put back (%s)", async (_, size) => {
+    const content = noise("put back", size);
+    await using project = await rotted(content);
+    await using workspace = await opened(project);
+    project.write("a.bin", content);
+    await workspace.snapshot();
+    project.remove("a.bin");
+    await workspace.restore("latest");
+    expect(readFileSync(project.at("a.bin")).equals(content)).toBe(true);
+    expect((await workspace.verify()).problems).toEqual([]);
+  });
+
+  test("put back among so many that worker threads read them", async () => {
+    const content = noise("among many", 40_000);
+    await using project = await rotted(content, 3_000);
+    await using workspace = await opened(project);
+    project.write("a.bin", content);
+    for (let i = 0; i < 3_000; i += 1) project.write(`again/${i}.txt`, `file ${i}\n`);
+    await workspace.snapshot();
+    project.remove("a.bin");
+    await workspace.restore("latest");
+    expect(readFileSync(project.at("a.bin")).equals(content)).toBe(true);
+    expect((await workspace.verify()).problems).toEqual([]);
+  });
+
+  test("what lies in the folder heals the store with `snapshot --paranoid`, also in a process that has read it before", async () => {
+    const content = noise("paranoid", 40_000);
+    await using project = new Project();
+    project.write("a.bin", content);
+    await using workspace = await opened(project, true);
+    project.write("copy.bin", content);
+    await workspace.snapshot();
+    rot(project, content);
+    expect((await workspace.verify()).ok).toBe(false);
+    await workspace.snapshot({ paranoid: true });
+    expect((await workspace.verify()).problems).toEqual([]);
+    project.remove("a.bin");
+    await workspace.restore("0");
+    expect(readFileSync(project.at("a.bin")).equals(content)).toBe(true);
+  });
+
+  test("a file that is written through the library", async () => {
+    const content = noise("written", 40_000);
+    await using project = await rotted(content);
+    await using workspace = await opened(project);
+    await workspace.putFile("b.bin", content);
+    const bytes = Buffer.concat(await Array.fromAsync((await workspace.file("b.bin")).pieces()));
+    expect(bytes.equals(content)).toBe(true);
+  });
+});
