@@ -1,9 +1,12 @@
 import { describe, expect, test } from "vitest";
-import { sha256, type Hash } from "../../core/hash.ts";
+import { hashToBytes, sha256, type Hash } from "../../core/hash.ts";
 import { findStored, flipAt, flipStored, SimBlobs } from "../../testing/blob-store-rig.ts";
 import { problemsOf, putAll, someBytes } from "../../testing/blob-store-suite.ts";
 import type { FileBlobStore } from "./file-blob-store.ts";
+import { encodeBlock, PACK_HEADER_BYTES } from "../block.ts";
+import { settleLane } from "./lane-recovery.ts";
 import { openPackSink } from "./pack-sink.ts";
+import { PackWriter } from "./pack-writer.ts";
 
 const KIB = 1024;
 
@@ -70,6 +73,45 @@ describe("a lost index", () => {
     const store = await blobs.open();
     expect(await found(store, three)).toEqual([true, true, true]);
     expect(await problemsOf(store)).toMatchObject([{ kind: "pack-damaged", hashes: [] }]);
+  });
+});
+
+describe("a pack whose header did not reach the disk before the power went", () => {
+  function zeroHeader(blobs: SimBlobs): void {
+    const fd = blobs.disk.open(blobs.layout.activePack(0), "update");
+    blobs.disk.write(fd, Buffer.alloc(PACK_HEADER_BYTES), 0);
+    blobs.disk.close(fd);
+  }
+
+  test("gets a new one, and its whole blocks are kept", async () => {
+    const { blobs } = await filled(three);
+    blobs.loseIndex();
+    zeroHeader(blobs);
+    const store = await blobs.open();
+    expect(await found(store, three)).toEqual([true, true, true]);
+    expect(await problemsOf(store)).toEqual([]);
+    const more = someBytes(6_000, 5);
+    await putAll(store, [more]);
+    await store.close();
+    const again = await blobs.restarted().open();
+    expect(await found(again, [...three, more])).toEqual([true, true, true, true]);
+    expect(await problemsOf(again)).toEqual([]);
+  });
+
+  test("does not take the place of a sealed pack whose new name the index does not know", async () => {
+    const { blobs } = await filled(three);
+    const [row] = blobs.index.packs();
+    const { disk, layout } = blobs;
+    const grant = { lane: 0, pack: { ulid: row?.ulid ?? "", bytes: row?.bytes ?? 0 } };
+    const writer = new PackWriter(disk, layout, grant, blobs.newPackId);
+    writer.seal();
+    const raw = someBytes(7_000, 6);
+    writer.append(encodeBlock({ hashes: hashToBytes(sha256(raw)), lengths: [raw.length], raw }));
+    writer.close();
+    zeroHeader(blobs);
+    settleLane({ disk, layout, index: blobs.index, newPackId: blobs.newPackId }, 0, new Map());
+    blobs.loseIndex();
+    expect(await found(await blobs.open(), [...three, raw])).toEqual([true, true, true, true]);
   });
 });
 

@@ -2,7 +2,7 @@ import type { Disk } from "../../disk/disk.ts";
 import { writeFully } from "../../disk/write-fully.ts";
 import type { BlobIndex, PackRow } from "../blob-index.ts";
 import { withTrouble } from "../io-trouble.ts";
-import { PACK_HEADER_BYTES } from "../block.ts";
+import { encodePackHeader, PACK_HEADER_BYTES } from "../block.ts";
 import type { BlobLayout } from "./layout.ts";
 import type { LaneGrant } from "./pack-writer.ts";
 import { checkTail, damagedIn, readAt, readBlock, readPackUlid, rowsByHeads, scanPack } from "./pack-scan.ts";
@@ -60,7 +60,7 @@ function settlePack(parts: Parts, file: LaneFile): LaneGrant["pack"] {
   const { disk, index } = parts;
   const ulid = readPackUlid(disk, file.fd);
   const row = ulid === undefined ? index.packs().find((pack) => pack.lane === file.lane) : index.packOf(ulid);
-  if (ulid === undefined) return clearAway(parts, file, row?.ulid);
+  if (ulid === undefined) return settleWithoutHeader(parts, file, row);
   if (row?.lane === file.lane && row.bytes === file.size) return { ulid, bytes: file.size };
 
   const isTail = row !== undefined && row.bytes >= PACK_HEADER_BYTES && row.bytes < file.size;
@@ -90,13 +90,28 @@ function keepTail(
   disk.syncFolder(layout.active);
 }
 
-/** The header cannot be read: a new pack that never came to be is removed, anything else is sealed as it is. */
-function clearAway(parts: Parts, file: LaneFile, ulid: string | undefined): undefined {
-  if (hasWholeBlock(parts.disk, file.fd, 0, file.size)) {
-    return sealAsItIs(parts, file, { ulid: ulid ?? parts.newPackId(), row: undefined });
+/**
+ * The header cannot be read. A pack without a whole block is removed: nothing of it was ever promised. A header of zeros in a
+ * pack that the index does not know never reached the disk, because the power went before the first sync: it is written
+ * again. Any other pack is sealed as it is, so that `verify` names the damage.
+ */
+function settleWithoutHeader(parts: Parts, file: LaneFile, row: PackRow | undefined): LaneGrant["pack"] {
+  const { disk, layout, newPackId } = parts;
+  if (!hasWholeBlock(disk, file.fd, 0, file.size)) {
+    disk.unlink(layout.activePack(file.lane));
+    return undefined;
   }
-  parts.disk.unlink(parts.layout.activePack(file.lane));
-  return undefined;
+  if (row === undefined && isAllZeros(readAt(disk, file.fd, 0, PACK_HEADER_BYTES))) {
+    writeFully(disk, file.fd, encodePackHeader(newPackId()), 0);
+    return settlePack(parts, file);
+  }
+  // A row may be that of the pack before, whose new name was not published: that file must not be replaced.
+  const isTaken = row === undefined || disk.lstat(layout.sealedPack(row.ulid)) !== undefined;
+  return sealAsItIs(parts, file, { ulid: isTaken ? newPackId() : row.ulid, row: undefined });
+}
+
+function isAllZeros(bytes: Uint8Array): boolean {
+  return bytes.every((byte) => byte === 0);
 }
 
 function sealAsItIs(
