@@ -36,7 +36,7 @@ export class IndexedFiles implements RecordedFiles {
   }
 
   stored(hashes: readonly Hash[]): Promise<ReadonlySet<Hash>> {
-    return this.#blobs.has(hashes);
+    return this.#blobs.sound(hashes);
   }
 
   content(hash: Hash): Promise<Buffer | undefined> {

@@ -21,6 +21,11 @@ export interface BlobStore {
   /** Those of the hashes that are stored durably. */
   has(hashes: readonly Hash[]): Promise<ReadonlySet<Hash>>;
   /**
+   * Those of the hashes whose content need not be stored again: as `has`, without those that are damaged. What is stored is read
+   * for that, once in a process.
+   */
+  sound(hashes: readonly Hash[]): Promise<ReadonlySet<Hash>>;
+  /**
    * Keeps the collector out while it is held: from the first `has` on whose answer an event will rest until that event
    * is durable. Batches hold one of their own. Many may be held at once.
    */

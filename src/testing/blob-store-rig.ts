@@ -97,6 +97,7 @@ export function flipStored(disk: Disk, layout: BlobLayout, hash: Hash): void {
     const size = disk.lstat(path)?.size;
     if (size !== undefined) flipAt(disk, path, size >> 1);
   }
+  if (disk.lstat(layout.activePack(0)) === undefined) return;
   const found = findStored(disk, layout.activePack(0), hash);
   if (found !== undefined) flipAt(disk, layout.activePack(0), found.stored + (found.length >> 1));
 }

@@ -293,6 +293,24 @@ export function blobStoreSuite(name: string, begin: () => BlobBackend): void {
         expect(await again.get(sound)).toEqual(Buffer.from("sound"));
       });
 
+      test.each([
+        ["a small content", someBytes(3_000, 1)],
+        ["a large compressed content", someBytes(9 * MIB, 4, true)],
+      ])("%s with a flipped bit is stored and not sound, until it is put again", async (_, content) => {
+        const backend = begin();
+        const store = await open(backend);
+        const [hash, other] = (await putAll(store, [content, Buffer.from("sound")])) as [Hash, Hash];
+        await store.close();
+        await backend.flipBit(hash);
+        const again = await open(backend);
+        expect(await again.has([hash])).toEqual(new Set([hash]));
+        expect(await again.sound([hash])).toEqual(new Set());
+        await putAll(again, [content, Buffer.from("sound")]);
+        expect(await again.sound([hash, other])).toEqual(new Set([hash, other]));
+        expect((await again.get(hash))?.equals(content)).toBe(true);
+        expect(await problemsOf(again)).toEqual([]);
+      });
+
       test("verify of a sound store finds nothing, meets every content and tells its progress", async () => {
         const store = await open(begin());
         const hashes = await putAll(store, [someBytes(1_000, 1), someBytes(300_000, 2, true), someBytes(9 * MIB, 3)]);

@@ -11,7 +11,7 @@ import type { Context } from "./context.ts";
 export async function keepFilters(context: Context, filters: readonly FilterSpec[]): Promise<Hash> {
   const bytes = Buffer.from(canonicalJson(filters.map(toJson)));
   const hash = sha256(bytes);
-  if ((await context.blobs.has([hash])).has(hash)) return hash;
+  if ((await context.blobs.sound([hash])).has(hash)) return hash;
   const batch = await context.blobs.batch();
   try {
     await batch.put(bytes);

@@ -51,7 +51,7 @@ export async function keepOmittedList(context: Context, omitted: readonly Omissi
   const rows = [...found.values()].sort((a, b) => comparePaths(a.omission.path, b.omission.path));
   const bytes = encodeOmittedList(rows);
   const hash = sha256(bytes);
-  if ((await context.blobs.has([hash])).has(hash)) return hash;
+  if ((await context.blobs.sound([hash])).has(hash)) return hash;
   const batch = await context.blobs.batch();
   try {
     await batch.put(bytes);

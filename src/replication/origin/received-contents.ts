@@ -24,7 +24,7 @@ export class ReceivedContents implements HeldContents {
     const asked = inline === undefined ? hashes : hashes.filter((hash) => !inline.has(hash));
     const held = new Set<Hash>();
     // What was received may have been freed again.
-    for (const hash of await this.#blobs.has(asked)) {
+    for (const hash of await this.#blobs.sound(asked)) {
       if (this.#received.has(hash) || (await this.#contents.open(hash)) !== undefined) held.add(hash);
     }
     return held;

@@ -20,7 +20,7 @@ const MOST_LOOKED_AT = 8;
 
 /** Which contents need not be fetched, where that is not what the store holds. */
 export interface HeldContents {
-  /** Those that are held. `inline`: those that came along; whether they are held as well need not be found out. */
+  /** Those that are held, and not damaged. `inline`: those that came along; whether they are held as well need not be found out. */
   has(hashes: readonly Hash[], inline?: ReadonlyMap<Hash, Uint8Array>): Promise<ReadonlySet<Hash>>;
   /** One was fetched, and is durable. */
   add(hash: Hash): void;
@@ -28,7 +28,7 @@ export interface HeldContents {
 
 /** What an intake may have beside the store and single requests. */
 export interface IntakeParts {
-  /** Default: what the store holds. */
+  /** Default: what the store holds, and is not damaged there. */
   readonly held?: HeldContents;
   /** Many contents at once, where the other side knows how. */
   readonly blocks?: BlockFetch;
@@ -73,7 +73,7 @@ export class ContentIntake {
     this.#onJoining = onJoining;
     this.#blobs = blobs;
     this.#fetch = fetch;
-    this.#held = held ?? { has: (hashes) => blobs.has(hashes), add: () => undefined };
+    this.#held = held ?? { has: (hashes) => blobs.sound(hashes), add: () => undefined };
     this.#blocks = blocks;
     this.#early = early;
   }

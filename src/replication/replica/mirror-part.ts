@@ -136,7 +136,7 @@ export class MirrorPart {
     const history = this.#history;
     if (history === undefined || this.anchor !== undefined || compaction.seq !== this.#head.seq + 1) return;
     const { base, root } = decodeSentinel(compaction);
-    if ((await history.blobs.has([base])).has(base)) return;
+    if ((await history.blobs.sound([base])).has(base)) return;
     await answer(history, async ({ head }) => writeBaseIf(await withRoots(history), head.seq, { base, root }));
   }
 

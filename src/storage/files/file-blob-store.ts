@@ -17,6 +17,7 @@ import type { HeldLock, Lock } from "../lock.ts";
 import { collectBlobs } from "./blob-collect.ts";
 import type { BlobIndexOpener, BlobPlace, PackRow } from "../blob-index.ts";
 import { BlobReading } from "./blob-reading.ts";
+import { inSlices } from "../../util/in-slices.ts";
 import { rowHash } from "../blob-rows.ts";
 import {
   catchUpLarge,
@@ -39,11 +40,13 @@ import type { BlobLayout } from "./layout.ts";
 import { OpenSink, type SinkResult } from "./pack-sink.ts";
 import { PackWriter } from "./pack-writer.ts";
 import { RenewableIndex } from "./renewable-index.ts";
-import { CheckedBlocks, SoundContents } from "./sound-contents.ts";
+import { CheckedBlocks, SoundContents, type StoredState } from "./sound-contents.ts";
 
 const LOCK_WAIT_MS = 10_000;
 /** How long a lost index may wait for running batches before it is rebuilt without their lanes. */
 const REBUILD_WAIT_MS = 500;
+/** Contents that are looked at in one turn. */
+const SLICE = 100;
 
 /** Where contents lie, by position; `undefined`: not stored, or damaged. */
 export interface BlobPlaces {
@@ -141,15 +144,21 @@ export class FileBlobStore implements BlobStore {
     return this.#files.index.together(() => new Set(hashes.filter((hash) => this.hasSync(hash))));
   }
 
+  async sound(hashes: readonly Hash[]): Promise<ReadonlySet<Hash>> {
+    await this.#followIndex();
+    const found = new Set<Hash>();
+    for await (const some of inSlices(hashes, SLICE)) {
+      for (const hash of some) if (this.hasSync(hash) && (await this.#isSoundBeside(hash))) found.add(hash);
+    }
+    return found;
+  }
+
   /**
    * As `hasSync`, for a content that is put again: what is stored is read when it is first met in this process. What is
    * damaged counts as not stored, so that the good bytes take its place.
    */
   isSound(hash: Hash): boolean {
-    if (!this.hasSync(hash)) return false;
-    const state = this.#sound.stateOf(hash);
-    if (state === "damaged") this.#damaged.add(hash);
-    return state === "sound";
+    return this.hasSync(hash) && this.#noted(hash, this.#sound.stateOf(hash));
   }
 
   /** For sinks in other threads: what is known of the blocks of this store. */
@@ -272,6 +281,16 @@ export class FileBlobStore implements BlobStore {
     this.#files.index.close();
   }
 
+  /** As `isSound`; others have their turns while a large content is read. */
+  async #isSoundBeside(hash: Hash): Promise<boolean> {
+    return this.#noted(hash, await this.#sound.stateBeside(hash));
+  }
+
+  #noted(hash: Hash, state: StoredState): boolean {
+    if (state === "damaged") this.#damaged.add(hash);
+    return state === "sound";
+  }
+
   async #start(fresh: boolean): Promise<void> {
     if (this.#readOnly) return learnReadOnly(this.#files);
     if (!fresh && !isBehind(this.#files, this.#lanes)) return;
@@ -340,6 +359,7 @@ export class FileBlobStore implements BlobStore {
   #publish({ packs, rows, large, replaces = false }: SinkResult): void {
     if (packs.length + rows.count + large.length === 0) return;
     this.#files.index.apply({ packs, rows, large, replace: replaces || this.#damaged.size > 0 });
+    for (const { hash } of large) this.#sound.replaced(hash);
     if (this.#damaged.size === 0) return;
     for (let i = 0; i < rows.count; i++) this.#damaged.delete(rowHash(rows, i));
     for (const { hash } of large) this.#damaged.delete(hash);

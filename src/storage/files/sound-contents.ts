@@ -1,6 +1,7 @@
 import { ChronicleError } from "../../core/errors.ts";
 import type { Hash } from "../../core/hash.ts";
 import type { Disk } from "../../disk/disk.ts";
+import { breathe } from "../../util/breathe.ts";
 import type { BlobIndex, BlobPlace } from "../blob-index.ts";
 import { decodeBlockHead, isStoredWhole, unpackBlock } from "../block.ts";
 import { readLarge } from "./large-reader.ts";
@@ -11,6 +12,11 @@ import { damagedIn, readAt } from "./pack-scan.ts";
 /** So many blocks are remembered; beyond that they are read again. */
 const SLOTS = 1 << 16;
 const EMPTY = 0n;
+/** Pieces of a large content (1 MiB each) that are read in one step. */
+const STEP_PIECES = 8;
+
+/** How a content is stored. */
+export type StoredState = "sound" | "damaged" | "none";
 
 /** What threads of one process know of blocks: each was read once, and is sound. Shared memory, so that none reads it again. */
 export class CheckedBlocks {
@@ -74,15 +80,34 @@ export class SoundContents {
   }
 
   /** How a content is stored. */
-  stateOf(hash: Hash): "sound" | "damaged" | "none" {
+  stateOf(hash: Hash): StoredState {
+    return stepsToEnd(this.#look(hash));
+  }
+
+  /** The same, in steps between which others have their turns. */
+  async stateBeside(hash: Hash): Promise<StoredState> {
+    const looking = this.#look(hash);
+    for (let step = looking.next(); ; step = looking.next()) {
+      if (step.done === true) return step.value;
+      await breathe();
+    }
+  }
+
+  /** Yields between parts of a content that takes long to read. */
+  *#look(hash: Hash): Generator<void, StoredState, void> {
     const place = this.#index.find(hash);
     if (place === undefined) return "none";
     const key = keyOf(hash, place);
     if (this.#checked.has(key)) return "sound";
-    const hurt = this.#hurt.get(key) ?? this.#read(hash, place);
+    const hurt = this.#hurt.get(key) ?? (yield* this.#read(hash, place));
     if (hurt.size === 0) this.#checked.add(key);
     else this.#hurt.set(key, hurt);
     return hurt.has(hash) ? "damaged" : "sound";
+  }
+
+  /** A content in a file of its own was stored anew, in the same place. */
+  replaced(hash: Hash): void {
+    this.#hurt.delete(keyOfLarge(hash));
   }
 
   /** Forgets what was found. */
@@ -92,15 +117,18 @@ export class SoundContents {
   }
 
   /** The contents that are hurt of those that lie together with this one. */
-  #read(hash: Hash, place: BlobPlace): ReadonlySet<Hash> {
-    return place.kind === "large" ? this.#readLarge(hash, place.packed) : this.#readBlock(hash, place);
+  *#read(hash: Hash, place: BlobPlace): Generator<void, ReadonlySet<Hash>, void> {
+    return place.kind === "large" ? yield* this.#readLarge(hash, place.packed) : this.#readBlock(hash, place);
   }
 
-  #readLarge(hash: Hash, packed: boolean): ReadonlySet<Hash> {
+  *#readLarge(hash: Hash, packed: boolean): Generator<void, ReadonlySet<Hash>, void> {
     const path = packed ? this.#layout.largePacked(hash) : this.#layout.largeRaw(hash);
     if (this.#disk.lstat(path) === undefined) return new Set([hash]);
     try {
-      for (const piece of readLarge(this.#disk, { path, packed, hash }, { isStrict: true })) void piece;
+      let pieces = 0;
+      for (const _piece of readLarge(this.#disk, { path, packed, hash }, { isStrict: true })) {
+        if ((pieces += 1) % STEP_PIECES === 0) yield;
+      }
       return new Set();
     } catch (error) {
       if (error instanceof ChronicleError && error.code === "BLOB_CORRUPT") return new Set([hash]);
@@ -131,8 +159,19 @@ export class SoundContents {
   }
 }
 
+function stepsToEnd<T>(steps: Generator<void, T, void>): T {
+  for (;;) {
+    const step = steps.next();
+    if (step.done === true) return step.value;
+  }
+}
+
 /** Blocks lie at less than 2^40 of their packs; a large content is known by the first bytes of its hash. Never 0. */
 function keyOf(hash: Hash, place: BlobPlace): bigint {
-  if (place.kind === "large") return BigInt.asIntN(64, BigInt(`0x${hash.slice(0, 16)}`) | 1n);
+  if (place.kind === "large") return keyOfLarge(hash);
   return BigInt.asIntN(64, (BigInt(place.pack + 1) << 41n) | (BigInt(place.block) << 1n));
+}
+
+function keyOfLarge(hash: Hash): bigint {
+  return BigInt.asIntN(64, BigInt(`0x${hash.slice(0, 16)}`) | 1n);
 }

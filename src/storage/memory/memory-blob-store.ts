@@ -46,6 +46,10 @@ export class MemoryBlobStore implements BlobStore {
     return new Set(hashes.filter((hash) => this.#contents.has(hash)));
   }
 
+  async sound(hashes: readonly Hash[]): Promise<ReadonlySet<Hash>> {
+    return new Set(hashes.filter((hash) => isSound(this.#contents, hash)));
+  }
+
   /** Each put is looked at as it is. */
   doubt(): void {}
 
@@ -146,7 +150,7 @@ class MemoryBatch implements BlobBatch {
   async put(content: Uint8Array): Promise<Hash> {
     this.#mustBeOpen();
     const hash = sha256(content);
-    if (!this.#contents.has(hash)) this.#pending.set(hash, Buffer.from(content));
+    if (!isSound(this.#contents, hash)) this.#pending.set(hash, Buffer.from(content));
     return hash;
   }
 
@@ -192,6 +196,11 @@ async function* piecesOf(hash: Hash, content: Buffer, range?: ByteRange): AsyncI
   if (sha256(content) !== hash) throw damaged(hash);
   const wanted = content.subarray(range?.start, range?.end);
   for (let at = 0; at < wanted.length; at += PIECE_BYTES) yield Buffer.from(wanted.subarray(at, at + PIECE_BYTES));
+}
+
+function isSound(contents: ReadonlyMap<Hash, Buffer>, hash: Hash): boolean {
+  const content = contents.get(hash);
+  return content !== undefined && sha256(content) === hash;
 }
 
 function damaged(hash: Hash): ChronicleError {
