@@ -67,6 +67,23 @@ export async function eventsOfWork(
   return { byPath, firsts, back: work.back, seqs, ids };
 }
 
+/** The same with some more events of paths of its own. */
+export function withEvents(
+  own: OwnEvents,
+  more: readonly { readonly path: WorkspacePath; readonly seq: number; readonly record: FileRecord }[],
+): OwnEvents {
+  if (more.length === 0) return own;
+  const byPath = new Map([...own.byPath].map(([path, seqs]) => [path, new Set(seqs)]));
+  const firsts = new Map(own.firsts);
+  for (const { path, seq, record } of more) {
+    byPath.get(path)?.add(seq);
+    if (seq < (firsts.get(path)?.seq ?? 0)) firsts.set(path, firstEvent(record, seq));
+  }
+  const seqs = new Set([...own.seqs, ...more.map(({ seq }) => seq)]);
+  const ids = new Set([...own.ids, ...more.flatMap(({ record }) => idsOf(record))]);
+  return { ...own, byPath, firsts, seqs, ids };
+}
+
 /** The same without those of some paths. */
 export function withoutPaths(own: OwnEvents, paths: ReadonlySet<WorkspacePath>): OwnEvents {
   const byPath = new Map([...own.byPath].filter(([path]) => !paths.has(path)));

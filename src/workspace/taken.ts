@@ -16,16 +16,20 @@ export interface Taken {
   readonly undos: ReadonlyMap<string, Selective>;
   /** Is this event of a file taken back already? */
   readonly holds: (seq: number, record: FileRecord, path: WorkspacePath) => boolean;
+  /** The spans of the undos that took this event of a file back. */
+  readonly by: (seq: number, record: FileRecord, path: WorkspacePath) => readonly SeqSpan[];
 }
 
 /** The undos in force, as the operations tell them. */
 export function takenBy(operations: readonly LoggedOperation[], owners: Owners): Taken {
   const undos = new Map<string, Selective>();
-  const whole = new Map<string, SeqSpan>();
+  const whole = new Map<string, { readonly target: SeqSpan; readonly own: SeqSpan }>();
   const spans = new Map<string, SeqSpan>(operations.map((one) => [one.id, one]));
-  for (const { id, kind, target, selective } of operations) {
+  for (const operation of operations) {
+    const { id, kind, target, selective } = operation;
     if (selective !== undefined) undos.set(id, selective);
-    else if (target !== undefined && kind === "undo") whole.set(target, spans.get(target) ?? ALWAYS);
+    else if (target !== undefined && kind === "undo")
+      whole.set(target, { target: spans.get(target) ?? ALWAYS, own: operation });
     else if (target !== undefined && kind === "redo") {
       undos.delete(target);
       whole.delete(target);
@@ -34,12 +38,20 @@ export function takenBy(operations: readonly LoggedOperation[], owners: Owners):
   return {
     undos,
     holds: (seq, record, path) =>
-      (whole.size > 0 && owners.of(record).some((id) => isIn(whole.get(id), seq))) ||
-      [...undos.values()].some(
-        ({ took, left, met, settled }) =>
-          (holdsSeq(took, seq) && !left.includes(path)) || (holdsSeq(met, seq) && settled.has(path)),
-      ),
+      (whole.size > 0 && owners.of(record).some((id) => isIn(whole.get(id)?.target, seq))) ||
+      [...undos.values()].some((undo) => tookAt(undo, seq, path)),
+    by: (seq, record, path) => [
+      ...owners.of(record).flatMap((id) => {
+        const undo = whole.get(id);
+        return undo !== undefined && isIn(undo.target, seq) ? [undo.own] : [];
+      }),
+      ...[...undos].flatMap(([id, undo]) => (tookAt(undo, seq, path) ? [spans.get(id) ?? ALWAYS] : [])),
+    ],
   };
+}
+
+function tookAt({ took, left, met, settled }: Selective, seq: number, path: WorkspacePath): boolean {
+  return (holdsSeq(took, seq) && !left.includes(path)) || (holdsSeq(met, seq) && settled.has(path));
 }
 
 /** The span of an operation that is not there any more: whatever names it is its own. */

@@ -61,16 +61,17 @@ function mayBeStepOf({ scope, actor, client }: LoggedTransaction, intent: Intent
 /** Is it an undo, or a redo, of nothing but what others have done since then? */
 async function isOthers(
   context: Context,
-  { kind, took, target }: IntentRecord,
+  { kind, took, met, target }: IntentRecord,
   { fromSeq, ids }: { readonly fromSeq: number; readonly ids: ReadonlySet<string> },
 ): Promise<boolean> {
   if (kind === "restore" || kind === "resolve" || (target !== undefined && ids.has(target))) return false;
   if (took !== undefined) {
-    const [first] = took[0] ?? [Number.POSITIVE_INFINITY];
-    if (first <= fromSeq) return false;
-    const toSeq = took.at(-1)?.[1] ?? fromSeq;
+    // Of a path with a conflict, what merged was taken back although the event counts as left.
+    const about = [...took, ...(met ?? [])];
+    if (about.some(([first]) => first <= fromSeq)) return false;
+    const toSeq = Math.max(fromSeq, ...about.map(([, last]) => last));
     for await (const { seq, record } of fileEvents(context, { fromSeq, toSeq }))
-      if (holdsSeq(took, seq) && isOf(record, ids)) return false;
+      if (about.some((range) => holdsSeq([range], seq)) && isOf(record, ids)) return false;
     return true;
   }
   for (const prefix of ["intent:", "action:", "transaction:"]) {

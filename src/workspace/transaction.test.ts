@@ -321,6 +321,24 @@ test("what is restored and undone in a transaction is taken back with it", async
   expect(["a.txt", "b.txt", "c.txt"].map((path) => project.read(path))).toEqual(["1\n", "0\n", "1\n"]);
 });
 
+test("what an undo in a transaction merged is taken back with it, although the rest of the file did not merge", async () => {
+  await using project = new Project();
+  const text = (first: string, last: string): string => [first, "1", "2", "3", "4", "5", "6", last, ""].join("\n");
+  project.write("a.txt", text("first", "last"));
+  const workspace = await project.init();
+  await workspace.action({ type: "write_file", payload: { path: "a.txt" } }, () =>
+    project.write("a.txt", text("FIRST", "LAST")),
+  );
+  const action = (await workspace.operations())[0]?.id ?? "";
+  const { id } = await workspace.beginTransaction();
+  project.write("a.txt", text("third", "LAST"));
+  const undone = await workspace.undo({ action });
+  expect(undone.unmerged).toMatchObject([{ path: "a.txt" }]);
+  expect(project.read("a.txt")).toBe(text("third", "last"));
+  await workspace.rollbackTransaction(id);
+  expect(project.read("a.txt")).toBe(text("FIRST", "LAST"));
+});
+
 test("a savepoint that was rolled back and done again goes with what it is in", async () => {
   await using project = new Project();
   project.write("a.txt", "0\n");

@@ -2,13 +2,16 @@ import type { UndoShape } from "../api/shapes.ts";
 import type { UndoOptions } from "../api/workspace-api.ts";
 import type { Change } from "../core/change.ts";
 import type { IdentifiedConflict } from "../core/conflict-record.ts";
+import type { FileRecord } from "../core/file-record.ts";
+import type { WorkspacePath } from "../core/path.ts";
 import { holdsSeq } from "../core/seq-ranges.ts";
 import { attributor } from "./attribution.ts";
 import { closedNotes, finishInterrupted, lookOrCapture, onlyFinished } from "./before-undo.ts";
 import { openConflicts } from "./conflicts.ts";
 import type { Context } from "./context.ts";
 import { listOperations, stackOf } from "./operations.ts";
-import { eventsOfWork, type OwnEvents, type PendingChange, type Work } from "./own-work.ts";
+import type { SeqSpan } from "./own-changes.ts";
+import { eventsOfWork, type OwnEvents, type PendingChange, withEvents, type Work } from "./own-work.ts";
 import { ownersIn } from "./owners.ts";
 import { type ChosenWork, lastTurnBut, selectorOf, workOf } from "./selection.ts";
 import { takeBack, type TakingBack } from "./take-back.ts";
@@ -77,24 +80,55 @@ export async function undoOf(context: Context, work: Work): Promise<TakingBack> 
   const owners = await ownersIn(context);
   const taken = takenBy(operations, owners);
   const covering = { operations, owners, stack: stackOf(operations), taken };
-  let before = 0;
-  const own = await eventsOfWork(context, work, (seq, record, path) => {
+  const before: TakenEvent[] = [];
+  const left = await eventsOfWork(context, work, (seq, record, path) => {
     // With the events of an undo go those that it took back: together they change nothing.
     const isTaken = work.everything !== true && taken.holds(seq, record, path);
-    if (isTaken) before += 1;
+    if (isTaken) before.push({ path, seq, record, by: taken.by(seq, record, path) });
     return isTaken;
   });
+  const own = await withUnchanged(context, left, before);
   return {
     kind: "undo",
     summary: `undo of ${work.known ?? work.label}`,
     label: work.label,
     own,
     about: { takesOf: (some) => coveredBy(context, some, covering) },
-    nothing: nothingOf(work, own, before),
+    nothing: nothingOf(work, own, before.length),
     always: false,
     withdraws: await conflictsAbout(context, own, taken),
     operation: null,
   };
+}
+
+/** An event that was taken back, with the spans of the undos that did so. */
+interface TakenEvent {
+  readonly path: WorkspacePath;
+  readonly seq: number;
+  readonly record: FileRecord;
+  readonly by: readonly SeqSpan[];
+}
+
+/**
+ * The events, with those right before them that were taken back without a change of the path, because these had undone
+ * them already: the inverse of the later events alone would bring back what the earlier ones had made.
+ */
+async function withUnchanged(context: Context, own: OwnEvents, taken: readonly TakenEvent[]): Promise<OwnEvents> {
+  const more: TakenEvent[] = [];
+  for (const [path, events] of Map.groupBy(taken, (event) => event.path)) {
+    const later = new Set(own.byPath.get(path));
+    if (later.size === 0) continue;
+    const known = new Map(events.map((event) => [event.seq, event]));
+    const rows = await context.index.iterations(path);
+    const wrote = ({ fromSeq, toSeq }: SeqSpan): boolean => rows.some(({ seq }) => seq > fromSeq && seq <= toSeq);
+    for (let i = rows.length - 2; i >= 0; i -= 1) {
+      const event = known.get(rows[i]?.seq ?? 0);
+      if (event === undefined || !later.has(rows[i + 1]?.seq ?? 0) || event.by.some(wrote)) continue;
+      later.add(event.seq);
+      more.push(event);
+    }
+  }
+  return withEvents(own, more);
 }
 
 /** Open conflicts of earlier undos of some of these events: this undo decides about them. */

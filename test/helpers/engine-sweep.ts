@@ -28,10 +28,35 @@ export function newDisk(): SimDisk {
     "/proj/dir/c.txt": "gamma\n",
     "/proj/empty": folder,
     "/proj/run.sh": "echo\n",
+    "/proj/.gitignore": "*.log\nout/\n",
+    "/proj/debug.log": "ignored\n",
+    "/proj/out/made": "ignored, in a folder\n",
     "/store": folder,
     "/config": folder,
     "/root": folder,
+    ...ELSEWHERE,
   });
+}
+
+/** What lies in the other roots. */
+const ELSEWHERE = { "/two/b.txt": "second root\n", "/two/deep/c.txt": "deep\n", "/etc/one.conf": "a file as a root\n" };
+
+/** A folder, another folder and a single file. */
+const ROOTS = ["/proj", "/two", "/etc/one.conf"];
+
+/** Opens the project of a sweep, which has several roots, and closes it. */
+async function withRoots<T>(disk: SimDisk, firstId: number, work: (workspace: WorkspaceApi) => Promise<T>): Promise<T> {
+  const store = await openSimStore(disk, { firstId });
+  try {
+    const { workspace } = await store.init({ roots: ROOTS });
+    try {
+      return await work(workspace);
+    } finally {
+      await workspace.close();
+    }
+  } finally {
+    await store.close();
+  }
 }
 
 /** Opens the project of a sweep, and closes it. */
@@ -79,11 +104,28 @@ export function edit(disk: SimDisk): void {
   disk.syncFolder("/proj");
 }
 
-/** The project's files, each with its kind, mode and content. */
+/** The same in the other roots: an edit of the single file, a creation, a deletion of a folder. */
+function editElsewhere(disk: SimDisk): void {
+  put(disk, "/etc/one.conf", "edited\n");
+  put(disk, "/two/new.txt", "new in the second root\n");
+  disk.unlink("/two/deep/c.txt");
+  disk.removeFolder("/two/deep");
+  disk.syncFolder("/two");
+}
+
+/** The project's files, each with its kind, mode and content; those of the other roots below `..`. */
 export function project(disk: SimDisk): Tree {
-  const present = Object.entries(disk.dump("/proj")).filter(([path]) => !path.includes(".chronicle-tmp"));
+  const elsewhere = ["two", "etc"].flatMap((folder) =>
+    disk.lstat(`/${folder}`) === undefined ? [] : under(`../${folder}`, disk.dump(`/${folder}`)),
+  );
+  const all = [...Object.entries(disk.dump("/proj")), ...elsewhere];
+  const present = all.filter(([path]) => !path.includes(".chronicle-tmp"));
   // Without the link count: while an operation is under way, the trash holds a second link.
   return Object.fromEntries(present.map(([path, state]) => [path, state.replace(/^file (\d+) \d+/, "file $1")]));
+}
+
+function under(folder: string, tree: Tree): [string, string][] {
+  return Object.entries(tree).map(([path, state]) => [`${folder}/${path}`, state]);
 }
 
 /** The head of the log, as far as it was acknowledged. */
@@ -124,29 +166,31 @@ export function logPath(disk: SimDisk): string {
 /** What the disk of a sweep is seen through: for planted bugs. */
 export type Through = (disk: SimDisk) => SimDisk;
 
-/** Whole operations of the engine, each with what must hold wherever it is cut off. */
+/** Whole operations of the engine on three roots, each with what must hold wherever it is cut off. */
 export const engineSweeps: Readonly<Record<string, (through: Through) => Promise<CrashSweep<Fact>>>> = {
   init: async (through) => {
     const before = project(newDisk());
     return {
       prepare: newDisk,
       run: (disk, acknowledge) =>
-        withWorkspace(through(disk), 0, async (workspace) => acknowledge(await acknowledgedHead(workspace))),
+        withRoots(through(disk), 0, async (workspace) => acknowledge(await acknowledgedHead(workspace))),
       check: async (disk, context) => {
         expect(project(disk)).toEqual(before);
+        await withRoots(disk, 450_000, async (workspace) => expect((await workspace.status()).roots).toHaveLength(3));
         await checkSound(disk, context);
       },
     };
   },
   capture: async (through) => {
     const disk = newDisk();
-    await withWorkspace(disk, 0, async () => undefined);
+    await withRoots(disk, 0, async () => undefined);
     edit(disk);
+    editElsewhere(disk);
     const start = disk.crash("keep");
     return {
       prepare: () => start,
       run: (copy, acknowledge) =>
-        withWorkspace(through(copy), 1_000, async (workspace) => {
+        withRoots(through(copy), 1_000, async (workspace) => {
           const { seq } = await workspace.snapshot();
           const [event] = await workspace.log({ from: seq, to: seq });
           if (event !== undefined) acknowledge({ seq, hash: event.hash });
@@ -156,8 +200,9 @@ export const engineSweeps: Readonly<Record<string, (through: Through) => Promise
   },
   "capture behind a torn tail": async (through) => {
     const disk = newDisk();
-    await withWorkspace(disk, 0, async () => undefined);
+    await withRoots(disk, 0, async () => undefined);
     edit(disk);
+    editElsewhere(disk);
     const log = logPath(disk);
     const fd = disk.open(log, "append");
     disk.write(fd, Buffer.from('{"hash":"0123'), null);
@@ -166,7 +211,7 @@ export const engineSweeps: Readonly<Record<string, (through: Through) => Promise
     return {
       prepare: () => disk,
       run: (copy, acknowledge) =>
-        withWorkspace(through(copy), 1_000, async (workspace) => {
+        withRoots(through(copy), 1_000, async (workspace) => {
           await workspace.snapshot();
           acknowledge(await acknowledgedHead(workspace));
         }),
@@ -179,7 +224,7 @@ export const engineSweeps: Readonly<Record<string, (through: Through) => Promise
     return {
       prepare: () => disk,
       run: (copy, acknowledge) =>
-        withWorkspace(through(copy), 2_000, async (workspace) => {
+        withRoots(through(copy), 2_000, async (workspace) => {
           await workspace.restore("baseline");
           acknowledge(await acknowledgedHead(workspace));
         }),
@@ -189,13 +234,13 @@ export const engineSweeps: Readonly<Record<string, (through: Through) => Promise
   undo: async (through) => {
     const disk = await edited();
     const before = project(disk);
-    await withWorkspace(disk, 3_000, (workspace) => workspace.restore("baseline"));
+    await withRoots(disk, 3_000, (workspace) => workspace.restore("baseline"));
     const start = disk.crash("keep");
     const trees = { after: project(start), before };
     return {
       prepare: () => start,
       run: (copy, acknowledge) =>
-        withWorkspace(through(copy), 4_000, async (workspace) => {
+        withRoots(through(copy), 4_000, async (workspace) => {
           await workspace.undo();
           acknowledge(await acknowledgedHead(workspace));
         }),
@@ -207,7 +252,7 @@ export const engineSweeps: Readonly<Record<string, (through: Through) => Promise
     return {
       prepare: () => disk,
       run: (copy, acknowledge) =>
-        withWorkspace(through(copy), 5_000, async (workspace) => {
+        withRoots(through(copy), 5_000, async (workspace) => {
           acknowledge(await acknowledgedHead(workspace));
           await workspace.gc();
         }),
@@ -219,9 +264,10 @@ export const engineSweeps: Readonly<Record<string, (through: Through) => Promise
 /** A workspace with a baseline and the agent's work recorded. */
 async function edited(): Promise<SimDisk> {
   const disk = newDisk();
-  await withWorkspace(disk, 0, async () => undefined);
+  await withRoots(disk, 0, async () => undefined);
   edit(disk);
-  await withWorkspace(disk, 1_000, (workspace) => workspace.snapshot());
+  editElsewhere(disk);
+  await withRoots(disk, 1_000, (workspace) => workspace.snapshot());
   return disk.crash("keep");
 }
 

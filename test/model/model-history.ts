@@ -85,7 +85,7 @@ export class ModelHistory {
   readonly undos = new Map<string, Took>();
   readonly #everTook = new Map<string, Took>();
   /** Operations that were undone as a whole, each with its events. */
-  readonly #whole = new Map<string, ReadonlySet<number>>();
+  readonly #whole = new Map<string, { readonly id: string; readonly seqs: ReadonlySet<number> }>();
   prunings: PruneRecord[] = [];
   seq = 0;
   #hash = "";
@@ -258,7 +258,7 @@ export class ModelHistory {
       const wanted = asked.restores?.(before.tree);
       if (wanted !== undefined) this.#expectTree(wanted, intent.summary);
     } else if (intent.selection !== undefined) this.#selective(id, intent, { before, asked });
-    else if (intent.kind === "undo") this.#undo(intent.target ?? "", before);
+    else if (intent.kind === "undo") this.#undo(id, intent.target ?? "", before);
     else this.#redo(intent.target ?? "", before);
   }
 
@@ -317,12 +317,12 @@ export class ModelHistory {
     return family;
   }
 
-  #undo(target: string, before: OpenIntent): void {
+  #undo(id: string, target: string, before: OpenIntent): void {
     const history = this.steps.slice(0, before.steps);
-    const own = (step: FileStep): boolean => this.#isOf(target, step) && !this.isTaken(step);
-    const wanted = takeBack(history, own as (step: Step) => boolean, before.tree);
+    const own = this.#leftOf((step) => this.#isOf(target, step as FileStep));
+    const wanted = takeBack(history, own, before.tree);
     this.#expectTree(wanted.tree, `undo of ${target}`);
-    this.#whole.set(target, new Set(history.filter(own).map((step) => step.seq)));
+    this.#whole.set(target, { id, seqs: new Set(history.filter(own).map((step) => step.seq)) });
   }
 
   /** An undo of somebody's work is taken back itself; any other operation is done again, path by path. */
@@ -332,7 +332,7 @@ export class ModelHistory {
       const own = (step: Step): boolean => (step as FileStep).record.intent === target;
       this.#expectTree(takeBack(history, own, before.tree).tree, `redo of ${target}`);
     } else {
-      const own = history.filter((step) => this.#whole.get(target)?.has(step.seq) === true);
+      const own = history.filter((step) => this.#whole.get(target)?.seqs.has(step.seq) === true);
       const again = new Map<string, State>(own.map((step) => [step.path, step.after]));
       for (const path of again.keys())
         if (own.find((step) => step.path === path)?.before === again.get(path)) again.delete(path);
@@ -346,7 +346,8 @@ export class ModelHistory {
     const transaction = this.transactions.get(label.slice("transaction ".length));
     const isEverybodys = transaction !== undefined && transaction.record.session === undefined;
     const isAll = isEverybodys || /^(?:file|since) /.test(label);
-    return (step) => seqs.has(step.seq) && (isAll || !this.isTaken(step as FileStep));
+    const isMeant = (step: Step): boolean => seqs.has(step.seq);
+    return isAll ? isMeant : this.#leftOf(isMeant);
   }
 
   /** The operations to which a change belongs. */
@@ -375,7 +376,7 @@ export class ModelHistory {
   }
 
   isTaken(step: FileStep): boolean {
-    if ([...this.#whole.values()].some((seqs) => seqs.has(step.seq))) return true;
+    if ([...this.#whole.values()].some(({ seqs }) => seqs.has(step.seq))) return true;
     return [...this.undos.values()].some(({ seqs }) => seqs.has(step.seq));
   }
 
@@ -395,11 +396,34 @@ export class ModelHistory {
       if (by === "action") return record.action === value;
       if (by === "turn") return action?.record.turn === value;
       if (by === "session") return record.session === value || action?.record.run === value;
+      // What two of its actions may have done is its own.
       if (by === "transaction")
-        return action?.record.transaction !== undefined && family.has(action.record.transaction);
+        return [record.transaction, action?.record.transaction].some((one) => one !== undefined && family.has(one));
       return record.actor === value;
     };
-    return (step) => isMeant(step as FileStep) && !this.isTaken(step as FileStep);
+    return this.#leftOf(isMeant as (step: Step) => boolean);
+  }
+
+  /**
+   * What is left of some changes. A change right before one that is left is taken along where its own undo found nothing to
+   * do, because the later one had undone it.
+   */
+  #leftOf(isMeant: (step: Step) => boolean): (step: Step) => boolean {
+    const left = new Set<number>();
+    const next = new Map<string, number>();
+    for (const step of this.steps.toReversed()) {
+      const isFollowed = left.has(next.get(step.path) ?? 0);
+      next.set(step.path, step.seq);
+      if (isMeant(step) && (!this.isTaken(step) || (isFollowed && this.#isUnchanged(step)))) left.add(step.seq);
+    }
+    return (step) => left.has(step.seq);
+  }
+
+  /** Did no undo that took this change back change the path? */
+  #isUnchanged(step: FileStep): boolean {
+    const [whole, parts] = [[...this.#whole.values()], [...this.undos].map(([id, { seqs }]) => ({ id, seqs }))];
+    const undos = new Set([...whole, ...parts].filter(({ seqs }) => seqs.has(step.seq)).map(({ id }) => id));
+    return !this.steps.some(({ path, record }) => path === step.path && undos.has(record.intent ?? ""));
   }
 
   /**
