@@ -25,8 +25,17 @@ export async function resolveMoment(context: Context, text: string): Promise<Res
   const start = await historyStart(context);
   const base = await resolveBase(context, moment, { text, snapshots, start });
   const resolved = moment.back === 0 ? base : goBack(base, moment.back, { text, snapshots, start });
-  if (!resolved.now) await refusePruned(context, resolved.label, resolved.seq);
+  if (!resolved.now) await refusePruned(context, resolved.label, await keptState(context, resolved));
   return resolved;
+}
+
+/**
+ * The state that a pruning may have kept. An action is kept by the state before its own event, which ends the commit that a
+ * capture began: where no file changes from there to the end, the two states are one.
+ */
+async function keptState(context: Context, { seq, asked }: ResolvedMoment): Promise<number> {
+  if (asked === undefined) return seq;
+  return (await context.index.touched(asked, seq)).length === 0 ? asked : seq;
 }
 
 interface Asked {

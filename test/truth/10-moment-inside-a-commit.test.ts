@@ -23,4 +23,24 @@ describe("Truth 10: a moment inside a commit is the end of that commit", () => {
     expect([from, fromSeq]).toEqual([`seq:${last} (the end of the commit that seq:${first} is in)`, last]);
     expect((await workspace.diff(`seq:${last}`, "latest")).from).toBe(`seq:${last}`);
   });
+
+  it("the moment before an action that is kept can be gone back to, although it lies inside a commit", async () => {
+    await using project = new Project();
+    project.write("a.txt", "0\n");
+    const workspace = await project.init();
+    project.write("a.txt", "1\n");
+    // One commit: what the capture found, the agent's session, the action.
+    const write = (text: string) => () => project.write("a.txt", text);
+    const request = { type: "write_file", payload: { path: "a.txt" }, session: "s" };
+    const id = await workspace.action(request, (action) => {
+      write("2\n")();
+      return action?.id ?? "";
+    });
+    await workspace.pin(id);
+    for (let i = 3; i < 6; i += 1) await workspace.action(request, write(`${i}\n`));
+    const { from_seq: seq } = (await workspace.list()).find((one) => one.id === id) ?? { from_seq: 0 };
+    await workspace.prune({ keepLast: 0, keepPinned: true });
+    await workspace.restore(`seq:${seq}`);
+    expect(project.read("a.txt")).toBe("1\n");
+  });
 });
