@@ -17,7 +17,7 @@ export interface IngestWorkerData {
   readonly home: string;
   readonly roots: readonly string[];
   readonly grant: LaneGrant | undefined;
-  /** What is known of the store's blocks: it is asked which contents it has. `undefined`: it is empty. */
+  /** The blocks of the store that were found sound, shared by all threads. `undefined`: the store is empty. */
   readonly known: SharedArrayBuffer | undefined;
 }
 

@@ -39,7 +39,7 @@ export interface ActionShape {
   pinned: boolean;
   coverage: CoverageShape;
   reason?: string;
-  /** What it did to paths that no capture takes; missing where there is none. Those that lost something come first. */
+  /** The changes of paths that no capture takes, losses first; missing where there are none. */
   omitted_changes?: OmittedChangeShape[];
 }
 

@@ -219,7 +219,7 @@ export interface SessionShape {
   from_seq: number;
   to_seq: number | null;
   changed: number;
-  /** What it did to paths that no capture takes; missing where there is none. Those that lost something come first. */
+  /** The changes of paths that no capture takes, losses first; missing where there are none. */
   omitted_changes?: OmittedChangeShape[];
 }
 
@@ -418,7 +418,7 @@ export interface RunShape {
   undo_id: string | null;
   /** `--rollback-on-failure` took all changes back. */
   rolled_back: boolean;
-  /** What `--rollback-on-failure` did not take back of a command that failed, and why; `null`: nothing is left. */
+  /** The changes of a failed command that `--rollback-on-failure` did not take back, and why; `null`: all were taken back. */
   not_rolled_back: NotRolledBackShape | null;
   skipped: SkippedShape[];
 }

@@ -22,6 +22,6 @@ export interface Backends {
   readonly newPackId: () => string;
   /** May worker threads read the disk? */
   readonly threads: boolean;
-  /** For what is done a moment later; default: nothing is. */
+  /** Timers for delayed work; default: delayed work is not done. */
   readonly timers?: HeadTimers;
 }

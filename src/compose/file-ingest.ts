@@ -49,7 +49,7 @@ class FileIngestRun implements IngestRun {
   readonly #options: FileIngestOptions;
   readonly #folders: readonly ConfinedFs[];
   readonly #given: IngestOptions;
-  /** Of all that is certain. */
+  /** Called with every result that is certain. */
   readonly #onResult: IngestOptions["onResult"];
   readonly #units: LiveUnits;
   #waiting: ScannedPath[] = [];

@@ -14,10 +14,10 @@ const RECENT_NS = 2_000_000_000n;
 
 const DERIVED = "SQLite derives it from the -wal beside it";
 
-/** Where the files of a run lie. */
+/** The roots of a capture, with their opened folders. */
 export interface UnitPlaces {
   readonly roots: readonly TrackedRoot[];
-  /** Of each root. */
+  /** One for each root. */
   readonly folders: readonly ConfinedFs[];
 }
 
@@ -52,7 +52,7 @@ export class LiveUnits {
     return true;
   }
 
-  /** What is to be read as a unit now, what is to be read as any file, and what is certain already. */
+  /** The units to read now, the files to read as any other, and the results that are certain already. */
   sort(): { readonly units: WorkspacePath[]; readonly plain: ScannedPath[]; readonly results: IngestResult[] } {
     const units: WorkspacePath[] = [];
     const plain: ScannedPath[] = [];
@@ -88,7 +88,7 @@ export class LiveUnits {
 
   #resultsOf(database: WorkspacePath, unit: UnitRead | undefined): IngestResult[] {
     if (unit === undefined) {
-      // Somebody is just putting another one into its place: the next look has it.
+      // Another program is replacing it: the next scan finds the new one.
       const left = [database, ...(this.#beside.get(database) ?? []).map(({ path }) => path)];
       return left.map((path) => ({
         path,

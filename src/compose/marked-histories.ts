@@ -23,7 +23,7 @@ export interface MarkedHistory {
 /** All histories in the folder of a workspace. */
 export function historiesOf(parts: StoreParts, id: string): MarkedHistory[] {
   const files = parts.layout.workspace(id);
-  // What another format needs cannot be told: nothing is freed.
+  // The needs of a store of another format are unknown: nothing is freed.
   refuseOtherWorkspace(parts.backends.disk, files.workspaceJson);
   const own: MarkedHistory = {
     key: id,

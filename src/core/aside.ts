@@ -14,7 +14,7 @@ export interface Aside {
   readonly until: string;
 }
 
-/** For how long it is kept. */
+/** The time for which it is kept. */
 export const ASIDE_MS = 7 * 24 * 3_600_000;
 
 /** As a record's field. */
@@ -22,7 +22,7 @@ export function encodeAside({ plan, until }: Aside): Json {
   return { class: "private", plan, until };
 }
 
-/** What a record's field `aside` says; `undefined` where there is none. Throws `LOG_DAMAGED`. */
+/** Decodes a record's field `aside`; `undefined` where there is none. Throws `LOG_DAMAGED`. */
 export function decodeAside(body: RecordBody): Aside | undefined {
   if (body["aside"] === undefined) return undefined;
   const aside = object(body["aside"], "aside");

@@ -17,7 +17,7 @@ export interface CoverageRecord {
   readonly fromSeq: number;
   /** Paths that the filters take and the capture could not; for a folder, all that lies beneath it. By path. */
   readonly omitted: readonly OmittedPath[];
-  /** How many there were: beyond `MAX_OMITTED` they are not listed. */
+  /** Their number: beyond `MAX_OMITTED` they are not listed. */
   readonly count: number;
 }
 
@@ -27,7 +27,7 @@ export interface OmittedPath {
   readonly reason: OmissionReason;
 }
 
-/** How many omitted paths a record lists; beyond that only their number is kept. */
+/** A record lists so many omitted paths at most; beyond that it holds only their number. */
 const MAX_OMITTED = 2_000;
 
 /** The record id of a workspace's coverage. */

@@ -24,7 +24,7 @@ export interface Omission {
 export interface Coverage {
   readonly complete: boolean;
   readonly omitted: readonly Omission[];
-  /** How many more there were that a record does not list. */
+  /** The number of those that a record does not list. */
   readonly unlisted?: number;
 }
 

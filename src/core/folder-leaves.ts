@@ -28,7 +28,7 @@ export class FolderLeaves {
     );
   }
 
-  /** How many children. */
+  /** The number of children. */
   get size(): number {
     return this.#names.length;
   }
@@ -66,13 +66,13 @@ export class FolderLeaves {
       leaves.splice(at, there, ...(child === undefined ? [] : [childLeaf(child)]));
     }
     if (moved === Number.POSITIVE_INFINITY) return new FolderLeaves(names, waysUp(leaves, this.#levels, replaced));
-    // Where children came or went, everything behind them is at another place.
+    // Children that come or go move everything behind them.
     const from = replaced.reduce((least, at) => Math.min(least, at), moved);
     return new FolderLeaves(names, levelsOf(leaves, this.#levels, from));
   }
 }
 
-/** Where a name stands, or would stand. */
+/** The place of a name, or the place at which it would be inserted. */
 function placeOf(names: readonly string[], name: string): number {
   let [low, high] = [0, names.length];
   while (low < high) {

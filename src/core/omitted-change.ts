@@ -22,7 +22,7 @@ export interface OmittedChange {
 
 export type OmittedChangeType = "created" | "modified" | "deleted";
 
-/** How many changes of omitted paths a record lists: those that lost something come first. */
+/** A record lists so many changes of omitted paths at most: losses come first. */
 const MOST_LISTED = 2_000;
 
 /** The list as a record holds it. */

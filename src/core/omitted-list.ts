@@ -16,7 +16,7 @@ export interface ListedOmission {
   readonly stat: OmittedStat;
 }
 
-/** What is compared of an omitted path's stat. */
+/** The fields of an omitted path's stat that are compared. */
 export interface OmittedStat {
   readonly kind: EntryKind | "special";
   readonly mode: number;

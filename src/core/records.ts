@@ -61,9 +61,9 @@ export interface SessionRecord {
   readonly pid: number;
   /** Once it has ended: what it changed of paths that no capture takes. */
   readonly omittedChanges: readonly OmittedChange[];
-  /** Of a run: what it was begun within. */
+  /** The brackets within which the run was begun. */
   readonly within: Within;
-  /** What was kept aside for it. */
+  /** The contents that were kept aside for it. */
   readonly aside?: Aside;
 }
 
@@ -126,7 +126,7 @@ const MAX_OMITTED = 2_000;
 
 function encodeCoverage(coverage: Coverage): Json {
   const { omitted } = coverage;
-  // What is excluded follows from the filter: where not all can be listed, it comes last.
+  // Excluded paths come last where not all can be listed: they follow from the filter.
   const isExcluded = (one: Omission): number => (one.reason === "excluded" ? 1 : 0);
   const ordered = omitted.length <= MAX_OMITTED ? omitted : omitted.toSorted((a, b) => isExcluded(a) - isExcluded(b));
   const listed = ordered.slice(0, MAX_OMITTED).map((one) => ({

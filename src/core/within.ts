@@ -1,7 +1,7 @@
 import type { RecordBody } from "./event.ts";
 import { optionalText } from "./record-fields.ts";
 
-/** What a run, an action or a transaction was begun within: the innermost of each kind, by its id. */
+/** The innermost run, action and transaction within which another one was begun, by their ids. */
 export interface Within {
   readonly run?: string;
   readonly action?: string;
@@ -15,7 +15,7 @@ export function encodeWithin(within: Within): Readonly<Record<string, string>> {
   return Object.fromEntries(KINDS.flatMap((kind) => (within[kind] === undefined ? [] : [[kind, within[kind]]])));
 }
 
-/** What `encodeWithin` wrote. Throws `LOG_DAMAGED`. */
+/** Decodes the output of `encodeWithin`. Throws `LOG_DAMAGED`. */
 export function decodeWithin(body: RecordBody): Within {
   const within: { -readonly [Kind in keyof Within]: Within[Kind] } = {};
   for (const kind of KINDS) {

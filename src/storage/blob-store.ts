@@ -30,7 +30,7 @@ export interface BlobStore {
    * is durable. Batches hold one of their own. Many may be held at once.
    */
   lease(): Promise<HeldLock>;
-  /** What is put again from now on counts as stored only after it was read again. */
+  /** From now on a content that is put again counts as stored only after its stored bytes were read again. */
   doubt(): void;
   /** Begins a batch of writes. Finish it with `commit` or `abandon`. */
   batch(): Promise<BlobBatch>;

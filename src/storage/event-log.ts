@@ -38,7 +38,7 @@ export interface EventLog {
   read(from?: LogPosition): AsyncIterable<readonly RawLine[]>;
   /** Moves everything from this byte on into quarantine (durable there before it is cut here). Returns the quarantine's name. */
   quarantine(from: LogPosition): Promise<string>;
-  /** How long a part in quarantine is, and its SHA-256; `undefined`: there is none of that name. */
+  /** The length and SHA-256 of a part in quarantine; `undefined`: there is none of that name. */
   quarantined(name: string): Promise<QuarantinedPart | undefined>;
   /** Seals the log into the archive and begins a new one with this line. Atomic. */
   rotate(first: SealedEvent): Promise<void>;

@@ -37,7 +37,7 @@ export interface IndexStore {
   records(prefix: string): Promise<readonly EventRow[]>;
   /** The last events of those records whose last event leaves them open (`EventRow.open`), by seq. */
   openRecords(prefix: string): Promise<readonly EventRow[]>;
-  /** Where the time of an event is before that of the one before it, ascending. */
+  /** The events whose time is before that of their predecessor, ascending. */
   clockJumps(): Promise<readonly ClockJump[]>;
   /** Every event of one record, ascending. */
   recordHistory(recordId: string): Promise<readonly EventRow[]>;
@@ -81,7 +81,7 @@ export interface IndexStore {
   treeRows(): Promise<readonly TreeRow[]>;
   /** Every iteration of every path with `after < seq <= upTo`, in no order. For comparing. */
   rowsBetween(after: number, upTo: number): Promise<readonly IterationRow[]>;
-  /** What is wrong with the store itself, for people; none: it is sound. Reads all of it. */
+  /** The faults of the store itself, for people; none: it is sound. Reads all of it. */
   check(): Promise<readonly string[]>;
   /** Stores folder hashes as of a seq (undefined: the folder is gone). */
   putTreeHashes(seq: number, hashes: FolderHashes): Promise<void>;

@@ -17,7 +17,7 @@ export interface Closing {
   readonly reason?: string;
 }
 
-/** How an action ends behind what a capture is about to record. */
+/** The end of an action, appended behind the events of a capture. */
 interface ClosingBehind extends Closing {
   readonly found: Pick<Found, "head" | "changes">;
   readonly omittedChanges?: readonly OmittedChange[];

@@ -18,7 +18,7 @@ export interface Attribution {
   readonly transaction?: string;
   /** Several were at work: any of these may have done it. */
   readonly candidates?: readonly string[];
-  /** How many runs and actions it was made within, but for the innermost. */
+  /** The number of runs and actions around it, without the innermost. */
   readonly depth: number;
 }
 
@@ -83,7 +83,7 @@ function inRunsOf(nesting: Nesting, some: readonly Bracket[]): Bracket[] {
   return nesting.all.filter((one) => runs.some((run) => nesting.isWithin(one.id, run.id)));
 }
 
-/** Whose a change is that each of these brackets can have made, where no other one is within it. */
+/** The owner of a change that each of these innermost brackets can have made. */
 function ofBrackets(nesting: Nesting, some: readonly Bracket[], cause: IterationCause): Attribution {
   const innermost = nesting.innermost(some);
   const [, second] = innermost;
@@ -129,7 +129,7 @@ function latest(
 function ofWatch(context: Context, { watches, transactions }: Brackets, cause: IterationCause): Attribution {
   const [only, second] = watches;
   if (only === undefined) {
-    // Whoever has begun a transaction of actions may have done it without one, and so may a person: it is nobody's.
+    // The client of a transaction of actions or a person may have made the change without an action: it has no owner.
     const mayBe = innermost(transactions.filter((one) => one.record.scope === "actions")).map((one) => one.id);
     if (mayBe.length > 0) return { cause, actor: "ambiguous", candidates: mayBe, depth: 0 };
     return { cause, actor: context.actor, depth: 0 };

@@ -109,12 +109,12 @@ interface Kept {
   readonly fromSeq: number;
   readonly omitted: readonly Omission[];
   readonly place: Place;
-  /** What the look at everything has omitted. */
+  /** The paths that the full scan has omitted. */
   readonly seen: readonly Omission[];
   readonly head: Head;
 }
 
-/** What an action begins within. The transaction that was named goes before the innermost one. Throws `NOT_FOUND`. */
+/** The bracket in which an action begins: the transaction that was named, else the innermost one. Throws `NOT_FOUND`. */
 async function placeOfAction(context: Context, { request, around }: AskedAction, head: Head): Promise<Place> {
   const { session, transaction } = request;
   const pid = request.pid === undefined ? context.processes.pid : request.pid;

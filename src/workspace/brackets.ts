@@ -10,9 +10,9 @@ import { readEvent } from "./read-events.ts";
 /** A run or a watch that goes on. */
 export interface OpenSession {
   readonly id: string;
-  /** Of the event that began it. */
+  /** The event that began it. */
   readonly seq: number;
-  /** How many runs and actions it is within. */
+  /** The number of runs and actions around it. */
   readonly depth: number;
   readonly record: SessionRecord;
 }

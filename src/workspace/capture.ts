@@ -41,7 +41,7 @@ export interface CaptureOptions {
   readonly reopened?: string;
   /** What else is recorded in the same commit, whether anything changed or not; asked with the lock held. */
   readonly also?: (found: Found) => Promise<readonly EventDraft[]>;
-  /** What a tracked folder counts as that is not there (see `ScanRequest`). */
+  /** The meaning of a missing tracked folder (see `ScanRequest`). */
   readonly absentRoot?: ScanRequest["absentRoot"];
   /** Only look: hash, store nothing. */
   readonly hashOnly?: boolean;
@@ -134,7 +134,7 @@ interface Once {
   readonly contested: readonly WorkspacePath[];
 }
 
-/** What looks before this one could not take. */
+/** The paths that earlier scans could not take. */
 interface Earlier {
   readonly omitted: readonly Omission[];
   readonly unseen: readonly Omission[];
@@ -142,7 +142,7 @@ interface Earlier {
   readonly filters?: readonly FilterSpec[];
 }
 
-/** What a look could not take and does not know. What changed while it was read is recorded all the same. */
+/** The paths that a scan could not take and does not know. A path that changed while it was read is recorded all the same. */
 function unseenIn({ omitted, present }: Reading): Omission[] {
   return omitted.filter(({ path, reason }) => reason !== "unstable" || !present.has(path));
 }
@@ -340,7 +340,7 @@ interface Comparison {
   readonly changes: readonly Change[];
   /** The number of the last iteration of each changed path. */
   readonly iterations: ReadonlyMap<WorkspacePath, number>;
-  /** What the index knows of each changed path, and as of which event. */
+  /** The index's row of each changed path, and the event as of which it holds. */
   readonly before: readonly { readonly path: WorkspacePath; readonly row: IterationRow | undefined }[];
   readonly seq: number;
 }

@@ -31,11 +31,11 @@ export interface CatchUpOptions {
   readonly locked?: boolean;
 }
 
-/** What does not go on from the last whole commit: a bad line, or a commit without its end. */
+/** The first lines that do not continue the last whole commit: a bad line, or a commit without its end. */
 interface BadTail {
-  /** Where the first line behind the last whole commit begins. */
+  /** The offset of the first line behind the last whole commit. */
   readonly from: LogPosition;
-  /** Where the bad line begins; `undefined`: all lines are sound, and the last commit has no end. */
+  /** The offset of the bad line; `undefined`: all lines are sound, and the last commit has no end. */
   readonly bad?: LogPosition;
   readonly lineNumber: number;
   readonly detail: string;

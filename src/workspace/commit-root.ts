@@ -34,7 +34,7 @@ export function statedRoot(drafts: readonly EventDraft[]): Hash | undefined {
   return typeof root === "string" && isHash(root) ? root : undefined;
 }
 
-/** What events change of the files. */
+/** The changes of files in some events. */
 export function pendingChanges(events: readonly Pick<EventDraft, "recordId" | "record">[]): PendingChanges {
   const pending = new Map<WorkspacePath, Entry | undefined>();
   for (const { recordId, record } of events) {

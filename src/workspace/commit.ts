@@ -171,7 +171,7 @@ class Appender implements AsyncDisposable {
     return { sealed, placed, tree: behind?.tree };
   }
 
-  /** How the commit ends. Its root is computed before its events are in the index: what they change is laid over that. */
+  /** The end of the commit. Its root is computed before its events are in the index, so their changes are laid over the index. */
   async #mark(seq: number, drafts: readonly EventDraft[]): Promise<MarkedCommit> {
     const context = this.#context;
     const first = seq + 1;
@@ -198,7 +198,7 @@ class Appender implements AsyncDisposable {
 
 interface MarkedCommit {
   readonly mark: CommitMark;
-  /** Where its root was computed. */
+  /** The hashes of the folders from which its root was computed. */
   readonly behind?: RootBehind;
 }
 
@@ -268,7 +268,7 @@ async function appendDurably(context: Context, sealed: readonly SealedEvent[]): 
   }
 }
 
-/** What the clock says. Order is by seq: the time may be before that of the last event. */
+/** The time by the clock. Order is by seq: the time may be before that of the last event. */
 function timestamp({ now }: Context): string {
   return new Date(now()).toISOString();
 }

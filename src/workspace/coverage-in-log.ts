@@ -17,7 +17,7 @@ import { readEvent } from "./read-events.ts";
 
 /** The coverage of captures of everything, in the log: written where it changes, looked up for a moment. */
 
-/** What a capture of everything took: each path that its filter takes and that is neither recorded nor omitted was absent. */
+/** The coverage of a full capture: each path that its filter takes and that is neither recorded nor omitted was absent. */
 export type Taken = Pick<CoverageRecord, "filter" | "omitted" | "count">;
 
 /** The event that says what captures of everything take from here on, or none where that is known already. */
@@ -33,7 +33,7 @@ export async function coverageDrafts(
   return [{ op: "upsert", recordId: coverageRecordId(context.workspaceId), record: encodeCoverageRecord(now) }];
 }
 
-/** What the last capture of everything at or before an event took; `undefined`: the log does not say it any more. */
+/** The coverage of the last full capture at or before an event; `undefined`: the log does not hold it any more. */
 export async function coverageAt(context: Context, seq: number): Promise<Taken | undefined> {
   const rows = await context.index.recordHistory(coverageRecordId(context.workspaceId));
   const last = rows.findLast((row) => row.seq <= seq);

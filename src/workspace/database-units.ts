@@ -50,7 +50,7 @@ export function warnOfOpenDatabases(context: Context, changes: readonly Change[]
   }
 }
 
-/** What SQLite had derived from what was replaced is of no use any more. */
+/** Removes the files that SQLite had derived from the replaced database: they are stale. */
 export function dropDerived(context: Context, applied: readonly WorkspacePath[]): void {
   const databases = new Set(applied.flatMap((path) => databaseOf(path) ?? []));
   if (databases.size > 0) context.worktree.dropDerived([...databases]);

@@ -42,7 +42,7 @@ async function leftOut(
   const { omitted } = await context.worktree.scan({ only: [path] }, () => undefined);
   const found = omitted.find((one) => {
     if (one.reason === "excluded" || !isWithin(path, one.path)) return false;
-    // Of a folder it says that new paths in it are left out: not the folder itself, and nothing that is recorded.
+    // For a folder the rule means that new paths in it are left out, not the folder itself or recorded paths.
     return one.reason !== "over-limit" || (!recorded && one.path !== path);
   });
   return found ?? (unreadable === undefined ? undefined : { reason: "unreadable", detail: unreadable });

@@ -12,7 +12,7 @@ export interface FirstEvent {
   readonly isRun?: boolean;
 }
 
-/** What somebody's own events did to a path, and the first of them. */
+/** The net change of a path by somebody's own events, and the first of them. */
 export interface OwnChange extends Change {
   readonly first: FirstEvent;
 }

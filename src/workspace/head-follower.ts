@@ -12,7 +12,7 @@ const KEEP_ONE_EVERY_MS = 100;
 const KEEPING_SHARE = 40;
 /** … but are not put off for longer than this, in ms. */
 const PUT_OFF_MS = 1_000;
-/** How long a timer's work waits for the workspace's lock, in ms; it is tried again a second later. */
+/** A timer's work waits so long for the workspace's lock, in ms; it is tried again a second later. */
 const LOCK_MS = 500;
 
 /** Starts something later. A timer keeps no process alive. */
@@ -20,7 +20,7 @@ export interface HeadTimers {
   after(ms: number, run: () => void): Disposable;
 }
 
-/** How fast the heads of all workspaces that one process has open are kept. */
+/** The rate at which the heads of all open workspaces of one process are kept. */
 export class HeadPace {
   readonly now: () => number;
   /** `undefined`: nothing is done later. A head is then kept with a commit, and at the close. */
@@ -93,7 +93,7 @@ export class PacedHeadFollower implements HeadFollower {
     try {
       await this.#pace.measured(() => this.#keep(this.#contextOf()));
     } catch (error) {
-      // What was appended is durable: its caller must not be told that it failed.
+      // The appended events are durable: the caller must not be told that the append failed.
       this.#tell(error);
     }
   }
@@ -141,7 +141,7 @@ export class PacedHeadFollower implements HeadFollower {
       });
   }
 
-  /** Nobody waits for a timer's work: what failed is told once, and done again by the next commit, or at the close. */
+  /** No caller waits for a timer's work: a failure is told once, and the next commit or the close tries again. */
   #tell(error: unknown): void {
     if (this.#hasTold) return;
     this.#hasTold = true;
@@ -159,7 +159,7 @@ export class PacedHeadFollower implements HeadFollower {
       if (damage === undefined) await this.#keep(context);
       else this.#behindSince = undefined;
     } catch (error) {
-      // Whoever holds the lock is writing, and signs what it has written, and this.
+      // The holder of the lock is writing, and signs its events and these.
       if (!(error instanceof ChronicleError) || error.code !== "LOCKED") throw error;
     }
   }

@@ -6,7 +6,7 @@ import type { Capture } from "./capture.ts";
 import type { Context } from "./context.ts";
 import type { OmittedPaths } from "./omitted-changes.ts";
 
-/** What was known before a session. */
+/** The known state before a session. */
 export interface BeforeSession {
   readonly omitted: OmittedPaths;
   /** The filters in force, one per root. */

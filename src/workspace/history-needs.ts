@@ -18,7 +18,7 @@ import { baseOf } from "./project.ts";
 const VERSION = "version:";
 const PRUNE = "prune:";
 
-/** What the ids of records begin with that may name what was kept aside. */
+/** The prefixes of the ids of records that may name contents kept aside. */
 const MAY_KEEP_ASIDE = ["session:", "action:", "intent:"];
 
 type RecordEvent = Pick<LogEvent, "recordId" | "record">;
@@ -71,7 +71,7 @@ export interface NeededContent {
   readonly isUpstream: boolean;
 }
 
-/** What is private in a record, and the place that says so. */
+/** The private contents that a record names, and where it names them. */
 export interface PrivateContents {
   readonly aside: Aside | undefined;
   /** Lists of omitted paths, of an open action. */

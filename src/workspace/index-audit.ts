@@ -10,7 +10,7 @@ import { noteRemoteWork, remoteWorkIn, type RemoteWorkRow } from "../core/remote
 import type { EventRow, IndexHead, IndexStore, IterationRow, TreeRow } from "../storage/index-store.ts";
 import { eventRow, iterationOf, type PlacedEvent } from "./project.ts";
 
-/** So many differences are told one by one. */
+/** The number of differences that are told one by one. */
 const MOST_TOLD = 20;
 
 /** A base can bring many rows before the first line. */
@@ -24,7 +24,7 @@ export class IndexAudit {
   readonly #index: IndexStore;
   readonly #known: IndexHead;
   readonly #trees = new Map<number, TreeRow[]>();
-  /** Of each folder the last hash up to `#treeSeq`: the next root goes on from these. */
+  /** The last hash of each folder up to `#treeSeq`: the next root goes on from these. */
   readonly #latest = new Map<WorkspacePath, TreeRow>();
   #treeSeq = 0;
   readonly #open = new Map<string, number>();
@@ -57,7 +57,7 @@ export class IndexAudit {
     return audit;
   }
 
-  /** How far it is compared. */
+  /** The last event that was compared. */
   get seq(): number {
     return this.#known.seq;
   }
@@ -105,13 +105,13 @@ export class IndexAudit {
   #compareLatest(hashOf: (folder: WorkspacePath) => Hash | undefined): void {
     for (const [folder, { hash, seq }] of this.#isElsewhere ? [] : this.#latest) {
       const now = hashOf(folder);
-      // Of a folder that is gone nothing is asked.
+      // A folder that is gone has no hash.
       if (now !== undefined && now !== hash)
         this.#tell(`the hash of the folder ${displayPath(folder)} of event ${seq}`);
     }
   }
 
-  /** What differs. Where the index was emptied meanwhile, nothing is said of it. */
+  /** The differences; none where the index was emptied meanwhile. */
   async finish(): Promise<Problem[]> {
     const isSame = await this.#guarded(async () => {
       const now = await this.#index.head();
@@ -140,7 +140,7 @@ export class IndexAudit {
     }));
   }
 
-  /** What is known of the whole history, not of single events. */
+  /** Compares the tables that are about the whole history, as opposed to single events. */
   async #compareWhole(): Promise<void> {
     const open = await this.#index.openRecords("");
     const first = this.#first ?? Number.POSITIVE_INFINITY;

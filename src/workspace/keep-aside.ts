@@ -111,7 +111,7 @@ async function keep(context: Context, batch: BlobBatch, { path, stat }: Wanted):
   return { path, kind, mode, size: content.length, mtimeMs: Number(stat.mtimeNs / 1_000_000n), hash };
 }
 
-/** What nobody may read cannot be kept; it is named if it is lost. */
+/** An unreadable file cannot be kept; it is named if it is lost. */
 async function readNow(context: Context, path: WorkspacePath): Promise<Buffer | undefined> {
   const before = await context.worktree.stats([path]);
   return before[0] === "unknown" ? undefined : context.worktree.read(path);

@@ -6,7 +6,7 @@ import type { WorkspacePath } from "../core/path.ts";
  * that each write would read and hash its whole folder: 49 ms instead of 2 in one of 5,000 files.
  */
 
-/** So many children are held for each index, about 200 bytes each. */
+/** The number of children that are held for each index, about 200 bytes each. */
 const MOST_CHILDREN = 50_000;
 /** A folder counts as so many more, so that there are not too many to copy. */
 const FOLDER = 25;

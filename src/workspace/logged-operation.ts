@@ -19,9 +19,9 @@ export interface LoggedOperation {
   readonly changed: number;
   /** A write or a run that is part of another operation here: of an action, a run, or a committed transaction. */
   readonly isPart?: true;
-  /** Of an action: it was begun within another one. */
+  /** An action that was begun within another one. */
   readonly inAction?: true;
-  /** Of a run that is part of more: the operation that `undo` takes back with it. */
+  /** The operation of which a run is a part: `undo` takes both back. */
   readonly partOf?: string;
   /** Of an undo of somebody's work: whose, and what it took back. */
   readonly selective?: Selective;

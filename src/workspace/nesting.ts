@@ -15,7 +15,7 @@ import { readEvent } from "./read-events.ts";
 /** A run, an action or a transaction that is open. */
 export interface Bracket {
   readonly id: string;
-  /** Of the event that began it. */
+  /** The event that began it. */
   readonly seq: number;
   readonly depth: number;
   /** The process that owns it; `null`: none is known. */
@@ -107,7 +107,7 @@ function isSubAgents(inner: LoggedAction, outer: LoggedAction): boolean {
   );
 }
 
-/** What has ended may stand between two that are open. */
+/** An ended bracket may stand between two that are open. */
 async function addClosed(context: Context, parents: Map<string, readonly string[]>): Promise<void> {
   const missing = new Set([...parents.values()].flat().filter((id) => !parents.has(id)));
   for (const id of missing) {
@@ -117,7 +117,7 @@ async function addClosed(context: Context, parents: Map<string, readonly string[
   }
 }
 
-/** What a run or an action that has ended was begun within. */
+/** The brackets around a run or an action that has ended. */
 async function closedWithin(context: Context, id: string): Promise<string[]> {
   const run = await context.index.record(`session:${id}`);
   if (run !== undefined) return idsOf(decodeSession((await readEvent(context, run)).record).within);
@@ -125,7 +125,7 @@ async function closedWithin(context: Context, id: string): Promise<string[]> {
   return action === undefined ? [] : idsOf(decodeAction((await readEvent(context, action)).record));
 }
 
-/** Who begins something. */
+/** The process, session and caller that begin something. */
 export interface Beginner {
   /** The process; `null`: it is not known, and this one asks for it. */
   readonly pid: number | null;
@@ -135,11 +135,11 @@ export interface Beginner {
   readonly within?: readonly string[];
   /** It changes the folder itself: a transaction of actions alone is not around it. */
   readonly inFolder?: true;
-  /** Where nobody can know it, the only run that goes on is taken for the one around it. */
+  /** If ancestry cannot be known, the only open run is taken for the one around it. */
   readonly guess?: true;
 }
 
-/** What something that begins now is within, and how deep. */
+/** The brackets around something that begins now, and its depth. */
 export interface Place {
   readonly within: Within;
   readonly depth: number;

@@ -31,7 +31,7 @@ export async function statOmitted(context: Context, { omitted }: Pick<Coverage, 
   return found;
 }
 
-/** How the paths that were omitted before differ now. */
+/** The differences between the paths that were omitted before and now. */
 export async function changesOfOmitted(context: Context, before: OmittedPaths): Promise<OmittedChange[]> {
   const paths = [...before.keys()].sort(comparePaths);
   const stats = await context.worktree.stats(paths);
@@ -63,7 +63,7 @@ export async function keepOmittedList(context: Context, omitted: readonly Omissi
   }
 }
 
-/** How the paths in such a list differ now. What the action named was kept with it, and is told among its changes. */
+/** The differences between such a list and now. Paths that the action named were kept with it, and are told among its changes. */
 export async function changesSinceList(
   context: Context,
   list: Hash | undefined,
@@ -79,7 +79,7 @@ function changeOf(path: WorkspacePath, { omission, stat }: ListedOmission, now: 
   const { reason, detail } = omission;
   const common = { path, reason, ...(detail === undefined ? {} : { detail }), kept: false };
   if (now === undefined) return [{ ...common, type: "deleted", lost: true }];
-  // Where nobody can look, nothing is known to have changed.
+  // A path that cannot be looked at is not known to have changed.
   if (now === "unknown" || isAsBefore(stat, now)) return [];
   return [{ ...common, type: "modified", lost: !hasOnlyGrown(stat, now) && !isExcludedByPerson(omission) }];
 }
@@ -101,12 +101,12 @@ function isExcludedByPerson({ reason, detail = "" }: Omission): boolean {
   return reason === "excluded" && /^exclude(-glob)?(:|$)/.test(detail);
 }
 
-/** For so long `status` tells of a loss. */
+/** The time for which `status` tells of a loss. */
 const TOLD_MS = 7 * 24 * 3_600_000;
 const MOST_LOSSES = 3;
 const MOST_PATHS = 5;
 
-/** Somebody's work that may have lost something. */
+/** A piece of work that may have lost something. */
 export interface Loser {
   /** For people: `run 3f2a1b0c (rm -rf .git)`. */
   readonly name: string;
@@ -131,7 +131,7 @@ export async function lossNotes(context: Context, losers: readonly Loser[]): Pro
   return notes;
 }
 
-/** What was removed and is there again need not be told any more. */
+/** A removed path that is there again is not told any more. */
 async function stillLost(context: Context, changes: readonly OmittedChange[]): Promise<OmittedChange[]> {
   const lost = changes.filter((one) => one.lost);
   if (lost.length === 0) return [];

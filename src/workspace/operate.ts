@@ -105,7 +105,7 @@ async function provePlan(context: Context, changes: readonly Change[]): Promise<
   await proveHistories(context, paths, seq);
 }
 
-/** What the operation does to paths that were kept aside: a plan of its own, which is finished with the intent. */
+/** The plan for paths that were kept aside, which is finished with the intent. */
 async function asideOf(
   context: Context,
   { kind, target, selective, changes: own }: Operation,

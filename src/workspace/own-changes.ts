@@ -26,7 +26,7 @@ interface OwnEvent {
   readonly record: FileRecord;
 }
 
-/** What is looked for in the events of a span. */
+/** The events of a span that are looked for. */
 interface Looking {
   readonly isOwn: OwnFilter;
   /** Gets the events that are not of files. */
@@ -114,7 +114,7 @@ class Lineage {
   }
 }
 
-/** What was taken back in a span of which the events are read in order: by a run within it that failed, say. */
+/** The changes that were taken back within a span, for instance by a failed run in it. The events are read in order. */
 class TakenBack {
   readonly #undos = new Map<string, Pick<IntentRecord, "took" | "left" | "target">>();
 
@@ -138,7 +138,7 @@ class TakenBack {
   }
 }
 
-/** What a session did itself, and what was done within it; what was taken back meanwhile is not among it. */
+/** The changes of a session and of everything within it, without those that were taken back meanwhile. */
 export async function changesOfSession(context: Context, id: string, span: SeqSpan): Promise<FoundWork> {
   return changesWithin(context, new Lineage(id), span);
 }

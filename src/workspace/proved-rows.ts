@@ -13,7 +13,7 @@ export async function proveRows(context: ProofContext, rows: readonly IterationR
   });
 }
 
-/** What brought each iteration. */
+/** Proves each iteration, and says how the log or a base brings it. Throws where a row is wrong. */
 async function prove(context: ProofContext, rows: readonly IterationRow[]): Promise<readonly LineSays[]> {
   const said = await linesSay(context, rows);
   rows.forEach((row, i) => {

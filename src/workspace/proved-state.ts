@@ -18,12 +18,12 @@ import { readWholeTree, rootFolders } from "./tree.ts";
  * each with what it holds, once.
  */
 
-/** What a proof needs. */
+/** The inputs of a proof. */
 export type ProofContext = HistoryContext & {
   readonly worktree: { readonly roots: readonly { readonly id: string | undefined }[] };
 };
 
-/** What a Merkle root says of a path. */
+/** The entry of a path under a Merkle root. */
 type Stated = Pick<Entry, "kind" | "mode" | "hash">;
 
 /** The children of a folder at the root, by name. `undefined`: the tree has no such folder. */
@@ -72,7 +72,7 @@ export class ProvedState {
   readonly #context: ProofContext;
   readonly root: StatedRoot;
   #end: ReadTo;
-  /** What events behind the root have made of their paths. */
+  /** The entries that the events behind the root have given their paths. */
   readonly #since = new Map<WorkspacePath, IterationRow>();
   readonly #folders = new Map<WorkspacePath, Children>();
   #kept = 0;
@@ -101,7 +101,7 @@ export class ProvedState {
         if (row !== undefined) rows.push(row);
       },
     });
-    // Somebody else may have gone on meanwhile.
+    // Another process may have appended meanwhile.
     if (this.#end !== from) return this.#end.seq === seq;
     for (const row of rows) this.#since.set(row.path, row);
     this.#end = end;
@@ -143,7 +143,7 @@ export class ProvedState {
     }
   }
 
-  /** What the path is in this state; `undefined`: it is not there, or in no folder of the tree. */
+  /** The entry of the path in this state; `undefined`: it is not there, or in no folder of the tree. */
   async at(path: WorkspacePath): Promise<Stated | undefined> {
     const since = this.#since.get(path);
     if (since !== undefined) return since.entry;
@@ -155,7 +155,7 @@ export class ProvedState {
     if (since !== undefined) return sameEntry(since.entry, entry);
     const children = await this.childrenOf(parentOf(path));
     if (children !== undefined) return sameStated(statedOf(children.get(nameOf(path))), entry);
-    // What lies in a folder that has no entry is in no tree: only its own line says what it is.
+    // A path in a folder without an entry is in no tree: only its own line proves it.
     return entry === undefined || this.#isInLog(path, entry);
   }
 
@@ -170,7 +170,7 @@ export class ProvedState {
     return (await this.childrenOf(parentOf(path)))?.get(nameOf(path));
   }
 
-  /** What a folder held at the root, proved. `undefined`: there was no such folder. */
+  /** The proved children of a folder at the root. `undefined`: there was no such folder. */
   async childrenOf(folder: WorkspacePath): Promise<Children> {
     if (this.#folders.size === 0) await this.#begin();
     const known = this.#folders.get(folder);

@@ -114,7 +114,7 @@ class Hashing {
     const before = await this.#topHashes();
     const fresh = new Map<WorkspacePath, Hash | undefined>();
     const namesIn = namesByFolder(changes.keys());
-    // What lies in a folder before the folder.
+    // Children come before their folder.
     const order = [...(await this.#dirty(changes))].sort((a, b) => comparePaths(b, a));
     for (const folder of order) {
       const leaves = await this.#leavesBehind(folder, { changes, names: namesIn.get(folder) ?? new Set(), fresh });
@@ -223,7 +223,7 @@ class Hashing {
     return tops;
   }
 
-  /** What the index says of a folder. */
+  /** The index's row of a folder. */
   async #leavesInIndex(folder: WorkspacePath): Promise<FolderLeaves> {
     const { index } = this.#context;
     const { seq } = this.#at;

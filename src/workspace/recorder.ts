@@ -18,7 +18,7 @@ const BLIND_SCAN_MS = 2_000;
 export interface RecorderOptions {
   readonly cause: IterationCause;
   readonly onCapture?: (changes: number) => void;
-  /** How the last capture looks. */
+  /** Options of the last capture, at the end. */
   readonly ends?: Pick<CaptureOptions, "absentRoot">;
   /** What is tracked was changed elsewhere, and holds here from now on. */
   readonly onSettings?: () => void;

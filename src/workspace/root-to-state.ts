@@ -19,7 +19,7 @@ import { type PendingChanges, rootAtHead } from "./tree.ts";
  * index only helps, and is held to that root. What it got wrong would else stand in the log for ever.
  */
 
-/** So many events are read at most before the tree is taken from a later root. */
+/** The number of events that are read at most before the tree is taken from a later root. */
 const MOST_SINCE = 4_000;
 
 interface Known {
@@ -89,7 +89,7 @@ async function orDamage<T>(work: () => Promise<T>): Promise<T> {
 }
 
 interface TreeBefore extends Known {
-  /** What the lines behind the tree change, up to `end`. */
+  /** The changes by the lines behind the tree, up to `end`. */
   readonly since: PendingChanges;
 }
 

@@ -10,10 +10,10 @@ import { baseOf, iterationOf } from "./project.ts";
 import { isInBase, readBase } from "./read-base.ts";
 import { provedEvent } from "./stated-root.ts";
 
-/** What the log says of an iteration; `in-base`: it has no line of its own, a base has brought it. */
+/** The log's record of an iteration; `in-base`: it has no line of its own, because a base has brought it. */
 export type LineSays = "same" | "other" | "in-base";
 
-/** What the log's own lines say of iterations, in their order. */
+/** The log's own records of iterations, in their order. */
 export async function linesSay(context: HistoryContext, rows: readonly IterationRow[]): Promise<LineSays[]> {
   const located = new Map<number, EventRow>();
   for (const { seq } of rows) {
@@ -29,7 +29,7 @@ export async function linesSay(context: HistoryContext, rows: readonly Iteration
   });
 }
 
-/** Where the next line wanted is further on than this, it is looked up instead of read up to. */
+/** A line further away than this is looked up, instead of reading up to it. */
 const FAR = 64;
 
 /** Events of the log, each line checked by its hash. Those that lie close together are read in one pass. */
@@ -37,7 +37,7 @@ async function wholeEvents(context: HistoryContext, rows: readonly EventRow[]): 
   const found = new Map<number, LogEvent>();
   const wanted = rows.toSorted((a, b) => a.seq - b.seq);
   for (const run of runsOf(wanted)) await readRun(context, run, found);
-  // What is not where it should be is looked up by itself, and told there.
+  // A line that is not where it should be is looked up by itself, which tells the damage.
   for (const row of wanted) if (!found.has(row.seq)) found.set(row.seq, (await provedEvent(context, row)).event);
   return found;
 }

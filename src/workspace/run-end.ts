@@ -30,10 +30,10 @@ export interface Finished {
   readonly notRecorded: RunShape["not_recorded"];
 }
 
-/** What was known before a session, and what was kept aside for it. */
+/** The known state before a session, and the contents that were kept aside for it. */
 export type Kept = BeforeSession & Pick<KeptAside, "entries">;
 
-/** What is known at the end. */
+/** The known state at the end. */
 export interface Ending {
   readonly recorder: Recorder;
   readonly kept: Kept;
@@ -138,7 +138,7 @@ export async function finishRun(context: Context, session: Session, ending: Endi
   }
 }
 
-/** What was recorded of a run whose end could not be; nothing where that cannot be read either. */
+/** The recorded changes of a run whose end could not be recorded; none if they cannot be read either. */
 async function recordedSoFar(
   context: Context,
   id: string,
@@ -153,7 +153,7 @@ async function recordedSoFar(
   }
 }
 
-/** How the transaction of a run has ended. */
+/** The result of ending a run's transaction. */
 export interface Landed {
   /** Something was taken back. */
   readonly isTaken: boolean;
@@ -164,7 +164,7 @@ export interface Landed {
 /** There was nothing to be taken back. */
 export const NOT_ASKED: Landed = { isTaken: false, left: null, skipped: [] };
 
-/** How the command and its recording have ended. */
+/** The end of the command and of its recording. */
 export interface Landing {
   readonly end: ProcessEnd;
   readonly done: Finished;
@@ -189,7 +189,7 @@ export async function land(context: Context, transaction: string, { end, done }:
   }
 }
 
-/** What a rollback did not take back, and the command that does; `null`: nothing is left. */
+/** The changes that a rollback did not take back, and the command that does; `null`: nothing is left. */
 function leftOf(
   given: { readonly done: Finished } & Pick<UndoShape, "skipped" | "unmerged">,
 ): RunShape["not_rolled_back"] {

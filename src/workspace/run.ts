@@ -52,7 +52,7 @@ interface Begun {
   readonly transaction: string | undefined;
 }
 
-/** What can be known of the network before the command runs, or only after it. */
+/** The network events, if they can be read only after the command: those of a function. */
 function networkAtEnd({ networkEvents }: RunOptions): Pick<Ending, "networkEvents"> | Record<never, never> {
   return typeof networkEvents === "function" ? { networkEvents } : {};
 }

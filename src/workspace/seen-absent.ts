@@ -38,7 +38,7 @@ export interface SkippedPath extends Omit<BlockedPath, "reason"> {
   readonly reason: BlockedPath["reason"] | "unseen";
 }
 
-/** What a plan may do, and the paths that stay because nothing shows that they were absent. */
+/** The permitted part of a plan, and the paths that stay because nothing shows that they were absent. */
 export interface Guarded {
   readonly changes: Change[];
   readonly unseen: SkippedPath[];
@@ -88,12 +88,12 @@ export class SeenAbsent {
 
   /** Why it cannot be shown that a path was absent; `undefined`: it is shown. */
   async doubt(path: WorkspacePath, isFolder: boolean, back: BackTo): Promise<string | undefined> {
-    // Of a workspace without a folder, what is recorded is all there is.
+    // In a workspace without a folder the recorded files are all there are.
     if (back.isWritten === true || isHosted(this.#context.worktree.roots)) return undefined;
     const action = back.action === undefined ? undefined : await this.#action(back.action);
     const told = action === undefined ? undefined : lookOfAction(action, path);
     if (told !== undefined) return told === "absent" ? undefined : notCaptured();
-    // What is one unit with a database is looked at whatever the filter says.
+    // The files of a database's unit are scanned whatever the filter says.
     const isBeside = (await besideDatabases(this.#context, this.#changesAt(path))).has(path);
     for (const seq of back.seqs) {
       for (const look of await this.#looksAt(seq)) {
@@ -139,7 +139,7 @@ function notCaptured(reason?: OmittedPath["reason"]): string {
   return `it could not be captured then${why}, so it may have been there`;
 }
 
-/** What a capture of everything took, to be asked about paths. */
+/** The coverage of a full capture, to be asked about paths. */
 interface Look {
   /** One for each root; `undefined`: not known. */
   readonly filters: readonly FilterSpec[] | undefined;
@@ -183,7 +183,7 @@ function reasonAbove(
   }
 }
 
-/** What an action's own look before it says of a path; `undefined`: nothing. */
+/** The state of a path by the scan before an action; `undefined`: unknown. */
 function lookOfAction(
   { paths, missing, coverage }: LoggedAction,
   path: WorkspacePath,

@@ -153,7 +153,7 @@ export async function lastTurnBut(context: Context, isPassed: (work: Work) => Pr
   }
 }
 
-/** What was done in turns, here and at other copies. */
+/** The work of turns, here and at other copies. */
 interface Turns {
   readonly actions: readonly (LoggedAction & Turn)[];
   readonly elsewhere: readonly (WorkElsewhere & Turn)[];

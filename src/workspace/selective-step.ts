@@ -70,7 +70,7 @@ async function redoOf(context: Context, operation: LoggedOperation): Promise<Omi
 /** What a redone undo took back, to be taken back again. */
 function again({ selective, fromSeq }: LoggedOperation, transactions: readonly LoggedTransaction[]): Work {
   const { selection = "" } = selective ?? {};
-  // What did not merge then is tried again.
+  // Changes that did not merge then are tried again.
   const took = [...(selective?.took ?? []), ...(selective?.met ?? [])].sort(([a], [b]) => a - b);
   const isWithSteps = transactions.some((one) => holdsSteps(one) && labelOf(one) === selection);
   const first = took[0]?.[0] ?? fromSeq;
@@ -126,7 +126,7 @@ export async function interleavedStep(
     isOwn: (record) => owners.of(record).includes(id),
   };
   const groups = await groupsOf(context, await eventsOfWork(context, work));
-  // What is part of more is taken back by itself, so that the rest of it can be taken back later.
+  // A part of an operation is taken back by itself, so that the rest can be taken back later.
   if (operation.partOf === undefined && groups.every((one) => one.groups.length === 1)) return undefined;
   return { ...(await undoOf(context, work)), always: true, operation: operationShape(operation, stack) };
 }

@@ -19,7 +19,7 @@ export interface Session extends SessionRecord {
   readonly id: string;
   /** The seq of its last event. */
   readonly seq: number;
-  /** How many runs and actions it is within. */
+  /** The number of runs and actions around it. */
   readonly depth: number;
   /** Its process is gone, and nobody has written its end yet: it is told as `closeAbandoned` would record it. */
   readonly unclosed?: true;
@@ -33,7 +33,7 @@ export interface SessionDraft {
   readonly notes?: readonly string[];
   /** Default: a new one. */
   readonly id?: string;
-  /** What it is begun within. */
+  /** The brackets within which it is begun. */
   readonly place?: Place;
   readonly aside?: Aside | undefined;
 }

@@ -14,7 +14,7 @@ import { readEvent } from "./read-events.ts";
 /** A root that an event of the log states: that of the files right after it. */
 export interface StatedRoot extends Head {
   readonly root: Hash;
-  /** Where the next line begins. */
+  /** The offset of the next line. */
   readonly next: LogPosition;
 }
 
@@ -70,7 +70,7 @@ function wholeOrNone(bytes: Uint8Array): LogEvent | undefined {
   }
 }
 
-/** Where lines were read to: the last event, and where the one after it begins. */
+/** The end of the lines that were read: the last event, and the offset of the next one. */
 export interface ReadTo extends Head {
   readonly next: LogPosition;
 }

@@ -92,7 +92,7 @@ function loserOf({ id, kind, command, ended, omittedChanges }: Session): Loser {
   return { name: `${kind} ${id.slice(0, 8)}${what}`, ended, omittedChanges };
 }
 
-/** So many of the last actions are asked whether they have lost something. */
+/** The number of last actions that are asked whether they have lost something. */
 const MOST_ACTIONS = 50;
 
 function loserOfAction({ id, summary, ended, omittedChanges }: LoggedAction): Loser {

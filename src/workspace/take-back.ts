@@ -109,7 +109,7 @@ async function whole(context: Context, plan: InversePlan): Promise<InversePlan> 
   return { ...plan, unmerged: unmerged.map((one) => (isTold(one) ? one : { ...one, base: undefined })) };
 }
 
-/** What stays in place is not taken back: its events are left out. What did not merge is left to be undone, and named. */
+/** Leaves out the events of paths that stay in place: they are not taken back. Conflicts are left to be undone, and named. */
 async function aboutOf({ about, label, own }: TakingBack, { skipped, unmerged }: InversePlan) {
   if ("target" in about) return { target: about.target };
   const [left, met] = [new Set(skipped.map((one) => one.path)), new Set(unmerged.map((one) => one.path))];

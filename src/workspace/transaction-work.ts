@@ -66,7 +66,7 @@ async function isOthers(
 ): Promise<boolean> {
   if (kind === "restore" || kind === "resolve" || (target !== undefined && ids.has(target))) return false;
   if (took !== undefined) {
-    // Of a path with a conflict, what merged was taken back although the event counts as left.
+    // A conflicted path may have been merged in part, although its events count as left.
     const about = [...took, ...(met ?? [])];
     if (about.some(([first]) => first <= fromSeq)) return false;
     const toSeq = Math.max(fromSeq, ...about.map(([, last]) => last));

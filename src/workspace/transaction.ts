@@ -66,7 +66,7 @@ export interface HeldRun {
   readonly within: Within;
 }
 
-/** What a transaction begins in: it holds a run, or it was begun in the function of these actions. */
+/** The surroundings in which a transaction begins: it holds a run, or it was begun in the function of these actions. */
 export interface Surroundings {
   readonly holds?: HeldRun;
   readonly actions?: readonly string[];
@@ -109,7 +109,7 @@ export async function openTransaction(
   return id;
 }
 
-/** What a transaction is begun within: it is taken back with that. */
+/** The brackets within which a transaction is begun: it is taken back with them. */
 async function placeFor(context: Context, pid: number | null, actions: readonly string[]): Promise<Within> {
   const nesting = await Nesting.of(context, await openBrackets(context));
   return (await placeOf(context, nesting, { pid, within: actions, guess: true })).within;
@@ -230,7 +230,7 @@ export async function rollbackTransaction(
 
 const MOST_PATHS = 20;
 
-/** What was changed while it was open, and may be its own or a person's: it stays, and is named. */
+/** Changes made while it was open that may be its own or a person's: they stay, and are named. */
 async function stayedNotes(context: Context, { id, fromSeq }: LoggedTransaction): Promise<string[]> {
   const family = new Set(familyOf(await allTransactions(context), id).map((one) => one.id));
   const paths = new Set<string>();
@@ -392,7 +392,7 @@ async function commitByRule(context: Context, orphan: LoggedTransaction): Promis
 
 async function rollBackByRule(context: Context, orphan: LoggedTransaction): Promise<void> {
   await settle(context);
-  // What nobody recorded before the process died is not known to be its work.
+  // Changes that were not recorded before the process died are not known to be its work.
   const { changes: unknown } = await capture(context, { cause: "capture", reserve: true });
   const { undo } = await rollbackTransaction(context, orphan.id, { force: true, byRule: true });
   const count = undo.changes.length;
@@ -401,7 +401,7 @@ async function rollBackByRule(context: Context, orphan: LoggedTransaction): Prom
   context.tell?.(`${ownerGone(orphan)}: it was rolled back, ${paths}; ${done}${stays(orphan, unknown.length)}`);
 }
 
-/** What a rollback by rule leaves, and the command that takes it back. */
+/** The changes that a rollback by rule leaves, and the command that takes them back. */
 function stays({ fromSeq }: LoggedTransaction, count: number): string {
   if (count === 0) return "";
   const what = count === 1 ? "1 path was NOT rolled back" : `${count} paths were NOT rolled back`;

@@ -115,7 +115,7 @@ function shapeOf(one: LoggedTransaction, snapshots: string[]): TransactionShape 
   };
 }
 
-/** What is to be known of transactions that are open, for people. */
+/** Notes for people about open transactions. */
 export async function openNotes(context: Context): Promise<string[]> {
   const open = (await activeTransactions(context)).filter((one) => !one.orphaned);
   return open.map((one) => {

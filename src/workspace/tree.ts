@@ -39,7 +39,7 @@ async function hashFolders(
 ): Promise<Map<WorkspacePath, Hash | undefined>> {
   const roots = rootFolders(context);
   const fresh = new Map<WorkspacePath, Hash | undefined>();
-  // What lies in a folder before the folder.
+  // Children come before their folder.
   const order = [...dirty].sort((a, b) => comparePaths(b, a));
   for (const folder of order) {
     const isThere = roots.includes(folder) || (await context.index.iterationAt(folder, seq))?.entry?.kind === "dir";

@@ -9,20 +9,20 @@ import type { Context } from "./context.ts";
 import { readEvent } from "./read-events.ts";
 import { shownPath } from "./shape.ts";
 
-/** What an undo or redo does to paths that were kept aside: nothing of it is recorded as the state of a path. */
+/** The work of an undo or redo on paths that were kept aside: it is never recorded as the state of a path. */
 
-/** What was done to them. */
+/** The changes that were made to them. */
 export interface AsideReport {
   readonly applied: readonly WorkspacePath[];
   readonly blocked: readonly BlockedPath[];
 }
 
-/** Nothing was kept aside. */
+/** The plan where nothing was kept aside. */
 export const NOTHING_ASIDE: AsideReport = { applied: [], blocked: [] };
 
 type Step = Pick<IntentRecord, "kind" | "target" | "takes">;
 
-/** What an undo or redo is to do with paths that were kept aside, and which of them it leaves alone. */
+/** The plan of an undo or redo for paths that were kept aside, and the paths that it leaves alone. */
 export interface AsideStep {
   readonly changes: readonly Change[];
   readonly blocked: readonly BlockedPath[];
@@ -133,7 +133,7 @@ export async function bringBackAside(context: Context, { id }: { readonly id: st
 
 const MOST_PATHS = 20;
 
-/** For people: what of paths that the rules leave out was, or would be, brought back. */
+/** For people: the paths outside of the rules that were, or would be, brought back. */
 export function asideNotes(paths: readonly WorkspacePath[], how: { readonly dryRun: boolean }): string[] {
   if (paths.length === 0) return [];
   const shown = paths.slice(0, MOST_PATHS).map(shownPath).join(", ");

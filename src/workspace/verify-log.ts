@@ -49,7 +49,7 @@ export interface LogFindings {
   readonly hashes: (seq: number) => Hash | undefined;
   /** Not all of it could be replayed. */
   readonly broken: boolean;
-  /** What was cut off the log, as the log names it. */
+  /** A part that was cut off the log, as the log names it. */
   readonly recoveries: readonly RecordBody[];
 }
 

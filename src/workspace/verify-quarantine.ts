@@ -2,7 +2,7 @@ import type { VerifyProblemShape as Problem } from "../api/shapes.ts";
 import type { Context } from "./context.ts";
 import type { LogFindings } from "./verify-log.ts";
 
-/** What was cut off the log is kept for people to look at: it must be there, as long as it was and with the same bytes. */
+/** Checks the parts that were cut off the log and are kept for people: each must be there, with its length and bytes. */
 export async function checkQuarantine(
   { log }: Pick<Context, "log">,
   { recoveries }: Pick<LogFindings, "recoveries">,

@@ -42,7 +42,7 @@ export function unreadableNow(fs: ConfinedFs, inner: WorkspacePath): string | un
   }
 }
 
-/** What opening says of a name that has gone, or stands for something else, since it was looked at. */
+/** The errors of opening a name that is gone, or is something else, since it was looked at. */
 const GONE: ReadonlySet<string> = new Set(["ENOENT", "ENOTDIR", "ELOOP"]);
 
 /** Where nobody may look (permissions), the rules still say what they say of a file. */

@@ -62,7 +62,7 @@ function openFiles(disk: Disk): Map<string, number[]> {
   return holders;
 }
 
-/** What hinders a look at another process: it has ended, it is somebody else's, or there is no such thing here. */
+/** The errors of looking at another process: it has ended, it is another user's, or the system has no such view. */
 const UNSEEN: ReadonlySet<string> = new Set(["ENOENT", "ENOTDIR", "EACCES", "EPERM", "ESRCH", "EINVAL"]);
 
 function listed(disk: Disk, folder: string): ReturnType<Disk["list"]> {

@@ -26,7 +26,7 @@ export interface UnitPart {
   readonly moved: boolean;
 }
 
-/** What became of reading a unit. */
+/** The result of reading a unit. */
 export interface UnitRead {
   /** False: a writer was at work during every attempt; the copies may not fit each other. */
   readonly proved: boolean;
@@ -140,7 +140,7 @@ function startOf(fs: ConfinedFs, path: WorkspacePath, bytes: number): { stat: Fi
   return { stat: fs.fstat(file), start: start.subarray(0, fill(fs, file, start, 0)) };
 }
 
-/** What opening says when there is no file that can be read under the name. */
+/** The errors of opening a name under which no file can be read. */
 const NOT_THERE: ReadonlySet<string> = new Set(["ENOENT", "ELOOP", "ENOTDIR", "ENXIO", "EACCES", "EPERM", "EISDIR"]);
 
 function openedFile(fs: ConfinedFs, path: WorkspacePath): OpenedFile | undefined {
@@ -163,7 +163,7 @@ function readPart(fs: ConfinedFs, path: WorkspacePath, sink: StableSink): Looked
   return { ...read, stat: after, moved: !isSameStat(before, after) || read.size !== after.size };
 }
 
-/** What is appended while it is read is left out: it is none of what the database needs. */
+/** Leaves out frames that are appended during the read: the database at its start does not need them. */
 function readUpTo(
   fs: ConfinedFs,
   file: OpenedFile,

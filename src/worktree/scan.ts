@@ -89,7 +89,7 @@ interface Limited {
   readonly only: readonly WorkspacePath[] | undefined;
 }
 
-/** What is gone with a root that is not there; `undefined`: it is there, or nobody may say that it is gone. */
+/** The paths that are gone with a missing root; `undefined`: it is there, or it must not be recorded as gone. */
 function goneWithRoot(
   { cache }: ScanContext,
   { root, fs }: OpenRoot,
@@ -149,7 +149,7 @@ function isUnmounted({ cache, root, fs }: Pick<ScanContext, "cache"> & OpenRoot,
   return known !== undefined && known !== dev;
 }
 
-/** What is known from the record alone has no stat. */
+/** An entry that is known from the record alone has no stat. */
 const NO_DEVICE = 0n;
 
 /** What was not found while the folder was moved away is not gone. */

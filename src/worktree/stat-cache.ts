@@ -208,7 +208,7 @@ export class StatCache {
     return this.#table.find(path);
   }
 
-  /** What is remembered directly in a folder, given its row. Sorted only where nothing changed. Never a further root. */
+  /** The remembered children of a folder, given its row. Sorted only where nothing changed. Never a further root. */
   children(folder: WorkspacePath, row: number): KnownChild[] {
     const found: KnownChild[] = [];
     const changed = this.#changedIn.get(folder);

@@ -73,7 +73,7 @@ export interface Worktree {
   close(): Promise<void>;
 }
 
-/** What the rules say of a path. `unreadable`: the errno of opening the file or folder that is there now. */
+/** The verdict of the rules on a path. `unreadable`: the errno of opening the file or folder that is there now. */
 export interface Explanation extends Verdict {
   readonly unreadable?: string;
 }
@@ -118,7 +118,7 @@ export interface ScannedPath {
   readonly target?: Buffer;
 }
 
-/** What a look at one path tells. */
+/** The result of looking at one path. */
 export type PathStat = FileStat | undefined | "unknown";
 
 /** What is known to be on disk: the stat seen before and after its content was read, and the entry recorded for it. */

@@ -6,7 +6,7 @@ import type { CommandContext } from "../context.ts";
 import { placesOf } from "../places.ts";
 import { printable } from "../render/printable.ts";
 
-/** What the store says of itself; where it cannot even be opened, that is what is wrong. */
+/** The store's own report; the reason where it cannot be opened. */
 async function storeChecks(context: CommandContext, home: string): Promise<DoctorShape> {
   try {
     return await (await context.store()).doctor();

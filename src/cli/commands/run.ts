@@ -103,7 +103,7 @@ export async function run(context: CommandContext): Promise<number> {
   return result.exit_code === 0 && isSomethingLost(result) ? EXIT.failed : result.exit_code;
 }
 
-/** What cannot be closed is said; the exit code stays the command's. */
+/** An error at the close is told; the exit code stays the command's. */
 async function closeQuietly(context: CommandContext): Promise<void> {
   try {
     await context.close();

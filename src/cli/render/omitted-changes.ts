@@ -4,7 +4,7 @@ import { printable } from "./printable.ts";
 
 const MOST_PATHS = 5;
 
-/** What is said of the changes of one sort. */
+/** The words for the changes of one sort. */
 interface Sentence {
   readonly isMeant: (change: OmittedChangeShape) => boolean;
   readonly text: (isOne: boolean) => string;
@@ -59,12 +59,12 @@ function told(changes: readonly OmittedChangeShape[], sentences: readonly Senten
   });
 }
 
-/** What was lost outside of the rules: a line for what was removed, and one for what was overwritten. */
+/** Losses outside of the rules: a line for removed paths, and one for overwritten ones. */
 export function lossLines(changes: readonly OmittedChangeShape[] = []): string[] {
   return told(changes, LOSSES);
 }
 
-/** What was changed outside of the rules without a loss. */
+/** Changes outside of the rules without a loss. */
 export function harmlessLines(changes: readonly OmittedChangeShape[] = []): string[] {
   return told(changes, OTHERS);
 }

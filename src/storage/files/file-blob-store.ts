@@ -161,7 +161,7 @@ export class FileBlobStore implements BlobStore {
     return this.hasSync(hash) && this.#noted(hash, this.#sound.stateOf(hash));
   }
 
-  /** For sinks in other threads: what is known of the blocks of this store. */
+  /** The blocks of this store that were read and found sound, for sinks in other threads. */
   get checkedBlocks(): SharedArrayBuffer {
     return this.#checked.buffer;
   }

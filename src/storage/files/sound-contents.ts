@@ -9,16 +9,16 @@ import type { BlobLayout } from "./layout.ts";
 import { openPack } from "./pack-reader.ts";
 import { damagedIn, readAt } from "./pack-scan.ts";
 
-/** So many blocks are remembered; beyond that they are read again. */
+/** The number of blocks that are remembered; others are read again. */
 const SLOTS = 1 << 16;
 const EMPTY = 0n;
 /** Pieces of a large content (1 MiB each) that are read in one step. */
 const STEP_PIECES = 8;
 
-/** How a content is stored. */
+/** The state of a stored content. */
 export type StoredState = "sound" | "damaged" | "none";
 
-/** What threads of one process know of blocks: each was read once, and is sound. Shared memory, so that none reads it again. */
+/** The blocks that some thread of this process has found sound. The memory is shared: no other thread reads them again. */
 export class CheckedBlocks {
   readonly buffer: SharedArrayBuffer;
   readonly #keys: BigInt64Array;
@@ -57,7 +57,7 @@ function slotOf(key: bigint): number {
   return Number(BigInt.asUintN(64, key * 0x9e3779b97f4a7c15n) >> 48n);
 }
 
-/** What is asked of an index to find a content. */
+/** The part of an index that finds a content. */
 type Places = Pick<BlobIndex, "find" | "packs">;
 
 /**
@@ -79,7 +79,7 @@ export class SoundContents {
     this.#checked = given.checked;
   }
 
-  /** How a content is stored. */
+  /** The state of a stored content. */
   stateOf(hash: Hash): StoredState {
     return stepsToEnd(this.#look(hash));
   }

@@ -189,7 +189,7 @@ export class MemoryIndexStore implements IndexStore {
     return this.#history.between(after, upTo);
   }
 
-  /** Nothing but this process writes it. */
+  /** Only this process writes it. */
   async check(): Promise<readonly string[]> {
     return [];
   }

@@ -285,7 +285,7 @@ export class FolderLedger implements RecordLedger {
     this.#acknowledged = state.head;
   }
 
-  /** What the clock says. */
+  /** The time by the clock. */
   #timestamp(): string {
     return new Date(this.#parts.now()).toISOString();
   }

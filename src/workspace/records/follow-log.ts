@@ -13,11 +13,11 @@ export interface Place {
   offset: number;
 }
 
-/** What does not go on from the last whole commit: a bad line, or a commit without its end. */
+/** The first lines that do not continue the last whole commit: a bad line, or a commit without its end. */
 export interface BadLine {
-  /** Of the bad line, or of the first line of the commit. */
+  /** The seq of the bad line, or of the first line of the commit. */
   readonly position: LogPosition;
-  /** Where the first line behind the last whole commit begins. */
+  /** The offset of the first line behind the last whole commit. */
   readonly from: LogPosition;
   /** All lines are sound, and the last commit has no end. */
   readonly isUnended?: true;
