@@ -246,6 +246,7 @@ it("the workspace", async () => {
       "cat(path: string, iteration?: number): Promise<ContentStream>",
       "explain(path: string): Promise<ExplainShape>",
       "run(options: RunOptions): Promise<RunShape>",
+      "offRecord<T>(work: () => Promise<T> | T): Promise<T>",
       "watch(options?: WatchOptions): Promise<Recording>",
       "follow(options?: FollowOptions): Promise<void>",
       "verify(options?: VerifyOptions): Promise<VerifyShape>",

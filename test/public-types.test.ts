@@ -135,6 +135,7 @@ it("the options", () => {
         "readonly name?: string",
         "readonly pin?: boolean",
         "readonly paranoid?: boolean",
+        "readonly onRecord?: readonly string[]",
       ],
       "StoreOptions": [
         "readonly home: string",

@@ -35,7 +35,10 @@ export interface ActionRequest {
   readonly summary?: string;
   /** When no snapshot can be made: `block` throws (default), `warn` lets the action go on and says so in its coverage. */
   readonly onFailure?: "block" | "warn";
-  /** Off the record: nothing is stored, at all; the answer is `null`. */
+  /**
+   * Off the record: nothing is stored, and the answer is `null`. What an `action(…)` changes so stays out of the history, as with
+   * `offRecord(…)`; a bare `snapshotAction` has no end, and what follows it is found by the next capture.
+   */
   readonly otr?: boolean;
   /** The process that will finish it: when it is gone, the action is abandoned. Default: this one; `null`: none. */
   readonly pid?: number | null;

@@ -43,6 +43,8 @@ export interface SnapshotOptions extends ProgressOptions {
   readonly pin?: boolean;
   /** Read everything again, whatever its stat says. */
   readonly paranoid?: boolean;
+  /** What was left off the record at these paths and beneath them is recorded as it is now. Not through a server. */
+  readonly onRecord?: readonly string[];
 }
 
 export interface DiffOptions {
@@ -223,6 +225,11 @@ export interface WorkspaceApi extends ActionApi, FileApi {
   cat(path: string, iteration?: number): Promise<ContentStream>;
   explain(path: string): Promise<ExplainShape>;
   run(options: RunOptions): Promise<RunShape>;
+  /**
+   * Calls `work` off the record: nothing is stored of what it does. What it has changed stays out of the history until somebody
+   * else changes it, or records it by name; while it goes on, only what tools declare is recorded.
+   */
+  offRecord<T>(work: () => Promise<T> | T): Promise<T>;
   /** Records changes until stopped. */
   watch(options?: WatchOptions): Promise<Recording>;
   /**

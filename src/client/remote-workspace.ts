@@ -43,6 +43,7 @@ export class RemoteWorkspace implements api.WorkspaceApi {
   }
 
   snapshot(options?: api.SnapshotOptions): Promise<shapes.SnapshotShape> {
+    if (options?.onRecord !== undefined) return Promise.reject(elsewhere("take in what is off the record"));
     return this.#caller.one(history.takeSnapshot, options);
   }
 
@@ -156,6 +157,10 @@ export class RemoteWorkspace implements api.WorkspaceApi {
 
   run(): Promise<shapes.RunShape> {
     return Promise.reject(elsewhere("run a command"));
+  }
+
+  offRecord<T>(): Promise<T> {
+    return Promise.reject(elsewhere("work off the record"));
   }
 
   watch(): Promise<api.Recording> {

@@ -1,4 +1,4 @@
-import { linkEntry } from "../workspace/capture.ts";
+import { linkEntry } from "../workspace/read-disk.ts";
 import type { IngestResult } from "../workspace/context.ts";
 import { hashFromBytes } from "../core/hash.ts";
 import { splitRoot } from "../core/path.ts";

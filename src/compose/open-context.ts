@@ -22,6 +22,7 @@ import { NoOutsideFiles } from "../worktree/no-outside-files.ts";
 import type { TrackedRoot } from "../worktree/worktree.ts";
 import type { Backends } from "./backends.ts";
 import { FileIngest } from "./file-ingest.ts";
+import { FileOffRecord } from "./file-off-record.ts";
 import { FileStageCrew } from "./file-stage-crew.ts";
 import { IndexedFiles } from "./indexed-files.ts";
 import { KeptStagePool } from "./kept-stage-pool.ts";
@@ -137,6 +138,7 @@ export function openHistory(
     ...history,
     ...files,
     headFollower: new PacedHeadFollower(parts.headPace, () => context),
+    offRecord: new FileOffRecord(parts.backends.disk, parts.layout.workspace(workspaceId).offRecord),
     live: new LiveView(files.worktree),
     recorded: recordedSignal(parts, history.workspaceId),
     decided: toldOn<Recorded>(({ events }) => parts.decided.emit({ workspaceId, events })),

@@ -1,11 +1,12 @@
 import type { WorkspacePath } from "./path.ts";
 
-/** Why a path was not captured. The first four leave a capture complete: they were meant. */
+/** Why a path was not captured. The first five leave a capture complete: they were meant. */
 export type OmissionReason =
   | "excluded"
   | "special"
   | "store"
   | "other-device"
+  | "off-record"
   | "unreadable"
   | "too-large"
   | "over-limit"
@@ -28,7 +29,7 @@ export interface Coverage {
   readonly unlisted?: number;
 }
 
-const MEANT_REASONS: readonly OmissionReason[] = ["excluded", "special", "store", "other-device"];
+const MEANT_REASONS: readonly OmissionReason[] = ["excluded", "special", "store", "other-device", "off-record"];
 const MEANT: ReadonlySet<string> = new Set(MEANT_REASONS);
 
 /** Does this omission leave a capture complete? */

@@ -48,6 +48,7 @@ const NOT_READ: ReadonlySet<OmissionReason> = new Set([
   "special",
   "store",
   "other-device",
+  "off-record",
   "name-too-long",
 ]);
 
@@ -80,6 +81,13 @@ export function unprotected(paths: readonly WorkspacePath[], omitted: readonly O
     (one) =>
       (!isMeant(one) || one.reason === "store" || one.reason === "other-device") &&
       paths.some((path) => isWithin(one.path, path) || isWithin(path, one.path)),
+  );
+}
+
+/** What is off the record at the declared paths or in them: it is there, and nothing of it may be kept. */
+export function offRecordOf(paths: readonly WorkspacePath[], omitted: readonly Omission[]): Omission[] {
+  return omitted.filter(
+    (one) => one.reason === "off-record" && paths.some((path) => isWithin(one.path, path) || isWithin(path, one.path)),
   );
 }
 

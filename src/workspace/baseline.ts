@@ -4,7 +4,7 @@ import { coverageOf } from "../core/coverage.ts";
 import type { WorkspaceRecord } from "../core/workspace-record.ts";
 import type { LimitExcess } from "../worktree/worktree.ts";
 import type { Progress } from "../api/workspace-api.ts";
-import { isAllSettled, readDisk, settledPaths, type Reading } from "./capture.ts";
+import { isAllSettled, readDisk, type Reading, settledPaths } from "./read-disk.ts";
 import { withCommit } from "./commit.ts";
 import type { Context } from "./context.ts";
 import { keepFilters } from "./filters.ts";

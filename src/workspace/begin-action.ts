@@ -5,7 +5,7 @@ import { coverageOf, isMeant, type Omission } from "../core/coverage.ts";
 import { ChronicleError } from "../core/errors.ts";
 import type { EventDraft, Head } from "../core/event.ts";
 import { abandoning, withoutOwner } from "./abandon-actions.ts";
-import { filesBefore, missingAbove, receiptOf, unprotected, withoutLeftOut } from "./action-files.ts";
+import { filesBefore, missingAbove, offRecordOf, receiptOf, unprotected, withoutLeftOut } from "./action-files.ts";
 import { lastBegunHash, openActions, type LoggedAction } from "./actions.ts";
 import { beginningOf } from "./agent-session.ts";
 import { openBrackets, type Brackets } from "./brackets.ts";
@@ -52,7 +52,8 @@ export async function beginning(context: Context, asked: AskedAction, found: Fou
     outside.omitted.filter((one) => !isMeant(one)),
   );
   // What is there and could not be kept is not the same as nothing to keep.
-  if (targets.kind === "paths" && kept + exposed.length === 0 && asked.isExposed !== true) return drafts;
+  const isNothing = kept + exposed.length + offRecordOf(targets.paths, found.omitted).length === 0;
+  if (targets.kind === "paths" && isNothing && asked.isExposed !== true) return drafts;
   if (exposed.length > 0 && request.onFailure !== "warn") throw notProtected(exposed);
   if (request.session !== undefined) {
     const at = { head: found.head, ahead: found.upTo - found.head.seq + drafts.length };

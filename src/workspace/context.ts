@@ -2,6 +2,7 @@ import type { RetentionShape } from "../api/action-shapes.ts";
 import type { DuShape, GcShape } from "../api/shapes.ts";
 import type { ForeseenContent } from "../core/foreseen-content.ts";
 import type { Hash } from "../core/hash.ts";
+import type { OffRecord } from "../core/off-record.ts";
 import type { HistoryAnchor } from "../core/history-anchor.ts";
 import type { BlobStore } from "../storage/blob-store.ts";
 import type { EventLog } from "../storage/event-log.ts";
@@ -34,6 +35,8 @@ export interface Context {
   /** Files of no workspace that a tool is about to change. */
   readonly outside: OutsideFiles;
   readonly ingest: Ingest;
+  /** What was changed off the record. */
+  readonly offRecord: OffRecordFile;
   readonly heads: HeadKeeper;
   /** Has the signed head follow what is recorded. */
   readonly headFollower: HeadFollower;
@@ -126,6 +129,14 @@ export type IngestResult =
     }
   | { readonly path: WorkspacePath; readonly gone: true }
   | { readonly path: WorkspacePath; readonly omission: Omission };
+
+/** Keeps the notes of what was changed off the record. Written with the workspace's lock held. */
+export interface OffRecordFile {
+  /** What was written last, by whichever process: the same object as long as it is the same. Throws `LOG_DAMAGED`. */
+  read(): OffRecord | undefined;
+  /** Durable when it returns; `undefined` removes it. */
+  write(value: OffRecord | undefined): void;
+}
 
 /** What concerns the whole store, not one workspace. */
 export interface StoreTasks {

@@ -9,6 +9,7 @@ import {
 } from "../core/coverage-record.ts";
 import type { EventDraft } from "../core/event.ts";
 import type { FilterSpec } from "../core/filter.ts";
+import type { WorkspacePath } from "../core/path.ts";
 import { decodeSnapshot } from "../core/records.ts";
 import type { EventRow } from "../storage/index-store.ts";
 import type { Context } from "./context.ts";
@@ -23,14 +24,59 @@ export type Taken = Pick<CoverageRecord, "filter" | "omitted" | "count">;
 /** The event that says what captures of everything take from here on, or none where that is known already. */
 export async function coverageDrafts(
   context: Context,
-  found: { readonly filters: readonly FilterSpec[]; readonly omitted: readonly OmittedPath[] },
+  found: {
+    readonly filters: readonly FilterSpec[];
+    readonly omitted: readonly OmittedPath[];
+    /** What the same commit has said before. Default: the last event does. */
+    readonly known?: Taken | undefined;
+  },
   fromSeq: number,
 ): Promise<EventDraft[]> {
   const filter = await keepFilters(context, found.filters);
   const now = { filter, ...listedOmissions(found.omitted), fromSeq };
-  const known = await coverageAt(context, Number.POSITIVE_INFINITY);
-  if (known !== undefined && sameCoverage(known, now)) return [];
-  return [{ op: "upsert", recordId: coverageRecordId(context.workspaceId), record: encodeCoverageRecord(now) }];
+  const known = found.known ?? (await coverageAt(context, Number.POSITIVE_INFINITY));
+  return known !== undefined && sameCoverage(known, now) ? [] : [draftOf(context, now)];
+}
+
+function draftOf({ workspaceId }: Context, record: CoverageRecord): EventDraft {
+  return { op: "upsert", recordId: coverageRecordId(workspaceId), record: encodeCoverageRecord(record) };
+}
+
+/** What the coverage says in front of changes of paths that were off the record, and behind them. */
+export interface AroundReturned {
+  readonly before: readonly EventDraft[];
+  /** For a look at some paths only: a look at everything says what it took itself. */
+  readonly behind: readonly EventDraft[];
+  /** What it says between the two. */
+  readonly known: Taken | undefined;
+}
+
+/**
+ * Paths that were off the record are recorded again: the event in front of them says that the state before, as it is
+ * recorded, is not what was there.
+ */
+export async function coverageAroundReturned(
+  context: Context,
+  found: {
+    readonly returned: readonly WorkspacePath[];
+    readonly filters: readonly FilterSpec[];
+    readonly fromSeq: number;
+  },
+): Promise<AroundReturned> {
+  const { returned, filters, fromSeq } = found;
+  if (returned.length === 0) return { before: [], behind: [], known: undefined };
+  const last = await coverageAt(context, Number.POSITIVE_INFINITY);
+  const filter = last?.filter ?? (await keepFilters(context, filters));
+  const paths = new Set(returned);
+  const others = (last?.omitted ?? []).filter(({ path }) => !paths.has(path));
+  const unlisted = (last?.count ?? 0) - (last?.omitted.length ?? 0);
+  const of = (omitted: readonly OmittedPath[]): CoverageRecord => {
+    const listed = listedOmissions(omitted);
+    return { filter, ...listed, count: listed.count + unlisted, fromSeq };
+  };
+  const between = of([...others, ...returned.map((path) => ({ path, reason: "off-record" as const }))]);
+  const isSaid = last !== undefined && sameCoverage(last, between);
+  return { before: isSaid ? [] : [draftOf(context, between)], behind: [draftOf(context, of(others))], known: between };
 }
 
 /** The coverage of the last full capture at or before an event; `undefined`: the log does not hold it any more. */

@@ -7,7 +7,7 @@ import { sha256 } from "../core/hash.ts";
 import { changeBetween, composeChanges, invert } from "../core/plan.ts";
 import { displayPath, isWithin, splitRoot, type WorkspacePath } from "../core/path.ts";
 import { type DiffInput, type GitMode, type TextDiff, unifiedDiff } from "../core/text-diff.ts";
-import { compare, readDisk, type CaptureOptions } from "./capture.ts";
+import { compare, type LookOptions, readDisk } from "./read-disk.ts";
 import type { Context } from "./context.ts";
 import { resolveMoment, type ResolvedMoment } from "./moments.ts";
 import { knownPaths } from "./known-paths.ts";
@@ -34,7 +34,7 @@ export async function changesBetween(context: Context, from: number, to: number)
 /** What is on disk but not recorded, without recording it. */
 export async function unrecordedChanges(
   context: Context,
-  how: Pick<CaptureOptions, "absentRoot"> = {},
+  how: Pick<LookOptions, "absentRoot"> = {},
 ): Promise<Change[]> {
   const reading = await readDisk(context, { ...how, hashOnly: true });
   return [...(await compare(context, reading)).changes];

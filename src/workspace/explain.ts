@@ -3,6 +3,7 @@ import type { Omission } from "../core/coverage.ts";
 import { isWithin, type WorkspacePath } from "../core/path.ts";
 import type { Context } from "./context.ts";
 import { parseGivenPath } from "./given-path.ts";
+import { offRecordAmong } from "./off-record.ts";
 import { rememberRecorded } from "./remember-recorded.ts";
 import { shownPath } from "./shape.ts";
 
@@ -15,7 +16,10 @@ export async function explain(context: Context, given: string): Promise<ExplainS
   const { tracked, rule, pattern, source, unreadable } = await context.worktree.explain(path);
   const { seq } = await context.index.head();
   const recorded = (await context.index.iterationAt(path, seq))?.entry !== undefined;
-  const omitted = tracked || recorded ? await leftOut(context, { path, recorded, unreadable }) : undefined;
+  const omitted =
+    tracked || recorded || context.offRecord.read() !== undefined
+      ? await leftOut(context, { path, recorded, unreadable })
+      : undefined;
   return {
     path: shownPath(path),
     tracked: recorded || (tracked && omitted === undefined),
@@ -39,6 +43,8 @@ async function leftOut(
   { path, recorded, unreadable }: Looked,
 ): Promise<Pick<Omission, "reason" | "detail"> | undefined> {
   await rememberRecorded(context);
+  const held = (await offRecordAmong(context, [path])).get(path);
+  if (held !== undefined) return { reason: "off-record", detail: held };
   const { omitted } = await context.worktree.scan({ only: [path] }, () => undefined);
   const found = omitted.find((one) => {
     if (one.reason === "excluded" || !isWithin(path, one.path)) return false;

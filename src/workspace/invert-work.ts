@@ -8,6 +8,7 @@ import type { BlobBatch } from "../storage/blob-store.ts";
 import type { Context } from "./context.ts";
 import { contentOf } from "./diff.ts";
 import { fitFolders, type Target, type Unmerged } from "./fit-folders.ts";
+import { offRecordAmong } from "./off-record.ts";
 import { makeable } from "./operate.ts";
 import type { Group, PathGroups } from "./own-work.ts";
 import { PathsGone } from "./paths-gone.ts";
@@ -50,6 +51,10 @@ export async function invertWork(
   const contents: Hash[] = [];
   const gone = new PathsGone(context, { targets, unmerged });
   const absent = new SeenAbsent(context);
+  const held = await offRecordAmong(
+    context,
+    paths.map(({ path }) => path),
+  );
   const unseen: SkippedPath[] = [];
   for (const { path, groups, last, first } of paths) {
     const seen = pending.get(path);
@@ -58,8 +63,9 @@ export async function invertWork(
     const way = await gone.unlessPruned(path, () => wayBack(new Merger(context), groups, present));
     if (way === undefined) continue;
     const { kept, wanted, made } = way;
-    const isGoing = present !== undefined && (kept.entry === undefined || wanted === undefined);
-    const doubt = isGoing ? await absent.doubt(path, present.kind === "dir", backTo(first, planning.back)) : undefined;
+    const isGoing = kept.entry === undefined || wanted === undefined;
+    const asked = { path, before: present, after: isGoing ? undefined : kept.entry };
+    const doubt = held.get(path) ?? (await absent.doubtOf(asked, backTo(first, planning.back)));
     if (doubt !== undefined) {
       unseen.push(unseenPath(path, doubt));
       continue;

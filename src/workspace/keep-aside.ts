@@ -82,8 +82,9 @@ interface Wanted {
   readonly stat: OmittedStat;
 }
 
-/** The smallest first, as many as there is room for. */
+/** The smallest first, as many as there is room for. None while a command off the record may have written them. */
 async function wantedOf(context: Context, omitted: OmittedPaths): Promise<Wanted[]> {
+  if ((context.offRecord.read()?.going.length ?? 0) > 0) return [];
   const small: Wanted[] = [];
   for (const [path, { omission, stat }] of omitted) {
     const isLeaf = stat.kind === "file" || stat.kind === "symlink";

@@ -12,8 +12,9 @@ import { changesBetween, unrecordedChanges } from "./diff.ts";
 import { knownPaths } from "./known-paths.ts";
 import { resolveMoment, type ResolvedMoment } from "./moments.ts";
 import { interruptedNote, unfinished } from "./interrupted.ts";
+import { allOffRecord } from "./off-record.ts";
 import { makeable, operate, settle } from "./operate.ts";
-import { leaveUnseen, type SkippedPath } from "./seen-absent.ts";
+import { leaveUnseen, type SkippedPath, unseenPath } from "./seen-absent.ts";
 import { closeAbandoned } from "./session.ts";
 import { changeShape, conflictShape, shownPath, skippedShape } from "./shape.ts";
 
@@ -85,7 +86,10 @@ async function planRestore(context: Context, moment: ResolvedMoment, options: Re
     wanted === undefined || wanted.length === 0 || wanted.some((one) => isWithin(path, one));
   const whole = makeable(await wholeUnits(context, all, isWanted));
   const { changes, unseen } = await leaveUnseen(context, whole, () => ({ seqs, action }));
-  return { changes, unknown: unseen };
+  // What is off the record differs from what is recorded, also where that is the state of the moment.
+  const named = new Set(unseen.map(({ path }) => path));
+  const others = [...(await allOffRecord(context))].filter(([path]) => isWanted(path) && !named.has(path));
+  return { changes, unknown: [...unseen, ...others.map(([path, detail]) => unseenPath(path, detail))] };
 }
 
 /** The action whose snapshot is the moment, or directly behind it: what it has looked at, it has looked at then. */

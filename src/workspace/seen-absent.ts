@@ -12,6 +12,8 @@ import { besideDatabases } from "./database-units.ts";
 import { readFilters } from "./filters.ts";
 import type { FirstEvent } from "./first-event.ts";
 import { isHosted } from "./hosted.ts";
+import { allOffRecord, offRecordAmong } from "./off-record.ts";
+import { shownPath } from "./shape.ts";
 
 /**
  * The guard of every operation that goes back: it deletes a path only where a capture shows that the path was absent at
@@ -44,22 +46,36 @@ export interface Guarded {
   readonly unseen: SkippedPath[];
 }
 
-/** Leaves out the deletions of paths of which nothing shows that they were absent. */
+/**
+ * Leaves out the deletions of paths of which nothing shows that they were absent, and what concerns paths off the record:
+ * what is there now nobody has a copy of, and what was there then is not what is recorded.
+ */
 export async function leaveUnseen(
   context: Context,
   changes: readonly Change[],
   backTo: (path: WorkspacePath) => BackTo,
 ): Promise<Guarded> {
   const seen = new SeenAbsent(context, changes);
+  const held = await offRecordAmong(
+    context,
+    changes.map(({ path }) => path),
+  );
+  const all = [...(await allOffRecord(context)).keys()];
   const guarded: Guarded = { changes: [], unseen: [] };
   for (const change of changes) {
-    const { path, before, after } = change;
-    const isDeletion = before !== undefined && after === undefined;
-    const doubt = isDeletion ? await seen.doubt(path, before.kind === "dir", backTo(path)) : undefined;
+    const { path } = change;
+    const doubt = held.get(path) ?? holding(change, all) ?? (await seen.doubtOf(change, backTo(path)));
     if (doubt === undefined) guarded.changes.push(change);
     else guarded.unseen.push(unseenPath(path, doubt));
   }
   return guarded;
+}
+
+/** Why a folder stays that holds something off the record. */
+function holding({ path, before, after }: Change, offRecord: readonly WorkspacePath[]): string | undefined {
+  if (before?.kind !== "dir" || after?.kind === "dir") return undefined;
+  const held = offRecord.find((one) => one !== path && isWithin(one, path));
+  return held === undefined ? undefined : `it holds what was written off the record: ${shownPath(held)}`;
 }
 
 /** A path that stays. */
@@ -84,6 +100,26 @@ export class SeenAbsent {
     const database = databaseOf(path);
     const change = database === undefined ? undefined : this.#changes.get(database);
     return [{ path, before: undefined, after: undefined }, ...(change === undefined ? [] : [change])];
+  }
+
+  /** Why a change cannot be made that takes a path back to a moment; `undefined`: it can. */
+  async doubtOf({ path, before, after }: Change, back: BackTo): Promise<string | undefined> {
+    if (before !== undefined && after === undefined) return this.doubt(path, before.kind === "dir", back);
+    return (await this.#wasOffRecord(path, back)) ? WAS_OFF_RECORD : undefined;
+  }
+
+  /** Was the path off the record then? What is recorded of that moment is an earlier state of it. */
+  async #wasOffRecord(path: WorkspacePath, back: BackTo): Promise<boolean> {
+    if (isHosted(this.#context.worktree.roots)) return false;
+    const action = back.action === undefined ? undefined : await this.#action(back.action);
+    const told = action?.coverage.omitted ?? [];
+    if (told.some((one) => one.reason === "off-record" && isWithin(path, one.path))) return true;
+    for (const seq of back.seqs) {
+      for (const { omitted } of await this.#looksAt(seq)) {
+        if (reasonAbove(omitted, path) === "off-record") return true;
+      }
+    }
+    return false;
   }
 
   /** Why it cannot be shown that a path was absent; `undefined`: it is shown. */
@@ -134,7 +170,10 @@ export class SeenAbsent {
   }
 }
 
+const WAS_OFF_RECORD = "what was there then was written off the record, and nobody has a copy of it";
+
 function notCaptured(reason?: OmittedPath["reason"]): string {
+  if (reason === "off-record") return WAS_OFF_RECORD;
   const why = reason === undefined ? "" : ` (${reason.replaceAll("-", " ")})`;
   return `it could not be captured then${why}, so it may have been there`;
 }

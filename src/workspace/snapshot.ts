@@ -6,6 +6,7 @@ import { decodePin, pinRecordId } from "../core/pin-record.ts";
 import { decodeSnapshot, encodeSnapshot, type SnapshotRecord } from "../core/records.ts";
 import type { EventRow } from "../storage/index-store.ts";
 import { capture, type Capture } from "./capture.ts";
+import { parseGivenPath } from "./given-path.ts";
 import { withCommit } from "./commit.ts";
 import type { Context } from "./context.ts";
 import { keepFilters } from "./filters.ts";
@@ -108,6 +109,9 @@ export async function takeSnapshot(context: Context, options: SnapshotOptions = 
   refuseOverQuota(context);
   await settle(context);
   await closeAbandoned(context);
+  const { onRecord = [] } = options;
+  if (onRecord.length > 0)
+    await capture(context, { cause: "capture", only: onRecord.map(parseGivenPath), onRecord: true });
   const captured = await capture(context, {
     cause: "capture",
     ...(options.paranoid === undefined ? {} : { paranoid: options.paranoid }),

@@ -4,11 +4,12 @@ import { type ClockJump, notableJumps } from "../core/clock-jumps.ts";
 import { coverageOf } from "../core/coverage.ts";
 import { quoteCommand } from "../core/quote-command.ts";
 import { latestActions, type LoggedAction } from "./actions.ts";
-import { compare, readDisk } from "./capture.ts";
+import { compare, readDisk } from "./read-disk.ts";
 import { catchUp } from "./catch-up.ts";
 import type { Context } from "./context.ts";
 import { foldersOf } from "./hosted.ts";
 import { type Loser, lossNotes } from "./omitted-changes.ts";
+import { offRecordNotes } from "./off-record.ts";
 import { openIntents } from "./operate.ts";
 import { archivedSince } from "./refuse-archived.ts";
 import { listSessions, type Session, wordlessEnd } from "./session.ts";
@@ -41,7 +42,7 @@ export async function statusOf(context: Context, options: ProgressOptions = {}):
     entries: reading.report.entries,
     bytes: reading.report.bytes,
     read_only: damage !== undefined,
-    notes: await notesOf(context, damage),
+    notes: [...(await notesOf(context, damage)), ...offRecordNotes(context, reading.omitted)],
   };
 }
 

@@ -13,8 +13,8 @@ export async function sweptPaths(context: Context, swept: readonly Sweep[]): Pro
   const { coverage } = await capture(context, { cause: "capture" });
   const found: WorkspacePath[] = [];
   for (const { path, reason } of coverage.omitted) {
-    // A FIFO or another device's folder holds nothing that could be kept.
-    if (reason === "special" || reason === "other-device") continue;
+    // A FIFO or another device's folder holds nothing that could be kept; of what is off the record nothing is.
+    if (reason === "special" || reason === "other-device" || reason === "off-record") continue;
     for (const sweep of swept) {
       if (!isSwept(path, sweep)) continue;
       if (!sweep.deep && (await context.worktree.inspect(path))?.kind === "dir") continue;

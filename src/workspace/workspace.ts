@@ -28,6 +28,7 @@ import { findPaths, historyOf, manifestAt, openIteration, readLog } from "./hist
 import { listFiles } from "./list-files.ts";
 import { LiveRecorder } from "./live-recorder.ts";
 import { listOperations, operationShape, stackOf } from "./operations.ts";
+import { beginOffRecord, endOffRecord } from "./off-record.ts";
 import { pin } from "./pin.ts";
 import { keepToLimits, prune } from "./prune.ts";
 import { openBlob, openFile } from "./read-file.ts";
@@ -225,6 +226,15 @@ export class Workspace implements api.WorkspaceApi {
     return this.#turns.change(() => run(this.#context, options, within));
   }
 
+  async offRecord<T>(work: () => Promise<T> | T): Promise<T> {
+    const begun = await this.#turns.readInTurn(() => beginOffRecord(this.#context));
+    try {
+      return await work();
+    } finally {
+      if (begun !== undefined) await this.#turns.readInTurn(() => endOffRecord(this.#context, begun));
+    }
+  }
+
   watch(options: api.WatchOptions = {}): Promise<api.Recording> {
     return this.#turns.change(() => watch(this.#context, options));
   }
@@ -284,6 +294,7 @@ export class Workspace implements api.WorkspaceApi {
   }
 
   action<T>(request: acts.ActionRequest, work: (action: done.ActionShape | null) => Promise<T> | T): Promise<T> {
+    if (request.otr === true) return this.offRecord(() => work(null));
     return bracketAction(this, request, (action) => insideAction(action?.id, () => work(action)));
   }
 

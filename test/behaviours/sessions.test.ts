@@ -159,7 +159,7 @@ describe("a run", () => {
     expect(project.read("a")).toBe("0");
   });
 
-  it("--otr touches no store at all, also where a workspace stands", async () => {
+  it("--otr leaves a note of the paths that it changed, and nothing else in the store", async () => {
     using box = new Sandbox();
     box.write("a", "one");
     await box.must(["init"]);
@@ -170,7 +170,12 @@ describe("a run", () => {
       });
     const before = state();
     const ran = box.run(["run", "--otr", "--", "sh", "-c", "echo two > a; exit 5"]);
-    expect([ran.code, ran.stderr, state()]).toEqual([5, "", before]);
+    const after = state().split("\n");
+    const note = after.filter((line) => line.endsWith("/off-record.json"));
+    expect([ran.code, ran.stderr, note.length]).toEqual([5, "", 1]);
+    expect(after.filter((line) => !note.includes(line)).join("\n")).toBe(before);
+    expect(box.run(["run", "--otr", "--", "true"]).code).toBe(0);
+    expect(state().split("\n")).toEqual(after);
     expect((await box.json(["sessions"])).value).toEqual([]);
   });
 });

@@ -47,6 +47,7 @@ writes it anew). Words are explained in [glossary.md](glossary.md).
 | \`CHRONICLE_TOKEN\` | the token for that server, and the operator's for \`serve\` |
 | \`NO_COLOR\` | no colours, as \`--no-color\` |
 | \`CHRONICLE_RUN\` | set by \`run\` for its command: its id, by which a \`run\` within it knows where it belongs |
+| \`CHRONICLE_OTR\` | set by \`run --otr\` for its command: hooks of agents that it starts record nothing |
 | \`CHRONICLE_DEBUG=1\` | errors with their stack |
 
 ## Completions

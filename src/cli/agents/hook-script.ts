@@ -126,6 +126,8 @@ for word; do
     --direct) direct=1 ;;
   esac
 done
+# Off the record (\`chronicle run --otr\`): the process is not asked.
+[ -n "\${CHRONICLE_OTR-}" ] && direct=1
 store=\${CHRONICLE_HOME:-${shellWord(home)}}
 node=${shellWord(node)}
 entry=${shellWord(entry)}

@@ -17,6 +17,7 @@ function ruleText(result: ExplainShape): string {
 /** Why what is there now is left out, although the rules take it in. */
 function leftOutText(recorded: boolean, { reason, detail }: NonNullable<ExplainShape["omitted"]>): string {
   if (reason === "special") return ": pipes, sockets and devices are listed, never opened";
+  if (reason === "off-record") return `${recorded ? " as it is now" : ""}: off the record: ${detail}`;
   const why = `${reason}${detail === "" ? "" : ` (${printable(detail)})`}`;
   return recorded ? ` as it is now: ${why}; what was recorded before is kept` : `: ${why}`;
 }

@@ -2,7 +2,10 @@ import { resolve } from "node:path";
 import { EXIT } from "../../api/problems.ts";
 import type { RunShape } from "../../api/shapes.ts";
 import type { WorkspaceApi } from "../../api/workspace-api.ts";
+import { ChronicleError } from "../../core/errors.ts";
 import type { CommandContext } from "../context.ts";
+import { placesOf } from "../places.ts";
+import { OFF_RECORD_VARIABLE } from "../off-record-variable.ts";
 import { readJsonList } from "../read-json-list.ts";
 import { runSummary } from "../render/run-summary.ts";
 import { reportError } from "../report-error.ts";
@@ -85,7 +88,7 @@ export async function run(context: CommandContext): Promise<number> {
   const { input, io } = context;
   const command = input.args;
   if ((command[0] ?? "") === "") throw usageError("no command to run", "chronicle run -- <command> [argument...]");
-  if (input.flag("otr")) return runUnrecorded(command, io);
+  if (input.flag("otr")) return runOffRecord(context, command);
   const cwd = io.cwd();
   let recorded: Recorded;
   try {
@@ -101,6 +104,46 @@ export async function run(context: CommandContext): Promise<number> {
   await closeQuietly(context);
   if (result.not_rolled_back !== null) return EXIT.notRolledBack;
   return result.exit_code === 0 && isSomethingLost(result) ? EXIT.failed : result.exit_code;
+}
+
+/**
+ * Runs a command and records nothing of it. Where a workspace stands, what the command has changed is noted, so that the next
+ * command does not record it; where that cannot be, the command is not started.
+ */
+async function runOffRecord(context: CommandContext, command: readonly string[]): Promise<number> {
+  const { io } = context;
+  let code: number | undefined;
+  try {
+    const workspace = await workspaceHere(context);
+    const quiet = { ...io, env: { ...io.env, [OFF_RECORD_VARIABLE]: "1" } };
+    if (workspace === undefined) return await runUnrecorded(command, quiet);
+    await workspace.offRecord(async () => {
+      // Up to the end of this process an interrupt is the command's alone: what it leaves is noted even if Ctrl-C is typed again.
+      io.onInterrupt(() => undefined);
+      code = await runUnrecorded(command, quiet);
+    });
+    await context.close();
+  } catch (error) {
+    const style = { json: context.json, jsonOnStderr: true, paint: context.paintErr, worded: context.worded };
+    const failed = reportError(error, io, style);
+    if (code === undefined) return failed === EXIT.usage ? failed : EXIT.notStarted;
+    context.say("chronicle: what the command left could not be noted: the next command records it");
+  }
+  return code ?? EXIT.notStarted;
+}
+
+/** The workspace that stands here; `undefined`: none does, and none is begun. */
+async function workspaceHere(context: CommandContext): Promise<WorkspaceApi | undefined> {
+  const { input, io } = context;
+  const places = placesOf({ env: io.env, userHome: io.userHome, cwd: io.cwd(), store: input.text("store") });
+  if (!isThere(places.home)) return undefined;
+  try {
+    return await context.workspace({});
+  } catch (error) {
+    const isNone = error instanceof ChronicleError && error.code === "NOT_FOUND";
+    if (!isNone || context.input.text("workspace") !== undefined) throw error;
+    return undefined;
+  }
 }
 
 /** An error at the close is told; the exit code stays the command's. */

@@ -1,24 +1,28 @@
 import { EXIT } from "../../api/problems.ts";
-import type { SnapshotOptions } from "../../api/workspace-api.ts";
+import type { SnapshotOptions, WorkspaceApi } from "../../api/workspace-api.ts";
 import type { CommandContext } from "../context.ts";
-import type { Input } from "../input.ts";
 import { coverageLines } from "../render/changes.ts";
 import { counted } from "../render/counted.ts";
 import { printable } from "../render/printable.ts";
 
-function optionsOf(input: Input): SnapshotOptions {
+async function optionsOf(context: CommandContext, workspace: WorkspaceApi): Promise<SnapshotOptions> {
+  const { input } = context;
   const [message, name] = [input.text("message"), input.text("name")];
+  const paths = context.paths(workspace);
+  const onRecord: string[] = [];
+  for (const typed of input.list("onRecord")) onRecord.push(await paths.toWorkspace(typed));
   return {
     ...(message === undefined ? {} : { message }),
     ...(name === undefined ? {} : { name }),
     pin: input.flag("pin"),
     paranoid: input.flag("paranoid"),
+    ...(onRecord.length === 0 ? {} : { onRecord }),
   };
 }
 
 export async function snapshot(context: CommandContext): Promise<number> {
   const workspace = await context.workspace({ create: true });
-  const result = await workspace.snapshot({ ...optionsOf(context.input), ...context.progress() });
+  const result = await workspace.snapshot({ ...(await optionsOf(context, workspace)), ...context.progress() });
   if (context.json) context.printJson(result);
   else {
     const { paint } = context;

@@ -3,6 +3,7 @@ import type { Disk } from "../../disk/disk.ts";
 import { answerHook, type HookAnswer } from "../../hooks/answer-hook.ts";
 import { hookAdapter } from "../../hooks/adapters.ts";
 import type { HookAdapter } from "../../hooks/hook-call.ts";
+import { OFF_RECORD_VARIABLE } from "../off-record-variable.ts";
 import { placesOf } from "../places.ts";
 import { agentProcess } from "./agent-process.ts";
 import { addDiagnostic, diagnosticsFile } from "./diagnostics.ts";
@@ -44,6 +45,7 @@ interface Going {
 export async function hookCommand(io: HookIo, words: HookWords): Promise<number> {
   const adapter = hookAdapter(words.agent);
   const input = await io.readStdin();
+  if (isSet(io.env[OFF_RECORD_VARIABLE])) return goOn(io, adapter);
   const disk = new NodeDisk();
   const places = placesOf({ env: io.env, userHome: io.userHome, cwd: io.cwd(), store: words.store });
   const run = runFolder(disk, { env: io.env, home: places.home, uid: ownUid() });
@@ -55,6 +57,17 @@ export async function hookCommand(io: HookIo, words: HookWords): Promise<number>
   } catch (error) {
     return tell(going, await withoutStore(going, error));
   }
+}
+
+function isSet(value: string | undefined): boolean {
+  return value !== undefined && value !== "";
+}
+
+/** The agent works off the record: its tools go on, and nothing of it is stored. */
+function goOn(io: HookIo, adapter: HookAdapter): number {
+  const stdout = adapter.goOn();
+  if (stdout !== "") io.out.write(`${stdout}\n`);
+  return 0;
 }
 
 /** There is no store to work with: what that means for this call is decided where every trouble is. */

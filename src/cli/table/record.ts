@@ -56,12 +56,15 @@ export const RUN: CommandSpec = {
     "--rollback-on-failure could not take all of a failed command's changes back; 1 if it succeeded, but removed or " +
     "overwrote what the rules leave out and nobody kept. A run within a run, or within an " +
     "agent's tool call, is part of it: it is rolled back by itself, and taken back with what is around it. No init is needed. " +
+    "Off the record (--otr), nothing is stored of the command, and what it changes stays out of the history until somebody else changes it " +
+    "(or `chronicle snapshot --on-record PATH` takes it in): status and explain name it, no undo or restore overwrites it, and while " +
+    "the command goes on only what agents' tools declare is recorded. " +
     "With --json the result is one line of JSON at the end of stderr.",
   usage: "[options] [--] <command> [argument...]",
   args: [{ name: "[command...]", description: "the command and its arguments" }],
   options: [
     { flags: "--rollback-on-failure", description: "take all changes back if the command fails" },
-    { flags: "--otr", description: "off the record: run it, record nothing" },
+    { flags: "--otr", description: "off the record: record nothing, now or later, of what it leaves" },
     { flags: "--summary <file>", description: "write the result as JSON to this file", completes: "path" },
     {
       flags: "--network-events <file>",
@@ -111,6 +114,12 @@ export const SNAPSHOT: CommandSpec = {
     { flags: "--name <name>", description: "a name for the moment, to be used like its number" },
     { flags: "--pin", description: "never prune it" },
     { flags: "--paranoid", description: "read every file again, whatever its stat says" },
+    {
+      flags: "--on-record <path>",
+      description: "record what was left off the record at this path and beneath it, as it is now",
+      repeated: true,
+      completes: "path",
+    },
   ],
   examples: [
     { line: 'chronicle snapshot -m "before the big rename"', why: "with a message" },

@@ -71,6 +71,8 @@ export interface WorkspaceLayout {
   readonly lock: string;
   /** How far each of its replicas is. */
   readonly replicas: string;
+  /** Which paths were changed off the record. */
+  readonly offRecord: string;
   /** Of a replica: the history of its origin. */
   readonly upstream: UpstreamLayout;
 }
@@ -160,6 +162,7 @@ function workspaceLayout(folder: string): WorkspaceLayout {
     statCache: `${folder}/stat.cache`,
     lock: `${folder}/lock.db`,
     replicas: `${folder}/replicas`,
+    offRecord: `${folder}/off-record.json`,
     upstream: upstreamLayout(`${folder}/upstream`),
   };
 }

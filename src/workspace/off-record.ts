@@ -1,0 +1,190 @@
+import type { Change } from "../core/change.ts";
+import { type Entry, sameEntry } from "../core/entry.ts";
+import { type OffRecord, type OffRecordNote, type OffRecordState, sealOf } from "../core/off-record.ts";
+import type { Omission } from "../core/coverage.ts";
+import type { WorkspacePath } from "../core/path.ts";
+import type { FileStat } from "../disk/disk.ts";
+import { refuseReadOnly } from "./commit.ts";
+import type { Context } from "./context.ts";
+import { isHosted } from "./hosted.ts";
+import { type OmittedPaths, statOmitted } from "./omitted-changes.ts";
+import { inForce, OffRecordLook } from "./off-record-look.ts";
+import { compare, readDisk, type Reading } from "./read-disk.ts";
+import { shownPath } from "./shape.ts";
+
+/**
+ * Work off the record: its content is nowhere but on disk. A look before it and one behind it, neither of which stores
+ * anything, tell which paths it has changed; these are noted, and no capture takes them until somebody else changes them.
+ */
+
+/** Work off the record that has begun. */
+export interface OffRecordWork {
+  readonly id: string;
+  readonly before: Seen;
+}
+
+/** What differs from the record, and what no capture takes. */
+interface Seen {
+  readonly seq: number;
+  readonly reading: Reading;
+  readonly changes: ReadonlyMap<WorkspacePath, Change>;
+  readonly ignored: OmittedPaths;
+}
+
+/** Says that work off the record goes on: until its end nobody records what changes. `undefined`: there is no folder. */
+export async function beginOffRecord(context: Context): Promise<OffRecordWork | undefined> {
+  if (isHosted(context.worktree.roots)) return undefined;
+  refuseReadOnly(context);
+  const id = context.newId();
+  const started = new Date(context.now()).toISOString();
+  await change(context, (state) => ({
+    ...state,
+    going: [...state.going, { id, pid: context.processes.pid, started }],
+  }));
+  try {
+    return { id, before: await look(context) };
+  } catch (error) {
+    await change(context, (state) => ended(state, new Set([id]), []));
+    throw error;
+  }
+}
+
+/** Notes what the work has changed. */
+export async function endOffRecord(context: Context, { id, before }: OffRecordWork): Promise<void> {
+  const after = await look(context);
+  await change(context, async (state) => ended(state, new Set([id]), await notesOf(context, state, { before, after })));
+}
+
+/**
+ * Ends work whose process is gone. Whatever is not recorded by now may be its own: all of it is noted, but for what open
+ * actions have declared.
+ */
+export async function endDeadOffRecord(context: Context): Promise<void> {
+  const isDead = ({ pid }: OffRecord["going"][number]): boolean => !context.processes.isAlive(pid);
+  const dead = context.offRecord.read()?.going.filter(isDead) ?? [];
+  if (dead.length === 0) return;
+  const after = await look(context);
+  const ids = new Set(dead.map(({ id }) => id));
+  await change(context, async (state) =>
+    state.going.some(({ id }) => ids.has(id)) ? ended(state, ids, await notesOf(context, state, { after })) : state,
+  );
+}
+
+/** Ends the notes of paths that are recorded again, and of those that were meanwhile. With the lock held. */
+export async function dropNotes(context: Context, recorded: ReadonlySet<WorkspacePath>): Promise<void> {
+  const state = context.offRecord.read();
+  if (state === undefined) return;
+  const notes = (await inForce(context, state.notes)).filter(({ path }) => !recorded.has(path));
+  if (notes.length < state.notes.length) context.offRecord.write(withoutEmpty({ ...state, notes }));
+}
+
+/** Those of the paths that are as they were left off the record, with why they are left alone. */
+export async function offRecordAmong(
+  context: Context,
+  paths: readonly WorkspacePath[],
+): Promise<ReadonlyMap<WorkspacePath, string>> {
+  const found = await OffRecordLook.of(context, { pastCommands: true });
+  return found === undefined ? new Map() : found.heldAmong(paths);
+}
+
+/** All that is off the record, and is as it was left. */
+export async function allOffRecord(context: Context): Promise<ReadonlyMap<WorkspacePath, string>> {
+  const found = await OffRecordLook.of(context, { pastCommands: true });
+  return found === undefined ? new Map() : found.heldNow();
+}
+
+const MOST_PATHS = 5;
+
+/** Notes for people: what goes on off the record, and which of the paths that a look has omitted are. */
+export function offRecordNotes(context: Context, omitted: readonly Omission[]): string[] {
+  const notes = (context.offRecord.read()?.going ?? []).map(
+    ({ pid }) =>
+      `a command off the record is going on (process ${pid}): until it ends, nothing is recorded but what tools say they change`,
+  );
+  const paths = omitted.filter(({ reason }) => reason === "off-record").map(({ path }) => shownPath(path));
+  if (paths.length === 0) return notes;
+  const more = paths.length > MOST_PATHS ? ` and ${paths.length - MOST_PATHS} more` : "";
+  return [
+    ...notes,
+    `off the record, and recorded only once somebody changes it (or by \`chronicle snapshot --on-record PATH\`): ${paths.slice(0, MOST_PATHS).join(", ")}${more}`,
+  ];
+}
+
+async function change(context: Context, make: (state: OffRecord) => OffRecord | Promise<OffRecord>): Promise<void> {
+  using _held = await context.lock.exclusive(context.waitMs);
+  const state = context.offRecord.read() ?? { salt: context.newId(), going: [], notes: [] };
+  const made = await make(state);
+  if (made !== state) context.offRecord.write(withoutEmpty(made));
+}
+
+function withoutEmpty(state: OffRecord): OffRecord | undefined {
+  return state.going.length === 0 && state.notes.length === 0 ? undefined : state;
+}
+
+function ended(state: OffRecord, ids: ReadonlySet<string>, notes: readonly OffRecordNote[]): OffRecord {
+  const noted = new Set(notes.map(({ path }) => path));
+  return {
+    ...state,
+    going: state.going.filter(({ id }) => !ids.has(id)),
+    notes: [...state.notes.filter(({ path }) => !noted.has(path)), ...notes],
+  };
+}
+
+async function look(context: Context): Promise<Seen> {
+  const reading = await readDisk(context, { hashOnly: true, pastCommands: true });
+  const { changes, seq } = await compare(context, reading);
+  const ignored = reading.omitted.filter(({ reason }) => reason === "excluded");
+  return {
+    seq,
+    reading,
+    changes: new Map(changes.map((one) => [one.path, one])),
+    ignored: await statOmitted(context, { omitted: ignored }),
+  };
+}
+
+interface Looks {
+  /** Not there: it is not known. */
+  readonly before?: Seen;
+  readonly after: Seen;
+}
+
+async function notesOf(context: Context, state: OffRecord, { before, after }: Looks): Promise<OffRecordNote[]> {
+  const { seq, changes, reading } = after;
+  const wanted = new Map<WorkspacePath, Entry | undefined>();
+  for (const [path, { after: entry }] of changes) {
+    const known = before?.changes.get(path);
+    if (known === undefined || !sameEntry(known.after, entry)) wanted.set(path, entry);
+  }
+  const notes: OffRecordNote[] = [];
+  for (const { entry, stat } of reading.present.sortedValues()) {
+    if (wanted.delete(entry.path)) notes.push({ path: entry.path, seq, state: stateOf(state, entry, stat) });
+  }
+  for (const path of wanted.keys()) notes.push({ path, seq, state: undefined });
+  return [...notes, ...(await notesOfIgnored(context, state, { before, after }))];
+}
+
+/** Files that the rules leave out: runs keep small ones aside, and tools that sweep them away have them kept. */
+async function notesOfIgnored(
+  context: Context,
+  state: OffRecord,
+  { before, after }: LooksAt,
+): Promise<OffRecordNote[]> {
+  const notes: OffRecordNote[] = [];
+  for (const [path, { stat }] of before === undefined ? [] : after.ignored) {
+    const known = before?.ignored.get(path)?.stat;
+    if (stat.kind === "dir" || stat.kind === "special") continue;
+    if (known?.mtimeNs === stat.mtimeNs && known.size === stat.size && known.ino === stat.ino) continue;
+    const entry = await context.worktree.inspect(path);
+    const [now] = await context.worktree.stats([path]);
+    if (entry === undefined || typeof now !== "object") continue;
+    notes.push({ path, seq: after.seq, state: stateOf(state, entry, now) });
+  }
+  return notes;
+}
+
+type LooksAt = { readonly before: Seen | undefined; readonly after: Seen };
+
+function stateOf(state: OffRecord, { kind, hash }: Entry, stat: FileStat): OffRecordState {
+  const { size, mtimeNs, ctimeNs, ino, dev } = stat;
+  return { kind, size, mtimeNs, ctimeNs, ino, dev, seal: hash === undefined ? undefined : sealOf(state, hash) };
+}

@@ -1,0 +1,199 @@
+import type { Progress } from "../api/workspace-api.ts";
+import type { Change } from "../core/change.ts";
+import type { Omission } from "../core/coverage.ts";
+import { SYMLINK_MODE, type Entry } from "../core/entry.ts";
+import { sha256 } from "../core/hash.ts";
+import { comparePaths, type WorkspacePath } from "../core/path.ts";
+import { changeBetween } from "../core/plan.ts";
+import type { FileStat } from "../disk/disk.ts";
+import type { IterationRow } from "../storage/index-store.ts";
+import type { ScanReport, ScanRequest } from "../worktree/worktree.ts";
+import type { Context, IngestResult } from "./context.ts";
+import { OffRecordLook, type OffRecordOptions } from "./off-record-look.ts";
+import { refuseBatchOverQuota } from "./quota.ts";
+import { ReadTable, type ReadPath } from "./read-table.ts";
+import { rememberRecorded } from "./remember-recorded.ts";
+
+/** Looks at the disk and reads what may have changed since it was last looked at; records nothing. */
+
+export interface LookOptions extends OffRecordOptions {
+  readonly paranoid?: boolean;
+  /** Look only here (hints of a watcher). Default: everywhere. */
+  readonly only?: readonly WorkspacePath[];
+  /** Take what is at and beneath `only` although a filter keeps it out. */
+  readonly named?: boolean;
+  /** The meaning of a missing tracked folder (see `ScanRequest`). */
+  readonly absentRoot?: ScanRequest["absentRoot"];
+  /** Only look: hash, store nothing. */
+  readonly hashOnly?: boolean;
+  /** What is kept so that something else can be gone back to may go beyond the quota, by a reserve. */
+  readonly reserve?: boolean;
+  readonly onProgress?: (progress: Progress) => void;
+}
+
+/** Everything on disk that a scan handed over, read. */
+export interface Reading {
+  readonly report: ScanReport;
+  /** Present paths, with the entry now on disk. */
+  readonly present: ReadTable;
+  /** Paths that are not there (any more). */
+  readonly gone: readonly WorkspacePath[];
+  readonly omitted: readonly Omission[];
+  /** What is off the record, if anything is: it is among the omissions, and was not read. */
+  readonly offRecord: OffRecordLook | undefined;
+}
+
+/** Looks at the disk: everywhere, or, where a watcher tells, only where something may have changed. */
+export async function readDisk(context: Context, options: LookOptions): Promise<Reading> {
+  await rememberRecorded(context);
+  const { live } = context;
+  if (!live.started || options.only !== undefined) return scanAndRead(context, options);
+  const taken = options.paranoid === true ? undefined : await live.take();
+  try {
+    const reading = await scanAndRead(context, taken === undefined ? options : { ...options, only: taken });
+    const omitted = live.looked({ only: taken, omitted: reading.omitted });
+    // What was only looked at is still to be recorded.
+    if (options.hashOnly === true) live.giveBack([...reading.present.paths, ...reading.gone]);
+    const { offRecord } = reading;
+    if (offRecord === undefined) return { ...reading, omitted };
+    live.giveBack(offRecord.undecided);
+    return { ...reading, omitted: await offRecord.renamed(omitted) };
+  } catch (error) {
+    live.giveBack(taken);
+    throw error;
+  }
+}
+
+/** Scans, and reads what the scan hands over, at the same time. */
+async function scanAndRead(context: Context, options: LookOptions): Promise<Reading> {
+  const { onProgress, absentRoot } = options;
+  const absent = absentRoot === undefined ? {} : { absentRoot };
+  const present = new ReadTable();
+  const gone: WorkspacePath[] = [];
+  const omitted: Omission[] = [];
+  const offRecord = await OffRecordLook.of(context, options);
+  const run = context.ingest.begin({
+    hashOnly: options.hashOnly ?? false,
+    known: (path) => context.worktree.recall(path) !== undefined && offRecord?.mayRead(path) !== false,
+    onResult: (result) => take(result, { present, gone, omitted }),
+  });
+  try {
+    const report = await context.worktree.scan(
+      {
+        ...(options.paranoid === undefined ? {} : { paranoid: options.paranoid }),
+        ...(options.only === undefined ? {} : { only: options.only }),
+        ...(options.named === undefined ? {} : { named: options.named }),
+        ...absent,
+        onProgress: (paths) => onProgress?.({ phase: "scan", done: paths, total: 0, unit: "paths" }),
+      },
+      async (scanned) => {
+        const batch = offRecord === undefined ? scanned : await offRecord.sift(scanned);
+        for (const { path, stat } of batch) {
+          if (stat.kind === "dir") present.push({ entry: folderEntry(path, stat), stat, unstable: false });
+        }
+        if (options.hashOnly !== true) await refuseBatchOverQuota(context, batch, options);
+        return run.add(batch);
+      },
+    );
+    await run.finish((bytes) => onProgress?.({ phase: "capture", done: bytes, total: report.bytes, unit: "bytes" }));
+    // What could not be read because its folder was moved away meanwhile is not gone: a look at nothing says so.
+    if (gone.length > 0) await context.worktree.scan({ only: [], ...absent }, () => undefined);
+    const all = {
+      report,
+      present,
+      gone: [...new Set([...report.gone, ...gone])],
+      omitted: [...report.omitted, ...omitted],
+      offRecord,
+    };
+    return offRecord === undefined ? all : await withoutOffRecord(all, offRecord);
+  } catch (error) {
+    await run.abandon();
+    throw error;
+  }
+}
+
+/** What was read, without what is off the record: that is an omission. */
+async function withoutOffRecord(reading: Reading, offRecord: OffRecordLook): Promise<Reading> {
+  const { present } = reading;
+  const gone = await offRecord.siftGone(reading.gone);
+  for (const { path, stat } of offRecord.foldersOf(present.paths))
+    present.push({ entry: folderEntry(path, stat), stat, unstable: false });
+  return { ...reading, gone, omitted: [...(await offRecord.renamed(reading.omitted)), ...offRecord.held()] };
+}
+
+interface Taken {
+  readonly present: ReadTable;
+  readonly gone: WorkspacePath[];
+  readonly omitted: Omission[];
+}
+
+function take(result: IngestResult, { present, gone, omitted }: Taken): void {
+  if ("entry" in result) {
+    present.push({ ...result, unstable: result.unstable || result.isMoving === true });
+    if (result.unstable)
+      omitted.push({ path: result.path, reason: "unstable", detail: "it changed while it was read" });
+  } else if ("omission" in result) omitted.push(result.omission);
+  else gone.push(result.path);
+}
+
+/** The entry of a folder. */
+function folderEntry(path: WorkspacePath, stat: FileStat): Entry {
+  return { path, kind: "dir", mode: stat.mode, size: 0, mtimeMs: 0, hash: undefined };
+}
+
+/** The entry of a symlink with this target. */
+export function linkEntry(path: WorkspacePath, stat: FileStat, target: Uint8Array): Entry {
+  const mtimeMs = Number(stat.mtimeNs / 1_000_000n);
+  return { path, kind: "symlink", mode: SYMLINK_MODE, size: target.length, mtimeMs, hash: sha256(target) };
+}
+
+export interface Comparison {
+  readonly changes: readonly Change[];
+  /** The number of the last iteration of each changed path. */
+  readonly iterations: ReadonlyMap<WorkspacePath, number>;
+  /** The index's row of each changed path, and the event as of which it holds. */
+  readonly before: readonly { readonly path: WorkspacePath; readonly row: IterationRow | undefined }[];
+  readonly seq: number;
+}
+
+/** Paths that are compared at once. */
+const COMPARE = 8_192;
+
+/** What was read against what is recorded. */
+export async function compare(context: Context, { present, gone }: Reading): Promise<Comparison> {
+  const { seq } = await context.index.head();
+  const changes: Change[] = [];
+  const iterations = new Map<WorkspacePath, number>();
+  const before: { path: WorkspacePath; row: IterationRow | undefined }[] = [];
+  const consider = async (paths: readonly WorkspacePath[], now: (at: number) => Entry | undefined): Promise<void> => {
+    if (paths.length === 0) return;
+    const recorded = await context.index.iterationsAt(paths, seq);
+    paths.forEach((path, i) => {
+      const row = recorded[i];
+      const change = changeBetween(path, row?.entry, now(i));
+      if (change === undefined) return;
+      changes.push(change);
+      before.push({ path, row });
+      iterations.set(path, row?.iteration ?? 0);
+    });
+  };
+  for (let from = 0; from < present.size; from += COMPARE) {
+    await consider(present.paths.slice(from, from + COMPARE), (i) => present.entryAt(from + i));
+  }
+  await consider(
+    gone.filter((path) => !present.has(path)),
+    () => undefined,
+  );
+  changes.sort((a, b) => comparePaths(a.path, b.path));
+  return { changes, iterations, before, seq };
+}
+
+/** Does the worktree now know all that was read? What was unstable is to be read again. */
+export function isAllSettled({ omitted, present }: Reading): boolean {
+  return present.isSettled && omitted.every((one) => one.reason !== "unstable");
+}
+
+/** What was read whole, and may be trusted at the next look. */
+export function* settledPaths(present: ReadTable, except: ReadonlySet<WorkspacePath> = new Set()): Generator<ReadPath> {
+  for (const one of present.sortedValues()) if (!one.unstable && !except.has(one.entry.path)) yield one;
+}
