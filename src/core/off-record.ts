@@ -7,7 +7,7 @@ import type { WorkspacePath } from "./path.ts";
 import { damaged, hashOf, list, object, text, whole } from "./record-fields.ts";
 
 /**
- * What was changed off the record, noted so that no capture takes it: the paths, and how each is recognised. Kept beside
+ * The paths that were changed off the record, each with the marks by which captures know it and leave it out. Kept beside
  * the log, never in it: the lines of a log cannot be erased. `docs/format.md` has the bytes.
  */
 export interface OffRecord {
@@ -31,11 +31,11 @@ export interface OffRecordNote {
   readonly path: WorkspacePath;
   /** The last event of the log then: a later event of the path ends the note. */
   readonly seq: number;
-  /** What is there; `undefined`: nothing is. */
+  /** The state that was left; `undefined`: nothing is there. */
   readonly state: OffRecordState | undefined;
 }
 
-/** What tells the state of a path again without its content. */
+/** Marks by which the state of a path is known again without its content. */
 export interface OffRecordState {
   readonly kind: EntryKind;
   readonly size: number;
@@ -80,7 +80,7 @@ function encodeState(state: OffRecordState | undefined): Json {
   };
 }
 
-/** What a text says. Throws `LOG_DAMAGED`, `PATH_INVALID`. */
+/** The notes in a text. Throws `LOG_DAMAGED`, `PATH_INVALID`. */
 export function decodeOffRecord(encoded: string): OffRecord {
   const body = object(parsed(encoded), "what is off the record");
   if (whole(body, "format") !== FORMAT) damaged("the notes of what is off the record are of another format");

@@ -27,7 +27,7 @@ export async function coverageDrafts(
   found: {
     readonly filters: readonly FilterSpec[];
     readonly omitted: readonly OmittedPath[];
-    /** What the same commit has said before. Default: the last event does. */
+    /** The coverage that the same commit has stated before. Default: that of the last event. */
     readonly known?: Taken | undefined;
   },
   fromSeq: number,
@@ -42,12 +42,12 @@ function draftOf({ workspaceId }: Context, record: CoverageRecord): EventDraft {
   return { op: "upsert", recordId: coverageRecordId(workspaceId), record: encodeCoverageRecord(record) };
 }
 
-/** What the coverage says in front of changes of paths that were off the record, and behind them. */
+/** Coverage events in front of changes of paths that were off the record, and behind them. */
 export interface AroundReturned {
   readonly before: readonly EventDraft[];
   /** For a look at some paths only: a look at everything says what it took itself. */
   readonly behind: readonly EventDraft[];
-  /** What it says between the two. */
+  /** The coverage between the two. */
   readonly known: Taken | undefined;
 }
 

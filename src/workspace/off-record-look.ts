@@ -8,14 +8,14 @@ import type { Context } from "./context.ts";
 
 /** How a look treats what is off the record. */
 export interface OffRecordOptions {
-  /** What was left off the record at and beneath `only` comes in: somebody has named it. */
+  /** Paths at and beneath `only` that were left off the record come in: somebody has named them. */
   readonly onRecord?: boolean;
   /** Look past the commands that go on off the record: only what was noted stays out. */
   readonly pastCommands?: boolean;
   readonly only?: readonly WorkspacePath[];
 }
 
-/** What becomes of a path: it stays out, or not; `returned`: somebody else has changed it since. */
+/** Whether a path stays out; `returned`: somebody else has changed it since. */
 type Verdict = "held" | "going" | "returned" | "through";
 
 const WRITTEN = "it was written off the record, and stays out until somebody changes it";
@@ -27,7 +27,7 @@ const GOING = "a command off the record is going on, and this may be its work";
  * known again by its stat, else by its salted hash: a file that was only touched or renamed stays out.
  */
 export class OffRecordLook {
-  /** What somebody else has changed since it was left off the record. */
+  /** Paths that somebody else has changed since they were left off the record. */
   readonly returned = new Set<WorkspacePath>();
   /** Held because a command goes on: it is to be looked at again. */
   readonly undecided: WorkspacePath[] = [];
@@ -115,7 +115,7 @@ export class OffRecordLook {
     );
   }
 
-  /** What stays out, as omissions. What lies in a folder that stays out is not listed by itself. */
+  /** The paths that stay out, as omissions. Paths in a folder that stays out are not listed by themselves. */
   held(): Omission[] {
     const held: Omission[] = [];
     for (const path of [...this.#held.keys()].sort(comparePaths)) {

@@ -23,7 +23,7 @@ export interface OffRecordWork {
   readonly before: Seen;
 }
 
-/** What differs from the record, and what no capture takes. */
+/** The differences from the record, and the paths that no capture takes. */
 interface Seen {
   readonly seq: number;
   readonly reading: Reading;

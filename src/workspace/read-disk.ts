@@ -26,7 +26,7 @@ export interface LookOptions extends OffRecordOptions {
   readonly absentRoot?: ScanRequest["absentRoot"];
   /** Only look: hash, store nothing. */
   readonly hashOnly?: boolean;
-  /** What is kept so that something else can be gone back to may go beyond the quota, by a reserve. */
+  /** A capture that makes another state reachable may go beyond the quota, by a reserve. */
   readonly reserve?: boolean;
   readonly onProgress?: (progress: Progress) => void;
 }
@@ -39,7 +39,7 @@ export interface Reading {
   /** Paths that are not there (any more). */
   readonly gone: readonly WorkspacePath[];
   readonly omitted: readonly Omission[];
-  /** What is off the record, if anything is: it is among the omissions, and was not read. */
+  /** The paths off the record, if there are any: they are among the omissions, and were not read. */
   readonly offRecord: OffRecordLook | undefined;
 }
 
@@ -52,7 +52,7 @@ export async function readDisk(context: Context, options: LookOptions): Promise<
   try {
     const reading = await scanAndRead(context, taken === undefined ? options : { ...options, only: taken });
     const omitted = live.looked({ only: taken, omitted: reading.omitted });
-    // What was only looked at is still to be recorded.
+    // Paths that were only looked at are still to be recorded.
     if (options.hashOnly === true) live.giveBack([...reading.present.paths, ...reading.gone]);
     const { offRecord } = reading;
     if (offRecord === undefined) return { ...reading, omitted };
@@ -96,7 +96,7 @@ async function scanAndRead(context: Context, options: LookOptions): Promise<Read
       },
     );
     await run.finish((bytes) => onProgress?.({ phase: "capture", done: bytes, total: report.bytes, unit: "bytes" }));
-    // What could not be read because its folder was moved away meanwhile is not gone: a look at nothing says so.
+    // A file that could not be read because its folder was moved away meanwhile is not gone: a scan of nothing says so.
     if (gone.length > 0) await context.worktree.scan({ only: [], ...absent }, () => undefined);
     const all = {
       report,
@@ -112,7 +112,7 @@ async function scanAndRead(context: Context, options: LookOptions): Promise<Read
   }
 }
 
-/** What was read, without what is off the record: that is an omission. */
+/** The reading without the paths off the record: these are omissions. */
 async function withoutOffRecord(reading: Reading, offRecord: OffRecordLook): Promise<Reading> {
   const { present } = reading;
   const gone = await offRecord.siftGone(reading.gone);
@@ -159,7 +159,7 @@ export interface Comparison {
 /** Paths that are compared at once. */
 const COMPARE = 8_192;
 
-/** What was read against what is recorded. */
+/** Compares a reading with the record. */
 export async function compare(context: Context, { present, gone }: Reading): Promise<Comparison> {
   const { seq } = await context.index.head();
   const changes: Change[] = [];
@@ -193,7 +193,7 @@ export function isAllSettled({ omitted, present }: Reading): boolean {
   return present.isSettled && omitted.every((one) => one.reason !== "unstable");
 }
 
-/** What was read whole, and may be trusted at the next look. */
+/** The paths that were read whole, and may be trusted at the next scan. */
 export function* settledPaths(present: ReadTable, except: ReadonlySet<WorkspacePath> = new Set()): Generator<ReadPath> {
   for (const one of present.sortedValues()) if (!one.unstable && !except.has(one.entry.path)) yield one;
 }
