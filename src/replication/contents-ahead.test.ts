@@ -83,7 +83,7 @@ it.each([
     for await (const { type } of replica.receive()) got.push(type);
   })();
   const head = { sequence: 0, hash: "" } as const;
-  await replica.send({ type: "Hello", versions: [1], capabilities, sandbox_id: "r1", head, settled_local_seq: 0 });
+  await replica.send({ type: "Hello", versions: [2], capabilities, sandbox_id: "r1", head, settled_local_seq: 0 });
   await clock.run(clock.now + 10);
   foreseen.emit({ path: "a" as WorkspacePath, hash: sha256("x"), bytes: Buffer.from("x") });
   await clock.run(clock.now + 10);

@@ -284,7 +284,7 @@ it("a replica that is too far behind and has to reconcile writes on what it had 
     for await (const message of link.b.receive()) heard.push(message);
   })();
   const head = { sequence: seq, hash };
-  await link.b.send({ type: "Hello", versions: [1], capabilities: [], sandbox_id: "r1", settled_local_seq: 0, head });
+  await link.b.send({ type: "Hello", versions: [2], capabilities: [], sandbox_id: "r1", settled_local_seq: 0, head });
   await desk.clock.run(desk.clock.now + 500, () => heard.some(({ type }) => type === "FullResyncRequired"));
   await link.b.send(batchOf({ master_rowid_seen: seen }));
   await desk.clock.run(desk.clock.now + 500, () => heard.some(({ type }) => type === "WriteBackResult"));

@@ -240,7 +240,7 @@ export function channelSuite(name: string, connect: () => WirePair | Promise<Wir
 
     test.each<[string, string, () => Uint8Array]>([
       ["garbage", "INTEGRITY_VIOLATION", () => Buffer.from("GET / HTTP/1.1\r\n\r\n")],
-      ["a frame of 4 GiB", "LIMIT_EXCEEDED", () => Buffer.from(`43485201010000000fffffff${"00".repeat(16)}`, "hex")],
+      ["a frame of 4 GiB", "LIMIT_EXCEEDED", () => Buffer.from(`43485202010000000fffffff${"00".repeat(16)}`, "hex")],
       ["no message", "USAGE", () => encodeFrame({ head: Buffer.from("{}"), body: undefined }, 0)],
       [
         "a path that leaves",

@@ -141,7 +141,7 @@ export const PROTOCOL_SAMPLES: readonly Message[] = [
   { type: "FullResyncRequired", reason: "diverged", current_sequence: 900 },
   {
     type: "Hello",
-    versions: [1],
+    versions: [2],
     capabilities: ["rename", "tree"],
     workspace: "01J0",
     sandbox_id: "sandbox-1",
@@ -159,7 +159,7 @@ export const PROTOCOL_SAMPLES: readonly Message[] = [
   },
   {
     type: "HelloAck",
-    version: 1,
+    version: 2,
     capabilities: ["rename"],
     workspace: "01J0",
     head: { sequence: 12, hash: HASH },

@@ -9,6 +9,7 @@ import { SocketWire } from "../../src/replication/channels/socket-wire.ts";
 import type { Channel } from "../../src/replication/channel.ts";
 import { decodeMessage } from "../../src/replication/protocol/codec.ts";
 import { encodeFrame } from "../../src/replication/protocol/frame.ts";
+import { PROTOCOL_VERSION } from "../../src/replication/protocol/limits.ts";
 import { FrameReader } from "../../src/replication/protocol/frame-reader.ts";
 import { isCredited, type Message, type MessageOf, type MessageType } from "../../src/replication/protocol/messages.ts";
 
@@ -78,7 +79,7 @@ export class HostilePeer implements Disposable {
   announce(headBytes: number, bodyBytes: number, rest: Uint8Array = Buffer.alloc(0)): void {
     const frame = Buffer.concat([Buffer.alloc(28), rest]);
     frame.write("CHR", 0);
-    frame[3] = 1;
+    frame[3] = PROTOCOL_VERSION;
     frame[4] = bodyBytes > 0 ? 2 : 1;
     frame.writeUInt32BE(headBytes, 8);
     frame.writeUInt32BE(bodyBytes, 12);

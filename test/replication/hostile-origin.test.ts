@@ -47,7 +47,7 @@ class Scene implements Disposable {
     const { seq: sequence, hash } = head;
     this.peer.say({
       type: "HelloAck",
-      version: 1,
+      version: 2,
       capabilities: [],
       workspace: "w1",
       head: { sequence, hash },

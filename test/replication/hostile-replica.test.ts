@@ -73,7 +73,7 @@ class Scene implements AsyncDisposable {
 
 const HELLO = {
   type: "Hello",
-  versions: [1],
+  versions: [2],
   capabilities: [],
   sandbox_id: "hostile",
   head: { sequence: 0, hash: "" },

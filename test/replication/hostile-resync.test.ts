@@ -55,7 +55,7 @@ class Liar {
       if (message.type === "Hello") {
         await this.#channel.send({
           type: "HelloAck",
-          version: 1,
+          version: 2,
           capabilities: ["tree"],
           workspace: ID,
           head: { sequence: 4, hash: HASH },

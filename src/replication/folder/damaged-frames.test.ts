@@ -2,13 +2,14 @@ import { crc32 } from "node:zlib";
 import { afterEach, describe, expect, it } from "vitest";
 import type { SyncHappening } from "./sync-happening.ts";
 import { FolderRig } from "../../testing/folder-rig.ts";
+import { PROTOCOL_VERSION } from "../protocol/limits.ts";
 
 let rig: FolderRig;
 afterEach(() => rig.close());
 
 const withVersion = (bytes: Uint8Array): Buffer => {
   const frame = Buffer.from(bytes);
-  frame[3] = 2;
+  frame[3] = PROTOCOL_VERSION + 1;
   return frame;
 };
 

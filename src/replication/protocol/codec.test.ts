@@ -63,12 +63,12 @@ describe("messages in frames", () => {
   // The checksum is Python's: zlib.crc32 of the first 24 bytes and the JSON.
   it("writes exactly these bytes", () => {
     expect(frameOf({ type: "Ack", up_to_sequence: 9 }, 258).toString("hex")).toBe(
-      "43485201" +
+      "43485202" +
         "01000000" +
         "00000021" +
         "00000000" +
         "0000000000000102" +
-        "890c231b" +
+        "8be2d9c1" +
         Buffer.from('{"type":"Ack","up_to_sequence":9}').toString("hex"),
     );
   });
@@ -121,8 +121,8 @@ describe("hostile frames", () => {
 
   it.each<[string, string, Uint8Array]>([
     ["HTTP", "INTEGRITY_VIOLATION", Buffer.from("GET / HTTP/1.1\r\nHost: a\r\n\r\n")],
-    ["another version", "FORMAT_UNSUPPORTED", sealed(patched((frame) => frame.writeUInt8(2, 3)))],
-    ["a damaged version", "INTEGRITY_VIOLATION", patched((frame) => frame.writeUInt8(2, 3))],
+    ["another version", "FORMAT_UNSUPPORTED", sealed(patched((frame) => frame.writeUInt8(3, 3)))],
+    ["a damaged version", "INTEGRITY_VIOLATION", patched((frame) => frame.writeUInt8(3, 3))],
     ["an unknown kind", "INTEGRITY_VIOLATION", patched((frame) => frame.writeUInt8(3, 4))],
     ["bits that are not used", "INTEGRITY_VIOLATION", patched((frame) => frame.writeUInt8(1, 6))],
     ["a head of 4 GiB", "LIMIT_EXCEEDED", patched((frame) => frame.writeUInt32BE(0xffff_ffff, 8))],

@@ -4,7 +4,7 @@
  */
 
 /** The version that this speaks. */
-export const PROTOCOL_VERSION = 1;
+export const PROTOCOL_VERSION = 2;
 
 const KIB = 1024;
 const MIB = 1024 * KIB;

@@ -32,7 +32,7 @@ it("docs/protocol.md has the example's bytes", () => {
 it("docs/protocol.md has the limits", () => {
   const mib = 1024 ** 2;
   expect(limits).toMatchObject({
-    PROTOCOL_VERSION: 1,
+    PROTOCOL_VERSION: 2,
     MAX_FRAME_BYTES: 4 * mib,
     MAX_HEAD_BYTES: mib,
     MAX_JSON_DEPTH: 64,

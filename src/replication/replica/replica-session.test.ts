@@ -24,7 +24,7 @@ const TS = "2026-01-31T09:30:00.000Z";
 async function welcome(origin: Channel, head: { readonly seq: number; readonly hash: string }): Promise<void> {
   await origin.send({
     type: "HelloAck",
-    version: 1,
+    version: 2,
     capabilities: ["tree"],
     workspace: ID,
     head: { sequence: head.seq, hash: head.hash as SealedEvent["hash"] },
