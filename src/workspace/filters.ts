@@ -1,26 +1,16 @@
 import { canonicalJson, parseCanonical } from "../core/canonical-json.ts";
 import type { Json, RecordBody } from "../core/event.ts";
 import type { FilterSpec } from "../core/filter.ts";
-import { sha256, type Hash } from "../core/hash.ts";
+import type { Hash } from "../core/hash.ts";
 import { flag, list, object, text, texts } from "../core/record-fields.ts";
 import type { Context } from "./context.ts";
+import { keepBytes } from "./keep-bytes.ts";
 
 /** The filters in force at a capture, kept as a blob, so that a later restore can ask what was looked at then. */
 
 /** Stores the filters (one per root) and returns the blob's hash. Costs nothing where they did not change. */
 export async function keepFilters(context: Context, filters: readonly FilterSpec[]): Promise<Hash> {
-  const bytes = Buffer.from(canonicalJson(filters.map(toJson)));
-  const hash = sha256(bytes);
-  if ((await context.blobs.sound([hash])).has(hash)) return hash;
-  const batch = await context.blobs.batch();
-  try {
-    await batch.put(bytes);
-    await batch.commit();
-  } catch (error) {
-    await batch.abandon();
-    throw error;
-  }
-  return hash;
+  return keepBytes(context.blobs, Buffer.from(canonicalJson(filters.map(toJson))));
 }
 
 /** The filters in a blob; `undefined` if it is not there. */

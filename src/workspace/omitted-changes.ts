@@ -1,11 +1,12 @@
 import type { OmittedChangeShape } from "../api/shapes.ts";
-import { type Hash, sha256 } from "../core/hash.ts";
+import type { Hash } from "../core/hash.ts";
 import type { Coverage, Omission } from "../core/coverage.ts";
 import type { OmittedChange } from "../core/omitted-change.ts";
 import { decodeOmittedList, encodeOmittedList, type ListedOmission, type OmittedStat } from "../core/omitted-list.ts";
 import { comparePaths, isWithin, type WorkspacePath } from "../core/path.ts";
 import type { PathStat } from "../worktree/worktree.ts";
 import type { Context } from "./context.ts";
+import { keepBytes } from "./keep-bytes.ts";
 import { exactPath, shownPath } from "./shape.ts";
 
 /**
@@ -49,18 +50,7 @@ export async function keepOmittedList(context: Context, omitted: readonly Omissi
   const found = await statOmitted(context, { omitted });
   if (found.size === 0) return undefined;
   const rows = [...found.values()].sort((a, b) => comparePaths(a.omission.path, b.omission.path));
-  const bytes = encodeOmittedList(rows);
-  const hash = sha256(bytes);
-  if ((await context.blobs.sound([hash])).has(hash)) return hash;
-  const batch = await context.blobs.batch();
-  try {
-    await batch.put(bytes);
-    await batch.commit();
-    return hash;
-  } catch (error) {
-    await batch.abandon();
-    throw error;
-  }
+  return keepBytes(context.blobs, encodeOmittedList(rows));
 }
 
 /** The differences between such a list and now. Paths that the action named were kept with it, and are told among its changes. */
