@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { setTimeout } from "node:timers/promises";
 import { ChronicleError } from "./core/errors.ts";
 import type { ReplicaDoor } from "./api/replication-api.ts";
 import type { RecordStoreOptions, StandaloneRecordStoreApi } from "./api/record-api.ts";
@@ -38,6 +39,7 @@ const nodeBackends: Backends = {
   lock: (path) => new SqliteLock(disk, path),
   processes: nodeProcesses(disk),
   now: () => Date.now(),
+  pause: (ms) => setTimeout(ms),
   newId: () => randomUUID(),
   newPackId: newUlid,
   threads: true,

@@ -22,8 +22,8 @@ const PREVIEW_LINES = 40;
 
 function summaryOf(context: CommandContext, result: UndoShape): string {
   const { operation, selection } = result;
-  if (selection !== undefined) return printable(selection);
-  if (operation === null) return "";
+  const isOperation = operation !== null && (selection === undefined || selection === `operation ${operation.id}`);
+  if (!isOperation) return printable(selection ?? "");
   return `${operation.kind}: ${printable(operation.summary)}  (${ago(operation.started, context.io.now())})`;
 }
 

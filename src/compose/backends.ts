@@ -18,6 +18,8 @@ export interface Backends {
   readonly lock: (path: string) => Lock;
   readonly processes: Processes;
   readonly now: () => number;
+  /** Lets so many ms pass; default: time does not pass by itself. */
+  readonly pause?: (ms: number) => Promise<void>;
   readonly newId: () => string;
   readonly newPackId: () => string;
   /** May worker threads read the disk? */

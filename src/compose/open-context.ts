@@ -146,6 +146,7 @@ export function openHistory(
     retention: how.retention,
     store: how.tasks,
     processes: parts.backends.processes,
+    pause: parts.backends.pause,
     actor: how.actor ?? parts.actor,
     ...(how.client === undefined ? {} : { client: how.client }),
     ...(parts.onNote === undefined ? {} : { tell: parts.onNote }),

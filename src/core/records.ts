@@ -92,13 +92,13 @@ export interface IntentRecord {
   readonly selection?: string;
   /** … the operations that it takes back wholly, and redone undos of this kind, by their ids. */
   readonly takes?: readonly string[];
-  /** … those of which only what did not merge is left: the next undo passes them. */
+  /** … those of which only what did not merge is left: the next undo passes them. (So it does those in `takes` that made what is in `left`.) */
   readonly passes?: readonly string[];
   /** … the events that it takes back. */
   readonly took?: SeqRanges;
   /** … the events of paths that did not merge with later work: they are not taken back. */
   readonly met?: SeqRanges;
-  /** … when done: the paths that were left alone: their events are not taken back. */
+  /** … the paths that were left alone, once it is done all of them: their events are not taken back. */
   readonly left?: readonly WorkspacePath[];
   /** For a write: whose it is beside the actor's, if all of it is (see `FileRecord`). */
   readonly session?: string;

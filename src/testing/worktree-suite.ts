@@ -388,6 +388,17 @@ export function worktreeSuite(name: string, make: (options: HarnessOptions) => W
         const refused = await recorder.apply(changes);
         expect(refused).toMatchObject({ applied: [], blocked: [{ path: "src/a.ts", reason: "changed" }] });
         expect(edit.read("readme").toString()).toBe("mine");
+        const missing = changes.map(({ path, before, after }) => {
+          const isMissing = path === "readme" && after !== undefined;
+          return { path, before, after: isMissing ? { ...after, hash: sha256("in no store") } : after };
+        });
+        const stopped = await recorder.apply(missing, { onBlocked: "skip-changed" });
+        expect(stopped.applied).toEqual([]);
+        expect(stopped.blocked).toContainEqual(expect.objectContaining({ path: "readme", reason: "content-missing" }));
+        const left = await recorder.apply(changes, { onBlocked: "skip-changed" });
+        expect(left).toMatchObject({ applied: ["readme"], blocked: [{ path: "src/a.ts", reason: "changed" }] });
+        edit.write("readme", "mine");
+        await recorder.capture({ only: [asPath("readme")] });
         const skipped = await recorder.apply(changes, { onBlocked: "skip" });
         expect(skipped).toMatchObject({ applied: ["readme"], blocked: [{ path: "src/a.ts", reason: "changed" }] });
         expect(edit.read("readme").toString()).toBe("hello");

@@ -142,7 +142,7 @@ async function close(
 async function outcomeOf(context: Context, one: Applied, seq: number): Promise<DiskOutcome> {
   const { planned, report } = one;
   if (isRefused(one)) {
-    const overtaken = report.blocked.some(({ reason }) => reason === "changed");
+    const overtaken = report.blocked.some(({ reason }) => reason === "changed" || reason === "no-folder");
     return { error: blocked(report.blocked), ...(overtaken ? { overtaken } : {}) };
   }
   const { write, id } = planned;

@@ -46,6 +46,8 @@ export interface Context {
   readonly now: () => number;
   /** A new unique id (UUID v4). */
   readonly newId: () => string;
+  /** Lets so many ms pass. `undefined`: time does not pass by itself, as in a simulation. */
+  readonly pause?: ((ms: number) => Promise<void>) | undefined;
   /** How long to wait for a lock, in ms. */
   readonly waitMs: number;
   /** Who acts. */

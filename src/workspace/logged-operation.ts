@@ -31,7 +31,7 @@ export interface LoggedOperation {
 export interface Selective {
   readonly selection: string;
   readonly takes: readonly string[];
-  /** The operations of which only what did not merge is left. */
+  /** The operations of which only what did not merge, or was left alone, is left. */
   readonly passes: readonly string[];
   readonly took: SeqRanges;
   /** The events of paths that did not merge: they are not taken back … */
@@ -40,5 +40,6 @@ export interface Selective {
   readonly settled: ReadonlySet<WorkspacePath>;
   /** Paths whose conflicts are open, or settled for what was there: they are named, and the next undo passes them. */
   readonly named: ReadonlySet<WorkspacePath>;
+  /** Paths that were left alone: their events are not taken back. */
   readonly left: readonly WorkspacePath[];
 }

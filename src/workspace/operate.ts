@@ -10,7 +10,7 @@ import { changeBetween, decodePlan, encodePlan } from "../core/plan.ts";
 import { decodeIntent, type IntentRecord } from "../core/records.ts";
 import type { Hash } from "../core/hash.ts";
 import type { UpstreamChange } from "../core/upstream-change.ts";
-import type { ApplyReport, ApplyRequest, BlockedPath } from "../worktree/worktree.ts";
+import type { ApplyReport, ApplyRequest, BlockedPath, OnBlocked } from "../worktree/worktree.ts";
 import { openRows } from "./actions.ts";
 import { type Commit, withCommit } from "./commit.ts";
 import type { Context } from "./context.ts";
@@ -36,15 +36,15 @@ export interface Operation {
   /** For undo and redo: the operation concerned. */
   readonly target?: string;
   /** For an undo of somebody's work: whose, and what it takes back. */
-  readonly selective?: Pick<IntentRecord, "selection" | "takes" | "passes" | "took" | "met">;
+  readonly selective?: Pick<IntentRecord, "selection" | "takes" | "passes" | "took" | "met" | "left">;
   /** Contents that the changes need and no record names yet; they are in the store. */
   readonly contents?: readonly Hash[];
   /** What becomes of conflicts, in the commit that closes the intent. */
   readonly conflicts?: (id: string) => readonly IdentifiedConflict[];
   /** Paths whose states are proposed to the origin when the intent is closed. */
   readonly proposals?: readonly WorkspacePath[];
-  /** What cannot be changed: `fail` = nothing is done, `skip` = it is listed. */
-  readonly onBlocked: "fail" | "skip";
+  /** What becomes of it when a path cannot be changed (see `ApplyRequest`). */
+  readonly onBlocked: OnBlocked;
   /** The changes are proved against the log already. Default: the histories of their paths are. */
   readonly isProved?: boolean;
   readonly keepMtime?: boolean;
@@ -71,7 +71,7 @@ export async function operate(context: Context, operation: Operation): Promise<O
   }
   if (operation.isProved !== true) await provePlan(context, operation.changes);
   using _lease = await context.blobs.lease();
-  if (operation.onBlocked === "fail") await refusePrunedContents(context, operation.changes);
+  if (operation.onBlocked !== "skip") await refusePrunedContents(context, operation.changes);
   const plan = await keepPlan(context, operation.changes);
   const { aside, blocked } = await asideOf(context, operation);
   return withCommit(context, async (commit) => {
@@ -128,9 +128,18 @@ function isWithoutRoom(report: ApplyReport): boolean {
   return isRefused(report) && report.blocked.every(({ reason }) => reason === "no-space");
 }
 
-/** An operation that could do nothing at all was none; what an origin has is held path by path, as long as there is room. */
-function isNone({ kind, replica }: IntentRecord, report: ApplyReport): boolean {
-  return kind === "replica" && replica !== undefined ? isWithoutRoom(report) : isRefused(report);
+/**
+ * An operation that could do nothing at all was none. What an origin has is held path by path, as long as there is room; an
+ * undo of somebody's work that left all of it because it was changed meanwhile is recorded: the next undo passes that work.
+ */
+function isNone({ kind, replica, selection }: IntentRecord, report: ApplyReport): boolean {
+  if (kind === "replica" && replica !== undefined) return isWithoutRoom(report);
+  return isRefused(report) && !(kind === "undo" && selection !== undefined && isAllChanged(report));
+}
+
+function isAllChanged({ blocked }: ApplyReport): boolean {
+  const rest = blocked.filter(({ reason }) => reason !== "changed");
+  return rest.length < blocked.length && rest.every(({ reason }) => reason === "not-empty");
 }
 
 /** An operation whose intent is made. */

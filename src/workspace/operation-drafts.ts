@@ -21,7 +21,8 @@ export function opening(id: string, intent: IntentRecord): EventDraft {
 /** The end of an intent: what was only needed to finish it is left out. */
 export function closing(id: string, intent: IntentRecord, blocked: readonly BlockedPath[]): EventDraft {
   const { contents: _1, conflicts: _2, changes: _3, replica: _4, proposals: _5, ...kept } = intent;
-  const left = intent.selection === undefined || blocked.length === 0 ? {} : { left: blocked.map((one) => one.path) };
+  const paths = [...(intent.left ?? []), ...blocked.map((one) => one.path)];
+  const left = intent.selection === undefined || paths.length === 0 ? {} : { left: paths };
   const record = encodeIntent({ ...kept, skipped: blocked.length, ...left });
   return { op: "upsert", recordId: `intent:${id}`, record };
 }

@@ -1,7 +1,9 @@
 import type { OperationShape } from "../api/shapes.ts";
 import { decodeConflict, type ConflictRecord } from "../core/conflict-record.ts";
 import { quoteCommand } from "../core/quote-command.ts";
+import { decodeFile, type FileRecord } from "../core/file-record.ts";
 import type { IntentRecord } from "../core/records.ts";
+import { holdsSeq } from "../core/seq-ranges.ts";
 import { undoStack, type UndoStack } from "../core/undo-stack.ts";
 import type { Context } from "./context.ts";
 import type { OwnChange } from "./first-event.ts";
@@ -11,7 +13,7 @@ import { doneIntents, type LoggedIntent } from "./intents.ts";
 import type { LoggedOperation, Selective } from "./logged-operation.ts";
 import { changesOfAction, changesOfSession, ownChanges } from "./own-changes.ts";
 import { ownersIn } from "./owners.ts";
-import { readEvents } from "./read-events.ts";
+import { readEvent, readEvents } from "./read-events.ts";
 import { listSessions, type Session } from "./session.ts";
 import { allTransactions } from "./transactions.ts";
 import { takenBy, type Taken } from "./taken.ts";
@@ -79,9 +81,54 @@ export async function listOperations(context: Context): Promise<LoggedOperation[
   }
   found.push(...(await operationsOfActions(context)));
   const begins = (await indexedFrom(context)) ?? 1;
-  const all = [...found.sort((a, b) => a.toSeq - b.toSeq), ...unclosed].filter((one) => one.fromSeq >= begins - 1);
+  const known = [...found.sort((a, b) => a.toSeq - b.toSeq), ...unclosed].filter((one) => one.fromSeq >= begins - 1);
+  const all = await leftTold(context, known);
   const isNested = sessions.some(isWithinSomething) || all.some((one) => one.inAction === true);
   return isNested ? partsTold(context, all) : all;
+}
+
+/** An undo of somebody's work has not taken back wholly the operations that made what it left alone: those it passes. */
+async function leftTold(context: Context, all: readonly LoggedOperation[]): Promise<LoggedOperation[]> {
+  if (!all.some(({ selective }) => selective !== undefined && selective.left.length > 0)) return [...all];
+  const owners = await ownersIn(context);
+  const undos = new Map(
+    all.flatMap(({ id, selective }) => (selective === undefined ? [] : [[id, selective] as const])),
+  );
+  const told: LoggedOperation[] = [];
+  for (const one of all) {
+    const { selective } = one;
+    if (selective === undefined || selective.left.length === 0 || selective.takes.length === 0) {
+      told.push(one);
+      continue;
+    }
+    const partly = new Set<string>();
+    for (const { seq, record } of await eventsLeft(context, selective)) {
+      const ids = owners.of(record);
+      for (const id of selective.takes)
+        if (ids.includes(id) || holdsSeq(undos.get(id)?.took ?? [], seq)) partly.add(id);
+    }
+    const takes = selective.takes.filter((id) => !partly.has(id));
+    told.push({ ...one, selective: { ...selective, takes, passes: [...selective.passes, ...partly] } });
+  }
+  return told;
+}
+
+/** The events of files and links that an undo was to take back, and whose paths it has left alone. A folder may stay. */
+async function eventsLeft(
+  context: Context,
+  { took, left }: Selective,
+): Promise<{ readonly seq: number; readonly record: FileRecord }[]> {
+  const found: { readonly seq: number; readonly record: FileRecord }[] = [];
+  for (const path of left) {
+    const rows = (await context.index.iterations(path)).filter(
+      ({ seq, entry }) => holdsSeq(took, seq) && entry?.kind !== "dir",
+    );
+    for (const { seq } of rows) {
+      const [row] = await context.index.events({ from: seq, to: seq });
+      if (row !== undefined) found.push({ seq, record: decodeFile(path, (await readEvent(context, row)).record) });
+    }
+  }
+  return found;
 }
 
 function ofRun({ id, command, fromSeq, seq, started, ended, changed }: Session): LoggedOperation {

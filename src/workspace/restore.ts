@@ -4,8 +4,8 @@ import type { Change } from "../core/change.ts";
 import { ChronicleError } from "../core/errors.ts";
 import { composeChanges, invert } from "../core/plan.ts";
 import { isWithin, type WorkspacePath } from "../core/path.ts";
-import type { BlockedPath } from "../worktree/worktree.ts";
 import { capture } from "./capture.ts";
+import { meanwhile } from "./changed-meanwhile.ts";
 import type { Context } from "./context.ts";
 import { wholeUnits } from "./database-units.ts";
 import { changesBetween, unrecordedChanges } from "./diff.ts";
@@ -31,17 +31,17 @@ export async function restore(context: Context, text: string, options: RestoreOp
     kind: "restore",
     summary: `restore to ${moment.label}`,
     changes: planned.changes,
-    onBlocked: options.force === true ? "skip" : "fail",
+    onBlocked: options.force === true ? "skip" : "skip-changed",
     isProved: true,
     ...(options.keepMtime === undefined ? {} : { keepMtime: options.keepMtime }),
     ...(options.onProgress === undefined ? {} : { onProgress: options.onProgress }),
   });
-  if (done.id === undefined && done.blocked.length > 0) throw blocked(done.blocked);
+  if (done.id === undefined && done.blocked.length > 0) throw blocked(meanwhile(done.blocked));
   const applied = new Set(done.applied);
   return {
     ...report(
       planned.changes.filter((change) => applied.has(change.path)),
-      { skipped: [...planned.unknown, ...done.blocked], dryRun: false },
+      { skipped: [...planned.unknown, ...meanwhile(done.blocked)], dryRun: false },
     ),
     undo_id: done.id ?? null,
     conflicts: done.conflicts.map(conflictShape),
@@ -99,7 +99,7 @@ async function actionBegunBehind(context: Context, seq: number): Promise<string 
 }
 
 /** The error for an operation that could not be done at all. */
-export function blocked(paths: readonly BlockedPath[]): ChronicleError {
+export function blocked(paths: readonly SkippedPath[]): ChronicleError {
   const shown = paths.slice(0, 5).map((one) => `${shownPath(one.path)} (${one.reason}: ${one.detail})`);
   const more = paths.length > shown.length ? ` and ${paths.length - shown.length} more` : "";
   return new ChronicleError("REFUSED", `nothing was changed, because these cannot be: ${shown.join(", ")}${more}`, {

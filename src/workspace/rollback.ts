@@ -5,6 +5,7 @@ import { changeBetween, composeChanges, invert } from "../core/plan.ts";
 import { comparePaths, isWithin, type WorkspacePath } from "../core/path.ts";
 import { findAction, type LoggedAction } from "./actions.ts";
 import { capture } from "./capture.ts";
+import { meanwhile } from "./changed-meanwhile.ts";
 import type { Context } from "./context.ts";
 import { wholeUnits } from "./database-units.ts";
 import { changesBetween } from "./diff.ts";
@@ -38,15 +39,15 @@ export async function rollback(context: Context, id: string, options: RollbackOp
     kind: "restore",
     summary: `rollback of ${action.summary}`,
     changes,
-    onBlocked: options.force === true ? "skip" : "fail",
+    onBlocked: options.force === true ? "skip" : "skip-changed",
   });
-  if (done.id === undefined && done.blocked.length > 0) throw blocked(done.blocked);
+  if (done.id === undefined && done.blocked.length > 0) throw blocked(meanwhile(done.blocked));
   const applied = new Set(done.applied);
   return {
     ...shape,
     changes: changes.filter((change) => applied.has(change.path)).map(changeShape),
     undo_id: done.id ?? null,
-    skipped: [...unknown, ...done.blocked].map(skippedShape),
+    skipped: [...unknown, ...meanwhile(done.blocked)].map(skippedShape),
     conflicts: done.conflicts.map(conflictShape),
   };
 }
@@ -103,7 +104,7 @@ async function fitted(context: Context, changes: readonly Change[], unrecorded: 
   const stayed = await fitFolders(context, { targets, unmerged, pending });
   const inTheWay = [...unmerged.keys()].map((path) => ({
     path,
-    reason: "changed" as const,
+    reason: "no-folder" as const,
     detail: "something else stands where its folder was, or in it",
   }));
   const fitting = [...targets].flatMap(([path, { present, target }]) => changeBetween(path, present, target) ?? []);

@@ -204,9 +204,14 @@ function leftOf(
     const reason = "another run was going on beside this one, and either may have changed them";
     return { reason, paths, hint: `${before} ${rivals.length === 1 ? quoteCommand([first]) : "PATH..."}` };
   }
-  if (skipped.length > 0) return { reason: "they could not be changed", paths, hint: `${before} PATH...` };
+  if (skipped.length > 0) return { reason: whySkipped(skipped), paths, hint: `${before} PATH...` };
   if (unmerged.length > 0)
     return { reason: "they were edited since, in the same lines", paths, hint: "chronicle conflicts" };
   const hint = `chronicle show ${done.session.id.slice(0, 8)}`;
   return { reason: "no capture takes them, so that their earlier content is gone", paths, hint };
+}
+
+function whySkipped(skipped: UndoShape["skipped"]): string {
+  const isMeanwhile = skipped.some(({ reason }) => reason === "changed-meanwhile");
+  return isMeanwhile ? "they were changed while the rest was taken back" : "they could not be changed";
 }

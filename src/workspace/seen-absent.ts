@@ -35,9 +35,12 @@ export function backTo({ seq, action, isWritten }: FirstEvent, back?: number): B
   return { seqs: back === undefined || back === seq - 1 ? [seq - 1] : [back, seq - 1], action, isWritten };
 }
 
-/** A path that an operation leaves as it is, and why: something hinders it, or nothing shows that it was absent then. */
+/**
+ * A path that an operation leaves as it is, and why: something hinders it, nothing shows that it was absent then (`unseen`), or
+ * somebody changed it while the operation was being done (`changed-meanwhile`).
+ */
 export interface SkippedPath extends Omit<BlockedPath, "reason"> {
-  readonly reason: BlockedPath["reason"] | "unseen";
+  readonly reason: BlockedPath["reason"] | "unseen" | "changed-meanwhile";
 }
 
 /** The permitted part of a plan, and the paths that stay because nothing shows that they were absent. */

@@ -115,16 +115,8 @@ export async function interleavedStep(
   operation: LoggedOperation,
   { stack, direction }: Step,
 ): Promise<TakingBack | undefined> {
-  const { id, kind, fromSeq, toSeq } = operation;
-  if (direction === "redo" || !["run", "action", "transaction"].includes(kind)) return undefined;
-  const owners = await ownersIn(context);
-  const work: Work = {
-    label: `operation ${id}`,
-    fromSeq,
-    toSeq,
-    back: fromSeq,
-    isOwn: (record) => owners.of(record).includes(id),
-  };
+  if (direction === "redo" || !["run", "action", "transaction"].includes(operation.kind)) return undefined;
+  const work = await workOf(context, operation);
   const groups = await groupsOf(context, await eventsOfWork(context, work));
   // A part of an operation is taken back by itself, so that the rest can be taken back later.
   if (operation.partOf === undefined && groups.every((one) => one.groups.length === 1)) return undefined;
@@ -152,9 +144,26 @@ export async function crossedStep(
     const isCrossed = rows.some(({ seq }) => crossing.some((one) => seq > one.fromSeq && seq <= one.toSeq));
     if (!isCrossed) return undefined;
   }
+  return partStep(context, operation, { operations, stack, direction });
+}
+
+/**
+ * The undo of an operation of which a part is changed meanwhile: that is left alone (`leaves`, and what is met on the way), and
+ * stays to be undone. `undefined`: a redo, and the undo of an undo or redo, are done whole or not at all.
+ */
+export async function partStep(
+  context: Context,
+  operation: LoggedOperation,
+  { stack, direction, leaves }: Step & { readonly leaves?: ReadonlySet<WorkspacePath> },
+): Promise<TakingBack | undefined> {
+  if (direction === "redo" || operation.kind === "undo" || operation.kind === "redo") return undefined;
+  const undone = { ...(await undoOf(context, await workOf(context, operation))), always: true };
+  return { ...undone, operation: operationShape(operation, stack), ...(leaves === undefined ? {} : { leaves }) };
+}
+
+/** An operation as a piece of work: its own events, and those of what goes on within it. */
+async function workOf(context: Context, { id, fromSeq, toSeq }: LoggedOperation): Promise<Work> {
   const owners = await ownersIn(context);
-  const { id, fromSeq, toSeq } = operation;
   const isOwn: Work["isOwn"] = (record) => owners.of(record).includes(id);
-  const undone = await undoOf(context, { label: `operation ${id}`, fromSeq, toSeq, back: fromSeq, isOwn });
-  return { ...undone, always: true, operation: operationShape(operation, stack) };
+  return { label: `operation ${id}`, fromSeq, toSeq, back: fromSeq, isOwn };
 }

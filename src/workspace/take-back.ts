@@ -5,6 +5,8 @@ import type { Change } from "../core/change.ts";
 import type { ConflictRecord, IdentifiedConflict } from "../core/conflict-record.ts";
 import type { WorkspacePath } from "../core/path.ts";
 import { rangesOf } from "../core/seq-ranges.ts";
+import type { OnBlocked } from "../worktree/worktree.ts";
+import { changedMeanwhile, meanwhile } from "./changed-meanwhile.ts";
 import type { Context } from "./context.ts";
 import { unmergedShape } from "./conflict-shapes.ts";
 import type { Unmerged } from "./fit-folders.ts";
@@ -13,6 +15,7 @@ import { operate } from "./operate.ts";
 import { groupsOf, type OwnEvents, withoutPaths } from "./own-work.ts";
 import { refuseGone } from "./paths-gone.ts";
 import { blocked } from "./restore.ts";
+import type { SkippedPath } from "./seen-absent.ts";
 import { asideNotes } from "./undo-aside.ts";
 import { changeShape, conflictShape, skippedShape } from "./shape.ts";
 
@@ -29,6 +32,8 @@ export interface TakingBack {
   readonly nothing: string;
   /** Recorded even where nothing is to be changed: a step on the stack. */
   readonly always: boolean;
+  /** Paths that are left alone because somebody is writing them. */
+  readonly leaves?: ReadonlySet<WorkspacePath>;
   /** Open conflicts that are settled by it. */
   readonly withdraws: readonly IdentifiedConflict[];
   readonly operation: OperationShape | null;
@@ -45,14 +50,15 @@ export interface TakingHow {
 export async function takeBack(context: Context, work: TakingBack, how: TakingHow): Promise<UndoShape> {
   const { unrecorded, options } = how;
   if (options.dryRun === true) {
-    const plan = await invertWork(context, await groupsOf(context, work.own), { unrecorded, back: work.own.back });
+    const groups = await groupsOf(context, inReach(work));
+    const plan = withLeft(work, await invertWork(context, groups, { unrecorded, back: work.own.back }));
     return shapeOf(work, how, { plan, applied: plan.changes, dryRun: true });
   }
   // From the first merged content until the intent that names it: no collector.
   using _lease = await context.blobs.lease();
-  const plan = await whole(context, await planned(context, work.own));
+  const plan = withLeft(work, await whole(context, await planned(context, inReach(work))));
   if (options.force !== true) refuseGone(plan.skipped);
-  if (plan.changes.length + plan.unmerged.length === 0 && !work.always)
+  if (plan.changes.length + plan.unmerged.length === 0 && !work.always && work.leaves === undefined)
     return shapeOf(work, how, { plan, applied: [], dryRun: false });
   const met: IdentifiedConflict[] = [];
   const done = await operate(context, {
@@ -60,7 +66,7 @@ export async function takeBack(context: Context, work: TakingBack, how: TakingHo
     summary: work.summary,
     changes: plan.changes,
     contents: plan.contents,
-    onBlocked: options.force === true ? "skip" : "fail",
+    onBlocked: onBlockedOf(work, options.force === true),
     ...(await aboutOf(work, plan)),
     conflicts: (undo) => {
       const now = new Date(context.now()).toISOString();
@@ -70,15 +76,16 @@ export async function takeBack(context: Context, work: TakingBack, how: TakingHo
     },
     ...(options.onProgress === undefined ? {} : { onProgress: options.onProgress }),
   });
-  if (done.id === undefined && done.blocked.length > 0) throw blocked(done.blocked);
+  if (done.id === undefined && done.blocked.length > 0) throw blocked(meanwhile(done.blocked));
   const [applied, left] = [new Set(done.applied), new Set(done.blocked.map((one) => one.path))];
-  const notes = [...how.notes, ...asideNotes(done.aside.applied, { dryRun: false })];
+  const skipped = [...plan.skipped, ...meanwhile(done.blocked), ...done.aside.blocked];
+  const notes = [...how.notes, ...asideNotes(done.aside.applied, { dryRun: false }), ...restNotes(work, skipped)];
   return {
     ...shapeOf(
       work,
       { ...how, notes },
       {
-        plan: { ...plan, skipped: [...plan.skipped, ...done.blocked, ...done.aside.blocked] },
+        plan: { ...plan, skipped },
         applied: plan.changes.filter((change) => applied.has(change.path)),
         dryRun: false,
       },
@@ -87,6 +94,36 @@ export async function takeBack(context: Context, work: TakingBack, how: TakingHo
     conflicts: done.conflicts.map(conflictShape),
     unmerged: met.filter((one) => !left.has(one.record.path)).map(unmergedShape),
   };
+}
+
+/** For people: how what was changed meanwhile is taken back later. */
+function restNotes({ kind, operation, label }: TakingBack, skipped: readonly SkippedPath[]): string[] {
+  // What becomes of a transaction that is rolled back, its end says.
+  if (
+    kind === "redo" ||
+    label.startsWith("transaction ") ||
+    !skipped.some(({ reason }) => reason === "changed-meanwhile")
+  )
+    return [];
+  const how = operation === null ? "the same undo" : `\`chronicle undo ${operation.id.slice(0, 8)}\``;
+  return [`what was changed meanwhile stays to be undone: ${how} takes it back, once nothing changes it any more`];
+}
+
+/** An undo leaves alone what was changed meanwhile: that part stays to be undone. A redo is done whole, or not at all. */
+function onBlockedOf({ kind }: TakingBack, force: boolean): OnBlocked {
+  if (force) return "skip";
+  return kind === "undo" ? "skip-changed" : "fail";
+}
+
+/** The own events of the paths that can be changed. */
+function inReach({ own, leaves }: TakingBack): OwnEvents {
+  if (leaves === undefined) return own;
+  const { pending, ...rest } = withoutPaths(own, leaves);
+  return pending === undefined ? rest : { ...rest, pending: pending.filter(({ path }) => !leaves.has(path)) };
+}
+
+function withLeft({ leaves = new Set() }: TakingBack, plan: InversePlan): InversePlan {
+  return leaves.size === 0 ? plan : { ...plan, skipped: [...plan.skipped, ...[...leaves].map(changedMeanwhile)] };
 }
 
 async function planned(context: Context, own: OwnEvents): Promise<InversePlan> {
@@ -110,14 +147,16 @@ async function whole(context: Context, plan: InversePlan): Promise<InversePlan> 
 }
 
 /** Leaves out the events of paths that stay in place: they are not taken back. Conflicts are left to be undone, and named. */
-async function aboutOf({ about, label, own }: TakingBack, { skipped, unmerged }: InversePlan) {
+async function aboutOf({ about, label, own, leaves = new Set() }: TakingBack, { skipped, unmerged }: InversePlan) {
   if ("target" in about) return { target: about.target };
-  const [left, met] = [new Set(skipped.map((one) => one.path)), new Set(unmerged.map((one) => one.path))];
+  const stays = skipped.map((one) => one.path).filter((path) => !leaves.has(path));
+  const [left, met] = [new Set(stays), new Set(unmerged.map((one) => one.path))];
   const seqsOf = (isMeant: (path: WorkspacePath) => boolean): number[] =>
     [...own.byPath].flatMap(([path, events]) => (!left.has(path) && isMeant(path) ? [...events] : []));
   const all = await about.takesOf(own);
   const selection = label.toWellFormed();
-  if (met.size === 0) return { selective: { selection, takes: all, took: rangesOf(seqsOf(() => true)) } };
+  const beside = leaves.size === 0 ? {} : { left: [...leaves] };
+  if (met.size === 0) return { selective: { selection, takes: all, took: rangesOf(seqsOf(() => true)), ...beside } };
   const takes = await about.takesOf(withoutPaths(own, met));
   return {
     selective: {
@@ -126,6 +165,7 @@ async function aboutOf({ about, label, own }: TakingBack, { skipped, unmerged }:
       passes: all.filter((id) => !takes.includes(id)),
       took: rangesOf(seqsOf((path) => !met.has(path))),
       met: rangesOf(seqsOf((path) => met.has(path))),
+      ...beside,
     },
   };
 }

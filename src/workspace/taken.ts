@@ -102,14 +102,16 @@ function startOf({ fromSeq, selective }: LoggedOperation): number {
   return Math.min(took, met) - 1;
 }
 
-/** Is nothing left of some work but what did not merge, and is named as a conflict? */
-export async function isOnlyConflicts(context: Context, work: Work, taken: Taken): Promise<boolean> {
-  const undos = [...taken.undos.values()].filter((one) => one.met.length > 0);
+/** Is nothing left of some work but what did not merge, and is named as a conflict, or was left alone, and is named? */
+export async function isOnlyNamed(context: Context, work: Work, taken: Taken): Promise<boolean> {
+  const undos = [...taken.undos.values()].filter((one) => one.met.length + one.left.length > 0);
   if (undos.length === 0) return false;
   let isAny = false;
   for await (const { seq, record, path } of fileEvents(context, work)) {
     if (!work.isOwn(record, path, seq) || taken.holds(seq, record, path)) continue;
-    if (!undos.some(({ met, named }) => holdsSeq(met, seq) && named.has(path))) return false;
+    const isNamed = ({ met, named, took, left }: Selective): boolean =>
+      (holdsSeq(met, seq) && named.has(path)) || (holdsSeq(took, seq) && left.includes(path));
+    if (!undos.some(isNamed)) return false;
     isAny = true;
   }
   return isAny;

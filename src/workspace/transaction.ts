@@ -224,8 +224,14 @@ export async function rollbackTransaction(
     status: "rolled_back",
     ...(undo === undefined ? {} : { undo }),
   });
-  const notes = [...undone.notes, ...(await stayedNotes(context, transaction))];
+  const notes = [...undone.notes, ...leftNotes(transaction, undone), ...(await stayedNotes(context, transaction))];
   return { transaction: await shapeNow(context, transaction.id), undo: { ...undone, notes } };
+}
+
+/** For people: how what was changed meanwhile is taken back once the transaction has ended. */
+function leftNotes({ fromSeq }: LoggedTransaction, { skipped }: UndoShape): string[] {
+  if (!skipped.some(({ reason }) => reason === "changed-meanwhile")) return [];
+  return [`what was changed meanwhile was left: \`chronicle restore seq:${fromSeq} PATH\` makes it as it was before`];
 }
 
 const MOST_PATHS = 20;

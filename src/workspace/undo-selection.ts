@@ -15,7 +15,7 @@ import { eventsOfWork, type OwnEvents, type PendingChange, withEvents, type Work
 import { ownersIn } from "./owners.ts";
 import { type ChosenWork, lastTurnBut, selectorOf, workOf } from "./selection.ts";
 import { takeBack, type TakingBack } from "./take-back.ts";
-import { coveredBy, isOnlyConflicts, takenBy } from "./taken.ts";
+import { coveredBy, isOnlyNamed, takenBy } from "./taken.ts";
 
 /** Takes back what an action, a turn, a session, an actor did, or what was done to a file or since a moment. */
 export async function undoSelection(context: Context, options: UndoOptions): Promise<UndoShape> {
@@ -23,11 +23,11 @@ export async function undoSelection(context: Context, options: UndoOptions): Pro
   return undoWork(context, () => workToUndo(context, options), { label, options });
 }
 
-/** The work that is meant; the last turn is the last of which more is left than conflicts that are named already. */
+/** The work that is meant; the last turn is the last of which more is left than what an undo has named already. */
 async function workToUndo(context: Context, options: UndoOptions): Promise<ChosenWork> {
   if (options.turn !== "last" || selectorOf(options)?.by !== "turn") return workOf(context, options);
   const taken = takenBy(await listOperations(context), await ownersIn(context));
-  return lastTurnBut(context, (work) => isOnlyConflicts(context, work, taken));
+  return lastTurnBut(context, (work) => isOnlyNamed(context, work, taken));
 }
 
 /** How a piece of work is undone. */

@@ -6,6 +6,7 @@ import { ChronicleError } from "../core/errors.ts";
 import type { WorkspacePath } from "../core/path.ts";
 import { changeBetween, invert } from "../core/plan.ts";
 import type { BlockedPath } from "../worktree/worktree.ts";
+import { beingWritten, meanwhile } from "./changed-meanwhile.ts";
 import { closedNotes, finishInterrupted, lookOrCapture, onlyFinished } from "./before-undo.ts";
 import { conflictsOfStep } from "./conflicts-of-step.ts";
 import type { Context } from "./context.ts";
@@ -16,10 +17,10 @@ import type { LoggedOperation } from "./logged-operation.ts";
 import { changesOfOperation, listOperations, operationShape, stackOf } from "./operations.ts";
 import { blocked } from "./restore.ts";
 import { type BackTo, backTo, leaveUnseen } from "./seen-absent.ts";
-import { crossedStep, interleavedStep, selectiveStep, type Step } from "./selective-step.ts";
+import { crossedStep, interleavedStep, partStep, selectiveStep, type Step } from "./selective-step.ts";
 import { selectorOf } from "./selection.ts";
 import { changeShape, conflictShape, shownPath, skippedShape } from "./shape.ts";
-import { takeBack, type TakingHow } from "./take-back.ts";
+import { takeBack, type TakingBack, type TakingHow } from "./take-back.ts";
 import { asideNotes, asideOfStep } from "./undo-aside.ts";
 import { undoSelection } from "./undo-selection.ts";
 
@@ -68,6 +69,9 @@ async function reverse(context: Context, direction: Direction, options: UndoOpti
     const edited = sorted.edited.map((one) => one.change.path);
     const crossed = await crossedStep(context, operation, { ...step, edited });
     if (crossed !== undefined) return takeBack(context, crossed, how);
+    const leaves = await beingWritten(context, edited);
+    const part = leaves.size < edited.length ? undefined : await partStep(context, operation, { ...step, leaves });
+    if (part !== undefined) return takeBack(context, part, how);
   }
   return wholeStep(context, operation, { ...step, ...how, own, sorted });
 }
@@ -97,34 +101,29 @@ interface WholeStep extends Step, TakingHow {
 async function wholeStep(
   context: Context,
   operation: LoggedOperation,
-  { direction, stack, options, notes, unrecorded, own, sorted: { clean, edited } }: WholeStep,
+  { options, notes, unrecorded, own, sorted: { clean, edited }, ...step }: WholeStep,
 ): Promise<UndoShape> {
+  const { direction, stack } = step;
   const forced = options.force === true;
   const asked = makeable(forced ? [...clean, ...edited.map((one) => one.change)] : clean);
   const { changes: wanted, unseen } = await leaveUnseen(context, asked, backOf(operation, own));
-  const changes = await withFolders(context, wanted, unrecorded);
+  const { changes, inTheWay } = await withFolders(context, wanted, unrecorded);
   const left = forced ? [] : edited.map((one) => one.blocked);
+  const stays = [...inTheWay, ...unseen];
   const shape: UndoShape = {
     operation: operationShape(operation, stack),
     changes: changes.map(changeShape),
     undo_id: null,
-    skipped: [...left, ...unseen].map(skippedShape),
+    skipped: [...left, ...stays].map(skippedShape),
     conflicts: [],
     dry_run: true,
     finished: [],
     notes: [...notes],
     unmerged: [],
   };
-  if (options.dryRun === true) {
-    const aside = await asideOfStep(context, { kind: direction, target: operation.id });
-    const paths = aside.changes.map(({ path }) => path);
-    return {
-      ...shape,
-      skipped: [...shape.skipped, ...aside.blocked.map(skippedShape)],
-      notes: [...notes, ...asideNotes(paths, { dryRun: true })],
-    };
-  }
+  if (options.dryRun === true) return previewOf(context, shape, { kind: direction, target: operation.id });
   if (left.length > 0) throw editedSince(left, direction);
+  if (inTheWay.length > 0 && !forced) throw blocked(inTheWay);
   using _lease = operation.kind === "resolve" ? await context.blobs.lease() : undefined;
   const conflicts = await conflictsOfStep(context, operation, direction);
   const done = await operate(context, {
@@ -136,13 +135,17 @@ async function wholeStep(
     onBlocked: forced ? "skip" : "fail",
     ...(options.onProgress === undefined ? {} : { onProgress: options.onProgress }),
   });
-  if (done.id === undefined && done.blocked.length > 0) throw blocked(done.blocked);
+  if (done.id === undefined && done.blocked.length > 0) {
+    const part = forced ? undefined : await withoutChanged(context, operation, { step, blocked: done.blocked });
+    if (part === undefined) throw blocked(meanwhile(done.blocked));
+    return takeBack(context, part, { options, unrecorded, notes });
+  }
   const applied = new Set(done.applied);
   return {
     ...shape,
     changes: changes.filter((change) => applied.has(change.path)).map(changeShape),
     undo_id: done.id ?? null,
-    skipped: [...unseen, ...done.blocked, ...done.aside.blocked].map(skippedShape),
+    skipped: [...stays, ...meanwhile(done.blocked), ...done.aside.blocked].map(skippedShape),
     conflicts: done.conflicts.map(conflictShape),
     dry_run: false,
     notes: [
@@ -151,6 +154,30 @@ async function wholeStep(
       ...keptNotes(edited.filter(({ change }) => applied.has(change.path))),
     ],
   };
+}
+
+/** What a step would do, with what was kept aside. */
+async function previewOf(
+  context: Context,
+  shape: UndoShape,
+  step: { readonly kind: Direction; readonly target: string },
+): Promise<UndoShape> {
+  const aside = await asideOfStep(context, step);
+  const paths = aside.changes.map(({ path }) => path);
+  return {
+    ...shape,
+    skipped: [...shape.skipped, ...aside.blocked.map(skippedShape)],
+    notes: [...shape.notes, ...asideNotes(paths, { dryRun: true })],
+  };
+}
+
+/** The step without what was changed meanwhile; `undefined`: something else hinders it, or it is done whole or not at all. */
+async function withoutChanged(
+  context: Context,
+  operation: LoggedOperation,
+  { step, blocked: left }: { readonly step: Step; readonly blocked: readonly BlockedPath[] },
+): Promise<TakingBack | undefined> {
+  return left.some(({ reason }) => reason === "changed") ? partStep(context, operation, step) : undefined;
 }
 
 /**

@@ -123,7 +123,7 @@ function hasFolder(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): boole
     const stat = fs.lstat(folder);
     if (stat?.kind === "dir") return isGoing || hasDirectFolder(step, folder);
     if (stat === undefined) continue;
-    block(step, stat.kind === "symlink" ? "outside" : "changed", `${JSON.stringify(folder)} is no folder`);
+    block(step, stat.kind === "symlink" ? "outside" : "no-folder", `${JSON.stringify(folder)} is no folder`);
     return false;
   }
   return isGoing || hasDirectFolder(step, ROOT);
@@ -132,7 +132,7 @@ function hasFolder(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): boole
 /** `folder` is the innermost one that is there. */
 function hasDirectFolder(step: Step, folder: WorkspacePath): boolean {
   if (parentOf(step.inner) === folder) return true;
-  block(step, "changed", "its folder is not there");
+  block(step, "no-folder", "its folder is not there");
   return false;
 }
 

@@ -39,7 +39,7 @@ export interface Asked {
 
 /** False: something cannot be done, and then nothing is to be. */
 export function mayGoOn(steps: readonly Step[], request: ApplyRequest): boolean {
-  return request.onBlocked === "skip" || !steps.some(stopsAll);
+  return !steps.some((step) => stopsAll(step, request.onBlocked));
 }
 
 /** Would the new bytes fit? Blocks everything if not. */

@@ -3,7 +3,7 @@ import type { WorkspacePath } from "../core/path.ts";
 import type { FileStat } from "../disk/disk.ts";
 import type { OpenRoot } from "./scan.ts";
 import type { Staging } from "./staging.ts";
-import type { BlockReason } from "./worktree.ts";
+import type { BlockReason, OnBlocked } from "./worktree.ts";
 import { errnoOf } from "../core/errors.ts";
 
 /** A root with the place where an apply stages files for it. */
@@ -49,9 +49,11 @@ export interface Step {
   landed: boolean;
 }
 
-/** Is this a reason to change nothing at all, where all or nothing is wanted? A folder that merely stays is none. */
-export function stopsAll({ blocked, after }: Step): boolean {
-  return blocked !== undefined && (blocked.reason !== "not-empty" || after !== undefined);
+/** Is this path a reason to change nothing at all? A folder that merely stays is none. */
+export function stopsAll({ blocked, after }: Pick<Step, "blocked" | "after">, onBlocked: OnBlocked): boolean {
+  if (blocked === undefined || onBlocked === "skip") return false;
+  if (blocked.reason === "changed" && onBlocked === "skip-changed") return false;
+  return blocked.reason !== "not-empty" || after !== undefined;
 }
 
 /** Says why a step is not done; the first reason stays. */

@@ -149,7 +149,7 @@ async function putIntoPlace(
   let done = 0;
   for (const [step, act] of order) {
     act(run, step);
-    if (stopsAll(step) && request.onBlocked === "fail") return false;
+    if (stopsAll(step, request.onBlocked)) return false;
     done += 1;
     if (done % TURN !== 0) continue;
     progress.placed(done);

@@ -1,6 +1,7 @@
 import type { Change } from "../core/change.ts";
 import { sameEntry, type Entry } from "../core/entry.ts";
 import { comparePaths, isRoot, parentOf, type WorkspacePath } from "../core/path.ts";
+import { stopsAll } from "./apply-step.ts";
 import type { RecordedFiles } from "./recorded-files.ts";
 import type { ApplyReport, ApplyRequest, BlockedPath, BlockReason } from "./worktree.ts";
 
@@ -32,17 +33,14 @@ export class HostedApply {
     for (const change of changes) this.#checkBefore(change);
     await this.#checkContents();
     await this.#checkUntilFits(changes);
-    const isRefused =
-      this.#request.onBlocked === "fail" && [...this.#blocked.values()].some((one) => !this.#stays(one));
+    const { onBlocked } = this.#request;
+    const isRefused = [...this.#blocked.values()].some((one) =>
+      stopsAll({ blocked: one, after: this.#changes.get(one.path)?.after }, onBlocked),
+    );
     const applied = isRefused ? [] : paths.filter((path) => !this.#blocked.has(path));
     if (!isRefused) await this.#request.begin?.();
     this.#request.onProgress?.(applied.length, applied.length);
     return { applied, blocked: [...this.#blocked.values()], conflicts: [] };
-  }
-
-  /** A folder that was to go and holds something unknown is left alone either way. */
-  #stays({ path, reason }: BlockedPath): boolean {
-    return reason === "not-empty" && this.#changes.get(path)?.after === undefined;
   }
 
   #block(path: WorkspacePath, reason: BlockReason, detail: string): void {
@@ -79,7 +77,7 @@ export class HostedApply {
     if (after === undefined || isRoot(folder) || this.#blocked.has(path)) return;
     if (this.#kindAfter(folder) === "dir") return;
     const above = this.#blocked.get(folder);
-    if (above === undefined) this.#block(path, "changed", "its folder is not there");
+    if (above === undefined) this.#block(path, "no-folder", "its folder is not there");
     else this.#block(path, above.reason, "its folder is blocked");
   }
 

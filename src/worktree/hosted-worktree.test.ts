@@ -158,9 +158,9 @@ describe("what may be recorded", () => {
     const report = await apply(record, changes, { onBlocked: "skip" });
     expect(report.applied).toEqual(["gone"]);
     expect(reasons(report)).toEqual([
-      ["f/y", "changed"],
-      ["gone/z", "changed"],
-      ["x/y", "changed"],
+      ["f/y", "no-folder"],
+      ["gone/z", "no-folder"],
+      ["x/y", "no-folder"],
     ]);
   });
 

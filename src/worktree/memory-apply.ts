@@ -7,6 +7,7 @@ import type { ApplyReport, ApplyRequest, BlockReason, BlockedPath, ContentReader
 import { SYMLINK_MODE } from "../core/entry.ts";
 import { sha256 } from "../core/hash.ts";
 import { comparePaths, foldersAbove, isRoot, parentOf } from "../core/path.ts";
+import { stopsAll } from "./apply-step.ts";
 
 const DEFAULT_MASK = 0o7000;
 
@@ -54,10 +55,10 @@ export class MemoryApply {
   }
 
   #mayGoOn(): boolean {
-    if (this.#request.onBlocked === "skip") return true;
-    const stays = ({ path, reason }: BlockedPath): boolean =>
-      reason === "not-empty" && this.#changes.get(path)?.after === undefined;
-    return [...this.#blocked.values()].every(stays);
+    const { onBlocked } = this.#request;
+    return ![...this.#blocked.values()].some((one) =>
+      stopsAll({ blocked: one, after: this.#changes.get(one.path)?.after }, onBlocked),
+    );
   }
 
   #block(path: WorkspacePath, reason: BlockReason, detail: string): void {
@@ -77,7 +78,7 @@ export class MemoryApply {
       const kind = this.#files.get(folder)?.kind;
       const planned = this.#changes.get(folder)?.after;
       if (kind === undefined || kind === "dir" || planned?.kind === "dir") continue;
-      if (planned === undefined) this.#block(path, kind === "symlink" ? "outside" : "changed", "its folder is none");
+      if (planned === undefined) this.#block(path, kind === "symlink" ? "outside" : "no-folder", "its folder is none");
     }
     const node = this.#files.get(path);
     const resumed =
@@ -105,7 +106,7 @@ export class MemoryApply {
   #checkParent({ path, after }: Change): void {
     const folder = parentOf(path);
     if (after === undefined || isRoot(folder) || this.#files.get(folder)?.kind === "dir") return;
-    if (this.#changes.get(folder)?.after?.kind !== "dir") this.#block(path, "changed", "its folder is not there");
+    if (this.#changes.get(folder)?.after?.kind !== "dir") this.#block(path, "no-folder", "its folder is not there");
     const above = this.#blocked.get(folder);
     if (above !== undefined) this.#block(path, above.reason, "its folder is blocked");
   }

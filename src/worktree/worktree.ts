@@ -157,6 +157,9 @@ export interface ContentReader {
   pieces(): AsyncIterable<Uint8Array>;
 }
 
+/** What becomes of an apply when a path cannot be changed (see `ApplyRequest.onBlocked`). */
+export type OnBlocked = "fail" | "skip" | "skip-changed";
+
 export interface ApplyRequest {
   /** Names the staging and trash folders of this run, so that a later process can finish or clean up. */
   readonly token: string;
@@ -166,10 +169,11 @@ export interface ApplyRequest {
   readonly contents: (hashes: Iterable<Hash>) => AsyncIterable<readonly [Hash, ContentReader | undefined]>;
   /**
    * A path that cannot be changed (edited meanwhile, not permitted, a folder that holds unknown files, content
-   * missing): `fail` = nothing at all is changed and `applied` is empty; `skip` = it is left alone and listed. A folder
-   * that was to go and still holds something unknown is left alone and listed either way: nothing is lost by its staying.
+   * missing): `fail` = nothing at all is changed and `applied` is empty; `skip` = it is left alone and listed;
+   * `skip-changed` = `skip` for what was changed meanwhile, `fail` for every other reason. A folder that was to go and still
+   * holds something unknown is left alone and listed either way: nothing is lost by its staying.
    */
-  readonly onBlocked: "fail" | "skip";
+  readonly onBlocked: OnBlocked;
   /**
    * Makes durable what is to stand before the first change that anybody can see. Called once where something is to be changed,
    * after everything was looked at; what is new may be staged beside it, but nothing is put into place before it resolves.
@@ -187,8 +191,10 @@ export interface ApplyRequest {
   readonly onProgress?: (done: number, total: number) => void;
 }
 
+/** `no-folder`: its folder is not there, or something else stands in its place, and the changes do not make it. */
 export type BlockReason =
   | "changed"
+  | "no-folder"
   | "not-empty"
   | "not-permitted"
   | "content-missing"

@@ -48,7 +48,8 @@ export const UNDO: CommandSpec = {
   summary: "take back the last run or restore, or somebody's work only; again: the one before",
   details:
     "Only what that operation changed is touched. A path that was edited since is listed and nothing is done, " +
-    "unless --force takes it along. With --action, --turn, --session, --actor, --file or --since exactly that work is " +
+    "unless --force takes it along. One that a program goes on writing, or that is changed while this is done, is left " +
+    "and named, and everything else is taken back (exit code 1); what is left stays to be undone by the operation's id. With --action, --turn, --session, --actor, --file or --since exactly that work is " +
     "taken back, merged with what came later; what does not merge stays as it is, and is a conflict: see conflicts. " +
     "What would need a content that was pruned is listed and nothing is done, unless --force leaves it.",
   args: [{ name: "[operation]", description: "an id (default: the last that is not undone)", completes: "operation" }],

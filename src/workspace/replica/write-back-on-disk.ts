@@ -185,6 +185,7 @@ export class WriteBackOnDisk {
 
 const BARRED: Readonly<Record<Exclude<BlockedPath["reason"], "no-space" | "busy">, WriteBackReason>> = {
   changed: "stale",
+  "no-folder": "stale",
   // Of what it holds nothing is ever recorded: to ask again is of no use.
   "not-empty": "path",
   "not-permitted": "read-only",
