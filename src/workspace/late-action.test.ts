@@ -76,6 +76,23 @@ describe("what an action does after its transaction was committed", () => {
   });
 });
 
+it("what an action does after it was undone is told at its end, and can be undone", async () => {
+  await using project = new Project();
+  const workspace = await started(project);
+  const action = await workspace.snapshotAction({ ...REQUEST, session: "s", turn: "t1" });
+  project.write("f", "in its turn\n");
+  // A new turn: the action is taken for abandoned.
+  await workspace.action({ type: "write_file", payload: { path: "g" }, session: "s", turn: "t2" }, () => undefined);
+  const id = action?.id ?? "";
+  await workspace.undo();
+  expect(project.read("f")).toBe("before\n");
+  project.write("f", "late\n");
+  const ended = await workspace.finishAction(id);
+  expect(ended.changes.map(({ path }) => path)).toEqual(["f"]);
+  await workspace.undo({ action: id });
+  expect(project.read("f")).toBe("before\n");
+});
+
 it("what an action does after its run has ended is an operation by itself", async () => {
   await using project = new Project();
   const workspace = await started(project);

@@ -116,23 +116,24 @@ class Lineage {
 
 /** The changes that were taken back within a span, for instance by a failed run in it. The events are read in order. */
 class TakenBack {
-  readonly #undos = new Map<string, Pick<IntentRecord, "took" | "left" | "target">>();
+  readonly #undos = new Map<string, Pick<IntentRecord, "took" | "left" | "target"> & { readonly seq: number }>();
 
   /** Takes an event that may end an undo or a redo. */
-  note({ recordId, record }: Pick<LogEvent, "recordId" | "record">): void {
+  note({ seq, recordId, record }: Pick<LogEvent, "seq" | "recordId" | "record">): void {
     if (!recordId.startsWith("intent:") || record["state"] !== "done") return;
     const intent = decodeIntent(record);
-    if (intent.kind === "undo") this.#undos.set(recordId.slice("intent:".length), intent);
+    if (intent.kind === "undo") this.#undos.set(recordId.slice("intent:".length), { ...intent, seq });
     if (intent.kind !== "redo") return;
     for (const [id, { target }] of this.#undos)
       if (intent.target === id || (target !== undefined && intent.target === target)) this.#undos.delete(id);
   }
 
   holds({ seq, record }: OwnEvent, path: WorkspacePath): boolean {
-    for (const { took, left = [], target } of this.#undos.values()) {
+    for (const { took, left = [], target, seq: end } of this.#undos.values()) {
       if (took !== undefined && holdsSeq(took, seq) && !left.includes(path)) return true;
       const ids = [record.session, record.action, record.transaction, record.intent];
-      if (target !== undefined && ids.includes(target)) return true;
+      // The operation may go on after it was undone: an action whose end comes late, for instance.
+      if (target !== undefined && seq < end && ids.includes(target)) return true;
     }
     return false;
   }

@@ -29,7 +29,8 @@ export function takenBy(operations: readonly LoggedOperation[], owners: Owners):
     const { id, kind, target, selective } = operation;
     if (selective !== undefined) undos.set(id, selective);
     else if (target !== undefined && kind === "undo")
-      whole.set(target, { target: spans.get(target) ?? ALWAYS, own: operation });
+      // The operation may go on after it was undone: an action whose end comes late, for instance.
+      whole.set(target, { target: { ...(spans.get(target) ?? ALWAYS), toSeq: operation.fromSeq }, own: operation });
     else if (target !== undefined && kind === "redo") {
       undos.delete(target);
       whole.delete(target);

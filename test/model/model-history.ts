@@ -6,7 +6,7 @@ import type { RecordBody } from "../../src/core/event.ts";
 import { decodeFile, pathOfRecordId, type FileRecord } from "../../src/core/file-record.ts";
 import { decodePrune, type PruneRecord } from "../../src/core/prune-record.ts";
 import { decodeIntent, decodeSession, type IntentRecord, type SessionRecord } from "../../src/core/records.ts";
-import { holdsSeq } from "../../src/core/seq-ranges.ts";
+import { holdsSeq, type SeqRanges } from "../../src/core/seq-ranges.ts";
 import { decodeTransaction, type TransactionRecord } from "../../src/core/transaction-record.ts";
 import { found } from "./model-expect.ts";
 import { shown } from "./model-roots.ts";
@@ -53,7 +53,9 @@ interface Present {
 
 /** What an undo took back. */
 interface Took {
-  readonly seqs: ReadonlySet<number>;
+  readonly seqs: Set<number>;
+  /** The changes of paths with conflicts. */
+  readonly met: SeqRanges;
   readonly label: string;
 }
 
@@ -154,6 +156,7 @@ export class ModelHistory {
     } else if (kind === "conflict") {
       const record = decodeConflict(body);
       this.conflicts.set(id, { ...record, path: shown(record.path) });
+      if (record.settled === "undo" || record.settled === "merged") this.#settle(record.undo ?? "", shown(record.path));
     } else if (kind === "prune") this.prunings.push(decodePrune(body));
     else if (kind === "intent") this.#intent(id, decodeIntent(body), asked);
   }
@@ -292,8 +295,9 @@ export class ModelHistory {
       const own = history.filter((step) => isOwn?.(step) === true && !isLeft(step.path));
       if (this.veil.isEmpty) found({ label, took: [...took] }).toEqual({ label, took: own.map((step) => step.seq) });
     } else if (transaction !== undefined) this.#wholeTransaction(transaction, history);
-    this.undos.set(id, { seqs: took, label });
-    this.#everTook.set(id, { seqs: took, label });
+    const { met = [] } = intent;
+    this.undos.set(id, { seqs: took, met, label });
+    this.#everTook.set(id, { seqs: new Set(took), met, label });
   }
 
   /** Everybody's transaction: all is as it was when it began, if nothing was done in it that is another's. */
@@ -342,11 +346,11 @@ export class ModelHistory {
     this.#whole.delete(target);
   }
 
-  #ofUndo({ seqs, label }: Took): (step: Step) => boolean {
+  #ofUndo({ seqs, met, label }: Took): (step: Step) => boolean {
     const transaction = this.transactions.get(label.slice("transaction ".length));
     const isEverybodys = transaction !== undefined && transaction.record.session === undefined;
     const isAll = isEverybodys || /^(?:file|since) /.test(label);
-    const isMeant = (step: Step): boolean => seqs.has(step.seq);
+    const isMeant = (step: Step): boolean => seqs.has(step.seq) || holdsSeq(met, step.seq);
     return isAll ? isMeant : this.#leftOf(isMeant);
   }
 
@@ -417,6 +421,13 @@ export class ModelHistory {
       if (isMeant(step) && (!this.isTaken(step) || (isFollowed && this.#isUnchanged(step)))) left.add(step.seq);
     }
     return (step) => left.has(step.seq);
+  }
+
+  /** A conflict that was settled for the undo, or by a merge: what the undo had met at the path is taken back. */
+  #settle(undo: string, path: string): void {
+    const took = this.undos.get(undo);
+    for (const step of this.steps)
+      if (step.path === path && holdsSeq(took?.met ?? [], step.seq)) took?.seqs.add(step.seq);
   }
 
   /** Did no undo that took this change back change the path? */
