@@ -5,7 +5,7 @@ import type { ReplicaDoor } from "./api/replication-api.ts";
 import type { RecordStoreOptions, StandaloneRecordStoreApi } from "./api/record-api.ts";
 import type { OpenOptions, StoreApi, StoreOptions } from "./api/store-api.ts";
 import type { RestoreShape } from "./api/shapes.ts";
-import type { RestoreOptions, WorkspaceApi } from "./api/workspace-api.ts";
+import type { RepairPlace, RestoreOptions, WorkspaceApi } from "./api/workspace-api.ts";
 import type { Backends } from "./compose/backends.ts";
 import { openFileRecordStore } from "./compose/file-record-store.ts";
 import { openFileStore } from "./compose/file-store.ts";
@@ -13,7 +13,8 @@ import { leftOpen } from "./compose/left-open.ts";
 import { nodeProcesses } from "./compose/node-processes.ts";
 import { partsOf } from "./compose/parts-of.ts";
 import { openDoor } from "./compose/replica-door.ts";
-import { FileSyncPlaces } from "./compose/sync-places.ts";
+import { isStore } from "./compose/repair-sources.ts";
+import { FileSyncPlaces, type KnownOrigin } from "./compose/sync-places.ts";
 import { restoreFrom, type Source } from "./compose/restore-from.ts";
 import { NodeDisk } from "./disk/node-disk.ts";
 import { SyncController } from "./replication/folder/sync-controller.ts";
@@ -117,6 +118,16 @@ export function openReplicaDoor(store: StoreApi, onError: (error: unknown) => vo
 export function openSyncs(store: StoreApi, onError: (error: unknown) => void): SyncController {
   const places = new FileSyncPlaces(store, partsOf(store));
   return new SyncController({ places, now: () => Date.now(), random: Math.random, onError });
+}
+
+/** The origin that a workspace of this machine's store follows. Throws `PLATFORM_UNSUPPORTED` for a store that is elsewhere. */
+export function findOrigin(store: StoreApi, workspaceId: string): Promise<KnownOrigin | undefined> {
+  return new FileSyncPlaces(store, partsOf(store)).originOf(workspaceId);
+}
+
+/** Where good bytes may be, by a path of this machine: a store, where one lies there, else the files below it. */
+export function repairPlaceAt(path: string): RepairPlace {
+  return isStore(disk, path) ? { store: path } : { folder: path };
 }
 
 /** Fills an empty folder of this machine with files of a workspace that is elsewhere. See `restore-from.ts`. */

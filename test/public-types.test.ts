@@ -165,6 +165,7 @@ it("the options", () => {
       "VerifyOptions": [
         "readonly quick?: boolean",
         "readonly expect?: string",
+        "readonly repairFrom?: readonly RepairPlace[]",
       ],
     }
   `);
@@ -230,6 +231,8 @@ it("shapes: fields may be added, none is renamed", () => {
       "ExplainShape": "path tracked recorded rule pattern? source? omitted?",
       "GcShape": "freed_blobs freed_bytes pending_blobs pending_bytes",
       "HeadShape": "workspace seq hash log_root root note key",
+      "HealedContentShape": "from",
+      "HurtContentShape": "hash needed_by",
       "IterationShape": "iteration timestamp size hash deleted? kind permissions seq cause actor session? action? turn? pruned_by? upstream? replica?",
       "LogEventShape": "seq ts record_id op hash prev_hash recursion_depth record",
       "ManifestFileShape": "kind hash size mtime_ms permissions path_b64?",
@@ -246,6 +249,8 @@ it("shapes: fields may be added, none is renamed", () => {
       "RecordImportShape": "source events records rounded seqs head",
       "RecordShape": "seq changes coverage",
       "RecordVerifyShape": "ok events head problems notes",
+      "RepairFailureShape": "place reason",
+      "RepairShape": "healed missing set_aside failed",
       "ResolveShape": "conflict changes undo_id",
       "RestoreShape": "changes undo_id skipped conflicts dry_run finished to? rollback_id?",
       "RetentionShape": "max_snapshots max_age_days min_age_hours max_store_bytes",
@@ -259,7 +264,7 @@ it("shapes: fields may be added, none is renamed", () => {
       "TransactionShape": "id status started_at finished_at? snapshots name? parent? actor session? scope? orphaned?",
       "UndoShape": "operation selection? notes unmerged",
       "VerifyProblemShape": "kind where detail",
-      "VerifyShape": "ok events blobs bytes problems notes anchored_to expected seconds",
+      "VerifyShape": "ok events blobs bytes problems notes anchored_to expected seconds repair?",
       "VersionRestoreShape": "version changes undo_id",
       "VersionShape": "id path path_b64? timestamp replica kind size permissions? hash actor session? turn? action? based_on lost_to is_present? merged_in?",
       "WorkspaceShape": "id name? path roots seq created last_event present archived? problem?",

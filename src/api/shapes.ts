@@ -295,6 +295,36 @@ export interface VerifyShape {
   /** The head that was given to hold the log to; `null`: none was given. */
   expected: ExpectedHeadShape | null;
   seconds: number;
+  /** What a repair has done, where one was asked for. All else is as it is after it. */
+  repair?: RepairShape;
+}
+
+/** What was found elsewhere and stored anew, and what was not. */
+export interface RepairShape {
+  healed: HealedContentShape[];
+  /** Contents that are still missing or damaged. */
+  missing: HurtContentShape[];
+  /** Damaged files of the store that were put aside, in its `blobs/quarantine`: by the name that they had. */
+  set_aside: string[];
+  /** Places that could not be asked, or not to their end. */
+  failed: RepairFailureShape[];
+}
+
+/** A content that is missing or damaged, by its SHA-256. */
+export interface HurtContentShape {
+  hash: string;
+  /** What needs it: events with their records or paths, of many the first 20. Empty: nothing of this workspace. */
+  needed_by: string[];
+}
+
+export interface HealedContentShape extends HurtContentShape {
+  /** Where its bytes were found. */
+  from: string;
+}
+
+export interface RepairFailureShape {
+  place: string;
+  reason: string;
 }
 
 /** What became of a head that the log was to be held to. */

@@ -82,7 +82,25 @@ export interface VerifyOptions extends ProgressOptions {
   readonly quick?: boolean;
   /** What `head` or `head --json` printed earlier: truncation, replacement and roll-back since then are detected. */
   readonly expect?: string;
+  /**
+   * Where good bytes may be for contents that are missing or damaged: each is looked for by its hash, place after place, and stored
+   * anew where it is found. Not with `quick`, and not for agents.
+   */
+  readonly repairFrom?: readonly RepairPlace[];
 }
+
+/**
+ * Where `verify` looks for good bytes: the files below a folder, the contents of another store (which is only read, and may be
+ * damaged itself), or a workspace that is open, also one of a server's. All paths are absolute.
+ */
+export type RepairPlace =
+  | { readonly folder: string }
+  | { readonly store: string }
+  | {
+      readonly workspace: Pick<WorkspaceApi, "blob">;
+      /** What it is called in the result. */
+      readonly name: string;
+    };
 
 export interface LogOptions {
   readonly from?: number;

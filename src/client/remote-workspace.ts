@@ -173,6 +173,7 @@ export class RemoteWorkspace implements api.WorkspaceApi {
   }
 
   verify(options?: api.VerifyOptions): Promise<shapes.VerifyShape> {
+    if (options?.repairFrom !== undefined) return Promise.reject(elsewhere("repair a store"));
     return this.#caller.one(upkeep.verify, options);
   }
 

@@ -11,6 +11,7 @@ import { historiesOf, type MarkedHistory } from "./marked-histories.ts";
 import { mirrorParts } from "./mirror-places.ts";
 import { openCopy } from "./open-copy.ts";
 import { newFolders } from "./new-folder.ts";
+import { repairSource } from "./repair-sources.ts";
 import { stageCrew, type StoreParts } from "./open-context.ts";
 import { treeSize } from "./tree-size.ts";
 import { faultOfWorkspaceFile } from "./workspace-file.ts";
@@ -31,6 +32,8 @@ export function storeTasks(parts: StoreParts, workspaceId: string): StoreTasks {
     copy: () => openCopy(parts, workspaceId, tasks),
     scratchIndex: parts.backends.scratchIndex,
     collect: (options) => collectStore(parts, options),
+    repairSource: (place) => repairSource(parts.backends.disk, place),
+    setAside: (files) => setAside(parts, files),
     emptyWorktree: async (folder) => emptyWorktree(parts.backends, folder, stageCrew(parts)),
     usage: () => storeUsage(parts),
     newFolder: newFolders(parts.backends.disk),
@@ -45,6 +48,20 @@ export function storeTasks(parts: StoreParts, workspaceId: string): StoreTasks {
  * Throws rather than free anything while a history cannot be read, or is shorter than it was.
  */
 export async function collectStore(parts: StoreParts, options: { readonly waitMs?: number } = {}): Promise<GcShape> {
+  const { alive, mark } = marker(parts);
+  await mark();
+  const report = await parts.blobs.collect((hash) => alive.has(hash), { ...options, whenLocked: mark });
+  parts.gauge.lookAgain();
+  return {
+    freed_blobs: report.freedBlobs,
+    freed_bytes: report.freedBytes,
+    pending_blobs: report.pendingBlobs,
+    pending_bytes: report.pendingBytes,
+  };
+}
+
+/** Marks what all workspaces need; called once more, only what was appended since. */
+function marker(parts: StoreParts): { readonly alive: ReadonlySet<Hash>; readonly mark: () => Promise<void> } {
   const alive = new Set<Hash>();
   const now = parts.backends.now();
   const ends = new Map<string, NonNullable<AliveOptions["from"]>>();
@@ -75,15 +92,33 @@ export async function collectStore(parts: StoreParts, options: { readonly waitMs
       }
     }
   };
-  await mark();
-  const report = await parts.blobs.collect((hash) => alive.has(hash), { ...options, whenLocked: mark });
-  parts.gauge.lookAgain();
-  return {
-    freed_blobs: report.freedBlobs,
-    freed_bytes: report.freedBytes,
-    pending_blobs: report.pendingBlobs,
-    pending_bytes: report.pendingBytes,
+  return { alive, mark };
+}
+
+/**
+ * Puts damaged files of the blob store aside. A damaged content that no workspace needs goes with them; while a history cannot be
+ * read, any content may be needed.
+ */
+async function setAside(parts: StoreParts, files: ReadonlySet<string>): Promise<readonly string[]> {
+  const { alive, mark } = marker(parts);
+  let isKnown = true;
+  const look = async (): Promise<void> => {
+    try {
+      if (isKnown) await mark();
+    } catch (error) {
+      if (!(error instanceof ChronicleError)) throw error;
+      isKnown = false;
+    }
   };
+  await look();
+  const aside = await parts.blobs.setAside({
+    files,
+    keep: (hash) => !isKnown || alive.has(hash),
+    whenLocked: look,
+    waitMs: parts.waitMs,
+  });
+  parts.gauge.lookAgain();
+  return aside;
 }
 
 /** Contents are shared, so one history that cannot be read holds up the whole store: it is named. */

@@ -19,6 +19,14 @@ import { standsApart } from "./stands-apart.ts";
 import { storeTasks } from "./store-tasks.ts";
 import { SyncTokens } from "./sync-tokens.ts";
 
+/** An origin as a replica knows it. */
+export interface KnownOrigin {
+  readonly url: string;
+  /** The id of the workspace there, or its name where it has not answered so far. */
+  readonly workspace: string | undefined;
+  readonly token: string | undefined;
+}
+
 /** The syncs of a store of this machine. Tokens are files (0600) in `sync-tokens/` of the configuration folder. */
 export class FileSyncPlaces implements SyncPlaces {
   readonly #store: StoreApi;
@@ -111,6 +119,14 @@ export class FileSyncPlaces implements SyncPlaces {
   keepToken(id: string, token: string | undefined): void {
     if (token === undefined) this.#tokens.remove(id);
     else this.#tokens.keep(id, token);
+  }
+
+  /** Where a workspace's sync has its origin, and with which token it asks there; `undefined`: it follows none. */
+  async originOf(id: string): Promise<KnownOrigin | undefined> {
+    const record = (await this.#look(id))?.record;
+    if (record === undefined) return undefined;
+    const workspace = record.origin === "" ? record.workspace : record.origin;
+    return { url: record.url, workspace, token: this.#tokens.get(id) };
   }
 
   connect(

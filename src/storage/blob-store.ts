@@ -57,6 +57,12 @@ export interface BlobStore {
    * `keep` is asked only under the lock. Crash-safe.
    */
   collect(keep: (hash: Hash) => boolean, options?: CollectOptions): Promise<CollectReport>;
+  /**
+   * Puts damaged files aside (they are kept until the next `collect`), once everything that can be read in them is stored
+   * elsewhere. A file that holds the only copy of a damaged content that is to be kept stays in its place. Resolves to those
+   * that were put aside. Takes the collector's lock, as `collect`. Crash-safe.
+   */
+  setAside(wish: SetAsideWish): Promise<readonly string[]>;
   /** Closes files and locks; unfinished batches are abandoned. Idempotent. */
   close(): Promise<void>;
 }
@@ -127,6 +133,16 @@ export interface BlobProblem {
   readonly detail: string;
   /** The contents that are hurt, where they are known. */
   readonly hashes: readonly Hash[];
+  /** The file that is damaged, for `setAside`; not there where no file is. */
+  readonly file?: string;
+}
+
+/** Which files `setAside` is about, and what must not be lost with them. */
+export interface SetAsideWish extends Pick<CollectOptions, "whenLocked" | "waitMs"> {
+  /** As `BlobProblem.file` names them. Those that are not there any more are passed over. */
+  readonly files: ReadonlySet<string>;
+  /** A damaged content for which this is false need not be kept. Asked only under the lock. */
+  readonly keep: (hash: Hash) => boolean;
 }
 
 export interface CollectOptions {

@@ -1,5 +1,5 @@
 import type { RecordStoreApi } from "../api/record-api.ts";
-import type { ActingAs, WorkspaceApi } from "../api/workspace-api.ts";
+import type { ActingAs, VerifyOptions, WorkspaceApi } from "../api/workspace-api.ts";
 import { ChronicleError } from "../core/errors.ts";
 import { encodeRefused } from "../core/refused-record.ts";
 import { withCommit } from "./commit.ts";
@@ -33,11 +33,15 @@ export function agentView(workspace: WorkspaceApi, context: Context): WorkspaceA
     if (who.role === "person") throw forbidden("act as a person");
     return workspace.as({ ...who, role: "agent" });
   };
+  // A repair reads wherever it is told to, and moves damaged files away.
+  const verify = (options?: VerifyOptions): ReturnType<WorkspaceApi["verify"]> =>
+    options?.repairFrom === undefined ? workspace.verify(options) : refuse("repair", options.repairFrom);
   return new Proxy(
     onlyAllowed(workspace, DENIED, (name: Denied, args) => refuse(name, args)),
     {
       get: (target, key) => {
         if (key === "records") return records();
+        if (key === "verify") return verify;
         return key === "as" ? as : Reflect.get(target, key, target);
       },
     },

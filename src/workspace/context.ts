@@ -1,5 +1,6 @@
 import type { RetentionShape } from "../api/action-shapes.ts";
 import type { DuShape, GcShape } from "../api/shapes.ts";
+import type { RepairPlace } from "../api/workspace-api.ts";
 import type { ForeseenContent } from "../core/foreseen-content.ts";
 import type { Hash } from "../core/hash.ts";
 import type { OffRecord } from "../core/off-record.ts";
@@ -14,6 +15,7 @@ import type { Entry } from "../core/entry.ts";
 import type { Omission } from "../core/coverage.ts";
 import type { FileStat } from "../disk/disk.ts";
 import type { WorkspacePath } from "../core/path.ts";
+import type { RepairSource } from "./repair-source.ts";
 import type { NewFolder } from "./records/ledger.ts";
 import type { LiveView } from "./live-view.ts";
 import type { SealedEvent } from "../core/event.ts";
@@ -150,6 +152,13 @@ export interface StoreTasks {
   withheld(): ReadonlySet<Hash>;
   /** What this workspace holds of its origin's history, opened to be verified; `undefined`: it follows none. */
   copy(): Promise<HistoryCopy | undefined>;
+  /** Opens a place where good bytes may be. Throws `NOT_FOUND` where it is not there, `USAGE` for what is none. */
+  repairSource(place: RepairPlace): RepairSource;
+  /**
+   * Puts damaged files of the blob store aside, as `BlobStore.setAside`: what no workspace of the store needs may go with them.
+   * Resolves to their names.
+   */
+  setAside(files: ReadonlySet<string>): Promise<readonly string[]>;
   /** An empty index that nobody else sees, for recomputing. */
   scratchIndex(): IndexStore;
   /**

@@ -81,7 +81,7 @@ export interface PrivateContents {
 
 /** Everything private that is kept at a time (ms since the epoch): lists, plans, and the contents that plans name. */
 export async function* privateContents(
-  blobs: BlobStore,
+  blobs: Pick<BlobStore, "get">,
   privates: readonly PrivateContents[],
   now: number,
 ): AsyncGenerator<{ readonly hash: Hash; readonly where: string }> {

@@ -12,6 +12,7 @@ import { type KeptVersion, missingVersion, readVersions } from "./kept-versions.
 import { seqOf } from "./list-files.ts";
 import { missingContent } from "./pruning.ts";
 import { proveHistory, proveRow, refuseSize } from "./proved-content.ts";
+import { baseOf } from "./project.ts";
 import { provedState } from "./proved-state.ts";
 import { readEvents } from "./read-events.ts";
 import { shownPath } from "./shape.ts";
@@ -105,7 +106,8 @@ export async function openBlob(context: Context, given: string): ReturnType<File
   }
   const row = await context.index.withContent(given);
   const version = row === undefined ? await versionWith(context, given) : undefined;
-  if (row === undefined && version === undefined && !(await isInConflict(context, given))) throw foreign(given);
+  const isNamed = row !== undefined || version !== undefined || (await isInConflict(context, given));
+  if (!isNamed && !(await isOfRecord(context, given))) throw foreign(given);
   // The store has contents of other workspaces, too.
   if (row !== undefined) await proveRow(context, row, { isLast: false });
   const reader = await context.blobs.open(given);
@@ -127,6 +129,15 @@ function foreign(hash: Hash): ChronicleError {
 /** What a replica made of a path, and lost, is one that no path ever had, too. */
 async function versionWith(context: Context, hash: Hash): Promise<KeptVersion | undefined> {
   return (await readVersions(context)).find(({ record }) => record.entry?.hash === hash);
+}
+
+/** Bases and filters are contents that no path ever had, too: whoever repairs a copy of this history asks for them. */
+async function isOfRecord(context: Context, hash: Hash): Promise<boolean> {
+  for (const prefix of ["snapshot:", "coverage:", "compact:"]) {
+    const events = await readEvents(context, await context.index.records(prefix));
+    if (events.some((event) => baseOf(event) === hash || event.record["filter"] === hash)) return true;
+  }
+  return false;
 }
 
 /** What an undo would have made of a path is a content that no path ever had. */

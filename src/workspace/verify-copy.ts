@@ -9,6 +9,8 @@ import { verifyLog, type Need } from "./verify-log.ts";
 export interface CopyFindings {
   readonly problems: Problem[];
   readonly notes: string[];
+  /** As `VerifyLogOptions.placesOf`. */
+  readonly placesOf: ReadonlySet<Hash>;
 }
 
 /**
@@ -32,7 +34,12 @@ async function verifyOpened({ context, where }: HistoryCopy, into: CopyFindings)
   const problems: Problem[] = [];
   const notes: string[] = [];
   const audit = await IndexAudit.begin(context.index);
-  const log = await verifyLog(context, { problems, notes, bound: audit.seq, seqsOfInterest: new Set(), audit });
+  const { placesOf } = into;
+  const log = await verifyLog(context, {
+    ...{ problems, notes, placesOf, audit },
+    bound: audit.seq,
+    seqsOfInterest: new Set(),
+  });
   if (!log.broken) problems.push(...(await audit.finish()));
   for (const fault of context.store.fileFaults()) {
     problems.push({ kind: "copy-contradicted", where: fault.where, detail: fault.fault });
@@ -41,7 +48,12 @@ async function verifyOpened({ context, where }: HistoryCopy, into: CopyFindings)
   into.notes.push(`${where}: ${log.events} events of workspace ${context.workspaceId}, up to event ${log.lastSeq}`);
   into.notes.push(...notes.map((note) => `${where}: ${note}`));
   const needed = [...presentOf(context, log.needed)];
-  return new Map(needed.map(([hash, need]) => [hash, { ...need, where: `${where}${need.where}` }] as const));
+  return new Map(needed.map(([hash, need]) => [hash, within(where, need)] as const));
+}
+
+function within(copy: string, need: Need): Need {
+  const places = need.places?.map((place) => `${copy}${place}`);
+  return { ...need, where: `${copy}${need.where}`, ...(places === undefined ? {} : { places }) };
 }
 
 /** What is needed of a history, without what is not here by right: of a copy all that was left out, else what only tells of an origin's states. */

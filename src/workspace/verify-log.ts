@@ -25,6 +25,10 @@ import type { VerifyProblemShape as Problem } from "../api/shapes.ts";
 /** Where a content is needed: the first place found. */
 export interface Need {
   readonly where: string;
+  /** In bytes, where a record says it. */
+  readonly size: number | undefined;
+  /** Of contents that were asked about: all places, of many the first ones. */
+  readonly places?: readonly string[];
   /** Nothing needs it but what tells of an origin's states (`NeededContent`). */
   readonly isUpstream: boolean;
 }
@@ -60,6 +64,8 @@ export interface VerifyLogOptions extends Pick<VerifyOptions, "onProgress"> {
   /** Events up to here were recorded for certain: what is bad behind them was torn by a crash, and is cut off by the next command. */
   readonly bound: number;
   readonly seqsOfInterest: ReadonlySet<number>;
+  /** Contents of which all places are to be told. */
+  readonly placesOf?: ReadonlySet<Hash>;
   /** Compares an index with what is replayed. */
   readonly audit?: IndexAudit;
   /** Is given the replayed state at the end, if everything could be replayed. */
@@ -68,6 +74,9 @@ export interface VerifyLogOptions extends Pick<VerifyOptions, "onProgress"> {
 
 /** How many events are replayed at once. */
 const BATCH = 2_000;
+
+/** So many places are told of one content. */
+const MOST_PLACES = 20;
 
 /** Reads the log from its files, line by line, replays it, and recomputes every root that it states. */
 export async function verifyLog(context: Context, options: VerifyLogOptions): Promise<LogFindings> {
@@ -111,6 +120,7 @@ class LogVerifier {
   readonly #state = new LiveTree();
   #tree = new LogTree();
   readonly #needed = new Map<Hash, Need>();
+  readonly #places = new Map<Hash, string[]>();
   readonly #at = new Map<number, LogAt>();
   readonly #needs: HistoryNeeds;
   readonly #pruning: LoggedPruning | undefined;
@@ -155,15 +165,13 @@ class LogVerifier {
     this.#at.set(seq, { hash, logRoot: this.#tree.root(), root });
     if (this.#options.seqsOfInterest.has(seq)) this.#hashes.set(seq, hash);
     this.#need({ hash: base, where, size: undefined, isUpstream: false });
-    const faults = await checkBase(this.#context.blobs, base, {
-      root,
-      onRows: (batch) => {
-        for (const { path, entry } of batch.entries ?? []) this.#state.set(path, entry);
-        this.#needs.rows(batch, anchor, where);
-      },
-    });
+    const onRows = (batch: BaseBatch): void => {
+      for (const { path, entry } of batch.entries ?? []) this.#state.set(path, entry);
+      this.#needs.rows(batch, anchor, where);
+    };
+    const faults = await despiteDamage(() => checkBase(this.#context.blobs, base, { root, onRows }));
     for (const fault of faults ?? []) this.#report("base-wrong", `${where}: ${fault.where}`, fault.detail);
-    // One that is missing is reported with the other contents; nothing can be recomputed without it.
+    // One that is missing or damaged is reported with the other contents; nothing can be recomputed without it.
     if (faults === undefined) this.broken = true;
     else if (this.#isIndexed) await projectAnchor(this.#context, anchor);
     this.#options.notes.push(`the history is held here from event ${seq + 1} on, and the files as they were before it`);
@@ -197,7 +205,10 @@ class LogVerifier {
   /** A copy is never given what was kept aside. */
   async #needPrivate(): Promise<void> {
     if (this.#context.isCopy === true) return;
-    for await (const one of privateContents(this.#context.blobs, this.#needs.privates, this.#context.now()))
+    const { blobs } = this.#context;
+    // A plan that is damaged is reported with the other contents; what it names is needed again once it is mended.
+    const plans = { get: (hash: Hash) => despiteDamage(() => blobs.get(hash)) };
+    for await (const one of privateContents(plans, this.#needs.privates, this.#context.now()))
       this.#need({ ...one, size: undefined, isUpstream: false });
   }
 
@@ -317,9 +328,19 @@ class LogVerifier {
     return isRooted || event.op === "compact" || isAsked;
   }
 
-  #need({ hash, where, isUpstream }: NeededContent): void {
+  #need({ hash, where, size, isUpstream }: NeededContent): void {
+    const places = this.#placesOf(hash);
+    if (places !== undefined && places.length < MOST_PLACES) places.push(where);
     const known = this.#needed.get(hash);
-    if (known === undefined || (known.isUpstream && !isUpstream)) this.#needed.set(hash, { where, isUpstream });
+    if (known !== undefined && (!known.isUpstream || isUpstream)) return;
+    this.#needed.set(hash, { where, size, isUpstream, ...(places === undefined ? {} : { places }) });
+  }
+
+  #placesOf(hash: Hash): string[] | undefined {
+    if (this.#options.placesOf?.has(hash) !== true) return undefined;
+    const known = this.#places.get(hash) ?? [];
+    this.#places.set(hash, known);
+    return known;
   }
 
   #collect(event: LogEvent, where: string): void {
@@ -462,5 +483,15 @@ class LogVerifier {
         `event ${event.seq} (${event.recordId})`,
         `states the Merkle root ${JSON.stringify(stated)}, computed ${root}`,
       );
+  }
+}
+
+/** `undefined`: the content is damaged. */
+async function despiteDamage<T>(read: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await read();
+  } catch (error) {
+    if (error instanceof ChronicleError && error.code === "BLOB_CORRUPT") return undefined;
+    throw error;
   }
 }

@@ -35,6 +35,6 @@ it("what the replica has recorded itself is missed, though the origin's was left
   await using _rig = replica;
   const own = await replica.file("a", "mine");
   withhold(own);
-  const needed = new Map([[own.hash ?? sha256(""), { where: "a", isUpstream: false }]]);
+  const needed = new Map([[own.hash ?? sha256(""), { where: "a", size: undefined, isUpstream: false }]]);
   expect(presentOf(replica.context, needed)).toEqual(needed);
 });

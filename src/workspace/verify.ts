@@ -6,9 +6,9 @@ import { type ExpectedHead, judgeSignature, parseExpected } from "../core/signed
 import type { Context } from "./context.ts";
 import { IndexAudit } from "./index-audit.ts";
 import { checkQuarantine } from "./verify-quarantine.ts";
-import { verifyBlobs } from "./verify-blobs.ts";
+import { verifyBlobs, type BlobFindings } from "./verify-blobs.ts";
 import { verifyCopy, presentOf } from "./verify-copy.ts";
-import { verifyLog, type LogFindings } from "./verify-log.ts";
+import { verifyLog, type LogFindings, type Need, type VerifyLogOptions } from "./verify-log.ts";
 
 /** A problem, before it is shown. */
 export type Problem = VerifyProblemShape;
@@ -18,6 +18,21 @@ export type Problem = VerifyProblemShape;
  * every root and head. Changes nothing, and believes nothing because the index says so.
  */
 export async function verify(context: Context, options: VerifyOptions = {}): Promise<VerifyShape> {
+  return (await examine(context, options)).shape;
+}
+
+/** What was found, with what a repair needs of it. */
+export interface Examined extends Pick<BlobFindings, "hurt" | "files"> {
+  readonly shape: VerifyShape;
+  readonly needed: ReadonlyMap<Hash, Need>;
+}
+
+/** As `verify`. `placesOf`: contents of which everything that needs them is told. */
+export async function examine(
+  context: Context,
+  options: VerifyOptions & Pick<VerifyLogOptions, "placesOf">,
+): Promise<Examined> {
+  const { placesOf = new Set() } = options;
   const began = performance.now();
   const problems: Problem[] = [];
   const notes: string[] = [];
@@ -30,6 +45,7 @@ export async function verify(context: Context, options: VerifyOptions = {}): Pro
     problems,
     notes,
     bound: boundOf(context, indexed),
+    placesOf,
     ...(options.onProgress === undefined ? {} : { onProgress: options.onProgress }),
     seqsOfInterest: seqsOfInterest(context, indexed, given),
   });
@@ -42,15 +58,16 @@ export async function verify(context: Context, options: VerifyOptions = {}): Pro
     problems.push({ kind: "file-damaged", where, detail: fault });
   const expected = given === undefined ? undefined : checkExpected(context, held, given);
   problems.push(...(expected?.problems ?? []));
-  const copied = await verifyCopy(context, { problems, notes });
+  const copied = await verifyCopy(context, { problems, notes, placesOf });
+  const needed = together(copied, presentOf(context, log.needed));
   const blobs = await verifyBlobs(context, {
-    needed: new Map([...copied, ...presentOf(context, log.needed)]),
+    needed,
     quick: options.quick === true,
     problems,
     ...(options.onProgress === undefined ? {} : { onProgress: options.onProgress }),
   });
   const kept = context.heads.last(context.workspaceId);
-  return {
+  const shape: VerifyShape = {
     ok: problems.length === 0,
     events: log.events,
     blobs: blobs.count,
@@ -61,6 +78,18 @@ export async function verify(context: Context, options: VerifyOptions = {}): Pro
     expected: expected?.shape ?? null,
     seconds: Math.round(performance.now() - began) / 1_000,
   };
+  return { shape, needed, hurt: blobs.hurt, files: blobs.files };
+}
+
+/** What a workspace needs and what its copy of an origin's history does; of a content that both do, all places. */
+function together(copied: ReadonlyMap<Hash, Need>, own: ReadonlyMap<Hash, Need>): ReadonlyMap<Hash, Need> {
+  const needed = new Map([...copied, ...own]);
+  for (const [hash, { places }] of copied) {
+    const ours = own.get(hash);
+    if (places !== undefined && ours !== undefined)
+      needed.set(hash, { ...ours, places: [...(ours.places ?? []), ...places] });
+  }
+  return needed;
 }
 
 /** What was recorded for certain: a line at or below it can be damaged, but not torn. */

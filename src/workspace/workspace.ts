@@ -51,6 +51,7 @@ import { redo, undo } from "./undo.ts";
 import { userRecords } from "./user-records.ts";
 import { usageOf } from "./usage.ts";
 import { verifyIntegrity } from "./verify-integrity.ts";
+import { repair } from "./repair.ts";
 import { verify } from "./verify.ts";
 import * as versions from "./versions.ts";
 import { WriteQueue } from "./write-queue.ts";
@@ -248,7 +249,10 @@ export class Workspace implements api.WorkspaceApi {
   }
 
   verify(options: api.VerifyOptions = {}): Promise<shapes.VerifyShape> {
-    return this.#turns.whileOpen(() => onceMore(() => verify(this.#context, options)));
+    const { repairFrom } = options;
+    const work = () =>
+      repairFrom === undefined ? verify(this.#context, options) : repair(this.#context, { ...options, repairFrom });
+    return this.#turns.whileOpen(() => onceMore(work));
   }
 
   rebuild(options: api.ProgressOptions = {}): Promise<shapes.RebuildShape> {

@@ -1,39 +1,9 @@
-import { createHash } from "node:crypto";
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
 import { open } from "../../src/open.ts";
 import { Project } from "../helpers/project.ts";
-
-/** Bytes that do not compress, so that they can be found in a pack. */
-function noise(seed: string, length: number): Buffer {
-  const parts: Buffer[] = [];
-  for (let i = 0; i * 32 < length; i += 1) parts.push(createHash("sha256").update(`${seed} ${i}`).digest());
-  return Buffer.concat(parts).subarray(0, length);
-}
-
-function files(folder: string): string[] {
-  return readdirSync(folder, { recursive: true, withFileTypes: true })
-    .filter((one) => one.isFile())
-    .map((one) => join(one.parentPath, one.name));
-}
-
-/** Changes one byte in the middle of every stored copy of a content. */
-function rot(project: Project, content: Buffer): void {
-  const part = content.subarray(0, 64);
-  let found = 0;
-  for (const path of files(join(project.home, "blobs"))) {
-    const bytes = readFileSync(path);
-    for (let at = bytes.indexOf(part); at >= 0; at = bytes.indexOf(part, at + 1)) {
-      const middle = at + Math.floor(content.length / 2);
-      bytes[middle] = (bytes[middle] ?? 0) ^ 1;
-      found += 1;
-    }
-    if (found > 0) writeFileSync(path, bytes);
-  }
-  if (found === 0) throw new Error("the content was not found in the store");
-}
+import { noise, rot } from "../helpers/rot.ts";
 
 async function opened(project: Project, create = false): Promise<WorkspaceApi & AsyncDisposable> {
   const { home, configFolder, folder } = project;
@@ -51,7 +21,7 @@ async function rotted(content: Buffer, more = 0): Promise<Project> {
     project.remove("a.bin");
     await workspace.snapshot();
   }
-  rot(project, content);
+  rot(project.home, content);
   return project;
 }
 
@@ -93,7 +63,7 @@ describe("Truth 16: a content that is put back is not acknowledged on a damaged 
     await using workspace = await opened(project, true);
     project.write("copy.bin", content);
     await workspace.snapshot();
-    rot(project, content);
+    rot(project.home, content);
     expect((await workspace.verify()).ok).toBe(false);
     await workspace.snapshot({ paranoid: true });
     expect((await workspace.verify()).problems).toEqual([]);

@@ -1,7 +1,8 @@
 import { EXIT } from "../../api/problems.ts";
-import type { VerifyShape } from "../../api/shapes.ts";
+import type { RepairShape, VerifyShape } from "../../api/shapes.ts";
 import { formatBytes } from "../../core/duration.ts";
 import type { CommandContext } from "../context.ts";
+import { refuseRemoteRepair, repairPlaces } from "../repair-places.ts";
 import { readUserFile } from "../read-json-list.ts";
 import { columns } from "../render/columns.ts";
 import { counted } from "../render/counted.ts";
@@ -32,6 +33,26 @@ function printResult(context: CommandContext, result: VerifyShape): void {
   for (const line of anchorLines(result)) context.print(line);
 }
 
+/** What was healed, and what still is not, each with what needs it. */
+function printRepair(context: CommandContext, { healed, missing, set_aside: aside, failed }: RepairShape): void {
+  const { paint } = context;
+  for (const { hash, needed_by: needs, from } of healed)
+    printContent(context, `${paint("green", "healed")}  ${hash}  from ${printable(from)}`, needs);
+  for (const { hash, needed_by: needs } of missing)
+    printContent(context, `${paint("red", "not found")}  ${hash}`, needs);
+  for (const { place, reason } of failed)
+    context.print(paint("red", `could not be asked to the end: ${printable(place)}: ${printable(reason)}`));
+  for (const file of aside) context.print(`put aside until the next gc: ${printable(file)}`);
+  const [good, bad] = [counted(healed.length, "content"), counted(missing.length, "content")];
+  context.print(`${good} healed, ${missing.length === 0 ? "none missing" : `${bad} still missing or damaged`}`);
+}
+
+function printContent(context: CommandContext, line: string, needs: readonly string[]): void {
+  context.print(line);
+  for (const place of needs) context.print(`    needed by ${printable(place)}`);
+  if (needs.length === 0) context.print("    needed by nothing of this workspace");
+}
+
 const SIGNATURE = {
   valid: "signature valid",
   invalid: "signature invalid",
@@ -54,13 +75,20 @@ function anchorLines({ ok, anchored_to: anchor, expected }: VerifyShape): string
 
 export async function verify(context: CommandContext): Promise<number> {
   const expect = await expectedHead(context);
+  refuseRemoteRepair(context);
   const workspace = await context.reading();
+  await using opened = new AsyncDisposableStack();
+  const repairFrom = await repairPlaces(context, workspace, opened);
   const result = await workspace.verify({
     quick: context.input.flag("quick"),
     ...(expect === undefined ? {} : { expect }),
+    ...(repairFrom.length === 0 ? {} : { repairFrom }),
     ...context.progress(),
   });
   if (context.json) context.printJson(result);
-  else printResult(context, result);
+  else {
+    if (result.repair !== undefined) printRepair(context, result.repair);
+    printResult(context, result);
+  }
   return result.ok ? EXIT.done : EXIT.damaged;
 }

@@ -11,8 +11,8 @@ export interface RemoteAddress {
   readonly workspace: string | undefined;
 }
 
-/** `URL` or `URL#WORKSPACE`. No name and no id has a `#` in it, a socket's path may. */
-function parseRemote(text: string, from: string): RemoteAddress {
+/** `URL` or `URL#WORKSPACE`; `from`: what it was given by. Throws `USAGE`. No name and no id has a `#` in it, a socket's path may. */
+export function parseRemote(text: string, from: string): RemoteAddress {
   const at = text.lastIndexOf("#");
   const url = at < 0 ? text : text.slice(0, at);
   refuseNoAddress(url, from);

@@ -18,6 +18,8 @@ export interface RemoteOptions {
   readonly address: RemoteAddress;
   /** `--token-file`. */
   readonly tokenFile: string | undefined;
+  /** Instead of it, and of `$CHRONICLE_TOKEN`. */
+  readonly token?: string | undefined;
   readonly acting: ActingAs;
   /** Is told what people should know about the way to the server. */
   readonly onNote: (note: string) => void;
@@ -36,8 +38,8 @@ export class RemoteServer {
   }
 
   /** Nothing is asked yet. Throws `USAGE` for what is no address or no token, `UNSAFE` as `ownServer` does. */
-  static of(io: Io, { address, tokenFile, acting, once, onNote }: RemoteOptions): RemoteServer {
-    const token = remoteToken({ file: tokenFile, given: io.env["CHRONICLE_TOKEN"], cwd: io.cwd() });
+  static of(io: Io, { address, tokenFile, token: own, acting, once, onNote }: RemoteOptions): RemoteServer {
+    const token = own ?? remoteToken({ file: tokenFile, given: io.env["CHRONICLE_TOKEN"], cwd: io.cwd() });
     const note = bareTokenNote(address.url, token);
     if (note !== undefined) onNote(note);
     const client = createClient({

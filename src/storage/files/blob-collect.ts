@@ -1,14 +1,13 @@
-import { sha256, type Hash } from "../../core/hash.ts";
+import type { Hash } from "../../core/hash.ts";
 import type { CollectReport } from "../blob-store.ts";
 import type { PackRow, PlacedBlob } from "../blob-index.ts";
-import { BlockFiller } from "./block-filler.ts";
 import { catchUpLarge, catchUpPacks, listLarge } from "./blob-recovery.ts";
 import { withTrouble } from "../io-trouble.ts";
-import { PACK_HEADER_BYTES, decodeBlockHead, unpackBlock } from "../block.ts";
-import type { BlobFiles, HeldLane, Lanes } from "./lanes.ts";
+import { PACK_HEADER_BYTES } from "../block.ts";
+import type { BlobFiles, Lanes } from "./lanes.ts";
 import { openPack } from "./pack-reader.ts";
-import { readAt, scanPack, type PackPart } from "./pack-scan.ts";
-import { PackWriter } from "./pack-writer.ts";
+import { PackRewriter } from "./pack-rewriter.ts";
+import { scanPack, type PackPart } from "./pack-scan.ts";
 
 /** A pack of which less than this is alive is written anew without the rest. */
 const LEAST_LIVE_SHARE = 0.7;
@@ -30,6 +29,7 @@ export interface CollectWish {
  */
 export async function collectBlobs(files: BlobFiles, lanes: Lanes, wish: CollectWish): Promise<CollectReport> {
   removeTemporary(files);
+  removeQuarantine(files);
   await catchUpPacks(files, lanes);
   catchUpLarge(files);
   const large = collectLarge(files, wish.keep);
@@ -46,6 +46,14 @@ export async function collectBlobs(files: BlobFiles, lanes: Lanes, wish: Collect
 function removeTemporary({ disk, layout }: BlobFiles): void {
   withTrouble(`cleaning ${layout.largeTmp}`, () => {
     for (const { name } of disk.list(layout.largeTmp)) disk.unlink(`${layout.largeTmp}/${name.toString("latin1")}`);
+  });
+}
+
+/** Everything that could be read in a file that was put aside lies elsewhere. */
+function removeQuarantine({ disk, layout }: BlobFiles): void {
+  if (disk.lstat(layout.quarantine) === undefined) return;
+  withTrouble(`cleaning ${layout.quarantine}`, () => {
+    for (const { name } of disk.list(layout.quarantine)) disk.unlink(`${layout.quarantine}/${name.toString("latin1")}`);
   });
 }
 
@@ -78,9 +86,8 @@ interface Candidate {
 
 class PackCollector {
   readonly #files: BlobFiles;
-  readonly #lanes: Lanes;
+  readonly #rewriter: PackRewriter;
   readonly #wish: CollectWish;
-  #target: { readonly writer: PackWriter; readonly lane: HeldLane } | undefined;
   #freedBlobs = 0;
   #freedBytes = 0;
   #pendingBlobs = 0;
@@ -88,7 +95,7 @@ class PackCollector {
 
   constructor(files: BlobFiles, lanes: Lanes, wish: CollectWish) {
     this.#files = files;
-    this.#lanes = lanes;
+    this.#rewriter = new PackRewriter(files, lanes);
     this.#wish = wish;
   }
 
@@ -100,8 +107,7 @@ class PackCollector {
       for (const candidate of candidates) await this.#collect(candidate);
       if (candidates.length > 0) withTrouble(`syncing ${layout.packs}`, () => disk.syncFolder(layout.packs));
     } finally {
-      this.#target?.writer.close();
-      this.#target?.lane.release();
+      this.#rewriter.close();
     }
     return {
       freedBlobs: this.#freedBlobs,
@@ -146,7 +152,7 @@ class PackCollector {
     const placed = this.#files.index.inPack(pack.id);
     const live = placed.filter(({ hash }) => this.#wish.keep(hash));
     const dead = placed.filter(({ hash }) => !this.#wish.keep(hash));
-    if (rewrite && (await this.#isSealed(pack)) && (await this.#rewrite(pack, live))) {
+    if (rewrite && (await this.#rewriter.isSealed(pack)) && (await this.#rewrite(pack, live))) {
       this.#freedBlobs += dead.length;
       this.#freedBytes += size;
     } else if (dead.length > 0) {
@@ -156,30 +162,14 @@ class PackCollector {
     }
   }
 
-  /** Seals the pack if it lies in an idle lane. False: somebody sits on the lane, or this collector writes to it. */
-  async #isSealed(pack: PackRow): Promise<boolean> {
-    if (pack.lane === undefined) return true;
-    const lane = await this.#lanes.tryTake(pack.lane);
-    if (lane === undefined) return false;
-    try {
-      if (lane.grant.pack?.ulid !== pack.ulid) return false;
-      const { disk, layout, newPackId, index } = this.#files;
-      const writer = new PackWriter(disk, layout, lane.grant, newPackId);
-      withTrouble(`sealing pack ${pack.ulid}`, () => writer.seal());
-      index.apply({ packs: [writer.stateOf(pack.ulid)] });
-      return true;
-    } finally {
-      lane.release();
-    }
-  }
-
   /** False: something alive in it is damaged, and the pack stays as it is. */
   async #rewrite(pack: PackRow, live: readonly PlacedBlob[]): Promise<boolean> {
     const { disk, layout, index } = this.#files;
     if (live.length === 0) {
       index.apply({ forgetPacks: [pack.id], durable: true });
     } else {
-      const copied = this.#copy(pack, live, await this.#openTarget());
+      // A damaged content keeps its pack where it is, for whoever mends it.
+      const copied = await this.#rewriter.copy(pack, live, { mayDrop: () => false });
       if (copied === undefined) return false;
       index.apply({ forgetPacks: [pack.id], ...copied, replace: true, durable: true });
       for (let i = 0; i < copied.rows.count; i++) this.#freedBytes -= copied.rows.fields[i * 6 + 5] ?? 0;
@@ -187,62 +177,4 @@ class PackCollector {
     withTrouble(`removing pack ${pack.ulid}`, () => disk.unlink(layout.sealedPack(pack.ulid)));
     return true;
   }
-
-  #copy(pack: PackRow, live: readonly PlacedBlob[], writer: PackWriter): ReturnType<BlockFiller["result"]> | undefined {
-    const { disk, layout } = this.#files;
-    const filler = new BlockFiller(writer);
-    const fd = withTrouble(`opening pack ${pack.ulid}`, () => openPack(disk, layout, { ...pack, lane: undefined }));
-    if (fd === undefined) return undefined;
-    try {
-      for (const [hash, content] of contentsOf(this.#files, fd, live)) {
-        if (content === undefined) {
-          filler.abandon();
-          return undefined;
-        }
-        filler.add(hash, content);
-      }
-      filler.flush();
-      writer.sync();
-      return filler.result();
-    } catch (error) {
-      filler.abandon();
-      throw error;
-    } finally {
-      disk.close(fd);
-    }
-  }
-
-  async #openTarget(): Promise<PackWriter> {
-    if (this.#target === undefined) {
-      const lane = await this.#lanes.take();
-      const { disk, layout, newPackId } = this.#files;
-      this.#target = { lane, writer: new PackWriter(disk, layout, lane.grant, newPackId) };
-    }
-    return this.#target.writer;
-  }
-}
-
-/** The contents of one pack in the order in which they lie there; `undefined` for one that is damaged. */
-function* contentsOf(
-  { disk }: BlobFiles,
-  fd: number,
-  live: readonly PlacedBlob[],
-): Generator<[Hash, Buffer | undefined]> {
-  let at = -1;
-  let raw: Buffer | undefined;
-  for (const { hash, place } of live) {
-    if (place.kind !== "pack") continue;
-    if (place.block !== at) {
-      at = place.block;
-      raw = unpacked(readAt(disk, fd, place.block, place.blockBytes));
-    }
-    const content = raw?.subarray(place.at, place.at + place.length);
-    // A damaged content keeps its pack where it is, for whoever mends it.
-    yield [hash, content !== undefined && sha256(content) === hash ? content : undefined];
-  }
-}
-
-function unpacked(bytes: Buffer): Buffer | undefined {
-  const head = decodeBlockHead(bytes);
-  return head === undefined ? undefined : unpackBlock(head, bytes.subarray(head.headBytes));
 }

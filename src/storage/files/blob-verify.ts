@@ -19,6 +19,8 @@ interface PackFile {
   readonly size: number;
   readonly sealed: boolean;
   readonly row: PackRow | undefined;
+  /** `undefined`: a lane that the index does not know. */
+  readonly ulid: string | undefined;
 }
 
 /** Counts bytes, tells the caller, and lets others run now and then. */
@@ -70,11 +72,12 @@ function packFiles(files: BlobFiles): PackFile[] {
     return [
       ...sealed.map((ulid): PackFile => {
         const path = layout.sealedPack(ulid);
-        return { path, size: disk.lstat(path)?.size ?? 0, sealed: true, row: rows.find((row) => row.ulid === ulid) };
+        const row = rows.find((known) => known.ulid === ulid);
+        return { path, size: disk.lstat(path)?.size ?? 0, sealed: true, row, ulid };
       }),
       ...active.map(({ lane, size }): PackFile => {
         const row = rows.find((known) => known.lane === lane);
-        return { path: layout.activePack(lane), size, sealed: false, row };
+        return { path: layout.activePack(lane), size, sealed: false, row, ulid: row?.ulid };
       }),
     ];
   });
@@ -91,7 +94,7 @@ async function* verifyPack(
   const fd = openFor(files, pack);
   if (typeof fd !== "number") {
     // If it is gone since it was listed, and the index still names it, that is said later.
-    if (fd !== undefined) yield damage(pack.path, 0, fd.fault, hashesOf(rows));
+    if (fd !== undefined) yield damage(pack, 0, fd.fault, hashesOf(rows));
     return;
   }
   try {
@@ -107,7 +110,7 @@ async function* verifyPack(
       const stored = withTrouble(`reading ${pack.path}`, () => readStored(disk, fd, part.offset, part.head));
       const damaged = damagedIn(part.head, unpackBlock(part.head, stored));
       if (damaged.length === 0 && !isStoredWhole(part.head, stored)) {
-        yield damage(pack.path, part.offset, "bytes of a block were changed, though its contents can still be read");
+        yield damage(pack, part.offset, "bytes of a block were changed, though its contents can still be read");
       }
       for (const { hash } of damaged) yield* damagedContent(files, pack, part.offset, hash);
       for (const entry of part.head.entries) if (!damaged.includes(entry)) onBlob?.(entry.hash);
@@ -149,10 +152,10 @@ function isOpenTail({ sealed, size, row }: PackFile, to: number): boolean {
 
 function* verifyEnds(disk: Disk, fd: number, pack: PackFile, rows: readonly PlacedBlob[]): Generator<BlobProblem> {
   const promised = promisedBytes(pack);
-  if (promised > 0 && !isSoundHeader(disk, fd, pack)) yield damage(pack.path, 0, "the pack's header is damaged");
+  if (promised > 0 && !isSoundHeader(disk, fd, pack)) yield damage(pack, 0, "the pack's header is damaged");
   if (promised <= pack.size) return;
   const lost = hashesWithin(rows, pack.size, promised);
-  yield damage(pack.path, pack.size, `the pack is cut off: ${promised - pack.size} bytes are missing`, lost);
+  yield damage(pack, pack.size, `the pack is cut off: ${promised - pack.size} bytes are missing`, lost);
 }
 
 function isSoundHeader(disk: Disk, fd: number, { path, sealed, row }: PackFile): boolean {
@@ -171,7 +174,7 @@ function garbage(
   rows: readonly PlacedBlob[],
 ): BlobProblem {
   const hurt = hashesWithin(rows, part.from, part.to);
-  return damage(pack.path, part.from, `${part.to - part.from} bytes are no block`, hurt);
+  return damage(pack, part.from, `${part.to - part.from} bytes are no block`, hurt);
 }
 
 /** A damaged copy hurts nobody where the index names another one, which is looked at in its own place: the collector frees it. */
@@ -181,7 +184,7 @@ function* damagedContent({ index }: BlobFiles, pack: PackFile, offset: number, h
     place === undefined || (place.kind === "pack" && place.pack === pack.row?.id && place.block === offset);
   if (!isHere) return;
   const where = `${pack.path} at byte ${offset}`;
-  yield { kind: "blob-corrupt", where, detail: "the bytes have another hash", hashes: [hash] };
+  yield { kind: "blob-corrupt", where, detail: "the bytes have another hash", hashes: [hash], ...fileOf(pack) };
 }
 
 function indexWrong(where: string, detail: string, hashes: readonly Hash[]): BlobProblem {
@@ -238,7 +241,7 @@ async function* verifyLarge(
     onBlob?.(hash);
   } catch (error) {
     if (!(error instanceof ChronicleError) || error.code !== "BLOB_CORRUPT") throw error;
-    yield { kind: "blob-corrupt", where: path, detail: error.message, hashes: [hash] };
+    yield { kind: "blob-corrupt", where: path, detail: error.message, hashes: [hash], file: path };
   }
 }
 
@@ -254,8 +257,13 @@ function* missingFiles({ disk, layout, index }: BlobFiles, packs: readonly PackF
   }
 }
 
-function damage(path: string, offset: number, detail: string, hashes: readonly Hash[] = []): BlobProblem {
-  return { kind: "pack-damaged", where: `${path} at byte ${offset}`, detail, hashes };
+function damage(pack: PackFile, offset: number, detail: string, hashes: readonly Hash[] = []): BlobProblem {
+  return { kind: "pack-damaged", where: `${pack.path} at byte ${offset}`, detail, hashes, ...fileOf(pack) };
+}
+
+/** A pack is known by its ULID, since a lane that is sealed meanwhile gets another name. */
+function fileOf({ ulid }: PackFile): Pick<BlobProblem, "file"> {
+  return ulid === undefined ? {} : { file: ulid };
 }
 
 function hashesWithin(rows: readonly PlacedBlob[], from: number, to: number): Hash[] {

@@ -11,6 +11,7 @@ import type {
   BlobVerifyOptions,
   CollectOptions,
   CollectReport,
+  SetAsideWish,
 } from "../blob-store.ts";
 import type { BlobBlock } from "../blob-block.ts";
 import type { HeldLock, Lock } from "../lock.ts";
@@ -40,6 +41,7 @@ import type { BlobLayout } from "./layout.ts";
 import { OpenSink, type SinkResult } from "./pack-sink.ts";
 import { PackWriter } from "./pack-writer.ts";
 import { RenewableIndex } from "./renewable-index.ts";
+import { setDamagedAside } from "./set-aside.ts";
 import { CheckedBlocks, SoundContents, type StoredState } from "./sound-contents.ts";
 
 const LOCK_WAIT_MS = 10_000;
@@ -240,6 +242,18 @@ export class FileBlobStore implements BlobStore {
       return await collectBlobs(this.#files, this.#lanes, { keep, thorough: options.thorough === true });
     } finally {
       // Packs that are still open would keep their space.
+      this.#reading.close();
+    }
+  }
+
+  async setAside({ files, keep, whenLocked, waitMs }: SetAsideWish): Promise<readonly string[]> {
+    this.#mustTakeWrites();
+    using _turn = await this.#lease.exclusive(waitMs);
+    await whenLocked?.();
+    await this.#endWriting();
+    try {
+      return await setDamagedAside(this.#files, this.#lanes, { files, keep });
+    } finally {
       this.#reading.close();
     }
   }

@@ -11,6 +11,7 @@ import type { Hash } from "../../core/hash.ts";
  *     packs/<ulid>.pack          sealed packs
  *     large/ab/<hash>            a content over 8 MiB as it is; <hash>.z: as a container of compressed pieces
  *     large/tmp/                 large contents on their way; whatever lies here without a running writer is garbage
+ *     quarantine/                damaged packs and large files that a repair has replaced; nothing is read from here
  *     index.db, gc.db            derived; the lock of the collector
  *   workspaces/<id>/             see `WorkspaceLayout`
  *   workspaces/<id>.new/         one that is being made; <id>.forgotten: being removed. Garbage when nobody does
@@ -36,6 +37,8 @@ export interface BlobLayout {
   readonly active: string;
   readonly large: string;
   readonly largeTmp: string;
+  /** Damaged files of which everything readable lies elsewhere. The collector removes them. */
+  readonly quarantine: string;
   /** SQLite: which content lies where. Derived. */
   readonly index: string;
   /** SQLite: the lock between writers (shared) and the collector (exclusive). Never deleted. */
@@ -140,6 +143,7 @@ function blobLayout(folder: string): BlobLayout {
     active,
     large,
     largeTmp: `${large}/tmp`,
+    quarantine: `${folder}/quarantine`,
     index: `${folder}/index.db`,
     gcLock: `${folder}/gc.db`,
     activePack: (lane) => `${active}/${lane}.pack`,

@@ -15,6 +15,9 @@ const EMPTY = 0n;
 /** Pieces of a large content (1 MiB each) that are read in one step. */
 const STEP_PIECES = 8;
 
+/** Which contents of a block are damaged. */
+type Hurt = ReadonlySet<Hash> | "all";
+
 /** The state of a stored content. */
 export type StoredState = "sound" | "damaged" | "none";
 
@@ -69,8 +72,8 @@ export class SoundContents {
   readonly #layout: BlobLayout;
   readonly #index: Places;
   readonly #checked: CheckedBlocks;
-  /** Blocks that were read and are not sound, with the contents that are hurt. */
-  readonly #hurt = new Map<bigint, ReadonlySet<Hash>>();
+  /** Blocks that were read and are not sound. */
+  readonly #hurt = new Map<bigint, Hurt>();
 
   constructor(disk: Disk, layout: BlobLayout, given: { readonly index: Places; readonly checked: CheckedBlocks }) {
     this.#disk = disk;
@@ -100,9 +103,10 @@ export class SoundContents {
     const key = keyOf(hash, place);
     if (this.#checked.has(key)) return "sound";
     const hurt = this.#hurt.get(key) ?? (yield* this.#read(hash, place));
-    if (hurt.size === 0) this.#checked.add(key);
-    else this.#hurt.set(key, hurt);
-    return hurt.has(hash) ? "damaged" : "sound";
+    if (hurt === "astray") return "damaged";
+    if (hurt === "all" || hurt.size > 0) this.#hurt.set(key, hurt);
+    else this.#checked.add(key);
+    return hurt === "all" || hurt.has(hash) ? "damaged" : "sound";
   }
 
   /** A content in a file of its own was stored anew, in the same place. */
@@ -116,14 +120,14 @@ export class SoundContents {
     this.#checked.clear();
   }
 
-  /** The contents that are hurt of those that lie together with this one. */
-  *#read(hash: Hash, place: BlobPlace): Generator<void, ReadonlySet<Hash>, void> {
+  /** The contents that are hurt of those that lie together with this one; `astray`: it is not there, of the others nothing is said. */
+  *#read(hash: Hash, place: BlobPlace): Generator<void, Hurt | "astray", void> {
     return place.kind === "large" ? yield* this.#readLarge(hash, place.packed) : this.#readBlock(hash, place);
   }
 
-  *#readLarge(hash: Hash, packed: boolean): Generator<void, ReadonlySet<Hash>, void> {
+  *#readLarge(hash: Hash, packed: boolean): Generator<void, Hurt, void> {
     const path = packed ? this.#layout.largePacked(hash) : this.#layout.largeRaw(hash);
-    if (this.#disk.lstat(path) === undefined) return new Set([hash]);
+    if (this.#disk.lstat(path) === undefined) return "all";
     try {
       let pieces = 0;
       for (const _piece of readLarge(this.#disk, { path, packed, hash }, { isStrict: true })) {
@@ -131,20 +135,23 @@ export class SoundContents {
       }
       return new Set();
     } catch (error) {
-      if (error instanceof ChronicleError && error.code === "BLOB_CORRUPT") return new Set([hash]);
+      if (error instanceof ChronicleError && error.code === "BLOB_CORRUPT") return "all";
       throw error;
     }
   }
 
-  #readBlock(hash: Hash, place: Extract<BlobPlace, { kind: "pack" }>): ReadonlySet<Hash> {
+  #readBlock(hash: Hash, place: Extract<BlobPlace, { kind: "pack" }>): Hurt | "astray" {
     const bytes = this.#bytesOf(place);
     const head = bytes === undefined ? undefined : decodeBlockHead(bytes);
-    if (bytes === undefined || head?.blockBytes !== place.blockBytes) return new Set([hash]);
-    const stored = bytes.subarray(head.headBytes);
-    const hurt = new Set(damagedIn(head, unpackBlock(head, stored)).map((one) => one.hash));
-    // The index may point beside it, or bytes that mean nothing for a content may be changed.
+    // No head can be read there: nothing that lies behind it can.
+    if (bytes === undefined || head === undefined) return "all";
     const isThere = head.entries.some((one) => one.hash === hash && one.at === place.at && one.length === place.length);
-    return isThere && isStoredWhole(head, stored) ? hurt : hurt.add(hash);
+    if (!isThere || head.blockBytes !== place.blockBytes) return "astray";
+    const stored = bytes.subarray(head.headBytes);
+    const damaged = damagedIn(head, unpackBlock(head, stored));
+    if (damaged.length > 0) return new Set(damaged.map((one) => one.hash));
+    // Bytes that mean nothing for a content may be changed.
+    return isStoredWhole(head, stored) ? new Set() : "all";
   }
 
   #bytesOf({ pack: id, block, blockBytes }: Extract<BlobPlace, { kind: "pack" }>): Buffer | undefined {

@@ -125,6 +125,11 @@ export class MemoryBlobStore implements BlobStore {
     return { freedBlobs, freedBytes, pendingBlobs: 0, pendingBytes: 0 };
   }
 
+  /** There are no files. */
+  async setAside(): Promise<readonly string[]> {
+    return [];
+  }
+
   async close(): Promise<void> {
     this.#closed = true;
     await Promise.all([...this.#batches].map((batch) => batch.abandon()));

@@ -1,0 +1,119 @@
+import { sha256, type Hash } from "../../core/hash.ts";
+import type { PackRow, PlacedBlob } from "../blob-index.ts";
+import { decodeBlockHead, unpackBlock } from "../block.ts";
+import { withTrouble } from "../io-trouble.ts";
+import { BlockFiller } from "./block-filler.ts";
+import type { BlobFiles, HeldLane, Lanes } from "./lanes.ts";
+import { openPack } from "./pack-reader.ts";
+import { readAt } from "./pack-scan.ts";
+import { PackWriter } from "./pack-writer.ts";
+
+/**
+ * Writes what is to be kept of packs into a new one. The caller holds the collector's lock exclusively; other processes may still
+ * sit on idle lanes, which are left alone.
+ */
+export class PackRewriter {
+  readonly #files: BlobFiles;
+  readonly #lanes: Lanes;
+  #target: { readonly writer: PackWriter; readonly lane: HeldLane } | undefined;
+
+  constructor(files: BlobFiles, lanes: Lanes) {
+    this.#files = files;
+    this.#lanes = lanes;
+  }
+
+  /** Seals the pack if it lies in an idle lane. False: somebody sits on the lane, or this object writes to it. */
+  async isSealed(pack: PackRow): Promise<boolean> {
+    if (pack.lane === undefined) return true;
+    const lane = await this.#lanes.tryTake(pack.lane);
+    if (lane === undefined) return false;
+    try {
+      const { disk, layout, newPackId, index } = this.#files;
+      // One with a damaged header was sealed as it is when the lane was taken.
+      if (lane.grant.pack?.ulid !== pack.ulid) return isSealedRow(index.packOf(pack.ulid));
+      const writer = new PackWriter(disk, layout, lane.grant, newPackId);
+      withTrouble(`sealing pack ${pack.ulid}`, () => writer.seal());
+      index.apply({ packs: [writer.stateOf(pack.ulid)] });
+      return true;
+    } finally {
+      lane.release();
+    }
+  }
+
+  /**
+   * Copies these contents of a sealed pack, durably; what is to be published of them. `undefined`: one that is damaged must not
+   * be dropped, and nothing was copied.
+   */
+  async copy(
+    pack: PackRow,
+    placed: readonly PlacedBlob[],
+    { mayDrop }: { readonly mayDrop: (hash: Hash) => boolean },
+  ): Promise<ReturnType<BlockFiller["result"]> | undefined> {
+    const { disk, layout } = this.#files;
+    const writer = await this.#openTarget();
+    const filler = new BlockFiller(writer);
+    const fd = withTrouble(`opening pack ${pack.ulid}`, () => openPack(disk, layout, { ...pack, lane: undefined }));
+    if (fd === undefined) return undefined;
+    try {
+      for (const [hash, content] of contentsOf(this.#files, fd, placed)) {
+        if (content !== undefined) {
+          filler.add(hash, content);
+        } else if (!mayDrop(hash)) {
+          filler.abandon();
+          return undefined;
+        }
+      }
+      filler.flush();
+      writer.sync();
+      return filler.result();
+    } catch (error) {
+      filler.abandon();
+      throw error;
+    } finally {
+      disk.close(fd);
+    }
+  }
+
+  close(): void {
+    this.#target?.writer.close();
+    this.#target?.lane.release();
+    this.#target = undefined;
+  }
+
+  async #openTarget(): Promise<PackWriter> {
+    if (this.#target === undefined) {
+      const lane = await this.#lanes.take();
+      const { disk, layout, newPackId } = this.#files;
+      this.#target = { lane, writer: new PackWriter(disk, layout, lane.grant, newPackId) };
+    }
+    return this.#target.writer;
+  }
+}
+
+function isSealedRow(row: PackRow | undefined): boolean {
+  return row !== undefined && row.lane === undefined;
+}
+
+/** The contents of one pack in the order in which they lie there; `undefined` for one that is damaged. */
+function* contentsOf(
+  { disk }: BlobFiles,
+  fd: number,
+  live: readonly PlacedBlob[],
+): Generator<[Hash, Buffer | undefined]> {
+  let at = -1;
+  let raw: Buffer | undefined;
+  for (const { hash, place } of live) {
+    if (place.kind !== "pack") continue;
+    if (place.block !== at) {
+      at = place.block;
+      raw = unpacked(readAt(disk, fd, place.block, place.blockBytes));
+    }
+    const content = raw?.subarray(place.at, place.at + place.length);
+    yield [hash, content !== undefined && sha256(content) === hash ? content : undefined];
+  }
+}
+
+function unpacked(bytes: Buffer): Buffer | undefined {
+  const head = decodeBlockHead(bytes);
+  return head === undefined ? undefined : unpackBlock(head, bytes.subarray(head.headBytes));
+}

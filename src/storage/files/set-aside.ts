@@ -1,0 +1,97 @@
+import { isHash, type Hash } from "../../core/hash.ts";
+import type { PackRow } from "../blob-index.ts";
+import type { SetAsideWish } from "../blob-store.ts";
+import { withTrouble } from "../io-trouble.ts";
+import { catchUpPacks } from "./blob-recovery.ts";
+import type { BlobFiles, Lanes } from "./lanes.ts";
+import { makeFolderOnce } from "./large-writer.ts";
+import { PackRewriter } from "./pack-rewriter.ts";
+
+/**
+ * Puts damaged packs and large files aside: see `BlobStore.setAside`. The caller holds the collector's lock exclusively.
+ *
+ * Order for each pack, as in a collection: what can be read is copied and synced; the index is moved there, durably; only then
+ * does the pack leave its place.
+ */
+export async function setDamagedAside(
+  files: BlobFiles,
+  lanes: Lanes,
+  wish: Pick<SetAsideWish, "files" | "keep">,
+): Promise<readonly string[]> {
+  // A pack whose file is gone is forgotten here.
+  await catchUpPacks(files, lanes);
+  const aside: string[] = [];
+  const rewriter = new PackRewriter(files, lanes);
+  try {
+    const sealed = await sealAll(files, rewriter, wish.files);
+    for (const file of wish.files) {
+      const pack = files.index.packOf(file);
+      // Somebody sits on its lane.
+      if (pack !== undefined && !sealed.has(file)) continue;
+      const isAside =
+        pack === undefined ? moveLarge(files, file) : await movePack(files, rewriter, { pack, keep: wish.keep });
+      if (isAside) aside.push(file);
+    }
+  } finally {
+    rewriter.close();
+  }
+  return aside;
+}
+
+interface DamagedPack {
+  readonly pack: PackRow;
+  readonly keep: (hash: Hash) => boolean;
+}
+
+/** Seals all of the packs before anything is copied: the lane of one of them could be the one that is copied to. */
+async function sealAll(
+  { index }: BlobFiles,
+  rewriter: PackRewriter,
+  ulids: ReadonlySet<string>,
+): Promise<ReadonlySet<string>> {
+  const sealed = new Set<string>();
+  for (const ulid of ulids) {
+    const pack = index.packOf(ulid);
+    if (pack !== undefined && (await rewriter.isSealed(pack))) sealed.add(ulid);
+  }
+  return sealed;
+}
+
+/** False: what is to be kept can only be mended in its place. */
+async function movePack(files: BlobFiles, rewriter: PackRewriter, { pack, keep }: DamagedPack): Promise<boolean> {
+  const { index, layout } = files;
+  const placed = index.inPack(pack.id);
+  const copied = placed.length === 0 ? {} : await rewriter.copy(pack, placed, { mayDrop: (hash) => !keep(hash) });
+  if (copied === undefined) return false;
+  index.apply({ forgetPacks: [pack.id], ...copied, replace: true, durable: true });
+  move(files, { from: layout.sealedPack(pack.ulid), folder: layout.packs, name: `${pack.ulid}.pack` });
+  return true;
+}
+
+/** A second copy of a large content: the index names the sound one, in another form or in a pack. */
+function moveLarge(files: BlobFiles, path: string): boolean {
+  const { disk, layout, index } = files;
+  const [name = ""] = path.split("/").slice(-1);
+  const hash = name.slice(0, 64);
+  if (!isHash(hash)) return false;
+  const isPacked = name !== hash;
+  if (path !== (isPacked ? layout.largePacked(hash) : layout.largeRaw(hash)) || disk.lstat(path) === undefined)
+    return false;
+  const place = index.find(hash);
+  if (place === undefined || (place.kind === "large" && place.packed === isPacked)) return false;
+  move(files, { from: path, folder: layout.largeFolder(hash), name });
+  return true;
+}
+
+function move(
+  { disk, layout }: BlobFiles,
+  { from, folder, name }: { readonly from: string; readonly folder: string; readonly name: string },
+): void {
+  withTrouble(`putting ${from} aside`, () => {
+    makeFolderOnce(disk, layout.quarantine);
+    disk.syncFolder(layout.folder);
+    disk.rename(from, `${layout.quarantine}/${name}`);
+    disk.syncFolder(layout.quarantine);
+    disk.syncFolder(folder);
+  });
+}
