@@ -1,6 +1,7 @@
 import type { RestoreShape } from "../api/shapes.ts";
 import type { RestoreOptions } from "../api/workspace-api.ts";
 import type { Change } from "../core/change.ts";
+import type { Omission } from "../core/coverage.ts";
 import { ChronicleError } from "../core/errors.ts";
 import { composeChanges, invert } from "../core/plan.ts";
 import { isWithin, type WorkspacePath } from "../core/path.ts";
@@ -8,15 +9,17 @@ import { capture } from "./capture.ts";
 import { meanwhile } from "./changed-meanwhile.ts";
 import type { Context } from "./context.ts";
 import { wholeUnits } from "./database-units.ts";
-import { changesBetween, unrecordedChanges } from "./diff.ts";
+import { changesBetween } from "./diff.ts";
 import { knownPaths } from "./known-paths.ts";
 import { resolveMoment, type ResolvedMoment } from "./moments.ts";
 import { interruptedNote, unfinished } from "./interrupted.ts";
 import { allOffRecord } from "./off-record.ts";
 import { makeable, operate, settle } from "./operate.ts";
 import { leaveUnseen, type SkippedPath, unseenPath } from "./seen-absent.ts";
+import { compare, readDisk } from "./read-disk.ts";
 import { closeAbandoned } from "./session.ts";
 import { changeShape, conflictShape, shownPath, skippedShape } from "./shape.ts";
+import { unreadableNow } from "./unreadable-now.ts";
 
 /** Brings files back to an earlier moment; what is there now is captured first, so that it can be undone. */
 export async function restore(context: Context, text: string, options: RestoreOptions = {}): Promise<RestoreShape> {
@@ -67,8 +70,12 @@ async function beforehand(context: Context, dryRun: boolean): Promise<string[]> 
 async function planRestore(context: Context, moment: ResolvedMoment, options: RestoreOptions): Promise<Planned> {
   let head = (await context.index.head()).seq;
   let unrecorded: readonly Change[] = [];
-  if (options.dryRun === true) unrecorded = await unrecordedChanges(context, { absentRoot: "known" });
-  else {
+  let omitted: readonly Omission[];
+  if (options.dryRun === true) {
+    const reading = await readDisk(context, { absentRoot: "known", hashOnly: true });
+    unrecorded = (await compare(context, reading)).changes;
+    ({ omitted } = reading);
+  } else {
     const captured = await capture(context, {
       cause: "capture",
       reserve: true,
@@ -76,6 +83,7 @@ async function planRestore(context: Context, moment: ResolvedMoment, options: Re
       ...(options.onProgress ? { onProgress: options.onProgress } : {}),
     });
     head = captured.seq;
+    ({ omitted } = captured.coverage);
   }
   // From what is there now to the target: what is unrecorded is taken back first.
   const wanted = await knownPaths(context, options.paths);
@@ -89,7 +97,12 @@ async function planRestore(context: Context, moment: ResolvedMoment, options: Re
   // What is off the record differs from what is recorded, also where that is the state of the moment.
   const named = new Set(unseen.map(({ path }) => path));
   const others = [...(await allOffRecord(context))].filter(([path]) => isWanted(path) && !named.has(path));
-  return { changes, unknown: [...unseen, ...others.map(([path, detail]) => unseenPath(path, detail))] };
+  const unreadable = await unreadableNow(context, { omitted, seq: moment.seq }, isWanted);
+  const stuck = new Set(unreadable.map(({ path }) => path));
+  return {
+    changes: changes.filter(({ path }) => !stuck.has(path)),
+    unknown: [...unseen, ...others.map(([path, detail]) => unseenPath(path, detail)), ...unreadable],
+  };
 }
 
 /** The action whose snapshot is the moment, or directly behind it: what it has looked at, it has looked at then. */

@@ -35,7 +35,7 @@ function linesOf(status: StatusShape, style: StatusStyle): string[] {
     ...more.flatMap((root) => labelled("", [root])),
     ...labelled("recorded", [`${size}  ${paint("dim", `seq ${status.seq}, ${latest}`)}`]),
     ...(status.changes.length === 0
-      ? labelled("changes", [status.path === "" ? "none" : "none: everything on disk is recorded"])
+      ? labelled("changes", [nothingNew(status)])
       : labelled("changes", [`not recorded yet: ${countsOf(status.changes)}`, ...changeLines(status.changes, style)])),
     ...labelled("coverage", coverageLines(status.coverage, style)),
     ...(status.read_only
@@ -43,6 +43,15 @@ function linesOf(status: StatusShape, style: StatusStyle): string[] {
       : []),
     ...status.notes.flatMap((note) => labelled("note", [worded(printable(note))])),
   ];
+}
+
+/** The words for a folder without unrecorded changes: they claim no more than the coverage does. */
+function nothingNew({ path, coverage }: StatusShape): string {
+  if (path === "") return "none";
+  if (!coverage.complete) return "none that can be recorded; the coverage names the rest";
+  return coverage.omitted.length === 0
+    ? "none: everything on disk is recorded"
+    : "none: everything that the rules take is recorded";
 }
 
 async function nameOf(context: CommandContext, id: string): Promise<string | undefined> {

@@ -24,7 +24,6 @@ export function restoredLines(result: RestoreShape, style: ChangesStyle): string
 
 /** `3 modified, 1 deleted`, as the sentence that ends a restore. */
 export function restoredSentence(result: RestoreShape, verb: string): string {
-  return result.changes.length === 0
-    ? "nothing to change: it is like that already"
-    : `${verb}: ${countsOf(result.changes)}`;
+  if (result.changes.length > 0) return `${verb}: ${countsOf(result.changes)}`;
+  return result.skipped.length > 0 ? "nothing was changed" : "nothing to change: it is like that already";
 }
