@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from "node:child_process";
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -319,3 +319,25 @@ function readIfThere(path: string): string {
     throw error;
   }
 }
+
+/** Where interrupted operations are finished: before each change, and where one is met under the lock. */
+const SETTLING = new Set([
+  "workspace/before-change.ts",
+  "workspace/capture.ts",
+  "workspace/finish-torn.ts",
+  "workspace/write-on-disk.ts",
+  "replication/folder/folder-cycle.ts",
+]);
+
+it("the queue of operations settles what is open before a change; operations do not", () => {
+  const src = join(repo, "src");
+  const sources = readdirSync(src, { recursive: true, encoding: "utf8" }).filter((path) =>
+    /(?<!\.test)\.ts$/.test(path),
+  );
+  const calls = sources.filter((path) => {
+    const text = readFileSync(join(src, path), "utf8");
+    return /(?<!function )\b(?:settle|closeAbandoned)\((?:this\.#)?context/.test(text);
+  });
+  expect(calls.filter((path) => !SETTLING.has(path))).toEqual([]);
+  expect(calls).toContain("workspace/before-change.ts");
+});

@@ -8,7 +8,6 @@ import { goingOn, UNOWNED_HOURS } from "./brackets.ts";
 import { capture, type Found } from "./capture.ts";
 import { withCommit } from "./commit.ts";
 import type { Context } from "./context.ts";
-import { settle } from "./operate.ts";
 import { changesOfAction } from "./own-changes.ts";
 
 /** How an action ends. */
@@ -111,7 +110,6 @@ export async function abandonActions(context: Context, of: ActionsOf): Promise<s
   if (typeof of.session !== "string" || of.session === "") {
     throw new ChronicleError("USAGE", "no session was given", { hint: "name the session whose actions have ended" });
   }
-  await settle(context);
   const isMeant = (action: LoggedAction): boolean =>
     action.session === of.session && (of.turn === undefined || action.turn === of.turn);
   const meant = (await openActions(context)).filter(isMeant);

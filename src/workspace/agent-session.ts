@@ -11,7 +11,6 @@ import { checkSessionId } from "./check-action.ts";
 import { withCommit } from "./commit.ts";
 import type { Context } from "./context.ts";
 import { foldersOf } from "./hosted.ts";
-import { settle } from "./operate.ts";
 import { changesOfSession } from "./own-changes.ts";
 import { readEvent, readEvents } from "./read-events.ts";
 import { endSession, findSession, listSessions, sessionShape, type Session } from "./session.ts";
@@ -84,7 +83,6 @@ export async function beginningOf(
 export async function endAgentSession(context: Context, id: string): Promise<SessionShape> {
   const session = await sessionOf(context, id);
   if (session.state !== "running" && session.unclosed !== true) return sessionShape(session);
-  await settle(context);
   const isOwn = (action: { readonly session?: string }): boolean => action.session === session.id;
   await capture(context, {
     cause: "capture",

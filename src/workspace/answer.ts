@@ -22,11 +22,11 @@ export async function answer<T>(context: HistoryContext, work: (found: CatchUp) 
 }
 
 /**
- * Does something that changes the history. An index that does not agree with the log is found before anything is changed, so
+ * Does something that changes the history, which must have been looked at just before: the log's end is not asked for again. An index that does not agree with the log is found before anything is changed, so
  * it is rebuilt, and the same is done again.
  */
 export async function rebuildingOnce<T>(context: HistoryContext, work: () => Promise<T>): Promise<T> {
-  const { seq } = await context.log.refresh();
+  const { seq } = context.log.head;
   try {
     return await work();
   } catch (error) {

@@ -4,30 +4,12 @@ import type { Change } from "../core/change.ts";
 import { capture } from "./capture.ts";
 import type { Context } from "./context.ts";
 import { unrecordedChanges } from "./diff.ts";
-import { interruptedNote, unfinished } from "./interrupted.ts";
-import { type FinishedIntent, settle } from "./operate.ts";
+import { interruptedNote } from "./interrupted.ts";
+import type { FinishedIntent } from "./operate.ts";
 import { listOperations, operationShape, stackOf } from "./operations.ts";
-import { closeAbandoned, listSessions, wordlessEnd } from "./session.ts";
-import { orphanNotes } from "./transactions.ts";
 import { changeShape, conflictShape, skippedShape } from "./shape.ts";
 
 /** What comes before an undo or redo: what was interrupted is finished, what is there now is recorded. */
-
-/** Finishes what was interrupted; a dry run only looks what there is to finish. */
-export function finishInterrupted(context: Context, dryRun: boolean): Promise<FinishedIntent[]> {
-  return dryRun ? unfinished(context) : settle(context);
-}
-
-/** What was finished, or closed because its process is gone, for people. A dry run only says what would be. */
-export async function closedNotes(
-  context: Context,
-  interrupted: readonly FinishedIntent[],
-  dryRun: boolean,
-): Promise<string[]> {
-  const notes = interrupted.map((one) => interruptedNote(one, dryRun ? "would first finish" : "finished"));
-  // A run whose process was killed is an operation as well, once it is closed.
-  return [...notes, ...(dryRun ? await unclosedNotes(context) : await closeAbandoned(context))];
-}
 
 /** What finishing the interrupted operations did or would do, and nothing else. */
 export async function onlyFinished(
@@ -49,11 +31,6 @@ export async function onlyFinished(
     notes: [],
     unmerged: [],
   };
-}
-
-async function unclosedNotes(context: Context): Promise<string[]> {
-  const killed = (await listSessions(context)).filter((one) => one.unclosed === true).map(wordlessEnd);
-  return [...killed, ...(await orphanNotes(context))];
 }
 
 /** What is on disk and not recorded: nothing after a capture; looked up without recording for a dry run. */

@@ -40,16 +40,21 @@ type Seen<T> = Map<string, { readonly seq: number; readonly value: T }>;
 const sessions = new WeakMap<object, Seen<Pick<OpenSession, "depth" | "record">>>();
 const transactions = new WeakMap<object, Seen<TransactionRecord>>();
 
+/** The sessions that have no end in the log, also those whose process is gone. */
+export async function openSessions(context: Context, at?: Head): Promise<OpenSession[]> {
+  const open: OpenSession[] = [];
+  for (const row of await openRows(context, "session:", at)) {
+    const known = await once(context, row, { seen: seenIn(sessions, context.index), decode: sessionIn });
+    open.push({ id: row.recordId.slice("session:".length), seq: known.record.fromSeq, ...known });
+  }
+  return open.sort((a, b) => a.seq - b.seq);
+}
+
 /** Everything whose owner is alive and has not ended it; `reopened`: a transaction that counts although its owner is gone. */
 export async function openBrackets(context: Context, at?: Head, reopened?: string): Promise<Brackets> {
   const { index } = context;
-  const going: OpenSession[] = [];
-  for (const row of await openRows(context, "session:", at)) {
-    const known = await once(context, row, { seen: seenIn(sessions, index), decode: sessionIn });
-    const { record } = known;
-    if (record.kind !== "agent" && !isAlive(context, record.pid)) continue;
-    going.push({ id: row.recordId.slice("session:".length), seq: record.fromSeq, ...known });
-  }
+  const isGoing = ({ record }: OpenSession): boolean => record.kind === "agent" || isAlive(context, record.pid);
+  const going = (await openSessions(context, at)).filter(isGoing);
   const active: OpenTransaction[] = [];
   for (const row of await openRows(context, "transaction:", at)) {
     const record = await once(context, row, { seen: seenIn(transactions, index), decode: transactionIn });

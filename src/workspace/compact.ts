@@ -11,11 +11,11 @@ import { withCommit, type Commit } from "./commit.ts";
 import { workspaceRecord } from "./config.ts";
 import type { Context } from "./context.ts";
 import { keepHead } from "./head.ts";
-import { openIntents, settle } from "./operate.ts";
+import { openIntents } from "./operate.ts";
 import { readEvent } from "./read-events.ts";
 import { endIdleSessions } from "./agent-session.ts";
 import { refuseUnsent } from "./replica/unsent.ts";
-import { closeAbandoned, listSessions } from "./session.ts";
+import { listSessions } from "./session.ts";
 import { latestSnapshot, nameMoment } from "./snapshot.ts";
 import { rootToState } from "./root-to-state.ts";
 import { verifyLog } from "./verify-log.ts";
@@ -28,7 +28,6 @@ import { writeBase } from "./write-base.ts";
  */
 export async function compact(context: Context, options: CompactOptions = {}): Promise<CompactShape> {
   const drop = options.dropArchive === true;
-  await settle(context);
   if (drop) await prepareToDrop(context, options);
   using _lease = await context.blobs.lease();
   return withCommit(context, async (commit) => {
@@ -170,7 +169,6 @@ async function refuseOpenIntents(context: Context): Promise<void> {
  * number.
  */
 async function prepareToDrop(context: Context, options: CompactOptions): Promise<void> {
-  await closeAbandoned(context);
   await endIdleSessions(context);
   await refuseGoingOn(context);
   const progress = options.onProgress === undefined ? {} : { onProgress: options.onProgress };

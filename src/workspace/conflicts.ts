@@ -22,11 +22,10 @@ import { patchOf } from "./diff.ts";
 import { parseGivenPath } from "./given-path.ts";
 import { fitOnePath } from "./fit-one-path.ts";
 import { mergeGroups } from "./invert-work.ts";
-import { operate, settable, settle } from "./operate.ts";
+import { operate, settable } from "./operate.ts";
 import { proposedBy, refuseWhole, SYNC_WORDS } from "./replica/resolve-sync.ts";
 import { readEvents } from "./read-events.ts";
 import { blocked } from "./restore.ts";
-import { closeAbandoned } from "./session.ts";
 import { changeShape, shownPath } from "./shape.ts";
 
 /**
@@ -76,8 +75,6 @@ async function read(context: Context, rows: readonly EventRow[]): Promise<Identi
  */
 export async function resolveConflict(context: Context, asked: string, options: ResolveOptions): Promise<ResolveShape> {
   checkResolve(options);
-  await settle(context);
-  await closeAbandoned(context);
   const conflict = await findConflict(context, asked);
   refuseWhole(conflict);
   await capture(context, { cause: "capture", reserve: true });

@@ -10,7 +10,6 @@ import { withCommit } from "./commit.ts";
 import type { Context } from "./context.ts";
 import { allOmitted, isNoRoomOrTrouble } from "./not-kept.ts";
 import { changesSinceList } from "./omitted-changes.ts";
-import { settle } from "./operate.ts";
 import { finishOutside } from "./outside.ts";
 import { changesOfAction } from "./own-changes.ts";
 import type { QuotaOptions } from "./quota.ts";
@@ -28,7 +27,6 @@ export async function finishAction(
   const closing = closingOf(end);
   const action = await findAction(context, id);
   if (!isUnfinished(action)) return endShape(context, action, []);
-  await settle(context);
   // What was denied has changed nothing: what is there is somebody else's.
   if (closing.state === "denied") return endShape(context, await closeOnly(context, action, closing), []);
   try {

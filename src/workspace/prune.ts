@@ -7,10 +7,8 @@ import { withCommit, type Commit } from "./commit.ts";
 import type { Context } from "./context.ts";
 import { contentsGivenUp } from "./given-up.ts";
 import { forgetActions, keptMoments, mostActions, type KeptMomentsOptions } from "./kept-moments.ts";
-import { settle } from "./operate.ts";
 import { pruningInForce } from "./pruning.ts";
 import { readRange } from "./read-events.ts";
-import { closeAbandoned } from "./session.ts";
 
 const HOUR_MS = 3_600_000;
 
@@ -21,8 +19,6 @@ const HOUR_MS = 3_600_000;
 export async function prune(context: Context, options: PruneOptions = {}): Promise<PruneShape> {
   const asked = askedFor(context, options);
   if (options.dryRun === true) return shapeOf(await lookAt(context, asked), { dryRun: true, event: null }, context);
-  await settle(context);
-  await closeAbandoned(context);
   return withCommit(context, async (commit) => {
     const look = await lookAt(context, asked);
     // What is given up is counted while it can still be told from the rest.

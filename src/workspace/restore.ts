@@ -5,6 +5,7 @@ import type { Omission } from "../core/coverage.ts";
 import { ChronicleError } from "../core/errors.ts";
 import { composeChanges, invert } from "../core/plan.ts";
 import { isWithin, type WorkspacePath } from "../core/path.ts";
+import { type BeforeChange, finishedNotes, NOTHING_BEFORE } from "./before-change.ts";
 import { capture } from "./capture.ts";
 import { meanwhile } from "./changed-meanwhile.ts";
 import type { Context } from "./context.ts";
@@ -12,21 +13,24 @@ import { wholeUnits } from "./database-units.ts";
 import { changesBetween } from "./diff.ts";
 import { knownPaths } from "./known-paths.ts";
 import { resolveMoment, type ResolvedMoment } from "./moments.ts";
-import { interruptedNote, unfinished } from "./interrupted.ts";
 import { allOffRecord } from "./off-record.ts";
-import { makeable, operate, settle } from "./operate.ts";
+import { makeable, operate } from "./operate.ts";
 import { leaveUnseen, type SkippedPath, unseenPath } from "./seen-absent.ts";
 import { compare, readDisk } from "./read-disk.ts";
-import { closeAbandoned } from "./session.ts";
 import { changeShape, conflictShape, shownPath, skippedShape } from "./shape.ts";
 import { unreadableNow } from "./unreadable-now.ts";
 
 /** Brings files back to an earlier moment; what is there now is captured first, so that it can be undone. */
-export async function restore(context: Context, text: string, options: RestoreOptions = {}): Promise<RestoreShape> {
+export async function restore(
+  context: Context,
+  text: string,
+  options: RestoreOptions = {},
+  before: BeforeChange = NOTHING_BEFORE,
+): Promise<RestoreShape> {
   const moment = await resolveMoment(context, text);
   if (moment.now)
     throw new ChronicleError("USAGE", "`now` is what is there already", { hint: "name an earlier moment" });
-  const finished = await beforehand(context, options.dryRun === true);
+  const finished = finishedNotes(before, options.dryRun === true);
   const planned = await planRestore(context, moment, options);
   if (options.dryRun === true)
     return { ...report(planned.changes, { skipped: planned.unknown, dryRun: true }), finished };
@@ -56,14 +60,6 @@ interface Planned {
   readonly changes: readonly Change[];
   /** Paths that are not there in the target, but were not looked at then either: they stay. */
   readonly unknown: readonly SkippedPath[];
-}
-
-/** What is done before anything is planned: what a crash has interrupted is finished. A dry run only says so. */
-async function beforehand(context: Context, dryRun: boolean): Promise<string[]> {
-  if (dryRun) return (await unfinished(context)).map((one) => interruptedNote(one, "would first finish"));
-  const finished = (await settle(context)).map((one) => interruptedNote(one, "finished"));
-  await closeAbandoned(context);
-  return finished;
 }
 
 /** What would be changed. A dry run looks without recording; the real one captures first. */

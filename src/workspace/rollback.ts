@@ -4,6 +4,7 @@ import type { Change } from "../core/change.ts";
 import { changeBetween, composeChanges, invert } from "../core/plan.ts";
 import { comparePaths, isWithin, type WorkspacePath } from "../core/path.ts";
 import { findAction, type LoggedAction } from "./actions.ts";
+import { type BeforeChange, finishedNotes, NOTHING_BEFORE } from "./before-change.ts";
 import { capture } from "./capture.ts";
 import { meanwhile } from "./changed-meanwhile.ts";
 import type { Context } from "./context.ts";
@@ -11,27 +12,30 @@ import { wholeUnits } from "./database-units.ts";
 import { changesBetween } from "./diff.ts";
 import { refuseCompacted } from "./diff-action.ts";
 import { fitFolders, type Target, type Unmerged } from "./fit-folders.ts";
-import { interruptedNote, unfinished } from "./interrupted.ts";
-import { makeable, operate, settle } from "./operate.ts";
+import { makeable, operate } from "./operate.ts";
 import { changesOfAction } from "./own-changes.ts";
 import { compare, readDisk } from "./read-disk.ts";
 import { blocked } from "./restore.ts";
 import { restoreOutside } from "./restore-outside.ts";
 import { leaveUnseen, type SkippedPath } from "./seen-absent.ts";
-import { closeAbandoned } from "./session.ts";
 import { changeShape, conflictShape, skippedShape } from "./shape.ts";
 
 /**
  * The files of an action as they were before it, whoever changed them since; what is there now is captured first, and
  * `undo` brings it again. Paths outside of the workspace only where they are named.
  */
-export async function rollback(context: Context, id: string, options: RollbackOptions = {}): Promise<RestoreShape> {
+export async function rollback(
+  context: Context,
+  id: string,
+  options: RollbackOptions = {},
+  before: BeforeChange = NOTHING_BEFORE,
+): Promise<RestoreShape> {
   const action = await findAction(context, id);
   const dryRun = options.dryRun === true;
   if (options.outside !== undefined && options.outside.length > 0)
     return restoreOutside(context, action, options.outside, { dryRun });
   await refuseCompacted(context, action);
-  const finished = await beforehand(context, dryRun);
+  const finished = finishedNotes(before, dryRun);
   const { changes, unknown } = await planRollback(context, action, dryRun);
   const shape = { undo_id: null, conflicts: [], finished, dry_run: dryRun };
   if (dryRun) return { ...shape, changes: changes.map(changeShape), skipped: unknown.map(skippedShape) };
@@ -50,13 +54,6 @@ export async function rollback(context: Context, id: string, options: RollbackOp
     skipped: [...unknown, ...meanwhile(done.blocked)].map(skippedShape),
     conflicts: done.conflicts.map(conflictShape),
   };
-}
-
-async function beforehand(context: Context, dryRun: boolean): Promise<string[]> {
-  if (dryRun) return (await unfinished(context)).map((one) => interruptedNote(one, "would first finish"));
-  const finished = (await settle(context)).map((one) => interruptedNote(one, "finished"));
-  await closeAbandoned(context);
-  return finished;
 }
 
 interface Planned {

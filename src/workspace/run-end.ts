@@ -6,6 +6,7 @@ import { coverageOf } from "../core/coverage.ts";
 import type { OmittedChange } from "../core/omitted-change.ts";
 import type { WorkspacePath } from "../core/path.ts";
 import { quoteCommand } from "../core/quote-command.ts";
+import { endBefore } from "./before-change.ts";
 import type { Capture } from "./capture.ts";
 import type { Context, ProcessEnd } from "./context.ts";
 import { type BeforeSession, hiddenBySession, isRuleFile } from "./hidden-by-session.ts";
@@ -177,7 +178,9 @@ export async function land(context: Context, transaction: string, { end, done }:
       await commitRun(context, transaction);
       return NOT_ASKED;
     }
-    const { undo } = await rollbackTransaction(context, transaction, { force: true });
+    // Time has passed since the run began: another process may have been killed meanwhile.
+    const before = await endBefore(context);
+    const { undo } = await rollbackTransaction(context, transaction, { force: true }, before);
     await bringBackAside(context, done.session);
     const { skipped, unmerged } = undo;
     return { isTaken: undo.undo_id !== null, left: leftOf({ done, skipped, unmerged }), skipped };

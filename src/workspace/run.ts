@@ -11,10 +11,9 @@ import type { BeforeSession } from "./hidden-by-session.ts";
 import { keepAside } from "./keep-aside.ts";
 import { Nesting, placeOf } from "./nesting.ts";
 import { statOmitted } from "./omitted-changes.ts";
-import { settle } from "./operate.ts";
 import { Recorder } from "./recorder.ts";
 import { finish, finishRun, isUndoable, type Kept, land, NOT_ASKED, type Ending } from "./run-end.ts";
-import { beginSession, closeAbandoned, sessionShape, type Session } from "./session.ts";
+import { beginSession, sessionShape, type Session } from "./session.ts";
 import { changeShape, shownPath } from "./shape.ts";
 import { bringBackAside } from "./undo-aside.ts";
 import { refuseOverQuota } from "./quota.ts";
@@ -24,8 +23,6 @@ import { openTransaction, rollbackTransaction } from "./transaction.ts";
 /** Records what is there, so that what follows is the session's own. Returns what is there and no capture takes. */
 async function prepare(context: Context, options: ProgressOptions): Promise<BeforeSession> {
   refuseOverQuota(context);
-  await settle(context);
-  await closeAbandoned(context);
   const before = await capture(context, {
     cause: "capture",
     ...(options.onProgress === undefined ? {} : { onProgress: options.onProgress }),

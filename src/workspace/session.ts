@@ -6,6 +6,7 @@ import type { Hash } from "../core/hash.ts";
 import { maskCommand } from "../core/mask-secrets.ts";
 import { decodeSession, encodeSession, type SessionRecord } from "../core/records.ts";
 import { closeDeadActions } from "./abandon-actions.ts";
+import { openSessions } from "./brackets.ts";
 import { withCommit } from "./commit.ts";
 import type { Context } from "./context.ts";
 import { foldersOf } from "./hosted.ts";
@@ -132,7 +133,7 @@ export async function loggedSessions(context: Context): Promise<Session[]> {
   return sessions.sort((a, b) => a.fromSeq - b.fromSeq);
 }
 
-function isGone({ processes }: Context, session: Session): boolean {
+function isGone({ processes }: Context, session: SessionRecord): boolean {
   // An agent's session with no process of its own goes on until it is told.
   if (session.kind === "agent" && session.pid === 0) return false;
   return session.state === "running" && !processes.isAlive(session.pid);
@@ -163,8 +164,9 @@ export async function findSession(context: Context, id: string): Promise<Session
 /** Closes sessions and actions whose process is gone. What they recorded stays, and can be undone. */
 export async function closeAbandoned(context: Context): Promise<readonly string[]> {
   const notes: string[] = [];
-  for (const session of await listSessions(context)) {
-    if (session.unclosed !== true) continue;
+  for (const { id, seq, depth, record } of await openSessions(context)) {
+    if (!isGone(context, record)) continue;
+    const session = await asAbandoned(context, { ...record, id, seq, depth });
     await endSession(context, session, {
       state: "abandoned",
       exitCode: null,

@@ -12,7 +12,6 @@ import { capture } from "./capture.ts";
 import { checkRequest } from "./check-action.ts";
 import { withCommit } from "./commit.ts";
 import type { Context } from "./context.ts";
-import { settle } from "./operate.ts";
 import { backUpOutside } from "./outside.ts";
 import { refuseOverQuota, type QuotaOptions } from "./quota.ts";
 import { allOmitted, isNoRoomOrTrouble } from "./not-kept.ts";
@@ -46,7 +45,6 @@ export async function snapshotAction(
   const named = actionTargets(request.type, request.payload ?? {}, folders);
   if (named.kind === "none") return null;
   const targets = resolveTargets(context, named);
-  await settle(context);
   const bare: Bare = { id: context.newId(), request, actor: request.actor ?? DEFAULT_ACTOR, targets, around, quota };
   const events = await keepAndBegin(context, bare).catch((error: unknown) => {
     if (request.onFailure !== "warn" || !isNoRoomOrTrouble(error)) throw error;

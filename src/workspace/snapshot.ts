@@ -11,11 +11,9 @@ import { withCommit } from "./commit.ts";
 import type { Context } from "./context.ts";
 import { keepFilters } from "./filters.ts";
 import { historyStart, type HistoryStart } from "./history-start.ts";
-import { settle } from "./operate.ts";
 import { prunedBy } from "./pruning.ts";
 import { refuseOverQuota } from "./quota.ts";
 import { readEvent } from "./read-events.ts";
-import { closeAbandoned } from "./session.ts";
 import { coverageShape } from "./shape.ts";
 import { rootToState } from "./root-to-state.ts";
 
@@ -107,8 +105,6 @@ export async function takeSnapshot(context: Context, options: SnapshotOptions = 
     });
   }
   refuseOverQuota(context);
-  await settle(context);
-  await closeAbandoned(context);
   const { onRecord = [] } = options;
   if (onRecord.length > 0)
     await capture(context, { cause: "capture", only: onRecord.map(parseGivenPath), onRecord: true });

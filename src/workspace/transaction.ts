@@ -12,6 +12,7 @@ import {
 } from "../core/transaction-record.ts";
 import type { Within } from "../core/within.ts";
 import { openRows } from "./actions.ts";
+import { type BeforeChange, NOTHING_BEFORE } from "./before-change.ts";
 import { onlyFinished } from "./before-undo.ts";
 import { capture } from "./capture.ts";
 import { catchUp } from "./catch-up.ts";
@@ -20,10 +21,8 @@ import { openBrackets } from "./brackets.ts";
 import { Nesting, placeOf } from "./nesting.ts";
 import type { Context } from "./context.ts";
 import { refuseOverQuota } from "./quota.ts";
-import { openIntents, settle } from "./operate.ts";
 import { fileEvents, groupsOf, netChanges } from "./own-work.ts";
 import { readEvent } from "./read-events.ts";
-import { closeAbandoned } from "./session.ts";
 import { shownPath } from "./shape.ts";
 import { labelOf, workOfTransaction } from "./transaction-work.ts";
 import {
@@ -54,8 +53,6 @@ export async function beginTransaction(
 ): Promise<TransactionShape> {
   checkOptions(options);
   refuseOverQuota(context);
-  await settle(context);
-  await closeAbandoned(context);
   await capture(context, { cause: "capture" });
   return shapeNow(context, await openTransaction(context, options, { actions }));
 }
@@ -171,7 +168,6 @@ export async function commitTransaction(
   { byRule }: Pick<RollbackHow, "byRule"> = {},
 ): Promise<TransactionShape> {
   const transaction = await activeOne(context, id);
-  await settle(context);
   await capture(context, { cause: "capture", ...(byRule === true ? {} : reopened(transaction)) });
   const changed = await countChanges(context, transaction);
   await finish(context, transaction.id, { status: "committed", changed });
@@ -207,17 +203,17 @@ export async function rollbackTransaction(
   context: Context,
   id: string,
   { force = false, byRule }: RollbackHow = {},
+  before: BeforeChange = NOTHING_BEFORE,
 ): Promise<TransactionRollbackShape> {
   const transaction = await activeOne(context, id);
-  if (transaction.orphaned && byRule !== true) {
-    await settle(context);
+  if (transaction.orphaned && byRule !== true)
     await capture(context, { cause: "capture", reserve: true, ...reopened(transaction) });
-  }
   const undone =
-    (await rollbackDone(context, transaction, byRule)) ??
+    (await rollbackDone(context, transaction, { byRule, before })) ??
     (await undoWork(context, () => workOfTransaction(context, transaction), {
       label: labelOf(transaction),
       options: { force },
+      before,
     }));
   const undo = undone.undo_id ?? undefined;
   await finish(context, transaction.id, {
@@ -262,11 +258,10 @@ function reopened({ id, orphaned }: LoggedTransaction): { readonly reopened?: st
 async function rollbackDone(
   context: Context,
   transaction: LoggedTransaction,
-  byRule: true | undefined,
+  { byRule, before }: { readonly byRule: true | undefined; readonly before: BeforeChange },
 ): Promise<UndoShape | undefined> {
   const label = labelOf(transaction);
-  const isCutOff = (await openIntents(context)).some(({ intent }) => intent.selection === label);
-  const finished = isCutOff ? await settle(context) : [];
+  const finished = before.finished.filter(({ intent }) => intent.selection === label);
   const done = await rollbackIntent(context, transaction);
   if (done === undefined) return undefined;
   if (byRule !== true && !transaction.orphaned) await capture(context, { cause: "capture", reserve: true });
@@ -372,7 +367,7 @@ const CANNOT_END: ReadonlySet<string> = new Set<ErrorCode>(["REFUSED", "PRUNED",
  * Ends the transactions whose owner is gone, each by its rule; the outermost take their savepoints along. One that
  * another process is just ending, or that cannot be ended, holds nobody up.
  */
-export async function endOrphans(context: Context): Promise<void> {
+export async function endOrphans(context: Context, before: BeforeChange = NOTHING_BEFORE): Promise<void> {
   if ((await openRows(context, "transaction:")).length === 0) return;
   const tried = new Set<string>();
   for (;;) {
@@ -381,7 +376,7 @@ export async function endOrphans(context: Context): Promise<void> {
     tried.add(orphan.id);
     try {
       if (orphan.onOwnerDeath === "keep") await commitByRule(context, orphan);
-      else await rollBackByRule(context, orphan);
+      else await rollBackByRule(context, orphan, before);
     } catch (error) {
       if (!(error instanceof ChronicleError) || !CANNOT_END.has(error.code)) throw error;
       await catchUp(context, { recover: false });
@@ -396,11 +391,10 @@ async function commitByRule(context: Context, orphan: LoggedTransaction): Promis
   context.tell?.(`${ownerGone(orphan)}: it was committed; \`chronicle undo\` takes it back`);
 }
 
-async function rollBackByRule(context: Context, orphan: LoggedTransaction): Promise<void> {
-  await settle(context);
+async function rollBackByRule(context: Context, orphan: LoggedTransaction, before: BeforeChange): Promise<void> {
   // Changes that were not recorded before the process died are not known to be its work.
   const { changes: unknown } = await capture(context, { cause: "capture", reserve: true });
-  const { undo } = await rollbackTransaction(context, orphan.id, { force: true, byRule: true });
+  const { undo } = await rollbackTransaction(context, orphan.id, { force: true, byRule: true }, before);
   const count = undo.changes.length;
   const done = count === 0 ? "nothing was recorded in it" : "`chronicle redo` brings it again";
   const paths = count === 1 ? "1 path was changed" : `${count} paths were changed`;

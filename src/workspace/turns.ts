@@ -1,10 +1,19 @@
 import { ChronicleError, withCode } from "../core/errors.ts";
 import { answer, rebuildingOnce } from "./answer.ts";
+import { type BeforeChange, endBefore, wouldEndBefore } from "./before-change.ts";
 import { catchUp, type CatchUp } from "./catch-up.ts";
 import { refuseReadOnly } from "./commit.ts";
 import type { Context } from "./context.ts";
 import { keepRemembered } from "./remember-recorded.ts";
 import { endOrphans } from "./transaction.ts";
+
+/** How a change is made. */
+export interface ChangeHow {
+  /** It is only said what would be done. */
+  readonly dryRun?: boolean | undefined;
+  /** It ends a transaction as it is asked to: one whose owner is gone is not ended by its rule before. */
+  readonly keepsOrphans?: true;
+}
 
 /** The order in which an open workspace does what it is asked: changes one after another, reading beside them. */
 export class Turns {
@@ -30,21 +39,20 @@ export class Turns {
 
   /**
    * For what changes something; a dry run does not. It is decided on the history as it is now, also on what another process
-   * has recorded and not lived to bring into the index. What was begun by a process that is gone is ended first.
+   * has recorded and not lived to bring into the index. What was interrupted is finished first, and what was begun by a process
+   * that is gone is ended: `work` is told. No operation does that by itself.
    */
-  change<T>(work: () => Promise<T>, dryRun = false): Promise<T> {
-    if (dryRun) return this.readInTurn(work);
-    return this.write(async () => {
-      await this.#upToDate(() => Promise.resolve());
-      await endOrphans(this.#context);
-      return work();
-    });
-  }
-
-  write<T>(work: () => Promise<T>): Promise<T> {
+  change<T>(work: (before: BeforeChange) => Promise<T>, how: ChangeHow = {}): Promise<T> {
+    const context = this.#context;
+    if (how.dryRun === true) return this.readInTurn(async () => work(await wouldEndBefore(context)));
     return this.inTurn(async () => {
-      refuseReadOnly(this.#context);
-      return rebuildingOnce(this.#context, work);
+      refuseReadOnly(context);
+      await this.#upToDate(() => Promise.resolve());
+      return rebuildingOnce(context, async () => {
+        const before = await endBefore(context);
+        if (how.keepsOrphans !== true) await endOrphans(context, before);
+        return work(before);
+      });
     });
   }
 

@@ -6,7 +6,8 @@ import type { FileRecord } from "../core/file-record.ts";
 import type { WorkspacePath } from "../core/path.ts";
 import { holdsSeq } from "../core/seq-ranges.ts";
 import { attributor } from "./attribution.ts";
-import { closedNotes, finishInterrupted, lookOrCapture, onlyFinished } from "./before-undo.ts";
+import { type BeforeChange, beforeNotes, NOTHING_BEFORE } from "./before-change.ts";
+import { lookOrCapture, onlyFinished } from "./before-undo.ts";
 import { openConflicts } from "./conflicts.ts";
 import type { Context } from "./context.ts";
 import { listOperations, stackOf } from "./operations.ts";
@@ -18,9 +19,13 @@ import { takeBack, type TakingBack } from "./take-back.ts";
 import { coveredBy, isOnlyNamed, takenBy } from "./taken.ts";
 
 /** Takes back what an action, a turn, a session, an actor did, or what was done to a file or since a moment. */
-export async function undoSelection(context: Context, options: UndoOptions): Promise<UndoShape> {
+export async function undoSelection(
+  context: Context,
+  options: UndoOptions,
+  before: BeforeChange = NOTHING_BEFORE,
+): Promise<UndoShape> {
   const { label } = await workToUndo(context, options);
-  return undoWork(context, () => workToUndo(context, options), { label, options });
+  return undoWork(context, () => workToUndo(context, options), { label, options, before });
 }
 
 /** The work that is meant; the last turn is the last of which more is left than what an undo has named already. */
@@ -35,23 +40,22 @@ export interface UndoWork {
   /** The work's, as it is known before what is there now is captured. */
   readonly label: string;
   readonly options: Pick<UndoOptions, "dryRun" | "force" | "onProgress">;
+  readonly before: BeforeChange;
 }
 
 /**
- * Takes a piece of work back: what was interrupted is finished, what is there now captured, then exactly that work is
- * inverted. `find` is asked after the capture. If it was an undo of the same work that was interrupted, that is finished
+ * Takes a piece of work back: what is there now is captured, then exactly that work is inverted. `find` is asked after the capture. If it was an undo of the same work that was interrupted, that is finished
  * and no more is done.
  */
 export async function undoWork(
   context: Context,
   find: () => Promise<Work>,
-  { label, options }: UndoWork,
+  { label, options, before }: UndoWork,
 ): Promise<UndoShape> {
   const dryRun = options.dryRun === true;
-  const interrupted = await finishInterrupted(context, dryRun);
-  if (interrupted.some(({ intent }) => intent.kind === "undo" && intent.selection === label))
-    return { ...(await onlyFinished(context, interrupted, dryRun)), selection: label };
-  const notes = await closedNotes(context, interrupted, dryRun);
+  if (before.finished.some(({ intent }) => intent.kind === "undo" && intent.selection === label))
+    return { ...(await onlyFinished(context, before.finished, dryRun)), selection: label };
+  const notes = beforeNotes(before, dryRun);
   const unrecorded = await lookOrCapture(context, options);
   const work = await find();
   const undone = await undoOf(context, work);

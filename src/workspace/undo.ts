@@ -6,8 +6,9 @@ import { ChronicleError } from "../core/errors.ts";
 import type { WorkspacePath } from "../core/path.ts";
 import { changeBetween, invert } from "../core/plan.ts";
 import type { BlockedPath } from "../worktree/worktree.ts";
+import { type BeforeChange, beforeNotes, NOTHING_BEFORE } from "./before-change.ts";
 import { beingWritten, meanwhile } from "./changed-meanwhile.ts";
-import { closedNotes, finishInterrupted, lookOrCapture, onlyFinished } from "./before-undo.ts";
+import { lookOrCapture, onlyFinished } from "./before-undo.ts";
 import { conflictsOfStep } from "./conflicts-of-step.ts";
 import type { Context } from "./context.ts";
 import type { OwnChange } from "./first-event.ts";
@@ -27,30 +28,42 @@ import { undoSelection } from "./undo-selection.ts";
 type Direction = Step["direction"];
 
 /** Takes the last operation back, or the one that is named, or somebody's work. */
-export async function undo(context: Context, options: UndoOptions = {}): Promise<UndoShape> {
+export async function undo(
+  context: Context,
+  options: UndoOptions = {},
+  before: BeforeChange = NOTHING_BEFORE,
+): Promise<UndoShape> {
   if (selectorOf(options) !== undefined) {
-    if (options.operation === undefined) return undoSelection(context, options);
+    if (options.operation === undefined) return undoSelection(context, options, before);
     throw new ChronicleError("USAGE", "an operation and a selection are two different undos", {
       hint: "give one of them",
     });
   }
-  return reverse(context, "undo", options);
+  return reverse(context, "undo", { options, before });
 }
 
 /** Does again what was undone last. */
-export async function redo(context: Context, options: UndoOptions = {}): Promise<UndoShape> {
+export async function redo(
+  context: Context,
+  options: UndoOptions = {},
+  before: BeforeChange = NOTHING_BEFORE,
+): Promise<UndoShape> {
   if (selectorOf(options) !== undefined) {
     throw new ChronicleError("USAGE", "redo takes no selection", { hint: "give the id of the undo, or nothing" });
   }
-  return reverse(context, "redo", options);
+  return reverse(context, "redo", { options, before });
 }
 
-async function reverse(context: Context, direction: Direction, options: UndoOptions): Promise<UndoShape> {
+interface Asking {
+  readonly options: UndoOptions;
+  readonly before: BeforeChange;
+}
+
+async function reverse(context: Context, direction: Direction, { options, before }: Asking): Promise<UndoShape> {
   const dryRun = options.dryRun === true;
-  const interrupted = await finishInterrupted(context, dryRun);
-  if (interrupted.some((one) => isAsked(one, direction, options.operation)))
-    return onlyFinished(context, interrupted, dryRun);
-  const notes = await closedNotes(context, interrupted, dryRun);
+  if (before.finished.some((one) => isAsked(one, direction, options.operation)))
+    return onlyFinished(context, before.finished, dryRun);
+  const notes = beforeNotes(before, dryRun);
   const unrecorded = await lookOrCapture(context, options);
   const operations = await listOperations(context);
   const stack = stackOf(operations);

@@ -10,9 +10,8 @@ import { fitOnePath } from "./fit-one-path.ts";
 import { parseGivenPath } from "./given-path.ts";
 import { type KeptVersion, mustHaveVersion, readVersions } from "./kept-versions.ts";
 import { findMerge } from "./merged-version.ts";
-import { operate, settable, settle } from "./operate.ts";
+import { operate, settable } from "./operate.ts";
 import { blocked } from "./restore.ts";
-import { closeAbandoned } from "./session.ts";
 import { changeShape, exactPath, shownPath } from "./shape.ts";
 
 /** What replicas wrote back and lost against others' work, oldest first. Throws `PATH_INVALID`. */
@@ -30,8 +29,6 @@ export async function listVersions(context: Context, { path }: VersionsOptions =
  * `NOT_FOUND`, `AMBIGUOUS`, `PRUNED`, and `REFUSED` where something stands in the way.
  */
 export async function restoreVersion(context: Context, asked: string): Promise<VersionRestoreShape> {
-  await settle(context);
-  await closeAbandoned(context);
   const found = await findVersion(context, asked);
   const { path, entry, replica } = found.record;
   await mustHaveVersion(context, found);

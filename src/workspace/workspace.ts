@@ -120,15 +120,15 @@ export class Workspace implements api.WorkspaceApi {
 
   restore(moment: string, options: api.RestoreOptions = {}): Promise<shapes.RestoreShape> {
     if (options.to !== undefined) return this.#turns.read(() => restoreTo(this.#context, moment, options));
-    return this.#turns.change(() => restore(this.#context, moment, options), options.dryRun);
+    return this.#turns.change((before) => restore(this.#context, moment, options, before), options);
   }
 
   undo(options: api.UndoOptions = {}): Promise<shapes.UndoShape> {
-    return this.#turns.change(() => undo(this.#context, options), options.dryRun);
+    return this.#turns.change((before) => undo(this.#context, options, before), options);
   }
 
   redo(options: api.UndoOptions = {}): Promise<shapes.UndoShape> {
-    return this.#turns.change(() => redo(this.#context, options), options.dryRun);
+    return this.#turns.change((before) => redo(this.#context, options, before), options);
   }
 
   async operations(): Promise<shapes.OperationShape[]> {
@@ -318,7 +318,7 @@ export class Workspace implements api.WorkspaceApi {
   }
 
   rollback(id: string, options: acts.RollbackOptions = {}): Promise<shapes.RestoreShape> {
-    return this.#turns.change(() => rollback(this.#context, id, options), options.dryRun);
+    return this.#turns.change((before) => rollback(this.#context, id, options, before), options);
   }
 
   verifyIntegrity(): Promise<void> {
@@ -347,11 +347,13 @@ export class Workspace implements api.WorkspaceApi {
   }
 
   commitTransaction(id: string): Promise<done.TransactionShape> {
-    return this.#turns.write(() => transactions.commitTransaction(this.#context, id));
+    return this.#turns.change(() => transactions.commitTransaction(this.#context, id), { keepsOrphans: true });
   }
 
   rollbackTransaction(id: string, options: { readonly force?: boolean } = {}): Promise<done.TransactionRollbackShape> {
-    return this.#turns.write(() => transactions.rollbackTransaction(this.#context, id, options));
+    return this.#turns.change((before) => transactions.rollbackTransaction(this.#context, id, options, before), {
+      keepsOrphans: true,
+    });
   }
 
   transactions(): Promise<done.TransactionShape[]> {
@@ -382,7 +384,7 @@ export class Workspace implements api.WorkspaceApi {
   }
 
   prune(options: acts.PruneOptions = {}): Promise<done.PruneShape> {
-    return this.#turns.change(() => prune(this.#context, options), options.dryRun);
+    return this.#turns.change(() => prune(this.#context, options), options);
   }
 
   pin(id: string, pinned = true): Promise<void> {

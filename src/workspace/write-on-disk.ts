@@ -28,7 +28,6 @@ export async function writeOnDisk(
   const outcomes = new Map<ReadyWrite, Outcome>();
   const attempts = new Map<ReadyWrite, number>();
   for (let left = [...writes]; left.length > 0;) {
-    await settle(context);
     const { round, rest } = independent(left);
     const again: ReadyWrite[] = [];
     for (const [write, outcome] of await writeRound(context, round, kept)) {
@@ -37,6 +36,7 @@ export async function writeOnDisk(
       if (outcome.overtaken === true && attempt < MAX_ATTEMPTS) again.push(write);
       else outcomes.set(write, outcome);
     }
+    if (again.length > 0) await settle(context);
     left = [...again, ...rest];
   }
   return writes.map((write) => outcomes.get(write) as Outcome);

@@ -1,8 +1,8 @@
 import { intentOfRequest } from "../core/request-intent.ts";
 import { answer } from "./answer.ts";
+import { untilSettled } from "./before-change.ts";
 import type { Context } from "./context.ts";
 import { isHosted } from "./hosted.ts";
-import { settle } from "./operate.ts";
 import { refuseOverQuota } from "./quota.ts";
 import type { ReadyWrite } from "./ready-write.ts";
 import { answerAgain } from "./write-answer.ts";
@@ -29,11 +29,7 @@ export async function writeTogether(context: Context, writes: readonly ReadyWrit
 
 async function whenSettled(context: Context, writes: readonly ReadyWrite[], kept: Promise<void>): Promise<Outcome[]> {
   if (!isHosted(context.worktree.roots)) return writeOnDisk(context, writes, kept);
-  for (;;) {
-    await settle(context);
-    const done = await writeHosted(context, writes, kept);
-    if (done !== undefined) return done;
-  }
+  return untilSettled(context, () => writeHosted(context, writes, kept));
 }
 
 /** What is refused for want of room. A request that was done before keeps nothing more: it is answered as it was. */

@@ -64,11 +64,14 @@ describe("after kill -9 of a run", () => {
 
   it.skipIf(!existsSync("/proc/self/stat"))("a process that nobody has buried counts as dead", async () => {
     const processes = nodeProcesses(new NodeDisk());
-    const parent = spawn("sh", ["-c", "sh -c 'exit 0' & echo $!; exec sleep 30"], {
-      stdio: ["ignore", "pipe", "ignore"],
+    // The child ends when its parent is no shell any more: a shell might bury it.
+    const parent = spawn("sh", ["-c", "exec 3<&0; sh -c 'read line <&3' & echo $!; exec sleep 30"], {
+      stdio: ["pipe", "pipe", "ignore"],
     });
     try {
       const zombie = await new Promise<number>((done) => parent.stdout.once("data", (text) => done(Number(text))));
+      await until(() => readFileSync(`/proc/${parent.pid}/comm`, "utf8") === "sleep\n");
+      parent.stdin.end();
       await until(() => / Z /.test(readFileSync(`/proc/${zombie}/stat`, "utf8")));
       process.kill(zombie, 0);
       expect([zombie, parent.pid ?? 0, process.pid].map((pid) => processes.isAlive(pid))).toEqual([false, true, true]);

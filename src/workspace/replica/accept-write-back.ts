@@ -1,7 +1,7 @@
 import type { WriteBackAnswer, WriteBackBatch, WriteBackRules } from "../../core/write-back.ts";
+import { untilSettled } from "../before-change.ts";
 import type { Context } from "../context.ts";
 import { isHosted } from "../hosted.ts";
-import { settle } from "../operate.ts";
 import { decideHosted } from "./write-back-hosted.ts";
 import { WriteBackOnDisk } from "./write-back-on-disk.ts";
 
@@ -19,9 +19,5 @@ export async function acceptWriteBack(
   rules: WriteBackRules = {},
 ): Promise<WriteBackAnswer> {
   if (!isHosted(context.worktree.roots)) return new WriteBackOnDisk(context, batch, rules).decide();
-  for (;;) {
-    await settle(context);
-    const answer = await decideHosted(context, batch, rules);
-    if (answer !== undefined) return answer;
-  }
+  return untilSettled(context, () => decideHosted(context, batch, rules));
 }

@@ -10,8 +10,9 @@ import type { UpstreamChange } from "../../core/upstream-change.ts";
 import type { ApplyReport, BlockedPath } from "../../worktree/worktree.ts";
 import { capture } from "../capture.ts";
 import { type Commit, withCommit } from "../commit.ts";
+import { untilSettled } from "../before-change.ts";
 import type { Context } from "../context.ts";
-import { keepPlan, openIntents, perform, settable, settle } from "../operate.ts";
+import { keepPlan, openIntents, perform, settable } from "../operate.ts";
 import { noteRemembered } from "../remember-recorded.ts";
 
 /** What a replica does about new events of its origin, as one step. Given again after a crash it is another step. */
@@ -77,12 +78,10 @@ export async function applyUpstream(
 ): Promise<UpstreamReport> {
   using _lease = await context.blobs.lease();
   const changes = makeableChanges(step.changes);
-  for (;;) {
-    await settle(context);
+  return untilSettled(context, async () => {
     if (changes.length > 0) await captureFirst(context, changes, options);
-    const done = await withCommit(context, (commit) => underLock(context, commit, { step, changes, options }));
-    if (done !== undefined) return done;
-  }
+    return withCommit(context, (commit) => underLock(context, commit, { step, changes, options }));
+  });
 }
 
 /** As they can be made on disk; what then changes nothing is left out. */

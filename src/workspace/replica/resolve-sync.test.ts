@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { IdentifiedConflict } from "../../core/conflict-record.ts";
 import { ORIGIN, ReplicaRig } from "../../testing/replica-rig.ts";
 import type { ApplyRequest } from "../../worktree/worktree.ts";
+import { endBefore } from "../before-change.ts";
 import { listConflicts, resolveConflict } from "../conflicts.ts";
 import { listOperations } from "../operations.ts";
 import { redo, undo } from "../undo.ts";
@@ -107,7 +108,7 @@ describe("what a sync brings is no step of undo", () => {
     Object.assign(context.worktree, { apply });
     await expect(replica.apply({ applied: 9, changes: [change] })).rejects.toThrow("cut off");
     Reflect.deleteProperty(context.worktree, "apply");
-    const done = await undo(context);
+    const done = await undo(context, {}, await endBefore(context));
     expect(done.notes).toEqual([`finished the interrupted sync with unix:/origin.sock (1 path)`]);
     expect(replica.files()).toEqual({ a: "mine", b: "new" });
   });

@@ -8,8 +8,9 @@ import type { WriteBackAnswer, WriteBackBatch, WriteBackReason, WriteBackRules }
 import type { BlockedPath } from "../../worktree/worktree.ts";
 import { capture, type Capture } from "../capture.ts";
 import { type Commit, withCommit } from "../commit.ts";
+import { untilSettled } from "../before-change.ts";
 import type { Context } from "../context.ts";
-import { keepPlan, openIntents, perform, settle } from "../operate.ts";
+import { keepPlan, openIntents, perform } from "../operate.ts";
 import { noteRemembered } from "../remember-recorded.ts";
 import { openWriteBack, settledWriteBack, type OpenWriteBack } from "./settled-write-back.ts";
 import { answerOf } from "./write-back-answer.ts";
@@ -52,13 +53,11 @@ export class WriteBackOnDisk {
     this.#rules = rules;
   }
 
-  async decide(): Promise<WriteBackAnswer> {
-    for (;;) {
-      await settle(this.#context);
+  decide(): Promise<WriteBackAnswer> {
+    return untilSettled(this.#context, async () => {
       const captured = await this.#capture();
-      const answer = await withCommit(this.#context, (commit) => this.#underLock(commit, captured));
-      if (answer !== undefined) return answer;
-    }
+      return withCommit(this.#context, (commit) => this.#underLock(commit, captured));
+    });
   }
 
   /** Records what is on disk where something may be written. */
