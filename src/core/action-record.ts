@@ -1,3 +1,4 @@
+import { type Aside, decodeAside, encodeAside } from "./aside.ts";
 import { coverageOf, type Coverage, type OmissionReason } from "./coverage.ts";
 import type { Json, RecordBody } from "./event.ts";
 import { decodePath, encodePath } from "./file-record.ts";
@@ -55,6 +56,8 @@ export interface ActionRecord {
   readonly reason?: string;
   /** While it is open: a blob with the list of the omitted paths before it (`omitted-list.ts`). Private. */
   readonly omittedBefore?: Hash;
+  /** The contents that were kept aside for it. */
+  readonly aside?: Aside;
   /** Once it is closed: what it changed of paths that no capture takes. */
   readonly omittedChanges: readonly OmittedChange[];
 }
@@ -118,6 +121,7 @@ export function encodeAction(record: ActionRecord): RecordBody {
     ...(record.toSeq === undefined ? {} : { to_seq: record.toSeq }),
     changed: record.changed,
     ...(record.omittedBefore === undefined ? {} : { omitted_before: record.omittedBefore }),
+    ...(record.aside === undefined ? {} : { aside: encodeAside(record.aside) }),
     ...(record.omittedChanges.length === 0 ? {} : { omitted_changes: encodeOmittedChanges(record.omittedChanges) }),
   };
 }
@@ -130,6 +134,7 @@ export function decodeAction(body: RecordBody): ActionRecord {
     const value = optionalText(body, key);
     if (value !== undefined) optional[name] = value;
   }
+  const aside = decodeAside(body);
   return {
     state: text(body, "state") as ActionState,
     type: text(body, "type"),
@@ -163,6 +168,7 @@ export function decodeAction(body: RecordBody): ActionRecord {
     ...(body["to_seq"] === undefined ? {} : { toSeq: whole(body, "to_seq") }),
     changed: orNull(body, "changed", whole),
     ...(body["omitted_before"] === undefined ? {} : { omittedBefore: hashOf(body, "omitted_before") }),
+    ...(aside === undefined ? {} : { aside }),
     omittedChanges: decodeOmittedChanges(body, "omitted_changes"),
   };
 }

@@ -1,13 +1,14 @@
 import { actionRecordId, encodeAction, type ActionState } from "../core/action-record.ts";
 import { ChronicleError } from "../core/errors.ts";
 import type { EventDraft } from "../core/event.ts";
-import type { OmittedChange } from "../core/omitted-change.ts";
 import { openActions, type LoggedAction } from "./actions.ts";
 import { reachOf } from "./attribution.ts";
 import { goingOn, UNOWNED_HOURS } from "./brackets.ts";
-import { capture, type Found } from "./capture.ts";
+import type { Found } from "./capture.ts";
 import { withCommit } from "./commit.ts";
 import type { Context } from "./context.ts";
+import { captureWithRules } from "./capture-with-rules.ts";
+import { type EndOfOmitted, endOfOmitted } from "./omitted-of-action.ts";
 import { changesOfAction } from "./own-changes.ts";
 
 /** How an action ends. */
@@ -19,17 +20,18 @@ export interface Closing {
 /** The end of an action, appended behind the events of a capture. */
 interface ClosingBehind extends Closing {
   readonly found: Pick<Found, "head" | "changes">;
-  readonly omittedChanges?: readonly OmittedChange[];
+  readonly omitted?: EndOfOmitted;
 }
 
 /** The event that closes an action behind what a capture is about to record. */
 export async function closingDraft(
   context: Context,
   action: LoggedAction,
-  { found, state, reason, omittedChanges = [] }: ClosingBehind,
+  { found, state, reason, omitted = {} }: ClosingBehind,
 ): Promise<EventDraft> {
   const { changes } = await changesOfAction(context, action, found.head.seq, found.changes);
-  const { reason: _before, omittedBefore: _list, ...record } = action;
+  const { reason: _before, omittedBefore: _list, aside: begun, ...record } = action;
+  const aside = omitted.changes === undefined ? begun : omitted.aside;
   const ended = new Date(context.now()).toISOString();
   const toSeq = found.head.seq + found.changes.length;
   const closed = {
@@ -38,7 +40,8 @@ export async function closingDraft(
     ended,
     toSeq,
     changed: changes.length,
-    omittedChanges,
+    omittedChanges: omitted.changes ?? [],
+    ...(aside === undefined ? {} : { aside }),
     ...(reason === undefined ? {} : { reason }),
   };
   return {
@@ -49,16 +52,27 @@ export async function closingDraft(
   };
 }
 
+/** How actions are abandoned. */
+interface Abandoning {
+  readonly found: Pick<Found, "head" | "changes">;
+  readonly reason?: string;
+  /** Their changes of omitted paths, by action, where these were looked at. */
+  readonly ends?: ReadonlyMap<string, EndOfOmitted>;
+}
+
 /** The events that abandon actions. */
 export async function abandoning(
   context: Context,
   actions: readonly LoggedAction[],
-  { found, reason }: { readonly found: Pick<Found, "head" | "changes">; readonly reason?: string },
+  { found, reason, ends }: Abandoning,
 ): Promise<EventDraft[]> {
   const drafts: EventDraft[] = [];
   for (const action of actions) {
     const closing = { state: "abandoned", reason: reason ?? whyGone(action) } as const;
-    drafts.push(await closingDraft(context, action, { found, ...closing }));
+    const omitted = ends?.get(action.id);
+    drafts.push(
+      await closingDraft(context, action, { found, ...closing, ...(omitted === undefined ? {} : { omitted }) }),
+    );
   }
   return drafts;
 }
@@ -116,13 +130,17 @@ export async function abandonActions(context: Context, of: ActionsOf): Promise<s
   if (meant.length === 0) return [];
   const reason = of.reason ?? (of.turn === undefined ? "its session has ended" : "its turn has ended");
   const ids: string[] = [];
-  await capture(context, {
+  using _lease = await context.blobs.lease();
+  const look = await lookOf(context, meant);
+  await captureWithRules(context, meant, {
     cause: "capture",
-    ...(await lookOf(context, meant)),
+    ...look,
     also: async (found) => {
       const still = (await openActions(context)).filter(isMeant);
       ids.push(...still.map((one) => one.id));
-      return abandoning(context, still, { found, reason });
+      const ends = new Map<string, EndOfOmitted>();
+      for (const one of still) ends.set(one.id, await endOfOmitted(context, one, found));
+      return abandoning(context, still, { found, reason, ends });
     },
   });
   return ids;

@@ -64,7 +64,8 @@ async function lateOf(
 
 function ofAction(action: LoggedAction): ActionOperation[] {
   const { id, summary, started, ended, changed, fromSeq, toSeq } = action;
-  if (action.state === "open" || toSeq === undefined || changed === null || changed === 0) return [];
+  if (action.state === "open" || toSeq === undefined || changed === null) return [];
+  if (changed === 0 && !action.omittedChanges.some((one) => one.kept)) return [];
   const inAction = action.action === undefined ? {} : { inAction: true as const };
   return [{ id, kind: "action", summary, started, ended, fromSeq, toSeq, changed, ...inAction }];
 }

@@ -1,3 +1,4 @@
+import type { Aside } from "../core/aside.ts";
 import type { ActionRequest } from "../api/action-api.ts";
 import { actionRecordId, encodeAction, type ActionRecord, type BackedUpFile } from "../core/action-record.ts";
 import type { ActionTargets } from "../core/action-targets.ts";
@@ -29,6 +30,8 @@ export interface AskedAction {
   readonly outside: OutsideDrafts;
   /** What a look at the declared paths alone could not take. */
   readonly omitted: readonly Omission[];
+  /** The contents that were kept aside for it. */
+  readonly aside?: Aside;
   /** The actions in whose function it was asked for. */
   readonly around: readonly string[];
   /** Nothing could be kept, and the caller goes on all the same. */
@@ -153,6 +156,7 @@ async function recordOf(context: Context, asked: AskedAction, kept: Kept): Promi
     ended: null,
     changed: null,
     ...(omittedBefore === undefined ? {} : { omittedBefore }),
+    ...(asked.aside === undefined ? {} : { aside: asked.aside }),
     omittedChanges: [],
   };
 }

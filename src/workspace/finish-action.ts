@@ -9,7 +9,8 @@ import { capture, type CaptureOptions, type Found } from "./capture.ts";
 import { withCommit } from "./commit.ts";
 import type { Context } from "./context.ts";
 import { allOmitted, isNoRoomOrTrouble } from "./not-kept.ts";
-import { changesSinceList } from "./omitted-changes.ts";
+import { captureWithRules } from "./capture-with-rules.ts";
+import { endOfOmitted } from "./omitted-of-action.ts";
 import { finishOutside } from "./outside.ts";
 import { changesOfAction } from "./own-changes.ts";
 import type { QuotaOptions } from "./quota.ts";
@@ -78,9 +79,8 @@ async function captureAndClose(
   // What it named may be kept out by a rule: a look at everything would not see it.
   if (action.scope === "workspace" && names)
     omitted.push(...(await capture(context, { ...how, only: action.paths, named: true })).coverage.omitted);
-  const omittedChanges = await changesSinceList(context, action.omittedBefore, action.paths);
   let before: Found | undefined;
-  const captured = await capture(context, {
+  const captured = await captureWithRules(context, [action], {
     ...how,
     ...(action.scope === "paths" ? { only: action.paths, named: true } : {}),
     also: async (found) => {
@@ -90,7 +90,11 @@ async function captureAndClose(
       const others = (await withoutOwner(context, open)).filter((one) => one.id !== action.id);
       const dead = await abandoning(context, others, { found });
       if (!isUnfinished(now)) return dead;
-      return [...outside.drafts, ...dead, await closingDraft(context, now, { ...closing, found, omittedChanges })];
+      return [
+        ...outside.drafts,
+        ...dead,
+        await closingDraft(context, now, { ...closing, found, omitted: await endOfOmitted(context, now, found) }),
+      ];
     },
   });
   const last = captured.also.findLast((event) => event.recordId === `action:${action.id}`);

@@ -42,6 +42,6 @@ function filterOf({ worktree }: Context, filters: readonly FilterSpec[], path: W
 }
 
 /** Does the path decide what is left out? Then it is recorded, even where it leaves itself out. */
-export function isRuleFile({ path }: OmittedChange): boolean {
+export function isRuleFile({ path }: Pick<OmittedChange, "path">): boolean {
   return nameOf(splitRoot(path).path) === ".gitignore";
 }

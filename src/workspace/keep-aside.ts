@@ -3,7 +3,7 @@ import type { Change } from "../core/change.ts";
 import type { Omission } from "../core/coverage.ts";
 import { sameEntry, SYMLINK_MODE, type Entry } from "../core/entry.ts";
 import type { OmittedChange } from "../core/omitted-change.ts";
-import type { OmittedStat } from "../core/omitted-list.ts";
+import type { ListedOmission, OmittedStat } from "../core/omitted-list.ts";
 import { encodePlan } from "../core/plan.ts";
 import { comparePaths, type WorkspacePath } from "../core/path.ts";
 import type { BlobBatch } from "../storage/blob-store.ts";
@@ -82,14 +82,17 @@ interface Wanted {
   readonly stat: OmittedStat;
 }
 
+/** Those of the omitted paths that may be kept aside: small files and links that git ignores. */
+export function privateOf(omitted: OmittedPaths): OmittedPaths {
+  const isPrivate = ({ omission, stat }: ListedOmission): boolean =>
+    (stat.kind === "file" || stat.kind === "symlink") && stat.size <= MOST_FILE_BYTES && isIgnoredByGit(omission);
+  return new Map([...omitted].filter(([, one]) => isPrivate(one)));
+}
+
 /** The smallest first, as many as there is room for. None while a command off the record may have written them. */
 async function wantedOf(context: Context, omitted: OmittedPaths): Promise<Wanted[]> {
   if ((context.offRecord.read()?.going.length ?? 0) > 0) return [];
-  const small: Wanted[] = [];
-  for (const [path, { omission, stat }] of omitted) {
-    const isLeaf = stat.kind === "file" || stat.kind === "symlink";
-    if (isLeaf && stat.size <= MOST_FILE_BYTES && isIgnoredByGit(omission)) small.push({ path, stat });
-  }
+  const small = [...privateOf(omitted)].map(([path, { stat }]): Wanted => ({ path, stat }));
   if (small.length === 0 || (await workspaceRecord(context)).keepsAside === false) return [];
   let bytes = 0;
   return small

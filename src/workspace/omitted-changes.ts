@@ -2,8 +2,8 @@ import type { OmittedChangeShape } from "../api/shapes.ts";
 import type { Hash } from "../core/hash.ts";
 import type { Coverage, Omission } from "../core/coverage.ts";
 import type { OmittedChange } from "../core/omitted-change.ts";
-import { decodeOmittedList, encodeOmittedList, type ListedOmission, type OmittedStat } from "../core/omitted-list.ts";
-import { comparePaths, isWithin, type WorkspacePath } from "../core/path.ts";
+import { encodeOmittedList, type ListedOmission, type OmittedStat } from "../core/omitted-list.ts";
+import { comparePaths, type WorkspacePath } from "../core/path.ts";
 import type { PathStat } from "../worktree/worktree.ts";
 import type { Context } from "./context.ts";
 import { keepBytes } from "./keep-bytes.ts";
@@ -53,18 +53,6 @@ export async function keepOmittedList(context: Context, omitted: readonly Omissi
   return keepBytes(context.blobs, encodeOmittedList(rows));
 }
 
-/** The differences between such a list and now. Paths that the action named were kept with it, and are told among its changes. */
-export async function changesSinceList(
-  context: Context,
-  list: Hash | undefined,
-  named: readonly WorkspacePath[],
-): Promise<OmittedChange[]> {
-  const bytes = list === undefined ? undefined : await context.blobs.get(list);
-  if (bytes === undefined) return [];
-  const rows = decodeOmittedList(bytes).filter(({ omission }) => !named.some((one) => isWithin(omission.path, one)));
-  return changesOfOmitted(context, new Map(rows.map((row) => [row.omission.path, row])));
-}
-
 function changeOf(path: WorkspacePath, { omission, stat }: ListedOmission, now: PathStat): OmittedChange[] {
   const { reason, detail } = omission;
   const common = { path, reason, ...(detail === undefined ? {} : { detail }), kept: false };
@@ -87,7 +75,7 @@ function hasOnlyGrown(before: OmittedStat, now: OmittedStat): boolean {
 }
 
 /** A person has said that its content is none of Chronicle's business; that it is gone is still told. */
-function isExcludedByPerson({ reason, detail = "" }: Omission): boolean {
+export function isExcludedByPerson({ reason, detail = "" }: Omission): boolean {
   return reason === "off-record" || (reason === "excluded" && /^exclude(-glob)?(:|$)/.test(detail));
 }
 

@@ -4,6 +4,7 @@ import { decodeFile, pathOfRecordId, type FileRecord } from "../core/file-record
 import { changeBetween } from "../core/plan.ts";
 import { comparePaths, type WorkspacePath } from "../core/path.ts";
 import type { IterationRow } from "../storage/index-store.ts";
+import type { LoggedAction } from "./actions.ts";
 import type { Context } from "./context.ts";
 import { firstEvent, type FirstEvent, type OwnChange } from "./first-event.ts";
 import type { SeqSpan } from "./own-changes.ts";
@@ -22,6 +23,13 @@ export interface Work extends SeqSpan {
   /** Said where some of it cannot be reached any more. */
   readonly lost?: string;
   readonly isOwn: (record: FileRecord, path: WorkspacePath, seq: number) => boolean;
+  /** The actions in it, where it is a choice of actions. */
+  readonly actions?: readonly Pick<LoggedAction, "id" | "omittedChanges">[];
+}
+
+/** The actions of a piece of work for which something was kept aside: they may have no event of a file. */
+export function keepersOf({ actions = [] }: Pick<Work, "actions">): string[] {
+  return actions.filter((one) => one.omittedChanges.some(({ kept }) => kept)).map(({ id }) => id);
 }
 
 /** A change on disk that is not recorded, with the action that would be said to have done it. */
@@ -53,7 +61,7 @@ export async function eventsOfWork(
   const byPath = new Map<WorkspacePath, Set<number>>();
   const firsts = new Map<WorkspacePath, FirstEvent>();
   const seqs = new Set<number>();
-  const ids = new Set<string>();
+  const ids = new Set(keepersOf(work));
   for await (const { seq, record, path } of fileEvents(context, work)) {
     if (!work.isOwn(record, path, seq) || without(seq, record, path)) continue;
     const known = byPath.get(path);

@@ -19,6 +19,7 @@ import { blocked } from "./restore.ts";
 import { restoreOutside } from "./restore-outside.ts";
 import { leaveUnseen, type SkippedPath } from "./seen-absent.ts";
 import { changeShape, conflictShape, skippedShape } from "./shape.ts";
+import { bringBackAside } from "./undo-aside.ts";
 
 /**
  * The files of an action as they were before it, whoever changed them since; what is there now is captured first, and
@@ -47,11 +48,12 @@ export async function rollback(
   });
   if (done.id === undefined && done.blocked.length > 0) throw blocked(meanwhile(done.blocked));
   const applied = new Set(done.applied);
+  const aside = await bringBackAside(context, action);
   return {
     ...shape,
     changes: changes.filter((change) => applied.has(change.path)).map(changeShape),
     undo_id: done.id ?? null,
-    skipped: [...unknown, ...meanwhile(done.blocked)].map(skippedShape),
+    skipped: [...unknown, ...meanwhile(done.blocked), ...aside.blocked].map(skippedShape),
     conflicts: done.conflicts.map(conflictShape),
   };
 }

@@ -134,7 +134,7 @@ export class SeenAbsent {
     if (told !== undefined) return told === "absent" ? undefined : notCaptured();
     // The files of a database's unit are scanned whatever the filter says.
     const isBeside = (await besideDatabases(this.#context, this.#changesAt(path))).has(path);
-    for (const seq of back.seqs) {
+    for (const seq of lookedAt(back, action)) {
       for (const look of await this.#looksAt(seq)) {
         const doubt = this.#doubtOf(look, path, { isFolder, isBeside });
         if (doubt !== undefined) return doubt;
@@ -233,4 +233,13 @@ function lookOfAction(
   if (missing.includes(path)) return "absent";
   if (!paths.some((one) => isWithin(path, one))) return undefined;
   return coverage.omitted.some((one) => isWithin(path, one.path)) ? "omitted" : "absent";
+}
+
+/**
+ * The states that must show it. An action that may touch anything has looked at everything as it began: rules that came to be
+ * in it say nothing about what was there before it.
+ */
+function lookedAt({ seqs }: BackTo, action: LoggedAction | undefined): readonly number[] {
+  if (action?.scope !== "workspace") return seqs;
+  return [...new Set(seqs.map((seq) => Math.min(seq, action.fromSeq)))];
 }

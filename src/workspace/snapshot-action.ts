@@ -16,7 +16,7 @@ import { backUpOutside } from "./outside.ts";
 import { refuseOverQuota, type QuotaOptions } from "./quota.ts";
 import { allOmitted, isNoRoomOrTrouble } from "./not-kept.ts";
 import { resolveTargets } from "./resolve-targets.ts";
-import { sweptPaths } from "./swept-paths.ts";
+import { keepSwept } from "./swept-paths.ts";
 
 const DEFAULT_ACTOR = "agent";
 
@@ -77,11 +77,12 @@ async function keepAndBegin(context: Context, asked: Bare): Promise<readonly Sea
   return captured.also;
 }
 
-/** What it would sweep away although a rule keeps it out counts as named. */
+/** Paths that it would sweep away although a rule keeps them out count as named, but for those that are kept aside. */
 async function withSwept(context: Context, bare: Bare): Promise<Bare> {
-  const swept = await sweptPaths(context, bare.targets.swept ?? []);
-  if (swept.length === 0) return bare;
-  return { ...bare, targets: { ...bare.targets, paths: [...new Set([...bare.targets.paths, ...swept])] } };
+  const { named, aside } = await keepSwept(context, bare.targets);
+  const kept = aside === undefined ? bare : { ...bare, aside };
+  if (named.length === 0) return kept;
+  return { ...kept, targets: { ...bare.targets, paths: [...new Set([...bare.targets.paths, ...named])] } };
 }
 
 /** What a command or an unknown tool names may be kept out by a rule: a look at everything would not see it. */

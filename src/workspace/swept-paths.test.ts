@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { Project } from "../../test/helpers/project.ts";
+import { sha256 } from "../core/hash.ts";
 
 /** A project in which a rule keeps out what nobody has a copy of. */
 function projectWithSecrets(): Project {
@@ -15,17 +16,17 @@ function projectWithSecrets(): Project {
 }
 
 describe("what a rule keeps out is kept before a command sweeps it away", () => {
-  const everything = [".env", "out", "out/made", "run.log", "src/deep/out", "src/deep/out/made"];
-  const visible = everything.filter((path) => path !== ".env");
+  // Small ignored files are kept aside: they are in no list.
+  const folders = ["out", "out/made", "src/deep/out", "src/deep/out/made"];
   test.each([
-    ["rm -rf *", visible],
-    ["rm -rf ./*", visible],
-    ["rm -f *.log .env", [".env", "run.log"]],
-    ["rm *", ["run.log"]],
-    ["git clean -fdx", everything],
-    ["git stash --all", everything],
-    ["find . -type f -not -path './.git/*' -delete", everything],
-    ["rm -rf .", [".env", ".git", ".git/HEAD", ...visible]],
+    ["rm -rf *", folders],
+    ["rm -rf ./*", folders],
+    ["rm -f *.log .env", [".env"]],
+    ["rm *", []],
+    ["git clean -fdx", folders],
+    ["git stash --all", folders],
+    ["find . -type f -not -path './.git/*' -delete", folders],
+    ["rm -rf .", [".git", ".git/HEAD", ...folders]],
     ["touch *.ts; git clean -fd; git reset --hard", []],
   ])("%s", async (command, kept) => {
     await using project = projectWithSecrets();
@@ -53,6 +54,71 @@ describe("what a rule keeps out is kept before a command sweeps it away", () => 
     await workspace.undo({ action: action?.id ?? "" });
     expect(project.tree()).toEqual(before);
     expect((await workspace.verify()).problems).toEqual([]);
+  });
+
+  test.each(["git clean -fdx", "rm -f *.log"])(
+    "small ignored files are private, and come back: %s",
+    async (command) => {
+      await using project = projectWithSecrets();
+      const workspace = await project.init();
+      const action = await workspace.snapshotAction({ type: "run_command", payload: { command } });
+      project.remove("run.log");
+      if (command.startsWith("git")) project.remove(".env");
+      const before = project.tree();
+      const end = await workspace.finishAction(action?.id ?? "");
+      expect(end.changes).toEqual([]);
+      expect(end.action.omitted_changes?.every((one) => one.kept && !one.lost)).toBe(true);
+      await workspace.gc();
+      const log = JSON.stringify(await workspace.log());
+      expect([log.includes(sha256("KEY=1")), log.includes(sha256("l"))]).toEqual([false, false]);
+      const undone = await workspace.undo();
+      expect([undone.changes, undone.notes.join()]).toEqual([[], expect.stringContaining("run.log")]);
+      expect([project.read("run.log"), project.read(".env")]).toEqual(["l", "KEY=1"]);
+      await workspace.redo();
+      expect(project.tree()).toEqual(before);
+      await workspace.rollback(action?.id ?? "");
+      expect([project.read("run.log"), project.read(".env")]).toEqual(["l", "KEY=1"]);
+      expect((await workspace.verify()).problems).toEqual([]);
+    },
+  );
+
+  test("with work of its own, by action, turn and session, and in a transaction", async () => {
+    for (const how of ["action", "turn", "session", "transaction"] as const) {
+      await using project = projectWithSecrets();
+      const workspace = await project.init();
+      const sweep = async (): Promise<string> => {
+        const request = { type: "run_command", payload: { command: "git clean -fdx" }, session: "s", turn: "t" };
+        const action = await workspace.snapshotAction(request);
+        project.remove(".env");
+        project.write("src/a", "edited");
+        await workspace.finishAction(action?.id ?? "");
+        return action?.id ?? "";
+      };
+      if (how === "transaction") {
+        const { id } = await workspace.beginTransaction();
+        await sweep();
+        await workspace.rollbackTransaction(id);
+      } else {
+        const action = await sweep();
+        await workspace.undo({ [how]: how === "action" ? action : how === "turn" ? "t" : "s" });
+      }
+      expect([how, project.read("src/a"), project.read(".env")]).toEqual([how, "a", "KEY=1"]);
+    }
+  });
+
+  test("nothing is kept aside with the switch off, and nothing that a person excluded", async () => {
+    await using project = projectWithSecrets();
+    project.write("mine", "m");
+    const workspace = await project.init({ excludePatterns: ["mine"] });
+    await workspace.configure({ keepAside: false });
+    const action = await workspace.snapshotAction({ type: "run_command", payload: { command: "git clean -fdx" } });
+    expect(action?.files_backed_up).toEqual(folders);
+    for (const path of [".env", "mine"]) project.remove(path);
+    const { action: ended } = await workspace.finishAction(action?.id ?? "");
+    expect(ended.omitted_changes?.map((one) => [one.path, one.lost])).toEqual([
+      [".env", true],
+      ["mine", true],
+    ]);
   });
 
   test("a tool that removes the whole folder too", async () => {

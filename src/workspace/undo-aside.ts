@@ -1,7 +1,8 @@
+import { actionRecordId, decodeAction } from "../core/action-record.ts";
 import type { Change } from "../core/change.ts";
 import { sameEntry } from "../core/entry.ts";
-import { decodeIntent, decodeSession, type IntentRecord } from "../core/records.ts";
-import { decodePlan, invert } from "../core/plan.ts";
+import { decodeIntent, decodeSession, type IntentRecord, type SessionRecord } from "../core/records.ts";
+import { composeChanges, decodePlan, invert } from "../core/plan.ts";
 import type { Hash } from "../core/hash.ts";
 import type { WorkspacePath } from "../core/path.ts";
 import type { ApplyReport, BlockedPath } from "../worktree/worktree.ts";
@@ -36,7 +37,8 @@ export async function asideOfStep(context: Context, step: Step): Promise<AsideSt
   if (step.kind !== "undo" && step.kind !== "redo") return { changes: [], blocked: [] };
   const found: AsideStep[] = [];
   for (const id of await worksOf(context, step)) found.push(await asideOfWork(context, id));
-  const changes = found.flatMap((one) => one.changes);
+  // One path may have been changed by several of them, one after another.
+  const changes = found.reduce<readonly Change[]>((all, one) => composeChanges(all, one.changes), []);
   const fit = await fitting(context, step.kind === "undo" ? invert(changes) : changes);
   return { changes: fit.changes, blocked: [...found.flatMap((one) => one.blocked), ...fit.blocked] };
 }
@@ -49,10 +51,21 @@ async function worksOf(context: Context, { target, takes = [] }: Step): Promise<
   return decodeIntent((await readEvent(context, row)).record).takes ?? [];
 }
 
+/** The record of a run or an action. */
+async function workOf(
+  context: Context,
+  id: string,
+): Promise<Pick<SessionRecord, "aside" | "omittedChanges"> | undefined> {
+  const run = await context.index.record(`session:${id}`);
+  if (run !== undefined) return decodeSession((await readEvent(context, run)).record);
+  const action = await context.index.record(actionRecordId(id));
+  return action === undefined ? undefined : decodeAction((await readEvent(context, action)).record);
+}
+
 async function asideOfWork(context: Context, id: string): Promise<AsideStep> {
-  const row = await context.index.record(`session:${id}`);
-  if (row === undefined) return { changes: [], blocked: [] };
-  const { aside, omittedChanges } = decodeSession((await readEvent(context, row)).record);
+  const work = await workOf(context, id);
+  if (work === undefined) return { changes: [], blocked: [] };
+  const { aside, omittedChanges } = work;
   const changes = aside === undefined ? [] : await readAside(context, aside.plan);
   if (aside === undefined || changes.length > 0) return { changes, blocked: [] };
   const detail = `it was kept aside until ${aside.until}, and was freed`;

@@ -12,7 +12,7 @@ import { openConflicts } from "./conflicts.ts";
 import type { Context } from "./context.ts";
 import { listOperations, stackOf } from "./operations.ts";
 import type { SeqSpan } from "./own-changes.ts";
-import { eventsOfWork, type OwnEvents, type PendingChange, withEvents, type Work } from "./own-work.ts";
+import { eventsOfWork, keepersOf, type OwnEvents, type PendingChange, withEvents, type Work } from "./own-work.ts";
 import { ownersIn } from "./owners.ts";
 import { type ChosenWork, lastTurnBut, selectorOf, workOf } from "./selection.ts";
 import { takeBack, type TakingBack } from "./take-back.ts";
@@ -99,7 +99,7 @@ export async function undoOf(context: Context, work: Work): Promise<TakingBack> 
     own,
     about: { takesOf: (some) => coveredBy(context, some, covering) },
     nothing: nothingOf(work, own, before.length),
-    always: false,
+    always: keepersOf(work).some((id) => !covering.stack.undone.has(id)),
     withdraws: await conflictsAbout(context, own, taken),
     operation: null,
   };

@@ -1,0 +1,100 @@
+import type { Aside } from "../core/aside.ts";
+import type { Change } from "../core/change.ts";
+import type { Omission } from "../core/coverage.ts";
+import { decodePlan } from "../core/plan.ts";
+import { decodeOmittedList, type ListedOmission } from "../core/omitted-list.ts";
+import type { OmittedChange } from "../core/omitted-change.ts";
+import { isWithin, type WorkspacePath } from "../core/path.ts";
+import { decodeSession } from "../core/records.ts";
+import type { LoggedAction } from "./actions.ts";
+import type { Context } from "./context.ts";
+import { coverageAt } from "./coverage-in-log.ts";
+import { readFilters } from "./filters.ts";
+import { hiddenBySession, isRuleFile } from "./hidden-by-session.ts";
+import { changesAside } from "./keep-aside.ts";
+import type { OmittedPaths } from "./omitted-changes.ts";
+import { readEvent } from "./read-events.ts";
+
+/**
+ * The paths that no capture takes, at the end of an action that may have touched anything: those that it changed, and those
+ * that came to be in it and only rules leave out which came to be in its session.
+ */
+
+/** The changes of an action to omitted paths, and the contents that are kept aside of them. */
+export interface EndOfOmitted {
+  readonly changes?: readonly OmittedChange[];
+  readonly aside?: Aside;
+}
+
+/** The omissions of a look at everything. */
+interface Looked {
+  readonly omitted: readonly Omission[];
+}
+
+/**
+ * Looks at the omitted paths of an action that is about to be closed. Contents are durable when it resolves: the caller holds a
+ * lease of the blob store until the action's record is.
+ */
+export async function endOfOmitted(context: Context, action: LoggedAction, { omitted }: Looked): Promise<EndOfOmitted> {
+  if (action.scope !== "workspace") return {};
+  const before = await omittedBefore(context, action);
+  const entries = await entriesAside(context, action);
+  // A path that it named was kept with it, and is told among its changes.
+  const isNamed = (path: WorkspacePath): boolean => action.paths.some((one) => isWithin(path, one));
+  const known = new Map([...before].filter(([path]) => !isNamed(path)));
+  const hidden = (await hiddenBy(context, action, { before, omitted })).filter(({ path }) => !isNamed(path));
+  const { changes, aside } = await changesAside(context, { omitted: known, entries }, hidden);
+  return { changes, ...(aside === undefined ? {} : { aside }) };
+}
+
+/** The rules that came to be in these actions and leave themselves out: they are to be recorded, as theirs, before they are closed. */
+export async function hiddenRules(
+  context: Context,
+  actions: readonly LoggedAction[],
+  { omitted }: Looked,
+): Promise<WorkspacePath[]> {
+  const rules = new Set<WorkspacePath>();
+  if (!omitted.some(isRuleFile)) return [];
+  for (const action of actions) {
+    if (action.scope !== "workspace") continue;
+    const before = await omittedBefore(context, action);
+    for (const one of await hiddenBy(context, action, { before, omitted })) if (isRuleFile(one)) rules.add(one.path);
+  }
+  return [...rules];
+}
+
+async function hiddenBy(
+  context: Context,
+  action: LoggedAction,
+  { before, omitted }: Looked & { readonly before: OmittedPaths },
+): Promise<OmittedChange[]> {
+  const fresh = omitted.filter(({ path, reason }) => reason === "excluded" && !before.has(path));
+  if (fresh.length === 0) return [];
+  const known = await coverageAt(context, await beginningOf(context, action));
+  const filters = known === undefined ? undefined : await readFilters(context, known.filter);
+  if (filters === undefined) return [];
+  return hiddenBySession(context, { omitted: before, filters }, { coverage: { complete: true, omitted: fresh } });
+}
+
+/** The event before the action's session, or before the action where it is in none. */
+async function beginningOf(context: Context, { session, fromSeq }: LoggedAction): Promise<number> {
+  const row = session === undefined ? undefined : await context.index.record(`session:${session}`);
+  if (row === undefined) return fromSeq;
+  return Math.min(fromSeq, decodeSession((await readEvent(context, row)).record).fromSeq);
+}
+
+async function omittedBefore(context: Context, { omittedBefore: list }: LoggedAction): Promise<OmittedPaths> {
+  const bytes = list === undefined ? undefined : await context.blobs.get(list);
+  const rows: ListedOmission[] = bytes === undefined ? [] : decodeOmittedList(bytes);
+  return new Map(rows.map((row) => [row.omission.path, row]));
+}
+
+/** The entries that were kept aside as it began. */
+async function entriesAside(
+  context: Context,
+  { aside }: LoggedAction,
+): Promise<Map<WorkspacePath, NonNullable<Change["before"]>>> {
+  const bytes = aside === undefined ? undefined : await context.blobs.get(aside.plan);
+  const changes = bytes === undefined ? [] : decodePlan(bytes);
+  return new Map(changes.flatMap(({ path, before }) => (before === undefined ? [] : [[path, before] as const])));
+}
