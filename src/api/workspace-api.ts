@@ -203,7 +203,7 @@ export interface RecentItem {
   changed: number;
   snapshot?: number;
   undone?: boolean;
-  /** The command that goes back to before it; for a baseline, to it. Empty where that state is not kept any more. */
+  /** The command that takes it back alone (`undo`), or goes back to before it; for a baseline, to it. Empty where that state is not kept any more. */
   back: string;
 }
 

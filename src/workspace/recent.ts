@@ -82,8 +82,9 @@ async function operationLines(context: Context, snapshots: readonly Snapshot[]):
   const alone = operations.filter((one) => one.isPart !== true);
   return alone.map((one) => ({
     seq: one.toSeq,
-    item: () => {
+    item: async () => {
       const snapshot = snapshots.find((taken) => taken.session === one.id);
+      const isPruned = (await prunedBy(context, one.fromSeq, one.fromSeq + 1)) !== undefined;
       return {
         kind: one.kind,
         id: one.id,
@@ -92,18 +93,23 @@ async function operationLines(context: Context, snapshots: readonly Snapshot[]):
         changed: one.changed,
         ...(snapshot === undefined ? {} : { snapshot: snapshot.number }),
         ...(isUndone(one, stack) ? { undone: true } : {}),
-        back: wayBack(one, stack, one === alone.at(-1)),
+        back: isPruned ? "" : wayBack(one, stack, one === alone.at(-1)),
       };
     },
   }));
 }
 
-/** The command that goes back to before an operation: one step where it is the last, else to the moment itself. */
+/**
+ * The command that goes back to before an operation: one step where it is the last, else to the moment itself. An undo that
+ * was redone can be done again, which is not the way to before it.
+ */
 function wayBack(operation: LoggedOperation, stack: UndoStack, isLast: boolean): string {
   const { id, kind, fromSeq } = operation;
   if (isLast && kind === "undo") return "chronicle redo";
-  if ((isLast && kind === "redo") || stack.undoable.at(-1) === id) return "chronicle undo";
-  if (stack.undoable.includes(id)) return `chronicle undo ${id.slice(0, 8)}`;
+  if (isLast && kind === "redo") return "chronicle undo";
+  const isStep = kind !== "undo" && kind !== "redo";
+  if (isStep && stack.undoable.at(-1) === id) return "chronicle undo";
+  if (isStep && stack.undoable.includes(id)) return `chronicle undo ${id.slice(0, 8)}`;
   return `chronicle restore seq:${fromSeq}`;
 }
 

@@ -1,7 +1,9 @@
 import { describe, expect, it } from "vitest";
+import type { UndoShape } from "../../src/api/shapes.ts";
 import type { StoreApi } from "../../src/api/store-api.ts";
 import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
 import { Origins } from "../../src/compose/origins.ts";
+import { ChronicleError } from "../../src/core/errors.ts";
 import { partsOf } from "../../src/compose/parts-of.ts";
 import { HEARTBEAT_MS, RigOrigin, RigReplica, talk } from "../../src/testing/push-rig.ts";
 import { VirtualClock } from "../../src/testing/virtual-clock.ts";
@@ -33,6 +35,70 @@ describe("Truth 10: the way back from a snapshot in `list`", () => {
     const workspace = await project.init();
     const { items } = await workspace.recent();
     expect(items.map(({ back }) => back)).toEqual(["chronicle restore 0"]);
+  });
+});
+
+/** A history with undos and redos of all sorts; the content of `a` before each operation, by the operation's place. */
+async function turned(project: Project): Promise<{ workspace: WorkspaceApi; before: string[] }> {
+  project.write("a", "0");
+  const workspace = await project.init();
+  const before: string[] = [];
+  const step = async (work: () => Promise<unknown>): Promise<void> => {
+    before.push(project.read("a"));
+    await work();
+  };
+  const edit = (text: string) => () =>
+    workspace.action({ type: "write_file", payload: { path: "a" } }, () => project.write("a", text));
+  await step(edit("1"));
+  const { id } = await workspace.beginTransaction();
+  project.write("a", "2");
+  await step(() => workspace.rollbackTransaction(id));
+  await step(() => workspace.redo());
+  await step(edit("3"));
+  const [last] = (await workspace.recent(1)).items;
+  await step(() => workspace.undo({ action: last?.id ?? "" }));
+  await step(() => workspace.redo());
+  await step(edit("4"));
+  await step(() => workspace.undo());
+  return { workspace, before };
+}
+
+describe("Truth 10: the way back from an operation in `list`", () => {
+  it.each([0, 1, 2, 3, 4, 5, 6, 7])(
+    "takes it back alone, or leads to before it: operation %i of a history with undos and redos",
+    async (n) => {
+      await using project = new Project();
+      const { workspace, before } = await turned(project);
+      const operations = (await workspace.recent()).items.filter(({ kind }) => kind !== "baseline").toReversed();
+      expect(operations).toHaveLength(before.length);
+      const { back = "", undone } = operations[n] ?? {};
+      if (undone === true) return;
+      const [, verb = "", argument] = back.split(" ");
+      if (verb === "undo" && argument !== undefined) {
+        // Later work on the same line stays: it is a conflict, or the path is named.
+        const undone = await workspace.undo({ operation: argument }).catch((error: unknown) => error);
+        expect(undone).toSatisfy((told) => told instanceof ChronicleError || (told as UndoShape).unmerged.length > 0);
+        return;
+      }
+      if (verb === "undo") await workspace.undo();
+      else if (verb === "redo") await workspace.redo();
+      else await workspace.restore(argument ?? "");
+      expect(`${back}: ${project.read("a")}`).toBe(`${back}: ${before[n]}`);
+    },
+  );
+
+  it("is not named where it was pruned", async () => {
+    await using project = new Project();
+    const { workspace } = await turned(project);
+    await workspace.prune({ keepLast: 1 });
+    await workspace.gc();
+    for (const { back, kind } of (await workspace.recent()).items) {
+      if (back === "" || kind === "baseline") continue;
+      const [, verb, argument] = back.split(" ");
+      if (verb === "restore") await workspace.restore(argument ?? "", { dryRun: true });
+      if (verb === "undo")
+        await workspace.undo({ dryRun: true, ...(argument === undefined ? {} : { operation: argument }) });
+    }
   });
 });
 

@@ -44,7 +44,7 @@ async function recent(context: CommandContext, workspace: WorkspaceApi, limit: n
   const most = summaryWidth(context, result.items);
   const rows = result.items.map((item) => recentRow(context, item, most));
   const { paint } = context;
-  const last = isUpstream(context) ? "" : "go back to before it (a baseline: to it)";
+  const last = isUpstream(context) ? "" : "take it back, or go back to before it (a baseline: to it)";
   const head = ["when", "what", "", "", last].map((text) => paint("dim", text));
   for (const line of columns([head, ...rows], "<<<>")) context.print(line);
   context.print();

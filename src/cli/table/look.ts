@@ -19,7 +19,7 @@ export const STATUS: CommandSpec = {
 export const LIST: CommandSpec = {
   name: "list",
   group: GROUP,
-  summary: "recent work, and how to go back to before it",
+  summary: "recent work, and how to take it back or go back to before it",
   details: "A bare `chronicle` does the same.",
   args: [],
   options: [

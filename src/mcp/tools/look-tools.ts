@@ -28,7 +28,7 @@ const listHistory = defineTool({
   title: "List recent work",
   description:
     "What was done to the files of this workspace, newest first: agents' actions, commands that were run, restores, " +
-    "undos and snapshots, each with its id and how to go back to before it. Use it to see what happened at all; for " +
+    "undos and snapshots, each with its id and how to take it back or go back to before it. Use it to see what happened at all; for " +
     "the single edits of an agent use list_actions.",
   input: z.strictObject({ limit: limit(20, 100) }),
   effect: "reads",
