@@ -8,7 +8,7 @@ import type { Commit } from "./commit.ts";
 import type { Context } from "./context.ts";
 import { closing, fileDrafts, opening } from "./operation-drafts.ts";
 import type { ReadyWrite } from "./ready-write.ts";
-import { blocked } from "./restore.ts";
+import { refused } from "./change-files.ts";
 import { targetOf, writeShape } from "./write-answer.ts";
 import type { DiskOutcome, PlannedWrite } from "./write-batch.ts";
 
@@ -143,7 +143,7 @@ async function outcomeOf(context: Context, one: Applied, seq: number): Promise<D
   const { planned, report } = one;
   if (isRefused(one)) {
     const overtaken = report.blocked.some(({ reason }) => reason === "changed" || reason === "no-folder");
-    return { error: blocked(report.blocked), ...(overtaken ? { overtaken } : {}) };
+    return { error: refused(report.blocked), ...(overtaken ? { overtaken } : {}) };
   }
   const { write, id } = planned;
   const now = (await context.index.iterationAt(targetOf(write), seq)) ?? planned.done.now;

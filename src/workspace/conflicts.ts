@@ -25,7 +25,7 @@ import { mergeGroups } from "./invert-work.ts";
 import { operate, settable } from "./operate.ts";
 import { proposedBy, refuseWhole, SYNC_WORDS } from "./replica/resolve-sync.ts";
 import { readEvents } from "./read-events.ts";
-import { blocked } from "./restore.ts";
+import { refused } from "./change-files.ts";
 import { changeShape, shownPath } from "./shape.ts";
 
 /**
@@ -100,7 +100,7 @@ export async function resolveConflict(context: Context, asked: string, options: 
     ...(proposals === undefined ? {} : { proposals }),
     onBlocked: "fail",
   });
-  if (done.id === undefined || done.blocked.length > 0) throw blocked(done.blocked);
+  if (done.id === undefined || done.blocked.length > 0) throw refused(done.blocked);
   return { conflict: unmergedShape(settled), changes: changes.map(changeShape), undo_id: done.id };
 }
 

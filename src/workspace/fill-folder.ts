@@ -13,7 +13,7 @@ import {
   type WorkspacePath,
 } from "../core/path.ts";
 import type { ApplyRequest, Worktree } from "../worktree/worktree.ts";
-import { blocked } from "./restore.ts";
+import { refused } from "./change-files.ts";
 import { changeShape, conflictShape, shownPath, skippedShape } from "./shape.ts";
 
 /** Where a folder's files come from, and how it is filled. */
@@ -44,7 +44,7 @@ export async function fillFolder(entries: readonly Entry[], filling: Filling): P
       ...(options.keepMtime === undefined ? {} : { keepMtime: options.keepMtime }),
       onProgress: (done, total) => options.onProgress?.({ phase: "restore", done, total, unit: "paths" }),
     });
-    if (report.applied.length === 0 && report.blocked.length > 0) throw blocked(report.blocked);
+    if (report.applied.length === 0 && report.blocked.length > 0) throw refused(report.blocked);
     await target.cleanUp(token);
     const applied = new Set(report.applied);
     return {

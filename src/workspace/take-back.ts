@@ -14,7 +14,7 @@ import { invertWork, type InversePlan } from "./invert-work.ts";
 import { operate } from "./operate.ts";
 import { groupsOf, type OwnEvents, withoutPaths } from "./own-work.ts";
 import { refuseGone } from "./paths-gone.ts";
-import { blocked } from "./restore.ts";
+import { refused } from "./change-files.ts";
 import type { SkippedPath } from "./seen-absent.ts";
 import { asideNotes } from "./undo-aside.ts";
 import { changeShape, conflictShape, skippedShape } from "./shape.ts";
@@ -76,7 +76,7 @@ export async function takeBack(context: Context, work: TakingBack, how: TakingHo
     },
     ...(options.onProgress === undefined ? {} : { onProgress: options.onProgress }),
   });
-  if (done.id === undefined && done.blocked.length > 0) throw blocked(meanwhile(done.blocked));
+  if (done.id === undefined && done.blocked.length > 0) throw refused(meanwhile(done.blocked));
   const [applied, left] = [new Set(done.applied), new Set(done.blocked.map((one) => one.path))];
   const skipped = [...plan.skipped, ...meanwhile(done.blocked), ...done.aside.blocked];
   const notes = [...how.notes, ...asideNotes(done.aside.applied, { dryRun: false }), ...restNotes(work, skipped)];

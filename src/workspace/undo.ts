@@ -16,7 +16,7 @@ import { withFolders } from "./fit-step.ts";
 import { type FinishedIntent, makeable, operate, settable } from "./operate.ts";
 import type { LoggedOperation } from "./logged-operation.ts";
 import { changesOfOperation, listOperations, operationShape, stackOf } from "./operations.ts";
-import { blocked } from "./restore.ts";
+import { refused } from "./change-files.ts";
 import { type BackTo, backTo, leaveUnseen } from "./seen-absent.ts";
 import { crossedStep, interleavedStep, partStep, selectiveStep, type Step } from "./selective-step.ts";
 import { selectorOf } from "./selection.ts";
@@ -136,7 +136,7 @@ async function wholeStep(
   };
   if (options.dryRun === true) return previewOf(context, shape, { kind: direction, target: operation.id });
   if (left.length > 0) throw editedSince(left, direction);
-  if (inTheWay.length > 0 && !forced) throw blocked(inTheWay);
+  if (inTheWay.length > 0 && !forced) throw refused(inTheWay);
   using _lease = operation.kind === "resolve" ? await context.blobs.lease() : undefined;
   const conflicts = await conflictsOfStep(context, operation, direction);
   const done = await operate(context, {
@@ -150,7 +150,7 @@ async function wholeStep(
   });
   if (done.id === undefined && done.blocked.length > 0) {
     const part = forced ? undefined : await withoutChanged(context, operation, { step, blocked: done.blocked });
-    if (part === undefined) throw blocked(meanwhile(done.blocked));
+    if (part === undefined) throw refused(meanwhile(done.blocked));
     return takeBack(context, part, { options, unrecorded, notes });
   }
   const applied = new Set(done.applied);

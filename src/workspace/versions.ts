@@ -11,7 +11,7 @@ import { parseGivenPath } from "./given-path.ts";
 import { type KeptVersion, mustHaveVersion, readVersions } from "./kept-versions.ts";
 import { findMerge } from "./merged-version.ts";
 import { operate, settable } from "./operate.ts";
-import { blocked } from "./restore.ts";
+import { refused } from "./change-files.ts";
 import { changeShape, exactPath, shownPath } from "./shape.ts";
 
 /** What replicas wrote back and lost against others' work, oldest first. Throws `PATH_INVALID`. */
@@ -47,7 +47,7 @@ export async function restoreVersion(context: Context, asked: string): Promise<V
     contents: contentsOfVersion(found.record),
     onBlocked: "fail",
   });
-  if (done.id === undefined || done.blocked.length > 0) throw blocked(done.blocked);
+  if (done.id === undefined || done.blocked.length > 0) throw refused(done.blocked);
   return { version, changes: changes.map(changeShape), undo_id: done.id };
 }
 

@@ -1,0 +1,216 @@
+import type { RestoreShape } from "../api/shapes.ts";
+import type { Progress } from "../api/workspace-api.ts";
+import type { Change } from "../core/change.ts";
+import type { Omission } from "../core/coverage.ts";
+import { ChronicleError } from "../core/errors.ts";
+import type { WorkspacePath } from "../core/path.ts";
+import type { ApplyReport } from "../worktree/worktree.ts";
+import { capture, type CaptureOptions } from "./capture.ts";
+import { meanwhile } from "./changed-meanwhile.ts";
+import type { Context } from "./context.ts";
+import { wholeUnits } from "./database-units.ts";
+import { makeable, operate, type Operation, type OperationReport } from "./operate.ts";
+import { compare, readDisk } from "./read-disk.ts";
+import { type BackTo, leaveUnseen, type SkippedPath } from "./seen-absent.ts";
+import { changeShape, conflictShape, shownPath, skippedShape } from "./shape.ts";
+import { asideOfStep, type AsideReport, NOTHING_ASIDE } from "./undo-aside.ts";
+
+/**
+ * The one way of operations that change the files of a workspace: restore, rollback, undo, redo, the restore of a version and
+ * the settling of a conflict are plans for it.
+ *
+ * 1. Prepare: what is on disk is captured, so that nothing is lost. A dry run only looks.
+ * 2. Plan: the operation says what each path becomes, and to which moment the path goes back.
+ * 3. Complete: a database and what lies beside it go together, a path of which nothing shows that it was absent is not deleted,
+ *    folders come along or stay.
+ * 4. Preview: a dry run ends here.
+ * 5. Apply: the plan is proved against the log, the intent is durable, then the files, then one commit.
+ * 6. Report: what was done, and what was left and why. An operation that could do nothing at all is `REFUSED`.
+ */
+
+/** How the operation is carried out. */
+export interface ChangingHow {
+  readonly dryRun?: boolean | undefined;
+  /** Where to look first. Default: everywhere. */
+  readonly look?: Pick<CaptureOptions, "only" | "named" | "absentRoot">;
+  readonly onProgress?: ((progress: Progress) => void) | undefined;
+}
+
+/** What the plan is made on. */
+export interface Present {
+  /** The head that stands for what is on disk, but for what is not recorded. */
+  readonly seq: number;
+  /** What is on disk and not recorded: only for a dry run. */
+  readonly unrecorded: readonly Change[];
+  /** What could not be taken of it. */
+  readonly omitted: readonly Omission[];
+  readonly dryRun: boolean;
+}
+
+/** What an operation does to files, and how it is told. */
+export interface FilePlan<Shape> extends Omit<Operation, "changes" | "onBlocked" | "onProgress"> {
+  /** From what is there now to what is to be there. */
+  readonly wanted: readonly Change[];
+  /** Which of these are meant; what is one unit with a database among them goes along. Default: all. */
+  readonly isMeant?: (path: WorkspacePath) => boolean;
+  /**
+   * The moment to which each path goes back: the guard of deletions asks for it. `guarded`: the plan has asked path by path.
+   * `decided`: nothing goes back, somebody says what the path becomes.
+   */
+  readonly back: ((path: WorkspacePath) => BackTo) | "guarded" | "decided";
+  /** Makes the changes fit the folders around them. */
+  readonly fit?: (changes: readonly Change[]) => Promise<FittedChanges>;
+  /** Paths that the plan leaves alone already. */
+  readonly skipped?: readonly SkippedPath[];
+  /**
+   * What becomes of it when a path cannot be changed: `leave` = it is left alone, and everything else is done; `whole` =
+   * nothing is done. Default: what was changed meanwhile is left alone, for any other reason nothing is done.
+   */
+  readonly blocked?: "leave" | "whole";
+  /** There is nothing to be done, and nothing is recorded. */
+  readonly isNothing?: boolean;
+  /** Another plan, where nothing was done because something was changed meanwhile. */
+  readonly otherwise?: () => Promise<FilePlan<Shape> | undefined>;
+  readonly report: (done: FileReport) => Shape | Promise<Shape>;
+}
+
+/** Changes that fit their folders, and the paths that stay because they do not. */
+export interface FittedChanges {
+  readonly changes: readonly Change[];
+  readonly skipped: readonly SkippedPath[];
+}
+
+/** What was done, or would be. */
+export interface FileReport {
+  /** The intent's id: `undo` takes it. `undefined`: nothing was recorded. */
+  readonly id: string | undefined;
+  readonly dryRun: boolean;
+  readonly changes: readonly Change[];
+  readonly skipped: readonly SkippedPath[];
+  readonly conflicts: ApplyReport["conflicts"];
+  /** Paths that were kept aside, and were or would be put back or removed again. */
+  readonly aside: Pick<AsideReport, "applied">;
+}
+
+/** Carries an operation out. Throws `REFUSED` where nothing of it could be done, and what `plan` throws. */
+export async function changeFiles<Shape>(
+  context: Context,
+  how: ChangingHow,
+  plan: (present: Present) => Promise<FilePlan<Shape>>,
+): Promise<Shape> {
+  const present = await prepare(context, how);
+  // From the first content that the plan makes until the intent that names it: no collector.
+  using _lease = present.dryRun ? undefined : await context.blobs.lease();
+  let planned = await plan(present);
+  for (;;) {
+    const completed = await complete(context, planned);
+    if (present.dryRun) return planned.report(await preview(context, planned, completed));
+    const done = await apply(context, how, { plan: planned, completed });
+    if (done.id !== undefined || done.blocked.length === 0) return planned.report(reportOf(completed, done));
+    const isMeanwhile = done.blocked.some(({ reason }) => reason === "changed");
+    const other = isMeanwhile ? await planned.otherwise?.() : undefined;
+    if (other === undefined) throw refused(meanwhile(done.blocked));
+    planned = other;
+  }
+}
+
+/** Records what is on disk; a dry run looks at what there would be to record. */
+async function prepare(context: Context, { dryRun = false, look = {}, onProgress }: ChangingHow): Promise<Present> {
+  if (dryRun) {
+    const reading = await readDisk(context, { ...look, hashOnly: true });
+    const { changes, seq } = await compare(context, reading);
+    return { seq, unrecorded: changes, omitted: reading.omitted, dryRun };
+  }
+  const told = onProgress === undefined ? {} : { onProgress };
+  const { seq, coverage } = await capture(context, { cause: "capture", reserve: true, ...look, ...told });
+  return { seq, unrecorded: [], omitted: coverage.omitted, dryRun };
+}
+
+/** Whole databases, no deletion of what may have been there, folders that fit; what the plan leaves alone stays. */
+async function complete<Shape>(context: Context, plan: FilePlan<Shape>): Promise<FittedChanges> {
+  const { wanted, isMeant, back, fit, skipped = [] } = plan;
+  const whole = isMeant === undefined ? wanted : await wholeUnits(context, wanted, isMeant);
+  const asked = makeable(whole);
+  const guarded = typeof back === "function" ? await leaveUnseen(context, asked, back) : { changes: asked, unseen: [] };
+  const stays = new Set(skipped.map(({ path }) => path));
+  const changes = guarded.changes.filter(({ path }) => !stays.has(path));
+  const fitted = fit === undefined ? { changes, skipped: [] } : await fit(changes);
+  const unseen = guarded.unseen.filter(({ path }) => !stays.has(path));
+  return { changes: fitted.changes, skipped: [...unseen, ...skipped, ...fitted.skipped] };
+}
+
+async function preview<Shape>(
+  context: Context,
+  { kind, target, selective }: FilePlan<Shape>,
+  { changes, skipped }: FittedChanges,
+): Promise<FileReport> {
+  const step = { kind, ...(target === undefined ? {} : { target }), ...selective };
+  const aside = await asideOfStep(context, step);
+  return {
+    id: undefined,
+    dryRun: true,
+    changes,
+    skipped: [...skipped, ...aside.blocked],
+    conflicts: [],
+    aside: { applied: aside.changes.map(({ path }) => path) },
+  };
+}
+
+async function apply<Shape>(
+  context: Context,
+  { onProgress }: ChangingHow,
+  { plan, completed }: { readonly plan: FilePlan<Shape>; readonly completed: FittedChanges },
+): Promise<OperationReport> {
+  if (plan.isNothing === true) return { id: undefined, applied: [], blocked: [], conflicts: [], aside: NOTHING_ASIDE };
+  const {
+    wanted: _1,
+    isMeant: _2,
+    back: _3,
+    fit: _4,
+    skipped: _5,
+    blocked,
+    isNothing: _6,
+    otherwise: _7,
+    report: _8,
+    ...rest
+  } = plan;
+  return operate(context, {
+    ...rest,
+    changes: completed.changes,
+    onBlocked: blocked === undefined ? "skip-changed" : blocked === "leave" ? "skip" : "fail",
+    ...(onProgress === undefined ? {} : { onProgress }),
+  });
+}
+
+function reportOf({ changes, skipped }: FittedChanges, done: OperationReport): FileReport {
+  const applied = new Set(done.applied);
+  return {
+    id: done.id,
+    dryRun: false,
+    changes: changes.filter(({ path }) => applied.has(path)),
+    skipped: [...skipped, ...meanwhile(done.blocked), ...done.aside.blocked],
+    conflicts: done.conflicts,
+    aside: done.aside,
+  };
+}
+
+/** What every such operation tells. */
+export function changedShape(done: FileReport): Omit<RestoreShape, "finished"> {
+  return {
+    changes: done.changes.map(changeShape),
+    undo_id: done.id ?? null,
+    skipped: done.skipped.map(skippedShape),
+    conflicts: done.conflicts.map(conflictShape),
+    dry_run: done.dryRun,
+  };
+}
+
+/** The error for an operation that could not be done at all. */
+export function refused(paths: readonly SkippedPath[]): ChronicleError {
+  const shown = paths.slice(0, 5).map((one) => `${shownPath(one.path)} (${one.reason}: ${one.detail})`);
+  const more = paths.length > shown.length ? ` and ${paths.length - shown.length} more` : "";
+  return new ChronicleError("REFUSED", `nothing was changed, because these cannot be: ${shown.join(", ")}${more}`, {
+    hint: "settle these and try again, name other paths, or use --force to leave them alone and do the rest",
+    data: { blocked: paths.map(skippedShape) },
+  });
+}
