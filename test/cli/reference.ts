@@ -37,6 +37,34 @@ writes it anew). Words are explained in [glossary.md](glossary.md).
 | 125 | \`run\`: Chronicle failed before the command started |
 | other | \`run\`: the command's own, 128 + signal, 126 or 127 if it could not be started |
 
+## What undo leaves as it is
+
+\`undo\`, \`rollback\` and \`restore\` list paths that they leave, with a reason, and end with exit code 1; \`skipped\` of \`--json\` has them.
+\`unseen\` means that nothing shows the state to go back to: the path was excluded, unreadable, too large or special then, so that it may have
+been there before and is not deleted; or it was, or is now, off the record, and nobody has a copy of it. Remove such a path yourself, or name
+an earlier moment.
+
+\`\`\`sh runnable
+mkdir -p demo && cd demo
+echo notes > .gitignore
+echo mine > notes
+echo one > a
+chronicle init
+chronicle run -- sh -c 'rm .gitignore; echo two > a'
+chronicle undo || echo "exit code $?"
+# → left as they are:
+# → notes (unseen: it was excluded then, so it may have been there)
+# → taken back: 1 created, 1 modified
+# → exit code 1
+cat a notes
+# → one
+# → mine
+\`\`\`
+
+\`undo --turn last\` is about the last turn. It passes a turn of which earlier undos have left only paths that they named: conflicts (\`chronicle
+conflicts\` lists them) and paths that they left as they were. Then the turn before is taken back; \`undo --turn ID\` takes up what is left. A turn that
+was taken back as a whole is not passed: the command says that it was undone already, and goes no further back.
+
 ## Environment
 
 | variable | use |
