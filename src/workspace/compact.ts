@@ -11,6 +11,8 @@ import { withCommit, type Commit } from "./commit.ts";
 import { workspaceRecord } from "./config.ts";
 import type { Context } from "./context.ts";
 import { keepHead } from "./head.ts";
+import { IndexAudit } from "./index-audit.ts";
+import { IndexDisagrees } from "./index-disagrees.ts";
 import { openIntents } from "./operate.ts";
 import { readEvent } from "./read-events.ts";
 import { endIdleSessions } from "./agent-session.ts";
@@ -63,6 +65,7 @@ async function sealLog(
   const { seq, hash, frontier } = head;
   if (hash === "") throw nothingRecorded();
   const first = context.log.firstSeq;
+  await proveIndex(context, seq);
   const { base, root } = await writeBase(context, seq);
   const dropsArchive = options.dropArchive === true;
   if (dropsArchive) await verifyBeforeDrop(context, { base, root, options });
@@ -84,6 +87,20 @@ async function sealLog(
   await keepHead(context);
   const archive = (await context.log.archived()).at(-1)?.name ?? null;
   return { events_archived: seq - first + 1, base, seq: event.seq, archive };
+}
+
+/**
+ * The base is made from the index, and the history may begin with it one day: every row is held to the log first. Throws
+ * `IndexDisagrees`; the index is rebuilt then, and the same is done again.
+ */
+async function proveIndex(context: Context, seq: number): Promise<void> {
+  const audit = await IndexAudit.begin(context.index);
+  const log = await verifyLog(context, {
+    ...{ audit, problems: [], notes: [], seqsOfInterest: new Set() },
+    bound: seq,
+  });
+  const [wrong] = log.broken ? [] : await audit.finish();
+  if (wrong !== undefined) throw new IndexDisagrees(wrong.detail, { seq });
 }
 
 /** The sentinel with which the present log begins, if it does. */

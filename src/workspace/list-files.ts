@@ -1,11 +1,12 @@
-import type { FileListShape, FileShape, ListFilesOptions } from "../api/file-api.ts";
+import type { FileListShape, ListFilesOptions } from "../api/file-api.ts";
 import { ChronicleError } from "../core/errors.ts";
 import { ROOT, type WorkspacePath } from "../core/path.ts";
-import type { EntryPage } from "../storage/index-store.ts";
+import type { EntryPage, IterationRow } from "../storage/index-store.ts";
 import type { Context } from "./context.ts";
-import { fileShape, isPresent } from "./file-shape.ts";
+import { fileShape, isPresent, type PresentRow } from "./file-shape.ts";
 import { parseGivenPath } from "./given-path.ts";
 import { resolveMoment } from "./moments.ts";
+import { provePage } from "./proved-page.ts";
 import { givenPath, shownPath } from "./shape.ts";
 
 /** The paths of a moment, in their order: a page costs what it holds, not what lies before it. Throws `NOT_FOUND`. */
@@ -22,17 +23,26 @@ export async function listFiles(context: Context, options: ListFilesOptions): Pr
     ...(behind === undefined ? {} : { after: behind }),
     ...(depth === undefined ? {} : { depth }),
   };
-  const files: FileShape[] = [];
-  let last: WorkspacePath | undefined;
-  for await (const rows of context.index.entriesAt(seq, folder, page)) {
-    for (const row of rows) {
+  const { rows, isCut } = await rowsOf(context.index.entriesAt(seq, folder, page), limit);
+  await provePage(context, { seq, folder, depth, after: behind, isCut, rows });
+  const last = rows.at(-1);
+  return { seq, files: rows.map(fileShape), next: isCut && last !== undefined ? givenPath(last.path) : null };
+}
+
+/** The first rows, and whether there are more. */
+async function rowsOf(
+  batches: AsyncIterable<readonly IterationRow[]>,
+  limit: number,
+): Promise<{ readonly rows: readonly PresentRow[]; readonly isCut: boolean }> {
+  const rows: PresentRow[] = [];
+  for await (const batch of batches) {
+    for (const row of batch) {
       if (!isPresent(row)) continue;
-      if (files.length >= limit) return { seq, files, next: last === undefined ? null : givenPath(last) };
-      files.push(fileShape(row));
-      last = row.path;
+      if (rows.length >= limit) return { rows, isCut: true };
+      rows.push(row);
     }
   }
-  return { seq, files, next: null };
+  return { rows, isCut: false };
 }
 
 /** The event up to which the state is meant. Reading shows what is recorded: `now` is the head. */

@@ -43,16 +43,21 @@ const MOST_KEPT = 200_000;
 /** The state that was proved last, by index: most questions are about the head. It was read from the log, so it stays true. */
 const latest = new WeakMap<object, ProvedState>();
 
+/** The earlier state that was proved last, by index: it is read page by page. */
+const past = new WeakMap<object, ProvedState>();
+
 /** The state after an event. Throws `IndexDisagrees`, and `LOG_DAMAGED` where the log itself is wrong. */
 export async function provedState(context: ProofContext, seq: number): Promise<ProvedState> {
   return disagreeing(async () => {
     const known = latest.get(context.index);
     if (known !== undefined && (await reaches(known, seq))) return known;
+    const earlier = past.get(context.index);
+    if (earlier?.seq === seq) return earlier;
     const root = await nearestRoot(context, seq);
     if (root === undefined) throw new IndexDisagrees(`it knows no root at or before event ${seq}`, { seq });
     const state = new ProvedState(context, root);
     await state.goOnTo(seq);
-    if ((await context.index.head()).seq === seq) latest.set(context.index, state);
+    ((await context.index.head()).seq === seq ? latest : past).set(context.index, state);
     return state;
   });
 }
@@ -130,15 +135,15 @@ export class ProvedState {
     });
   }
 
-  /** Every path that is there in this state and in a folder of the tree, in no order. */
-  async *paths(): AsyncGenerator<WorkspacePath> {
+  /** Every path that is there in this state and in a folder of the tree, in no order. `descends`: is a folder looked into? */
+  async *paths(descends: (folder: WorkspacePath) => boolean = () => true): AsyncGenerator<WorkspacePath> {
     for (const [path, { entry }] of this.#since) if (entry !== undefined) yield path;
     const pending = [...rootFolders(this.#context)];
     for (let folder = pending.pop(); folder !== undefined; folder = pending.pop()) {
       for (const { name, kind } of (await this.childrenOf(folder))?.values() ?? []) {
         const path = childOf(folder, name);
         if (!this.#since.has(path)) yield path;
-        if (kind === "dir") pending.push(path);
+        if (kind === "dir" && descends(path)) pending.push(path);
       }
     }
   }

@@ -1,6 +1,4 @@
-import { parseLine } from "../core/chain.ts";
 import { sameEntry } from "../core/entry.ts";
-import { ChronicleError } from "../core/errors.ts";
 import type { LogEvent } from "../core/event.ts";
 import { pathOfRecordId } from "../core/file-record.ts";
 import type { EventRow, IterationRow } from "../storage/index-store.ts";
@@ -8,7 +6,7 @@ import type { HistoryContext } from "./context.ts";
 import { historyStart } from "./history-start.ts";
 import { baseOf, iterationOf } from "./project.ts";
 import { isInBase, readBase } from "./read-base.ts";
-import { provedEvent } from "./stated-root.ts";
+import { provedEvent, wholeOrNone } from "./stated-root.ts";
 
 /** The log's record of an iteration; `in-base`: it has no line of its own, because a base has brought it. */
 export type LineSays = "same" | "other" | "in-base";
@@ -69,15 +67,6 @@ async function readRun(context: HistoryContext, run: readonly EventRow[], found:
       if (seq === upTo) return;
       seq += 1;
     }
-  }
-}
-
-function wholeOrNone(bytes: Uint8Array): LogEvent | undefined {
-  try {
-    return parseLine(bytes);
-  } catch (error) {
-    if (error instanceof ChronicleError) return undefined;
-    throw error;
   }
 }
 

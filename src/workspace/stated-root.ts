@@ -61,7 +61,8 @@ export async function provedEvent(
   });
 }
 
-function wholeOrNone(bytes: Uint8Array): LogEvent | undefined {
+/** The event of a line; `undefined`: it is not whole. */
+export function wholeOrNone(bytes: Uint8Array): LogEvent | undefined {
   try {
     return parseLine(bytes);
   } catch (error) {

@@ -12,11 +12,11 @@ import { type Loser, lossNotes } from "./omitted-changes.ts";
 import { offRecordNotes } from "./off-record.ts";
 import { openIntents } from "./operate.ts";
 import { archivedSince } from "./refuse-archived.ts";
+import { provedRoot } from "./root-to-state.ts";
 import { listSessions, type Session, wordlessEnd } from "./session.ts";
 import { changeShape, coverageShape } from "./shape.ts";
 import { latestSnapshot } from "./snapshot.ts";
 import { openNotes, orphanNotes } from "./transactions.ts";
-import { rootAtHead } from "./tree.ts";
 
 /** Where things stand; records nothing. */
 export async function statusOf(context: Context, options: ProgressOptions = {}): Promise<StatusShape> {
@@ -32,7 +32,7 @@ export async function statusOf(context: Context, options: ProgressOptions = {}):
       path: root.folder,
       ...(root.only === undefined ? {} : { only: root.only }),
     })),
-    root: damage === undefined ? await rootAtHead(context, head.seq) : (latest?.root ?? ""),
+    root: damage === undefined ? await provedRoot(context, head.seq) : (latest?.root ?? ""),
     seq: head.seq,
     head: { seq: head.seq, hash: head.hash },
     changes: changes.map(changeShape),

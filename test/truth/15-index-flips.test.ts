@@ -29,12 +29,36 @@ async function opened(project: Project, create = false): Promise<WorkspaceApi & 
   return Object.assign(workspace, { [Symbol.asyncDispose]: () => workspace.close() });
 }
 
+/** What a listing says that the log proves: of what a base has brought, sizes and times are no part of it. */
+interface Listed {
+  readonly first: readonly unknown[];
+  readonly now: readonly unknown[];
+  readonly root: string;
+}
+
+async function listing(workspace: WorkspaceApi, at: string): Promise<unknown[]> {
+  const found: unknown[] = [];
+  for (let after: string | null | undefined; after !== null;) {
+    const page = await workspace.files({ at, limit: 4, ...(after === undefined ? {} : { after }) });
+    for (const { size: _size, mtime_ms: _time, ...stated } of page.files) found.push(stated);
+    after = page.next;
+  }
+  return found;
+}
+
+async function listedBy(workspace: WorkspaceApi): Promise<Listed> {
+  const { root } = await workspace.status();
+  return { first: await listing(workspace, "0"), now: await listing(workspace, "now"), root };
+}
+
 /** A history with changes in several folders, an operation to undo, and snapshots; what each state holds. */
 class Lived extends Project {
   id = "";
   readonly at0: Record<string, string> = {};
   now: Record<string, string> = {};
   before: Record<string, string> = {};
+  /** The recorded files of the first state and now, and the Merkle root. */
+  listed: Listed = { first: [], now: [], root: "" };
 
   async live(): Promise<this> {
     for (const folder of ["src", "src/deep", "docs"])
@@ -53,6 +77,7 @@ class Lived extends Project {
     this.before = this.tree();
     await workspace.restore("1");
     this.now = this.tree();
+    this.listed = await listedBy(workspace);
     return this;
   }
 
@@ -157,6 +182,25 @@ async function reading(project: Lived): Promise<string | undefined> {
   });
 }
 
+async function listings(project: Lived): Promise<string | undefined> {
+  return rightOrRefused("listing", async () => {
+    await using workspace = await opened(project);
+    expect(await listedBy(workspace)).toEqual(project.listed);
+    const { files } = await workspace.files({ path: "src", depth: 1 });
+    expect(files.map(({ path }) => path)).toEqual(["src/a.txt", "src/b.txt", "src/c.txt", "src/deep"]);
+  });
+}
+
+async function compacting(project: Lived): Promise<string | undefined> {
+  return rightOrRefused("compact", async () => {
+    await using workspace = await opened(project);
+    await workspace.compact();
+    expect((await workspace.verify()).problems.filter((one) => one.kind !== "index-wrong")).toEqual([]);
+    await workspace.rebuild();
+    expect(await listedBy(workspace)).toEqual(project.listed);
+  });
+}
+
 async function writing(project: Lived): Promise<string | undefined> {
   const undone = await rightOrRefused("undo", async () => {
     await using workspace = await opened(project);
@@ -199,7 +243,7 @@ describe("Truth 15: a bit that is flipped anywhere in an index", () => {
     let tried = 0;
     for (; MOST > 0 ? tried < MOST : performance.now() < until; tried += 1) {
       const bit = Math.floor(random() * flipping.bits);
-      for (const look of [(one: Lived) => verifying(one, sound), reading, writing]) {
+      for (const look of [(one: Lived) => verifying(one, sound), reading, listings, writing, compacting]) {
         flipping.flip(bit);
         const fault = await look(project);
         if (fault === undefined) continue;

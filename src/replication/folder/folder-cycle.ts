@@ -188,6 +188,8 @@ export class FolderCycle implements Disposable {
     if (waitMs !== undefined) return { kind: "restless", waitMs };
     if (decided === undefined && found !== undefined) return { kind: "halted", halt: found };
     const isAccepted = decided === "deletions" || isRestAccepted;
+    // The index was wrong about the origin's files: nothing of the plan holds.
+    if (!(await this.#isProved(planned))) return { kind: "moved" };
     return this.#carryOut(planned, now, isAccepted);
   }
 
@@ -229,6 +231,7 @@ export class FolderCycle implements Disposable {
       const step = await resolveSyncConflict(context.blobs, { conflict, open: conflicts, paths }, resolution);
       const record = { ...this.#record, ...this.#progress() };
       const looked = new Set(paths.map((one) => one.path));
+      if (!(await mirror.proves([...looked], applied))) continue;
       const report = await this.#materializer.materialise({ ...step, record, planned: { seq: local, looked } });
       if (report.moved.length > 0) continue;
       if (report.blocked.length > 0) throw inTheWay(report.blocked);
@@ -329,6 +332,16 @@ export class FolderCycle implements Disposable {
     const times = 1 + Math.max(0, this.#parts.context.now() - began) / PART_MS;
     this.#part = { local, head, times: isSame ? this.#part.times + times : 1 };
     return this.#part.times <= MOST_PARTS;
+  }
+
+  /** Holds what the plan rests on to the origin's lines: its files now, and when the two last agreed. A first plan rests on all of them. */
+  async #isProved({ plan, paths, head }: Planned): Promise<boolean> {
+    const { mirror } = this.#parts;
+    if (plan.changes.length + plan.proposals.length + plan.conflicts.length === 0) return true;
+    if (paths.length === 0) return mirror.proves("all", head);
+    const all = paths.map(({ path }) => path);
+    const agreed = this.#applied;
+    return (agreed === 0 || (await mirror.proves(all, agreed))) && mirror.proves(all, head);
   }
 
   async #carryOut(planned: Planned, folder: FolderIdentity | undefined, isAccepted: boolean): Promise<CycleOutcome> {

@@ -5,6 +5,7 @@ import { catchUp } from "../../workspace/catch-up.ts";
 import { workspaceRecord } from "../../workspace/config.ts";
 import type { Context } from "../../workspace/context.ts";
 import { readEvent } from "../../workspace/read-events.ts";
+import { rootToState } from "../../workspace/root-to-state.ts";
 import { rootAtHead } from "../../workspace/tree.ts";
 import type { AskedFolder, ListedChild, ListedFolder, TreeAnchor, TreeSource, TreeView } from "./tree-source.ts";
 
@@ -28,7 +29,9 @@ export class HistoryTrees implements TreeSource {
     if (row === undefined || head.hash === "") throw new Error("a workspace that is open has a record of itself");
     const { seq, ts, op, recordId, record } = await readEvent(context, row);
     // Hashes of folders are kept as of the event that they were computed at: so they can be asked for later.
-    const root = await rootAtHead(context, head.seq);
+    await rootAtHead(context, head.seq);
+    // The replica takes the state for the origin's: the root is the log's, not only the index's.
+    const root = await rootToState(context, head.seq);
     const { hash, frontier } = head;
     return { seq: head.seq, hash, root, frontier, record: { recordId, seq, ts, op, record } };
   }

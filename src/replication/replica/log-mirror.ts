@@ -115,6 +115,10 @@ export class LogMirror implements Mirror {
     return found;
   }
 
+  proves(paths: readonly WorkspacePath[] | "all", seq: number): Promise<boolean> {
+    return this.#partAt(seq).proves(paths, seq);
+  }
+
   makeBase(compaction: LogEvent): Promise<void> {
     return this.#present.makeBase(compaction);
   }

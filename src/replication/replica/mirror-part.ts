@@ -10,12 +10,16 @@ import { decodeWorkspace } from "../../core/workspace-record.ts";
 import type { EventLog } from "../../storage/event-log.ts";
 import type { EventRow, IndexStore } from "../../storage/index-store.ts";
 import { answer } from "../../workspace/answer.ts";
-import { catchUp } from "../../workspace/catch-up.ts";
+import { catchUp, rebuildFromLog } from "../../workspace/catch-up.ts";
 import { workspaceRecord } from "../../workspace/config.ts";
 import type { HistoryContext } from "../../workspace/context.ts";
+import { disagreeing, IndexDisagrees, stillDisagrees } from "../../workspace/index-disagrees.ts";
 import { project } from "../../workspace/project.ts";
+import { provedEntries } from "../../workspace/proved-entries.ts";
+import { provedState } from "../../workspace/proved-state.ts";
 import { isInBase } from "../../workspace/read-base.ts";
 import { readEvent, readEvents } from "../../workspace/read-events.ts";
+import { provedRoot } from "../../workspace/root-to-state.ts";
 import { rootAtHead } from "../../workspace/tree.ts";
 import { inSlices } from "../../util/in-slices.ts";
 import { writeBaseIf } from "../../workspace/write-base.ts";
@@ -131,6 +135,25 @@ export class MirrorPart {
     });
   }
 
+  /** See `Mirror`. */
+  async proves(paths: readonly WorkspacePath[] | "all", seq: number): Promise<boolean> {
+    const history = this.#history;
+    if (history === undefined) return true;
+    try {
+      await disagreeing(() => proveFiles(history, paths, seq));
+      return true;
+    } catch (error) {
+      if (!(error instanceof IndexDisagrees)) throw error;
+    }
+    const { head } = await rebuildFromLog(history);
+    try {
+      await provedRoot(await withRoots(history), head.seq, true);
+    } catch (error) {
+      throw error instanceof IndexDisagrees ? stillDisagrees(error) : error;
+    }
+    return false;
+  }
+
   /** See `Mirror`. What begins on an anchor does not know of the records before it, which stand in a base. */
   async makeBase(compaction: LogEvent): Promise<void> {
     const history = this.#history;
@@ -204,6 +227,26 @@ async function rowsOf(index: IndexStore, seqs: readonly number[]): Promise<Event
 async function withRoots(history: HistoryContext) {
   const { roots } = await workspaceRecord(history);
   return { ...history, worktree: { roots: roots.map(({ id }) => ({ id: id ?? undefined })) } };
+}
+
+/** Throws `IndexDisagrees` unless these paths, or all there is, are at a seq what the index says. */
+async function proveFiles(
+  history: HistoryContext,
+  paths: readonly WorkspacePath[] | "all",
+  seq: number,
+): Promise<void> {
+  await catchUp(history, { recover: false });
+  const rooted = await withRoots(history);
+  if (paths === "all") {
+    await provedEntries(rooted, seq);
+    return;
+  }
+  const state = await provedState(rooted, seq);
+  for await (const some of inSlices(paths, AT_ONCE)) {
+    const rows = await history.index.iterationsAt(some, seq);
+    await state.prove(some.map((path, i) => ({ path, entry: rows[i]?.entry })));
+  }
+  state.letGo();
 }
 
 function headOf({ seq, hash }: Head): Head {

@@ -40,6 +40,12 @@ export interface Mirror extends UpstreamLines {
   records(seqs: Iterable<number>): Promise<ReadonlyMap<number, FileRecord>>;
 
   /**
+   * Whether the index is right about these paths at a seq, or about the whole state there (`all`): it is held to the Merkle roots that
+   * the origin's lines state. False: it was wrong, and has been rebuilt. Throws `LOG_DAMAGED` where the lines contradict themselves.
+   */
+  proves(paths: readonly WorkspacePath[] | "all", seq: number): Promise<boolean>;
+
+  /**
    * Makes the base that a compaction names which is to be appended next, if what is held amounts to it: it need not be fetched then.
    * Hold a lease.
    */
