@@ -26,6 +26,7 @@ import type { Backends } from "./backends.ts";
 import { checkName, createWorkspace } from "./create-workspace.ts";
 import { examine } from "./doctor.ts";
 import { makeFolders } from "./file-head-keeper.ts";
+import { identityAt, isFolderOf } from "./folder-identity.ts";
 import { openContext, type HowToOpen, type OpenedContext, type StoreParts } from "./open-context.ts";
 import { openMirror } from "./open-mirror.ts";
 import { openParts } from "./open-parts.ts";
@@ -203,13 +204,11 @@ class FileStore implements StoreApi {
     writeWorkspaceFile(backends.disk, files.workspaceJson, id);
     const opened = await this.#openId(id, { roots });
     const [first] = roots;
-    const stat = backends.disk.lstat(first?.folder ?? "/");
     const record = {
       format: FORMAT_VERSION,
       created: new Date(backends.now()).toISOString(),
       roots,
-      device: String(stat?.dev ?? 0n),
-      inode: String(stat?.ino ?? 0n),
+      ...identityAt(backends.disk, first?.folder ?? "/"),
     };
     try {
       await takeBaseline(
@@ -300,7 +299,7 @@ class FileStore implements StoreApi {
     }
   }
 
-  /** The workspace whose own folder this is: by path, or, moved, by device and inode. */
+  /** The workspace whose own folder this is: by path, or, moved, by the folder's identity. */
   async #standing(root: RootRecord, mayAdopt: boolean): Promise<Standing | undefined> {
     const all = await this.#cache.list();
     const here = all.find((one) => one.folders[0] === placeOfRoot(root));
@@ -310,12 +309,10 @@ class FileStore implements StoreApi {
     return mayAdopt ? this.#adopt(moved.id, root) : { ...moved, movedTo: root.folder };
   }
 
-  /** The workspace whose folder was moved here, by device and inode. */
+  /** The workspace whose folder was moved here. */
   #movedTo(root: RootRecord, all: readonly ListedWorkspace[]): ListedWorkspace | undefined {
-    const stat = this.#parts.backends.disk.lstat(placeOfRoot(root));
-    return all.find(
-      (one) => one.device === String(stat?.dev) && one.inode === String(stat?.ino) && !isPresent(this.#parts, one),
-    );
+    const { disk } = this.#parts.backends;
+    return all.find((one) => isFolderOf(disk, placeOfRoot(root), one) && !isPresent(this.#parts, one));
   }
 
   async #enclosing(folder: string, readOnly: boolean): Promise<Standing | undefined> {
@@ -361,8 +358,7 @@ class FileStore implements StoreApi {
     const found = await this.#byId(id);
     this.#cache.drop(found.id);
     return this.#with(found.id, async ({ context }) => {
-      const stat = this.#parts.backends.disk.lstat(root.folder);
-      const place = { folder: root.folder, device: String(stat?.dev ?? 0n), inode: String(stat?.ino ?? 0n) };
+      const place = { folder: root.folder, ...identityAt(this.#parts.backends.disk, root.folder) };
       const listed = listedWorkspace(found.id, await adoptFolder(context, place));
       this.#cache.note(listed);
       return listed;

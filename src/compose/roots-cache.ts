@@ -19,6 +19,8 @@ export interface ListedWorkspace {
   readonly folders: readonly string[];
   readonly device: string;
   readonly inode: string;
+  /** When the folder was made; not known everywhere. */
+  readonly born?: string;
   readonly created: string;
   readonly archived?: true;
 }
@@ -148,7 +150,7 @@ export class RootsCache {
 
 /** A workspace's record as the list shows it. */
 export function listedWorkspace(id: string, record: WorkspaceRecord): ListedWorkspace {
-  const { name, device, inode, created, archived } = record;
+  const { name, device, inode, born, created, archived } = record;
   const onDisk = record.roots.filter((root) => root.folder !== "");
   return {
     id,
@@ -156,6 +158,7 @@ export function listedWorkspace(id: string, record: WorkspaceRecord): ListedWork
     folders: onDisk.map((root) => (root.only === undefined ? root.folder : `${root.folder}/${root.only}`)),
     device,
     inode,
+    ...(born === undefined ? {} : { born }),
     created,
     ...(archived === undefined ? {} : { archived: true }),
   };

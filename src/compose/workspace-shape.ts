@@ -1,5 +1,7 @@
+import { dirname } from "node:path";
 import type { WorkspaceShape } from "../api/shapes.ts";
 import { ChronicleError } from "../core/errors.ts";
+import { isFolderOf } from "./folder-identity.ts";
 import { glanceAtLog, type LogGlance } from "../storage/files/log-glance.ts";
 import type { OpenedContext, StoreParts } from "./open-context.ts";
 import type { ListedWorkspace } from "./roots-cache.ts";
@@ -9,12 +11,16 @@ import { refuseOtherWorkspace } from "./workspace-file.ts";
 /** Opens a workspace to look at it, and closes it again. */
 export type LookInto = <T>(id: string, work: (opened: OpenedContext) => Promise<T>) => Promise<T>;
 
-/** Is the folder still there, and the same? A hosted workspace has none that could go. */
-export function isPresent({ backends }: StoreParts, { folders, device, inode }: ListedWorkspace): boolean {
-  const [folder] = folders;
-  if (folder === undefined) return true;
-  const stat = backends.disk.lstat(folder);
-  return stat !== undefined && String(stat.ino) === inode && String(stat.dev) === device;
+/**
+ * Whether the folder is still there, and the same. Of a single file, which programs replace when they save it, the folder that
+ * holds it is meant. A hosted workspace has none that could go.
+ */
+export function isPresent({ backends: { disk } }: StoreParts, one: ListedWorkspace): boolean {
+  const [place] = one.folders;
+  if (place === undefined) return true;
+  const kind = disk.lstat(place)?.kind;
+  if (kind === undefined) return false;
+  return isFolderOf(disk, kind === "dir" ? place : dirname(place), one);
 }
 
 /**

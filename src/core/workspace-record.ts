@@ -42,6 +42,8 @@ export interface WorkspaceRecord {
   /** Device and inode of the first root: how a moved folder is recognised. `"0"` in a hosted workspace. */
   readonly device: string;
   readonly inode: string;
+  /** When that folder was made, in nanoseconds since 1970: another folder may get its inode later. Not known everywhere. */
+  readonly born?: string;
   /** False: no small ignored file is kept aside before a run, and what was is freed. Default: true. */
   readonly keepsAside?: false;
   /** Unique in its store. */
@@ -92,13 +94,14 @@ export function encodeWorkspace(record: WorkspaceRecord): RecordBody {
       max_file_size: root.limits.maxFileSize,
     },
   }));
-  const { format, created, device, inode, name, archived, from, keepsAside } = record;
+  const { format, created, device, inode, born, name, archived, from, keepsAside } = record;
   return {
     format,
     created,
     roots,
     device,
     inode,
+    ...(born === undefined ? {} : { born }),
     ...(keepsAside === undefined ? {} : { keeps_aside: keepsAside }),
     ...(name === undefined ? {} : { name }),
     ...(archived === undefined ? {} : { archived }),
@@ -130,10 +133,12 @@ export function decodeWorkspace(body: RecordBody): WorkspaceRecord {
   return { format, created: text(body, "created"), roots, device, inode, ...decodeStanding(body) };
 }
 
-function decodeStanding(body: RecordBody): Pick<WorkspaceRecord, "name" | "archived" | "from" | "keepsAside"> {
+function decodeStanding(body: RecordBody): Pick<WorkspaceRecord, "born" | "name" | "archived" | "from" | "keepsAside"> {
   const [name, archived] = [optionalText(body, "name"), optionalText(body, "archived")];
+  const born = optionalText(body, "born");
   const isOff = body["keeps_aside"] !== undefined && !flag(body, "keeps_aside");
   return {
+    ...(born === undefined ? {} : { born }),
     ...(isOff ? { keepsAside: false } : {}),
     ...(name === undefined ? {} : { name }),
     ...(archived === undefined ? {} : { archived }),

@@ -8,14 +8,17 @@ export interface Place {
   readonly folder: string;
   readonly device: string;
   readonly inode: string;
+  /** When the folder was made, where that is known. */
+  readonly born?: string;
 }
 
 /** Records that the first root was moved. Nothing on disk is touched. */
-export async function adoptFolder(context: Context, { folder, device, inode }: Place): Promise<WorkspaceRecord> {
+export async function adoptFolder(context: Context, place: Place): Promise<WorkspaceRecord> {
   return withCommit(context, async (commit) => {
-    const record = await workspaceRecord(context);
+    const { born: _former, ...record } = await workspaceRecord(context);
+    const { folder, ...identity } = place;
     const roots = record.roots.map((root, i) => (i === 0 ? { ...root, folder } : root));
-    const moved = { ...record, roots, device, inode };
+    const moved = { ...record, roots, ...identity };
     await commit.append([
       { op: "upsert", recordId: `workspace:${context.workspaceId}`, record: encodeWorkspace(moved) },
     ]);
