@@ -152,7 +152,7 @@ async function preview<Shape>(
     changes,
     skipped: [...skipped, ...aside.blocked],
     conflicts: [],
-    aside: { applied: aside.changes.map(({ path }) => path) },
+    aside: { applied: aside.changes },
   };
 }
 

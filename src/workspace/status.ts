@@ -1,7 +1,9 @@
 import type { StatusShape } from "../api/shapes.ts";
 import type { ProgressOptions } from "../api/workspace-api.ts";
+import type { Change } from "../core/change.ts";
 import { type ClockJump, notableJumps } from "../core/clock-jumps.ts";
 import { coverageOf } from "../core/coverage.ts";
+import type { Entry } from "../core/entry.ts";
 import { quoteCommand } from "../core/quote-command.ts";
 import { latestActions, type LoggedAction } from "./actions.ts";
 import { compare, readDisk } from "./read-disk.ts";
@@ -39,11 +41,27 @@ export async function statusOf(context: Context, options: ProgressOptions = {}):
     coverage: coverageShape(coverageOf(reading.omitted)),
     snapshots: latest === undefined ? 0 : latest.number + 1,
     latest_snapshot: latest?.number ?? null,
-    entries: reading.report.entries,
-    bytes: reading.report.bytes,
+    ...recordedSize(reading.report, changes),
     read_only: damage !== undefined,
     notes: [...(await notesOf(context, damage)), ...offRecordNotes(context, reading.omitted)],
   };
+}
+
+/** The number and the bytes of the recorded paths: those on disk, without what is not recorded yet. */
+function recordedSize(
+  { entries, bytes }: Pick<StatusShape, "entries" | "bytes">,
+  changes: readonly Change[],
+): Pick<StatusShape, "entries" | "bytes"> {
+  let size = { entries, bytes };
+  for (const { before, after } of changes) {
+    const more = Number(before !== undefined) - Number(after !== undefined);
+    size = { entries: size.entries + more, bytes: size.bytes + sizeOf(before) - sizeOf(after) };
+  }
+  return size;
+}
+
+function sizeOf(entry: Entry | undefined): number {
+  return entry?.kind === "file" ? entry.size : 0;
 }
 
 async function notesOf(context: Context, damage: Error | undefined): Promise<string[]> {

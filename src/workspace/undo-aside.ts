@@ -4,7 +4,6 @@ import { sameEntry } from "../core/entry.ts";
 import { decodeIntent, decodeSession, type IntentRecord, type SessionRecord } from "../core/records.ts";
 import { composeChanges, decodePlan, invert } from "../core/plan.ts";
 import type { Hash } from "../core/hash.ts";
-import type { WorkspacePath } from "../core/path.ts";
 import type { ApplyReport, BlockedPath } from "../worktree/worktree.ts";
 import type { Context } from "./context.ts";
 import { readEvent } from "./read-events.ts";
@@ -14,7 +13,7 @@ import { shownPath } from "./shape.ts";
 
 /** The changes that were made to them. */
 export interface AsideReport {
-  readonly applied: readonly WorkspacePath[];
+  readonly applied: readonly Change[];
   readonly blocked: readonly BlockedPath[];
 }
 
@@ -98,8 +97,9 @@ export function splitAside(
 ): { readonly report: ApplyReport; readonly aside: AsideReport } {
   if (beside.length === 0) return { report, aside: NOTHING_ASIDE };
   const paths = new Set(beside.map(({ path }) => path));
-  const applied = report.applied.filter((path) => paths.has(path));
-  context.worktree.forget(applied);
+  const done = new Set(report.applied);
+  const applied = beside.filter(({ path }) => done.has(path));
+  context.worktree.forget(applied.map(({ path }) => path));
   return {
     report: {
       ...report,
@@ -146,11 +146,20 @@ export async function bringBackAside(context: Context, { id }: { readonly id: st
 
 const MOST_PATHS = 20;
 
-/** For people: the paths outside of the rules that were, or would be, brought back. */
-export function asideNotes(paths: readonly WorkspacePath[], how: { readonly dryRun: boolean }): string[] {
-  if (paths.length === 0) return [];
-  const shown = paths.slice(0, MOST_PATHS).map(shownPath).join(", ");
-  const more = paths.length > MOST_PATHS ? ` and ${paths.length - MOST_PATHS} more` : "";
-  const verb = how.dryRun ? "would be put back" : "was put back";
-  return [`what was kept aside of paths that the rules leave out ${verb}: ${shown}${more}`];
+/** For people: the paths outside of the rules that were, or would be, put back or removed. */
+export function asideNotes(changes: readonly Change[], { dryRun }: { readonly dryRun: boolean }): string[] {
+  const isBack = ({ after }: Change): boolean => after !== undefined;
+  const [back, gone] = [changes.filter(isBack), changes.filter((change) => !isBack(change))];
+  const verb = dryRun ? "would be" : "was";
+  return [
+    ...noteOf(`what was kept aside of paths that the rules leave out ${verb} put back`, back),
+    ...noteOf(`what came to be at paths that the rules leave out ${verb} removed`, gone),
+  ];
+}
+
+function noteOf(what: string, changes: readonly Change[]): string[] {
+  if (changes.length === 0) return [];
+  const shown = changes.slice(0, MOST_PATHS).map(({ path }) => shownPath(path));
+  const more = changes.length > MOST_PATHS ? ` and ${changes.length - MOST_PATHS} more` : "";
+  return [`${what}: ${shown.join(", ")}${more}`];
 }

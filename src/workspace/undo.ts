@@ -176,11 +176,10 @@ async function previewOf(
   step: { readonly kind: Direction; readonly target: string },
 ): Promise<UndoShape> {
   const aside = await asideOfStep(context, step);
-  const paths = aside.changes.map(({ path }) => path);
   return {
     ...shape,
     skipped: [...shape.skipped, ...aside.blocked.map(skippedShape)],
-    notes: [...shape.notes, ...asideNotes(paths, { dryRun: true })],
+    notes: [...shape.notes, ...asideNotes(aside.changes, { dryRun: true })],
   };
 }
 

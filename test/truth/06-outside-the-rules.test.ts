@@ -144,7 +144,10 @@ describe("Truth 6: small ignored files are kept aside before a run, and come bac
     // It is as little tracked as before.
     expect((await box.json(["status"])).value).toMatchObject({ changes: [] });
     expect((await box.must(["explain", ".env"])).stdout).toContain("not tracked");
-    await box.must(["redo"]);
+    const redone = await box.must(["redo"]);
+    const told = redone.stdout + redone.stderr;
+    expect(told).toMatch(/paths that the rules leave out was removed: .*\.env/);
+    expect(told).not.toContain("put back");
     expect(existsSync(join(box.project, ".env"))).toBe(false);
     await box.must(["undo"]);
     expect(contents(box, ".env")).toBe("KEY=1");
