@@ -1,9 +1,5 @@
 import type { UndoShape } from "../api/shapes.ts";
-import type { UndoOptions } from "../api/workspace-api.ts";
-import type { Change } from "../core/change.ts";
-import { capture } from "./capture.ts";
 import type { Context } from "./context.ts";
-import { unrecordedChanges } from "./diff.ts";
 import { interruptedNote } from "./interrupted.ts";
 import type { FinishedIntent } from "./operate.ts";
 import { listOperations, operationShape, stackOf } from "./operations.ts";
@@ -31,16 +27,4 @@ export async function onlyFinished(
     notes: [],
     unmerged: [],
   };
-}
-
-/** What is on disk and not recorded: nothing after a capture; looked up without recording for a dry run. */
-export async function lookOrCapture(context: Context, options: UndoOptions): Promise<readonly Change[]> {
-  if (options.dryRun === true) return unrecordedChanges(context, { absentRoot: "known" });
-  await capture(context, {
-    cause: "capture",
-    reserve: true,
-    absentRoot: "known",
-    ...(options.onProgress ? { onProgress: options.onProgress } : {}),
-  });
-  return [];
 }

@@ -14,7 +14,7 @@ import { ChronicleError } from "../core/errors.ts";
 import type { Hash } from "../core/hash.ts";
 import { changeBetween } from "../core/plan.ts";
 import type { EventRow } from "../storage/index-store.ts";
-import { capture } from "./capture.ts";
+import { type FilePlan, changeFiles, refused } from "./change-files.ts";
 import { withCommit } from "./commit.ts";
 import { unmergedShape } from "./conflict-shapes.ts";
 import type { Context } from "./context.ts";
@@ -22,10 +22,9 @@ import { patchOf } from "./diff.ts";
 import { parseGivenPath } from "./given-path.ts";
 import { fitOnePath } from "./fit-one-path.ts";
 import { mergeGroups } from "./invert-work.ts";
-import { operate, settable } from "./operate.ts";
+import { settable } from "./operate.ts";
 import { proposedBy, refuseWhole, SYNC_WORDS } from "./replica/resolve-sync.ts";
 import { readEvents } from "./read-events.ts";
-import { refused } from "./change-files.ts";
 import { changeShape, shownPath } from "./shape.ts";
 
 /**
@@ -77,31 +76,39 @@ export async function resolveConflict(context: Context, asked: string, options: 
   checkResolve(options);
   const conflict = await findConflict(context, asked);
   refuseWhole(conflict);
-  await capture(context, { cause: "capture", reserve: true });
-  using _lease = await context.blobs.lease();
-  const { seq } = await context.index.head();
-  const present = (await context.index.iterationAt(conflict.record.path, seq))?.entry;
+  return changeFiles(context, {}, ({ seq }) => planResolve(context, conflict, { options, seq }));
+}
+
+/** The settling of a conflict. Where no file is to be changed, only that is recorded. */
+async function planResolve(
+  context: Context,
+  conflict: IdentifiedConflict,
+  { options, seq }: { readonly options: ResolveOptions; readonly seq: number },
+): Promise<FilePlan<ResolveShape>> {
+  const { path } = conflict.record;
+  const present = (await context.index.iterationAt(path, seq))?.entry;
   const { target, contents } = await targetOf(context, conflict, { options, present });
   const settled = settledAs(conflict, options.keep);
-  const { path } = conflict.record;
   const hint = `move that away and try again, or \`chronicle resolve ${conflict.id.slice(0, 8)} --keep-current\``;
-  const changes = await fitOnePath(context, path, { present, target, hint });
-  const proposals = proposedBy(conflict, target, changes.length > 0);
-  if (changes.length === 0 && proposals === undefined) {
-    await withCommit(context, (commit) => commit.append([conflictDraft(settled)]));
-    return { conflict: unmergedShape(settled), changes: [], undo_id: null };
-  }
-  const done = await operate(context, {
+  const wanted = await fitOnePath(context, path, { present, target, hint });
+  const proposals = proposedBy(conflict, target, wanted.length > 0);
+  const isNothing = wanted.length === 0 && proposals === undefined;
+  return {
     kind: "resolve",
-    summary: `resolve of ${shownPath(conflict.record.path)}: ${wordsOf(conflict)[options.keep]}`,
-    changes,
+    summary: `resolve of ${shownPath(path)}: ${wordsOf(conflict)[options.keep]}`,
+    wanted,
+    back: "decided",
     contents,
     conflicts: () => [settled],
     ...(proposals === undefined ? {} : { proposals }),
-    onBlocked: "fail",
-  });
-  if (done.id === undefined || done.blocked.length > 0) throw refused(done.blocked);
-  return { conflict: unmergedShape(settled), changes: changes.map(changeShape), undo_id: done.id };
+    blocked: "whole",
+    isNothing,
+    report: async ({ changes, skipped, id }) => {
+      if (skipped.length > 0) throw refused(skipped);
+      if (isNothing) await withCommit(context, (commit) => commit.append([conflictDraft(settled)]));
+      return { conflict: unmergedShape(settled), changes: changes.map(changeShape), undo_id: id ?? null };
+    },
+  };
 }
 
 /** Programs that know no types call this, too. Throws `USAGE`. */

@@ -1,23 +1,19 @@
 import type { ConflictShape } from "../api/conflict-shape.ts";
 import type { OperationShape, UndoShape } from "../api/shapes.ts";
 import type { UndoOptions } from "../api/workspace-api.ts";
-import type { Change } from "../core/change.ts";
 import type { ConflictRecord, IdentifiedConflict } from "../core/conflict-record.ts";
 import type { WorkspacePath } from "../core/path.ts";
 import { rangesOf } from "../core/seq-ranges.ts";
-import type { OnBlocked } from "../worktree/worktree.ts";
-import { changedMeanwhile, meanwhile } from "./changed-meanwhile.ts";
+import { changedShape, type FilePlan, type FileReport, type Present } from "./change-files.ts";
+import { changedMeanwhile } from "./changed-meanwhile.ts";
 import type { Context } from "./context.ts";
 import { unmergedShape } from "./conflict-shapes.ts";
 import type { Unmerged } from "./fit-folders.ts";
 import { invertWork, type InversePlan } from "./invert-work.ts";
-import { operate } from "./operate.ts";
 import { groupsOf, type OwnEvents, withoutPaths } from "./own-work.ts";
 import { refuseGone } from "./paths-gone.ts";
-import { refused } from "./change-files.ts";
 import type { SkippedPath } from "./seen-absent.ts";
 import { asideNotes } from "./undo-aside.ts";
-import { changeShape, conflictShape, skippedShape } from "./shape.ts";
 
 /** The inverse of some events, carried out: the one way of undos of somebody's work, of their redos and of rollbacks. */
 export interface TakingBack {
@@ -41,32 +37,30 @@ export interface TakingBack {
 
 /** How it is to be done, and what came before. */
 export interface TakingHow {
-  readonly options: Pick<UndoOptions, "dryRun" | "force" | "onProgress">;
-  readonly unrecorded: readonly Change[];
+  readonly options: Pick<UndoOptions, "force">;
+  readonly present: Present;
   readonly notes: readonly string[];
 }
 
-/** Takes events back, merged three ways over what came later. What is there now must have been captured. */
-export async function takeBack(context: Context, work: TakingBack, how: TakingHow): Promise<UndoShape> {
-  const { unrecorded, options } = how;
-  if (options.dryRun === true) {
-    const groups = await groupsOf(context, inReach(work));
-    const plan = withLeft(work, await invertWork(context, groups, { unrecorded, back: work.own.back }));
-    return shapeOf(work, how, { plan, applied: plan.changes, dryRun: true });
-  }
-  // From the first merged content until the intent that names it: no collector.
-  using _lease = await context.blobs.lease();
-  const plan = withLeft(work, await whole(context, await planned(context, inReach(work))));
-  if (options.force !== true) refuseGone(plan.skipped);
-  if (plan.changes.length + plan.unmerged.length === 0 && !work.always && work.leaves === undefined)
-    return shapeOf(work, how, { plan, applied: [], dryRun: false });
+/** The plan that takes events back, merged three ways over what came later. */
+export async function planBack(context: Context, work: TakingBack, how: TakingHow): Promise<FilePlan<UndoShape>> {
+  const { present, options } = how;
+  const plan = present.dryRun
+    ? await invertWork(context, await groupsOf(context, inReach(work)), { ...present, back: work.own.back })
+    : await whole(context, await keptPlan(context, inReach(work)));
+  if (options.force !== true && !present.dryRun) refuseGone(plan.skipped);
+  const isEmpty = plan.changes.length + plan.unmerged.length === 0;
   const met: IdentifiedConflict[] = [];
-  const done = await operate(context, {
+  const isBlocked = blockedOf(work, options.force === true);
+  return {
     kind: work.kind,
     summary: work.summary,
-    changes: plan.changes,
+    wanted: plan.changes,
+    back: "guarded",
+    skipped: [...plan.skipped, ...[...(work.leaves ?? [])].map(changedMeanwhile)],
     contents: plan.contents,
-    onBlocked: onBlockedOf(work, options.force === true),
+    isNothing: isEmpty && !work.always && work.leaves === undefined,
+    ...(isBlocked === undefined ? {} : { blocked: isBlocked }),
     ...(await aboutOf(work, plan)),
     conflicts: (undo) => {
       const now = new Date(context.now()).toISOString();
@@ -74,25 +68,7 @@ export async function takeBack(context: Context, work: TakingBack, how: TakingHo
       const stays = new Set(plan.skipped.map((one) => one.path));
       return [...met, ...work.withdraws.filter((one) => !stays.has(one.record.path)).map(withdrawn)];
     },
-    ...(options.onProgress === undefined ? {} : { onProgress: options.onProgress }),
-  });
-  if (done.id === undefined && done.blocked.length > 0) throw refused(meanwhile(done.blocked));
-  const [applied, left] = [new Set(done.applied), new Set(done.blocked.map((one) => one.path))];
-  const skipped = [...plan.skipped, ...meanwhile(done.blocked), ...done.aside.blocked];
-  const notes = [...how.notes, ...asideNotes(done.aside.applied, { dryRun: false }), ...restNotes(work, skipped)];
-  return {
-    ...shapeOf(
-      work,
-      { ...how, notes },
-      {
-        plan: { ...plan, skipped },
-        applied: plan.changes.filter((change) => applied.has(change.path)),
-        dryRun: false,
-      },
-    ),
-    undo_id: done.id ?? null,
-    conflicts: done.conflicts.map(conflictShape),
-    unmerged: met.filter((one) => !left.has(one.record.path)).map(unmergedShape),
+    report: (done) => shapeOf(work, how, { plan, met, done }),
   };
 }
 
@@ -110,9 +86,9 @@ function restNotes({ kind, operation, label }: TakingBack, skipped: readonly Ski
 }
 
 /** An undo leaves alone what was changed meanwhile: that part stays to be undone. A redo is done whole, or not at all. */
-function onBlockedOf({ kind }: TakingBack, force: boolean): OnBlocked {
-  if (force) return "skip";
-  return kind === "undo" ? "skip-changed" : "fail";
+function blockedOf({ kind }: TakingBack, force: boolean): FilePlan<UndoShape>["blocked"] {
+  if (force) return "leave";
+  return kind === "undo" ? undefined : "whole";
 }
 
 /** The own events of the paths that can be changed. */
@@ -122,11 +98,7 @@ function inReach({ own, leaves }: TakingBack): OwnEvents {
   return pending === undefined ? rest : { ...rest, pending: pending.filter(({ path }) => !leaves.has(path)) };
 }
 
-function withLeft({ leaves = new Set() }: TakingBack, plan: InversePlan): InversePlan {
-  return leaves.size === 0 ? plan : { ...plan, skipped: [...plan.skipped, ...[...leaves].map(changedMeanwhile)] };
-}
-
-async function planned(context: Context, own: OwnEvents): Promise<InversePlan> {
+async function keptPlan(context: Context, own: OwnEvents): Promise<InversePlan> {
   const batch = await context.blobs.batch();
   try {
     const plan = await invertWork(context, await groupsOf(context, own), { unrecorded: [], batch, back: own.back });
@@ -180,22 +152,27 @@ function withdrawn({ id, record }: IdentifiedConflict): IdentifiedConflict {
 
 interface Result {
   readonly plan: InversePlan;
-  readonly applied: readonly Change[];
-  readonly dryRun: boolean;
+  /** The conflicts that were recorded. */
+  readonly met: readonly IdentifiedConflict[];
+  readonly done: FileReport;
 }
 
-function shapeOf(work: TakingBack, { notes }: TakingHow, { plan, applied, dryRun }: Result): UndoShape {
+function shapeOf(work: TakingBack, { notes }: TakingHow, { plan, met, done }: Result): UndoShape {
   const isNothing = plan.changes.length + plan.unmerged.length === 0;
+  const { dryRun } = done;
+  const left = new Set(done.skipped.map((one) => one.path));
+  const would = plan.unmerged.map((one): ConflictShape => unmergedShape({ id: "", record: recordOf(one, "", "") }));
   return {
+    ...changedShape(done),
     operation: work.operation,
     selection: work.label,
-    changes: applied.map(changeShape),
-    undo_id: null,
-    skipped: plan.skipped.map(skippedShape),
-    conflicts: [],
-    dry_run: dryRun,
     finished: [],
-    notes: isNothing ? [...notes, work.nothing] : [...notes],
-    unmerged: plan.unmerged.map((one): ConflictShape => unmergedShape({ id: "", record: recordOf(one, "", "") })),
+    notes: [
+      ...notes,
+      ...asideNotes(done.aside.applied, { dryRun }),
+      ...(dryRun ? [] : restNotes(work, done.skipped)),
+      ...(isNothing ? [work.nothing] : []),
+    ],
+    unmerged: dryRun ? would : met.filter((one) => !left.has(one.record.path)).map(unmergedShape),
   };
 }

@@ -7,7 +7,8 @@ import type { WorkspacePath } from "../core/path.ts";
 import { holdsSeq } from "../core/seq-ranges.ts";
 import { attributor } from "./attribution.ts";
 import { type BeforeChange, beforeNotes, NOTHING_BEFORE } from "./before-change.ts";
-import { lookOrCapture, onlyFinished } from "./before-undo.ts";
+import { onlyFinished } from "./before-undo.ts";
+import { changeFiles } from "./change-files.ts";
 import { openConflicts } from "./conflicts.ts";
 import type { Context } from "./context.ts";
 import { listOperations, stackOf } from "./operations.ts";
@@ -15,7 +16,7 @@ import type { SeqSpan } from "./own-changes.ts";
 import { eventsOfWork, keepersOf, type OwnEvents, type PendingChange, withEvents, type Work } from "./own-work.ts";
 import { ownersIn } from "./owners.ts";
 import { type ChosenWork, lastTurnBut, selectorOf, workOf } from "./selection.ts";
-import { takeBack, type TakingBack } from "./take-back.ts";
+import { planBack, type TakingBack } from "./take-back.ts";
 import { coveredBy, isOnlyNamed, takenBy } from "./taken.ts";
 
 /** Takes back what an action, a turn, a session, an actor did, or what was done to a file or since a moment. */
@@ -56,14 +57,15 @@ export async function undoWork(
   if (before.finished.some(({ intent }) => intent.kind === "undo" && intent.selection === label))
     return { ...(await onlyFinished(context, before.finished, dryRun)), selection: label };
   const notes = beforeNotes(before, dryRun);
-  const unrecorded = await lookOrCapture(context, options);
-  const work = await find();
-  const undone = await undoOf(context, work);
-  const pending = await pendingOf(context, work, unrecorded);
-  const own = { ...undone.own, pending };
-  const nothing = pending.length === 0 ? undone.nothing : `${work.label}: it is as it was before already`;
-  const told = work.lost === undefined ? notes : [...notes, work.lost];
-  return takeBack(context, { ...undone, own, nothing }, { options, unrecorded, notes: told });
+  return changeFiles(context, { ...options, look: { absentRoot: "known" } }, async (present) => {
+    const work = await find();
+    const undone = await undoOf(context, work);
+    const pending = await pendingOf(context, work, present.unrecorded);
+    const own = { ...undone.own, pending };
+    const nothing = pending.length === 0 ? undone.nothing : `${work.label}: it is as it was before already`;
+    const told = work.lost === undefined ? notes : [...notes, work.lost];
+    return planBack(context, { ...undone, own, nothing }, { options, present, notes: told });
+  });
 }
 
 /** Of what a dry run does not record: that which would be own work if it were captured now. */

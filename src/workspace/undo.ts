@@ -7,22 +7,22 @@ import type { WorkspacePath } from "../core/path.ts";
 import { changeBetween, invert } from "../core/plan.ts";
 import type { BlockedPath } from "../worktree/worktree.ts";
 import { type BeforeChange, beforeNotes, NOTHING_BEFORE } from "./before-change.ts";
-import { beingWritten, meanwhile } from "./changed-meanwhile.ts";
-import { lookOrCapture, onlyFinished } from "./before-undo.ts";
+import { changedShape, changeFiles, type FilePlan } from "./change-files.ts";
+import { beingWritten } from "./changed-meanwhile.ts";
+import { onlyFinished } from "./before-undo.ts";
 import { conflictsOfStep } from "./conflicts-of-step.ts";
 import type { Context } from "./context.ts";
 import type { OwnChange } from "./first-event.ts";
 import { withFolders } from "./fit-step.ts";
-import { type FinishedIntent, makeable, operate, settable } from "./operate.ts";
+import { type FinishedIntent, settable } from "./operate.ts";
 import type { LoggedOperation } from "./logged-operation.ts";
 import { changesOfOperation, listOperations, operationShape, stackOf } from "./operations.ts";
-import { refused } from "./change-files.ts";
-import { type BackTo, backTo, leaveUnseen } from "./seen-absent.ts";
+import { type BackTo, backTo } from "./seen-absent.ts";
 import { crossedStep, interleavedStep, partStep, selectiveStep, type Step } from "./selective-step.ts";
 import { selectorOf } from "./selection.ts";
-import { changeShape, conflictShape, shownPath, skippedShape } from "./shape.ts";
-import { takeBack, type TakingBack, type TakingHow } from "./take-back.ts";
-import { asideNotes, asideOfStep } from "./undo-aside.ts";
+import { shownPath, skippedShape } from "./shape.ts";
+import { planBack, type TakingHow } from "./take-back.ts";
+import { asideNotes } from "./undo-aside.ts";
 import { undoSelection } from "./undo-selection.ts";
 
 type Direction = Step["direction"];
@@ -64,7 +64,18 @@ async function reverse(context: Context, direction: Direction, { options, before
   if (before.finished.some((one) => isAsked(one, direction, options.operation)))
     return onlyFinished(context, before.finished, dryRun);
   const notes = beforeNotes(before, dryRun);
-  const unrecorded = await lookOrCapture(context, options);
+  return changeFiles(context, { ...options, look: { absentRoot: "known" } }, (present) =>
+    planStep(context, direction, { options, present, notes }),
+  );
+}
+
+interface StepHow extends TakingHow {
+  readonly options: UndoOptions;
+}
+
+/** The step that is meant, as a plan. */
+async function planStep(context: Context, direction: Direction, how: StepHow): Promise<FilePlan<UndoShape>> {
+  const { options, present } = how;
   const operations = await listOperations(context);
   const stack = stackOf(operations);
   const operation = pick(operations, stack[direction === "undo" ? "undoable" : "redoable"], {
@@ -72,21 +83,20 @@ async function reverse(context: Context, direction: Direction, { options, before
     asked: options.operation,
   });
   const step = { direction, operations, stack };
-  const how = { options, unrecorded, notes };
   const selective =
     (await selectiveStep(context, operation, step)) ?? (await interleavedStep(context, operation, step));
-  if (selective !== undefined) return takeBack(context, selective, how);
+  if (selective !== undefined) return planBack(context, selective, how);
   const own = await changesToInvert(context, operation, step);
-  const sorted = await sort(context, invert(own), unrecorded);
+  const sorted = await sort(context, invert(own), present.unrecorded);
   if (sorted.edited.length > 0 && options.force !== true) {
     const edited = sorted.edited.map((one) => one.change.path);
     const crossed = await crossedStep(context, operation, { ...step, edited });
-    if (crossed !== undefined) return takeBack(context, crossed, how);
+    if (crossed !== undefined) return planBack(context, crossed, how);
     const leaves = await beingWritten(context, edited);
     const part = leaves.size < edited.length ? undefined : await partStep(context, operation, { ...step, leaves });
-    if (part !== undefined) return takeBack(context, part, how);
+    if (part !== undefined) return planBack(context, part, how);
   }
-  return wholeStep(context, operation, { ...step, ...how, own, sorted });
+  return planWhole(context, operation, { ...step, ...how, own, sorted });
 }
 
 /**
@@ -103,93 +113,51 @@ async function changesToInvert(
   return changesOfOperation(context, last?.kind === inverse ? last : operation);
 }
 
-interface WholeStep extends Step, TakingHow {
-  readonly options: UndoOptions;
+interface WholeStep extends Step, StepHow {
   /** The operation's own changes. */
   readonly own: readonly OwnChange[];
   readonly sorted: Sorted;
 }
 
-/** Takes an operation back as a whole (or does it again): each path as it was, nothing is merged. */
-async function wholeStep(
+/** The plan that takes an operation back as a whole (or does it again): each path as it was, nothing is merged. */
+async function planWhole(
   context: Context,
   operation: LoggedOperation,
-  { options, notes, unrecorded, own, sorted: { clean, edited }, ...step }: WholeStep,
-): Promise<UndoShape> {
+  { options, notes, present, own, sorted: { clean, edited }, ...step }: WholeStep,
+): Promise<FilePlan<UndoShape>> {
   const { direction, stack } = step;
   const forced = options.force === true;
-  const asked = makeable(forced ? [...clean, ...edited.map((one) => one.change)] : clean);
-  const { changes: wanted, unseen } = await leaveUnseen(context, asked, backOf(operation, own));
-  const { changes, inTheWay } = await withFolders(context, wanted, unrecorded);
   const left = forced ? [] : edited.map((one) => one.blocked);
-  const stays = [...inTheWay, ...unseen];
-  const shape: UndoShape = {
-    operation: operationShape(operation, stack),
-    changes: changes.map(changeShape),
-    undo_id: null,
-    skipped: [...left, ...stays].map(skippedShape),
-    conflicts: [],
-    dry_run: true,
-    finished: [],
-    notes: [...notes],
-    unmerged: [],
-  };
-  if (options.dryRun === true) return previewOf(context, shape, { kind: direction, target: operation.id });
-  if (left.length > 0) throw editedSince(left, direction);
-  if (inTheWay.length > 0 && !forced) throw refused(inTheWay);
-  using _lease = operation.kind === "resolve" ? await context.blobs.lease() : undefined;
+  if (left.length > 0 && !present.dryRun) throw editedSince(left, direction);
   const conflicts = await conflictsOfStep(context, operation, direction);
-  const done = await operate(context, {
+  return {
     kind: direction,
     summary: `${direction} of ${operation.kind}: ${operation.summary}`,
-    changes,
     target: operation.id,
+    wanted: forced ? [...clean, ...edited.map((one) => one.change)] : clean,
+    back: backOf(operation, own),
+    fit: (changes) =>
+      withFolders(context, changes, { unrecorded: present.unrecorded, isWhole: !forced && !present.dryRun }),
+    skipped: left,
     conflicts: () => conflicts,
-    onBlocked: forced ? "skip" : "fail",
-    ...(options.onProgress === undefined ? {} : { onProgress: options.onProgress }),
-  });
-  if (done.id === undefined && done.blocked.length > 0) {
-    const part = forced ? undefined : await withoutChanged(context, operation, { step, blocked: done.blocked });
-    if (part === undefined) throw refused(meanwhile(done.blocked));
-    return takeBack(context, part, { options, unrecorded, notes });
-  }
-  const applied = new Set(done.applied);
-  return {
-    ...shape,
-    changes: changes.filter((change) => applied.has(change.path)).map(changeShape),
-    undo_id: done.id ?? null,
-    skipped: [...stays, ...meanwhile(done.blocked), ...done.aside.blocked].map(skippedShape),
-    conflicts: done.conflicts.map(conflictShape),
-    dry_run: false,
-    notes: [
-      ...notes,
-      ...asideNotes(done.aside.applied, { dryRun: false }),
-      ...keptNotes(edited.filter(({ change }) => applied.has(change.path))),
-    ],
+    blocked: forced ? "leave" : "whole",
+    // Without what was changed meanwhile, where it may be done in part.
+    otherwise: async () => {
+      const part = forced ? undefined : await partStep(context, operation, step);
+      return part === undefined ? undefined : planBack(context, part, { options, present, notes });
+    },
+    report: (done) => {
+      const changed = new Set(done.changes.map(({ path }) => path));
+      const taken = done.dryRun ? [] : edited.filter(({ change }) => changed.has(change.path));
+      return {
+        ...changedShape(done),
+        operation: operationShape(operation, stack),
+        finished: [],
+        notes: [...notes, ...asideNotes(done.aside.applied, { dryRun: done.dryRun }), ...keptNotes(taken)],
+        unmerged: [],
+      };
+    },
   };
-}
-
-/** What a step would do, with what was kept aside. */
-async function previewOf(
-  context: Context,
-  shape: UndoShape,
-  step: { readonly kind: Direction; readonly target: string },
-): Promise<UndoShape> {
-  const aside = await asideOfStep(context, step);
-  return {
-    ...shape,
-    skipped: [...shape.skipped, ...aside.blocked.map(skippedShape)],
-    notes: [...shape.notes, ...asideNotes(aside.changes, { dryRun: true })],
-  };
-}
-
-/** The step without what was changed meanwhile; `undefined`: something else hinders it, or it is done whole or not at all. */
-async function withoutChanged(
-  context: Context,
-  operation: LoggedOperation,
-  { step, blocked: left }: { readonly step: Step; readonly blocked: readonly BlockedPath[] },
-): Promise<TakingBack | undefined> {
-  return left.some(({ reason }) => reason === "changed") ? partStep(context, operation, step) : undefined;
 }
 
 /**

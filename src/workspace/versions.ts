@@ -4,14 +4,13 @@ import type { Entry } from "../core/entry.ts";
 import { ChronicleError } from "../core/errors.ts";
 import type { WorkspacePath } from "../core/path.ts";
 import { contentsOfVersion } from "../core/write-back-record.ts";
-import { capture } from "./capture.ts";
+import { changeFiles, refused } from "./change-files.ts";
 import type { Context } from "./context.ts";
 import { fitOnePath } from "./fit-one-path.ts";
 import { parseGivenPath } from "./given-path.ts";
 import { type KeptVersion, mustHaveVersion, readVersions } from "./kept-versions.ts";
 import { findMerge } from "./merged-version.ts";
-import { operate, settable } from "./operate.ts";
-import { refused } from "./change-files.ts";
+import { settable } from "./operate.ts";
 import { changeShape, exactPath, shownPath } from "./shape.ts";
 
 /** What replicas wrote back and lost against others' work, oldest first. Throws `PATH_INVALID`. */
@@ -32,23 +31,24 @@ export async function restoreVersion(context: Context, asked: string): Promise<V
   const found = await findVersion(context, asked);
   const { path, entry, replica } = found.record;
   await mustHaveVersion(context, found);
-  await capture(context, { cause: "capture", reserve: true });
-  using _lease = await context.blobs.lease();
-  const { seq } = await context.index.head();
-  const present = (await context.index.iterationAt(path, seq))?.entry;
-  const hint = "move that away, and try again";
-  const changes = await fitOnePath(context, path, { present, target: settable(entry), hint });
-  const version = await versionShape(context, found);
-  if (changes.length === 0) return { version, changes: [], undo_id: null };
-  const done = await operate(context, {
-    kind: "restore",
-    summary: `restore of ${shownPath(path)} as replica ${replica.slice(0, 8)} had it`,
-    changes,
-    contents: contentsOfVersion(found.record),
-    onBlocked: "fail",
+  return changeFiles(context, {}, async ({ seq }) => {
+    const present = (await context.index.iterationAt(path, seq))?.entry;
+    const hint = "move that away, and try again";
+    const wanted = await fitOnePath(context, path, { present, target: settable(entry), hint });
+    const version = await versionShape(context, found);
+    return {
+      kind: "restore",
+      summary: `restore of ${shownPath(path)} as replica ${replica.slice(0, 8)} had it`,
+      wanted,
+      back: "decided",
+      contents: contentsOfVersion(found.record),
+      blocked: "whole",
+      report: ({ changes, skipped, id }) => {
+        if (skipped.length > 0) throw refused(skipped);
+        return { version, changes: changes.map(changeShape), undo_id: id ?? null };
+      },
+    };
   });
-  if (done.id === undefined || done.blocked.length > 0) throw refused(done.blocked);
-  return { version, changes: changes.map(changeShape), undo_id: done.id };
 }
 
 /** `<the replica's id, or its beginning>:<number>`. */

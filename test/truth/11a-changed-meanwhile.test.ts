@@ -37,7 +37,9 @@ class DevServer implements AsyncDisposable {
   /** Resolves when it has written again. */
   async wrote(): Promise<void> {
     const before = readFileSync(this.#path);
-    await vi.waitUntil(() => !readFileSync(this.#path).equals(before), PATIENCE);
+    // In the middle of a write the file is empty.
+    const isOther = (now: Buffer): boolean => now.length > 0 && !now.equals(before);
+    await vi.waitUntil(() => isOther(readFileSync(this.#path)), PATIENCE);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
