@@ -341,3 +341,12 @@ it("the queue of operations settles what is open before a change; operations do 
   expect(calls.filter((path) => !SETTLING.has(path))).toEqual([]);
   expect(calls).toContain("workspace/before-change.ts");
 });
+
+it("an operation that changes files is a plan for the one way to do so: none calls operate by itself", () => {
+  const workspace = join(repo, "src/workspace");
+  const sources = readdirSync(workspace, { recursive: true, encoding: "utf8" }).filter((path) =>
+    /(?<!\.test)\.ts$/.test(path),
+  );
+  const calls = sources.filter((path) => /(?<!function )\boperate\(/.test(readFileSync(join(workspace, path), "utf8")));
+  expect(calls).toEqual(["change-files.ts"]);
+});
