@@ -22,11 +22,15 @@ it("lists actions, shows one beside what is there now, and rolls it back", async
   using box = new Sandbox();
   box.write("a.txt", "before\n");
   const id = await edited(box, "a.txt", "after\n");
+  box.write("by-a-person.txt", "not the session's\n");
   await edited(box, "b.txt", "new\n");
   const listed = await box.call(["actions"]);
   const sessions = await box.call(["sessions"]);
   expect(sessions.stdout).toMatch(/^sess +\S.* +\(agent: agent\)\n$/);
-  expect((await box.call(["show", "sess"])).stdout).toContain("command   (agent: agent)\n");
+  const session = (await box.call(["show", "sess"])).stdout;
+  expect(session).toContain("command   (agent: agent)\n");
+  expect(session).toContain("changes   1 created, 1 modified\n");
+  expect(session).not.toContain("by-a-person");
   expect(listed.stdout).toMatch(/done +1 change +write_file: b\.txt\n.*done +1 change +write_file: a\.txt\n$/);
   expect((await box.call(["actions", "--limit", "1"])).stdout).toContain("… and 1 older one: --limit 0");
   expect((await box.call(["actions", "--session", "other"])).stderr).toContain("chronicle agents install");

@@ -42,6 +42,11 @@ describe("prune", () => {
     await box.must(["gc"]);
     const gone = await box.call(["cat", "a.txt@2"]);
     expect([gone.code, gone.stderr]).toEqual([3, expect.stringContaining(`pruned by event ${event}`)]);
+    // The hint names the command that shows which iterations are kept.
+    expect(gone.stderr).toContain("chronicle history FILE");
+    const history = (await box.must(["history", "a.txt"])).stdout;
+    expect(history).toMatch(new RegExp(`@2 .*\\(pruned by event ${event}\\)`));
+    expect(history).not.toMatch(/@4 .*pruned/);
     const restore = await box.call(["restore", "1"]);
     expect([restore.code, restore.stderr]).toEqual([
       3,

@@ -21,7 +21,8 @@ async function iterationsOf(workspace: WorkspaceApi, typed: string, path: string
 function rowOf(item: IterationShape, context: CommandContext): string[] {
   const { paint, io } = context;
   const when = formatAgo(item.timestamp, io.now());
-  const whose = paint("dim", elsewhere(item, io.now()) ?? item.session ?? "");
+  const pruned = item.pruned_by === undefined ? [] : [`(pruned by event ${item.pruned_by})`];
+  const whose = paint("dim", [elsewhere(item, io.now()) ?? item.session ?? "", ...pruned].join(" ").trim());
   if (item.deleted === true) return [`@${item.iteration}`, when, "", "", paint("red", "deleted"), item.cause, whose];
   const what = item.kind === "file" ? formatBytes(item.size) : item.kind;
   const hash = paint("dim", item.hash.slice(0, 12));

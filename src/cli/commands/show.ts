@@ -43,8 +43,9 @@ async function changesOf(
   session: SessionShape,
   patch: boolean,
 ): Promise<Pick<DiffShape, "changes">> {
-  // Here others have worked in between.
-  if (session.kind === "replica") return workspace.changes({ session: session.session_id }, { patch });
+  // Others work in between: what they did is not the session's.
+  if (session.kind === "replica" || session.kind === "agent")
+    return workspace.changes({ session: session.session_id }, { patch });
   const to = session.to_seq === null ? "now" : `seq:${session.to_seq}`;
   return workspace.diff(`seq:${session.from_seq}`, to, { patch });
 }
