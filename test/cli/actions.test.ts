@@ -98,6 +98,8 @@ it("rollback says what it leaves outside of the folder, and how that comes back"
   });
   await workspace.close();
   await store.close();
+  const shown = (await box.must(["actions", "call-1"])).stdout;
+  expect(shown).toContain("the workspace is as it was before; the paths outside were not compared\n");
   const left = await box.must(["rollback", "call-1", "--yes"]);
   expect(left.stdout).toContain(`not touched, outside of the folder: ${other}\n`);
   const named = await box.must(["rollback", "call-1", "--outside", other, "--yes"]);

@@ -75,7 +75,8 @@ async function showOne(context: CommandContext, id: string): Promise<number> {
   const { ambiguous } = await workspace.changes({ action: action.id });
   const style = { paint: context.paint, shown: (path: string) => paths.shown(path) };
   for (const line of ambiguousLines(ambiguous, { ...style, worded: context.worded })) context.print(line);
-  for (const line of diffLines(context, diff, (path) => paths.shown(path))) context.print(line);
+  const isOutside = action.outside.length > 0;
+  for (const line of diffLines(context, diff, { shown: style.shown, isOutside })) context.print(line);
   return EXIT.done;
 }
 
@@ -113,8 +114,16 @@ function named(name: string, value: string | null): string[] {
 const SIGNS = { created: "+", modified: "~", deleted: "-", permissions_changed: "m" } as const;
 
 /** What is there now beside what was kept. */
-function diffLines({ paint }: CommandContext, { changes }: ActionDiffShape, shown: (path: string) => string): string[] {
-  if (changes.length === 0) return ["now       as it was before"];
+function diffLines(
+  { paint }: CommandContext,
+  { changes }: ActionDiffShape,
+  { shown, isOutside }: { readonly shown: (path: string) => string; readonly isOutside: boolean },
+): string[] {
+  // Paths outside of the workspace are not among those that are compared.
+  if (changes.length === 0)
+    return [
+      `now       ${isOutside ? "the workspace is as it was before; the paths outside were not compared" : "as it was before"}`,
+    ];
   const rows = changes.map((change) => {
     const what = change.change_type === "deleted" ? "" : formatBytes(change.size_bytes);
     return [`  ${SIGNS[change.change_type]} ${shown(change.path)}`, paint("dim", what)];
