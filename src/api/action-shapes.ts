@@ -82,6 +82,8 @@ export interface ChangesShape {
   changes: ChangeShape[];
   /** Paths that changed meanwhile and may be this work's or that of others who were at work as well: nobody's. */
   ambiguous: string[];
+  /** The part of this work that was compacted away, if any was. */
+  notes?: string[];
 }
 
 /** Actions that land whole or are rolled back whole. */

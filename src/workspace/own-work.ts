@@ -21,7 +21,7 @@ export interface Work extends SeqSpan {
   /** Every event there, whoever made it: those of restores and undos too. */
   readonly everything?: true;
   /** Said where some of it cannot be reached any more. */
-  readonly lost?: string;
+  readonly lost?: { readonly what: string; readonly before: number };
   readonly isOwn: (record: FileRecord, path: WorkspacePath, seq: number) => boolean;
   /** The actions in it, where it is a choice of actions. */
   readonly actions?: readonly Pick<LoggedAction, "id" | "omittedChanges">[];

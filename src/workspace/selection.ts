@@ -93,7 +93,7 @@ async function workOfActions(
   const isUnfinished = actions.some((one) => one.state === "open" || one.state === "abandoned");
   const toSeq = isUnfinished ? (await context.index.head()).seq : Math.max(...actions.map((one) => one.lastSeq));
   const begins = (await indexedFrom(context)) ?? 1;
-  if (fromSeq < begins - 1) throw compactedAway(label(first), begins);
+  if (fromSeq < begins - 1) throw compactedAway(`what the ${label(first)} changed`, begins);
   const isOwn = (record: FileRecord): boolean => isOf(record, ids);
   return { label: label(first), fromSeq, toSeq, back: fromSeq, isOwn: ownOnly(isOwn), actions, mayBe: ids };
 }
@@ -111,7 +111,7 @@ function isOf({ session, action }: FileRecord, ids: ReadonlySet<string>): boolea
 const LIST = "`chronicle actions` lists them";
 
 function compactedAway(what: string, by: number): ChronicleError {
-  return new ChronicleError("PRUNED", `what the ${what} changed was compacted away by event ${by}`, {
+  return new ChronicleError("PRUNED", `${what} was compacted away by event ${by}`, {
     hint: `the history begins there: \`seq:${by}\` is the earliest state that can be gone back to`,
     data: { seq: by },
   });
@@ -237,7 +237,7 @@ async function workOfSession(context: Context, asked: string): Promise<ChosenWor
   return {
     label,
     ...(await spanFrom(context, starts)),
-    ...(await lostOf(context, label, starts)),
+    ...(await lostOf(context, `what the ${label} changed`, starts)),
     isOwn: ownOnly(isOwn),
     actions,
     mayBe: own,
@@ -267,7 +267,7 @@ async function workOfActor(context: Context, name: string): Promise<ChosenWork> 
   const isOwn = (record: FileRecord): boolean => record.actor === name || isOf(record, own);
   const label = `actor ${name}`;
   const starts = actions.filter((one) => one.changed !== 0).map((one) => one.fromSeq);
-  const lost = await lostOf(context, label, starts);
+  const lost = await lostOf(context, `what the ${label} changed`, starts);
   return { label, ...(await spanFrom(context, [0])), ...lost, isOwn: ownOnly(isOwn), actions, mayBe: own };
 }
 
@@ -276,10 +276,12 @@ async function workOnFile(context: Context, given: string): Promise<ChosenWork> 
   const [path] = (await knownPaths(context, [given])) ?? [];
   if (path === undefined) throw new ChronicleError("NOT_FOUND", "no file was named");
   const baseline = (await listSnapshots(context))[0];
-  const span = await spanFrom(context, [baseline?.stateSeq ?? 0]);
+  const starts = [baseline?.stateSeq ?? 0];
+  const label = `file ${shownPath(path)}`;
   return {
-    label: `file ${shownPath(path)}`,
-    ...span,
+    label,
+    ...(await spanFrom(context, starts)),
+    ...(await lostOf(context, `what was changed in ${shownPath(path)}`, starts)),
     everything: true,
     isOwn: (_, at) => isWithin(at, path),
     actions: [],
@@ -322,11 +324,11 @@ async function spanFrom(
   return { fromSeq: Math.max(Math.min(...starts, seq), begins - 1), toSeq: seq };
 }
 
-/** Says that some of the work was compacted away with its events: no undo reaches it. */
+/** The part of the work that was compacted away with its events: no undo reaches it. */
 async function lostOf(context: Context, what: string, starts: readonly number[]): Promise<Pick<Work, "lost">> {
   const begins = (await indexedFrom(context)) ?? 1;
   if (!starts.some((fromSeq) => fromSeq < begins - 1)) return {};
-  return { lost: `what the ${what} changed before event ${begins} was compacted away: that is not taken back` };
+  return { lost: { what, before: begins } };
 }
 
 /** What somebody did, and nothing of what others did in between: see `ownChanges`. */
@@ -351,8 +353,19 @@ export async function changesOfSelection(
     const patch = options.patch === true ? await patchUnlessPruned(context, change) : {};
     changes.push({ ...changeShape(change), ...patch });
   }
+  const { lost } = work;
+  // All of it lies before the history begins: that is not "nothing".
+  if (lost !== undefined && changes.length + ambiguous.size === 0) throw compactedAway(lost.what, lost.before);
   const actions = work.everything === true ? await actionsAmong(context, own) : work.actions;
-  return { selection: work.label, actions: await shapesOf(context, actions), changes, ambiguous: [...ambiguous] };
+  return {
+    selection: work.label,
+    actions: await shapesOf(context, actions),
+    changes,
+    ambiguous: [...ambiguous],
+    ...(lost === undefined
+      ? {}
+      : { notes: [`${lost.what} before event ${lost.before} was compacted away: it is not listed`] }),
+  };
 }
 
 async function patchUnlessPruned(context: Context, change: Change): Promise<Partial<ChangeShape>> {

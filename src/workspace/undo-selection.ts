@@ -63,9 +63,13 @@ export async function undoWork(
     const pending = await pendingOf(context, work, present.unrecorded);
     const own = { ...undone.own, pending };
     const nothing = pending.length === 0 ? undone.nothing : `${work.label}: it is as it was before already`;
-    const told = work.lost === undefined ? notes : [...notes, work.lost];
+    const told = work.lost === undefined ? notes : [...notes, lostNote(work.lost)];
     return planBack(context, { ...undone, own, nothing }, { options, present, notes: told });
   });
+}
+
+function lostNote({ what, before }: NonNullable<Work["lost"]>): string {
+  return `${what} before event ${before} was compacted away: that is not taken back`;
 }
 
 /** Of what a dry run does not record: that which would be own work if it were captured now. */

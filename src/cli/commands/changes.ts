@@ -46,5 +46,6 @@ export async function changes(context: CommandContext): Promise<number> {
   if (result.changes.length > 0) context.print(countsOf(result.changes));
   else context.print(isNothing ? "nothing was changed" : "nothing was changed that is certainly of this work");
   for (const line of ambiguousLines(result.ambiguous, { ...style, worded: context.worded })) context.print(line);
+  for (const note of result.notes ?? []) context.print(`note: ${printable(note)}`);
   return EXIT.done;
 }

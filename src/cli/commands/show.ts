@@ -1,9 +1,10 @@
 import { EXIT } from "../../api/problems.ts";
-import type { DiffShape, SessionShape } from "../../api/shapes.ts";
+import type { ChangesShape } from "../../api/action-shapes.ts";
+import type { SessionShape } from "../../api/shapes.ts";
 import type { WorkspaceApi } from "../../api/workspace-api.ts";
 import { ChronicleError } from "../../core/errors.ts";
 import type { CommandContext } from "../context.ts";
-import { changeLines, countsOf } from "../render/changes.ts";
+import { ambiguousLines, changeLines, countsOf } from "../render/changes.ts";
 import { counted } from "../render/counted.ts";
 import { harmlessLines, lossLines } from "../render/omitted-changes.ts";
 import { patchLines } from "../render/patch.ts";
@@ -37,27 +38,14 @@ function headLines(session: SessionShape, context: CommandContext): string[] {
   ];
 }
 
-/** What the session changed; `undefined` where the disk holds its end and nothing was recorded of it yet. */
-async function changesOf(
-  workspace: WorkspaceApi,
-  session: SessionShape,
-  patch: boolean,
-): Promise<Pick<DiffShape, "changes">> {
-  // Others work in between: what they did is not the session's.
-  if (session.kind === "replica" || session.kind === "agent")
-    return workspace.changes({ session: session.session_id }, { patch });
-  const to = session.to_seq === null ? "now" : `seq:${session.to_seq}`;
-  return workspace.diff(`seq:${session.from_seq}`, to, { patch });
-}
-
-/** The changes, or why they are not known any more: the history before them was compacted away. */
+/** The session's own changes, and the paths that it or somebody else changed; or why they are not known any more. */
 async function changesIfKept(
   workspace: WorkspaceApi,
   session: SessionShape,
   patch: boolean,
-): Promise<DiffShape["changes"] | string> {
+): Promise<ChangesShape | string> {
   try {
-    return (await changesOf(workspace, session, patch)).changes;
+    return await workspace.changes({ session: session.session_id }, { patch });
   } catch (error) {
     if (error instanceof ChronicleError && error.code === "PRUNED") return error.message;
     throw error;
@@ -73,17 +61,19 @@ export async function show(context: CommandContext): Promise<number> {
   }
   for (const line of headLines(session, context)) context.print(line);
   const patch = context.input.flag("patch");
-  const changes = await changesIfKept(workspace, session, patch);
-  if (typeof changes === "string") {
-    context.print(`changes   ${changes}`);
+  const found = await changesIfKept(workspace, session, patch);
+  if (typeof found === "string") {
+    context.print(`changes   ${found}`);
     return EXIT.done;
   }
+  const { changes, ambiguous, notes = [] } = found;
   context.print(`changes   ${countsOf(changes)}`);
   const { paint, io } = context;
   const paths = context.paths(workspace);
-  const lines = patch
-    ? patchLines(changes, { paint, escape: io.out.isTerminal })
-    : changeLines(changes, { paint, shown: (path) => paths.shown(path) });
+  const style = { paint, shown: (path: string) => paths.shown(path) };
+  const lines = patch ? patchLines(changes, { paint, escape: io.out.isTerminal }) : changeLines(changes, style);
   for (const line of lines) context.print(line);
+  for (const line of ambiguousLines(ambiguous, { ...style, worded: context.worded })) context.print(line);
+  for (const note of notes) context.print(`note      ${printable(note)}`);
   return EXIT.done;
 }

@@ -160,7 +160,12 @@ const whatChanged = defineTool({
     const { changes, actions, ambiguous } = result;
     return {
       summary: `${oneLine(result.selection)}: ${counted(actions.length, "action")}; ${countsOf(changes)}.`,
-      lines: [...actions.slice(0, 20).map(actionLine), ...changeLines(changes), ...ambiguousLines(ambiguous)],
+      lines: [
+        ...actions.slice(0, 20).map(actionLine),
+        ...changeLines(changes),
+        ...ambiguousLines(ambiguous),
+        ...(result.notes ?? []).map(oneLine),
+      ],
       next:
         changes.length === 0 ? [] : [`undo ${JSON.stringify(selection)} takes exactly this back; later work stays.`],
       data: {
