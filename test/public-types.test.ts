@@ -144,6 +144,7 @@ it("the options", () => {
         "readonly waitMs?: number",
         "readonly actor?: string",
         "readonly onNote?: (note: string) => void",
+        "readonly onUnsigned?: (told: UnsignedShape) => void",
         "readonly onCommit?: (commit: { readonly events: number }) => void",
         "readonly retention?: Partial<RetentionShape>",
         "readonly retentionDefaults?: Partial<RetentionShape>",
@@ -214,6 +215,7 @@ it("shapes: fields may be added, none is renamed", () => {
   ]);
   expect(Object.fromEntries(fields)).toMatchInlineSnapshot(`
     {
+      "AcceptedHeadShape": "accepted seq reason log head kept_as key",
       "ActionDiffShape": "from to timestamp changes",
       "ActionEndShape": "action changes ambiguous coverage",
       "ActionFileChangeShape": "path change_type before_hash after_hash size_bytes",
@@ -257,9 +259,10 @@ it("shapes: fields may be added, none is renamed", () => {
       "RetentionSourcesShape": "sources",
       "RunShape": "session changes ambiguous coverage not_recorded exit_code signal undo_id rolled_back not_rolled_back skipped",
       "SessionShape": "session_id kind replica? actor started ended command tracked_paths exit_code signal snapshot_count merkle_roots network_events notes state from_seq to_seq changed omitted_changes?",
+      "SigningShape": "state reason detail hint key since",
       "SkippedShape": "path reason detail?",
       "SnapshotShape": "number id seq root coverage timestamp cause name? pinned message? parent session? changed compacted_by? pruned_by?",
-      "StatusShape": "workspace path roots root seq head changes coverage snapshots latest_snapshot entries bytes read_only notes",
+      "StatusShape": "workspace path roots root seq head changes coverage snapshots latest_snapshot entries bytes read_only signing notes",
       "TransactionRollbackShape": "transaction undo",
       "TransactionShape": "id status started_at finished_at? snapshots name? parent? actor session? scope? orphaned?",
       "UndoShape": "operation selection? notes unmerged",

@@ -106,6 +106,46 @@ export interface HeadShape {
   key: string;
 }
 
+/**
+ * Why a history is not signed: its log names no signer, the key is missing, is no key, or another one than the signer's, the
+ * kept head is missing, or is damaged or somebody else's.
+ */
+export type SigningReason = "no-signer" | "no-key" | "bad-key" | "other-key" | "no-head" | "bad-head";
+
+/** What became of a history that a person has accepted as it is. */
+export interface AcceptedHeadShape {
+  /** False: it is signed, and nothing had to be done. */
+  accepted: boolean;
+  /** The event that says so; else the last one. */
+  seq: number;
+  /** Why it could not go on by itself. */
+  reason: string | null;
+  /** The last event of the log as it was found. */
+  log: { seq: number; hash: string } | null;
+  /** The head that was kept until then, and the name that its note has now beside the heads. */
+  head: { seq: number; hash: string } | null;
+  kept_as: string | null;
+  /** The verifier key that signs from now on. */
+  key: string | null;
+}
+
+/** Whether what is recorded is signed. */
+export interface SigningShape {
+  /**
+   * `signed`: the head is, or will be in a moment. `unsigned`: recording goes on, and nothing of it is proved. `read-only`:
+   * the log is damaged, or contradicts the kept head; nothing is recorded. `copy`: its origin signs it.
+   */
+  state: "signed" | "unsigned" | "read-only" | "copy";
+  /** Where it is unsigned. */
+  reason: SigningReason | null;
+  /** What is wrong, and what can be done, for people. */
+  detail: string | null;
+  hint: string | null;
+  /** The verifier key of the signer that the log names, and the event that names it. */
+  key: string | null;
+  since: number | null;
+}
+
 export interface StatusShape {
   workspace: string;
   path: string;
@@ -122,6 +162,7 @@ export interface StatusShape {
   entries: number;
   bytes: number;
   read_only: boolean;
+  signing: SigningShape;
   /** What recovery found or what needs a look, for people. */
   notes: string[];
 }

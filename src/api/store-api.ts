@@ -1,5 +1,5 @@
 import type { RetentionShape } from "./action-shapes.ts";
-import type { ConfigShape, DuShape, GcShape, SnapshotShape, WorkspaceShape } from "./shapes.ts";
+import type { ConfigShape, DuShape, GcShape, SigningReason, SnapshotShape, WorkspaceShape } from "./shapes.ts";
 import type { ProgressOptions, WorkspaceApi } from "./workspace-api.ts";
 
 /** What begins a workspace. */
@@ -104,6 +104,14 @@ export interface StoreApi {
   close(): Promise<void>;
 }
 
+/** That what is recorded in a workspace is not signed, and why. */
+export interface UnsignedShape {
+  workspace: string;
+  reason: SigningReason;
+  detail: string;
+  hint: string;
+}
+
 /** How a store is opened. */
 export interface StoreOptions {
   /** The store's folder, absolute. */
@@ -118,6 +126,8 @@ export interface StoreOptions {
   readonly actor?: string;
   /** Is told what a change does beyond what it was asked for, for people: a transaction whose process is gone is ended. */
   readonly onNote?: (note: string) => void;
+  /** Told, once for each workspace that is open, that what is recorded there is not signed (see `SigningShape`). */
+  readonly onUnsigned?: (told: UnsignedShape) => void;
   /** Told of each commit that this store has made in any of its workspaces, for counting. */
   readonly onCommit?: (commit: { readonly events: number }) => void;
   /** How much is kept; what is not given: as `config.yaml` says, else the defaults (`docs/library.md`). */

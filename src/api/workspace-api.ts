@@ -9,7 +9,9 @@ import type {
   DuShape,
   ExplainShape,
   GcShape,
+  AcceptedHeadShape,
   HeadShape,
+  SigningShape,
   LogEventShape,
   ManifestShape,
   OperationShape,
@@ -258,7 +260,15 @@ export interface WorkspaceApi extends ActionApi, FileApi {
   follow(options?: FollowOptions): Promise<void>;
   verify(options?: VerifyOptions): Promise<VerifyShape>;
   rebuild(options?: ProgressOptions): Promise<RebuildShape>;
+  /** Throws `REFUSED` where the history is not signed. */
   head(): Promise<HeadShape>;
+  /** Whether what is recorded is signed, and what can be done where it is not. */
+  signing(): Promise<SigningShape>;
+  /**
+   * A person goes on from what is there, where the history is not signed or contradicts its kept head: an event says so, and
+   * the old head's note is kept. On the machine of the store only: a client's throws `USAGE`.
+   */
+  acceptHead(): Promise<AcceptedHeadShape>;
   /** Moves the log into the archive, and goes on in a new one. Throws `REFUSED` if it cannot be dropped safely. */
   compact(options?: CompactOptions): Promise<CompactShape>;
   /** As the store's: both are about all of its workspaces. */

@@ -19,7 +19,7 @@ import { type Worded, wordedFor } from "./worded.ts";
 const DEFAULT_WAIT_SECONDS = 30;
 
 /** How a store is opened otherwise than a person does. */
-interface As extends Pick<StoreOptions, "actor" | "role" | "retention" | "onCommit"> {
+interface As extends Pick<StoreOptions, "actor" | "role" | "retention" | "onCommit" | "onUnsigned"> {
   /** A server that does not answer is not asked again: somebody waits at a keyboard. */
   readonly once?: boolean;
 }
@@ -43,6 +43,9 @@ export class CommandContext {
   #store: StoreApi | undefined;
   #server: Promise<RemoteServer> | undefined;
   readonly #workspaces: WorkspaceApi[] = [];
+  /** Those of a server that may have been changed. */
+  readonly #changed: WorkspaceApi[] = [];
+  #isUnsigned = false;
   #progress: ProgressLine | undefined;
 
   constructor(io: Io, input: Input, commands: readonly CommandSpec[], remote?: RemoteAddress) {
@@ -61,6 +64,16 @@ export class CommandContext {
     return this.io.stdinIsTerminal && this.io.err.isTerminal && !this.json;
   }
 
+  /** Was something recorded that is not signed? That has been said. */
+  get isUnsigned(): boolean {
+    return this.#isUnsigned;
+  }
+
+  /** The history was accepted as it is: it is signed from here on. */
+  nowSigned(): void {
+    this.#isUnsigned = false;
+  }
+
   /** `as`: what differs from how a person opens it, where it is opened first. */
   async store({ once = false, ...as }: As = {}): Promise<StoreApi> {
     const { io, input, remote } = this;
@@ -69,7 +82,9 @@ export class CommandContext {
     const waitSeconds = input.number("wait") ?? DEFAULT_WAIT_SECONDS;
     const places = placesOf({ env: io.env, userHome: io.userHome, cwd: io.cwd(), store: input.text("store") });
     const onNote = (note: string): void => this.say(`note: ${this.worded(note)}`);
-    this.#store ??= await io.openStore({ ...places, waitMs: waitSeconds * 1000, onNote, ...as, ...role });
+    const onUnsigned = (): void => void (this.#isUnsigned = true);
+    const how = { ...places, waitMs: waitSeconds * 1000, onNote, onUnsigned };
+    this.#store ??= await io.openStore({ ...how, ...as, ...role });
     return this.#store;
   }
 
@@ -81,7 +96,7 @@ export class CommandContext {
     const how = { ...options, ...this.progress(), ...(this.#isUpstream ? { upstream: true } : {}) };
     const store = await this.store();
     const named = await this.chosen();
-    if (named !== undefined) return this.closing(await store.openById(named, how));
+    if (named !== undefined) return this.#noted(await store.openById(named, how), options.readOnly);
     try {
       const opened = await store.open({ folder: this.io.cwd(), ...how });
       this.#progress?.clear();
@@ -150,6 +165,26 @@ export class CommandContext {
     return this.workspace({ readOnly: true });
   }
 
+  #noted(workspace: WorkspaceApi, readOnly = false): WorkspaceApi {
+    if (this.remote !== undefined && !readOnly) this.#changed.push(workspace);
+    return this.closing(workspace);
+  }
+
+  /** Of a server's workspaces it is asked whether what was recorded there is signed; of this machine's the store tells. */
+  async #askSigned(): Promise<void> {
+    for (const workspace of this.#changed.splice(0)) {
+      try {
+        const { state, detail, hint } = await workspace.signing();
+        if (state !== "unsigned") continue;
+        this.#isUnsigned = true;
+        this.say(`note: what is recorded is not signed: ${this.worded([detail, hint].join("; "))}`);
+      } catch (error) {
+        if (!(error instanceof ChronicleError)) throw error;
+        this.say(`note: whether what was recorded is signed could not be asked: ${error.message}`);
+      }
+    }
+  }
+
   /** Has `close` close it. */
   closing(workspace: WorkspaceApi): WorkspaceApi {
     this.#workspaces.push(workspace);
@@ -189,6 +224,7 @@ export class CommandContext {
 
   async close(): Promise<void> {
     this.#progress?.clear();
+    await this.#askSigned();
     for (const workspace of this.#workspaces.splice(0)) await workspace.close();
     const store = this.#store;
     this.#store = undefined;

@@ -31,13 +31,15 @@ function changeFolder(io: Io, folder: string | undefined): void {
 }
 
 async function perform(action: Action, context: CommandContext): Promise<number> {
+  let code: number;
   try {
-    return await action(context);
+    code = await action(context);
   } catch (error) {
     throw context.remote === undefined ? error : withRemoteHint(error);
   } finally {
     await context.close();
   }
+  return code === EXIT.done && context.isUnsigned ? EXIT.failed : code;
 }
 
 function inputOf(parsed: Parsed, argv: readonly string[]): Input {

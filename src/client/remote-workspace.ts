@@ -185,6 +185,17 @@ export class RemoteWorkspace implements api.WorkspaceApi {
     return this.#caller.one(history.head);
   }
 
+  signing(): Promise<shapes.SigningShape> {
+    return this.#caller.one(history.signing);
+  }
+
+  acceptHead(): Promise<shapes.AcceptedHeadShape> {
+    const error = new ChronicleError("USAGE", "a history is accepted on the machine where its store is", {
+      hint: "run `chronicle head --accept` there, in a terminal",
+    });
+    return Promise.reject(error);
+  }
+
   compact(options?: api.CompactOptions): Promise<shapes.CompactShape> {
     return this.#caller.one(upkeep.compact, options);
   }

@@ -1,4 +1,5 @@
 import { ChronicleError, errnoOf } from "../core/errors.ts";
+import { sha256 } from "../core/hash.ts";
 import {
   encodeHead,
   generateKey,
@@ -8,87 +9,136 @@ import {
   verifySignedHead,
   vkeyOf,
 } from "../core/signed-head.ts";
-import { createPublicKey } from "node:crypto";
+import { createPrivateKey } from "node:crypto";
 import type { Disk } from "../disk/disk.ts";
 import { readFully, writeFileDurably } from "../disk/write-fully.ts";
-import type { HeadKeeper, HeadToSign, KeptHead } from "../workspace/context.ts";
+import type { HeadKeeper, HeadToSign, KeptHead, SignedHead } from "../workspace/context.ts";
 
 const KEY_NAME = "chronicle";
+/** Between a workspace's id and what tells its retired notes apart. */
+const FORMER = ".former-";
 
-/** A head as it was when its file was last read. */
-interface Loaded {
+/** What a file held when it was last read. */
+interface Loaded<T> {
   /** Another one: the file has changed since. */
   readonly mark: string;
-  readonly head: KeptHead | undefined;
+  readonly value: T;
 }
 
-/** Keeps the key (0600, made at first use) and the signed heads in the configuration folder, apart from the store. */
+interface KeyPair {
+  readonly pem: string;
+  readonly vkey: string;
+}
+
+/** Keeps the key (0600) and the signed heads in the configuration folder, apart from the store. */
 export class FileHeadKeeper implements HeadKeeper {
+  readonly keyFile: string;
   readonly #disk: Disk;
   readonly #folder: string;
   readonly #pid: number;
-  readonly #last = new Map<string, Loaded>();
-  #key: { readonly pem: string; readonly vkey: string } | undefined;
+  readonly #last = new Map<string, Loaded<KeptHead | undefined>>();
+  #key: Loaded<KeyPair> | undefined;
 
   /** `pid`: this process's, so that several may keep heads at the same time. */
   constructor(disk: Disk, configFolder: string, pid: number) {
     this.#disk = disk;
     this.#folder = configFolder;
     this.#pid = pid;
+    this.keyFile = `${configFolder}/key.pem`;
   }
 
   verifierKey(): string | undefined {
-    const isThere = this.#key !== undefined || this.#disk.lstat(this.#keyFile) !== undefined;
-    return isThere ? this.#keyPair().vkey : undefined;
+    return this.#keyPair()?.vkey;
+  }
+
+  makeKey(): string {
+    if (this.#keyPair() === undefined) this.#writeKey();
+    return this.#ownKey().vkey;
   }
 
   last(workspaceId: string): KeptHead | undefined {
     const mark = markOf(this.#disk, this.#headFile(workspaceId));
     const known = this.#last.get(workspaceId);
-    if (known !== undefined && known.mark === mark) return known.head;
-    const head = this.#load(workspaceId);
-    this.#last.set(workspaceId, { mark, head });
-    return head;
+    if (known !== undefined && known.mark === mark) return known.value;
+    const value = this.#load(workspaceId, this.#headFile(workspaceId));
+    this.#last.set(workspaceId, { mark, value });
+    return value;
   }
 
-  keep(head: HeadToSign): KeptHead {
-    const { workspaceId } = head;
-    const newest = this.#load(workspaceId);
+  first(workspaceId: string): KeptHead | undefined {
+    return this.#load(workspaceId, this.#firstFile(workspaceId));
+  }
+
+  signFirst(head: HeadToSign): void {
+    this.#write(this.#firstFile(head.workspaceId), this.sign(head).note);
+  }
+
+  keep(head: HeadToSign): void {
+    const newest = this.#load(head.workspaceId, this.#headFile(head.workspaceId));
     // Another process is further: its head is the one to keep.
-    return newest !== undefined && newest.seq > head.seq && newest.valid ? newest : this.#write(this.sign(head));
+    if (newest === undefined || newest.seq <= head.seq || !newest.valid) this.replace(head);
   }
 
-  #write(kept: KeptHead): KeptHead {
-    makeFolders(this.#disk, `${this.#folder}/heads`);
-    writeFileDurably(this.#disk, this.#headFile(kept.workspaceId), Buffer.from(kept.note), { mark: this.#mark });
-    return kept;
+  replace(head: HeadToSign): void {
+    const { workspaceId } = head;
+    this.#write(this.#headFile(workspaceId), this.sign(head).note);
+    const first = this.#firstFile(workspaceId);
+    // It counts only while nothing else is kept, so nothing depends on when it is gone.
+    if (this.#disk.lstat(first) !== undefined) this.#disk.unlink(first);
   }
 
-  sign(head: HeadToSign): KeptHead {
-    const { pem, vkey } = this.#keyPair();
+  former(workspaceId: string): readonly KeptHead[] {
+    const folder = `${this.#folder}/heads`;
+    if (this.#disk.lstat(folder)?.kind !== "dir") return [];
+    return this.#disk
+      .list(folder)
+      .map(({ name }) => name.toString())
+      .filter((name) => name.startsWith(`${workspaceId}${FORMER}`))
+      .sort()
+      .flatMap((name) => this.#load(workspaceId, `${folder}/${name}`) ?? []);
+  }
+
+  retire(workspaceId: string): string | undefined {
+    const note = readText(this.#disk, this.#headFile(workspaceId));
+    if (note === undefined) return undefined;
+    // Named by what it says: the same note is kept once.
+    const name = `${workspaceId}${FORMER}${sha256(Buffer.from(note)).slice(0, 16)}`;
+    const path = `${this.#folder}/heads/${name}`;
+    if (this.#disk.lstat(path) === undefined) this.#write(path, note);
+    return name;
+  }
+
+  sign(head: HeadToSign): SignedHead {
+    const { pem, vkey } = this.#ownKey();
     const { workspaceId, seq, hash, logRoot, root } = head;
     const note = signHead(encodeHead({ workspace: workspaceId, seq, hash, logRoot, root }), pem, KEY_NAME);
-    return { ...head, note, key: vkey, valid: true };
+    return { workspaceId, seq, hash, logRoot, root, note, key: vkey };
   }
 
-  #load(workspaceId: string): KeptHead | undefined {
-    const note = readText(this.#disk, this.#headFile(workspaceId));
+  #write(path: string, note: string): void {
+    makeFolders(this.#disk, `${this.#folder}/heads`);
+    writeFileDurably(this.#disk, path, Buffer.from(note), { mark: `.${this.#pid}` });
+  }
+
+  #load(workspaceId: string, path: string): KeptHead | undefined {
+    const note = readText(this.#disk, path);
     if (note === undefined) return undefined;
     try {
       return this.#checkedWhenAsked(workspaceId, note, parseSignedHead(note).content);
     } catch (error) {
       if (!(error instanceof ChronicleError)) throw error;
       const nothing = "0".repeat(64) as KeptHead["hash"];
-      const { vkey: key } = this.#keyPair();
-      return { workspaceId, seq: 0, hash: nothing, logRoot: nothing, root: nothing, note, key, valid: false };
+      const isSignedBy = (): boolean => false;
+      return { workspaceId, seq: 0, hash: nothing, logRoot: nothing, root: nothing, note, valid: false, isSignedBy };
     }
   }
 
   /** Reading the key and checking a signature takes milliseconds, and is seldom needed: what agrees needs no proof. */
   #checkedWhenAsked(workspaceId: string, note: string, content: SignedHeadContent): KeptHead {
     const { seq, hash, logRoot, root, workspace } = content;
-    const vkey = (): string => this.#keyPair().vkey;
-    let valid: boolean | undefined;
+    const isSignedBy = (key: string): boolean => workspace === workspaceId && isSigned(note, key);
+    const own = (): string | undefined => this.#readableKey()?.vkey;
+    let judged: { readonly key: string | undefined; readonly valid: boolean } | undefined;
     return {
       workspaceId,
       seq,
@@ -96,52 +146,93 @@ export class FileHeadKeeper implements HeadKeeper {
       logRoot,
       root,
       note,
-      get key() {
-        return vkey();
-      },
+      isSignedBy,
       get valid() {
-        valid ??= workspace === workspaceId && verifySignedHead(note, vkey());
-        return valid;
+        const key = own();
+        if (judged === undefined || judged.key !== key) judged = { key, valid: key !== undefined && isSignedBy(key) };
+        return judged.valid;
       },
     };
-  }
-
-  get #mark(): string {
-    return `.${this.#pid}`;
   }
 
   #headFile(workspaceId: string): string {
     return `${this.#folder}/heads/${workspaceId}`;
   }
 
-  get #keyFile(): string {
-    return `${this.#folder}/key.pem`;
+  #firstFile(workspaceId: string): string {
+    return `${this.#headFile(workspaceId)}.first`;
   }
 
-  #keyPair(): { readonly pem: string; readonly vkey: string } {
-    if (this.#key !== undefined) return this.#key;
-    const pem = readText(this.#disk, this.#keyFile) ?? this.#makeKey(this.#keyFile);
-    const publicKey = createPublicKey(pem);
-    this.#key = { pem, vkey: vkeyOf(publicKey, KEY_NAME) };
-    return this.#key;
+  /** Throws `NOT_FOUND` where there is none. */
+  #ownKey(): KeyPair {
+    const pair = this.#keyPair();
+    if (pair !== undefined) return pair;
+    throw new ChronicleError("NOT_FOUND", `the signing key is gone: there is no file ${this.keyFile}`, {
+      hint: "put it back from a copy",
+      data: { path: this.keyFile },
+    });
+  }
+
+  /** The key, or `undefined` also where the file holds none: for what is decided, not told. */
+  #readableKey(): KeyPair | undefined {
+    try {
+      return this.#keyPair();
+    } catch (error) {
+      if (error instanceof ChronicleError) return undefined;
+      throw error;
+    }
+  }
+
+  #keyPair(): KeyPair | undefined {
+    const mark = markOf(this.#disk, this.keyFile);
+    if (mark === "") return undefined;
+    if (this.#key?.mark !== mark) this.#key = { mark, value: this.#readKey() };
+    return this.#key.value;
+  }
+
+  #readKey(): KeyPair {
+    try {
+      const pem = readText(this.#disk, this.keyFile) ?? "";
+      createPrivateKey(pem);
+      return { pem, vkey: vkeyOf(pem, KEY_NAME) };
+    } catch (cause) {
+      const errno = errnoOf(cause);
+      const why =
+        errno === undefined ? "holds no signing key (an Ed25519 private key in PEM)" : `cannot be read: ${errno}`;
+      throw new ChronicleError("IO", `${this.keyFile} ${why}`, {
+        hint:
+          "put the right key back from a copy; if there is none, move the file away: a new key is made for new workspaces, " +
+          "and `chronicle head --accept` goes on with it in those there are",
+        data: { path: this.keyFile },
+        cause,
+      });
+    }
   }
 
   /** Of several processes that begin at the same time one makes the key, and all use it. */
-  #makeKey(path: string): string {
+  #writeKey(): void {
     const disk = this.#disk;
     makeFolders(disk, this.#folder);
-    const own = `${path}${this.#mark}`;
-    const pem = generateKey().privateKeyPem;
-    writeFileDurably(disk, own, Buffer.from(pem));
+    const own = `${this.keyFile}.${this.#pid}`;
+    writeFileDurably(disk, own, Buffer.from(generateKey().privateKeyPem));
     try {
-      disk.link(own, path);
+      disk.link(own, this.keyFile);
       disk.syncFolder(this.#folder);
     } catch (error) {
       if (errnoOf(error) !== "EEXIST") throw error;
     } finally {
       disk.unlink(own);
     }
-    return readText(disk, path) ?? pem;
+  }
+}
+
+function isSigned(note: string, key: string): boolean {
+  try {
+    return verifySignedHead(note, key);
+  } catch (error) {
+    // The log names no verifier key there.
+    if (error instanceof ChronicleError) return false;
+    throw error;
   }
 }
 

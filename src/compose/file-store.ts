@@ -34,7 +34,7 @@ import { notePartsOf } from "./parts-of.ts";
 import { removeTree } from "./remove-tree.ts";
 import { listedWorkspace, RootsCache, type ListedWorkspace } from "./roots-cache.ts";
 import { refuseUnsafe, rootsFrom } from "./roots.ts";
-import { collectStore, isThere, storeTasks, storeUsage } from "./store-tasks.ts";
+import { collectStore, isThere, refuseToForget, storeTasks, storeUsage } from "./store-tasks.ts";
 import { writeWorkspaceFile } from "./workspace-file.ts";
 import { isPresent, workspaceShape } from "./workspace-shape.ts";
 import { removeWorkspace, withNames } from "./workspace-names.ts";
@@ -170,6 +170,7 @@ class FileStore implements StoreApi {
       const found = await this.#byId(id);
       await this.#refuseAgent("forget", (one) => one === found.id);
       const shape = (await this.#shape(found)) ?? this.#gone(id);
+      await refuseToForget(this.#parts, found.id);
       await withNames(this.#parts, () => removeWorkspace(this.#parts, found.id));
       return shape;
     });

@@ -6,9 +6,16 @@ import type { HeadKeeper } from "../workspace/context.ts";
  * own, where both lie on one machine. What the origin signs is held against the copy by the replica's witness.
  */
 export const NO_HEADS: HeadKeeper = {
+  keyFile: "",
   verifierKey: () => undefined,
+  makeKey: refuse,
   last: () => undefined,
+  first: () => undefined,
+  signFirst: refuse,
   keep: refuse,
+  replace: refuse,
+  former: () => [],
+  retire: () => undefined,
   sign: refuse,
 };
 

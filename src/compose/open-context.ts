@@ -43,6 +43,7 @@ export interface StoreParts {
   readonly actor: string;
   readonly onNote: ((note: string) => void) | undefined;
   readonly onCommit: StoreOptions["onCommit"];
+  readonly onUnsigned: StoreOptions["onUnsigned"];
   /** Tells what was recorded through these parts, in whichever workspace. */
   readonly recorded: Signal<RecordedInStore>;
   /** Tells of some of it before: see `Context.decided`. */
@@ -150,6 +151,8 @@ export function openHistory(
     actor: how.actor ?? parts.actor,
     ...(how.client === undefined ? {} : { client: how.client }),
     ...(parts.onNote === undefined ? {} : { tell: parts.onNote }),
+    unsigned: ({ reason, message: detail, hint }) =>
+      parts.onUnsigned?.({ workspace: workspaceId, reason, detail, hint }),
     readOnly: how.readOnly === true,
     ...(how.isCopy === true ? { isCopy: true } : {}),
   };

@@ -48,6 +48,7 @@ export async function openParts(options: StoreOptions, backends: Backends): Prom
     actor: options.actor ?? "human",
     onNote: options.onNote,
     onCommit: options.onCommit,
+    onUnsigned: options.onUnsigned,
     recorded: new Signal(),
     decided: new Signal(),
     foreseen: new Signal(),

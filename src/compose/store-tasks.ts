@@ -4,15 +4,18 @@ import type { Hash } from "../core/hash.ts";
 import type { Disk } from "../disk/disk.ts";
 import { FileWithheldContents } from "../replication/replica/withheld-contents.ts";
 import { aliveContents, type AliveOptions } from "../workspace/alive.ts";
+import { answer } from "../workspace/answer.ts";
 import type { StoreTasks } from "../workspace/context.ts";
+import { signingFault, unsigned } from "../workspace/signing.ts";
+import type { SigningFault } from "../workspace/signing-fault.ts";
 import { lastPruning } from "../workspace/pruning-in-log.ts";
 import { emptyWorktree } from "./empty-worktree.ts";
 import { historiesOf, type MarkedHistory } from "./marked-histories.ts";
 import { mirrorParts } from "./mirror-places.ts";
 import { openCopy } from "./open-copy.ts";
 import { newFolders } from "./new-folder.ts";
+import { openContext, stageCrew, type StoreParts } from "./open-context.ts";
 import { repairSource } from "./repair-sources.ts";
-import { stageCrew, type StoreParts } from "./open-context.ts";
 import { treeSize } from "./tree-size.ts";
 import { faultOfWorkspaceFile } from "./workspace-file.ts";
 
@@ -43,11 +46,60 @@ export function storeTasks(parts: StoreParts, workspaceId: string): StoreTasks {
   return tasks;
 }
 
+/** Why a history proves nothing: it is not signed, or its log is damaged or contradicts the kept head. */
+interface Unproved {
+  readonly fault?: SigningFault;
+  readonly damage?: ChronicleError;
+}
+
+/** `undefined` also for a workspace that is gone meanwhile, or cannot be opened: that is told where it is used. */
+async function unprovedIn(parts: StoreParts, id: string): Promise<Unproved | undefined> {
+  try {
+    const { context, close } = await openContext(parts, id, { tasks: storeTasks(parts, id), readOnly: true });
+    try {
+      return await answer(context, async ({ head, damage }) => {
+        // Of a log that is gone nothing could be accepted.
+        if (damage !== undefined) return head.seq === 0 ? undefined : { damage };
+        const fault = await signingFault(context);
+        return fault === undefined ? undefined : { fault };
+      });
+    } finally {
+      await close();
+    }
+  } catch (error) {
+    if (error instanceof ChronicleError || !isThere(parts, id)) return undefined;
+    throw error;
+  }
+}
+
+/** Throws `REFUSED` where forgetting a history would remove what proves that it was changed. */
+export async function refuseToForget(parts: StoreParts, id: string): Promise<void> {
+  const what = "forgetting a history";
+  const { fault, damage } = (await unprovedIn(parts, id)) ?? {};
+  if (fault !== undefined) throw unsigned(fault, what, id);
+  if (damage?.code !== "ROLLBACK_DETECTED") return;
+  throw new ChronicleError("REFUSED", `${what} is refused while it contradicts its signed head: ${damage.message}`, {
+    ...(damage.hint === undefined ? {} : { hint: damage.hint }),
+    data: { ...damage.data, workspace: id },
+    cause: damage,
+  });
+}
+
+/** Throws where a history proves nothing: what is freed could be the only proof of what was recorded. */
+async function refuseUnproved(parts: StoreParts): Promise<void> {
+  for (const id of workspaceIds(parts)) {
+    const { fault, damage } = (await unprovedIn(parts, id)) ?? {};
+    if (fault !== undefined) throw unreadable(id, unsigned(fault, "freeing contents", id));
+    if (damage !== undefined) throw unreadable(id, damage);
+  }
+}
+
 /**
  * Marks over all workspaces without a lock, then, with the collector's lock held, only what was appended meanwhile.
  * Throws rather than free anything while a history cannot be read, or is shorter than it was.
  */
 export async function collectStore(parts: StoreParts, options: { readonly waitMs?: number } = {}): Promise<GcShape> {
+  await refuseUnproved(parts);
   const { alive, mark } = marker(parts);
   await mark();
   const report = await parts.blobs.collect((hash) => alive.has(hash), { ...options, whenLocked: mark });
@@ -121,13 +173,15 @@ async function setAside(parts: StoreParts, files: ReadonlySet<string>): Promise<
   return aside;
 }
 
+/** Not damaged: a store of another format, one that is not signed, one that contradicts its head. Each says the way out itself. */
+const OWN_WAY_OUT: readonly string[] = ["FORMAT_UNSUPPORTED", "REFUSED", "ROLLBACK_DETECTED"];
+
 /** Contents are shared, so one history that cannot be read holds up the whole store: it is named. */
 function unreadable(id: string, error: unknown): unknown {
   if (!(error instanceof ChronicleError)) return error;
   return new ChronicleError(error.code, `nothing was freed, because of workspace ${id}: ${error.message}`, {
-    // A store of another format is not damaged: its own error says which version reads it.
     hint:
-      error.code === "FORMAT_UNSUPPORTED" && error.hint !== undefined
+      OWN_WAY_OUT.includes(error.code) && error.hint !== undefined
         ? error.hint
         : `\`chronicle -w ${id} verify\` lists what is damaged; put it back from a copy, or give the workspace up with \`chronicle forget ${id}\``,
     data: { ...error.data, workspace: id },

@@ -33,8 +33,9 @@ export async function answerHook(request: HookRequest): Promise<HookAnswer> {
   try {
     call = adapter.read(parse(request.input));
     request.onCall?.(call);
-    await performHook(adapter, call, request);
-    return { stdout: adapter.goOn(), blocked: false, call };
+    const told = await performHook(adapter, call, request);
+    if (told === undefined) return { stdout: adapter.goOn(), blocked: false, call };
+    return { stdout: adapter.goOn(`Chronicle: ${told}`), blocked: false, problem: told, call };
   } catch (error) {
     const told = inWords(error);
     const known = call === undefined ? {} : { call };

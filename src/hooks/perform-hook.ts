@@ -33,16 +33,23 @@ export class SnapshotRefused extends Error {
 /** Codes of `snapshotAction` that say that what the tool destroys could not be kept; others are trouble of our own. */
 const NOT_KEPT: readonly string[] = ["REFUSED", "LIMIT_EXCEEDED", "IO", "UNSAFE", "PATH_INVALID", "FORBIDDEN"];
 
-/** Does what a hook's call asks for. Throws `SnapshotRefused` if the tool must not run, `ChronicleError` for trouble. */
-export async function performHook(adapter: HookAdapter, call: HookCall, doors: HookDoors): Promise<void> {
+/** Does what a hook's call asks for. Returns what the user ought to know. Throws `SnapshotRefused` if the tool must not run, `ChronicleError` for trouble. */
+export async function performHook(adapter: HookAdapter, call: HookCall, doors: HookDoors): Promise<string | undefined> {
   const going = { ...doors, adapter, call };
-  if (call.kind === "none") return;
-  if (call.kind === "session-start") await beginSession(going);
-  else if (call.kind === "turn-start") await beginTurn(going);
-  else if (call.kind === "before") await beforeTool(going);
+  if (call.kind === "none") return undefined;
+  if (call.kind === "session-start") return unsignedIn((await beginSession(going)).workspace, doors);
+  if (call.kind === "turn-start") return unsignedIn(await beginTurn(going), doors);
+  if (call.kind === "before") await beforeTool(going);
   else if (call.kind === "after") await afterTool(going);
   else if (call.kind === "turn-end") await endTurn(going);
   else await endSession(going);
+  return undefined;
+}
+
+/** That what is recorded is not signed: recording goes on. */
+async function unsignedIn(folder: string, { open }: HookDoors): Promise<string | undefined> {
+  const { state, detail, hint } = await (await open(folder, false)).signing();
+  return state === "unsigned" ? `what is recorded is not signed: ${detail ?? ""} (${hint ?? ""})` : undefined;
 }
 
 async function beginSession({ adapter, call, notes, open, owner }: Going): Promise<SessionNote> {
@@ -58,7 +65,8 @@ async function noteOf(going: Going): Promise<SessionNote> {
   return going.notes.get(going.call.session) ?? (await beginSession(going));
 }
 
-async function beginTurn(going: Going): Promise<void> {
+/** Returns the workspace's folder. */
+async function beginTurn(going: Going): Promise<string> {
   const { call, notes, open } = going;
   const note = await noteOf(going);
   const turn = call.turn ?? call.startsTurn;
@@ -66,6 +74,7 @@ async function beginTurn(going: Going): Promise<void> {
   await endUnsaid(workspace, note);
   await workspace.abandonActions({ session: call.session, reason: "the next turn began" });
   notes.put(call.session, { workspace: note.workspace, ...(turn === undefined ? {} : { turn }), open: {} });
+  return note.workspace;
 }
 
 function keyOf({ lane, toolCall }: HookCall): string {

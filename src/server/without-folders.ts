@@ -4,6 +4,7 @@ import { hide } from "./problem.ts";
 /** What these answer names folders of the server's machine. */
 const NAMING: ReadonlySet<string> = new Set([
   "status",
+  "signing",
   "listSessions",
   "getSession",
   "startSession",

@@ -338,6 +338,21 @@ export function worktreeSuite(name: string, make: (options: HarnessOptions) => W
         expect(harness.worktree.recall(asPath("readme"))).toBeUndefined();
         expect((await recorder.capture()).changed).toContain("readme");
       });
+
+      test("where everything is forgotten, everything is handed over again, also to the next process", async () => {
+        smallTree();
+        await captured();
+        await harness.worktree.save(7);
+        harness.worktree.forgetAll();
+        expect(harness.worktree.recall(asPath("readme"))).toBeUndefined();
+        expect(harness.worktree.rememberedSeq).toBeUndefined();
+        const next = harness.reopen();
+        expect(next.rememberedSeq).toBeUndefined();
+        for (const worktree of [harness.worktree, next]) {
+          expect(await recorder.capture({}, worktree)).toMatchObject({ remembered: false, entries: 7 });
+        }
+        await next.close();
+      });
     });
 
     describe("apply", () => {

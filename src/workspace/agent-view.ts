@@ -14,6 +14,7 @@ const DENIED = [
   "gc",
   "configure",
   "rebuild",
+  "acceptHead",
 ] as const satisfies readonly (keyof WorkspaceApi)[];
 
 type Denied = (typeof DENIED)[number];

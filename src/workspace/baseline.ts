@@ -8,7 +8,8 @@ import { isAllSettled, readDisk, type Reading, settledPaths } from "./read-disk.
 import { withCommit } from "./commit.ts";
 import type { Context } from "./context.ts";
 import { keepFilters } from "./filters.ts";
-import { beginHistory, FIRST_SEQ, writeFirstBase, type FirstEntries, type FirstSnapshot } from "./first-base.ts";
+import { beginHistory, writeFirstBase, type FirstEntries, type FirstSnapshot } from "./first-base.ts";
+import { BASELINE_SEQ } from "./history-start.ts";
 import type { ReadTable } from "./read-table.ts";
 import { noteRemembered } from "./remember-recorded.ts";
 
@@ -32,7 +33,7 @@ export async function takeBaseline(
     const base = await writeFirstBase(context, entriesOf(reading.present));
     await beginHistory(context, commit, { workspace, base, snapshot: await baselineRecord(context, reading) });
     context.worktree.remember(settledPaths(reading.present));
-    if (isAllSettled(reading)) noteRemembered(context, { from: 0, to: FIRST_SEQ });
+    if (isAllSettled(reading)) noteRemembered(context, { from: 0, to: BASELINE_SEQ });
   });
 }
 

@@ -28,6 +28,6 @@ export async function beginHosted(context: Context, workspace: WorkspaceRecord, 
       bytes: entries.reduce((sum, { size }) => sum + size, 0),
       ...(message === undefined ? {} : { message }),
     };
-    await beginHistory(context, commit, { workspace, base, snapshot });
+    await beginHistory(context, commit, { workspace, base, snapshot, isAside: true });
   });
 }

@@ -10,6 +10,7 @@ import type { HistoryContext, KeptHead } from "./context.ts";
 import { indexedFrom, oldestSeq } from "./history-start.ts";
 import { project, projectAnchor, type PlacedEvent } from "./project.ts";
 import { isInBase } from "./read-base.ts";
+import { provedHead } from "./signing.ts";
 import { refuseOtherHistory } from "./refuse-other-history.ts";
 import { laterCommitEnd } from "./torn-tail.ts";
 
@@ -311,10 +312,10 @@ async function judge(
   // A head that says nothing else than the history need not be proved.
   if (bad === undefined && head.seq >= indexed && (await agreesWith(context, { head, kept: last, oldest })))
     return undefined;
-  const kept = last?.valid === true ? last : undefined;
+  const kept = last === undefined ? undefined : await provedHead(context);
   const bound = Math.max(indexed, kept?.seq ?? 0);
   if (bad?.bad !== undefined && (await isDamage(context, bad, bad.bad))) return damagedAt(bad);
-  if (head.seq < bound) return bad?.bad === undefined ? rolledBack(head.seq, bound) : damagedAt(bad);
+  if (head.seq < bound) return bad?.bad === undefined ? rolledBack(head.seq, bound, kept) : damagedAt(bad);
   if (kept === undefined) return undefined;
   return (await agreesWith(context, { head, kept, oldest })) ? undefined : replaced(kept.seq);
 }
@@ -368,14 +369,12 @@ function shorter(end: LogEnd, bound: number): ChronicleError {
   );
 }
 
-function rolledBack(seq: number, bound: number): ChronicleError {
+function rolledBack(seq: number, bound: number, kept?: KeptHead): ChronicleError {
+  const before = `event ${bound} was recorded before${kept?.seq === bound ? ", as the signed head says" : ""}`;
   return new ChronicleError(
     "ROLLBACK_DETECTED",
-    `the log ends at event ${seq}, but event ${bound} was recorded before`,
-    {
-      hint: "the log was cut or replaced by an older copy; nothing is written until it is put back (see `chronicle verify`)",
-      data: { seq, bound },
-    },
+    `the log ends at event ${seq}, but ${before}: the log was cut, or the store was put back from an older copy`,
+    { hint: seq === 0 ? NOTHING_LEFT : CONTRADICTED, data: { seq, bound } },
   );
 }
 
@@ -383,12 +382,16 @@ function replaced(seq: number): ChronicleError {
   return new ChronicleError(
     "ROLLBACK_DETECTED",
     `event ${seq} is not the one that was recorded: the log was replaced`,
-    {
-      hint: "nothing is written until the right log is put back (see `chronicle verify`)",
-      data: { seq },
-    },
+    { hint: CONTRADICTED, data: { seq } },
   );
 }
+
+const NOTHING_LEFT =
+  "nothing is recorded until the log is put back from a copy; if there is none, `chronicle forget` gives the history up";
+
+const CONTRADICTED =
+  "nothing is recorded until the newer copy is put back (see `chronicle verify`); if there is none, a person goes on from " +
+  "what is there by `chronicle head --accept`";
 
 async function cutTail(context: HistoryContext, position: LogPosition, detail: string): Promise<IndexHead> {
   const name = await context.log.quarantine(position);

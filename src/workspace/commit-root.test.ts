@@ -15,8 +15,8 @@ it("the nearest root at or before an event is that of its own line, and right", 
   const nearest = await nearestRoot(context, end);
   expect(nearest).toMatchObject({ seq: end, root: await rootAtHead(context, end) });
   expect((await nearestRoot(context, end - 1))?.seq).toBeLessThanOrEqual(begun);
-  expect(await nearestRoot(context, 1)).toBe(undefined);
-  expect((await nearestRoot(context, 2))?.seq).toBe(2);
+  expect(await nearestRoot(context, 2)).toBe(undefined);
+  expect((await nearestRoot(context, 3))?.seq).toBe(3);
   const [last] = await replica.events(end);
   expect(last === undefined ? undefined : markOf(last)).toEqual({ first: expect.any(Number), root: nearest?.root });
   expect((await verify(context)).problems).toEqual([]);

@@ -19,12 +19,20 @@ import { rootBehind, type RootBehind } from "./root-to-state.ts";
  * index follows. An index that cannot follow is discarded: it is rebuilt from the log at the next look.
  */
 
+/** How a commit's events are appended. */
+export interface HowToAppend {
+  /** Bases whose entries are at hand already. */
+  readonly atHand?: BasesAtHand;
+  /** Gets the events as they will stand in the log, right before they are written there. */
+  readonly onSealed?: (sealed: readonly SealedEvent[]) => void;
+}
+
 /** What may be done while the workspace's lock is held. */
 export interface Commit {
   /** Where the history ends now. */
   head(): Promise<IndexHead>;
   /** Appends events; when it resolves they are durable, and the index knows them. */
-  append(drafts: readonly EventDraft[], atHand?: BasesAtHand): Promise<readonly SealedEvent[]>;
+  append(drafts: readonly EventDraft[], how?: HowToAppend): Promise<readonly SealedEvent[]>;
   /** Appends what the next `append` ends: when it resolves they are durable, and the index knows them with those. */
   begin(drafts: readonly EventDraft[]): Promise<readonly SealedEvent[]>;
   /** As `begin` where nothing hinders any more what the events say: copies of the history elsewhere are told of them already. */
@@ -86,7 +94,7 @@ function commitFor(context: Context, appender: Appender, events: SealedEvent[]):
   };
   return {
     head: () => appender.head(),
-    append: async (drafts, atHand) => ofDrafts(noted(await appender.append(drafts, atHand)), drafts),
+    append: async (drafts, how) => ofDrafts(noted(await appender.append(drafts, how)), drafts),
     begin: async (drafts) => ofDrafts(noted(await appender.begin(drafts)), drafts),
     decide: async (drafts) => {
       const sealed = noted(await appender.begin(drafts));
@@ -134,9 +142,9 @@ class Appender implements AsyncDisposable {
     return sealed;
   }
 
-  async append(drafts: readonly EventDraft[], atHand?: BasesAtHand): Promise<readonly SealedEvent[]> {
+  async append(drafts: readonly EventDraft[], { atHand, onSealed }: HowToAppend = {}): Promise<readonly SealedEvent[]> {
     if (drafts.length === 0) return [];
-    const { sealed, placed, tree } = await this.#write(drafts);
+    const { sealed, placed, tree } = await this.#write(drafts, onSealed);
     await this.#follow(placed, { atHand, tree });
     return sealed;
   }
@@ -152,12 +160,13 @@ class Appender implements AsyncDisposable {
     await follow(this.#context, all, how);
   }
 
-  async #write(drafts: readonly EventDraft[]): Promise<Written> {
+  async #write(drafts: readonly EventDraft[], onSealed?: HowToAppend["onSealed"]): Promise<Written> {
     const context = this.#context;
     const { seq, hash, offset: from } = await this.#end();
     const { mark, behind } = await this.#mark(seq, drafts);
     const commit = asCommit(drafts, context.workspaceId, mark);
     const sealed = sealEvents({ seq, hash }, commit, timestamp(context));
+    onSealed?.(sealed);
     await appendDurably(context, sealed);
     let offset = from;
     const placed = sealed.map((event) => {

@@ -20,6 +20,7 @@ import { refuseUnsent } from "./replica/unsent.ts";
 import { listSessions } from "./session.ts";
 import { latestSnapshot, nameMoment } from "./snapshot.ts";
 import { rootToState } from "./root-to-state.ts";
+import { refuseUnsigned } from "./signing.ts";
 import { verifyLog } from "./verify-log.ts";
 import { writeBase } from "./write-base.ts";
 
@@ -35,6 +36,7 @@ export async function compact(context: Context, options: CompactOptions = {}): P
   return withCommit(context, async (commit) => {
     const head = await commit.head();
     if (head.seq === 0) throw nothingRecorded();
+    await refuseUnsigned(context, "compaction");
     await refuseOpenIntents(context);
     if (drop) await refuseUnsent(context);
     const present = await sentinelOfLog(context);

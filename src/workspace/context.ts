@@ -19,6 +19,7 @@ import type { RepairSource } from "./repair-source.ts";
 import type { NewFolder } from "./records/ledger.ts";
 import type { LiveView } from "./live-view.ts";
 import type { SealedEvent } from "../core/event.ts";
+import type { SigningFault } from "./signing-fault.ts";
 import type { Signal } from "../util/signal.ts";
 
 /**
@@ -58,6 +59,8 @@ export interface Context {
   readonly client?: string;
   /** Told of what is done without being asked for, for people: a transaction was ended by its rule. */
   readonly tell?: (note: string) => void;
+  /** Told, once, that what is recorded here is not signed, and why. */
+  readonly unsigned?: (fault: SigningFault) => void;
   /** Opened to look only: the history and the kept head stay as they are. What is derived may be brought up to date. */
   readonly readOnly: boolean;
   /** It is a replica's copy of its origin's history: then it is opened to look only. */
@@ -187,14 +190,34 @@ export interface HistoryCopy extends AsyncDisposable {
 
 /** Keeps the signed heads and the key, apart from the store. */
 export interface HeadKeeper {
-  /** The verifier key of our own key; `undefined` while there is none. Makes none. */
+  /** Where the key is kept, for people. */
+  readonly keyFile: string;
+  /**
+   * The verifier key of our own key; `undefined` while there is none. Makes none. Throws `IO`, naming the file, where that
+   * holds no key.
+   */
   verifierKey(): string | undefined;
+  /** The same; makes the key where there is none. Only for the beginning of a history, and for what a person has accepted. */
+  makeKey(): string;
   /** The last head kept for a workspace, or `undefined`. */
   last(workspaceId: string): KeptHead | undefined;
-  /** Signs and keeps a head. Returns the note and the verifier key. */
-  keep(head: HeadToSign): KeptHead;
+  /**
+   * The head of a history's first commit, signed before that commit was written. It counts where no other one is kept: the
+   * process was killed before it could keep one. The first `keep` removes it.
+   */
+  first(workspaceId: string): KeptHead | undefined;
+  /** Signs the head of a first commit that is about to be written. */
+  signFirst(head: HeadToSign): void;
+  /** Signs and keeps a head, unless a valid one of a later event is kept. */
+  keep(head: HeadToSign): void;
+  /** Signs and keeps a head in place of whatever is kept. */
+  replace(head: HeadToSign): void;
+  /** The notes that were retired. */
+  former(workspaceId: string): readonly KeptHead[];
+  /** Keeps the present note a second time, for ever. Returns that file's name; `undefined`: no head is kept. */
+  retire(workspaceId: string): string | undefined;
   /** Signs without keeping: for what is only shown. */
-  sign(head: HeadToSign): KeptHead;
+  sign(head: HeadToSign): SignedHead;
 }
 
 /** Sees to it that the signed head follows what is recorded in one open workspace. */
@@ -215,11 +238,20 @@ export interface HeadToSign {
   readonly root: Hash;
 }
 
-/** A signed head as it is kept. `valid`: the signature verifies with our own key. */
-export interface KeptHead extends HeadToSign {
+/** A head that was signed just now. */
+export interface SignedHead extends HeadToSign {
   readonly note: string;
+  /** The verifier key. */
   readonly key: string;
+}
+
+/** A head as it is kept; seq 0 where the note cannot be read. */
+export interface KeptHead extends HeadToSign {
+  /** The signature verifies with our own key. False while that is missing. */
   readonly valid: boolean;
+  readonly note: string;
+  /** Does the signature verify with this verifier key? */
+  isSignedBy(key: string): boolean;
 }
 
 /** Other processes of this machine. */

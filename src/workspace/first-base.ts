@@ -1,20 +1,25 @@
 import { encodeBase, type BaseEntry } from "../core/base.ts";
 import type { Entry } from "../core/entry.ts";
+import type { SealedEvent } from "../core/event.ts";
 import { EMPTY_HASH, type Hash } from "../core/hash.ts";
+import { LogTree } from "../core/log-tree.ts";
 import { manifestRoot } from "../core/merkle.ts";
 import { pathInRoot, ROOT, type WorkspacePath } from "../core/path.ts";
 import { encodeSnapshot, type SnapshotRecord } from "../core/records.ts";
+import { encodeSigner, signerRecordId } from "../core/signer-record.ts";
 import { encodeWorkspace, type WorkspaceRecord } from "../core/workspace-record.ts";
 import type { Commit } from "./commit.ts";
-import type { Context } from "./context.ts";
+import type { Context, HeadToSign } from "./context.ts";
+import { BASELINE_SEQ } from "./history-start.ts";
 
 /**
- * How a history begins: two events, the workspace's own record and snapshot 0, whose base is the manifest of what there was.
+ * How a history begins: the workspace's own record, the signer of its heads, and snapshot 0, whose base is the manifest of
+ * what there was.
  * A baseline finds that on disk; a fork takes it from another history; a new hosted workspace begins with nothing.
  */
 
-/** The event that names the base of a new history: the second, after the workspace's own. */
-export const FIRST_SEQ = 2;
+/** The event that names the signer of a new history: the second, after the workspace's own. */
+const SIGNER_SEQ = 2;
 
 /** What a history begins with, in path order. May be gone through several times. */
 export interface FirstEntries extends Iterable<Entry> {
@@ -41,7 +46,7 @@ class BaseEntries implements Iterable<BaseEntry> {
   *[Symbol.iterator](): Generator<BaseEntry> {
     for (const entry of this.#entries) {
       const folderHash = this.#folders.get(entry.path);
-      const base = { path: entry.path, iteration: 1, seq: FIRST_SEQ, entry };
+      const base = { path: entry.path, iteration: 1, seq: BASELINE_SEQ, entry };
       yield folderHash === undefined ? base : { ...base, folderHash };
     }
   }
@@ -73,13 +78,18 @@ interface Beginning {
   readonly workspace: WorkspaceRecord;
   readonly base: FirstBase;
   readonly snapshot: FirstSnapshot;
+  /** Nobody finds it before it is put into its place: where that does not come to be, its head says nothing. */
+  readonly isAside?: true;
 }
 
-/** Appends the first two events. The log must be empty. */
+/**
+ * Appends the first events; the log must be empty. Their head is signed before they are written: a process that is killed
+ * right after that leaves a history that can be signed all the same.
+ */
 export async function beginHistory(
   context: Context,
   commit: Commit,
-  { workspace, base: { root, base, entries }, snapshot }: Beginning,
+  { workspace, base: { root, base, entries }, snapshot, isAside }: Beginning,
 ): Promise<void> {
   const record: SnapshotRecord = {
     number: 0,
@@ -93,11 +103,28 @@ export async function beginHistory(
     ...snapshot,
     base,
   };
+  const { heads, workspaceId, actor } = context;
+  const signer = { key: heads.makeKey(), since: SIGNER_SEQ, why: "begun", actor } as const;
   await commit.append(
     [
-      { op: "upsert", recordId: `workspace:${context.workspaceId}`, record: encodeWorkspace(workspace) },
+      { op: "upsert", recordId: `workspace:${workspaceId}`, record: encodeWorkspace(workspace) },
+      { op: "upsert", recordId: signerRecordId(workspaceId), record: encodeSigner(signer) },
       { op: "upsert", recordId: `snapshot:${context.newId()}`, record: encodeSnapshot(record) },
     ],
-    new Map([[base, entries]]),
+    {
+      atHand: new Map([[base, entries]]),
+      onSealed: (sealed) => {
+        const head = { workspaceId, root, ...headOf(sealed) };
+        if (isAside === true) heads.replace(head);
+        else heads.signFirst(head);
+      },
+    },
   );
+}
+
+/** The head behind the first events of a log. */
+function headOf(sealed: readonly SealedEvent[]): Pick<HeadToSign, "seq" | "hash" | "logRoot"> {
+  const tree = new LogTree();
+  for (const { hash } of sealed) tree.append(hash);
+  return { seq: sealed.length, hash: sealed.at(-1)?.hash ?? EMPTY_HASH, logRoot: tree.root() };
 }

@@ -3,6 +3,7 @@ import { breathe } from "../util/breathe.ts";
 import { catchUp } from "./catch-up.ts";
 import type { Context, HeadFollower, KeptHead } from "./context.ts";
 import { keepHead } from "./head.ts";
+import type { SigningFault } from "./signing-fault.ts";
 
 /** While a workspace is busy, its head follows so soon, in ms; so soon after the last event, too. */
 const FOLLOW_MS = 1_000;
@@ -165,10 +166,19 @@ export class PacedHeadFollower implements HeadFollower {
   }
 
   async #keep(context: Context): Promise<void> {
-    await keepHead(context);
+    const fault = await keepHead(context);
     this.#behindSince = undefined;
-    this.#hasTold = false;
     this.#disarm();
+    if (fault === undefined) this.#hasTold = false;
+    else this.#tellUnsigned(context, fault);
+  }
+
+  /** What was recorded stays, unsigned: that is said once, and no commit fails by it. */
+  #tellUnsigned(context: Context, fault: SigningFault): void {
+    if (this.#hasTold) return;
+    this.#hasTold = true;
+    context.tell?.(`what is recorded is not signed: ${fault.message}; ${fault.hint}`);
+    context.unsigned?.(fault);
   }
 }
 

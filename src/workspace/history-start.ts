@@ -4,6 +4,9 @@ import type { EventLog } from "../storage/event-log.ts";
 import type { HistoryContext } from "./context.ts";
 import { readEvent } from "./read-events.ts";
 
+/** The event that begins the files of a history: behind the workspace's own and the signer's stands the baseline. */
+export const BASELINE_SEQ = 3;
+
 /** The compaction, or the event, on which a history begins: the events before it are in no log any more. */
 export interface HistoryStart {
   /** The seq of the sentinel, or of the event: the earliest state that can be gone back to. */

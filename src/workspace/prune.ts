@@ -9,6 +9,7 @@ import { contentsGivenUp } from "./given-up.ts";
 import { forgetActions, keptMoments, mostActions, type KeptMomentsOptions } from "./kept-moments.ts";
 import { pruningInForce } from "./pruning.ts";
 import { readRange } from "./read-events.ts";
+import { refuseUnsigned, signingFault } from "./signing.ts";
 
 const HOUR_MS = 3_600_000;
 
@@ -20,6 +21,7 @@ export async function prune(context: Context, options: PruneOptions = {}): Promi
   const asked = askedFor(context, options);
   if (options.dryRun === true) return shapeOf(await lookAt(context, asked), { dryRun: true, event: null }, context);
   return withCommit(context, async (commit) => {
+    await refuseUnsigned(context, "pruning");
     const look = await lookAt(context, asked);
     // What is given up is counted while it can still be told from the rest.
     const shape = await shapeOf(look, { dryRun: false, event: null }, context);
@@ -160,6 +162,9 @@ function freeFrom({ log }: Context): number {
 /** Others are writing more often than not: somebody else, or the next pruning, will free it. */
 const FREE_WAIT_MS = 200;
 
+/** Somebody writes, or another workspace of the store is not signed: it is freed another time. */
+const NOT_NOW: readonly string[] = ["LOCKED", "REFUSED"];
+
 /**
  * After each snapshot of an action: keeps to the limits, and frees contents when enough has been given up. To be called
  * without a lease. Where there is nothing to do it costs one query of the index.
@@ -172,6 +177,8 @@ export async function keepToLimits(context: Context): Promise<void> {
   const before = await lookAt(context, asked);
   if (before.answer.pruned.length === 0) return noteInVain(context, before);
   if ((await context.index.openRecords("intent:")).length > 0) return;
+  // Nothing is given up by itself either where nobody can prove what was recorded.
+  if ((await signingFault(context)) !== undefined) return;
   await withCommit(context, async (commit) => {
     const isSame = (await commit.head()).seq === before.seq;
     const look = isSame ? before : await lookAt(context, asked);
@@ -184,7 +191,7 @@ export async function keepToLimits(context: Context): Promise<void> {
   try {
     await context.store.collect({ waitMs: FREE_WAIT_MS });
   } catch (error) {
-    if (!(error instanceof ChronicleError) || error.code !== "LOCKED") throw error;
+    if (!(error instanceof ChronicleError) || !NOT_NOW.includes(error.code)) throw error;
   }
 }
 

@@ -1,8 +1,10 @@
 import { sameEntry } from "../core/entry.ts";
 import type { WorkspacePath } from "../core/path.ts";
+import { signerRecordId } from "../core/signer-record.ts";
 import type { FileStat } from "../disk/disk.ts";
 import type { KnownPath } from "../worktree/worktree.ts";
 import type { Context } from "./context.ts";
+import { isHosted } from "./hosted.ts";
 
 /** No file has this stat: what is remembered with it is read again at the next scan. */
 const UNKNOWN: Omit<FileStat, "kind"> = {
@@ -27,9 +29,26 @@ const knownTo = new WeakMap<object, number>();
 export async function rememberRecorded(context: Context): Promise<void> {
   const { worktree, index } = context;
   const { seq } = await index.head();
+  await forgetOtherHistory(context, seq);
   const since = knownTo.get(worktree) ?? worktree.rememberedSeq ?? 0;
   if (since < seq) await tellOf(context, { since, seq });
   knownTo.set(worktree, seq);
+}
+
+/** By worktree the event that last said to go on from another log than the one that was known. */
+const accepted = new WeakMap<object, number>();
+
+/** Where a person has accepted another log, or events are gone, what is remembered may be of events that nobody has any more. */
+async function forgetOtherHistory(context: Context, seq: number): Promise<void> {
+  const { worktree } = context;
+  if (isHosted(worktree.roots)) return;
+  const at = (await context.index.record(signerRecordId(context.workspaceId)))?.seq ?? 0;
+  const before = accepted.get(worktree) ?? at;
+  accepted.set(worktree, at);
+  const since = knownTo.get(worktree) ?? worktree.rememberedSeq ?? 0;
+  if (at === before && since <= seq) return;
+  worktree.forgetAll();
+  knownTo.delete(worktree);
 }
 
 async function tellOf(

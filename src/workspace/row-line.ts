@@ -3,7 +3,7 @@ import type { LogEvent } from "../core/event.ts";
 import { pathOfRecordId } from "../core/file-record.ts";
 import type { EventRow, IterationRow } from "../storage/index-store.ts";
 import type { HistoryContext } from "./context.ts";
-import { historyStart } from "./history-start.ts";
+import { BASELINE_SEQ, historyStart } from "./history-start.ts";
 import { baseOf, iterationOf } from "./project.ts";
 import { isInBase, readBase } from "./read-base.ts";
 import { provedEvent, wholeOrNone } from "./stated-root.ts";
@@ -83,11 +83,8 @@ export async function baseSays(context: HistoryContext, row: IterationRow): Prom
 
 /** The event whose base brought what no line has recorded: the start of the history, or the baseline. */
 export async function startOf(context: HistoryContext): Promise<number> {
-  return (await historyStart(context))?.seq ?? BASELINE;
+  return (await historyStart(context))?.seq ?? BASELINE_SEQ;
 }
-
-/** Event 1 is the workspace, event 2 the snapshot with the baseline. */
-const BASELINE = 2;
 
 function sameRow(a: Pick<IterationRow, "seq" | "iteration" | "entry"> | undefined, b: IterationRow): boolean {
   return (

@@ -1,31 +1,33 @@
-import type { StatusShape } from "../api/shapes.ts";
+import type { SigningShape, StatusShape } from "../api/shapes.ts";
 import type { ProgressOptions } from "../api/workspace-api.ts";
 import type { Change } from "../core/change.ts";
 import { type ClockJump, notableJumps } from "../core/clock-jumps.ts";
 import { coverageOf } from "../core/coverage.ts";
 import type { Entry } from "../core/entry.ts";
+import { ChronicleError } from "../core/errors.ts";
 import { quoteCommand } from "../core/quote-command.ts";
 import { latestActions, type LoggedAction } from "./actions.ts";
-import { compare, readDisk } from "./read-disk.ts";
+import { compare, readDisk, type Reading } from "./read-disk.ts";
 import { catchUp } from "./catch-up.ts";
 import type { Context } from "./context.ts";
 import { foldersOf } from "./hosted.ts";
 import { type Loser, lossNotes } from "./omitted-changes.ts";
 import { offRecordNotes } from "./off-record.ts";
 import { openIntents } from "./operate.ts";
+import { signingShape } from "./signing.ts";
 import { archivedSince } from "./refuse-archived.ts";
 import { provedRoot } from "./root-to-state.ts";
 import { listSessions, type Session, wordlessEnd } from "./session.ts";
 import { changeShape, coverageShape } from "./shape.ts";
-import { latestSnapshot } from "./snapshot.ts";
+import { latestSnapshot, type Snapshot } from "./snapshot.ts";
 import { openNotes, orphanNotes } from "./transactions.ts";
 
 /** Where things stand; records nothing. */
 export async function statusOf(context: Context, options: ProgressOptions = {}): Promise<StatusShape> {
   const { head, damage } = await catchUp(context, { recover: false });
   const reading = await readDisk(context, { hashOnly: true, ...options });
-  const { changes } = await compare(context, reading);
-  const latest = await latestSnapshot(context);
+  const { changes, latest, notes } = await recordedParts(context, reading, damage);
+  const signing = await signingShape(context, damage);
   return {
     workspace: context.workspaceId,
     path: context.worktree.roots[0]?.folder ?? "",
@@ -43,7 +45,8 @@ export async function statusOf(context: Context, options: ProgressOptions = {}):
     latest_snapshot: latest?.number ?? null,
     ...recordedSize(reading.report, changes),
     read_only: damage !== undefined,
-    notes: [...(await notesOf(context, damage)), ...offRecordNotes(context, reading.omitted)],
+    signing,
+    notes: [...signingNotes(signing), ...notes, ...offRecordNotes(context, reading.omitted)],
   };
 }
 
@@ -64,9 +67,37 @@ function sizeOf(entry: Entry | undefined): number {
   return entry?.kind === "file" ? entry.size : 0;
 }
 
-async function notesOf(context: Context, damage: Error | undefined): Promise<string[]> {
+/** What the history says. */
+interface RecordedParts {
+  readonly changes: readonly Change[];
+  readonly latest: Snapshot | undefined;
+  readonly notes: readonly string[];
+}
+
+/** Where the log lacks events that the index knows, the history may not say anything any more: that is in the notes. */
+async function recordedParts(
+  context: Context,
+  reading: Reading,
+  damage: ChronicleError | undefined,
+): Promise<RecordedParts> {
+  try {
+    const { changes } = await compare(context, reading);
+    return { changes, latest: await latestSnapshot(context), notes: await notesOf(context) };
+  } catch (error) {
+    if (damage === undefined || !(error instanceof ChronicleError) || error.code !== "LOG_DAMAGED") throw error;
+    return { changes: [], latest: undefined, notes: [`what is recorded cannot be read: ${error.message}`] };
+  }
+}
+
+/** The first of all notes: whether what is recorded proves anything. */
+function signingNotes({ state, detail, hint }: SigningShape): string[] {
+  if (detail === null) return [];
+  const what = state === "unsigned" ? `what is recorded is not signed: ${detail}` : detail;
+  return [hint === null ? what : `${what}; ${hint}`];
+}
+
+async function notesOf(context: Context): Promise<string[]> {
   const notes: string[] = [];
-  if (damage !== undefined) notes.push(damage.message);
   const archived = await archivedSince(context);
   if (archived !== undefined) {
     notes.push(`archived since ${archived}: it is only read; \`chronicle workspaces unarchive\` takes it up again`);

@@ -47,12 +47,18 @@ export class Turns {
     if (how.dryRun === true) return this.readInTurn(async () => work(await wouldEndBefore(context)));
     return this.inTurn(async () => {
       refuseReadOnly(context);
-      await this.#upToDate(() => Promise.resolve());
-      return rebuildingOnce(context, async () => {
-        const before = await endBefore(context);
-        if (how.keepsOrphans !== true) await endOrphans(context, before);
-        return work(before);
-      });
+      const { damage } = await this.#upToDate((found) => Promise.resolve(found));
+      try {
+        return await rebuildingOnce(context, async () => {
+          const before = await endBefore(context);
+          if (how.keepsOrphans !== true) await endOrphans(context, before);
+          return work(before);
+        });
+      } catch (error) {
+        // Events that the index knows and the log does not have: why they are gone says more than that they are.
+        const isGone = error instanceof ChronicleError && error.code === "LOG_DAMAGED";
+        throw isGone && damage !== undefined ? damage : error;
+      }
     });
   }
 

@@ -9,6 +9,7 @@ import type { HistoryAnchor } from "../core/history-anchor.ts";
 import { LiveTree } from "../core/live-tree.ts";
 import { LogTree } from "../core/log-tree.ts";
 import { decodeSentinel, headBefore, type Sentinel } from "../core/sentinel.ts";
+import { decodeSigner, signerRecordId } from "../core/signer-record.ts";
 import type { RawLine } from "../storage/event-log.ts";
 import type { IndexStore } from "../storage/index-store.ts";
 import { headBeforeFirst, isSealed } from "./catch-up.ts";
@@ -19,6 +20,7 @@ import type { IndexAudit } from "./index-audit.ts";
 import { HistoryNeeds, privateContents, type NeededContent } from "./history-needs.ts";
 import { prunedNote, pruningInLog, type LoggedPruning } from "./pruning-in-log.ts";
 import { baseOf, iterationOf, project, projectAnchor, type PlacedEvent } from "./project.ts";
+import type { LoggedSigner } from "./signing-fault.ts";
 import { laterCommitEnd } from "./torn-tail.ts";
 import type { VerifyProblemShape as Problem } from "../api/shapes.ts";
 
@@ -55,6 +57,8 @@ export interface LogFindings {
   readonly broken: boolean;
   /** A part that was cut off the log, as the log names it. */
   readonly recoveries: readonly RecordBody[];
+  /** Whose keys sign its heads, the last one in force. */
+  readonly signers: readonly LoggedSigner[];
 }
 
 export interface VerifyLogOptions extends Pick<VerifyOptions, "onProgress"> {
@@ -127,6 +131,7 @@ class LogVerifier {
   readonly #hashes = new Map<number, Hash>();
   #pending: PlacedEvent[] = [];
   readonly #recoveries: RecordBody[] = [];
+  readonly #signers: LoggedSigner[] = [];
   #prev: Head = EMPTY_HEAD;
   /** The end of the last whole commit. */
   #whole = 0;
@@ -199,6 +204,7 @@ class LogVerifier {
       hashes: (seq) => this.#hashes.get(seq),
       broken: this.broken,
       recoveries: this.#recoveries,
+      signers: this.#signers,
     };
   }
 
@@ -348,6 +354,7 @@ class LogVerifier {
     if (event.recordId.startsWith("recovery:")) this.#recoveries.push(event.record);
     try {
       checkRecord(event, this.#context.workspaceId);
+      this.#noteSigner(event);
       this.#needs.event(event, place);
     } catch (error) {
       this.#report(
@@ -356,6 +363,11 @@ class LogVerifier {
         `event ${event.seq} (${event.recordId}): ${error instanceof Error ? error.message : String(error)}`,
       );
     }
+  }
+
+  #noteSigner({ recordId, record, seq }: Pick<LogEvent, "recordId" | "record" | "seq">): void {
+    if (recordId !== signerRecordId(this.#context.workspaceId)) return;
+    this.#signers.push({ ...decodeSigner(record), seq });
   }
 
   async #replay(): Promise<void> {
@@ -455,6 +467,8 @@ class LogVerifier {
       ...(isStart || isCopy ? {} : { against: this.#context.index }),
       onRows: (batch) => {
         for (const { path, entry } of isStart ? (batch.entries ?? []) : []) this.#state.set(path, entry);
+        // Behind its sentinel, events of the log itself may have named another one by now.
+        for (const one of isStart ? (batch.records ?? []) : []) this.#noteSigner(one);
         this.#needRows(batch, event);
       },
     });

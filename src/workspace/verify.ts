@@ -1,14 +1,17 @@
 import type { ExpectedHeadShape, VerifyProblemShape, VerifyShape } from "../api/shapes.ts";
 import type { VerifyOptions } from "../api/workspace-api.ts";
+import { ChronicleError } from "../core/errors.ts";
 import type { Head } from "../core/event.ts";
 import type { Hash } from "../core/hash.ts";
 import { type ExpectedHead, judgeSignature, parseExpected } from "../core/signed-head.ts";
-import type { Context } from "./context.ts";
+import type { Context, KeptHead } from "./context.ts";
 import { IndexAudit } from "./index-audit.ts";
+import { provedHead } from "./signing.ts";
 import { checkQuarantine } from "./verify-quarantine.ts";
 import { verifyBlobs, type BlobFindings } from "./verify-blobs.ts";
 import { verifyCopy, presentOf } from "./verify-copy.ts";
 import { verifyLog, type LogFindings, type Need, type VerifyLogOptions } from "./verify-log.ts";
+import { verifySigning } from "./verify-signing.ts";
 
 /** A problem, before it is shown. */
 export type Problem = VerifyProblemShape;
@@ -39,18 +42,21 @@ export async function examine(
   const given = options.expect === undefined ? undefined : parseExpected(options.expect);
   // Asked before the log is read: others may go on meanwhile.
   const audit = await IndexAudit.begin(context.index);
+  const kept = context.heads.last(context.workspaceId) ?? context.heads.first(context.workspaceId);
   const indexed = await context.index.head();
   const log = await verifyLog(context, {
     audit,
     problems,
     notes,
-    bound: boundOf(context, indexed),
+    bound: Math.max(indexed.seq, (await provedHead(context))?.seq ?? 0),
     placesOf,
     ...(options.onProgress === undefined ? {} : { onProgress: options.onProgress }),
-    seqsOfInterest: seqsOfInterest(context, indexed, given),
+    seqsOfInterest: seqsOfInterest(indexed, given, kept),
   });
   const held: Held = { log, notes };
-  problems.push(...checkKept(context, held), ...checkIndex(indexed, log));
+  const signing = verifySigning(context, log, kept);
+  notes.push(...signing.notes);
+  problems.push(...signing.problems, ...checkKept(context, held, signing.head), ...checkIndex(indexed, log));
   // Behind a damaged line nothing can be compared.
   if (!log.broken) problems.push(...(await audit.finish()));
   problems.push(...(await checkQuarantine(context, log)));
@@ -66,7 +72,6 @@ export async function examine(
     problems,
     ...(options.onProgress === undefined ? {} : { onProgress: options.onProgress }),
   });
-  const kept = context.heads.last(context.workspaceId);
   const shape: VerifyShape = {
     ok: problems.length === 0,
     events: log.events,
@@ -74,7 +79,7 @@ export async function examine(
     bytes: blobs.bytes,
     problems,
     notes,
-    anchored_to: kept?.valid === true && log.at.has(kept.seq) ? kept.seq : null,
+    anchored_to: anchorOf(signing.head, log),
     expected: expected?.shape ?? null,
     seconds: Math.round(performance.now() - began) / 1_000,
   };
@@ -92,15 +97,16 @@ function together(copied: ReadonlyMap<Hash, Need>, own: ReadonlyMap<Hash, Need>)
   return needed;
 }
 
-/** What was recorded for certain: a line at or below it can be damaged, but not torn. */
-function boundOf(context: Context, indexed: Head): number {
-  const kept = context.heads.last(context.workspaceId);
-  return Math.max(indexed.seq, kept?.valid === true ? kept.seq : 0);
+function anchorOf(head: KeptHead | undefined, log: LogFindings): number | null {
+  return head !== undefined && log.at.has(head.seq) ? head.seq : null;
 }
 
-function seqsOfInterest(context: Context, indexed: Head, given: ExpectedHead | undefined): ReadonlySet<number> {
+function seqsOfInterest(
+  indexed: Head,
+  given: ExpectedHead | undefined,
+  kept: KeptHead | undefined,
+): ReadonlySet<number> {
   const seqs = new Set<number>([indexed.seq]);
-  const kept = context.heads.last(context.workspaceId);
   if (kept !== undefined) seqs.add(kept.seq);
   if (given !== undefined) seqs.add(given.seq);
   return seqs;
@@ -165,15 +171,12 @@ function checkClaim({ log, notes }: Held, claim: Claim): Problem[] {
   return problems;
 }
 
-function checkKept(context: Context, held: Held): Problem[] {
-  const kept = context.heads.last(context.workspaceId);
-  const where = `heads/${context.workspaceId}`;
-  if (kept === undefined) return [];
-  if (!kept.valid)
-    return [
-      { kind: "head-invalid", where, detail: "the signature of the kept head does not verify with the key beside it" },
-    ];
-  return checkClaim(held, { ...kept, where });
+function checkKept({ workspaceId }: Context, held: Held, kept: KeptHead | undefined): Problem[] {
+  return kept === undefined ? [] : checkClaim(held, { ...claimOf(kept), where: `heads/${workspaceId}` });
+}
+
+function claimOf({ seq, hash, logRoot, root }: KeptHead): Omit<Claim, "where"> {
+  return { seq, hash, logRoot, root };
 }
 
 /** Holds the log to a head that somebody kept. From one with a wrong signature nothing is concluded. */
@@ -204,7 +207,7 @@ function checkSignature(
     notes.push("--expect: the head is not signed, its content was held against the log");
     return "none";
   }
-  const own = context.heads.verifierKey();
+  const own = ownKey(context);
   const byOwn = own === undefined ? "unknown-key" : judgeSignature(note, own);
   const isGivenGood = key === undefined || judgeSignature(note, key) === "valid";
   if (byOwn === "invalid" || !isGivenGood) return "invalid";
@@ -215,6 +218,16 @@ function checkSignature(
       : "--expect: signed by another key than ours: checked with the key that was kept with it",
   );
   return key === undefined ? "unknown-key" : "valid";
+}
+
+/** Whether our own key can be read is said beside. */
+function ownKey({ heads }: Context): string | undefined {
+  try {
+    return heads.verifierKey();
+  } catch (error) {
+    if (error instanceof ChronicleError) return undefined;
+    throw error;
+  }
 }
 
 function checkContent(context: Context, held: Held, given: ExpectedHead): Problem[] {

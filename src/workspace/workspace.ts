@@ -7,6 +7,7 @@ import type { RecordStoreApi } from "../api/record-api.ts";
 import type * as shapes from "../api/shapes.ts";
 import type * as api from "../api/workspace-api.ts";
 import { abandonActions } from "./abandon-actions.ts";
+import { acceptHead } from "./accept-head.ts";
 import { actionShapes, findAction, listActions } from "./actions.ts";
 import { endAgentSession, startAgentSession } from "./agent-session.ts";
 import { agentView, forbidden, recordRefusal } from "./agent-view.ts";
@@ -43,6 +44,7 @@ import { changesOfSelection } from "./selection.ts";
 import { everySession, findSessionAnywhere } from "./every-session.ts";
 import { snapshotAction } from "./snapshot-action.ts";
 import { listSnapshots, snapshotShape, takeSnapshot } from "./snapshot.ts";
+import { signingShape } from "./signing.ts";
 import { statusOf } from "./status.ts";
 import { insideAction, surroundingActions } from "./surrounding-action.ts";
 import * as transactions from "./transaction.ts";
@@ -261,6 +263,14 @@ export class Workspace implements api.WorkspaceApi {
 
   head(): Promise<shapes.HeadShape> {
     return this.#turns.readInTurn(() => showHead(this.#context));
+  }
+
+  acceptHead(): Promise<shapes.AcceptedHeadShape> {
+    return this.#turns.inTurn(() => acceptHead(this.#context));
+  }
+
+  signing(): Promise<shapes.SigningShape> {
+    return this.#turns.read(({ damage }) => signingShape(this.#context, damage));
   }
 
   compact(options: api.CompactOptions = {}): Promise<shapes.CompactShape> {

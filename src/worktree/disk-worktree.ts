@@ -28,7 +28,7 @@ import { explainOnDisk, unreadableNow } from "./explain.ts";
 import { inspectPath, readPath } from "./inspect.ts";
 import { sweepStaging } from "./sweep-staging.ts";
 import { scanRoots } from "./scan.ts";
-import { loadStatCache, saveStatCache } from "./stat-cache-file.ts";
+import { discardStatCache, loadStatCache, saveStatCache } from "./stat-cache-file.ts";
 import type { CacheFile } from "./stat-cache-file.ts";
 import type { StageCrew } from "./stage-crew.ts";
 import { StatCache } from "./stat-cache.ts";
@@ -110,6 +110,12 @@ export class DiskWorktree implements Worktree {
   forget(paths: readonly WorkspacePath[]): void {
     const { cache } = this.#load();
     for (const path of paths) cache.remove(path);
+  }
+
+  forgetAll(): void {
+    this.#loaded = { cache: new StatCache(), seq: undefined, file: undefined };
+    this.#remembered = false;
+    discardStatCache(this.#options.disk, this.#options.cacheFile);
   }
 
   recall(path: WorkspacePath): KnownPath | undefined {

@@ -63,6 +63,8 @@ export class HostedWorktree implements Worktree {
 
   forget(): void {}
 
+  forgetAll(): void {}
+
   /** The record is what is there. */
   /** No process of this machine has a file of it open. */
   databases(): readonly LiveDatabase[] {

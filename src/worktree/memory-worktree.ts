@@ -108,6 +108,13 @@ export class MemoryWorktree implements Worktree {
     for (const path of paths) this.#known.delete(path);
   }
 
+  forgetAll(): void {
+    this.#known.clear();
+    this.#remembered = false;
+    this.#kept.known = undefined;
+    this.#kept.seq = undefined;
+  }
+
   /** No process of this machine has a file of it open. */
   databases(): readonly LiveDatabase[] {
     return [];

@@ -95,6 +95,15 @@ export function loadStatCache(disk: Disk, file: string): KeptCache | undefined {
   }
 }
 
+/** Removes a cache. One that cannot be removed is overwritten by the next that is kept. */
+export function discardStatCache(disk: Disk, file: string): void {
+  try {
+    if (disk.lstat(file) !== undefined) disk.unlink(file);
+  } catch (error) {
+    if (errnoOf(error) === undefined) throw error;
+  }
+}
+
 /** Keeps a cache: appends what changed, or writes everything beside the file and renames it. Throws the disk's errno. */
 export function saveStatCache(disk: Disk, file: string, kept: KeptCache): CacheFile {
   const { unsaved } = kept.cache;

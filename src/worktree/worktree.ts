@@ -37,6 +37,8 @@ export interface Worktree {
   remember(known: Iterable<KnownPath>): void;
   /** Forgets paths (they are gone, or must be read again). */
   forget(paths: readonly WorkspacePath[]): void;
+  /** Forgets everything, what was kept too: all is read again. */
+  forgetAll(): void;
   /** What is remembered of a path. */
   recall(path: WorkspacePath): KnownPath | undefined;
   /**

@@ -52,7 +52,7 @@ describe("names", () => {
       await expect(store.openById(named, { exact: true })).rejects.toMatchObject({ code: "NOT_FOUND" });
     }
     expect(await store.workspaces()).toMatchObject([
-      { id, name: "session-1", path: "", roots: [], present: true, seq: 2 },
+      { id, name: "session-1", path: "", roots: [], present: true, seq: 3 },
     ]);
   });
 

@@ -215,7 +215,7 @@ describe("which workspace", () => {
     const store = await project.store();
     expect(await store.workspaces()).toMatchObject([{ present: false }]);
     const looking = await store.open({ folder: moved, readOnly: true });
-    expect([looking.id, (await looking.log()).length]).toEqual([first.id, 2]);
+    expect([looking.id, (await looking.log()).length]).toEqual([first.id, 3]);
     await looking.close();
     const workspace = await store.open({ folder: moved });
     expect([workspace.id, workspace.path]).toEqual([first.id, moved]);

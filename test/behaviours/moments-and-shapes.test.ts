@@ -216,13 +216,13 @@ describe("shapes", () => {
   it("the log", async () => {
     const events = await workspace.log();
     expect(events.map((event) => event.seq)).toEqual(events.map((_, i) => i + 1));
-    expect(events[2]).toEqual({
-      seq: 3,
+    expect(events[3]).toEqual({
+      seq: 4,
       ts: expect.any(String),
       record_id: "file:a.txt",
       op: "upsert",
-      hash: events[3]?.prev_hash,
-      prev_hash: events[1]?.hash,
+      hash: events[4]?.prev_hash,
+      prev_hash: events[2]?.hash,
       recursion_depth: 0,
       record: expect.objectContaining({ kind: "file", iteration: 2, cause: "capture", actor: "human" }),
     });

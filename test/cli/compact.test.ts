@@ -16,7 +16,7 @@ describe("compact", () => {
     await lived(box);
     const head = (await box.must(["head"])).stdout;
     expect((await box.must(["compact"])).stdout).toMatch(
-      /^4 events moved into the archive; the log goes on with event 5\n/,
+      /^5 events moved into the archive; the log goes on with event 6\n/,
     );
     expect((await box.must(["compact"])).stdout).toMatch(/^there was nothing to move/);
     expect((await box.must(["cat", "a.txt@1"])).stdout).toBe("one\n");
@@ -32,14 +32,14 @@ describe("compact", () => {
     const refused = await box.call(["compact", "--drop-archive"]);
     expect([refused.code, refused.stderr]).toEqual([6, expect.stringContaining("--drop-archive --yes")]);
     const done = await box.must(["compact", "--drop-archive", "--yes"]);
-    expect(done.stdout).toContain("4 events removed for good: the history begins at event 5");
+    expect(done.stdout).toContain("5 events removed for good: the history begins at event 6");
     const gone = await box.call(["restore", "0"]);
-    expect([gone.code, gone.stderr]).toEqual([3, expect.stringContaining("compacted away by event 5")]);
-    expect((await box.must(["list", "--snapshots"])).stdout).toMatch(/0 .*\(compacted away by event 5\)/);
+    expect([gone.code, gone.stderr]).toEqual([3, expect.stringContaining("compacted away by event 6")]);
+    expect((await box.must(["list", "--snapshots"])).stdout).toMatch(/0 .*\(compacted away by event 6\)/);
     expect((await box.must(["restore", "1"])).stdout).not.toBe("");
     const verified = await box.must(["verify", "--expect", "-"], { input: head });
-    expect(verified.stdout).toContain("note: events 1..4 were compacted away by event 5");
+    expect(verified.stdout).toContain("note: events 1..5 were compacted away by event 6");
     const shape = await box.json(["compact", "--drop-archive", "--yes"]);
-    expect(shape.value).toMatchObject({ events_archived: 0, seq: 5, archive: null, dropped: 0 });
+    expect(shape.value).toMatchObject({ events_archived: 0, seq: 6, archive: null, dropped: 0 });
   });
 });

@@ -27,12 +27,12 @@ writes it anew). Words are explained in [glossary.md](glossary.md).
 | code | meaning |
 |---|---|
 | 0 | done (\`diff\`, \`status\` and dry runs too, whether or not there is a difference) |
-| 1 | failed, or done with partial coverage or with paths left alone; or you answered no; \`run\`: the command succeeded and destroyed what the rules leave out |
+| 1 | failed, or done with partial coverage or with paths left alone; or you answered no; or what was recorded is not signed (\`status\` says why); \`run\`: the command succeeded and destroyed what the rules leave out |
 | 2 | the command line was not understood |
 | 3 | not found: workspace, moment, path, session |
-| 4 | \`verify\` found damage, or damaged content was met |
+| 4 | \`verify\` found damage, or no proof; or damaged content was met |
 | 5 | locked by another process, after \`--wait\` seconds |
-| 6 | refused: over a limit, unsafe, edited since, not what \`--if-match\` says, no token or one that may not |
+| 6 | refused: over a limit, unsafe, not signed, edited since, not what \`--if-match\` says, no token or one that may not |
 | 122 | \`run --rollback-on-failure\`: the command failed, and not all that it changed was taken back; its own code is \`exit_code\` of \`--json\` and \`--summary\` |
 | 125 | \`run\`: Chronicle failed before the command started |
 | other | \`run\`: the command's own, 128 + signal, 126 or 127 if it could not be started |

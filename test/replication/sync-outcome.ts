@@ -19,7 +19,7 @@ export interface Synced {
 }
 
 /** The event of an origin's baseline, whose states are no events of their own. */
-const BASELINE = 2;
+const BASELINE = 3;
 
 /** A folder's files: path → kind, mode and content. */
 type Tree = Readonly<Record<string, string>>;

@@ -108,7 +108,7 @@ describe("clients that go away", () => {
       await delay(50);
     }
     expect((await serving.read("w", "a.bin")).status).toBe(404);
-    expect((await serving.ask("/v1/workspaces/w/head")).json()).toMatchObject({ seq: 2 });
+    expect((await serving.ask("/v1/workspaces/w/head")).json()).toMatchObject({ seq: 3 });
     expect(serving.diagnostics()).toBe("");
   });
 

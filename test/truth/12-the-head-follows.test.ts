@@ -171,7 +171,7 @@ describe("Truth 12: the signed head follows what is recorded", { timeout: 120_00
     server.kill("SIGKILL");
     await ended;
     const log = logOf(home, id);
-    writeFileSync(log, `${readFileSync(log, "utf8").split("\n").slice(0, 2).join("\n")}\n`);
+    writeFileSync(log, `${readFileSync(log, "utf8").split("\n").slice(0, 3).join("\n")}\n`);
     for (const suffix of ["", "-wal", "-shm"]) rmSync(join(dirname(log), `index.db${suffix}`), { force: true });
     const verified = home.cli("verify");
     expect(verified.stdout).toContain("log-truncated");

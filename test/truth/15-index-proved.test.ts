@@ -78,10 +78,10 @@ const FIRST = { "src/a.txt": "a one\n", "src/b.txt": "b one\n", "other/c.txt": "
 
 /** How an index can lie about the first state. */
 const LIES: readonly (readonly [string, (project: Changed) => void])[] = [
-  ["contents are swapped", (project) => project.swap("a.txt", "b.txt", "seq = 2")],
+  ["contents are swapped", (project) => project.swap("a.txt", "b.txt", "seq = 3")],
   [
     "an old state is gone",
-    (project) => project.sql("DELETE FROM iterations WHERE name = ? AND seq = 2", Buffer.from("a.txt")),
+    (project) => project.sql("DELETE FROM iterations WHERE name = ? AND seq = 3", Buffer.from("a.txt")),
   ],
   [
     "the last state is gone",
@@ -91,7 +91,7 @@ const LIES: readonly (readonly [string, (project: Changed) => void])[] = [
       project.sql(`DELETE FROM iterations WHERE name = ? AND seq = ${last}`, name, name);
     },
   ],
-  ["a mode is another", (project) => project.sql("UPDATE iterations SET mode = 511 WHERE seq = 2 AND kind = 1")],
+  ["a mode is another", (project) => project.sql("UPDATE iterations SET mode = 511 WHERE seq = 3 AND kind = 1")],
   [
     "a name is another",
     (project) =>
@@ -104,7 +104,7 @@ const LIES: readonly (readonly [string, (project: Changed) => void])[] = [
   [
     "contents and folder hashes are others",
     (project) => {
-      project.swap("a.txt", "b.txt", "seq = 2");
+      project.swap("a.txt", "b.txt", "seq = 3");
       project.sql("UPDATE tree SET hash = zeroblob(32)");
     },
   ],

@@ -122,7 +122,7 @@ describe("Truth 16: verify --repair-from heals what can be healed", () => {
     expect([code, ok, problems]).toEqual([0, true, []]);
     const from = join(box.folder, "elsewhere/deep/saved");
     expect(repair).toMatchObject({ missing: [], failed: [], healed: [{ hash: sha256(old), from }] });
-    expect(repair?.healed[0]?.needed_by).toEqual(["base of event 2: a.bin@1"]);
+    expect(repair?.healed[0]?.needed_by).toEqual(["base of event 3: a.bin@1"]);
     expect(await verified(box)).toMatchObject({ code: 0, problems: [] });
     await restored(box, "0", old);
     await restored(box, "1", NEW);
@@ -150,7 +150,7 @@ describe("Truth 16: verify --repair-from heals what can be healed", () => {
     expect(ran.code).toBe(4);
     expect(ran.stdout).toContain(`healed  ${sha256(NEW)}  from ${join(box.project, "a.bin")}`);
     expect(ran.stdout).toContain(`not found  ${sha256(OLD)}`);
-    expect(ran.stdout).toContain("needed by base of event 2: a.bin@1");
+    expect(ran.stdout).toContain("needed by base of event 3: a.bin@1");
     expect(ran.stdout).toContain("1 content healed, 1 content still missing or damaged");
     const { repair, problems } = await verified(box);
     expect(repair).toBeUndefined();

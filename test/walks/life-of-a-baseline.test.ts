@@ -25,9 +25,9 @@ it("life of a baseline", async () => {
   expect(manifest.root).toBe(baseline?.root);
 
   const log = await workspace.log();
-  expect(log.map((event) => event.record_id.split(":")[0])).toEqual(["workspace", "snapshot"]);
+  expect(log.map((event) => event.record_id.split(":")[0])).toEqual(["workspace", "signer", "snapshot"]);
   expect(await workspace.history("readme.md")).toMatchObject([{ iteration: 1, size: 6, cause: "baseline" }]);
   expect((await workspace.status()).changes).toEqual([]);
-  expect(await workspace.verify()).toMatchObject({ ok: true, problems: [], events: 2 });
+  expect(await workspace.verify()).toMatchObject({ ok: true, problems: [], events: 3 });
   expect(statSync(project.home).mode & 0o777).toBe(0o700);
 });

@@ -9,8 +9,12 @@ it("life of a hosted workspace", async () => {
   const store = await project.store();
   const { workspace, result } = await store.create({ name: "session" });
   expect(result).toMatchObject({ created: true, path: "", snapshot: { number: 0, name: "baseline", changed: null } });
-  // The same two events as a baseline's, and nothing beside its place.
-  expect((await workspace.log()).map((one) => one.record_id.replace(/:.*/, ""))).toEqual(["workspace", "snapshot"]);
+  // The same events as a baseline's, and nothing beside its place.
+  expect((await workspace.log()).map((one) => one.record_id.replace(/:.*/, ""))).toEqual([
+    "workspace",
+    "signer",
+    "snapshot",
+  ]);
   expect(readdirSync(join(project.home, "workspaces"))).toEqual([workspace.id]);
 
   await workspace.putFile("src/a.ts", Buffer.from("one\n"));

@@ -120,6 +120,7 @@ export interface ReplyShapes {
   SessionShape: shapes.SessionShape;
   SnapshotShape: shapes.SnapshotShape;
   StatusShape: shapes.StatusShape;
+  SigningShape: shapes.SigningShape;
   SyncEventShape: sync.SyncEventShape;
   SyncResolvedShape: sync.SyncResolvedShape;
   SyncShape: sync.SyncShape;

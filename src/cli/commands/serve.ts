@@ -1,7 +1,7 @@
 import { dirname, resolve } from "node:path";
 import { EXIT } from "../../api/problems.ts";
 import type { ReplicaDoor } from "../../api/replication-api.ts";
-import type { StoreApi } from "../../api/store-api.ts";
+import type { StoreApi, StoreOptions } from "../../api/store-api.ts";
 import type { SyncRunner } from "../../api/sync-api.ts";
 import type { WorkspaceApi } from "../../api/workspace-api.ts";
 import { NodeDisk } from "../../disk/node-disk.ts";
@@ -29,17 +29,23 @@ const IMAGE_AFTER_MS = 5_000;
 /** One who listens, but does not answer for so long, is as good as gone; where nobody listens that is known at once. */
 const PATIENCE_MS = 5_000;
 
+/** Of a history that is not signed its clients are told: how this process ends says nothing about their work. */
+function countingInto(recorded: { commits: number; events: number }): Pick<StoreOptions, "onCommit" | "onUnsigned"> {
+  return {
+    onCommit: ({ events }) => {
+      recorded.commits += 1;
+      recorded.events += events;
+    },
+    onUnsigned: () => undefined,
+  };
+}
+
 export async function serve(context: CommandContext): Promise<number> {
   const { io, input } = context;
   const quiet = input.flag("quiet");
   const disk = new NodeDisk();
   const recorded = { commits: 0, events: 0 };
-  const store = await context.store({
-    onCommit: ({ events }) => {
-      recorded.commits += 1;
-      recorded.events += events;
-    },
-  });
+  const store = await context.store(countingInto(recorded));
   const uid = ownUid();
   const usual = runFolder(disk, { env: io.env, home: store.home, uid });
   const wanted = input.text("socket");

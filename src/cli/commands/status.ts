@@ -30,7 +30,17 @@ function linesOf(status: StatusShape, style: StatusStyle): string[] {
   const latest = status.latest_snapshot === null ? "no snapshot" : `snapshot ${status.latest_snapshot}`;
   const size = `${counted(status.entries, "path")}, ${formatBytes(status.bytes)}`;
   const more = status.roots.slice(1).map((root) => `@${root.id ?? ""}: ${printable(root.path)}`);
+  const { state, detail, hint } = status.signing;
+  const wrong = detail === null ? [] : [worded(printable([detail, ...(hint === null ? [] : [hint])].join("; ")))];
+  // Said above, as the first thing of all.
+  const notes = detail === null ? status.notes : status.notes.slice(1);
   return [
+    ...(wrong.length === 0
+      ? []
+      : labelled(
+          state,
+          wrong.map((line) => paint("red", line)),
+        )),
     ...labelled("workspace", [`${placeOf(status, style.name)}  ${paint("dim", status.workspace)}`]),
     ...more.flatMap((root) => labelled("", [root])),
     ...labelled("recorded", [`${size}  ${paint("dim", `seq ${status.seq}, ${latest}`)}`]),
@@ -38,10 +48,7 @@ function linesOf(status: StatusShape, style: StatusStyle): string[] {
       ? labelled("changes", [nothingNew(status)])
       : labelled("changes", [`not recorded yet: ${countsOf(status.changes)}`, ...changeLines(status.changes, style)])),
     ...labelled("coverage", coverageLines(status.coverage, style)),
-    ...(status.read_only
-      ? labelled("read-only", [paint("red", worded("nothing can be recorded; see: chronicle verify"))])
-      : []),
-    ...status.notes.flatMap((note) => labelled("note", [worded(printable(note))])),
+    ...notes.flatMap((note) => labelled("note", [worded(printable(note))])),
   ];
 }
 

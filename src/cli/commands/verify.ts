@@ -26,9 +26,7 @@ function printResult(context: CommandContext, result: VerifyShape): void {
   const rate =
     result.seconds >= 1 ? `, ${Math.round(result.events / result.seconds).toLocaleString("en-US")} events/s` : "";
   const size = `${counted(result.events, "event")}, ${counted(result.blobs, "blob")}, ${formatBytes(result.bytes)}`;
-  const verdict = result.ok
-    ? paint("green", "ok")
-    : paint("red", `DAMAGED: ${counted(result.problems.length, "problem")}`);
+  const verdict = result.ok ? paint("green", "ok") : paint("red", wrong(result.problems));
   context.print(`${verdict}: ${size} in ${result.seconds.toFixed(2)} s${rate}`);
   for (const line of anchorLines(result)) context.print(line);
 }
@@ -51,6 +49,21 @@ function printContent(context: CommandContext, line: string, needs: readonly str
   context.print(line);
   for (const place of needs) context.print(`    needed by ${printable(place)}`);
   if (needs.length === 0) context.print("    needed by nothing of this workspace");
+}
+
+/** What is missing is the proof, not what was recorded. */
+const UNPROVED: readonly string[] = [
+  "head-missing",
+  "key-missing",
+  "key-other",
+  "key-invalid",
+  "signer-missing",
+  "signer-unproved",
+];
+
+function wrong(problems: VerifyShape["problems"]): string {
+  const isUnproved = problems.every(({ kind }) => UNPROVED.includes(kind));
+  return `${isUnproved ? "NOT PROVED" : "DAMAGED"}: ${counted(problems.length, "problem")}`;
 }
 
 const SIGNATURE = {

@@ -37,11 +37,20 @@ export const HEAD: CommandSpec = {
   name: "head",
   group: GROUP,
   summary: "the signed head: what commits to the whole history",
-  details: "A signed note (C2SP checkpoint). Keep it anywhere else; `verify --expect` holds the log to it.",
+  details:
+    "A signed note (C2SP checkpoint). Keep it anywhere else; `verify --expect` holds the log to it. Where the history is not " +
+    "signed (the kept head or the key is missing, or not its own), none is printed, and it exits 6. Where the log " +
+    "contradicts the kept head (it was cut or replaced, or the store was put back from an older copy), nothing can be recorded. " +
+    "In both cases --accept goes on from what is there: an event names the log's end and the old head, whose note is kept. " +
+    "Without a terminal it needs --yes.",
   args: [],
-  options: [],
+  options: [
+    { flags: "--accept", description: "go on from what is there, with a new head: for people" },
+    { flags: "-y, --yes", description: "do not ask" },
+  ],
   examples: [
     { line: "chronicle head > head.txt", why: "keep it" },
     { line: "chronicle head --json", why: "with its parts and the key" },
+    { line: "chronicle head --accept", why: "after the store was put back from an older backup" },
   ],
 };

@@ -20,6 +20,14 @@ export const head = defineCall({
   ask: () => ({}),
 });
 
+export const signing = defineCall({
+  operation: "signing",
+  method: "GET",
+  path: `${WORKSPACE}/signing`,
+  reply: { json: "SigningShape" },
+  ask: () => ({}),
+});
+
 /** What a whole log needs more than one page of. */
 export const log = defineCall({
   operation: "log",

@@ -24,6 +24,13 @@ const head = workspaceRoute(calls.head, {
   answer: (on) => on.head(),
 });
 
+const signing = workspaceRoute(calls.signing, {
+  tag,
+  role: "reader",
+  summary: "Whether what is recorded is signed, and what can be done where it is not",
+  answer: (on) => on.signing(),
+});
+
 const log = workspaceRoute(calls.log, {
   tag,
   role: "reader",
@@ -208,6 +215,7 @@ const changes = workspaceRoute(calls.changes, {
 export const HISTORY_ROWS: readonly WorkspaceRoute[] = [
   status,
   head,
+  signing,
   log,
   snapshots,
   snapshot,

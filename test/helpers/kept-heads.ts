@@ -1,0 +1,90 @@
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { parseLine, sealEvents } from "../../src/core/chain.ts";
+import { EMPTY_HEAD, type LogEvent } from "../../src/core/event.ts";
+import { storeLayout } from "../../src/storage/files/layout.ts";
+
+/** Where a store, its key and its heads lie. */
+export interface KeptPlaces {
+  readonly home: string;
+  readonly configFolder: string;
+}
+
+/** The log and the kept head of one workspace, as files: for tests that take one of them away, or change it. */
+export class KeptHeads {
+  readonly #places: KeptPlaces;
+  readonly id: string;
+
+  /** Default: the only workspace of the store. */
+  constructor(places: KeptPlaces, id = onlyWorkspace(places.home)) {
+    this.#places = places;
+    this.id = id;
+  }
+
+  get log(): string {
+    return storeLayout(this.#places.home).workspace(this.id).log;
+  }
+
+  get head(): string {
+    return join(this.#places.configFolder, "heads", this.id);
+  }
+
+  get key(): string {
+    return join(this.#places.configFolder, "key.pem");
+  }
+
+  get events(): LogEvent[] {
+    const text = readFileSync(this.log, "utf8");
+    return text
+      .trimEnd()
+      .split("\n")
+      .map((line) => parseLine(Buffer.from(line)));
+  }
+
+  /** The seq of the kept head; 0: there is none. */
+  get headSeq(): number {
+    return existsSync(this.head) ? Number(readFileSync(this.head, "utf8").split("\n")[1]) : 0;
+  }
+
+  /** The names of the notes that were retired. */
+  get former(): string[] {
+    return readdirSync(dirname(this.head)).filter((name) => name.startsWith(`${this.id}.former-`));
+  }
+
+  /** What every other file says of the log's end. */
+  dropIndex(): void {
+    for (const suffix of ["", "-wal", "-shm"]) rmSync(join(dirname(this.log), `index.db${suffix}`), { force: true });
+  }
+
+  /** Leaves the first so many lines. */
+  cut(lines: number): void {
+    const all = readFileSync(this.log, "utf8").split("\n");
+    writeFileSync(this.log, `${all.slice(0, lines).join("\n")}\n`);
+  }
+
+  /** Writes other events into the log, each with a sound hash: `change` gets each record as text; `undefined`: no such event. */
+  forge(change: (record: string, event: LogEvent) => string | undefined): void {
+    let head = EMPTY_HEAD;
+    let first = 1;
+    const lines: string[] = [];
+    for (const event of this.events) {
+      const changed = change(JSON.stringify(event.record), event);
+      const record = JSON.parse(changed ?? "{}") as LogEvent["record"];
+      const recordId = changed === undefined ? "user:other" : event.recordId;
+      const commit = record["commit"] as { first: number } | undefined;
+      if (commit !== undefined) commit.first = first;
+      const [sealed] = sealEvents(head, [{ op: event.op, recordId, record }], event.ts);
+      if (sealed === undefined) throw new Error("nothing was sealed");
+      lines.push(sealed.line);
+      head = sealed;
+      if (commit !== undefined) first = sealed.seq + 1;
+    }
+    writeFileSync(this.log, lines.map((line) => `${line}\n`).join(""));
+  }
+}
+
+function onlyWorkspace(home: string): string {
+  const [id, ...others] = readdirSync(join(home, "workspaces")).filter((name) => name.length === 36);
+  if (id === undefined || others.length > 0) throw new Error("there is not one workspace");
+  return id;
+}
