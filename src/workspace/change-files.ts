@@ -13,6 +13,7 @@ import { makeable, operate, type Operation, type OperationReport } from "./opera
 import { compare, readDisk } from "./read-disk.ts";
 import { type BackTo, leaveUnseen, type SkippedPath } from "./seen-absent.ts";
 import { changeShape, conflictShape, shownPath, skippedShape } from "./shape.ts";
+import { hindrances } from "./hindrances.ts";
 import { asideOfStep, type AsideReport, NOTHING_ASIDE } from "./undo-aside.ts";
 
 /**
@@ -23,7 +24,7 @@ import { asideOfStep, type AsideReport, NOTHING_ASIDE } from "./undo-aside.ts";
  * 2. Plan: the operation says what each path becomes, and to which moment the path goes back.
  * 3. Complete: a database and what lies beside it go together, a path of which nothing shows that it was absent is not deleted,
  *    folders come along or stay.
- * 4. Preview: a dry run ends here.
+ * 4. Preview: a dry run ends here. It also tells which contents are gone, and what on disk is in the way.
  * 5. Apply: the plan is proved against the log, the intent is durable, then the files, then one commit.
  * 6. Report: what was done, and what was left and why. An operation that could do nothing at all is `REFUSED`.
  */
@@ -141,16 +142,18 @@ async function complete<Shape>(context: Context, plan: FilePlan<Shape>): Promise
 
 async function preview<Shape>(
   context: Context,
-  { kind, target, selective }: FilePlan<Shape>,
+  { kind, target, selective, contents }: FilePlan<Shape>,
   { changes, skipped }: FittedChanges,
 ): Promise<FileReport> {
   const step = { kind, ...(target === undefined ? {} : { target }), ...selective };
   const aside = await asideOfStep(context, step);
+  const hindered = await hindrances(context, changes, contents);
+  const stays = new Set(hindered.map(({ path }) => path));
   return {
     id: undefined,
     dryRun: true,
-    changes,
-    skipped: [...skipped, ...aside.blocked],
+    changes: changes.filter(({ path }) => !stays.has(path)),
+    skipped: [...skipped, ...hindered, ...aside.blocked],
     conflicts: [],
     aside: { applied: aside.changes },
   };

@@ -8,7 +8,7 @@ import type { LandContext } from "./apply-land.ts";
 import { type ApplyContext, type Asked, lacksSpace, makeReady, mayGoOn } from "./apply-ready.ts";
 import type { ApplyRoot, Step } from "./apply-step.ts";
 import type { NotedPath } from "./stat-table.ts";
-import type { ApplyReport, ApplyRequest } from "./worktree.ts";
+import type { ApplyReport, ApplyRequest, BlockedPath } from "./worktree.ts";
 import { ChronicleError, errnoOf } from "../core/errors.ts";
 import { sameEntry } from "../core/entry.ts";
 import { comparePaths, isWithin, parentOf, ROOT, splitRoot } from "../core/path.ts";
@@ -21,7 +21,7 @@ import { dropEarly } from "./early-stage.ts";
 import { entryOf, inspectPath } from "./inspect.ts";
 import { LooseModes } from "./loose-modes.ts";
 import { makeRoots } from "./make-roots.ts";
-import { stagingFor, stagingPlaces } from "./staging.ts";
+import { stagingFor, stagingInRoot, stagingPlaces } from "./staging.ts";
 
 /** Setuid, setgid and sticky are not set unless asked for. */
 const DEFAULT_MASK = 0o7000;
@@ -59,6 +59,23 @@ export async function applyChanges(context: ApplyContext, request: ApplyRequest)
   }
 }
 
+/** The paths of these changes that are in the way now: see `Worktree.check`. A root that is not there is made by an apply. */
+export function checkChanges(context: ApplyContext, changes: readonly Change[]): BlockedPath[] {
+  const there = new Set(context.roots.filter(({ fs }) => fs.lstat(ROOT) !== undefined).map(({ root }) => root.id));
+  const roots = context.roots.map((open) => ({ ...open, staging: stagingInRoot(open, context.disk, "check") }));
+  const steps = stepsOf(
+    roots,
+    changes.filter(({ path }) => there.has(splitRoot(path).root)),
+    DEFAULT_MASK,
+  );
+  try {
+    checkSteps({ steps, cache: context.cache, resume: false });
+    return blockedOf(steps);
+  } finally {
+    releaseRoots(roots);
+  }
+}
+
 /** Removes what an apply with this token left behind, and sets back the modes of folders that it had loosened. */
 export function cleanUpApply(context: ApplyContext, token: string): void {
   for (const open of context.roots) {
@@ -84,12 +101,17 @@ function makeSteps(context: ApplyContext, request: ApplyRequest): Step[] {
   const mask = request.maskMode ?? DEFAULT_MASK;
   // What was cut off may have been so because something else is mounted there now.
   const probesAgain = request.resume === true;
-  const roots = new Map<string | undefined, ApplyRoot>();
-  for (const open of context.roots) {
+  const roots = context.roots.map((open) => {
     const options = { disk: context.disk, candidate: context.staging, token: request.token, probesAgain };
-    roots.set(open.root.id, { ...open, staging: stagingFor(open, options) });
-  }
-  const sorted = request.changes.toSorted((a, b) => comparePaths(a.path, b.path));
+    return { ...open, staging: stagingFor(open, options) };
+  });
+  return stepsOf(roots, request.changes, mask);
+}
+
+/** The steps of these changes, in the order of their paths. */
+function stepsOf(all: readonly ApplyRoot[], changes: readonly Change[], mask: number): Step[] {
+  const roots = new Map(all.map((one) => [one.root.id, one]));
+  const sorted = changes.toSorted((a, b) => comparePaths(a.path, b.path));
   return sorted.map((change, index) => stepOf(change, { index, roots, mask }));
 }
 
@@ -295,6 +317,9 @@ function isAfter({ root, path, inner, after }: Step): boolean {
 }
 
 function reportOf(run: LandContext, applied: readonly Step[]): ApplyReport {
-  const blocked = run.steps.flatMap(({ path, blocked: why }) => (why === undefined ? [] : [{ path, ...why }]));
-  return { applied: applied.map((step) => step.path), blocked, conflicts: run.conflicts };
+  return { applied: applied.map((step) => step.path), blocked: blockedOf(run.steps), conflicts: run.conflicts };
+}
+
+function blockedOf(steps: readonly Step[]): BlockedPath[] {
+  return steps.flatMap(({ path, blocked: why }) => (why === undefined ? [] : [{ path, ...why }]));
 }

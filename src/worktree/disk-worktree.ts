@@ -1,3 +1,4 @@
+import type { Change } from "../core/change.ts";
 import type { Entry } from "../core/entry.ts";
 import type { WorkspacePath } from "../core/path.ts";
 import type { Disk } from "../disk/disk.ts";
@@ -6,6 +7,7 @@ import type { OpenRoot } from "./scan.ts";
 import type {
   ApplyReport,
   ApplyRequest,
+  BlockedPath,
   Explanation,
   KnownPath,
   OnChanged,
@@ -19,7 +21,7 @@ import type {
 } from "./worktree.ts";
 import { ChronicleError, errnoOf } from "../core/errors.ts";
 import { childOf, splitRoot } from "../core/path.ts";
-import { applyChanges, cleanUpApply } from "./apply.ts";
+import { applyChanges, checkChanges, cleanUpApply } from "./apply.ts";
 import { areStill } from "./are-still.ts";
 import { dropSharedMemory, liveDatabases, type LiveDatabase, type PlacedFile } from "./live-databases.ts";
 import { ConfinedFs } from "./confined-fs.ts";
@@ -196,6 +198,10 @@ export class DiskWorktree implements Worktree {
     using fs = open.fs;
     const unreadable = unreadableNow(fs, inner);
     return { ...explainOnDisk(fs, open.root, inner), ...(unreadable === undefined ? {} : { unreadable }) };
+  }
+
+  async check(changes: readonly Change[]): Promise<readonly BlockedPath[]> {
+    return checkChanges(this.#applyContext(), changes);
   }
 
   async apply(request: ApplyRequest): Promise<ApplyReport> {

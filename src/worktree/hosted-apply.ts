@@ -5,6 +5,8 @@ import { stopsAll } from "./apply-step.ts";
 import type { RecordedFiles } from "./recorded-files.ts";
 import type { ApplyReport, ApplyRequest, BlockedPath, BlockReason } from "./worktree.ts";
 
+type HostedRequest = Pick<ApplyRequest, "changes" | "onBlocked" | "begin" | "resume" | "onProgress">;
+
 /**
  * An apply where there is no disk: nothing is written, because the commit that follows is what changes the files. It only
  * says which changes that commit may record: those of paths that are still `before`, whose contents are in the store, and
@@ -12,27 +14,30 @@ import type { ApplyReport, ApplyRequest, BlockedPath, BlockReason } from "./work
  */
 export class HostedApply {
   readonly #files: RecordedFiles;
-  readonly #request: ApplyRequest;
+  readonly #request: HostedRequest;
   readonly #changes: ReadonlyMap<WorkspacePath, Change>;
   readonly #blocked = new Map<WorkspacePath, BlockedPath>();
   #present: ReadonlyMap<WorkspacePath, Entry | undefined> = new Map();
 
-  constructor(files: RecordedFiles, request: ApplyRequest) {
+  constructor(files: RecordedFiles, request: HostedRequest) {
     this.#files = files;
     this.#request = request;
     const sorted = request.changes.toSorted((a, b) => comparePaths(a.path, b.path));
     this.#changes = new Map(sorted.map((change) => [change.path, change]));
   }
 
+  /** What is in the way, whatever contents there are. */
+  async check(): Promise<readonly BlockedPath[]> {
+    await this.#look();
+    await this.#checkUntilFits([...this.#changes.values()]);
+    return [...this.#blocked.values()];
+  }
+
   async run(): Promise<ApplyReport> {
     const paths = [...this.#changes.keys()];
-    const looked = [...new Set([...paths, ...paths.map(parentOf)])];
-    const entries = await this.#files.entries(looked);
-    this.#present = new Map(looked.map((path, i) => [path, entries[i]]));
-    const changes = [...this.#changes.values()];
-    for (const change of changes) this.#checkBefore(change);
+    await this.#look();
     await this.#checkContents();
-    await this.#checkUntilFits(changes);
+    await this.#checkUntilFits([...this.#changes.values()]);
     const { onBlocked } = this.#request;
     const isRefused = [...this.#blocked.values()].some((one) =>
       stopsAll({ blocked: one, after: this.#changes.get(one.path)?.after }, onBlocked),
@@ -41,6 +46,15 @@ export class HostedApply {
     if (!isRefused) await this.#request.begin?.();
     this.#request.onProgress?.(applied.length, applied.length);
     return { applied, blocked: [...this.#blocked.values()], conflicts: [] };
+  }
+
+  /** Reads what is recorded, and checks that each path is as its change begins. */
+  async #look(): Promise<void> {
+    const paths = [...this.#changes.keys()];
+    const looked = [...new Set([...paths, ...paths.map(parentOf)])];
+    const entries = await this.#files.entries(looked);
+    this.#present = new Map(looked.map((path, i) => [path, entries[i]]));
+    for (const change of this.#changes.values()) this.#checkBefore(change);
   }
 
   #block(path: WorkspacePath, reason: BlockReason, detail: string): void {

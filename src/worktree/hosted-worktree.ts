@@ -1,3 +1,4 @@
+import type { Change } from "../core/change.ts";
 import { EVERYTHING, type Verdict } from "../core/filter.ts";
 import { sameEntry, type Entry } from "../core/entry.ts";
 import type { WorkspacePath } from "../core/path.ts";
@@ -8,6 +9,7 @@ import type { RecordedFiles } from "./recorded-files.ts";
 import type {
   ApplyReport,
   ApplyRequest,
+  BlockedPath,
   KnownPath,
   PathStat,
   ScanReport,
@@ -103,6 +105,10 @@ export class HostedWorktree implements Worktree {
   /** Nobody but who writes decides what is tracked. */
   async explain(): Promise<Verdict> {
     return { tracked: true, rule: "default" };
+  }
+
+  check(changes: readonly Change[]): Promise<readonly BlockedPath[]> {
+    return new HostedApply(this.#files, { changes, onBlocked: "skip" }).check();
   }
 
   async apply(request: ApplyRequest): Promise<ApplyReport> {

@@ -20,15 +20,22 @@ export function memoryEntry(path: WorkspacePath, node: MemoryNode): Entry {
   return { path, kind, mode, size: content.length, mtimeMs, hash: sha256(content) };
 }
 
+/** A check asks for no contents. */
+type MemoryRequest = Pick<
+  ApplyRequest,
+  "changes" | "onBlocked" | "begin" | "resume" | "keepMtime" | "maskMode" | "onProgress"
+> &
+  Partial<Pick<ApplyRequest, "contents">>;
+
 /** One apply to files in memory: looks at everything, reads every content, then changes all of it at once. */
 export class MemoryApply {
   readonly #files: MemoryFiles;
-  readonly #request: ApplyRequest;
+  readonly #request: MemoryRequest;
   readonly #changes: ReadonlyMap<WorkspacePath, Change>;
   readonly #blocked = new Map<WorkspacePath, BlockedPath>();
   readonly #contents = new Map<Hash, Buffer>();
 
-  constructor(files: MemoryFiles, request: ApplyRequest) {
+  constructor(files: MemoryFiles, request: MemoryRequest) {
     this.#files = files;
     this.#request = request;
     const mask = request.maskMode ?? DEFAULT_MASK;
@@ -40,9 +47,20 @@ export class MemoryApply {
     );
   }
 
-  async run(): Promise<ApplyReport> {
+  /** What is in the way, whatever contents there are. */
+  check(): readonly BlockedPath[] {
+    this.#look();
+    for (const change of this.#changes.values()) this.#checkParent(change);
+    return [...this.#blocked.values()];
+  }
+
+  #look(): void {
     for (const change of this.#changes.values()) this.#check(change);
     for (const change of [...this.#changes.values()].toReversed()) this.#checkEmptied(change);
+  }
+
+  async run(): Promise<ApplyReport> {
+    this.#look();
     if (this.#mayGoOn()) await this.#read();
     for (const change of this.#changes.values()) this.#checkParent(change);
     if (!this.#mayGoOn()) return { applied: [], blocked: [...this.#blocked.values()], conflicts: [] };
@@ -117,8 +135,9 @@ export class MemoryApply {
       const { path, after } = change;
       if (!this.#blocked.has(path) && after?.hash !== undefined && !this.#is(path, after)) wanted.add(after.hash);
     }
-    if (wanted.size > 0) {
-      for await (const [hash, reader] of this.#request.contents(wanted)) {
+    const { contents } = this.#request;
+    if (wanted.size > 0 && contents !== undefined) {
+      for await (const [hash, reader] of contents(wanted)) {
         if (reader !== undefined) this.#contents.set(hash, await readAll(reader));
       }
     }

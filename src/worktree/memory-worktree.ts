@@ -1,3 +1,4 @@
+import type { Change } from "../core/change.ts";
 import { sameEntry, type Entry } from "../core/entry.ts";
 import type { FilterSpec, Verdict } from "../core/filter.ts";
 import type { WorkspacePath } from "../core/path.ts";
@@ -7,6 +8,7 @@ import type {
   OnChanged,
   ApplyReport,
   ApplyRequest,
+  BlockedPath,
   KnownPath,
   PathStat,
   ScanReport,
@@ -161,6 +163,10 @@ export class MemoryWorktree implements Worktree {
     if (root === undefined) return { tracked: false, rule: "default" };
     const rules = [...memoryRules(this.files, root).values()].flat();
     return explainPath({ options: root.filter, rules }, inner, this.files.get(path)?.kind === "dir");
+  }
+
+  async check(changes: readonly Change[]): Promise<readonly BlockedPath[]> {
+    return new MemoryApply(this.files, { changes, onBlocked: "skip" }).check();
   }
 
   async apply(request: ApplyRequest): Promise<ApplyReport> {

@@ -166,6 +166,11 @@ export function stagingFor({ root, fs }: OpenRoot, options: StagingOptions): Sta
   const own = ownName(root.id, options.token);
   if (options.probesAgain === true) reachable.delete(fs);
   if (candidate !== undefined && isReachable(fs, disk, candidate)) return new Staging(disk, candidate, own);
+  return stagingInRoot({ root }, disk, own);
+}
+
+/** The place for staging in the root's own folder. Nothing is made yet. */
+export function stagingInRoot({ root }: Pick<OpenRoot, "root">, disk: Disk, own: string): Staging {
   return new Staging(disk, root.folder, `${STAGING_FOLDER}/${own}`);
 }
 

@@ -65,6 +65,11 @@ export interface Worktree {
   /** Why a path would or would not be tracked, from the rules on disk now; and whether what is there can be read. */
   explain(path: WorkspacePath): Promise<Explanation>;
 
+  /**
+   * The paths of these changes that an `apply` would find in the way now: changed, without a folder, or a folder that holds
+   * something else. Changes nothing, and does not ask for contents; what only a write shows (permissions, room) is not told.
+   */
+  check(changes: readonly Change[]): Promise<readonly BlockedPath[]>;
   /** Brings paths from `before` to `after`. See `ApplyRequest`. */
   apply(request: ApplyRequest): Promise<ApplyReport>;
   /** Removes what an earlier `apply` with this token has left behind (staging, trash); conflict copies stay. */
