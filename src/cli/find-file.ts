@@ -23,7 +23,10 @@ export async function notRecorded(workspace: WorkspaceApi, typed: string, path: 
   const hint =
     candidates.length === 0
       ? "see what is recorded with: chronicle manifest"
-      : ["recorded (perhaps deleted):", ...candidates.map((known) => `  ${known}`)].join("\n");
+      : [
+          "recorded (perhaps deleted):",
+          ...candidates.map((known) => `  ${known === typed ? `./${known}` : known}`),
+        ].join("\n");
   return new ChronicleError("NOT_FOUND", `${typed} was never recorded here`, { hint, data: { path, candidates } });
 }
 

@@ -34,7 +34,25 @@ function notFromRoot(typed: string): ChronicleError {
 export interface PathOwner {
   /** Its own folder; empty where it has none. */
   readonly path: string;
-  status(): Promise<{ readonly roots: readonly { readonly id: string | null; readonly path: string }[] }>;
+  status(): Promise<{ readonly roots: readonly Root[] }>;
+}
+
+interface Root {
+  readonly id: string | null;
+  readonly path: string;
+  /** The one file in the folder that is tracked. */
+  readonly only?: string;
+}
+
+/** The path beneath a root; of a root that is a single file, that file alone. */
+function beneathRoot({ path: folder, only }: Root, path: string): string | undefined {
+  const inner = beneath(folder, path);
+  return only === undefined || inner === only ? inner : undefined;
+}
+
+/** A path beneath the first root as `parseGivenPath` takes it: what begins like a marked path is not one. */
+function unmarked(inner: string, typed: string): string {
+  return /^(?:@|base64:)/.test(inner) && !typed.startsWith("base64:") ? `./${inner}` : inner;
 }
 
 /**
@@ -69,15 +87,17 @@ export class UserPaths {
     if (this.#workspace.path === "" && isAbsolute(typed)) throw notFromRoot(typed);
     const absolute = resolve(this.#cwd, typed);
     const inner = beneath(this.#root, absolute);
-    if (this.#workspace.path === "" || inner !== undefined) return inner ?? absolute;
-    const real = this.#isRemote ? undefined : beneath(this.#root, withRealFolder(absolute));
-    return real ?? this.#inFurtherRoot(absolute);
+    if (this.#workspace.path === "" || inner !== undefined) return unmarked(inner ?? absolute, typed);
+    // The folders of roots are recorded with their links resolved.
+    const real = this.#isRemote ? absolute : withRealFolder(absolute);
+    const within = beneath(this.#root, real);
+    return within === undefined ? this.#inFurtherRoot(absolute, real) : unmarked(within, typed);
   }
 
-  async #inFurtherRoot(absolute: string): Promise<string> {
+  async #inFurtherRoot(absolute: string, real: string): Promise<string> {
     const { roots } = await this.#workspace.status();
     for (const root of roots) {
-      const inner = beneath(root.path, absolute);
+      const inner = beneathRoot(root, real) ?? beneathRoot(root, absolute);
       if (inner !== undefined && root.id !== null) return `@${root.id}:${inner}`;
     }
     throw usageError(

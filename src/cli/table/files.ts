@@ -12,7 +12,7 @@ export const FILES: CommandSpec = {
   group: GROUP,
   summary: "list the files as they are recorded, now or at a moment",
   details: "What is on disk and not recorded yet is not in it: see status.",
-  args: [{ name: "[path]", description: "only this, or what is beneath it", completes: "path" }],
+  args: [{ name: "[path]", description: "a folder: only what is beneath it", completes: "path" }],
   options: [
     { flags: "--depth <n>", description: "1: only direct children (default: all that is beneath)", value: "count" },
     { flags: "--at <moment>", description: "as they were then", completes: "moment" },

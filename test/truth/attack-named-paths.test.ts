@@ -1,0 +1,49 @@
+import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { Sandbox } from "../cli/sandbox.ts";
+
+describe("Truth: a path that a person types is the one that is meant", () => {
+  it("by way of a link into a further root, also where a single file beside that link is a root", async () => {
+    using box = new Sandbox();
+    const at = (path: string): string => join(box.folder, path);
+    mkdirSync(at("real/sub"), { recursive: true });
+    symlinkSync(at("real"), at("link"));
+    writeFileSync(at("real/sub/s"), "one\n");
+    writeFileSync(at("app.ini"), "one\n");
+    await box.must(["init", ".", at("link/sub"), at("app.ini")]);
+    expect((await box.must(["explain", at("link/sub/s")])).stdout).toBe("@sub:s: tracked: nothing leaves it out\n");
+    expect((await box.must(["cat", at("link/sub/s")])).stdout).toBe("one\n");
+    writeFileSync(at("real/sub/s"), "two\n");
+    await box.must(["restore", "0", at("link/sub/s")]);
+    expect((await box.must(["diff", "0"])).stdout).toBe("no difference\n");
+    expect((await box.must(["history", at("app.ini")])).stdout).toContain("@1");
+    const outside = await box.call(["explain", at("other.ini")]);
+    expect([outside.code, outside.stderr]).toEqual([2, expect.stringContaining("is outside of the workspace")]);
+  });
+
+  it.each(["@other:x", "base64:eA"])("a file that is called %s is named with ./", async (name) => {
+    using box = new Sandbox();
+    box.write(name, "one\n");
+    await box.must(["init"]);
+    const typed = `./${name}`;
+    expect((await box.must(["cat", typed])).stdout).toBe("one\n");
+    box.write(name, "two\n");
+    await box.must(["restore", "0", typed]);
+    expect((await box.must(["history", typed])).stdout).toMatch(/@3 .*restore\n$/);
+    await box.must(["put", typed, "-"], { input: "three\n" });
+    expect((await box.must(["cat", typed])).stdout).toBe("three\n");
+    await box.must(["undo"]);
+    expect((await box.must(["cat", join(box.project, name)])).stdout).toBe("one\n");
+    await box.must(["rm", typed]);
+    expect((await box.must(["changes", "--file", typed])).stdout).toContain(`- ${name}`);
+  });
+
+  it("the message about another root's path names the file that is called like it", async () => {
+    using box = new Sandbox();
+    box.write("@other:x", "one\n");
+    await box.must(["init"]);
+    const { code, stderr } = await box.call(["history", "@other:x"]);
+    expect([code, stderr]).toEqual([3, expect.stringContaining("recorded (perhaps deleted):\n    ./@other:x\n")]);
+  });
+});
