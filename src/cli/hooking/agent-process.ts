@@ -1,5 +1,6 @@
+import { basename } from "node:path";
 import type { Disk } from "../../disk/disk.ts";
-import { procText } from "./proc.ts";
+import { orNothing, procText } from "./proc.ts";
 
 /** Programs that stand between an agent and its hook, and end with it. */
 const BETWEEN = /^(sh|bash|dash|zsh|ksh|fish|ash|busybox|env|timeout|chronicle-hook|perl)$/;
@@ -17,8 +18,15 @@ export function agentProcess(disk: Disk, parent: number | undefined): number | n
     const stat = procText(disk, `/proc/${pid}/stat`);
     const fields = /^\d+ \((.*)\) \S (\d+) /s.exec(stat ?? "");
     if (fields === null) return null;
-    if (!BETWEEN.test(fields[1] ?? "")) return pid;
+    if (!isBetween(disk, pid, fields[1] ?? "")) return pid;
     pid = Number(fields[2]);
   }
   return null;
+}
+
+/** A script has its own name, and runs in a shell: a wrapper around the hook, whatever it is called. */
+function isBetween(disk: Disk, pid: number, name: string): boolean {
+  if (BETWEEN.test(name)) return true;
+  const program = orNothing(() => disk.readlink(`/proc/${pid}/exe`).toString());
+  return program !== undefined && BETWEEN.test(basename(program));
 }
