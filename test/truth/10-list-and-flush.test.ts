@@ -129,7 +129,7 @@ describe("Truth 10: `sync flush`", () => {
     using lease = await origins.lease(workspace.id);
     project.write("a.txt", "edited");
     await lease.options.look?.();
-    expect(await lease.options.history.head()).toMatchObject({ seq: 3 });
+    expect(await lease.options.history.head()).toMatchObject({ seq: 4 });
     expect(errors).toEqual([]);
   });
 });
