@@ -221,7 +221,7 @@ it("shapes: fields may be added, none is renamed", () => {
       "ActionFileChangeShape": "path change_type before_hash after_hash size_bytes",
       "ActionShape": "id timestamp action_type action_summary files_backed_up outside previous_hash hash transaction_id state scope actor session turn tool_call recursion_depth seq from_seq ended changed pinned coverage reason? omitted_changes?",
       "ChangeShape": "path path_b64? change_type kind before_hash after_hash before_size after_size size_delta before_permissions? after_permissions? patch? binary? too_large? pruned?",
-      "ChangesShape": "selection actions changes ambiguous",
+      "ChangesShape": "selection actions changes ambiguous notes?",
       "CompactShape": "events_archived base seq archive dropped",
       "ConfigShape": "useGitignore excludePatterns excludeGlobs forceInclude maxEntries maxBytes maxFileSize keepAside",
       "ConflictShape": "id cause? path path_b64? timestamp state settled? reason detail? undo_id current_hash undo_hash base_hash? current_size undo_size current_kind undo_kind current_permissions? undo_permissions? patch? binary? too_large?",
