@@ -36,7 +36,13 @@ function isMeant({ number, id, name }: Snapshot, text: string): boolean {
 }
 
 async function pinAction(context: Context, id: string, pinned: boolean): Promise<void> {
-  const found = await findAction(context, id);
+  const found = await findAction(context, id).catch((error: unknown) => {
+    if (!(error instanceof ChronicleError) || error.code !== "NOT_FOUND") throw error;
+    throw new ChronicleError("NOT_FOUND", `there is no snapshot and no action ${JSON.stringify(id)}`, {
+      hint: "`chronicle list --snapshots` and `chronicle actions` list them",
+      data: error.data,
+    });
+  });
   if (pinned && !keepsAction(await pruningInForce(context), found.fromSeq))
     throw gone(`the action ${found.id.slice(0, 8)}`);
   await withCommit(context, async (commit) => {

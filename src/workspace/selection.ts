@@ -293,7 +293,7 @@ async function workSince(context: Context, moment: string): Promise<ChosenWork> 
   const seq = await sinceWhen(context, moment);
   const span = await spanFrom(context, [seq]);
   return {
-    label: `since ${seq}`,
+    label: `since seq:${seq}`,
     ...span,
     back: seq,
     everything: true,
