@@ -94,7 +94,7 @@ describe("an idle workspace", () => {
     (await workspaces.openKey("w1"))[Symbol.dispose]();
     made.now += 1_000;
     expect(await workspaces.closeIdle(500)).toBe(1);
-    expect((await kept.workspace.head()).seq).toBe(2);
+    expect((await kept.workspace.head()).seq).toBe(3);
     kept[Symbol.dispose]();
     made.now += 1_000;
     expect(await workspaces.closeIdle(500)).toBe(0);
@@ -126,7 +126,7 @@ describe("a workspace that is changed by others", () => {
     made.now += 2_000;
     using fresh = await made.workspaces.openKey("w0");
     expect(fresh.workspace).not.toBe(old.workspace);
-    expect((await old.workspace.head()).seq).toBe(2);
+    expect((await old.workspace.head()).seq).toBe(3);
     old[Symbol.dispose]();
     await expect
       .poll(() =>
