@@ -51,9 +51,16 @@ class Repair {
 
   async run(): Promise<VerifyShape> {
     const began = performance.now();
-    let found = await this.#examine(new Set());
+    let told = new Set<Hash>();
+    let found = await this.#examine(told);
+    const again = (): Promise<Examined> => {
+      told = new Set([...this.#healed.keys(), ...found.hurt]);
+      return this.#examine(told);
+    };
     // Each round heals something, or puts something aside, or is the last.
-    while (await this.#mend(found)) found = await this.#examine(new Set([...this.#healed.keys(), ...found.hurt]));
+    while (await this.#mend(found)) found = await again();
+    // What needs a content is only found out for those that are asked about.
+    if ([...found.hurt].some((hash) => !told.has(hash))) found = await again();
     const { shape } = found;
     const seconds = Math.round(performance.now() - began) / 1_000;
     return { ...shape, notes: [...shape.notes, ...this.#notes], seconds, repair: this.#result(found) };

@@ -161,6 +161,16 @@ describe("Truth 16: verify --repair-from heals what can be healed", () => {
     await restored(box, "0", OLD);
   });
 
+  test("what needs it is named where nothing at all could be healed", async () => {
+    using box = new Sandbox();
+    await lived(box);
+    rot(box.store, OLD);
+    const ran = await box.call(["verify", "--repair-from", "."]);
+    expect(ran.code).toBe(4);
+    expect(ran.stdout).toContain("needed by base of event 3: a.bin@1");
+    expect(ran.stdout).not.toContain("needed by nothing");
+  });
+
   test("from another store, which is damaged itself and is only read", async () => {
     using box = new Sandbox();
     await lived(box);
