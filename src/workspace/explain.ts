@@ -1,6 +1,6 @@
 import type { ExplainShape } from "../api/shapes.ts";
 import type { Omission } from "../core/coverage.ts";
-import { isWithin, type WorkspacePath } from "../core/path.ts";
+import { foldersAbove, isWithin, type WorkspacePath } from "../core/path.ts";
 import type { Context } from "./context.ts";
 import { parseGivenPath } from "./given-path.ts";
 import { offRecordAmong } from "./off-record.ts";
@@ -43,6 +43,9 @@ async function leftOut(
   { path, recorded, unreadable }: Looked,
 ): Promise<Pick<Omission, "reason" | "detail"> | undefined> {
   await rememberRecorded(context);
+  const link = recorded ? undefined : await linkAbove(context, path);
+  if (link !== undefined)
+    return { reason: "special", detail: `${shownPath(link)} is a link: it is recorded itself, and never followed` };
   const held = (await offRecordAmong(context, [path])).get(path);
   if (held !== undefined) return { reason: "off-record", detail: held };
   const { omitted } = await context.worktree.scan({ only: [path] }, () => undefined);
@@ -52,4 +55,13 @@ async function leftOut(
     return one.reason !== "over-limit" || (!recorded && one.path !== path);
   });
   return found ?? (unreadable === undefined ? undefined : { reason: "unreadable", detail: unreadable });
+}
+
+/** The link in place of a folder above the path, if there is one. */
+async function linkAbove(context: Context, path: WorkspacePath): Promise<WorkspacePath | undefined> {
+  for (const folder of foldersAbove(path)) {
+    const entry = await context.worktree.inspect(folder);
+    if (entry?.kind === "symlink") return folder;
+  }
+  return undefined;
 }

@@ -22,6 +22,20 @@ describe("Truth: a path that a person types is the one that is meant", () => {
     expect([outside.code, outside.stderr]).toEqual([2, expect.stringContaining("is outside of the workspace")]);
   });
 
+  it("beyond a link nothing is tracked, and `explain` says so", async () => {
+    using box = new Sandbox();
+    box.write("folder/f", "one\n");
+    symlinkSync("folder", join(box.project, "alias"));
+    await box.must(["init"]);
+    const { stdout } = await box.must(["explain", "alias/f", "folder/f", "alias"]);
+    const [beyond, inside, link] = stdout.split("\n");
+    expect(beyond).toMatch(/^alias\/f: not tracked.*alias is a link/);
+    expect([inside, link]).toEqual([
+      "folder/f: tracked: nothing leaves it out",
+      "alias: tracked: nothing leaves it out",
+    ]);
+  });
+
   it.each(["@other:x", "base64:eA"])("a file that is called %s is named with ./", async (name) => {
     using box = new Sandbox();
     box.write(name, "one\n");
