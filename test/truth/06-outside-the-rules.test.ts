@@ -113,6 +113,22 @@ describe("Truth 6: what a command destroys outside of the rules is named", () =>
   });
 });
 
+test("Truth 6: a path that could not be recorded is not said to be left out by a rule", async () => {
+  using box = new Sandbox();
+  box.write("big", "x".repeat(5_000));
+  box.write(".gitignore", "*.log\n");
+  box.write("a.log", "ignored\n");
+  box.run(["init", "--max-file-size", "1k"]);
+  const { stderr } = box.run(["run", "--", "sh", "-c", "echo more >> big; echo 2 > a.log"]);
+  expect(stderr).toContain("1 path that could not be recorded before was changed; undo leaves it as it is: big\n");
+  expect(stderr).toContain("1 path that the rules leave out was changed; undo brings the content before back: a.log\n");
+  const removed = box.run(["run", "--", "rm", "big"]);
+  expect([removed.code, removed.stderr]).toEqual([
+    1,
+    expect.stringContaining("1 path that could not be recorded before was removed and cannot be brought back: big"),
+  ]);
+});
+
 describe("Truth 6: small ignored files are kept aside before a run, and come back", () => {
   function contents(box: Sandbox, path: string): string {
     return readFileSync(join(box.project, path), "utf8");

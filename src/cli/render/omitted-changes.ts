@@ -1,4 +1,5 @@
 import type { OmittedChangeShape } from "../../api/shapes.ts";
+import { isMeant as isMeantOmission } from "../../core/coverage.ts";
 import { counted } from "./counted.ts";
 import { printable } from "./printable.ts";
 
@@ -51,12 +52,20 @@ function listOf(changes: readonly OmittedChangeShape[]): string {
   return `${names.join(", ")}${more > 0 ? ` and ${more.toLocaleString("en-US")} more` : ""}`;
 }
 
+/** Which paths no capture takes: those that the rules leave out, and those that could not be recorded. */
+const GROUPS: readonly (readonly [which: string, isOf: (change: OmittedChangeShape) => boolean])[] = [
+  ["that the rules leave out", isMeantOmission],
+  ["that could not be recorded before", (change) => !isMeantOmission(change)],
+];
+
 function told(changes: readonly OmittedChangeShape[], sentences: readonly Sentence[]): string[] {
-  return sentences.flatMap(({ isMeant, text }) => {
-    const meant = changes.filter(isMeant);
-    const which = `${counted(meant.length, "path")} that the rules leave out`;
-    return meant.length === 0 ? [] : [`${which} ${text(meant.length === 1)}: ${listOf(meant)}`];
-  });
+  return GROUPS.flatMap(([which, isOf]) =>
+    sentences.flatMap(({ isMeant, text }) => {
+      const meant = changes.filter((change) => isOf(change) && isMeant(change));
+      if (meant.length === 0) return [];
+      return [`${counted(meant.length, "path")} ${which} ${text(meant.length === 1)}: ${listOf(meant)}`];
+    }),
+  );
 }
 
 /** Losses outside of the rules: a line for removed paths, and one for overwritten ones. */
