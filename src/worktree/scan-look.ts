@@ -161,7 +161,7 @@ export class ScanLook {
       return;
     }
     if (stat.kind === "special") {
-      this.#skip(work, found, "special", "a pipe, a socket or a device");
+      this.#skip(work, found, "special", "a pipe, a socket or a device: listed, never opened");
       this.missing(work, child);
       return;
     }

@@ -8,7 +8,7 @@ it("explain says that nothing is there, or something that is never opened", asyn
   box.sh("mkfifo pipe; rm a.txt");
   const { stdout } = await box.must(["explain", "pipe", "missing", "a.txt"]);
   expect(stdout.split("\n")).toEqual([
-    "pipe: not tracked: pipes, sockets and devices are listed, never opened",
+    "pipe: not tracked: a pipe, a socket or a device: listed, never opened",
     "missing: nothing is there and nothing was recorded; it would be tracked: nothing leaves it out",
     "a.txt: tracked: nothing leaves it out",
     "",

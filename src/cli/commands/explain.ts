@@ -16,9 +16,8 @@ function ruleText(result: ExplainShape): string {
 
 /** Why what is there now is left out, although the rules take it in. */
 function leftOutText(recorded: boolean, { reason, detail }: NonNullable<ExplainShape["omitted"]>): string {
-  // The detail is the kind of the special file, or a sentence about a link on the way.
-  if (reason === "special")
-    return detail.includes(" ") ? `: ${printable(detail)}` : ": pipes, sockets and devices are listed, never opened";
+  // The detail names the kind of the special file, or the link on the way.
+  if (reason === "special") return `: ${printable(detail)}`;
   if (reason === "off-record") return `${recorded ? " as it is now" : ""}: off the record: ${detail}`;
   const why = `${reason}${detail === "" ? "" : ` (${printable(detail)})`}`;
   return recorded ? ` as it is now: ${why}; what was recorded before is kept` : `: ${why}`;
