@@ -387,7 +387,7 @@ export class ModelHistory {
   /** Which changes are meant by a selection, as an undo names it; `undefined`: see `#wholeTransaction`. */
   ownOf(label: string): ((step: Step) => boolean) | undefined {
     const [by, value] = [label.slice(0, label.indexOf(" ")), label.slice(label.indexOf(" ") + 1)];
-    if (by === "since") return (step) => step.seq > Number(value);
+    if (by === "since") return (step) => step.seq > Number(value.replace("seq:", ""));
     if (by === "file") return (step) => step.path === value || step.path.startsWith(`${value}/`);
     const transaction = this.transactions.get(value);
     if (by === "transaction" && transaction?.record.session === undefined) return undefined;
