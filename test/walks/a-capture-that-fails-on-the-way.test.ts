@@ -1,9 +1,23 @@
-import { expect, it } from "vitest";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { expect, it, vi } from "vitest";
 import { NodeDisk } from "../../src/disk/node-disk.ts";
 import { storeLayout } from "../../src/storage/files/layout.ts";
-import type { HeldLock } from "../../src/storage/lock.ts";
 import { SqliteLock } from "../../src/storage/sqlite/sqlite-lock.ts";
 import { Project } from "../helpers/project.ts";
+
+/** Nobody is told of a capture that failed before the run ends. It is tried within a tenth of this time. */
+const TRIED_MS = 3_000;
+
+/** Holds the lock while the command changes a file and the change is looked at. */
+async function holdBeside(project: Project, lock: SqliteLock): Promise<void> {
+  const held = await lock.exclusive(60_000);
+  project.write("../held", "");
+  await vi.waitFor(() => expect(project.read("a.txt")).toBe("two\n"), { timeout: 60_000 });
+  await sleep(TRIED_MS);
+  held.release();
+  project.write("../free", "");
+}
 
 it("a capture that fails while a command runs is said, and the last one makes up for it", async () => {
   await using project = new Project();
@@ -12,14 +26,14 @@ it("a capture that fails while a command runs is said, and the last one makes up
   const store = await project.store({ waitMs: 50 });
   const workspace = await store.open({ folder: project.folder });
   const lock = new SqliteLock(new NodeDisk(), storeLayout(project.home).workspace(id).lock);
-  let held: Promise<HeldLock> | undefined;
+  // The command waits by files outside of the folder: for the lock to be held, and for it to be free again.
+  const after = (file: string): string => `while [ ! -e "${join(project.base, file)}" ]; do sleep 0.05; done`;
+  const meanwhile = Promise.withResolvers<void>();
   const run = await workspace.run({
-    command: ["sh", "-c", "sleep 0.3; echo two > a.txt; sleep 1.7"],
-    onStart: () => {
-      held = lock.exclusive(1_000);
-      setTimeout(() => void held?.then((one) => one.release()), 1_200);
-    },
+    command: ["sh", "-c", `${after("held")}; echo two > a.txt; ${after("free")}`],
+    onStart: () => meanwhile.resolve(holdBeside(project, lock)),
   });
+  await meanwhile.promise;
   lock.close();
   expect(run.changes.map((change) => change.path)).toEqual(["a.txt"]);
   expect(run.session.notes.join("\n")).toMatch(

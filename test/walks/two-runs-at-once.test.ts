@@ -1,4 +1,5 @@
-import { expect, it } from "vitest";
+import { join } from "node:path";
+import { expect, it, vi } from "vitest";
 import { Project } from "../helpers/project.ts";
 
 it("two runs at once: each takes back its own, and what either may have done belongs to nobody", async () => {
@@ -9,16 +10,22 @@ it("two runs at once: each takes back its own, and what either may have done bel
   const one = await project.open();
   const other = await project.open();
 
+  // The commands wait for each other by files outside of the folder, so that the order holds on any machine.
+  const [begun, over] = [join(project.base, "begun"), join(project.base, "over")];
+  const after = (file: string): string => `while [ ! -s "${file}" ]; do sleep 0.05; done`;
   const long = one.run({
     command: [
       "sh",
       "-c",
-      "echo early > early.txt; sleep 1.2; echo both > both-a.txt; sleep 1.2; echo late > late.txt; sleep 0.6",
+      `echo early > early.txt; ${after(begun)}; echo both > both-a.txt; ${after(over)}; echo late > late.txt`,
     ],
   });
-  await new Promise((resolve) => setTimeout(resolve, 700));
-  const short = other.run({ command: ["sh", "-c", "echo B > b.txt; sleep 1.2"] });
-  const [long1, short1] = await Promise.all([long, short]);
+  await vi.waitFor(() => expect(project.read("early.txt")).toBe("early\n"), { timeout: 60_000 });
+  const short1 = await other.run({
+    command: ["sh", "-c", `echo B > b.txt; echo > "${begun}"; ${after("both-a.txt")}`],
+  });
+  project.write("../over", "\n");
+  const long1 = await long;
 
   const paths = (changes: { path: string }[]): string[] => changes.map((change) => change.path);
   // Before the second began, and after it ended, the first was the only one.
