@@ -39,7 +39,7 @@ async function begin(files: Readonly<Record<string, Buffer>>) {
   opened.push(blobs);
   const roots = [{ id: undefined, folder: "/w", filter: DEFAULT_FILTER, limits: DEFAULT_LIMITS }];
   const ingest = new FileIngest({ disk, layout, blobs, roots, newPackId, threads: false });
-  const read = async (names: readonly string[]): Promise<(Hash | undefined)[]> => {
+  const readAll = async (names: readonly string[]): Promise<IngestResult[]> => {
     lanes.clear();
     const results: IngestResult[] = [];
     const run = ingest.begin({ hashOnly: false, onResult: (result) => results.push(result) });
@@ -51,9 +51,11 @@ async function begin(files: Readonly<Record<string, Buffer>>) {
       }),
     );
     await run.finish();
-    return results.map((result) => ("entry" in result ? result.entry.hash : undefined));
+    return results;
   };
-  return { disk, blobs, read, lanes };
+  const read = async (names: readonly string[]): Promise<(Hash | undefined)[]> =>
+    (await readAll(names)).map((result) => ("entry" in result ? result.entry.hash : undefined));
+  return { disk, blobs, read, readAll, lanes };
 }
 
 function random(length: number, seed: number): Buffer {
@@ -95,3 +97,20 @@ test.each([3 * MiB, 9 * MiB])(
     expect((await blobs.get(sha256(grown)))?.equals(grown)).toBe(true);
   },
 );
+
+test("a file that grows while it is read is recorded with the size of the content that was kept", async () => {
+  const { disk, blobs, readAll } = await begin({ busy: Buffer.alloc(1000, "x") });
+  // Each look at the open file is followed by a write of two bytes at its end: one more than is read beyond the size seen.
+  const look = disk.fstat.bind(disk);
+  disk.fstat = (fd) => {
+    const stat = look(fd);
+    const writer = disk.open("/w/busy", "update", 0o644);
+    disk.write(writer, Buffer.from("yy"), look(writer).size);
+    disk.close(writer);
+    return stat;
+  };
+  const [result] = await readAll(["busy"]);
+  expect(result).toMatchObject({ unstable: true });
+  const entry = result !== undefined && "entry" in result ? result.entry : undefined;
+  expect(entry?.size).toBe((await blobs.get(entry?.hash ?? sha256(Buffer.alloc(0))))?.length);
+});

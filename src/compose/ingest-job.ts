@@ -37,6 +37,8 @@ export interface IngestColumns {
   readonly hashes: Uint8Array;
   /** size, mtime_ns, ctime_ns, ino, mode: the stat after the last byte was read. */
   readonly stats: BigInt64Array;
+  /** Bytes of each content. It is not the size in the stat where the file changed during every attempt. */
+  readonly sizes: Float64Array;
   /** The errno of what is unreadable, by position. */
   readonly details: ReadonlyMap<number, string>;
   /** Bytes of content read. */
@@ -51,6 +53,7 @@ export function ingestBatch(roots: readonly ConfinedFs[], batch: IngestBatch, si
   const outcome = new Uint8Array(count);
   const hashes = new Uint8Array(count * 32);
   const stats = new BigInt64Array(count * STAT_FIELDS);
+  const sizes = new Float64Array(count);
   const details = new Map<number, string>();
   let bytes = 0;
   for (let i = 0; i < count; i += 1) {
@@ -66,6 +69,7 @@ export function ingestBatch(roots: readonly ConfinedFs[], batch: IngestBatch, si
       outcome[i] = outcomeOf(read);
       hashes.set(hashToBytes(read.hash), i * 32);
       putStat(stats, i, read.stat);
+      sizes[i] = read.size;
       bytes += read.size;
     } else if (read.kind === "gone") outcome[i] = OUTCOME.gone;
     else if (read.kind === "other") outcome[i] = OUTCOME.other;
@@ -74,7 +78,7 @@ export function ingestBatch(roots: readonly ConfinedFs[], batch: IngestBatch, si
       details.set(i, read.detail);
     }
   }
-  return { outcome, hashes, stats, details, bytes };
+  return { outcome, hashes, stats, sizes, details, bytes };
 }
 
 function outcomeOf({ unstable, isDatabase }: { readonly unstable: boolean; readonly isDatabase: boolean }): number {

@@ -40,7 +40,7 @@ function toResult(one: ScannedPath, row: number, columns: IngestColumns): Ingest
   const stat = statOfRow(columns, row, one.stat);
   const hash = hashFromBytes(columns.hashes.subarray(row * 32, row * 32 + 32));
   const mtimeMs = Number(stat.mtimeNs / 1_000_000n);
-  const entry = { path, kind: "file" as const, mode: stat.mode, size: stat.size, mtimeMs, hash };
+  const entry = { path, kind: "file" as const, mode: stat.mode, size: columns.sizes[row] ?? 0, mtimeMs, hash };
   const isDatabase = outcome === OUTCOME.database || outcome === OUTCOME.unstableDatabase;
   const unstable = outcome === OUTCOME.unstable || outcome === OUTCOME.unstableDatabase;
   return { path, entry, stat, unstable, ...(isDatabase ? { isDatabase } : {}) };
