@@ -1,4 +1,5 @@
 import type { Change } from "../core/change.ts";
+import { decodeConflict } from "../core/conflict-record.ts";
 import type { LogEvent } from "../core/event.ts";
 import { decodeFile, pathOfRecordId, type FileRecord } from "../core/file-record.ts";
 import { decodeIntent, type IntentRecord } from "../core/records.ts";
@@ -116,10 +117,21 @@ class Lineage {
 
 /** The changes that were taken back within a span, for instance by a failed run in it. The events are read in order. */
 class TakenBack {
-  readonly #undos = new Map<string, Pick<IntentRecord, "took" | "left" | "target"> & { readonly seq: number }>();
+  readonly #undos = new Map<
+    string,
+    Pick<IntentRecord, "took" | "met" | "left" | "target"> & { readonly seq: number }
+  >();
+  /** Conflicts that are settled for their undo or by a merge: what the undo met at the path is taken back. */
+  readonly #settled = new Map<string, { readonly undo: string; readonly path: WorkspacePath }>();
 
-  /** Takes an event that may end an undo or a redo. */
+  /** Takes an event that may end an undo or a redo, or settle a conflict. */
   note({ seq, recordId, record }: Pick<LogEvent, "seq" | "recordId" | "record">): void {
+    if (recordId.startsWith("conflict:")) {
+      const conflict = decodeConflict(record);
+      if (conflict.settled === "undo" || conflict.settled === "merged") this.#settled.set(recordId, conflict);
+      else this.#settled.delete(recordId);
+      return;
+    }
     if (!recordId.startsWith("intent:") || record["state"] !== "done") return;
     const intent = decodeIntent(record);
     if (intent.kind === "undo") this.#undos.set(recordId.slice("intent:".length), { ...intent, seq });
@@ -129,8 +141,10 @@ class TakenBack {
   }
 
   holds({ seq, record }: OwnEvent, path: WorkspacePath): boolean {
-    for (const { took, left = [], target, seq: end } of this.#undos.values()) {
+    const settled = [...this.#settled.values()].filter((one) => one.path === path).map((one) => one.undo);
+    for (const [id, { took, met = [], left = [], target, seq: end }] of this.#undos) {
       if (took !== undefined && holdsSeq(took, seq) && !left.includes(path)) return true;
+      if (holdsSeq(met, seq) && settled.includes(id)) return true;
       const ids = [record.session, record.action, record.transaction, record.intent];
       // The operation may go on after it was undone: an action whose end comes late, for instance.
       if (target !== undefined && seq < end && ids.includes(target)) return true;

@@ -102,4 +102,25 @@ describe("Truth 3: what an undo could not take back is not taken back", () => {
     expect(project.read("f")).toBe("by a human\n");
     expect(await undoneOf(workspace)).toEqual([true, false]);
   });
+
+  it("what is taken back by settling a conflict is not among the changes of an action that ends later", async () => {
+    for (const keep of ["undo", "current"] as const) {
+      await using project = new Project();
+      project.write("f", "before\n");
+      const workspace = await project.init();
+      const begin = () => workspace.snapshotAction({ type: "write_file", payload: { path: "f" }, session: "s" });
+      const first = await begin();
+      project.write("f", "by the first\n");
+      const second = await begin();
+      // Both go on: it may be either's.
+      project.write("f", "by one of both\n");
+      await workspace.undo({ session: "s" });
+      const [conflict] = await workspace.conflicts();
+      expect(conflict).toMatchObject({ path: "f" });
+      await workspace.resolve(conflict?.id ?? "", { keep });
+      await workspace.finishAction(second?.id ?? "", { outcome: "denied" });
+      const ended = await workspace.finishAction(first?.id ?? "");
+      expect(ended.changes.map((one) => one.path)).toEqual(keep === "undo" ? [] : ["f"]);
+    }
+  });
 });
