@@ -156,7 +156,7 @@ export class ModelHistory {
     } else if (kind === "conflict") {
       const record = decodeConflict(body);
       this.conflicts.set(id, { ...record, path: shown(record.path) });
-      if (record.settled === "undo" || record.settled === "merged") this.#settle(record.undo ?? "", shown(record.path));
+      this.#settle(record.undo ?? "", shown(record.path), record.settled === "undo" || record.settled === "merged");
     } else if (kind === "prune") this.prunings.push(decodePrune(body));
     else if (kind === "intent") this.#intent(id, decodeIntent(body), asked);
   }
@@ -280,7 +280,9 @@ export class ModelHistory {
     const again =
       asked.isStep !== true
         ? undefined
-        : (intent.takes ?? []).map((one) => this.#everTook.get(one)).find((one) => one?.label === label);
+        : [...(intent.takes ?? []), ...(intent.passes ?? [])]
+            .map((one) => this.#everTook.get(one))
+            .find((one) => one?.label === label);
     const isOwn = again === undefined ? this.ownOf(label) : this.#ofUndo(again);
     const took = new Set(history.filter((step) => holdsSeq(intent.took ?? [], step.seq)).map((step) => step.seq));
     const transaction = /^transaction (.*)$/.exec(label)?.[1];
@@ -423,11 +425,14 @@ export class ModelHistory {
     return (step) => left.has(step.seq);
   }
 
-  /** A conflict that was settled for the undo, or by a merge: what the undo had met at the path is taken back. */
-  #settle(undo: string, path: string): void {
+  /** Once a conflict is settled for the undo, or by a merge, what the undo had met at the path is taken back: until that is undone. */
+  #settle(undo: string, path: string, isTaken: boolean): void {
     const took = this.undos.get(undo);
-    for (const step of this.steps)
-      if (step.path === path && holdsSeq(took?.met ?? [], step.seq)) took?.seqs.add(step.seq);
+    for (const step of this.steps) {
+      if (step.path !== path || !holdsSeq(took?.met ?? [], step.seq)) continue;
+      if (isTaken) took?.seqs.add(step.seq);
+      else took?.seqs.delete(step.seq);
+    }
   }
 
   /** Did no undo that took this change back change the path? */

@@ -1,5 +1,6 @@
 import { expect } from "vitest";
 import type { LogEventShape } from "../../src/api/shapes.ts";
+import { keptAside } from "./model-aside.ts";
 import { ModelBack } from "./model-back.ts";
 import { found } from "./model-expect.ts";
 import { ModelHistory, sorted, UNOWNED_MS, type Asked, type KnownAction } from "./model-history.ts";
@@ -63,18 +64,24 @@ export class ModelPlay {
     await this.#afterCrash(pid, { ...asked, isQuiet: isQuiet(what), before, crash });
   }
 
-  /** What was never recorded survives whatever is done, but for what was touched. */
+  /** What was never recorded survives whatever is done, but for what was touched; or an operation has kept it aside. */
   async #safely(work: () => Promise<void>): Promise<void> {
     const before = this.machine.tree();
+    const { seq } = this.history;
     this.machine.touched = new Set();
     await work();
     const after = this.machine.tree();
     const touched = [...this.machine.touched];
     const isTouched = (path: string): boolean => touched.some((one) => isWithin(path, one) || isWithin(one, path));
-    for (const [path, state] of before) {
-      if (state === "dir" || isTouched(path) || this.history.wasRecorded(path, state)) continue;
-      found([path, after.get(path)]).toEqual([path, state]);
-    }
+    const lost = [...before].filter(
+      ([path, state]) =>
+        state !== "dir" && after.get(path) !== state && !isTouched(path) && !this.history.wasRecorded(path, state),
+    );
+    if (lost.length === 0) return;
+    const events = await this.machine.workspace.log({ from: Math.max(seq + 1, this.begins) });
+    const kept = await keptAside(this.machine.disk, events);
+    for (const [path, state] of lost)
+      if (!kept.has(`${path}\0${state}`)) found([path, after.get(path)]).toEqual([path, state]);
   }
 
   async #afterCrash(
@@ -82,7 +89,8 @@ export class ModelPlay {
     { isQuiet: quiet, before, ...asked }: Asked & { isQuiet: boolean; before: Map<string, string>; crash: Crash },
   ): Promise<void> {
     this.history.see(this.machine.tree());
-    await this.read(asked, pid);
+    // A restart ends one process and begins another: it is the last one before the crash that has recorded.
+    await this.read(asked, this.machine.pid - 1);
     await this.machine.workspace.snapshot();
     this.history.see(this.machine.tree());
     await this.read(withoutLate(asked));

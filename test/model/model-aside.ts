@@ -1,0 +1,54 @@
+import { decodeAside } from "../../src/core/aside.ts";
+import type { RecordBody } from "../../src/core/json.ts";
+import type { Hash } from "../../src/core/hash.ts";
+import { decodePlan } from "../../src/core/plan.ts";
+import type { LogEventShape } from "../../src/api/shapes.ts";
+import type { SimDisk } from "../../src/disk/sim-disk.ts";
+import { FileBlobStore } from "../../src/storage/files/file-blob-store.ts";
+import { storeLayout } from "../../src/storage/files/layout.ts";
+import { MemoryBlobIndex } from "../../src/storage/memory/memory-blob-index.ts";
+import { memoryLocks } from "../../src/storage/memory/memory-lock.ts";
+import { shown } from "./model-roots.ts";
+
+/** Reads contents of the store on a disk, also those that no path was recorded with. */
+async function readContents(disk: SimDisk, hashes: readonly Hash[]): Promise<Map<Hash, Uint8Array>> {
+  const { blobs: layout } = storeLayout("/store");
+  const blobs = await FileBlobStore.open({
+    disk,
+    layout,
+    openIndex: () => ({ index: new MemoryBlobIndex(), fresh: true, readOnly: true }),
+    lock: memoryLocks(),
+    newPackId: () => {
+      throw new Error("nothing is written");
+    },
+  });
+  try {
+    const contents = new Map<Hash, Uint8Array>();
+    for await (const [hash, reader] of blobs.readMany(hashes))
+      if (reader !== undefined) contents.set(hash, Buffer.concat(await Array.fromAsync(reader.pieces())));
+    return contents;
+  } finally {
+    await blobs.close();
+  }
+}
+
+/**
+ * What operations have kept aside of paths that the rules leave out, as it was before each of them: path and state. Only what
+ * the store can give back counts.
+ */
+export async function keptAside(disk: SimDisk, events: readonly LogEventShape[]): Promise<Set<string>> {
+  const plans = events.flatMap(({ record }) => decodeAside(record as RecordBody)?.plan ?? []);
+  const changes = [...(await readContents(disk, plans)).values()].flatMap((plan) => decodePlan(plan));
+  const before = changes.flatMap(({ path, before: entry }) => (entry?.hash === undefined ? [] : [{ ...entry, path }]));
+  const contents = await readContents(
+    disk,
+    before.flatMap(({ hash }) => hash ?? []),
+  );
+  const kept = before.flatMap(({ path, kind, mode, hash }) => {
+    const content = hash === undefined ? undefined : contents.get(hash);
+    if (content === undefined) return [];
+    const text = Buffer.from(content).toString();
+    return `${shown(path)}\0${kind === "symlink" ? "->" : (mode & 0o777).toString(8)} ${text}`;
+  });
+  return new Set(kept);
+}
