@@ -10,8 +10,13 @@ import { ServedStore } from "../helpers/served-store.ts";
 /** How long a condition may take on a busy machine, in ms. */
 const PATIENCE = 60_000;
 
+/**
+ * How a program writes its file. Rewritten means in place, without emptying the file first: a disk that is busy can hold a
+ * program up between the two for so long that a run begins and an undo looks while the file is empty. What is as it was before
+ * the run is nothing to be taken back.
+ */
 const WAYS = {
-  "is rewritten": "writeFileSync(path, `line ${n}\\n`)",
+  "is rewritten": "writeFileSync(path, `line ${n}\\n`, { flag: constants.O_WRONLY | constants.O_CREAT })",
   grows: "appendFileSync(path, `line ${n}\\n`)",
   "is replaced by rename": "writeFileSync(`${path}.tmp`, `line ${n}\\n`); renameSync(`${path}.tmp`, path)",
 };
@@ -25,7 +30,7 @@ class DevServer implements AsyncDisposable {
   constructor(path: string, way: keyof typeof WAYS) {
     this.#path = path;
     const script = `
-      import { appendFileSync, renameSync, writeFileSync } from "node:fs";
+      import { appendFileSync, constants, renameSync, writeFileSync } from "node:fs";
       const path = process.argv[1];
       let n = 0;
       setInterval(() => { n += 1; ${WAYS[way]} }, 20);
@@ -37,7 +42,7 @@ class DevServer implements AsyncDisposable {
   /** Resolves when it has written again. */
   async wrote(): Promise<void> {
     const before = readFileSync(this.#path);
-    // In the middle of a write the file is empty.
+    // A command that rewrites the file leaves it empty for a moment.
     const isOther = (now: Buffer): boolean => now.length > 0 && !now.equals(before);
     await vi.waitUntil(() => isOther(readFileSync(this.#path)), PATIENCE);
   }
