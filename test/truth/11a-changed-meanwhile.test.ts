@@ -12,8 +12,8 @@ const PATIENCE = 60_000;
 
 /**
  * How a program writes its file. Rewritten means in place, without emptying the file first: a disk that is busy can hold a
- * program up between the two for so long that a run begins and an undo looks while the file is empty. What is as it was before
- * the run is nothing to be taken back.
+ * program up between the two for so long that a run begins, ends or is undone while the file is empty. Where the file is empty
+ * twice, the run has not changed it, or there is nothing to take back.
  */
 const WAYS = {
   "is rewritten": "writeFileSync(path, `line ${n}\\n`, { flag: constants.O_WRONLY | constants.O_CREAT })",
@@ -179,6 +179,7 @@ describe("Truth 11a: a program that goes on writing one file does not block the 
     await work();
     await using served = await ServedStore.start({ places: project, folder: project.folder });
     const local = await project.open();
+    await server.wrote();
     const shape = await served.client().workspace(local.id).undo();
     expect(shape.skipped).toMatchObject([{ path: "build.log", reason: LEFT }]);
     expect(contents(project.folder)).toEqual(["before\n"]);
