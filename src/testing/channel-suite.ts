@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterEach, describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import { ChronicleError } from "../core/errors.ts";
 import { sha256 } from "../core/hash.ts";
 import type { Channel, Wire } from "../replication/channel.ts";
@@ -111,9 +111,9 @@ export function channelSuite(name: string, connect: () => WirePair | Promise<Wir
       let sent = 0;
       const count = 200;
       const all = Promise.all(Array.from({ length: count }, (_, i) => a.send(piece(bytes, i)).then(() => (sent += 1))));
+      await vi.waitFor(() => expect(sent).toBeGreaterThan(10), { timeout: 30_000 });
       await sleep(QUIET_MS);
       expect(sent * bytes).toBeLessThanOrEqual(INITIAL_CREDIT_BYTES + bytes);
-      expect(sent).toBeGreaterThan(10);
       expect(a.pendingBytes).toBeGreaterThan((count - sent - 1) * bytes);
       await take(b, count);
       await all;

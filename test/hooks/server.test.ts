@@ -160,10 +160,11 @@ describe("the installed hook", { timeout: 60_000 }, () => {
       ["done", 1],
       ["done", 1],
     ]);
-    const before = home.cli("workspaces").out;
+    // As JSON: for people the time of the last event is told from now.
+    const before = home.cli("workspaces", "--json").out;
     expect(home.cli("agents", "test", "claude").out).toMatch(/^ok {2}claude: an action was recorded/);
     // It leaves nothing in any history.
-    expect(home.cli("workspaces").out).toBe(before);
+    expect(home.cli("workspaces", "--json").out).toBe(before);
     expect(home.actions()).toHaveLength(2);
     expect(home.cli("agents", "status", "claude", "--user").out).toMatch(
       /^Claude Code, user: installed \(last called (just now|\d+ seconds ago)\)/,
