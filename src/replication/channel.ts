@@ -54,7 +54,10 @@ export interface Channel {
 
 /** Moves bytes between two ends, in order and unchanged, as a socket does. What a backend of `Channel` has to provide. */
 export interface Wire {
-  /** Takes one frame; resolves when there is room for the next one. Rejects when the connection has ended. */
+  /**
+   * Takes one frame; resolves when there is room for the next one. Rejects when this side has closed or the connection broke.
+   * Where the other end has closed in peace the frame may go nowhere: what that end wrote before can still be read.
+   */
   write(frame: Uint8Array): Promise<void>;
 
   /**

@@ -30,6 +30,25 @@ async function connect() {
 
 channelSuite("channels over WebSockets", connect);
 
+it("what came before the peer closed in peace is read, whatever is written meanwhile", async () => {
+  const { a, b, client } = await connect();
+  await a.write(Buffer.from("the last word"));
+  a.close("gently");
+  await once(client, "close");
+  // As on a socket, it goes nowhere.
+  await b.write(Buffer.from("too late"));
+  const read: string[] = [];
+  for await (const piece of b.read()) read.push(Buffer.from(piece).toString());
+  expect(read).toEqual(["the last word"]);
+});
+
+it("over a connection that was cut nothing is written", async () => {
+  const { b, cut } = await connect();
+  cut();
+  await expect(Array.fromAsync(b.read())).rejects.toThrow("1006");
+  await expect(b.write(Buffer.from("too late"))).rejects.toThrow("1006");
+});
+
 it("a peer that is refused gets the close code of the error", async () => {
   const { b, client } = await connect();
   const channel = new FramedChannel(b);

@@ -21,6 +21,8 @@ export class WebSocketWire implements Wire {
   readonly #socket: WebSocket;
   readonly #unread: Uint8Array[] = [];
   #unreadBytes = 0;
+  /** This side has closed. */
+  #isLeft = false;
   #end: { readonly error: Error | undefined } | undefined;
   #wake: (() => void) | undefined;
 
@@ -35,7 +37,13 @@ export class WebSocketWire implements Wire {
 
   async write(frame: Uint8Array): Promise<void> {
     const socket = this.#socket;
-    if (socket.readyState !== socket.OPEN) throw new Error("the WebSocket is closed");
+    if (socket.readyState !== socket.OPEN) {
+      if (this.#isLeft) throw new Error("the WebSocket is closed");
+      if (this.#end?.error !== undefined) throw this.#end.error;
+      // The peer has closed in peace, and takes nothing any more. What it sent before may be unread: a write that fails would
+      // end the channel without it.
+      return;
+    }
     const left = new Promise<void>((resolve, reject) => {
       socket.send(frame, { binary: true, compress: false }, (error) => (error ? reject(error) : resolve()));
     });
@@ -58,6 +66,7 @@ export class WebSocketWire implements Wire {
   }
 
   close(how: "gently" | "at once", code?: ErrorCode): void {
+    this.#isLeft = true;
     if (how === "at once") this.#socket.terminate();
     else this.#socket.close(closeCodeOf(code));
   }
