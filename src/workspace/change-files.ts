@@ -9,7 +9,7 @@ import { capture, type CaptureOptions } from "./capture.ts";
 import { meanwhile } from "./changed-meanwhile.ts";
 import type { Context } from "./context.ts";
 import { wholeUnits } from "./database-units.ts";
-import { makeable, operate, type Operation, type OperationReport } from "./operate.ts";
+import { makeable, neverSet, operate, type Operation, type OperationReport } from "./operate.ts";
 import { compare, readDisk } from "./read-disk.ts";
 import { type BackTo, leaveUnseen, type SkippedPath } from "./seen-absent.ts";
 import { changeShape, conflictShape, shownPath, skippedShape } from "./shape.ts";
@@ -137,7 +137,8 @@ async function complete<Shape>(context: Context, plan: FilePlan<Shape>): Promise
   const changes = guarded.changes.filter(({ path }) => !stays.has(path));
   const fitted = fit === undefined ? { changes, skipped: [] } : await fit(changes);
   const unseen = guarded.unseen.filter(({ path }) => !stays.has(path));
-  return { changes: fitted.changes, skipped: [...unseen, ...skipped, ...fitted.skipped] };
+  const unset = neverSet(whole).filter(({ path }) => !stays.has(path));
+  return { changes: fitted.changes, skipped: [...unseen, ...skipped, ...unset, ...fitted.skipped] };
 }
 
 async function preview<Shape>(

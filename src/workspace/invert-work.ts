@@ -9,7 +9,7 @@ import type { Context } from "./context.ts";
 import { contentOf } from "./diff.ts";
 import { fitFolders, type Target, type Unmerged } from "./fit-folders.ts";
 import { offRecordAmong } from "./off-record.ts";
-import { makeable } from "./operate.ts";
+import { makeable, neverSet } from "./operate.ts";
 import type { Group, PathGroups } from "./own-work.ts";
 import { PathsGone } from "./paths-gone.ts";
 import { backTo, SeenAbsent, type SkippedPath, unseenPath } from "./seen-absent.ts";
@@ -82,7 +82,7 @@ export async function invertWork(
   return {
     changes: makeable(changes.filter((change) => !sameEntry(change.before, change.after))),
     unmerged: [...unmerged.values()].sort((a, b) => comparePaths(a.path, b.path)),
-    skipped: [...gone.paths, ...unseen, ...stayed],
+    skipped: [...gone.paths, ...unseen, ...neverSet(changes), ...stayed],
     contents,
   };
 }

@@ -2,7 +2,7 @@ import type { Progress } from "../api/workspace-api.ts";
 import { type Aside, ASIDE_MS } from "../core/aside.ts";
 import type { Change } from "../core/change.ts";
 import type { IdentifiedConflict } from "../core/conflict-record.ts";
-import type { Entry } from "../core/entry.ts";
+import { type Entry, sameEntry } from "../core/entry.ts";
 import { ChronicleError } from "../core/errors.ts";
 import type { EventDraft } from "../core/event.ts";
 import type { WorkspacePath } from "../core/path.ts";
@@ -20,6 +20,7 @@ import { closing, doneDrafts, opening } from "./operation-drafts.ts";
 import { refusePrunedContents } from "./pruning.ts";
 import { proveHistories } from "./proved-rows.ts";
 import { readEvent } from "./read-events.ts";
+import type { SkippedPath } from "./seen-absent.ts";
 import { tornWrite } from "./torn-write.ts";
 import { asideOfIntent, asideOfStep, type AsideReport, NOTHING_ASIDE, splitAside } from "./undo-aside.ts";
 
@@ -195,6 +196,14 @@ export function settable(entry: Entry | undefined): Entry | undefined {
 /** The changes as they can be made on disk; those that then change nothing are left out. */
 export function makeable(changes: readonly Change[]): Change[] {
   return changes.flatMap(({ path, before, after }) => changeBetween(path, before, settable(after)) ?? []);
+}
+
+/** The changes that are left out because only bits that are never set would change. */
+export function neverSet(changes: readonly Change[]): SkippedPath[] {
+  const detail = "setuid, setgid and sticky are recorded, but never set";
+  return changes.flatMap(({ path, before, after }) =>
+    sameEntry(before, after) || !sameEntry(before, settable(after)) ? [] : [{ path, reason: "special-bits", detail }],
+  );
 }
 
 async function carryOut(
