@@ -153,18 +153,38 @@ class Hashing {
     const isChanged = changes.has(folder);
     if (isChanged && changes.get(folder)?.kind !== "dir") return undefined;
     const before = await this.#leaves(folder);
-    if (before === undefined && !isChanged) return undefined;
+    if (before === undefined && !isChanged && !(await this.#comesBack(folder, changes))) return undefined;
     const leaves = before ?? (await this.#outsideOfTree(folder));
     const children = new Map<string, TreeChild | undefined>();
     for (const name of names) {
       const path = childOf(folder, name);
       if (changes.has(path)) children.set(name, childBehind(changes.get(path), fresh));
       else {
-        const child = await this.#folderIn(leaves, path);
+        const child = (await this.#folderIn(leaves, path)) ?? (await this.#returned(path, fresh));
         if (child !== undefined) children.set(name, { ...child, hash: fresh.get(path) ?? EMPTY_HASH });
       }
     }
     return leaves.with(children);
+  }
+
+  /** Is a folder that was in no tree in the tree behind the changes, because all the folders above it are? */
+  async #comesBack(folder: WorkspacePath, changes: PendingChanges): Promise<boolean> {
+    for (let path = folder; !isTop(this.#context, path); path = parentOf(path)) {
+      const entry = changes.has(path)
+        ? changes.get(path)
+        : (await this.#context.index.iterationAt(path, this.#at.seq))?.entry;
+      if (entry?.kind !== "dir") return false;
+    }
+    return true;
+  }
+
+  /** Such a folder, as a leaf of the folder above. `undefined`: it is none. */
+  async #returned(path: WorkspacePath, fresh: FreshHashes): Promise<TreeChild | undefined> {
+    const hash = fresh.get(path);
+    const entry = (await this.#context.index.iterationAt(path, this.#at.seq))?.entry;
+    return hash === undefined || entry === undefined
+      ? undefined
+      : { name: nameOf(path), kind: "dir", mode: entry.mode, hash };
   }
 
   /** A folder as its leaf in the folder above says. `undefined`: there is none. */

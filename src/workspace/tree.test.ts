@@ -1,4 +1,6 @@
+import fc from "fast-check";
 import { expect, test } from "vitest";
+import { LiveTree } from "../core/live-tree.ts";
 import { manifestRoot } from "../core/merkle.ts";
 import type { Entry } from "../core/entry.ts";
 import { pathInRoot, parsePath, ROOT, type WorkspacePath } from "../core/path.ts";
@@ -144,4 +146,34 @@ test("what was emptied, and filled anew, has no hash of what is gone", async () 
   expect(await rootAfter(steps, 4, stored)).toEqual(each);
   expect(await rootAfter(steps, 6, stored)).toEqual(each);
   expect(each.hashes.map((hash) => hash !== undefined)).toEqual([true, true, false]);
+});
+
+test("the root is right whatever folders come and go above what is recorded in them", async () => {
+  const path = fc.constantFrom("d", "d", "d/e", "d/e", "d/e/f", "d/e/f", "d/g", "d/e/f/h", "x");
+  const state = fc.constantFrom<Step[1]>("dir", "dir", "deleted", "deleted", "symlink:to", "file:1", "file:2");
+  const commits = fc.array(fc.array(fc.tuple(path, state), { minLength: 1, maxLength: 4 }), { maxLength: 8 });
+  await fc.assert(
+    fc.asyncProperty(commits, fc.boolean(), async (script, keeps) => {
+      const index = new MemoryIndexStore();
+      const context = { index, worktree: { roots: [{ id: undefined }] } };
+      const live = new LiveTree();
+      let tree = new ProvedTree(context, { seq: 0, root: manifestRoot([]).root });
+      const sizes = script.map((commit) => commit.length);
+      const rows = rowsOf(script.flat().map(([at, what]): Step => [parsePath(at), what]));
+      let from = 0;
+      for (const size of sizes) {
+        const added = rows.slice(from, from + size);
+        from += size;
+        for (const row of added) live.set(row.path, row.entry);
+        const changes = new Map(added.map((row) => [row.path, row.entry]));
+        // What is in no tree is believed only of an index that was just made from the log.
+        const behind = await tree.behind(changes).catch(() => tree.behind(changes, true));
+        expect(behind.root).toBe(live.root());
+        await index.apply(batchTo(from, { iterations: added, tree: behind.hashes }));
+        expect(await rootAtHead(context, from)).toBe(live.root());
+        tree = keeps ? behind.at(from) : new ProvedTree(context, { seq: from, root: behind.root });
+      }
+    }),
+    { numRuns: 1000 },
+  );
 });
