@@ -129,7 +129,8 @@ describe("capture", () => {
       );
       // On a busy machine the writer may stand still while the file is read: then it is not unstable.
       let { coverage } = await workspace.snapshot();
-      for (let i = 0; i < 100 && coverage.complete; i += 1) ({ coverage } = await workspace.snapshot());
+      for (const end = Date.now() + 60_000; coverage.complete && Date.now() < end;)
+        ({ coverage } = await workspace.snapshot());
       expect(coverage).toMatchObject({ complete: false, omitted: [{ path: "busy", reason: "unstable" }] });
     }
     for (const { iteration, hash } of await workspace.history("busy")) {
