@@ -92,7 +92,13 @@ export class ModelBack {
     if (action === undefined) return {};
     return {
       restores: (before) => {
-        const own = netPaths(this.#play.history.steps.filter((step) => step.record.action === action.id));
+        // What was taken back while it went on is nothing that it has changed: what is there now is somebody else's.
+        const { history } = this.#play;
+        const own = netPaths(
+          history.steps.filter(
+            (step) => step.record.action === action.id && !history.isTaken(step, action.record.toSeq),
+          ),
+        );
         const isMeant = (path: string): boolean =>
           own.includes(path) || action.record.paths.some((one) => isWithin(path, one));
         const wanted = new Map<string, State>();

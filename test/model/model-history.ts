@@ -54,6 +54,8 @@ interface Present {
 /** What an undo took back. */
 interface Took {
   readonly seqs: Set<number>;
+  /** The event at its end. */
+  readonly at: number;
   /** The changes of paths with conflicts. */
   readonly met: SeqRanges;
   readonly label: string;
@@ -87,7 +89,7 @@ export class ModelHistory {
   readonly undos = new Map<string, Took>();
   readonly #everTook = new Map<string, Took>();
   /** Operations that were undone as a whole, each with its events. */
-  readonly #whole = new Map<string, { readonly id: string; readonly seqs: ReadonlySet<number> }>();
+  readonly #whole = new Map<string, { readonly id: string; readonly seqs: ReadonlySet<number>; readonly at: number }>();
   prunings: PruneRecord[] = [];
   seq = 0;
   #hash = "";
@@ -298,8 +300,8 @@ export class ModelHistory {
       if (this.veil.isEmpty) found({ label, took: [...took] }).toEqual({ label, took: own.map((step) => step.seq) });
     } else if (transaction !== undefined) this.#wholeTransaction(transaction, history);
     const { met = [] } = intent;
-    this.undos.set(id, { seqs: took, met, label });
-    this.#everTook.set(id, { seqs: new Set(took), met, label });
+    this.undos.set(id, { seqs: took, met, label, at: this.seq });
+    this.#everTook.set(id, { seqs: new Set(took), met, label, at: this.seq });
   }
 
   /** Everybody's transaction: all is as it was when it began, if nothing was done in it that is another's. */
@@ -328,7 +330,7 @@ export class ModelHistory {
     const own = this.#leftOf((step) => this.#isOf(target, step as FileStep));
     const wanted = takeBack(history, own, before.tree);
     this.#expectTree(wanted.tree, `undo of ${target}`);
-    this.#whole.set(target, { id, seqs: new Set(history.filter(own).map((step) => step.seq)) });
+    this.#whole.set(target, { id, seqs: new Set(history.filter(own).map((step) => step.seq)), at: this.seq });
   }
 
   /** An undo of somebody's work is taken back itself; any other operation is done again, path by path. */
@@ -381,9 +383,9 @@ export class ModelHistory {
     return seq > fromSeq && seq <= toSeq && this.#owners(record).has(target);
   }
 
-  isTaken(step: FileStep): boolean {
-    if ([...this.#whole.values()].some(({ seqs }) => seqs.has(step.seq))) return true;
-    return [...this.undos.values()].some(({ seqs }) => seqs.has(step.seq));
+  /** Was it taken back, by an undo up to this event? */
+  isTaken(step: FileStep, upTo = Number.POSITIVE_INFINITY): boolean {
+    return [...this.#whole.values(), ...this.undos.values()].some(({ seqs, at }) => at <= upTo && seqs.has(step.seq));
   }
 
   /** Which changes are meant by a selection, as an undo names it; `undefined`: see `#wholeTransaction`. */
