@@ -10,7 +10,7 @@ import { ModelMachine, type Crash, type MachineOptions } from "./model-machine.t
 import { actorOf, isWithin, netPaths, pickOf, realPath, requestOf, sessionOf, targetsOf } from "./model-requests.ts";
 import { checkEverything, checkLimit, readText } from "./model-retention.ts";
 import type { Begin, Happening, Scripted } from "./model-steps.ts";
-import type { Touch } from "./model-tree.ts";
+import { isTorn, type Touch } from "./model-tree.ts";
 
 export interface PlayOptions extends MachineOptions {
   /** Each step is another process's, as those of an agent's hooks are. */
@@ -61,6 +61,8 @@ export class ModelPlay {
     const crashed = await this.machine.crashing(crash, () => this.#perform(what));
     if (!crashed) return;
     this.crashes += 1;
+    for (const [path, state] of this.machine.tree())
+      if (before.get(path) !== state && isTorn(state)) this.machine.veil.addPath(path);
     await this.#afterCrash(pid, { ...asked, isQuiet: isQuiet(what), before, crash });
   }
 

@@ -144,3 +144,9 @@ function makeParents({ disk, roots }: Touched, path: string): boolean {
   }
   return true;
 }
+
+/** Is it a text of which only a part was written? How two of those merge, the model does not work out. */
+export function isTorn(state: string): boolean {
+  const text = /^\d+ (.*)$/s.exec(state)?.[1];
+  return text !== undefined && !text.includes("\0") && placesOf(text) === undefined;
+}
