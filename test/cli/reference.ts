@@ -42,7 +42,7 @@ writes it anew). Words are explained in [glossary.md](glossary.md).
 \`undo\`, \`rollback\` and \`restore\` list paths that they leave, with a reason, and end with exit code 1; \`skipped\` of \`--json\` has them.
 \`unseen\` means that nothing shows the state to go back to: the path was excluded, unreadable, too large or special then, so that it may have
 been there before and is not deleted; or it was, or is now, off the record, and nobody has a copy of it. Remove such a path yourself, or name
-an earlier moment.
+an earlier moment. \`special-bits\` means that nothing else would change than setuid, setgid or sticky, which are recorded and never set.
 
 \`\`\`sh runnable
 mkdir -p demo && cd demo
