@@ -141,15 +141,18 @@ class TakenBack {
   }
 
   holds({ seq, record }: OwnEvent, path: WorkspacePath): boolean {
-    const settled = [...this.#settled.values()].filter((one) => one.path === path).map((one) => one.undo);
     for (const [id, { took, met = [], left = [], target, seq: end }] of this.#undos) {
       if (took !== undefined && holdsSeq(took, seq) && !left.includes(path)) return true;
-      if (holdsSeq(met, seq) && settled.includes(id)) return true;
+      if (holdsSeq(met, seq) && this.#isSettled(id, path)) return true;
       const ids = [record.session, record.action, record.transaction, record.intent];
       // The operation may go on after it was undone: an action whose end comes late, for instance.
       if (target !== undefined && seq < end && ids.includes(target)) return true;
     }
     return false;
+  }
+
+  #isSettled(undo: string, path: WorkspacePath): boolean {
+    return [...this.#settled.values()].some((one) => one.undo === undo && one.path === path);
   }
 }
 

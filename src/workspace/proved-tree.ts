@@ -181,10 +181,9 @@ class Hashing {
   /** Such a folder, as a leaf of the folder above. `undefined`: it is none. */
   async #returned(path: WorkspacePath, fresh: FreshHashes): Promise<TreeChild | undefined> {
     const hash = fresh.get(path);
+    if (hash === undefined) return undefined;
     const entry = (await this.#context.index.iterationAt(path, this.#at.seq))?.entry;
-    return hash === undefined || entry === undefined
-      ? undefined
-      : { name: nameOf(path), kind: "dir", mode: entry.mode, hash };
+    return entry === undefined ? undefined : { name: nameOf(path), kind: "dir", mode: entry.mode, hash };
   }
 
   /** A folder as its leaf in the folder above says. `undefined`: there is none. */

@@ -59,7 +59,7 @@ class Repair {
     };
     // Each round heals something, or puts something aside, or is the last.
     while (await this.#mend(found)) found = await again();
-    // What needs a content is only found out for those that are asked about.
+    // The examination finds what needs a content only for the contents that it is given.
     if ([...found.hurt].some((hash) => !told.has(hash))) found = await again();
     const { shape } = found;
     const seconds = Math.round(performance.now() - began) / 1_000;

@@ -166,7 +166,7 @@ test("the root is right whatever folders come and go above what is recorded in t
         from += size;
         for (const row of added) live.set(row.path, row.entry);
         const changes = new Map(added.map((row) => [row.path, row.entry]));
-        // What is in no tree is believed only of an index that was just made from the log.
+        // An entry that is in no tree is believed only where the index was just made from the log.
         const behind = await tree.behind(changes).catch(() => tree.behind(changes, true));
         expect(behind.root).toBe(live.root());
         await index.apply(batchTo(from, { iterations: added, tree: behind.hashes }));
