@@ -150,7 +150,7 @@ export interface StatusShape {
   workspace: string;
   path: string;
   roots: { id: string | null; path: string; only?: string }[];
-  /** Merkle root of the last recorded state. */
+  /** Merkle root of the last recorded state. Empty where `read_only`: the log does not prove one. */
   root: string;
   seq: number;
   head: { seq: number; hash: string };

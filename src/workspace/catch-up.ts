@@ -8,8 +8,8 @@ import type { LogEnd, LogPosition, RawLine } from "../storage/event-log.ts";
 import { sealEvents } from "../core/chain.ts";
 import type { HistoryContext, KeptHead } from "./context.ts";
 import { indexedFrom, oldestSeq } from "./history-start.ts";
+import { logHolds } from "./log-holds.ts";
 import { project, projectAnchor, type PlacedEvent } from "./project.ts";
-import { isInBase } from "./read-base.ts";
 import { provedHead } from "./signing.ts";
 import { refuseOtherHistory } from "./refuse-other-history.ts";
 import { laterCommitEnd } from "./torn-tail.ts";
@@ -84,10 +84,8 @@ async function lookAndReplay(context: HistoryContext, options: { readonly recove
   const end = await context.log.refresh();
   const known = await indexedSoFar(context);
   const oldest = await oldestSeq(context.log);
-  if (known.seq > 0 && !(await stillHolds(context, known, { end, oldest }))) {
-    if (known.seq <= end.seq) return stop(known, replaced(known.seq), options);
-    return stop({ ...known, seq: end.seq, hash: end.hash }, shorter(end, known.seq), options);
-  }
+  const lost = known.seq === 0 ? undefined : await lostSince(context, known, { end, oldest });
+  if (lost !== undefined) return stop(known.seq <= end.seq ? known : { ...known, ...headOf(end) }, lost, options);
   const isElsewhere = known.seq > 0 && (await beginsElsewhere(context, oldest));
   if (isElsewhere) await startAnew(context, options);
   const before = isElsewhere ? await indexedSoFar(context) : known;
@@ -118,17 +116,33 @@ function stop(head: IndexHead, damage: ChronicleError, options: { readonly recov
 }
 
 /**
- * Does the log still hold the very event up to which the index knows it, where the index knows it? What follows it may
- * be anything: an event that does not go on from it is cut off as a torn tail.
+ * What is wrong where the log does not hold the very event any more up to which the index knows it. What follows it may be
+ * anything: an event that does not go on from it is cut off as a torn tail.
  */
-async function stillHolds(
+async function lostSince(
   context: HistoryContext,
-  head: IndexHead,
+  known: IndexHead,
   { end, oldest }: { readonly end: LogEnd; readonly oldest: number },
-): Promise<boolean> {
-  if (head.seq === end.seq && head.hash === end.hash && head.offset === end.bytes) return true;
-  if (head.seq >= oldest) return holds(context, head);
-  return agreesWithSentinel(context, head, oldest);
+): Promise<ChronicleError | undefined> {
+  if (known.seq === end.seq && known.hash === end.hash && known.offset === end.bytes) return undefined;
+  const holds = await holdsNow(context, known, { head: end, oldest });
+  if (holds === true) return undefined;
+  if (known.seq > end.seq) return shorter(end, known.seq);
+  return holds === false ? replaced(known.seq) : garbled(known.seq);
+}
+
+function headOf({ seq, hash }: Head): Head {
+  return { seq, hash };
+}
+
+/** Does the history that ends at `head` hold an event? `undefined`: its line is damaged. */
+async function holdsNow(
+  context: HistoryContext,
+  event: Head,
+  { head, oldest }: { readonly head: Head; readonly oldest: number },
+): Promise<boolean | undefined> {
+  if (event.seq < oldest) return agreesWithSentinel(context, event, oldest);
+  return event.seq <= head.seq && logHolds(context, event);
 }
 
 /**
@@ -139,17 +153,6 @@ async function agreesWithSentinel(context: HistoryContext, { seq, hash }: Head, 
   if (seq !== oldest - 1) return true;
   for await (const [first] of context.log.read({ seq: oldest, offset: 0 })) {
     if (first !== undefined) return first.bytes.includes(`"prev_hash":"${hash}"`);
-  }
-  return false;
-}
-
-async function holds(context: HistoryContext, head: IndexHead): Promise<boolean> {
-  const row = await context.index.locate(head.seq);
-  if (row === undefined) return false;
-  for await (const lines of context.log.read({ seq: head.seq, offset: row.offset })) {
-    const first = lines[0];
-    if (first === undefined) continue;
-    return first.bytes.includes(`"hash":"${head.hash}"`) && first.bytes.length === row.length;
   }
   return false;
 }
@@ -309,15 +312,15 @@ async function judge(
   { head, bad, indexed, oldest }: Findings,
 ): Promise<ChronicleError | undefined> {
   const last = context.heads.last(context.workspaceId);
+  const holds = last === undefined || last.seq === 0 || (await holdsNow(context, last, { head, oldest }));
   // A head that says nothing else than the history need not be proved.
-  if (bad === undefined && head.seq >= indexed && (await agreesWith(context, { head, kept: last, oldest })))
-    return undefined;
+  if (bad === undefined && head.seq >= indexed && holds === true) return undefined;
   const kept = last === undefined ? undefined : await provedHead(context);
   const bound = Math.max(indexed, kept?.seq ?? 0);
   if (bad?.bad !== undefined && (await isDamage(context, bad, bad.bad))) return damagedAt(bad);
   if (head.seq < bound) return bad?.bad === undefined ? rolledBack(head.seq, bound, kept) : damagedAt(bad);
-  if (kept === undefined) return undefined;
-  return (await agreesWith(context, { head, kept, oldest })) ? undefined : replaced(kept.seq);
+  if (kept === undefined || holds === true) return undefined;
+  return holds === false ? replaced(kept.seq) : garbled(kept.seq);
 }
 
 /**
@@ -327,17 +330,6 @@ async function judge(
 async function isDamage(context: HistoryContext, { from, foreign }: BadTail, bad: LogPosition): Promise<boolean> {
   if (foreign === true || isSealed(context, bad)) return true;
   return context.isCopy !== true && (await laterCommitEnd(context.log, bad, from.seq)) !== undefined;
-}
-
-/** Is the event that a kept head names the one in the history? So it is where no head was kept. */
-async function agreesWith(
-  context: HistoryContext,
-  { head, kept, oldest }: { readonly head: IndexHead; readonly kept: KeptHead | undefined; readonly oldest: number },
-): Promise<boolean> {
-  if (kept === undefined || kept.seq === 0) return true;
-  if (kept.seq > head.seq) return false;
-  const row = await context.index.locate(kept.seq);
-  return row === undefined || isInBase(row) ? agreesWithSentinel(context, kept, oldest) : row.hash === kept.hash;
 }
 
 /** Is the line in the archive, or the first one behind it? Such lines were durable before anything could go on. */
@@ -353,6 +345,13 @@ function damagedAt({ from, bad = from, lineNumber, detail }: BadTail): Chronicle
   return new ChronicleError("LOG_DAMAGED", `the log is damaged at event ${bad.seq}: ${detail}`, {
     hint: "nothing is written any more; run `chronicle verify` for the whole list, and restore the log from a copy",
     data: { seq: bad.seq, offset: bad.offset, line: lineNumber },
+  });
+}
+
+function garbled(seq: number): ChronicleError {
+  return new ChronicleError("LOG_DAMAGED", `the log is damaged: event ${seq} is not what was recorded`, {
+    hint: "nothing is written any more; run `chronicle verify` for the whole list, and restore the log from a copy",
+    data: { seq },
   });
 }
 

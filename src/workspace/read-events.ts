@@ -25,27 +25,33 @@ export async function readEvent(context: HistoryContext, row: EventRow): Promise
     damage = error;
   }
   damage ??= damagedEvent(row, "it is not where the index says");
-  if (!(await isWhole(context, row.seq))) throw damage;
+  if ((await eventCounted(context, row.seq)) === undefined) throw damage;
   throw new ChronicleError("INTEGRITY_VIOLATION", `the index is wrong about event ${row.seq}`, { cause: damage });
 }
 
-/** Is the event's own line, counted from the oldest one, sound? Then it is the index that is wrong about it. */
-async function isWhole(context: HistoryContext, wanted: number): Promise<boolean> {
+/** The event by the log alone: its own line, counted from the oldest one. `undefined`: that is not sound, or not there. */
+export async function eventCounted(
+  { log }: Pick<HistoryContext, "log">,
+  wanted: number,
+): Promise<LogEvent | undefined> {
   let seq: number | undefined;
-  for await (const lines of context.log.read({ seq: 1, offset: 0 })) {
+  for await (const lines of log.read({ seq: 1, offset: 0 })) {
     for (const { bytes } of lines) {
-      seq = seq === undefined ? seqOf(bytes) : seq + 1;
-      if (seq === undefined) return false;
-      if (seq === wanted) return seqOf(bytes) === wanted;
+      const first = seq === undefined ? wholeOrNone(bytes) : undefined;
+      seq = seq === undefined ? first?.seq : seq + 1;
+      if (seq === undefined || seq > wanted) return undefined;
+      if (seq !== wanted) continue;
+      const event = first ?? wholeOrNone(bytes);
+      return event?.seq === wanted ? event : undefined;
     }
   }
-  return false;
+  return undefined;
 }
 
-/** The seq of a line that is sound by itself. */
-function seqOf(bytes: Uint8Array): number | undefined {
+/** The event of a line; `undefined`: it is not whole. */
+export function wholeOrNone(bytes: Uint8Array): LogEvent | undefined {
   try {
-    return parseLine(bytes).seq;
+    return parseLine(bytes);
   } catch (error) {
     if (error instanceof ChronicleError) return undefined;
     throw error;

@@ -6,7 +6,8 @@ import type { HistoryContext } from "./context.ts";
 import { BASELINE_SEQ, historyStart } from "./history-start.ts";
 import { baseOf, iterationOf } from "./project.ts";
 import { isInBase, readBase } from "./read-base.ts";
-import { provedEvent, wholeOrNone } from "./stated-root.ts";
+import { wholeOrNone } from "./read-events.ts";
+import { provedEvent } from "./stated-root.ts";
 
 /** The log's record of an iteration; `in-base`: it has no line of its own, because a base has brought it. */
 export type LineSays = "same" | "other" | "in-base";

@@ -3,6 +3,7 @@ import { ChronicleError } from "../core/errors.ts";
 import { decodeSigner, signerRecordId } from "../core/signer-record.ts";
 import type { EventRow } from "../storage/index-store.ts";
 import type { HistoryContext, KeptHead } from "./context.ts";
+import { logHolds } from "./log-holds.ts";
 import { readEvent } from "./read-events.ts";
 import type { LoggedSigner, SigningFault } from "./signing-fault.ts";
 
@@ -121,7 +122,7 @@ async function coverFault(
 async function firstHead(context: HistoryContext): Promise<KeptHead | undefined> {
   const first = context.heads.first(context.workspaceId);
   if (first?.valid !== true) return undefined;
-  return (await context.index.locate(first.seq))?.hash === first.hash ? first : undefined;
+  return (await logHolds(context, first)) === true ? first : undefined;
 }
 
 function fault(reason: SigningReason, message: string, hint = ACCEPT): SigningFault {

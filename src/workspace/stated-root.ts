@@ -1,4 +1,4 @@
-import { checkLine, parseLine } from "../core/chain.ts";
+import { checkLine } from "../core/chain.ts";
 import { markOf } from "../core/commit-mark.ts";
 import { ChronicleError } from "../core/errors.ts";
 import type { Head, LogEvent } from "../core/event.ts";
@@ -7,7 +7,7 @@ import type { LogPosition } from "../storage/event-log.ts";
 import type { EventRow } from "../storage/index-store.ts";
 import type { HistoryContext } from "./context.ts";
 import { isInBase } from "./read-base.ts";
-import { readEvent } from "./read-events.ts";
+import { readEvent, wholeOrNone } from "./read-events.ts";
 
 /** Merkle roots that the log states, and the lines behind them, read from the log itself. */
 
@@ -59,16 +59,6 @@ export async function provedEvent(
     hint: "run `chronicle verify` for the whole list, and restore the log from a copy",
     data: { seq: row.seq, offset: row.offset },
   });
-}
-
-/** The event of a line; `undefined`: it is not whole. */
-export function wholeOrNone(bytes: Uint8Array): LogEvent | undefined {
-  try {
-    return parseLine(bytes);
-  } catch (error) {
-    if (error instanceof ChronicleError) return undefined;
-    throw error;
-  }
 }
 
 /** The end of the lines that were read: the last event, and the offset of the next one. */

@@ -36,7 +36,7 @@ export async function statusOf(context: Context, options: ProgressOptions = {}):
       path: root.folder,
       ...(root.only === undefined ? {} : { only: root.only }),
     })),
-    root: damage === undefined ? await provedRoot(context, head.seq) : (latest?.root ?? ""),
+    root: damage === undefined ? await provedRoot(context, head.seq) : "",
     seq: head.seq,
     head: { seq: head.seq, hash: head.hash },
     changes: changes.map(changeShape),
