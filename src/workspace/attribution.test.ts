@@ -98,6 +98,28 @@ describe("whose work a change is", () => {
     expect((await workspace.finishAction(outer.id)).changes.map((one) => one.path)).toEqual(["b"]);
   });
 
+  test.each([false, true])(
+    "sub-agents of either of two calls at once: neither call's; within another call: %s",
+    async (isWithin) => {
+      await using project = new Project();
+      project.write("a", "0");
+      const workspace = await project.init();
+      const rivals = async (): Promise<readonly string[]> => {
+        await begun(workspace, write("x", { session: "s" }));
+        await begun(workspace, command("make", { session: "s" }));
+        const one = await begun(workspace, write("a", { session: "s", depth: 2 }));
+        const two = await begun(workspace, write("a", { session: "s", depth: 2 }));
+        project.write("a", "by whom?");
+        await workspace.finishAction(one.id);
+        return [one.id, two.id];
+      };
+      const around = { type: "task", payload: {}, session: "s", actor: "ann" };
+      const candidates = isWithin ? await workspace.action(around, rivals) : await rivals();
+      const [event] = await workspace.log({ prefix: "file:a", reverse: true, limit: 1 });
+      expect(event?.record).toMatchObject({ actor: isWithin ? "ann" : "ambiguous", candidates });
+    },
+  );
+
   test("an action within a run is the run's too: undoing the run takes it along", async () => {
     await using project = new Project();
     project.write("a", "0");

@@ -286,7 +286,10 @@ export class ModelHistory {
             .map((one) => this.#everTook.get(one))
             .find((one) => one?.label === label);
     const isOwn = again === undefined ? this.ownOf(label) : this.#ofUndo(again);
-    const took = new Set(history.filter((step) => holdsSeq(intent.took ?? [], step.seq)).map((step) => step.seq));
+    // What was left alone is not taken back.
+    const alone = new Set<string>(intent.left?.map((path) => shown(path)));
+    const meant = history.filter((step) => holdsSeq(intent.took ?? [], step.seq) && !alone.has(step.path));
+    const took = new Set(meant.map((step) => step.seq));
     const transaction = /^transaction (.*)$/.exec(label)?.[1];
     const wanted = isOwn === undefined ? undefined : takeBack(history, isOwn, before.tree);
     if (wanted !== undefined) {

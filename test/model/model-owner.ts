@@ -40,7 +40,7 @@ const PERSON = "human";
 
 /**
  * The innermost of those that named the path; else of those that may change anything. Of several innermost ones it is
- * what is around all of them that owns the change, and nobody where nothing is.
+ * what is surely around all of them that owns the change, and nobody where nothing is.
  */
 export function ownerBy(step: Step, going: Going): Owner {
   const around = surroundings(going);
@@ -57,7 +57,13 @@ export function ownerBy(step: Step, going: Going): Owner {
   if (second === undefined) return ofInnermost(first, going, around);
   const candidates = inner.toSorted();
   const common = [...around.keys()].filter((outer) => inner.every((one) => around.get(one)?.has(outer) === true));
-  const owner = common.find((one) => common.every((outer) => around.get(one)?.has(outer) === true));
+  const isWithin = (one: string, outer: string): boolean => around.get(one)?.has(outer) === true;
+  const isAction = (id: string): boolean => going.actions.some((one) => one.id === id);
+  // Of two calls at once, only one has started the sub-agents: which of them is not known.
+  const isRival = (one: string, other: string): boolean =>
+    isAction(one) && isAction(other) && !isWithin(one, other) && !isWithin(other, one);
+  const sure = common.filter((one) => !common.some((other) => isRival(one, other)));
+  const owner = sure.find((one) => sure.every((outer) => isWithin(one, outer)));
   return owner === undefined
     ? { actor: "ambiguous", candidates }
     : { ...ofInnermost(owner, going, around), candidates };
