@@ -87,20 +87,12 @@ function inRunsOf(nesting: Nesting, some: readonly Bracket[]): Bracket[] {
 function ofBrackets(nesting: Nesting, some: readonly Bracket[], cause: IterationCause): Attribution {
   const innermost = nesting.innermost(some);
   const [, second] = innermost;
-  const around = withoutRivals(nesting, nesting.common(innermost));
+  const around = nesting.common(innermost);
   if (second === undefined) return named(nesting, around);
   const candidates = innermost.map((one) => one.id);
   return around.length === 0
     ? { cause, actor: "ambiguous", candidates, depth: 0 }
     : { ...named(nesting, around), candidates };
-}
-
-/** Of several calls that go on at once, only one has started the sub-agents, and nobody knows which: none of them counts as around them. */
-function withoutRivals(nesting: Nesting, around: readonly Bracket[]): Bracket[] {
-  const actions = around.filter((one) => one.action !== undefined);
-  const isRival = (one: Bracket, other: Bracket): boolean =>
-    !nesting.isWithin(one.id, other.id) && !nesting.isWithin(other.id, one.id);
-  return around.filter((one) => one.action === undefined || !actions.some((other) => isRival(one, other)));
 }
 
 /**

@@ -64,10 +64,22 @@ export class Nesting {
     return some.filter((outer) => !some.some((inner) => inner.id !== outer.id && this.isWithin(inner.id, outer.id)));
   }
 
-  /** The open brackets that go on around all of these (or are the only one of them). */
+  /** The open brackets that surely go on around all of these (or are the only one of them). */
   common(some: readonly Bracket[]): Bracket[] {
-    const around = some.map((one) => this.around(one.id));
+    const around = some.map((one) => this.#surelyAround(one.id));
     return this.all.filter((one) => around.every((ids) => ids.has(one.id)));
+  }
+
+  /**
+   * The same as `around`, without calls of which only one can have started what is within: of several that go on at once,
+   * nobody knows which has started a sub-agent.
+   */
+  #surelyAround(id: string): ReadonlySet<string> {
+    const around = this.around(id);
+    const calls = this.all.filter((one) => one.action !== undefined && around.has(one.id)).map((one) => one.id);
+    const isRival = (one: string, other: string): boolean => !this.isWithin(one, other) && !this.isWithin(other, one);
+    const rivals = new Set(calls.filter((one) => calls.some((other) => isRival(one, other))));
+    return rivals.size === 0 ? around : new Set([...around].filter((one) => !rivals.has(one)));
   }
 }
 

@@ -56,17 +56,37 @@ export function ownerBy(step: Step, going: Going): Owner {
   if (first === undefined) return { actor: PERSON };
   if (second === undefined) return ofInnermost(first, going, around);
   const candidates = inner.toSorted();
-  const common = [...around.keys()].filter((outer) => inner.every((one) => around.get(one)?.has(outer) === true));
+  const owner = ofAll(inner, going, around);
+  return owner === undefined ? { actor: "ambiguous", candidates } : { ...owner, candidates };
+}
+
+/**
+ * What is surely around all of these: the innermost action, and the run and the transaction that it does not belong to. Of
+ * several calls at once, only one can have started a sub-agent, and which is not known.
+ */
+function ofAll(inner: readonly string[], going: Going, around: Surroundings): Owner | undefined {
   const isWithin = (one: string, outer: string): boolean => around.get(one)?.has(outer) === true;
-  const isAction = (id: string): boolean => going.actions.some((one) => one.id === id);
-  // Of two calls at once, only one has started the sub-agents: which of them is not known.
-  const isRival = (one: string, other: string): boolean =>
-    isAction(one) && isAction(other) && !isWithin(one, other) && !isWithin(other, one);
-  const sure = common.filter((one) => !common.some((other) => isRival(one, other)));
-  const owner = sure.find((one) => sure.every((outer) => isWithin(one, outer)));
-  return owner === undefined
-    ? { actor: "ambiguous", candidates }
-    : { ...ofInnermost(owner, going, around), candidates };
+  const outers = (one: string, some: readonly { readonly id: string }[]): string[] =>
+    some.map(({ id }) => id).filter((id) => isWithin(one, id));
+  const isSure = (id: string, one: string): boolean =>
+    outers(one, going.actions).every((other) => isWithin(id, other) || isWithin(other, id));
+  const actions = going.actions.filter(({ id }) => inner.every((one) => isWithin(one, id) && isSure(id, one)));
+  const action = actions.find(({ id }) => actions.every((other) => isWithin(id, other.id)));
+  const isBeside = ({ id }: { readonly id: string }): boolean =>
+    inner.every((one) => isWithin(one, id)) && (action === undefined || !isWithin(action.id, id));
+  const runs = going.runs.filter(isBeside);
+  const run = runs.find(({ id }) => runs.every((other) => isWithin(id, other.id)));
+  const transactions = going.transactions.filter(isBeside);
+  const transaction = transactions.find(({ id }) => transactions.every((other) => isWithin(id, other.id)));
+  if (action === undefined && run === undefined && transaction === undefined) return undefined;
+  const session = run?.id ?? action?.record.session;
+  const actor = action?.record.actor ?? (run === undefined ? transaction?.record.actor : PERSON) ?? PERSON;
+  return {
+    actor,
+    ...(session === undefined ? {} : { session }),
+    ...(action === undefined ? {} : { action: action.id }),
+    ...(transaction === undefined ? {} : { transaction: transaction.id }),
+  };
 }
 
 /** An action's, with its session; a run's, with the innermost transaction around it; a transaction's. */
