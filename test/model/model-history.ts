@@ -279,12 +279,10 @@ export class ModelHistory {
   ): void {
     const label = intent.selection ?? "";
     const history = this.steps.slice(0, before.steps);
-    const again =
-      asked.isStep !== true
-        ? undefined
-        : [...(intent.takes ?? []), ...(intent.passes ?? [])]
-            .map((one) => this.#everTook.get(one))
-            .find((one) => one?.label === label);
+    // A step back takes an undo that was redone back once more; where its work was given up meanwhile, it names none.
+    const named = [...(intent.takes ?? []), ...(intent.passes ?? [])].map((one) => this.#everTook.get(one));
+    const known = [...named, ...[...this.#everTook.values()].toReversed()];
+    const again = asked.isStep === true ? known.find((one) => one?.label === label) : undefined;
     const isOwn = again === undefined ? this.ownOf(label) : this.#ofUndo(again);
     // What was left alone is not taken back.
     const alone = new Set<string>(intent.left?.map((path) => shown(path)));
@@ -343,10 +341,11 @@ export class ModelHistory {
       const own = (step: Step): boolean => (step as FileStep).record.intent === target;
       this.#expectTree(takeBack(history, own, before.tree).tree, `redo of ${target}`);
     } else {
-      const own = history.filter((step) => this.#whole.get(target)?.seqs.has(step.seq) === true);
-      const again = new Map<string, State>(own.map((step) => [step.path, step.after]));
-      for (const path of again.keys())
-        if (own.find((step) => step.path === path)?.before === again.get(path)) again.delete(path);
+      // What the undo found as it was before already, it did not write.
+      const undo = this.#whole.get(target)?.id;
+      const own = history.filter(({ record }) => undo !== undefined && record.intent === undo);
+      const again = new Map<string, State>();
+      for (const { path, before: was } of own) if (!again.has(path)) again.set(path, was);
       this.#expectTree(fit(before.tree, again).tree, `redo of ${target}`);
     }
     this.undos.delete(target);
