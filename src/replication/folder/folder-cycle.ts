@@ -16,6 +16,7 @@ import type { Mirror } from "../replica/mirror.ts";
 import type { Timers } from "../timers.ts";
 import { BroughtBack } from "./brought-back.ts";
 import { areWhole, decideCycle, holdCollisions, type CyclePath } from "./decide-cycle.ts";
+import { eventBefore } from "./event-before.ts";
 import { findHeldNames } from "./find-held-names.ts";
 import { findReplicaRecord } from "./find-replica-record.ts";
 import type { FolderJournal } from "./folder-journal.ts";
@@ -25,7 +26,7 @@ import { LocalMaterializer } from "./local-materializer.ts";
 import { agreedPaths, isNewsOnly, isOnlyTaken, planCycle, toldConflicts, type CyclePlan } from "./plan-cycle.ts";
 import { planFirst } from "./plan-first.ts";
 import { readCycle } from "./read-cycle.ts";
-import { RecentLosses } from "./recent-losses.ts";
+import { MEMORY_MS, RecentLosses } from "./recent-losses.ts";
 import { recentlyGone } from "./recently-gone.ts";
 import type { ReplicatedPaths } from "./replicated-paths.ts";
 import { inTheWay, noConflict, oneWay, resolveSyncConflict, type Resolution } from "./resolve-sync-conflict.ts";
@@ -274,10 +275,9 @@ export class FolderCycle implements Disposable {
     const collisions = await findHeldNames(merged.decisions, { rules: nameRules, index: context.index, local });
     const decisions = await holdFolders(holdCollisions(merged.decisions, collisions), { ...ground, journal });
     const losses = await weighLosses(paths, decisions, {
-      rules,
-      own: context.index,
-      local,
+      ...ground,
       recent: this.#losses.recent,
+      since: () => eventBefore(context.index, context.now(), MEMORY_MS),
       isSent: (path) => journal.isSent(path),
     });
     const sides = decided === "restore" ? sidesToRestore(losses) : new Set<Side>();

@@ -40,51 +40,32 @@ export function countLost(changes: Iterable<Passing>): number {
   return lost;
 }
 
-/** How many entries are there that were not, under no name. One folder is not another one's new name: they have no content. */
-export function countNew(changes: Iterable<Passing>): number {
-  const went = new Map<string, number>();
-  let come = 0;
-  const hashes: string[] = [];
-  for (const { before, after } of changes) {
-    if (before?.hash !== undefined && after === undefined) add(went, before);
-    if (before !== undefined || after === undefined) continue;
-    come += 1;
-    if (after.hash !== undefined) hashes.push(after.hash);
-  }
-  for (const hash of hashes) {
-    const moved = went.get(hash) ?? 0;
-    if (moved > 0) come -= 1;
-    went.set(hash, moved - 1);
-  }
-  return come;
-}
-
 function add(counts: Map<string, number>, { kind, hash }: Entry): void {
   const what = hash ?? kind;
   counts.set(what, (counts.get(what) ?? 0) + 1);
 }
 
-/** What goes at once. */
+/** What goes at once from one side, and what of that side stays. */
 export interface Loss {
   /** Entries that go, a moment ago or now. */
   readonly lost: number;
-  /** Entries that are left afterwards; `undefined`: some, and too few go for it to matter how many. */
-  readonly left: number | undefined;
-  /** So many of those have just come: what is left of what there was is the others. */
-  readonly fresh: number;
+  /** Entries that were there before, and still are: what is new is none of them. */
+  readonly kept: number;
 }
 
-/** Whether it matters how many entries are left. */
+/** Whether so many may only go where at least as many stay. */
 export function isMuch(lost: number): boolean {
   return lost > ALWAYS_MAY_GO;
 }
 
-/** May so much go? `where`: for people, on which side it went. */
-export function checkLoss({ lost, left, fresh }: Loss, where: string): ReplicaHalt | undefined {
-  if (lost >= 2 && left !== undefined && left <= fresh) {
-    const what = left === 0 ? "everything" : "everything that was there before";
-    return { reason: "root-emptied", detail: `${what} was deleted ${where}` };
-  }
-  if (left === undefined || !isMuch(lost) || lost <= left) return undefined;
-  return { reason: "mass-deletion", detail: `${lost} of ${lost + left} entries were deleted ${where} at once` };
+/** So many kept entries are enough for so many to go: more need not be counted. */
+export function enoughKept(lost: number): number {
+  if (lost < 2) return 0;
+  return isMuch(lost) ? lost : 1;
+}
+
+/** Whether so much may go. `undefined`: yes; otherwise why not, as a word for programs. */
+export function checkLoss({ lost, kept }: Loss): "root-emptied" | "mass-deletion" | undefined {
+  if (kept >= enoughKept(lost)) return undefined;
+  return kept === 0 ? "root-emptied" : "mass-deletion";
 }

@@ -1,12 +1,12 @@
 import type { ReplicaHalt } from "../../core/replica-record.ts";
 import type { Timers } from "../timers.ts";
 import { isMuch } from "./guards.ts";
-import type { Losses } from "./weigh-losses.ts";
+import { NO_LOSSES, type Losses, type Lost } from "./weigh-losses.ts";
 
-type Lost = Pick<Losses, "local" | "upstream">;
+type Counted = Omit<Losses, "halted">;
 
-/** How long a deletion is remembered, to see with others that it was a large one. */
-const MEMORY_MS = 10_000;
+/** How long a deletion is remembered, to see with others that it was a large one; what has come since then is no part of what is left. */
+export const MEMORY_MS = 10_000;
 
 /** So many entries may be all that goes: more are waited for only for a moment. */
 const FEW = 3;
@@ -23,15 +23,15 @@ const MOST_WAITS = 10;
 const MOST_DOUBTS = 5;
 const DOUBT_MS = 1_000;
 
-const NONE: Lost = { local: 0, upstream: 0 };
+const { halted: _nothing, ...NONE } = NO_LOSSES;
 
 /** Remembers what was deleted a moment ago: a large deletion is seen in several pieces. */
 export class RecentLosses {
   readonly #timers: Timers;
-  #recent = NONE;
+  #recent: Counted = NONE;
   /** Those of before are forgotten. */
   #generation = 0;
-  #last = NONE;
+  #last: Lost = NONE;
   #waits = 0;
   #doubts = 0;
 
@@ -40,7 +40,7 @@ export class RecentLosses {
   }
 
   /** What was carried on a moment ago, on each side. */
-  get recent(): Lost {
+  get recent(): Counted {
     return this.#recent;
   }
 
@@ -63,16 +63,16 @@ export class RecentLosses {
   }
 
   /** These were carried on. `isAccepted`: somebody knows of them, and of those before; they are no part of what may come next. */
-  note({ local, upstream }: Lost, isAccepted = false): void {
+  note(lost: Counted, isAccepted = false): void {
     if (isAccepted) {
       this.#recent = NONE;
       this.#generation += 1;
       return;
     }
-    if (local + upstream === 0) return;
+    if (lost.local + lost.upstream === 0) return;
     const generation = this.#generation;
     const add = (sign: 1 | -1): void => {
-      this.#recent = { local: this.#recent.local + sign * local, upstream: this.#recent.upstream + sign * upstream };
+      this.#recent = { ...sum(this.#recent, lost, sign), older: sum(this.#recent.older, lost.older, sign) };
     };
     add(1);
     this.#timers.after(MEMORY_MS, () => {
@@ -85,4 +85,8 @@ export class RecentLosses {
     this.#doubts = isDoubtful ? this.#doubts + 1 : 0;
     return isDoubtful ? DOUBT_MS : undefined;
   }
+}
+
+function sum(a: Lost, b: Lost, sign: 1 | -1): Lost {
+  return { local: a.local + sign * b.local, upstream: a.upstream + sign * b.upstream };
 }

@@ -1,23 +1,27 @@
+import type { Entry } from "../../core/entry.ts";
 import { ROOT, type WorkspacePath } from "../../core/path.ts";
 import type { ReplicaHalt } from "../../core/replica-record.ts";
 import { both, settle, type Side } from "../../core/reconcile.ts";
 import { withBreaths } from "../../util/with-breaths.ts";
 import type { CyclePath, SettledDecision } from "./decide-cycle.ts";
-import { checkLoss, countLost, countNew, isMuch } from "./guards.ts";
-import type { FileHistory } from "./read-cycle.ts";
-import type { ReplicatedPaths } from "./replicated-paths.ts";
+import { checkLoss, countLost, enoughKept, type Loss } from "./guards.ts";
+import type { CycleSides, FileHistory } from "./read-cycle.ts";
 
-/** What a cycle would delete on each side, and whether it may. */
-export interface Losses {
-  /** Entries that went from the folder, and are about to go from the origin. */
+/** Entries that went from the folder, and those that went from the origin. */
+export interface Lost {
   readonly local: number;
-  /** Entries that went from the origin, and are about to go from the folder. */
   readonly upstream: number;
+}
+
+/** What a cycle would delete: what went from the folder at the origin, and what went from the origin in the folder. */
+export interface Losses extends Lost {
+  /** Those of them that the folder has had for a while, and not only for some seconds. */
+  readonly older: Lost;
   readonly halted: { readonly [side in Side]?: ReplicaHalt };
 }
 
 /** Nothing goes. */
-export const NO_LOSSES: Losses = { local: 0, upstream: 0, halted: {} };
+export const NO_LOSSES: Losses = { local: 0, upstream: 0, older: { local: 0, upstream: 0 }, halted: {} };
 
 /** The sides that get back what they have lost, where that is wanted: what has halted it may be too little by now to do so again. */
 export function sidesToRestore({ halted, local, upstream }: Losses): ReadonlySet<Side> {
@@ -31,76 +35,146 @@ function sidesOf(isLocal: boolean, isRemote: boolean): ReadonlySet<Side> {
 }
 
 /** What the losses are weighed against. */
-export interface LossGround {
-  readonly rules: ReplicatedPaths;
-  readonly own: FileHistory;
-  readonly local: number;
+export interface LossGround extends Pick<CycleSides, "mirror" | "own" | "applied" | "head" | "local" | "rules"> {
   /** Lost a moment ago: a deletion may be seen in several pieces. */
-  readonly recent: { readonly local: number; readonly upstream: number };
+  readonly recent: Lost & Pick<Losses, "older">;
+  /** The own event up to which everything was recorded some seconds ago already. Asked where something is lost. */
+  readonly since: () => Promise<number>;
   /** Is the path's deletion on its way already? */
   readonly isSent: (path: WorkspacePath) => boolean;
 }
 
-/** Weighs what is gone on either side against what is left in the folder. */
+/** A path that was there when both sides last agreed, or has come to one of them since. */
+interface Passage {
+  readonly path: WorkspacePath;
+  readonly before: Entry | undefined;
+  readonly after: Entry | undefined;
+}
+
+/**
+ * Weighs what would be deleted on either side against what was there when both last agreed, on the side on which it went: what is
+ * new there, what the other side has made meanwhile, and what does not go this way at all, is no part of what is left.
+ */
 export async function weighLosses(
   paths: readonly CyclePath[],
   decisions: readonly SettledDecision[],
   ground: LossGround,
 ): Promise<Losses> {
   const { rules, isSent } = ground;
-  const fresh = paths.filter(
-    ({ path, local: here, base, remote }) =>
-      // Asked last: of very many that only come, nothing is to be known.
-      ((remote && base.entry) === undefined) !== (here === undefined) &&
-      rules.goesBack(path, here ?? base.entry) &&
-      !isSent(path),
-  );
-  const here = fresh.map(({ base, local: now, remote }) => ({ before: remote && base.entry, after: now }));
-  const local = countLost(here);
-  const upstream = countLost(decisions.map(({ sides, decision }) => ({ before: sides.local, after: decision.local })));
-  const halted: { local?: ReplicaHalt; remote?: ReplicaHalt } = {};
-  const { recent } = ground;
-  const gone = await weigh(ground, {
-    lost: local === 0 ? 0 : local + recent.local,
-    going: 0,
-    fresh: local === 0 ? 0 : countNew(here),
-    where: "here",
+  const here = paths.flatMap(({ path, local: after, base, remote }): Passage[] => {
+    const before = remote && base.entry;
+    // Asked last: of very many that only come, nothing is to be known.
+    const isPassing = (before === undefined) !== (after === undefined);
+    return isPassing && rules.goesBack(path, after ?? base.entry) && !isSent(path) ? [{ path, before, after }] : [];
   });
-  if (gone !== undefined) halted.local = gone;
-  const there = await weigh(ground, {
-    lost: upstream === 0 ? 0 : upstream + recent.upstream,
-    going: upstream,
-    fresh: 0,
-    where: "at the origin",
-  });
-  if (there !== undefined) halted.remote = there;
-  return { local, upstream, halted };
+  const there = decisions.map(({ path, sides, decision }) => ({ path, before: sides.local, after: decision.local }));
+  const local = await weigh(ground, here, "local");
+  const upstream = await weigh(ground, there, "remote");
+  return {
+    local: local.lost,
+    upstream: upstream.lost,
+    older: { local: local.older, upstream: upstream.older },
+    halted: {
+      ...(local.halt === undefined ? {} : { local: local.halt }),
+      ...(upstream.halt === undefined ? {} : { remote: upstream.halt }),
+    },
+  };
 }
 
-interface Weighing {
+/** What one side has lost, and what it would be halted for. */
+interface Weighed {
   readonly lost: number;
-  /** So many of those that are there are about to go. */
-  readonly going: number;
-  /** So many were not there before. */
-  readonly fresh: number;
-  readonly where: string;
+  readonly older: number;
+  readonly halt?: ReplicaHalt | undefined;
 }
 
-async function weigh(ground: LossGround, { lost, going, fresh, where }: Weighing): Promise<ReplicaHalt | undefined> {
-  if (lost < 2) return undefined;
-  const there = await countEntries(ground, isMuch(lost) ? Infinity : going + fresh + 1);
-  const left = Math.max(0, there - going);
-  return checkLoss({ lost, left: isMuch(lost) || left <= fresh ? left : undefined, fresh }, where);
+/**
+ * Twice: what is lost now and was a moment ago, against all that is kept; and the same of what was there before that moment. Of a
+ * deletion in two pieces only that is left over otherwise which came between them.
+ */
+async function weigh(ground: LossGround, passages: readonly Passage[], side: Side): Promise<Weighed> {
+  const lost = countLost(passages);
+  if (lost === 0) return { lost, older: 0 };
+  const since = await ground.since();
+  const gone = passages.filter(({ before, after }) => before !== undefined && after === undefined);
+  const come = passages.filter(({ before, after }) => before === undefined && after !== undefined);
+  const goneBefore = await thereAt(ground.own, gone, since);
+  const older = countLost([...goneBefore, ...come]);
+  const { recent } = ground;
+  const where = side === "local" ? "local" : "upstream";
+  const all = lost + recent[where];
+  const allOlder = older === 0 ? 0 : older + recent.older[where];
+  const enough = { all: enoughKept(all), older: enoughKept(allOlder) };
+  const moved = { all: gone.length - lost, older: goneBefore.length - older };
+  const kept = await countKept(ground, { side, since, enough, moved });
+  const halt =
+    (await haltFor(ground, { lost: all, kept: kept.all }, side)) ??
+    (await haltFor(ground, { lost: allOlder, kept: kept.older }, side));
+  return { lost, older, halt };
 }
 
-/** How many entries the folder has of those that concern the origin; no more than `limit` are counted. */
-async function countEntries({ own, local, rules }: LossGround, limit: number): Promise<number> {
-  let count = 0;
-  for await (const rows of withBreaths(own.entriesAt(local))) {
-    count += rows.filter(({ path, entry }) => path !== ROOT && rules.isShared(path, entry?.kind === "dir")).length;
-    if (count >= limit) break;
+interface Counting {
+  readonly side: Side;
+  readonly since: number;
+  /** So many need to be found, at most. */
+  readonly enough: Kept;
+  /** These have another name by now. */
+  readonly moved: Kept;
+}
+
+/** Entries that were there when both sides last agreed, and still are; and those of them that had been there before some seconds. */
+interface Kept {
+  readonly all: number;
+  readonly older: number;
+}
+
+async function countKept(ground: LossGround, { side, since, enough, moved }: Counting): Promise<Kept> {
+  const { mirror, own, rules } = ground;
+  const goes = (path: WorkspacePath, entry: Entry): boolean =>
+    side === "local" ? rules.goesBack(path, entry) : rules.isShared(path, entry.kind === "dir");
+  let { all, older } = moved;
+  if (all >= enough.all && older >= enough.older) return moved;
+  for await (const rows of withBreaths(mirror.entriesAt(ground.applied))) {
+    const were = rows.filter(({ path, entry }) => entry !== undefined && path !== ROOT && goes(path, entry));
+    const are = await (side === "local" ? thereAt(own, were, ground.local) : thereAt(mirror, were, ground.head));
+    all += are.length;
+    older += (await thereAt(own, are, since)).length;
+    if (all >= enough.all && older >= enough.older) break;
   }
-  return count;
+  return { all, older };
+}
+
+/** Those of some paths at which there was something. */
+async function thereAt<T extends { readonly path: WorkspacePath }>(
+  history: FileHistory,
+  paths: readonly T[],
+  seq: number,
+): Promise<readonly T[]> {
+  if (paths.length === 0) return [];
+  const rows = await history.iterationsAt(
+    paths.map(({ path }) => path),
+    seq,
+  );
+  return paths.filter((_, i) => rows[i]?.entry !== undefined);
+}
+
+async function haltFor(ground: LossGround, loss: Loss, side: Side): Promise<ReplicaHalt | undefined> {
+  const reason = checkLoss(loss);
+  if (reason === undefined) return undefined;
+  const where = side === "local" ? "here" : "at the origin";
+  const { lost, kept } = loss;
+  if (reason === "mass-deletion")
+    return { reason, detail: `${lost} of ${lost + kept} entries were deleted ${where} at once` };
+  const what = (await isBare(ground, side)) ? "everything" : "everything that was there before";
+  return { reason, detail: `${what} was deleted ${where}` };
+}
+
+/** Is there nothing at all on a side that concerns the other one? */
+async function isBare({ own, local, mirror, head, rules }: LossGround, side: Side): Promise<boolean> {
+  for await (const rows of withBreaths(side === "local" ? own.entriesAt(local) : mirror.entriesAt(head))) {
+    if (rows.some(({ path, entry }) => path !== ROOT && rules.isShared(path, entry?.kind === "dir"))) return false;
+  }
+  return true;
 }
 
 /** Puts back what was lost on a side: there, everything that the other side still has. */

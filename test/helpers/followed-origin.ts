@@ -1,0 +1,85 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { vi } from "vitest";
+import type { SyncShape } from "../../src/api/sync-api.ts";
+import type { ChronicleClient } from "../../src/client/chronicle-client.ts";
+import { createClient } from "../../src/client/create-node-client.ts";
+import { ReplicateProcess } from "./replicate-process.ts";
+import { ServerProcess } from "./server-process.ts";
+
+/** The ways to an origin. */
+export const WAYS = ["--connect", "--ws-connect"] as const;
+
+/** How long something is waited for that comes by itself. */
+const PATIENCE = { timeout: 60_000, interval: 50 };
+
+/** An origin and a folder that follows it, each in a process of its own, over one of the two ways. */
+export class FollowedOrigin implements AsyncDisposable {
+  readonly origin = new ServerProcess(["--replication"]);
+  readonly desk = new ReplicateProcess();
+  readonly #way: (typeof WAYS)[number];
+  readonly #more: readonly string[];
+  #client: ChronicleClient | undefined;
+
+  /** `more`: further options of `replicate`. */
+  constructor(way: (typeof WAYS)[number], more: readonly string[] = []) {
+    this.#way = way;
+    this.#more = more;
+  }
+
+  /** The origin, which has its files by now, and then the desk. */
+  async start(): Promise<void> {
+    await this.origin.start();
+    await this.startDesk();
+    await this.flush();
+  }
+
+  /** The desk, also once more. */
+  async startDesk(): Promise<void> {
+    const socket = this.origin.socketUrl.slice("unix:".length);
+    const token = join(this.desk.base, "desk.token");
+    if (this.#way === "--ws-connect") writeFileSync(token, this.origin.makeToken("operator"), { mode: 0o600 });
+    const options =
+      this.#way === "--connect"
+        ? [this.#way, socket]
+        : [this.#way, this.origin.url.replace("http", "ws"), "--token-file", token];
+    await this.desk.start([...options, ...this.#more]);
+    await this.#client?.close();
+    this.#client = createClient({ url: this.desk.socketUrl, retry: { tries: 100, firstWait: 20, longestWait: 300 } });
+  }
+
+  /** Until both sides have everything. */
+  async flush(): Promise<SyncShape> {
+    return this.#syncs.flush(this.desk.id, { timeoutMs: 120_000 });
+  }
+
+  /** Goes on where it was halted: what was lost is put back. */
+  async restore(): Promise<void> {
+    await this.#syncs.resume(this.desk.id, { accept: "restore" });
+    await this.flush();
+  }
+
+  status(): Promise<SyncShape> {
+    return this.#syncs.status(this.desk.id);
+  }
+
+  /** Waits until the sync is like that, and returns how it is then. */
+  until(isSo: (shape: SyncShape) => boolean): Promise<SyncShape> {
+    return vi.waitFor(async () => {
+      const shape = await this.status();
+      if (!isSo(shape)) throw new Error(`it is ${JSON.stringify(shape)}`);
+      return shape;
+    }, PATIENCE);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#client?.close();
+    await this.desk[Symbol.asyncDispose]();
+    await this.origin[Symbol.asyncDispose]();
+  }
+
+  get #syncs() {
+    if (this.#client === undefined) throw new Error("the desk is not started");
+    return this.#client.syncs;
+  }
+}
