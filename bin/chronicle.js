@@ -4,7 +4,7 @@ import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import * as nodeModule from "node:module";
 import { homedir } from "node:os";
-import { dirname, join } from "node:path";
+import { dirname, isAbsolute, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import * as v8 from "node:v8";
 
@@ -75,11 +75,14 @@ function livesLong() {
   return (says("serve") && !says("--idle")) || says("replicate");
 }
 
-/** Keeps compiled code in the store's cache folder (a tenth of the start). Not before there is a store. */
+/**
+ * Keeps compiled code in the store's cache folder (a tenth of the start). Not before there is a store, and not for a relative
+ * path: the folder that one stands in may be anybody's, and so would be the code.
+ */
 function useCompileCache() {
   if (typeof nodeModule.enableCompileCache !== "function") return;
   const cache = join(storeFolder(), "cache");
-  if (existsSync(cache)) nodeModule.enableCompileCache(join(cache, "compile"));
+  if (isAbsolute(cache) && existsSync(cache)) nodeModule.enableCompileCache(join(cache, "compile"));
 }
 
 function start() {

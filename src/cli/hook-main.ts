@@ -5,6 +5,7 @@ import { NodeDisk } from "../disk/node-disk.ts";
 import { hookCommand } from "./hooking/hook-command.ts";
 import { IS_CURRENT, programMark, STALE_EXIT } from "./hooking/hook-image.ts";
 import { HookProcess } from "./hooking/hook-process.ts";
+import { ChronicleError } from "../core/errors.ts";
 
 /**
  * What the installed hook runs where the long-lived process does not answer: `hook.cjs AGENT [--strict] [--direct]
@@ -26,6 +27,7 @@ async function main([agent = "", ...rest]: readonly string[]): Promise<number> {
     return await hookCommand(new HookProcess(packageJson.version), words);
   } catch (error) {
     process.stderr.write(`chronicle: ${error instanceof Error ? error.message : String(error)}\n`);
+    if (error instanceof ChronicleError && error.hint !== undefined) process.stderr.write(`  ${error.hint}\n`);
     // 2: the tool does not run. Anything else, and it does.
     return strict ? 2 : 1;
   }

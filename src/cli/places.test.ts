@@ -7,13 +7,28 @@ describe("where things are kept", () => {
   it.each([
     [{}, undefined, "/home/u/.local/state/chronicle"],
     [{ XDG_STATE_HOME: "/s" }, undefined, "/s/chronicle"],
-    [{ XDG_STATE_HOME: "relative" }, undefined, "/home/u/.local/state/chronicle"],
+    [{ XDG_STATE_HOME: "" }, undefined, "/home/u/.local/state/chronicle"],
     [{ XDG_STATE_HOME: "/s", CHRONICLE_HOME: "/c" }, undefined, "/c"],
     [{ CHRONICLE_HOME: "" }, undefined, "/home/u/.local/state/chronicle"],
-    [{ CHRONICLE_HOME: "here" }, undefined, "/w/here"],
     [{ CHRONICLE_HOME: "/c" }, "mine", "/w/mine"],
   ])("%j with --store %s", (env, store, home) => {
     expect(placesOf({ ...base, env, store }).home).toBe(home);
+  });
+
+  it.each([
+    [{ CHRONICLE_HOME: "here" }, undefined, "$CHRONICLE_HOME"],
+    [{ CHRONICLE_HOME: "~/here" }, "/c", "$CHRONICLE_HOME"],
+    [{ XDG_STATE_HOME: "relative" }, undefined, "$XDG_STATE_HOME"],
+    [{ XDG_CONFIG_HOME: "relative" }, "/c", "$XDG_CONFIG_HOME"],
+    [{}, "~/mine", "--store"],
+    [{}, "", "--store"],
+  ])("%j with --store %j is refused, with the name of what is wrong", (env, store, named) => {
+    const wrong = expect.objectContaining({ code: "USAGE", message: expect.stringContaining(named) });
+    expect(() => placesOf({ ...base, env, store })).toThrow(wrong);
+  });
+
+  it.each(["", "home", "~"])("refuses the home folder %j", (userHome) => {
+    expect(() => placesOf({ ...base, userHome })).toThrow("$HOME");
   });
 
   it("keeps the key in the configuration folder", () => {

@@ -1,7 +1,7 @@
-import { homedir } from "node:os";
 import { isatty, type WriteStream } from "node:tty";
 import { errnoOf } from "../core/errors.ts";
 import type { Io, Sink } from "./io.ts";
+import { ownHome } from "./own-home.ts";
 import { retentionDefaults } from "./retention-defaults.ts";
 
 const SIGNALS: readonly NodeJS.Signals[] = ["SIGINT", "SIGTERM", "SIGHUP"];
@@ -65,7 +65,7 @@ export function processIo(version: string): Io {
   return {
     argv: process.argv.slice(2),
     env: process.env,
-    userHome: process.env["HOME"] || homedir(),
+    userHome: ownHome(process.env),
     version,
     out: new StreamSink(process.stdout),
     err: new StreamSink(process.stderr),

@@ -1,7 +1,7 @@
-import { resolve } from "node:path";
 import type { RecordStoreApi } from "../api/record-api.ts";
 import type { CommandContext } from "./context.ts";
 import { usageError } from "./usage-error.ts";
+import { typedPath } from "./typed-path.ts";
 
 /** Works on the records of `--folder`, else of the current folder's workspace. */
 export async function withRecords<T>(
@@ -17,7 +17,7 @@ export async function withRecords<T>(
   const wait = input.number("wait");
   const { openRecordStore } = await import("../open.ts");
   await using store = await openRecordStore({
-    folder: resolve(io.cwd(), folder),
+    folder: typedPath(io.cwd(), "--folder", folder),
     ...how,
     ...(wait === undefined ? {} : { waitMs: wait * 1000 }),
   });

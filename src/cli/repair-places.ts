@@ -1,10 +1,10 @@
-import { resolve } from "node:path";
 import type { RepairPlace, WorkspaceApi } from "../api/workspace-api.ts";
 import { ChronicleError } from "../core/errors.ts";
 import type { CommandContext } from "./context.ts";
 import { parseRemote, type RemoteAddress } from "./remote/remote-address.ts";
 import { withRemoteHint } from "./remote/remote-hint.ts";
 import { usageError } from "./usage-error.ts";
+import { typedPath } from "./typed-path.ts";
 
 const OPTION = "--repair-from";
 /** Stands for the origin that a replica follows. */
@@ -48,7 +48,7 @@ export function refuseRemoteRepair({ remote, input }: CommandContext): void {
 
 async function localPlace({ io }: CommandContext, text: string): Promise<RepairPlace> {
   const { repairPlaceAt } = await import("../open.ts");
-  return repairPlaceAt(resolve(io.cwd(), text));
+  return repairPlaceAt(typedPath(io.cwd(), OPTION, text));
 }
 
 /** `undefined`: it is a path. */

@@ -10,6 +10,7 @@ import { type Parsed, parseCommandLine } from "./program.ts";
 import { remoteOf } from "./remote/remote-address.ts";
 import { withRemoteHint } from "./remote/remote-hint.ts";
 import { reportError, type ReportStyle } from "./report-error.ts";
+import { typedPath } from "./typed-path.ts";
 
 function argvBeforeDashes(argv: readonly string[]): readonly string[] {
   const at = argv.indexOf("--");
@@ -18,8 +19,9 @@ function argvBeforeDashes(argv: readonly string[]): readonly string[] {
 
 function changeFolder(io: Io, folder: string | undefined): void {
   if (folder === undefined) return;
+  const to = typedPath(io.cwd(), "-C", folder);
   try {
-    io.chdir(folder);
+    io.chdir(to);
   } catch (error) {
     const errno = errnoOf(error) ?? "unknown";
     throw new ChronicleError("NOT_FOUND", `cannot go to the folder ${folder}: ${errno}`, {

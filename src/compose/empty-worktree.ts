@@ -5,13 +5,15 @@ import type { StageCrew } from "../worktree/stage-crew.ts";
 import type { Worktree } from "../worktree/worktree.ts";
 import type { Backends } from "./backends.ts";
 import { makeFolders } from "./file-head-keeper.ts";
+import { wholePath } from "../core/whole-path.ts";
 
 /** A folder to be filled: made where it is missing. Throws `REFUSED` for one that holds something. */
 export function emptyWorktree(
   { disk, now }: Pick<Backends, "disk" | "now">,
-  folder: string,
+  given: string,
   crew?: StageCrew,
 ): Worktree {
+  const folder = wholePath("the folder", given);
   if (disk.lstat(folder) === undefined) makeFolders(disk, folder);
   const root = disk.realpath(folder);
   if (disk.list(root).length > 0) {

@@ -10,6 +10,7 @@ import { RecordStore } from "../workspace/records/record-store.ts";
 import type { Backends } from "./backends.ts";
 import { makeFolders, readText } from "./file-head-keeper.ts";
 import { newFolders } from "./new-folder.ts";
+import { wholePath } from "../core/whole-path.ts";
 
 const DEFAULT_WAIT_MS = 30_000;
 
@@ -40,7 +41,7 @@ export function openFileRecordStore(
 ): Promise<StandaloneRecordStoreApi> {
   return withCode(async () => {
     const { disk, lock, now, newId } = backends;
-    const layout = recordStoreLayout(options.folder);
+    const layout = recordStoreLayout(wholePath("folder", options.folder));
     const readOnly = options.readOnly === true;
     if (!readOnly) makeFolders(disk, layout.folder);
     else if (disk.lstat(layout.log) === undefined) {

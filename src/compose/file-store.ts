@@ -11,6 +11,7 @@ import type {
 import type { DuShape, GcShape, SnapshotShape, WorkspaceShape } from "../api/shapes.ts";
 import type { WorkspaceApi } from "../api/workspace-api.ts";
 import { ChronicleError, withCode } from "../core/errors.ts";
+import { wholePath } from "../core/whole-path.ts";
 import { FORMAT_VERSION, type RootRecord } from "../core/workspace-record.ts";
 import { agentView, forbidden, recordRefusal } from "../workspace/agent-view.ts";
 import { adoptFolder } from "../workspace/adopt.ts";
@@ -99,7 +100,7 @@ class FileStore implements StoreApi {
   }
 
   async #openFolder(options: OpenOptions): Promise<WorkspaceApi> {
-    const folder = this.#parts.backends.disk.realpath(options.folder);
+    const folder = this.#parts.backends.disk.realpath(wholePath("folder", options.folder));
     const isUpstream = options.upstream === true;
     const readOnly = options.readOnly === true || isUpstream;
     const found = await this.#enclosing(folder, readOnly);
@@ -376,11 +377,23 @@ function placeOfRoot(root: RootRecord): string {
   return root.only === undefined ? root.folder : `${root.folder}/${root.only}`;
 }
 
+/** Throws `USAGE` for a place that is not absolute: nothing was made yet. */
+function wholePlaces(options: StoreOptions): StoreOptions {
+  const { userHome } = options;
+  return {
+    ...options,
+    home: wholePath("home", options.home),
+    configFolder: wholePath("configFolder", options.configFolder),
+    ...(userHome === undefined ? {} : { userHome: wholePath("userHome", userHome) }),
+  };
+}
+
 /** Opens a store on these backends; makes its folders (0700) where they are missing. */
 export function openFileStore(options: StoreOptions, backends: Backends): Promise<StoreApi> {
   return withCode(async () => {
-    const parts = await openParts(options, backends);
-    const store = new FileStore(parts, options);
+    const whole = wholePlaces(options);
+    const parts = await openParts(whole, backends);
+    const store = new FileStore(parts, whole);
     notePartsOf(store, parts);
     return store;
   });

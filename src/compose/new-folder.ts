@@ -3,10 +3,12 @@ import type { Disk } from "../disk/disk.ts";
 import type { BackupFile, NewFolder } from "../workspace/records/ledger.ts";
 import { makeFolders } from "./file-head-keeper.ts";
 import { removeTree } from "./remove-tree.ts";
+import { wholePath } from "../core/whole-path.ts";
 
 /** Makes folders on this disk, as `NewFolder` says. A name that is taken gets a counter; modes are 0700 and 0600. */
 export function newFolders(disk: Disk): NewFolder {
-  return async (parent, stem, files) => {
+  return async (given, stem, files) => {
+    const parent = wholePath("the folder", given);
     makeFolders(disk, parent);
     for (let count = 1; ; count += 1) {
       const path = `${parent}/${count === 1 ? stem : `${stem}.${count}`}`;

@@ -5,6 +5,7 @@ import { findContents } from "../storage/files/find-contents.ts";
 import { storeLayout } from "../storage/files/layout.ts";
 import type { OfferedContent, RepairSource, WantedContents } from "../workspace/repair-source.ts";
 import { findInFolder } from "../worktree/find-in-folder.ts";
+import { wholePath } from "../core/whole-path.ts";
 
 /** Opens a place where good bytes may be. Throws `NOT_FOUND` where it is not there, `USAGE` for what is none. */
 export function repairSource(disk: Disk, place: RepairPlace): RepairSource {
@@ -27,6 +28,7 @@ export function isStore(disk: Disk, folder: string): boolean {
 }
 
 function realFolder(disk: Disk, path: string): string {
+  wholePath("the place of good bytes", path);
   const real = disk.lstat(path) === undefined ? undefined : disk.realpath(path);
   if (real !== undefined && disk.lstat(real)?.kind === "dir") return real;
   throw new ChronicleError("NOT_FOUND", `${path} is no folder`, {

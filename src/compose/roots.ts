@@ -1,6 +1,7 @@
 import type { InitOptions } from "../api/store-api.ts";
 import { ChronicleError, errnoOf } from "../core/errors.ts";
 import { DEFAULT_FILTER, DEFAULT_LIMITS } from "../core/filter.ts";
+import { wholePath } from "../core/whole-path.ts";
 import type { RootRecord } from "../core/workspace-record.ts";
 import type { Disk } from "../disk/disk.ts";
 import { changedRoot } from "../workspace/config.ts";
@@ -50,7 +51,7 @@ interface Place {
 }
 
 function placeOf(disk: Disk, given: string): Place {
-  const path = resolved(disk, given);
+  const path = resolved(disk, wholePath("a root", given));
   if (!path.isWellFormed())
     throw new ChronicleError("REFUSED", "a tracked folder's own path must be UTF-8", { hint: "rename it" });
   const kind = disk.lstat(path)?.kind;

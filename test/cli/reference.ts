@@ -71,12 +71,19 @@ was taken back as a whole is not passed: the command says that it was undone alr
 |---|---|
 | \`CHRONICLE_HOME\` | the store; else \`$XDG_STATE_HOME/chronicle\`, else \`~/.local/state/chronicle\` |
 | \`XDG_CONFIG_HOME\` | the key and the signed heads are in \`chronicle/\` there; else in \`~/.config/chronicle\` |
+| \`HOME\` | the user's home folder, for \`~\` above and for agents' configurations |
 | \`CHRONICLE_REMOTE\` | a server to ask instead of the store, as \`--remote\`; empty: none |
 | \`CHRONICLE_TOKEN\` | the token for that server, and the operator's for \`serve\` |
 | \`NO_COLOR\` | no colours, as \`--no-color\` |
 | \`CHRONICLE_RUN\` | set by \`run\` for its command: its id, by which a \`run\` within it knows where it belongs |
 | \`CHRONICLE_OTR\` | set by \`run --otr\` for its command: hooks of agents that it starts record nothing |
 | \`CHRONICLE_DEBUG=1\` | errors with their stack |
+
+\`CHRONICLE_HOME\`, \`XDG_STATE_HOME\`, \`XDG_CONFIG_HOME\`, \`HOME\`, and an agent's own \`CODEX_HOME\` or \`GEMINI_CLI_HOME\` must be absolute where they are
+used. A relative path, or a \`~\` that no shell has replaced, is refused (exit code 2), as is an empty \`HOME\`: it would mean another place in each folder.
+The other variables count as unset where they are empty. On the command line, a folder (\`-C\`, \`--store\`, \`--to\`, \`--folder\`, and the arguments of
+\`init\`, \`sync start\` and \`replicate\`) is seen from the folder one stands in; an empty one and one that begins with \`~\` are refused, and \`./~x\` names
+a folder that is called so.
 
 ## Completions
 

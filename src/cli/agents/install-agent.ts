@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { ChronicleError } from "../../core/errors.ts";
 import { readTextIfThere, removeUserFile, replaceUserFile } from "../user-files.ts";
 import type { AgentConfig, ConfigFile, Found, Scope, Wanted } from "./agent-config.ts";
+import { wholePath } from "../../core/whole-path.ts";
 
 /** Where an agent's files are looked for. */
 export interface AgentBase {
@@ -32,14 +33,14 @@ export interface FileState {
   readonly unreadable?: string;
 }
 
-/** The file's absolute path. */
+/** The file's absolute path. Throws `USAGE` where the agent's own variable is none. */
 export function configPath(agent: AgentConfig, path: string, { scope, env, userHome, project }: AgentBase): string {
   if (scope === "project") return join(project, path);
   const { moved } = agent;
   const folder = moved === undefined ? undefined : env[moved.variable];
   if (moved === undefined || folder === undefined || folder === "") return join(userHome, path);
   const inner = moved.instead !== "" && path.startsWith(`${moved.instead}/`) ? path.slice(moved.instead.length) : path;
-  return join(folder, inner);
+  return join(wholePath(`$${moved.variable}`, folder), inner);
 }
 
 function backupOf(path: string): string {

@@ -1,4 +1,3 @@
-import { resolve } from "node:path";
 import { EXIT } from "../../api/problems.ts";
 import type { ConfigShape } from "../../api/shapes.ts";
 import type { InitShape } from "../../api/store-api.ts";
@@ -8,6 +7,7 @@ import { repositoryLines } from "../new-history.ts";
 import { coverageLines } from "../render/changes.ts";
 import { printable } from "../render/printable.ts";
 import { usageError } from "../usage-error.ts";
+import { typedPath } from "../typed-path.ts";
 
 /** Only what was given: the rest is the workspace's own, or the default. */
 function chosenConfig(input: Input): Partial<ConfigShape> {
@@ -50,7 +50,7 @@ export async function init(context: CommandContext): Promise<number> {
   const config = chosenConfig(input);
   const store = await context.store();
   const { workspace, result } = await store.init({
-    roots: (input.args.length === 0 ? ["."] : input.args).map((path) => resolve(io.cwd(), path)),
+    roots: (input.args.length === 0 ? ["."] : input.args).map((path) => typedPath(io.cwd(), "the path", path)),
     ...config,
     ...(adopt === undefined ? {} : { adopt }),
     force: input.flag("force"),

@@ -1,4 +1,3 @@
-import { resolve } from "node:path";
 import { EXIT } from "../../api/problems.ts";
 import type { RecordPut, RecordStoreApi, RecordVerifyShape } from "../../api/record-api.ts";
 import { ChronicleError } from "../../core/errors.ts";
@@ -10,6 +9,7 @@ import { columns } from "../render/columns.ts";
 import { counted } from "../render/counted.ts";
 import { printable, shortened } from "../render/printable.ts";
 import { usageError } from "../usage-error.ts";
+import { typedPath } from "../typed-path.ts";
 
 interface Verb {
   readonly readOnly: boolean;
@@ -166,7 +166,7 @@ async function compact(context: CommandContext, records: RecordStoreApi): Promis
 }
 
 async function backup(context: CommandContext, records: RecordStoreApi): Promise<number> {
-  const path = await records.backup(resolve(context.io.cwd(), idOf(context)));
+  const path = await records.backup(typedPath(context.io.cwd(), "the folder", idOf(context)));
   if (context.json) context.printJson({ path });
   else context.print(printable(path));
   return EXIT.done;

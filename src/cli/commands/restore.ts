@@ -1,4 +1,3 @@
-import { resolve } from "node:path";
 import { EXIT } from "../../api/problems.ts";
 import type { RestoreShape } from "../../api/shapes.ts";
 import type { RestoreOptions, WorkspaceApi } from "../../api/workspace-api.ts";
@@ -8,6 +7,7 @@ import { withCandidates } from "../find-file.ts";
 import { counted } from "../render/counted.ts";
 import { printable } from "../render/printable.ts";
 import { mostLines, restoredLines, restoredSentence } from "../render/restored.ts";
+import { typedPath } from "../typed-path.ts";
 
 const PREVIEW_LINES = 40;
 
@@ -18,7 +18,7 @@ async function optionsOf(context: CommandContext, workspace: WorkspaceApi): Prom
   const to = input.text("to");
   return {
     ...(wanted.length === 0 ? {} : { paths: wanted }),
-    ...(to === undefined ? {} : { to: resolve(io.cwd(), to) }),
+    ...(to === undefined ? {} : { to: typedPath(io.cwd(), "--to", to) }),
     keepMtime: input.flag("mtime"),
     force: input.flag("force"),
     ...context.progress(),

@@ -1,4 +1,3 @@
-import { resolve } from "node:path";
 import { EXIT } from "../../api/problems.ts";
 import type { RunShape } from "../../api/shapes.ts";
 import type { WorkspaceApi } from "../../api/workspace-api.ts";
@@ -13,6 +12,7 @@ import { runUnrecorded } from "../run-unrecorded.ts";
 import { startFailureCode } from "../start-failure.ts";
 import { usageError } from "../usage-error.ts";
 import { isThere, writeWholeFile } from "../user-files.ts";
+import { typedPath } from "../typed-path.ts";
 
 interface Recorded {
   readonly result: RunShape;
@@ -64,7 +64,7 @@ function writeSummary(context: CommandContext, cwd: string, result: RunShape): v
   const file = context.input.text("summary");
   if (file === undefined) return;
   try {
-    writeWholeFile(resolve(cwd, file), `${JSON.stringify(result, null, 2)}\n`);
+    writeWholeFile(typedPath(cwd, "--summary", file), `${JSON.stringify(result, null, 2)}\n`);
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
     context.say(`chronicle: the summary could not be written to ${file}: ${why}`);

@@ -1,4 +1,4 @@
-import { dirname, resolve } from "node:path";
+import { dirname } from "node:path";
 import { EXIT } from "../../api/problems.ts";
 import type { ReplicaDoor } from "../../api/replication-api.ts";
 import type { StoreApi, StoreOptions } from "../../api/store-api.ts";
@@ -23,6 +23,7 @@ import { listenTrouble } from "../serving/listen-trouble.ts";
 import { plannedPorts } from "../serving/serve-plan.ts";
 import { refuseLongSocket } from "../serving/socket-length.ts";
 import { tellAlreadyThere, tellListening } from "../serving/tell-serving.ts";
+import { typedPath } from "../typed-path.ts";
 
 /** How long after its start the process looks after the hook's image, in milliseconds. */
 const IMAGE_AFTER_MS = 5_000;
@@ -49,7 +50,7 @@ export async function serve(context: CommandContext): Promise<number> {
   const uid = ownUid();
   const usual = runFolder(disk, { env: io.env, home: store.home, uid });
   const wanted = input.text("socket");
-  const run = wanted === undefined ? usual : { ...usual, socket: resolve(io.cwd(), wanted) };
+  const run = wanted === undefined ? usual : { ...usual, socket: typedPath(io.cwd(), "--socket", wanted) };
   refuseLongSocket(run.socket, true);
   const ports = plannedPorts(context);
   const oidc = plannedOidc(context, ports.length > 0);
@@ -109,7 +110,7 @@ function operatorOf({ io, input }: CommandContext, disk: NodeDisk, configFolder:
   const file = input.text("tokenFile");
   return operatorToken(disk, {
     given: io.env["CHRONICLE_TOKEN"],
-    file: file === undefined ? undefined : resolve(io.cwd(), file),
+    file: file === undefined ? undefined : typedPath(io.cwd(), "--token-file", file),
     configFolder,
   });
 }

@@ -1,9 +1,9 @@
-import { homedir } from "node:os";
 import type { StoreApi, StoreOptions } from "../../api/store-api.ts";
 import { errnoOf } from "../../core/errors.ts";
 import { NodeDisk } from "../../disk/node-disk.ts";
 import { writeFully } from "../../disk/write-fully.ts";
 import { openStore, openStoreOnce } from "../../open.ts";
+import { ownHome } from "../own-home.ts";
 import { retentionDefaults } from "../retention-defaults.ts";
 import type { HookIo } from "./hook-io.ts";
 
@@ -19,7 +19,7 @@ const STDERR = 2;
 export class HookProcess implements HookIo {
   readonly version: string;
   readonly env = process.env;
-  readonly userHome = process.env["HOME"] || homedir();
+  readonly userHome = ownHome(process.env);
   readonly out = { write: (text: string): void => this.#write(STDOUT, text) };
   readonly err = { write: (text: string): void => this.#write(STDERR, text) };
   readonly #disk = new NodeDisk();

@@ -1,4 +1,3 @@
-import { resolve } from "node:path";
 import { EXIT } from "../../api/problems.ts";
 import type { StoreApi } from "../../api/store-api.ts";
 import type { SyncApi, SyncMode, SyncRunner, SyncShape, SyncStart } from "../../api/sync-api.ts";
@@ -17,6 +16,7 @@ import { showSyncs } from "./live-syncs.ts";
 import { reached } from "./reached.ts";
 import { backgroundDesk, runningDesk } from "./sync-desk.ts";
 import { parseUpstream, type UpstreamAddress } from "./upstream-address.ts";
+import { typedPath } from "../typed-path.ts";
 
 const USAGE = "usage: chronicle sync start URL#WORKSPACE FOLDER";
 
@@ -43,7 +43,7 @@ export function startOptions(context: CommandContext, { url, workspace }: Upstre
   return {
     upstream: url,
     ...(workspace === undefined ? {} : { workspace }),
-    folder: resolve(context.io.cwd(), folder),
+    folder: typedPath(context.io.cwd(), "the folder", folder),
     ...followOptions(context),
     ...(context.input.flag("force") ? { force: true } : {}),
     ...upstreamToken(context, url),

@@ -1,6 +1,6 @@
-import { isAbsolute, join, resolve } from "node:path";
 import { refuseLongSocket } from "../serving/socket-length.ts";
 import { usageError } from "../usage-error.ts";
+import { typedPath } from "../typed-path.ts";
 
 /** Where an origin is, and which of its workspaces is meant. */
 export interface UpstreamAddress {
@@ -47,7 +47,7 @@ function meantBy(text: string): string {
 /** The address of a Unix socket, by its path as it was typed. Throws `USAGE`. */
 export function socketUrl(path: string, cwd: string): string {
   if (path === "") throw usageError("unix: has no path", FORMS);
-  const whole = isAbsolute(path) ? join(path) : resolve(cwd, path);
+  const whole = typedPath(cwd, "the path of the socket", path);
   refuseLongSocket(whole, false);
   return `unix:${whole}`;
 }

@@ -4,6 +4,7 @@ import type { ReplicaRecord } from "../../core/replica-record.ts";
 import { ReplicatedPaths } from "./replicated-paths.ts";
 import { haltedBecause, hintFor } from "./sync-shape.ts";
 import type { SyncPlace } from "./sync-places.ts";
+import { wholePath } from "../../core/whole-path.ts";
 
 /** An origin's address in the one form in which it is kept. Throws `USAGE`. */
 function upstreamUrl(text: string): string {
@@ -24,7 +25,7 @@ const MOST_DEBOUNCE_MS = 60_000;
 /** Throws `USAGE` for what nobody can begin. */
 export function checkStart({ upstream, folder, mode, policy, debounceMs, ...filters }: SyncStart): void {
   upstreamUrl(upstream);
-  if (!folder.startsWith("/")) throw usage("the folder's path is not absolute", "give the whole path");
+  void wholePath("the folder", folder);
   if (mode !== undefined && !MODES.includes(mode))
     throw usage(`there is no mode ${mode}`, `there are: ${MODES.join(", ")}`);
   if (policy !== undefined && policy !== "sandbox")
