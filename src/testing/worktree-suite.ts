@@ -420,6 +420,34 @@ export function worktreeSuite(name: string, make: (options: HarnessOptions) => W
         expect(edit.read("src/a.ts").toString()).toBe("human");
       });
 
+      test("a folder that stays because of what was changed in it meanwhile stops nothing; what is unknown in it does", async () => {
+        smallTree();
+        const before = await captured();
+        edit.remove("readme");
+        edit.remove("src/a.ts");
+        edit.makeFolder("src/a.ts");
+        edit.makeFolder("src/a.ts/deep");
+        edit.write("src/a.ts/deep/z", "agent");
+        await recorder.capture();
+        const changes = recorder.changesTo(before);
+        edit.write("src/a.ts/deep/z", "human");
+        edit.write("src/a.ts/unknown", "human");
+        const stopped = await recorder.apply(changes, { onBlocked: "skip-changed" });
+        expect(stopped.applied).toEqual([]);
+        expect(stopped.blocked).toContainEqual(expect.objectContaining({ path: "src/a.ts", reason: "not-empty" }));
+        edit.remove("src/a.ts/unknown");
+        const left = await recorder.apply(changes, { onBlocked: "skip-changed" });
+        expect(left.applied).toEqual(["readme"]);
+        expect(new Map(left.blocked.map(({ path, reason }) => [path, reason]))).toEqual(
+          new Map([
+            ["src/a.ts", "not-empty"],
+            ["src/a.ts/deep", "not-empty"],
+            ["src/a.ts/deep/z", "changed"],
+          ]),
+        );
+        expect(edit.read("src/a.ts/deep/z").toString()).toBe("human");
+      });
+
       test("whether files are still what was recorded is told at a glance; in doubt they are not", async () => {
         smallTree();
         edit.write("fresh", "at the last moment");

@@ -133,14 +133,17 @@ function isWithoutRoom(report: ApplyReport): boolean {
  * An operation that could do nothing at all was none. What an origin has is held path by path, as long as there is room; an
  * undo of somebody's work that left all of it because it was changed meanwhile is recorded: the next undo passes that work.
  */
-function isNone({ kind, replica, selection }: IntentRecord, report: ApplyReport): boolean {
+function isNone({ kind, replica, selection }: IntentRecord, report: ApplyReport, asked: readonly Change[]): boolean {
   if (kind === "replica" && replica !== undefined) return isWithoutRoom(report);
-  return isRefused(report) && !(kind === "undo" && selection !== undefined && isAllChanged(report));
+  return isRefused(report) && !(kind === "undo" && selection !== undefined && isAllChanged(report, asked));
 }
 
-function isAllChanged({ blocked }: ApplyReport): boolean {
+/** Was each of the paths changed meanwhile, or is a folder that stays because of that? */
+function isAllChanged({ blocked }: ApplyReport, asked: readonly Change[]): boolean {
+  const left = new Set(blocked.map(({ path }) => path));
   const rest = blocked.filter(({ reason }) => reason !== "changed");
-  return rest.length < blocked.length && rest.every(({ reason }) => reason === "not-empty");
+  const isLeft = asked.every(({ path }) => left.has(path));
+  return isLeft && rest.length < blocked.length && rest.every(({ reason }) => reason === "not-empty");
 }
 
 /** An operation whose intent is made. */
@@ -173,7 +176,7 @@ export async function perform(
   const whole = await carryOut(context, { token, emptiesLater: isStep, begin }, all);
   // Where nothing could be begun, that is told as an operation, too.
   if (!isOpen) await begin();
-  const isNothing = isNone(intent, whole);
+  const isNothing = isNone(intent, whole, all.changes);
   const { report, aside } = splitAside(context, whole, beside);
   const done = isNothing
     ? [closing(id, { ...intent, state: "abandoned" }, report.blocked)]
@@ -297,7 +300,7 @@ export async function settle(context: Context): Promise<FinishedIntent[]> {
         onBlocked: "skip",
         resume: true,
       });
-      const isNothing = intent.replica !== undefined && isNone(intent, whole);
+      const isNothing = intent.replica !== undefined && isNone(intent, whole, changes);
       const { report } = splitAside(context, whole, beside);
       dropDerived(context, report.applied);
       await commit.append(

@@ -354,6 +354,30 @@ describe("folders", () => {
     expect(Object.keys(project.tree())).toEqual(["a"]);
   });
 
+  it("a file in whose place a folder came that cannot be recorded now stays so, and everything else is taken back", async () => {
+    await using project = new Project();
+    for (const path of ["d/y", "e/f", "e/g"]) project.write(path, "before");
+    const workspace = await project.init({ maxFileSize: 100 });
+    const own = { session: "s", type: "write_file" };
+    await workspace.action({ ...own, payload: { paths: ["e", "e/f/z"] } }, () => {
+      project.remove("e/f");
+      project.write("e/f/z", "agent");
+    });
+    await workspace.action({ ...own, payload: { path: "d/y" } }, () => project.remove("d/y"));
+    project.write("e/f/z", "too large to be recorded".repeat(10));
+    const would = await workspace.undo({ session: "s", dryRun: true });
+    const done = await workspace.undo({ session: "s" });
+    for (const { changes, skipped } of [would, done]) {
+      expect(changes.map(({ path }) => path)).toEqual(["d/y"]);
+      expect(skipped.map(({ path }) => path).sort()).toEqual(["e/f", "e/f/z"]);
+    }
+    expect(project.read("d/y")).toBe("before");
+    // Once it can be recorded, the same undo takes the rest.
+    project.write("e/f/z", "agent");
+    const rest = await workspace.undo({ session: "s" });
+    expect([rest.skipped, project.read("e/f")]).toEqual([[], "before"]);
+  });
+
   it("what was deleted comes back with its folders, also where others removed those since", async () => {
     await using project = new Project();
     const workspace = await begun(project, { "d/e/x": "x\n", "d/y": "y\n" });

@@ -6,7 +6,7 @@ import type { StatCache } from "./stat-cache.ts";
 import { errnoOf } from "../core/errors.ts";
 import { sha256 } from "../core/hash.ts";
 import { childOf, decodeName, foldersAbove, parentOf, ROOT } from "../core/path.ts";
-import { block, blockFor } from "./apply-step.ts";
+import { block, blockFor, heldBy } from "./apply-step.ts";
 import { hashFile } from "./inspect.ts";
 import { isSameStat } from "./same-stat.ts";
 
@@ -143,12 +143,15 @@ function removesFolder(step: Step): boolean {
 /** A folder goes only when everything in it goes too. */
 function checkEmptied(step: Step, planned: ReadonlyMap<WorkspacePath, Step>): void {
   try {
-    for (const { name } of step.root.fs.list(step.inner)) {
-      const child = planned.get(childOf(step.path, decodeName(name)));
-      if (child?.todo === "remove" && child.blocked === undefined) continue;
-      block(step, "not-empty", `it holds ${JSON.stringify(decodeName(name))}`);
-      return;
-    }
+    const held = heldBy(
+      step.root.fs.list(step.inner).map(({ name: bytes }) => {
+        const name = decodeName(bytes);
+        const child = planned.get(childOf(step.path, name));
+        const blocked = child?.blocked;
+        return { name, goes: child?.todo === "remove" && blocked === undefined, blocked };
+      }),
+    );
+    if (held !== undefined) step.blocked ??= held;
   } catch (error) {
     blockFor(step, error);
   }

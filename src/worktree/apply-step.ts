@@ -17,6 +17,14 @@ export interface ApplyRoot extends OpenRoot {
  */
 export type Todo = "nothing" | "create" | "replace" | "chmod" | "remove";
 
+/** Why a path cannot be changed. */
+export interface Blocked {
+  readonly reason: BlockReason;
+  readonly detail: string;
+  /** A folder that is not empty only because of what was changed in it meanwhile. */
+  readonly isMeanwhile?: boolean;
+}
+
 /** One change on its way. */
 export interface Step {
   /** Its place among all changes in order: names its files in staging. */
@@ -35,7 +43,7 @@ export interface Step {
   todo: Todo;
   /** Something of another kind must go first. */
   clear: boolean;
-  blocked: { readonly reason: BlockReason; readonly detail: string } | undefined;
+  blocked: Blocked | undefined;
   /** Its new file was staged before the apply began. */
   early: FileStat | undefined;
   /** Where its new file lies in staging. */
@@ -50,10 +58,32 @@ export interface Step {
 }
 
 /** Is this path a reason to change nothing at all? A folder that merely stays is none. */
-export function stopsAll({ blocked, after }: Pick<Step, "blocked" | "after">, onBlocked: OnBlocked): boolean {
+export function stopsAll(
+  { blocked, after }: { readonly blocked: Blocked | undefined; readonly after: Entry | undefined },
+  onBlocked: OnBlocked,
+): boolean {
   if (blocked === undefined || onBlocked === "skip") return false;
-  if (blocked.reason === "changed" && onBlocked === "skip-changed") return false;
+  if (isOfMeanwhile(blocked) && onBlocked === "skip-changed") return false;
   return blocked.reason !== "not-empty" || after !== undefined;
+}
+
+/** Was the path changed meanwhile, or something in the folder, so that it cannot go? */
+function isOfMeanwhile({ reason, isMeanwhile }: Blocked): boolean {
+  return reason === "changed" || isMeanwhile === true;
+}
+
+/** Why a folder cannot go that still holds these; `undefined`: all of them go. A name whose own block is not known stays. */
+export function heldBy(
+  children: Iterable<{ readonly name: string; readonly goes: boolean; readonly blocked: Blocked | undefined }>,
+): Blocked | undefined {
+  let found: Blocked | undefined;
+  for (const { name, goes, blocked } of children) {
+    if (goes) continue;
+    const detail = `it holds ${JSON.stringify(name)}`;
+    if (blocked === undefined || !isOfMeanwhile(blocked)) return { reason: "not-empty", detail };
+    found ??= { reason: "not-empty", detail, isMeanwhile: true };
+  }
+  return found;
 }
 
 /** Says why a step is not done; the first reason stays. */

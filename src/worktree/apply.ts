@@ -321,5 +321,7 @@ function reportOf(run: LandContext, applied: readonly Step[]): ApplyReport {
 }
 
 function blockedOf(steps: readonly Step[]): BlockedPath[] {
-  return steps.flatMap(({ path, blocked: why }) => (why === undefined ? [] : [{ path, ...why }]));
+  return steps.flatMap(({ path, blocked }) => {
+    return blocked === undefined ? [] : [{ path, reason: blocked.reason, detail: blocked.detail }];
+  });
 }

@@ -1,7 +1,7 @@
 import type { Change } from "../core/change.ts";
 import { sameEntry, type Entry } from "../core/entry.ts";
 import { comparePaths, isRoot, parentOf, type WorkspacePath } from "../core/path.ts";
-import { stopsAll } from "./apply-step.ts";
+import { type Blocked, heldBy, stopsAll } from "./apply-step.ts";
 import type { RecordedFiles } from "./recorded-files.ts";
 import type { ApplyReport, ApplyRequest, BlockedPath, BlockReason } from "./worktree.ts";
 
@@ -16,7 +16,7 @@ export class HostedApply {
   readonly #files: RecordedFiles;
   readonly #request: HostedRequest;
   readonly #changes: ReadonlyMap<WorkspacePath, Change>;
-  readonly #blocked = new Map<WorkspacePath, BlockedPath>();
+  readonly #blocked = new Map<WorkspacePath, Blocked>();
   #present: ReadonlyMap<WorkspacePath, Entry | undefined> = new Map();
 
   constructor(files: RecordedFiles, request: HostedRequest) {
@@ -30,7 +30,7 @@ export class HostedApply {
   async check(): Promise<readonly BlockedPath[]> {
     await this.#look();
     await this.#checkUntilFits([...this.#changes.values()]);
-    return [...this.#blocked.values()];
+    return this.#told();
   }
 
   async run(): Promise<ApplyReport> {
@@ -39,13 +39,13 @@ export class HostedApply {
     await this.#checkContents();
     await this.#checkUntilFits([...this.#changes.values()]);
     const { onBlocked } = this.#request;
-    const isRefused = [...this.#blocked.values()].some((one) =>
-      stopsAll({ blocked: one, after: this.#changes.get(one.path)?.after }, onBlocked),
+    const isRefused = [...this.#blocked].some(([path, blocked]) =>
+      stopsAll({ blocked, after: this.#changes.get(path)?.after }, onBlocked),
     );
     const applied = isRefused ? [] : paths.filter((path) => !this.#blocked.has(path));
     if (!isRefused) await this.#request.begin?.();
     this.#request.onProgress?.(applied.length, applied.length);
-    return { applied, blocked: [...this.#blocked.values()], conflicts: [] };
+    return { applied, blocked: this.#told(), conflicts: [] };
   }
 
   /** Reads what is recorded, and checks that each path is as its change begins. */
@@ -57,8 +57,12 @@ export class HostedApply {
     for (const change of this.#changes.values()) this.#checkBefore(change);
   }
 
+  #told(): BlockedPath[] {
+    return [...this.#blocked].map(([path, { reason, detail }]) => ({ path, reason, detail }));
+  }
+
   #block(path: WorkspacePath, reason: BlockReason, detail: string): void {
-    if (!this.#blocked.has(path)) this.#blocked.set(path, { path, reason, detail });
+    if (!this.#blocked.has(path)) this.#blocked.set(path, { reason, detail });
   }
 
   #checkBefore({ path, before, after }: Change): void {
@@ -104,10 +108,18 @@ export class HostedApply {
   async #checkEmptied({ path, after }: Change): Promise<void> {
     const isFolder = this.#present.get(path)?.kind === "dir";
     if (!isFolder || after?.kind === "dir" || this.#blocked.has(path)) return;
-    for (const child of await this.#files.children(path)) {
-      const change = this.#changes.get(child);
-      const goes = change !== undefined && change.after === undefined && !this.#blocked.has(child);
-      if (!goes) return this.#block(path, "not-empty", `it holds ${JSON.stringify(child)}`);
-    }
+    const children = await this.#files.children(path);
+    const held = heldBy(
+      children.map((child) => {
+        const change = this.#changes.get(child);
+        const blocked = this.#blocked.get(child);
+        return {
+          name: child,
+          goes: change !== undefined && change.after === undefined && blocked === undefined,
+          blocked,
+        };
+      }),
+    );
+    if (held !== undefined) this.#blocked.set(path, held);
   }
 }

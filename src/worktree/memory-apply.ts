@@ -7,7 +7,7 @@ import type { ApplyReport, ApplyRequest, BlockReason, BlockedPath, ContentReader
 import { SYMLINK_MODE } from "../core/entry.ts";
 import { sha256 } from "../core/hash.ts";
 import { comparePaths, foldersAbove, isRoot, parentOf } from "../core/path.ts";
-import { stopsAll } from "./apply-step.ts";
+import { type Blocked, heldBy, stopsAll } from "./apply-step.ts";
 
 const DEFAULT_MASK = 0o7000;
 
@@ -32,7 +32,7 @@ export class MemoryApply {
   readonly #files: MemoryFiles;
   readonly #request: MemoryRequest;
   readonly #changes: ReadonlyMap<WorkspacePath, Change>;
-  readonly #blocked = new Map<WorkspacePath, BlockedPath>();
+  readonly #blocked = new Map<WorkspacePath, Blocked>();
   readonly #contents = new Map<Hash, Buffer>();
 
   constructor(files: MemoryFiles, request: MemoryRequest) {
@@ -51,7 +51,7 @@ export class MemoryApply {
   check(): readonly BlockedPath[] {
     this.#look();
     for (const change of this.#changes.values()) this.#checkParent(change);
-    return [...this.#blocked.values()];
+    return this.#told();
   }
 
   #look(): void {
@@ -63,24 +63,28 @@ export class MemoryApply {
     this.#look();
     if (this.#mayGoOn()) await this.#read();
     for (const change of this.#changes.values()) this.#checkParent(change);
-    if (!this.#mayGoOn()) return { applied: [], blocked: [...this.#blocked.values()], conflicts: [] };
+    if (!this.#mayGoOn()) return { applied: [], blocked: this.#told(), conflicts: [] };
     await this.#request.begin?.();
     const todo = [...this.#changes.values()].filter(({ path }) => !this.#blocked.has(path));
     for (const change of todo.toReversed()) if (this.#goes(change)) this.#files.remove(change.path);
     for (const change of todo) this.#make(change);
     this.#request.onProgress?.(todo.length, todo.length);
-    return { applied: todo.map((one) => one.path), blocked: [...this.#blocked.values()], conflicts: [] };
+    return { applied: todo.map((one) => one.path), blocked: this.#told(), conflicts: [] };
   }
 
   #mayGoOn(): boolean {
     const { onBlocked } = this.#request;
-    return ![...this.#blocked.values()].some((one) =>
-      stopsAll({ blocked: one, after: this.#changes.get(one.path)?.after }, onBlocked),
+    return ![...this.#blocked].some(([path, blocked]) =>
+      stopsAll({ blocked, after: this.#changes.get(path)?.after }, onBlocked),
     );
   }
 
+  #told(): BlockedPath[] {
+    return [...this.#blocked].map(([path, { reason, detail }]) => ({ path, reason, detail }));
+  }
+
   #block(path: WorkspacePath, reason: BlockReason, detail: string): void {
-    if (!this.#blocked.has(path)) this.#blocked.set(path, { path, reason, detail });
+    if (!this.#blocked.has(path)) this.#blocked.set(path, { reason, detail });
   }
 
   #is(path: WorkspacePath, entry: Entry | undefined): boolean {
@@ -114,11 +118,18 @@ export class MemoryApply {
 
   #checkEmptied(change: Change): void {
     if (this.#files.get(change.path)?.kind !== "dir" || !this.#goes(change)) return;
-    for (const inner of this.#files.beneath(change.path)) {
-      const known = this.#changes.get(inner);
-      const goes = known !== undefined && known.after === undefined && !this.#blocked.has(inner);
-      if (!goes) this.#block(change.path, "not-empty", `it holds ${JSON.stringify(inner)}`);
-    }
+    const held = heldBy(
+      [...this.#files.beneath(change.path)].map((inner) => {
+        const known = this.#changes.get(inner);
+        const blocked = this.#blocked.get(inner);
+        return {
+          name: inner,
+          goes: known !== undefined && known.after === undefined && blocked === undefined,
+          blocked,
+        };
+      }),
+    );
+    if (held !== undefined && !this.#blocked.has(change.path)) this.#blocked.set(change.path, held);
   }
 
   #checkParent({ path, after }: Change): void {
