@@ -17,7 +17,7 @@ import type { WriteState } from "./write-state.ts";
 
 /** What a plan is made of beside the write. */
 export interface PlanGround {
-  readonly state: WriteState;
+  readonly state: Pick<WriteState, "at" | "beneath">;
   /** Milliseconds since the epoch. */
   readonly now: number;
   /** Is a folder there that nobody recorded? Then it need not be made. */

@@ -1,11 +1,11 @@
 import type { FileWriteShape } from "../api/file-api.ts";
 import type { Omission } from "../core/coverage.ts";
 import { ChronicleError } from "../core/errors.ts";
-import { isWithin, splitRoot, type WorkspacePath } from "../core/path.ts";
-import { STAGING_FOLDER } from "../core/staging-folder.ts";
+import { isWithin, type WorkspacePath } from "../core/path.ts";
 import { capture, type Capture } from "./capture.ts";
 import { withCommit } from "./commit.ts";
 import type { Context } from "./context.ts";
+import { decideBefore, pathsOf } from "./decide-before.ts";
 import { openIntents, settle } from "./operate.ts";
 import type { ReadyWrite } from "./ready-write.ts";
 import { shownPath } from "./shape.ts";
@@ -16,7 +16,7 @@ import { type DiskOutcome, isPlanned, ofOneWrite, type Outcome, type PlannedWrit
 const MAX_ATTEMPTS = 3;
 
 /**
- * Writes where there is a folder: what is on disk at their paths is captured first, so that conditions are about what is
+ * Writes where there is a folder: what is on disk at the paths of those that may be done is captured first, so that conditions are about what is
  * really there and nothing is lost; then intents, the files, and the commit that closes the intents. Writes to the same
  * paths follow one another. Nothing is decided before their contents are durable: then `kept` resolves.
  */
@@ -42,10 +42,6 @@ export async function writeOnDisk(
   return writes.map((write) => outcomes.get(write) as Outcome);
 }
 
-function pathsOf(write: ReadyWrite): WorkspacePath[] {
-  return write.kind === "move" ? [write.path, write.to] : [write.path];
-}
-
 function meet(a: readonly WorkspacePath[], b: readonly WorkspacePath[]): boolean {
   return a.some((one) => b.some((other) => isWithin(one, other) || isWithin(other, one)));
 }
@@ -67,10 +63,16 @@ function independent(writes: readonly ReadyWrite[]): { round: ReadyWrite[]; rest
 
 async function writeRound(
   context: Context,
-  round: readonly ReadyWrite[],
+  writes: readonly ReadyWrite[],
   kept: Promise<void>,
 ): Promise<Map<ReadyWrite, DiskOutcome>> {
   const outcomes = new Map<ReadyWrite, DiskOutcome>();
+  for (const write of writes) {
+    const decided = await decideBefore(context, write);
+    if (decided !== undefined) outcomes.set(write, decided);
+  }
+  const round = writes.filter((write) => !outcomes.has(write));
+  if (round.length === 0) return outcomes;
   const only = round.flatMap(pathsOf);
   const captured = await capture(context, { cause: "capture", only, named: true, reserve: true });
   await withCommit(context, async (commit) => {
@@ -85,7 +87,7 @@ async function writeRound(
       isUnrecordedFolder: async (path) => (await context.worktree.inspect(path))?.kind === "dir",
     });
     for (const write of round) {
-      const found = await planOne(context, { batch, captured, write });
+      const found = await planOne({ batch, captured, write });
       if (!("drafts" in found)) outcomes.set(write, found);
     }
     const done = await applyWrites(context, commit, { planned: batch.planned, kept });
@@ -107,28 +109,14 @@ interface One {
   readonly write: ReadyWrite;
 }
 
-async function planOne(context: Context, { batch, captured, write }: One): Promise<Outcome | PlannedWrite> {
+async function planOne({ batch, captured, write }: One): Promise<Outcome | PlannedWrite> {
   try {
-    for (const path of pathsOf(write)) await refuseUntouchable(context, path);
     refuseUncaptured(write, captured.coverage.omitted);
     const planned: PlannedWrite | FileWriteShape = await batch.plan(write);
     return isPlanned(planned) ? planned : { answer: planned };
   } catch (error) {
     return ofOneWrite(error);
   }
-}
-
-/** A repository's own state is git's, whoever asks: a hook put there would be run by the next person who commits. */
-async function refuseUntouchable(context: Context, path: WorkspacePath): Promise<void> {
-  const { rule } = await context.worktree.explain(path);
-  const isStaging = isWithin(splitRoot(path).path, STAGING_FOLDER as WorkspacePath);
-  if (rule !== "git" && !isStaging) return;
-  const shown = shownPath(path);
-  const whose = isStaging ? "where Chronicle stages what it restores" : "a git repository's own state";
-  throw new ChronicleError("REFUSED", `${JSON.stringify(shown)} is ${whose}`, {
-    hint: isStaging ? "choose another name" : "use git to change it, or take it in with forceInclude",
-    data: { path: shown },
-  });
 }
 
 /** What could not be recorded is not replaced, and does not go with a folder: it could not be brought back. */

@@ -1,0 +1,103 @@
+import { describe, expect, test } from "vitest";
+import type { WorkspaceApi } from "../../src/api/workspace-api.ts";
+import { Project } from "../helpers/project.ts";
+
+/** A project in which a rule of each kind keeps something out. */
+class Kept extends Project {
+  async live(): Promise<WorkspaceApi> {
+    this.write(".gitignore", ".env\nbuild/\n");
+    this.write(".env", "KEY=secret\n");
+    this.write("keys.txt", "secret\n");
+    this.write(".git/config", "[core]\n");
+    this.write(".git/HEAD", "ref: refs/heads/main\n");
+    this.write("build/out/a.js", "secret\n");
+    this.write("src/a.txt", "a\n");
+    this.write("src/.env", "KEY=secret\n");
+    return this.init({ excludePatterns: ["keys.txt"] });
+  }
+}
+
+const BYTES = Buffer.from("new\n");
+const WRONG = "0".repeat(64);
+
+type Write = (workspace: WorkspaceApi) => Promise<unknown>;
+
+/** Writes that are refused, each for another reason. */
+const REFUSED: readonly (readonly [string, string, Write])[] = [
+  ["PRECONDITION_FAILED", "put, if it is not there", (on) => on.putFile(".env", BYTES, { ifMatch: "none" })],
+  ["PRECONDITION_FAILED", "put, if it is another one", (on) => on.putFile("keys.txt", BYTES, { ifMatch: WRONG })],
+  [
+    "PRECONDITION_FAILED",
+    "put beneath an ignored folder",
+    (on) => on.putFile("build/out/a.js", BYTES, { ifMatch: WRONG }),
+  ],
+  ["PRECONDITION_FAILED", "delete, if it is another one", (on) => on.deleteFile(".env", { ifMatch: WRONG })],
+  [
+    "PRECONDITION_FAILED",
+    "delete of a folder, if it is not there",
+    (on) => on.deleteFile("build", { ifMatch: "none" }),
+  ],
+  ["PRECONDITION_FAILED", "move, if it is another one", (on) => on.moveFile(".env", "b", { ifMatch: WRONG })],
+  ["REFUSED", "put onto an ignored folder", (on) => on.putFile("build", BYTES)],
+  ["REFUSED", "put onto a recorded folder with an ignored file", (on) => on.putFile("src", BYTES)],
+  ["REFUSED", "put onto git's folder", (on) => on.putFile(".git", BYTES)],
+  ["REFUSED", "put into git's folder", (on) => on.putFile(".git/config", BYTES)],
+  ["REFUSED", "delete of git's folder", (on) => on.deleteFile(".git")],
+  ["REFUSED", "delete of a file of git's", (on) => on.deleteFile(".git/HEAD", { ifMatch: WRONG })],
+  ["REFUSED", "move of git's folder", (on) => on.moveFile(".git", "git")],
+  ["REFUSED", "move onto an ignored file", (on) => on.moveFile("src/a.txt", ".env")],
+  ["REFUSED", "move onto an excluded file", (on) => on.moveFile("src/a.txt", "keys.txt")],
+  ["REFUSED", "move onto an ignored folder", (on) => on.moveFile("src/a.txt", "build", { overwrite: true })],
+  ["REFUSED", "move of a folder into itself", (on) => on.moveFile("src", "src/b")],
+  ["REFUSED", "move of an ignored file into git's folder", (on) => on.moveFile(".env", ".git/env")],
+  ["REFUSED", "a folder where an ignored file is", (on) => on.makeFolder(".env")],
+  ["REFUSED", "a folder beneath an ignored file", (on) => on.makeFolder(".env/b")],
+  ["REFUSED", "put beneath an excluded file", (on) => on.putFile("keys.txt/b", BYTES)],
+  ["NOT_FOUND", "delete of nothing in an ignored folder", (on) => on.deleteFile("build/none")],
+];
+
+describe("Truth 18: a write that is refused records nothing that the rules keep out", () => {
+  test.each(REFUSED)("%s: %s", async (code, _, write) => {
+    await using project = new Kept();
+    const workspace = await project.live();
+    const before = await workspace.files();
+    const { seq } = await workspace.status();
+    await expect(write(workspace)).rejects.toMatchObject({ code });
+    expect((await workspace.files()).files).toEqual(before.files);
+    expect((await workspace.log({ from: seq + 1 })).filter((one) => one.record_id.startsWith("file"))).toEqual([]);
+    // Nor does what comes later take it for tracked.
+    project.write(".env", "KEY=other\n");
+    await workspace.snapshot();
+    expect((await workspace.files()).files.map(({ path }) => path)).toEqual(before.files.map(({ path }) => path));
+  });
+
+  test("one that is done records what it replaces, and undo brings it back", async () => {
+    await using project = new Kept();
+    const workspace = await project.live();
+    await workspace.putFile(".env", BYTES);
+    expect(project.read(".env")).toBe("new\n");
+    await workspace.undo();
+    expect(project.read(".env")).toBe("KEY=secret\n");
+  });
+
+  test("the condition is about what is on disk, though no rule takes it in", async () => {
+    await using project = new Kept();
+    const workspace = await project.live();
+    const { file } = await workspace.putFile(".env", BYTES, { ifMatch: "*" });
+    project.write(".env", "edited by hand\n");
+    const again = workspace.putFile(".env", Buffer.from("newer\n"), { ifMatch: file?.hash ?? "" });
+    await expect(again).rejects.toMatchObject({ code: "PRECONDITION_FAILED" });
+    const hashes = (await workspace.history(".env")).map(({ hash }) => hash);
+    expect(hashes.at(-1)).toBe(file?.hash);
+  });
+
+  test("a request that was done is answered again, and records nothing", async () => {
+    await using project = new Kept();
+    const workspace = await project.live();
+    const options = { ifMatch: "*", requestId: "one" };
+    const first = await workspace.putFile(".env", BYTES, options);
+    project.write(".env", "edited by hand\n");
+    expect(await workspace.putFile(".env", BYTES, options)).toEqual(first);
+    expect((await workspace.history(".env")).at(-1)?.seq).toBe(first.file?.seq);
+  });
+});
