@@ -4,7 +4,13 @@ import { isWithin, type WorkspacePath } from "../../core/path.ts";
 import type { IntentRecord } from "../../core/records.ts";
 import { idOfText } from "../../core/request-intent.ts";
 import type { UpstreamChange } from "../../core/upstream-change.ts";
-import type { WriteBackAnswer, WriteBackBatch, WriteBackReason, WriteBackRules } from "../../core/write-back.ts";
+import type {
+  WriteBackAnswer,
+  WriteBackBatch,
+  WriteBackEntry,
+  WriteBackReason,
+  WriteBackRules,
+} from "../../core/write-back.ts";
 import type { BlockedPath } from "../../worktree/worktree.ts";
 import { capture, type Capture } from "../capture.ts";
 import { type Commit, withCommit } from "../commit.ts";
@@ -69,16 +75,43 @@ export class WriteBackOnDisk {
       const isOpen = entry.localSeq > upTo && refusalOf(entry, roots, this.#rules) === undefined;
       if (isOpen) only.add(entry.path);
     }
-    for (const path of only) if (await this.#isUntouchable(path)) this.#barred.set(path, "path");
-    const free = [...only].filter((path) => !this.#barred.has(path));
-    const captured = await capture(this.#context, { cause: "capture", only: free, named: true, reserve: true });
-    this.#barUncaptured(free, captured.coverage.omitted);
+    const folders: WorkspacePath[] = [];
+    const files: WorkspacePath[] = [];
+    for (const path of only) {
+      const found = await this.#foundAt(path);
+      if (found === "barred") this.#barred.set(path, "path");
+      else (found === "folder" ? folders : files).push(path);
+    }
+    const how = { cause: "capture", reserve: true } as const;
+    // By its name, a folder would be captured with what the rules keep out of it.
+    const before = folders.length === 0 ? undefined : await capture(this.#context, { ...how, only: folders });
+    const captured = await capture(this.#context, { ...how, only: files, named: true });
+    const inFolders = before?.coverage.omitted ?? [];
+    this.#barUncaptured(files, captured.coverage.omitted);
+    this.#barUncaptured(
+      folders,
+      inFolders.filter(({ reason }) => reason !== "excluded"),
+    );
+    // What the rules keep out stays where it is, and its folder with it.
+    const going = folders.filter((path) => this.#batch.entries.some((one) => one.path === path && !isFolder(one)));
+    this.#barUncaptured(going, inFolders);
     return captured;
   }
 
-  /** A repository's own state is git's, whoever asks: a hook put there would be run by the next person who commits. */
-  async #isUntouchable(path: WorkspacePath): Promise<boolean> {
-    return (await this.#context.worktree.explain(path)).rule === "git";
+  /**
+   * What is there. Barred is a repository's own state: it is git's, whoever asks, and a hook put there would be run by the next
+   * person who commits. So is what the rules keep out and nobody has recorded: the replica cannot have seen it, so what it wrote
+   * would not replace it, and it would only be captured, and sent to the replica.
+   */
+  async #foundAt(path: WorkspacePath): Promise<"barred" | "folder" | "file"> {
+    const { worktree, index } = this.#context;
+    const { rule, tracked } = await worktree.explain(path);
+    if (rule === "git") return "barred";
+    const [stat] = await worktree.stats([path]);
+    if (stat === undefined) return "file";
+    const { seq } = await index.head();
+    if (!tracked && (await index.iterationAt(path, seq))?.entry === undefined) return "barred";
+    return stat !== "unknown" && stat.kind === "dir" ? "folder" : "file";
   }
 
   /** What could not be recorded is not replaced: it could not be brought back. */
@@ -180,6 +213,10 @@ export class WriteBackOnDisk {
       if (this.#attempts >= (ATTEMPTS[reason] ?? 1)) this.#barred.set(path, BARRED[reason]);
     }
   }
+}
+
+function isFolder({ entry }: WriteBackEntry): boolean {
+  return entry?.kind === "dir";
 }
 
 const BARRED: Readonly<Record<Exclude<BlockedPath["reason"], "no-space" | "busy">, WriteBackReason>> = {
