@@ -39,6 +39,8 @@ import { collectStore, isThere, refuseToForget, storeTasks, storeUsage } from ".
 import { writeWorkspaceFile } from "./workspace-file.ts";
 import { isPresent, workspaceShape } from "./workspace-shape.ts";
 import { removeWorkspace, withNames } from "./workspace-names.ts";
+import { checkActorName, refuseClaimedName } from "../core/actor-name.ts";
+import { refuseProcessPath } from "./refuse-process-path.ts";
 
 const LIST_THEM = "`chronicle workspaces` lists them";
 
@@ -100,7 +102,7 @@ class FileStore implements StoreApi {
   }
 
   async #openFolder(options: OpenOptions): Promise<WorkspaceApi> {
-    const folder = this.#parts.backends.disk.realpath(wholePath("folder", options.folder));
+    const folder = this.#realFolder(wholePath("folder", options.folder));
     const isUpstream = options.upstream === true;
     const readOnly = options.readOnly === true || isUpstream;
     const found = await this.#enclosing(folder, readOnly);
@@ -122,6 +124,13 @@ class FileStore implements StoreApi {
     const forced = options.force === undefined ? {} : { force: options.force };
     const { workspace } = await this.#init({ roots: [folder], ...forced, ...progress }, options.role);
     return workspace;
+  }
+
+  #realFolder(given: string): string {
+    const { disk } = this.#parts.backends;
+    const folder = disk.realpath(given);
+    if (folder !== given) refuseProcessPath(disk, given);
+    return folder;
   }
 
   create(options: CreateOptions = {}): Promise<{ readonly workspace: WorkspaceApi; readonly result: InitShape }> {
@@ -152,6 +161,8 @@ class FileStore implements StoreApi {
   openById(id: string, options: OpenByIdOptions = {}): Promise<WorkspaceApi> {
     return withCode(async () => {
       const { role, exact, readOnly = false, client, actor, upstream = false } = options;
+      checkActorName(actor);
+      if ((role ?? this.#options.role) === "agent") refuseClaimedName(actor);
       const { id: whole } = await this.#byId(id, exact);
       if (upstream) return this.#workspace(await this.#openUpstream(whole, { client, actor }), role);
       const opened = await this.#openId(whole, { readOnly, client, actor });
@@ -377,9 +388,11 @@ function placeOfRoot(root: RootRecord): string {
   return root.only === undefined ? root.folder : `${root.folder}/${root.only}`;
 }
 
-/** Throws `USAGE` for a place that is not absolute: nothing was made yet. */
-function wholePlaces(options: StoreOptions): StoreOptions {
-  const { userHome } = options;
+/** Throws `USAGE` for a place that is not absolute, or an actor that is none: nothing was made yet. */
+function checked(options: StoreOptions): StoreOptions {
+  const { userHome, actor, role } = options;
+  checkActorName(actor);
+  if (role === "agent") refuseClaimedName(actor);
   return {
     ...options,
     home: wholePath("home", options.home),
@@ -391,7 +404,7 @@ function wholePlaces(options: StoreOptions): StoreOptions {
 /** Opens a store on these backends; makes its folders (0700) where they are missing. */
 export function openFileStore(options: StoreOptions, backends: Backends): Promise<StoreApi> {
   return withCode(async () => {
-    const whole = wholePlaces(options);
+    const whole = checked(options);
     const parts = await openParts(whole, backends);
     const store = new FileStore(parts, whole);
     notePartsOf(store, parts);

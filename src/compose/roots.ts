@@ -5,6 +5,7 @@ import { wholePath } from "../core/whole-path.ts";
 import type { RootRecord } from "../core/workspace-record.ts";
 import type { Disk } from "../disk/disk.ts";
 import { changedRoot } from "../workspace/config.ts";
+import { refuseProcessPath } from "./refuse-process-path.ts";
 
 /** The roots to track, from the folders or single files that the caller names. The first has no id. */
 export function rootsFrom(disk: Disk, options: InitOptions): RootRecord[] {
@@ -64,7 +65,9 @@ function placeOf(disk: Disk, given: string): Place {
 
 function resolved(disk: Disk, given: string): string {
   try {
-    return disk.realpath(given);
+    const real = disk.realpath(given);
+    if (real !== given) refuseProcessPath(disk, given);
+    return real;
   } catch (error) {
     if (errnoOf(error) !== "ENOENT") throw error;
     throw new ChronicleError("NOT_FOUND", `there is no ${given}`, {

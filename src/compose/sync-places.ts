@@ -14,6 +14,7 @@ import type { Context } from "../workspace/context.ts";
 import { namesOnDisk } from "./folder-names.ts";
 import { openContext, type StoreParts } from "./open-context.ts";
 import { openReplica } from "./open-replica.ts";
+import { refuseProcessPath } from "./refuse-process-path.ts";
 import { refuseSystemFolder } from "./refuse-system-folder.ts";
 import { standsApart } from "./stands-apart.ts";
 import { storeTasks } from "./store-tasks.ts";
@@ -49,6 +50,7 @@ export class FileSyncPlaces implements SyncPlaces {
   }
 
   async begin(folder: string, { force = false, follows }: BeginOptions = {}): Promise<string> {
+    refuseProcessPath(this.#disk, folder);
     // Before anything is made, and once more for where a link leads.
     if (!force) refuseSystemFolder(folder);
     if (follows !== undefined) await this.#refuseWithin(folder, follows);

@@ -1,4 +1,5 @@
 import { ChronicleError } from "./errors.ts";
+import { withVisible } from "./invisible.ts";
 
 /**
  * A path inside a workspace: `/`-separated components, none of them empty, `.`, `..` or holding a NUL; `""` is the root.
@@ -238,14 +239,11 @@ export function splitRoot(path: WorkspacePath): { readonly root: string | undefi
   return { root: path.slice(1, slash), path: path.slice(slash + 1) as WorkspacePath };
 }
 
-const UNPRINTABLE = /[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\\]/gu;
-
-/** A path as people see it: control characters, bidi marks and bytes that are not UTF-8 are escaped. */
+/** A path as people see it: what is invisible, marks of direction and bytes that are not UTF-8 are escaped. */
 export function displayPath(path: WorkspacePath): string {
   const { root, path: inner } = splitRoot(path);
-  const shown = inner.replace(UNPRINTABLE, (c) => {
-    const code = c.charCodeAt(0);
-    if (c === "\\") return "\\\\";
+  const shown = withVisible(inner.replaceAll("\\", "\\\\"), (c) => {
+    const code = c.codePointAt(0) ?? 0;
     if (c === "\n") return "\\n";
     if (c === "\t") return "\\t";
     if (code >= 0xdc80 && code <= 0xdcff) return `\\x${(code - 0xdc00).toString(16)}`;

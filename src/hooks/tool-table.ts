@@ -1,4 +1,4 @@
-import { resolve } from "node:path";
+import { agentPath } from "./agent-path.ts";
 import type { HookAction } from "./hook-call.ts";
 import { type HookInput, textAt } from "./hook-input.ts";
 import { patchPaths } from "./patch-paths.ts";
@@ -13,7 +13,7 @@ export const looks: ToolReader = () => undefined;
 export function writes(key: string): ToolReader {
   return (input, cwd) => {
     const path = textAt(input, key);
-    return path === undefined ? undefined : { type: "write_file", payload: { path: resolve(cwd, path) } };
+    return path === undefined ? undefined : { type: "write_file", payload: { path: agentPath(cwd, path) } };
   };
 }
 
@@ -22,7 +22,7 @@ export function runs(key: string, folder = "workdir"): ToolReader {
   return (input, cwd) => {
     const given = input[key];
     const command = Array.isArray(given) ? shellWords(given) : textAt(input, key);
-    const payload = { command: command ?? "", cwd: resolve(cwd, textAt(input, folder) ?? ".") };
+    const payload = { command: command ?? "", cwd: agentPath(cwd, textAt(input, folder) ?? ".") };
     return { type: "run_command", payload };
   };
 }
@@ -39,7 +39,7 @@ function shellWords(words: readonly unknown[]): string {
 export function patches(key: string): ToolReader {
   return (input, cwd) => {
     const named = patchPaths(textAt(input, key) ?? "");
-    const paths = named.map((path) => resolve(cwd, path));
+    const paths = named.map((path) => agentPath(cwd, path));
     const [only] = paths;
     if (only === undefined) return { type: "apply_patch", payload: {} };
     const summary = `apply_patch: ${named.join(", ")}`;

@@ -1,4 +1,4 @@
-const UNPRINTABLE = /[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]/gu;
+import { withVisible } from "../core/invisible.ts";
 
 /** The beginning of a text, with `…` where something was cut off. */
 export function shortened(text: string, most: number): string {
@@ -10,7 +10,7 @@ export function shortened(text: string, most: number): string {
  * something that Chronicle says.
  */
 export function oneLine(text: string, most = 300): string {
-  return shortened(text, most).replace(UNPRINTABLE, (char) => `\\u{${char.charCodeAt(0).toString(16)}}`);
+  return withVisible(shortened(text, most), (char) => `\\u{${(char.codePointAt(0) ?? 0).toString(16)}}`);
 }
 
 /** `1 path`, `2,000 paths`. */

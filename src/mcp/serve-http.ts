@@ -67,7 +67,8 @@ interface Serving {
 }
 
 async function answer(request: IncomingMessage, response: ServerResponse, serving: Serving): Promise<void> {
-  const refused = serving.admission.refusalOf({ headers: request.headers, url: request.url ?? "" });
+  const { headers: given, rawHeaders, url = "" } = request;
+  const refused = serving.admission.refusalOf({ headers: given, rawHeaders, url });
   if (refused !== undefined) return refuse(response, refused.status, refused.message);
   const body = await bodyOf(request);
   if (body === undefined) return refuse(response, 413, "the request is too large");

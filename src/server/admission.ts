@@ -38,8 +38,8 @@ export class Admission {
 
   /** `isOpen`: anybody may ask this, without a token. */
   async admit(request: IncomingMessage, door: Door, isOpen = false): Promise<Visit | Refusal> {
-    const { headers, url = "/" } = request;
-    const refused = refusalOf({ headers, url }, door);
+    const { headers, rawHeaders, url = "/" } = request;
+    const refused = refusalOf({ headers, rawHeaders, url }, door);
     if (refused !== undefined) return refused;
     if (door.kind === "socket") return { caller: OWNER, door, isStillAdmitted };
     if (isOpen) return { caller: ANYBODY, door, isStillAdmitted };

@@ -3,6 +3,8 @@ import type { IncomingHttpHeaders } from "node:http";
 /** What is known of a request before anything of it is read. */
 export interface RequestHead {
   readonly headers: IncomingHttpHeaders;
+  /** Names and values in turn, as they came: of several of one name, `headers` has the first alone, or joins them. */
+  readonly rawHeaders: readonly string[];
   /** As the request line has it. */
   readonly url: string;
 }
@@ -27,13 +29,24 @@ export interface Stranger {
 const TOKEN_NAMES = /[?&](access_token|token|api_key|apikey|authorization|bearer)=|chr_[A-Za-z0-9_-]{43}/i;
 
 /**
+ * Headers that say who asks whom: where two stand there, each program on the way may go by another one (RFC 9112, section 3.2, has
+ * a server refuse two of `Host`).
+ */
+const ONCE = ["host", "origin", "authorization", "sec-fetch-site"];
+/** What a browser says of a request that no other site's page has caused. */
+const OWN_SITES: ReadonlySet<string> = new Set(["same-origin", "same-site", "none"]);
+
+/**
  * Keeps other web pages out before anything of a request is parsed, on every surface that speaks HTTP (also an upgrade to
  * WebSocket): `Host` must be one of ours with our port, else a name that was bent to this machine reaches it; an `Origin`,
  * if there is one, must be ours or allowed; nothing may come from another site; and no token may stand in the address.
  * `"socket"`: a Unix socket, where there are no names.
  */
-export function strangerOf({ headers, url }: RequestHead, door: WebDoor | "socket"): Stranger | undefined {
+export function strangerOf(head: RequestHead, door: WebDoor | "socket"): Stranger | undefined {
+  const { headers, url } = head;
   const { origin } = headers;
+  const doubled = ONCE.find((name) => countOf(head, name) > 1);
+  if (doubled !== undefined) return { status: 400, detail: `there is more than one ${doubled} header` };
   if (door === "socket") {
     // No page can reach a Unix socket by itself: what has an origin was passed on by somebody who does not look.
     if (origin !== undefined) return forbidden("this origin is not served on a Unix socket");
@@ -43,10 +56,15 @@ export function strangerOf({ headers, url }: RequestHead, door: WebDoor | "socke
     if (origin !== undefined && !door.origins.includes(origin)) return forbidden("this origin is not served");
   }
   const isShared = door !== "socket" && origin !== undefined && door.sharedWith.includes(origin);
-  if (headers["sec-fetch-site"] === "cross-site" && !isShared) return forbidden("not from another site");
+  if (!OWN_SITES.has((headers["sec-fetch-site"] ?? "none").toString().toLowerCase()) && !isShared)
+    return forbidden("not from another site");
   if (!TOKEN_NAMES.test(url)) return undefined;
   const detail = "a token does not belong into an address: send Authorization: Bearer TOKEN, and revoke this one";
   return { status: 400, detail };
+}
+
+function countOf({ rawHeaders }: RequestHead, name: string): number {
+  return rawHeaders.filter((text, at) => at % 2 === 0 && text.toLowerCase() === name).length;
 }
 
 function forbidden(detail: string): Stranger {

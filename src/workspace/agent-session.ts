@@ -14,6 +14,7 @@ import { foldersOf } from "./hosted.ts";
 import { changesOfSession } from "./own-changes.ts";
 import { readEvent, readEvents } from "./read-events.ts";
 import { endSession, findSession, listSessions, sessionShape, type Session } from "./session.ts";
+import { checkActorName } from "../core/actor-name.ts";
 
 /** What a session of an agent begins with. */
 export interface AgentSessionDraft {
@@ -25,6 +26,7 @@ export interface AgentSessionDraft {
 
 /** Begins an agent's session, or goes on with it. */
 export async function startAgentSession(context: Context, start: SessionStart = {}): Promise<SessionShape> {
+  checkActorName(start.actor);
   const id = start.id === undefined ? context.newId() : checkSessionId(start.id);
   await withCommit(context, async (commit) => {
     const draft = await beginningOf(

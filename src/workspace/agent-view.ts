@@ -5,6 +5,7 @@ import { encodeRefused } from "../core/refused-record.ts";
 import { withCommit } from "./commit.ts";
 import type { Context } from "./context.ts";
 import { archivedSince } from "./refuse-archived.ts";
+import { refuseClaimedName } from "../core/actor-name.ts";
 
 /** What an agent may not do: give up, free, move away or make anew what was recorded, or change what will be. */
 const DENIED = [
@@ -16,6 +17,13 @@ const DENIED = [
   "rebuild",
   "acceptHead",
 ] as const satisfies readonly (keyof WorkspaceApi)[];
+
+/** What is done under a name that the caller gives. */
+const NAMED = [
+  ...(["startSession", "snapshotAction", "action", "beginTransaction", "transaction"] as const),
+  ...(["putFile", "makeFolder", "deleteFile", "moveFile"] as const),
+] as const satisfies readonly (keyof WorkspaceApi)[];
+type Named = (typeof NAMED)[number];
 
 type Denied = (typeof DENIED)[number];
 
@@ -32,13 +40,14 @@ export function agentView(workspace: WorkspaceApi, context: Context): WorkspaceA
     onlyAllowed(workspace.records, ["compact", "migrate"], (name, args) => refuse(`records.${name}`, args));
   const as = (who: ActingAs): WorkspaceApi => {
     if (who.role === "person") throw forbidden("act as a person");
+    refuseClaimedName(who.actor);
     return workspace.as({ ...who, role: "agent" });
   };
   // A repair reads wherever it is told to, and moves damaged files away.
   const verify = (options?: VerifyOptions): ReturnType<WorkspaceApi["verify"]> =>
     options?.repairFrom === undefined ? workspace.verify(options) : refuse("repair", options.repairFrom);
   return new Proxy(
-    onlyAllowed(workspace, DENIED, (name: Denied, args) => refuse(name, args)),
+    onlyAllowed(underOwnName(workspace), DENIED, (name: Denied, args) => refuse(name, args)),
     {
       get: (target, key) => {
         if (key === "records") return records();
@@ -55,6 +64,26 @@ export function forbidden(what: string): ChronicleError {
     hint: "a person can, from a terminal of their own; the attempt was recorded (`chronicle log --prefix refused:`)",
     data: { what },
   });
+}
+
+/** An agent's work is not told as a person's. */
+function underOwnName(workspace: WorkspaceApi): WorkspaceApi {
+  return new Proxy(workspace, {
+    get: (target, key) => {
+      const value: unknown = Reflect.get(target, key, target);
+      if (typeof value !== "function") return value;
+      if (!NAMED.includes(key as Named)) return value.bind(target) as unknown;
+      return async (...args: readonly unknown[]): Promise<unknown> => {
+        for (const given of args) refuseClaimedName(actorIn(given));
+        return (await Reflect.apply(value, target, args)) as unknown;
+      };
+    },
+  });
+}
+
+function actorIn(given: unknown): string | undefined {
+  const named = typeof given === "object" && given !== null && "actor" in given ? given.actor : undefined;
+  return typeof named === "string" ? named : undefined;
 }
 
 function onlyAllowed<T extends object, K extends keyof T & string>(

@@ -3,6 +3,7 @@ import { ChronicleError } from "../core/errors.ts";
 import { maskCommand } from "../core/mask-secrets.ts";
 import type { WorkspacePath } from "../core/path.ts";
 import { shownPath } from "./shape.ts";
+import { checkActorName } from "../core/actor-name.ts";
 
 const SESSION_ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
 const TYPE = /^[^\p{C}\s]{1,128}$/u;
@@ -28,6 +29,7 @@ export function checkRequest(request: ActionRequest): void {
     if (value !== undefined && (typeof value !== "string" || value === "" || value.length > MOST_ID))
       refuse(`${name} is not a short text`, `give at most ${MOST_ID} characters, or leave it out`);
   }
+  checkActorName(actor);
   if (depth !== undefined && !isCount(depth)) refuse("depth is no count", "0 at the top, 1 in an agent within it …");
   if (onFailure !== undefined && onFailure !== "block" && onFailure !== "warn")
     refuse(`onFailure is ${JSON.stringify(onFailure)}`, "say block or warn");

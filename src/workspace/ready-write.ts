@@ -12,6 +12,7 @@ import { parseGivenPath } from "./given-path.ts";
 import { shownPath } from "./shape.ts";
 import { tooLong, unwritable } from "./writable-path.ts";
 import { receiveContent, type ReceivedContent } from "./write-content.ts";
+import { checkActorName } from "../core/actor-name.ts";
 
 /** A write whose paths and options are sound, and whose content is here. */
 export type ReadyWrite = ReadyPut | ReadyFolder | ReadyDelete | ReadyMove;
@@ -131,6 +132,7 @@ function whose({ actor, session, requestId }: WriteBy): WriteBy {
       hint: `give up to ${limit} characters, or leave it out`,
     });
   }
+  checkActorName(actor);
   return {
     ...(actor === undefined ? {} : { actor }),
     ...(session === undefined ? {} : { session }),

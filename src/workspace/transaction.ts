@@ -34,6 +34,7 @@ import {
   type LoggedTransaction,
 } from "./transactions.ts";
 import { undoOf, undoWork } from "./undo-selection.ts";
+import { checkActorName } from "../core/actor-name.ts";
 
 /**
  * Transactions: what is changed between their beginning and their end lands whole, or is taken back whole.
@@ -121,6 +122,7 @@ function checkOptions({ name, session, actor, pid, onOwnerDeath, scope }: Transa
       hint: `give up to ${MOST_CHARS} characters, or leave it out`,
     });
   }
+  checkActorName(actor);
   if (scope !== undefined && scope !== "folder" && scope !== "actions") {
     throw new ChronicleError("USAGE", `what belongs to the transaction is not said in a known word: ${String(scope)}`, {
       hint: "`scope` is `folder` or `actions`",

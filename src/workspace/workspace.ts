@@ -57,6 +57,7 @@ import { repair } from "./repair.ts";
 import { verify } from "./verify.ts";
 import * as versions from "./versions.ts";
 import { WriteQueue } from "./write-queue.ts";
+import { checkActorName, refuseClaimedName } from "../core/actor-name.ts";
 
 /** What all views of an open workspace have in common. */
 interface Shared {
@@ -194,6 +195,8 @@ export class Workspace implements api.WorkspaceApi {
   }
 
   as({ role, actor, client, onlyInside }: api.ActingAs): api.WorkspaceApi {
+    checkActorName(actor);
+    if (role === "agent") refuseClaimedName(actor);
     const context = {
       ...this.#context,
       ...(actor === undefined ? {} : { actor }),

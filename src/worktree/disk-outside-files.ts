@@ -11,6 +11,7 @@ import { isSameStat } from "./same-stat.ts";
 import { linkOnTheWay, replacePath } from "./replace-outside.ts";
 import type { OutsideChange, OutsideFiles, OutsideLook, OutsideRequest } from "./outside-files.ts";
 import { beneathSlash, isSystemPath, OUTSIDE_LIMITS, type OutsideLimits } from "./outside-limits.ts";
+import { processPath } from "../disk/process-path.ts";
 
 export interface DiskOutsideOptions {
   readonly disk: Disk;
@@ -51,8 +52,15 @@ export class DiskOutsideFiles implements OutsideFiles {
   resolve(absolute: string): { readonly name: string; readonly end: string } {
     const end = this.#real(absolute);
     if (end === absolute) return { name: absolute, end };
+    const own = processPath(this.#disk, absolute);
+    if (own !== undefined) return { name: this.#nameBefore(absolute, own), end: own };
     const name = this.#nameOf(absolute);
     return { name, end: end ?? this.#danglingEnd(name) };
+  }
+
+  /** Of a link that leads into `/proc`, its own name; of what is reached by way of one, the path there. */
+  #nameBefore(absolute: string, own: string): string {
+    return processPath(this.#disk, posix.dirname(absolute)) === undefined ? this.#nameOf(absolute) : own;
   }
 
   #nameOf(absolute: string): string {

@@ -1,23 +1,20 @@
 import { quoteCommand } from "../../core/quote-command.ts";
-
-const UNPRINTABLE = /[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]/gu;
-const UNPRINTABLE_IN_TEXT =
-  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]/gu;
+import { withVisible } from "../../core/invisible.ts";
 
 const SHORT: Readonly<Record<string, string>> = { "\n": "\\n", "\t": "\\t", "\r": "\\r", "\u001b": "\\e" };
 
 function escape(char: string): string {
-  return SHORT[char] ?? `\\u{${char.charCodeAt(0).toString(16)}}`;
+  return SHORT[char] ?? `\\u{${(char.codePointAt(0) ?? 0).toString(16)}}`;
 }
 
 /** Text from elsewhere (a message, a command, a reason) on one line: nothing in it can move the cursor or hide. */
 export function printable(text: string): string {
-  return text.replace(UNPRINTABLE, escape);
+  return withVisible(text, escape);
 }
 
 /** As `printable`, but lines and tabs stay: for texts with several lines. */
 export function printableText(text: string): string {
-  return text.replace(UNPRINTABLE_IN_TEXT, escape);
+  return withVisible(text, (char) => (char === "\n" || char === "\t" ? char : escape(char)));
 }
 
 /** The beginning of a text, with `…` where something was cut off. */

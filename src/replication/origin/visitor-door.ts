@@ -2,9 +2,7 @@ import type { ReplicaVisitor } from "../../api/replication-api.ts";
 import { ChronicleError } from "../../core/errors.ts";
 import type { WriteBackBatch, WriteBackEntry } from "../../core/write-back.ts";
 import type { WriteBackDoor } from "./write-back-door.ts";
-
-/** The actor of what is done by hand: see `StoreOptions.actor`. */
-const PERSON = "human";
+import { claimedName, NOBODYS } from "../../core/actor-name.ts";
 
 /** What a visitor may do at a door: nothing, for one who only looks; and no token of an agent makes it a person. */
 export function visitorDoor(
@@ -12,7 +10,9 @@ export function visitorDoor(
   { readOnly, actor }: Pick<ReplicaVisitor, "readOnly" | "actor">,
 ): WriteBackDoor {
   const named = (entry: WriteBackEntry): WriteBackEntry =>
-    actor === undefined || entry.actor !== PERSON ? entry : { ...entry, actor };
+    actor === undefined || entry.actor === NOBODYS || claimedName(entry.actor) === undefined
+      ? entry
+      : { ...entry, actor };
   return {
     settled: (replica) => door.settled(replica),
     reserve: (bytes) => door.reserve(bytes),

@@ -5,6 +5,7 @@ import { ChronicleError } from "../../core/errors.ts";
 import type { Caller } from "../caller.ts";
 import type { OpenWorkspaces } from "../open-workspaces.ts";
 import { openFor, seesShape } from "../scope.ts";
+import { agentName } from "../../core/actor-name.ts";
 
 /** Where replicas are served from. */
 export interface ReplicaSetting {
@@ -20,7 +21,7 @@ export function replicaVisitor(setting: ReplicaSetting, caller: Caller, named: s
   return {
     readOnly: !mayDo(caller.role, "agent"),
     // What an agent does is not told as a person's work.
-    ...(isOperator ? {} : { actor: caller.name }),
+    ...(isOperator ? {} : { actor: agentName(caller.name) }),
     presenter: { id: caller.id, isOperator, replicas: caller.replicas ?? [] },
     place: (asked) => placeOf(setting, caller, asked ?? named),
   };

@@ -1,0 +1,59 @@
+import { describe, expect, it } from "vitest";
+import { agentName, checkActorName, claimedName } from "./actor-name.ts";
+
+describe("a name that is a person's, or looks like one", () => {
+  it.each([
+    ...[
+      "human",
+      "HUMAN",
+      "hуman",
+      "humаn",
+      "hu\u200bman",
+      "h\u{e0068}uman",
+      "ｈｕｍａｎ",
+      "𝐡𝐮𝐦𝐚𝐧",
+      "hùmán",
+      "ʜᴜᴍᴀɴ",
+      "ꓧꓴꓟꓮꓠ",
+    ],
+    ...["h u m a n", "h*u*m*a*n", "hurnan", "🇭🇺🇲🇦🇳", "🅗🅤🅜🅐🅝", "һυmап", "ΗUMAN"],
+  ])("%j is human", (name) => expect(claimedName(name)).toBe("human"));
+
+  it.each([
+    ["оperator", "operator"],
+    ["0perator", "operator"],
+    ["r日本t", "root"],
+    ["adm1n", "admin"],
+    ["admln", "admin"],
+    ["ѕуѕтем", "system"],
+    ["аmbiguous", "ambiguous"],
+  ])("%j is %s", (name, word) => expect(claimedName(name)).toBe(word));
+
+  it.each([
+    ...[
+      "claude",
+      "codex",
+      "gemini",
+      "agent",
+      "ci",
+      "alice",
+      "humane",
+      "inhuman",
+      "operators",
+      "user1",
+      "root-cause-bot",
+      "",
+      "*",
+    ],
+    ...["José", "Мария", "Владимир", "日本語", "ひらがなこ", "ユーザー", "Ελένη", "דוד", "محمد", "한국어"],
+  ])("%j is nobody's but its own", (name) => expect(claimedName(name)).toBeUndefined());
+
+  it("an agent whose token is called so is told as an agent", () => {
+    expect([agentName("claude"), agentName("operator")]).toEqual(["claude", "agent (operator)"]);
+  });
+
+  it.each(["", " ", "a\u200bb", "a\nb", "a\u202eb", "ambiguous"])("nobody is called %j", (name) => {
+    expect(() => checkActorName(name)).toThrow(expect.objectContaining({ code: "USAGE" }));
+    expect(() => checkActorName("claude")).not.toThrow();
+  });
+});
