@@ -21,6 +21,7 @@ import { chosenHash, conditionOf, idempotencyKey, refuseEncoded } from "./receiv
 import type { KeptReply, ReplyBook } from "./reply-book.ts";
 import type { FoundRow, RowGroup } from "./row-index.ts";
 import { mustSee, openFor } from "./scope.ts";
+import type { HeavyReads } from "./heavy-reads.ts";
 import type { Seats } from "./seats.ts";
 import { sendContent } from "./send-content.ts";
 import { sendEvents } from "./send-events.ts";
@@ -51,6 +52,8 @@ export interface Shared extends Answering {
   readonly refusals: RateLimiter;
   /** Streams of events of each caller. */
   readonly streams: Seats;
+  /** Turns of those who have whole histories checked. */
+  readonly heavy: HeavyReads;
 }
 
 /** For those who wait for nothing. */
@@ -189,10 +192,18 @@ export class RequestAnswer {
     this.#refusePerson(received);
     const asked = { ...received, ...(await this.#condition(on, row, received)) };
     const done = async () => {
+      using _turn = row.heavy === true ? await this.#heavyTurn(response, lease.workspace.id) : undefined;
       const answer = await row.answer(on, asked).finally(() => this.#after(row, lease.workspace.id));
       return isOperator ? answer : withoutFolders(row.operation, answer, this.#hidden);
     };
     await this.#reply(response, row, asked, done);
+  }
+
+  async #heavyTurn(response: ServerResponse, workspace: string): Promise<Disposable> {
+    const turn = await this.#with.heavy.turn(workspace, this.#head.visit.caller);
+    if (!response.destroyed) return turn;
+    turn[Symbol.dispose]();
+    throw new ChronicleError("UNAVAILABLE", GONE);
   }
 
   async #condition(on: WorkspaceApi, row: Route, { params, body }: Received): Promise<Pick<Received, "ifMatch">> {

@@ -9,6 +9,7 @@ import { undecodable } from "./path-pattern.ts";
 import { PlainRoutes } from "./plain-routes.ts";
 import { makeProblem, type Problem, problemOf } from "./problem.ts";
 import { Encoded } from "./received.ts";
+import { HeavyReads } from "./heavy-reads.ts";
 import { RateLimiter } from "./rate-limiter.ts";
 import type { RequestTally } from "./request-tally.ts";
 import { groupRows, type RowGroup } from "./row-index.ts";
@@ -44,7 +45,12 @@ interface AdmittedRequest extends IncomingMessage {
 
 /** What is answered beside hooks: every row of the table, on Fastify's router. */
 export async function makeApp(options: AppOptions): Promise<ServerApp> {
-  const shared = { ...options, refusals: new RateLimiter(REFUSALS), streams: new Seats(options.limits.streams) };
+  const shared = {
+    ...options,
+    refusals: new RateLimiter(REFUSALS),
+    streams: new Seats(options.limits.streams),
+    heavy: new HeavyReads(options.limits.heavyReads),
+  };
   const app = fastify({
     bodyLimit: options.limits.jsonBytes,
     exposeHeadRoutes: false,

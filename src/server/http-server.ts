@@ -13,6 +13,7 @@ import { endUpgrade } from "./end-upgrade.ts";
 import type { Refusal } from "./guard.ts";
 import type { ServerLimits } from "./limits.ts";
 import { makeProblem } from "./problem.ts";
+import { RequestSeats } from "./request-seats.ts";
 import type { RequestTally } from "./request-tally.ts";
 import { tellApart } from "./replicas/told-apart.ts";
 import { matchRoute, type Route, type ServerReply } from "./route.ts";
@@ -68,6 +69,7 @@ export class HttpServer {
   readonly #stopping = new AbortController();
   #app: Promise<ServerApp> | undefined;
   readonly #unanswered = new Set<ServerResponse>();
+  readonly #seats: RequestSeats;
   #busy = 0;
   #idleSince = Date.now();
   #whenQuiet: (() => void) | undefined;
@@ -76,6 +78,7 @@ export class HttpServer {
 
   constructor(options: HttpServerOptions) {
     this.#options = options;
+    this.#seats = new RequestSeats(options.limits);
   }
 
   /** Listens on a Unix socket, which only its owner may use (0600). Throws system errors. */
@@ -212,7 +215,7 @@ export class HttpServer {
       this.#unanswered.delete(response);
       this.#exit();
     });
-    const { admission, routes, guard, onError, tally } = this.#options;
+    const { routes, guard, onError, tally } = this.#options;
     tally?.enter(request, response);
     try {
       if (this.#stopping.signal.aborted) return sendRefusal(response, leaving());
@@ -222,7 +225,7 @@ export class HttpServer {
       const [path = "/"] = (request.url ?? "/").split("?", 1);
       const found = matchRoute(routes, request.method ?? "GET", path);
       if (found !== undefined) tally?.name(request, found.route.path);
-      const admitted = await admission.admit(request, door, found?.route.open === true);
+      const admitted = await this.#admit(request, response, { door, isOpen: found?.route.open === true });
       if ("status" in admitted) return sendRefusal(response, admitted);
       const { isOwner } = admitted.caller;
       if (found !== undefined && isAnswered(found.route, admitted.caller))
@@ -245,7 +248,7 @@ export class HttpServer {
     socket.once("close", () => this.#exit());
     socket.on("error", () => socket.destroy());
     try {
-      const admitted = this.#stopping.signal.aborted ? leaving() : await this.#options.admission.admit(request, door);
+      const admitted = this.#stopping.signal.aborted ? leaving() : await this.#admit(request, socket, { door });
       const app = "status" in admitted ? undefined : await this.#loadApp();
       if ("status" in admitted || app?.upgrade === undefined) {
         endUpgrade(socket, "status" in admitted ? admitted.status : 404);
@@ -258,6 +261,24 @@ export class HttpServer {
       socket.destroy();
       return false;
     }
+  }
+
+  /** Lets a request in. Its seat is taken until the answer, or the connection of another protocol, has ended. */
+  async #admit(
+    request: IncomingMessage,
+    taker: ServerResponse | Duplex,
+    { door, isOpen = false }: { readonly door: Door; readonly isOpen?: boolean },
+  ): Promise<Visit | Refusal> {
+    const admitted = await this.#options.admission.admit(request, door, isOpen);
+    // Whoever asks whether the server lives is answered at once, and needs none.
+    if ("status" in admitted || isOpen) return admitted;
+    const seat = this.#seats.take(admitted.caller);
+    if (seat === undefined) return TOO_MANY;
+    const giveBack = (): void => seat[Symbol.dispose]();
+    taker.once("close", giveBack);
+    // It may have gone while it was being admitted.
+    if (taker.destroyed) giveBack();
+    return admitted;
   }
 
   #loadApp(): Promise<ServerApp> {
@@ -287,6 +308,13 @@ function isAnswered({ open, forOperators }: Route, { isOwner, role, workspaces }
   if (open === true || isOwner) return true;
   return forOperators === true && role === "operator" && workspaces === undefined;
 }
+
+const TOO_MANY: Refusal = {
+  status: 429,
+  code: "RATE_LIMITED",
+  detail: "too many requests at once: with this token, with tokens of its role, or in all",
+  headers: { "retry-after": "1" },
+};
 
 const FOR_OPERATORS: Refusal = {
   status: 403,

@@ -170,7 +170,9 @@ describe("what is too large", () => {
   });
 
   it("of connections at once is dropped: the new one, where all others are at work", async () => {
-    await using serving = await Serving.start({ limits: { connections: 3 } });
+    const all = { token: 1, role: 1 };
+    const atOnce = { reader: all, agent: all, operator: all, all: 1 };
+    await using serving = await Serving.start({ limits: { connections: 3, atOnce } });
     await serving.create("w");
     const held = await Promise.all([connected(serving), connected(serving), connected(serving)]);
     for (const socket of held)

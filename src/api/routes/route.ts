@@ -140,6 +140,8 @@ export interface RouteText {
   readonly description?: string;
   /** For grouping: `files`, `history`, `actions` … */
   readonly tag: string;
+  /** It goes through a whole history: a server does few of these at once. */
+  readonly heavy?: true;
 }
 
 /** What is taken in. Queries are flat; a body is JSON, or bytes of any length. */

@@ -21,6 +21,8 @@ export interface ConnectionSetting extends ProblemSetting {
   readonly caller: Caller;
   /** 0: go on; else for how many seconds this caller may ask nothing more. */
   readonly charge: () => number;
+  /** A seat for one more subscription; `undefined`: this caller has all that it may have. */
+  readonly seat: () => Disposable | undefined;
 }
 
 type Message<Type extends GatewayMessage["type"]> = Extract<GatewayMessage, { readonly type: Type }>;
@@ -36,6 +38,7 @@ export class GatewayConnection {
   readonly #waiting: RawData[] = [];
   readonly #subscriptions = new Map<RequestId, AbortController>();
   #working = 0;
+  #lastAsked = performance.now();
 
   constructor(socket: WebSocket, setting: ConnectionSetting) {
     this.#socket = socket;
@@ -46,11 +49,18 @@ export class GatewayConnection {
     socket.on("error", () => socket.terminate());
   }
 
+  /** For how long nothing was asked, and nothing is followed, in milliseconds. */
+  get idleMs(): number {
+    const isAtWork = this.#working > 0 || this.#subscriptions.size > 0;
+    return isAtWork ? 0 : performance.now() - this.#lastAsked;
+  }
+
   get subscriptions(): number {
     return this.#subscriptions.size;
   }
 
   #take(data: RawData): void {
+    this.#lastAsked = performance.now();
     this.#waiting.push(data);
     // One piece of what was received may hold many messages: those that are here already wait.
     if (this.#working >= MOST_AT_ONCE) this.#socket.pause();
@@ -109,7 +119,14 @@ export class GatewayConnection {
     if (this.#subscriptions.size >= MOST_SUBSCRIPTIONS) {
       throw new ChronicleError("LIMIT_EXCEEDED", `a connection has at most ${MOST_SUBSCRIPTIONS} subscriptions`);
     }
+    const seat = this.#setting.seat();
+    if (seat === undefined) {
+      throw new ChronicleError("RATE_LIMITED", "too many subscriptions at once with this token", {
+        hint: "end some of them, or follow more at once: a subscription takes all events of a workspace",
+      });
+    }
     const end = new AbortController();
+    end.signal.addEventListener("abort", () => seat[Symbol.dispose]());
     this.#subscriptions.set(id, end);
     try {
       const lease = await this.#open(session);
@@ -123,6 +140,7 @@ export class GatewayConnection {
       }
     } catch (error) {
       this.#subscriptions.delete(id);
+      end.abort();
       throw error;
     }
   }
@@ -143,6 +161,7 @@ export class GatewayConnection {
       await this.#send({ type: "error", ...marks, ...this.#complaint(error) });
     } finally {
       if (this.#subscriptions.get(message.request_id) === end) this.#subscriptions.delete(message.request_id);
+      end.abort();
     }
   }
 

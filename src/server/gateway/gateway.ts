@@ -7,6 +7,7 @@ import type { ServerLimits } from "../limits.ts";
 import type { OpenWorkspaces } from "../open-workspaces.ts";
 import type { ProblemSetting } from "../problem.ts";
 import { RateLimiter } from "../rate-limiter.ts";
+import { Seats } from "../seats.ts";
 import { GatewayConnection } from "./connection.ts";
 
 /** Where the messages of a gateway are spoken. */
@@ -34,11 +35,13 @@ export class Gateway {
   readonly #options: GatewayOptions;
   readonly #protocol: WebSocketServer;
   readonly #open = new Map<WebSocket, GatewayConnection>();
+  readonly #subscriptions: Seats;
   readonly #rates: Readonly<Record<UpgradeVisit["caller"]["role"], RateLimiter>>;
 
   constructor(options: GatewayOptions) {
     const { reader, agent, operator } = options.limits.rates;
     this.#options = options;
+    this.#subscriptions = new Seats(options.limits.subscriptions);
     this.#rates = {
       reader: new RateLimiter(reader),
       agent: new RateLimiter(agent),
@@ -74,20 +77,26 @@ export class Gateway {
     const { caller } = visit;
     const { workspaces, limits, hidden, report } = this.#options;
     const charge = (): number => (caller.isOwner ? 0 : this.#rates[caller.role].take(caller.id, Date.now()));
-    this.#open.set(client, new GatewayConnection(client, { workspaces, limits, hidden, report, caller, charge }));
-    const endPulse = this.#keepPulse(client, visit);
+    const seat = (): Disposable | undefined => this.#subscriptions.take(caller.id);
+    const setting = { workspaces, limits, hidden, report, caller, charge, seat };
+    const connection = new GatewayConnection(client, setting);
+    this.#open.set(client, connection);
+    const endPulse = this.#keepPulse(client, connection, visit);
     client.once("close", () => {
       endPulse();
       this.#open.delete(client);
     });
   }
 
-  /** Finds out who is gone without a word, and whose token does not hold any more. */
-  #keepPulse(client: WebSocket, { isStillAdmitted }: UpgradeVisit): () => void {
+  /** Finds out who is gone without a word, who asks for nothing, and whose token does not hold any more. */
+  #keepPulse(client: WebSocket, connection: GatewayConnection, { isStillAdmitted }: UpgradeVisit): () => void {
+    const { heartbeatMs, gatewayIdleMs } = this.#options.limits;
     let lives = true;
     client.on("pong", () => (lives = true));
     const timer = setInterval(() => {
       if (!lives) return client.terminate();
+      if (connection.idleMs >= gatewayIdleMs)
+        return this.#close(client, GOING_AWAY, "nothing was asked for a long time");
       lives = false;
       client.ping();
       isStillAdmitted().then(
@@ -95,7 +104,7 @@ export class Gateway {
         (error: unknown) =>
           this.#options.report(error instanceof Error ? (error.stack ?? error.message) : String(error)),
       );
-    }, this.#options.limits.heartbeatMs);
+    }, heartbeatMs);
     return () => clearInterval(timer);
   }
 

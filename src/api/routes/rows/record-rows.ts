@@ -76,6 +76,7 @@ const events = workspaceRoute(calls.recordEvents, {
 const verify = workspaceRoute(calls.verifyRecords, {
   tag,
   role: "reader",
+  heavy: true,
   summary: "Recompute the chain of the log",
   answer: (on) => on.records.verify(),
 });

@@ -12,6 +12,7 @@ const tag = "upkeep";
 const verify = workspaceRoute(calls.verify, {
   tag,
   role: "reader",
+  heavy: true,
   summary: "Recompute everything, and list problems",
   query: z.strictObject({
     quick: flag("log, links, root and heads only; no contents").optional(),
@@ -27,6 +28,7 @@ const verify = workspaceRoute(calls.verify, {
 const verifyIntegrity = workspaceRoute(calls.verifyIntegrity, {
   tag,
   role: "reader",
+  heavy: true,
   summary: "Is the chain whole? If not, the answer is a problem",
   answer: async (on) => {
     await on.verifyIntegrity();

@@ -1,0 +1,169 @@
+import { randomBytes } from "node:crypto";
+import { connect, type Socket } from "node:net";
+import { describe, expect, test } from "vitest";
+import type { Caller } from "../../src/server/caller.ts";
+import { HeavyReads } from "../../src/server/heavy-reads.ts";
+import { GatewayClient } from "../server/gateway-client.ts";
+import { Serving } from "../server/serving.ts";
+
+/** A request whose body does not end, on a connection of its own: the server is at work on it. */
+function atWork(serving: Serving, token: string): Promise<Socket> {
+  const socket = connect(serving.port, "127.0.0.1");
+  socket.on("error", () => undefined);
+  const head = `PUT /v1/workspaces/w/files/a HTTP/1.1\r\nHost: 127.0.0.1:${serving.port}\r\n`;
+  return new Promise((done) => {
+    socket.once("connect", () => {
+      socket.write(`${head}Authorization: Bearer ${token}\r\nContent-Length: 9\r\n\r\nhalf`, () => done(socket));
+    });
+  });
+}
+
+async function isWellForOperators(serving: Serving): Promise<void> {
+  expect((await serving.ask("/healthz", { token: null })).status).toBe(200);
+  expect((await serving.ask("/v1/me")).status).toBe(200);
+  expect((await serving.put("w", "b", "operator")).status).toBeLessThan(300);
+}
+
+/** Connects as often as it is let in, and says how often that was. */
+async function clients(serving: Serving, tokens: readonly string[], tries: number): Promise<GatewayClient[]> {
+  const open: GatewayClient[] = [];
+  for (const token of tokens) {
+    for (let n = 0; n < tries; n += 1) {
+      const client = await GatewayClient.connect(serving, { token }).catch(() => undefined);
+      if (client !== undefined) open.push(client);
+    }
+  }
+  return open;
+}
+
+describe("Truth 20: nobody keeps others out", () => {
+  test("a reader's connections of gateways, however many", { timeout: 300_000 }, async () => {
+    await using serving = await Serving.start({ limits: { connections: 40 } });
+    await serving.create("w");
+    const tokens = [serving.token("reader"), serving.token("reader"), serving.token("reader")];
+    const open = await clients(serving, tokens, 20);
+    expect(open.length).toBeGreaterThan(0);
+    expect(open.length).toBeLessThanOrEqual(10);
+    await isWellForOperators(serving);
+    await using agent = await GatewayClient.connect(serving, { token: serving.token("agent") });
+    expect(await agent.ask({ type: "list_files", session_id: "w" })).toMatchObject({ type: "list_files_result" });
+    // Whoever leaves gives its seat to the next.
+    for (const one of open) await one.close();
+    await expect.poll(async () => (await clients(serving, tokens.slice(0, 1), 1)).length, { timeout: 60_000 }).toBe(1);
+  });
+
+  test("one reader leaves seats for the others", async () => {
+    await using serving = await Serving.start({ limits: { connections: 40 } });
+    await serving.create("w");
+    const open = await clients(serving, [serving.token("reader")], 20);
+    expect(open).toHaveLength(8);
+    expect(await clients(serving, [serving.token("reader")], 1)).toHaveLength(1);
+    expect((await serving.ask("/v1/me", { token: serving.token("reader") })).status).toBe(200);
+  });
+
+  test("an agent's uploads that do not end", async () => {
+    await using serving = await Serving.start({ limits: { connections: 40 } });
+    await serving.create("w");
+    const token = serving.token("agent");
+    const held = await Promise.all(Array.from({ length: 39 }, () => atWork(serving, token)));
+    const told = async (): Promise<number> => (await serving.ask("/v1/me", { token })).status;
+    await expect.poll(told, { timeout: 60_000 }).toBe(429);
+    await isWellForOperators(serving);
+    expect((await serving.ask("/v1/me", { token: serving.token("reader") })).status).toBe(200);
+    for (const socket of held) socket.destroy();
+    await expect.poll(told, { timeout: 60_000 }).toBe(200);
+  });
+
+  test("streams of events of many tokens of one role", async () => {
+    await using serving = await Serving.start({ limits: { connections: 40 } });
+    await serving.create("w");
+    const sockets: Socket[] = [];
+    for (let n = 0; n < 20; n += 1) {
+      const socket = connect(serving.port, "127.0.0.1");
+      socket.on("error", () => undefined);
+      const head = `GET /v1/workspaces/w/events HTTP/1.1\r\nHost: 127.0.0.1:${serving.port}\r\n`;
+      const begun = new Promise<void>((done) => socket.once("data", () => done()));
+      socket.write(`${head}Authorization: Bearer ${serving.token("reader")}\r\n\r\n`);
+      await begun;
+      sockets.push(socket);
+    }
+    const { status, headers } = await serving.ask("/v1/me", { token: serving.token("reader") });
+    expect([status, headers["retry-after"]]).toEqual([429, "1"]);
+    await isWellForOperators(serving);
+    for (const socket of sockets) socket.destroy();
+  });
+
+  test("subscriptions of one token, over however many connections", async () => {
+    await using serving = await Serving.start({ limits: { subscriptions: 3 } });
+    await serving.create("w");
+    const token = serving.token("reader");
+    await using one = await GatewayClient.connect(serving, { token });
+    await using two = await GatewayClient.connect(serving, { token });
+    const subscribe = async (client: GatewayClient, id: string): Promise<string> => {
+      const { type, code } = await client.ask({ type: "subscribe_events", session_id: "w", request_id: id });
+      return typeof code === "string" ? code : type;
+    };
+    const done = "subscribe_events_result";
+    expect(await subscribe(one, "a")).toBe(done);
+    expect(await subscribe(one, "b")).toBe(done);
+    expect(await subscribe(two, "c")).toBe(done);
+    expect([await subscribe(one, "d"), await subscribe(two, "d")]).toEqual(["RATE_LIMITED", "RATE_LIMITED"]);
+    await one.ask({ type: "unsubscribe_events", session_id: "w", subscription: "a" });
+    expect(await subscribe(two, "e")).toBe(done);
+    // One that does not come about keeps no seat, and a connection that ends gives all of its seats back.
+    await one.close();
+    await expect.poll(() => subscribe(two, "f"), { timeout: 60_000 }).toBe(done);
+    await using other = await GatewayClient.connect(serving, { token: serving.token("reader") });
+    for (const id of ["1", "2", "3", "4"]) {
+      const { type } = await other.ask({ type: "subscribe_events", session_id: "none", request_id: id });
+      expect(type).toBe("error");
+    }
+    expect(await subscribe(other, "5")).toBe(done);
+  });
+
+  test("a connection that asks for nothing ends, one that follows something does not", async () => {
+    await using serving = await Serving.start({ limits: { gatewayIdleMs: 50, heartbeatMs: 20 } });
+    await serving.create("w");
+    await using following = await GatewayClient.connect(serving);
+    await following.ask({ type: "subscribe_events", session_id: "w" });
+    const idle = await GatewayClient.connect(serving);
+    expect(await idle.closed).toBe(1001);
+    await serving.put("w", "a", "one");
+    await expect.poll(() => following.events.length, { timeout: 60_000 }).toBeGreaterThan(0);
+  });
+
+  test("checks of whole histories: so many for each token", { timeout: 300_000 }, async () => {
+    await using serving = await Serving.start({ limits: { heavyReads: 1 } });
+    await serving.create("w");
+    for (let n = 0; n < 24; n += 1) await serving.put("w", `f${n}`, randomBytes(1024 * 1024));
+    const token = serving.token("reader");
+    const asked = Array.from({ length: 30 }, () => serving.ask("/v1/workspaces/w/verify", { token }));
+    await serving.put("w", "meanwhile", "written");
+    const statuses = new Set((await Promise.all(asked)).map(({ status }) => status));
+    expect(statuses).toEqual(new Set([200, 429]));
+    expect((await serving.ask("/v1/workspaces/w/verify", { token })).status).toBe(200);
+  });
+
+  test("one check of a workspace goes on at a time, and two in all", async () => {
+    const heavy = new HeavyReads(4);
+    const reader: Caller = { id: "t1", name: "reader t1", role: "reader", isOwner: false };
+    const begun: string[] = [];
+    const turnOf = async (workspace: string, caller = reader): Promise<Disposable> => {
+      const turn = await heavy.turn(workspace, caller);
+      begun.push(workspace);
+      return turn;
+    };
+    const [first, second] = [await turnOf("a"), turnOf("a")];
+    const [third, fourth] = [await turnOf("b"), turnOf("c", { ...reader, id: "t2" })];
+    expect(begun).toEqual(["a", "b"]);
+    const last = turnOf("c");
+    await expect(turnOf("d")).rejects.toMatchObject({ code: "RATE_LIMITED" });
+    first[Symbol.dispose]();
+    third[Symbol.dispose]();
+    (await second)[Symbol.dispose]();
+    (await fourth)[Symbol.dispose]();
+    (await last)[Symbol.dispose]();
+    expect(begun.toSorted()).toEqual(["a", "a", "b", "c", "c"]);
+    (await turnOf("d"))[Symbol.dispose]();
+  });
+});
