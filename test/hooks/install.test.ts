@@ -49,8 +49,13 @@ class Machine implements Disposable {
     return existsSync(join(this.folder, path));
   }
 
-  install(agent: AgentConfig, base: AgentBase, hook = `/c/bin/chronicle-hook ${agent.name}`): string[] {
-    const plans = planInstall(agent, base, { hook, mcp: MCP });
+  install(
+    agent: AgentConfig,
+    base: AgentBase,
+    hook = `/c/bin/chronicle-hook ${agent.name}`,
+    hookBefore = hook,
+  ): string[] {
+    const plans = planInstall(agent, base, { hook, hookBefore, mcp: MCP });
     carryOut(plans);
     return plans.filter((plan) => plan.before !== plan.after).map((plan) => plan.path);
   }
@@ -147,9 +152,10 @@ describe("installing", () => {
     machine.put("home/.gemini/settings.json", `{"ui": {"theme": "dark"}}`);
     const base = machine.base("user");
     machine.install(gemini, base, "/old/chronicle-hook gemini");
-    machine.install(gemini, base, "'/new place/chronicle-hook' gemini --strict || exit 2");
+    const anew = "'/new place/chronicle-hook' gemini";
+    machine.install(gemini, base, anew, `${anew} --strict || exit 2`);
     const [state] = stateOf(gemini, base);
-    expect(state?.found?.hooks).toEqual(["'/new place/chronicle-hook' gemini --strict || exit 2"]);
+    expect(state?.found?.hooks).toEqual([anew, `${anew} --strict || exit 2`]);
     expect(machine.read("home/.gemini/settings.json.before-chronicle")).toBe(`{"ui": {"theme": "dark"}}`);
   });
 

@@ -4,6 +4,8 @@
 export interface Wanted {
   /** The command line of the hook, for a shell. */
   readonly hook: string;
+  /** That of the hook before a tool: the one place at which an agent may be stopped. */
+  readonly hookBefore: string;
   /** The program of the MCP server, and its arguments. */
   readonly mcp: readonly string[];
 }

@@ -1,4 +1,4 @@
-import type { AgentConfig, ConfigFile } from "./agent-config.ts";
+import type { AgentConfig, ConfigFile, Wanted } from "./agent-config.ts";
 import { dropHooks, type HookGroup, missingEvents, ourCommands, putHooks } from "./json-hooks.ts";
 import { dropServer, ourServer, putServer } from "./json-mcp.ts";
 import { dropTomlServer, ourTomlServer, putTomlServer } from "./toml-mcp.ts";
@@ -8,6 +8,8 @@ const SECONDS = 600;
 
 /** The hooks of an agent as it wants them written. */
 interface HookStyle {
+  /** The event before a tool. Only there may the hook stop the agent. */
+  readonly before: string;
   /** Events with a matcher for tools, and those without. */
   readonly tools: readonly string[];
   readonly others: readonly string[];
@@ -21,9 +23,10 @@ function eventsOf({ tools, others }: HookStyle): readonly string[] {
   return [...others, ...tools];
 }
 
-function groups(style: HookStyle, command: string): HookGroup[] {
-  const { tools, timeout, atEnd, named } = style;
+function groups(style: HookStyle, wanted: Wanted): HookGroup[] {
+  const { before, tools, timeout, atEnd, named } = style;
   const group = (event: string): HookGroup => {
+    const command = event === before ? wanted.hookBefore : wanted.hook;
     const allowed = event === "SessionEnd" ? (atEnd ?? timeout) : timeout;
     const hook = { ...(named ? { name: "chronicle" } : {}), type: "command", command, timeout: allowed };
     return { event, group: { ...(tools.includes(event) ? { matcher: "*" } : {}), hooks: [hook] } };
@@ -37,7 +40,7 @@ function hooksFile(path: string, style: HookStyle): ConfigFile {
   return {
     path,
     holds: "hooks",
-    install: (text, wanted) => putHooks(text ?? EMPTY, groups(style, wanted.hook)),
+    install: (text, wanted) => putHooks(text ?? EMPTY, groups(style, wanted)),
     uninstall: dropHooks,
     found: (text) => ({ hooks: ourCommands(text), mcp: undefined, missing: missingEvents(text, eventsOf(style)) }),
   };
@@ -79,6 +82,7 @@ function tomlFile(path: string): ConfigFile {
 }
 
 const CLAUDE_HOOKS: HookStyle = {
+  before: "PreToolUse",
   tools: ["PreToolUse", "PostToolUse", "PostToolUseFailure"],
   others: ["SessionStart", "UserPromptSubmit", "Stop", "SessionEnd"],
   timeout: SECONDS,
@@ -86,6 +90,7 @@ const CLAUDE_HOOKS: HookStyle = {
 };
 
 const CODEX_HOOKS: HookStyle = {
+  before: "PreToolUse",
   tools: ["PreToolUse", "PostToolUse"],
   others: ["SessionStart", "UserPromptSubmit", "Stop", "SessionEnd"],
   timeout: SECONDS,
@@ -94,6 +99,7 @@ const CODEX_HOOKS: HookStyle = {
 };
 
 const GEMINI_HOOKS: HookStyle = {
+  before: "BeforeTool",
   tools: ["BeforeTool", "AfterTool"],
   others: ["SessionStart", "BeforeAgent", "AfterAgent", "SessionEnd"],
   // Milliseconds, here alone.

@@ -86,7 +86,7 @@ if (open(my $hook, "|-", "/bin/sh", $0, @words)) {
 }
 print STDERR "chronicle: the hook could not be run; see: chronicle doctor\\n";
 exit 2 if grep { $_ eq "--strict" } @words;
-print "{}" if $words[0] eq "gemini";
+print '{"systemMessage":"Chronicle: this step is not recorded: the hook could not be run (chronicle doctor)"}';
 exit 0;
 `;
 
@@ -105,6 +105,53 @@ const HERE = `here() {
   [ -d "$store/cache" ] && NODE_COMPILE_CACHE=$store/cache/compile && export NODE_COMPILE_CACHE
   "$node" "$entry" "$@"
 }`;
+
+/** A text as it stands between the quotes of JSON, for a shell. */
+function jsonWord(text: string): string {
+  return shellWord(JSON.stringify(text).slice(1, -1));
+}
+
+/**
+ * Where nothing of Chronicle's is left to say it, the script itself tells the agent's user, once for each step, and not
+ * again at its end. `--strict` means that a tool does not run when Chronicle cannot record it; whoever has uninstalled
+ * Chronicle no longer asks for that, so that only a Node that is gone stops tools. Prompts and ends of turns are never
+ * stopped: an agent that is refused the end of its turn goes on for ever.
+ */
+function lostChecks(node: string, entry: string): string {
+  return `tell() {
+  printf 'chronicle: %s\\n' "$1" >&2
+  printf '{"systemMessage":"Chronicle: %s"}\\n' "$1"
+}
+refuse() {
+  printf 'chronicle: %s\\n' "$1" >&2
+  exit 2
+}
+lost() {
+  in=\${in-$(cat)}
+  event=\${in#*\\"hook_event_name\\"}
+  event=\${event#*\\"}
+  event=\${event%%\\"*}
+  case $event in
+    PostToolUse* | After* | Stop | SessionEnd)
+      [ "$agent" = gemini ] && echo '{}'
+      exit 0
+      ;;
+    SessionStart | UserPromptSubmit | BeforeAgent) ;;
+    *) [ -n "$2" ] && refuse "$1" ;;
+  esac
+  tell "$1"
+  exit 0
+}
+present() {
+  case $agent in
+    codex) settings=.codex/hooks.json ;;
+    gemini) settings=.gemini/settings.json ;;
+    *) settings=.claude/settings.json ;;
+  esac
+  [ -f "$entry" ] || lost ${jsonWord(`Chronicle was uninstalled (${entry} is gone): nothing is recorded. Install it again, or remove the hooks that name chronicle-hook from `)}"$settings" ""
+  [ -x "$node" ] || lost ${jsonWord(`the Node that runs it is gone (${node}): nothing is recorded. Run again the chronicle agents install that made this hook, or remove the hooks that name chronicle-hook from `)}"$settings" "$strict"
+}`;
+}
 
 /**
  * The installed hook: a script for `sh` that asks the long-lived process and falls back to Node. Perl is a few
@@ -140,15 +187,17 @@ if [ -z "$parent$direct" ] && [ -S "$door" ] && [ -x /usr/bin/perl ]; then
   exec /usr/bin/perl -x "$0" "$door" "/hooks/$agent?strict=$strict" ${version} "$locale" "$@"
 fi
 image=$store/cache/${shellWord(image)}
+${lostChecks(node, entry)}
 ${HERE}
 failed() {
   [ $1 = 0 ] && exit 0
-  echo "chronicle: the hook could not be run (exit code $1); see: chronicle doctor" >&2
-  [ -n "$strict" ] && exit 2
-  [ "$agent" = gemini ] && echo '{}'
+  why="the hook could not be run (exit code $1); see: chronicle doctor"
+  [ -n "$strict" ] && refuse "$why"
+  tell "this step is not recorded: $why"
   exit 0
 }
 if [ -n "$parent$direct" ] || [ ! -S "$door" ]; then
+  present
   unset CHRONICLE_HOOK_PARENT
   parent=\${parent:-$PPID}
   here
@@ -162,6 +211,7 @@ if [ ! -L "$door" ] && command -v curl >/dev/null 2>&1; then
 $in
 CHRONICLE_INPUT
 fi
+present
 printf '%s' "$in" | here
 failed $?
 ${PERL}`;

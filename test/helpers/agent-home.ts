@@ -1,0 +1,121 @@
+import { spawnSync } from "node:child_process";
+import {
+  copyFileSync,
+  cpSync,
+  linkSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { askServer } from "../../src/cli/hooking/ask-server.ts";
+import { chronicleBin } from "./cli-package.ts";
+
+/** How a program ended. */
+export interface Ended {
+  readonly code: number | null;
+  readonly out: string;
+  readonly err: string;
+}
+
+/** A home and a project, with a package and a Node of their own that can be taken away. */
+export class AgentHome implements AsyncDisposable {
+  readonly base = realpathSync(mkdtempSync(join(tmpdir(), "chronicle-agent-home-")));
+  readonly home = join(this.base, "home");
+  readonly project = join(this.base, "project");
+  /** The package as it is installed: `bin/`, `dist/`. */
+  readonly package = join(this.base, "package");
+  /** The Node that runs it. */
+  readonly node = join(this.base, "node", "bin", "node");
+  readonly store = join(this.home, ".local/state/chronicle");
+  readonly script = join(this.home, ".config/chronicle/bin/chronicle-hook");
+
+  constructor() {
+    for (const folder of [this.home, this.project, dirname(this.node)]) mkdirSync(folder, { recursive: true });
+    cpSync(dirname(dirname(chronicleBin())), this.package, { recursive: true, verbatimSymlinks: true });
+    linkOrCopy(process.execPath, this.node);
+  }
+
+  put(path: string, text: string): string {
+    const full = join(this.base, path);
+    mkdirSync(dirname(full), { recursive: true });
+    writeFileSync(full, text);
+    return full;
+  }
+
+  read(path: string): string {
+    return readFileSync(join(this.base, path), "utf8");
+  }
+
+  /** A command of Chronicle's, in the project. */
+  chronicle(...args: readonly string[]): Ended {
+    return this.#run(this.node, [join(this.package, "bin", "chronicle.js"), ...args]);
+  }
+
+  /** What a command prints with `--json`, whatever its exit code. */
+  json(...args: readonly string[]): unknown {
+    const { out, err } = this.chronicle("--json", ...args);
+    if (out === "") throw new Error(err);
+    return JSON.parse(out);
+  }
+
+  /** As `chronicle`; throws its words if it fails. */
+  must(...args: readonly string[]): string {
+    const { code, out, err } = this.chronicle(...args);
+    if (code !== 0) throw new Error(`${args.join(" ")} ended with ${code}: ${err}`);
+    return out;
+  }
+
+  /** The command line that an agent would run at one of its events, as its file of hooks has it. */
+  hookCommand(file: string, event: string): string {
+    const settings = JSON.parse(this.read(file)) as { hooks: Record<string, { hooks: { command: string }[] }[]> };
+    const command = settings.hooks[event]?.at(-1)?.hooks[0]?.command;
+    if (command === undefined) throw new Error(`there is no hook for ${event} in ${file}`);
+    return command;
+  }
+
+  /** Runs such a command line as agents do. */
+  fire(command: string, event: string, more: object = {}): Ended {
+    const tool = { tool_name: "Write", tool_input: { file_path: join(this.project, "a.txt") }, tool_use_id: "c1" };
+    const call = /Tool/.test(event) ? tool : {};
+    const input = { session_id: "s1", cwd: this.project, hook_event_name: event, ...call, ...more };
+    return this.#run("/bin/sh", ["-c", command], JSON.stringify(input));
+  }
+
+  #run(program: string, args: readonly string[], input = ""): Ended {
+    const ran = spawnSync(program, args, { cwd: this.project, env: this.env, input, encoding: "utf8" });
+    return { code: ran.status, out: ran.stdout, err: ran.stderr };
+  }
+
+  get env(): Record<string, string> {
+    return { PATH: process.env["PATH"] ?? "", HOME: this.home, LC_ALL: "C.UTF-8", NO_COLOR: "1" };
+  }
+
+  /** Ends the process that hooks may have started, and removes everything. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    const ask = {
+      door: join(this.store, "run", "serve.sock"),
+      path: "/healthz",
+      method: "GET",
+      version: "0.0.0",
+    } as const;
+    const health = await askServer(ask);
+    if (health !== undefined) process.kill((JSON.parse(health.body) as { pid: number }).pid);
+    while ((await askServer(ask)) !== undefined) await sleep(10);
+    rmSync(this.base, { recursive: true, force: true, maxRetries: 5 });
+  }
+}
+
+/** A second name of a program: a symbolic link would not do, since Node names itself by its real path. */
+function linkOrCopy(program: string, name: string): void {
+  try {
+    linkSync(program, name);
+  } catch {
+    copyFileSync(program, name);
+  }
+}

@@ -1,0 +1,123 @@
+import { spawnSync } from "node:child_process";
+import { lstatSync, mkdirSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { AgentHome } from "../helpers/agent-home.ts";
+
+/** Hooks that stand in an agent's settings while what they run is gone. */
+
+const AGENTS = [
+  {
+    agent: "claude",
+    file: "home/.claude/settings.json",
+    before: "PreToolUse",
+    prompt: "UserPromptSubmit",
+    end: "Stop",
+  },
+  { agent: "codex", file: "home/.codex/hooks.json", before: "PreToolUse", prompt: "UserPromptSubmit", end: "Stop" },
+  {
+    agent: "gemini",
+    file: "home/.gemini/settings.json",
+    before: "BeforeTool",
+    prompt: "BeforeAgent",
+    end: "AfterAgent",
+  },
+] as const;
+
+interface Said {
+  readonly systemMessage?: string;
+}
+
+/** The socket of a process that was killed. */
+function leaveSocket(folder: string): void {
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const code = 'require("node:net").createServer().listen("serve.sock", () => process.kill(process.pid, "SIGKILL"))';
+  spawnSync(process.execPath, ["-e", code], { cwd: folder });
+  expect(lstatSync(join(folder, "serve.sock")).isSocket()).toBe(true);
+}
+
+const said = (out: string): string | undefined => (out === "" ? undefined : (JSON.parse(out) as Said).systemMessage);
+
+describe.each(AGENTS)("Truth 22: hooks of $agent without Chronicle", { timeout: 300_000 }, (one) => {
+  const { agent, file, before, prompt, end } = one;
+  const plain = ["agents", "install", agent];
+  const strict = [...plain, "--strict"];
+
+  it.each([
+    { how: "as usual", words: plain },
+    { how: "strict", words: strict },
+    { how: "behind a socket that nobody answers on", words: strict, socket: true },
+  ])("the package was uninstalled: the agent works, and is told ($how)", async ({ words, socket }) => {
+    await using home = new AgentHome();
+    home.must(...words);
+    if (socket === true) leaveSocket(join(home.store, "run"));
+    rmSync(home.package, { recursive: true });
+    for (const event of ["SessionStart", prompt, before]) {
+      const ran = home.fire(home.hookCommand(file, event), event);
+      expect(ran.code, event).toBe(0);
+      expect(said(ran.out), event).toMatch(/Chronicle was uninstalled .*nothing is recorded.*chronicle-hook/);
+    }
+    // Once for each step is enough.
+    for (const event of [before === "BeforeTool" ? "AfterTool" : "PostToolUse", end, "SessionEnd"]) {
+      const ran = home.fire(home.hookCommand(file, event), event);
+      expect(ran.code, event).toBe(0);
+      expect(said(ran.out), event).toBeUndefined();
+    }
+  });
+
+  it("its Node was removed: the agent is told; with --strict no tool runs, and all else does", async () => {
+    await using home = new AgentHome();
+    home.must(...plain);
+    const open = home.hookCommand(file, before);
+    home.must(...strict);
+    rmSync(home.node);
+    const ran = home.fire(open, before);
+    expect(ran.code).toBe(0);
+    expect(said(ran.out)).toContain(`the Node that runs it is gone (${home.node})`);
+    const closed = home.fire(home.hookCommand(file, before), before);
+    expect(closed.code).toBe(2);
+    expect(closed.err).toContain(`the Node that runs it is gone (${home.node})`);
+    expect(closed.err).toContain("chronicle agents install");
+    for (const event of ["SessionStart", prompt, end, "SessionEnd"]) {
+      expect(home.fire(home.hookCommand(file, event), event).code, event).toBe(0);
+    }
+    expect(said(home.fire(home.hookCommand(file, prompt), prompt).out)).toContain("is gone");
+  });
+
+  it("what fails for another reason is said where the agent shows it", async () => {
+    await using home = new AgentHome();
+    home.must(...plain);
+    rmSync(join(home.package, "dist"), { recursive: true });
+    home.put("package/dist/hook.cjs", "process.exit(7);\n");
+    const ran = home.fire(home.hookCommand(file, before), before);
+    expect(ran.code).toBe(0);
+    expect(said(ran.out)).toMatch(/the hook could not be run \(exit code 7\).*chronicle doctor/);
+  });
+
+  it("--strict with a hook that is gone altogether stops tools, and neither prompts nor the end of a turn", async () => {
+    await using home = new AgentHome();
+    home.must(...strict);
+    rmSync(home.script);
+    expect(home.fire(home.hookCommand(file, before), before).code).toBe(2);
+    for (const event of ["SessionStart", prompt, end, "SessionEnd"]) {
+      // Exit code 2 would refuse the prompt, and keep the agent from ever ending its turn.
+      expect(home.fire(home.hookCommand(file, event), event).code, event).not.toBe(2);
+    }
+  });
+});
+
+describe("Truth 22: the plugin of Claude Code without the command", () => {
+  const plugin = join(import.meta.dirname, "../../plugins/claude-code/hooks/chronicle-hook");
+
+  it("tells the user before each step that nothing is recorded, and stops nothing", async () => {
+    await using home = new AgentHome();
+    for (const event of ["SessionStart", "UserPromptSubmit", "PreToolUse"]) {
+      const ran = home.fire(`PATH=/usr/bin:/bin '${plugin}' claude`, event);
+      expect(ran.code).toBe(0);
+      expect(said(ran.out)).toMatch(/nothing is recorded: the command chronicle is not installed/);
+    }
+    for (const event of ["PostToolUse", "Stop"]) {
+      expect(home.fire(`PATH=/usr/bin:/bin '${plugin}' claude`, event)).toMatchObject({ code: 0, out: "" });
+    }
+  });
+});
