@@ -44,10 +44,15 @@ export function writeWholeFile(path: string, content: string | Uint8Array): void
   writeFileDurably(new NodeDisk(), path, Buffer.from(content), { mode: 0o644 });
 }
 
-/** A whole file as text; `undefined` where there is none. Throws system errors. */
-export function readTextIfThere(path: string): string | undefined {
+/**
+ * A whole file as text; `undefined` where there is none. Throws system errors; with `exactly` also a `TypeError` for bytes
+ * that are no UTF-8, which otherwise become U+FFFD.
+ */
+export function readTextIfThere(path: string, how?: "exactly"): string | undefined {
   try {
-    return readWholeFile(path).toString("utf8");
+    const bytes = readWholeFile(path);
+    if (how === undefined) return bytes.toString("utf8");
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch (error) {
     if (errnoOf(error) === "ENOENT" || errnoOf(error) === "ENOTDIR") return undefined;
     throw error;

@@ -20,6 +20,8 @@ export interface ServerParts {
   readonly workspace: LazyWorkspace;
   /** May the client say which folder is meant (MCP roots)? Not where a person has named one. */
   readonly askClient: boolean;
+  /** What the client's program should hear besides, in sentences. */
+  readonly notes?: readonly string[];
   /** For diagnostics. */
   readonly report: (message: string) => void;
 }
@@ -42,7 +44,8 @@ const LIST = TOOLS.map((tool) => ({
 /** A server of Chronicle's tools, for one connection (stdio) or one request (HTTP). */
 export function makeServer(parts: ServerParts): Server {
   const identity = { name: "chronicle", title: "Chronicle", version: parts.version };
-  const server = new Server(identity, { capabilities: { tools: {} }, instructions: INSTRUCTIONS });
+  const instructions = [INSTRUCTIONS, ...(parts.notes ?? [])].join(" ");
+  const server = new Server(identity, { capabilities: { tools: {} }, instructions });
   const folders = async () => (parts.askClient ? clientFolders(server, parts.report) : []);
   server.setRequestHandler("tools/list", () => ({ tools: LIST }));
   server.setRequestHandler("tools/call", async ({ params }, context): Promise<CallToolResult> => {

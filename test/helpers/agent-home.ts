@@ -54,7 +54,12 @@ export class AgentHome implements AsyncDisposable {
 
   /** A command of Chronicle's, in the project. */
   chronicle(...args: readonly string[]): Ended {
-    return this.#run(this.node, [join(this.package, "bin", "chronicle.js"), ...args]);
+    return this.chronicleWith("", ...args);
+  }
+
+  /** A command that reads `input`. */
+  chronicleWith(input: string, ...args: readonly string[]): Ended {
+    return this.#run(this.node, [join(this.package, "bin", "chronicle.js"), ...args], input);
   }
 
   /** What a command prints with `--json`, whatever its exit code. */

@@ -157,8 +157,8 @@ describe("doctor", () => {
     writeFileSync(join(io.userHome, ".gemini/settings.json"), "{");
     expect(await check("hooks of Gemini CLI (user)")).toMatchObject({
       ok: false,
-      detail: expect.stringMatching(/cannot be read/),
-      hint: "mend that file",
+      detail: expect.stringMatching(/Gemini CLI does not take it as it is: .*line 1: /),
+      hint: expect.stringMatching(/valid JSON/),
     });
     expect(await check("hooks of Gemini CLI (project)")).toMatchObject({ ok: true });
   });

@@ -75,10 +75,10 @@ const SETTINGS = `{
     // my own settings
     "model": "opus", /* kept */
     "hooks": {
-        "PreToolUse": [
+        "BeforeTool": [
             {"matcher": "Bash", "hooks": [{"type": "command", "command": "./check.sh"}]} // mine
         ],
-        "Notification": [{"hooks": [{"type": "command", "command": "beep"}]}],
+        "Notification": [{"hooks": [{"type": "command", "command": "beep"}]}]
     },
     "permissions": {"allow": ["Bash(ls)"]}
 }
@@ -111,21 +111,21 @@ describe("installing", () => {
 
   it("keeps comments, order, indentation and what others have put there, and takes exactly itself away again", () => {
     using machine = new Machine();
-    machine.put("home/.claude/settings.json", SETTINGS);
+    machine.put("home/.gemini/settings.json", SETTINGS);
     const base = machine.base("user");
-    machine.install(claude, base);
-    const text = machine.read("home/.claude/settings.json");
+    machine.install(gemini, base);
+    const text = machine.read("home/.gemini/settings.json");
     for (const line of ["// my own settings", "/* kept */", "// mine", `    "model": "opus"`])
       expect(text).toContain(line);
     const settings = parseJsonc(text) as { hooks: Record<string, { hooks: { command: string }[] }[]> };
-    expect(settings.hooks["PreToolUse"]?.map((group) => group.hooks[0]?.command)).toEqual([
+    expect(settings.hooks["BeforeTool"]?.map((group) => group.hooks[0]?.command)).toEqual([
       "./check.sh",
-      "/c/bin/chronicle-hook claude",
+      "/c/bin/chronicle-hook gemini",
     ]);
     expect(settings.hooks["Notification"]).toHaveLength(1);
-    expect(machine.read("home/.claude/settings.json.before-chronicle")).toBe(SETTINGS);
-    machine.uninstall(claude, base);
-    expect(machine.read("home/.claude/settings.json")).toBe(SETTINGS.replace("}],\n    }", "}]\n    }"));
+    expect(machine.read("home/.gemini/settings.json.before-chronicle")).toBe(SETTINGS);
+    machine.uninstall(gemini, base);
+    expect(machine.read("home/.gemini/settings.json")).toBe(SETTINGS);
   });
 
   it("takes itself away without a trace where nothing else happened meanwhile", () => {

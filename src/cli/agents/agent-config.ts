@@ -1,5 +1,7 @@
 /** How Chronicle stands in one of an agent's configuration files. Pure: text in, text out. */
 
+import type { Misfit } from "./json-dialect.ts";
+
 /** What is to be put there. */
 export interface Wanted {
   /** The command line of the hook, for a shell. */
@@ -16,11 +18,15 @@ export interface ConfigFile {
   readonly path: string;
   /** What of Chronicle's it holds. */
   readonly holds: "hooks" | "mcp" | "both";
+  /** What the agent does with a file that it does not take: `ignores it`, `does not start with it`. */
+  readonly otherwise: string;
+  /** Why the agent does not take a text; `undefined`: it does. */
+  misfit(text: string): Misfit | undefined;
   /** The text with Chronicle in it; the same text if it is there already. Throws `REFUSED` for what cannot be read. */
   install(text: string | undefined, wanted: Wanted): string;
   /** The text without anything of Chronicle's. Throws `REFUSED`. */
   uninstall(text: string): string;
-  /** The command lines of Chronicle's that stand there. Throws `REFUSED`. */
+  /** The command lines of Chronicle's that stand there, also in a text that the agent does not take. Throws `REFUSED`. */
   found(text: string): Found;
 }
 
@@ -29,6 +35,8 @@ export interface Found {
   readonly mcp: readonly string[] | undefined;
   /** Events of the agent that have no hook of Chronicle's, though others have. */
   readonly missing: readonly string[];
+  /** Events other than that before a tool whose hook of Chronicle's may stop the agent. */
+  readonly misplaced: readonly string[];
 }
 
 /** The configuration of one agent. */

@@ -22,11 +22,23 @@ export interface AgentStatus {
   /** The hook's command lines that stand there. */
   readonly hooks: readonly string[];
   readonly strict: boolean;
+  /** The hooks stand there, and nothing keeps the agent from calling them. */
+  readonly active: boolean;
   /** When a hook was called last, ISO-8601; `null`: never. */
   readonly last_call: string | null;
   /** The version that answered it. */
   readonly version: string | null;
-  readonly problems: readonly { readonly what: string; readonly hint: string }[];
+  readonly problems: readonly AgentProblem[];
+}
+
+/** Something that is wrong with an agent's hooks. */
+export interface AgentProblem {
+  readonly what: string;
+  readonly hint: string;
+  /** While it stands, nothing that the agent does is recorded, or not all of it. */
+  readonly stops: boolean;
+  /** It was so when the agent last worked; it may have been mended since. */
+  readonly past?: true;
 }
 
 /** An agent writes its first lines a moment before or after its hooks run, in milliseconds. */
@@ -47,10 +59,12 @@ export function agentStatus(
   const run = runFolder(disk, { env: io.env, home: places.home, uid: ownUid() });
   const last = lastCall(disk, run.folder, agent.name);
   const traces = configPath(agent, agent.traces, { ...base, scope: "user" });
-  const problems = hooks.flatMap((command) => commandProblems(io, command, { agent: agent.name, places }));
-  for (const { unreadable } of states)
-    if (unreadable !== undefined) problems.unshift({ what: unreadable, hint: "mend that file" });
-  if (hooks.length > 0) problems.push(...missingHooks(agent, base, states), ...switchedOff(agent, base));
+  const problems = [
+    ...states.flatMap(refusals),
+    ...[...new Set(hooks.map(programOf))].flatMap((path) => commandProblems(io, path, { agent, base, places })),
+  ];
+  problems.push(...missingHooks(agent, base, states), ...misplacedStrict(agent, base, states));
+  if (hooks.length > 0) problems.push(...offSettings(agent, base));
   if (hooks.length > 0 && base.scope === "user") problems.push(...silence(disk, traces, { agent, last: last?.at }));
   return {
     agent: agent.name,
@@ -60,6 +74,7 @@ export function agentStatus(
     files,
     hooks,
     strict: hooks.some((command) => command.includes(" --strict")),
+    active: hooks.length > 0 && !problems.some(({ stops }) => stops),
     last_call: last?.at ?? null,
     version: last?.version ?? null,
     problems,
@@ -72,34 +87,57 @@ function isInstalled({ holds, found }: FileState): boolean {
   return hooked && (holds === "hooks" || found.mcp !== undefined);
 }
 
-type Problem = AgentStatus["problems"][number];
+/** A file that the agent does not take. One in which nothing of Chronicle's stands is a problem where it cannot be told. */
+function refusals({ holds, found, refused }: FileState): AgentProblem[] {
+  const isOthers = found !== undefined && found.hooks.length === 0 && found.mcp === undefined;
+  return refused === undefined || isOthers ? [] : [{ ...refused, stops: holds !== "mcp" }];
+}
 
 /** Is what the agent's configuration names there, and is it this Chronicle's? */
 function commandProblems(
   io: Io,
-  command: string,
-  { agent, places }: { readonly agent: string; readonly places: HookPlaces },
-): Problem[] {
-  const path = programOf(command);
-  const hint = `chronicle agents install ${agent}`;
+  path: string,
+  { agent, base, places }: { readonly agent: AgentConfig; readonly base: AgentBase; readonly places: HookPlaces },
+): AgentProblem[] {
+  const hint = installAgain(agent, base);
   const stat = new NodeDisk().lstat(path);
-  if (stat === undefined) return [{ what: `the hook ${path} does not exist: nothing is recorded`, hint }];
-  if ((stat.mode & 0o100) === 0) return [{ what: `the hook ${path} cannot be executed`, hint: `chmod 755 ${path}` }];
+  if (stat === undefined) return [{ what: `the hook ${path} does not exist: nothing is recorded`, hint, stops: true }];
+  if ((stat.mode & 0o100) === 0)
+    return [{ what: `the hook ${path} cannot be executed`, hint: `chmod 755 ${path}`, stops: true }];
   const text = readTextIfThere(path) ?? "";
   if (text === hookText(io, places)) return [];
   const version = /version ([0-9][^\s.]*(?:\.[^\s.]+)*)\./.exec(text)?.[1] ?? "unknown";
   const named = [/^node='?(.*?)'?$/m, /^entry='?(.*?)'?$/m].map((line) => line.exec(text)?.[1] ?? "");
   const gone = named.find((file) => file !== "" && new NodeDisk().lstat(file) === undefined);
-  if (gone !== undefined) return [{ what: `the hook ${path} points to ${gone}, which does not exist`, hint }];
-  return [{ what: `the hook ${path} is of another installation (version ${version})`, hint }];
+  if (gone !== undefined)
+    return [{ what: `the hook ${path} points to ${gone}, which does not exist`, hint, stops: true }];
+  return [{ what: `the hook ${path} is of another installation (version ${version})`, hint, stops: false }];
+}
+
+function installAgain({ name }: AgentConfig, { scope }: AgentBase): string {
+  return `chronicle agents install ${name}${scope === "project" ? " --project" : ""}`;
+}
+
+function offSettings(agent: AgentConfig, base: AgentBase): AgentProblem[] {
+  return switchedOff(agent, base).map((problem) => ({ ...problem, stops: true }));
 }
 
 /** Somebody took out a part: what the agent does is then recorded by halves. */
-function missingHooks(agent: AgentConfig, { scope }: AgentBase, states: readonly FileState[]): Problem[] {
-  const hint = `chronicle agents install ${agent.name}${scope === "project" ? " --project" : ""}`;
+function missingHooks(agent: AgentConfig, base: AgentBase, states: readonly FileState[]): AgentProblem[] {
+  const hint = installAgain(agent, base);
   return states.flatMap(({ path, found }) => {
     const missing = found?.missing ?? [];
-    return missing.length === 0 ? [] : [{ what: `${path} has no hook for ${missing.join(", ")}`, hint }];
+    return missing.length === 0 ? [] : [{ what: `${path} has no hook for ${missing.join(", ")}`, hint, stops: true }];
+  });
+}
+
+/** As earlier versions installed it: what cannot be recorded then refuses prompts, and keeps a turn from ending. */
+function misplacedStrict(agent: AgentConfig, base: AgentBase, states: readonly FileState[]): AgentProblem[] {
+  return states.flatMap(({ path, found }) => {
+    const misplaced = found?.misplaced ?? [];
+    if (misplaced.length === 0) return [];
+    const what = `${path} has --strict in hooks that are not before a tool: ${misplaced.join(", ")}`;
+    return [{ what, hint: `${installAgain(agent, base)} --strict`, stops: false }];
   });
 }
 
@@ -114,14 +152,21 @@ function silence(
   disk: NodeDisk,
   traces: string,
   { agent, last }: { readonly agent: AgentConfig; readonly last: string | undefined },
-): Problem[] {
+): AgentProblem[] {
   const newest = newestTrace(disk, traces);
   const heard = last === undefined ? 0 : Date.parse(last);
   if (newest === undefined || newest <= heard + GRACE_MS) return [];
   const when = new Date(newest).toISOString();
   const what = `${agent.title} worked at ${when}, and its hooks were ${last === undefined ? "never called" : `last called at ${last}`}`;
   const trust = agent.name === "codex" ? "Codex skips hooks that are not trusted: accept them with /hooks; " : "";
-  return [{ what, hint: `${trust}restart ${agent.title}, then try: chronicle agents test ${agent.name}` }];
+  return [
+    {
+      what,
+      hint: `${trust}restart ${agent.title}, then try: chronicle agents test ${agent.name}`,
+      stops: true,
+      past: true,
+    },
+  ];
 }
 
 /** The status for people. */
@@ -129,7 +174,8 @@ export function statusLines(status: AgentStatus, now: number): string[] {
   const heard = status.last_call === null ? "never called" : `last called ${ago(status.last_call, now)}`;
   const strict = status.strict ? ", strict" : "";
   const more = status.state === "not installed" ? "" : ` (${heard}${strict})`;
-  const lines = [`${status.title}, ${status.scope}: ${status.state}${more}`];
+  const off = status.hooks.length > 0 && !status.active ? ", NOT ACTIVE" : "";
+  const lines = [`${status.title}, ${status.scope}: ${status.state}${off}${more}`];
   for (const file of status.files) if (file.installed) lines.push(`  ${printable(file.path)}`);
   for (const { what, hint } of status.problems) lines.push(`  BAD ${printable(what)}`, `      ${printable(hint)}`);
   return lines;

@@ -1,7 +1,9 @@
-import type { AgentConfig, ConfigFile, Wanted } from "./agent-config.ts";
-import { dropHooks, type HookGroup, missingEvents, ourCommands, putHooks } from "./json-hooks.ts";
+import type { AgentConfig, ConfigFile, Found, Wanted } from "./agent-config.ts";
+import { CLAUDE_SETTINGS, CODEX_HOOKS_FILE, GEMINI_SETTINGS } from "./client-shapes.ts";
+import { clientReader, type ClientReader } from "./client-reader.ts";
+import { dropHooks, type HookGroup, misplacedStrict, missingEvents, ourCommands, putHooks } from "./json-hooks.ts";
 import { dropServer, ourServer, putServer } from "./json-mcp.ts";
-import { dropTomlServer, ourTomlServer, putTomlServer } from "./toml-mcp.ts";
+import { dropTomlServer, ourTomlServer, putTomlServer, tomlMisfit } from "./toml-mcp.ts";
 
 /** A baseline of a large project may take its time: ten minutes. */
 const SECONDS = 600;
@@ -34,39 +36,46 @@ function groups(style: HookStyle, wanted: Wanted): HookGroup[] {
   return eventsOf(style).map(group);
 }
 
+function eventTroubles(text: string, style: HookStyle): Pick<Found, "missing" | "misplaced"> {
+  return { missing: missingEvents(text, eventsOf(style)), misplaced: misplacedStrict(text, style.before) };
+}
+
 const EMPTY = "{}\n";
 
-function hooksFile(path: string, style: HookStyle): ConfigFile {
+function hooksFile(path: string, style: HookStyle, reader: ClientReader): ConfigFile {
   return {
     path,
     holds: "hooks",
+    ...reader,
     install: (text, wanted) => putHooks(text ?? EMPTY, groups(style, wanted)),
     uninstall: dropHooks,
-    found: (text) => ({ hooks: ourCommands(text), mcp: undefined, missing: missingEvents(text, eventsOf(style)) }),
+    found: (text) => ({ hooks: ourCommands(text), mcp: undefined, ...eventTroubles(text, style) }),
   };
 }
 
-function mcpFile(path: string, extra: Readonly<Record<string, unknown>> = {}): ConfigFile {
+function mcpFile(path: string, reader: ClientReader, extra: Readonly<Record<string, unknown>> = {}): ConfigFile {
   return {
     path,
     holds: "mcp",
+    ...reader,
     install: (text, wanted) => putServer(text ?? EMPTY, wanted.mcp, extra),
     uninstall: dropServer,
-    found: (text) => ({ hooks: [], mcp: ourServer(text), missing: [] }),
+    found: (text) => ({ hooks: [], mcp: ourServer(text), missing: [], misplaced: [] }),
   };
 }
 
-function bothFile(path: string, style: HookStyle): ConfigFile {
-  const [hooks, mcp] = [hooksFile(path, style), mcpFile(path)];
+function bothFile(path: string, style: HookStyle, reader: ClientReader): ConfigFile {
+  const [hooks, mcp] = [hooksFile(path, style, reader), mcpFile(path, reader)];
   return {
     path,
     holds: "both",
+    ...reader,
     install: (text, wanted) => mcp.install(hooks.install(text, wanted), wanted),
     uninstall: (text) => mcp.uninstall(hooks.uninstall(text)),
     found: (text) => ({
       hooks: ourCommands(text),
       mcp: ourServer(text),
-      missing: missingEvents(text, eventsOf(style)),
+      ...eventTroubles(text, style),
     }),
   };
 }
@@ -75,9 +84,11 @@ function tomlFile(path: string): ConfigFile {
   return {
     path,
     holds: "mcp",
+    otherwise: "does not start with it",
+    misfit: tomlMisfit,
     install: (text, wanted) => putTomlServer(text ?? "", wanted.mcp),
     uninstall: dropTomlServer,
-    found: (text) => ({ hooks: [], mcp: ourTomlServer(text), missing: [] }),
+    found: (text) => ({ hooks: [], mcp: ourTomlServer(text), missing: [], misplaced: [] }),
   };
 }
 
@@ -109,14 +120,26 @@ const GEMINI_HOOKS: HookStyle = {
 
 const CODEX_TRUST = "Codex runs hooks only once they are trusted: start codex, and accept them (/hooks shows them)";
 
+const PLAIN = { comments: false, byteOrderMark: true };
+const CLAUDE = clientReader("ignores the whole file", PLAIN, CLAUDE_SETTINGS);
+const CLAUDE_SERVERS = clientReader("ignores the whole file", PLAIN);
+const CODEX = clientReader("ignores the whole file", { comments: false, byteOrderMark: false }, CODEX_HOOKS_FILE);
+const GEMINI = clientReader("does not take it as it is", { comments: true, byteOrderMark: false }, GEMINI_SETTINGS);
+
 /** Where each agent keeps what. Recorded from Claude Code 2.1, Codex 0.169, Gemini CLI 0.61. */
 export const AGENT_CONFIGS: readonly AgentConfig[] = [
   {
     name: "claude",
     title: "Claude Code",
     files: {
-      user: [hooksFile(".claude/settings.json", CLAUDE_HOOKS), mcpFile(".claude.json", { type: "stdio" })],
-      project: [hooksFile(".claude/settings.json", CLAUDE_HOOKS), mcpFile(".mcp.json", { type: "stdio" })],
+      user: [
+        hooksFile(".claude/settings.json", CLAUDE_HOOKS, CLAUDE),
+        mcpFile(".claude.json", CLAUDE_SERVERS, { type: "stdio" }),
+      ],
+      project: [
+        hooksFile(".claude/settings.json", CLAUDE_HOOKS, CLAUDE),
+        mcpFile(".mcp.json", CLAUDE_SERVERS, { type: "stdio" }),
+      ],
     },
     moved: { variable: "CLAUDE_CONFIG_DIR", instead: ".claude" },
     notes: { user: [], project: ["Claude Code asks once whether the MCP server of this project may be used"] },
@@ -126,8 +149,8 @@ export const AGENT_CONFIGS: readonly AgentConfig[] = [
     name: "codex",
     title: "Codex",
     files: {
-      user: [hooksFile(".codex/hooks.json", CODEX_HOOKS), tomlFile(".codex/config.toml")],
-      project: [hooksFile(".codex/hooks.json", CODEX_HOOKS), tomlFile(".codex/config.toml")],
+      user: [hooksFile(".codex/hooks.json", CODEX_HOOKS, CODEX), tomlFile(".codex/config.toml")],
+      project: [hooksFile(".codex/hooks.json", CODEX_HOOKS, CODEX), tomlFile(".codex/config.toml")],
     },
     moved: { variable: "CODEX_HOME", instead: ".codex" },
     notes: {
@@ -140,8 +163,8 @@ export const AGENT_CONFIGS: readonly AgentConfig[] = [
     name: "gemini",
     title: "Gemini CLI",
     files: {
-      user: [bothFile(".gemini/settings.json", GEMINI_HOOKS)],
-      project: [bothFile(".gemini/settings.json", GEMINI_HOOKS)],
+      user: [bothFile(".gemini/settings.json", GEMINI_HOOKS, GEMINI)],
+      project: [bothFile(".gemini/settings.json", GEMINI_HOOKS, GEMINI)],
     },
     notes: { user: [], project: ["Gemini CLI runs the hooks of a project only where its folder is trusted"] },
     moved: { variable: "GEMINI_CLI_HOME", instead: "" },

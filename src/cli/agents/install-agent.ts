@@ -1,8 +1,9 @@
 import { join } from "node:path";
-import { ChronicleError } from "../../core/errors.ts";
+import { ChronicleError, errnoOf } from "../../core/errors.ts";
 import { readTextIfThere, removeUserFile, replaceUserFile } from "../user-files.ts";
 import type { AgentConfig, ConfigFile, Found, Scope, Wanted } from "./agent-config.ts";
 import { wholePath } from "../../core/whole-path.ts";
+import type { Misfit } from "./json-dialect.ts";
 
 /** Where an agent's files are looked for. */
 export interface AgentBase {
@@ -29,8 +30,8 @@ export interface FileState {
   readonly path: string;
   readonly holds: ConfigFile["holds"];
   readonly found: Found | undefined;
-  /** Why it cannot be read. */
-  readonly unreadable?: string;
+  /** Why the agent does not take the file. */
+  readonly refused?: { readonly what: string; readonly hint: string };
 }
 
 /** The file's absolute path. Throws `USAGE` where the agent's own variable is none. */
@@ -51,9 +52,11 @@ function backupOf(path: string): string {
 export function planInstall(agent: AgentConfig, base: AgentBase, wanted: Wanted): FilePlan[] {
   return agent.files[base.scope].map((file) => {
     const path = configPath(agent, file.path, base);
-    const before = readTextIfThere(path);
-    const after = named(path, () => file.install(before, wanted));
-    const isNew = before !== undefined && !isThere(file.found(before));
+    const before = readConfig(path);
+    if (before !== undefined) refuseMisfit(agent, file, { path, text: before });
+    const after = named(path, () => edited(before, (text) => file.install(text, wanted)));
+    refuseMisfit(agent, file, { path, text: after });
+    const isNew = before !== undefined && !isThere(found(file, before));
     return { path, holds: file.holds, before, after, backup: isNew ? backupOf(path) : undefined };
   });
 }
@@ -62,8 +65,9 @@ export function planInstall(agent: AgentConfig, base: AgentBase, wanted: Wanted)
 export function planUninstall(agent: AgentConfig, base: AgentBase): FilePlan[] {
   return agent.files[base.scope].map((file) => {
     const path = configPath(agent, file.path, base);
-    const before = readTextIfThere(path);
-    const left = before === undefined ? undefined : named(path, () => file.uninstall(before));
+    const before = readConfig(path);
+    const left =
+      before === undefined ? undefined : named(path, () => edited(before, (text) => file.uninstall(text ?? before)));
     const isOurs =
       left !== before && /^\s*(\{\s*\})?\s*$/.test(left ?? "") && readTextIfThere(backupOf(path)) === undefined;
     return { path, holds: file.holds, before, after: isOurs ? undefined : left, backup: undefined };
@@ -81,17 +85,86 @@ export function carryOut(plans: readonly FilePlan[]): void {
   }
 }
 
-/** What stands where. */
+/** What stands where, and whether the agent takes it. */
 export function stateOf(agent: AgentConfig, base: AgentBase): FileState[] {
   return agent.files[base.scope].map((file) => {
     const path = configPath(agent, file.path, base);
-    const text = readTextIfThere(path);
+    const state = { path, holds: file.holds };
     try {
-      return { path, holds: file.holds, found: text === undefined ? undefined : named(path, () => file.found(text)) };
+      const text = readConfig(path);
+      if (text === undefined) return { ...state, found: undefined };
+      const misfit = file.misfit(text);
+      const refused = misfit === undefined ? {} : { refused: refusalOf(agent, file, { path, misfit }) };
+      return { ...state, found: foundOrNothing(file, text), ...refused };
     } catch (error) {
-      if (!(error instanceof ChronicleError) || error.code !== "REFUSED") throw error;
-      return { path, holds: file.holds, found: undefined, unreadable: error.message };
+      return { ...state, found: undefined, refused: whyUnreadable(path, error) };
     }
+  });
+}
+
+function whyUnreadable(path: string, error: unknown): { readonly what: string; readonly hint: string } {
+  if (error instanceof ChronicleError && error.code === "REFUSED")
+    return { what: error.message, hint: error.hint ?? "mend that file" };
+  const errno = errnoOf(error);
+  if (errno === undefined) throw error;
+  return { what: `${path} cannot be read: ${errno}`, hint: "mend that file" };
+}
+
+/** A file of which nothing can be read holds nothing of Chronicle's that could be found; why it is so is in its misfit. */
+function foundOrNothing(file: ConfigFile, text: string): Found | undefined {
+  try {
+    return found(file, text);
+  } catch (error) {
+    if (error instanceof ChronicleError && error.code === "REFUSED" && file.misfit(text) !== undefined)
+      return undefined;
+    throw error;
+  }
+}
+
+function found(file: ConfigFile, text: string): Found {
+  return file.found(text.replace(BYTE_ORDER_MARK, ""));
+}
+
+const BYTE_ORDER_MARK = /^\uFEFF/;
+
+/** A byte order mark is none of the text's business, and stays. */
+function edited(text: string | undefined, edit: (plain: string | undefined) => string): string {
+  const mark = text === undefined ? "" : (BYTE_ORDER_MARK.exec(text)?.[0] ?? "");
+  return mark + edit(text?.slice(mark.length));
+}
+
+/** Throws `REFUSED` for bytes that are no UTF-8: they could not be written back as they were. */
+function readConfig(path: string): string | undefined {
+  try {
+    return readTextIfThere(path, "exactly");
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    const hint = "save the file as UTF-8; nothing was written";
+    throw new ChronicleError("REFUSED", `${path}: the file is not UTF-8`, { hint, data: { path }, cause: error });
+  }
+}
+
+function refusalOf(
+  agent: AgentConfig,
+  { otherwise }: ConfigFile,
+  { path, misfit }: { readonly path: string; readonly misfit: Misfit },
+): { readonly what: string; readonly hint: string } {
+  const { what, line, hint } = misfit;
+  return { what: `${agent.title} ${otherwise}: ${path}, line ${line}: ${what}`, hint };
+}
+
+function refuseMisfit(
+  agent: AgentConfig,
+  file: ConfigFile,
+  { path, text }: { readonly path: string; readonly text: string },
+): void {
+  const misfit = file.misfit(text);
+  if (misfit === undefined) return;
+  const { what, hint } = refusalOf(agent, file, { path, misfit });
+  const { line } = misfit;
+  throw new ChronicleError("REFUSED", what, {
+    hint: `${hint}, then install again; nothing was written`,
+    data: { path, line },
   });
 }
 

@@ -8,6 +8,7 @@ import {
   printParseErrorCode,
 } from "jsonc-parser";
 import { ChronicleError } from "../../core/errors.ts";
+import { lineAt } from "./json-dialect.ts";
 
 /** A place in a JSON text. */
 export type JsonPath = (string | number)[];
@@ -20,8 +21,7 @@ export function readJsonc(text: string): JsonObject {
   const value: unknown = parse(text, errors, { allowTrailingComma: true });
   const [error] = errors;
   if (error !== undefined) {
-    const line = text.slice(0, error.offset).split("\n").length;
-    throw malformed(`${printParseErrorCode(error.error)} in line ${line}`);
+    throw malformed(`${printParseErrorCode(error.error)} in line ${lineAt(text, error.offset)}`);
   }
   if (!isObject(value)) throw malformed("it holds no object");
   return value;
@@ -64,6 +64,18 @@ function treeOf(text: string): Node {
   return tree;
 }
 
+/** Of a name that stands twice in its object, clients take the last and an edit finds the first. Throws `REFUSED`. */
+function refuseTwice(text: string, tree: Node, path: JsonPath): void {
+  path.forEach((key, depth) => {
+    const object = findNodeAtLocation(tree, path.slice(0, depth));
+    if (object?.type !== "object") return;
+    const named = (object.children ?? []).filter((property) => property.children?.[0]?.value === key);
+    if (named.length < 2) return;
+    const lines = named.map(({ offset }) => lineAt(text, offset)).join(" and ");
+    throw malformed(`${JSON.stringify(key)} stands there twice, in lines ${lines}`);
+  });
+}
+
 /** The place of the first comma behind `from`, before `to`; commas in comments are none. */
 function commaAfter(text: string, from: number, to: number): number | undefined {
   const scanner = createScanner(text);
@@ -91,6 +103,7 @@ function spliced(text: string, from: number, to: number, by: string): string {
  */
 export function putAt(text: string, path: JsonPath, value: unknown): string {
   const tree = treeOf(text);
+  refuseTwice(text, tree, path);
   const present = findNodeAtLocation(tree, path);
   const style = styleOf(text);
   if (present !== undefined) {
@@ -125,7 +138,9 @@ function insertInto(
 
 /** The text without what stands at a path, and without the line that it leaves empty. */
 export function dropAt(text: string, path: JsonPath): string {
-  const found = findNodeAtLocation(treeOf(text), path);
+  const tree = treeOf(text);
+  refuseTwice(text, tree, path);
+  const found = findNodeAtLocation(tree, path);
   if (found === undefined) return text;
   const node = found.parent?.type === "property" ? found.parent : found;
   const siblings = node.parent?.children ?? [];

@@ -52,6 +52,13 @@ export function missingEvents(text: string, wanted: readonly string[]): string[]
   return there.size === 0 ? [] : wanted.filter((event) => !there.has(event));
 }
 
+/** Events other than `before` at which a hook of Chronicle's may stop the agent. */
+export function misplacedStrict(text: string, before: string): string[] {
+  return ourHooks(text).flatMap(([event, commands]) =>
+    event !== before && commands.some((command) => command.includes(" --strict")) ? [event] : [],
+  );
+}
+
 /** The text with each group once, behind those that stand there. */
 export function putHooks(text: string, wanted: readonly HookGroup[]): string {
   let result = text;

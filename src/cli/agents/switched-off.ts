@@ -1,4 +1,5 @@
-import { ChronicleError } from "../../core/errors.ts";
+import { extname } from "node:path";
+import { ChronicleError, errnoOf } from "../../core/errors.ts";
 import { readTextIfThere } from "../user-files.ts";
 import type { AgentConfig, Scope } from "./agent-config.ts";
 import { type AgentBase, configPath } from "./install-agent.ts";
@@ -48,17 +49,28 @@ const SWITCHES: Readonly<Record<string, readonly Switch[]>> = {
 export function switchedOff(agent: AgentConfig, base: AgentBase): { readonly what: string; readonly hint: string }[] {
   return (SWITCHES[agent.name] ?? []).flatMap(({ scope, path, offBy }) => {
     const file = configPath(agent, path, { ...base, scope });
-    const settings = settingsIn(file);
+    const settings = settingsIn(agent, file);
     const setting = settings === undefined ? undefined : offBy(settings);
     if (setting === undefined) return [];
     return [{ what: `${agent.title} runs no hooks: ${setting} in ${file}`, hint: "remove that setting" }];
   });
 }
 
-/** A file that cannot be read is told where it is installed into; the agent itself complains of the others. */
-function settingsIn(file: string): Readonly<Record<string, unknown>> | undefined {
-  const text = readTextIfThere(file);
-  if (text === undefined) return undefined;
+/** What cannot be read by its user cannot be read by their agent either. */
+function textOrNothing(file: string): string | undefined {
+  try {
+    return readTextIfThere(file);
+  } catch (error) {
+    if (errnoOf(error) === undefined) throw error;
+    return undefined;
+  }
+}
+
+/** A file that the agent does not take switches nothing off; it is told where Chronicle is installed into it. */
+function settingsIn(agent: AgentConfig, file: string): Readonly<Record<string, unknown>> | undefined {
+  const text = textOrNothing(file)?.replace(/^\uFEFF/, "");
+  const reader = agent.files.user.find(({ path }) => extname(path) === extname(file));
+  if (text === undefined || reader?.misfit(text) !== undefined) return undefined;
   try {
     return file.endsWith(".toml") ? readToml(text) : readJsonc(text);
   } catch (error) {

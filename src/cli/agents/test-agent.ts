@@ -5,6 +5,7 @@ import type { ActionShape } from "../../api/action-shapes.ts";
 import type { StoreApi } from "../../api/store-api.ts";
 import { ChronicleError } from "../../core/errors.ts";
 import type { CommandContext } from "../context.ts";
+import { MADE_UP_SESSION } from "../hooking/last-call.ts";
 import { makeEmptyFolder, removeEmptyFolder } from "../user-files.ts";
 
 export interface AgentTest {
@@ -44,15 +45,22 @@ function stepsFor(agent: string, file: string): Step[] {
  * Sends a made-up tool call through a hook's command line, as the agent would, and looks for its action. It happens in a
  * folder that is made for it and removed again, with its history: none of the user's has it.
  */
-export async function testAgent(context: CommandContext, agent: string, command: string): Promise<AgentTest> {
-  const session = `test-${randomUUID()}`;
-  const folder = makeEmptyFolder(`chronicle-agents-${session}`);
+export async function testAgent(context: CommandContext, agent: string, commands: HookCommands): Promise<AgentTest> {
+  const session = `${MADE_UP_SESSION}${randomUUID()}`;
+  const folder = makeEmptyFolder(session);
   try {
-    const sent = await sendCalls(context, { agent, command, session, folder });
+    const sent = await sendCalls(context, { agent, commands, session, folder });
     return "ok" in sent ? sent : await look(context, { agent, session, folder, took: sent.took });
   } finally {
     removeEmptyFolder(folder);
   }
+}
+
+/** The command lines that stand in an agent's configuration. */
+export interface HookCommands {
+  readonly hook: string;
+  /** That of the hook before a tool. */
+  readonly before: string;
 }
 
 interface Testing {
@@ -63,12 +71,13 @@ interface Testing {
 
 async function sendCalls(
   { io }: CommandContext,
-  { agent, command, session, folder }: Testing & { readonly command: string },
+  { agent, commands, session, folder }: Testing & { readonly commands: HookCommands },
 ): Promise<AgentTest | { readonly took: number }> {
   const times: number[] = [];
   for (const { event, extra } of stepsFor(agent, join(folder, "made-up"))) {
     const timestamp = new Date(io.now()).toISOString();
     const input = { session_id: session, cwd: folder, hook_event_name: event, timestamp, ...extra };
+    const command = /^(PreToolUse|BeforeTool)$/.test(event) ? commands.before : commands.hook;
     const began = performance.now();
     const { code, stderr } = await runHook(command, JSON.stringify(input), io.env);
     times.push(performance.now() - began);

@@ -1,4 +1,5 @@
-import { parse } from "smol-toml";
+import { parse, TomlError } from "smol-toml";
+import type { Misfit } from "./json-dialect.ts";
 import { isObject, malformed } from "./json-edit.ts";
 
 const BEGIN =
@@ -13,6 +14,18 @@ export function readToml(text: string): Readonly<Record<string, unknown>> {
     return parse(text);
   } catch (error) {
     throw malformed(error instanceof Error ? (error.message.split("\n")[0] ?? "") : "it is no TOML");
+  }
+}
+
+/** Why a text is no TOML; `undefined`: it is. */
+export function tomlMisfit(text: string): Misfit | undefined {
+  try {
+    parse(text);
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof TomlError)) throw error;
+    const what = (error.message.split("\n")[0] ?? "").replace(/^Invalid TOML document: /, "");
+    return { what, line: error.line, hint: "make it valid TOML" };
   }
 }
 

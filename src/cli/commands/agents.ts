@@ -2,10 +2,10 @@ import { EXIT } from "../../api/problems.ts";
 import { ChronicleError } from "../../core/errors.ts";
 import type { AgentConfig, Scope } from "../agents/agent-config.ts";
 import { AGENT_CONFIGS } from "../agents/agent-table.ts";
-import { agentStatus, statusLines } from "../agents/agent-status.ts";
+import { agentStatus, type AgentStatus, statusLines } from "../agents/agent-status.ts";
 import { type AgentBase, carryOut, type FilePlan, planInstall, planUninstall } from "../agents/install-agent.ts";
 import { isHookCurrent, wantedFor, writeHookScript } from "../agents/installed-hook.ts";
-import { testAgent } from "../agents/test-agent.ts";
+import { type AgentTest, testAgent } from "../agents/test-agent.ts";
 import { NodeDisk } from "../../disk/node-disk.ts";
 import { makeHookImage } from "../hooking/make-hook-image.ts";
 import type { CommandContext } from "../context.ts";
@@ -144,6 +144,14 @@ async function status(context: CommandContext, meant: readonly AgentConfig[]): P
   return all.some((one) => one.problems.length > 0) ? EXIT.failed : EXIT.done;
 }
 
+/** A hook that works is of no use where the agent does not call it. */
+function asAgentDoes({ title }: AgentConfig, { problems }: AgentStatus, result: AgentTest): AgentTest {
+  const stop = problems.find(({ stops, past }) => stops && past !== true);
+  if (stop === undefined || !result.ok) return result;
+  const detail = `the hook works, and ${title} does not call it as it should: ${stop.what} (${stop.hint})`;
+  return { ...result, ok: false, detail };
+}
+
 async function test(context: CommandContext, meant: readonly AgentConfig[]): Promise<number> {
   const { io, input } = context;
   const places = placesIn(context);
@@ -151,13 +159,18 @@ async function test(context: CommandContext, meant: readonly AgentConfig[]): Pro
   for (const agent of meant) {
     const scope = input.flag("project") ? "project" : "user";
     const state = agentStatus(io, agent, { base: baseOf(context, scope), places });
-    const [command] = state.hooks;
-    if (command === undefined) {
+    const [first] = state.hooks;
+    if (first === undefined) {
       throw new ChronicleError("NOT_FOUND", `${agent.title} has no hooks of Chronicle (${scope})`, {
         hint: `chronicle agents install ${agent.name}${scope === "project" ? " --project" : ""}`,
       });
     }
-    results.push(await testAgent(context, agent.name, command));
+    const strict = (command: string): boolean => command.includes(" --strict");
+    const commands = {
+      hook: state.hooks.find((command) => !strict(command)) ?? first,
+      before: state.hooks.find(strict) ?? first,
+    };
+    results.push(asAgentDoes(agent, state, await testAgent(context, agent.name, commands)));
   }
   if (context.json) context.printJson({ tests: results });
   else {

@@ -7,6 +7,8 @@ import { type Asked, LazyWorkspace } from "../../mcp/lazy-workspace.ts";
 import type { ServerParts } from "../../mcp/make-server.ts";
 import { serveHttp } from "../../mcp/serve-http.ts";
 import { serveStdio } from "../../mcp/serve-stdio.ts";
+import { inactiveAgents } from "../agents/inactive-agents.ts";
+import { placesOf } from "../places.ts";
 import type { CommandContext } from "../context.ts";
 import { printable } from "../render/printable.ts";
 import { listenTrouble } from "../serving/listen-trouble.ts";
@@ -103,6 +105,13 @@ async function overStdio(context: CommandContext, parts: ServerParts): Promise<v
   endInterrupt();
 }
 
+/** An agent whose hooks are not called still starts this server: the one place at which it can be told. */
+function inactiveNotes({ io, input, remote }: CommandContext): string[] {
+  if (remote !== undefined) return [];
+  const places = placesOf({ env: io.env, userHome: io.userHome, cwd: io.cwd(), store: input.text("store") });
+  return inactiveAgents(io, places, [io.cwd()]).map((note) => `Tell the person: ${printable(note)}.`);
+}
+
 export async function mcp(context: CommandContext): Promise<number> {
   const { input, io } = context;
   if (input.number("port") !== undefined && !input.flag("http"))
@@ -116,6 +125,7 @@ export async function mcp(context: CommandContext): Promise<number> {
     workspace,
     // Its folders are on this machine: a server's workspace is named, or the one the server has.
     askClient: input.text("directory") === undefined && context.remote === undefined,
+    notes: inactiveNotes(context),
     report: (message) => context.say(`chronicle mcp: ${printable(message)}`),
   };
   try {

@@ -1,6 +1,8 @@
 import { EXIT } from "../../api/problems.ts";
 import type { StatusShape } from "../../api/shapes.ts";
 import { formatBytes } from "../../core/duration.ts";
+import { inactiveAgents } from "../agents/inactive-agents.ts";
+import { placesOf } from "../places.ts";
 import type { CommandContext } from "../context.ts";
 import { changeLines, type ChangesStyle, countsOf, coverageLines } from "../render/changes.ts";
 import { counted } from "../render/counted.ts";
@@ -66,9 +68,17 @@ async function nameOf(context: CommandContext, id: string): Promise<string | und
   return (await store.workspaces()).find((one) => one.id === id)?.name;
 }
 
+/** Agents that are thought to be recorded and are not: they work on this machine, wherever the workspace is. */
+function withAgents({ io, input, remote }: CommandContext, status: StatusShape): StatusShape {
+  if (remote !== undefined) return status;
+  const places = placesOf({ env: io.env, userHome: io.userHome, cwd: io.cwd(), store: input.text("store") });
+  const folders = [...new Set([...(status.path === "" ? [] : [status.path]), io.cwd()])];
+  return { ...status, notes: [...status.notes, ...inactiveAgents(io, places, folders)] };
+}
+
 export async function status(context: CommandContext): Promise<number> {
   const workspace = await context.reading();
-  const result = await workspace.status(context.progress());
+  const result = withAgents(context, await workspace.status(context.progress()));
   if (context.json) context.printJson(result);
   else {
     const paths = context.paths(workspace);

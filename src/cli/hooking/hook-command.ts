@@ -9,7 +9,7 @@ import { agentProcess } from "./agent-process.ts";
 import { addDiagnostic, diagnosticsFile } from "./diagnostics.ts";
 import { answerDirectly } from "./direct-hook.ts";
 import type { HookIo } from "./hook-io.ts";
-import { rememberCall } from "./last-call.ts";
+import { isOwnCall, rememberCall } from "./last-call.ts";
 import { launcherPath } from "./program-paths.ts";
 import { isOwnDoor, makeRunFolder, ownUid, type RunFolder, runFolder } from "./run-folder.ts";
 
@@ -100,8 +100,10 @@ async function here(going: Going, places: ReturnType<typeof placesOf>): Promise<
   const store = { ...places, waitMs: WAIT_MS };
   const owner = agentProcess(disk, words.parent ?? process.ppid);
   const answer = await answerDirectly(io, { adapter, input, strict: words.strict, owner, disk, run, store });
-  const event = answer.call?.kind ?? "not understood";
-  rememberCall(disk, run.folder, adapter.name, { at: new Date(io.now()).toISOString(), event, version: io.version });
+  if (isOwnCall(answer.call)) {
+    const call = { at: new Date(io.now()).toISOString(), event: answer.call.kind, version: io.version };
+    rememberCall(disk, run.folder, adapter.name, call);
+  }
   if (answer.problem !== undefined) addDiagnostic(disk, run.folder, `hook ${adapter.name}: ${answer.problem}`);
   if (!words.direct && answer.call?.kind !== "session-end") {
     const { startServer } = await import("./start-server.ts");

@@ -5,7 +5,7 @@ import type { Route } from "../../server/route.ts";
 import { agentProcess } from "./agent-process.ts";
 import { FileNotes, KeptNotes } from "./file-notes.ts";
 import { hookRoute } from "./hook-route.ts";
-import { rememberCall } from "./last-call.ts";
+import { isOwnCall, rememberCall } from "./last-call.ts";
 
 /** A session of which nothing was heard for so long is over: thirty days. */
 const NOTES_MS = 30 * 86_400_000;
@@ -44,10 +44,10 @@ export class HookDesk {
   #onHook(agent: string, answer: HookAnswer): void {
     const { disk, folder, version, diagnose } = this.#options;
     if (answer.problem !== undefined) diagnose(`hook ${agent}: ${answer.problem}`);
+    if (!isOwnCall(answer.call)) return;
     const now = Date.now();
     if (now - (this.#remembered.get(agent) ?? 0) < REMEMBER_MS) return;
     this.#remembered.set(agent, now);
-    const event = answer.call?.kind ?? "not understood";
-    rememberCall(disk, folder, agent, { at: new Date(now).toISOString(), event, version });
+    rememberCall(disk, folder, agent, { at: new Date(now).toISOString(), event: answer.call.kind, version });
   }
 }

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import type { Disk } from "../../disk/disk.ts";
+import type { HookCall } from "../../hooks/hook-call.ts";
 import { readSmall, writeSmall } from "./run-folder.ts";
 
 /** When an agent's hooks were last heard of. `doctor` compares it with the agent's own files. */
@@ -14,7 +15,15 @@ function fileOf(folder: string, agent: string): string {
   return join(folder, `last-${agent}.json`);
 }
 
-/** Remembers that an agent's hook was called. */
+/** How the sessions of `agents test` begin: no agent is heard of by them. */
+export const MADE_UP_SESSION = "chronicle-test-";
+
+/** Is a call the agent's own? One that was made up, or that nobody understood, says nothing of whether its hooks fire. */
+export function isOwnCall(call: HookCall | undefined): call is HookCall {
+  return call !== undefined && !call.session.startsWith(MADE_UP_SESSION);
+}
+
+/** Remembers that an agent's hook was called by the agent (`isOwnCall`). */
 export function rememberCall(disk: Disk, folder: string, agent: string, call: LastCall): void {
   writeSmall(disk, fileOf(folder, agent), JSON.stringify(call));
 }

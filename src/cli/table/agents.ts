@@ -10,8 +10,10 @@ export const AGENTS_COMMAND: CommandSpec = {
   details:
     "install merges hooks (before and after each tool call, sessions, turns) and the MCP server into the agent's own " +
     "configuration: comments, order and other entries stay, a backup is kept beside each file, and twice is the same as " +
-    "once. It also works before the agent itself is installed. With --strict a tool does not run when Chronicle cannot " +
-    "record it, whatever the reason. test sends a made-up tool call through the installed command.",
+    "once. A file that the agent would not take (Claude Code ignores one with a comment) is refused, with the line. It also " +
+    "works before the agent itself is installed. With --strict a tool does not run when Chronicle cannot record it, unless " +
+    "Chronicle was uninstalled: the agent then works, and is told. status says where hooks stand that the agent does not " +
+    "call. test sends a made-up tool call through the installed command.",
   args: [
     { name: "<what>", description: "what to do", completes: ["install", "uninstall", "status", "test"] },
     {

@@ -1,0 +1,89 @@
+import { createScanner, parse, type ParseError, printParseErrorCode, stripComments } from "jsonc-parser";
+
+/** Which JSON a client takes in its files. */
+export interface JsonDialect {
+  /** Comments like those of JavaScript. No client takes a comma before a closing bracket. */
+  readonly comments: boolean;
+  /** U+FEFF before the first character. */
+  readonly byteOrderMark: boolean;
+}
+
+/** The first thing in a file for which its client does not take it. */
+export interface Misfit {
+  /** In words that follow "line 3: ". */
+  readonly what: string;
+  readonly line: number;
+  /** What to do about it. */
+  readonly hint: string;
+}
+
+/** The line of a place, counted from 1. */
+export function lineAt(text: string, offset: number): number {
+  return text.slice(0, offset).split("\n").length;
+}
+
+/** Why a client does not take a text as JSON; `undefined`: it does. */
+export function jsonMisfit(text: string, { comments, byteOrderMark }: JsonDialect): Misfit | undefined {
+  const isMarked = text.startsWith("\uFEFF");
+  if (isMarked && !byteOrderMark) {
+    const hint = "save the file as UTF-8 without a byte order mark";
+    return { what: "a byte order mark stands before the first character", line: 1, hint };
+  }
+  const plain = isMarked ? text.slice(1) : text;
+  if (plain.trim() === "") return { what: "the file is empty", line: 1, hint: "put {} into it, or remove it" };
+  const errors: ParseError[] = [];
+  const value: unknown = parse(plain, errors, { disallowComments: !comments, allowTrailingComma: false });
+  const [error] = errors;
+  if (error !== undefined) return { ...inWords(plain, error), line: lineAt(plain, error.offset) };
+  if (typeof value === "object" && value !== null && !Array.isArray(value))
+    return otherMisfit(comments ? stripComments(plain, " ") : plain);
+  return { what: "the file holds no object", line: 1, hint: "put its settings between { and }" };
+}
+
+function inWords(text: string, { error, offset }: ParseError): Omit<Misfit, "line"> {
+  const name = printParseErrorCode(error);
+  if (name === "InvalidCommentToken") {
+    return { what: "a comment, and only plain JSON is taken", hint: "remove every comment from the file" };
+  }
+  const isClosing = text[offset] === "}" || text[offset] === "]";
+  if (isClosing && text[lastTokenBefore(text, offset)] === ",") {
+    return { what: "a comma before a closing bracket", hint: "remove that comma" };
+  }
+  return { what: WORDS[name] ?? "no JSON", hint: "make it valid JSON" };
+}
+
+const WORDS: Readonly<Record<string, string>> = {
+  InvalidSymbol: "a word that JSON does not have (names and texts stand in double quotes)",
+  InvalidNumberFormat: "a number that is none",
+  PropertyNameExpected: "a name in double quotes is missing",
+  ValueExpected: "a value is missing",
+  ColonExpected: "a colon is missing",
+  CommaExpected: "a comma is missing",
+  CloseBraceExpected: "a closing } is missing",
+  CloseBracketExpected: "a closing ] is missing",
+  EndOfFileExpected: "text behind the end of the settings",
+  UnexpectedEndOfString: "a text that does not end",
+  InvalidEscapeCharacter: "a backslash before a character that JSON does not escape",
+  InvalidUnicode: "a \\u without four hexadecimal digits",
+  InvalidCharacter: "a control character within a text",
+};
+
+/** The place of the last token before another one; comments are none. */
+function lastTokenBefore(text: string, offset: number): number {
+  const scanner = createScanner(text, true);
+  let last = 0;
+  for (scanner.scan(); scanner.getTokenOffset() < offset; scanner.scan()) last = scanner.getTokenOffset();
+  return last;
+}
+
+/** The parser that finds places takes a little more than the clients' own, which is the one of the language. */
+function otherMisfit(text: string): Misfit | undefined {
+  try {
+    JSON.parse(text);
+    return undefined;
+  } catch (error) {
+    const what = error instanceof Error ? error.message : "no JSON";
+    const offset = Number(/at position (\d+)/.exec(what)?.[1] ?? 0);
+    return { what, line: lineAt(text, offset), hint: "make it valid JSON" };
+  }
+}

@@ -1,0 +1,120 @@
+import type { Node } from "jsonc-parser";
+import { lineAt, type Misfit } from "./json-dialect.ts";
+
+/** What a client wants to find at a place of its file. */
+export type Shape =
+  | { readonly is: "string" | "boolean" | "anything" }
+  | { readonly is: "number"; readonly above?: number; readonly from?: number; readonly whole?: boolean }
+  | { readonly is: "list"; readonly of: Shape; /** Anything else is passed over. */ readonly orElse?: "passed over" }
+  | ObjectShape
+  /** One of several objects, told apart by a text in them. */
+  | { readonly is: "variant"; readonly by: string; readonly cases: Readonly<Record<string, ObjectShape>> }
+  | { readonly is: "or null"; readonly shape: Shape };
+
+interface ObjectShape {
+  readonly is: "object";
+  readonly fields?: Readonly<Record<string, Shape>>;
+  /** Names that must be there. */
+  readonly needed?: readonly string[];
+  /** Other names are refused, not passed over. */
+  readonly closed?: true;
+  /** A known name must not stand twice. */
+  readonly once?: true;
+}
+
+/** The first place of a text that has another form than its client wants. `root` is of that very text. */
+export function shapeMisfit(text: string, root: Node, shape: Shape): Misfit | undefined {
+  const found = mismatch(root, shape, "");
+  if (found === undefined) return undefined;
+  return { what: found.what, line: lineAt(text, found.at.offset), hint: found.hint };
+}
+
+interface Found {
+  readonly what: string;
+  readonly hint: string;
+  readonly at: Node;
+}
+
+function mismatch(node: Node, shape: Shape, name: string): Found | undefined {
+  switch (shape.is) {
+    case "anything":
+      return undefined;
+    case "or null":
+      return node.type === "null" ? undefined : mismatch(node, shape.shape, name);
+    case "list":
+      return inList(node, shape, name);
+    case "object":
+      return inObject(node, shape, name);
+    case "variant":
+      return inVariant(node, shape, name);
+    case "number":
+      return inNumber(node, shape, name);
+    default:
+      return node.type === shape.is ? undefined : wrong(node, name, shape.is);
+  }
+}
+
+/** `name`: as a person finds it, `hooks.PreToolUse[0].matcher`. */
+function wrong(at: Node, name: string, wanted: string): Found {
+  const article = /^[aeiou]/.test(wanted) ? "an" : "a";
+  const what = `${name === "" ? "the file" : name} is not ${article} ${wanted}`;
+  return { what, hint: `make it ${article} ${wanted}, or remove it`, at };
+}
+
+function inNumber(node: Node, shape: Shape & { readonly is: "number" }, name: string): Found | undefined {
+  const value: unknown = node.value;
+  if (typeof value !== "number") return wrong(node, name, "number");
+  if (shape.whole === true && !Number.isInteger(value)) return wrong(node, name, "whole number");
+  if (shape.above !== undefined && value <= shape.above) return wrong(node, name, `number above ${shape.above}`);
+  return shape.from !== undefined && value < shape.from ? wrong(node, name, `number from ${shape.from} on`) : undefined;
+}
+
+function inList(node: Node, shape: Shape & { readonly is: "list" }, name: string): Found | undefined {
+  if (node.type !== "array") return shape.orElse === undefined ? wrong(node, name, "list") : undefined;
+  return first(node.children ?? [], (child, at) => mismatch(child, shape.of, `${name}[${at}]`));
+}
+
+function inObject(node: Node, shape: ObjectShape, name: string): Found | undefined {
+  if (node.type !== "object") return wrong(node, name, "object");
+  const { fields = {}, needed = [] } = shape;
+  const seen = new Set<string>();
+  const found = first(node.children ?? [], (property) => {
+    const [keyNode, value] = property.children ?? [];
+    if (keyNode === undefined || value === undefined) return undefined;
+    const key = String(keyNode.value);
+    const full = name === "" ? key : `${name}.${key}`;
+    const field = Object.hasOwn(fields, key) ? fields[key] : undefined;
+    if (field === undefined) {
+      const hint = "remove it";
+      return shape.closed === true ? { what: `${full} is not a setting of this file`, hint, at: keyNode } : undefined;
+    }
+    if (shape.once === true && seen.has(key))
+      return { what: `${full} stands there twice`, hint: "make the two one", at: keyNode };
+    seen.add(key);
+    return mismatch(value, field, full);
+  });
+  if (found !== undefined) return found;
+  const missing = needed.find((key) => !seen.has(key));
+  if (missing === undefined) return undefined;
+  const hint = `add "${missing}" to it, or remove ${name}`;
+  return { what: `${name} has no "${missing}"`, hint, at: node };
+}
+
+function inVariant(node: Node, shape: Shape & { readonly is: "variant" }, name: string): Found | undefined {
+  if (node.type !== "object") return wrong(node, name, "object");
+  const tag = node.children?.find((property) => property.children?.[0]?.value === shape.by)?.children?.[1];
+  const value: unknown = tag?.value;
+  const known = Object.keys(shape.cases);
+  const which = typeof value === "string" && known.includes(value) ? shape.cases[value] : undefined;
+  if (which !== undefined) return mismatch(node, which, name);
+  const what = tag === undefined ? `${name} has no "${shape.by}"` : `${name}.${shape.by} is none that is known`;
+  return { what, hint: `"${shape.by}" is one of ${known.join(", ")}`, at: tag ?? node };
+}
+
+function first<T>(items: readonly T[], look: (item: T, index: number) => Found | undefined): Found | undefined {
+  for (const [index, item] of items.entries()) {
+    const found = look(item, index);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}

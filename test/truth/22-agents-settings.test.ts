@@ -1,0 +1,142 @@
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { Sandbox } from "../cli/sandbox.ts";
+import { type Agent, filledIn, REFUSED, TAKEN } from "../helpers/agent-files.ts";
+
+/** Each agent's settings file is read as that agent reads it: what it would ignore is refused, or said. */
+
+function fileOf(agent: Agent): string {
+  return {
+    claude: "home/.claude/settings.json",
+    codex: "home/.codex/hooks.json",
+    gemini: "home/.gemini/settings.json",
+  }[agent];
+}
+
+function put(box: Sandbox, path: string, bytes: string | Uint8Array): string {
+  const full = join(box.folder, path);
+  mkdirSync(dirname(full), { recursive: true });
+  writeFileSync(full, bytes);
+  return full;
+}
+
+describe("Truth 22: agents' settings, installing", () => {
+  it.each(REFUSED)("%s: refuses %s, with the line, and writes nothing", async (...row) => {
+    const [agent, , template, line, words] = row;
+    const text = filledIn(template);
+    using box = new Sandbox();
+    const file = put(box, fileOf(agent), text);
+    const ran = await box.call(["agents", "install", agent]);
+    expect(ran.code).not.toBe(0);
+    expect(ran.stderr).toContain(`${file}, line ${line}: `);
+    expect(ran.stderr).toMatch(words);
+    expect(ran.stderr).toMatch(/then install again; nothing was written/);
+    expect(readFileSync(file, "utf8")).toBe(text);
+    expect(existsSync(`${file}.before-chronicle`)).toBe(false);
+    expect(existsSync(join(box.folder, "config/chronicle/bin"))).toBe(false);
+  });
+
+  it.each(TAKEN)("%s: takes %s, and leaves it as it is", async (agent, _name, template) => {
+    const text = filledIn(template);
+    using box = new Sandbox();
+    const file = put(box, fileOf(agent), text);
+    await box.must(["agents", "install", agent]);
+    expect((await box.must(["agents", "status", agent, "--user"])).stdout).not.toMatch(/NOT ACTIVE|BAD/);
+    await box.must(["agents", "uninstall", agent]);
+    const squeezed = (all: string): string => all.replaceAll(/\s/g, "");
+    expect(squeezed(readFileSync(file, "utf8"))).toBe(squeezed(text));
+  });
+
+  it("refuses names that stand twice on the way to its entries: an edit would go to the wrong one", async () => {
+    for (const what of ["install", "uninstall"]) {
+      using box = new Sandbox();
+      const mine = `{"hooks": [{"type": "command", "command": "mine"}]}`;
+      const ours = `{"hooks": [{"type": "command", "command": "/c/chronicle-hook claude"}]}`;
+      const text = `{"hooks": {"Stop": [${mine}]},\n"hooks": {"Stop": [${ours}]}}`;
+      const file = put(box, fileOf("claude"), text);
+      const ran = await box.call(["agents", what, "claude"]);
+      expect(ran.code).not.toBe(0);
+      expect(ran.stderr).toContain('"hooks" stands there twice, in lines 1 and 2');
+      expect(readFileSync(file, "utf8")).toBe(text);
+    }
+  });
+
+  it("refuses bytes that it could not write back", async () => {
+    using box = new Sandbox();
+    const bytes = Buffer.from([...Buffer.from('{"a": "'), 0xe9, ...Buffer.from('"}')]);
+    const file = put(box, fileOf("claude"), bytes);
+    const ran = await box.call(["agents", "install", "claude"]);
+    expect(ran.code).not.toBe(0);
+    expect(ran.stderr).toMatch(/settings\.json: the file is not UTF-8/);
+    expect(readFileSync(file).equals(bytes)).toBe(true);
+  });
+});
+
+interface Status {
+  readonly agents: readonly { readonly active: boolean; readonly problems: readonly { readonly what: string }[] }[];
+}
+
+describe("Truth 22: agents' settings, once they were spoiled", () => {
+  const spoilt: readonly (readonly [Agent, (text: string) => string, RegExp])[] = [
+    ["claude", (text) => `// mine\n${text}`, /Claude Code ignores the whole file: .*settings\.json, line 1: a comment/],
+    ["codex", (text) => text.replace("{", '{\n"$schema": "x",'), /Codex ignores the whole file: .*, line 2: \$schema/],
+    ["gemini", (text) => text.replace(/\}\s*$/, ",}"), /Gemini CLI does not take it as it is: .*comma before/],
+  ];
+
+  it.each(spoilt)("%s: status, doctor and agents status say that nothing is recorded", async (agent, spoil, words) => {
+    using box = new Sandbox();
+    await box.must(["init"]);
+    await box.must(["agents", "install", agent, "--strict"]);
+    expect((await box.must(["status"])).stdout).not.toContain("unrecorded");
+    const file = join(box.folder, fileOf(agent));
+    writeFileSync(file, spoil(readFileSync(file, "utf8")));
+
+    const told = await box.call(["agents", "status", agent, "--user"]);
+    expect(told.code).toBe(1);
+    expect(told.stdout).toMatch(/installed, NOT ACTIVE/);
+    expect(told.stdout).toMatch(words);
+    const { value } = await box.json(["agents", "status", agent, "--user"]);
+    expect((value as Status).agents[0]).toMatchObject({ active: false });
+    const doctor = await box.call(["doctor"]);
+    expect(doctor.code).not.toBe(0);
+    expect(doctor.stdout).toMatch(words);
+    const status = await box.must(["status"]);
+    expect(status.stdout).toMatch(/may work unrecorded/);
+    expect(status.stdout).toMatch(words);
+    expect((await box.json(["status"])).value).toMatchObject({ notes: [expect.stringMatching(words)] });
+    // What the agent does not take can be taken out of its file all the same.
+    await box.must(["agents", "uninstall", agent]);
+  });
+
+  it("an agent's own variable that names no place is told, and keeps nobody from their status", async () => {
+    using box = new Sandbox();
+    await box.must(["init"]);
+    expect((await box.must(["status"], { env: { CODEX_HOME: "relative" } })).stdout).toMatch(
+      /Codex may work unrecorded: .*CODEX_HOME/,
+    );
+  });
+
+  it("a file that Claude Code ignores switches no hooks off", async () => {
+    using box = new Sandbox();
+    await box.must(["agents", "install", "claude"]);
+    put(box, "project/.claude/settings.local.json", '{"disableAllHooks": true} // not now');
+    expect((await box.must(["agents", "status", "claude", "--user"])).stdout).not.toContain("NOT ACTIVE");
+    put(box, "project/.claude/settings.local.json", '{"disableAllHooks": true}');
+    expect((await box.call(["agents", "status", "claude", "--user"])).stdout).toContain("NOT ACTIVE");
+  });
+
+  it("--strict in hooks that are not before a tool, as it used to be, is told", async () => {
+    using box = new Sandbox();
+    await box.must(["agents", "install", "claude", "--strict"]);
+    expect((await box.must(["agents", "status", "claude", "--user"])).stdout).toContain("strict");
+    const file = join(box.folder, fileOf("claude"));
+    const plain = readFileSync(file, "utf8");
+    writeFileSync(file, plain.replaceAll(/chronicle-hook claude"/g, 'chronicle-hook claude --strict || exit 2"'));
+    const { stdout } = await box.call(["agents", "status", "claude", "--user"]);
+    expect(stdout).toMatch(/--strict in hooks that are not before a tool: .*Stop/);
+    expect(stdout).not.toContain("NOT ACTIVE");
+    await box.must(["agents", "install", "claude", "--strict"]);
+    expect(readFileSync(file, "utf8")).toBe(plain);
+  });
+});
