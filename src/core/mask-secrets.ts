@@ -1,3 +1,6 @@
+import { fedPieces } from "./secret-feeds.ts";
+import { ONLY_FIRST, TOOL_FLAGS, TOOL_WORDS, type ToolFlag, type ToolWords } from "./secret-tools.ts";
+
 /**
  * Commands are recorded with what was run, and often hold secrets. This takes out what can be recognised by its name
  * (`--token`, `API_KEY=`, `Authorization:`), its place (`curl -u`, `mysql -p`, user info in a URL) or its shape. Rather
@@ -8,10 +11,10 @@
 export const MASK = "***";
 
 /** Words that make a name secret wherever they stand in it. `max-tokens` and `token-file` do not: see `isSecretName`. */
-const STRONG =
-  /token(?!s|iz)|passw(?:or)?d|passphrase|secret|api[-_.]?key|access[-_.]?key|private[-_.]?key|credential/i;
+const STRONG = /token(?!s|iz)|passw(?:or)?d|passphrase|secret|(?:api|access|private|auth|account)[-_.]?key|credential/i;
 /** Words that do so only as the last part of a name of several, or as the whole name. */
-const LAST = /^(?:pass|pat|auth|bearer|cookie|jwt)$/i;
+const LAST =
+  /^(?:(?:store|key|src|dest|db|user|owner|admin|root|my|ssh|ftp|smtp|mail|http|proxy|bind)*pass|pw|psk|pat|auth|bearer|cookie|jwt)$/i;
 /** Last parts that only count after another: `KEY=`, `PWD=` alone are harmless. */
 const LAST_OF_MANY = /^(?:key|pwd)$/i;
 /** Last parts of names that say where a secret is, or something about it. */
@@ -32,6 +35,7 @@ function isSecretName(name: string): boolean {
 
 /** Shapes of well-known tokens and keys. */
 const SHAPES = [
+  /\bchr_[\w-]{43}/g,
   /\bsk-[\w-]{16,}/g,
   /\b[rs]k_(?:live|test)_\w{10,}/g,
   /\bgh[opsur]_\w{20,}/g,
@@ -45,6 +49,7 @@ const SHAPES = [
   /\bhf_\w{20,}/g,
   /\bpypi-[\w-]{30,}/g,
   /\bSG\.[\w-]{16,}\.[\w-]{16,}/g,
+  /\b(?:hv[sbr]\.|dop_v1_|shp(?:at|ss|ca|pa)_|sbp_|whsec_|dckr_pat_|lin_api_|tskey-|pul-|figd_|xapp-|gl(?:ptt|dt|rt|oas|cbt)-)[\w-]{16,}/g,
   /\bAGE-SECRET-KEY-1\w{20,}/g,
   /\beyJ[\w-]{6,}\.[\w-]{6,}\.[\w-]*/g,
   /-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----[^]*?(?:-----END [A-Z ]{0,30}PRIVATE KEY-----|$)/g,
@@ -52,6 +57,16 @@ const SHAPES = [
 
 /** User info in a URL. */
 const USER_INFO = /\b([a-z][a-z\d+.-]{1,20}:\/\/)([^\s/?#'"]{1,1000})@/gi;
+/** Addresses that are secrets themselves, and signed ones: what stays, and what does not. */
+const ADDRESSES = [
+  /(\bhooks\.slack\.com\/services\/)[\w./,-]+/gi,
+  /(\bdiscord(?:app)?\.com\/api\/webhooks\/)[\w./-]+/gi,
+  /(\bapi\.telegram\.org\/bot)[\w:-]+/gi,
+  /([?&](?:sig|signature|x-amz-signature)=)[^&\s'"*]+/gi,
+];
+/** Statements of SQL, and of PowerShell, that hold one in quotes. */
+const QUOTED = [/(\bidentified\s{1,4}by\s{1,4}(["']))(?:(?!\2)[^])+/gi, /(\bpassword\s{1,4}(["']))(?:(?!\2)[^])+/gi];
+const SET_VARIABLE = /(SetEnvironmentVariable\(\s{0,4}["'](\w{1,64})["']\s{0,4},\s{0,4}(["']))(?:(?!\3)[^])+/gi;
 const BEARER = /\b(bearer\s{1,4})[\w.~+/=-]{8,}/gi;
 
 /** Something with a name and a value. `name` is global, `value` sticky: it is looked for where the name ends. */
@@ -117,6 +132,8 @@ function maskUser(user: string): string {
 function maskText(text: string): string {
   let masked = maskShapes(text);
   masked = masked.replace(USER_INFO, (_match, scheme: string, user: string) => `${scheme}${maskUser(user)}@`);
+  for (const address of ADDRESSES) masked = masked.replace(address, (_match, stays: string) => `${stays}${MASK}`);
+  for (const statement of QUOTED) masked = masked.replace(statement, (_match, stays: string) => `${stays}${MASK}`);
   for (const rule of NAMED_RULES) masked = maskNamed(masked, rule);
   return masked.replace(BEARER, (_match, word: string) => `${word}${MASK}`);
 }
@@ -125,81 +142,110 @@ function maskShapes(text: string): string {
   return SHAPES.reduce((masked, shape) => masked.replace(shape, MASK), text);
 }
 
-/** How a tool takes a secret: `next` argument, `attached` to the flag, or a `user:secret` in the next argument. */
-interface ToolFlag {
-  readonly flags: readonly string[];
-  readonly takes: "next" | "attached" | "user";
-  /** Only after this subcommand. */
-  readonly after?: string;
-}
-
-const DATABASE: readonly ToolFlag[] = [{ flags: ["-p"], takes: "attached" }];
-const LOGIN: readonly ToolFlag[] = [{ flags: ["-p"], takes: "next", after: "login" }];
-const DASH_P: readonly ToolFlag[] = [{ flags: ["-p"], takes: "next" }];
-const DASH_CAPITAL_P: readonly ToolFlag[] = [{ flags: ["-P"], takes: "next" }];
-
-const TOOLS: Readonly<Record<string, readonly ToolFlag[]>> = {
-  "7z": DATABASE,
-  az: LOGIN,
-  curl: [{ flags: ["-u", "--user", "-U", "--proxy-user"], takes: "user" }],
-  docker: LOGIN,
-  helm: LOGIN,
-  ldapsearch: [{ flags: ["-w"], takes: "next" }],
-  mariadb: DATABASE,
-  mongo: DASH_P,
-  mongosh: DASH_P,
-  mysql: DATABASE,
-  mysqladmin: DATABASE,
-  mysqldump: DATABASE,
-  podman: LOGIN,
-  "redis-cli": [{ flags: ["-a"], takes: "next" }],
-  sqlcmd: DASH_CAPITAL_P,
-  sshpass: [...DASH_P, ...DATABASE],
-  twine: DASH_P,
-  unzip: DASH_CAPITAL_P,
-  zip: DASH_CAPITAL_P,
-};
-
 const SHELL = /^(?:ba|da|z|k|a|fi)?sh$|^su$|^eval$/;
+
+/** What the next word is, after a flag or a name. */
+type Next = "plain" | "command" | "assigned" | "secret" | Exclude<ToolFlag["takes"], "next" | "apart" | "attached">;
+
+/** How far the words of a rule have gone by. */
+interface Progress {
+  readonly rule: ToolWords;
+  /** How many of `after` have come, and how many words behind them. */
+  matched: number;
+  count: number;
+  /** From which of these on they are the value of a secret's name. */
+  from: number;
+}
 
 /** What is known about a command as its words go by. */
 class Words {
   #tool: readonly ToolFlag[] = [];
+  #rules: readonly Progress[] = [];
+  #isFirst = true;
   #isShell = false;
   #isSsh = false;
   #seen = new Set<string>();
-  /** How the next word is to be taken. */
-  #next: "plain" | "secret" | "user" | "command" = "plain";
+  #next: Next = "plain";
 
   mask(word: string): string {
     const as = this.#next;
     this.#next = "plain";
-    // `--token --verbose`: a flag without a value.
-    if (as === "secret" && !/^--[a-z]/i.test(word)) return MASK;
-    if (as === "user" && word.includes(":")) return `${word.slice(0, word.indexOf(":"))}:${MASK}`;
-    if (as === "command" || (this.#isSsh && /\s/.test(word))) return maskShell(word);
-    const attached = this.#attached(word);
+    const taken = this.#taken(word, as);
+    if (taken !== undefined) return taken;
+    const attached = this.#attached(word) ?? this.#placed(word);
     if (attached === undefined) this.#look(word);
+    this.#isFirst = false;
     return attached ?? maskText(word);
   }
 
-  /** Learn the program, and what the word says about the next one. */
+  /** The word behind a flag or a name; `undefined`: it is like any other. */
+  #taken(word: string, as: Next): string | undefined {
+    // `--token --verbose`: a flag without a value.
+    if (as === "secret" && !/^--[a-z]/i.test(word)) return MASK;
+    if (as === "user" && word.includes(":")) return `${word.slice(0, word.indexOf(":"))}:${MASK}`;
+    if (as === "percent" && word.includes("%")) return `${word.slice(0, word.indexOf("%"))}%${MASK}`;
+    if (as === "pair" && word.includes("=")) return `${word.slice(0, word.indexOf("="))}=${MASK}`;
+    if (as === "source") return sourceOf(word);
+    if (as === "command" || (this.#isSsh && /\s/.test(word))) return maskShell(word);
+    if (as !== "assigned" || !/^\+?=$/.test(word)) return undefined;
+    this.#next = "secret";
+    return word;
+  }
+
+  /** Learns the program, and what the word says about the next one. */
   #look(word: string): void {
-    const program = word.slice(word.lastIndexOf("/") + 1);
-    if (SHELL.test(program)) [this.#isShell, this.#tool] = [true, []];
-    else if (Object.hasOwn(TOOLS, program)) this.#tool = TOOLS[program] ?? [];
-    else if (program === "ssh") this.#isSsh = true;
-    if (program === "eval" || (this.#isShell && /^-[a-z]*c$/.test(word))) this.#next = "command";
-    else if (/^--?[a-z][\w.-]{2,63}$/i.test(word) && isSecretName(word.replace(/^-+/, ""))) this.#next = "secret";
+    this.#learn(word.slice(word.lastIndexOf("/") + 1));
+    if (word === "eval" || word.endsWith("/eval") || (this.#isShell && /^-[a-z]*c$/.test(word))) this.#next = "command";
+    else if (/^--?[a-z][\w.-]{1,63}$/i.test(word) && isSecretName(word.replace(/^-+/, ""))) this.#next = "secret";
+    else if (this.#isFirst && isSecretVariable(word)) this.#next = "assigned";
     const flag = this.#tool.find(({ flags }) => flags.includes(word));
     if (flag !== undefined && flag.takes !== "attached" && this.#isAfter(flag)) {
-      this.#next = flag.takes === "user" ? "user" : "secret";
+      this.#next = flag.takes === "next" || flag.takes === "apart" ? "secret" : flag.takes;
     }
     this.#seen.add(word);
   }
 
+  #learn(program: string): void {
+    const isProgram = this.#isFirst || !ONLY_FIRST.has(program);
+    if (SHELL.test(program)) [this.#isShell, this.#tool] = [true, []];
+    else if (isProgram && Object.hasOwn(TOOL_FLAGS, program)) this.#tool = TOOL_FLAGS[program] ?? [];
+    else if (program === "ssh") this.#isSsh = true;
+    if (isProgram && Object.hasOwn(TOOL_WORDS, program)) this.#rules = begun(TOOL_WORDS[program] ?? []);
+  }
+
   #isAfter(flag: ToolFlag): boolean {
     return flag.after === undefined || this.#seen.has(flag.after);
+  }
+
+  /** A secret by its place among the words of a program. */
+  #placed(word: string): string | undefined {
+    if (word === "" || word === "=" || /^-(?!$)/.test(word)) return undefined;
+    let masked: string | undefined;
+    for (const progress of this.#rules) masked ??= this.#step(progress, word);
+    return masked;
+  }
+
+  #step(progress: Progress, word: string): string | undefined {
+    const { rule } = progress;
+    if (progress.matched < rule.after.length) {
+      if (word === rule.after[progress.matched]) progress.matched += 1;
+      return undefined;
+    }
+    progress.count += 1;
+    const { count } = progress;
+    const [, name] = /^([\w./-]{1,64})=/.exec(word) ?? [];
+    if (rule.secret === "values") return name === undefined ? undefined : `${name}=${MASK}`;
+    if (typeof rule.secret === "number") {
+      const isMeant = count >= rule.secret && name === undefined && word !== "-" && this.#hasFlag(rule);
+      return isMeant ? MASK : undefined;
+    }
+    if (count >= progress.from) return MASK;
+    if (rule.secret === "named" || count === 1) progress.from = count + offsetOf(word);
+    return undefined;
+  }
+
+  #hasFlag({ flag }: ToolWords): boolean {
+    return flag === undefined || [...this.#seen].some((word) => flag.test(word));
   }
 
   /** A secret in the same word as its flag or name. */
@@ -209,15 +255,51 @@ class Words {
     if (/^-H./.test(word)) return `-H${maskText(word.slice(2))}`;
     if (/^pass:./.test(word)) return `pass:${MASK}`;
     for (const flag of this.#tool) {
-      const start = flag.flags.find(
-        (text) => word.length > text.length && word.startsWith(text) && !word.startsWith("--"),
-      );
+      const start = flag.flags.find((text) => word.length > text.length && word.startsWith(text));
       if (start === undefined || !this.#isAfter(flag)) continue;
-      const rest = word.slice(start.length);
-      return flag.takes === "user" ? `${start}${maskUser(rest)}` : `${start}${MASK}`;
+      const masked = attachedTo(flag, start, word.slice(start.length));
+      if (masked !== undefined) return masked;
     }
     return undefined;
   }
+}
+
+function begun(rules: readonly ToolWords[]): Progress[] {
+  return rules.map((rule) => ({ rule, matched: 0, count: 0, from: Number.POSITIVE_INFINITY }));
+}
+
+/** How many words behind a name its secret begins; never, behind one of no secret. */
+function offsetOf(name: string): number {
+  // `http-basic.HOST USER PASSWORD`, of Poetry and Composer.
+  if (name.startsWith("http-basic.")) return 2;
+  const last = name.slice(Math.max(name.lastIndexOf(":"), name.lastIndexOf("/")) + 1);
+  const isSecret = !name.includes("=") && (isSecretName(last) || /oauth/i.test(name));
+  return isSecret ? 1 : Number.POSITIVE_INFINITY;
+}
+
+/** `$env:API_KEY` or `$password`, as PowerShell assigns to it. */
+function isSecretVariable(word: string): boolean {
+  const [, name] = /^\$(?:(?:env|global|script|local):)?(\w{1,64})$/i.exec(word) ?? [];
+  return name !== undefined && isSecretName(name);
+}
+
+/** Where OpenSSL gets a password from: only the password itself is one. */
+function sourceOf(word: string): string {
+  if (/^(?:env|file|fd):|^stdin$/.test(word)) return word;
+  return word.startsWith("pass:") ? `pass:${MASK}` : MASK;
+}
+
+function attachedTo({ takes }: ToolFlag, start: string, rest: string): string | undefined {
+  if (start.startsWith("--")) {
+    const [, name] = takes === "pair" ? (/^=([^=]+)=[^]/.exec(rest) ?? []) : [];
+    if (name !== undefined) return `${start}=${name}=${MASK}`;
+    return takes === "user" && rest.startsWith("=") ? `${start}=${maskUser(rest.slice(1))}` : undefined;
+  }
+  if (takes === "source" || takes === "apart") return undefined;
+  if (takes === "user") return `${start}${maskUser(rest)}`;
+  if (takes === "percent")
+    return rest.includes("%") ? `${start}${rest.slice(0, rest.indexOf("%"))}%${MASK}` : undefined;
+  return `${start}${MASK}`;
 }
 
 /** A word of a shell command, quotes and all; or what stands between words. */
@@ -227,18 +309,27 @@ function maskShell(command: string): string {
   let words = new Words();
   let masked = "";
   // Private keys run over many words: they are taken out before the command is split.
-  for (const [piece] of maskShapes(command).matchAll(SHELL_WORDS)) {
+  const whole = maskShapes(command).replace(SET_VARIABLE, (match, stays: string, name: string) =>
+    isSecretName(name) ? `${stays}${MASK}` : match,
+  );
+  const pieces = Array.from(whole.matchAll(SHELL_WORDS), ([piece]) => piece);
+  const fed = fedPieces(pieces);
+  for (const [at, piece] of pieces.entries()) {
     if (/^\s+$/.test(piece)) {
       if (piece.includes("\n")) words = new Words();
       masked += piece;
     } else if (/^[;|&()<>]$/.test(piece)) {
       words = new Words();
       masked += piece;
-    } else {
-      masked += maskShellWord(words, piece);
-    }
+    } else masked += fed.has(at) ? maskWhole(piece) : maskShellWord(words, piece);
   }
   return masked;
+}
+
+/** The quotes stay. */
+function maskWhole(piece: string): string {
+  const [, quote = ""] = /^(["'])[^]*\1$/.exec(piece) ?? [];
+  return `${quote}${MASK}${quote}`;
 }
 
 function maskShellWord(words: Words, piece: string): string {
