@@ -106,6 +106,7 @@ it("the library", () => {
       "type InitOptions",
       "type InitShape",
       "type IterationShape",
+      "type LeftOutPathShape",
       "type ListFilesOptions",
       "type LogEventShape",
       "type LogOptions",

@@ -17,6 +17,11 @@ export interface SyncSettings {
   readonly filterFrom?: readonly string[];
   /** A filter with a name, before those patterns. */
   readonly policy?: "sandbox";
+  /**
+   * What becomes of the files that editors and desktops make for themselves beside others (backups, swap files, locks, `.DS_Store`).
+   * `leave`: each stays on the side on which it was made (the default); `sync`: they go both ways.
+   */
+  readonly editorFiles?: "leave" | "sync";
   /** A file in the folder must have been quiet for so long, in milliseconds (default 50). */
   readonly debounceMs?: number;
 }
@@ -47,6 +52,14 @@ export interface RefusedPathShape {
   /** In words; and what to do about it. */
   why: string;
   hint: string;
+}
+
+/** A file that an editor or a desktop makes for itself: it stays where it is. */
+export interface LeftOutPathShape {
+  path: string;
+  path_b64?: string;
+  /** Where it is. `both`: on each side one of its own. */
+  side: "local" | "upstream" | "both";
 }
 
 /** A folder that follows an origin's workspace. */
@@ -84,10 +97,14 @@ export interface SyncShape {
   pending: number;
   /** Conflicts that are open. */
   conflicts: number;
-  /** So many paths of the folder differ from the origin's, which has refused their last changes: they stay here. */
+  /** So many paths differ on both sides and stay so: the origin has refused their last changes, or they are left out. */
   kept_back?: number;
-  /** Of those the first twenty, in path order. Not where the token may only read: then that is why, for all. */
+  /** Of those that the origin has refused the first twenty, in path order. Not where the token may only read: then that is why, for all. */
   refused?: RefusedPathShape[];
+  /** So many of those that are kept back are files that editors and desktops make for themselves (`editorFiles`). */
+  left_out?: number;
+  /** The first twenty of them, in path order. */
+  left_out_paths?: LeftOutPathShape[];
   /** The token may only read: nothing of the folder goes to the origin, though the mode would have it so. */
   read_only?: true;
   /** The origin's event up to which the folder is reconciled. */

@@ -21,6 +21,9 @@ export interface FolderIdentity {
   readonly birth?: string;
 }
 
+/** Whether what editors and desktops make for themselves is left where it is, or goes both ways. */
+export type EditorFilesRule = "leave" | "sync";
+
 /**
  * `replica:<workspace id of the origin>`: this workspace's folder follows that origin. Written in the same commit as what
  * it speaks of; its last state is the state of the sync.
@@ -40,6 +43,8 @@ export interface ReplicaRecord {
   readonly filterFrom: readonly string[];
   /** A filter with a name. */
   readonly policy?: string;
+  /** What becomes of editors' own files (core/editor-files.ts). Default: `leave`. */
+  readonly editorFiles?: EditorFilesRule;
   readonly debounceMs?: number;
   /** The origin's event up to which the folder has been reconciled; 0: none. */
   readonly applied: number;
@@ -68,8 +73,9 @@ export function replicaDraft(record: ReplicaRecord): EventDraft {
 
 /** A replica record as JSON. */
 export function encodeReplica(record: ReplicaRecord): RecordBody {
-  const { sandboxId, filterTo, filterFrom, debounceMs, folder, halted, paused, stopped, ...rest } = record;
+  const { sandboxId, filterTo, filterFrom, editorFiles, debounceMs, folder, halted, paused, stopped, ...rest } = record;
   const body: Record<string, Json> = { ...rest, sandbox_id: sandboxId, filter_to: filterTo, filter_from: filterFrom };
+  if (editorFiles !== undefined) body["editor_files"] = editorFiles;
   if (debounceMs !== undefined) body["debounce_ms"] = debounceMs;
   if (folder !== undefined) body["folder"] = { ...folder };
   if (paused === true) body["paused"] = true;
@@ -111,6 +117,8 @@ function settings(body: RecordBody): Partial<ReplicaRecord> {
     const value = optionalText(body, key);
     if (value !== undefined) found[key] = value;
   }
+  const editorFiles = optionalText(body, "editor_files");
+  if (editorFiles !== undefined) found.editorFiles = editorFilesRule(editorFiles);
   if (body["debounce_ms"] !== undefined) found.debounceMs = whole(body, "debounce_ms");
   if (body["folder"] !== undefined) {
     const folder = object(body["folder"], "folder");
@@ -118,6 +126,11 @@ function settings(body: RecordBody): Partial<ReplicaRecord> {
     found.folder = { dev: text(folder, "dev"), ino: text(folder, "ino"), ...(birth === undefined ? {} : { birth }) };
   }
   return found;
+}
+
+function editorFilesRule(text: string): EditorFilesRule {
+  if (text !== "leave" && text !== "sync") damaged(`editor_files is ${JSON.stringify(text)}`);
+  return text;
 }
 
 function standing(body: RecordBody): Partial<ReplicaRecord> {

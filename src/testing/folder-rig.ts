@@ -146,6 +146,8 @@ export class RigDesk {
   /** So long it takes until the folder is watched, in ms. */
   watchMs = 0;
   lookedMs = 0;
+  /** What becomes of editors' own files from the next start on. Default: what was said before. */
+  editorFiles: ReplicaRecord["editorFiles"];
   readonly #clock: VirtualClock;
   readonly #host: RigHost;
   readonly #record: Partial<ReplicaRecord>;
@@ -208,7 +210,8 @@ export class RigDesk {
       const ms = when === "before" ? this.lookMs : this.lookedMs;
       if (ms > 0) await this.#clock.wait(ms);
     });
-    const record = (await findReplicaRecord(context)) ?? { ...this.#fresh(), ...this.#record };
+    const known = (await findReplicaRecord(context)) ?? { ...this.#fresh(), ...this.#record };
+    const record = this.editorFiles === undefined ? known : { ...known, editorFiles: this.editorFiles };
     this.#context = { ...context, worktree, live };
     const parts: FolderSyncParts = {
       context: this.#context,

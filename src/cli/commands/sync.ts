@@ -2,7 +2,7 @@ import { EXIT } from "../../api/problems.ts";
 import type { SyncApi, SyncShape } from "../../api/sync-api.ts";
 import type { CommandContext } from "../context.ts";
 import { printable } from "../render/printable.ts";
-import { refusedLines, syncLines } from "../render/syncs.ts";
+import { keptLines, syncLines } from "../render/syncs.ts";
 import { showSyncs } from "../syncing/live-syncs.ts";
 import { reached } from "../syncing/reached.ts";
 import { listConflicts, settleConflict } from "../syncing/settle-sync.ts";
@@ -80,7 +80,7 @@ function tell(context: CommandContext, all: readonly SyncShape[]): void {
     if (degraded !== undefined) context.print(paint("yellow", `  note: ${printable(degraded)}`));
     if (again !== undefined) context.print(paint("dim", `  ${againText(again, context)}`));
     const style = { paint, shown: printable, worded: context.worded, most: MOST_REFUSED };
-    for (const text of refusedLines(one, style)) context.print(text);
+    for (const text of keptLines(one, style)) context.print(text);
     if (hint !== undefined) context.print(paint("dim", `  ${context.worded(hint)}`));
     if (conflicts > 0) context.print(paint("dim", `  ${context.worded("see: chronicle sync conflicts")}`));
   }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { SyncEventShape, SyncShape } from "../../api/sync-api.ts";
-import { eventText, originOf, refusedLines, stateText, syncLines } from "./syncs.ts";
+import { eventText, originOf, keptLines, stateText, syncLines } from "./syncs.ts";
 
 /** Syncs as people read of them. */
 
@@ -30,13 +30,19 @@ describe("what the origin has refused", () => {
   const one = { path: "a", reason: "filtered", why: "kept out", hint: "change it" };
 
   it("is told with why and what to do, as far as it is known; how much more there is, too", () => {
-    expect(refusedLines({ ...sync, kept_back: 1, refused: [one] }, style)).toEqual([
+    expect(keptLines({ ...sync, kept_back: 1, refused: [one] }, style)).toEqual([
       "  ! ./a  stays here: kept out",
       "    <change it>",
     ]);
     const more = { ...sync, kept_back: 30, refused: [one, { ...one, path: "b" }] };
-    expect(refusedLines(more, { ...style, most: 1 }).at(-1)).toBe("  … and 29 more");
-    expect(refusedLines({ ...sync, kept_back: 2, read_only: true }, style)).toEqual([]);
+    expect(keptLines(more, { ...style, most: 1 }).at(-1)).toBe("  … and 29 more");
+    expect(keptLines({ ...sync, kept_back: 2, read_only: true }, style)).toEqual([]);
+    const leftOut = { left_out: 2, left_out_paths: [{ path: "a~", side: "local" as const }] };
+    expect(keptLines({ ...sync, kept_back: 3, refused: [one], ...leftOut }, style).slice(2)).toEqual([
+      "  - ./a~  stays here: an editor's own file",
+      "  … and 1 more",
+      expect.stringContaining("--editor-files sync"),
+    ]);
   });
 });
 
@@ -46,6 +52,7 @@ describe("a sync", () => {
     [{ read_only: true }, "up to date; the token may only read"],
     [{ read_only: true, kept_back: 2 }, "up to date; 2 changes stay here: the token may only read"],
     [{ kept_back: 1 }, "up to date; 1 change stays here: the origin refuses it"],
+    [{ kept_back: 1, left_out: 1 }, "in sync, but for 1 editors' file that stays where made"],
     [{ state: "syncing", lag: 1, pending: 2 }, "syncing, 1 event to come, 2 changes to go"],
     [{ state: "offline", reason: "nobody listens", pending: 1 }, "offline: nobody listens, 1 change to go"],
     [{ state: "halted", reason: "it was\nemptied" }, "halted: it was\\nemptied"],

@@ -1,4 +1,4 @@
-import type { SyncEventShape, SyncShape } from "../../api/sync-api.ts";
+import type { LeftOutPathShape, SyncEventShape, SyncShape } from "../../api/sync-api.ts";
 import type { Paint } from "../paint.ts";
 import { columns } from "./columns.ts";
 import { counted } from "./counted.ts";
@@ -31,11 +31,34 @@ interface RefusedStyle {
   readonly most?: number;
 }
 
-/** What the origin has refused: for each path why, and what to do about it. */
-export function refusedLines({ refused = [], kept_back: kept = 0 }: SyncShape, style: RefusedStyle): string[] {
+/** What stays where it is: what the origin has refused, with why and what to do about it, and editors' own files. */
+export function keptLines(sync: SyncShape, style: RefusedStyle): string[] {
+  return [...refusedLines(sync, style), ...leftOutLines(sync, style)];
+}
+
+const SIDES: Readonly<Record<LeftOutPathShape["side"], string>> = {
+  local: "here",
+  upstream: "at the origin",
+  both: "on each side",
+};
+
+function leftOutLines({ left_out_paths: paths = [], left_out: count = 0 }: SyncShape, style: RefusedStyle): string[] {
+  const { paint, shown, worded, most = Infinity } = style;
+  if (count === 0) return [];
+  const named = paths.slice(0, most);
+  const more = count - named.length;
+  return [
+    ...named.map(({ path, side }) => paint("dim", `  - ${shown(path)}  stays ${SIDES[side]}: an editor's own file`)),
+    ...(more === 0 ? [] : [paint("dim", `  … and ${more.toLocaleString("en-US")} more`)]),
+    paint("dim", `    ${worded("to have such files on both sides, start the sync again with --editor-files sync")}`),
+  ];
+}
+
+function refusedLines(sync: SyncShape, style: RefusedStyle): string[] {
+  const { refused = [] } = sync;
   const { paint, shown, worded, most = Infinity } = style;
   const named = refused.slice(0, most);
-  const left = named.length === 0 ? 0 : kept - named.length;
+  const left = named.length === 0 ? 0 : refusedCount(sync) - named.length;
   return [
     ...named.flatMap(({ path, why, hint }) => [
       `  ${paint("yellow", "!")} ${shown(path)}  stays here: ${printable(why)}`,
@@ -43,6 +66,10 @@ export function refusedLines({ refused = [], kept_back: kept = 0 }: SyncShape, s
     ]),
     ...(left === 0 ? [] : [`  … and ${left.toLocaleString("en-US")} more`]),
   ];
+}
+
+function refusedCount({ kept_back: kept = 0, left_out: leftOut = 0 }: SyncShape): number {
+  return kept - leftOut;
 }
 
 /** The origin, with its workspace by the name that it was asked for, else by the beginning of its id. */
@@ -77,11 +104,18 @@ export function stateText(sync: SyncShape, paint: Paint): string {
 }
 
 /** Not everything is the same on both sides where changes of the folder stay in it. */
-function inSyncText({ kept_back: kept = 0, read_only: isReadOnly }: SyncShape, paint: Paint): string {
+function inSyncText(sync: SyncShape, paint: Paint): string {
+  const { read_only: isReadOnly, left_out: leftOut = 0 } = sync;
+  const kept = refusedCount(sync);
   const why = isReadOnly === true ? "the token may only read" : "the origin refuses it";
   if (kept > 0)
     return paint("yellow", `up to date; ${counted(kept, "change")} ${kept === 1 ? "stays" : "stay"} here: ${why}`);
-  return isReadOnly === true ? paint("green", "up to date; the token may only read") : paint("green", "in sync");
+  if (isReadOnly === true) return paint("green", "up to date; the token may only read");
+  const beside =
+    leftOut === 0
+      ? ""
+      : `, but for ${counted(leftOut, "editors' file")} that ${leftOut === 1 ? "stays" : "stay"} where made`;
+  return paint("green", `in sync${beside}`);
 }
 
 function waiting(lag: number, pending: number): string[] {

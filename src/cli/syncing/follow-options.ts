@@ -9,6 +9,9 @@ const MODES: readonly SyncMode[] = ["two-way-safe", "two-way-resolved", "one-way
 /** How a folder is to follow, as the options of `replicate` and `sync start` say. Throws `USAGE`. */
 export function followOptions({ input }: CommandContext): SyncSettings {
   const [mode, policy, debounceMs] = [input.text("mode"), input.text("policy"), input.number("debounce")];
+  const editorFiles = input.text("editorFiles");
+  if (editorFiles !== undefined && editorFiles !== "leave" && editorFiles !== "sync")
+    throw usageError(`editors' files cannot be ${editorFiles}`, "--editor-files leave, or --editor-files sync");
   const [filterTo, filterFrom] = [input.list("filterTo"), input.list("filterFrom")];
   if (policy !== undefined && policy !== "sandbox")
     throw usageError(`there is no policy ${policy}`, "there is: sandbox");
@@ -17,6 +20,7 @@ export function followOptions({ input }: CommandContext): SyncSettings {
     ...(filterTo.length === 0 ? {} : { filterTo }),
     ...(filterFrom.length === 0 ? {} : { filterFrom }),
     ...(policy === undefined ? {} : { policy }),
+    ...(editorFiles === undefined ? {} : { editorFiles }),
     ...(debounceMs === undefined ? {} : { debounceMs }),
   };
 }

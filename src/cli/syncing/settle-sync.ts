@@ -7,7 +7,7 @@ import { readUserBytes } from "../read-json-list.ts";
 import { conflictLines, SETTLE_SYNC } from "../render/conflicts.ts";
 import { counted } from "../render/counted.ts";
 import { patchText } from "../render/patch.ts";
-import { refusedLines } from "../render/syncs.ts";
+import { keptLines } from "../render/syncs.ts";
 import { printable } from "../render/printable.ts";
 import { UserPaths } from "../user-path.ts";
 import { usageError } from "../usage-error.ts";
@@ -39,7 +39,7 @@ export async function listConflicts(
   }
   context.print(found.length === 0 ? "no conflict is open" : counted(found.length, "conflict"));
   if (found.length > 0) context.print(paint("dim", context.worded(SETTLE_SYNC)));
-  for (const line of refusedLines(sync, { ...style, worded: context.worded })) context.print(line);
+  for (const line of keptLines(sync, { ...style, worded: context.worded })) context.print(line);
   return EXIT.done;
 }
 

@@ -23,6 +23,11 @@ const FOLLOWING: readonly OptionSpec[] = [
     description: "a set of patterns with a name: sandbox (no build output, dependencies, large binaries, logs go back)",
     completes: ["sandbox"],
   },
+  {
+    flags: "--editor-files <what>",
+    description: "leave: editors' backups, swap files and locks stay where they are (default); sync: they go both ways",
+    completes: ["leave", "sync"],
+  },
   { flags: "--force", description: "also into a home folder, or one of the system's" },
   { flags: "--debounce <ms>", description: "a file must have been quiet for so long (default 50)", value: "count" },
 ];

@@ -16,6 +16,7 @@ import type { Mirror } from "../replica/mirror.ts";
 import type { Timers } from "../timers.ts";
 import { BroughtBack } from "./brought-back.ts";
 import { areWhole, decideCycle, holdCollisions, type CyclePath } from "./decide-cycle.ts";
+import type { EditorFiles } from "./editor-files.ts";
 import { eventBefore } from "./event-before.ts";
 import { findHeldNames } from "./find-held-names.ts";
 import { findReplicaRecord } from "./find-replica-record.ts";
@@ -41,6 +42,7 @@ export interface CycleParts {
   readonly mirror: Mirror;
   readonly journal: FolderJournal;
   readonly rules: ReplicatedPaths;
+  readonly editorFiles: EditorFiles;
   /** The folder on disk now; `undefined`: there is none. */
   readonly identity: () => FolderIdentity | undefined;
   readonly nameRules: NameRules | undefined;
@@ -217,7 +219,7 @@ export class FolderCycle implements Disposable {
 
   /** Settles the conflict of a path; what is in the folder is recorded first. Throws `NOT_FOUND`, `REFUSED`. */
   async resolve(path: WorkspacePath, resolution: Resolution): Promise<IdentifiedConflict> {
-    const { context, mirror, rules } = this.#parts;
+    const { context, mirror, rules, editorFiles } = this.#parts;
     if (rules.isOneWay && resolution.keep !== "upstream") throw oneWay(path);
     using _lease = await context.blobs.lease();
     await this.#settle();
@@ -227,7 +229,8 @@ export class FolderCycle implements Disposable {
       const conflict = conflicts.find((one) => one.record.path === path);
       if (conflict === undefined) throw noConflict(path);
       const [local, applied] = [(await context.index.head()).seq, this.#applied];
-      const sides = { mirror, own: context.index, applied, head: applied, local, conflicts, rules, isOwn: this.#isOwn };
+      const reached = { applied, head: applied, local };
+      const sides = { mirror, own: context.index, ...reached, conflicts, rules, isOwn: this.#isOwn, editorFiles };
       const paths = await readCycle(sides, [path]);
       const step = await resolveSyncConflict(context.blobs, { conflict, open: conflicts, paths }, resolution);
       const record = { ...this.#record, ...this.#progress() };
@@ -258,10 +261,11 @@ export class FolderCycle implements Disposable {
   }
 
   async #plan(decided: LossDecision | undefined): Promise<Planned> {
-    const { context, mirror, journal, rules, nameRules } = this.#parts;
+    const { context, mirror, journal, rules, nameRules, editorFiles } = this.#parts;
     const [local, head, applied] = [(await context.index.head()).seq, mirror.head.seq, this.#applied];
     const conflicts = (this.#open = await this.#readConflicts());
-    const ground = { mirror, own: context.index, applied, head, local, conflicts, rules, isOwn: this.#isOwn };
+    const reached = { applied, head, local };
+    const ground = { mirror, own: context.index, ...reached, conflicts, rules, isOwn: this.#isOwn, editorFiles };
     const again = [...journal.again];
     const isPlain = decided === undefined && conflicts.length + again.length === 0 && !this.#isLookedAtAgain;
     const first = isPlain ? await planFirst({ ...ground, nameRules }) : undefined;
@@ -312,6 +316,7 @@ export class FolderCycle implements Disposable {
       const own = await index.touched(this.#known, local);
       for (const path of await withoutOwn(index, own, { done: this.#done, local })) touched.add(path);
     }
+    for (const path of this.#parts.editorFiles.besideOf(touched)) touched.add(path);
     return touched;
   }
 

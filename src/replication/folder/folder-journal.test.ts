@@ -15,7 +15,13 @@ function file(path: string, size = 1): Entry {
 /** A journal over a log with these entries: event n of the log is the n-th; `undefined`: nothing for the origin. */
 function journalOf(
   log: readonly (string | undefined)[],
-  more: { rules?: Partial<ReplicationRules>; before?: Entry; deleted?: readonly string[]; settled?: number } = {},
+  more: {
+    rules?: Partial<ReplicationRules>;
+    before?: Entry;
+    deleted?: readonly string[];
+    settled?: number;
+    keepsHere?: (path: WorkspacePath) => Promise<boolean>;
+  } = {},
 ) {
   const at = { head: 0 };
   const entries = log.flatMap((path, i): JournalEntry[] => {
@@ -31,6 +37,7 @@ function journalOf(
     before: async () => more.before,
     open: async () => undefined,
     rules: new ReplicatedPaths({ mode: "two-way-safe", filterTo: [], filterFrom: [], ...more.rules }),
+    keepsHere: more.keepsHere,
     settled: more.settled ?? 0,
     head: () => at.head,
   });
@@ -135,7 +142,8 @@ describe("FolderJournal", () => {
 
   it("leaves out what does not go back, also where it is deleted", async () => {
     const rules = { filterFrom: ["build/"], filterTo: ["secret"] };
-    const { journal } = journalOf(["build/x", "secret", ".x.swp", "a", "@further"], { rules });
+    const keepsHere = (path: WorkspacePath) => Promise.resolve(path === ".x.swp");
+    const { journal } = journalOf(["build/x", "secret", ".x.swp", "a", "@further"], { rules, keepsHere });
     await journal.scan();
     journal.release(5);
     expect((await journal.next(0, 10)).entries.map(({ path }) => path)).toEqual(["a", "@further"]);

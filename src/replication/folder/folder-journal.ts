@@ -17,6 +17,8 @@ export interface JournalSource {
   readonly before: (path: WorkspacePath) => Promise<Entry | undefined>;
   readonly open: (hash: Hash) => Promise<BlobReader | undefined>;
   readonly rules: ReplicatedPaths;
+  /** Is it an editor's own file, which stays here? Default: none is. */
+  readonly keepsHere?: ((path: WorkspacePath, entry: Entry | undefined) => Promise<boolean>) | undefined;
   /** The own event up to which everything has had its answer when it begins. */
   readonly settled: number;
   /** The last event of the origin that is held. */
@@ -197,7 +199,9 @@ export class FolderJournal implements WriteJournal {
   }
 
   async #goesBack({ path, entry }: JournalEntry): Promise<boolean> {
-    return this.#source.rules.goesBack(path, entry ?? (await this.#source.before(path)));
+    const { rules, before, keepsHere } = this.#source;
+    if (!rules.goesBack(path, entry ?? (await before(path)))) return false;
+    return (await keepsHere?.(path, entry)) !== true;
   }
 
   #take(entry: JournalEntry): void {

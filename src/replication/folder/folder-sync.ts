@@ -1,4 +1,5 @@
 import type { SyncShape } from "../../api/sync-api.ts";
+import type { Progress } from "../../api/workspace-api.ts";
 import type { IdentifiedConflict } from "../../core/conflict-record.ts";
 import type { NameRules } from "../../core/find-collisions.ts";
 import type { WorkspacePath } from "../../core/path.ts";
@@ -8,6 +9,7 @@ import { Signal } from "../../util/signal.ts";
 import type { Context } from "../../workspace/context.ts";
 import { shownPath } from "../../workspace/shape.ts";
 import { CycleLoop } from "./cycle-loop.ts";
+import { EditorFiles } from "./editor-files.ts";
 import { flushSync, type Flushed, type FlushOptions } from "./flush-sync.ts";
 import { FolderCycle, type LossDecision } from "./folder-cycle.ts";
 import type { FolderJournal } from "./folder-journal.ts";
@@ -53,6 +55,7 @@ export class FolderSync {
   /** Something has happened. */
   readonly happened = new Signal<SyncHappening>();
   readonly #parts: FolderSyncParts;
+  readonly #editorFiles: EditorFiles;
   readonly #journal: FolderJournal;
   readonly #probe: RefusalProbe;
   readonly #cycle: FolderCycle;
@@ -71,12 +74,13 @@ export class FolderSync {
   #progress: SyncShape["progress"];
 
   constructor(parts: FolderSyncParts, record: ReplicaRecord) {
-    const { context, timers } = parts;
+    const { context, mirror, timers } = parts;
     this.#parts = parts;
     const rules = new ReplicatedPaths(record);
     const inTurn = <T>(work: () => Promise<T>): Promise<T> => this.#inTurn(work);
     const tell = (happening: SyncHappening): void => this.#tell(happening);
-    this.#journal = openJournal({ context, mirror: parts.mirror, rules, origin: () => this.record.origin }, record);
+    const editorFiles = (this.#editorFiles = new EditorFiles(context, mirror, record));
+    this.#journal = openJournal({ context, mirror, rules, editorFiles, origin: () => this.record.origin }, record);
     this.#probe = new RefusalProbe({
       journal: this.#journal,
       timers,
@@ -89,10 +93,9 @@ export class FolderSync {
         nameRules: parts.nameRules,
         journal: this.#journal,
         rules,
+        editorFiles,
         onDue: () => this.#loop.wake(),
-        onProgress: ({ phase, done, total }) => {
-          if (phase === "restore") this.#progress = { phase: "applying", done, total };
-        },
+        onProgress: (progress) => this.#applying(progress),
       },
       record,
     );
@@ -161,6 +164,7 @@ export class FolderSync {
       applied: this.#cycle.applied,
       pending: this.#journal.pending,
       refused: this.#journal.refused,
+      leftOut: this.#editorFiles.leftOut,
       isReadOnly: this.#link.isReadOnly,
       conflicts: this.#cycle.conflicts.length,
       progress: this.#progress,
@@ -289,6 +293,10 @@ export class FolderSync {
     const next = this.#turn.catch(() => undefined).then(work);
     this.#turn = next;
     return next;
+  }
+
+  #applying({ phase, done, total }: Progress): void {
+    if (phase === "restore") this.#progress = { phase: "applying", done, total };
   }
 
   /** Begins to watch, to connect and to look. */

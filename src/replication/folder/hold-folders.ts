@@ -3,6 +3,7 @@ import type { IdentifiedConflict } from "../../core/conflict-record.ts";
 import { displayPath, foldersAbove, isWithin, type WorkspacePath } from "../../core/path.ts";
 import { both, settle } from "../../core/reconcile.ts";
 import type { SettledDecision } from "./decide-cycle.ts";
+import type { EditorFiles } from "./editor-files.ts";
 import type { FolderJournal } from "./folder-journal.ts";
 import { outermost, type FileHistory } from "./read-cycle.ts";
 import type { ReplicatedPaths } from "./replicated-paths.ts";
@@ -16,6 +17,7 @@ export interface HoldGround {
   /** Only folders that the origin has refused to let go, or that were held before, are looked at. */
   readonly journal: Pick<FolderJournal, "again" | "refused">;
   readonly conflicts: readonly IdentifiedConflict[];
+  readonly editorFiles?: Pick<EditorFiles, "leftOut"> | undefined;
 }
 
 /**
@@ -60,10 +62,10 @@ function isFolder(one: SettledDecision | undefined): boolean {
 function stays(
   entry: Entry,
   going: ReadonlyMap<WorkspacePath, SettledDecision>,
-  { rules, journal }: HoldGround,
+  { rules, journal, editorFiles }: HoldGround,
 ): boolean {
   const { path } = entry;
-  if (!rules.isShared(path, entry.kind === "dir")) return true;
+  if (!rules.isShared(path, entry.kind === "dir") || editorFiles?.leftOut.has(path) === true) return true;
   return going.has(path) && (!rules.goesBack(path, entry) || journal.refused.has(path));
 }
 

@@ -2,6 +2,7 @@ import type { ReplicaRecord } from "../../core/replica-record.ts";
 import type { Context } from "../../workspace/context.ts";
 import { readJournal } from "../../workspace/replica/journal.ts";
 import type { Mirror } from "../replica/mirror.ts";
+import type { EditorFiles } from "./editor-files.ts";
 import { FolderJournal } from "./folder-journal.ts";
 import type { ReplicatedPaths } from "./replicated-paths.ts";
 
@@ -10,13 +11,14 @@ export interface JournalParts {
   readonly context: Context;
   readonly mirror: Mirror;
   readonly rules: ReplicatedPaths;
+  readonly editorFiles: EditorFiles;
   /** The origin's workspace, once it is known. */
   readonly origin: () => string;
 }
 
 /** The journal of a folder, as its own log has it. */
 export function openJournal(
-  { context, mirror, rules, origin }: JournalParts,
+  { context, mirror, rules, editorFiles, origin }: JournalParts,
   { settled }: Pick<ReplicaRecord, "settled">,
 ): FolderJournal {
   return new FolderJournal({
@@ -25,6 +27,7 @@ export function openJournal(
     before: async (path) => (await mirror.iterationAt(path, mirror.head.seq))?.entry,
     open: (hash) => context.blobs.open(hash),
     rules,
+    keepsHere: (path, entry) => editorFiles.keepsHere(path, entry),
     settled,
     head: () => mirror.head.seq,
   });

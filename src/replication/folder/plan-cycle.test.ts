@@ -370,7 +370,7 @@ describe("a cycle", () => {
     pair.folder.become({ secret: { mine: "2" }, build: { o: "3" }, "a.log": "4", "x.swp": "5", src: "6" });
     const { changes, proposals, conflicts } = await pair.cycle();
     expect(changes.map(({ path }) => path)).toEqual(["a"]);
-    expect(proposals).toEqual(["src"]);
+    expect(proposals).toEqual(["src", "x.swp"]);
     expect(conflicts).toEqual([]);
   });
 

@@ -7,7 +7,10 @@ import type { CyclePlan } from "./plan-cycle.ts";
 import type { CycleSides } from "./read-cycle.ts";
 
 /** A folder and its origin before they have met. */
-export interface FirstSides extends Pick<CycleSides, "applied" | "local" | "head" | "mirror" | "rules"> {
+export interface FirstSides extends Pick<
+  CycleSides,
+  "applied" | "local" | "head" | "mirror" | "rules" | "editorFiles"
+> {
   readonly own: Pick<IndexStore, "touched">;
   /** What the folder's disk does to names. */
   readonly nameRules: NameRules | undefined;
@@ -22,7 +25,7 @@ const NEVER: SyncBase = { entry: undefined, seq: 0 };
  * part only.
  */
 export async function planFirst(sides: FirstSides): Promise<CyclePlan | undefined> {
-  const { own, applied, local, mirror, head, rules, nameRules } = sides;
+  const { own, applied, local, mirror, head, rules, nameRules, editorFiles } = sides;
   if (applied !== 0 || (await own.touched(0, local)).length > 0) return undefined;
   const changes: UpstreamChange[] = [];
   // In the order of paths what lies in a path comes right behind it.
@@ -31,6 +34,8 @@ export async function planFirst(sides: FirstSides): Promise<CyclePlan | undefine
     for (const { path, seq, iteration, entry } of rows) {
       const isFolder = entry?.kind === "dir";
       if (path === ROOT || !rules.isShared(path, isFolder)) continue;
+      const judged = await editorFiles?.judge({ path, local: undefined, remote: entry });
+      if (judged === "left-out") continue;
       if (leaf !== undefined && isWithin(path, leaf)) return undefined;
       if (!isFolder) leaf = path;
       const after = settable(entry);

@@ -6,6 +6,7 @@ import type { IndexStore, IterationRow } from "../../storage/index-store.ts";
 import { breathe } from "../../util/breathe.ts";
 import { withBreaths } from "../../util/with-breaths.ts";
 import type { CyclePath } from "./decide-cycle.ts";
+import type { EditorFiles } from "./editor-files.ts";
 import type { ReplicatedPaths } from "./replicated-paths.ts";
 
 /** A history of files, asked by position: a mirror, or a workspace's own index. */
@@ -26,6 +27,8 @@ export interface CycleSides {
   readonly rules: ReplicatedPaths;
   /** Did this replica write what the origin's event says? */
   readonly isOwn: (seq: number) => Promise<boolean>;
+  /** Says what of the editors' own files is left out. Default: nothing is. */
+  readonly editorFiles?: Pick<EditorFiles, "judge" | "looksMade" | "leftOut"> | undefined;
 }
 
 /** Paths that are asked about at once; between two such questions others have a turn. */
@@ -49,8 +52,23 @@ export async function readCycle(sides: CycleSides, touched: Iterable<WorkspacePa
   for (const folder of outermost(uneven)) await addBeneath(beneath, folder, sides);
   for (const path of found.keys()) beneath.delete(path);
   await readInto(found, beneath, sides);
-  const all = await onOwnGround(found.values(), sides);
+  const all = await onOwnGround(await withoutEditorFiles(found.values(), sides), sides);
   return all.filter((one) => sides.rules.isShared(one.path, statesOf(one).some(isFolder)));
+}
+
+/** What neither side has had from the other has no state that both agreed on, whatever the origin had of it. */
+async function withoutEditorFiles(
+  paths: Iterable<CyclePath>,
+  { editorFiles, rules }: CycleSides,
+): Promise<CyclePath[]> {
+  if (editorFiles === undefined) return [...paths];
+  const kept: CyclePath[] = [];
+  for (const one of paths) {
+    const judged = rules.isShared(one.path, statesOf(one).some(isFolder)) ? await editorFiles.judge(one) : "goes";
+    if (judged === "goes") kept.push(one);
+    if (judged === "apart") kept.push({ ...one, base: { entry: undefined, seq: 0 } });
+  }
+  return kept;
 }
 
 /**

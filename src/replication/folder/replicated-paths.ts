@@ -1,11 +1,10 @@
-import { DirectionalFilter } from "../../core/directional-filter.ts";
+import { DirectionalFilter, type FilterPolicy } from "../../core/directional-filter.ts";
 import type { Entry } from "../../core/entry.ts";
 import { FilterPattern } from "../../core/filter-pattern.ts";
 import { splitRoot, type WorkspacePath } from "../../core/path.ts";
 import type { ReconcileMode } from "../../core/reconcile.ts";
 import { SANDBOX_POLICY } from "../../core/sandbox-policy.ts";
 import { STAGING_FOLDER } from "../../core/staging-folder.ts";
-import { EDITOR_NOISE } from "./editor-noise.ts";
 
 /** What is said about paths when a sync is begun (see `ReplicaRecord`). */
 export interface ReplicationRules {
@@ -17,6 +16,8 @@ export interface ReplicationRules {
 
 /** Names that a folder never gets from elsewhere, whatever the case: a hook in `.git` is run by whoever commits next. */
 const FORBIDDEN: ReadonlySet<string> = new Set([".git", STAGING_FOLDER]);
+
+const NO_POLICY: FilterPolicy = { toReplica: [], fromReplica: [], useGitignore: true };
 
 /** Which paths of an origin and of its replica's folder have to do with one another. */
 export class ReplicatedPaths {
@@ -52,8 +53,7 @@ export class ReplicatedPaths {
 }
 
 function filterOf(policy: string | undefined): DirectionalFilter {
-  const base = policy === "sandbox" ? SANDBOX_POLICY : { toReplica: [], fromReplica: [], useGitignore: true };
-  return DirectionalFilter.of({ ...base, fromReplica: [...EDITOR_NOISE, ...base.fromReplica] });
+  return DirectionalFilter.of(policy === "sandbox" ? SANDBOX_POLICY : NO_POLICY);
 }
 
 function isForbidden(path: WorkspacePath): boolean {

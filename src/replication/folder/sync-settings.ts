@@ -23,13 +23,15 @@ const MODES: readonly SyncMode[] = ["two-way-safe", "two-way-resolved", "one-way
 const MOST_DEBOUNCE_MS = 60_000;
 
 /** Throws `USAGE` for what nobody can begin. */
-export function checkStart({ upstream, folder, mode, policy, debounceMs, ...filters }: SyncStart): void {
+export function checkStart({ upstream, folder, mode, policy, editorFiles, debounceMs, ...filters }: SyncStart): void {
   upstreamUrl(upstream);
   void wholePath("the folder", folder);
   if (mode !== undefined && !MODES.includes(mode))
     throw usage(`there is no mode ${mode}`, `there are: ${MODES.join(", ")}`);
   if (policy !== undefined && policy !== "sandbox")
     throw usage(`there is no policy ${String(policy)}`, "there is: sandbox");
+  if (editorFiles !== undefined && editorFiles !== "leave" && editorFiles !== "sync")
+    throw usage(`editors' files cannot be ${String(editorFiles)}`, "there is: leave, sync");
   const isDebounce = Number.isInteger(debounceMs) && (debounceMs ?? 0) >= 0 && (debounceMs ?? 0) <= MOST_DEBOUNCE_MS;
   if (debounceMs !== undefined && !isDebounce)
     throw usage(`a debounce of ${debounceMs} is none`, `it is a number of milliseconds, 0 to ${MOST_DEBOUNCE_MS}`);
@@ -63,7 +65,7 @@ export function recordFor(known: ReplicaRecord | undefined, start: SyncStart, id
   if (known !== undefined) refuseOther(known, url, start.workspace);
   const { stopped: _stopped, paused: _paused, workspace: named, ...before } = known ?? fresh(id);
   const workspace = start.workspace ?? (isConfirmed(before) ? named : undefined);
-  const { mode, filterTo, filterFrom, policy, debounceMs } = start;
+  const { mode, filterTo, filterFrom, policy, editorFiles, debounceMs } = start;
   return {
     ...before,
     url,
@@ -72,6 +74,7 @@ export function recordFor(known: ReplicaRecord | undefined, start: SyncStart, id
     ...(filterTo === undefined ? {} : { filterTo }),
     ...(filterFrom === undefined ? {} : { filterFrom }),
     ...(policy === undefined ? {} : { policy }),
+    ...(editorFiles === undefined ? {} : { editorFiles }),
     ...(debounceMs === undefined ? {} : { debounceMs }),
   };
 }

@@ -3,6 +3,8 @@ import type { ChronicleError } from "../../core/errors.ts";
 import type { WorkspacePath } from "../../core/path.ts";
 import type { ReplicaHalt, ReplicaRecord } from "../../core/replica-record.ts";
 import { refusedPaths, type Refusal } from "./refused-paths.ts";
+import type { LeftOut } from "./editor-files.ts";
+import { leftOutPaths } from "./left-out-paths.ts";
 import type { LinkState } from "./connection-keeper.ts";
 
 /** All that is known of a sync. */
@@ -28,6 +30,8 @@ export interface SyncFacts {
   readonly pending: number;
   /** Paths whose last change the origin has refused: they stay as they are here. */
   readonly refused: ReadonlyMap<WorkspacePath, Refusal>;
+  /** Editors' own files, which stay where they are. */
+  readonly leftOut: ReadonlyMap<WorkspacePath, LeftOut>;
   /** The origin takes nothing of this replica's. */
   readonly isReadOnly: boolean;
   readonly conflicts: number;
@@ -66,11 +70,15 @@ export function syncShape(facts: SyncFacts): SyncShape {
   };
 }
 
-function keptBack(facts: SyncFacts): Pick<SyncShape, "kept_back" | "refused" | "read_only"> {
-  const { refused } = facts;
+function keptBack(
+  facts: SyncFacts,
+): Pick<SyncShape, "kept_back" | "refused" | "read_only" | "left_out" | "left_out_paths"> {
+  const { refused, leftOut } = facts;
   const isReadOnly = mayOnlyRead(facts);
+  const kept = refused.size + leftOut.size;
   return {
-    ...(refused.size === 0 ? {} : { kept_back: refused.size }),
+    ...(kept === 0 ? {} : { kept_back: kept }),
+    ...(leftOut.size === 0 ? {} : { left_out: leftOut.size, left_out_paths: leftOutPaths(leftOut) }),
     ...(refused.size === 0 || isReadOnly ? {} : { refused: refusedPaths(refused) }),
     ...(isReadOnly ? { read_only: true } : {}),
   };

@@ -35,7 +35,10 @@ function sidesOf(isLocal: boolean, isRemote: boolean): ReadonlySet<Side> {
 }
 
 /** What the losses are weighed against. */
-export interface LossGround extends Pick<CycleSides, "mirror" | "own" | "applied" | "head" | "local" | "rules"> {
+export interface LossGround extends Pick<
+  CycleSides,
+  "mirror" | "own" | "applied" | "head" | "local" | "rules" | "editorFiles"
+> {
   /** Lost a moment ago: a deletion may be seen in several pieces. */
   readonly recent: Lost & Pick<Losses, "older">;
   /** The own event up to which everything was recorded some seconds ago already. Asked where something is lost. */
@@ -129,9 +132,10 @@ interface Kept {
 }
 
 async function countKept(ground: LossGround, { side, since, enough, moved }: Counting): Promise<Kept> {
-  const { mirror, own, rules } = ground;
+  const { mirror, own, rules, editorFiles } = ground;
   const goes = (path: WorkspacePath, entry: Entry): boolean =>
-    side === "local" ? rules.goesBack(path, entry) : rules.isShared(path, entry.kind === "dir");
+    editorFiles?.looksMade(entry) !== true &&
+    (side === "local" ? rules.goesBack(path, entry) : rules.isShared(path, entry.kind === "dir"));
   let { all, older } = moved;
   if (all >= enough.all && older >= enough.older) return moved;
   for await (const rows of withBreaths(mirror.entriesAt(ground.applied))) {

@@ -38,12 +38,21 @@ const start = syncRoute(calls.startSync, {
     filter_to: patterns("what does not come from the upstream, as lines of a `.gitignore`").optional(),
     filter_from: patterns("what is not written back").optional(),
     policy: z.enum(["sandbox"]).describe("a filter with a name").optional(),
+    editor_files: z
+      .enum(["leave", "sync"])
+      .describe("whether files that editors make for themselves stay where they are (default), or go both ways")
+      .optional(),
     debounce_ms: number("a file must have been quiet for so long (default 50)", MAX_DEBOUNCE_MS).optional(),
     token: text("a bearer token for an upstream on a port", 8_000).optional(),
     force: z.boolean().describe("also into a home folder, or one of the system's").optional(),
   }),
-  answer: (on, { body: { filter_to, filter_from, debounce_ms, ...rest } }) => {
-    const named = withoutUndefined({ filterTo: filter_to, filterFrom: filter_from, debounceMs: debounce_ms });
+  answer: (on, { body: { filter_to, filter_from, editor_files, debounce_ms, ...rest } }) => {
+    const named = withoutUndefined({
+      filterTo: filter_to,
+      filterFrom: filter_from,
+      editorFiles: editor_files,
+      debounceMs: debounce_ms,
+    });
     const options: SyncStart = { ...rest, ...named };
     return on.start(options);
   },

@@ -1,0 +1,17 @@
+import type { LeftOutPathShape } from "../../api/sync-api.ts";
+import { comparePaths, type WorkspacePath } from "../../core/path.ts";
+import { exactPath, shownPath } from "../../workspace/shape.ts";
+import type { LeftOut } from "./editor-files.ts";
+
+/** So many are named. */
+const MOST_NAMED = 20;
+
+/** What is left out of a sync, in path order, and on which side it is; the first of it, if it is much. */
+export function leftOutPaths(leftOut: ReadonlyMap<WorkspacePath, LeftOut>): LeftOutPathShape[] {
+  const sorted = [...leftOut].toSorted(([a], [b]) => comparePaths(a, b));
+  return sorted.slice(0, MOST_NAMED).map(([path, { here, there }]) => ({
+    path: shownPath(path),
+    ...exactPath(path),
+    side: here && there ? "both" : here ? "local" : "upstream",
+  }));
+}
