@@ -75,7 +75,7 @@ export interface IndexStore {
 
   /** The Merkle hash of a folder in force at a seq, or `undefined`. */
   treeHashAt(folder: WorkspacePath, seq: number): Promise<Hash | undefined>;
-  /** The greatest seq for which tree hashes have been stored; 0 if none. */
+  /** The event up to which all folder hashes are stored; 0: none are. */
   treeSeq(): Promise<number>;
   /** Every stored folder hash. For comparing. */
   treeRows(): Promise<readonly TreeRow[]>;
@@ -83,8 +83,8 @@ export interface IndexStore {
   rowsBetween(after: number, upTo: number): Promise<readonly IterationRow[]>;
   /** The faults of the store itself, for people; none: it is sound. Reads all of it. */
   check(): Promise<readonly string[]>;
-  /** Stores folder hashes as of a seq (undefined: the folder is gone). */
-  putTreeHashes(seq: number, hashes: FolderHashes): Promise<void>;
+  /** Stores folder hashes as of a seq. `treeSeq` goes there only where none is missing in between. */
+  putTreeHashes(seq: number, tree: StoredTree): Promise<void>;
 
   close(): Promise<void>;
 }
@@ -116,7 +116,14 @@ export interface IndexBatch {
   /** The commits that end among the events, ascending. Default: none. */
   readonly commits?: readonly CommitRow[];
   /** Folder hashes as of the head, as for `putTreeHashes`. Default: none. */
-  readonly tree?: FolderHashes;
+  readonly tree?: StoredTree;
+}
+
+/** Folder hashes as of an event. */
+export interface StoredTree {
+  readonly hashes: FolderHashes;
+  /** All folders that differ from this event on are among them; 0: all folders are. */
+  readonly after: number;
 }
 
 /** Merkle hashes of folders; undefined: the folder is gone. */

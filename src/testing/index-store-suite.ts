@@ -129,10 +129,11 @@ export function indexStoreSuite(name: string, open: () => IndexStore): void {
       expect(await seqs(Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER)).toEqual([1, 2, 3, 4]);
       expect(await seqs(1, 3)).toEqual([2, 3]);
       expect(await store.rowsBetween(3, 4)).toEqual(await store.iterations(p("a"), { after: 1 }));
-      await store.putTreeHashes(4, [
+      const hashes = [
         [p("d"), sha256("d")],
         [p("gone"), undefined],
-      ]);
+      ] as const;
+      await store.putTreeHashes(4, { hashes, after: 0 });
       const rows = [...(await store.treeRows())].sort((a, b) => comparePaths(a.folder, b.folder));
       expect(rows).toEqual([
         { folder: "d", seq: 4, hash: sha256("d") },
@@ -390,11 +391,9 @@ export function indexStoreSuite(name: string, open: () => IndexStore): void {
       const store = fresh();
       const one = sha256("one");
       const two = sha256("two");
-      const put = (seq: number, rows: [string, Hash | undefined][]): Promise<void> => {
-        return store.putTreeHashes(
-          seq,
-          rows.map(([path, hash]) => [path as WorkspacePath, hash] as const),
-        );
+      const put = (seq: number, rows: [string, Hash | undefined][], after = 0): Promise<void> => {
+        const hashes = rows.map(([path, hash]) => [path as WorkspacePath, hash] as const);
+        return store.putTreeHashes(seq, { hashes, after });
       };
       await put(3, [
         ["", one],
@@ -413,8 +412,15 @@ export function indexStoreSuite(name: string, open: () => IndexStore): void {
       expect(await store.treeHashAt(p("a/b"), 4)).toBe(one);
       expect(await store.treeHashAt(p("a/b"), 5)).toBeUndefined();
       expect(await store.treeHashAt(p("a/none"), 5)).toBeUndefined();
-      await put(5, [["", one]]);
+      await put(5, [["", one]], 5);
       expect(await store.treeHashAt(ROOT, 5)).toBe(one);
+      // Those of the events in between are missing.
+      await put(9, [["a", two]], 7);
+      expect([await store.treeSeq(), await store.treeHashAt(p("a"), 9)]).toEqual([5, two]);
+      await put(8, [["a/b", two]], 4);
+      expect(await store.treeSeq()).toBe(8);
+      await put(9, [], 8);
+      expect(await store.treeSeq()).toBe(9);
     });
 
     test("reset forgets everything, and the store is as good as new", async () => {
@@ -423,7 +429,7 @@ export function indexStoreSuite(name: string, open: () => IndexStore): void {
         ["a/b", "file:1"],
         ["c", "file:1"],
       ]);
-      await store.putTreeHashes(2, [[p("a"), sha256("x")]]);
+      await store.putTreeHashes(2, { hashes: [[p("a"), sha256("x")]], after: 0 });
       await store.reset();
       expect(await store.head()).toEqual({ seq: 0, hash: "", offset: 0, frontier: [] });
       expect(await entriesAt(store, 99)).toEqual([]);

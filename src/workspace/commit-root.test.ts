@@ -1,6 +1,8 @@
 import { expect, it } from "vitest";
 import { markOf } from "../core/commit-mark.ts";
 import { ReplicaRig } from "../testing/replica-rig.ts";
+import { parsePath } from "../core/path.ts";
+import { catchUp } from "./catch-up.ts";
 import { withCommit } from "./commit.ts";
 import { nearestRoot } from "./stated-root.ts";
 import { rootAtHead } from "./tree.ts";
@@ -49,5 +51,52 @@ it("at least one commit in 1,000 events states the root, and each one knows its 
       ]);
   }
   expect(await context.index.commitFrom(end + 1)).toBe(undefined);
+  expect((await verify(context)).problems).toEqual([]);
+});
+
+it("folder hashes are stored also where a reader brought the events of the commit into the index first", async () => {
+  await using replica = await ReplicaRig.open({ "d/a": "A", "e/b": "B" });
+  const { context } = replica;
+  const append = context.log.append.bind(context.log);
+  const write = async (path: string, text: string): Promise<void> => {
+    await replica.apply({
+      applied: await replica.head(),
+      changes: [await replica.change(path, await replica.file(path, text))],
+    });
+  };
+  context.log.append = async (events) => {
+    await append(events);
+    await catchUp(context, { recover: false });
+  };
+  await write("d/a", "overtaken");
+  context.log.append = append;
+  expect(await context.index.treeSeq()).toBe(await replica.head());
+  await write("e/b", "later");
+  expect((await verify(context)).problems).toEqual([]);
+  const stored = await context.index.treeHashAt(parsePath("d"), await replica.head());
+  expect(await rootAtHead(context, await replica.head())).toBe(
+    (await nearestRoot(context, await replica.head()))?.root,
+  );
+  await context.index.reset();
+  await catchUp(context, { recover: false });
+  await rootAtHead(context, await replica.head());
+  expect(await context.index.treeHashAt(parsePath("d"), await replica.head())).toBe(stored);
+});
+
+it("an index that was made anew in between is not said to have all folder hashes", async () => {
+  await using replica = await ReplicaRig.open({ "d/a": "A", "e/b": "B" });
+  const { context } = replica;
+  const write = async (path: string, text: string): Promise<void> => {
+    await replica.apply({
+      applied: await replica.head(),
+      changes: [await replica.change(path, await replica.file(path, text))],
+    });
+  };
+  await write("d/a", "one");
+  await context.index.reset();
+  await catchUp(context, { recover: false });
+  await write("e/b", "two");
+  const head = await replica.head();
+  expect(await rootAtHead(context, head)).toBe((await nearestRoot(context, head))?.root);
   expect((await verify(context)).problems).toEqual([]);
 });

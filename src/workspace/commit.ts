@@ -3,7 +3,7 @@ import { asCommit, type CommitMark } from "../core/commit-mark.ts";
 import { ChronicleError } from "../core/errors.ts";
 import type { EventDraft, Head, SealedEvent } from "../core/event.ts";
 import type { Hash } from "../core/hash.ts";
-import type { FolderHashes, IndexHead } from "../storage/index-store.ts";
+import type { StoredTree, IndexHead } from "../storage/index-store.ts";
 import { catchUp } from "./catch-up.ts";
 import { refuseArchived } from "./refuse-archived.ts";
 import type { Context } from "./context.ts";
@@ -220,14 +220,18 @@ interface Written {
   readonly sealed: readonly SealedEvent[];
   readonly placed: readonly PlacedEvent[];
   /** Folder hashes behind them, where their root was computed. */
-  readonly tree: FolderHashes | undefined;
+  readonly tree: StoredTree | undefined;
 }
 
 /** Lets the index follow what is durable, and so acknowledged. If it cannot, it starts anew, from the log. */
 async function follow(context: Context, placed: readonly PlacedEvent[], how: ProjectOptions = {}): Promise<void> {
-  for (let rest = placed; rest.length > 0;) {
+  const last = placed.at(-1)?.event.seq;
+  if (last === undefined) return;
+  for (let rest = placed; ;) {
     try {
-      await project(context, rest, how);
+      if (rest.length > 0) await project(context, rest, how);
+      // Whoever brought all of them in has hashed no folders.
+      else if (how.tree !== undefined) await context.index.putTreeHashes(last, how.tree);
       return;
     } catch {
       const left = await unknown(context, rest);

@@ -9,7 +9,7 @@ import type { HistoryAnchor } from "../core/history-anchor.ts";
 import type { WorkspacePath } from "../core/path.ts";
 import { remoteWorkIn } from "../core/remote-work.ts";
 import { decodeSentinel } from "../core/sentinel.ts";
-import type { CommitRow, EventRow, FolderHashes, IndexBatch, IndexHead, IterationRow } from "../storage/index-store.ts";
+import type { CommitRow, EventRow, StoredTree, IndexBatch, IndexHead, IterationRow } from "../storage/index-store.ts";
 import type { BlobStore } from "../storage/blob-store.ts";
 import type { IndexStore } from "../storage/index-store.ts";
 import { baseRecordRow, readBase } from "./read-base.ts";
@@ -73,7 +73,7 @@ export interface ProjectionTarget {
 export interface ProjectOptions {
   readonly atHand?: BasesAtHand | undefined;
   /** Folder hashes as of the last event, where they are known. */
-  readonly tree?: FolderHashes | undefined;
+  readonly tree?: StoredTree | undefined;
 }
 
 /**
@@ -161,5 +161,5 @@ function* flatten<T>(sources: Iterable<Iterable<T>>): Generator<T> {
 async function putBaseTrees(index: IndexStore, seq: number, entries: Iterable<BaseEntry>): Promise<void> {
   const hashes: (readonly [WorkspacePath, Hash])[] = [];
   for (const { path, folderHash } of entries) if (folderHash !== undefined) hashes.push([path, folderHash]);
-  if (hashes.length > 0) await index.putTreeHashes(seq, hashes);
+  if (hashes.length > 0) await index.putTreeHashes(seq, { hashes, after: 0 });
 }

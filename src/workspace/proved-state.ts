@@ -244,7 +244,7 @@ export class ProvedState {
     const tree = await readWholeTree(this.#context, this.root.seq);
     if (tree.finish() !== this.root.root) throw this.#disagrees();
     this.#computed = tree.folders;
-    await this.#context.index.putTreeHashes(this.root.seq, [...tree.folders]);
+    await this.#context.index.putTreeHashes(this.root.seq, { hashes: [...tree.folders], after: 0 });
   }
 
   #disagrees(): IndexDisagrees {

@@ -13,7 +13,7 @@ import {
   ROOT,
   type WorkspacePath,
 } from "../core/path.ts";
-import type { FolderHashes } from "../storage/index-store.ts";
+import type { FolderHashes, StoredTree } from "../storage/index-store.ts";
 import { disagreeing, IndexDisagrees } from "./index-disagrees.ts";
 import { KnownFolders } from "./known-folders.ts";
 import { dirtyFolders, type Hashed, type PendingChanges, readWholeTree, rootFolders } from "./tree.ts";
@@ -41,7 +41,7 @@ interface Proved {
 export interface TreeBehind {
   readonly root: Hash;
   /** The folder hashes that differ from those before. */
-  readonly hashes: FolderHashes;
+  readonly stored: StoredTree;
   /** The tree, once the index knows the changes as of this event. */
   readonly at: (seq: number) => ProvedTree;
 }
@@ -86,7 +86,7 @@ export class ProvedTree {
     if (whole.finish() !== root) {
       throw new IndexDisagrees(`its files do not give the Merkle root after event ${seq}`, { seq, root });
     }
-    await this.#context.index.putTreeHashes(seq, [...whole.folders]);
+    await this.#context.index.putTreeHashes(seq, { hashes: [...whole.folders], after: 0 });
   }
 }
 
@@ -127,7 +127,7 @@ class Hashing {
     const proved = { folders: this.#known, tops };
     return {
       root,
-      hashes: await this.#worthStoring(fresh),
+      stored: { hashes: await this.#worthStoring(fresh), after: this.#at.seq },
       at: (seq) => new ProvedTree(this.#context, { seq, root }, proved),
     };
   }

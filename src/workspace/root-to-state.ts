@@ -5,7 +5,7 @@ import { decodeFile, pathOfRecordId } from "../core/file-record.ts";
 import { EMPTY_HASH, type Hash } from "../core/hash.ts";
 import { workspaceRoot } from "../core/merkle.ts";
 import type { WorkspacePath } from "../core/path.ts";
-import type { FolderHashes, IndexStore } from "../storage/index-store.ts";
+import type { IndexStore, StoredTree } from "../storage/index-store.ts";
 import { catchUp } from "./catch-up.ts";
 import { disagreeing, IndexDisagrees, stillDisagrees } from "./index-disagrees.ts";
 import { baseOf } from "./project.ts";
@@ -33,7 +33,7 @@ const latest = new WeakMap<IndexStore, Known>();
 /** A root, and the folder hashes that differ from those before. */
 export interface RootBehind {
   readonly root: Hash;
-  readonly tree: FolderHashes;
+  readonly tree: StoredTree;
   /** To be called with the end of the changes, once they are durable. */
   readonly settle: (last: ReadTo) => void;
 }
@@ -46,7 +46,7 @@ export async function rootBehind(context: ProofContext, seq: number, pending: Pe
     const settle = (last: ReadTo): void => {
       latest.set(context.index, { tree: behind.at(last.seq), end: last });
     };
-    return { root: behind.root, tree: behind.hashes, settle };
+    return { root: behind.root, tree: behind.stored, settle };
   });
 }
 
@@ -60,7 +60,7 @@ export async function provedRoot(context: ProofContext, seq: number, isRebuilt =
   return disagreeing(async () => {
     const { tree, since, end } = await treeBefore(context, seq);
     const behind = await tree.behind(since, isRebuilt);
-    if (behind.hashes.length > 0) await context.index.putTreeHashes(seq, behind.hashes);
+    if (behind.stored.hashes.length > 0) await context.index.putTreeHashes(seq, behind.stored);
     latest.set(context.index, { tree: behind.at(seq), end });
     return behind.root;
   });

@@ -47,7 +47,7 @@ async function rootsBehind(steps: readonly Step[], atOnce: number, { unrooted, k
   for (let from = 0; from < rows.length; from += atOnce + unrooted) {
     const seq = Math.min(rows.length, from + atOnce);
     const behind = await tree.behind(new Map(rows.slice(tree.seq, seq).map((row) => [row.path, row.entry])));
-    await index.apply(batchTo(seq, { iterations: rows.slice(from, seq), tree: behind.hashes }));
+    await index.apply(batchTo(seq, { iterations: rows.slice(from, seq), tree: behind.stored }));
     expect(behind.root).toBe(manifestRoot(await entriesOf(index, seq), ["lib", "none"]).root);
     tree = keeps ? behind.at(seq) : new ProvedTree(context, { seq, root: behind.root });
     const more = rows.slice(seq, seq + unrooted);
@@ -169,7 +169,7 @@ test("the root is right whatever folders come and go above what is recorded in t
         // An entry that is in no tree is believed only where the index was just made from the log.
         const behind = await tree.behind(changes).catch(() => tree.behind(changes, true));
         expect(behind.root).toBe(live.root());
-        await index.apply(batchTo(from, { iterations: added, tree: behind.hashes }));
+        await index.apply(batchTo(from, { iterations: added, tree: behind.stored }));
         expect(await rootAtHead(context, from)).toBe(live.root());
         tree = keeps ? behind.at(from) : new ProvedTree(context, { seq: from, root: behind.root });
       }

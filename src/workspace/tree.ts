@@ -25,7 +25,9 @@ export async function rootAtHead(context: Hashed, seq: number): Promise<Hash> {
     if ((await context.index.treeHashAt(root, seq)) === undefined) dirty.add(root);
   }
   const fresh = await hashFolders(context, dirty, seq);
-  if (seq > from || fresh.size > 0) await context.index.putTreeHashes(seq, await worthStoring(context, fresh, seq));
+  if (seq > from || fresh.size > 0) {
+    await context.index.putTreeHashes(seq, { hashes: await worthStoring(context, fresh, seq), after: from });
+  }
   return combine(context, seq, fresh);
 }
 
@@ -119,7 +121,7 @@ export class TreeInOrder {
   /** Finishes the tree and stores the hashes; the root. */
   async store(seq: number): Promise<Hash> {
     const root = this.finish();
-    await this.#context.index.putTreeHashes(seq, [...this.#folders]);
+    await this.#context.index.putTreeHashes(seq, { hashes: [...this.#folders], after: 0 });
     return root;
   }
 }

@@ -9,7 +9,7 @@ import type {
   CommitRow,
   EntryPage,
   EventRow,
-  FolderHashes,
+  StoredTree,
   IndexBatch,
   IndexHead,
   IndexStore,
@@ -194,14 +194,14 @@ export class MemoryIndexStore implements IndexStore {
     return [];
   }
 
-  async putTreeHashes(seq: number, hashes: FolderHashes): Promise<void> {
+  async putTreeHashes(seq: number, { hashes, after }: StoredTree): Promise<void> {
     for (const [folder, hash] of hashes) {
       const rows = this.#tree.get(folder) ?? [];
       this.#tree.set(folder, rows);
       const at = upperBound(rows, seqOf, seq);
       rows.splice(rows[at - 1]?.seq === seq ? at - 1 : at, rows[at - 1]?.seq === seq ? 1 : 0, { seq, hash });
     }
-    this.#treeSeq = Math.max(this.#treeSeq, seq);
+    if (this.#treeSeq >= after) this.#treeSeq = Math.max(this.#treeSeq, seq);
   }
 
   close(): Promise<void> {

@@ -9,7 +9,7 @@ import type {
   CommitRow,
   EntryPage,
   EventRow,
-  FolderHashes,
+  StoredTree,
   IndexBatch,
   IndexHead,
   IndexStore,
@@ -248,20 +248,20 @@ export class SqliteIndexStore implements IndexStore {
     });
   }
 
-  async putTreeHashes(seq: number, hashes: FolderHashes): Promise<void> {
+  async putTreeHashes(seq: number, tree: StoredTree): Promise<void> {
     this.#change(() => {
       this.#readState();
-      this.#putTree(seq, hashes);
+      this.#putTree(seq, tree);
     });
   }
 
   /** Within a transaction. */
-  #putTree(seq: number, hashes: FolderHashes): void {
+  #putTree(seq: number, { hashes, after }: StoredTree): void {
     for (const [folder, hash] of hashes) {
       const cell = hash === undefined ? null : hashToBytes(hash);
       this.#on.sql.run("INSERT OR REPLACE INTO tree VALUES (?, ?, ?)", this.#on.folders.ensure(folder), seq, cell);
     }
-    this.#on.sql.run("UPDATE state SET tree_seq = max(tree_seq, ?)", seq);
+    this.#on.sql.run("UPDATE state SET tree_seq = max(tree_seq, ?) WHERE tree_seq >= ?", seq, after);
   }
 
   async close(): Promise<void> {
