@@ -48,6 +48,13 @@ export class AgentProject implements AsyncDisposable {
     writeFileSync(store, "not a store\n");
   }
 
+  /** Takes the package away, or the hook's script itself, as far as the installed hook can tell. */
+  lose(what: "package" | "script"): void {
+    const script = join(this.#home, ".config/chronicle/bin/chronicle-hook");
+    if (what === "script") rmSync(script);
+    else writeFileSync(script, readFileSync(script, "utf8").replace(/^entry=.*$/m, "entry=/nowhere/hook.cjs"));
+  }
+
   /** Commits everything that is there. */
   commit(): void {
     const identity = ["-c", "user.name=somebody", "-c", "user.email=somebody@example.com"];

@@ -195,6 +195,28 @@ describe.each(present)("$name, when nothing can be recorded", (program) => {
   });
 });
 
+describe.each(present)("$name, when Chronicle is gone and its hooks are left", (program) => {
+  it("uninstalled: it works, strict or not; the script removed and strict: it runs no tool, and ends", async () => {
+    await using left = new AgentProject(program);
+    left.install("--strict");
+    left.lose("package");
+    const told = await left.session(program, [{ write: "a.txt", content: "a\n" }, { shell: "echo b > b.txt" }]);
+    expect([left.read("a.txt"), left.read("b.txt")]).toEqual(["a\n", "b\n"]);
+    // The JSON of `codex exec` has no messages of hooks.
+    if (program !== codexProgram) expect(`${told.stdout}${told.stderr}`).toContain("Chronicle was uninstalled");
+
+    left.lose("script");
+    // The prompt is taken, each tool is refused, and the turn ends.
+    const { exitCode, results } = await left.attempt(program, [
+      { shell: "echo c > c.txt" },
+      { shell: "echo d > d.txt" },
+    ]);
+    expect(exitCode).toBe(0);
+    expect(results).toHaveLength(2);
+    expect([existsSync(join(left.folder, "c.txt")), existsSync(join(left.folder, "d.txt"))]).toEqual([false, false]);
+  });
+});
+
 describe.runIf(present.includes(codexProgram))("an agent and a human", () => {
   it("a human's edit between two of the agent survives the undo of either", async () => {
     await using project = makeProject(codexProgram);

@@ -132,7 +132,10 @@ describe("Truth 22: agents' settings, once they were spoiled", () => {
     expect((await box.must(["agents", "status", "claude", "--user"])).stdout).toContain("strict");
     const file = join(box.folder, fileOf("claude"));
     const plain = readFileSync(file, "utf8");
-    writeFileSync(file, plain.replaceAll(/chronicle-hook claude"/g, 'chronicle-hook claude --strict || exit 2"'));
+    writeFileSync(
+      file,
+      plain.replaceAll('chronicle-hook claude || exit 1"', 'chronicle-hook claude --strict || exit 2"'),
+    );
     const { stdout } = await box.call(["agents", "status", "claude", "--user"]);
     expect(stdout).toMatch(/--strict in hooks that are not before a tool: .*Stop/);
     expect(stdout).not.toContain("NOT ACTIVE");

@@ -46,9 +46,10 @@ export function hookText(io: Io, { home }: HookPlaces): string {
 /** The command lines that go into an agent's configuration. */
 export function wantedFor(agent: string, places: HookPlaces & { readonly strict: boolean }): Wanted {
   const script = shellWord(hookScriptPath(places));
-  const hook = `${script} ${agent}`;
-  // A hook that is gone altogether must not let the tool run either: the shell alone decides that.
-  const hookBefore = places.strict ? `${hook} --strict || exit 2` : hook;
+  // A hook that is gone altogether ends with 127: Gemini CLI takes that as a refusal. 1 is a warning to all of them.
+  const hook = `${script} ${agent} || exit 1`;
+  // With `--strict` it must not let the tool run either: the shell alone decides that.
+  const hookBefore = places.strict ? `${script} ${agent} --strict || exit 2` : hook;
   return { hook, hookBefore, mcp: [process.execPath, launcherPath(), "--store", places.home, "mcp"] };
 }
 
