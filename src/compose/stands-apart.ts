@@ -2,6 +2,7 @@ import type { ReplicaHalt } from "../core/replica-record.ts";
 import type { WorkspaceRecord } from "../core/workspace-record.ts";
 import { answer } from "../workspace/answer.ts";
 import { workspaceRecord } from "../workspace/config.ts";
+import { isFolderStillAt } from "./folder-identity.ts";
 import type { StoreParts } from "./open-context.ts";
 import { openMirror } from "./open-mirror.ts";
 import { storeTasks } from "./store-tasks.ts";
@@ -46,9 +47,7 @@ async function originFolder(parts: StoreParts, { id, url }: Placed): Promise<str
   const { workspaceId, record } = await recordOfOrigin(parts, id);
   const isNear = disk.lstat(parts.layout.workspace(workspaceId).log) !== undefined || isHere(url);
   const path = record.roots[0]?.folder ?? "";
-  const stat = isNear && path !== "" ? disk.lstat(path) : undefined;
-  const isSame = stat !== undefined && String(stat.dev) === record.device && String(stat.ino) === record.inode;
-  return isSame ? path : undefined;
+  return isNear && path !== "" && isFolderStillAt(disk, path, record) ? path : undefined;
 }
 
 async function recordOfOrigin(

@@ -16,6 +16,7 @@ import { openContext, type StoreParts } from "./open-context.ts";
 import { openReplica } from "./open-replica.ts";
 import { refuseProcessPath } from "./refuse-process-path.ts";
 import { refuseSystemFolder } from "./refuse-system-folder.ts";
+import { RootsCache } from "./roots-cache.ts";
 import { standsApart } from "./stands-apart.ts";
 import { storeTasks } from "./store-tasks.ts";
 import { SyncTokens } from "./sync-tokens.ts";
@@ -100,6 +101,7 @@ export class FileSyncPlaces implements SyncPlaces {
         identity: () => identityOf(this.#disk, folder),
         nameRules: namesOnDisk(this.#disk, folder),
         apart: this.#apart(id, folder),
+        beforeMove: () => new RootsCache(this.#disk, this.#parts.layout).drop(id),
       },
       [Symbol.asyncDispose]: () => hold[Symbol.asyncDispose](),
     };

@@ -1,7 +1,7 @@
 import { dirname } from "node:path";
 import type { WorkspaceShape } from "../api/shapes.ts";
 import { ChronicleError } from "../core/errors.ts";
-import { isFolderOf } from "./folder-identity.ts";
+import { isFolderStillAt } from "./folder-identity.ts";
 import { glanceAtLog, type LogGlance } from "../storage/files/log-glance.ts";
 import type { OpenedContext, StoreParts } from "./open-context.ts";
 import type { ListedWorkspace } from "./roots-cache.ts";
@@ -20,7 +20,7 @@ export function isPresent({ backends: { disk } }: StoreParts, one: ListedWorkspa
   if (place === undefined) return true;
   const kind = disk.lstat(place)?.kind;
   if (kind === undefined) return false;
-  return isFolderOf(disk, kind === "dir" ? place : dirname(place), one);
+  return isFolderStillAt(disk, kind === "dir" ? place : dirname(place), one);
 }
 
 /**

@@ -21,7 +21,7 @@ import { eventBefore } from "./event-before.ts";
 import { findHeldNames } from "./find-held-names.ts";
 import { findReplicaRecord } from "./find-replica-record.ts";
 import type { FolderJournal } from "./folder-journal.ts";
-import { checkRoot } from "./guards.ts";
+import { checkRoot, isElsewhere, ROOT_REPLACED } from "./guards.ts";
 import { holdFolders } from "./hold-folders.ts";
 import { LocalMaterializer } from "./local-materializer.ts";
 import { agreedPaths, isNewsOnly, isOnlyTaken, planCycle, toldConflicts, type CyclePlan } from "./plan-cycle.ts";
@@ -32,6 +32,7 @@ import { recentlyGone } from "./recently-gone.ts";
 import type { ReplicatedPaths } from "./replicated-paths.ts";
 import { inTheWay, noConflict, oneWay, resolveSyncConflict, type Resolution } from "./resolve-sync-conflict.ts";
 import { Retries } from "./retries.ts";
+import { isRecognised, sampleContents } from "./sample-contents.ts";
 import { settleMerges } from "./settle-merges.ts";
 import { differingPaths, withoutOwn, type JustDone } from "./touched-paths.ts";
 import { NO_LOSSES, sidesToRestore, weighLosses, type Losses } from "./weigh-losses.ts";
@@ -48,6 +49,8 @@ export interface CycleParts {
   readonly nameRules: NameRules | undefined;
   /** Does the folder stand where it may follow this origin? Asked with each cycle. */
   readonly apart?: ((record: ReplicaRecord) => Promise<ReplicaHalt | undefined>) | undefined;
+  /** Another folder, or another device, is about to be recorded as the workspace's: whoever remembers the old one forgets it. */
+  readonly beforeMove?: (() => void) | undefined;
   readonly timers: Timers;
   /** Something that had to wait may be done now. */
   readonly onDue: () => void;
@@ -116,13 +119,16 @@ export class FolderCycle implements Disposable {
   #isLookedAtAgain = false;
   #done: JustDone | undefined;
   #open: readonly IdentifiedConflict[] = [];
+  /** The folder on another device that was found to be the same. */
+  #recognised: FolderIdentity | undefined;
   #part = { local: 0, head: 0, times: 0 };
 
   constructor(parts: CycleParts, record: ReplicaRecord) {
     this.#parts = parts;
     this.#record = record;
     this.#applied = record.applied;
-    const known = { isFirst: () => this.#applied === 0, folder: record.folder };
+    const { beforeMove } = parts;
+    const known = { isFirst: () => this.#applied === 0, folder: record.folder, beforeMove };
     this.#materializer = new LocalMaterializer(parts.context, parts.mirror, known);
     this.#retries = new Retries(parts.timers, parts.onDue);
     this.#losses = new RecentLosses(parts.timers);
@@ -176,9 +182,9 @@ export class FolderCycle implements Disposable {
   /** Looks at both sides, and does what follows. `isRestAccepted`: of a deletion at the origin more may come. */
   async run(decided?: LossDecision, isRestAccepted = false): Promise<CycleOutcome> {
     const now = this.#parts.identity();
+    const known = decided === undefined ? this.#record.folder : undefined;
     const halt =
-      checkRoot(decided === undefined ? this.#record.folder : undefined, now) ??
-      (await this.#parts.apart?.(this.#record));
+      checkRoot(known, now) ?? (await this.#checkContents(known, now)) ?? (await this.#parts.apart?.(this.#record));
     if (halt !== undefined) return { kind: "halted", halt };
     using _lease = await this.#parts.context.blobs.lease();
     await this.#settle();
@@ -194,6 +200,18 @@ export class FolderCycle implements Disposable {
     // The index was wrong about the origin's files: nothing of the plan holds.
     if (!(await this.#isProved(planned))) return { kind: "moved" };
     return this.#carryOut(planned, now, isAccepted);
+  }
+
+  /** Looks into a folder that is on another device than it was: once, until it is on yet another one. */
+  async #checkContents(known: FolderIdentity | undefined, now: FolderIdentity | undefined) {
+    if (now === undefined || known === undefined || !isElsewhere(known, now)) return undefined;
+    if (this.#recognised !== undefined && !isElsewhere(this.#recognised, now)) return undefined;
+    const { context, mirror, rules } = this.#parts;
+    const sample = await sampleContents({ context, mirror, rules, applied: this.#applied });
+    const isBorn = known.birth !== undefined && known.birth === now.birth;
+    if (!isRecognised(sample, isBorn)) return ROOT_REPLACED;
+    this.#recognised = now;
+    return undefined;
   }
 
   /** Writes the record, as it is now or with something else in it. */
@@ -353,7 +371,8 @@ export class FolderCycle implements Disposable {
     const { plan, contents, paths, local, head, losses } = planned;
     const { changes, proposals, conflicts } = plan;
     const isNothing = changes.length + proposals.length + conflicts.length === 0;
-    const isNew = checkRoot(this.#record.folder, folder) !== undefined || this.#record.folder === undefined;
+    const { folder: known } = this.#record;
+    const isNew = known === undefined || checkRoot(known, folder) !== undefined || isElsewhere(known, folder);
     const record = { ...this.#record, ...this.#progress(), applied: head, ...(folder === undefined ? {} : { folder }) };
     let report: UpstreamReport | undefined;
     if (!isNothing || isNew || (await this.#isNews(planned))) {

@@ -35,6 +35,8 @@ export interface FolderSyncParts extends Pick<
   readonly identity: () => FolderIdentity | undefined;
   /** What the folder's disk does to names. `undefined`: nothing. */
   readonly nameRules?: NameRules | undefined;
+  /** See `CycleParts`. */
+  readonly beforeMove?: () => void;
   /** Does the folder stand where it may follow this origin? Default: yes. */
   readonly apart?: (record: ReplicaRecord) => Promise<ReplicaHalt | undefined>;
 }

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { Entry } from "../../core/entry.ts";
 import { sha256 } from "../../core/hash.ts";
 import type { WorkspacePath } from "../../core/path.ts";
-import { checkLoss, checkRoot, countLost } from "./guards.ts";
+import { checkLoss, checkRoot, countLost, isElsewhere } from "./guards.ts";
 
 const file = (text: string): Entry => ({
   path: "p" as WorkspacePath,
@@ -22,7 +22,16 @@ describe("guards", () => {
     expect(checkRoot(known, { ...known })).toBeUndefined();
     expect(checkRoot(known, undefined)).toMatchObject({ reason: "root-vanished" });
     expect(checkRoot(known, { dev: "1", ino: "3" })).toMatchObject({ reason: "root-replaced" });
-    expect(checkRoot(known, { dev: "9", ino: "2" })).toMatchObject({ reason: "root-replaced" });
+  });
+
+  it("a folder on another device can be the same: that is for its contents to say", () => {
+    const known = { dev: "1", ino: "2" };
+    expect(checkRoot(known, { dev: "9", ino: "2" })).toBeUndefined();
+    expect(checkRoot({ ...known, birth: "1" }, { dev: "9", ino: "2", birth: "2" })).toMatchObject({
+      reason: "root-replaced",
+    });
+    expect(isElsewhere(known, { dev: "9", ino: "2" })).toBe(true);
+    expect([isElsewhere(known, { ...known }), isElsewhere(undefined, known)]).toEqual([false, false]);
   });
 
   it("a folder that has got the inode of the one before is another one, where births are known", () => {

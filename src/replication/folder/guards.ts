@@ -9,16 +9,29 @@ import type { FolderIdentity, ReplicaHalt } from "../../core/replica-record.ts";
 /** So many entries may always go at once. */
 const ALWAYS_MAY_GO = 50;
 
-/** Is it the folder that it was? `known` undefined: nobody has looked yet. */
+/** What is said of another folder in the place of the one that it was. */
+export const ROOT_REPLACED: ReplicaHalt = {
+  reason: "root-replaced",
+  detail: "another folder is in the folder's place",
+};
+
+/** Is there a folder, and can it be the one that it was? `known` undefined: nobody has looked yet. See `isElsewhere`. */
 export function checkRoot(known: FolderIdentity | undefined, now: FolderIdentity | undefined): ReplicaHalt | undefined {
   if (now === undefined) return { reason: "root-vanished", detail: "the folder is not there" };
-  if (known === undefined || isSameFolder(known, now)) return undefined;
-  return { reason: "root-replaced", detail: "another folder is in the folder's place" };
+  return known === undefined || canBeSame(known, now) ? undefined : ROOT_REPLACED;
 }
 
-/** Births count where both are known. */
-function isSameFolder(a: FolderIdentity, b: FolderIdentity): boolean {
-  return a.dev === b.dev && a.ino === b.ino && (a.birth ?? b.birth) === (b.birth ?? a.birth);
+/**
+ * The device is none of it: a file system that is mounted anew may get another number (btrfs, overlayfs, and every other with the
+ * next start of the machine). Births count where both are known.
+ */
+function canBeSame(a: FolderIdentity, b: FolderIdentity): boolean {
+  return a.ino === b.ino && (a.birth ?? b.birth) === (b.birth ?? a.birth);
+}
+
+/** Is a folder that can be the same on another device now? Roots of many file systems have one inode: its contents decide. */
+export function isElsewhere(known: FolderIdentity | undefined, now: FolderIdentity | undefined): boolean {
+  return known !== undefined && now !== undefined && known.dev !== now.dev;
 }
 
 /** One state before and after. */

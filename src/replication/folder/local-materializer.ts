@@ -28,23 +28,30 @@ export interface Materialised {
 /** Of a first sync of more than this nobody asks whose each file is: the origin's history says it. */
 const MOST_OF_FIRST = 4_096;
 
+/** What is known of the folder. */
+interface KnownFolder {
+  /** Has nothing of the origin been brought into it yet? */
+  readonly isFirst: () => boolean;
+  /** Which it was, as far as it is known. */
+  readonly folder?: FolderIdentity | undefined;
+  /** Another one, or another device, is about to be recorded as the workspace's. */
+  readonly beforeMove?: (() => void) | undefined;
+}
+
 /** Brings what the origin has into the folder, with the names of those whose work it is. */
 export class LocalMaterializer {
   readonly #context: Context;
   readonly #mirror: Pick<Mirror, "records">;
   readonly #isFirst: () => boolean;
+  readonly #beforeMove: KnownFolder["beforeMove"];
   /** The folder of the last step, as far as it is known. */
   #folder: FolderIdentity | undefined;
 
-  /** `isFirst`: has nothing of the origin been brought into the folder yet? `folder`: which it was, as far as it is known. */
-  constructor(
-    context: Context,
-    mirror: Pick<Mirror, "records">,
-    { isFirst, folder }: { readonly isFirst: () => boolean; readonly folder?: FolderIdentity | undefined },
-  ) {
+  constructor(context: Context, mirror: Pick<Mirror, "records">, { isFirst, folder, beforeMove }: KnownFolder) {
     this.#context = context;
     this.#mirror = mirror;
     this.#isFirst = isFirst;
+    this.#beforeMove = beforeMove;
     this.#folder = folder;
   }
 
@@ -63,8 +70,10 @@ export class LocalMaterializer {
     const before = this.#folder;
     this.#folder = now;
     if (before === undefined || now === undefined || (before.dev === now.dev && before.ino === now.ino)) return;
+    this.#beforeMove?.();
     const folder = this.#context.worktree.roots[0]?.folder ?? "";
-    await adoptFolder(this.#context, { folder, device: now.dev, inode: now.ino });
+    const born = now.birth === undefined ? {} : { born: now.birth };
+    await adoptFolder(this.#context, { folder, device: now.dev, inode: now.ino, ...born });
   }
 
   /** Writes the sync's record alone. */

@@ -17,7 +17,10 @@ export interface SyncPlace {
 
 /** A place that is open for its sync: nobody else runs it. */
 export interface OpenSyncPlace extends AsyncDisposable, Pick<SyncPlace, "id" | "folder" | "record"> {
-  readonly parts: Pick<FolderSyncParts, "context" | "mirror" | "session" | "identity" | "nameRules" | "apart">;
+  readonly parts: Pick<
+    FolderSyncParts,
+    "context" | "mirror" | "session" | "identity" | "nameRules" | "apart" | "beforeMove"
+  >;
   /** Open conflicts with the origin, as they are now. */
   conflicts(): Promise<ConflictShape[]>;
 }

@@ -1,0 +1,79 @@
+import { execFileSync, spawnSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { chronicleBin } from "../helpers/cli-package.ts";
+import { FollowedOrigin, WAYS } from "../helpers/followed-origin.ts";
+
+/** A folder on an overlay file system, where this process may mount one: it has another device number with each mount. */
+class Overlay implements Disposable {
+  readonly #folder: string;
+  readonly #options: string;
+  readonly #between: string[] = [];
+
+  constructor(base: string, folder: string) {
+    const parts = ["lower", "upper", "work"].map((name) => join(base, name));
+    for (const part of [...parts, folder]) mkdirSync(part, { recursive: true });
+    const [lower, upper, work] = parts;
+    this.#folder = folder;
+    this.#options = `lowerdir=${lower},upperdir=${upper},workdir=${work}`;
+  }
+
+  mount(): boolean {
+    return spawnSync("mount", ["-t", "overlay", "-o", this.#options, "overlay", this.#folder]).status === 0;
+  }
+
+  /** Others take the device number that is free meanwhile. */
+  remount(base: string): boolean {
+    execFileSync("umount", [this.#folder]);
+    for (const name of ["one", "two"]) {
+      const other = join(base, name);
+      mkdirSync(other);
+      execFileSync("mount", ["-t", "tmpfs", "tmpfs", other]);
+      this.#between.push(other);
+    }
+    return this.mount();
+  }
+
+  [Symbol.dispose](): void {
+    for (const folder of [...this.#between, this.#folder]) spawnSync("umount", ["-l", folder]);
+  }
+}
+
+function canMount(): boolean {
+  const base = mkdtempSync(join(tmpdir(), "chronicle-overlay-"));
+  try {
+    using overlay = new Overlay(base, join(base, "folder"));
+    return overlay.mount();
+  } finally {
+    rmSync(base, { recursive: true, force: true });
+  }
+}
+
+describe.runIf(process.platform === "linux" && canMount())("Truth 27: as programs, on an overlay", () => {
+  it.each(WAYS)(
+    "mounted anew, the folder is the same, and is listed as present (%s)",
+    async (way) => {
+      await using both = new FollowedOrigin(way);
+      const { origin, desk } = both;
+      using overlay = new Overlay(desk.base, desk.folder);
+      overlay.mount();
+      for (let i = 0; i < 10; i += 1) writeFileSync(join(origin.project, `f${i}`), `content ${i}\n`);
+      await both.start();
+      const before = statSync(desk.folder, { bigint: true });
+      await desk.kill("SIGINT");
+      expect(overlay.remount(desk.base)).toBe(true);
+      const after = statSync(desk.folder, { bigint: true });
+      expect([after.ino, after.dev === before.dev]).toEqual([before.ino, false]);
+      writeFileSync(join(desk.folder, "f1"), "edited\n");
+      await both.startDesk();
+      expect(await both.flush()).toMatchObject({ state: "in-sync" });
+      expect(readFileSync(join(origin.project, "f1"), "utf8")).toBe("edited\n");
+      const listed = execFileSync(process.execPath, [chronicleBin(), "workspaces", "--json"], { env: desk.env });
+      expect(JSON.parse(listed.toString())).toMatchObject([{ present: true }]);
+      await desk.kill("SIGINT");
+    },
+    180_000,
+  );
+});
