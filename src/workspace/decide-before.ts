@@ -1,5 +1,6 @@
 import { isWithin, splitRoot, type WorkspacePath } from "../core/path.ts";
 import { ChronicleError } from "../core/errors.ts";
+import { isGitName } from "../core/git-name.ts";
 import { intentOfRequest } from "../core/request-intent.ts";
 import { STAGING_FOLDER } from "../core/staging-folder.ts";
 import type { Context } from "./context.ts";
@@ -38,8 +39,11 @@ export async function decideBefore(context: Context, write: ReadyWrite): Promise
 /** Do the rules take the path? Throws `REFUSED` for what nobody may write. */
 async function tracked(context: Context, path: WorkspacePath): Promise<boolean> {
   const { rule, tracked: isTracked } = await context.worktree.explain(path);
-  const isStaging = isWithin(splitRoot(path).path, STAGING_FOLDER as WorkspacePath);
-  if (rule !== "git" && !isStaging) return isTracked;
+  const { path: inner } = splitRoot(path);
+  const isStaging = isWithin(inner.toLowerCase() as WorkspacePath, STAGING_FOLDER as WorkspacePath);
+  // Some disks take other names for `.git`; that one the rules may take in.
+  const isLikeGit = inner.split("/").some((name) => name !== ".git" && isGitName(name));
+  if (rule !== "git" && !isStaging && !isLikeGit) return isTracked;
   const shown = shownPath(path);
   const whose = isStaging ? "where Chronicle stages what it restores" : "a git repository's own state";
   // A hook put there would be run by the next person who commits.

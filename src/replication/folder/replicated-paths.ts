@@ -1,10 +1,10 @@
 import { DirectionalFilter, type FilterPolicy } from "../../core/directional-filter.ts";
 import type { Entry } from "../../core/entry.ts";
 import { FilterPattern } from "../../core/filter-pattern.ts";
+import { hasGitName } from "../../core/git-name.ts";
 import { splitRoot, type WorkspacePath } from "../../core/path.ts";
 import type { ReconcileMode } from "../../core/reconcile.ts";
 import { SANDBOX_POLICY } from "../../core/sandbox-policy.ts";
-import { STAGING_FOLDER } from "../../core/staging-folder.ts";
 
 /** What is said about paths when a sync is begun (see `ReplicaRecord`). */
 export interface ReplicationRules {
@@ -13,9 +13,6 @@ export interface ReplicationRules {
   readonly filterTo: readonly string[];
   readonly filterFrom: readonly string[];
 }
-
-/** Names that a folder never gets from elsewhere, whatever the case: a hook in `.git` is run by whoever commits next. */
-const FORBIDDEN: ReadonlySet<string> = new Set([".git", STAGING_FOLDER]);
 
 const NO_POLICY: FilterPolicy = { toReplica: [], fromReplica: [], useGitignore: true };
 
@@ -34,7 +31,7 @@ export class ReplicatedPaths {
 
   /** Does what the origin has there lie in the folder, too? If not, neither side's changes concern the other. */
   isShared(path: WorkspacePath, isFolder: boolean): boolean {
-    if (splitRoot(path).root !== undefined || isForbidden(path)) return false;
+    if (splitRoot(path).root !== undefined || hasGitName(path)) return false;
     return this.#filter.passesPath(path, isFolder, "to-replica");
   }
 
@@ -54,10 +51,4 @@ export class ReplicatedPaths {
 
 function filterOf(policy: string | undefined): DirectionalFilter {
   return DirectionalFilter.of(policy === "sandbox" ? SANDBOX_POLICY : NO_POLICY);
-}
-
-function isForbidden(path: WorkspacePath): boolean {
-  // Most paths have no such name at all, and are many.
-  if (!path.startsWith(".") && !path.includes("/.")) return false;
-  return path.split("/").some((name) => FORBIDDEN.has(name.toLowerCase()));
 }

@@ -1,5 +1,5 @@
 import { splitRoot, type WorkspacePath } from "../../core/path.ts";
-import { STAGING_FOLDER } from "../../core/staging-folder.ts";
+import { isGitName } from "../../core/git-name.ts";
 import type { WriteBackEntry, WriteBackReason, WriteBackRules } from "../../core/write-back.ts";
 import type { TrackedRoot } from "../../worktree/worktree.ts";
 import { tooLong } from "../writable-path.ts";
@@ -24,16 +24,12 @@ export function refusalOf(
   return (entry?.size ?? 0) > most ? "too-large" : undefined;
 }
 
-/** What no replica writes, whatever the case: what Chronicle stages, and a repository's own state, as a hook in it. */
-const GIT = ".git";
-const NEVER: ReadonlySet<string> = new Set([GIT, STAGING_FOLDER]);
-
 /** Further roots are folders of the origin's machine that no replica has. */
 function isWritable(path: WorkspacePath, { only, folder }: TrackedRoot): boolean {
   const { root, path: inner } = splitRoot(path);
   const names = inner.split("/");
-  // In a folder on disk, the rules there say what is git's; for some file systems another case is the same name.
-  const isOwn = (name: string): boolean => name === GIT && folder !== "";
-  if (names.some((name) => NEVER.has(name.toLowerCase()) && !isOwn(name))) return false;
+  // In a folder on disk, the rules there say what is git's.
+  const isOwn = (name: string): boolean => name === ".git" && folder !== "";
+  if (names.some((name) => isGitName(name) && !isOwn(name))) return false;
   return root === undefined && inner !== "" && (only === undefined || only === inner) && tooLong(path) === undefined;
 }
