@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { Sandbox } from "../cli/sandbox.ts";
@@ -12,6 +12,20 @@ function fileOf(agent: Agent): string {
     codex: "home/.codex/hooks.json",
     gemini: "home/.gemini/settings.json",
   }[agent];
+}
+
+/** What Codex notes when its user accepts hooks: it skips the others. */
+function accept(box: Sandbox, agent: Agent): void {
+  if (agent !== "codex") return;
+  const file = join(box.folder, fileOf(agent));
+  const { hooks } = JSON.parse(readFileSync(file, "utf8")) as { hooks: Record<string, unknown[]> };
+  const noted = Object.entries(hooks).flatMap(([event, groups]) => {
+    const name = event.replaceAll(/(?<=[a-z])[A-Z]/g, (letter) => `_${letter}`).toLowerCase();
+    return Array.isArray(groups)
+      ? groups.map((_, n) => `[hooks.state.${JSON.stringify(`${file}:${name}:${n}:0`)}]\ntrusted_hash = "sha256:x"\n`)
+      : [];
+  });
+  appendFileSync(join(dirname(file), "config.toml"), noted.join(""));
 }
 
 function put(box: Sandbox, path: string, bytes: string | Uint8Array): string {
@@ -42,6 +56,7 @@ describe("Truth 22: agents' settings, installing", () => {
     using box = new Sandbox();
     const file = put(box, fileOf(agent), text);
     await box.must(["agents", "install", agent]);
+    accept(box, agent);
     expect((await box.must(["agents", "status", agent, "--user"])).stdout).not.toMatch(/NOT ACTIVE|BAD/);
     await box.must(["agents", "uninstall", agent]);
     const squeezed = (all: string): string => all.replaceAll(/\s/g, "");
@@ -88,6 +103,7 @@ describe("Truth 22: agents' settings, once they were spoiled", () => {
     using box = new Sandbox();
     await box.must(["init"]);
     await box.must(["agents", "install", agent, "--strict"]);
+    accept(box, agent);
     expect((await box.must(["status"])).stdout).not.toContain("unrecorded");
     const file = join(box.folder, fileOf(agent));
     writeFileSync(file, spoil(readFileSync(file, "utf8")));
@@ -115,6 +131,31 @@ describe("Truth 22: agents' settings, once they were spoiled", () => {
     expect((await box.must(["status"], { env: { CODEX_HOME: "relative" } })).stdout).toMatch(
       /Codex may work unrecorded: .*CODEX_HOME/,
     );
+  });
+
+  it("hooks that Codex skips, since nobody has accepted them or somebody switched them off, are told", async () => {
+    using box = new Sandbox();
+    await box.must(["init"]);
+    await box.must(["agents", "install", "codex"]);
+    const words = /Codex skips hooks in .*hooks\.json that nobody has accepted: .*PreToolUse/;
+    expect((await box.call(["agents", "status", "codex", "--user"])).stdout).toMatch(words);
+    expect((await box.must(["status"])).stdout).toMatch(words);
+    accept(box, "codex");
+    expect((await box.must(["status"])).stdout).not.toContain("unrecorded");
+    const config = join(box.folder, "home/.codex/config.toml");
+    const [first = "", rest = ""] = readFileSync(config, "utf8").split(/(?<=pre_tool_use:0:0"\]\n)/);
+    writeFileSync(config, `${first}enabled = false\n${rest}`);
+    expect((await box.must(["status"])).stdout).toMatch(/nobody has accepted: PreToolUse \(/);
+    writeFileSync(config, "no = = toml\n");
+    expect((await box.must(["status"])).stdout).toMatch(words);
+    // Whatever is noted: hooks that are called were accepted.
+    const later = new Date(Date.now() + 60_000).toISOString();
+    mkdirSync(join(box.store, "run"), { recursive: true, mode: 0o700 });
+    writeFileSync(
+      join(box.store, "run", "last-codex.json"),
+      JSON.stringify({ at: later, event: "before", version: "1" }),
+    );
+    expect((await box.must(["status"])).stdout).not.toContain("unrecorded");
   });
 
   it("a file that Claude Code ignores switches no hooks off", async () => {

@@ -9,6 +9,7 @@ import { readTextIfThere } from "../user-files.ts";
 import type { AgentConfig } from "./agent-config.ts";
 import { type AgentBase, configPath, type FileState, stateOf } from "./install-agent.ts";
 import { type HookPlaces, hookText } from "./installed-hook.ts";
+import { unacceptedEvents } from "./codex-trust.ts";
 import { newestTrace } from "./newest-trace.ts";
 import { switchedOff } from "./switched-off.ts";
 
@@ -64,7 +65,8 @@ export function agentStatus(
     ...[...new Set(hooks.map(programOf))].flatMap((path) => commandProblems(io, path, { agent, base, places })),
   ];
   problems.push(...missingHooks(agent, base, states), ...misplacedStrict(agent, base, states));
-  if (hooks.length > 0) problems.push(...offSettings(agent, base));
+  if (hooks.length > 0)
+    problems.push(...offSettings(agent, base), ...unaccepted(disk, { agent, base, last: last?.at }));
   if (hooks.length > 0 && base.scope === "user") problems.push(...silence(disk, traces, { agent, last: last?.at }));
   return {
     agent: agent.name,
@@ -129,6 +131,24 @@ function missingHooks(agent: AgentConfig, base: AgentBase, states: readonly File
     const missing = found?.missing ?? [];
     return missing.length === 0 ? [] : [{ what: `${path} has no hook for ${missing.join(", ")}`, hint, stops: true }];
   });
+}
+
+/**
+ * Codex skips hooks that nobody has accepted, and says nothing. Hooks that were called since their file was written were
+ * accepted, in whichever way.
+ */
+function unaccepted(
+  disk: NodeDisk,
+  { agent, base, last }: { readonly agent: AgentConfig; readonly base: AgentBase; readonly last: string | undefined },
+): AgentProblem[] {
+  if (agent.name !== "codex") return [];
+  const file = configPath(agent, ".codex/hooks.json", base);
+  const written = Number((disk.lstat(file)?.mtimeNs ?? 0n) / 1_000_000n);
+  if (last !== undefined && Date.parse(last) > written) return [];
+  const events = unacceptedEvents(file, configPath(agent, ".codex/config.toml", { ...base, scope: "user" }));
+  if (events.length === 0) return [];
+  const what = `Codex skips hooks in ${file} that nobody has accepted: ${events.join(", ")}`;
+  return [{ what, hint: "start codex, and accept them (/hooks shows them)", stops: true }];
 }
 
 /** As earlier versions installed it: what cannot be recorded then refuses prompts, and keeps a turn from ending. */

@@ -52,6 +52,17 @@ export function missingEvents(text: string, wanted: readonly string[]): string[]
   return there.size === 0 ? [] : wanted.filter((event) => !there.has(event));
 }
 
+/** Where Chronicle's own hooks stand: event, place of the group, place in it. */
+export function ourPlaces(text: string): { readonly event: string; readonly group: number; readonly hook: number }[] {
+  const { hooks } = readJsonc(text);
+  if (!isObject(hooks)) return [];
+  return Object.entries(hooks).flatMap(([event, groups]) =>
+    (Array.isArray(groups) ? groups : []).flatMap((one: unknown, group) =>
+      commandsOf(one).flatMap((command, hook) => (OURS.test(command) ? [{ event, group, hook }] : [])),
+    ),
+  );
+}
+
 /** Events other than `before` at which a hook of Chronicle's may stop the agent. */
 export function misplacedStrict(text: string, before: string): string[] {
   return ourHooks(text).flatMap(([event, commands]) =>
