@@ -15,6 +15,7 @@ import type { CommandSpec } from "./spec.ts";
 import { usageError } from "./usage-error.ts";
 import { UserPaths } from "./user-path.ts";
 import { type Worded, wordedFor } from "./worded.ts";
+import { printable } from "./render/printable.ts";
 
 const DEFAULT_WAIT_SECONDS = 30;
 
@@ -81,7 +82,7 @@ export class CommandContext {
     if (remote !== undefined) return (await this.#serverOf(remote, { ...as, ...role, once })).store;
     const waitSeconds = input.number("wait") ?? DEFAULT_WAIT_SECONDS;
     const places = placesOf({ env: io.env, userHome: io.userHome, cwd: io.cwd(), store: input.text("store") });
-    const onNote = (note: string): void => this.say(`note: ${this.worded(note)}`);
+    const onNote = (note: string): void => this.note(note);
     const onUnsigned = (): void => void (this.#isUnsigned = true);
     const how = { ...places, waitMs: waitSeconds * 1000, onNote, onUnsigned };
     this.#store ??= await io.openStore({ ...how, ...as, ...role });
@@ -141,7 +142,7 @@ export class CommandContext {
   #serverOf(address: RemoteAddress, { actor, role, once = false }: As): Promise<RemoteServer> {
     const { io, input } = this;
     const acting = { ...(actor === undefined ? {} : { actor }), ...(role === undefined ? {} : { role }) };
-    const onNote = (note: string): void => this.say(`note: ${this.worded(note)}`);
+    const onNote = (note: string): void => this.note(note);
     // Loaded when it is needed: a command line without a server starts as fast as ever.
     this.#server ??= import("./remote/remote-server.ts").then(({ RemoteServer: Server }) =>
       Server.of(io, { address, tokenFile: input.text("tokenFile"), acting, once, onNote }),
@@ -177,10 +178,10 @@ export class CommandContext {
         const { state, detail, hint } = await workspace.signing();
         if (state !== "unsigned") continue;
         this.#isUnsigned = true;
-        this.say(`note: what is recorded is not signed: ${this.worded([detail, hint].join("; "))}`);
+        this.note(`what is recorded is not signed: ${[detail, hint].join("; ")}`);
       } catch (error) {
         if (!(error instanceof ChronicleError)) throw error;
-        this.say(`note: whether what was recorded is signed could not be asked: ${error.message}`);
+        this.note(`whether what was recorded is signed could not be asked: ${error.message}`);
       }
     }
   }
@@ -214,6 +215,11 @@ export class CommandContext {
   say(line = ""): void {
     this.#progress?.clear();
     this.io.err.write(`${line}\n`);
+  }
+
+  /** A note beside the answer (stderr): text from elsewhere, in which nothing can move the cursor or hide. */
+  note(text: string): void {
+    this.say(`note: ${printable(this.worded(text))}`);
   }
 
   /** The answer as JSON (stdout). */

@@ -6,6 +6,7 @@ import { hookCommand } from "./hooking/hook-command.ts";
 import { IS_CURRENT, programMark, STALE_EXIT } from "./hooking/hook-image.ts";
 import { HookProcess } from "./hooking/hook-process.ts";
 import { ChronicleError } from "../core/errors.ts";
+import { printable } from "./render/printable.ts";
 
 /**
  * What the installed hook runs where the long-lived process does not answer: `hook.cjs AGENT [--strict] [--direct]
@@ -26,8 +27,9 @@ async function main([agent = "", ...rest]: readonly string[]): Promise<number> {
   try {
     return await hookCommand(new HookProcess(packageJson.version), words);
   } catch (error) {
-    process.stderr.write(`chronicle: ${error instanceof Error ? error.message : String(error)}\n`);
-    if (error instanceof ChronicleError && error.hint !== undefined) process.stderr.write(`  ${error.hint}\n`);
+    process.stderr.write(`chronicle: ${printable(error instanceof Error ? error.message : String(error))}\n`);
+    if (error instanceof ChronicleError && error.hint !== undefined)
+      process.stderr.write(`  ${printable(error.hint)}\n`);
     // 2: the tool does not run. Anything else, and it does.
     return strict ? 2 : 1;
   }

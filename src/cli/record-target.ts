@@ -21,6 +21,6 @@ export async function withRecords<T>(
     ...how,
     ...(wait === undefined ? {} : { waitMs: wait * 1000 }),
   });
-  for (const note of await store.notes()) context.say(`note: ${note}`);
+  for (const note of await store.notes()) context.note(note);
   return await work(store);
 }

@@ -92,7 +92,7 @@ async function remotePlace(
   { server: { address, token, workspaces }, opened, text }: RemotePlace,
 ): Promise<RepairPlace> {
   const { RemoteServer } = await import("./remote/remote-server.ts");
-  const onNote = (note: string): void => context.say(`note: ${context.worded(note)}`);
+  const onNote = (note: string): void => context.note(note);
   const tokenFile = context.input.text("tokenFile");
   const server = RemoteServer.of(context.io, { address, token, tokenFile, acting: {}, once: false, onNote });
   opened.defer(() => server.close());

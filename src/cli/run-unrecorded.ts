@@ -3,7 +3,7 @@ import { constants } from "node:os";
 import { EXIT } from "../api/problems.ts";
 import { errnoOf } from "../core/errors.ts";
 import type { Io } from "./io.ts";
-import { shownCommand } from "./render/printable.ts";
+import { printable, shownCommand } from "./render/printable.ts";
 import { startFailureCode } from "./start-failure.ts";
 
 /** Runs a command with our stdin, stdout and terminal and records nothing. Resolves to its exit code, as a shell has it. */
@@ -19,7 +19,7 @@ export async function runUnrecorded(command: readonly string[], io: Io): Promise
     return await endOf(child);
   } catch (error) {
     const why = errnoOf(error) ?? (error instanceof Error ? error.message : String(error));
-    io.err.write(`chronicle: could not start ${shownCommand([file])}: ${why}\n`);
+    io.err.write(`chronicle: could not start ${shownCommand([file])}: ${printable(why)}\n`);
     return startFailureCode(error) ?? EXIT.notStarted;
   } finally {
     endInterrupt();

@@ -1,12 +1,14 @@
+import { spawnSync } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { mkdirSync, realpathSync, symlinkSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { sha256 } from "../../src/core/hash.ts";
 import { displayPath, parsePath } from "../../src/core/path.ts";
 import { oneLine } from "../../src/mcp/one-line.ts";
 import { dialOrigin } from "../../src/replication/replica/dial-origin.ts";
 import { Sandbox } from "../cli/sandbox.ts";
+import { chronicleBin } from "../helpers/cli-package.ts";
 import { Project } from "../helpers/project.ts";
 import { Serving } from "../server/serving.ts";
 
@@ -177,6 +179,22 @@ describe("Truth 23: what nobody sees is shown", () => {
     const { stderr } = await box.call(["cat", `${name}x`]);
     expect(stderr).toContain(`${shown}x`);
     expect([displayPath(parsePath(name)), oneLine(name)]).toEqual([shown, shown]);
+  });
+
+  it("what a hook and a run say of a path is shown, too", async () => {
+    using box = new Sandbox();
+    const name = "a\u001b[2J\u200bb";
+    box.write(name, "no folder\n");
+    const summary = await box.call(["run", "--summary", `${name}/x.json`, "--", "true"]);
+    const entry = join(dirname(dirname(chronicleBin())), "dist", "hook.cjs");
+    const call = { session_id: "s", cwd: join(box.project, name), hook_event_name: "SessionStart", source: "startup" };
+    const own = [entry, "claude", "--direct", "--store", join(box.project, name)];
+    const how = { cwd: box.project, env: box.env(), encoding: "utf8", input: JSON.stringify(call) } as const;
+    const hook = spawnSync(process.execPath, own, how);
+    for (const said of [summary.stderr, hook.stderr]) {
+      expect(said).toContain("a\\e[2J\\u{200b}b");
+      expect(said).not.toMatch(/[\u001b\u200b]/);
+    }
   });
 
   it.each(["❤️.txt", "👨‍👩‍👧.txt", "1️⃣.txt", "می‌خواهم.txt", "क्‍ष.txt", "naïve é.txt", "日本語.txt"])(

@@ -13,6 +13,7 @@ import { startFailureCode } from "../start-failure.ts";
 import { usageError } from "../usage-error.ts";
 import { isThere, writeWholeFile } from "../user-files.ts";
 import { typedPath } from "../typed-path.ts";
+import { printable } from "../render/printable.ts";
 
 interface Recorded {
   readonly result: RunShape;
@@ -27,7 +28,9 @@ async function undoTakes(context: CommandContext, workspace: WorkspaceApi): Prom
     const operations = await workspace.operations();
     return operations.findLast(({ kind, undone }) => (kind === "run" || kind === "restore") && !undone)?.summary;
   } catch (error) {
-    context.say(`chronicle: what was done before could not be read: ${error instanceof Error ? error.message : ""}`);
+    context.say(
+      `chronicle: what was done before could not be read: ${printable(error instanceof Error ? error.message : "")}`,
+    );
     return undefined;
   }
 }
@@ -67,7 +70,7 @@ function writeSummary(context: CommandContext, cwd: string, result: RunShape): v
     writeWholeFile(typedPath(cwd, "--summary", file), `${JSON.stringify(result, null, 2)}\n`);
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
-    context.say(`chronicle: the summary could not be written to ${file}: ${why}`);
+    context.say(printable(`chronicle: the summary could not be written to ${file}: ${why}`));
   }
 }
 
@@ -80,7 +83,7 @@ function tell(context: CommandContext, { result, undoTakes, away }: Recorded): v
     const style = { paint: context.paintErr, forPeople: io.err.isTerminal, undoTakes, worded };
     for (const line of runSummary(result, style)) context.say(line);
     for (const note of result.session.notes)
-      if (note.startsWith("the network events were not")) context.say(`chronicle: ${note}`);
+      if (note.startsWith("the network events were not")) context.say(printable(`chronicle: ${note}`));
   }
 }
 
@@ -152,7 +155,9 @@ async function closeQuietly(context: CommandContext): Promise<void> {
     await context.close();
   } catch (error) {
     context.say(
-      `chronicle: the history could not be closed: ${error instanceof Error ? error.message : String(error)}`,
+      printable(
+        `chronicle: the history could not be closed: ${error instanceof Error ? error.message : String(error)}`,
+      ),
     );
   }
 }

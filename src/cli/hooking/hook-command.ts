@@ -12,6 +12,7 @@ import type { HookIo } from "./hook-io.ts";
 import { isOwnCall, rememberCall } from "./last-call.ts";
 import { launcherPath } from "./program-paths.ts";
 import { isOwnDoor, makeRunFolder, ownUid, type RunFolder, runFolder } from "./run-folder.ts";
+import { printable } from "../render/printable.ts";
 
 /** How long a hook waits for a lock, in milliseconds: agents give up on hooks after a minute or so. */
 const WAIT_MS = 20_000;
@@ -115,9 +116,9 @@ async function here(going: Going, places: ReturnType<typeof placesOf>): Promise<
 function tell({ io, disk, run }: Going, { stdout, problem }: HookAnswer): number {
   if (stdout !== "") io.out.write(`${stdout}\n`);
   if (problem !== undefined) {
-    io.err.write(`chronicle: ${problem}\n`);
+    io.err.write(`chronicle: ${printable(problem)}\n`);
     const file = diagnosticsFile(run.folder);
-    if (disk.lstat(file) !== undefined) io.err.write(`  more in ${file}, and by: chronicle doctor\n`);
+    if (disk.lstat(file) !== undefined) io.err.write(`  more in ${printable(file)}, and by: chronicle doctor\n`);
   }
   return 0;
 }

@@ -43,6 +43,6 @@ export function upstreamToken(context: CommandContext, url: string): { readonly 
     );
   }
   const note = bareTokenNote(url.replace(/^ws/, "http"), token);
-  if (note !== undefined) context.say(`note: ${note}`);
+  if (note !== undefined) context.note(note);
   return { token };
 }

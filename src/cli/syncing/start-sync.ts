@@ -93,7 +93,7 @@ function isBusy(state: SyncShape["state"]): boolean {
 export async function runSync(context: CommandContext, options: SyncStart): Promise<number> {
   const { openSyncs } = await import("../../open.ts");
   const store = await context.store();
-  const runner = openSyncs(store, (error) => context.say(`note: ${String(error)}`));
+  const runner = openSyncs(store, (error) => context.note(String(error)));
   const ended = new AbortController();
   const endInterrupt = context.io.onInterrupt(() => {
     if (ended.signal.aborted) process.exit(130);
@@ -189,7 +189,7 @@ async function doorFor(
   const { io } = context;
   const disk = new NodeDisk();
   const uid = ownUid();
-  const onError = (error: unknown): void => context.say(`note: ${String(error)}`);
+  const onError = (error: unknown): void => context.note(String(error));
   try {
     const { openSyncDoor } = await import("./sync-door.ts");
     const run = syncRunFolder(disk, { env: io.env, home: store.home, uid }, id);
