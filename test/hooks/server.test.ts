@@ -368,7 +368,8 @@ describe("the long-lived process", { timeout: 60_000 }, () => {
     expect(lstatSync(home.door).isSymbolicLink()).toBe(true);
     expect(realpathSync(home.door).startsWith(`${runtime}/chronicle/`)).toBe(true);
     expect(lstatSync(join(runtime, "chronicle")).mode & 0o777).toBe(0o700);
-    expect(await home.pid()).toBeDefined();
+    // One question is given up after two seconds: a machine that is busy may need more.
+    await until(async () => (await home.pid()) !== undefined);
     stale.close();
     home.install();
     home.write("a.txt", "x");

@@ -59,7 +59,8 @@ function begin(who: string, args: readonly string[], cwd: string): ChildProcess 
 }
 
 const read = (...path: string[]): string => readFileSync(join(...path), "utf8");
-const until = <T>(look: () => T | Promise<T>): Promise<T> => vi.waitFor(look, { timeout: 8_000, interval: 25 });
+/** On a machine that is busy with other work, a process needed more than 8 seconds to its first line. */
+const until = <T>(look: () => T | Promise<T>): Promise<T> => vi.waitFor(look, { timeout: 40_000, interval: 25 });
 const same = (name: string): Promise<void> => until(() => expect(read(desk, name)).toBe(read(origin, name)));
 
 function said(child: { readonly said: string }, what: RegExp): Promise<RegExpExecArray> {
