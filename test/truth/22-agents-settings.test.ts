@@ -77,6 +77,20 @@ describe("Truth 22: agents' settings, installing", () => {
     }
   });
 
+  it("refuses files of MCP servers in the same way, and says what Claude Code does with each", async () => {
+    for (const [path, more, does] of [
+      ["home/.claude.json", [], "does not start with it"],
+      ["project/.mcp.json", ["--project"], "ignores the whole file"],
+    ] as const) {
+      using box = new Sandbox();
+      const file = put(box, path, '{\n  // mine\n  "mcpServers": {}\n}\n');
+      const ran = await box.call(["agents", "install", "claude", ...more]);
+      expect(ran.code).not.toBe(0);
+      expect(ran.stderr).toContain(`Claude Code ${does}: ${file}, line 2: a comment`);
+      expect(existsSync(join(dirname(file), ".claude"))).toBe(false);
+    }
+  });
+
   it("refuses bytes that it could not write back", async () => {
     using box = new Sandbox();
     const bytes = Buffer.from([...Buffer.from('{"a": "'), 0xe9, ...Buffer.from('"}')]);

@@ -122,6 +122,7 @@ const CODEX_TRUST = "Codex runs hooks only once they are trusted: start codex, a
 
 const PLAIN = { comments: false, byteOrderMark: true };
 const CLAUDE = clientReader("ignores the whole file", PLAIN, CLAUDE_SETTINGS);
+const CLAUDE_STATE = clientReader("does not start with it", PLAIN);
 const CLAUDE_SERVERS = clientReader("ignores the whole file", PLAIN);
 const CODEX = clientReader("ignores the whole file", { comments: false, byteOrderMark: false }, CODEX_HOOKS_FILE);
 const GEMINI = clientReader("does not take it as it is", { comments: true, byteOrderMark: false }, GEMINI_SETTINGS);
@@ -134,7 +135,7 @@ export const AGENT_CONFIGS: readonly AgentConfig[] = [
     files: {
       user: [
         hooksFile(".claude/settings.json", CLAUDE_HOOKS, CLAUDE),
-        mcpFile(".claude.json", CLAUDE_SERVERS, { type: "stdio" }),
+        mcpFile(".claude.json", CLAUDE_STATE, { type: "stdio" }),
       ],
       project: [
         hooksFile(".claude/settings.json", CLAUDE_HOOKS, CLAUDE),
