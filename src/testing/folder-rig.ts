@@ -146,8 +146,8 @@ export class RigDesk {
   /** So long it takes until the folder is watched, in ms. */
   watchMs = 0;
   lookedMs = 0;
-  /** What becomes of editors' own files from the next start on. Default: what was said before. */
-  editorFiles: ReplicaRecord["editorFiles"];
+  /** Settings that hold from the next start on. */
+  settings: Partial<Pick<ReplicaRecord, "editorFiles" | "filterTo" | "filterFrom">> = {};
   readonly #clock: VirtualClock;
   readonly #host: RigHost;
   readonly #record: Partial<ReplicaRecord>;
@@ -211,7 +211,7 @@ export class RigDesk {
       if (ms > 0) await this.#clock.wait(ms);
     });
     const known = (await findReplicaRecord(context)) ?? { ...this.#fresh(), ...this.#record };
-    const record = this.editorFiles === undefined ? known : { ...known, editorFiles: this.editorFiles };
+    const record = { ...known, ...this.settings };
     this.#context = { ...context, worktree, live };
     const parts: FolderSyncParts = {
       context: this.#context,

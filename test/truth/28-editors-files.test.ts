@@ -149,12 +149,33 @@ describe("Truth 28: names like editors' leftovers", () => {
     await write("desk", { "#a.txt#": "mine" });
     expect(shape().left_out).toBe(2);
     await rig.during(rig.desk.close());
-    rig.desk.editorFiles = "sync";
+    rig.desk.settings = { editorFiles: "sync" };
     await rig.during(rig.desk.start());
     await rig.flush();
     const all = { ...PLAIN, "a.txt~": "theirs", "#a.txt#": "mine" };
     expect([files(rig.desk.tree()), files(await atOrigin())]).toEqual([all, all]);
     expect(shape()).not.toHaveProperty("kept_back");
+  });
+
+  it("the same of a filter that was given: taken away, nothing that it withheld is deleted at the origin", async () => {
+    const begin = { ...PLAIN, "secret/key": "s", "secret.txt": "t" };
+    await started(begin, { record: { filterTo: ["secret*"] } });
+    expect(files(rig.desk.tree())).toEqual(PLAIN);
+    await rig.during(rig.desk.close());
+    rig.desk.settings = { filterTo: [] };
+    await rig.during(rig.desk.start());
+    await rig.flush();
+    expect(files(await atOrigin())).toEqual(begin);
+    // Their contents were never sent here: that is said.
+    const open = await rig.during(rig.desk.sync.conflicts());
+    const why = { reason: "blocked", sync: { detail: expect.stringContaining("content-missing") as string } };
+    expect(open.map(({ record }) => record)).toMatchObject([
+      { path: "secret/key", ...why },
+      { path: "secret.txt", ...why },
+    ]);
+    await write("origin", { "secret.txt": "changed" });
+    expect(rig.desk.tree()).toMatchObject({ "secret.txt": "changed" });
+    expect(shape().conflicts).toBe(1);
   });
 
   it("a folder at the origin that holds such a file is not deleted with it unasked", async () => {

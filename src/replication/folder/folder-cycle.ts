@@ -283,7 +283,9 @@ export class FolderCycle implements Disposable {
     const [local, head, applied] = [(await context.index.head()).seq, mirror.head.seq, this.#applied];
     const conflicts = (this.#open = await this.#readConflicts());
     const reached = { applied, head, local };
-    const ground = { mirror, own: context.index, ...reached, conflicts, rules, isOwn: this.#isOwn, editorFiles };
+    const isDeleting = (path: WorkspacePath): boolean => journal.isOnItsWay(path, undefined);
+    const both = { mirror, own: context.index, ...reached, conflicts, rules, isOwn: this.#isOwn };
+    const ground = { ...both, editorFiles, isDeleting };
     const again = [...journal.again];
     const isPlain = decided === undefined && conflicts.length + again.length === 0 && !this.#isLookedAtAgain;
     const first = isPlain ? await planFirst({ ...ground, nameRules }) : undefined;

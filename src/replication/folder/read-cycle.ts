@@ -27,9 +27,14 @@ export interface CycleSides {
   readonly rules: ReplicatedPaths;
   /** Did this replica write what the origin's event says? */
   readonly isOwn: (seq: number) => Promise<boolean>;
+  /** Is a deletion of this path on its way to the origin, or was it refused there? Default: no. */
+  readonly isDeleting?: ((path: WorkspacePath) => boolean) | undefined;
   /** Says what of the editors' own files is left out. Default: nothing is. */
   readonly editorFiles?: Pick<EditorFiles, "judge" | "looksMade" | "leftOut"> | undefined;
 }
+
+/** What both sides agreed on of a path that they never had in common. */
+const NEVER: SyncBase = { entry: undefined, seq: 0 };
 
 /** Paths that are asked about at once; between two such questions others have a turn. */
 const BATCH = 2_048;
@@ -66,7 +71,7 @@ async function withoutEditorFiles(
   for (const one of paths) {
     const judged = rules.isShared(one.path, statesOf(one).some(isFolder)) ? await editorFiles.judge(one) : "goes";
     if (judged === "goes") kept.push(one);
-    if (judged === "apart") kept.push({ ...one, base: { entry: undefined, seq: 0 } });
+    if (judged === "apart") kept.push({ ...one, base: NEVER });
   }
   return kept;
 }
@@ -153,6 +158,7 @@ async function readInto(
   sides: CycleSides,
 ): Promise<void> {
   const all = [...wanted];
+  const disputed = new Set(sides.conflicts.map(({ record }) => record.path));
   for (let from = 0; from < all.length; from += BATCH) {
     if (from > 0) await breathe();
     const paths = all.slice(from, from + BATCH);
@@ -162,7 +168,9 @@ async function readInto(
     paths.forEach((path, i) => {
       const there = remote[i];
       const upstream = there === undefined ? undefined : { seq: there.seq, iteration: there.iteration };
-      const at = base[i] ?? { entry: undefined, seq: 0 };
+      // What the folder never had, since a filter withheld it, it cannot have deleted.
+      const isNew = local[i] === undefined && !disputed.has(path) && sides.isDeleting?.(path) !== true;
+      const at = (isNew ? undefined : base[i]) ?? NEVER;
       found.set(path, { path, base: at, local: local[i]?.entry, remote: there?.entry, upstream });
     });
   }
