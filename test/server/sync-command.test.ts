@@ -80,7 +80,7 @@ beforeAll(async () => {
   const serving = begin("origin-home", ["serve", "--replication", "--port", "0", "--socket", socket], origin);
   [, url = ""] = await said(serving, /listening on (http:\/\/127\S+)/);
   await said(serving, / is workspace /);
-}, 30_000);
+});
 afterAll(async () => {
   run("desk-home", ["sync", "stop", desk]);
   for (const who of ["desk-home", "box-home", "steered-home"]) {
