@@ -8,7 +8,7 @@ import type { LogEnd, LogPosition, RawLine } from "../storage/event-log.ts";
 import { sealEvents } from "../core/chain.ts";
 import type { HistoryContext, KeptHead } from "./context.ts";
 import { indexedFrom, oldestSeq } from "./history-start.ts";
-import { logHolds } from "./log-holds.ts";
+import { logHolds, logHoldsHead } from "./log-holds.ts";
 import { project, projectAnchor, type PlacedEvent } from "./project.ts";
 import { provedHead } from "./signing.ts";
 import { refuseOtherHistory } from "./refuse-other-history.ts";
@@ -125,7 +125,7 @@ async function lostSince(
   { end, oldest }: { readonly end: LogEnd; readonly oldest: number },
 ): Promise<ChronicleError | undefined> {
   if (known.seq === end.seq && known.hash === end.hash && known.offset === end.bytes) return undefined;
-  const holds = await holdsNow(context, known, { head: end, oldest });
+  const holds = await holdsNow(context, known, { head: end, oldest, look: logHolds });
   if (holds === true) return undefined;
   if (known.seq > end.seq) return shorter(end, known.seq);
   return holds === false ? replaced(known.seq) : garbled(known.seq);
@@ -139,10 +139,10 @@ function headOf({ seq, hash }: Head): Head {
 async function holdsNow(
   context: HistoryContext,
   event: Head,
-  { head, oldest }: { readonly head: Head; readonly oldest: number },
+  { head, oldest, look }: { readonly head: Head; readonly oldest: number; readonly look: typeof logHolds },
 ): Promise<boolean | undefined> {
   if (event.seq < oldest) return agreesWithSentinel(context, event, oldest);
-  return event.seq <= head.seq && logHolds(context, event);
+  return event.seq <= head.seq && look(context, event);
 }
 
 /**
@@ -312,7 +312,8 @@ async function judge(
   { head, bad, indexed, oldest }: Findings,
 ): Promise<ChronicleError | undefined> {
   const last = context.heads.last(context.workspaceId);
-  const holds = last === undefined || last.seq === 0 || (await holdsNow(context, last, { head, oldest }));
+  const holds =
+    last === undefined || last.seq === 0 || (await holdsNow(context, last, { head, oldest, look: logHoldsHead }));
   // A head that says nothing else than the history need not be proved.
   if (bad === undefined && head.seq >= indexed && holds === true) return undefined;
   const kept = last === undefined ? undefined : await provedHead(context);

@@ -1,4 +1,5 @@
 import type { Head, LogEvent } from "../core/event.ts";
+import type { Hash } from "../core/hash.ts";
 import type { EventLog } from "../storage/event-log.ts";
 import type { EventRow } from "../storage/index-store.ts";
 import type { HistoryContext } from "./context.ts";
@@ -13,24 +14,32 @@ import { eventCounted, wholeOrNone } from "./read-events.ts";
 
 type Asked = Pick<HistoryContext, "index" | "log">;
 
-/** The event that a log was found to hold last. Lines are only appended, so it is not looked for again. */
-const found = new WeakMap<EventLog, Head>();
-
 /**
  * Does the log hold this very event? Its seq must not be before the oldest line. `undefined`: its line is damaged. Throws
  * `IndexDisagrees` where the log holds it, and the index says something else.
  */
 export async function logHolds(context: Asked, { seq, hash }: Head): Promise<boolean | undefined> {
   const row = await context.index.locate(seq);
-  const known = found.get(context.log);
-  if (row?.hash === hash && known?.seq === seq && known.hash === hash) return true;
   const line = await lineAt(context, row);
   const event = line?.event ?? (await eventCounted(context, seq));
-  if (event === undefined || event.hash !== hash) return event === undefined ? undefined : false;
-  const isRight = row?.hash === hash && row.length === line?.length;
-  if (!isRight) throw new IndexDisagrees(`about event ${seq}`, { seq });
-  found.set(context.log, { seq, hash });
+  if (event === undefined) return undefined;
+  if (event.hash !== hash) return false;
+  if (row?.hash !== hash || row.length !== line?.length) throw new IndexDisagrees(`about event ${seq}`, { seq });
   return true;
+}
+
+/** The kept head that was last found in a log, by its hash. */
+const found = new WeakMap<EventLog, Hash>();
+
+/**
+ * The same of a kept head, which each look asks about: once it was found in a log, it is not looked for again. That the log is
+ * still the same one is asked of its end, by `logHolds`.
+ */
+export async function logHoldsHead(context: Asked, head: Head): Promise<boolean | undefined> {
+  if (found.get(context.log) === head.hash) return true;
+  const holds = await logHolds(context, head);
+  if (holds === true && head.hash !== "") found.set(context.log, head.hash);
+  return holds;
 }
 
 interface FoundLine {

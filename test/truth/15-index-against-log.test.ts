@@ -107,14 +107,17 @@ describe("Truth 15: an index that is wrong about an event accuses no log", () =>
   });
 });
 
-/** Another time stands at one event, and the chain is made anew behind it. */
-function forgedLog(project: Lived, at: number): SealedEvent[] {
+/** Another time stands at one event, and the chain is made anew behind it. `more`: this stands in the last event as well. */
+function forgedLog(project: Lived, at: number, more?: string): SealedEvent[] {
   let head: Head = EMPTY_HEAD;
   const events: SealedEvent[] = [];
-  for (const line of readFileSync(project.logFile, "utf8").split("\n").slice(0, -1)) {
+  const lines = readFileSync(project.logFile, "utf8").split("\n").slice(0, -1);
+  for (const line of lines) {
     const event = parseLine(Buffer.from(line));
     const ts = event.seq === at ? "2001-01-01T00:00:00.000Z" : event.ts;
-    const { op, recordId, record } = event;
+    const { op, recordId } = event;
+    const isLast = more !== undefined && event.seq === lines.length;
+    const record = isLast ? { ...event.record, more } : event.record;
     const sealed = sealEvents(head, [{ op, recordId, record }], ts)[0];
     if (sealed === undefined) throw new Error("no event");
     events.push(sealed);
@@ -161,3 +164,26 @@ describe("Truth 15: a log and an index that were forged together", () => {
     expect((await workspace.verify()).ok).toBe(false);
   });
 });
+
+describe("Truth 15: a log that is replaced beneath an open workspace", () => {
+  test.each(LAST_DEEDS)("is noticed at the next look, and nothing of it is cut off, behind %s", async (_, deed) => {
+    await using project = await new Lived().live();
+    await using workspace = await opened(project);
+    await deed(workspace);
+    // From the second look on, the signed head was found in it before.
+    for (let n = 0; n < 2; n += 1) expect(await workspace.status()).toMatchObject({ read_only: false });
+    await expect.poll(() => keptSeq(project), { timeout: 60_000 }).toBe((await workspace.status()).seq);
+    await workspace.status();
+    forgedLog(project, 5, "another text, which is of another length");
+    const forged = readFileSync(project.logFile, "utf8");
+    const write = workspace.records.upsert("two", { text: "two" });
+    await expect(write).rejects.toMatchObject({ code: "ROLLBACK_DETECTED" });
+    expect(await workspace.status()).toMatchObject({ read_only: true, root: "" });
+    expect(readFileSync(project.logFile, "utf8")).toBe(forged);
+  });
+});
+
+/** The seq of the signed head that is kept. */
+function keptSeq(project: Lived): number {
+  return Number(readFileSync(join(project.configFolder, "heads", project.id), "utf8").split("\n")[1]);
+}
