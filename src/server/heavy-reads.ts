@@ -30,19 +30,12 @@ export class HeavyReads {
         hint: "wait for their answers: each goes through a whole history",
       });
     }
-    const leaveWorkspace = await this.#enter(workspace);
+    using taken = new DisposableStack();
+    taken.use(seat);
+    taken.defer(await this.#enter(workspace));
     const [one, other] = this.#lanes;
-    const leaveLane = await entered(one.users <= other.users ? one : other);
-    let isBack = false;
-    return {
-      [Symbol.dispose]: () => {
-        if (isBack) return;
-        isBack = true;
-        leaveLane();
-        leaveWorkspace();
-        seat?.[Symbol.dispose]();
-      },
-    };
+    taken.defer(await entered(one.users <= other.users ? one : other));
+    return taken.move();
   }
 
   async #enter(workspace: string): Promise<Leave> {

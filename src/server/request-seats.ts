@@ -24,23 +24,17 @@ export class RequestSeats {
   /** A seat, to be given back; `undefined`: the token or its role has all that it may have, or all seats are taken. */
   take({ id, role, isOwner }: Caller): Disposable | undefined {
     if (isOwner) return NONE;
-    const taken: Disposable[] = [];
-    const giveBack = (): void => {
-      for (const one of taken) one[Symbol.dispose]();
-    };
+    using taken = new DisposableStack();
     for (const [seats, key] of [
       [this.#ofToken[role], id] as const,
       [this.#ofRole[role], role] as const,
       [this.#ofAll, ""] as const,
     ]) {
       const seat = seats.take(key);
-      if (seat === undefined) {
-        giveBack();
-        return undefined;
-      }
-      taken.push(seat);
+      if (seat === undefined) return undefined;
+      taken.use(seat);
     }
-    return { [Symbol.dispose]: giveBack };
+    return taken.move();
   }
 }
 

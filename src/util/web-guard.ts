@@ -32,7 +32,7 @@ const TOKEN_NAMES = /[?&](access_token|token|api_key|apikey|authorization|bearer
  * Headers that say who asks whom: where two stand there, each program on the way may go by another one (RFC 9112, section 3.2, has
  * a server refuse two of `Host`).
  */
-const ONCE = ["host", "origin", "authorization", "sec-fetch-site"];
+const ONCE: ReadonlySet<string> = new Set(["host", "origin", "authorization", "sec-fetch-site"]);
 /** What a browser says of a request that no other site's page has caused. */
 const OWN_SITES: ReadonlySet<string> = new Set(["same-origin", "same-site", "none"]);
 
@@ -45,7 +45,7 @@ const OWN_SITES: ReadonlySet<string> = new Set(["same-origin", "same-site", "non
 export function strangerOf(head: RequestHead, door: WebDoor | "socket"): Stranger | undefined {
   const { headers, url } = head;
   const { origin } = headers;
-  const doubled = ONCE.find((name) => countOf(head, name) > 1);
+  const doubled = doubledIn(head);
   if (doubled !== undefined) return { status: 400, detail: `there is more than one ${doubled} header` };
   if (door === "socket") {
     // No page can reach a Unix socket by itself: what has an origin was passed on by somebody who does not look.
@@ -63,8 +63,16 @@ export function strangerOf(head: RequestHead, door: WebDoor | "socket"): Strange
   return { status: 400, detail };
 }
 
-function countOf({ rawHeaders }: RequestHead, name: string): number {
-  return rawHeaders.filter((text, at) => at % 2 === 0 && text.toLowerCase() === name).length;
+/** The first of those headers that stands there twice. */
+function doubledIn({ rawHeaders }: RequestHead): string | undefined {
+  const seen = new Set<string>();
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = (rawHeaders[at] ?? "").toLowerCase();
+    if (!ONCE.has(name)) continue;
+    if (seen.has(name)) return name;
+    seen.add(name);
+  }
+  return undefined;
 }
 
 function forbidden(detail: string): Stranger {

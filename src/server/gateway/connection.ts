@@ -21,8 +21,8 @@ export interface ConnectionSetting extends ProblemSetting {
   readonly caller: Caller;
   /** 0: go on; else for how many seconds this caller may ask nothing more. */
   readonly charge: () => number;
-  /** A seat for one more subscription; `undefined`: this caller has all that it may have. */
-  readonly seat: () => Disposable | undefined;
+  /** A seat for one more subscription; it gives `undefined` where this caller has all that it may have. Default: no limit. */
+  readonly seat?: () => Disposable | undefined;
 }
 
 type Message<Type extends GatewayMessage["type"]> = Extract<GatewayMessage, { readonly type: Type }>;
@@ -112,6 +112,19 @@ export class GatewayConnection {
     return openFor(this.#setting.workspaces, this.#setting.caller, session);
   }
 
+  /** Takes a seat until the signal. Throws `RATE_LIMITED`. */
+  #takeSeat(until: AbortSignal): void {
+    const { seat: take } = this.#setting;
+    if (take === undefined) return;
+    const seat = take();
+    if (seat === undefined) {
+      throw new ChronicleError("RATE_LIMITED", "too many subscriptions at once with this token", {
+        hint: "end some of them: one subscription takes all events of a workspace",
+      });
+    }
+    until.addEventListener("abort", () => seat[Symbol.dispose]());
+  }
+
   /** Answers once it is known where the events begin; they come by themselves from then on. */
   async #subscribe(message: Message<"subscribe_events">): Promise<void> {
     const { request_id: id, session_id: session } = message;
@@ -119,14 +132,8 @@ export class GatewayConnection {
     if (this.#subscriptions.size >= MOST_SUBSCRIPTIONS) {
       throw new ChronicleError("LIMIT_EXCEEDED", `a connection has at most ${MOST_SUBSCRIPTIONS} subscriptions`);
     }
-    const seat = this.#setting.seat();
-    if (seat === undefined) {
-      throw new ChronicleError("RATE_LIMITED", "too many subscriptions at once with this token", {
-        hint: "end some of them, or follow more at once: a subscription takes all events of a workspace",
-      });
-    }
     const end = new AbortController();
-    end.signal.addEventListener("abort", () => seat[Symbol.dispose]());
+    this.#takeSeat(end.signal);
     this.#subscriptions.set(id, end);
     try {
       const lease = await this.#open(session);

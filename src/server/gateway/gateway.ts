@@ -3,6 +3,7 @@ import type { Duplex } from "node:stream";
 import { type WebSocket, WebSocketServer } from "ws";
 import { endUpgrade } from "../end-upgrade.ts";
 import type { UpgradeVisit } from "../http-server.ts";
+import { mayDo } from "../../api/routes/role.ts";
 import type { ServerLimits } from "../limits.ts";
 import type { OpenWorkspaces } from "../open-workspaces.ts";
 import type { ProblemSetting } from "../problem.ts";
@@ -78,7 +79,9 @@ export class Gateway {
     const { workspaces, limits, hidden, report } = this.#options;
     const charge = (): number => (caller.isOwner ? 0 : this.#rates[caller.role].take(caller.id, Date.now()));
     const seat = (): Disposable | undefined => this.#subscriptions.take(caller.id);
-    const setting = { workspaces, limits, hidden, report, caller, charge, seat };
+    // What an operator's own program follows is its own to know: it may stand for thousands of sessions.
+    const limited = mayDo(caller.role, "operator") ? {} : { seat };
+    const setting = { workspaces, limits, hidden, report, caller, charge, ...limited };
     const connection = new GatewayConnection(client, setting);
     this.#open.set(client, connection);
     const endPulse = this.#keepPulse(client, connection, visit);
@@ -89,13 +92,13 @@ export class Gateway {
   }
 
   /** Finds out who is gone without a word, who asks for nothing, and whose token does not hold any more. */
-  #keepPulse(client: WebSocket, connection: GatewayConnection, { isStillAdmitted }: UpgradeVisit): () => void {
+  #keepPulse(client: WebSocket, connection: GatewayConnection, { caller, isStillAdmitted }: UpgradeVisit): () => void {
     const { heartbeatMs, gatewayIdleMs } = this.#options.limits;
     let lives = true;
     client.on("pong", () => (lives = true));
     const timer = setInterval(() => {
       if (!lives) return client.terminate();
-      if (connection.idleMs >= gatewayIdleMs)
+      if (!caller.isOwner && connection.idleMs >= gatewayIdleMs)
         return this.#close(client, GOING_AWAY, "nothing was asked for a long time");
       lives = false;
       client.ping();
