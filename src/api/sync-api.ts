@@ -58,7 +58,7 @@ export interface RefusedPathShape {
 export interface LeftOutPathShape {
   path: string;
   path_b64?: string;
-  /** Where it is. `both`: on each side one of its own. */
+  /** The side on which the file is. `both`: each side has one of its own. */
   side: "local" | "upstream" | "both";
 }
 
@@ -97,11 +97,11 @@ export interface SyncShape {
   pending: number;
   /** Conflicts that are open. */
   conflicts: number;
-  /** So many paths differ on both sides and stay so: the origin has refused their last changes, or they are left out. */
+  /** The number of paths that differ and stay so: the origin has refused their last changes, or they are left out. */
   kept_back?: number;
-  /** Of those that the origin has refused the first twenty, in path order. Not where the token may only read: then that is why, for all. */
+  /** The first twenty paths that the origin has refused, in path order. Absent where the token may only read: that is the reason for all. */
   refused?: RefusedPathShape[];
-  /** So many of those that are kept back are files that editors and desktops make for themselves (`editorFiles`). */
+  /** The number of those paths that are files which editors and desktops make for themselves (`editorFiles`). */
   left_out?: number;
   /** The first twenty of them, in path order. */
   left_out_paths?: LeftOutPathShape[];

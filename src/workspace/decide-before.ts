@@ -1,8 +1,11 @@
-import { isWithin, splitRoot, type WorkspacePath } from "../core/path.ts";
+import type { Entry } from "../core/entry.ts";
 import { ChronicleError } from "../core/errors.ts";
 import { isGitName } from "../core/git-name.ts";
+import { isHash } from "../core/hash.ts";
+import { isWithin, splitRoot, type WorkspacePath } from "../core/path.ts";
 import { intentOfRequest } from "../core/request-intent.ts";
 import { STAGING_FOLDER } from "../core/staging-folder.ts";
+import type { Explanation, PathStat } from "../worktree/worktree.ts";
 import type { Context } from "./context.ts";
 import { planWrite } from "./plan-write.ts";
 import type { ReadyWrite } from "./ready-write.ts";
@@ -26,67 +29,71 @@ export function pathsOf(write: ReadyWrite): WorkspacePath[] {
 export async function decideBefore(context: Context, write: ReadyWrite): Promise<Outcome | undefined> {
   try {
     const paths = pathsOf(write);
-    let isKeptOut = false;
-    for (const path of paths) isKeptOut = !(await tracked(context, path)) || isKeptOut;
+    const verdicts = await Promise.all(paths.map((path) => context.worktree.explain(path)));
+    paths.forEach((path, i) => refuseUntouchable(path, verdicts[i]));
     const stats = await context.worktree.stats(paths);
     const isFolder = stats.some((stat) => typeof stat === "object" && stat.kind === "dir");
-    return isKeptOut || isFolder ? await decideOnDisk(context, write) : undefined;
+    if (!isFolder && verdicts.every(({ tracked }) => tracked)) return undefined;
+    const present = new Map<WorkspacePath, Entry | undefined>();
+    for (const [i, path] of paths.entries()) present.set(path, await entryAt(context, { path, stat: stats[i], write }));
+    return await decideOn(context, write, present);
   } catch (error) {
     return ofOneWrite(error);
   }
 }
 
-/** Do the rules take the path? Throws `REFUSED` for what nobody may write. */
-async function tracked(context: Context, path: WorkspacePath): Promise<boolean> {
-  const { rule, tracked: isTracked } = await context.worktree.explain(path);
+/** A repository's own state is git's, whoever asks: a hook put there would be run by the next person who commits. */
+function refuseUntouchable(path: WorkspacePath, verdict: Explanation | undefined): void {
   const { path: inner } = splitRoot(path);
   const isStaging = isWithin(inner.toLowerCase() as WorkspacePath, STAGING_FOLDER as WorkspacePath);
   // Some disks take other names for `.git`; that one the rules may take in.
   const isLikeGit = inner.split("/").some((name) => name !== ".git" && isGitName(name));
-  if (rule !== "git" && !isStaging && !isLikeGit) return isTracked;
+  if (verdict?.rule !== "git" && !isStaging && !isLikeGit) return;
   const shown = shownPath(path);
   const whose = isStaging ? "where Chronicle stages what it restores" : "a git repository's own state";
-  // A hook put there would be run by the next person who commits.
   throw new ChronicleError("REFUSED", `${JSON.stringify(shown)} is ${whose}`, {
     hint: isStaging ? "choose another name" : "use git to change it, or take it in with forceInclude",
     data: { path: shown },
   });
 }
 
-/** Plans the write on what is on disk, and forgets the plan. */
-async function decideOnDisk(context: Context, write: ReadyWrite): Promise<Outcome | undefined> {
-  const { requestId } = write.by;
-  const id = requestId === undefined ? undefined : intentOfRequest(requestId);
-  const again = id === undefined ? undefined : await answerAgain(context, id, write);
-  if (again !== undefined) return { answer: again };
-  await planWrite(write, {
-    state: new DiskState(context, (await context.index.head()).seq, pathsOf(write)),
-    now: Math.floor(context.now()),
-    isUnrecordedFolder: async (path) => (await context.worktree.inspect(path))?.kind === "dir",
-  });
-  return undefined;
+interface Looked {
+  readonly path: WorkspacePath;
+  readonly stat: PathStat;
+  readonly write: ReadyWrite;
 }
 
-/** The files as they are on disk at some paths, and as they are recorded elsewhere. */
-class DiskState {
-  readonly #context: Context;
-  readonly #recorded: WriteState;
-  readonly #onDisk: readonly WorkspacePath[];
+/** What is at a path. A content is only read where the write names the one that must be there. */
+async function entryAt(context: Context, { path, stat, write }: Looked): Promise<Entry | undefined> {
+  if (typeof stat !== "object" || stat.kind === "special") return undefined;
+  if (isHash(write.ifMatch ?? "")) return context.worktree.inspect(path);
+  const { kind, mode, size } = stat;
+  return { path, kind, mode, size, mtimeMs: 0, hash: undefined };
+}
 
-  constructor(context: Context, head: number, onDisk: readonly WorkspacePath[]) {
-    this.#context = context;
-    this.#recorded = new WriteState(context.index, head);
-    this.#onDisk = onDisk;
-  }
-
-  async at(path: WorkspacePath): Promise<PathState> {
-    const recorded = await this.#recorded.at(path);
-    return this.#onDisk.includes(path) ? { ...recorded, entry: await this.#context.worktree.inspect(path) } : recorded;
-  }
-
-  /** What lies in a folder changes nothing about whether it may be written. */
-  async beneath(path: WorkspacePath) {
-    const { entry } = await this.at(path);
-    return entry === undefined ? [] : [entry];
-  }
+/** Plans the write on what is on disk, and forgets the plan. */
+async function decideOn(
+  context: Context,
+  write: ReadyWrite,
+  present: ReadonlyMap<WorkspacePath, Entry | undefined>,
+): Promise<Outcome | undefined> {
+  const { requestId } = write.by;
+  const again = requestId === undefined ? undefined : await answerAgain(context, intentOfRequest(requestId), write);
+  if (again !== undefined) return { answer: again };
+  const recorded = new WriteState(context.index, (await context.index.head()).seq);
+  const state = {
+    at: async (path: WorkspacePath): Promise<PathState> =>
+      present.has(path) ? { ...(await recorded.at(path)), entry: present.get(path) } : recorded.at(path),
+    // What lies in a folder changes nothing about whether it may be written.
+    beneath: async (path: WorkspacePath): Promise<Entry[]> => {
+      const entry = present.get(path);
+      return entry === undefined ? [] : [entry];
+    },
+  };
+  const isUnrecordedFolder = async (path: WorkspacePath): Promise<boolean> => {
+    const [stat] = await context.worktree.stats([path]);
+    return typeof stat === "object" && stat.kind === "dir";
+  };
+  await planWrite(write, { state, now: Math.floor(context.now()), isUnrecordedFolder });
+  return undefined;
 }

@@ -1,9 +1,9 @@
 import type { Change } from "../core/change.ts";
 import { sameEntry, type Entry } from "../core/entry.ts";
 import { comparePaths, isRoot, parentOf, type WorkspacePath } from "../core/path.ts";
-import { type Blocked, heldBy, stopsAll } from "./apply-step.ts";
+import { BlockedPaths } from "./blocked-paths.ts";
 import type { RecordedFiles } from "./recorded-files.ts";
-import type { ApplyReport, ApplyRequest, BlockedPath, BlockReason } from "./worktree.ts";
+import type { ApplyReport, ApplyRequest, BlockedPath } from "./worktree.ts";
 
 type HostedRequest = Pick<ApplyRequest, "changes" | "onBlocked" | "begin" | "resume" | "onProgress">;
 
@@ -16,7 +16,7 @@ export class HostedApply {
   readonly #files: RecordedFiles;
   readonly #request: HostedRequest;
   readonly #changes: ReadonlyMap<WorkspacePath, Change>;
-  readonly #blocked = new Map<WorkspacePath, Blocked>();
+  readonly #blocked: BlockedPaths;
   #present: ReadonlyMap<WorkspacePath, Entry | undefined> = new Map();
 
   constructor(files: RecordedFiles, request: HostedRequest) {
@@ -24,13 +24,14 @@ export class HostedApply {
     this.#request = request;
     const sorted = request.changes.toSorted((a, b) => comparePaths(a.path, b.path));
     this.#changes = new Map(sorted.map((change) => [change.path, change]));
+    this.#blocked = new BlockedPaths(this.#changes);
   }
 
   /** What is in the way, whatever contents there are. */
   async check(): Promise<readonly BlockedPath[]> {
     await this.#look();
     await this.#checkUntilFits([...this.#changes.values()]);
-    return this.#told();
+    return this.#blocked.told();
   }
 
   async run(): Promise<ApplyReport> {
@@ -38,14 +39,11 @@ export class HostedApply {
     await this.#look();
     await this.#checkContents();
     await this.#checkUntilFits([...this.#changes.values()]);
-    const { onBlocked } = this.#request;
-    const isRefused = [...this.#blocked].some(([path, blocked]) =>
-      stopsAll({ blocked, after: this.#changes.get(path)?.after }, onBlocked),
-    );
+    const isRefused = this.#blocked.stopAll(this.#request.onBlocked);
     const applied = isRefused ? [] : paths.filter((path) => !this.#blocked.has(path));
     if (!isRefused) await this.#request.begin?.();
     this.#request.onProgress?.(applied.length, applied.length);
-    return { applied, blocked: this.#told(), conflicts: [] };
+    return { applied, blocked: this.#blocked.told(), conflicts: [] };
   }
 
   /** Reads what is recorded, and checks that each path is as its change begins. */
@@ -57,19 +55,11 @@ export class HostedApply {
     for (const change of this.#changes.values()) this.#checkBefore(change);
   }
 
-  #told(): BlockedPath[] {
-    return [...this.#blocked].map(([path, { reason, detail }]) => ({ path, reason, detail }));
-  }
-
-  #block(path: WorkspacePath, reason: BlockReason, detail: string): void {
-    if (!this.#blocked.has(path)) this.#blocked.set(path, { reason, detail });
-  }
-
   #checkBefore({ path, before, after }: Change): void {
     const present = this.#present.get(path);
     if (sameEntry(present, before)) return;
     const isDone = this.#request.resume === true && (present === undefined || sameEntry(present, after));
-    if (!isDone) this.#block(path, "changed", "it is not what it was");
+    if (!isDone) this.#blocked.block(path, "changed", "it is not what it was");
   }
 
   async #checkContents(): Promise<void> {
@@ -78,7 +68,7 @@ export class HostedApply {
     });
     const stored = await this.#files.stored(wanted.map((one) => one.hash));
     for (const { path, hash } of wanted)
-      if (!stored.has(hash)) this.#block(path, "content-missing", `the content ${hash} is not in the store`);
+      if (!stored.has(hash)) this.#blocked.block(path, "content-missing", `the content ${hash} is not in the store`);
   }
 
   /** A path that is left alone keeps its folders, and what would lie beneath it has none: until nothing more is blocked. */
@@ -95,8 +85,8 @@ export class HostedApply {
     if (after === undefined || isRoot(folder) || this.#blocked.has(path)) return;
     if (this.#kindAfter(folder) === "dir") return;
     const above = this.#blocked.get(folder);
-    if (above === undefined) this.#block(path, "no-folder", "its folder is not there");
-    else this.#block(path, above.reason, "its folder is blocked");
+    if (above === undefined) this.#blocked.block(path, "no-folder", "its folder is not there");
+    else this.#blocked.block(path, above.reason, "its folder is blocked");
   }
 
   /** What a path or a folder on the way will be, given what is blocked by now. */
@@ -108,18 +98,6 @@ export class HostedApply {
   async #checkEmptied({ path, after }: Change): Promise<void> {
     const isFolder = this.#present.get(path)?.kind === "dir";
     if (!isFolder || after?.kind === "dir" || this.#blocked.has(path)) return;
-    const children = await this.#files.children(path);
-    const held = heldBy(
-      children.map((child) => {
-        const change = this.#changes.get(child);
-        const blocked = this.#blocked.get(child);
-        return {
-          name: child,
-          goes: change !== undefined && change.after === undefined && blocked === undefined,
-          blocked,
-        };
-      }),
-    );
-    if (held !== undefined) this.#blocked.set(path, held);
+    this.#blocked.blockHolding(path, await this.#files.children(path));
   }
 }

@@ -3,11 +3,11 @@ import type { Entry } from "../core/entry.ts";
 import type { Hash } from "../core/hash.ts";
 import type { WorkspacePath } from "../core/path.ts";
 import type { MemoryFiles, MemoryNode } from "./memory-files.ts";
-import type { ApplyReport, ApplyRequest, BlockReason, BlockedPath, ContentReader } from "./worktree.ts";
+import type { ApplyReport, ApplyRequest, BlockedPath, ContentReader } from "./worktree.ts";
 import { SYMLINK_MODE } from "../core/entry.ts";
 import { sha256 } from "../core/hash.ts";
 import { comparePaths, foldersAbove, isRoot, parentOf } from "../core/path.ts";
-import { type Blocked, heldBy, stopsAll } from "./apply-step.ts";
+import { BlockedPaths } from "./blocked-paths.ts";
 
 const DEFAULT_MASK = 0o7000;
 
@@ -32,7 +32,7 @@ export class MemoryApply {
   readonly #files: MemoryFiles;
   readonly #request: MemoryRequest;
   readonly #changes: ReadonlyMap<WorkspacePath, Change>;
-  readonly #blocked = new Map<WorkspacePath, Blocked>();
+  readonly #blocked: BlockedPaths;
   readonly #contents = new Map<Hash, Buffer>();
 
   constructor(files: MemoryFiles, request: MemoryRequest) {
@@ -45,13 +45,14 @@ export class MemoryApply {
         return [path, { path, before, after: after && { ...after, mode: after.mode & ~mask } }];
       }),
     );
+    this.#blocked = new BlockedPaths(this.#changes);
   }
 
   /** What is in the way, whatever contents there are. */
   check(): readonly BlockedPath[] {
     this.#look();
     for (const change of this.#changes.values()) this.#checkParent(change);
-    return this.#told();
+    return this.#blocked.told();
   }
 
   #look(): void {
@@ -60,31 +61,17 @@ export class MemoryApply {
   }
 
   async run(): Promise<ApplyReport> {
+    const { onBlocked } = this.#request;
     this.#look();
-    if (this.#mayGoOn()) await this.#read();
+    if (!this.#blocked.stopAll(onBlocked)) await this.#read();
     for (const change of this.#changes.values()) this.#checkParent(change);
-    if (!this.#mayGoOn()) return { applied: [], blocked: this.#told(), conflicts: [] };
+    if (this.#blocked.stopAll(onBlocked)) return { applied: [], blocked: this.#blocked.told(), conflicts: [] };
     await this.#request.begin?.();
     const todo = [...this.#changes.values()].filter(({ path }) => !this.#blocked.has(path));
     for (const change of todo.toReversed()) if (this.#goes(change)) this.#files.remove(change.path);
     for (const change of todo) this.#make(change);
     this.#request.onProgress?.(todo.length, todo.length);
-    return { applied: todo.map((one) => one.path), blocked: this.#told(), conflicts: [] };
-  }
-
-  #mayGoOn(): boolean {
-    const { onBlocked } = this.#request;
-    return ![...this.#blocked].some(([path, blocked]) =>
-      stopsAll({ blocked, after: this.#changes.get(path)?.after }, onBlocked),
-    );
-  }
-
-  #told(): BlockedPath[] {
-    return [...this.#blocked].map(([path, { reason, detail }]) => ({ path, reason, detail }));
-  }
-
-  #block(path: WorkspacePath, reason: BlockReason, detail: string): void {
-    if (!this.#blocked.has(path)) this.#blocked.set(path, { reason, detail });
+    return { applied: todo.map((one) => one.path), blocked: this.#blocked.told(), conflicts: [] };
   }
 
   #is(path: WorkspacePath, entry: Entry | undefined): boolean {
@@ -100,12 +87,13 @@ export class MemoryApply {
       const kind = this.#files.get(folder)?.kind;
       const planned = this.#changes.get(folder)?.after;
       if (kind === undefined || kind === "dir" || planned?.kind === "dir") continue;
-      if (planned === undefined) this.#block(path, kind === "symlink" ? "outside" : "no-folder", "its folder is none");
+      if (planned === undefined)
+        this.#blocked.block(path, kind === "symlink" ? "outside" : "no-folder", "its folder is none");
     }
     const node = this.#files.get(path);
     const resumed =
       this.#request.resume === true && (node === undefined || this.#is(path, after) || isFolderAgain(node, after));
-    if (!this.#is(path, before) && !resumed) this.#block(path, "changed", "it is not what it was");
+    if (!this.#is(path, before) && !resumed) this.#blocked.block(path, "changed", "it is not what it was");
   }
 
   /** Is something taken away: for good, or for another kind to take its place? */
@@ -118,26 +106,16 @@ export class MemoryApply {
 
   #checkEmptied(change: Change): void {
     if (this.#files.get(change.path)?.kind !== "dir" || !this.#goes(change)) return;
-    const held = heldBy(
-      [...this.#files.beneath(change.path)].map((inner) => {
-        const known = this.#changes.get(inner);
-        const blocked = this.#blocked.get(inner);
-        return {
-          name: inner,
-          goes: known !== undefined && known.after === undefined && blocked === undefined,
-          blocked,
-        };
-      }),
-    );
-    if (held !== undefined && !this.#blocked.has(change.path)) this.#blocked.set(change.path, held);
+    this.#blocked.blockHolding(change.path, [...this.#files.beneath(change.path)]);
   }
 
   #checkParent({ path, after }: Change): void {
     const folder = parentOf(path);
     if (after === undefined || isRoot(folder) || this.#files.get(folder)?.kind === "dir") return;
-    if (this.#changes.get(folder)?.after?.kind !== "dir") this.#block(path, "no-folder", "its folder is not there");
+    if (this.#changes.get(folder)?.after?.kind !== "dir")
+      this.#blocked.block(path, "no-folder", "its folder is not there");
     const above = this.#blocked.get(folder);
-    if (above !== undefined) this.#block(path, above.reason, "its folder is blocked");
+    if (above !== undefined) this.#blocked.block(path, above.reason, "its folder is blocked");
   }
 
   async #read(): Promise<void> {
@@ -154,7 +132,7 @@ export class MemoryApply {
     }
     for (const { path, after } of this.#changes.values()) {
       const isMissing = after?.hash !== undefined && wanted.has(after.hash) && !this.#contents.has(after.hash);
-      if (isMissing) this.#block(path, "content-missing", after.hash ?? "");
+      if (isMissing) this.#blocked.block(path, "content-missing", after.hash ?? "");
     }
   }
 

@@ -18,7 +18,7 @@ export interface ConfigFile {
   readonly path: string;
   /** What of Chronicle's it holds. */
   readonly holds: "hooks" | "mcp" | "both";
-  /** What the agent does with a file that it does not take: `ignores it`, `does not start with it`. */
+  /** The agent's way with a file that it does not take, in words: `ignores it`, `does not start with it`. */
   readonly otherwise: string;
   /** Why the agent does not take a text; `undefined`: it does. */
   misfit(text: string): Misfit | undefined;

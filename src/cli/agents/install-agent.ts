@@ -85,7 +85,7 @@ export function carryOut(plans: readonly FilePlan[]): void {
   }
 }
 
-/** What stands where, and whether the agent takes it. */
+/** The state of each of the agent's files: what of Chronicle's it holds, and whether the agent takes it. */
 export function stateOf(agent: AgentConfig, base: AgentBase): FileState[] {
   return agent.files[base.scope].map((file) => {
     const path = configPath(agent, file.path, base);

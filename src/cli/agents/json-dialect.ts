@@ -13,7 +13,7 @@ export interface Misfit {
   /** In words that follow "line 3: ". */
   readonly what: string;
   readonly line: number;
-  /** What to do about it. */
+  /** The next step for the person. */
   readonly hint: string;
 }
 

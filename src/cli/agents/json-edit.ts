@@ -64,7 +64,7 @@ function treeOf(text: string): Node {
   return tree;
 }
 
-/** Of a name that stands twice in its object, clients take the last and an edit finds the first. Throws `REFUSED`. */
+/** Throws `REFUSED` for a name that stands twice in its object: clients take the last one, and an edit finds the first. */
 function refuseTwice(text: string, tree: Node, path: JsonPath): void {
   path.forEach((key, depth) => {
     const object = findNodeAtLocation(tree, path.slice(0, depth));

@@ -11,7 +11,7 @@ import type {
   WriteBackReason,
   WriteBackRules,
 } from "../../core/write-back.ts";
-import type { BlockedPath } from "../../worktree/worktree.ts";
+import type { BlockedPath, PathStat } from "../../worktree/worktree.ts";
 import { capture, type Capture } from "../capture.ts";
 import { type Commit, withCommit } from "../commit.ts";
 import { untilSettled } from "../before-change.ts";
@@ -77,10 +77,11 @@ export class WriteBackOnDisk {
     }
     const folders: WorkspacePath[] = [];
     const files: WorkspacePath[] = [];
-    for (const path of only) {
-      const found = await this.#foundAt(path);
-      if (found === "barred") this.#barred.set(path, "path");
-      else (found === "folder" ? folders : files).push(path);
+    const stats = await this.#context.worktree.stats([...only]);
+    for (const [i, path] of [...only].entries()) {
+      const stat = stats[i];
+      if (await this.#isBarred(path, stat)) this.#barred.set(path, "path");
+      else (typeof stat === "object" && stat.kind === "dir" ? folders : files).push(path);
     }
     const how = { cause: "capture", reserve: true } as const;
     // By its name, a folder would be captured with what the rules keep out of it.
@@ -99,19 +100,16 @@ export class WriteBackOnDisk {
   }
 
   /**
-   * What is there. Barred is a repository's own state: it is git's, whoever asks, and a hook put there would be run by the next
-   * person who commits. So is what the rules keep out and nobody has recorded: the replica cannot have seen it, so what it wrote
-   * would not replace it, and it would only be captured, and sent to the replica.
+   * May no replica write there? A repository's own state is git's, whoever asks: a hook put there would be run by the next person
+   * who commits. What the rules keep out and nobody has recorded, the replica cannot have seen: what it wrote would not replace
+   * that, and it would only be captured, and sent to the replica.
    */
-  async #foundAt(path: WorkspacePath): Promise<"barred" | "folder" | "file"> {
+  async #isBarred(path: WorkspacePath, stat: PathStat): Promise<boolean> {
     const { worktree, index } = this.#context;
     const { rule, tracked } = await worktree.explain(path);
-    if (rule === "git") return "barred";
-    const [stat] = await worktree.stats([path]);
-    if (stat === undefined) return "file";
-    const { seq } = await index.head();
-    if (!tracked && (await index.iterationAt(path, seq))?.entry === undefined) return "barred";
-    return stat !== "unknown" && stat.kind === "dir" ? "folder" : "file";
+    if (rule === "git") return true;
+    if (tracked || stat === undefined) return false;
+    return (await index.iterationAt(path, (await index.head()).seq))?.entry === undefined;
   }
 
   /** What could not be recorded is not replaced: it could not be brought back. */
