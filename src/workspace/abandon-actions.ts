@@ -9,7 +9,7 @@ import { withCommit } from "./commit.ts";
 import type { Context } from "./context.ts";
 import { captureWithRules } from "./capture-with-rules.ts";
 import { type EndOfOmitted, endOfOmitted } from "./omitted-of-action.ts";
-import { changesOfAction } from "./own-changes.ts";
+import { changesOfAction } from "./changes-within.ts";
 
 /** How an action ends. */
 export interface Closing {

@@ -11,9 +11,10 @@ import { checkSessionId } from "./check-action.ts";
 import { withCommit } from "./commit.ts";
 import type { Context } from "./context.ts";
 import { foldersOf } from "./hosted.ts";
-import { changesOfSession } from "./own-changes.ts";
+import { changesOfSession } from "./changes-within.ts";
 import { readEvent, readEvents } from "./read-events.ts";
-import { endSession, findSession, listSessions, sessionShape, type Session } from "./session.ts";
+import type { Session } from "./logged-sessions.ts";
+import { endSession, findSession, listSessions, sessionShape } from "./session.ts";
 import { checkActorName } from "../core/actor-name.ts";
 
 /** What a session of an agent begins with. */

@@ -6,7 +6,7 @@ import { comparePaths, type WorkspacePath } from "../core/path.ts";
 import { findAction, type LoggedAction } from "./actions.ts";
 import type { Context } from "./context.ts";
 import { indexedFrom } from "./history-start.ts";
-import { changesOfAction } from "./own-changes.ts";
+import { changesOfAction } from "./changes-within.ts";
 import { shownPath } from "./shape.ts";
 
 /** The files that an action backed up, beside what is there now. Records nothing. */

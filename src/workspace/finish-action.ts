@@ -12,7 +12,7 @@ import { allOmitted, isNoRoomOrTrouble } from "./not-kept.ts";
 import { captureWithRules } from "./capture-with-rules.ts";
 import { endOfOmitted } from "./omitted-of-action.ts";
 import { finishOutside } from "./outside.ts";
-import { changesOfAction } from "./own-changes.ts";
+import { changesOfAction } from "./changes-within.ts";
 import type { QuotaOptions } from "./quota.ts";
 import { changeShape, coverageShape, shownPath } from "./shape.ts";
 

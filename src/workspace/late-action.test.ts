@@ -5,6 +5,7 @@ import { Project } from "../../test/helpers/project.ts";
 import type { WorkspaceApi } from "../api/workspace-api.ts";
 
 const REQUEST = { type: "write_file", payload: { path: "f" } };
+const COMMAND = { type: "run_command", payload: { command: "make" } };
 
 /** An action that is begun in a transaction, writes there, and writes again and ends after the commit. */
 async function late(project: Project, workspace: WorkspaceApi): Promise<{ id: string; transaction: string }> {
@@ -116,4 +117,54 @@ it("what an action does after its run has ended is an operation by itself", asyn
   expect(read(project)).toEqual(["in it", "in it"]);
   await workspace.undo();
   expect(read(project)).toEqual(["before", ""]);
+});
+
+describe("the undo of a transaction while an action that was begun in it goes on", () => {
+  it("takes back what the action did in it: the action's end tells what it did after that alone", async () => {
+    await using project = new Project();
+    const workspace = await started(project);
+    const { id: transaction } = await workspace.beginTransaction();
+    const action = await workspace.snapshotAction(COMMAND);
+    project.write("f", "in it\n");
+    await workspace.commitTransaction(transaction);
+    await workspace.undo();
+    expect(project.read("f")).toBe("before\n");
+    project.write("other", "after it\n");
+    const ended = await workspace.finishAction(action?.id ?? "");
+    expect(ended.changes.map(({ path }) => path)).toEqual(["other"]);
+  });
+
+  it("leaves what the action did between the commit and the undo: that can be undone by itself", async () => {
+    await using project = new Project();
+    const workspace = await started(project);
+    const { id: transaction } = await workspace.beginTransaction();
+    const action = await workspace.snapshotAction(COMMAND);
+    project.write("f", "in it\n");
+    await workspace.commitTransaction(transaction);
+    project.write("other", "after it\n");
+    // What is there now is recorded before the undo.
+    await workspace.undo({ operation: transaction });
+    expect(read(project)).toEqual(["before", "after it"]);
+    const id = action?.id ?? "";
+    const ended = await workspace.finishAction(id);
+    expect(ended.changes.map(({ path }) => path)).toEqual(["other"]);
+    await workspace.undo();
+    expect(read(project)).toEqual(["before", ""]);
+    expect((await workspace.operations()).find((one) => one.id === id)?.undone).toBe(true);
+  });
+});
+
+it("a session's changes hold what its action did in a transaction, when only what came after that was undone", async () => {
+  await using project = new Project();
+  const workspace = await started(project);
+  const { id: transaction } = await workspace.beginTransaction();
+  const action = await workspace.snapshotAction({ ...COMMAND, session: "s" });
+  project.write("f", "in it\n");
+  await workspace.commitTransaction(transaction);
+  project.write("other", "after it\n");
+  await workspace.finishAction(action?.id ?? "");
+  await workspace.undo();
+  expect(read(project)).toEqual(["in it", ""]);
+  const ended = await workspace.endSession("s");
+  expect(ended.changed).toBe(1);
 });

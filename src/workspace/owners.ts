@@ -2,7 +2,7 @@ import type { FileRecord } from "../core/file-record.ts";
 import type { Within } from "../core/within.ts";
 import type { Context } from "./context.ts";
 import { idsOf } from "./own-work.ts";
-import { loggedSessions, type Session } from "./session.ts";
+import { loggedSessions, type Session } from "./logged-sessions.ts";
 import { actionsEver, allTransactions } from "./transactions.ts";
 
 /** The operations to which an event of a file belongs, by their ids. */

@@ -10,7 +10,7 @@ import type { Context } from "./context.ts";
 import { changesBetween } from "./diff.ts";
 import { refuseCompacted } from "./diff-action.ts";
 import { fitFolders, type Target, type Unmerged } from "./fit-folders.ts";
-import { changesOfAction } from "./own-changes.ts";
+import { changesOfAction } from "./changes-within.ts";
 import { restoreOutside } from "./restore-outside.ts";
 import { skippedShape } from "./shape.ts";
 import { bringBackAside } from "./undo-aside.ts";

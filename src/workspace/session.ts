@@ -4,27 +4,16 @@ import { ChronicleError } from "../core/errors.ts";
 import type { EventDraft, Json } from "../core/event.ts";
 import type { Hash } from "../core/hash.ts";
 import { maskCommand } from "../core/mask-secrets.ts";
-import { decodeSession, encodeSession, type SessionRecord } from "../core/records.ts";
+import { encodeSession, type SessionRecord } from "../core/records.ts";
 import { closeDeadActions } from "./abandon-actions.ts";
 import { openSessions } from "./brackets.ts";
 import { withCommit } from "./commit.ts";
 import type { Context } from "./context.ts";
+import { changesOfSession } from "./changes-within.ts";
 import { foldersOf } from "./hosted.ts";
+import { loggedSessions, type Session } from "./logged-sessions.ts";
 import type { Place } from "./nesting.ts";
 import { omittedChangeShape } from "./omitted-changes.ts";
-import { changesOfSession } from "./own-changes.ts";
-import { readEvent } from "./read-events.ts";
-
-/** One actor's run of work, in the log. */
-export interface Session extends SessionRecord {
-  readonly id: string;
-  /** The seq of its last event. */
-  readonly seq: number;
-  /** The number of runs and actions around it. */
-  readonly depth: number;
-  /** Its process is gone, and nobody has written its end yet: it is told as `closeAbandoned` would record it. */
-  readonly unclosed?: true;
-}
 
 /** What a session begins with. */
 export interface SessionDraft {
@@ -120,17 +109,6 @@ export async function listSessions(context: Context): Promise<Session[]> {
     sessions.push(isGone(context, one) ? await asAbandoned(context, one) : one);
   }
   return sessions;
-}
-
-/** All sessions as the log has them, oldest first. */
-export async function loggedSessions(context: Context): Promise<Session[]> {
-  const sessions: Session[] = [];
-  for (const row of await context.index.records("session:")) {
-    const event = await readEvent(context, row);
-    const id = row.recordId.slice("session:".length);
-    sessions.push({ ...decodeSession(event.record), id, seq: row.seq, depth: event.recursionDepth });
-  }
-  return sessions.sort((a, b) => a.fromSeq - b.fromSeq);
 }
 
 function isGone({ processes }: Context, session: SessionRecord): boolean {

@@ -20,17 +20,21 @@ export interface Taken {
   readonly by: (seq: number, record: FileRecord, path: WorkspacePath) => readonly SeqSpan[];
 }
 
-/** The undos in force, as the operations tell them. */
-export function takenBy(operations: readonly LoggedOperation[], owners: Owners): Taken {
+/** The undos in force at an event (by default, now), as all operations tell them. */
+export function takenBy(
+  operations: readonly LoggedOperation[],
+  owners: Owners,
+  upTo = Number.POSITIVE_INFINITY,
+): Taken {
   const undos = new Map<string, Selective>();
   const whole = new Map<string, { readonly target: SeqSpan; readonly own: SeqSpan }>();
   const spans = new Map<string, SeqSpan>(operations.map((one) => [one.id, one]));
   for (const operation of operations) {
     const { id, kind, target, selective } = operation;
+    if (operation.toSeq > upTo) continue;
     if (selective !== undefined) undos.set(id, selective);
     else if (target !== undefined && kind === "undo")
-      // The operation may go on after it was undone: an action whose end comes late, for instance.
-      whole.set(target, { target: { ...(spans.get(target) ?? ALWAYS), toSeq: operation.fromSeq }, own: operation });
+      whole.set(target, { target: undoneSpan(spans.get(target) ?? ALWAYS, operation), own: operation });
     else if (target !== undefined && kind === "redo") {
       undos.delete(target);
       whole.delete(target);
@@ -49,6 +53,14 @@ export function takenBy(operations: readonly LoggedOperation[], owners: Owners):
       ...[...undos].flatMap(([id, undo]) => (tookAt(undo, seq, path) ? [spans.get(id) ?? ALWAYS] : [])),
     ],
   };
+}
+
+/**
+ * The events that the undo of a whole operation took back. The operation may have gone on after the undo: an action whose end comes
+ * late. It may also have ended before, while an action that was begun within it went on: that is not the operation's any more.
+ */
+function undoneSpan({ fromSeq, toSeq }: SeqSpan, undo: SeqSpan): SeqSpan {
+  return { fromSeq, toSeq: Math.min(toSeq, undo.fromSeq) };
 }
 
 function tookAt({ took, left, met, settled }: Selective, seq: number, path: WorkspacePath): boolean {
