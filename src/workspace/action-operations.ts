@@ -1,8 +1,7 @@
 import type { LoggedAction } from "./actions.ts";
 import type { Context } from "./context.ts";
-import type { OwnChange } from "./first-event.ts";
-import { ownChanges } from "./own-changes.ts";
-import { eventsOfWork, groupsOf, netChanges } from "./own-work.ts";
+import { ownChanges, type OwnWork } from "./own-changes.ts";
+import { claimsOf, eventsOfWork, groupsOf, netChanges } from "./own-work.ts";
 import type { Taken } from "./taken.ts";
 import { workOfTransaction } from "./transaction-work.ts";
 import { actionsHere, allTransactions, findTransaction, type LoggedTransaction } from "./transactions.ts";
@@ -58,7 +57,7 @@ async function lateOf(
   if (toSeq === undefined || session?.open === true) return [];
   const fromSeq = Math.max(session?.seq ?? 0, ends.get(transaction) ?? 0);
   if (toSeq <= fromSeq || action.changed === 0) return [];
-  const changes = await ownChanges(context, { fromSeq, toSeq }, { isOwn: (record) => record.action === id });
+  const { changes } = await ownChanges(context, { fromSeq, toSeq }, { isOwn: (record) => record.action === id });
   return ofAction({ ...action, fromSeq, changed: changes.length });
 }
 
@@ -80,12 +79,8 @@ function ofTransaction(transaction: LoggedTransaction): ActionOperation[] {
 }
 
 /** What was done in a transaction; `without`: events that are left out. Throws `NOT_FOUND`. */
-export async function changesOfTransaction(
-  context: Context,
-  id: string,
-  without: Taken["holds"],
-): Promise<OwnChange[]> {
+export async function changesOfTransaction(context: Context, id: string, without: Taken["holds"]): Promise<OwnWork> {
   const transaction = findTransaction(await allTransactions(context), id);
   const own = await eventsOfWork(context, await workOfTransaction(context, transaction), without);
-  return netChanges(await groupsOf(context, own));
+  return { changes: netChanges(await groupsOf(context, own)), claims: claimsOf(own) };
 }

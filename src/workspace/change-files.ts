@@ -11,6 +11,7 @@ import type { Context } from "./context.ts";
 import { wholeUnits } from "./database-units.ts";
 import { makeable, neverSet, operate, type Operation, type OperationReport } from "./operate.ts";
 import { compare, readDisk } from "./read-disk.ts";
+import { type PathClaim, proveHistories } from "./proved-rows.ts";
 import { type BackTo, leaveUnseen, type SkippedPath } from "./seen-absent.ts";
 import { changeShape, conflictShape, shownPath, skippedShape } from "./shape.ts";
 import { hindrances } from "./hindrances.ts";
@@ -24,9 +25,10 @@ import { asideOfStep, type AsideReport, NOTHING_ASIDE } from "./undo-aside.ts";
  * 2. Plan: the operation says what each path becomes, and to which moment the path goes back.
  * 3. Complete: a database and what lies beside it go together, a path of which nothing shows that it was absent is not deleted,
  *    folders come along or stay.
- * 4. Preview: a dry run ends here. It also tells which contents are gone, and what on disk is in the way.
- * 5. Apply: the plan is proved against the log, the intent is durable, then the files, then one commit.
- * 6. Report: what was done, and what was left and why. An operation that could do nothing at all is `REFUSED`.
+ * 4. Prove: the index is right about every path that changes, and about all that the plan took to be so.
+ * 5. Preview: a dry run ends here. It also tells which contents are gone, and what on disk is in the way.
+ * 6. Apply: the intent is durable, then the files, then one commit.
+ * 7. Report: what was done, and what was left and why. An operation that could do nothing at all is `REFUSED`.
  */
 
 /** How the operation is carried out. */
@@ -52,6 +54,10 @@ export interface Present {
 export interface FilePlan<Shape> extends Omit<Operation, "changes" | "onBlocked" | "onProgress"> {
   /** From what is there now to what is to be there. */
   readonly wanted: readonly Change[];
+  /** What the plan takes to be so of its paths, those too of which nothing becomes. Default: nothing. */
+  readonly claims?: readonly PathClaim[];
+  /** The changes are proved against the log already. Default: the histories of their paths are. */
+  readonly isProved?: boolean;
   /** Which of these are meant; what is one unit with a database among them goes along. Default: all. */
   readonly isMeant?: (path: WorkspacePath) => boolean;
   /**
@@ -105,6 +111,7 @@ export async function changeFiles<Shape>(
   let planned = await plan(present);
   for (;;) {
     const completed = await complete(context, planned);
+    await provePlan(context, planned, completed);
     if (present.dryRun) return planned.report(await preview(context, planned, completed));
     const done = await apply(context, how, { plan: planned, completed });
     if (done.id !== undefined || done.blocked.length === 0) return planned.report(reportOf(completed, done));
@@ -141,6 +148,17 @@ async function complete<Shape>(context: Context, plan: FilePlan<Shape>): Promise
   return { changes: fitted.changes, skipped: [...unseen, ...skipped, ...unset, ...fitted.skipped] };
 }
 
+/** A plan is made of what the index says of its paths: that must be what the log says. Throws `IndexDisagrees`. */
+async function provePlan<Shape>(
+  context: Context,
+  { claims = [], isProved }: FilePlan<Shape>,
+  { changes }: FittedChanges,
+): Promise<void> {
+  if (isProved === true) return;
+  const { seq } = await context.index.head();
+  await proveHistories(context, [...claims, ...changes.map(({ path }) => ({ path }))], seq);
+}
+
 async function preview<Shape>(
   context: Context,
   { kind, target, selective, contents }: FilePlan<Shape>,
@@ -168,14 +186,16 @@ async function apply<Shape>(
   if (plan.isNothing === true) return { id: undefined, applied: [], blocked: [], conflicts: [], aside: NOTHING_ASIDE };
   const {
     wanted: _1,
-    isMeant: _2,
-    back: _3,
-    fit: _4,
-    skipped: _5,
+    claims: _2,
+    isProved: _3,
+    isMeant: _4,
+    back: _5,
+    fit: _6,
+    skipped: _7,
     blocked,
-    isNothing: _6,
-    otherwise: _7,
-    report: _8,
+    isNothing: _8,
+    otherwise: _9,
+    report: _10,
     ...rest
   } = plan;
   return operate(context, {

@@ -1,26 +1,18 @@
-import type { Change } from "../core/change.ts";
 import type { LogEvent } from "../core/event.ts";
 import type { FileRecord } from "../core/file-record.ts";
 import { composeChanges } from "../core/plan.ts";
 import { comparePaths, type WorkspacePath } from "../core/path.ts";
 import type { AttributedChange } from "./attribution.ts";
 import type { Context } from "./context.ts";
-import type { OwnChange } from "./first-event.ts";
 import { operationsOf } from "./logged-operations.ts";
 import { loggedSessions } from "./logged-sessions.ts";
-import { ownChanges, type SeqSpan } from "./own-changes.ts";
+import { ownChanges, type OwnWork, type SeqSpan } from "./own-changes.ts";
 import { ownersIn } from "./owners.ts";
 import { takenBy, type Taken } from "./taken.ts";
 
-/** What somebody did, and the paths that they or somebody else did. */
-export interface OwnWork {
-  readonly changes: Change[];
-  readonly ambiguous: readonly WorkspacePath[];
-}
-
-/** The same, as it stands in the log. */
+/** The same, and the paths that they or somebody else did. */
 interface FoundWork extends OwnWork {
-  readonly changes: OwnChange[];
+  readonly ambiguous: readonly WorkspacePath[];
 }
 
 /**
@@ -69,19 +61,19 @@ export async function changesOfAction(
   next: readonly AttributedChange[] = [],
 ): Promise<FoundWork> {
   const lineage = new Lineage(id);
-  const { changes: recorded, ambiguous } = await changesWithin(context, lineage, { fromSeq: seq, toSeq });
+  const { changes: recorded, claims, ambiguous } = await changesWithin(context, lineage, { fromSeq: seq, toSeq });
   const unsure = new Set([...ambiguous, ...next.flatMap(({ by, path }) => (lineage.mayHold(by) ? [path] : []))]);
   const mine = next.filter(({ by }) => lineage.holds(by)).map(({ path, before, after }) => ({ path, before, after }));
   const firsts = new Map(recorded.map((one) => [one.path, one.first]));
   const unrecorded = { seq: toSeq + 1, action: id, isWritten: false };
   const changes = composeChanges(recorded, mine).map((one) => ({ ...one, first: firsts.get(one.path) ?? unrecorded }));
-  return { changes, ambiguous: [...unsure].sort(comparePaths) };
+  return { changes, claims, ambiguous: [...unsure].sort(comparePaths) };
 }
 
 async function changesWithin(context: Context, lineage: Lineage, span: SeqSpan): Promise<FoundWork> {
   const ambiguous = new Set<WorkspacePath>();
   let isAnyUndo = false;
-  const changes = await ownChanges(context, span, {
+  const own = await ownChanges(context, span, {
     isOwn: (record, path) => {
       if (lineage.mayHold(record)) ambiguous.add(path);
       return lineage.holds(record);
@@ -97,7 +89,7 @@ async function changesWithin(context: Context, lineage: Lineage, span: SeqSpan):
       return ({ seq, record }, path) => holds(seq, record, path);
     },
   });
-  return { changes, ambiguous: [...ambiguous].sort(comparePaths) };
+  return { ...own, ambiguous: [...ambiguous].sort(comparePaths) };
 }
 
 function isUndo({ recordId, record }: Pick<LogEvent, "recordId" | "record">): boolean {

@@ -18,7 +18,6 @@ import { dropDerived, warnOfOpenDatabases } from "./database-units.ts";
 import { emptyTrash, leaveTrash, tokenOf } from "./late-trash.ts";
 import { closing, doneDrafts, opening } from "./operation-drafts.ts";
 import { refusePrunedContents } from "./pruning.ts";
-import { proveHistories } from "./proved-rows.ts";
 import { readEvent } from "./read-events.ts";
 import type { SkippedPath } from "./seen-absent.ts";
 import { tornWrite } from "./torn-write.ts";
@@ -46,8 +45,6 @@ export interface Operation {
   readonly proposals?: readonly WorkspacePath[];
   /** What becomes of it when a path cannot be changed (see `ApplyRequest`). */
   readonly onBlocked: OnBlocked;
-  /** The changes are proved against the log already. Default: the histories of their paths are. */
-  readonly isProved?: boolean;
   readonly keepMtime?: boolean;
   readonly onProgress?: (progress: Progress) => void;
 }
@@ -60,7 +57,7 @@ export interface OperationReport extends ApplyReport {
   readonly aside: AsideReport;
 }
 
-/** Carries an operation out. Its `before` states must have been captured. Throws `IndexDisagrees` before anything is changed. */
+/** Carries an operation out. Its `before` states must have been captured, and proved against the log. */
 export async function operate(context: Context, operation: Operation): Promise<OperationReport> {
   const id = context.newId();
   const conflicts = operation.conflicts?.(id) ?? [];
@@ -70,7 +67,6 @@ export async function operate(context: Context, operation: Operation): Promise<O
   if (operation.changes.length === 0 && conflicts.length === 0 && !isNamed && !isProposal) {
     return { id: undefined, applied: [], blocked: [], conflicts: [], aside: NOTHING_ASIDE };
   }
-  if (operation.isProved !== true) await provePlan(context, operation.changes);
   using _lease = await context.blobs.lease();
   if (operation.onBlocked !== "skip") await refusePrunedContents(context, operation.changes);
   const plan = await keepPlan(context, operation.changes);
@@ -97,13 +93,6 @@ export async function operate(context: Context, operation: Operation): Promise<O
     const done = await perform(context, commit, { id, intent, operation });
     return { ...done, aside: { ...done.aside, blocked: [...blocked, ...done.aside.blocked] } };
   });
-}
-
-/** A plan is made of what the index says of its paths: that must be what the log says. */
-async function provePlan(context: Context, changes: readonly Change[]): Promise<void> {
-  const { seq } = await context.index.head();
-  const paths = changes.map((change) => change.path);
-  await proveHistories(context, paths, seq);
 }
 
 /** The plan for paths that were kept aside, which is finished with the intent. */

@@ -3,10 +3,9 @@ import { undoStack, type UndoStack } from "../core/undo-stack.ts";
 import { changesOfTransaction } from "./action-operations.ts";
 import { changesOfAction, changesOfSession } from "./changes-within.ts";
 import type { Context } from "./context.ts";
-import type { OwnChange } from "./first-event.ts";
 import type { LoggedOperation } from "./logged-operation.ts";
 import { operationsOf } from "./logged-operations.ts";
-import { ownChanges } from "./own-changes.ts";
+import { ownChanges, type OwnWork } from "./own-changes.ts";
 import { ownersIn } from "./owners.ts";
 import { listSessions } from "./session.ts";
 import { takenBy, type Taken } from "./taken.ts";
@@ -35,11 +34,10 @@ export function stackOf(operations: readonly LoggedOperation[]): UndoStack {
 }
 
 /** The changes that are an operation's own: what others did in between is not among them. */
-export async function changesOfOperation(context: Context, operation: LoggedOperation): Promise<OwnChange[]> {
+export async function changesOfOperation(context: Context, operation: LoggedOperation): Promise<OwnWork> {
   const { id, kind } = operation;
-  if (kind === "run") return (await changesOfSession(context, id, operation)).changes;
-  if (kind === "action")
-    return (await changesOfAction(context, { id, seq: operation.fromSeq }, operation.toSeq)).changes;
+  if (kind === "run") return changesOfSession(context, id, operation);
+  if (kind === "action") return changesOfAction(context, { id, seq: operation.fromSeq }, operation.toSeq);
   if (kind === "transaction") return changesOfTransaction(context, id, await undoneWithin(context, operation));
   return ownChanges(context, operation, { isOwn: (record) => record.intent === id });
 }

@@ -5,6 +5,7 @@ import { comparePaths, type WorkspacePath } from "../core/path.ts";
 import type { Context } from "./context.ts";
 import { firstEvent, type OwnChange } from "./first-event.ts";
 import { indexedFrom } from "./history-start.ts";
+import type { PathClaim } from "./proved-rows.ts";
 import { readRange } from "./read-events.ts";
 
 /** Events after `fromSeq`, up to `toSeq`. */
@@ -31,14 +32,21 @@ interface Looking {
   readonly isOut?: () => Promise<(event: OwnEvent, path: WorkspacePath) => boolean>;
 }
 
+/** What somebody did to files. */
+export interface OwnWork {
+  readonly changes: readonly OwnChange[];
+  /** What was taken to be so of each path of their events, those too of which no change is told. */
+  readonly claims: readonly PathClaim[];
+}
+
 /** What somebody's own events in a span did to each path: what others did in between is not among it. */
 export async function ownChanges(
   context: Context,
   span: SeqSpan,
   { isOwn, onOther, isOut }: Looking,
-): Promise<OwnChange[]> {
+): Promise<OwnWork> {
   const { fromSeq, toSeq } = span;
-  if (toSeq <= fromSeq) return [];
+  if (toSeq <= fromSeq) return { changes: [], claims: [] };
   const own = new Map<WorkspacePath, OwnEvent[]>();
   // What began before a dropped archive goes on behind it.
   const begins = (await indexedFrom(context)) ?? 1;
@@ -56,13 +64,15 @@ export async function ownChanges(
   }
   const isLeftOut = await isOut?.();
   const changes: OwnChange[] = [];
+  const claims: PathClaim[] = [];
   for (const [path, all] of own) {
     const events = isLeftOut === undefined ? all : all.filter((one) => !isLeftOut(one, path));
     const [first] = events;
     if (first === undefined) continue;
     const before = await context.index.iterationAt(path, first.seq - 1);
+    claims.push({ path, seq: first.seq, before: { entry: before?.entry } });
     const change = changeBetween(path, before?.entry, events.at(-1)?.record.entry);
     if (change !== undefined) changes.push({ ...change, first: firstEvent(first.record, first.seq) });
   }
-  return changes.sort((a, b) => comparePaths(a.path, b.path));
+  return { changes: changes.sort((a, b) => comparePaths(a.path, b.path)), claims };
 }

@@ -8,6 +8,7 @@ import type { LoggedAction } from "./actions.ts";
 import type { Context } from "./context.ts";
 import { firstEvent, type FirstEvent, type OwnChange } from "./first-event.ts";
 import type { SeqSpan } from "./own-changes.ts";
+import type { PathClaim } from "./proved-rows.ts";
 import { readRange } from "./read-events.ts";
 
 /** Some events of files, as a piece of work. */
@@ -96,6 +97,11 @@ export function withEvents(
 export function withoutPaths(own: OwnEvents, paths: ReadonlySet<WorkspacePath>): OwnEvents {
   const byPath = new Map([...own.byPath].filter(([path]) => !paths.has(path)));
   return { ...own, byPath, seqs: new Set([...byPath.values()].flatMap((seqs) => [...seqs])) };
+}
+
+/** What is taken to be so of the paths: that the log has recorded these events of them. */
+export function claimsOf({ byPath }: OwnEvents): PathClaim[] {
+  return [...byPath].flatMap(([path, seqs]) => [...seqs].map((seq) => ({ path, seq })));
 }
 
 /** The operations that a file's event may belong to. */

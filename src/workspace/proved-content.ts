@@ -24,5 +24,5 @@ export function refuseSize({ path, entry }: IterationRow, { size }: { readonly s
 
 /** Throws `IndexDisagrees` unless the index knows all that was recorded of the path. For answers that say that there is no more. */
 export async function proveHistory(context: ProofContext, path: WorkspacePath): Promise<void> {
-  await proveHistories(context, [path], (await context.index.head()).seq);
+  await proveHistories(context, [{ path }], (await context.index.head()).seq);
 }

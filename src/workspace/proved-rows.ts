@@ -1,3 +1,4 @@
+import { sameEntry } from "../core/entry.ts";
 import { displayPath, type WorkspacePath } from "../core/path.ts";
 import type { IterationRow } from "../storage/index-store.ts";
 import { disagreeing, IndexDisagrees } from "./index-disagrees.ts";
@@ -24,21 +25,30 @@ async function prove(context: ProofContext, rows: readonly IterationRow[]): Prom
   return said;
 }
 
+/** What was taken to be so of a path: each answer of the index by itself, because a damaged one gives different ones. */
+export interface PathClaim {
+  readonly path: WorkspacePath;
+  /** An event that the log has recorded of it. */
+  readonly seq?: number;
+  /** Its state before that event, as the index told it. */
+  readonly before?: Pick<Claim, "entry">;
+  /** Its last state, as the index told it. */
+  readonly now?: Pick<Claim, "entry">;
+}
+
 /**
  * Throws `IndexDisagrees` unless the index has all iterations of these paths up to an event: each is proved by its own line,
- * their numbers leave no gap, and the last one is what the path is then.
+ * their numbers leave no gap, the last one is what the path is then, and they are what was claimed.
  */
-export async function proveHistories(
-  context: ProofContext,
-  paths: readonly WorkspacePath[],
-  seq: number,
-): Promise<void> {
+export async function proveHistories(context: ProofContext, claims: readonly PathClaim[], seq: number): Promise<void> {
   await disagreeing(async () => {
     const rows: IterationRow[] = [];
     const last: Claim[] = [];
-    for (const path of paths) {
+    for (const [path, known] of Map.groupBy(claims, (one) => one.path)) {
       const own = (await context.index.iterations(path)).filter((row) => row.seq <= seq);
       refuseGaps(own);
+      const places = new Map(own.map((row, i) => [row.seq, i]));
+      for (const claim of known) refuseOther(own, claim, places);
       rows.push(...own);
       last.push({ path, entry: own.at(-1)?.entry });
     }
@@ -79,6 +89,20 @@ function refuseGaps(rows: readonly IterationRow[]): void {
     const isNext = before === undefined || (row.iteration === before.iteration + 1 && row.seq > before.seq);
     if (!isNext) throw wrongAbout(row);
   });
+}
+
+/** Throws unless the iterations of a path are what is claimed of them. */
+function refuseOther(
+  rows: readonly IterationRow[],
+  { path, seq, before, now }: PathClaim,
+  places: ReadonlyMap<number, number>,
+): void {
+  const at = seq === undefined ? 0 : places.get(seq);
+  const isOther =
+    at === undefined ||
+    (before !== undefined && !sameEntry(rows[at - 1]?.entry, before.entry)) ||
+    (now !== undefined && !sameEntry(rows.at(-1)?.entry, now.entry));
+  if (isOther) throw new IndexDisagrees(`about ${displayPath(path)}`, { path, ...(seq === undefined ? {} : { seq }) });
 }
 
 function wrongAbout({ path, iteration, seq }: IterationRow): IndexDisagrees {

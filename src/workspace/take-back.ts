@@ -10,7 +10,7 @@ import type { Context } from "./context.ts";
 import { unmergedShape } from "./conflict-shapes.ts";
 import type { Unmerged } from "./fit-folders.ts";
 import { invertWork, type InversePlan } from "./invert-work.ts";
-import { groupsOf, type OwnEvents, withoutPaths } from "./own-work.ts";
+import { claimsOf, groupsOf, type OwnEvents, withoutPaths } from "./own-work.ts";
 import { refuseGone } from "./paths-gone.ts";
 import type { SkippedPath } from "./seen-absent.ts";
 import { asideNotes } from "./undo-aside.ts";
@@ -56,6 +56,7 @@ export async function planBack(context: Context, work: TakingBack, how: TakingHo
     kind: work.kind,
     summary: work.summary,
     wanted: plan.changes,
+    claims: claimsOf(work.own),
     back: "guarded",
     skipped: [...plan.skipped, ...[...(work.leaves ?? [])].map(changedMeanwhile)],
     contents: plan.contents,

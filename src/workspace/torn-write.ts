@@ -21,6 +21,6 @@ export async function tornWrite(
 ): Promise<TornWrite> {
   const { seq } = await context.index.head();
   const span = { fromSeq: intent.fromSeq, toSeq: seq };
-  const own = await ownChanges(context, span, { isOwn: (record) => record.intent === id });
+  const { changes: own } = await ownChanges(context, span, { isOwn: (record) => record.intent === id });
   return own.length === intent.paths ? { changes: [], state: "done" } : { changes: invert(own), state: "abandoned" };
 }

@@ -15,6 +15,8 @@ import type { Context } from "./context.ts";
 import type { OwnChange } from "./first-event.ts";
 import { withFolders } from "./fit-step.ts";
 import { type FinishedIntent, settable } from "./operate.ts";
+import type { OwnWork } from "./own-changes.ts";
+import type { PathClaim } from "./proved-rows.ts";
 import type { LoggedOperation } from "./logged-operation.ts";
 import { changesOfOperation, listOperations, operationShape, stackOf } from "./operations.ts";
 import { type BackTo, backTo } from "./seen-absent.ts";
@@ -87,7 +89,7 @@ async function planStep(context: Context, direction: Direction, how: StepHow): P
     (await selectiveStep(context, operation, step)) ?? (await interleavedStep(context, operation, step));
   if (selective !== undefined) return planBack(context, selective, how);
   const own = await changesToInvert(context, operation, step);
-  const sorted = await sort(context, invert(own), present.unrecorded);
+  const sorted = await sort(context, invert(own.changes), present.unrecorded);
   if (sorted.edited.length > 0 && options.force !== true) {
     const edited = sorted.edited.map((one) => one.change.path);
     const crossed = await crossedStep(context, operation, { ...step, edited });
@@ -107,15 +109,15 @@ async function changesToInvert(
   context: Context,
   operation: LoggedOperation,
   { direction, operations }: Step,
-): Promise<readonly OwnChange[]> {
+): Promise<OwnWork> {
   const last = operations.findLast(({ target, selective }) => target === operation.id && selective === undefined);
   const inverse = direction === "undo" ? "redo" : "undo";
   return changesOfOperation(context, last?.kind === inverse ? last : operation);
 }
 
 interface WholeStep extends Step, StepHow {
-  /** The operation's own changes. */
-  readonly own: readonly OwnChange[];
+  /** What the operation did. */
+  readonly own: OwnWork;
   readonly sorted: Sorted;
 }
 
@@ -123,7 +125,7 @@ interface WholeStep extends Step, StepHow {
 async function planWhole(
   context: Context,
   operation: LoggedOperation,
-  { options, notes, present, own, sorted: { clean, edited }, ...step }: WholeStep,
+  { options, notes, present, own, sorted: { clean, edited, now }, ...step }: WholeStep,
 ): Promise<FilePlan<UndoShape>> {
   const { direction, stack } = step;
   const forced = options.force === true;
@@ -135,7 +137,8 @@ async function planWhole(
     summary: `${direction} of ${operation.kind}: ${operation.summary}`,
     target: operation.id,
     wanted: forced ? [...clean, ...edited.map((one) => one.change)] : clean,
-    back: backOf(operation, own),
+    claims: [...own.claims, ...now],
+    back: backOf(operation, own.changes),
     fit: (changes) =>
       withFolders(context, changes, { unrecorded: present.unrecorded, isWhole: !forced && !present.dryRun }),
     skipped: left,
@@ -238,6 +241,8 @@ interface Edited {
 interface Sorted {
   readonly clean: readonly Change[];
   readonly edited: readonly Edited[];
+  /** The present states that the index told. */
+  readonly now: readonly PathClaim[];
 }
 
 /** Changes whose path is still what the operation left, and those that were edited since. */
@@ -263,7 +268,8 @@ async function sort(context: Context, wanted: readonly Change[], unrecorded: rea
         iteration: rows[i]?.iteration ?? 0,
       });
   });
-  return { clean, edited };
+  const now = wanted.map(({ path }, i) => ({ path, now: { entry: rows[i]?.entry } }));
+  return { clean, edited, now };
 }
 
 function editedSince(paths: readonly BlockedPath[], direction: Direction): ChronicleError {

@@ -57,8 +57,8 @@ export async function answerAgain(
   const { intent, row } = done;
   if (intent.asked !== write.asked) throw usedBefore(intent.request ?? "");
   const span = { fromSeq: intent.fromSeq, toSeq: row.seq };
-  const changes =
-    intent.paths === 0 ? [] : await ownChanges(context, span, { isOwn: (record) => record.intent === id });
+  const { changes } =
+    intent.paths === 0 ? { changes: [] } : await ownChanges(context, span, { isOwn: (record) => record.intent === id });
   const at = await context.index.iterationAt(targetOf(write), row.seq);
   const now = at ?? { entry: undefined, iteration: 0, seq: 0 };
   return writeShape(write, { seq: row.seq, now, changes, id: intent.paths === 0 ? undefined : id });

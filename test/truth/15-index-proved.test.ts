@@ -110,6 +110,57 @@ const LIES: readonly (readonly [string, (project: Changed) => void])[] = [
   ],
 ];
 
+const FIRST_OF_D = "name = ? AND seq = (SELECT min(seq) FROM iterations WHERE name = ?)";
+const D = Buffer.from("d.txt");
+
+/** How an index can hide that a file was there before it was deleted. */
+const HIDING: readonly (readonly [string, (project: Changed) => void])[] = [
+  ["its state before is gone", (project) => project.sql(`DELETE FROM iterations WHERE ${FIRST_OF_D}`, D, D)],
+  [
+    "its state before has another name",
+    (project) => project.sql(`UPDATE iterations SET name = x'787878' WHERE ${FIRST_OF_D}`, D, D),
+  ],
+  [
+    "its state before is a deletion",
+    (project) => project.sql(`UPDATE iterations SET kind = 0 WHERE ${FIRST_OF_D}`, D, D),
+  ],
+  [
+    "all its states have another name",
+    (project) => project.sql("UPDATE iterations SET name = x'787878' WHERE name = ?", D),
+  ],
+  ["it was never deleted", (project) => project.sql("DELETE FROM iterations WHERE name = ? AND kind = 0", D)],
+];
+
+/** Operations that delete `src/d.txt`, and how it comes back. */
+const TAKING_BACK: readonly (readonly [
+  string,
+  (project: Changed, workspace: WorkspaceApi) => Promise<unknown>,
+  (workspace: WorkspaceApi, action: string) => Promise<readonly { readonly path: string }[]>,
+])[] = [
+  [
+    "undo of a restore",
+    (_, workspace) => workspace.restore("1"),
+    async (workspace) => (await workspace.undo()).changes,
+  ],
+  ["undo of an action", deletedByAction, async (workspace) => (await workspace.undo()).changes],
+  ["undo of an actor's work", deletedByAction, async (workspace) => (await workspace.undo({ actor: "ann" })).changes],
+  [
+    "undo of what was done to it",
+    deletedByAction,
+    async (workspace) => (await workspace.undo({ since: "seq:7" })).changes,
+  ],
+  ["rollback of an action", deletedByAction, async (workspace, id) => (await workspace.rollback(id)).changes],
+];
+
+/** The action's id. */
+async function deletedByAction(project: Changed, workspace: WorkspaceApi): Promise<string> {
+  const request = { type: "run_command", actor: "ann", payload: { command: "rm src/d.txt" } };
+  return workspace.action(request, (action) => {
+    project.remove("src/d.txt");
+    return action?.id ?? "";
+  });
+}
+
 describe("Truth 15: what is derived is proved before it is written or served", () => {
   test.each(LIES)("restore of the baseline where %s", async (_, lie) => {
     await using project = await new Changed().live();
@@ -157,6 +208,35 @@ describe("Truth 15: what is derived is proved before it is written or served", (
     expect(project.read("src/a.txt")).toBe("a three\n");
     expect(project.read("src/b.txt")).toBe("b two\n");
     expect(project.read("src/d.txt")).toBe("d one\n");
+  });
+
+  describe.each(HIDING)("a file that an operation deleted, where %s,", (_, lie) => {
+    test.each(TAKING_BACK)("comes back with %s", async (__, work, back) => {
+      await using project = await new Changed().live();
+      let action = "";
+      {
+        await using workspace = await closing(project);
+        action = String(await work(project, workspace));
+        expect(Object.keys(project.tree())).not.toContain("src/d.txt");
+      }
+      lie(project);
+      await using workspace = await closing(project);
+      const changes = await back(workspace, action);
+      expect(changes.map(({ path }) => path)).toContain("src/d.txt");
+      expect(project.read("src/d.txt")).toBe("d one\n");
+    });
+  });
+
+  test.each(HIDING)("a dry run of an undo tells of a deleted file where %s", async (_, lie) => {
+    await using project = await new Changed().live();
+    {
+      await using workspace = await closing(project);
+      await workspace.restore("1");
+    }
+    lie(project);
+    await using workspace = await closing(project);
+    const { changes } = await workspace.undo({ dryRun: true });
+    expect(changes.map(({ path }) => path)).toContain("src/d.txt");
   });
 
   test.each(LIES)("the last content is served where %s and the last state is swapped", async (_, lie) => {
