@@ -127,7 +127,11 @@ export class IndexAudit {
       for (const seq of this.#trees.keys())
         if (seq <= this.#known.seq && seq >= (this.#first ?? Number.POSITIVE_INFINITY))
           this.#tell(`folder hashes of event ${seq}`);
-      if (now.seq === this.#known.seq) await this.#compareWhole();
+      if (now.seq === this.#known.seq) {
+        for (const seq of this.#trees.keys())
+          if (seq > now.seq) this.#tell(`folder hashes of event ${seq}, which was never recorded`);
+        await this.#compareWhole();
+      }
       return true;
     });
     if (isSame === false) return [];

@@ -1,6 +1,7 @@
 import { comparePaths, displayPath, isWithin, ROOT, type WorkspacePath } from "../core/path.ts";
 import type { IterationRow } from "../storage/index-store.ts";
 import type { PresentRow } from "./file-shape.ts";
+import { BASELINE_SEQ } from "./history-start.ts";
 import { disagreeing, IndexDisagrees } from "./index-disagrees.ts";
 import { type ProofContext, type ProvedState, provedState } from "./proved-state.ts";
 import { linesSay, startOf } from "./row-line.ts";
@@ -29,7 +30,7 @@ export async function provePage(context: ProofContext, page: StatePage): Promise
     const state = await provedState(context, page.seq);
     refuseDisorder(page.rows);
     await state.prove(page.rows);
-    await refuseMissing(state, page);
+    await refuseOther(state, page);
     await proveIterations(context, state, page.rows);
     state.letGo();
   });
@@ -74,13 +75,15 @@ function depthOf(path: WorkspacePath = ROOT): number {
   return path === ROOT ? 0 : path.split("/").length;
 }
 
-async function refuseMissing(state: ProvedState, page: StatePage): Promise<void> {
+/** Throws unless the rows are all that the state has on the page, and nothing else: no path of the page before, for instance. */
+async function refuseOther(state: ProvedState, page: StatePage): Promise<void> {
   const range = new PageRange(page);
   const listed = new Set(page.rows.map(({ path }) => path));
   const refuse = (path: WorkspacePath): void => {
     if (range.holds(path) && !listed.has(path)) throw wrongAbout(path);
   };
   for await (const path of state.paths((beneath) => range.mayHoldBeneath(beneath))) refuse(path);
+  for (const { path } of page.rows) if (!range.holds(path)) throw wrongAbout(path);
 }
 
 async function proveIterations(context: ProofContext, state: ProvedState, rows: readonly PresentRow[]): Promise<void> {
@@ -92,9 +95,10 @@ async function proveIterations(context: ProofContext, state: ProvedState, rows: 
   });
 }
 
-/** Event 2 brings a baseline: each of its paths is iteration 1. A later base brings iterations of events before it. */
+/** A baseline brings each of its paths as iteration 1. A later base brings iterations of events before it. */
 function isNotOfBase({ seq, iteration }: IterationRow, start: number): boolean {
-  return start === 2 ? seq !== 2 || iteration !== 1 : seq > start;
+  if (start === BASELINE_SEQ) return seq !== BASELINE_SEQ || iteration !== 1;
+  return seq < 1 || seq > start || iteration < 1;
 }
 
 function wrongAbout(path: WorkspacePath): IndexDisagrees {

@@ -102,6 +102,10 @@ const LIES: readonly (readonly [string, (project: Changed) => void])[] = [
     (project) => project.sql("UPDATE folders SET name = ? WHERE name = ?", Buffer.from("gone"), Buffer.from("src")),
   ],
   [
+    "a folder is within itself",
+    (project) => project.sql("UPDATE folders SET parent = id WHERE name = ?", Buffer.from("src")),
+  ],
+  [
     "contents and folder hashes are others",
     (project) => {
       project.swap("a.txt", "b.txt", "seq = 3");
@@ -255,6 +259,24 @@ describe("Truth 15: what is derived is proved before it is written or served", (
     const found = await workspace.verify();
     expect(found.ok).toBe(false);
     expect(found.problems.map((one) => one.kind)).toContain("index-wrong");
+    await workspace.rebuild();
+    expect((await workspace.verify()).problems).toEqual([]);
+  });
+
+  test("verify finds a top that is within a folder", async () => {
+    await using project = await new Changed().live();
+    project.sql("UPDATE folders SET parent = 3, name = x'78' WHERE id = 1");
+    await using workspace = await closing(project);
+    expect((await workspace.verify()).problems.map((one) => one.kind)).toContain("index-wrong");
+    await workspace.rebuild();
+    expect((await workspace.verify()).problems).toEqual([]);
+  });
+
+  test("verify finds folder hashes of an event that is still to come", async () => {
+    await using project = await new Changed().live();
+    project.sql("UPDATE tree SET seq = 1000 WHERE seq = (SELECT max(seq) FROM tree)");
+    await using workspace = await closing(project);
+    expect((await workspace.verify()).problems.map((one) => one.kind)).toContain("index-wrong");
     await workspace.rebuild();
     expect((await workspace.verify()).problems).toEqual([]);
   });

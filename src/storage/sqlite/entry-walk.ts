@@ -14,11 +14,13 @@ import {
 import type { EntryPage, IterationRow } from "../index-store.ts";
 import type { FolderTable } from "./folder-table.ts";
 import { type IterationTable, iterationRow, type NamedRow } from "./iteration-table.ts";
-import { numberAt } from "./statements.ts";
+import { DamagedCell, numberAt } from "./statements.ts";
 
 /** A folder of the walk: what is left of its entries and of its folders. */
 interface Frame {
   readonly path: WorkspacePath;
+  /** Its number. */
+  readonly id: number;
   readonly entries: Cursor;
   readonly folders: Cursor;
 }
@@ -68,12 +70,14 @@ export function* walkEntries(
   const frame = (path: WorkspacePath, id: number, behind?: Buffer): Frame => {
     return {
       path,
+      id,
       entries: new Cursor(behind === undefined ? entriesIn(id) : table.entriesIn(id, seq, behind)),
       folders: new Cursor(behind === undefined ? foldersIn(id) : table.foldersIn(id, behind)),
     };
   };
   const isOther = (folder: NamedRow): boolean => !top.everyRoot && isRootName(folder.name);
   const stack = depth < 1 ? [] : framesBehind(folders, top, frame).slice(0, depth);
+  const open = new Set(stack.map(({ id }) => id));
   for (let here = stack.at(-1); here !== undefined; here = stack.at(-1)) {
     const entry = here.entries.next;
     const folder = here.folders.next;
@@ -84,10 +88,17 @@ export function* walkEntries(
     }
     if (folder !== undefined && first >= 0) {
       here.folders.advance();
-      if (stack.length < depth && !isOther(folder))
-        stack.push(frame(childOf(here.path, folder.name), numberAt(folder.row, 0)));
+      if (stack.length < depth && !isOther(folder)) {
+        const id = numberAt(folder.row, 0);
+        if (open.has(id)) throw new DamagedCell(`folder ${id} is within itself`);
+        open.add(id);
+        stack.push(frame(childOf(here.path, folder.name), id));
+      }
     }
-    if (entry === undefined && folder === undefined) stack.pop();
+    if (entry === undefined && folder === undefined) {
+      stack.pop();
+      open.delete(here.id);
+    }
   }
 }
 

@@ -35,22 +35,29 @@ export class FolderTable {
 
   /** The path of a folder. */
   pathOf(id: number): WorkspacePath {
-    const pending: [number, string][] = [];
+    const pending = new Map<number, string>();
     let at = id;
     let path = this.#known(at);
     while (path === undefined) {
       const row = this.#sql.first("SELECT parent, name FROM folders WHERE id = ?", at);
       if (row === undefined) throw new DamagedCell(`folder ${at} is missing`);
-      pending.push([at, decodeName(bytesAt(row, 1))]);
+      if (pending.has(at)) throw new DamagedCell(`folder ${at} is within itself`);
+      pending.set(at, decodeName(bytesAt(row, 1)));
       at = numberAt(row, 0);
       path = this.#known(at);
     }
-    for (const [child, name] of pending.reverse()) {
+    for (const [child, name] of [...pending].reverse()) {
       path = childOf(path, name);
       if (this.#paths.size >= CACHED) this.#paths.clear();
       this.#paths.set(child, path);
     }
     return path;
+  }
+
+  /** Is the top what every index begins with? Its row is never asked for. */
+  hasTop(): boolean {
+    const row = this.#sql.first("SELECT parent, length(name) FROM folders WHERE id = ?", ROOT_ID);
+    return row !== undefined && numberAt(row, 0) === 0 && numberAt(row, 1) === 0;
   }
 
   #known(id: number): WorkspacePath | undefined {

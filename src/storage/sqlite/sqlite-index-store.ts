@@ -244,7 +244,8 @@ export class SqliteIndexStore implements IndexStore {
   async check(): Promise<readonly string[]> {
     return this.#read(() => {
       const rows = this.#on.sql.all("PRAGMA integrity_check(20)").map((row) => textAt(row, 0));
-      return rows.length === 1 && rows[0] === "ok" ? [] : rows;
+      const found = rows.length === 1 && rows[0] === "ok" ? [] : rows;
+      return this.#on.folders.hasTop() ? found : [...found, "the top of the folders"];
     });
   }
 
