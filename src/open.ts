@@ -15,6 +15,7 @@ import { partsOf } from "./compose/parts-of.ts";
 import { openDoor } from "./compose/replica-door.ts";
 import { isStore } from "./compose/repair-sources.ts";
 import { FileSyncPlaces, type KnownOrigin } from "./compose/sync-places.ts";
+import { isWithinAgent } from "./compose/within-agent.ts";
 import { restoreFrom, type Source } from "./compose/restore-from.ts";
 import { NodeDisk } from "./disk/node-disk.ts";
 import { SyncController } from "./replication/folder/sync-controller.ts";
@@ -123,6 +124,11 @@ export function openSyncs(store: StoreApi, onError: (error: unknown) => void): S
 /** The origin that a workspace of this machine's store follows. Throws `PLATFORM_UNSUPPORTED` for a store that is elsewhere. */
 export function findOrigin(store: StoreApi, workspaceId: string): Promise<KnownOrigin | undefined> {
   return new FileSyncPlaces(store, partsOf(store)).originOf(workspaceId);
+}
+
+/** Was this process started by an agent, or by a run, that is at work in a store of this machine? */
+export function startedByAgent(store: StoreApi): Promise<boolean> {
+  return isWithinAgent(partsOf(store));
 }
 
 /** Where good bytes may be, by a path of this machine: a store, where one lies there, else the files below it. */

@@ -1,7 +1,9 @@
 import type { MeShape } from "../api/routes/reply-shapes.ts";
 import type { OpenOptions, StoreApi, StoreOptions } from "../api/store-api.ts";
 import type { ProgressOptions, WorkspaceApi } from "../api/workspace-api.ts";
+import { WHO_CAN } from "../core/agents-role.ts";
 import { ChronicleError } from "../core/errors.ts";
+import { isAgents } from "./agents-command.ts";
 import type { Input } from "./input.ts";
 import type { Io } from "./io.ts";
 import { newHistoryLines } from "./new-history.ts";
@@ -25,6 +27,13 @@ interface As extends Pick<StoreOptions, "actor" | "role" | "retention" | "onComm
   readonly once?: boolean;
 }
 
+/** What is asked, and of whom. */
+interface Asked {
+  /** The name of the command. */
+  readonly command?: string | undefined;
+  readonly remote?: RemoteAddress | undefined;
+}
+
 /**
  * What a command works with: its input, the world, and the store, which is opened when it is first asked for; with `--remote`
  * a server stands for the store.
@@ -43,15 +52,18 @@ export class CommandContext {
   readonly remote: RemoteAddress | undefined;
   #store: StoreApi | undefined;
   #server: Promise<RemoteServer> | undefined;
+  readonly #command: string | undefined;
+  #isAgent: Promise<boolean> | undefined;
   readonly #workspaces: WorkspaceApi[] = [];
   /** Those of a server that may have been changed. */
   readonly #changed: WorkspaceApi[] = [];
   #isUnsigned = false;
   #progress: ProgressLine | undefined;
 
-  constructor(io: Io, input: Input, commands: readonly CommandSpec[], remote?: RemoteAddress) {
+  constructor(io: Io, input: Input, commands: readonly CommandSpec[], { remote, command }: Asked = {}) {
     this.io = io;
     this.remote = remote;
+    this.#command = command;
     this.input = input;
     this.worded = wordedFor(input);
     this.commands = commands;
@@ -78,7 +90,7 @@ export class CommandContext {
   /** `as`: what differs from how a person opens it, where it is opened first. */
   async store({ once = false, ...as }: As = {}): Promise<StoreApi> {
     const { io, input, remote } = this;
-    const role = io.env["CHRONICLE_ROLE"] === "agent" ? { role: "agent" as const } : {};
+    const role = (await this.isAgent()) ? { role: "agent" as const } : {};
     if (remote !== undefined) return (await this.#serverOf(remote, { ...as, ...role, once })).store;
     const waitSeconds = input.number("wait") ?? DEFAULT_WAIT_SECONDS;
     const places = placesOf({ env: io.env, userHome: io.userHome, cwd: io.cwd(), store: input.text("store") });
@@ -134,9 +146,23 @@ export class CommandContext {
 
   /** May one give up and free what was recorded? Where not, nobody is asked whether it should be: it is refused in any case. */
   async isOperator(): Promise<boolean> {
-    if (this.io.env["CHRONICLE_ROLE"] === "agent") return false;
+    if (await this.isAgent()) return false;
     const me = await this.meThere();
     return me === undefined || me.role === "operator";
+  }
+
+  /**
+   * Does an agent give this command? What `run` has started is told so by a variable. For what only a person may do, the processes around
+   * this one are looked at, too.
+   */
+  isAgent(): Promise<boolean> {
+    return (this.#isAgent ??= isAgents(this.io, this.input, this.#command));
+  }
+
+  /** Throws `FORBIDDEN` where an agent gives a command that concerns no history: there is none to record the attempt in. */
+  async refuseAgent(what: string): Promise<void> {
+    if (!(await this.isAgent())) return;
+    throw new ChronicleError("FORBIDDEN", `an agent may not do this: ${what}`, { hint: WHO_CAN });
   }
 
   #serverOf(address: RemoteAddress, { actor, role, once = false }: As): Promise<RemoteServer> {

@@ -62,7 +62,8 @@ export async function runCli(io: Io): Promise<number> {
     if (parsed === undefined) return EXIT.done;
     const input = inputOf(parsed, io.argv);
     style = { ...style, json: input.flag("json") };
-    const context = new CommandContext(io, input, COMMANDS, remoteOf(io, input, parsed.spec));
+    const asked = { command: parsed.spec?.name, remote: remoteOf(io, input, parsed.spec) };
+    const context = new CommandContext(io, input, COMMANDS, asked);
     style = { json: context.json, paint: context.paintErr, worded: context.worded };
     changeFolder(io, input.text("directory"));
     return await perform(await loadAction(parsed.spec?.name ?? "list"), context);

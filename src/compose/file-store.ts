@@ -39,7 +39,7 @@ import { collectStore, isThere, refuseToForget, storeTasks, storeUsage } from ".
 import { writeWorkspaceFile } from "./workspace-file.ts";
 import { isPresent, workspaceShape } from "./workspace-shape.ts";
 import { removeWorkspace, withNames } from "./workspace-names.ts";
-import { checkActorName, refuseClaimedName } from "../core/actor-name.ts";
+import { agentsName, checkActorName, refuseClaimedName } from "../core/actor-name.ts";
 import { refuseProcessPath } from "./refuse-process-path.ts";
 
 const LIST_THEM = "`chronicle workspaces` lists them";
@@ -80,6 +80,7 @@ class FileStore implements StoreApi {
     for (const root of roots) refuseUnsafe(root.folder, { ...this.#options, force: options.force === true });
     const [first] = roots;
     if (first === undefined) throw new ChronicleError("USAGE", "there is no folder to track", { hint: "name one" });
+    await this.#refuseAgentsForce(options, first);
     const standing =
       options.adopt === undefined
         ? await this.#standing(first, true)
@@ -267,8 +268,9 @@ class FileStore implements StoreApi {
       this.#open.delete(opened);
       await opened.close();
     });
-    const workspace = new Workspace(opened.context, turns);
-    return role === "agent" ? agentView(workspace, opened.context) : workspace;
+    if (role !== "agent") return new Workspace(opened.context, turns);
+    const context = { ...opened.context, actor: agentsName(undefined, opened.context.actor) };
+    return agentView(new Workspace(context, turns), context);
   }
 
   /** What concerns the whole store is a person's. The attempt is recorded in each workspace concerned. */
@@ -278,6 +280,15 @@ class FileStore implements StoreApi {
       if (concerned(id)) await this.#with(id, ({ context }) => recordRefusal(context, what, []));
     }
     throw forbidden(what);
+  }
+
+  /** An agent takes no history away from its folder, and is stopped where a person would have to be sure. */
+  async #refuseAgentsForce({ adopt, force }: InitOptions, root: RootRecord): Promise<void> {
+    if (this.#options.role !== "agent" || (adopt === undefined && force !== true)) return;
+    const all = await this.#cache.list();
+    const meant =
+      adopt === undefined ? all.find((one) => one.folders[0] === placeOfRoot(root)) : await this.#byId(adopt);
+    await this.#refuseAgent(adopt === undefined ? "init --force" : "init --adopt", (id) => id === meant?.id);
   }
 
   async #byId(id: string, exact = false): Promise<ListedWorkspace> {

@@ -1,4 +1,5 @@
 import type { StoreOptions } from "../api/store-api.ts";
+import { nameOfRole } from "../core/actor-name.ts";
 import { ChronicleError } from "../core/errors.ts";
 import type { Disk } from "../disk/disk.ts";
 import { FileBlobStore } from "../storage/files/file-blob-store.ts";
@@ -45,7 +46,7 @@ export async function openParts(options: StoreOptions, backends: Backends): Prom
     syncs: new SyncDesk(disk),
     heads: new FileHeadKeeper(disk, configFolder, processes.pid),
     headPace: new HeadPace(now, backends.timers),
-    actor: options.actor ?? "human",
+    actor: options.actor ?? nameOfRole(options.role),
     onNote: options.onNote,
     onCommit: options.onCommit,
     onUnsigned: options.onUnsigned,

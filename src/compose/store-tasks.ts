@@ -194,7 +194,7 @@ export function isThere({ backends, layout }: StoreParts, id: string): boolean {
   return backends.disk.lstat(layout.workspace(id).folder) !== undefined;
 }
 
-function workspaceIds({ backends, layout }: StoreParts): string[] {
+export function workspaceIds({ backends, layout }: StoreParts): string[] {
   if (backends.disk.lstat(layout.workspaces) === undefined) return [];
   const folders = backends.disk.list(layout.workspaces).filter((item) => item.kind === "dir");
   return folders.map((item) => item.name.toString()).filter((name) => !name.includes("."));

@@ -55,6 +55,16 @@ export function agentName(name: string): string {
   return claimedName(name) === undefined ? name : `agent (${name})`;
 }
 
+/** Under what name somebody acts who gives none: a person, or an agent. */
+export function nameOfRole(role: "person" | "agent" | undefined): string {
+  return role === "agent" ? "agent" : "human";
+}
+
+/** The name under which an agent acts: the one that it gives, else the one that holds anyway, unless that is a person's. */
+export function agentsName(given: string | undefined, otherwise: string): string {
+  return given ?? (claimedName(otherwise) === undefined ? otherwise : nameOfRole("agent"));
+}
+
 /** Throws `FORBIDDEN` where an agent names itself like a person or like Chronicle. */
 export function refuseClaimedName(name: string | undefined): void {
   const claimed = name === undefined ? undefined : claimedName(name);

@@ -22,7 +22,7 @@ describe("an agent", () => {
     for (const [, attempt] of attempts) await expect(attempt()).rejects.toMatchObject(FORBIDDEN);
     const recorded = await agent.log({ prefix: "refused:" });
     expect(recorded.map((one) => (one.record as { what: string }).what)).toEqual(attempts.map(([what]) => what));
-    expect(recorded[0]?.record).toMatchObject({ actor: "human", detail: '[{"keepLast":0}]' });
+    expect(recorded[0]?.record).toMatchObject({ actor: "agent", detail: '[{"keepLast":0}]' });
     expect((await agent.verify()).problems).toEqual([]);
     await agent.close();
   });

@@ -1,5 +1,6 @@
 import type { RecordStoreApi } from "../api/record-api.ts";
 import type { ActingAs, VerifyOptions, WorkspaceApi } from "../api/workspace-api.ts";
+import { WHO_CAN } from "../core/agents-role.ts";
 import { ChronicleError } from "../core/errors.ts";
 import { encodeRefused } from "../core/refused-record.ts";
 import { withCommit } from "./commit.ts";
@@ -61,7 +62,7 @@ export function agentView(workspace: WorkspaceApi, context: Context): WorkspaceA
 /** The error for what only a person may do. */
 export function forbidden(what: string): ChronicleError {
   return new ChronicleError("FORBIDDEN", `an agent may not do this: ${what}`, {
-    hint: "a person can, from a terminal of their own; the attempt was recorded (`chronicle log --prefix refused:`)",
+    hint: `${WHO_CAN}; the attempt was recorded (\`chronicle log --prefix refused:\`)`,
     data: { what },
   });
 }

@@ -1,6 +1,7 @@
 import type { RunShape, SessionShape } from "../api/shapes.ts";
 import type { ProgressOptions, Recording, RunOptions, WatchOptions } from "../api/workspace-api.ts";
 import { maskCommand } from "../core/mask-secrets.ts";
+import { ROLE_VARIABLE } from "../core/agents-role.ts";
 import { quoteCommand } from "../core/quote-command.ts";
 import { overLimit } from "./baseline.ts";
 import { openBrackets } from "./brackets.ts";
@@ -101,7 +102,7 @@ export async function run(context: Context, options: RunOptions, within: readonl
     end = await context.processes.run(options.command, {
       cwd: options.cwd ?? context.worktree.roots[0]?.folder ?? "/",
       ...(options.env === undefined ? {} : { env: options.env }),
-      moreEnv: { [RUN_VARIABLE]: session.id },
+      moreEnv: { [RUN_VARIABLE]: session.id, [ROLE_VARIABLE]: "agent" },
     });
   } catch (error) {
     const done = await finish(context, session, { recorder, kept });

@@ -57,7 +57,7 @@ import { repair } from "./repair.ts";
 import { verify } from "./verify.ts";
 import * as versions from "./versions.ts";
 import { WriteQueue } from "./write-queue.ts";
-import { checkActorName, refuseClaimedName } from "../core/actor-name.ts";
+import { agentsName, checkActorName, refuseClaimedName } from "../core/actor-name.ts";
 
 /** What all views of an open workspace have in common. */
 interface Shared {
@@ -197,9 +197,10 @@ export class Workspace implements api.WorkspaceApi {
   as({ role, actor, client, onlyInside }: api.ActingAs): api.WorkspaceApi {
     checkActorName(actor);
     if (role === "agent") refuseClaimedName(actor);
+    const name = role === "agent" ? agentsName(actor, this.#context.actor) : actor;
     const context = {
       ...this.#context,
-      ...(actor === undefined ? {} : { actor }),
+      ...(name === undefined ? {} : { actor: name }),
       ...(client === undefined ? {} : { client }),
       ...(onlyInside === true ? { outside: closedOutside(this.#context.outside) } : {}),
     };

@@ -76,6 +76,7 @@ was taken back as a whole is not passed: the command says that it was undone alr
 | \`CHRONICLE_TOKEN\` | the token for that server, and the operator's for \`serve\` |
 | \`NO_COLOR\` | no colours, as \`--no-color\` |
 | \`CHRONICLE_RUN\` | set by \`run\` for its command: its id, by which a \`run\` within it knows where it belongs |
+| \`CHRONICLE_ROLE\` | \`agent\`: what only a person may do is refused (exit code 6), and what is recorded is an agent's; set by \`run\` for its command |
 | \`CHRONICLE_OTR\` | set by \`run --otr\` for its command: hooks of agents that it starts record nothing |
 | \`CHRONICLE_DEBUG=1\` | errors with their stack |
 

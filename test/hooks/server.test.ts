@@ -18,6 +18,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { askServer } from "../../src/cli/hooking/ask-server.ts";
+import { runCli } from "../../src/cli/run-cli.ts";
+import { openStore } from "../../src/open.ts";
+import { innerIo } from "../cli/memory-io.ts";
 import { chronicleBin } from "../helpers/cli-package.ts";
 
 /** The installed hook, the long-lived process and `doctor`, as they are installed: real processes, a home of their own. */
@@ -50,6 +53,12 @@ class Home implements AsyncDisposable {
       timeout: 30_000,
     });
     return { code: ran.status, out: ran.stdout, err: ran.stderr };
+  }
+
+  /** A person's command: this process calls the hooks, so that what it starts has the agent's role. Resolves to the exit code. */
+  person(...args: readonly string[]): Promise<number> {
+    const { env } = this;
+    return runCli(innerIo(args, { env, userHome: env["HOME"] ?? "", cwd: () => this.project, openStore }));
   }
 
   /** A server in the foreground of this test; resolves when it listens. */
@@ -430,7 +439,7 @@ describe("the long-lived process", { timeout: 60_000 }, () => {
       home.fire("PostToolUse", call);
     };
     command("b1", () => writeFileSync(join(home.project, "a.txt"), "1"));
-    expect(home.cli("config", "excludePatterns", "secret").code).toBe(0);
+    expect(await home.person("config", "excludePatterns", "secret")).toBe(0);
     command("b2", () => {
       for (const name of ["a.txt", "secret"]) writeFileSync(join(home.project, name), "22");
     });
@@ -452,7 +461,7 @@ describe("the long-lived process", { timeout: 60_000 }, () => {
     home.write("a.txt", "one\n");
     const { out } = home.cli("workspaces", "--json");
     const id = /"id": ?"([^"]+)"/.exec(out)?.[1] ?? "";
-    expect(home.cli("forget", id, "--yes").code).toBe(0);
+    expect(await home.person("forget", id, "--yes")).toBe(0);
     home.write("b.txt", "two\n");
     expect(home.cli("verify").code).toBe(0);
     expect(home.actions()).toEqual([["done", 1]]);

@@ -41,6 +41,8 @@ function baseOf({ io }: CommandContext, scope: Scope): AgentBase {
 
 export async function agents(context: CommandContext): Promise<number> {
   const [what = "", ...words] = context.input.args;
+  const changes = what === "install" || what === "uninstall";
+  if (changes && !context.input.flag("dryRun")) await context.refuseAgent(`agents ${what}`);
   if (what === "install") return install(context, meantAgents(words, false));
   if (what === "uninstall") return change(context, meantAgents(words, false), "uninstall");
   if (what === "status") return status(context, meantAgents(words, true));

@@ -2,6 +2,7 @@ import { EXIT } from "../../api/problems.ts";
 import type { RunShape } from "../../api/shapes.ts";
 import type { WorkspaceApi } from "../../api/workspace-api.ts";
 import { ChronicleError } from "../../core/errors.ts";
+import { ROLE_VARIABLE } from "../../core/agents-role.ts";
 import type { CommandContext } from "../context.ts";
 import { placesOf } from "../places.ts";
 import { OFF_RECORD_VARIABLE } from "../off-record-variable.ts";
@@ -118,7 +119,7 @@ async function runOffRecord(context: CommandContext, command: readonly string[])
   let code: number | undefined;
   try {
     const workspace = await workspaceHere(context);
-    const quiet = { ...io, env: { ...io.env, [OFF_RECORD_VARIABLE]: "1" } };
+    const quiet = { ...io, env: { ...io.env, [OFF_RECORD_VARIABLE]: "1", [ROLE_VARIABLE]: "agent" } };
     if (workspace === undefined) return await runUnrecorded(command, quiet);
     await workspace.offRecord(async () => {
       // Up to the end of this process an interrupt is the command's alone: what it leaves is noted even if Ctrl-C is typed again.

@@ -24,17 +24,10 @@ export async function token(context: CommandContext): Promise<number> {
   const [what = "list", id] = input.args;
   if (id !== undefined && what !== "revoke") throw usageError(`${what} takes no ${id}`, "chronicle token -h");
   if (what === "list") return list(context);
-  refuseAgent(context, what);
+  await context.refuseAgent(`token ${printable(what)}`);
   if (what === "create") return create(context);
   if (what === "revoke") return revoke(context, id);
   throw usageError(`token does not know ${printable(what)}`, "it is create, list or revoke");
-}
-
-function refuseAgent({ io }: CommandContext, what: string): void {
-  if (io.env["CHRONICLE_ROLE"] !== "agent") return;
-  throw new ChronicleError("FORBIDDEN", `an agent may not do this: token ${printable(what)}`, {
-    hint: "a person can, from a terminal of their own",
-  });
 }
 
 function bookOf({ io, input }: CommandContext): FileTokenBook {

@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process";
 import { join } from "node:path";
+import { ROLE_VARIABLE } from "../../core/agents-role.ts";
 import type { Disk } from "../../disk/disk.ts";
 import { addDiagnostic } from "./diagnostics.ts";
 import type { RunFolder } from "./run-folder.ts";
@@ -28,7 +29,9 @@ export function startServer(disk: Disk, { run, home, launcher, env, againMs = AG
   if (tried !== undefined && Date.now() - Number(tried / 1_000_000n) < againMs) return false;
   writeSmall(disk, mark, String(process.pid));
   const args = [launcher, "serve", "--store", home, "--idle", String(IDLE_SECONDS), "--quiet"];
-  const child = spawn(process.execPath, args, { cwd: run.folder, env: { ...env }, detached: true, stdio: "ignore" });
+  // It serves everybody: the role of who happens to start it is not its own.
+  const own = { ...env, [ROLE_VARIABLE]: undefined };
+  const child = spawn(process.execPath, args, { cwd: run.folder, env: own, detached: true, stdio: "ignore" });
   child.on("error", (error) => addDiagnostic(disk, run.folder, `the server could not be started: ${error.message}`));
   child.unref();
   return true;

@@ -1,0 +1,57 @@
+import { ROLE_VARIABLE } from "../core/agents-role.ts";
+import type { Input } from "./input.ts";
+import type { Io } from "./io.ts";
+import { placesOf } from "./places.ts";
+import { isThere } from "./user-files.ts";
+
+const always = (): boolean => true;
+const verb =
+  (...words: readonly string[]) =>
+  ({ args: [word = ""] }: Input): boolean =>
+    words.includes(word);
+
+/** `init` begins a history, or goes on with one; with these options it may change or move one that is there. */
+function changesOrTakesOver(input: Input): boolean {
+  const lists = ["exclude", "excludeGlob", "forceInclude"];
+  const limits = ["maxEntries", "maxBytes", "maxFileSize"];
+  return (
+    input.text("adopt") !== undefined ||
+    input.flag("force") ||
+    !input.flag("gitignore") ||
+    lists.some((name) => input.list(name).length > 0) ||
+    limits.some((name) => input.number(name) !== undefined)
+  );
+}
+
+/** What only a person may do: give up, free, move away or make anew what was recorded, or change what will be. */
+const PERSONS: Readonly<Record<string, (input: Input) => boolean>> = {
+  forget: always,
+  prune: (input) => !input.flag("dryRun"),
+  gc: always,
+  compact: always,
+  rebuild: always,
+  pin: always,
+  unpin: always,
+  config: (input) => input.args.length > 1 || input.flag("clear"),
+  head: (input) => input.flag("accept"),
+  init: changesOrTakesOver,
+  workspaces: verb("archive", "unarchive"),
+  verify: (input) => input.list("repairFrom").length > 0,
+  agents: verb("install", "uninstall"),
+  token: verb("create", "revoke"),
+};
+
+/** Does an agent give this command? `command`: its name. */
+export async function isAgents(io: Io, input: Input, command = ""): Promise<boolean> {
+  if (io.env[ROLE_VARIABLE] === "agent") return true;
+  if (!Object.hasOwn(PERSONS, command) || PERSONS[command]?.(input) !== true) return false;
+  const places = placesOf({ env: io.env, userHome: io.userHome, cwd: io.cwd(), store: input.text("store") });
+  if (!isThere(places.home)) return false;
+  const { startedByAgent } = await import("../open.ts");
+  const store = await io.openStore(places);
+  try {
+    return await startedByAgent(store);
+  } finally {
+    await store.close();
+  }
+}
