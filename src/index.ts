@@ -1,5 +1,5 @@
 /** The library. What is not named here is not public. */
-export { open, openRecordStore, openStore, openSyncs } from "./open.ts";
+export { open, openRecordStore, openStore, openSyncs, unforget } from "./open.ts";
 export {
   type ConflictResolution,
   syncBridge,

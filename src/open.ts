@@ -1,14 +1,15 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout } from "node:timers/promises";
-import { ChronicleError } from "./core/errors.ts";
+import { ChronicleError, withCode } from "./core/errors.ts";
 import type { ReplicaDoor } from "./api/replication-api.ts";
 import type { RecordStoreOptions, StandaloneRecordStoreApi } from "./api/record-api.ts";
 import type { OpenOptions, StoreApi, StoreOptions } from "./api/store-api.ts";
-import type { RestoreShape } from "./api/shapes.ts";
+import type { RestoreShape, WorkspaceShape } from "./api/shapes.ts";
 import type { RepairPlace, RestoreOptions, WorkspaceApi } from "./api/workspace-api.ts";
 import type { Backends } from "./compose/backends.ts";
 import { openFileRecordStore } from "./compose/file-record-store.ts";
 import { openFileStore } from "./compose/file-store.ts";
+import { type ForgottenShape, forgottenIn, unforgetWorkspace } from "./compose/forgotten.ts";
 import { leftOpen } from "./compose/left-open.ts";
 import { nodeProcesses } from "./compose/node-processes.ts";
 import { partsOf } from "./compose/parts-of.ts";
@@ -124,6 +125,24 @@ export function openSyncs(store: StoreApi, onError: (error: unknown) => void): S
 /** The origin that a workspace of this machine's store follows. Throws `PLATFORM_UNSUPPORTED` for a store that is elsewhere. */
 export function findOrigin(store: StoreApi, workspaceId: string): Promise<KnownOrigin | undefined> {
   return new FileSyncPlaces(store, partsOf(store)).originOf(workspaceId);
+}
+
+/** The histories of a store of this machine that were forgotten and can be brought back. */
+export function listForgotten(store: StoreApi): readonly ForgottenShape[] {
+  return forgottenIn(partsOf(store));
+}
+
+/**
+ * Brings a history back that was forgotten in a store of this machine: by its id, its name, or the unique beginning of its id. Throws
+ * `NOT_FOUND` where there is none (any more), `UNSAFE` where its folder or its name has another history now.
+ */
+export function unforget(store: StoreApi, id: string): Promise<WorkspaceShape> {
+  return withCode(async () => {
+    const back = await unforgetWorkspace(partsOf(store), id);
+    const shape = (await store.workspaces()).find((one) => one.id === back);
+    if (shape !== undefined) return shape;
+    throw new ChronicleError("NOT_FOUND", `${back} was brought back, and forgotten again meanwhile`);
+  });
 }
 
 /** Was this process started by an agent, or by a run, that is at work in a store of this machine? */

@@ -97,6 +97,7 @@ it("the library", () => {
       "type FilterPolicy",
       "type FilterSubject",
       "type FollowOptions",
+      "type ForgetOptions",
       "type GcShape",
       "type HeadShape",
       "type HealedContentShape",
@@ -194,6 +195,7 @@ it("the library", () => {
       "type WorkspaceShape",
       "type WriteBy",
       "type WriteCondition",
+      "unforget",
       "verifySignedHead",
     ]
   `);
@@ -349,7 +351,7 @@ it("the store", async () => {
       "openById(id: string, options?: OpenByIdOptions): Promise<WorkspaceApi>",
       "archive(id: string, archived?: boolean): Promise<WorkspaceShape>",
       "workspaces(): Promise<WorkspaceShape[]>",
-      "forget(id: string): Promise<WorkspaceShape>",
+      "forget(id: string, options?: ForgetOptions): Promise<WorkspaceShape>",
       "gc(): Promise<GcShape>",
       "du(): Promise<DuShape>",
       "doctor(): Promise<DoctorShape>",

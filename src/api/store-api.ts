@@ -35,6 +35,15 @@ export interface OpenByIdOptions extends ProgressOptions, Pick<OpenOptions, "rea
   readonly upstream?: boolean;
 }
 
+/** How a history is forgotten. */
+export interface ForgetOptions {
+  /**
+   * Give it up at once: nothing brings it back. Throws `REFUSED` while a run, a watch, an agent or a transaction is at work in it. Only
+   * with a store of this machine.
+   */
+  readonly now?: boolean;
+}
+
 export interface InitShape {
   workspace: string;
   path: string;
@@ -93,8 +102,11 @@ export interface StoreApi {
    */
   archive(id: string, archived?: boolean): Promise<WorkspaceShape>;
   workspaces(): Promise<WorkspaceShape[]>;
-  /** Removes a workspace's history from the store (not its files). Contents are freed by the next `gc`. */
-  forget(id: string): Promise<WorkspaceShape>;
+  /**
+   * Takes a workspace's history out of the store (not its files). For 24 hours `unforget` brings it back; then the next `gc` frees
+   * it, and contents that only it needed.
+   */
+  forget(id: string, options?: ForgetOptions): Promise<WorkspaceShape>;
   /** Frees contents that no workspace of the store needs. */
   gc(): Promise<GcShape>;
   /** How much space the store takes. */

@@ -2,7 +2,19 @@ import type { CommandSpec } from "./spec.ts";
 import { ACTIONS, ROLLBACK } from "./table/actions.ts";
 import { AGENTS_COMMAND, HOOK } from "./table/agents.ts";
 import { REDO, RESTORE, UNDO } from "./table/back.ts";
-import { COMPACT, COMPLETE, COMPLETION, CONFIG, DOCTOR, DU, FORGET, GC, REBUILD, WORKSPACES } from "./table/keep.ts";
+import {
+  COMPACT,
+  COMPLETE,
+  COMPLETION,
+  CONFIG,
+  DOCTOR,
+  DU,
+  FORGET,
+  GC,
+  REBUILD,
+  UNFORGET,
+  WORKSPACES,
+} from "./table/keep.ts";
 import { CAT, DIFF, EXPLAIN, HISTORY, LIST, LOG, MANIFEST, SESSIONS, SHOW, STATUS } from "./table/look.ts";
 import { FILES, MV, PUT, RM } from "./table/files.ts";
 import { MCP } from "./table/mcp.ts";
@@ -58,6 +70,7 @@ export const COMMANDS: readonly CommandSpec[] = [
   DOCTOR,
   WORKSPACES,
   FORGET,
+  UNFORGET,
   RECORD,
   IMPORT,
   AGENTS_COMMAND,

@@ -51,6 +51,7 @@ const LOADERS: Readonly<Record<string, Loader>> = {
   token: async () => (await import("./commands/token.ts")).token,
   transaction: async () => (await import("./commands/transaction.ts")).transaction,
   undo: async () => (await import("./commands/undo.ts")).undo,
+  unforget: async () => (await import("./commands/unforget.ts")).unforget,
   unpin: async () => (await import("./commands/pin.ts")).unpin,
   verify: async () => (await import("./commands/verify.ts")).verify,
   versions: async () => (await import("./commands/versions.ts")).versions,

@@ -21,6 +21,7 @@ const OF_NO_WORKSPACE = new Set([
   "gc",
   "du",
   "forget",
+  "unforget",
   "serve",
   "token",
   "agents",

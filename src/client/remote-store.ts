@@ -57,7 +57,8 @@ export class RemoteStore implements api.StoreApi {
     return this.#caller.all(calls.listWorkspaces, []);
   }
 
-  async forget(id: string): Promise<shapes.WorkspaceShape> {
+  async forget(id: string, { now = false }: api.ForgetOptions = {}): Promise<shapes.WorkspaceShape> {
+    if (now) throw new ChronicleError("USAGE", "a server gives up no history at once", { hint: "leave out `now`" });
     return this.#caller.one(calls.forgetWorkspace, (await this.#shapeOf(id)).id);
   }
 

@@ -2,7 +2,9 @@ import type { DoctorCheck, DoctorShape, StoreOptions } from "../api/store-api.ts
 import type { Disk } from "../disk/disk.ts";
 import { FileWitnessNotes } from "../replication/replica/witness-notes.ts";
 import { ConfinedFs } from "../worktree/confined-fs.ts";
+import { forgottenIn } from "./forgotten.ts";
 import type { StoreParts } from "./open-context.ts";
+import { Tombstones } from "./tombstones.ts";
 
 /** Least free space that lets work go on, in bytes. */
 const LOW_SPACE = 256 * 1024 * 1024;
@@ -19,6 +21,7 @@ export async function examine(parts: StoreParts, options: StoreOptions): Promise
     await watcherCheck(),
     await blobCheck(parts),
     ...copiesCheck(parts),
+    ...forgottenCheck(parts),
   ];
   return { ok: checks.every((check) => check.ok), store: options.home, checks };
 }
@@ -90,4 +93,37 @@ async function blobCheck({ blobs }: StoreParts): Promise<DoctorCheck> {
     detail: "the store cannot be written: it is opened for reading only",
     hint: "check its permissions and the disk",
   };
+}
+
+/** The names of heads that are in force. */
+const HEAD = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/** Is each history that was signed, or forgotten, in the store? Nothing where nothing is missing and nothing was forgotten. */
+function forgottenCheck(parts: StoreParts): DoctorCheck[] {
+  const { backends, layout, configFolder } = parts;
+  const { disk } = backends;
+  const name = "forgotten";
+  const isHere = (id: string): boolean =>
+    [layout.workspace(id).folder, `${layout.forgotten}/${id}`].some((folder) => disk.lstat(folder) !== undefined);
+  const stones = new Tombstones(disk, configFolder).list().filter(({ store }) => store === layout.home);
+  const freed = stones.filter((one) => one.freed !== undefined).map(({ id }) => id);
+  const gone = stones.find(({ id }) => !freed.includes(id) && !isHere(id));
+  if (gone !== undefined) {
+    const when = `it was forgotten at ${gone.forgotten}, and was to be kept until ${gone.until}`;
+    const detail = `the history ${gone.id} of ${gone.path || gone.name || "no folder"} is gone from the store: ${when}`;
+    return [{ name, ok: false, detail, hint: `put ${layout.forgotten}/${gone.id} back from a copy` }];
+  }
+  const others = new Tombstones(disk, configFolder).list().map(({ id }) => id);
+  const heads = disk.lstat(`${configFolder}/heads`) === undefined ? [] : disk.list(`${configFolder}/heads`);
+  const orphans = heads.map((item) => item.name.toString()).filter((id) => HEAD.test(id) && !isHere(id));
+  const missing = orphans.filter((id) => !others.includes(id));
+  if (missing.length > 0) {
+    const detail = `${missing.length} signed ${missing.length === 1 ? "head" : "heads"} without a history in this store: ${missing.join(", ")}`;
+    const hint = `the store was removed, or they are another store's: put ${layout.home} back from a copy, or look with --store`;
+    return [{ name, ok: false, detail, hint }];
+  }
+  const kept = forgottenIn(parts).length;
+  if (kept === 0) return [];
+  const detail = `${kept} ${kept === 1 ? "history" : "histories"} can be brought back: \`chronicle unforget\``;
+  return [{ name, ok: true, detail }];
 }

@@ -1,6 +1,7 @@
 import type {
   CreateOptions,
   DoctorShape,
+  ForgetOptions,
   InitOptions,
   InitShape,
   OpenByIdOptions,
@@ -27,6 +28,7 @@ import type { Backends } from "./backends.ts";
 import { checkName, createWorkspace } from "./create-workspace.ts";
 import { examine } from "./doctor.ts";
 import { makeFolders } from "./file-head-keeper.ts";
+import { forgetWorkspace, freeForgotten } from "./forgotten.ts";
 import { identityAt, isFolderOf } from "./folder-identity.ts";
 import { openContext, type HowToOpen, type OpenedContext, type StoreParts } from "./open-context.ts";
 import { openMirror } from "./open-mirror.ts";
@@ -38,7 +40,6 @@ import { refuseUnsafe, rootsFrom } from "./roots.ts";
 import { collectStore, isThere, refuseToForget, storeTasks, storeUsage } from "./store-tasks.ts";
 import { writeWorkspaceFile } from "./workspace-file.ts";
 import { isPresent, workspaceShape } from "./workspace-shape.ts";
-import { removeWorkspace, withNames } from "./workspace-names.ts";
 import { agentsName, checkActorName, refuseClaimedName } from "../core/actor-name.ts";
 import { refuseProcessPath } from "./refuse-process-path.ts";
 
@@ -178,13 +179,13 @@ class FileStore implements StoreApi {
     return shapes.filter((shape) => shape !== undefined);
   }
 
-  forget(id: string): Promise<WorkspaceShape> {
+  forget(id: string, { now = false }: ForgetOptions = {}): Promise<WorkspaceShape> {
     return withCode(async () => {
       const found = await this.#byId(id);
       await this.#refuseAgent("forget", (one) => one === found.id);
       const shape = (await this.#shape(found)) ?? this.#gone(id);
       await refuseToForget(this.#parts, found.id);
-      await withNames(this.#parts, () => removeWorkspace(this.#parts, found.id));
+      await forgetWorkspace(this.#parts, found, { now });
       return shape;
     });
   }
@@ -192,6 +193,7 @@ class FileStore implements StoreApi {
   gc(): Promise<GcShape> {
     return withCode(async () => {
       await this.#refuseAgent("gc", () => true);
+      await freeForgotten(this.#parts);
       return collectStore(this.#parts);
     });
   }

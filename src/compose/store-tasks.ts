@@ -1,4 +1,5 @@
 import type { DuShape, GcShape } from "../api/shapes.ts";
+import { workspaceLayout } from "../storage/files/layout.ts";
 import { ChronicleError } from "../core/errors.ts";
 import type { Hash } from "../core/hash.ts";
 import type { Disk } from "../disk/disk.ts";
@@ -134,17 +135,33 @@ function marker(parts: StoreParts): { readonly alive: ReadonlySet<Hash>; readonl
       await log.close();
     }
   };
-  const mark = async (): Promise<void> => {
-    for (const id of workspaceIds(parts)) {
+  const markIn = async (at: StoreParts): Promise<void> => {
+    for (const id of workspaceIds(at)) {
       try {
-        for (const history of historiesOf(parts, id)) await markOne(history);
+        for (const history of historiesOf(at, id)) await markOne(history);
       } catch (error) {
-        // One that was forgotten meanwhile needs nothing any more.
-        if (isThere(parts, id)) throw unreadable(id, error);
+        // One that was moved meanwhile is met where it is now.
+        if (isThere(at, id)) throw at === parts ? unreadable(id, error) : unreadableForgotten(id, error);
       }
     }
   };
+  const mark = async (): Promise<void> => {
+    await markIn(parts);
+    await markIn(ofForgotten(parts));
+    // One that was brought back meanwhile is in neither list.
+    await markIn(parts);
+  };
   return { alive, mark };
+}
+
+/** The same store, with the histories that were forgotten in the place of its own. */
+function ofForgotten(parts: StoreParts): StoreParts {
+  const { layout } = parts;
+  const { forgotten } = layout;
+  return {
+    ...parts,
+    layout: { ...layout, workspaces: forgotten, workspace: (id) => workspaceLayout(`${forgotten}/${id}`) },
+  };
 }
 
 /**
@@ -184,6 +201,16 @@ function unreadable(id: string, error: unknown): unknown {
       OWN_WAY_OUT.includes(error.code) && error.hint !== undefined
         ? error.hint
         : `\`chronicle -w ${id} verify\` lists what is damaged; put it back from a copy, or give the workspace up with \`chronicle forget ${id}\``,
+    data: { ...error.data, workspace: id },
+    cause: error,
+  });
+}
+
+/** What a history needs that was forgotten and cannot be read is kept with it. */
+function unreadableForgotten(id: string, error: unknown): unknown {
+  if (!(error instanceof ChronicleError)) return error;
+  return new ChronicleError(error.code, `nothing was freed, because of the forgotten history ${id}: ${error.message}`, {
+    hint: `\`chronicle unforget\` says until when it is kept; to give it up before: \`chronicle unforget ${id}\`, then \`chronicle forget ${id} --now\``,
     data: { ...error.data, workspace: id },
     cause: error,
   });

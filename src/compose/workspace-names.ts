@@ -3,14 +3,18 @@ import type { Backends } from "./backends.ts";
 import { followOrigin } from "./follow-origin.ts";
 import { makeFolders } from "./file-head-keeper.ts";
 import { removeTree } from "./remove-tree.ts";
-import { SyncTokens } from "./sync-tokens.ts";
 
-/** What a workspace's folder is called until it is whole, and once it is forgotten. Neither is anybody's workspace. */
+/** What a workspace's folder is called until it is whole, and while it is removed for good. Neither is anybody's workspace. */
 const UNFINISHED = ".new";
 const FORGOTTEN = ".forgotten";
 
 export function unfinishedName(id: string): string {
   return `${id}${UNFINISHED}`;
+}
+
+/** What the folder of a workspace is called that is being removed for good. */
+export function endedName(id: string): string {
+  return `${id}${FORGOTTEN}`;
 }
 
 interface Place {
@@ -41,25 +45,26 @@ export async function withNames<T>({ backends, layout, waitMs }: Place, work: ()
 }
 
 /**
- * Takes a workspace's history away, with what it holds of its origin's and the token for that, once nobody is at work in it:
- * first its name, then all there is. Throws `LOCKED`, also while a process syncs it.
+ * Moves a workspace's folder away, with all that it holds of its origin's history, once nobody is at work in it. `before`: what has to be
+ * durable first. Throws `LOCKED`, also while a process syncs it.
  */
-export async function removeWorkspace(
-  { backends, layout, waitMs, configFolder }: Place & { readonly configFolder: string },
+export async function moveWorkspace(
+  { backends, layout, waitMs }: Place,
   id: string,
+  { to, before }: { readonly to: string; readonly before: () => void },
 ): Promise<void> {
   const { disk } = backends;
   const { folder, lock: lockPath, upstream } = layout.workspace(id);
-  const gone = `${folder}${FORGOTTEN}`;
   using _followed = disk.lstat(upstream.folder) === undefined ? undefined : await followOrigin(backends, upstream);
   const lock = backends.lock(lockPath);
   try {
     using _held = await lock.exclusive(waitMs);
-    disk.rename(folder, gone);
+    before();
+    disk.rename(folder, to);
+    // First where it is found: after a crash it is in one place at least.
+    disk.syncFolder(to.slice(0, to.lastIndexOf("/")));
     disk.syncFolder(layout.workspaces);
   } finally {
     lock.close();
   }
-  new SyncTokens(disk, configFolder).remove(id);
-  removeTree(disk, gone);
 }

@@ -170,7 +170,7 @@ describe("forks", () => {
     const seq = (await origin.deleteFile("b")).seq;
     const fork = await created(store, { from: { workspace: origin.id, moment: `seq:${seq}` } });
     await origin.close();
-    await store.forget(origin.id);
+    await store.forget(origin.id, { now: true });
     expect((await store.gc()).freed_blobs).toBeGreaterThan(0);
     expect(await contentOf(fork, "a")).toBe("needed\n");
     expect((await fork.verify()).problems).toEqual([]);

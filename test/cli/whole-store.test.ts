@@ -6,6 +6,7 @@ import { expect, it } from "vitest";
 import type { DuShape, GcShape, WorkspaceShape } from "../../src/api/shapes.ts";
 import { openStore } from "../../src/open.ts";
 import { Sandbox } from "./sandbox.ts";
+import { letGracePass } from "../helpers/grace.ts";
 
 function bytesBeneath(folder: string): number {
   return readdirSync(folder, { recursive: true, encoding: "utf8" })
@@ -51,6 +52,7 @@ it("gc frees what a forgotten workspace leaves, with no workspace around", async
   await box.must(["init"]);
   const [workspace] = (await box.json(["workspaces"])).value as WorkspaceShape[];
   await box.must(["forget", "--yes", workspace?.id ?? ""]);
+  letGracePass(join(box.folder, "config/chronicle"));
   const before = bytesBeneath(join(box.store, "blobs/packs"));
   const { code, value } = await box.json(["gc"], { cwd: "home" });
   expect(code).toBe(0);
@@ -68,6 +70,7 @@ it("gc counts as freed only what it freed: what lies in a pack that is mostly ne
   await box.must(["init"], { cwd: "second" });
   const all = (await box.json(["workspaces"])).value as WorkspaceShape[];
   await box.must(["forget", "--yes", all.find(({ path }) => path.endsWith("second"))?.id ?? ""]);
+  letGracePass(join(box.folder, "config/chronicle"));
   const { stdout } = await box.must(["gc"]);
   expect(stdout).toMatch(
     /^freed 0 B \(0 blobs\)\n[1-9] blobs? \(\d+ B\) no longer needed, but in packs that are still in use/,

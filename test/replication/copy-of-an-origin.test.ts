@@ -108,7 +108,7 @@ describe("a copy of an origin's history", () => {
       await using _hold = await openReplica(there, copied.replica);
       await expect(store.forget(copied.replica)).rejects.toMatchObject({ code: "LOCKED" });
     }
-    await store.forget(copied.replica);
+    await store.forget(copied.replica, { now: true });
     await collectStore(there);
     expect(await there.blobs.get(large)).toBeUndefined();
   });

@@ -18,6 +18,7 @@ import {
 import { createServer } from "node:http";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { openStore } from "../../src/open.ts";
 import type { VerifyShape } from "../../src/api/shapes.ts";
 import { sha256 } from "../../src/core/hash.ts";
 import { NodeDisk } from "../../src/disk/node-disk.ts";
@@ -300,7 +301,9 @@ describe("Truth 16: verify --repair-from heals what can be healed", () => {
     const ids = readdirSync(join(box.store, "workspaces"));
     await box.must(["init"], { cwd: "second" });
     const second = readdirSync(join(box.store, "workspaces")).find((id) => !ids.includes(id));
-    await box.must(["forget", "--yes", second ?? ""]);
+    const store = await openStore({ home: box.store, configFolder: join(box.folder, "config/chronicle") });
+    await store.forget(second ?? "", { now: true });
+    await store.close();
     rot(box.store, gone);
     expect(await verified(box, ".")).toMatchObject({ code: 0, problems: [] });
   });

@@ -192,7 +192,7 @@ it("what is in a sync is not archived; forgotten, it takes the copy of the origi
   await expect(store.forget(id)).rejects.toMatchObject({ code: "LOCKED" });
   // The process that ran it is gone without having stopped it.
   await syncs.close();
-  await store.forget(id);
+  await store.forget(id, { now: true });
   expect([existsSync(kept), existsSync(copy)]).toEqual([false, false]);
   expect((await store.gc()).freed_blobs).toBeGreaterThan(0);
   expect(read("desk/a")).toBe("1");

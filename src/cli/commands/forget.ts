@@ -4,20 +4,27 @@ import { ChronicleError } from "../../core/errors.ts";
 import { confirm } from "../confirm.ts";
 import type { CommandContext } from "../context.ts";
 import { printable } from "../render/printable.ts";
+import { usageError } from "../usage-error.ts";
 
 function sentence(item: WorkspaceShape): string {
   const named = item.name === undefined ? "a workspace without a folder" : printable(item.name);
   return `the history of ${item.path === "" ? named : printable(item.path)} (${item.id}, ${item.seq} events)`;
 }
 
-/** On a terminal the workspace is named first; elsewhere only `--yes` removes what nothing brings back. */
+/** On a terminal the workspace is named first; elsewhere only `--yes` takes a history away. */
 async function agreed(context: CommandContext, prefix: string): Promise<boolean> {
-  if (context.input.flag("yes")) return true;
+  const now = context.input.flag("now");
+  if (now) refuseWithoutPerson(context);
+  else if (context.input.flag("yes")) return true;
   if (!context.canAsk) {
-    throw new ChronicleError("REFUSED", `removing a history cannot be undone, and nobody can be asked here`, {
-      hint: `if you are sure: chronicle forget ${prefix} --yes`,
-      data: { id: prefix },
-    });
+    throw new ChronicleError(
+      "REFUSED",
+      "forgetting a history needs somebody who is sure, and nobody can be asked here",
+      {
+        hint: `if you are sure: chronicle forget ${prefix} --yes`,
+        data: { id: prefix },
+      },
+    );
   }
   const store = await context.store();
   const all = await store.workspaces();
@@ -25,15 +32,37 @@ async function agreed(context: CommandContext, prefix: string): Promise<boolean>
   const meant = exact === undefined ? all.filter((item) => item.id.startsWith(prefix)) : [exact];
   const [only] = meant;
   if (only === undefined || meant.length > 1) return true;
-  return confirm(context, `Remove ${sentence(only)} for good?`);
+  return confirm(
+    context,
+    now
+      ? `Remove ${sentence(only)} for good, at once?`
+      : `Remove ${sentence(only)}? It can be brought back for 24 hours.`,
+  );
+}
+
+/** No option stands for a person here: what starts commands can give options, too. */
+function refuseWithoutPerson(context: CommandContext): void {
+  if (context.remote !== undefined)
+    throw usageError("--now is about a store of this machine", "run it there, in a terminal");
+  if (context.canAsk) return;
+  throw new ChronicleError("REFUSED", "only a person at a terminal gives a history up at once", {
+    hint: "leave out --now: then it is kept for 24 hours, and a later `chronicle gc` frees it",
+  });
+}
+
+function told(context: CommandContext, gone: WorkspaceShape): string {
+  if (context.input.flag("now"))
+    return `removed ${sentence(gone)} for good; ${context.worded("chronicle gc frees the space")}`;
+  const back = `chronicle unforget ${gone.id}`;
+  return `removed ${sentence(gone)}; for 24 hours \`${back}\` brings it back, then ${context.worded("chronicle gc frees the space")}`;
 }
 
 export async function forget(context: CommandContext): Promise<number> {
   const prefix = context.input.args[0] ?? "";
   if ((await context.isOperator()) && !(await agreed(context, prefix))) return EXIT.failed;
   const store = await context.store();
-  const gone = await store.forget(prefix);
+  const gone = await store.forget(prefix, { now: context.input.flag("now") });
   if (context.json) context.printJson(gone);
-  else context.print(`removed ${sentence(gone)}; ${context.worded("chronicle gc frees the space")}`);
+  else context.print(told(context, gone));
   return EXIT.done;
 }

@@ -121,10 +121,27 @@ export const FORGET: CommandSpec = {
   name: "forget",
   group: GROUP,
   summary: "remove a workspace's history from the store (never its files)",
-  details: "This cannot be undone. Without a terminal it needs --yes.",
+  details:
+    "For 24 hours `chronicle unforget` brings it back; then `chronicle gc` frees it. Without a terminal it needs --yes. --now frees it at once: only a person at a terminal can say so, and only while nobody is at work there.",
   args: [{ name: "<id>", description: "a name, an id or its unique prefix", completes: "workspace" }],
-  options: [{ flags: "-y, --yes", description: "do not ask" }],
-  examples: [{ line: "chronicle forget 01JD", why: "then `chronicle gc` frees the space" }],
+  options: [
+    { flags: "-y, --yes", description: "do not ask" },
+    { flags: "--now", description: "for good, at once; asks in any case" },
+  ],
+  examples: [{ line: "chronicle forget 01JD", why: "a day later `chronicle gc` frees the space" }],
+};
+
+export const UNFORGET: CommandSpec = {
+  name: "unforget",
+  group: GROUP,
+  summary: "bring back a history that was forgotten within the last 24 hours, or list those",
+  args: [{ name: "[id]", description: "an id, its unique prefix, or a name" }],
+  options: [],
+  examples: [
+    { line: "chronicle unforget", why: "lists what can be brought back" },
+    { line: "chronicle unforget 01JD", why: "log, snapshots and undo as they were" },
+  ],
+  localOnly: { instead: "run it where the store is" },
 };
 
 export const COMPLETION: CommandSpec = {

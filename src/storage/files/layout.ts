@@ -14,6 +14,7 @@ import type { Hash } from "../../core/hash.ts";
  *     quarantine/                damaged packs and large files that a repair has replaced; nothing is read from here
  *     index.db, gc.db            derived; the lock of the collector
  *   workspaces/<id>/             see `WorkspaceLayout`
+ *   forgotten/<id>/              the same, of a history that was forgotten and can be brought back
  *   workspaces/<id>.new/         one that is being made; <id>.forgotten: being removed. Garbage when nobody does
  *   lock.db                      the lock of those who make, name or remove workspaces
  * ```
@@ -25,6 +26,8 @@ export interface StoreLayout {
   readonly blobs: BlobLayout;
   /** The folder that holds one folder for each workspace. */
   readonly workspaces: string;
+  /** The folder that holds the folders of workspaces that were forgotten and can be brought back. */
+  readonly forgotten: string;
   /** SQLite: the lock of those who make, name or remove workspaces. Never deleted. */
   readonly namesLock: string;
   workspace(id: string): WorkspaceLayout;
@@ -127,6 +130,7 @@ export function storeLayout(home: string): StoreLayout {
     home,
     blobs: blobLayout(`${home}/blobs`),
     workspaces,
+    forgotten: `${home}/forgotten`,
     namesLock: `${home}/lock.db`,
     workspace: (id) => workspaceLayout(`${workspaces}/${id}`),
   };
@@ -155,7 +159,8 @@ function blobLayout(folder: string): BlobLayout {
   };
 }
 
-function workspaceLayout(folder: string): WorkspaceLayout {
+/** The layout of a workspace that lies in `folder`. */
+export function workspaceLayout(folder: string): WorkspaceLayout {
   return {
     folder,
     workspaceJson: `${folder}/workspace.json`,

@@ -87,7 +87,8 @@ const forget = storeRoute(calls.forgetWorkspace, {
   tag,
   role: "operator",
   summary: "Remove a workspace's history from the store",
-  description: "Its files on disk stay. Contents are freed by the next `gc`.",
+  description:
+    "Its files on disk stay. For 24 hours `chronicle unforget` brings it back on the server's machine; then the next `gc` frees it.",
   answer: (on, { params: { id = "" } }) => on.forget(id),
 });
 
