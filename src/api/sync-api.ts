@@ -159,6 +159,9 @@ export interface SyncRunner extends SyncApi {
   close(): Promise<void>;
 }
 
+/** What somebody has decided about a sync that is halted. */
+export type SyncDecision = "deletions" | "restore" | "as-new";
+
 /** Folders that follow workspaces of other stores, and write back to them. One process for a store runs its syncs. */
 export interface SyncApi {
   /**
@@ -176,9 +179,11 @@ export interface SyncApi {
   pause(id: string): Promise<SyncShape>;
   /**
    * Goes on. Where it is halted by a deletion of much, or a folder that was emptied: `deletions` lets that happen, `restore`
-   * puts the files back; without a decision it looks whether they are back. Throws `REFUSED` where they are not.
+   * puts the files back; without a decision it looks whether they are back. Throws `REFUSED` where they are not. `as-new`: it goes
+   * on as another replica, where the origin knows of changes that this one has never made (it was put back, or is a copy): what
+   * differs is proposed, three ways, and nothing is deleted at the origin.
    */
-  resume(id: string, options?: { readonly accept?: "deletions" | "restore" }): Promise<SyncShape>;
+  resume(id: string, options?: { readonly accept?: SyncDecision }): Promise<SyncShape>;
   /**
    * Resolves once all that was changed on either side before is on the other one, or is a conflict. Throws `REFUSED`
    * after `timeoutMs` (default 60,000), and where it is not under way.

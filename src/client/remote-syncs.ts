@@ -35,7 +35,7 @@ export class RemoteSyncs implements api.SyncApi {
     return this.#caller.one(calls.pauseSync, id);
   }
 
-  resume(id: string, { accept }: { readonly accept?: "deletions" | "restore" } = {}): Promise<api.SyncShape> {
+  resume(id: string, { accept }: { readonly accept?: api.SyncDecision } = {}): Promise<api.SyncShape> {
     return this.#caller.one(calls.resumeSync, id, accept);
   }
 

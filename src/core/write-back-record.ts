@@ -12,6 +12,8 @@ import type { AcceptedEntry, RejectedEntry, WriteBackAnswer, WriteBackReason } f
  */
 export interface WriteBackRecord extends WriteBackAnswer {
   readonly settled: number;
+  /** The hash of that entry's event in the replica's own log. */
+  readonly hash?: Hash;
   /**
    * Its deletions of folders that were refused because of what is in them, which its next batch may delete: they are then
    * done. By `local_seq`; they are kept as versions meanwhile.
@@ -25,9 +27,10 @@ export function writeBackRecordId(replica: string): string {
 }
 
 /** A write-back record as JSON: an accepted entry is `[local_seq, iteration, sequence]`. */
-function encodeWriteBack({ settled, accepted, rejected, going }: WriteBackRecord): RecordBody {
+function encodeWriteBack({ settled, hash, accepted, rejected, going }: WriteBackRecord): RecordBody {
   return {
     settled,
+    ...(hash === undefined ? {} : { hash }),
     accepted: accepted.map(({ localSeq, iteration, sequence }) => [localSeq, iteration, sequence]),
     rejected: rejected.map(({ localSeq, reason, currentSequence, kept }) => ({
       local_seq: localSeq,
@@ -43,6 +46,7 @@ function encodeWriteBack({ settled, accepted, rejected, going }: WriteBackRecord
 export function decodeWriteBack(body: RecordBody): WriteBackRecord {
   return {
     settled: whole(body, "settled"),
+    ...(body["hash"] === undefined ? {} : { hash: hashOf(body, "hash") }),
     accepted: list(body, "accepted").map(decodeAccepted),
     rejected: list(body, "rejected").map((item) => decodeRejected(object(item, "a rejected entry"))),
     going: body["going"] === undefined ? [] : list(body, "going").map(decodeGoing),

@@ -7,6 +7,8 @@ import type { WorkspacePath } from "./path.ts";
 export interface WriteBackEntry {
   /** Known by this and the replica: given again, it is answered as before and not done again. */
   readonly localSeq: number;
+  /** The hash of its event in the replica's own log: another one with this number is of another history. */
+  readonly eventHash?: Hash;
   readonly path: WorkspacePath;
   /** `undefined`: deleted. */
   readonly entry: Entry | undefined;
@@ -23,6 +25,8 @@ export interface WriteBackBatch {
   readonly replica: string;
   /** The last event that was sent to the replica, or that it has proved to hold: what is later it cannot have seen. */
   readonly acknowledged: number;
+  /** The last entry of this replica that was decided, as far as the conversation knows that brings these. Left out: nobody asks. */
+  readonly after?: number;
   readonly entries: readonly WriteBackEntry[];
   /** Contents that the replica has not got: what others have of the same hash is not its to hand on. */
   readonly missing?: ReadonlySet<Hash>;
@@ -79,6 +83,8 @@ export interface WriteBackAnswer {
 export interface SettledWriteBack {
   /** The last one that was; 0: none. */
   readonly upTo: number;
+  /** Its hash in the replica's own log, where that is known. */
+  readonly hash?: Hash;
   /** The answers to its last batch, for a replica that never got them. */
   readonly last: WriteBackAnswer;
 }

@@ -37,10 +37,17 @@ export class MemoryJournal implements WriteJournal {
   add(path: WorkspacePath, { entry, seen }: Pick<WriteBackEntry, "entry" | "seen">): WriteBackEntry {
     // Not every event of a log is an entry.
     this.#head += this.#head % 3 === 0 ? 2 : 1;
-    const added = { localSeq: this.#head, path, entry, seen, actor: "agent", session: "s" };
+    const eventHash = sha256(`${this.#head} ${path} ${entry?.hash ?? "absent"}`);
+    const added = { localSeq: this.#head, eventHash, path, entry, seen, actor: "agent", session: "s" };
     this.entries.push(added);
     this.changed.emit();
     return added;
+  }
+
+  /** Each entry is known by its number and path. */
+  async isStillHeld(localSeq: number, hash: Hash | undefined): Promise<boolean> {
+    const entry = this.entries.find((one) => one.localSeq === localSeq);
+    return hash === undefined || (entry !== undefined && entry.eventHash === hash);
   }
 
   async next(after: number, limit: number): Promise<JournalPage> {

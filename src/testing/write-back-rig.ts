@@ -3,7 +3,7 @@ import type { Entry } from "../core/entry.ts";
 import { withCode } from "../core/errors.ts";
 import type { LogEvent } from "../core/event.ts";
 import { decodeFile, fileRecordId, type FileRecord } from "../core/file-record.ts";
-import { sha256 } from "../core/hash.ts";
+import { sha256, type Hash } from "../core/hash.ts";
 import { parsePath } from "../core/path.ts";
 import type { WriteBackAnswer, WriteBackEntry, WriteBackRules } from "../core/write-back.ts";
 import { SimDisk } from "../disk/sim-disk.ts";
@@ -113,11 +113,15 @@ export class WriteBackRig implements AsyncDisposable {
   /** Entries of a replica that holds everything that the origin has. */
   async accept(
     entries: readonly WriteBackEntry[],
-    { replica = "r1", rules, acknowledged }: AcceptMore = {},
+    { replica = "r1", rules, acknowledged, after }: AcceptMore = {},
   ): Promise<WriteBackAnswer> {
     const { seq } = await this.context.index.head();
     return withCode(() =>
-      acceptWriteBack(this.context, { replica, acknowledged: acknowledged ?? seq, entries }, rules),
+      acceptWriteBack(
+        this.context,
+        { replica, acknowledged: acknowledged ?? seq, entries, ...(after === undefined ? {} : { after }) },
+        rules,
+      ),
     );
   }
 
@@ -184,6 +188,7 @@ export class WriteBackRig implements AsyncDisposable {
 /** What an entry says beside its state. */
 export interface EntryMore {
   readonly seen?: number;
+  readonly eventHash?: Hash;
   readonly kind?: Entry["kind"];
   readonly mode?: number;
   readonly actor?: string;
@@ -197,6 +202,8 @@ export interface AcceptMore {
   readonly replica?: string;
   readonly rules?: WriteBackRules;
   readonly acknowledged?: number;
+  /** The last entry that was decided, as far as the replica's conversation knows. */
+  readonly after?: number;
 }
 
 function file(text: string) {

@@ -59,6 +59,12 @@ export class FollowedOrigin implements AsyncDisposable {
     await this.flush();
   }
 
+  /** Goes on where it was halted: as another replica. */
+  async adoptAsNew(): Promise<void> {
+    await this.#syncs.resume(this.desk.id, { accept: "as-new" });
+    await this.flush();
+  }
+
   status(): Promise<SyncShape> {
     return this.#syncs.status(this.desk.id);
   }

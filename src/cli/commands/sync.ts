@@ -18,6 +18,7 @@ const VERBS: Readonly<Record<string, Verb>> = {
   stop: standing((syncs, { id }) => syncs.stop(id)),
   pause: standing((syncs, { id }) => syncs.pause(id)),
   resume: standing(resume),
+  "adopt-as-new": standing((syncs, { id }) => syncs.resume(id, { accept: "as-new" })),
   flush: standing(flush),
   monitor,
   conflicts: listConflicts,

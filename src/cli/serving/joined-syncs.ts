@@ -1,5 +1,6 @@
 import type { ConflictShape } from "../../api/conflict-shape.ts";
 import type {
+  SyncDecision,
   SyncApi,
   SyncEventShape,
   SyncResolution,
@@ -75,7 +76,7 @@ export class JoinedSyncs implements SyncRunner {
     return this.#where(asked, (syncs, id) => syncs.pause(id));
   }
 
-  resume(asked: string, options?: { readonly accept?: "deletions" | "restore" }): Promise<SyncShape> {
+  resume(asked: string, options?: { readonly accept?: SyncDecision }): Promise<SyncShape> {
     return this.#where(asked, (syncs, id) => syncs.resume(id, options));
   }
 

@@ -75,8 +75,8 @@ export const SYNC: CommandSpec = {
   details:
     "start URL#WORKSPACE FOLDER begins one: http(s)://HOST:PORT of a server that was started with --replication, or unix:/PATH " +
     "of its socket. The store's process runs it (started by itself, as for hooks; it stays while there are syncs), or this " +
-    "one with --foreground. status, stop, pause, resume, flush (wait until both sides have everything), monitor and " +
-    "conflicts take a sync by its folder, its id or its beginning; where none is given status and monitor are " +
+    "one with --foreground. status, stop, pause, resume, adopt-as-new (go on as another replica, after this one was put back to an older state or copied), " +
+    "flush (wait until both sides have everything), monitor and conflicts take a sync by its folder, its id or its beginning; where none is given status and monitor are " +
     "about all, the others about that of the folder one stands in, else the only one. resolve PATH settles a conflict. " +
     DETAILS_OF_MODES +
     " More: docs/replication.md.",
@@ -84,7 +84,18 @@ export const SYNC: CommandSpec = {
     {
       name: "<what>",
       description: "what to do",
-      completes: ["start", "status", "stop", "pause", "resume", "flush", "monitor", "conflicts", "resolve"],
+      completes: [
+        "start",
+        "status",
+        "stop",
+        "pause",
+        "resume",
+        "adopt-as-new",
+        "flush",
+        "monitor",
+        "conflicts",
+        "resolve",
+      ],
     },
     { name: "[arguments...]", description: "URL#WORKSPACE FOLDER, a sync, or a path", completes: "path" },
   ],

@@ -58,7 +58,11 @@ export interface CycleParts {
 }
 
 /** What somebody has decided about much that is gone. */
-export type LossDecision = "deletions" | "restore";
+export type LossDecision =
+  | "deletions"
+  | "restore"
+  /** Nobody has deleted what is missing in the folder: it comes back. */
+  | "keep";
 
 /** What became of a cycle. */
 export type CycleOutcome =
@@ -82,6 +86,7 @@ export type CycleOutcome =
 /** What is changed of a record; `undefined` takes a thing away. */
 export interface RecordChange {
   readonly origin?: string;
+  readonly sandboxId?: string;
   readonly paused?: boolean | undefined;
   readonly stopped?: boolean | undefined;
   readonly halted?: ReplicaHalt | undefined;
@@ -304,7 +309,7 @@ export class FolderCycle implements Disposable {
       since: () => eventBefore(context.index, context.now(), MEMORY_MS),
       isSent: (path) => journal.isSent(path),
     });
-    const sides = decided === "restore" ? sidesToRestore(losses) : new Set<Side>();
+    const sides = decided === "restore" ? sidesToRestore(losses) : new Set<Side>(decided === "keep" ? ["local"] : []);
     // What had gone and is back by itself, the origin need not hear of.
     const isBack = this.#isLookedAtAgain && decided === undefined && losses.halted.local === undefined;
     if (sides.has("local") || isBack) journal.skipTo(local);

@@ -16,6 +16,7 @@ export interface JournalSource {
   /** What a path was before it was deleted, as far as the origin knows. */
   readonly before: (path: WorkspacePath) => Promise<Entry | undefined>;
   readonly open: (hash: Hash) => Promise<BlobReader | undefined>;
+  readonly isStillHeld: (seq: number, hash: Hash | undefined) => Promise<boolean>;
   readonly rules: ReplicatedPaths;
   /** Is it an editor's own file, which stays here? Default: none is. */
   readonly keepsHere?: ((path: WorkspacePath, entry: Entry | undefined) => Promise<boolean>) | undefined;
@@ -192,6 +193,10 @@ export class FolderJournal implements WriteJournal {
     this.#drop(upTo);
     this.#settleIdle();
     this.answered.emit(answer);
+  }
+
+  isStillHeld(localSeq: number, hash: Hash | undefined): Promise<boolean> {
+    return this.#source.isStillHeld(localSeq, hash);
   }
 
   open(hash: Hash): Promise<BlobReader | undefined> {

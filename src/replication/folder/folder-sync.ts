@@ -210,6 +210,15 @@ export class FolderSync {
   }
 
   /**
+   * From now on it is another replica, which has nothing in common with what the origin knows of the one before. Whoever asks for it
+   * opens it anew. Throws `REFUSED` where it is stopped.
+   */
+  async becomeNew(sandboxId: string): Promise<void> {
+    if (this.record.stopped === true) throw notUnderWay(this.record, "it is stopped");
+    await this.#atRest(() => this.#write({ sandboxId, paused: true, halted: undefined }));
+  }
+
+  /**
    * Goes on. Where it was halted and needs a decision, and gets none, it looks whether what was gone is back. Throws `REFUSED`
    * where it is not, and where it is stopped.
    */

@@ -1,6 +1,6 @@
 import type { ReplicaRecord } from "../../core/replica-record.ts";
 import type { Context } from "../../workspace/context.ts";
-import { readJournal } from "../../workspace/replica/journal.ts";
+import { isStillHeld, readJournal } from "../../workspace/replica/journal.ts";
 import type { Mirror } from "../replica/mirror.ts";
 import type { EditorFiles } from "./editor-files.ts";
 import { FolderJournal } from "./folder-journal.ts";
@@ -26,6 +26,7 @@ export function openJournal(
       readJournal(context, (path, seq) => mirror.iterationAt(path, seq), { origin: origin(), after, limit }),
     before: async (path) => (await mirror.iterationAt(path, mirror.head.seq))?.entry,
     open: (hash) => context.blobs.open(hash),
+    isStillHeld: (seq, hash) => isStillHeld(context, seq, hash),
     rules,
     keepsHere: (path, entry) => editorFiles.keepsHere(path, entry),
     settled,

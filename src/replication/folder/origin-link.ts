@@ -143,7 +143,7 @@ export class OriginLink {
       return this.#become(state, error === undefined ? undefined : explained(error));
     // It halts with that, which is told: it is not offline before.
     [this.#state, this.#error] = [state, error];
-    const reason = hasWitnessed(this.#options.session.notes) ? "diverged" : error.code.toLowerCase();
+    const reason = hasWitnessed(this.#options.session.notes) ? "diverged" : reasonOf(error);
     this.#options.onRefused({ reason, detail: error.message });
   }
 
@@ -152,6 +152,11 @@ export class OriginLink {
     this.#error = error;
     this.#options.onChange();
   }
+}
+
+/** A word for programs. */
+function reasonOf({ code }: ChronicleError): string {
+  return code === "ROLLBACK_DETECTED" ? "forked" : code.toLowerCase();
 }
 
 /** As it is told while it is tried again. */

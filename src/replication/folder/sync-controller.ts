@@ -1,5 +1,6 @@
 import type { ConflictShape } from "../../api/conflict-shape.ts";
 import type {
+  SyncDecision,
   SyncEventShape,
   SyncResolution,
   SyncResolvedShape,
@@ -153,11 +154,21 @@ export class SyncController implements SyncRunner {
     });
   }
 
-  resume(id: string, options: { readonly accept?: "deletions" | "restore" } = {}): Promise<SyncShape> {
-    return this.#with(id, async ({ sync }) => {
-      await sync.resume(options);
+  resume(id: string, { accept }: { readonly accept?: SyncDecision } = {}): Promise<SyncShape> {
+    return this.#with(id, async ({ sync, place }) => {
+      if (accept === "as-new") return this.#adoptAsNew(place, sync);
+      await sync.resume(accept === undefined ? {} : { accept });
       return sync.shape;
     });
+  }
+
+  /** The same folder and the same copy of the origin's history, as another replica: nothing that the origin knows of the old one counts. */
+  async #adoptAsNew({ id, parts }: OpenSyncPlace, old: FolderSync): Promise<SyncShape> {
+    await old.becomeNew(parts.context.newId());
+    await this.#letGo(id);
+    const { sync } = await this.#run(id, (record) => record);
+    await sync.resume({ accept: "keep" });
+    return sync.shape;
   }
 
   /** Others need not wait for it. */

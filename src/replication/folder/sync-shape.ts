@@ -138,6 +138,8 @@ const HINTS: Readonly<Record<string, string>> = {
   "root-emptied": LOST,
   "mass-deletion": LOST,
   nested: "stop the sync, and choose a folder that lies beside both: chronicle sync stop",
+  forked:
+    "`chronicle sync adopt-as-new` goes on as a replica of its own: what this folder has is proposed to the origin, what the origin has comes here, and nothing is deleted",
   diverged:
     "the origin has another history than before: `chronicle verify` here and there shows which one was changed; once it is the right one again, resume",
 };

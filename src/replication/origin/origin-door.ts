@@ -100,10 +100,20 @@ export class OriginDoor implements ReplicaDoor {
       const { by, error } = await session.run().finally(() => this.#sessions.delete(session));
       // What a peer does wrong is its own affair; what fails here is to be known here.
       if (by === "us" && error?.code === "IO") this.#options.onError(error.cause ?? error);
+      if (error?.code === "ROLLBACK_DETECTED") this.#options.onError(forked(session, place, error));
     } finally {
       place.gone.removeEventListener("abort", leave);
     }
   }
+}
+
+/** It stands still until somebody decides there, and whoever waits for its work is to know why. */
+function forked({ replica = "" }: OriginSession, { workspace }: ReplicaPlace, cause: ChronicleError): ChronicleError {
+  return new ChronicleError("ROLLBACK_DETECTED", `replica ${replica} of workspace ${workspace.id}: ${cause.message}`, {
+    hint: "nothing of it was taken; where it runs, `chronicle sync adopt-as-new` goes on",
+    data: { replica, workspace: workspace.id },
+    cause,
+  });
 }
 
 function wireOf(connection: ReplicaConnection): SocketWire | WebSocketWire {

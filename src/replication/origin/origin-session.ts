@@ -1,5 +1,6 @@
 import { ChronicleError } from "../../core/errors.ts";
 import type { ForeseenContent } from "../../core/foreseen-content.ts";
+import type { SettledWriteBack } from "../../core/write-back.ts";
 import type { Channel, ChannelEnd } from "../channel.ts";
 import { asFatal } from "../as-fatal.ts";
 import { contentAheadOf } from "../protocol/event-messages.ts";
@@ -266,7 +267,7 @@ export class OriginSession {
       ],
       workspace: history.workspace,
       head: { sequence: own.seq, hash: own.hash },
-      settled_local_seq: settled?.upTo ?? settled_local_seq,
+      ...(settled === undefined ? { settled_local_seq } : this.#decidedUpTo(settled)),
       heartbeat_ms: this.#heartbeatMs,
     });
     // A crash of the replica, or of the line, may have cost it these answers.
@@ -276,6 +277,12 @@ export class OriginSession {
     this.#push.begin({ seq: head.sequence, hash: head.hash });
     this.#acknowledge(head.sequence);
     await this.#sendSignedHead();
+  }
+
+  /** What the replica is told of its own entries; from here on nobody else may send some as this replica. */
+  #decidedUpTo({ upTo, hash }: SettledWriteBack): Pick<MessageOf<"HelloAck">, "settled_local_seq" | "settled_hash"> {
+    this.#intake?.begin(upTo);
+    return { settled_local_seq: upTo, ...(hash === undefined ? {} : { settled_hash: hash }) };
   }
 
   /** Is this event one of the log's, and near enough? If not, the replica is told. */

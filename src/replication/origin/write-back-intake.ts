@@ -42,6 +42,8 @@ export class WriteBackIntake {
   readonly #sent: () => number;
   readonly #waiting: WriteBack[] = [];
   #current: WriteBack | undefined;
+  /** The replica's last entry that is decided, as far as this conversation knows. */
+  #settled: number | undefined;
   #isRunning = false;
   #isFetching = false;
   #isEnded = false;
@@ -52,6 +54,11 @@ export class WriteBackIntake {
     this.#parts = parts;
     this.#contents = new ContentIntake(parts.blobs, fetch, { held: parts.received, onJoining: () => this.heard() });
     this.#sent = sent;
+  }
+
+  /** The replica was told that its entries are decided up to here. */
+  begin(settled: number): void {
+    this.#settled = settled;
   }
 
   /** Puts a batch into the queue, unless it is in it: a replica that waits for long sends it again. Throws `LIMIT_EXCEEDED`. */
@@ -107,7 +114,11 @@ export class WriteBackIntake {
     try {
       using _lease = await blobs.lease();
       const missing = await this.#ensure(replica, wired, entries);
-      return await door.decide({ replica, acknowledged: this.#sent(), entries, missing });
+      const after = this.#settled;
+      const asked = { replica, acknowledged: this.#sent(), entries, missing };
+      const answer = await door.decide(after === undefined ? asked : { ...asked, after });
+      this.#settled = Math.max(after ?? 0, entries.at(-1)?.localSeq ?? 0);
+      return answer;
     } catch (error) {
       const reason = this.#isEnded ? undefined : reasonOf(error);
       if (reason === undefined) throw error;

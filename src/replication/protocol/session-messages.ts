@@ -33,6 +33,8 @@ export const helloAck = z.strictObject({
   head,
   /** The last entry of this replica that the origin has decided about: what is later is to be sent (again). */
   settled_local_seq: count,
+  /** Its `event_hash`, where it had one. A replica that has another event there, or none, was put back, or is a copy. */
+  settled_hash: hash.optional(),
   /** Each side says something at least so often, in milliseconds; after three times that, the other one is gone. */
   heartbeat_ms: z.int().min(100).max(600_000),
 });

@@ -10,13 +10,14 @@ const MAX_NAME = 256;
 
 /** An entry as it is sent. Throws `PATH_INVALID` for a path that no peer takes (what Windows reads as absolute). */
 export function entryToWire(
-  { localSeq, path, entry, seen, actor, session, turn, action }: WriteBackEntry,
+  { localSeq, eventHash, path, entry, seen, actor, session, turn, action }: WriteBackEntry,
   inline: Uint8Array | undefined,
 ): WireEntry {
   const fields = pathToFields(path);
   pathFromFields(fields);
   return {
     local_seq: localSeq,
+    ...(eventHash === undefined ? {} : { event_hash: eventHash }),
     ...fields,
     kind: entry?.kind ?? "absent",
     content_hash: entry?.hash ?? null,
@@ -51,8 +52,8 @@ export function entryFromWire(wire: WireEntry): WriteBackEntry {
           mtimeMs: kind === "dir" ? 0 : mtime_ms,
           hash: content_hash ?? undefined,
         };
-  const { local_seq: localSeq, master_rowid_seen: seen, actor } = wire;
-  return { localSeq, path, entry, seen, actor, ...whose(wire) };
+  const { local_seq: localSeq, event_hash: eventHash, master_rowid_seen: seen, actor } = wire;
+  return { localSeq, ...(eventHash === undefined ? {} : { eventHash }), path, entry, seen, actor, ...whose(wire) };
 }
 
 interface Whose {

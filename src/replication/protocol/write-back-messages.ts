@@ -7,6 +7,8 @@ import { MAX_ENTRIES } from "./limits.ts";
 const entry = z
   .strictObject({
     local_seq: z.int().min(1),
+    /** The hash of its event in the replica's own log. */
+    event_hash: hash.optional(),
     ...stateFields,
     mtime_ms: count,
     /** The origin's event that the change is based on: the last one of this path that the replica had applied; 0: none. */

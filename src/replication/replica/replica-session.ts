@@ -231,6 +231,7 @@ export class ReplicaSession {
       throw new ChronicleError("NOT_FOUND", "the origin answers for another workspace");
     }
     await this.#witness.met(workspace, head);
+    await this.#refuseForked(message);
     this.#isWelcome = true;
     this.#blocks.isKnown = capabilities.includes("blocks");
     this.#workspace = workspace;
@@ -239,6 +240,13 @@ export class ReplicaSession {
     this.#pulse = this.#pulseOf(heartbeat_ms);
     this.#writeBack?.begin(settled_local_seq, head.sequence);
     this.#barriers.begin();
+  }
+
+  /** Changes that have numbers of others which the origin has decided would be answered as those were, and never be done. */
+  async #refuseForked({ settled_local_seq: settled, settled_hash: hash }: MessageOf<"HelloAck">): Promise<void> {
+    const { journal } = this.#options;
+    if (journal === undefined || settled === 0 || (await journal.isStillHeld(settled, hash))) return;
+    throw forked(settled);
   }
 
   async #arrived(message: MessageOf<"Notification"> | MessageOf<"Rename"> | MessageOf<"Events">): Promise<void> {
@@ -393,4 +401,12 @@ export class ReplicaSession {
     this.#trees?.beat();
     this.#barriers.beat();
   }
+}
+
+function forked(settled: number): ChronicleError {
+  return new ChronicleError(
+    "ROLLBACK_DETECTED",
+    `the origin has heard of changes of this replica, up to its event ${settled}, that are not in its history: it was put back to an earlier state, or is a copy of the one that wrote them`,
+    { data: { settled } },
+  );
 }

@@ -11,6 +11,34 @@ describe.each<[string, Readonly<Record<string, string>> | undefined]>([
   ["without a folder", undefined],
   ["with a folder", {}],
 ])("%s", (_, files) => {
+  describe("two copies of one replica", () => {
+    const ours = { eventHash: sha256("ours") };
+    const theirs = { eventHash: sha256("theirs") };
+
+    it("what the other one sends under numbers that were decided meanwhile is refused, and nothing of it is done", async () => {
+      await using origin = await WriteBackRig.create(files);
+      await origin.accept([await origin.entry(3, "a", "ours", ours)], { after: 0 });
+      const { seq } = await origin.context.index.head();
+      for (const localSeq of [2, 3, 4]) {
+        const entry = await origin.entry(localSeq, "b", "theirs", theirs);
+        await expect(origin.accept([entry], { after: 0 })).rejects.toMatchObject({ code: "ROLLBACK_DETECTED" });
+      }
+      expect(await origin.files()).toEqual({ a: "ours" });
+      expect((await origin.context.index.head()).seq).toBe(seq);
+      expect(await settledWriteBack(origin.context, "r1")).toMatchObject({ upTo: 3, hash: ours.eventHash });
+    });
+
+    it("the same batch, once more over another connection, is answered as before", async () => {
+      await using origin = await WriteBackRig.create(files);
+      const batch = [await origin.entry(3, "a", "one", ours), await origin.entry(4, "b", "two", theirs)];
+      const answer = await origin.accept(batch, { after: 0 });
+      expect(await origin.accept(batch, { after: 0 })).toEqual(answer);
+      expect(await origin.accept(batch, { after: 4 })).toEqual(answer);
+      const next = await origin.accept([await origin.entry(6, "c", "three")], { after: 4 });
+      expect(next.accepted).toHaveLength(1);
+    });
+  });
+
   describe("what is based on the present state becomes it", () => {
     it("a new file, with its folders, as the replica's work", async () => {
       await using origin = await WriteBackRig.create(files);

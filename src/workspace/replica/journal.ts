@@ -1,9 +1,11 @@
 import type { LogEvent } from "../../core/event.ts";
+import type { Hash } from "../../core/hash.ts";
 import { decodeFile, isOriginsState, pathOfRecordId, type FileRecord } from "../../core/file-record.ts";
 import { splitRoot, type WorkspacePath } from "../../core/path.ts";
 import { proposedPath } from "../../core/proposal-record.ts";
 import type { WriteBackEntry } from "../../core/write-back.ts";
 import type { EventRow, IterationRow } from "../../storage/index-store.ts";
+import { catchUp } from "../catch-up.ts";
 import type { HistoryContext } from "../context.ts";
 import { indexedFrom } from "../history-start.ts";
 import { isInBase } from "../read-base.ts";
@@ -92,13 +94,13 @@ class JournalReader {
     const { recordId, record, seq } = event;
     if (this.#standing.take(event) || !this.#standing.isCurrent) return;
     const proposed = proposedPath(recordId);
-    if (proposed !== undefined) return this.#proposal(proposed, seq);
+    if (proposed !== undefined) return this.#proposal(proposed, event);
     const path = recordId.startsWith("file") ? pathOfRecordId(recordId) : undefined;
     if (path === undefined) return;
     const file = decodeFile(path, record);
     if (isOriginsState(file)) return;
     const whose = file.cause === "merge" ? await this.#mergedBy(path, file, seq) : file;
-    await this.#add(path, { ...whose, entry: file.entry }, seq);
+    await this.#add(path, { ...whose, entry: file.entry }, event);
   }
 
   /** What a merge is to the origin is whose work it was that was merged with what that had. */
@@ -110,13 +112,14 @@ class JournalReader {
   }
 
   /** Whose it is, is whose the state is that is proposed. */
-  async #proposal(path: WorkspacePath, seq: number): Promise<void> {
+  async #proposal(path: WorkspacePath, proposal: LogEvent): Promise<void> {
+    const { seq } = proposal;
     const entry = (await this.#context.index.iterationAt(path, seq))?.entry;
     const event = await this.#eventOf(path, seq);
     const isOwn = event !== undefined && pathOfRecordId(event.recordId) === path;
     const actor = typeof event?.record["actor"] === "string" ? event.record["actor"] : UNKNOWN;
     const whose: Whose = isOwn ? decodeFile(path, event.record) : { actor };
-    await this.#add(path, { ...whose, entry }, seq);
+    await this.#add(path, { ...whose, entry }, proposal);
   }
 
   /** The event that has recorded a path's state as of an event; `undefined`: it is in a base. */
@@ -126,13 +129,14 @@ class JournalReader {
     return located === undefined || isInBase(located) ? undefined : readEvent(this.#context, located);
   }
 
-  async #add(path: WorkspacePath, file: Whose & Pick<FileRecord, "entry">, localSeq: number): Promise<void> {
+  async #add(path: WorkspacePath, file: Whose & Pick<FileRecord, "entry">, { seq, hash }: LogEvent): Promise<void> {
     if (splitRoot(path).root !== undefined) return;
     const { actor, session, action, entry } = file;
     const turn = file.turn ?? (action === undefined ? undefined : await this.#turnOf(action));
     const seen = await this.#standing.baseOf(path, this.#mirrorIterationAt);
     this.entries.push({
-      localSeq,
+      localSeq: seq,
+      eventHash: hash,
       path,
       entry,
       seen,
@@ -165,3 +169,14 @@ function isTelling(recordId: string): boolean {
 }
 
 const TELLING = ["file", "proposal:", "replica:", "conflict:"];
+
+/**
+ * Is this event of the own log still the one of which the origin has heard? `hash` undefined: nobody knows which one that was. What
+ * was compacted away cannot be asked any more, and stands.
+ */
+export async function isStillHeld(context: HistoryContext, seq: number, hash: Hash | undefined): Promise<boolean> {
+  await catchUp(context, { recover: false });
+  if (seq > (await context.index.head()).seq) return false;
+  const row = hash === undefined ? undefined : await context.index.locate(seq);
+  return row === undefined || isInBase(row) || (await readEvent(context, row)).hash === hash;
+}

@@ -1,3 +1,4 @@
+import { ChronicleError } from "../../core/errors.ts";
 import type { SettledWriteBack, WriteBackAnswer, WriteBackBatch, WriteBackEntry } from "../../core/write-back.ts";
 import {
   decodeVersion,
@@ -13,8 +14,8 @@ const NONE: WriteBackRecord = { settled: 0, accepted: [], rejected: [], going: [
 
 /** Up to where the entries of a replica are decided, and the answers to its last batch. */
 export async function settledWriteBack(context: Context, replica: string): Promise<SettledWriteBack> {
-  const { settled, accepted, rejected } = await recordOf(context, replica);
-  return { upTo: settled, last: { accepted, rejected } };
+  const { settled, hash, accepted, rejected } = await recordOf(context, replica);
+  return { upTo: settled, ...(hash === undefined ? {} : { hash }), last: { accepted, rejected } };
 }
 
 async function recordOf(context: Context, replica: string): Promise<WriteBackRecord> {
@@ -31,9 +32,14 @@ export interface OpenWriteBack {
   readonly going: readonly WriteBackEntry[];
 }
 
-/** Looks up what was decided before. To be used with the lock held. */
+/**
+ * Looks up what was decided before. To be used with the lock held. Throws `ROLLBACK_DETECTED` where somebody else has written as this
+ * replica meanwhile: what has the same number may be another change.
+ */
 export async function openWriteBack(context: Context, batch: WriteBackBatch): Promise<OpenWriteBack> {
-  const { settled, accepted, rejected, going } = await recordOf(context, batch.replica);
+  const record = await recordOf(context, batch.replica);
+  const { settled, accepted, rejected, going } = record;
+  refuseOther(record, batch);
   const asked = new Set(batch.entries.map(({ localSeq }) => localSeq));
   const entries = batch.entries.filter(({ localSeq }) => localSeq > settled);
   const resent: WriteBackEntry[] = [];
@@ -51,4 +57,15 @@ export async function openWriteBack(context: Context, batch: WriteBackBatch): Pr
     },
     going: resent,
   };
+}
+
+/** A batch that was decided, and has come again over another connection, is no other one. */
+function refuseOther({ settled, hash }: WriteBackRecord, { after, entries, replica }: WriteBackBatch): void {
+  if (after === undefined || after === settled) return;
+  const last = entries.at(-1);
+  if (last?.localSeq === settled && last.eventHash !== undefined && last.eventHash === hash) return;
+  throw new ChronicleError("ROLLBACK_DETECTED", `another copy of replica ${replica} has written meanwhile`, {
+    hint: "each copy needs an id of its own: `chronicle sync adopt-as-new` gives it one",
+    data: { replica, settled, after },
+  });
 }

@@ -10,7 +10,7 @@ export interface RecordedWriteBack {
   readonly replica: string;
   readonly planned: PlannedWriteBack;
   /** The last entry of the batch. */
-  readonly settled: number;
+  readonly last: Pick<WriteBackEntry, "localSeq" | "eventHash">;
   /** The events of its files, and the number of the first of them. */
   readonly files: readonly EventDraft[];
   readonly firstSeq: number;
@@ -30,7 +30,7 @@ export function answerOf(recorded: RecordedWriteBack): {
   readonly answer: WriteBackAnswer;
   readonly records: EventDraft[];
 } {
-  const { replica, planned, settled, left, earlier } = recorded;
+  const { replica, planned, last, left, earlier } = recorded;
   const seqs = seqsOf(recorded);
   const resent = new Set(recorded.going.map(({ localSeq }) => localSeq));
   const isLeft = ({ entry }: { readonly entry: WriteBackEntry }): boolean => left?.has(entry.path) === true;
@@ -57,7 +57,12 @@ export function answerOf(recorded: RecordedWriteBack): {
   const records = [
     ...versions.filter(({ localSeq }) => !resent.has(localSeq)).map(versionDraft),
     ...done.filter(({ entry }) => resent.has(entry.localSeq)).map(({ entry }) => forgetting(replica, entry)),
-    writeBackDraft(replica, { settled, ...kept, going: planned.going }),
+    writeBackDraft(replica, {
+      settled: last.localSeq,
+      ...(last.eventHash === undefined ? {} : { hash: last.eventHash }),
+      ...kept,
+      going: planned.going,
+    }),
   ];
   return { answer, records };
 }

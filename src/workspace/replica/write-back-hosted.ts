@@ -24,8 +24,8 @@ export async function decideHosted(
   return withCommit(context, async (commit) => {
     if ((await openIntents(context)).length > 0) return undefined;
     const { batch, earlier, going } = await openWriteBack(context, given);
-    const settled = batch.entries.at(-1)?.localSeq;
-    if (settled === undefined) return earlier;
+    const last = batch.entries.at(-1);
+    if (last === undefined) return earlier;
     const { seq: head } = await commit.head();
     const tally = await context.worktree.scan({}, () => undefined);
     const isUnrecordedFolder = async (): Promise<boolean> => false;
@@ -39,7 +39,7 @@ export async function decideHosted(
     });
     const { replica } = batch;
     const files = await draftsOf(context, { replica, head, taken: planned.taken });
-    const { answer, records } = answerOf({ replica, planned, settled, files, firstSeq: head + 1, earlier, going });
+    const { answer, records } = answerOf({ replica, planned, last, files, firstSeq: head + 1, earlier, going });
     await commit.append([...files, ...records]);
     return answer;
   });

@@ -179,7 +179,7 @@ export class WriteBackOnDisk {
   }
 
   #recorded({ planned, earlier, going, batch }: Deciding) {
-    return { replica: batch.replica, planned, settled: batch.entries.at(-1)?.localSeq ?? 0, earlier, going };
+    return { replica: batch.replica, planned, last: batch.entries.at(-1) ?? { localSeq: 0 }, earlier, going };
   }
 
   async #intent(changes: readonly UpstreamChange[], fromSeq: number): Promise<IntentRecord> {

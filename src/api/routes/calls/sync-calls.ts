@@ -1,4 +1,4 @@
-import type { SyncResolution, SyncStart } from "../../sync-api.ts";
+import type { SyncDecision, SyncResolution, SyncStart } from "../../sync-api.ts";
 import { defineCall } from "../define-call.ts";
 
 /** Folders that follow other stores' workspaces. `sync`: the id, or the folder. */
@@ -58,7 +58,7 @@ export const resumeSync = defineCall({
   method: "POST",
   path: `${SYNC}/resume`,
   reply: { json: "SyncShape" },
-  ask: (sync: string, accept?: "deletions" | "restore") => ({ params: { sync }, body: { accept } }),
+  ask: (sync: string, accept?: SyncDecision) => ({ params: { sync }, body: { accept } }),
 });
 
 export const flushSync = defineCall({

@@ -94,8 +94,10 @@ const resume = syncRoute(calls.resumeSync, {
   summary: "Go on with a sync that is paused, or halted",
   body: z.strictObject({
     accept: z
-      .enum(["deletions", "restore"])
-      .describe("of one that is halted by a deletion of much: let it happen, or put the files back")
+      .enum(["deletions", "restore", "as-new"])
+      .describe(
+        "of one that is halted by a deletion of much: let it happen, or put the files back; of one that was put back, or is a copy: go on as another replica",
+      )
       .optional(),
   }),
   answer: (on, { params: { sync = "" }, body }) => on.resume(sync, body),

@@ -1,0 +1,159 @@
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it, vi } from "vitest";
+import { FollowedOrigin, WAYS } from "../helpers/followed-origin.ts";
+
+/** With modes and times: a store that others can reach is not served. */
+function copied(from: string, to: string): void {
+  execFileSync("cp", ["-a", `${from}/.`, to]);
+}
+
+/** What is in a folder, the folder itself left in place: a machine that is put back has the same inodes. */
+function replaceIn(folder: string, from: string): void {
+  for (const name of readdirSync(folder)) rmSync(join(folder, name), { recursive: true, force: true });
+  copied(from, folder);
+}
+
+/** The files of a folder, and what they hold. */
+function treeOf(folder: string): Record<string, string> {
+  const names = readdirSync(folder, { recursive: true, withFileTypes: true });
+  const files = names.filter((one) => one.isFile()).map((one) => join(one.parentPath, one.name));
+  return Object.fromEntries(files.sort().map((file) => [file.slice(folder.length + 1), readFileSync(file, "utf8")]));
+}
+
+/** A desk that can be put back to what it was. */
+class PutBack extends FollowedOrigin {
+  /** What the origin's process has noted. */
+  get diagnostics(): string {
+    const file = join(this.origin.home, "run", "diagnostics.log");
+    return existsSync(file) ? readFileSync(file, "utf8") : "";
+  }
+
+  get kept(): string {
+    return join(this.desk.base, "kept");
+  }
+
+  /** As a snapshot of the whole machine would keep it. */
+  async keep(kept = this.kept): Promise<void> {
+    await this.desk.kill("SIGINT");
+    for (const [from, to] of [
+      [this.desk.userHome, "home"],
+      [this.desk.folder, "folder"],
+    ] as const) {
+      mkdirSync(join(kept, to), { recursive: true });
+      copied(from, join(kept, to));
+    }
+  }
+
+  async putBack(what: "all" | "store", kept = this.kept): Promise<void> {
+    await this.desk.kill();
+    replaceIn(this.desk.userHome, join(kept, "home"));
+    if (what === "all") replaceIn(this.desk.folder, join(kept, "folder"));
+  }
+
+  write(side: "origin" | "desk", path: string, text: string | undefined): void {
+    const at = join(side === "origin" ? this.origin.project : this.desk.folder, path);
+    mkdirSync(join(at, ".."), { recursive: true });
+    if (text === undefined) rmSync(at);
+    else writeFileSync(at, text);
+  }
+}
+
+describe.each(WAYS)("Truth 25: a replica that is put back to an older state (%s)", (way) => {
+  it.each(["all", "store"] as const)(
+    "halts, deletes nothing, and goes on as another one (%s)",
+    async (what) => {
+      await using both = new PutBack(way);
+      both.write("origin", "base.txt", "base\n");
+      both.write("origin", "gone.txt", "goes later\n");
+      await both.start();
+      both.write("desk", "before.txt", "before\n");
+      await both.flush();
+      await both.keep();
+      // What follows is answered by the origin, and then forgotten by the desk.
+      await both.startDesk();
+      for (let n = 0; n < 6; n += 1) both.write("desk", `later-${n}.txt`, `later ${n}\n`);
+      both.write("desk", "base.txt", "changed by the desk\n");
+      both.write("desk", "gone.txt", undefined);
+      await both.flush();
+      both.write("origin", "there.txt", "made at the origin\n");
+      await both.flush();
+      const held = treeOf(both.origin.project);
+      await both.putBack(what);
+      // New work, whose events get the numbers of those that were answered.
+      for (let n = 0; n < 8; n += 1) both.write("desk", `again-${n}.txt`, `again ${n}\n`);
+      both.write("desk", "base.txt", "changed again\n");
+      await both.startDesk();
+      const halted = await both.until(({ state }) => state === "halted" || state === "in-sync");
+      expect(halted).toMatchObject({ state: "halted", halted: "forked" });
+      expect(halted.hint).toContain("adopt-as-new");
+      // Whoever waits at the origin for its work is told as well.
+      await vi.waitFor(() => expect(both.diagnostics).toContain(`replica ${both.desk.id} of workspace`), 60_000);
+      expect(treeOf(both.origin.project)).toEqual(held);
+      await both.adoptAsNew();
+      const there = treeOf(both.origin.project);
+      for (const [path, text] of Object.entries(held))
+        if (path !== "base.txt") expect([path, there[path]]).toEqual([path, text]);
+      for (let n = 0; n < 8; n += 1) expect(there[`again-${n}.txt`]).toBe(`again ${n}\n`);
+      // Both have changed it: each has its own until somebody decides.
+      expect(there["base.txt"]).toBe("changed by the desk\n");
+      expect(readFileSync(join(both.desk.folder, "base.txt"), "utf8")).toBe("changed again\n");
+      expect(await both.status()).toMatchObject({ conflicts: 1 });
+      const { "base.txt": _mine, ...here } = treeOf(both.desk.folder);
+      const { "base.txt": _theirs, ...equal } = there;
+      expect(here).toEqual(equal);
+      expect(existsSync(join(both.desk.folder, "gone.txt"))).toBe(false);
+    },
+    300_000,
+  );
+
+  it("two copies of one replica, online in turns: nobody's file is lost, and both go on", async () => {
+    await using both = new PutBack(way);
+    const other = join(both.desk.base, "other");
+    both.write("origin", "base.txt", "base\n");
+    await both.start();
+    both.write("desk", "before.txt", "before\n");
+    await both.flush();
+    await both.keep();
+    await both.startDesk();
+    for (let n = 0; n < 3; n += 1) both.write("desk", `first-${n}.txt`, `first ${n}\n`);
+    await both.flush();
+    await both.keep(other);
+    await both.putBack("all");
+    for (let n = 0; n < 3; n += 1) both.write("desk", `second-${n}.txt`, `second ${n}\n`);
+    both.write("desk", "before.txt", undefined);
+    await both.startDesk();
+    expect(await both.until(({ state }) => state === "halted")).toMatchObject({ halted: "forked" });
+    await both.adoptAsNew();
+    expect(treeOf(both.desk.folder)).toEqual(treeOf(both.origin.project));
+    const all = treeOf(both.origin.project);
+    // Nobody knows who has deleted that: it comes back.
+    expect(all["before.txt"]).toBe("before\n");
+    await both.putBack("all", other);
+    both.write("desk", "first-0.txt", "changed\n");
+    await both.startDesk();
+    await both.flush();
+    expect(treeOf(both.desk.folder)).toEqual(treeOf(both.origin.project));
+    expect(treeOf(both.origin.project)).toEqual({ ...all, "first-0.txt": "changed\n" });
+  }, 300_000);
+
+  it("is none where it has sent nothing since then", async () => {
+    await using both = new PutBack(way);
+    both.write("origin", "base.txt", "base\n");
+    await both.start();
+    both.write("desk", "before.txt", "before\n");
+    await both.flush();
+    await both.keep();
+    await both.startDesk();
+    both.write("origin", "base.txt", "changed\n");
+    await both.flush();
+    await both.putBack("all");
+    both.write("desk", "mine.txt", "mine\n");
+    await both.startDesk();
+    await both.flush();
+    expect(await both.status()).toMatchObject({ state: "in-sync", conflicts: 0 });
+    expect(treeOf(both.desk.folder)).toEqual(treeOf(both.origin.project));
+    expect(treeOf(both.desk.folder)).toMatchObject({ "base.txt": "changed\n", "mine.txt": "mine\n" });
+  }, 180_000);
+});
