@@ -2,5 +2,4 @@
 export const ROLE_VARIABLE = "CHRONICLE_ROLE";
 
 /** For whoever meets a refusal without being an agent. */
-export const WHO_CAN =
-  "a person can, from a terminal of their own that neither an agent nor `chronicle run` has started";
+export const WHO_CAN = "a person can, from a terminal of their own that neither an agent nor a run has started";

@@ -100,6 +100,9 @@ test(
     utimesSync(entry(), 499_162_500, 499_162_500);
     expect(withImage(["claude", "--direct", "--store", store], call("PreToolUse")).status).toBe(75);
     edit("stale", (input) => run([script, "claude", "--direct"], { input }));
+    // This process calls the hooks: as long as the session is open, what it starts is the agent's.
+    const end = { input: call("SessionEnd") };
+    expect(run([process.execPath, entry(), "claude", "--direct", "--store", store], end).status).toBe(0);
     chronicle("agents", "install", "claude");
     expect(images()).toHaveLength(1);
     edit("anew", (input) => withImage(["claude", "--direct", "--store", store], input));
