@@ -1,7 +1,7 @@
 import { errnoOf } from "../core/errors.ts";
 import { pathToBytes, type WorkspacePath } from "../core/path.ts";
 import { besideDatabase, SHARED_MEMORY_SUFFIX } from "../core/sqlite-unit.ts";
-import type { Disk } from "../disk/disk.ts";
+import type { Disk, FileStat } from "../disk/disk.ts";
 import type { ConfinedFs } from "./confined-fs.ts";
 import { isDatabaseFile } from "./read-sqlite.ts";
 
@@ -25,7 +25,7 @@ const PAGE_BYTES = 512;
 /** Those of the files that are SQLite databases, with who has them open. */
 export function liveDatabases(disk: Disk, files: readonly PlacedFile[]): LiveDatabase[] {
   const found = files.filter(({ fs, inner }) => {
-    const stat = fs.lstat(inner);
+    const stat = seenStat(fs, inner);
     return stat?.kind === "file" && stat.size > 0 && stat.size % PAGE_BYTES === 0 && isDatabaseFile(fs, inner);
   });
   if (found.length === 0) return [];
@@ -34,6 +34,16 @@ export function liveDatabases(disk: Disk, files: readonly PlacedFile[]): LiveDat
     const place = Buffer.concat([Buffer.from(`${fs.root}/`), pathToBytes(inner)]).toString("latin1");
     return { path, processes: holders.get(place) ?? [] };
   });
+}
+
+/** `undefined` also where a folder above keeps everybody out: nothing can be put there, and whoever tries says so. */
+function seenStat(fs: PlacedFile["fs"], path: WorkspacePath): FileStat | undefined {
+  try {
+    return fs.lstat(path);
+  } catch (error) {
+    if (UNSEEN.has(errnoOf(error) ?? "")) return undefined;
+    throw error;
+  }
 }
 
 /** Removes what SQLite derives beside a database: it is made anew when that is opened. */
