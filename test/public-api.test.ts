@@ -168,6 +168,7 @@ it("the library", () => {
       "type SyncBridge",
       "type SyncBridgeOptions",
       "type SyncControllerOptions",
+      "type SyncDecision",
       "type SyncEventShape",
       "type SyncMode",
       "type SyncResolution",

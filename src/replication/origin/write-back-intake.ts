@@ -101,7 +101,7 @@ export class WriteBackIntake {
         if (!this.#isEnded) await this.#channel.send(answerToWire(answer));
       }
     } catch (error) {
-      if (!this.#isEnded) this.#channel.close(asFatal(error));
+      if (!this.#isEnded) this.#channel.close(comeAgain(error) ?? asFatal(error));
     } finally {
       this.#current = undefined;
       this.#isRunning = false;
@@ -147,6 +147,12 @@ export class WriteBackIntake {
       this.#isFetching = false;
     }
   }
+}
+
+/** Another connection has had entries of this replica decided: it, or a copy of it. `HelloAck` tells the two apart. */
+function comeAgain(error: unknown): ChronicleError | undefined {
+  if (!(error instanceof ChronicleError) || error.code !== "ROLLBACK_DETECTED") return undefined;
+  return new ChronicleError("UNAVAILABLE", `${error.message}: come again`, { cause: error });
 }
 
 function isSame(a: WriteBack, b: WriteBack): boolean {

@@ -59,11 +59,10 @@ export async function openWriteBack(context: Context, batch: WriteBackBatch): Pr
   };
 }
 
-/** A batch that was decided, and has come again over another connection, is no other one. */
+/** What was decided over another connection of the same replica is among what it sends once more. */
 function refuseOther({ settled, hash }: WriteBackRecord, { after, entries, replica }: WriteBackBatch): void {
   if (after === undefined || after === settled) return;
-  const last = entries.at(-1);
-  if (last?.localSeq === settled && last.eventHash !== undefined && last.eventHash === hash) return;
+  if (hash !== undefined && entries.some((one) => one.localSeq === settled && one.eventHash === hash)) return;
   throw new ChronicleError("ROLLBACK_DETECTED", `another copy of replica ${replica} has written meanwhile`, {
     hint: "each copy needs an id of its own: `chronicle sync adopt-as-new` gives it one",
     data: { replica, settled, after },
