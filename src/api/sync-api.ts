@@ -159,7 +159,7 @@ export interface SyncRunner extends SyncApi {
   close(): Promise<void>;
 }
 
-/** What somebody has decided about a sync that is halted. */
+/** A person's decision about a sync that is halted. */
 export type SyncDecision = "deletions" | "restore" | "as-new";
 
 /** Folders that follow workspaces of other stores, and write back to them. One process for a store runs its syncs. */

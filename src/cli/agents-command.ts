@@ -23,7 +23,7 @@ function changesOrTakesOver(input: Input): boolean {
   );
 }
 
-/** What only a person may do: give up, free, move away or make anew what was recorded, or change what will be. */
+/** The commands that only a person may give: they give up, free, move or rebuild what was recorded, or change what will be. */
 const PERSONS: Readonly<Record<string, (input: Input) => boolean>> = {
   forget: always,
   prune: (input) => !input.flag("dryRun"),

@@ -27,7 +27,7 @@ interface As extends Pick<StoreOptions, "actor" | "role" | "retention" | "onComm
   readonly once?: boolean;
 }
 
-/** What is asked, and of whom. */
+/** The command that is given, and the server that is asked. */
 interface Asked {
   /** The name of the command. */
   readonly command?: string | undefined;

@@ -175,7 +175,7 @@ async function openWork(parts: StoreParts, id: string): Promise<string | undefin
   }
 }
 
-/** Of an agent whose process is not known, nobody can tell that it has gone. */
+/** An agent whose process is not known counts as going on: nobody can tell that it has gone. */
 function isGoingOn({ processes }: Context, { record: { pid } }: OpenSession): boolean {
   return pid === null || pid <= 0 || processes.isAlive(pid);
 }

@@ -206,7 +206,7 @@ function unreadable(id: string, error: unknown): unknown {
   });
 }
 
-/** What a history needs that was forgotten and cannot be read is kept with it. */
+/** Nothing is freed while a forgotten history cannot be read: any content may be one that it needs. */
 function unreadableForgotten(id: string, error: unknown): unknown {
   if (!(error instanceof ChronicleError)) return error;
   return new ChronicleError(error.code, `nothing was freed, because of the forgotten history ${id}: ${error.message}`, {

@@ -5,7 +5,7 @@ import { makeFolders, readText } from "./file-head-keeper.ts";
 
 const SUFFIX = ".json";
 
-/** What is known of histories that were forgotten: one file each (0600), in `forgotten/` beside the key. */
+/** The notes of forgotten histories: one file each (0600), in `forgotten/` beside the key. */
 export class Tombstones {
   readonly #disk: Disk;
   readonly #folder: string;

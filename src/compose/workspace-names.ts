@@ -4,7 +4,7 @@ import { followOrigin } from "./follow-origin.ts";
 import { makeFolders } from "./file-head-keeper.ts";
 import { removeTree } from "./remove-tree.ts";
 
-/** What a workspace's folder is called until it is whole, and while it is removed for good. Neither is anybody's workspace. */
+/** The endings of the name of a folder that is not whole yet, and of one that is being removed for good. Neither is a workspace. */
 const UNFINISHED = ".new";
 const FORGOTTEN = ".forgotten";
 
@@ -12,7 +12,7 @@ export function unfinishedName(id: string): string {
   return `${id}${UNFINISHED}`;
 }
 
-/** What the folder of a workspace is called that is being removed for good. */
+/** The name of a workspace's folder while it is removed for good. */
 export function endedName(id: string): string {
   return `${id}${FORGOTTEN}`;
 }

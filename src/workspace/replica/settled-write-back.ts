@@ -63,8 +63,11 @@ export async function openWriteBack(context: Context, batch: WriteBackBatch): Pr
 function refuseOther({ settled, hash }: WriteBackRecord, { after, entries, replica }: WriteBackBatch): void {
   if (after === undefined || after === settled) return;
   if (hash !== undefined && entries.some((one) => one.localSeq === settled && one.eventHash === hash)) return;
-  throw new ChronicleError("ROLLBACK_DETECTED", `another copy of replica ${replica} has written meanwhile`, {
-    hint: "each copy needs an id of its own: `chronicle sync adopt-as-new` gives it one",
-    data: { replica, settled, after },
-  });
+  throw new ChronicleError(
+    "ROLLBACK_DETECTED",
+    `entries of replica ${replica} were decided over another connection meanwhile`,
+    {
+      data: { replica, settled, after },
+    },
+  );
 }
