@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // The launcher. It is written for old Nodes too, so that they get an explanation instead of a syntax error.
 import { spawn } from "node:child_process";
-import { existsSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import * as nodeModule from "node:module";
 import { homedir } from "node:os";
 import { dirname, isAbsolute, join } from "node:path";
@@ -77,12 +77,14 @@ function livesLong() {
 
 /**
  * Keeps compiled code in the store's cache folder (a tenth of the start). Not before there is a store, and not for a relative
- * path: the folder that one stands in may be anybody's, and so would be the code.
+ * path: the folder that one stands in may be anybody's, and so would be the code. Not in another user's store either, for the same
+ * reason: root's code would lie in a folder of that user's, and its files in their way.
  */
 function useCompileCache() {
   if (typeof nodeModule.enableCompileCache !== "function") return;
   const cache = join(storeFolder(), "cache");
-  if (isAbsolute(cache) && existsSync(cache)) nodeModule.enableCompileCache(join(cache, "compile"));
+  if (!isAbsolute(cache) || !existsSync(cache) || statSync(cache).uid !== process.getuid()) return;
+  nodeModule.enableCompileCache(join(cache, "compile"));
 }
 
 function start() {

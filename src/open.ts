@@ -3,9 +3,10 @@ import { setTimeout } from "node:timers/promises";
 import { ChronicleError, withCode } from "./core/errors.ts";
 import type { ReplicaDoor } from "./api/replication-api.ts";
 import type { RecordStoreOptions, StandaloneRecordStoreApi } from "./api/record-api.ts";
-import type { OpenOptions, StoreApi, StoreOptions } from "./api/store-api.ts";
+import type { DoctorCheck, OpenOptions, StoreApi, StoreOptions } from "./api/store-api.ts";
 import type { RestoreShape, WorkspaceShape } from "./api/shapes.ts";
 import type { RepairPlace, RestoreOptions, WorkspaceApi } from "./api/workspace-api.ts";
+import { accessCheck } from "./compose/access-check.ts";
 import type { Backends } from "./compose/backends.ts";
 import { openFileRecordStore } from "./compose/file-record-store.ts";
 import { openFileStore } from "./compose/file-store.ts";
@@ -148,6 +149,11 @@ export function unforget(store: StoreApi, id: string): Promise<WorkspaceShape> {
 /** Was this process started by an agent, or by a run, that is at work in a store of this machine? */
 export function startedByAgent(store: StoreApi): Promise<boolean> {
   return isWithinAgent(partsOf(store));
+}
+
+/** May the user read and write a store's files and those of its configuration folder? Also of a store that cannot be opened. */
+export function checkAccess(places: { readonly home: string; readonly configFolder: string }): DoctorCheck {
+  return accessCheck(disk, places);
 }
 
 /** Where good bytes may be, by a path of this machine: a store, where one lies there, else the files below it. */

@@ -1,5 +1,5 @@
 import { EXIT, exitCodeOf } from "../api/problems.ts";
-import { ChronicleError, errnoOf } from "../core/errors.ts";
+import { ChronicleError, codedError } from "../core/errors.ts";
 import type { Io } from "./io.ts";
 import type { Paint } from "./paint.ts";
 import { writeJson } from "./render/json.ts";
@@ -24,14 +24,13 @@ interface Told {
   readonly exitCode: number;
 }
 
-function told(error: unknown): Told {
+function told(thrown: unknown): Told {
+  const error = codedError(thrown);
   if (error instanceof ChronicleError) {
     const { code, message, hint, data } = error;
     return { code, message, hint: hint ?? null, data, exitCode: exitCodeOf(code) };
   }
   const message = error instanceof Error ? error.message : String(error);
-  const errno = errnoOf(error);
-  if (errno !== undefined) return { code: "IO", message, hint: null, data: { errno }, exitCode: EXIT.failed };
   const hint = "this is a bug in Chronicle; CHRONICLE_DEBUG=1 shows where";
   return { code: "INTERNAL", message: `unexpected: ${message}`, hint, data: {}, exitCode: EXIT.failed };
 }

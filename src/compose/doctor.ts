@@ -2,6 +2,7 @@ import type { DoctorCheck, DoctorShape, StoreOptions } from "../api/store-api.ts
 import type { Disk } from "../disk/disk.ts";
 import { FileWitnessNotes } from "../replication/replica/witness-notes.ts";
 import { ConfinedFs } from "../worktree/confined-fs.ts";
+import { accessCheck } from "./access-check.ts";
 import { forgottenIn } from "./forgotten.ts";
 import type { StoreParts } from "./open-context.ts";
 import { Tombstones } from "./tombstones.ts";
@@ -17,6 +18,7 @@ export async function examine(parts: StoreParts, options: StoreOptions): Promise
     confinement(disk, options.home),
     privacy(disk, "store", options.home),
     keyCheck(disk, options.configFolder),
+    accessCheck(disk, options),
     spaceCheck(disk, options.home),
     await watcherCheck(),
     await blobCheck(parts),

@@ -63,12 +63,17 @@ export function errnoOf(error: unknown): string | undefined {
   return typeof code === "string" && /^E[A-Z0-9]+$/.test(code) ? code : undefined;
 }
 
+/** What to do where the system says that this user may not. */
+export const NO_PERMISSION =
+  "it belongs to another user, or its permissions keep this one out (`ls -ld` shows which); `chronicle doctor` lists such files " +
+  "of the store, with the command that gives them back";
+
 const HINTS: Readonly<Record<string, string>> = {
   ENOSPC: "free some space on that disk, and try again",
   EDQUOT: "free some space within your quota, and try again",
   EROFS: "that file system is mounted read-only",
-  EACCES: "check the permissions of that path",
-  EPERM: "check the permissions of that path",
+  EACCES: NO_PERMISSION,
+  EPERM: NO_PERMISSION,
   EMFILE: "too many files are open: raise the limit (`ulimit -n`)",
   ENFILE: "too many files are open on this machine",
   EIO: "the disk reports a failure: check it before going on",
@@ -79,12 +84,29 @@ export function codedError(error: unknown): unknown {
   const errno = errnoOf(error);
   if (errno === undefined || error instanceof ChronicleError || !(error instanceof Error)) return error;
   const hint = HINTS[errno];
-  return new ChronicleError("IO", error.message, {
+  return new ChronicleError("IO", plainMessage(error, errno), {
     ...(hint === undefined ? {} : { hint }),
     cause: error,
     data: { errno },
   });
 }
+
+/** What the system refused, as a sentence; what it says of itself where that is not about permissions. */
+function plainMessage(error: Error, errno: string): string {
+  if (errno !== "EACCES" || !("path" in error) || typeof error.path !== "string") return error.message;
+  return `no permission to ${VERBS[String("syscall" in error ? error.syscall : "")] ?? "use"} ${error.path} (EACCES)`;
+}
+
+/** Calls of the system in plain words. */
+const VERBS: Readonly<Record<string, string>> = {
+  open: "open",
+  lstat: "look at",
+  stat: "look at",
+  scandir: "list",
+  mkdir: "make",
+  unlink: "remove",
+  rename: "move",
+};
 
 /** Runs something, giving failures of the operating system a code and a hint. */
 export async function withCode<T>(work: () => Promise<T>): Promise<T> {

@@ -12,6 +12,7 @@ import type {
   OpenHow,
 } from "./disk.ts";
 import { errnoOf } from "../core/errors.ts";
+import { giveFolderTo, giveTo, makeForFolderOwner, type Owner } from "./as-root.ts";
 import { birthTime } from "./birth-time.ts";
 import { syncFileSystem, syncFileSystemBeside } from "./sync-file-system.ts";
 
@@ -43,7 +44,8 @@ const NO_CLONES: ReadonlySet<string> = new Set(["ENOTSUP", "EOPNOTSUPP", "EXDEV"
  *
  * What the platform does not give: there is no `syncfs` in Node, so `syncAll` asks a program for it. `setMtime` goes through a
  * double of seconds, so the time that lands is up to a microsecond later than asked, never earlier: whole milliseconds
- * read back as they were given. A clone has the mode of its source.
+ * read back as they were given. A clone has the mode of its source. What root makes in a folder of another user belongs to that
+ * user: see `as-root.ts`.
  */
 export class NodeDisk implements Disk {
   /** Read once, when a mode first could be narrowed by it. */
@@ -52,8 +54,10 @@ export class NodeDisk implements Disk {
   open(path: DiskPath, how: OpenHow, mode = 0o600): number {
     if (how === "read") return fs.openSync(path, FLAGS.read);
     if (how === "folder") return fs.openSync(anchored(path), FLAGS.folder);
-    if (!this.#narrows(mode)) return fs.openSync(path, FLAGS[how], mode);
-    return this.#openWithExactMode(path, how, mode);
+    return makeForFolderOwner(path, (at, owner) => {
+      if (owner === undefined && !this.#narrows(mode)) return fs.openSync(at, FLAGS[how], mode);
+      return this.#openWithExactMode(at, how, { mode, owner });
+    });
   }
 
   close(fd: number): void {
@@ -133,17 +137,18 @@ export class NodeDisk implements Disk {
 
   makeFolder(path: DiskPath, mode = 0o700): void {
     // mkdir(2) drops the set-id bits besides what the umask takes.
-    if (!this.#narrows(mode) && (mode & 0o6000) === 0) {
-      fs.mkdirSync(path, mode);
-      return;
-    }
-    fs.mkdirSync(path, (mode & 0o1777) | 0o700);
-    const fd = fs.openSync(path, FLAGS.folder);
-    try {
-      fs.fchmodSync(fd, mode);
-    } finally {
-      fs.closeSync(fd);
-    }
+    const isPlain = !this.#narrows(mode) && (mode & 0o6000) === 0;
+    makeForFolderOwner(path, (at, owner) => {
+      fs.mkdirSync(at, isPlain ? mode : (mode & 0o1777) | 0o700);
+      if (isPlain && owner === undefined) return;
+      const fd = fs.openSync(at, FLAGS.folder);
+      try {
+        if (owner !== undefined) giveFolderTo(fd, owner);
+        if (!isPlain) fs.fchmodSync(fd, mode);
+      } finally {
+        fs.closeSync(fd);
+      }
+    });
   }
 
   removeFolder(path: DiskPath): void {
@@ -195,8 +200,12 @@ export class NodeDisk implements Disk {
 
   clone(from: DiskPath, to: DiskPath): boolean {
     try {
-      fs.copyFileSync(from, to, C.COPYFILE_FICLONE_FORCE | C.COPYFILE_EXCL);
-      return true;
+      return makeForFolderOwner(to, (at, owner) => {
+        // A clone is made by name, so it cannot be given away safely: it is copied into a file that can.
+        if (owner !== undefined) return false;
+        fs.copyFileSync(from, at, C.COPYFILE_FICLONE_FORCE | C.COPYFILE_EXCL);
+        return true;
+      });
     } catch (error) {
       if (NO_CLONES.has(errnoOf(error) ?? "")) return false;
       throw error;
@@ -232,8 +241,12 @@ export class NodeDisk implements Disk {
     return (mode & this.#umask) !== 0;
   }
 
-  /** Only whoever created the file may set its mode, so creating and opening are told apart. */
-  #openWithExactMode(path: DiskPath, how: "create" | "append" | "update", mode: number): number {
+  /** Only whoever created the file may set its mode and give it away, so creating and opening are told apart. */
+  #openWithExactMode(
+    path: DiskPath,
+    how: "create" | "append" | "update",
+    { mode, owner }: { readonly mode: number; readonly owner: Owner | undefined },
+  ): number {
     let fd: number;
     try {
       fd = fs.openSync(path, FLAGS[how] | C.O_EXCL, mode);
@@ -242,6 +255,7 @@ export class NodeDisk implements Disk {
       return fs.openSync(path, FLAGS[how] & ~C.O_CREAT);
     }
     try {
+      if (owner !== undefined) giveTo(fd, owner);
       fs.fchmodSync(fd, mode);
       return fd;
     } catch (error) {

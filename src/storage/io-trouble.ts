@@ -1,10 +1,10 @@
-import { ChronicleError, errnoOf } from "../core/errors.ts";
+import { ChronicleError, errnoOf, NO_PERMISSION } from "../core/errors.ts";
 
 const HINTS: Readonly<Record<string, string>> = {
   ENOSPC: "Free some space; nothing was lost, and the store goes on working then.",
   EDQUOT: "Free some space or raise the disk quota; nothing was lost, and the store goes on working then.",
   EROFS: "The file system is mounted read-only.",
-  EACCES: "Check who owns the folder of the store.",
+  EACCES: NO_PERMISSION,
   EMFILE: "Too many files are open; raise the limit (ulimit -n).",
 };
 

@@ -1,5 +1,6 @@
 import { dirname } from "node:path";
 import type { DoctorCheck } from "../../api/store-api.ts";
+import { ChronicleError, codedError } from "../../core/errors.ts";
 import type { Disk } from "../../disk/disk.ts";
 import { NodeDisk } from "../../disk/node-disk.ts";
 import { isAnswered } from "../hooking/ask-server.ts";
@@ -23,13 +24,24 @@ export async function agentChecks(io: Io, places: HookPlaces): Promise<DoctorChe
   const run = runFolder(disk, { env: io.env, home: places.home, uid: ownUid() });
   return [
     ...hookChecks(io, places),
-    troubleCheck(io, places),
-    privacyCheck(disk, "configuration", places.configFolder),
-    privacyCheck(disk, "run folder", run.folder),
-    privacyCheck(disk, "socket folder", dirname(run.socket)),
-    await socketCheck(disk, run, io.version),
+    await tried("hook calls", () => troubleCheck(io, places)),
+    await tried("configuration", () => privacyCheck(disk, "configuration", places.configFolder)),
+    await tried("run folder", () => privacyCheck(disk, "run folder", run.folder)),
+    await tried("socket folder", () => privacyCheck(disk, "socket folder", dirname(run.socket))),
+    await tried("socket", () => socketCheck(disk, run, io.version)),
     ...watchChecks(disk),
   ];
+}
+
+/** What cannot be looked at is a trouble of that check, not of `doctor`: the others still say what they find. */
+async function tried(name: string, check: () => DoctorCheck | Promise<DoctorCheck>): Promise<DoctorCheck> {
+  try {
+    return await check();
+  } catch (thrown) {
+    const error = codedError(thrown);
+    if (!(error instanceof ChronicleError)) throw error;
+    return { name, ok: false, detail: error.message, hint: error.hint ?? "mend what it names" };
+  }
 }
 
 /** A file that cannot be read is a trouble of that agent, not of `doctor`. */

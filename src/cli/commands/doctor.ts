@@ -7,7 +7,7 @@ import { placesOf } from "../places.ts";
 import { printable } from "../render/printable.ts";
 
 /** The store's own report; the reason where it cannot be opened. */
-async function storeChecks(context: CommandContext, home: string): Promise<DoctorShape> {
+async function storeChecks(context: CommandContext, places: ReturnType<typeof placesOf>): Promise<DoctorShape> {
   try {
     return await (await context.store()).doctor();
   } catch (error) {
@@ -18,14 +18,15 @@ async function storeChecks(context: CommandContext, home: string): Promise<Docto
       detail: error.message,
       hint: error.hint ?? "choose another with --store",
     };
-    return { ok: false, store: home, checks: [check] };
+    const { checkAccess } = await import("../../open.ts");
+    return { ok: false, store: places.home, checks: [check, checkAccess(places)] };
   }
 }
 
 export async function doctor(context: CommandContext): Promise<number> {
   const { io, input } = context;
   const places = placesOf({ env: io.env, userHome: io.userHome, cwd: io.cwd(), store: input.text("store") });
-  const own = await storeChecks(context, places.home);
+  const own = await storeChecks(context, places);
   // Agents work where they are installed: on this machine.
   const checks = [...own.checks, ...(context.remote === undefined ? await agentChecks(io, places) : [])];
   const result: DoctorShape = { ...own, ok: checks.every((check) => check.ok), checks };

@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import type { Disk } from "../../disk/disk.ts";
 import { hookImagePath, IMAGE_FLAGS, IS_CURRENT } from "./hook-image.ts";
 import { hookEntryPath, hookImageEntryPath } from "./program-paths.ts";
-import { removeSmall } from "./run-folder.ts";
+import { ownUid, removeSmall } from "./run-folder.ts";
 
 /** It takes half a second of processor time; so much is waited for it, in milliseconds. */
 const PATIENCE_MS = 60_000;
@@ -12,13 +12,15 @@ const LEFT_BEHIND_MS = 600_000;
 
 /**
  * Makes the image of the hook for a store (`hookImagePath`), unless the one that is there fits. Returns what there is
- * now: `undefined` if none could be made, where the store has no cache folder or the hook was not built; hooks are slower
+ * now: `undefined` if none could be made, where the store has no cache folder, or another user's, or the hook was not built; hooks are slower
  * without, and nothing else. The image was tried before it is put where hooks look for it.
  */
 export async function makeHookImage(disk: Disk, home: string): Promise<string | undefined> {
   const image = hookImagePath(home);
   const builder = hookImageEntryPath();
-  if (disk.lstat(dirname(image)) === undefined || disk.lstat(builder) === undefined) return undefined;
+  const folder = disk.lstat(dirname(image));
+  // Node writes it, as this process's user: root's code has no place in another user's store.
+  if (folder?.uid !== ownUid() || disk.lstat(builder) === undefined) return undefined;
   if (disk.lstat(image) !== undefined && (await isCurrent(image))) return image;
   removeLeftovers(disk, dirname(image));
   const fresh = `${image}.${process.pid}.new`;

@@ -100,7 +100,9 @@ export function folderTrouble(
   const another = `choose a folder of your own, such as ${join(folder, `chronicle-${uid}`)}`;
   if (stat.kind !== "dir") return { what: "is no folder", hint: remove };
   const isShared = (stat.mode & 0o1002) !== 0;
-  if (stat.uid !== uid) return { what: `belongs to user ${stat.uid}`, hint: isShared ? another : remove };
+  const asOwner = `run the command as that user: sudo -u '#${stat.uid}' chronicle …`;
+  const notOwn = uid === 0 ? asOwner : remove;
+  if (stat.uid !== uid) return { what: `belongs to user ${stat.uid}`, hint: isShared ? another : notOwn };
   if ((stat.mode & 0o077) === 0) return undefined;
   return {
     what: `can be entered by others (${stat.mode.toString(8)})`,

@@ -1,10 +1,10 @@
-import { ChronicleError, errnoOf } from "../../core/errors.ts";
+import { ChronicleError, errnoOf, NO_PERMISSION } from "../../core/errors.ts";
 
 const HINTS: Readonly<Record<string, string>> = {
   ENOSPC: "the disk is full: free some space and try again",
   EDQUOT: "the disk quota is used up: free some space and try again",
   EROFS: "the file system is read-only",
-  EACCES: "the store belongs to another user, or its permissions were changed",
+  EACCES: NO_PERMISSION,
   EMFILE: "too many files are open in this process",
   ENFILE: "too many files are open on this machine",
 };

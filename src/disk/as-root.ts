@@ -1,0 +1,67 @@
+import * as fs from "node:fs";
+import { errnoOf } from "../core/errors.ts";
+import type { DiskPath } from "./disk.ts";
+
+/** The user and the group to whom something is given. */
+export interface Owner {
+  readonly uid: number;
+  readonly gid: number;
+}
+
+/** What a file system says that keeps no owners, and what a container's root is told of users whom it does not know. */
+const KEEPS_NO_OWNERS: ReadonlySet<string> = new Set(["EPERM", "EINVAL", "ENOTSUP", "EOPNOTSUPP", "ENOSYS"]);
+
+let hasDescriptorPaths: boolean | undefined;
+
+/**
+ * Gives what root makes in somebody else's folder to the owner of that folder: a command that was run as root once (`sudo -E`,
+ * `su -m`) would otherwise leave files in a user's store which that user can neither read nor replace.
+ *
+ * `make` gets the path at which it is to make something. For root in another user's folder that path goes through the folder's
+ * descriptor, so that the folder of which the owner was asked is the one in which the file is made: between two looks at a path
+ * its owner could put a link to one of root's own folders there. Without such paths (not on Linux) nothing is given away.
+ *
+ * A path below `/proc/self/fd` is left as it is: so the files of a workspace are reached, which have owners of their own.
+ */
+export function makeForFolderOwner<T>(path: DiskPath, make: (path: DiskPath, owner?: Owner) => T): T {
+  if (process.geteuid?.() !== 0 || typeof path !== "string" || path.startsWith("/proc/")) return make(path);
+  const at = path.lastIndexOf("/");
+  const folder = path.slice(0, at) || "/";
+  const isOthers = (fs.statSync(folder, { throwIfNoEntry: false })?.uid ?? 0) !== 0;
+  if (!isOthers || !canAnchor()) return make(path);
+  const fd = fs.openSync(folder, fs.constants.O_RDONLY | fs.constants.O_DIRECTORY);
+  const inner = `/proc/self/fd/${fd}/${path.slice(at + 1)}`;
+  try {
+    const { uid, gid } = fs.fstatSync(fd);
+    return make(inner, { uid, gid });
+  } catch (error) {
+    throw withPath(error, inner, path);
+  } finally {
+    fs.closeSync(fd);
+  }
+}
+
+/** Gives what this process has just made, and holds open, to its owner. */
+export function giveTo(fd: number, owner: Owner): void {
+  try {
+    fs.fchownSync(fd, owner.uid, owner.gid);
+  } catch (error) {
+    if (!KEEPS_NO_OWNERS.has(errnoOf(error) ?? "")) throw error;
+  }
+}
+
+/** As `giveTo`, of a folder. Only an empty one: its name may stand for another one of root's by now. */
+export function giveFolderTo(fd: number, owner: Owner): void {
+  if (fs.readdirSync(`/proc/self/fd/${fd}`).length === 0) giveTo(fd, owner);
+}
+
+function canAnchor(): boolean {
+  hasDescriptorPaths ??= process.platform === "linux" && fs.existsSync("/proc/self/fd");
+  return hasDescriptorPaths;
+}
+
+/** The error with the path that was asked for, in place of the one by the descriptor. */
+function withPath(error: unknown, inner: string, path: string): unknown {
+  if (error instanceof Error) error.message = error.message.replaceAll(inner, path);
+  return error;
+}
