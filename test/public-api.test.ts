@@ -97,6 +97,7 @@ it("the library", () => {
       "type FilterPolicy",
       "type FilterSubject",
       "type FollowOptions",
+      "type ForcedShape",
       "type ForgetOptions",
       "type GcShape",
       "type HeadShape",

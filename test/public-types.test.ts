@@ -231,6 +231,7 @@ it("shapes: fields may be added, none is renamed", () => {
       "DuShape": "blobs log_bytes index_bytes other_bytes total_bytes store groups?",
       "ExpectedHeadShape": "seq ok signature",
       "ExplainShape": "path tracked recorded rule pattern? source? omitted?",
+      "ForcedShape": "total_changes changes total_skipped skipped",
       "GcShape": "freed_blobs freed_bytes pending_blobs pending_bytes",
       "HeadShape": "workspace seq hash log_root root note key",
       "HealedContentShape": "from",

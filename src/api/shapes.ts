@@ -202,6 +202,17 @@ export interface RestoreShape {
 }
 
 /**
+ * What an operation would do with `force`, as `data.forced` of the error by which a dry run without it is refused. The lists hold
+ * the first hundred paths each.
+ */
+export interface ForcedShape {
+  total_changes: number;
+  changes: ChangeShape[];
+  total_skipped: number;
+  skipped: SkippedShape[];
+}
+
+/**
  * Where `finished` is not empty, finishing the interrupted step is all that was (or would be) done: `changes` and
  * `undo_id` are its own.
  */

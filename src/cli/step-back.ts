@@ -75,9 +75,9 @@ async function agreed(
   direction: Direction,
 ): Promise<boolean> {
   const preview = await direction.step(workspace, { ...options, dryRun: true });
-  // Nothing to ask about: the step itself says why it has nothing to do, or why it refuses.
+  // Nothing to ask about: the step itself says why it has nothing to do.
   const resumes = preview.finished.length > 0;
-  if (!resumes && isWithoutQuestion(preview, options)) return true;
+  if (!resumes && isWithoutQuestion(preview)) return true;
   const paths = context.paths(workspace);
   const style = { paint: context.paintErr, shown: (path: string) => paths.shown(path), most: PREVIEW_LINES };
   for (const note of resumes ? preview.finished : [summaryOf(context, preview)]) context.say(note);
@@ -87,11 +87,10 @@ async function agreed(
   return confirm(context, `${direction.verb === "undo" ? "Take this back" : "Do this again"}?`);
 }
 
-/** With somebody's work the step goes on beside what stays in place; else, or for what was pruned, it refuses by itself. */
-function isWithoutQuestion(preview: UndoShape, { force }: UndoOptions): boolean {
-  if (force !== true && preview.skipped.some((one) => one.reason === "content-missing")) return true;
+/** There is nothing that somebody could be asked about. */
+function isWithoutQuestion(preview: UndoShape): boolean {
   if (preview.selection !== undefined) return preview.changes.length + preview.unmerged.length === 0;
-  return preview.operation === null || (preview.skipped.length > 0 && force !== true);
+  return preview.operation === null;
 }
 
 function isNothing(result: UndoShape): boolean {
@@ -124,5 +123,5 @@ export async function stepBack(context: CommandContext, given: Direction): Promi
   else if (isNothing(result)) context.say(`there is nothing to ${direction.verb}`);
   else print(context, workspace, result, { ...direction, asked: asks });
   if (isNothing(result)) return EXIT.notFound;
-  return result.skipped.length + result.unmerged.length > 0 && !dryRun ? EXIT.failed : EXIT.done;
+  return result.skipped.length + result.unmerged.length > 0 ? EXIT.failed : EXIT.done;
 }

@@ -1,11 +1,21 @@
 import { ChronicleError } from "../core/errors.ts";
 import { DEFAULT_FILTER, DEFAULT_LIMITS } from "../core/filter.ts";
+import type { Disk } from "../disk/disk.ts";
 import { DiskWorktree } from "../worktree/disk-worktree.ts";
 import type { StageCrew } from "../worktree/stage-crew.ts";
 import type { Worktree } from "../worktree/worktree.ts";
 import type { Backends } from "./backends.ts";
 import { makeFolders } from "./file-head-keeper.ts";
 import { wholePath } from "../core/whole-path.ts";
+
+/** Throws `REFUSED` for a folder that holds something, as `emptyWorktree` does; nothing is made. */
+export function refuseFilled(disk: Disk, given: string): void {
+  const folder = wholePath("the folder", given);
+  if (disk.lstat(folder) === undefined || disk.list(disk.realpath(folder)).length === 0) return;
+  throw new ChronicleError("REFUSED", `${folder} is not empty`, {
+    hint: "name an empty folder, or one that does not exist yet",
+  });
+}
 
 /** A folder to be filled: made where it is missing. Throws `REFUSED` for one that holds something. */
 export function emptyWorktree(
@@ -16,11 +26,7 @@ export function emptyWorktree(
   const folder = wholePath("the folder", given);
   if (disk.lstat(folder) === undefined) makeFolders(disk, folder);
   const root = disk.realpath(folder);
-  if (disk.list(root).length > 0) {
-    throw new ChronicleError("REFUSED", `${folder} is not empty`, {
-      hint: "name an empty folder, or one that does not exist yet",
-    });
-  }
+  refuseFilled(disk, folder);
   const roots = [{ id: undefined, folder: root, filter: DEFAULT_FILTER, limits: DEFAULT_LIMITS }];
   return new DiskWorktree({
     disk,

@@ -11,7 +11,7 @@ import { fillFolder, meantBy } from "../workspace/fill-folder.ts";
 import { parseGivenPath } from "../workspace/given-path.ts";
 import type { ContentReader } from "../worktree/worktree.ts";
 import type { Backends } from "./backends.ts";
-import { emptyWorktree } from "./empty-worktree.ts";
+import { emptyWorktree, refuseFilled } from "./empty-worktree.ts";
 
 /** So many contents are asked for at once; those up to `SMALL` bytes are held until their turn. */
 const AT_ONCE = 8;
@@ -33,6 +33,7 @@ export async function restoreFrom(
   const { files } = await source.files({ at: moment });
   const entries = meantEntries(files.map(entryOf), options.paths);
   return fillFolder(entries, {
+    look: async () => refuseFilled(backends.disk, options.to),
     target: async () => emptyWorktree(backends, options.to),
     contents: (hashes) => ahead(hashes, AT_ONCE, (hash) => opened(source, hash)),
     token: backends.newId(),

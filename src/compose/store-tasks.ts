@@ -10,7 +10,7 @@ import type { StoreTasks } from "../workspace/context.ts";
 import { signingFault, unsigned } from "../workspace/signing.ts";
 import type { SigningFault } from "../workspace/signing-fault.ts";
 import { lastPruning } from "../workspace/pruning-in-log.ts";
-import { emptyWorktree } from "./empty-worktree.ts";
+import { emptyWorktree, refuseFilled } from "./empty-worktree.ts";
 import { historiesOf, type MarkedHistory } from "./marked-histories.ts";
 import { mirrorParts } from "./mirror-places.ts";
 import { openCopy } from "./open-copy.ts";
@@ -38,6 +38,7 @@ export function storeTasks(parts: StoreParts, workspaceId: string): StoreTasks {
     collect: (options) => collectStore(parts, options),
     repairSource: (place) => repairSource(parts.backends.disk, place),
     setAside: (files) => setAside(parts, files),
+    refuseFilled: async (folder) => refuseFilled(parts.backends.disk, folder),
     emptyWorktree: async (folder) => emptyWorktree(parts.backends, folder, stageCrew(parts)),
     usage: () => storeUsage(parts),
     newFolder: newFolders(parts.backends.disk),

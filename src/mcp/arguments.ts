@@ -31,7 +31,7 @@ export const path = z
 
 export const paths = z.array(path).max(MAX_PATHS).describe("only these paths and what is beneath them");
 
-export const dryRun = z.boolean().default(false).describe("show what would change, change nothing");
+export const dryRun = z.boolean().default(false).describe("say what would be done or refused, change nothing");
 
 export const patch = z.boolean().default(false).describe("with the changed lines as unified text");
 

@@ -531,8 +531,11 @@ export function worktreeSuite(name: string, make: (options: HarnessOptions) => W
         edit.makeFolder("x");
         await captured();
         edit.write("x/unknown", "u");
-        const hindered = await recorder.harness.worktree.check(recorder.changesTo(before));
-        expect(hindered).toMatchObject([{ path: "x", reason: "not-empty" }]);
+        const hindered = await recorder.harness.worktree.check({
+          changes: recorder.changesTo(before),
+          onBlocked: "fail",
+        });
+        expect(hindered).toMatchObject({ applied: [], blocked: [{ path: "x", reason: "not-empty" }] });
         expect(await recorder.apply(recorder.changesTo(before))).toMatchObject({
           applied: [],
           blocked: [{ path: "x", reason: "not-empty" }],

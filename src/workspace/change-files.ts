@@ -4,17 +4,18 @@ import type { Change } from "../core/change.ts";
 import type { Omission } from "../core/coverage.ts";
 import { ChronicleError } from "../core/errors.ts";
 import type { WorkspacePath } from "../core/path.ts";
-import type { ApplyReport } from "../worktree/worktree.ts";
+import type { ApplyReport, BlockedPath, OnBlocked } from "../worktree/worktree.ts";
 import { capture, type CaptureOptions } from "./capture.ts";
 import { meanwhile } from "./changed-meanwhile.ts";
 import type { Context } from "./context.ts";
 import { wholeUnits } from "./database-units.ts";
-import { makeable, neverSet, operate, type Operation, type OperationReport } from "./operate.ts";
+import { foresee } from "./foresee.ts";
+import { isNone, makeable, neverSet, operate, type Operation, type OperationReport } from "./operate.ts";
 import { compare, readDisk } from "./read-disk.ts";
+import { refusePrunedContents } from "./pruning.ts";
 import { type PathClaim, proveHistories } from "./proved-rows.ts";
 import { type BackTo, leaveUnseen, type SkippedPath } from "./seen-absent.ts";
 import { changeShape, conflictShape, shownPath, skippedShape } from "./shape.ts";
-import { hindrances } from "./hindrances.ts";
 import { asideOfStep, type AsideReport, NOTHING_ASIDE } from "./undo-aside.ts";
 
 /**
@@ -26,7 +27,8 @@ import { asideOfStep, type AsideReport, NOTHING_ASIDE } from "./undo-aside.ts";
  * 3. Complete: a database and what lies beside it go together, a path of which nothing shows that it was absent is not deleted,
  *    folders come along or stay.
  * 4. Prove: the index is right about every path that changes, and about all that the plan took to be so.
- * 5. Preview: a dry run ends here. It also tells which contents are gone, and what on disk is in the way.
+ * 5. Preview: a dry run ends here. It also tells which contents are gone, and what on disk is in the way, and refuses what the
+ *    real one would refuse.
  * 6. Apply: the intent is durable, then the files, then one commit.
  * 7. Report: what was done, and what was left and why. An operation that could do nothing at all is `REFUSED`.
  */
@@ -112,9 +114,10 @@ export async function changeFiles<Shape>(
   for (;;) {
     const completed = await complete(context, planned);
     await provePlan(context, planned, completed);
-    if (present.dryRun) return planned.report(await preview(context, planned, completed));
-    const done = await apply(context, how, { plan: planned, completed });
-    if (done.id !== undefined || done.blocked.length === 0) return planned.report(reportOf(completed, done));
+    const done = present.dryRun
+      ? await preview(context, planned, completed)
+      : await apply(context, how, { plan: planned, completed });
+    if (!done.isNone) return planned.report(reportOf(completed, done, present));
     const isMeanwhile = done.blocked.some(({ reason }) => reason === "changed");
     const other = isMeanwhile ? await planned.otherwise?.() : undefined;
     if (other === undefined) throw refused(meanwhile(done.blocked));
@@ -159,22 +162,49 @@ async function provePlan<Shape>(
   await proveHistories(context, [...claims, ...changes.map(({ path }) => ({ path }))], seq);
 }
 
-async function preview<Shape>(
-  context: Context,
-  { kind, target, selective, contents }: FilePlan<Shape>,
-  { changes, skipped }: FittedChanges,
-): Promise<FileReport> {
+/** What an operation came to, or would. */
+interface Outcome extends OperationReport {
+  /** It could do nothing at all, so that it is none. */
+  readonly isNone: boolean;
+}
+
+const NOTHING: Outcome = {
+  id: undefined,
+  applied: [],
+  blocked: [],
+  conflicts: [],
+  aside: NOTHING_ASIDE,
+  isNone: false,
+};
+
+function onBlockedOf<Shape>({ blocked }: FilePlan<Shape>): OnBlocked {
+  if (blocked === undefined) return "skip-changed";
+  return blocked === "leave" ? "skip" : "fail";
+}
+
+/** What `apply` would come to. */
+async function preview<Shape>(context: Context, plan: FilePlan<Shape>, { changes }: FittedChanges): Promise<Outcome> {
+  if (plan.isNothing === true) return NOTHING;
+  const { kind, target, selective, contents: made = [] } = plan;
+  const onBlocked = onBlockedOf(plan);
+  if (onBlocked !== "skip") await refusePrunedContents(context, changes, new Set(made));
   const step = { kind, ...(target === undefined ? {} : { target }), ...selective };
-  const aside = await asideOfStep(context, step);
-  const hindered = await hindrances(context, changes, contents);
-  const stays = new Set(hindered.map(({ path }) => path));
+  const beside = await asideOfStep(context, step);
+  const own = new Set(changes.map(({ path }) => path));
+  const aside = beside.changes.filter(({ path }) => !own.has(path));
+  const all = [...changes, ...aside];
+  const { applied, blocked } = await foresee(context, { changes: all, onBlocked, made });
+  const done = new Set(applied);
+  const isOwn = ({ path }: BlockedPath): boolean => own.has(path);
   return {
-    id: undefined,
-    dryRun: true,
-    changes: changes.filter(({ path }) => !stays.has(path)),
-    skipped: [...skipped, ...hindered, ...aside.blocked],
-    conflicts: [],
-    aside: { applied: aside.changes },
+    ...NOTHING,
+    applied: applied.filter((path) => own.has(path)),
+    blocked: blocked.filter(isOwn),
+    aside: {
+      applied: aside.filter(({ path }) => done.has(path)),
+      blocked: [...beside.blocked, ...blocked.filter((one) => !isOwn(one))],
+    },
+    isNone: isNone({ kind, ...selective }, { applied, blocked }, all),
   };
 }
 
@@ -182,8 +212,8 @@ async function apply<Shape>(
   context: Context,
   { onProgress }: ChangingHow,
   { plan, completed }: { readonly plan: FilePlan<Shape>; readonly completed: FittedChanges },
-): Promise<OperationReport> {
-  if (plan.isNothing === true) return { id: undefined, applied: [], blocked: [], conflicts: [], aside: NOTHING_ASIDE };
+): Promise<Outcome> {
+  if (plan.isNothing === true) return NOTHING;
   const {
     wanted: _1,
     claims: _2,
@@ -192,25 +222,26 @@ async function apply<Shape>(
     back: _5,
     fit: _6,
     skipped: _7,
-    blocked,
-    isNothing: _8,
-    otherwise: _9,
-    report: _10,
+    blocked: _8,
+    isNothing: _9,
+    otherwise: _10,
+    report: _11,
     ...rest
   } = plan;
-  return operate(context, {
+  const done = await operate(context, {
     ...rest,
     changes: completed.changes,
-    onBlocked: blocked === undefined ? "skip-changed" : blocked === "leave" ? "skip" : "fail",
+    onBlocked: onBlockedOf(plan),
     ...(onProgress === undefined ? {} : { onProgress }),
   });
+  return { ...done, isNone: done.id === undefined && done.blocked.length > 0 };
 }
 
-function reportOf({ changes, skipped }: FittedChanges, done: OperationReport): FileReport {
+function reportOf({ changes, skipped }: FittedChanges, done: Outcome, { dryRun }: Present): FileReport {
   const applied = new Set(done.applied);
   return {
     id: done.id,
-    dryRun: false,
+    dryRun,
     changes: changes.filter(({ path }) => applied.has(path)),
     skipped: [...skipped, ...meanwhile(done.blocked), ...done.aside.blocked],
     conflicts: done.conflicts,

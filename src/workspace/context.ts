@@ -169,6 +169,8 @@ export interface StoreTasks {
    * every lock); then it throws `LOCKED`.
    */
   collect(options?: { readonly waitMs?: number }): Promise<GcShape>;
+  /** Throws `REFUSED` for a folder that is there and not empty. Makes nothing. */
+  refuseFilled(folder: string): Promise<void>;
   /** A worktree over a folder that is empty, or is made now. Throws `REFUSED` for one that is not empty. */
   emptyWorktree(folder: string): Promise<Worktree>;
   /** How much space the whole store takes. */

@@ -12,12 +12,16 @@ import {
   splitRoot,
   type WorkspacePath,
 } from "../core/path.ts";
-import type { ApplyRequest, Worktree } from "../worktree/worktree.ts";
+import type { ApplyRequest, BlockedPath, Worktree } from "../worktree/worktree.ts";
 import { refused } from "./change-files.ts";
 import { changeShape, conflictShape, shownPath, skippedShape } from "./shape.ts";
 
 /** Where a folder's files come from, and how it is filled. */
 export interface Filling {
+  /** Throws as `target` would where the folder cannot be filled, and changes nothing. */
+  readonly look: () => Promise<void>;
+  /** Paths whose contents are known not to be there. */
+  readonly missing?: readonly BlockedPath[];
   /** An empty folder. */
   readonly target: () => Promise<Worktree>;
   readonly contents: ApplyRequest["contents"];
@@ -31,9 +35,16 @@ export interface Filling {
  */
 export async function fillFolder(entries: readonly Entry[], filling: Filling): Promise<RestoreShape> {
   const { options, token, contents } = filling;
-  const changes = sideBySide(entries.map((after) => ({ path: after.path, before: undefined, after })));
+  const all = entries.map((after): Change => ({ path: after.path, before: undefined, after }));
+  const changes = sideBySide(all);
   const shape = { undo_id: null, conflicts: [], finished: [], to: options.to ?? "" };
-  if (options.dryRun === true) return { ...shape, changes: changes.map(changeShape), skipped: [], dry_run: true };
+  if (options.dryRun === true) {
+    await filling.look();
+    const { missing = [] } = filling;
+    const left = new Set(missing.map(({ path }) => path));
+    const there = sideBySide(all.filter(({ path }) => !left.has(path)));
+    return { ...shape, changes: there.map(changeShape), skipped: missing.map(skippedShape), dry_run: true };
+  }
   const target = await filling.target();
   try {
     const report = await target.apply({

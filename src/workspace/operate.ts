@@ -10,7 +10,7 @@ import { changeBetween, decodePlan, encodePlan } from "../core/plan.ts";
 import { decodeIntent, type IntentRecord } from "../core/records.ts";
 import type { Hash } from "../core/hash.ts";
 import type { UpstreamChange } from "../core/upstream-change.ts";
-import type { ApplyReport, ApplyRequest, BlockedPath, OnBlocked } from "../worktree/worktree.ts";
+import type { ApplyReport, ApplyRequest, BlockedPath, CheckReport, OnBlocked } from "../worktree/worktree.ts";
 import { openRows } from "./actions.ts";
 import { type Commit, withCommit } from "./commit.ts";
 import type { Context } from "./context.ts";
@@ -109,12 +109,12 @@ async function asideOf(
   return { aside: { plan: await keepPlan(context, free), until }, blocked };
 }
 
-function isRefused({ applied, blocked }: ApplyReport): boolean {
+function isRefused({ applied, blocked }: CheckReport): boolean {
   return applied.length === 0 && blocked.length > 0;
 }
 
 /** Nothing at all of what an origin has could be written: that is told, and tried again, not recorded path by path. */
-function isWithoutRoom(report: ApplyReport): boolean {
+function isWithoutRoom(report: CheckReport): boolean {
   return isRefused(report) && report.blocked.every(({ reason }) => reason === "no-space");
 }
 
@@ -122,13 +122,17 @@ function isWithoutRoom(report: ApplyReport): boolean {
  * An operation that could do nothing at all was none. What an origin has is held path by path, as long as there is room; an
  * undo of somebody's work that left all of it because it was changed meanwhile is recorded: the next undo passes that work.
  */
-function isNone({ kind, replica, selection }: IntentRecord, report: ApplyReport, asked: readonly Change[]): boolean {
+export function isNone(
+  { kind, replica, selection }: Pick<IntentRecord, "kind" | "replica" | "selection">,
+  report: CheckReport,
+  asked: readonly Change[],
+): boolean {
   if (kind === "replica" && replica !== undefined) return isWithoutRoom(report);
   return isRefused(report) && !(kind === "undo" && selection !== undefined && isAllChanged(report, asked));
 }
 
 /** Was each of the paths changed meanwhile, or is a folder that stays because of that? */
-function isAllChanged({ blocked }: ApplyReport, asked: readonly Change[]): boolean {
+function isAllChanged({ blocked }: CheckReport, asked: readonly Change[]): boolean {
   const left = new Set(blocked.map(({ path }) => path));
   const rest = blocked.filter(({ reason }) => reason !== "changed");
   const isLeft = asked.every(({ path }) => left.has(path));

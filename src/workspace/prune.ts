@@ -19,7 +19,10 @@ const HOUR_MS = 3_600_000;
  */
 export async function prune(context: Context, options: PruneOptions = {}): Promise<PruneShape> {
   const asked = askedFor(context, options);
-  if (options.dryRun === true) return shapeOf(await lookAt(context, asked), { dryRun: true, event: null }, context);
+  if (options.dryRun === true) {
+    await refuseUnsigned(context, "pruning");
+    return shapeOf(await lookAt(context, asked), { dryRun: true, event: null }, context);
+  }
   return withCommit(context, async (commit) => {
     await refuseUnsigned(context, "pruning");
     const look = await lookAt(context, asked);

@@ -106,10 +106,19 @@ export async function missingContent(context: HistoryContext, missing: MissingCo
   });
 }
 
-/** Throws `PRUNED` if these changes need a content that a pruning has given up, and that is gone. */
-export async function refusePrunedContents(context: HistoryContext, changes: readonly Change[]): Promise<void> {
+/**
+ * Throws `PRUNED` if these changes need a content that a pruning has given up, and that is gone. `made`: contents that are yet to
+ * be stored.
+ */
+export async function refusePrunedContents(
+  context: HistoryContext,
+  changes: readonly Change[],
+  made: ReadonlySet<Hash> = new Set(),
+): Promise<void> {
   if ((await pruningInForce(context)) === undefined) return;
-  const wanted = changes.flatMap(({ path, after }) => (after?.hash === undefined ? [] : [{ path, hash: after.hash }]));
+  const wanted = changes.flatMap(({ path, after }) =>
+    after?.hash === undefined || made.has(after.hash) ? [] : [{ path, hash: after.hash }],
+  );
   const stored = await context.blobs.has(wanted.map((one) => one.hash));
   for (const { path, hash } of wanted) {
     if (stored.has(hash)) continue;

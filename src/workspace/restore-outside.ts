@@ -1,5 +1,6 @@
 import type { ChangeShape, RestoreShape } from "../api/shapes.ts";
 import type { Change } from "../core/change.ts";
+import type { Omission } from "../core/coverage.ts";
 import type { Entry } from "../core/entry.ts";
 import { ChronicleError } from "../core/errors.ts";
 import { sha256Pieces } from "../core/hash.ts";
@@ -38,8 +39,10 @@ export async function restoreOutside(
   const targets = await keptOf(context, action, tops);
   await refuseGone(context, targets);
   if (options.dryRun === true) {
-    const found = await lookOnly(context, tops, targets);
-    return { ...shapeOf(changesTo(targets, found), []), dry_run: true };
+    const { found, omitted } = await lookOnly(context, tops, targets);
+    const left = new Map(omitted.map((one) => [one.path, one]));
+    const free = changesTo(targets, found).filter(({ path }) => !left.has(path));
+    return { ...shapeOf(free, [...left.values()].map(notKeptNow)), dry_run: true };
   }
   const request = {
     type: "restore_outside",
@@ -115,19 +118,27 @@ function notKept(action: OutsideAction, path: string): ChronicleError {
   );
 }
 
+/** What is there now could not be kept first, so that it stays. */
+function notKeptNow({ path, reason }: Omission): RestoreShape["skipped"][number] {
+  const detail = `what is there now cannot be kept (${reason.replaceAll("-", " ")})`;
+  return { path: shownOutside(path), reason: "changed", detail };
+}
+
 /** What is there now, without keeping it. */
 async function lookOnly(
   context: Context,
   tops: readonly WorkspacePath[],
   targets: ReadonlyMap<WorkspacePath, OutsideRecord>,
-): Promise<Map<WorkspacePath, Entry | undefined>> {
+): Promise<{ readonly found: Map<WorkspacePath, Entry | undefined>; readonly omitted: readonly Omission[] }> {
   const found = new Map<WorkspacePath, Entry | undefined>();
+  const omitted: Omission[] = [];
   for (const top of tops) {
     const deep = [...targets.keys()].some((path) => path !== top && isWithin(path, top));
     const look = await context.outside.look(top, { deep, keep: async (pieces) => sha256Pieces(pieces) });
     for (const { path, entry } of look.found) found.set(path, entry);
+    omitted.push(...look.omitted.filter(({ path }) => targets.has(path)));
   }
-  return found;
+  return { found, omitted };
 }
 
 function changesTo(

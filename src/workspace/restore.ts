@@ -10,6 +10,7 @@ import { changesBetween } from "./diff.ts";
 import { knownPaths } from "./known-paths.ts";
 import { resolveMoment, type ResolvedMoment } from "./moments.ts";
 import { allOffRecord } from "./off-record.ts";
+import { orForced } from "./or-forced.ts";
 import { unseenPath } from "./seen-absent.ts";
 import { unreadableNow } from "./unreadable-now.ts";
 
@@ -25,15 +26,16 @@ export async function restore(
     throw new ChronicleError("USAGE", "`now` is what is there already", { hint: "name an earlier moment" });
   const finished = finishedNotes(before, options.dryRun === true);
   const how = { ...options, look: { absentRoot: "known" } } as const;
-  return changeFiles(context, how, async (present) => ({
+  const planned = async (present: Present, force: boolean): Promise<FilePlan<RestoreShape>> => ({
     ...(await wayTo(context, moment, { present, paths: options.paths })),
     kind: "restore",
     summary: `restore to ${moment.label}`,
     isProved: true,
-    ...(options.force === true ? { blocked: "leave" } : {}),
+    ...(force ? { blocked: "leave" } : {}),
     ...(options.keepMtime === undefined ? {} : { keepMtime: options.keepMtime }),
     report: (done) => ({ ...changedShape(done), finished }),
-  }));
+  });
+  return orForced(options, (force) => changeFiles(context, how, (present) => planned(present, force)));
 }
 
 interface Wanted {

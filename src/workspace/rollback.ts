@@ -5,15 +5,16 @@ import { changeBetween, composeChanges, invert } from "../core/plan.ts";
 import { comparePaths, isWithin, type WorkspacePath } from "../core/path.ts";
 import { findAction, type LoggedAction } from "./actions.ts";
 import { type BeforeChange, finishedNotes, NOTHING_BEFORE } from "./before-change.ts";
-import { changedShape, changeFiles, type FittedChanges } from "./change-files.ts";
+import { changedShape, changeFiles, type FilePlan, type FittedChanges, type Present } from "./change-files.ts";
 import type { Context } from "./context.ts";
 import { changesBetween } from "./diff.ts";
 import { refuseCompacted } from "./diff-action.ts";
 import { fitFolders, type Target, type Unmerged } from "./fit-folders.ts";
 import { changesOfAction } from "./changes-within.ts";
+import { orForced } from "./or-forced.ts";
 import { restoreOutside } from "./restore-outside.ts";
 import { skippedShape } from "./shape.ts";
-import { bringBackAside } from "./undo-aside.ts";
+import { asideOfStep, bringBackAside } from "./undo-aside.ts";
 
 /**
  * The files of an action as they were before it, whoever changed them since; what is there now is captured first, and
@@ -33,21 +34,23 @@ export async function rollback(
   const finished = finishedNotes(before, dryRun);
   const own = await ownPaths(context, action);
   const look = { only: [...action.paths, ...own], named: true };
-  return changeFiles(context, { dryRun, look }, async (present) => ({
+  const planned = async (present: Present, force: boolean): Promise<FilePlan<RestoreShape>> => ({
     kind: "restore",
     summary: `rollback of ${action.summary}`,
     wanted: composeChanges(invert(present.unrecorded), await changesBetween(context, present.seq, action.fromSeq)),
     isMeant: (path) => own.has(path) || action.paths.some((one) => isWithin(path, one)),
     back: () => ({ seqs: [action.fromSeq], action: action.id }),
     fit: (changes) => fitted(context, changes, present.unrecorded),
-    ...(options.force === true ? { blocked: "leave" } : {}),
+    ...(force ? { blocked: "leave" } : {}),
     report: async (done) => {
       const shape = { ...changedShape(done), finished };
-      if (done.dryRun) return shape;
-      const aside = await bringBackAside(context, action);
+      const aside = await (done.dryRun
+        ? asideOfStep(context, { kind: "undo", target: action.id })
+        : bringBackAside(context, action));
       return { ...shape, skipped: [...shape.skipped, ...aside.blocked.map(skippedShape)] };
     },
-  }));
+  });
+  return orForced(options, (force) => changeFiles(context, { dryRun, look }, (present) => planned(present, force)));
 }
 
 /** What the action itself changed, wherever that is: also the folders that had to be made for what it named. */

@@ -48,7 +48,7 @@ export async function planBack(context: Context, work: TakingBack, how: TakingHo
   const plan = present.dryRun
     ? await invertWork(context, await groupsOf(context, inReach(work)), { ...present, back: work.own.back })
     : await whole(context, await keptPlan(context, inReach(work)));
-  if (options.force !== true && !present.dryRun) refuseGone(plan.skipped);
+  if (options.force !== true) refuseGone(plan.skipped);
   const isEmpty = plan.changes.length + plan.unmerged.length === 0;
   const met: IdentifiedConflict[] = [];
   const isBlocked = blockedOf(work, options.force === true);

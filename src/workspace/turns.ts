@@ -4,6 +4,7 @@ import { type BeforeChange, endBefore, wouldEndBefore } from "./before-change.ts
 import { catchUp, type CatchUp } from "./catch-up.ts";
 import { refuseReadOnly } from "./commit.ts";
 import type { Context } from "./context.ts";
+import { refuseArchived } from "./refuse-archived.ts";
 import { keepRemembered } from "./remember-recorded.ts";
 import { endOrphans } from "./transaction.ts";
 
@@ -44,7 +45,12 @@ export class Turns {
    */
   change<T>(work: (before: BeforeChange) => Promise<T>, how: ChangeHow = {}): Promise<T> {
     const context = this.#context;
-    if (how.dryRun === true) return this.readInTurn(async () => work(await wouldEndBefore(context)));
+    if (how.dryRun === true) {
+      return this.readInTurn(async () => {
+        await refuseArchived(context);
+        return work(await wouldEndBefore(context));
+      });
+    }
     return this.inTurn(async () => {
       refuseReadOnly(context);
       const { damage } = await this.#upToDate((found) => Promise.resolve(found));

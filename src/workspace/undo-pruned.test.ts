@@ -53,7 +53,7 @@ describe.each([{ turn: "t1" }, { session: "s" }, { actor: "claude" }])(
       await using project = new Project();
       const workspace = await flooded(project);
       const skipped = [{ path: "f1", reason: "content-missing", detail: expect.stringContaining("pruned by event") }];
-      expect((await workspace.undo({ ...work, dryRun: true })).skipped).toEqual(skipped);
+      expect((await workspace.undo({ ...work, dryRun: true, force: true })).skipped).toEqual(skipped);
       const done = await workspace.undo({ ...work, force: true });
       expect(done.skipped).toEqual(skipped);
       expect(read(project)).toEqual(["base", "new", "base", "base", "base", "base"]);

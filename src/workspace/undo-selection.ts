@@ -8,10 +8,11 @@ import { holdsSeq } from "../core/seq-ranges.ts";
 import { attributor } from "./attribution.ts";
 import { type BeforeChange, beforeNotes, NOTHING_BEFORE } from "./before-change.ts";
 import { onlyFinished } from "./before-undo.ts";
-import { changeFiles } from "./change-files.ts";
+import { changeFiles, type FilePlan, type Present } from "./change-files.ts";
 import { openConflicts } from "./conflicts.ts";
 import type { Context } from "./context.ts";
 import { listOperations, stackOf } from "./operations.ts";
+import { orForced } from "./or-forced.ts";
 import type { SeqSpan } from "./own-changes.ts";
 import { eventsOfWork, keepersOf, type OwnEvents, type PendingChange, withEvents, type Work } from "./own-work.ts";
 import { ownersIn } from "./owners.ts";
@@ -57,15 +58,17 @@ export async function undoWork(
   if (before.finished.some(({ intent }) => intent.kind === "undo" && intent.selection === label))
     return { ...(await onlyFinished(context, before.finished, dryRun)), selection: label };
   const notes = beforeNotes(before, dryRun);
-  return changeFiles(context, { ...options, look: { absentRoot: "known" } }, async (present) => {
+  const planned = async (present: Present, force: boolean): Promise<FilePlan<UndoShape>> => {
     const work = await find();
     const undone = await undoOf(context, work);
     const pending = await pendingOf(context, work, present.unrecorded);
     const own = { ...undone.own, pending };
     const nothing = pending.length === 0 ? undone.nothing : `${work.label}: it is as it was before already`;
     const told = work.lost === undefined ? notes : [...notes, lostNote(work.lost)];
-    return planBack(context, { ...undone, own, nothing }, { options, present, notes: told });
-  });
+    return planBack(context, { ...undone, own, nothing }, { options: { force }, present, notes: told });
+  };
+  const how = { ...options, look: { absentRoot: "known" } } as const;
+  return orForced(options, (force) => changeFiles(context, how, (present) => planned(present, force)));
 }
 
 function lostNote({ what, before }: NonNullable<Work["lost"]>): string {

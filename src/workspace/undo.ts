@@ -10,6 +10,7 @@ import { type BeforeChange, beforeNotes, NOTHING_BEFORE } from "./before-change.
 import { changedShape, changeFiles, type FilePlan } from "./change-files.ts";
 import { beingWritten } from "./changed-meanwhile.ts";
 import { onlyFinished } from "./before-undo.ts";
+import { orForced } from "./or-forced.ts";
 import { conflictsOfStep } from "./conflicts-of-step.ts";
 import type { Context } from "./context.ts";
 import type { OwnChange } from "./first-event.ts";
@@ -66,8 +67,10 @@ async function reverse(context: Context, direction: Direction, { options, before
   if (before.finished.some((one) => isAsked(one, direction, options.operation)))
     return onlyFinished(context, before.finished, dryRun);
   const notes = beforeNotes(before, dryRun);
-  return changeFiles(context, { ...options, look: { absentRoot: "known" } }, (present) =>
-    planStep(context, direction, { options, present, notes }),
+  return orForced(options, (force) =>
+    changeFiles(context, { ...options, look: { absentRoot: "known" } }, (present) =>
+      planStep(context, direction, { options: { ...options, force }, present, notes }),
+    ),
   );
 }
 
@@ -130,7 +133,7 @@ async function planWhole(
   const { direction, stack } = step;
   const forced = options.force === true;
   const left = forced ? [] : edited.map((one) => one.blocked);
-  if (left.length > 0 && !present.dryRun) throw editedSince(left, direction);
+  if (left.length > 0) throw editedSince(left, direction);
   const conflicts = await conflictsOfStep(context, operation, direction);
   return {
     kind: direction,
@@ -139,9 +142,7 @@ async function planWhole(
     wanted: forced ? [...clean, ...edited.map((one) => one.change)] : clean,
     claims: [...own.claims, ...now],
     back: backOf(operation, own.changes),
-    fit: (changes) =>
-      withFolders(context, changes, { unrecorded: present.unrecorded, isWhole: !forced && !present.dryRun }),
-    skipped: left,
+    fit: (changes) => withFolders(context, changes, { unrecorded: present.unrecorded, isWhole: !forced }),
     conflicts: () => conflicts,
     blocked: forced ? "leave" : "whole",
     // Without what was changed meanwhile, where it may be done in part.

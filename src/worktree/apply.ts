@@ -8,7 +8,7 @@ import type { LandContext } from "./apply-land.ts";
 import { type ApplyContext, type Asked, lacksSpace, makeReady, mayGoOn } from "./apply-ready.ts";
 import type { ApplyRoot, Step } from "./apply-step.ts";
 import type { NotedPath } from "./stat-table.ts";
-import type { ApplyReport, ApplyRequest, BlockedPath } from "./worktree.ts";
+import type { ApplyReport, ApplyRequest, BlockedPath, CheckReport } from "./worktree.ts";
 import { ChronicleError, errnoOf } from "../core/errors.ts";
 import { sameEntry } from "../core/entry.ts";
 import { comparePaths, isWithin, parentOf, ROOT, splitRoot } from "../core/path.ts";
@@ -59,8 +59,11 @@ export async function applyChanges(context: ApplyContext, request: ApplyRequest)
   }
 }
 
-/** The paths of these changes that are in the way now: see `Worktree.check`. A root that is not there is made by an apply. */
-export function checkChanges(context: ApplyContext, changes: readonly Change[]): BlockedPath[] {
+/** What an apply would do now: see `Worktree.check`. A root that is not there is made by an apply. */
+export function checkChanges(
+  context: ApplyContext,
+  { changes, onBlocked }: Pick<ApplyRequest, "changes" | "onBlocked">,
+): CheckReport {
   const there = new Set(context.roots.filter(({ fs }) => fs.lstat(ROOT) !== undefined).map(({ root }) => root.id));
   const roots = context.roots.map((open) => ({ ...open, staging: stagingInRoot(open, context.disk, "check") }));
   const steps = stepsOf(
@@ -70,7 +73,11 @@ export function checkChanges(context: ApplyContext, changes: readonly Change[]):
   );
   try {
     checkSteps({ steps, cache: context.cache, resume: false });
-    return blockedOf(steps);
+    const isStopped = steps.some((step) => stopsAll(step, onBlocked)) || lacksSpace(context, steps);
+    const blocked = blockedOf(steps);
+    const stays = new Set(blocked.map(({ path }) => path));
+    const applied = isStopped ? [] : changes.filter(({ path }) => !stays.has(path));
+    return { applied: applied.map(({ path }) => path), blocked };
   } finally {
     releaseRoots(roots);
   }

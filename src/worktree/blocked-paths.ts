@@ -1,7 +1,7 @@
 import type { Change } from "../core/change.ts";
 import type { WorkspacePath } from "../core/path.ts";
 import { type Blocked, heldBy, stopsAll } from "./apply-step.ts";
-import type { BlockedPath, BlockReason, OnBlocked } from "./worktree.ts";
+import type { BlockedPath, BlockReason, CheckReport, OnBlocked } from "./worktree.ts";
 
 /** The paths of an apply that cannot be changed, each with the first reason. For worktrees that are not on a disk. */
 export class BlockedPaths {
@@ -49,6 +49,12 @@ export class BlockedPaths {
     return [...this.#blocked].some(([path, blocked]) =>
       stopsAll({ blocked, after: this.#changes.get(path)?.after }, onBlocked),
     );
+  }
+
+  /** What an apply does, given what is blocked. */
+  report(onBlocked: OnBlocked): CheckReport {
+    const paths = this.stopAll(onBlocked) ? [] : [...this.#changes.keys()];
+    return { applied: paths.filter((path) => !this.has(path)), blocked: this.told() };
   }
 
   /** For the report. */

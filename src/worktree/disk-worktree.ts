@@ -1,4 +1,3 @@
-import type { Change } from "../core/change.ts";
 import type { Entry } from "../core/entry.ts";
 import type { WorkspacePath } from "../core/path.ts";
 import type { Disk } from "../disk/disk.ts";
@@ -7,7 +6,7 @@ import type { OpenRoot } from "./scan.ts";
 import type {
   ApplyReport,
   ApplyRequest,
-  BlockedPath,
+  CheckReport,
   Explanation,
   KnownPath,
   OnChanged,
@@ -200,8 +199,8 @@ export class DiskWorktree implements Worktree {
     return { ...explainOnDisk(fs, open.root, inner), ...(unreadable === undefined ? {} : { unreadable }) };
   }
 
-  async check(changes: readonly Change[]): Promise<readonly BlockedPath[]> {
-    return checkChanges(this.#applyContext(), changes);
+  async check(request: Pick<ApplyRequest, "changes" | "onBlocked">): Promise<CheckReport> {
+    return checkChanges(this.#applyContext(), request);
   }
 
   async apply(request: ApplyRequest): Promise<ApplyReport> {

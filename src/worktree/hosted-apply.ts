@@ -3,7 +3,7 @@ import { sameEntry, type Entry } from "../core/entry.ts";
 import { comparePaths, isRoot, parentOf, type WorkspacePath } from "../core/path.ts";
 import { BlockedPaths } from "./blocked-paths.ts";
 import type { RecordedFiles } from "./recorded-files.ts";
-import type { ApplyReport, ApplyRequest, BlockedPath } from "./worktree.ts";
+import type { ApplyReport, ApplyRequest, CheckReport } from "./worktree.ts";
 
 type HostedRequest = Pick<ApplyRequest, "changes" | "onBlocked" | "begin" | "resume" | "onProgress">;
 
@@ -27,23 +27,22 @@ export class HostedApply {
     this.#blocked = new BlockedPaths(this.#changes);
   }
 
-  /** What is in the way, whatever contents there are. */
-  async check(): Promise<readonly BlockedPath[]> {
+  /** What would be done, whatever contents there are. */
+  async check(): Promise<CheckReport> {
     await this.#look();
     await this.#checkUntilFits([...this.#changes.values()]);
-    return this.#blocked.told();
+    return this.#blocked.report(this.#request.onBlocked);
   }
 
   async run(): Promise<ApplyReport> {
-    const paths = [...this.#changes.keys()];
+    const { onBlocked, begin, onProgress } = this.#request;
     await this.#look();
     await this.#checkContents();
     await this.#checkUntilFits([...this.#changes.values()]);
-    const isRefused = this.#blocked.stopAll(this.#request.onBlocked);
-    const applied = isRefused ? [] : paths.filter((path) => !this.#blocked.has(path));
-    if (!isRefused) await this.#request.begin?.();
-    this.#request.onProgress?.(applied.length, applied.length);
-    return { applied, blocked: this.#blocked.told(), conflicts: [] };
+    const report = this.#blocked.report(onBlocked);
+    if (!this.#blocked.stopAll(onBlocked)) await begin?.();
+    onProgress?.(report.applied.length, report.applied.length);
+    return { ...report, conflicts: [] };
   }
 
   /** Reads what is recorded, and checks that each path is as its change begins. */

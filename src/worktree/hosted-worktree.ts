@@ -1,4 +1,3 @@
-import type { Change } from "../core/change.ts";
 import { EVERYTHING, type Verdict } from "../core/filter.ts";
 import { sameEntry, type Entry } from "../core/entry.ts";
 import type { WorkspacePath } from "../core/path.ts";
@@ -9,7 +8,7 @@ import type { RecordedFiles } from "./recorded-files.ts";
 import type {
   ApplyReport,
   ApplyRequest,
-  BlockedPath,
+  CheckReport,
   KnownPath,
   PathStat,
   ScanReport,
@@ -107,8 +106,8 @@ export class HostedWorktree implements Worktree {
     return { tracked: true, rule: "default" };
   }
 
-  check(changes: readonly Change[]): Promise<readonly BlockedPath[]> {
-    return new HostedApply(this.#files, { changes, onBlocked: "skip" }).check();
+  check(request: Pick<ApplyRequest, "changes" | "onBlocked">): Promise<CheckReport> {
+    return new HostedApply(this.#files, request).check();
   }
 
   async apply(request: ApplyRequest): Promise<ApplyReport> {

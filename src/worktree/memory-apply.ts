@@ -3,7 +3,7 @@ import type { Entry } from "../core/entry.ts";
 import type { Hash } from "../core/hash.ts";
 import type { WorkspacePath } from "../core/path.ts";
 import type { MemoryFiles, MemoryNode } from "./memory-files.ts";
-import type { ApplyReport, ApplyRequest, BlockedPath, ContentReader } from "./worktree.ts";
+import type { ApplyReport, ApplyRequest, CheckReport, ContentReader } from "./worktree.ts";
 import { SYMLINK_MODE } from "../core/entry.ts";
 import { sha256 } from "../core/hash.ts";
 import { comparePaths, foldersAbove, isRoot, parentOf } from "../core/path.ts";
@@ -48,11 +48,11 @@ export class MemoryApply {
     this.#blocked = new BlockedPaths(this.#changes);
   }
 
-  /** What is in the way, whatever contents there are. */
-  check(): readonly BlockedPath[] {
+  /** What would be done, whatever contents there are. */
+  check(): CheckReport {
     this.#look();
     for (const change of this.#changes.values()) this.#checkParent(change);
-    return this.#blocked.told();
+    return this.#blocked.report(this.#request.onBlocked);
   }
 
   #look(): void {

@@ -1,4 +1,3 @@
-import type { Change } from "../core/change.ts";
 import { sameEntry, type Entry } from "../core/entry.ts";
 import type { FilterSpec, Verdict } from "../core/filter.ts";
 import type { WorkspacePath } from "../core/path.ts";
@@ -8,7 +7,7 @@ import type {
   OnChanged,
   ApplyReport,
   ApplyRequest,
-  BlockedPath,
+  CheckReport,
   KnownPath,
   PathStat,
   ScanReport,
@@ -165,8 +164,8 @@ export class MemoryWorktree implements Worktree {
     return explainPath({ options: root.filter, rules }, inner, this.files.get(path)?.kind === "dir");
   }
 
-  async check(changes: readonly Change[]): Promise<readonly BlockedPath[]> {
-    return new MemoryApply(this.files, { changes, onBlocked: "skip" }).check();
+  async check(request: Pick<ApplyRequest, "changes" | "onBlocked">): Promise<CheckReport> {
+    return new MemoryApply(this.files, request).check();
   }
 
   async apply(request: ApplyRequest): Promise<ApplyReport> {

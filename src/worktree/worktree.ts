@@ -66,10 +66,11 @@ export interface Worktree {
   explain(path: WorkspacePath): Promise<Explanation>;
 
   /**
-   * The paths of these changes that an `apply` would find in the way now: changed, without a folder, or a folder that holds
-   * something else. Changes nothing, and does not ask for contents; what only a write shows (permissions, room) is not told.
+   * What an `apply` of these changes would report now: paths that were changed, have no folder, or are folders that hold something
+   * else are blocked, and too little room blocks all. Changes nothing, and does not ask for contents; what only a write shows
+   * (permissions to write) is not told.
    */
-  check(changes: readonly Change[]): Promise<readonly BlockedPath[]>;
+  check(request: Pick<ApplyRequest, "changes" | "onBlocked">): Promise<CheckReport>;
   /** Brings paths from `before` to `after`. See `ApplyRequest`. */
   apply(request: ApplyRequest): Promise<ApplyReport>;
   /** Removes what an earlier `apply` with this token has left behind (staging, trash); conflict copies stay. */
@@ -214,6 +215,9 @@ export interface BlockedPath {
   readonly reason: BlockReason;
   readonly detail: string;
 }
+
+/** What an `apply` would do, and what would be in its way. */
+export type CheckReport = Pick<ApplyReport, "applied" | "blocked">;
 
 export interface ApplyReport {
   /** Paths that are now `after`, durable, and remembered. */

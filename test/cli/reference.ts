@@ -26,7 +26,7 @@ writes it anew). Words are explained in [glossary.md](glossary.md).
 
 | code | meaning |
 |---|---|
-| 0 | done (\`diff\`, \`status\` and dry runs too, whether or not there is a difference) |
+| 0 | done (\`diff\` and \`status\` too, whether or not there is a difference) |
 | 1 | failed, or done with partial coverage or with paths left alone; or you answered no; or what was recorded is not signed (\`status\` says why); \`run\`: the command succeeded and destroyed what the rules leave out |
 | 2 | the command line was not understood |
 | 3 | not found: workspace, moment, path, session |
@@ -40,6 +40,8 @@ writes it anew). Words are explained in [glossary.md](glossary.md).
 ## What undo leaves as it is
 
 \`undo\`, \`rollback\` and \`restore\` list paths that they leave, with a reason, and end with exit code 1; \`skipped\` of \`--json\` has them.
+With \`--dry-run\` they end as they would without it: with the same exit code, and refused for the same reason; then the error says what
+\`--force\` would do (\`data.forced\` in \`--json\`, with the first hundred paths).
 \`unseen\` means that nothing shows the state to go back to: the path was excluded, unreadable, too large or special then, so that it may have
 been there before and is not deleted; or it was, or is now, off the record, and nobody has a copy of it. Remove such a path yourself, or name
 an earlier moment. \`special-bits\` means that nothing else would change than setuid, setgid or sticky, which are recorded and never set.

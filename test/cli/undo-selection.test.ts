@@ -22,7 +22,7 @@ it("a run in the middle is taken back, a conflict is shown, settled and taken ba
   await box.must(["run", "--", "sh", "-c", "sed -i s/5/five/ a.txt; echo human > b.txt"]);
 
   const dry = box.run(["undo", "--session", id, "--dry-run"]);
-  expect(dry.code).toBe(0);
+  expect(dry.code).toBe(1);
   expect(dry.stdout).toContain(`session ${id}`);
   expect(dry.stdout).toMatch(/would be conflicts/);
   expect(text(box, "a.txt")).toBe("one\n2\n3\n4\nfive\n");

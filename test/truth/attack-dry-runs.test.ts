@@ -27,9 +27,9 @@ describe("Truth: a dry run does not promise what the real one leaves", () => {
     await box.must(["run", "--", "sh", "-c", "echo third > f; echo new > new; rm old"]);
     await box.must(["prune", "--keep-last", "1", "--min-age-hours", "0", "--yes"]);
     await box.must(["gc"]);
-    const dry = await told(box, ["undo", "--dry-run"]);
+    const dry = await told(box, ["undo", "--force", "--dry-run"]);
     expect(dry).toEqual({ changes: ["new"], skipped: ["f content-missing", "old content-missing"] });
-    expect((await box.call(["undo", "--dry-run"])).stdout).toContain("the earlier content of f was pruned by event");
+    expect((await box.call(["undo", "--dry-run"])).stderr).toContain("the earlier content of f was pruned by event");
     expect((await box.call(["undo"])).code).toBe(3);
     expect(await told(box, ["undo", "--force"])).toEqual(dry);
   });
@@ -42,7 +42,7 @@ describe("Truth: a dry run does not promise what the real one leaves", () => {
     await box.must(["run", "--", "sh", "-c", "rm p; mkdir p; echo in > p/in"]);
     box.write("p/mine.log", "mine\n");
     for (const step of [["undo"], ["restore", "0"]]) {
-      const dry = await told(box, [...step, "--dry-run"]);
+      const dry = await told(box, [...step, "--force", "--dry-run"]);
       expect(dry).toEqual({ changes: ["p/in"], skipped: ["p not-empty"] });
     }
     expect((await box.call(["undo"])).code).toBe(6);
@@ -57,7 +57,10 @@ describe("Truth: a dry run does not promise what the real one leaves", () => {
     box.write("q", "2\n");
     box.sh("rm p");
     expect(spawnSync("mkfifo", ["p"], { cwd: box.project }).status).toBe(0);
-    expect(await told(box, ["restore", "0", "--dry-run"])).toEqual({ changes: ["q"], skipped: ["p changed"] });
+    expect(await told(box, ["restore", "0", "--dry-run"])).toEqual({
+      changes: ["q"],
+      skipped: ["p changed-meanwhile"],
+    });
   });
 
   it("makes nothing, also where the folder itself is gone", async () => {

@@ -29,7 +29,7 @@ export async function rollback(context: CommandContext): Promise<number> {
     print(context, workspace, { result, asked: asks });
     if (outside.length === 0) await printOutside(context, workspace, id);
   }
-  return result.skipped.length > 0 && !dryRun ? EXIT.failed : EXIT.done;
+  return result.skipped.length > 0 ? EXIT.failed : EXIT.done;
 }
 
 async function agreed(context: CommandContext, workspace: WorkspaceApi, preview: RestoreShape): Promise<boolean> {

@@ -29,7 +29,7 @@ export const ROLLBACK: CommandSpec = {
     "only what the action did, and leave later work, use `chronicle undo --action ID`.",
   args: [{ name: "<action>", description: "an id, its beginning, or the agent's own id of the call" }],
   options: [
-    { flags: "--dry-run", description: "show what would change, change nothing" },
+    { flags: "--dry-run", description: "say what would be done or refused, change nothing (exit code as without it)" },
     { flags: "--force", description: "leave what cannot be changed and do the rest" },
     {
       flags: "--outside <path>",

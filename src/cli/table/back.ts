@@ -3,7 +3,10 @@ import { SELECTION_OPTIONS } from "./work.ts";
 
 const GROUP = "Go back";
 
-const DRY_RUN: OptionSpec = { flags: "--dry-run", description: "show what would change, change nothing" };
+const DRY_RUN: OptionSpec = {
+  flags: "--dry-run",
+  description: "say what would be done or refused, change nothing (exit code as without it)",
+};
 const YES: OptionSpec = { flags: "-y, --yes", description: "do not ask" };
 
 const UNDO_OPTIONS: readonly OptionSpec[] = [

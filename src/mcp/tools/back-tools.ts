@@ -18,7 +18,7 @@ const force = z
 function wentBack(result: RestoreShape & Partial<UndoShape>, verb: string, next: readonly string[]): Answer {
   const { changes, skipped, unmerged = [], notes = [], finished, conflicts } = result;
   const nothing = changes.length === 0;
-  const failed = nothing && !result.dry_run && (skipped.length > 0 || unmerged.length > 0);
+  const failed = nothing && (skipped.length > 0 || unmerged.length > 0);
   const did = result.dry_run ? `Would be ${verb}` : verb[0]?.toUpperCase() + verb.slice(1);
   const remains = result.dry_run || nothing ? [] : next;
   return {
@@ -52,7 +52,7 @@ const RESOLVE = "list_conflicts shows what did not merge; resolve_conflict settl
 
 function nothingSentence(result: RestoreShape & Partial<UndoShape>, failed: boolean): string {
   if (failed)
-    return `Nothing was changed: ${counted(result.skipped.length + (result.unmerged?.length ?? 0), "path")} cannot be taken back as it is.`;
+    return `Nothing ${result.dry_run ? "would be" : "was"} changed: ${counted(result.skipped.length + (result.unmerged?.length ?? 0), "path")} cannot be taken back as it is.`;
   if (result.operation === null && result.finished.length === 0) return "There is nothing to take back.";
   return "Nothing to change: the files are like that already.";
 }

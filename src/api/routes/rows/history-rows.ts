@@ -117,7 +117,7 @@ const explain = workspaceRoute(calls.explain, {
   answer: (on, { query }) => on.explain(query.path),
 });
 
-const dryRun = bool("show what would change, and change nothing").optional();
+const dryRun = bool("say what would be done or refused, and change nothing").optional();
 const leave = bool("leave what cannot be restored and do the rest (default: all or nothing)").optional();
 
 const restore = workspaceRoute(calls.restore, {
