@@ -160,7 +160,7 @@ export interface SyncRunner extends SyncApi {
 }
 
 /** A person's decision about a sync that is halted. */
-export type SyncDecision = "deletions" | "restore" | "as-new";
+export type SyncDecision = "deletions" | "restore" | "as-new" | "rejoin";
 
 /** Folders that follow workspaces of other stores, and write back to them. One process for a store runs its syncs. */
 export interface SyncApi {
@@ -181,7 +181,8 @@ export interface SyncApi {
    * Goes on. Where it is halted by a deletion of much, or a folder that was emptied: `deletions` lets that happen, `restore`
    * puts the files back; without a decision it looks whether they are back. Throws `REFUSED` where they are not. `as-new`: it goes
    * on as another replica, where the origin knows of changes that this one has never made (it was put back, or is a copy): what
-   * differs is proposed, three ways, and nothing is deleted at the origin.
+   * differs is proposed, three ways, and nothing is deleted at the origin. `rejoin`: the origin was put back to an earlier state; what
+   * it has lost is kept here and proposed to it, three ways, and nothing is deleted on either side. Rejects where it cannot be reached.
    */
   resume(id: string, options?: { readonly accept?: SyncDecision }): Promise<SyncShape>;
   /**

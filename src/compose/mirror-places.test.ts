@@ -178,6 +178,83 @@ describe("a mirror on a disk", () => {
     expect(result.points).toBeGreaterThan(30);
   });
 
+  it("goes back to an event, in whichever part that is, keeps the lines behind it, and goes on from there", async () => {
+    const disk = newDisk();
+    const { parts, mirror } = await opened(disk);
+    await mirror.append(EVENTS.slice(0, 9));
+    await mirror.rewind(9);
+    await mirror.rewind(6);
+    expect(mirror.head).toEqual({ seq: 6, hash: at(6).hash });
+    await check(mirror, 6);
+    expect(await mirror.hashAt(7)).toBeUndefined();
+    expect(await mirror.record(8)).toBeUndefined();
+    const { quarantine } = UPSTREAM.mirror(0);
+    const kept = disk.list(quarantine).map(({ name }) => disk.content(`${quarantine}/${name.toString()}`)?.toString());
+    expect(kept).toEqual([
+      EVENTS.slice(6, 9)
+        .map(({ line }) => `${line}\n`)
+        .join(""),
+    ]);
+    await mirror.startAt(await anchorAt(parts, 8));
+    await mirror.append(EVENTS.slice(8, 11));
+    await mirror.rewind(9);
+    expect([mirror.start, mirror.head.seq]).toEqual([8, 9]);
+    await check(mirror, 9);
+    await mirror.rewind(8);
+    expect([mirror.start, mirror.head.seq]).toEqual([8, 8]);
+    await mirror.append(EVENTS.slice(8, 10));
+    // Before that it goes on from what is held of the part before.
+    await mirror.rewind(7);
+    expect([mirror.start, mirror.head.seq]).toEqual([0, 6]);
+    await mirror.append(EVENTS.slice(6));
+    await mirror.rewind(0);
+    expect([mirror.head, mirror.workspace]).toEqual([EMPTY_HEAD, ""]);
+    await mirror.append(EVENTS.slice(0, 5));
+    await check(mirror, 5);
+    // A part that nothing was before.
+    await mirror.startAt(await anchorAt(parts, 8));
+    await mirror.applied(8);
+    await mirror.rewind(7);
+    expect([mirror.head, mirror.workspace]).toEqual([EMPTY_HEAD, ""]);
+    await mirror.append(EVENTS);
+    await check(mirror, 12);
+    await mirror.close();
+    const again = await LogMirror.open(new FileMirrorPlaces(parts, UPSTREAM));
+    await check(again, 12);
+    await again.close();
+  });
+
+  it("going back, cut off anywhere: it is where it was, or where it was to be", async () => {
+    const result = await sweepCrashes<string>({
+      prepare: newDisk,
+      run: async (disk, acknowledge) => {
+        const { parts, mirror } = await opened(disk);
+        await mirror.append(EVENTS.slice(0, 6));
+        await mirror.startAt(await anchorAt(parts, 8));
+        await mirror.append(EVENTS.slice(8, 12));
+        acknowledge("12");
+        await mirror.rewind(10);
+        acknowledge("10");
+        await mirror.rewind(4);
+        acknowledge("4");
+        await mirror.close();
+      },
+      check: async (disk, { acknowledged }) => {
+        const { mirror } = await opened(disk);
+        const { seq } = mirror.head;
+        const possible = { "12": [12, 10], "10": [10, 8, 6, 4], "4": [4] }[acknowledged.at(-1) ?? ""];
+        if (possible !== undefined) expect(possible).toContain(seq);
+        expect(mirror.head).toEqual(seq === 0 ? EMPTY_HEAD : { seq, hash: at(seq).hash });
+        await check(mirror, seq);
+        if (mirror.start === 0) await mirror.append(EVENTS.slice(seq));
+        await check(mirror, mirror.head.seq);
+        await mirror.close();
+      },
+      every: 3,
+    });
+    expect(result.points).toBeGreaterThan(20);
+  });
+
   it("knows nothing of lines that it could not take on a full disk, and takes them later", async () => {
     const disk = SimDisk.fromTree({ "/store": { folder: 0o700 }, "/config": { folder: 0o700 } });
     const { parts, mirror } = await opened(disk);

@@ -21,6 +21,9 @@ export interface FolderIdentity {
   readonly birth?: string;
 }
 
+/** What is kept: what is missing in the folder comes back (`here`); what is missing at the origin is proposed as well (`both`). */
+export type Kept = "here" | "both";
+
 /** Whether what editors and desktops make for themselves is left where it is, or goes both ways. */
 export type EditorFilesRule = "leave" | "sync";
 
@@ -50,6 +53,8 @@ export interface ReplicaRecord {
   readonly applied: number;
   /** The own event up to which the origin has answered, as far as is known; a pruning spares what follows. */
   readonly settled: number;
+  /** Nothing of this counts as deleted in the next step. */
+  readonly keeps?: Kept;
   readonly folder?: FolderIdentity;
   readonly paused?: boolean;
   readonly stopped?: boolean;
@@ -73,10 +78,12 @@ export function replicaDraft(record: ReplicaRecord): EventDraft {
 
 /** A replica record as JSON. */
 export function encodeReplica(record: ReplicaRecord): RecordBody {
-  const { sandboxId, filterTo, filterFrom, editorFiles, debounceMs, folder, halted, paused, stopped, ...rest } = record;
+  const { sandboxId, filterTo, filterFrom, editorFiles, debounceMs, keeps, folder, halted, paused, stopped, ...rest } =
+    record;
   const body: Record<string, Json> = { ...rest, sandbox_id: sandboxId, filter_to: filterTo, filter_from: filterFrom };
   if (editorFiles !== undefined) body["editor_files"] = editorFiles;
   if (debounceMs !== undefined) body["debounce_ms"] = debounceMs;
+  if (keeps !== undefined) body["keeps"] = keeps;
   if (folder !== undefined) body["folder"] = { ...folder };
   if (paused === true) body["paused"] = true;
   if (stopped === true) body["stopped"] = true;
@@ -120,12 +127,19 @@ function settings(body: RecordBody): Partial<ReplicaRecord> {
   const editorFiles = optionalText(body, "editor_files");
   if (editorFiles !== undefined) found.editorFiles = editorFilesRule(editorFiles);
   if (body["debounce_ms"] !== undefined) found.debounceMs = whole(body, "debounce_ms");
+  const keeps = optionalText(body, "keeps");
+  if (keeps !== undefined) found.keeps = keepsRule(keeps);
   if (body["folder"] !== undefined) {
     const folder = object(body["folder"], "folder");
     const birth = optionalText(folder, "birth");
     found.folder = { dev: text(folder, "dev"), ino: text(folder, "ino"), ...(birth === undefined ? {} : { birth }) };
   }
   return found;
+}
+
+function keepsRule(text: string): Kept {
+  if (text !== "here" && text !== "both") damaged(`keeps is ${JSON.stringify(text)}`);
+  return text;
 }
 
 function editorFilesRule(text: string): EditorFilesRule {

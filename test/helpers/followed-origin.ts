@@ -65,6 +65,12 @@ export class FollowedOrigin implements AsyncDisposable {
     await this.flush();
   }
 
+  /** Goes on where it was halted: with an origin that was put back. */
+  async rejoin(): Promise<void> {
+    await this.#syncs.resume(this.desk.id, { accept: "rejoin" });
+    await this.flush();
+  }
+
   status(): Promise<SyncShape> {
     return this.#syncs.status(this.desk.id);
   }

@@ -1,26 +1,8 @@
-import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, vi } from "vitest";
 import { FollowedOrigin, WAYS } from "../helpers/followed-origin.ts";
-
-/** With modes and times: a store that others can reach is not served. */
-function copied(from: string, to: string): void {
-  execFileSync("cp", ["-a", `${from}/.`, to]);
-}
-
-/** What is in a folder, the folder itself left in place: a machine that is put back has the same inodes. */
-function replaceIn(folder: string, from: string): void {
-  for (const name of readdirSync(folder)) rmSync(join(folder, name), { recursive: true, force: true });
-  copied(from, folder);
-}
-
-/** The files of a folder, and what they hold. */
-function treeOf(folder: string): Record<string, string> {
-  const names = readdirSync(folder, { recursive: true, withFileTypes: true });
-  const files = names.filter((one) => one.isFile()).map((one) => join(one.parentPath, one.name));
-  return Object.fromEntries(files.sort().map((file) => [file.slice(folder.length + 1), readFileSync(file, "utf8")]));
-}
+import { copied, put, replaceIn, treeOf } from "../helpers/put-back-files.ts";
 
 /** A desk that can be put back to what it was. */
 class PutBack extends FollowedOrigin {
@@ -40,10 +22,8 @@ class PutBack extends FollowedOrigin {
     for (const [from, to] of [
       [this.desk.userHome, "home"],
       [this.desk.folder, "folder"],
-    ] as const) {
-      mkdirSync(join(kept, to), { recursive: true });
+    ] as const)
       copied(from, join(kept, to));
-    }
   }
 
   async putBack(what: "all" | "store", kept = this.kept): Promise<void> {
@@ -53,10 +33,7 @@ class PutBack extends FollowedOrigin {
   }
 
   write(side: "origin" | "desk", path: string, text: string | undefined): void {
-    const at = join(side === "origin" ? this.origin.project : this.desk.folder, path);
-    mkdirSync(join(at, ".."), { recursive: true });
-    if (text === undefined) rmSync(at);
-    else writeFileSync(at, text);
+    put(side === "origin" ? this.origin.project : this.desk.folder, path, text);
   }
 }
 

@@ -19,6 +19,7 @@ const VERBS: Readonly<Record<string, Verb>> = {
   pause: standing((syncs, { id }) => syncs.pause(id)),
   resume: standing(resume),
   "adopt-as-new": standing((syncs, { id }) => syncs.resume(id, { accept: "as-new" })),
+  rejoin: standing((syncs, { id }) => syncs.resume(id, { accept: "rejoin" })),
   flush: standing(flush),
   monitor,
   conflicts: listConflicts,

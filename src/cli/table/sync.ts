@@ -75,7 +75,7 @@ export const SYNC: CommandSpec = {
   details:
     "start URL#WORKSPACE FOLDER begins one: http(s)://HOST:PORT of a server that was started with --replication, or unix:/PATH " +
     "of its socket. The store's process runs it (started by itself, as for hooks; it stays while there are syncs), or this " +
-    "one with --foreground. status, stop, pause, resume, adopt-as-new (go on as another replica, after this one was put back to an older state or copied), " +
+    "one with --foreground. status, stop, pause, resume, adopt-as-new (go on as another replica, after this one was put back to an older state or copied), rejoin (go on with an origin that was put back: what it has lost is proposed to it), " +
     "flush (wait until both sides have everything), monitor and conflicts take a sync by its folder, its id or its beginning; where none is given status and monitor are " +
     "about all, the others about that of the folder one stands in, else the only one. resolve PATH settles a conflict. " +
     DETAILS_OF_MODES +
@@ -91,6 +91,7 @@ export const SYNC: CommandSpec = {
         "pause",
         "resume",
         "adopt-as-new",
+        "rejoin",
         "flush",
         "monitor",
         "conflicts",

@@ -187,10 +187,11 @@ export class CycleLoop {
     return mirror.workspace === "" ? undefined : this.#arrivals.waitFor(cycle.applied === 0);
   }
 
-  /** `undefined`: nothing is known of the origin yet. */
+  /** `undefined`: what is to be known of the origin first is not known yet. */
   async #step(): Promise<CycleOutcome | undefined> {
-    const { cycle, mirror, tell, now } = this.#options;
+    const { cycle, mirror, tell, now, isCaughtUp } = this.#options;
     if (mirror.workspace === "") return undefined;
+    if (cycle.record.keeps === "both" && !isCaughtUp()) return undefined;
     if (cycle.record.origin !== mirror.workspace) await cycle.write({ origin: mirror.workspace });
     const from = cycle.applied;
     const decided = this.#decided;

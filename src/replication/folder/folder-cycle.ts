@@ -1,10 +1,11 @@
 import type { Progress } from "../../api/workspace-api.ts";
 import type { ConflictRecord, IdentifiedConflict } from "../../core/conflict-record.ts";
+import { ChronicleError } from "../../core/errors.ts";
 import type { NameRules } from "../../core/find-collisions.ts";
 import type { Hash } from "../../core/hash.ts";
 import type { WorkspacePath } from "../../core/path.ts";
 import type { Side } from "../../core/reconcile.ts";
-import type { FolderIdentity, ReplicaHalt, ReplicaRecord } from "../../core/replica-record.ts";
+import type { FolderIdentity, Kept, ReplicaHalt, ReplicaRecord } from "../../core/replica-record.ts";
 import { capture } from "../../workspace/capture.ts";
 import { catchUp } from "../../workspace/catch-up.ts";
 import { openConflicts } from "../../workspace/conflicts.ts";
@@ -12,6 +13,7 @@ import type { Context } from "../../workspace/context.ts";
 import { breatheAfter } from "../../util/breathe.ts";
 import { settle } from "../../workspace/operate.ts";
 import type { UpstreamReport } from "../../workspace/replica/apply-upstream.ts";
+import { shownPath } from "../../workspace/shape.ts";
 import type { Mirror } from "../replica/mirror.ts";
 import type { Timers } from "../timers.ts";
 import { BroughtBack } from "./brought-back.ts";
@@ -24,6 +26,7 @@ import type { FolderJournal } from "./folder-journal.ts";
 import { checkRoot, isElsewhere, ROOT_REPLACED } from "./guards.ts";
 import { holdFolders } from "./hold-folders.ts";
 import { LocalMaterializer } from "./local-materializer.ts";
+import { haltedSync } from "./not-under-way.ts";
 import { agreedPaths, isNewsOnly, isOnlyTaken, planCycle, toldConflicts, type CyclePlan } from "./plan-cycle.ts";
 import { planFirst } from "./plan-first.ts";
 import { readCycle } from "./read-cycle.ts";
@@ -58,11 +61,7 @@ export interface CycleParts {
 }
 
 /** What somebody has decided about much that is gone. */
-export type LossDecision =
-  | "deletions"
-  | "restore"
-  /** Nobody has deleted what is missing in the folder: it comes back. */
-  | "keep";
+export type LossDecision = "deletions" | "restore";
 
 /** What became of a cycle. */
 export type CycleOutcome =
@@ -87,6 +86,8 @@ export type CycleOutcome =
 export interface RecordChange {
   readonly origin?: string;
   readonly sandboxId?: string;
+  readonly applied?: number;
+  readonly keeps?: Kept;
   readonly paused?: boolean | undefined;
   readonly stopped?: boolean | undefined;
   readonly halted?: ReplicaHalt | undefined;
@@ -185,7 +186,8 @@ export class FolderCycle implements Disposable {
   }
 
   /** Looks at both sides, and does what follows. `isRestAccepted`: of a deletion at the origin more may come. */
-  async run(decided?: LossDecision, isRestAccepted = false): Promise<CycleOutcome> {
+  async run(accepted?: LossDecision, isRestAccepted = false): Promise<CycleOutcome> {
+    const decided = accepted ?? this.#record.keeps;
     const now = this.#parts.identity();
     const known = decided === undefined ? this.#record.folder : undefined;
     const halt =
@@ -231,6 +233,38 @@ export class FolderCycle implements Disposable {
     };
     await this.#materializer.write(record);
     this.#record = record;
+  }
+
+  /**
+   * From now on it is another replica, of an origin that has no event behind `common` any more, and nothing counts as deleted in its
+   * next step. What the origin had comes into the folder first, from what is held here. Whoever asks for it opens it anew. Throws
+   * `REFUSED` where the folder is not there, or a conflict is open about what the origin has no more.
+   */
+  async rejoin(sandboxId: string, common: number): Promise<void> {
+    await this.#catchUpWithHeld();
+    const behind = (await this.openConflicts()).filter(({ record }) => isAfter(record, common));
+    if (behind.length > 0) throw stillDisputed(behind);
+    // The lines go last: as long as they are there it stays halted.
+    await this.write({ sandboxId, applied: common, keeps: "both" });
+    await this.#parts.mirror.rewind(common);
+  }
+
+  /** Brings everything into the folder that is held of the origin; nothing is deleted. */
+  async #catchUpWithHeld(): Promise<void> {
+    const before = this.#record;
+    this.#record = { ...before, keeps: "both" };
+    try {
+      for (;;) {
+        await capture(this.#parts.context, { cause: "capture" });
+        this.compareAll();
+        const outcome = await this.run();
+        if (outcome.kind === "halted") throw haltedSync(outcome.halt);
+        if (outcome.kind === "done") return;
+      }
+    } finally {
+      const { keeps: _ended, ...now } = this.#record;
+      this.#record = before.keeps === undefined ? now : { ...now, keeps: before.keeps };
+    }
   }
 
   /** Open conflicts with the origin, as of now. */
@@ -283,7 +317,7 @@ export class FolderCycle implements Disposable {
     return (await openConflicts(this.#parts.context)).filter(({ record }) => record.sync?.origin === origin);
   }
 
-  async #plan(decided: LossDecision | undefined): Promise<Planned> {
+  async #plan(decided: LossDecision | Kept | undefined): Promise<Planned> {
     const { context, mirror, journal, rules, nameRules, editorFiles } = this.#parts;
     const [local, head, applied] = [(await context.index.head()).seq, mirror.head.seq, this.#applied];
     const conflicts = (this.#open = await this.#readConflicts());
@@ -309,7 +343,7 @@ export class FolderCycle implements Disposable {
       since: () => eventBefore(context.index, context.now(), MEMORY_MS),
       isSent: (path) => journal.isSent(path),
     });
-    const sides = decided === "restore" ? sidesToRestore(losses) : new Set<Side>(decided === "keep" ? ["local"] : []);
+    const sides = decided === "restore" ? sidesToRestore(losses) : new Set(sidesKept(decided));
     // What had gone and is back by itself, the origin need not hear of.
     const isBack = this.#isLookedAtAgain && decided === undefined && losses.halted.local === undefined;
     if (sides.has("local") || isBack) journal.skipTo(local);
@@ -380,9 +414,10 @@ export class FolderCycle implements Disposable {
     const isNothing = changes.length + proposals.length + conflicts.length === 0;
     const { folder: known } = this.#record;
     const isNew = known === undefined || checkRoot(known, folder) !== undefined || isElsewhere(known, folder);
-    const record = { ...this.#record, ...this.#progress(), applied: head, ...(folder === undefined ? {} : { folder }) };
+    const { keeps, ...before } = this.#record;
+    const record = { ...before, ...this.#progress(), applied: head, ...(folder === undefined ? {} : { folder }) };
     let report: UpstreamReport | undefined;
-    if (!isNothing || isNew || (await this.#isNews(planned))) {
+    if (!isNothing || isNew || keeps !== undefined || (await this.#isNews(planned))) {
       const looked = new Set(paths.map(({ path }) => path));
       const step = { record, changes, proposals, conflicts, contents, planned: { seq: local, looked } };
       report = await this.#materializer.materialise(step, this.#parts.onProgress);
@@ -441,4 +476,24 @@ export class FolderCycle implements Disposable {
   #progress(): Pick<ReplicaRecord, "applied" | "settled"> {
     return { applied: this.#applied, settled: Math.max(this.#record.settled, this.#parts.journal.settledTo) };
   }
+}
+
+/** The sides that get back what is missing there. */
+function sidesKept(decided: LossDecision | Kept | undefined): readonly Side[] {
+  if (decided === "both") return ["local", "remote"];
+  return decided === "here" ? ["local"] : [];
+}
+
+/** Is a conflict about something that the origin has recorded behind an event? */
+function isAfter({ sync }: ConflictRecord, seq: number): boolean {
+  return sync !== undefined && Math.max(sync.baseSeq, sync.upstreamSeq, sync.since ?? 0) > seq;
+}
+
+function stillDisputed(conflicts: readonly IdentifiedConflict[]): ChronicleError {
+  const paths = conflicts.map(({ record }) => shownPath(record.path));
+  const what = conflicts.length === 1 ? `the conflict of ${paths[0]} is` : `${conflicts.length} conflicts are`;
+  return new ChronicleError("REFUSED", `${what} about what the origin has no more`, {
+    hint: "the origin's side of it is only here by now: settle it first (`chronicle sync conflicts`, `chronicle sync resolve`)",
+    data: { paths: paths.slice(0, 100) },
+  });
 }

@@ -4,17 +4,19 @@ import type { IdentifiedConflict } from "../../core/conflict-record.ts";
 import type { NameRules } from "../../core/find-collisions.ts";
 import type { WorkspacePath } from "../../core/path.ts";
 import type { FolderIdentity, ReplicaHalt, ReplicaRecord } from "../../core/replica-record.ts";
+import { ChronicleError } from "../../core/errors.ts";
 import type { RejectedEntry } from "../../core/write-back.ts";
 import { Signal } from "../../util/signal.ts";
 import type { Context } from "../../workspace/context.ts";
 import { shownPath } from "../../workspace/shape.ts";
+import { type CommonHistory, findCommonEvent } from "../replica/find-common-event.ts";
 import { CycleLoop } from "./cycle-loop.ts";
 import { EditorFiles } from "./editor-files.ts";
 import { flushSync, type Flushed, type FlushOptions } from "./flush-sync.ts";
 import { FolderCycle, type LossDecision } from "./folder-cycle.ts";
 import type { FolderJournal } from "./folder-journal.ts";
 import { FsWatcher } from "./fs-watcher.ts";
-import { haltedSync, notUnderWay } from "./not-under-way.ts";
+import { haltedSync, nothingLost, notUnderWay } from "./not-under-way.ts";
 import { openJournal } from "./open-journal.ts";
 import { OriginLink, type OriginLinkOptions } from "./origin-link.ts";
 import { pauseAfter } from "./pause-after.ts";
@@ -23,6 +25,7 @@ import { ReplicatedPaths } from "./replicated-paths.ts";
 import type { Resolution } from "./resolve-sync-conflict.ts";
 import { pushed, type SyncHappening } from "./sync-happening.ts";
 import { haltedBecause, hintFor, syncShape } from "./sync-shape.ts";
+import { wentBack } from "./went-back.ts";
 import { WaitingRoom } from "./waiting-room.ts";
 
 /** A replica's folder, opened, and how its origin is reached. */
@@ -44,6 +47,11 @@ export interface FolderSyncParts extends Pick<
 const DEFAULT_DEBOUNCE_MS = 50;
 /** How long it waits before it tries again to write down that the origin will not have it. */
 const REFUSED_AGAIN_MS = 5_000;
+
+/** How long it asks the origin what it has lost, before it halts without knowing that. */
+const COMPARING_MS = 15_000;
+
+const FOLDER_GONE: ReplicaHalt = { reason: "root-vanished", detail: "the folder is not there" };
 
 /** What must not go on without a word of somebody's. */
 const NEEDS_DECISION: ReadonlySet<string> = new Set(["root-replaced", "root-emptied", "mass-deletion"]);
@@ -72,6 +80,7 @@ export class FolderSync {
   #isClosed = false;
   /** Answers of the origin, one after the other, in which something was not taken. */
   #refusals = 0;
+  #comparing: AbortController | undefined;
   #wasDegraded = false;
   #progress: SyncShape["progress"];
 
@@ -125,8 +134,7 @@ export class FolderSync {
       journal: this.#journal,
       rules,
       record: () => this.record,
-      // What ends because it is to rest is told by how it rests.
-      onChange: () => (this.#isUnderWay ? tell({ kind: "state" }) : this.#waiting.look()),
+      onChange: () => this.#linkChanged(),
       onMayWrite: () => {
         this.#journal.retry("read-only");
         this.#loop.wake();
@@ -215,7 +223,32 @@ export class FolderSync {
    */
   async becomeNew(sandboxId: string): Promise<void> {
     if (this.record.stopped === true) throw notUnderWay(this.record, "it is stopped");
-    await this.#atRest(() => this.#write({ sandboxId, paused: true, halted: undefined }));
+    await this.#atRest(() => this.#write({ sandboxId, keeps: "here", paused: true, halted: undefined }));
+  }
+
+  /**
+   * As `becomeNew`, of an origin that was put back to an earlier state: what it has lost is kept here, and proposed to it. Where it
+   * has it again by now, nothing changes but that it goes on. Rejects where it cannot be reached; `REFUSED` where it has not been
+   * put back, or the folder is not there (see `FolderCycle.rejoin`).
+   */
+  async rejoin(sandboxId: string): Promise<void> {
+    const { halted, stopped } = this.record;
+    if (stopped === true) throw notUnderWay(this.record, "it is stopped");
+    if (halted?.reason !== "diverged") throw halted === undefined ? nothingLost() : haltedSync(halted);
+    if (this.#parts.identity() === undefined) throw haltedSync(FOLDER_GONE);
+    await this.#atRest(async () => {
+      const { held, common = 0 } = await this.#compareHistories(new AbortController().signal);
+      if (common < held) await this.#inTurn(() => this.#cycle.rejoin(sandboxId, common));
+      this.#parts.session.notes.forget();
+    });
+  }
+
+  /** What this replica and its origin have in common. */
+  #compareHistories(signal: AbortSignal): Promise<CommonHistory> {
+    const { mirror, session, connect } = this.#parts;
+    const { sandboxId, workspace = mirror.workspace } = this.record;
+    const named = workspace === "" ? {} : { workspace };
+    return findCommonEvent({ ...session, ...named, connect, mirror, sandboxId, signal });
   }
 
   /**
@@ -226,8 +259,7 @@ export class FolderSync {
     const { halted, stopped } = this.record;
     if (stopped === true) throw notUnderWay(this.record, "it is stopped");
     const isUndecided = halted !== undefined && NEEDS_DECISION.has(halted.reason) && accept === undefined;
-    if (this.#parts.identity() === undefined)
-      throw haltedSync({ reason: "root-vanished", detail: "the folder is not there" });
+    if (this.#parts.identity() === undefined) throw haltedSync(FOLDER_GONE);
     await this.#atRest(async () => {
       if (accept === "restore") await this.#inTurn(() => this.#cycle.wantBack());
       // Whoever resumes has looked at it. What the origin says is compared again.
@@ -288,8 +320,16 @@ export class FolderSync {
     return settled;
   }
 
+  #linkChanged(): void {
+    // A step that waits for all that the origin has may be due.
+    if (this.record.keeps !== undefined) this.#loop.wake();
+    // What ends because it is to rest is told by how it rests.
+    if (this.#isUnderWay) this.#tell({ kind: "state" });
+    else this.#waiting.look();
+  }
+
   #isQuiet(sequence: number): boolean {
-    const isIdle = !this.#loop.isBusy && this.#journal.pending === 0;
+    const isIdle = !this.#loop.isBusy && this.#journal.pending === 0 && this.record.keeps === undefined;
     const wanted = Math.max(sequence, this.#journal.awaited, this.#parts.mirror.head.seq);
     return isIdle && this.#cycle.applied >= wanted;
   }
@@ -326,6 +366,7 @@ export class FolderSync {
 
   async #comeToRest(): Promise<void> {
     this.#isUnderWay = false;
+    this.#comparing?.abort();
     this.#probe[Symbol.dispose]();
     await this.#link.stop();
     await this.#watcher.stop();
@@ -361,10 +402,24 @@ export class FolderSync {
   /** Nobody else writes down what the origin has said: it is tried until it stands there. */
   #refused(why: ReplicaHalt): void {
     if (this.#link.state !== "refused") return;
-    this.#halt(why).catch((error: unknown) => {
+    const halt = async (): Promise<void> => this.#halt(why.reason === "diverged" ? await this.#explained(why) : why);
+    halt().catch((error: unknown) => {
       this.#loop.failed(error);
       this.#parts.timers.after(REFUSED_AGAIN_MS, () => this.#refused(why));
     });
+  }
+
+  /** From which event to which the origin went back, where it says so within some seconds; what is known already, where it does not. */
+  async #explained(why: ReplicaHalt): Promise<ReplicaHalt> {
+    const ending = (this.#comparing = new AbortController());
+    using _late = this.#parts.timers.after(COMPARING_MS, () => ending.abort());
+    try {
+      const detail = wentBack(await this.#compareHistories(ending.signal));
+      return detail === undefined ? why : { ...why, detail };
+    } catch (error) {
+      if (error instanceof ChronicleError) return why;
+      throw error;
+    }
   }
 
   /** Records what was changed in the folder, and has the loop go on with that; or try again, where that fails. */

@@ -156,18 +156,22 @@ export class SyncController implements SyncRunner {
 
   resume(id: string, { accept }: { readonly accept?: SyncDecision } = {}): Promise<SyncShape> {
     return this.#with(id, async ({ sync, place }) => {
-      if (accept === "as-new") return this.#adoptAsNew(place, sync);
+      if (accept === "as-new" || accept === "rejoin") return this.#beginAnew(place, sync, accept);
       await sync.resume(accept === undefined ? {} : { accept });
       return sync.shape;
     });
   }
 
-  /** The same folder and the same copy of the origin's history, as another replica: nothing that the origin knows of the old one counts. */
-  async #adoptAsNew({ id, parts }: OpenSyncPlace, old: FolderSync): Promise<SyncShape> {
-    await old.becomeNew(parts.context.newId());
+  /**
+   * The same folder as another replica: nothing that the origin knows of the old one counts. Of the copy of the origin's history it
+   * keeps what the origin still has.
+   */
+  async #beginAnew({ id, parts }: OpenSyncPlace, old: FolderSync, how: "as-new" | "rejoin"): Promise<SyncShape> {
+    const newId = parts.context.newId();
+    await (how === "as-new" ? old.becomeNew(newId) : old.rejoin(newId));
     await this.#letGo(id);
     const { sync } = await this.#run(id, (record) => record);
-    await sync.resume({ accept: "keep" });
+    await sync.resume();
     return sync.shape;
   }
 

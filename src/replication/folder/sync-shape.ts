@@ -99,7 +99,7 @@ function stateOf({ record, link, ...facts }: SyncFacts): SyncState {
   if (link === "connecting" || link === "ended") return "connecting";
   if (link !== "connected") return "offline";
   const isBehind = facts.origin > facts.applied || facts.pending > 0 || facts.failure !== undefined;
-  return isBehind || facts.isBusy ? "syncing" : "in-sync";
+  return isBehind || record.keeps !== undefined || facts.isBusy ? "syncing" : "in-sync";
 }
 
 /** In the modes in which nothing is written back anyway that is nothing to be told. */
@@ -141,7 +141,7 @@ const HINTS: Readonly<Record<string, string>> = {
   forked:
     "`chronicle sync adopt-as-new` goes on as a replica of its own: what this folder has is proposed to the origin, what the origin has comes here, and nothing is deleted",
   diverged:
-    "the origin has another history than before: `chronicle verify` here and there shows which one was changed; once it is the right one again, resume",
+    "`chronicle sync rejoin` goes on with the origin as it is: what it has lost is kept here and proposed to it, three ways, and nothing is deleted; or, once it has its history back, `chronicle sync resume`",
 };
 
 function degradedBecause(facts: SyncFacts): string | undefined {

@@ -36,6 +36,8 @@ export class OriginDoor implements ReplicaDoor {
   readonly #options: OriginDoorOptions;
   readonly #open = new Map<Channel, Promise<void>>();
   readonly #sessions = new Map<OriginSession, OriginOptions>();
+  /** Workspaces that were put back, as a replica has said. */
+  readonly #contradicted = new Set<string>();
   #isClosed = false;
 
   constructor(options: OriginDoorOptions) {
@@ -65,6 +67,15 @@ export class OriginDoor implements ReplicaDoor {
     this.#isClosed = true;
     for (const channel of this.#open.keys()) channel.close(leaving());
     await Promise.all(this.#open.values());
+  }
+
+  /** Once for each workspace: a replica that finds out what they have in common asks about many events, and others come, too. */
+  #noteContradicted(session: OriginSession, place: ReplicaPlace): void {
+    const { contradicted } = session;
+    const { id } = place.workspace;
+    if (contradicted === undefined || this.#contradicted.has(id)) return;
+    this.#contradicted.add(id);
+    this.#options.onError(putBack(session, place, contradicted));
   }
 
   async #lead(channel: Channel, visitor: ReplicaVisitor): Promise<void> {
@@ -101,10 +112,21 @@ export class OriginDoor implements ReplicaDoor {
       // What a peer does wrong is its own affair; what fails here is to be known here.
       if (by === "us" && error?.code === "IO") this.#options.onError(error.cause ?? error);
       if (error?.code === "ROLLBACK_DETECTED") this.#options.onError(forked(session, place, error));
+      this.#noteContradicted(session, place);
     } finally {
       place.gone.removeEventListener("abort", leave);
     }
   }
+}
+
+/** This side stands where it stood before: whoever looks after it is to know. */
+function putBack({ replica }: OriginSession, { workspace }: ReplicaPlace, cause: ChronicleError): ChronicleError {
+  const { message, hint = "" } = cause;
+  return new ChronicleError("ROLLBACK_DETECTED", `workspace ${workspace.id}, replica ${replica}: ${message}`, {
+    hint,
+    data: { ...cause.data, replica, workspace: workspace.id },
+    cause,
+  });
 }
 
 /** It stands still until somebody decides there, and whoever waits for its work is to know why. */

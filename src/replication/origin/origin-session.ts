@@ -92,6 +92,7 @@ export class OriginSession {
   #told = 0;
   /** The last event that it has said to hold. One that contradicts the log does not get further than that. */
   #claimed = 0;
+  #contradicted: ChronicleError | undefined;
   /** Does the replica know how to reconcile in full? */
   #knowsTrees = false;
   /** Does it take contents ahead of their events? */
@@ -114,6 +115,11 @@ export class OriginSession {
   /** The replica's id, once it has said it. */
   get replica(): string | undefined {
     return this.#replica;
+  }
+
+  /** What the replica holds, and this log does not; `undefined`: nothing is known of such a thing. */
+  get contradicted(): ChronicleError | undefined {
+    return this.#contradicted;
   }
 
   /** The last event that the replica holds durably, as far as this conversation knows. */
@@ -291,8 +297,9 @@ export class OriginSession {
     const own = await history.head();
     if (sequence < history.firstSeq - 1) return this.#resync("compacted", own.seq);
     if ((await history.hashAt(sequence)) !== hash) {
+      this.#contradicted = contradiction(sequence, own.seq);
       await this.#resync("diverged", own.seq);
-      throw contradiction(sequence);
+      throw this.#contradicted;
     }
     return own.seq - sequence > maxBehind ? this.#resync("too-far", own.seq) : true;
   }
@@ -338,7 +345,7 @@ export class OriginSession {
     if (sandbox_id !== this.#replica) throw new ChronicleError("USAGE", "CatchupRequest names another replica");
     const { history, maxBehind = MAX_BEHIND } = this.#options;
     const own = await history.head();
-    if (since_sequence > own.seq) throw contradiction(since_sequence);
+    if (since_sequence > own.seq) throw contradiction(since_sequence, own.seq);
     if (since_sequence < history.firstSeq - 1) {
       await this.#resync("compacted", own.seq);
       return;
@@ -374,9 +381,10 @@ export class OriginSession {
   async #compare({ sequence, head_hash, workspace }: MessageOf<"HeadWitness">): Promise<void> {
     const { history } = this.#options;
     if (workspace !== history.workspace) throw new ChronicleError("USAGE", "HeadWitness is about another workspace");
+    const { seq } = await history.head();
     const own = await history.hashAt(sequence);
     const isUnknown = own === undefined && sequence < history.firstSeq;
-    if (!isUnknown && own !== head_hash) throw contradiction(sequence);
+    if (!isUnknown && own !== head_hash) throw contradiction(sequence, seq);
   }
 
   async #sendSignedHead(): Promise<void> {
@@ -387,9 +395,18 @@ export class OriginSession {
   }
 }
 
-function contradiction(sequence: number): ChronicleError {
-  return new ChronicleError("INTEGRITY_VIOLATION", `the replica holds another event ${sequence} than this origin`, {
-    hint: "one of the two histories was changed: run `chronicle verify` on both",
-    data: { sequence },
-  });
+/** A replica has each of its lines from the origin: unless it lies, it is the origin that has lost some. */
+function contradiction(sequence: number, last: number): ChronicleError {
+  const what =
+    sequence > last
+      ? `event ${sequence}, and this origin ends at event ${last}`
+      : `another event ${sequence} than this origin`;
+  return new ChronicleError(
+    "INTEGRITY_VIOLATION",
+    `the replica holds ${what}: if that is so, the origin was put back to an earlier state`,
+    {
+      hint: "put its history back as it was, or have the replica go on (`chronicle sync rejoin`): what was lost is proposed from there",
+      data: { sequence, last },
+    },
+  );
 }

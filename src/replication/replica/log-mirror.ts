@@ -132,6 +132,12 @@ export class LogMirror implements Mirror {
     this.changed.emit();
   }
 
+  async rewind(seq: number): Promise<void> {
+    while (this.#present.start > 0 && this.#present.start > seq) await this.#leavePresent();
+    await this.#present.rewind(seq);
+    this.changed.emit();
+  }
+
   async applied(seq: number): Promise<void> {
     if (seq < this.start) return;
     for (const part of this.#parts.splice(0, this.#parts.length - 1)) {
@@ -142,6 +148,15 @@ export class LogMirror implements Mirror {
 
   async close(): Promise<void> {
     for (const part of this.#parts) await part.close();
+  }
+
+  /** The part before it is in force again, or an empty one. */
+  async #leavePresent(): Promise<void> {
+    const part = this.#present;
+    await part.close();
+    this.#places.giveUp(part.anchor, part.head.seq);
+    this.#parts.pop();
+    if (this.#parts.length === 0) this.#parts.push(await openPart(this.#places, undefined));
   }
 
   get #present(): MirrorPart {

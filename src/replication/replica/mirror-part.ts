@@ -38,7 +38,7 @@ export interface MirrorFiles extends Omit<HistoryContext, "workspaceId"> {
 /** A stretch of the origin's history, from its beginning or from an anchor on: a log of exact lines, and its index. */
 export class MirrorPart {
   readonly #files: MirrorFiles;
-  readonly #recent = new RecentRecords();
+  #recent = new RecentRecords();
   #history: HistoryContext | undefined;
   #head: Head;
 
@@ -173,6 +173,35 @@ export class MirrorPart {
     this.#head = headOf(events.at(-1) ?? first);
     this.#recent.add(events);
     await follow(history, events);
+  }
+
+  /** See `Mirror`. The index is emptied first: cut off anywhere, it follows the lines that are there. */
+  async rewind(seq: number): Promise<void> {
+    if (seq >= this.#head.seq) return;
+    const { log, lock, index, waitMs } = this.#files;
+    const offset = await this.#offsetOf(seq + 1);
+    {
+      using _held = await lock.exclusive(waitMs);
+      await index.reset();
+      await log.quarantine({ seq: seq + 1, offset });
+      // Who reads meanwhile may have brought back what is gone.
+      await index.reset();
+    }
+    this.#recent = new RecentRecords();
+    this.#head = this.anchor ?? EMPTY_HEAD;
+    this.#history = undefined;
+    await this.#recover();
+  }
+
+  /** Where an event's line begins. */
+  async #offsetOf(seq: number): Promise<number> {
+    let at = this.start + 1;
+    for await (const lines of this.#files.log.read({ seq: at, offset: 0 })) {
+      const line = lines[seq - at];
+      if (line !== undefined) return line.offset;
+      at += lines.length;
+    }
+    throw new ChronicleError("LOG_DAMAGED", `event ${seq} of the origin is not held`, { data: { seq } });
   }
 
   close(): Promise<void> {

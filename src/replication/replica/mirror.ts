@@ -53,6 +53,11 @@ export interface Mirror extends UpstreamLines {
 
   /** Starts anew behind an event whose state is in the store as a base. Durable when it resolves. */
   startAt(anchor: HistoryAnchor): Promise<void>;
+  /**
+   * Forgets what follows an event: the origin has it no more. The lines stay beside the others, for people; 0: so does everything.
+   * What is held may go back further than that, where nothing earlier is held. Durable when it resolves.
+   */
+  rewind(seq: number): Promise<void>;
   /** States before this event are not asked for any more: earlier mirrors that only they need are given up. */
   applied(seq: number): Promise<void>;
   close(): Promise<void>;

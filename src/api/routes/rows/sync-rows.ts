@@ -94,9 +94,9 @@ const resume = syncRoute(calls.resumeSync, {
   summary: "Go on with a sync that is paused, or halted",
   body: z.strictObject({
     accept: z
-      .enum(["deletions", "restore", "as-new"])
+      .enum(["deletions", "restore", "as-new", "rejoin"])
       .describe(
-        "of one that is halted by a deletion of much: let it happen, or put the files back; of one that was put back, or is a copy: go on as another replica",
+        "of one that is halted by a deletion of much: let it happen, or put the files back; of one that was put back, or is a copy: go on as another replica; of one whose origin was put back: go on, and propose what it has lost",
       )
       .optional(),
   }),

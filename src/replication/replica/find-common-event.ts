@@ -1,0 +1,127 @@
+import { ChronicleError } from "../../core/errors.ts";
+import type { Hash } from "../../core/hash.ts";
+import type { Channel } from "../channel.ts";
+import { PROTOCOL_VERSION } from "../protocol/limits.ts";
+import type { Message, MessageOf } from "../protocol/messages.ts";
+import { isFromPeer } from "../protocol/wire-errors.ts";
+import type { Mirror } from "./mirror.ts";
+import { replicaHello } from "./replica-hello.ts";
+
+/** What an origin is asked with which of its events it still has. */
+export interface CommonEventParts {
+  readonly connect: (signal: AbortSignal) => Promise<Channel>;
+  readonly mirror: Pick<Mirror, "head" | "start" | "hashAt">;
+  readonly sandboxId: string;
+  /** The workspace's id, or as it was asked for. */
+  readonly workspace?: string;
+  readonly token?: string;
+  readonly signal: AbortSignal;
+}
+
+/** What two histories of one workspace have in common. */
+export interface CommonHistory {
+  /** The last event that is held here. */
+  readonly held: number;
+  /** The last event of the origin. */
+  readonly origin: number;
+  /** The last event that both have. `undefined`: it cannot be told, since the origin has compacted it away, or this side never had it. */
+  readonly common: number | undefined;
+}
+
+/** What an origin answers about one event. */
+type Answer = "same" | "other" | "unknown";
+
+/**
+ * Finds the last event that this replica and its origin have in common, with one short conversation for each event that is asked
+ * about: `Hello` names it as the last one held, and the origin goes on from it, or says that it has another one. Rejects where the
+ * origin cannot be reached, or refuses this replica.
+ */
+export async function findCommonEvent(parts: CommonEventParts): Promise<CommonHistory> {
+  const { mirror } = parts;
+  const held = mirror.head.seq;
+  const last = await ask(parts, held);
+  const { origin } = last;
+  if (last.answer === "same") return { held, origin, common: held };
+  // Before the first event every two histories are the same.
+  let confirmed = 0;
+  let low = Math.max(0, mirror.start - 1);
+  let high = Math.min(held - 1, origin);
+  while (low < high) {
+    const middle = Math.ceil((low + high) / 2);
+    const { answer } = await ask(parts, middle);
+    if (answer === "other") high = middle - 1;
+    else low = middle;
+    if (answer === "same") confirmed = middle;
+  }
+  return { held, origin, common: low === confirmed ? low : undefined };
+}
+
+interface Said {
+  readonly answer: Answer;
+  readonly origin: number;
+}
+
+async function ask(parts: CommonEventParts, seq: number): Promise<Said> {
+  const { mirror, connect, signal, sandboxId, workspace, token } = parts;
+  const hash = seq === mirror.head.seq ? mirror.head.hash : await mirror.hashAt(seq);
+  // Of what a state was made from that this replica started on nothing is known.
+  if (hash === undefined) return { answer: "unknown", origin: seq };
+  const channel = await connect(signal);
+  const leave = (): void => channel.close();
+  signal.addEventListener("abort", leave);
+  try {
+    const hello = replicaHello({
+      sandboxId,
+      ...(workspace === undefined ? {} : { workspace }),
+      ...(token === undefined ? {} : { token }),
+      upstream: { head: { seq, hash } },
+    });
+    await channel.send(hello);
+    return await answerFrom(channel, { seq, hash });
+  } finally {
+    signal.removeEventListener("abort", leave);
+    channel.close();
+    await channel.ended;
+  }
+}
+
+async function answerFrom(channel: Channel, { seq, hash }: { seq: number; hash: Hash | "" }): Promise<Said> {
+  let origin: number | undefined;
+  try {
+    for await (const message of channel.receive()) {
+      if (message.type === "HelloAck") {
+        origin = welcomed(message);
+        if (origin < seq) return { answer: "other", origin };
+        if (origin === seq) return { answer: message.head.hash === hash ? "same" : "other", origin };
+      } else if (origin !== undefined) {
+        const answer = answerOf(message);
+        if (answer !== undefined) return { answer, origin };
+      }
+    }
+  } catch (error) {
+    // It says so, and then ends the conversation.
+    const isOther = error instanceof ChronicleError && error.code === "INTEGRITY_VIOLATION" && isFromPeer(error);
+    if (isOther && origin !== undefined) return { answer: "other", origin };
+    throw error;
+  }
+  throw new ChronicleError("UNAVAILABLE", "the origin has ended the conversation without a word");
+}
+
+function welcomed({ version, head }: MessageOf<"HelloAck">): number {
+  if (version === PROTOCOL_VERSION) return head.sequence;
+  throw new ChronicleError("FORMAT_UNSUPPORTED", `the origin speaks version ${version} of the protocol`);
+}
+
+/** It goes on from the event that was named, says why it does not, or says something else. */
+function answerOf(message: Message): Answer | undefined {
+  switch (message.type) {
+    case "Notification":
+    case "Rename":
+    case "Events":
+      return "same";
+    case "FullResyncRequired":
+      return message.reason === "diverged" ? "other" : message.reason === "compacted" ? "unknown" : "same";
+    default:
+      return undefined;
+  }
+}
