@@ -4,6 +4,7 @@ import { parseMoment, type Moment } from "../core/moment.ts";
 import type { Context } from "./context.ts";
 import { historyStart, type HistoryStart } from "./history-start.ts";
 import { refusePruned } from "./pruning.ts";
+import { firstFill } from "./replica/brought-paths.ts";
 import { listSnapshots, type Snapshot } from "./snapshot.ts";
 
 /** A moment of the history: the state after event `seq`. */
@@ -71,7 +72,7 @@ async function resolveBase(context: Context, moment: Moment, asked: Asked): Prom
     case "baseline":
       return ofSnapshot(asked.snapshots[0] ?? missing("there is no baseline yet", "run `chronicle init`"));
     case "latest":
-      return ofSnapshot(asked.snapshots.at(-1) ?? missing("there is no snapshot yet", "run `chronicle init`"));
+      return ofLatest(context, asked);
     case "seq":
       return atEndOfCommit(context, atSeq(`seq:${base.seq}`, base.seq, { ...asked, head: head.seq }), asked);
     case "ago":
@@ -87,6 +88,17 @@ function ofSnapshot(snapshot: Snapshot): ResolvedMoment {
   const label = `snapshot ${snapshot.number}`;
   if (snapshot.compactedBy !== undefined) return compactedAway(label, snapshot.compactedBy);
   return { label, seq: snapshot.stateSeq, snapshot, now: false };
+}
+
+/**
+ * The last snapshot; in a replica whose folder was brought up to its origin since then, the state that this made: what was there
+ * before is no state of the work.
+ */
+async function ofLatest(context: Context, { snapshots, start }: Asked): Promise<ResolvedMoment> {
+  const last = snapshots.at(-1) ?? missing("there is no snapshot yet", "run `chronicle init`");
+  const filled = await firstFill(context);
+  if (filled === undefined || filled < last.seq || filled < (start?.seq ?? 0)) return ofSnapshot(last);
+  return { label: `seq:${filled} (as it first came from the origin)`, seq: filled, snapshot: last, now: false };
 }
 
 function before(snapshots: readonly Snapshot[], seq: number): Snapshot | undefined {

@@ -13,11 +13,13 @@ import { readFilters } from "./filters.ts";
 import type { FirstEvent } from "./first-event.ts";
 import { isHosted } from "./hosted.ts";
 import { allOffRecord, offRecordAmong } from "./off-record.ts";
+import { BroughtPaths } from "./replica/brought-paths.ts";
 import { shownPath } from "./shape.ts";
 
 /**
  * The guard of every operation that goes back: it deletes a path only where a capture shows that the path was absent at
- * the moment that it goes back to. A path that was excluded, or could not be captured, may have been there unseen.
+ * the moment that it goes back to. A path that was excluded, or could not be captured, may have been there unseen. So may what a sync brought, unless the folder was brought up to a state of the origin
+ * without it.
  */
 
 /** The moment to which a path goes back. */
@@ -93,9 +95,11 @@ export class SeenAbsent {
   readonly #changes: ReadonlyMap<WorkspacePath, Change>;
   readonly #looks = new Map<number, Promise<readonly Look[]>>();
   readonly #actions = new Map<string, Promise<LoggedAction | undefined>>();
+  readonly #brought: BroughtPaths;
 
   constructor(context: Context, changes: readonly Change[] = []) {
     this.#context = context;
+    this.#brought = new BroughtPaths(context);
     this.#changes = new Map(changes.map((change) => [change.path, change]));
   }
 
@@ -129,7 +133,12 @@ export class SeenAbsent {
   /** Why it cannot be shown that a path was absent; `undefined`: it is shown. */
   async doubt(path: WorkspacePath, isFolder: boolean, back: BackTo): Promise<string | undefined> {
     // In a workspace without a folder the recorded files are all there are.
-    if (back.isWritten === true || isHosted(this.#context.worktree.roots)) return undefined;
+    if (isHosted(this.#context.worktree.roots)) return undefined;
+    for (const seq of back.seqs) {
+      const doubt = await this.#brought.doubt(path, seq);
+      if (doubt !== undefined) return doubt;
+    }
+    if (back.isWritten === true) return undefined;
     const action = back.action === undefined ? undefined : await this.#action(back.action);
     const told = action === undefined ? undefined : lookOfAction(action, path);
     if (told !== undefined) return told === "absent" ? undefined : notCaptured();
