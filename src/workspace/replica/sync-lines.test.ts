@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { ORIGIN, ReplicaRig } from "../../testing/replica-rig.ts";
 import { WriteBackRig } from "../../testing/write-back-rig.ts";
 import { recentWork } from "../recent.ts";
+import { restore } from "../restore.ts";
 import { takeSnapshot } from "../snapshot.ts";
 
 describe("recent work has a line for what a sync brought", () => {
@@ -25,6 +26,39 @@ describe("recent work has a line for what a sync brought", () => {
     expect(items[2]).toMatchObject({ id: ORIGIN, back: `chronicle restore seq:${before}` });
     expect(items[2]?.summary).toMatch(/^from /);
     expect((await recentWork(replica.context, 1)).items).toEqual(items.slice(0, 1));
+  });
+
+  it("at a replica: an edit of one's own in between ends the line, and the way back to before the next one keeps it", async () => {
+    await using replica = await ReplicaRig.open();
+    const bring = async (applied: number, path: string): Promise<void> => {
+      const upstream = { seq: applied, iteration: 1 };
+      await replica.apply({
+        applied,
+        changes: [await replica.change(path, await replica.file(path, "1"), { upstream })],
+      });
+    };
+    await bring(3, "a");
+    await bring(4, "b");
+    await replica.edit("mine", "mine");
+    await bring(5, "c");
+    await bring(6, "d");
+    const { items } = await recentWork(replica.context);
+    expect(items.map(({ kind, changed }) => [kind, changed])).toEqual([
+      ["sync", 2],
+      ["sync", 2],
+      ["baseline", 0],
+    ]);
+    await restore(replica.context, /restore (.*)/.exec(items[0]?.back ?? "")?.[1] ?? "");
+    expect(replica.files()).toEqual({ a: "1", b: "1", mine: "mine" });
+  });
+
+  it("at an origin: somebody's edit in the folder between two answers ends the line", async () => {
+    await using origin = await WriteBackRig.create({});
+    await origin.accept([await origin.entry(1, "a", "1")]);
+    await origin.write("mine", "mine");
+    await origin.accept([await origin.entry(2, "b", "2")]);
+    const { items } = await recentWork(origin.context);
+    expect(items.filter(({ kind }) => kind === "sync").map(({ changed }) => changed)).toEqual([1, 1]);
   });
 
   it.each([

@@ -39,7 +39,8 @@ interface SyncLine {
 
 /**
  * What syncs brought: at a replica from its origin, at an origin from its replicas. What came in a row is one line, unless
- * something else (`between`: seqs) was done in between. The newest `most` of each source.
+ * something else was done in between: what has a line of its own (`between`: seqs), or any change of a file. So the way back to
+ * before a line takes nobody's work along that fell into it. The newest `most` of each source.
  */
 export async function syncLines(
   context: Context,
@@ -119,7 +120,8 @@ async function runsOf(
       const one = broughtBy(event, rows[start + i - 1]?.seq ?? 0);
       if (one === undefined || one.changed <= 0) continue;
       const run = runs.at(-1);
-      if (run === undefined || !goesOn(one, run.at(-1) as Brought, borders)) runs.push([one]);
+      if (run === undefined || !(await goesOn(context, one, { later: run.at(-1) as Brought, borders })))
+        runs.push([one]);
       else run.push(one);
     }
   }
@@ -127,8 +129,13 @@ async function runsOf(
 }
 
 /** Did the later one follow at once, with nothing in between? */
-function goesOn(one: Brought, later: Brought, borders: readonly number[]): boolean {
+async function goesOn(
+  context: Context,
+  one: Brought,
+  { later, borders }: { readonly later: Brought; readonly borders: readonly number[] },
+): Promise<boolean> {
   // A clock that was set back in between says nothing of how soon it followed.
   if (Math.abs(Date.parse(later.ts) - Date.parse(one.ts)) > PAUSE_MS) return false;
-  return !borders.some((seq) => seq > one.seq && seq < later.seq);
+  if (borders.some((seq) => seq > one.seq && seq < later.seq)) return false;
+  return (await context.index.touched(one.seq, later.fromSeq)).length === 0;
 }
