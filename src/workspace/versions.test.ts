@@ -55,6 +55,18 @@ describe.each([
     await expect(openBlob(origin.context, sha256("somebody else's"))).rejects.toMatchObject({ code: "NOT_FOUND" });
   });
 
+  it("are so by now only where kind, content and permissions are", async () => {
+    await using origin = await WriteBackRig.create(files);
+    const a = await origin.write("a", "text");
+    await origin.write("a", "else");
+    await origin.accept([await origin.entry(4, "a", "text", { seen: a, mode: 0o600 })], { replica: R1 });
+    await origin.write("a", "text");
+    const [version] = await listVersions(origin.context);
+    expect([version?.permissions, version?.is_present]).toEqual([0o600, undefined]);
+    await restoreVersion(origin.context, `${R1}:4`);
+    expect((await listVersions(origin.context))[0]?.is_present).toBe(true);
+  });
+
   it("become what the file is, and undo takes that back", async () => {
     await using origin = await rig(files);
     const done = await restoreVersion(origin.context, "11111111-a:4");

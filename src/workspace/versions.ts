@@ -1,6 +1,6 @@
 import type { VersionsOptions } from "../api/action-api.ts";
 import type { VersionRestoreShape, VersionShape } from "../api/action-shapes.ts";
-import type { Entry } from "../core/entry.ts";
+import { type Entry, sameEntry } from "../core/entry.ts";
 import { ChronicleError } from "../core/errors.ts";
 import type { WorkspacePath } from "../core/path.ts";
 import { contentsOfVersion } from "../core/write-back-record.ts";
@@ -98,5 +98,6 @@ async function versionShape(context: Context, { ts, record }: KeptVersion): Prom
 async function isSoNow(context: Context, path: WorkspacePath, entry: Entry | undefined): Promise<boolean> {
   const { seq } = await context.index.head();
   const present = (await context.index.iterationAt(path, seq))?.entry;
-  return present?.kind === entry?.kind && present?.hash === entry?.hash;
+  // As it would be put on disk: some bits of a mode are never set.
+  return sameEntry(present, entry) || sameEntry(present, settable(entry));
 }
