@@ -49,4 +49,5 @@ export interface ConflictShape {
   patch?: string;
   binary?: boolean;
   too_large?: boolean;
+  protected?: true;
 }

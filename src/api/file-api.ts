@@ -39,10 +39,22 @@ export interface ListFilesOptions {
   readonly after?: string;
 }
 
+/** What a content is. Not told by the client of a server, which gives nothing out that its caller may not see. */
+export interface Classed {
+  /** A secret by the name of its file: agents and readers get `FORBIDDEN` in place of its bytes. */
+  readonly class?: "protected";
+}
+
 /** A content that can be read in pieces, whole or in part. */
-export interface FileContent extends FileShape {
+export interface FileContent extends FileShape, Classed {
   /** The bytes from `start` to `end` (exclusive); default: all. A whole reading is checked against the hash at its end. */
   pieces(range?: { readonly start: number; readonly end: number }): AsyncIterable<Uint8Array>;
+}
+
+/** A content without a path: a secret where each path that had it is one. */
+export interface BlobContent extends Classed {
+  readonly size: number;
+  pieces(): AsyncIterable<Uint8Array>;
 }
 
 export interface ReadFileOptions {
@@ -139,7 +151,7 @@ export interface FileApi {
   /** Iterations of a path, oldest first. Throws `NOT_FOUND` with paths of the same name. */
   history(path: string, options?: HistoryOptions): Promise<IterationShape[]>;
   /** A content by its hash, if some path of this workspace has or had it. Throws `NOT_FOUND`, `PRUNED`. */
-  blob(hash: string): Promise<{ readonly size: number; pieces(): AsyncIterable<Uint8Array> }>;
+  blob(hash: string): Promise<BlobContent>;
   /** Events as they are recorded, by whichever process, in their order, each once. Ends with the workspace. */
   events(options?: EventsOptions): AsyncIterable<LogEventShape>;
 }

@@ -54,6 +54,8 @@ export interface ChangeShape {
   /** Where a patch was asked for: the content is binary, or too large to compare. */
   binary?: boolean;
   too_large?: boolean;
+  /** It is a secret by its name: no patch shows it, to nobody. */
+  protected?: true;
   /** Where a patch of somebody's work was asked for: a content that it needs was pruned. */
   pruned?: true;
 }
@@ -161,6 +163,8 @@ export interface StatusShape {
   latest_snapshot: number | null;
   entries: number;
   bytes: number;
+  /** What of that is secret by its name. */
+  protected: ProtectedShape;
   read_only: boolean;
   signing: SigningShape;
   /** What recovery found or what needs a look, for people. */
@@ -515,4 +519,16 @@ export interface ConfigShape {
   maxFileSize: number;
   /** Small files that git ignores are kept aside before a run, for seven days, so that undo brings them back. */
   keepAside: boolean;
+  /**
+   * Names of files that are secrets beside those that Chronicle knows (`*` and `?` stand for anything); with `!` in front: is none.
+   * What is said here counts for all that was ever recorded under such a name.
+   */
+  protectedNames: string[];
+}
+
+/** Files that are secrets by their names: recorded and brought back like others, and shown to people only. */
+export interface ProtectedShape {
+  files: number;
+  /** The first three of them. */
+  first: string[];
 }

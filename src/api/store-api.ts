@@ -1,9 +1,17 @@
 import type { RetentionShape } from "./action-shapes.ts";
-import type { ConfigShape, DuShape, GcShape, SigningReason, SnapshotShape, WorkspaceShape } from "./shapes.ts";
+import type {
+  ConfigShape,
+  DuShape,
+  GcShape,
+  ProtectedShape,
+  SigningReason,
+  SnapshotShape,
+  WorkspaceShape,
+} from "./shapes.ts";
 import type { ProgressOptions, WorkspaceApi } from "./workspace-api.ts";
 
 /** What begins a workspace. */
-export interface InitOptions extends ProgressOptions, Partial<Omit<ConfigShape, "keepAside">> {
+export interface InitOptions extends ProgressOptions, Partial<Omit<ConfigShape, "keepAside" | "protectedNames">> {
   /** Folders or single files to track, absolute. The first is the workspace's own. */
   readonly roots: readonly string[];
   /**
@@ -50,6 +58,8 @@ export interface InitShape {
   /** False: it was there already and goes on. */
   created: boolean;
   snapshot: SnapshotShape;
+  /** The files that are secrets by their names. */
+  protected: ProtectedShape;
 }
 
 export interface OpenOptions extends ProgressOptions {

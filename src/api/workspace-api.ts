@@ -1,6 +1,6 @@
 import type { ActionApi, Selection } from "./action-api.ts";
 import type { ActionDiffShape, RetentionSourcesShape } from "./action-shapes.ts";
-import type { FileApi } from "./file-api.ts";
+import type { Classed, FileApi } from "./file-api.ts";
 import type { RecordStoreApi } from "./record-api.ts";
 import type {
   CompactShape,
@@ -162,7 +162,7 @@ export interface FollowOptions {
 }
 
 /** A content to be read in pieces. */
-export interface ContentStream {
+export interface ContentStream extends Classed {
   readonly path: string;
   readonly iteration: number;
   readonly size: number;

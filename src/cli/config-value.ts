@@ -21,6 +21,7 @@ const KEYS: Readonly<Record<keyof ConfigShape, { readonly read: Reader; readonly
   maxBytes: { read: one(parseSize), wanted: "a size like 10GiB (0: no limit)" },
   maxFileSize: { read: one(parseSize), wanted: "a size like 500M (0: no limit)" },
   keepAside: { read: readFlag, wanted: "true or false" },
+  protectedNames: { read: readList, wanted: "names of files" },
 };
 
 /** The keys of the configuration. */

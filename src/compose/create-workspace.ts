@@ -62,6 +62,7 @@ function recordOf({ name, source }: NewWorkspace, created: string): WorkspaceRec
     device: "0",
     inode: "0",
     ...(name === undefined ? {} : { name }),
+    ...(source?.protectedNames === undefined ? {} : { protectedNames: source.protectedNames }),
     ...(source === undefined ? {} : { from: source.origin }),
   };
 }

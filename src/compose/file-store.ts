@@ -21,6 +21,7 @@ import { setArchived } from "../workspace/archived.ts";
 import { takeBaseline } from "../workspace/baseline.ts";
 import { finishTorn } from "../workspace/finish-torn.ts";
 import { readForkSource, type ForkSource } from "../workspace/fork.ts";
+import { protectedFiles } from "../workspace/protected.ts";
 import { listSnapshots, snapshotShape } from "../workspace/snapshot.ts";
 import { Turns } from "../workspace/turns.ts";
 import { Workspace } from "../workspace/workspace.ts";
@@ -95,12 +96,14 @@ class FileStore implements StoreApi {
     created: boolean,
     role?: OpenOptions["role"],
   ): Promise<{ readonly workspace: WorkspaceApi; readonly result: InitShape }> {
-    const [baseline] = await answer(opened.context, () => listSnapshots(opened.context));
+    const [[baseline], secrets] = await answer(opened.context, async () => {
+      return [await listSnapshots(opened.context), await protectedFiles(opened.context)] as const;
+    });
     if (baseline === undefined) throw new ChronicleError("IO", "the baseline was not recorded");
     const snapshot: SnapshotShape = snapshotShape(baseline);
     const workspace = this.#workspace(opened, role);
     const { id, path } = workspace;
-    return { workspace, result: { workspace: id, path, created, snapshot } };
+    return { workspace, result: { workspace: id, path, created, snapshot, protected: secrets } };
   }
 
   async #openFolder(options: OpenOptions): Promise<WorkspaceApi> {

@@ -10,7 +10,7 @@ import type { StoreLayout } from "../storage/files/layout.ts";
 import type { SyncDesk } from "../storage/files/sync-desk.ts";
 import { Signal } from "../util/signal.ts";
 import { answer } from "../workspace/answer.ts";
-import { workspaceRecord } from "../workspace/config.ts";
+import { workspaceRecord } from "../workspace/own-record.ts";
 import { isHosted } from "../workspace/hosted.ts";
 import type { Context, HeadKeeper, HistoryContext, Recorded, Retention, StoreTasks } from "../workspace/context.ts";
 import { PacedHeadFollower, type HeadPace } from "../workspace/head-follower.ts";

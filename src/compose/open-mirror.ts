@@ -3,7 +3,7 @@ import type { RootRecord } from "../core/workspace-record.ts";
 import { FileWithheldContents } from "../replication/replica/withheld-contents.ts";
 import { FileWitnessNotes } from "../replication/replica/witness-notes.ts";
 import { answer } from "../workspace/answer.ts";
-import { workspaceRecord } from "../workspace/config.ts";
+import { workspaceRecord } from "../workspace/own-record.ts";
 import type { HistoryContext, StoreTasks } from "../workspace/context.ts";
 import { firstWorkspace } from "./marked-histories.ts";
 import { mirrorParts, openMirrorFiles } from "./mirror-places.ts";

@@ -1,7 +1,7 @@
 import type { ReplicaHalt } from "../core/replica-record.ts";
 import type { WorkspaceRecord } from "../core/workspace-record.ts";
 import { answer } from "../workspace/answer.ts";
-import { workspaceRecord } from "../workspace/config.ts";
+import { workspaceRecord } from "../workspace/own-record.ts";
 import { isFolderStillAt } from "./folder-identity.ts";
 import type { StoreParts } from "./open-context.ts";
 import { openMirror } from "./open-mirror.ts";

@@ -14,8 +14,8 @@ import type { WorkspacePath } from "./path.ts";
  *     sections  per root, in the header's order: 'R' (0x52), then its entry rows
  *     records   the record rows, by ascending seq
  *
- *     entry row   kind byte 'f' 'l' 'd' or 'x' (deleted) · depth u16 · name length u16 · name · iteration u64 · seq u64
- *                 f, l: mode u16 · hash, 32 bytes · size u64 · mtime i64      d: mode u16 · folder hash, 32 bytes
+ *     entry row   kind byte 'f' 'p' (a protected file) 'l' 'd' or 'x' (deleted) · depth u16 · name length u16 · name · iteration u64 · seq u64
+ *                 f, p, l: mode u16 · hash, 32 bytes · size u64 · mtime i64      d: mode u16 · folder hash, 32 bytes
  *     record row  'r' (0x72) · length u32 · canonical JSON {op, record, record_id, seq, ts}
  *
  * Roots: further ones by id, the first one (with an empty id) last; that is `comparePaths` order. A row's folder is the
@@ -28,6 +28,8 @@ export const BASE_VERSION = 1;
 export const ROOT_TAG = 0x52;
 export const RECORD_TAG = 0x72;
 export const DELETED_TAG = 0x78;
+/** A file whose class is `protected`; in a Merkle root it is a file like any other. */
+export const PROTECTED_TAG = 0x70;
 
 /** Bytes of the header before its list of roots. */
 export const HEADER_FIXED = 8 + 4 + 32 + 8 + 8 + 2;

@@ -7,6 +7,7 @@ import {
   type BaseRoot,
   DELETED_TAG,
   HEADER_FIXED,
+  PROTECTED_TAG,
   RECORD_TAG,
   ROOT_TAG,
   rootFolder,
@@ -45,9 +46,10 @@ export async function* decodeBase(pieces: AsyncIterable<Uint8Array> | Iterable<U
   reader.finish();
 }
 
-const KINDS: ReadonlyMap<number, EntryKind> = new Map(
-  (["file", "symlink", "dir"] as const).map((kind) => [KIND_BYTES[kind], kind]),
-);
+const KINDS: ReadonlyMap<number, EntryKind> = new Map<number, EntryKind>([
+  ...(["file", "symlink", "dir"] as const).map((kind) => [KIND_BYTES[kind], kind] as const),
+  [PROTECTED_TAG, "file"],
+]);
 
 /** Bytes of an entry row up to the length of its name; between name and live columns; the live columns. */
 const ROW_START = 5;
@@ -215,7 +217,8 @@ class BaseReader {
       return { path, iteration, seq, entry, folderHash: hash };
     }
     const entry = { path, kind, mode, size: this.#u64(at + 34), mtimeMs: this.#i64(at + 42), hash };
-    return { path, iteration, seq, entry };
+    if (tag !== PROTECTED_TAG) return { path, iteration, seq, entry };
+    return { path, iteration, seq, entry: { ...entry, class: "protected" } };
   }
 
   #record(): BaseRecord | undefined {

@@ -7,6 +7,7 @@ import {
   type BaseRoot,
   DELETED_TAG,
   HEADER_FIXED,
+  PROTECTED_TAG,
   RECORD_TAG,
   ROOT_TAG,
   rootFolder,
@@ -175,6 +176,10 @@ function depthOf(path: string): number {
   return depth;
 }
 
+function tagOf({ kind, class: is }: Entry): number {
+  return is === "protected" && kind === "file" ? PROTECTED_TAG : KIND_BYTES[kind];
+}
+
 function entryRow(writer: PieceWriter, rows: BaseRows, one: BaseEntry): void {
   const { path, entry } = one;
   const name = nameOf(path);
@@ -184,7 +189,7 @@ function entryRow(writer: PieceWriter, rows: BaseRows, one: BaseEntry): void {
   if (rows.enter({ depth, name, live, liveFolder: entry?.kind === "dir" }) !== path) {
     notABase(`${JSON.stringify(path)} comes without its folder`);
   }
-  writer.u8(live ? KIND_BYTES[entry.kind] : DELETED_TAG);
+  writer.u8(live ? tagOf(entry) : DELETED_TAG);
   writer.u16(depth);
   writer.name(name);
   writer.u64(one.iteration);

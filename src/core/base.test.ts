@@ -28,6 +28,11 @@ function row(path: string, kind: EntryKind | "deleted", seq = 7): BaseEntry {
   return { ...at, entry: { path: at.path, kind, mode, size: 2 ** 40, mtimeMs: -1, hash: sha256(path) } };
 }
 
+function secret(path: string): BaseEntry {
+  const { entry, ...at } = row(path, "file");
+  return { ...at, entry: entry && { ...entry, class: "protected" } };
+}
+
 /** Rows with their true folder hashes, and all that goes with them. */
 function contentOf(
   rows: readonly BaseEntry[],
@@ -84,6 +89,7 @@ const ROWS = [
   row("now-a-file", "file"),
   row("now-a-file/was-here", "deleted"),
   row(decodeName(Buffer.from([0x6e, 0xff])), "file", 2 ** 53 - 1),
+  secret("z.key"),
 ];
 
 describe("a base", () => {
@@ -226,7 +232,7 @@ describe("reading a base refuses", () => {
 
   it.each([
     ["a root that is not that of its roots", patched(12, [0, 0, 0, 0])],
-    ["too many entries announced", patched(44, [0, 0, 0, 0, 0, 0, 0, 10])],
+    ["too many entries announced", patched(44, [0, 0, 0, 0, 0, 0, 0, 11])],
     ["too few entries announced", patched(44, [0, 0, 0, 0, 0, 0, 0, 8])],
     ["a count that no number holds", patched(44, [255])],
     ["too many records announced", patched(52, [0, 0, 0, 0, 0, 0, 0, 3])],

@@ -19,6 +19,8 @@ export interface Entry {
   readonly mtimeMs: number;
   /** SHA-256 of the content, or of the link target; undefined for a directory. */
   readonly hash: Hash | undefined;
+  /** As what its content was recorded: a secret, by the name of its file. Not there: an ordinary one, or not recorded yet. */
+  readonly class?: "protected";
 }
 
 /** The mode recorded for every symlink: links have none of their own on Linux. */
@@ -28,4 +30,9 @@ export const SYMLINK_MODE = 0o777;
 export function sameEntry(a: Entry | undefined, b: Entry | undefined): boolean {
   if (a === undefined || b === undefined) return a === b;
   return a.kind === b.kind && a.mode === b.mode && a.hash === b.hash;
+}
+
+/** Do two entries (or absences) stand for the same recorded state, with what is informative and their class? */
+export function sameRecorded(a: Entry | undefined, b: Entry | undefined): boolean {
+  return sameEntry(a, b) && a?.size === b?.size && a?.mtimeMs === b?.mtimeMs && a?.class === b?.class;
 }

@@ -102,6 +102,7 @@ export function encodeFile(record: FileRecord): RecordBody {
   body["actor"] = record.actor;
   if (record.candidates !== undefined) body["candidates"] = record.candidates;
   body["cause"] = record.cause;
+  if (entry?.class !== undefined) body["class"] = entry.class;
   if (entry?.hash !== undefined) body["hash"] = entry.hash;
   if (record.intent !== undefined) body["intent"] = record.intent;
   body["iteration"] = record.iteration;
@@ -165,7 +166,12 @@ function decodeEntry(path: WorkspacePath, kind: string, body: RecordBody): Entry
   const size = whole(body, "size");
   if (size < 0) return damaged("size is below zero");
   const hash = kind === "dir" ? undefined : hashOf(body, "hash");
-  return { path, kind: kind as EntryKind, mode, size, mtimeMs: whole(body, "mtime_ms"), hash };
+  const entry = { path, kind: kind as EntryKind, mode, size, mtimeMs: whole(body, "mtime_ms"), hash };
+  const is = optionalText(body, "class");
+  if (is === undefined) return entry;
+  return is === "protected" && kind === "file"
+    ? { ...entry, class: is }
+    : damaged(`a ${kind} is ${JSON.stringify(is)}`);
 }
 
 /** An entry or absence as JSON, without its path (`plan.ts` adds it). */

@@ -46,20 +46,31 @@ describe("file records", () => {
   });
 
   it("goes through a line", () => {
-    const states = [file(odd), undefined, { ...file(odd), kind: "dir" as const, hash: undefined }];
+    const states = [
+      file(odd),
+      undefined,
+      { ...file(odd), kind: "dir" as const, hash: undefined },
+      { ...file(odd), class: "protected" as const },
+    ];
     for (const entry of states) {
       const record: FileRecord = { entry, iteration: 3, cause: "run", actor: "agent", session: "s" };
       expect(decodeFile(odd, through(encodeFile(record)))).toEqual(record);
     }
   });
 
-  it.each([{ mode: -1 }, { mode: 0o10000 }, { kind: "device" }, { hash: "abc" }, { size: 1.5 }, { iteration: "1" }])(
-    "takes %j for damage",
-    (wrong) => {
-      const body = { ...encodeFile({ entry: file(odd), iteration: 1, cause: "run", actor: "a" }), ...wrong };
-      expect(() => decodeFile(odd, body)).toThrow(expect.objectContaining({ code: "LOG_DAMAGED" }));
-    },
-  );
+  it.each([
+    { mode: -1 },
+    { mode: 0o10000 },
+    { kind: "device" },
+    { hash: "abc" },
+    { size: 1.5 },
+    { iteration: "1" },
+    { class: "secret" },
+    { class: "protected", kind: "symlink" },
+  ])("takes %j for damage", (wrong) => {
+    const body = { ...encodeFile({ entry: file(odd), iteration: 1, cause: "run", actor: "a" }), ...wrong };
+    expect(() => decodeFile(odd, body)).toThrow(expect.objectContaining({ code: "LOG_DAMAGED" }));
+  });
 });
 
 describe("other records", () => {

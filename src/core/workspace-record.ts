@@ -46,6 +46,8 @@ export interface WorkspaceRecord {
   readonly born?: string;
   /** False: no small ignored file is kept aside before a run, and what was is freed. Default: true. */
   readonly keepsAside?: false;
+  /** Names of secrets that a person has added to the table, or (`!`) taken away; see `ProtectedNames`. Default: none. */
+  readonly protectedNames?: readonly string[];
   /** Unique in its store. */
   readonly name?: string;
   /** Since when it is only read. */
@@ -94,7 +96,7 @@ export function encodeWorkspace(record: WorkspaceRecord): RecordBody {
       max_file_size: root.limits.maxFileSize,
     },
   }));
-  const { format, created, device, inode, born, name, archived, from, keepsAside } = record;
+  const { format, created, device, inode, born, name, archived, from, keepsAside, protectedNames } = record;
   return {
     format,
     created,
@@ -103,6 +105,7 @@ export function encodeWorkspace(record: WorkspaceRecord): RecordBody {
     inode,
     ...(born === undefined ? {} : { born }),
     ...(keepsAside === undefined ? {} : { keeps_aside: keepsAside }),
+    ...(protectedNames === undefined ? {} : { protected_names: protectedNames }),
     ...(name === undefined ? {} : { name }),
     ...(archived === undefined ? {} : { archived }),
     ...(from === undefined ? {} : { from: { ...from } }),
@@ -133,13 +136,16 @@ export function decodeWorkspace(body: RecordBody): WorkspaceRecord {
   return { format, created: text(body, "created"), roots, device, inode, ...decodeStanding(body) };
 }
 
-function decodeStanding(body: RecordBody): Pick<WorkspaceRecord, "born" | "name" | "archived" | "from" | "keepsAside"> {
+type Standing = Pick<WorkspaceRecord, "born" | "name" | "archived" | "from" | "keepsAside" | "protectedNames">;
+
+function decodeStanding(body: RecordBody): Standing {
   const [name, archived] = [optionalText(body, "name"), optionalText(body, "archived")];
   const born = optionalText(body, "born");
   const isOff = body["keeps_aside"] !== undefined && !flag(body, "keeps_aside");
   return {
     ...(born === undefined ? {} : { born }),
     ...(isOff ? { keepsAside: false } : {}),
+    ...(body["protected_names"] === undefined ? {} : { protectedNames: texts(body, "protected_names") }),
     ...(name === undefined ? {} : { name }),
     ...(archived === undefined ? {} : { archived }),
     ...(body["from"] === undefined ? {} : { from: decodeOrigin(object(body["from"], "from")) }),

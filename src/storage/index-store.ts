@@ -58,12 +58,17 @@ export interface IndexStore {
   entriesAt(seq: number, beneath?: WorkspacePath, page?: EntryPage): AsyncIterable<readonly IterationRow[]>;
   /** Paths with an event in `after < seq <= upTo`, in path order. */
   touched(after: number, upTo: number): Promise<readonly WorkspacePath[]>;
-  /** The last iteration, of whichever path, with this content or link target, or `undefined`. The first asking may take a while. */
-  withContent(hash: Hash): Promise<IterationRow | undefined>;
+  /**
+   * The last iteration, of whichever path, with this content or link target, or `undefined`; `ordinary`: the last one that is
+   * not protected. The first asking may take a while.
+   */
+  withContent(hash: Hash, which?: { readonly ordinary?: true }): Promise<IterationRow | undefined>;
   /** Those of the contents and link targets that some iteration has, of whichever path. For many at once. */
   withContents(hashes: readonly Hash[]): Promise<ReadonlySet<Hash>>;
   /** Paths of any time whose last component is the name, in path order. */
   pathsNamed(name: string): Promise<readonly WorkspacePath[]>;
+  /** Paths of which some iteration is protected (`Entry.class`), in path order. */
+  protectedPaths(): Promise<readonly WorkspacePath[]>;
 
   /** The commit that ends first at or after a seq, or `undefined`. */
   commitFrom(seq: number): Promise<CommitRow | undefined>;

@@ -2,9 +2,9 @@ import { afterEach, describe, expect, test } from "vitest";
 import { type Hash, sha256 } from "../core/hash.ts";
 import { comparePaths, pathFromBytes, pathInRoot, parsePath, ROOT, type WorkspacePath } from "../core/path.ts";
 import type { RemoteWorkRow } from "../core/remote-work.ts";
-import type { EventRow, IndexStore } from "../storage/index-store.ts";
+import type { EventRow, IndexStore, IterationRow } from "../storage/index-store.ts";
 import { indexPagesSuite } from "./index-pages-suite.ts";
-import { applySteps, batchTo, entryAt, eventAt, rowsOf } from "./index-rows.ts";
+import { applySteps, batchTo, entryAt, eventAt, rowsOf, type Step } from "./index-rows.ts";
 
 async function entriesAt(store: IndexStore, seq: number, beneath?: string): Promise<string[]> {
   const paths: string[] = [];
@@ -324,6 +324,26 @@ export function indexStoreSuite(name: string, open: () => IndexStore): void {
       ]);
       expect(await store.pathsNamed("main.go")).toEqual(["main.go", "z/main.go"]);
       expect(await store.pathsNamed("main")).toEqual([]);
+    });
+
+    test("protectedPaths: those that ever were a protected file; the class comes back with each iteration", async () => {
+      const store = fresh();
+      const steps: readonly Step[] = [
+        ["z/.env", "file:1"],
+        [".env", "file:1"],
+        [".env", "file:2"],
+        ["z/.env", "deleted"],
+        ["ordinary", "file:1"],
+      ];
+      const rows = rowsOf(steps).map(({ entry, ...row }): IterationRow => {
+        const isSecret = entry !== undefined && row.path.endsWith(".env") && row.seq < 3;
+        return { ...row, entry: isSecret ? { ...entry, class: "protected" } : entry };
+      });
+      await store.apply(batchTo(5, { iterations: rows }));
+      expect(await store.protectedPaths()).toEqual([".env", "z/.env"]);
+      for (const path of [p(".env"), p("z/.env"), p("ordinary")])
+        expect(await store.iterations(path)).toEqual(rows.filter((row) => row.path === path));
+      expect((await store.childrenAt(p(""), 5)).map(({ entry }) => entry?.class)).toEqual([undefined, undefined]);
     });
 
     test("a base brings many iterations at one seq, of any earlier seq too", async () => {

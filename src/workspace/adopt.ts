@@ -1,6 +1,6 @@
 import { encodeWorkspace, type WorkspaceRecord } from "../core/workspace-record.ts";
 import { withCommit } from "./commit.ts";
-import { workspaceRecord } from "./config.ts";
+import { workspaceRecord } from "./own-record.ts";
 import type { Context } from "./context.ts";
 
 /** Where the first root lies now. */

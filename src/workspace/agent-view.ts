@@ -2,11 +2,14 @@ import type { RecordStoreApi } from "../api/record-api.ts";
 import type { ActingAs, VerifyOptions, WorkspaceApi } from "../api/workspace-api.ts";
 import { WHO_CAN } from "../core/agents-role.ts";
 import { ChronicleError } from "../core/errors.ts";
+import { ProtectedNames } from "../core/protected-names.ts";
 import { encodeRefused } from "../core/refused-record.ts";
 import { withCommit } from "./commit.ts";
 import type { Context } from "./context.ts";
 import { archivedSince } from "./refuse-archived.ts";
+import type { Classed } from "../api/file-api.ts";
 import { refuseClaimedName } from "../core/actor-name.ts";
+import { parseGivenPath } from "./given-path.ts";
 
 /** What an agent may not do: give up, free, move away or make anew what was recorded, or change what will be. */
 const DENIED = [
@@ -22,7 +25,7 @@ const DENIED = [
 /** What is done under a name that the caller gives. */
 const NAMED = [
   ...(["startSession", "snapshotAction", "action", "beginTransaction", "transaction"] as const),
-  ...(["putFile", "makeFolder", "deleteFile", "moveFile"] as const),
+  ...(["putFile", "makeFolder", "deleteFile"] as const),
 ] as const satisfies readonly (keyof WorkspaceApi)[];
 type Named = (typeof NAMED)[number];
 
@@ -47,12 +50,14 @@ export function agentView(workspace: WorkspaceApi, context: Context): WorkspaceA
   // A repair reads wherever it is told to, and moves damaged files away.
   const verify = (options?: VerifyOptions): ReturnType<WorkspaceApi["verify"]> =>
     options?.repairFrom === undefined ? workspace.verify(options) : refuse("repair", options.repairFrom);
+  const shown = withoutSecrets(workspace, context);
   return new Proxy(
     onlyAllowed(underOwnName(workspace), DENIED, (name: Denied, args) => refuse(name, args)),
     {
       get: (target, key) => {
         if (key === "records") return records();
         if (key === "verify") return verify;
+        if (Object.hasOwn(shown, key)) return Reflect.get(shown, key);
         return key === "as" ? as : Reflect.get(target, key, target);
       },
     },
@@ -65,6 +70,50 @@ export function forbidden(what: string): ChronicleError {
     hint: `${WHO_CAN}; the attempt was recorded (\`chronicle log --prefix refused:\`)`,
     data: { what },
   });
+}
+
+/** Every way by which a content is given out, and the one by which a secret would get an ordinary name. */
+type Secretive = Pick<WorkspaceApi, "file" | "cat" | "blob" | "moveFile">;
+
+/** What is a secret by its name goes back into its file like all that is recorded; its bytes go into no answer. */
+function withoutSecrets(workspace: WorkspaceApi, context: Context): Secretive {
+  return {
+    file: async (path, options) => withoutBytes(await workspace.file(path, options), path),
+    cat: async (path, iteration) => withoutBytes(await workspace.cat(path, iteration), path),
+    blob: async (hash) => withoutBytes(await workspace.blob(hash), hash),
+    moveFile: async (from, to, options) => {
+      refuseClaimedName(options?.actor);
+      const names = new ProtectedNames((await workspace.config()).protectedNames);
+      if (names.holds(parseGivenPath(from)) && !names.holds(parseGivenPath(to))) {
+        await recordRefusal(context, "moveFile", [from, to]);
+        throw secret(from);
+      }
+      return workspace.moveFile(from, to, options);
+    },
+  };
+}
+
+/** The content as it is known to everybody; whoever asks for the bytes of a secret is refused. */
+function withoutBytes<T extends Classed & { readonly size: number; pieces(): AsyncIterable<Uint8Array> }>(
+  content: T,
+  what: string,
+): T {
+  if (content.class !== "protected" || content.size === 0) return content;
+  const pieces = (): AsyncIterable<Uint8Array> => ({
+    [Symbol.asyncIterator]: () => ({ next: () => Promise.reject(secret(what)) }),
+  });
+  return { ...content, pieces };
+}
+
+function secret(what: string): ChronicleError {
+  return new ChronicleError(
+    "FORBIDDEN",
+    `${JSON.stringify(what)} is a secret by its name: no agent and no reader is shown it`,
+    {
+      hint: `undo and restore put it back like any file; to see it: ${WHO_CAN}. \`chronicle config protectedNames\` shows what was said of names`,
+      data: { what },
+    },
+  );
 }
 
 /** An agent's work is not told as a person's. */

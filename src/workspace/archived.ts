@@ -2,7 +2,7 @@ import { encodeWorkspace, type WorkspaceRecord } from "../core/workspace-record.
 import { ChronicleError } from "../core/errors.ts";
 import { decodeReplica } from "../core/replica-record.ts";
 import { withCommit } from "./commit.ts";
-import { workspaceRecord } from "./config.ts";
+import { workspaceRecord } from "./own-record.ts";
 import type { Context } from "./context.ts";
 import { readEvent } from "./read-events.ts";
 

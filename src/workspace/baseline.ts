@@ -30,7 +30,7 @@ export async function takeBaseline(
     const head = await commit.head();
     // Somebody else was faster: theirs is the baseline.
     if (head.seq > 0) return;
-    const base = await writeFirstBase(context, entriesOf(reading.present));
+    const base = await writeFirstBase(context, workspace, entriesOf(reading.present));
     await beginHistory(context, commit, { workspace, base, snapshot: await baselineRecord(context, reading) });
     context.worktree.remember(settledPaths(reading.present));
     if (isAllSettled(reading)) noteRemembered(context, { from: 0, to: BASELINE_SEQ });

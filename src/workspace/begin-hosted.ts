@@ -20,7 +20,8 @@ export async function beginHosted(context: Context, workspace: WorkspaceRecord, 
   const filter = await keepFilters(context, filters);
   const { entries, message } = seed;
   await withCommit(context, async (commit) => {
-    const base = await writeFirstBase(context, { size: entries.length, [Symbol.iterator]: () => entries.values() });
+    const first = { size: entries.length, [Symbol.iterator]: () => entries.values() };
+    const base = await writeFirstBase(context, workspace, first);
     const snapshot = {
       coverage: { complete: true, omitted: [] },
       filter,

@@ -1,5 +1,5 @@
 import { BaseTreeCheck, decodeBase, type BaseBatch, type BaseEntry } from "../core/base.ts";
-import { sameEntry } from "../core/entry.ts";
+import { sameRecorded } from "../core/entry.ts";
 import { pathOfRecordId } from "../core/file-record.ts";
 import type { Hash } from "../core/hash.ts";
 import { displayPath } from "../core/path.ts";
@@ -99,7 +99,7 @@ class Comparison {
     this.#missing -= entries.length;
     entries.forEach((one, i) => {
       const row = rows[i];
-      if (row?.iteration === one.iteration && row.seq === one.seq && isSame(row.entry, one.entry)) return;
+      if (row?.iteration === one.iteration && row.seq === one.seq && sameRecorded(row.entry, one.entry)) return;
       const known = row === undefined ? "nothing" : `iteration ${row.iteration} of event ${row.seq}`;
       const where = displayPath(one.path);
       faults.push({
@@ -109,10 +109,6 @@ class Comparison {
     });
     return faults;
   }
-}
-
-function isSame(a: BaseEntry["entry"], b: BaseEntry["entry"]): boolean {
-  return sameEntry(a, b) && a?.size === b?.size && a?.mtimeMs === b?.mtimeMs;
 }
 
 /** The last events of all live records that are neither a path's nor a compaction's. */

@@ -5,6 +5,7 @@ import type { EventDraft, Head, SealedEvent } from "../core/event.ts";
 import type { Hash } from "../core/hash.ts";
 import type { StoredTree, IndexHead } from "../storage/index-store.ts";
 import { catchUp } from "./catch-up.ts";
+import { classedDrafts } from "./protected.ts";
 import { refuseArchived } from "./refuse-archived.ts";
 import type { Context } from "./context.ts";
 import { breathe } from "../util/breathe.ts";
@@ -160,8 +161,9 @@ class Appender implements AsyncDisposable {
     await follow(this.#context, all, how);
   }
 
-  async #write(drafts: readonly EventDraft[], onSealed?: HowToAppend["onSealed"]): Promise<Written> {
+  async #write(given: readonly EventDraft[], onSealed?: HowToAppend["onSealed"]): Promise<Written> {
     const context = this.#context;
+    const drafts = await classedDrafts(context, given);
     const { seq, hash, offset: from } = await this.#end();
     const { mark, behind } = await this.#mark(seq, drafts);
     const commit = asCommit(drafts, context.workspaceId, mark);

@@ -8,7 +8,7 @@ import { openBrackets, UNOWNED_HOURS } from "./brackets.ts";
 import { capture } from "./capture.ts";
 import { checkBase } from "./check-base.ts";
 import { withCommit, type Commit } from "./commit.ts";
-import { workspaceRecord } from "./config.ts";
+import { workspaceRecord } from "./own-record.ts";
 import type { Context } from "./context.ts";
 import { keepHead } from "./head.ts";
 import { IndexAudit } from "./index-audit.ts";

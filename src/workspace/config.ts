@@ -1,34 +1,14 @@
 import type { ConfigShape } from "../api/shapes.ts";
 import { ChronicleError } from "../core/errors.ts";
 import type { CaptureLimits, FilterOptions } from "../core/filter.ts";
-import type { Hash } from "../core/hash.ts";
-import { decodeWorkspace, encodeWorkspace, type RootRecord, type WorkspaceRecord } from "../core/workspace-record.ts";
+import { isNamePattern } from "../core/protected-names.ts";
+import { encodeWorkspace, type RootRecord, type WorkspaceRecord } from "../core/workspace-record.ts";
 import { withCommit } from "./commit.ts";
-import type { Context, HistoryContext } from "./context.ts";
-import { readEvent } from "./read-events.ts";
-
-/** What was read last, so that it is only read again when there is another one: each call of a hook asks for it. */
-const records = new WeakMap<object, { readonly hash: Hash; readonly record: WorkspaceRecord }>();
-
-/** The workspace record in force. Throws `NOT_FOUND` for an empty log, `INTEGRITY_VIOLATION` for an index without one. */
-export async function workspaceRecord(context: HistoryContext): Promise<WorkspaceRecord> {
-  const row = await context.index.record(`workspace:${context.workspaceId}`);
-  if (row === undefined && context.log.head.seq > 0) {
-    // Every log has one: the index is damaged, or is being filled by somebody else right now.
-    throw new ChronicleError("INTEGRITY_VIOLATION", "the index does not know the workspace's own record");
-  }
-  if (row === undefined) {
-    throw new ChronicleError("NOT_FOUND", "the workspace has no record of itself", { hint: "run `chronicle verify`" });
-  }
-  const read = records.get(context.index);
-  if (read !== undefined && read.hash === row.hash) return read.record;
-  const record = decodeWorkspace((await readEvent(context, row)).record);
-  records.set(context.index, { hash: row.hash, record });
-  return record;
-}
+import type { Context } from "./context.ts";
+import { workspaceRecord } from "./own-record.ts";
 
 /** The options of a root. */
-type RootConfig = Omit<ConfigShape, "keepAside">;
+type RootConfig = Omit<ConfigShape, "keepAside" | "protectedNames">;
 
 /** The options of a root as programs see them. */
 function configShape({
@@ -53,9 +33,9 @@ export async function configOf(context: Context): Promise<ConfigShape> {
 }
 
 /** The options of the first root, and those of the workspace. */
-function shapeOf({ roots: [first], keepsAside }: WorkspaceRecord): ConfigShape {
+function shapeOf({ roots: [first], keepsAside, protectedNames = [] }: WorkspaceRecord): ConfigShape {
   if (first === undefined) throw new ChronicleError("LOG_DAMAGED", "the workspace has no root");
-  return { ...configShape(first), keepAside: keepsAside !== false };
+  return { ...configShape(first), keepAside: keepsAside !== false, protectedNames: [...protectedNames] };
 }
 
 /** Options with some of them changed. Throws `USAGE` for a limit that is not a whole number, and a pattern that is no text. */
@@ -79,12 +59,31 @@ export function changedRoot(root: RootRecord, change: Partial<RootConfig>): Root
 /** Changes the options of every root; in force from the next time the workspace is opened, and where a watch goes on. */
 export async function configure(context: Context, change: Partial<ConfigShape>): Promise<ConfigShape> {
   return withCommit(context, async (commit) => {
-    const { keepsAside, ...before } = await workspaceRecord(context);
-    const { keepAside = keepsAside !== false, ...ofRoots } = change;
+    const { keepsAside, protectedNames: known = [], ...before } = await workspaceRecord(context);
+    const { keepAside = keepsAside !== false, protectedNames = known, ...ofRoots } = change;
+    refuseNames(protectedNames);
     const roots = before.roots.map((root) => changedRoot(root, ofRoots));
-    const record: WorkspaceRecord = { ...before, roots, ...(keepAside ? {} : { keepsAside: false }) };
+    const record: WorkspaceRecord = {
+      ...before,
+      roots,
+      ...(keepAside ? {} : { keepsAside: false }),
+      ...(protectedNames.length === 0 ? {} : { protectedNames }),
+    };
     const recordId = `workspace:${context.workspaceId}`;
     await commit.append([{ op: "upsert", recordId, record: encodeWorkspace(record) }]);
     return shapeOf(record);
   });
+}
+
+/** The most patterns for names that a workspace takes: each name that is recorded is held against all of them. */
+const MOST_NAMES = 100;
+
+function refuseNames(patterns: readonly string[]): void {
+  const wrong = patterns.find((one) => !one.isWellFormed() || !isNamePattern(one));
+  if (wrong !== undefined || patterns.length > MOST_NAMES) {
+    const what = wrong === undefined ? `more than ${MOST_NAMES} patterns` : JSON.stringify(wrong.slice(0, 100));
+    throw new ChronicleError("USAGE", `protectedNames: ${what}`, {
+      hint: "give names of files, without folders: secrets.json, *.secret; with ! in front what is no secret",
+    });
+  }
 }

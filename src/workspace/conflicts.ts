@@ -43,7 +43,7 @@ export async function listConflicts(context: Context, options: ConflictsOptions 
 async function differenceOf(
   context: Context,
   { record: { path, current, wanted } }: IdentifiedConflict,
-): Promise<Pick<ConflictShape, "patch" | "binary" | "too_large">> {
+): Promise<Pick<ConflictShape, "patch" | "binary" | "too_large" | "protected">> {
   const change = changeBetween(path, current, wanted);
   if (change === undefined) return {};
   try {

@@ -13,6 +13,7 @@ import { resolveMoment, type ResolvedMoment } from "./moments.ts";
 import { knownPaths } from "./known-paths.ts";
 import { proveChanges } from "./proved-changes.ts";
 import { missingContent } from "./pruning.ts";
+import { protectedNames } from "./protected.ts";
 import { changeShape } from "./shape.ts";
 
 /** Contents larger than this are not compared line by line. */
@@ -75,8 +76,17 @@ function within(changes: readonly Change[], paths: readonly WorkspacePath[] | un
   return changes.filter((change) => paths.some((path) => isWithin(change.path, path)));
 }
 
-/** The patch of a change, or why there is none. */
+/** The patch of a change, or why there is none: patches go where files with secrets do not, so none shows a secret. */
 export async function patchOf(context: Context, change: Change): Promise<Partial<ChangeShape>> {
+  return (await isOfSecret(context, change)) ? { protected: true } : shownPatch(context, change);
+}
+
+async function isOfSecret(context: Context, { path, before, after }: Change): Promise<boolean> {
+  const isFile = before?.kind === "file" || after?.kind === "file";
+  return isFile && (await protectedNames(context)).holds(path);
+}
+
+async function shownPatch(context: Context, change: Change): Promise<Partial<ChangeShape>> {
   const { before, after } = change;
   const isSameContent = before?.hash !== undefined && before.hash === after?.hash && before.kind === after.kind;
   if (isSameContent)

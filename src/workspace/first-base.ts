@@ -5,12 +5,14 @@ import { EMPTY_HASH, type Hash } from "../core/hash.ts";
 import { LogTree } from "../core/log-tree.ts";
 import { manifestRoot } from "../core/merkle.ts";
 import { pathInRoot, ROOT, type WorkspacePath } from "../core/path.ts";
+import type { ProtectedNames } from "../core/protected-names.ts";
 import { encodeSnapshot, type SnapshotRecord } from "../core/records.ts";
 import { encodeSigner, signerRecordId } from "../core/signer-record.ts";
 import { encodeWorkspace, type WorkspaceRecord } from "../core/workspace-record.ts";
 import type { Commit } from "./commit.ts";
 import type { Context, HeadToSign } from "./context.ts";
 import { BASELINE_SEQ } from "./history-start.ts";
+import { namesOf } from "./protected.ts";
 
 /**
  * How a history begins: the workspace's own record, the signer of its heads, and snapshot 0, whose base is the manifest of
@@ -37,14 +39,17 @@ interface FirstBase {
 class BaseEntries implements Iterable<BaseEntry> {
   readonly #entries: FirstEntries;
   readonly #folders: ReadonlyMap<WorkspacePath, Hash>;
+  readonly #names: ProtectedNames;
 
-  constructor(entries: FirstEntries, folders: ReadonlyMap<WorkspacePath, Hash>) {
+  constructor(entries: FirstEntries, folders: ReadonlyMap<WorkspacePath, Hash>, names: ProtectedNames) {
     this.#entries = entries;
     this.#folders = folders;
+    this.#names = names;
   }
 
   *[Symbol.iterator](): Generator<BaseEntry> {
-    for (const entry of this.#entries) {
+    for (const given of this.#entries) {
+      const entry = this.#names.classed(given);
       const folderHash = this.#folders.get(entry.path);
       const base = { path: entry.path, iteration: 1, seq: BASELINE_SEQ, entry };
       yield folderHash === undefined ? base : { ...base, folderHash };
@@ -53,11 +58,15 @@ class BaseEntries implements Iterable<BaseEntry> {
 }
 
 /** Writes the base on which a history will begin; each path in it is iteration 1. Hold a lease. */
-export async function writeFirstBase(context: Context, first: FirstEntries): Promise<FirstBase> {
+export async function writeFirstBase(
+  context: Context,
+  workspace: WorkspaceRecord,
+  first: FirstEntries,
+): Promise<FirstBase> {
   const ids = context.worktree.roots.map(({ id }) => id);
   const further = ids.flatMap((id) => id ?? []);
   const { root, folders } = manifestRoot(first, further);
-  const entries = new BaseEntries(first, folders);
+  const entries = new BaseEntries(first, folders, namesOf(workspace));
   const roots = ids.map((id) => ({ id: id ?? "", hash: folders.get(pathInRoot(id, ROOT)) ?? EMPTY_HASH }));
   const counts = { entries: first.size, records: 0 };
   const batch = await context.blobs.batch();

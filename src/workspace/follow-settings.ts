@@ -1,7 +1,7 @@
 import { ChronicleError } from "../core/errors.ts";
 import type { TrackedRoot } from "../worktree/worktree.ts";
 import { catchUp } from "./catch-up.ts";
-import { workspaceRecord } from "./config.ts";
+import { workspaceRecord } from "./own-record.ts";
 import type { Context } from "./context.ts";
 
 /**

@@ -6,7 +6,7 @@ import { manifestRoot } from "../core/merkle.ts";
 import { comparePaths } from "../core/path.ts";
 import type { ForkOrigin, RootRecord } from "../core/workspace-record.ts";
 import { capture } from "./capture.ts";
-import { workspaceRecord } from "./config.ts";
+import { workspaceRecord } from "./own-record.ts";
 import type { Context } from "./context.ts";
 import { resolveMoment } from "./moments.ts";
 import { provedEntries } from "./proved-entries.ts";
@@ -21,6 +21,8 @@ export interface ForkSource {
   readonly entries: readonly Entry[];
   /** Those of the workspace, without their folders. */
   readonly roots: readonly RootRecord[];
+  /** The names of secrets that a person has said there: a copy shows nothing that the original does not. */
+  readonly protectedNames: readonly string[] | undefined;
   /** For people: which moment it is. */
   readonly label: string;
 }
@@ -39,13 +41,14 @@ export async function readForkSource(context: Context, moment: string | undefine
     const { seq, label } = await resolveMoment(context, moment ?? `seq:${head.seq}`);
     const entries = await entriesAt(context, seq);
     await refuseMissing(context, entries);
-    const { roots } = await workspaceRecord(context);
+    const { roots, protectedNames } = await workspaceRecord(context);
     const { root } = manifestRoot(
       entries,
       roots.flatMap(({ id }) => id ?? []),
     );
     const hash = await hashOf(context, seq);
-    return { origin: { workspace: context.workspaceId, seq, hash, root }, entries, roots: roots.map(hosted), label };
+    const origin = { workspace: context.workspaceId, seq, hash, root };
+    return { origin, entries, roots: roots.map(hosted), protectedNames, label };
   });
 }
 

@@ -12,6 +12,7 @@ import { eventShape } from "./event-shape.ts";
 import { parseGivenPath } from "./given-path.ts";
 import { resolveMoment } from "./moments.ts";
 import { historyStart } from "./history-start.ts";
+import { isProtected } from "./protected.ts";
 import { unknownPath } from "./known-paths.ts";
 import { iterationsPruned, missingContent } from "./pruning.ts";
 import { isInBase } from "./read-base.ts";
@@ -139,7 +140,8 @@ export async function openIteration(context: Context, given: string, iteration?:
     throw await missingContent(context, { path, hash, what, iteration: row.iteration });
   }
   refuseSize(row, reader);
-  return { path: shownPath(path), iteration: row.iteration, size, hash, kind, pieces: () => reader.pieces() };
+  const is = (await isProtected(context, row)) ? ({ class: "protected" } as const) : {};
+  return { path: shownPath(path), iteration: row.iteration, size, hash, kind, ...is, pieces: () => reader.pieces() };
 }
 
 /** The error for a path that the index does not know, where that is true. */

@@ -1,6 +1,6 @@
 import type { VerifyProblemShape as Problem } from "../api/shapes.ts";
 import type { BaseEntry } from "../core/base.ts";
-import { sameEntry } from "../core/entry.ts";
+import { sameRecorded } from "../core/entry.ts";
 import { markOf } from "../core/commit-mark.ts";
 import { ChronicleError } from "../core/errors.ts";
 import type { LogEvent } from "../core/event.ts";
@@ -237,6 +237,5 @@ function sameEvent(a: EventRow, b: EventRow): boolean {
 }
 
 function sameIteration(a: IterationRow, b: IterationRow): boolean {
-  const isSame = a.iteration === b.iteration && sameEntry(a.entry, b.entry);
-  return isSame && a.entry?.size === b.entry?.size && a.entry?.mtimeMs === b.entry?.mtimeMs;
+  return a.iteration === b.iteration && sameRecorded(a.entry, b.entry);
 }

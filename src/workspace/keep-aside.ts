@@ -7,7 +7,7 @@ import type { ListedOmission, OmittedStat } from "../core/omitted-list.ts";
 import { encodePlan } from "../core/plan.ts";
 import { comparePaths, type WorkspacePath } from "../core/path.ts";
 import type { BlobBatch } from "../storage/blob-store.ts";
-import { workspaceRecord } from "./config.ts";
+import { workspaceRecord } from "./own-record.ts";
 import type { Context } from "./context.ts";
 import { changesOfOmitted, type OmittedPaths } from "./omitted-changes.ts";
 

@@ -4,6 +4,7 @@ import { ChronicleError } from "../core/errors.ts";
 import { isHash, type Hash } from "../core/hash.ts";
 import type { WorkspacePath } from "../core/path.ts";
 import type { BlobReader, ByteRange } from "../storage/blob-store.ts";
+import type { IterationRow } from "../storage/index-store.ts";
 import type { Context } from "./context.ts";
 import { fileShape, isPresent, type PresentRow } from "./file-shape.ts";
 import { parseGivenPath } from "./given-path.ts";
@@ -13,9 +14,13 @@ import { seqOf } from "./list-files.ts";
 import { missingContent } from "./pruning.ts";
 import { proveHistory, proveRow, refuseSize } from "./proved-content.ts";
 import { baseOf } from "./project.ts";
+import { isProtected, protectedNames } from "./protected.ts";
 import { provedState } from "./proved-state.ts";
 import { readEvents } from "./read-events.ts";
 import { shownPath } from "./shape.ts";
+
+/** What is said of a content that no agent and no reader is shown. */
+const FOR_PEOPLE = { class: "protected" } as const;
 
 /** A path's content at a moment, or of one iteration. Throws `NOT_FOUND`, `PRUNED`, `USAGE`. */
 export async function openFile(context: Context, given: string, options: ReadFileOptions): Promise<FileContent> {
@@ -25,7 +30,7 @@ export async function openFile(context: Context, given: string, options: ReadFil
     await (await provedState(context, await seqOf(context, options.at))).prove([row]);
   else await proveRow(context, row, { isLast: false });
   const { hash } = row.entry;
-  const shape = fileShape(row);
+  const shape = { ...fileShape(row), ...((await isProtected(context, row)) ? FOR_PEOPLE : {}) };
   if (hash === undefined) return { ...shape, pieces: noPieces };
   const reader = await context.blobs.open(hash);
   if (reader !== undefined) {
@@ -106,12 +111,16 @@ export async function openBlob(context: Context, given: string): ReturnType<File
   }
   const row = await context.index.withContent(given);
   const version = row === undefined ? await versionWith(context, given) : undefined;
-  const isNamed = row !== undefined || version !== undefined || (await isInConflict(context, given));
+  const kept = row === undefined ? (version?.record.path ?? (await pathInConflict(context, given))) : undefined;
+  const isNamed = row !== undefined || kept !== undefined;
   if (!isNamed && !(await isOfRecord(context, given))) throw foreign(given);
   // The store has contents of other workspaces, too.
   if (row !== undefined) await proveRow(context, row, { isLast: false });
   const reader = await context.blobs.open(given);
-  if (reader !== undefined) return { size: reader.size, pieces: () => reader.pieces() };
+  if (reader !== undefined) {
+    const isSecret = row === undefined ? await isSecretName(context, kept) : await isOnlySecret(context, row, given);
+    return { size: reader.size, ...(isSecret ? FOR_PEOPLE : {}), pieces: () => reader.pieces() };
+  }
   if (version !== undefined) throw await missingVersion(context, version, given);
   if (row === undefined) throw foreign(given);
   const { path, iteration } = row;
@@ -141,7 +150,20 @@ async function isOfRecord(context: Context, hash: Hash): Promise<boolean> {
 }
 
 /** What an undo would have made of a path is a content that no path ever had. */
-async function isInConflict(context: Context, hash: Hash): Promise<boolean> {
+async function pathInConflict(context: Context, hash: Hash): Promise<WorkspacePath | undefined> {
   const events = await readEvents(context, await context.index.records("conflict:"));
-  return events.some(({ record }) => contentsOfConflict(decodeConflict(record)).includes(hash));
+  const conflicts = events.map(({ record }) => decodeConflict(record));
+  return conflicts.find((one) => contentsOfConflict(one).includes(hash))?.path;
+}
+
+/** Whether a content is a secret wherever it was recorded: what an ordinary path had is shown with that, too. */
+async function isOnlySecret(context: Context, last: IterationRow, hash: Hash): Promise<boolean> {
+  if (!(await isProtected(context, last))) return false;
+  const ordinary = await context.index.withContent(hash, { ordinary: true });
+  return ordinary === undefined || (await isProtected(context, ordinary));
+}
+
+/** A content that no path ever had has no class of its own: the name for which it was kept decides. */
+async function isSecretName(context: Context, path: WorkspacePath | undefined): Promise<boolean> {
+  return path !== undefined && (await protectedNames(context)).holds(path);
 }

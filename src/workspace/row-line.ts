@@ -1,4 +1,4 @@
-import { sameEntry } from "../core/entry.ts";
+import { sameRecorded } from "../core/entry.ts";
 import type { LogEvent } from "../core/event.ts";
 import { pathOfRecordId } from "../core/file-record.ts";
 import type { EventRow, IterationRow } from "../storage/index-store.ts";
@@ -88,12 +88,5 @@ export async function startOf(context: HistoryContext): Promise<number> {
 }
 
 function sameRow(a: Pick<IterationRow, "seq" | "iteration" | "entry"> | undefined, b: IterationRow): boolean {
-  return (
-    a !== undefined &&
-    a.seq === b.seq &&
-    a.iteration === b.iteration &&
-    sameEntry(a.entry, b.entry) &&
-    a.entry?.size === b.entry?.size &&
-    a.entry?.mtimeMs === b.entry?.mtimeMs
-  );
+  return a !== undefined && a.seq === b.seq && a.iteration === b.iteration && sameRecorded(a.entry, b.entry);
 }

@@ -4,7 +4,7 @@ import type { Omission } from "../core/coverage.ts";
 import { sweepsName } from "../core/name-sweep.ts";
 import { isWithin, splitRoot, type WorkspacePath } from "../core/path.ts";
 import { capture } from "./capture.ts";
-import { workspaceRecord } from "./config.ts";
+import { workspaceRecord } from "./own-record.ts";
 import type { Context } from "./context.ts";
 import { keepAside, privateOf } from "./keep-aside.ts";
 import { isExcludedByPerson, statOmitted } from "./omitted-changes.ts";

@@ -122,14 +122,14 @@ describe("shapes that programs rely on", async () => {
   });
 
   it("init, list, config, du, doctor, workspaces, explain, cat, gc, rebuild", async () => {
-    has(await json("init"), ["workspace", "path", "created", "snapshot"]);
+    has(await json("init"), ["workspace", "path", "created", "snapshot", "protected"]);
     const recent = object(await json("list"));
     for (const item of list(recent["items"])) has(item, ["kind", "id", "timestamp", "summary", "changed", "back"]);
     expect(await json()).toEqual(recent);
     for (const item of list(await json("list", "--snapshots"))) has(item, ["number", "id", "seq", "root", "coverage"]);
     has(await json("config"), [
       ...["useGitignore", "excludePatterns", "excludeGlobs", "forceInclude"],
-      ...["maxEntries", "maxBytes", "maxFileSize", "keepAside"],
+      ...["maxEntries", "maxBytes", "maxFileSize", "keepAside", "protectedNames"],
     ]);
     has(await json("du"), ["blobs", "log_bytes", "index_bytes", "total_bytes", "store"]);
     has(await json("doctor"), ["ok", "store", "checks"]);

@@ -177,6 +177,7 @@ interface BaseRowVector {
   folder?: Hash;
   size?: number;
   mtime_ms?: number;
+  class?: "protected";
 }
 
 interface BaseVector {
@@ -195,8 +196,9 @@ function baseEntry(row: BaseRowVector): BaseEntry {
   const path = pathInRoot(row.root, inner);
   const at = { path, iteration: row.iteration, seq: row.seq };
   if (row.kind === "absent") return { ...at, entry: undefined };
-  const { kind, mode = 0, size = 0, mtime_ms: mtimeMs = 0, hash, folder } = row;
-  return { ...at, entry: { path, kind, mode, size, mtimeMs, hash }, ...(folder && { folderHash: folder }) };
+  const { kind, mode = 0, size = 0, mtime_ms: mtimeMs = 0, hash, folder, class: is } = row;
+  const entry = { path, kind, mode, size, mtimeMs, hash, ...(is && { class: is }) };
+  return { ...at, entry, ...(folder && { folderHash: folder }) };
 }
 
 describe("base", () => {

@@ -306,7 +306,9 @@ def read_section(data, rows_left):
 
     while rows_left > len(rows) and data.data[data.at : data.at + 1] != b"R":
         kind = data.take(1)
-        demand(kind in (b"f", b"l", b"d", b"x"), "unknown kind %r" % kind)
+        demand(kind in (b"f", b"p", b"l", b"d", b"x"), "unknown kind %r" % kind)
+        # A protected file: in the tree a file like any other.
+        kind = b"f" if kind == b"p" else kind
         depth, length = data.number("H"), data.number("H")
         name = data.take(length)
         check_name(name)

@@ -6,6 +6,7 @@ import type { Input } from "../input.ts";
 import { repositoryLines } from "../new-history.ts";
 import { coverageLines } from "../render/changes.ts";
 import { printable } from "../render/printable.ts";
+import { secretsLine } from "../render/secrets.ts";
 import { usageError } from "../usage-error.ts";
 import { typedPath } from "../typed-path.ts";
 
@@ -39,6 +40,7 @@ function printResult(context: CommandContext, result: InitShape, changed: readon
   const [first = "", ...rest] = coverageLines(snapshot.coverage, { paint, shown: printable, most: 20 });
   context.print(`coverage ${first}`);
   for (const line of rest) context.print(line);
+  for (const line of secretsLine(result.protected, printable)) context.print(`secrets  ${line}`);
   context.print(paint("dim", context.worded("next: chronicle run -- <command>, or chronicle watch")));
 }
 

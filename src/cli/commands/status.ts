@@ -7,6 +7,7 @@ import type { CommandContext } from "../context.ts";
 import { changeLines, type ChangesStyle, countsOf, coverageLines } from "../render/changes.ts";
 import { counted } from "../render/counted.ts";
 import { printable } from "../render/printable.ts";
+import { secretsLine } from "../render/secrets.ts";
 import type { Worded } from "../worded.ts";
 
 const MOST_LINES = 50;
@@ -50,6 +51,7 @@ function linesOf(status: StatusShape, style: StatusStyle): string[] {
       ? labelled("changes", [nothingNew(status)])
       : labelled("changes", [`not recorded yet: ${countsOf(status.changes)}`, ...changeLines(status.changes, style)])),
     ...labelled("coverage", coverageLines(status.coverage, style)),
+    ...secretsLine(status.protected, style.shown).flatMap((line) => labelled("secrets", [line])),
     ...notes.flatMap((note) => labelled("note", [worded(printable(note))])),
   ];
 }

@@ -21,6 +21,7 @@ function withoutText(change: ChangeShape): string {
   const path = printable(change.path);
   if (change.binary === true) return `Binary file ${path} ${change.change_type}`;
   if (change.too_large === true) return `File ${path} ${change.change_type}, too large to compare`;
+  if (change.protected === true) return `File ${path} ${change.change_type}, a secret by its name: no patch shows it`;
   if (change.pruned === true) return `File ${path} ${change.change_type}, its content was pruned`;
   if (change.kind === "dir" && change.change_type !== "permissions_changed")
     return `# ${path}/: folder ${change.change_type}`;
@@ -67,7 +68,12 @@ export function statLines(
   const rows = changes.map((change) => {
     const name = `  ${style.shown(change.path)}`;
     if (change.patch === undefined || change.patch === "" || change.change_type === "permissions_changed") {
-      const why = change.binary === true ? "binary" : change.change_type.replace("_", " ");
+      const why =
+        change.binary === true
+          ? "binary"
+          : change.protected === true
+            ? "protected"
+            : change.change_type.replace("_", " ");
       return [name, "", "", style.paint("dim", why)];
     }
     const { added, removed } = countLines(change.patch);

@@ -7,7 +7,7 @@ export const CONFIG: CommandSpec = {
   group: GROUP,
   summary: "what is tracked, and the limits: show or change it",
   details:
-    "Keys: useGitignore, excludePatterns, excludeGlobs, forceInclude, maxEntries, maxBytes, maxFileSize, keepAside. A list takes " +
+    "Keys: useGitignore, excludePatterns, excludeGlobs, forceInclude, maxEntries, maxBytes, maxFileSize, keepAside, protectedNames. A list takes " +
     "all its values at once. Shown too: how much is kept (max_snapshots, max_age_days, min_age_hours, max_store_bytes), and " +
     "the config.yaml that says so: only a person changes that.",
   args: [

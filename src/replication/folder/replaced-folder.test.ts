@@ -1,7 +1,7 @@
 import { afterEach, expect, it } from "vitest";
 import { FolderRig, removeSim, writeSim } from "../../testing/folder-rig.ts";
 import { FOLDER } from "../../testing/sync-machine.ts";
-import { workspaceRecord } from "../../workspace/config.ts";
+import { workspaceRecord } from "../../workspace/own-record.ts";
 
 /** `rm -r FOLDER; mkdir FOLDER`, and something new in it: with few files, which may all be deleted otherwise. */
 

@@ -2,7 +2,7 @@ import { EMPTY_HASH, type Hash } from "../../core/hash.ts";
 import { compareNames, foldersWith, isRoot, nameOf, parentOf, type WorkspacePath } from "../../core/path.ts";
 import type { IndexStore, IterationRow } from "../../storage/index-store.ts";
 import { catchUp } from "../../workspace/catch-up.ts";
-import { workspaceRecord } from "../../workspace/config.ts";
+import { workspaceRecord } from "../../workspace/own-record.ts";
 import type { Context } from "../../workspace/context.ts";
 import { readEvent } from "../../workspace/read-events.ts";
 import { rootToState } from "../../workspace/root-to-state.ts";

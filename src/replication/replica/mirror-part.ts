@@ -11,7 +11,7 @@ import type { EventLog } from "../../storage/event-log.ts";
 import type { EventRow, IndexStore } from "../../storage/index-store.ts";
 import { answer } from "../../workspace/answer.ts";
 import { catchUp, rebuildFromLog } from "../../workspace/catch-up.ts";
-import { workspaceRecord } from "../../workspace/config.ts";
+import { workspaceRecord } from "../../workspace/own-record.ts";
 import type { HistoryContext } from "../../workspace/context.ts";
 import { disagreeing, IndexDisagrees, stillDisagrees } from "../../workspace/index-disagrees.ts";
 import { project } from "../../workspace/project.ts";

@@ -148,8 +148,8 @@ export class MemoryIndexStore implements IndexStore {
     return this.#history.touched(after, upTo);
   }
 
-  async withContent(hash: Hash): Promise<IterationRow | undefined> {
-    return this.#history.withContent(hash);
+  async withContent(hash: Hash, which?: { readonly ordinary?: true }): Promise<IterationRow | undefined> {
+    return this.#history.withContent(hash, which?.ordinary === true);
   }
 
   async withContents(hashes: readonly Hash[]): Promise<ReadonlySet<Hash>> {
@@ -158,6 +158,10 @@ export class MemoryIndexStore implements IndexStore {
 
   async pathsNamed(name: string): Promise<readonly WorkspacePath[]> {
     return this.#history.named(name);
+  }
+
+  async protectedPaths(): Promise<readonly WorkspacePath[]> {
+    return this.#history.protected();
   }
 
   async commitFrom(seq: number): Promise<CommitRow | undefined> {

@@ -86,8 +86,8 @@ export class PathHistory {
   }
 
   /** The last iteration with this content. */
-  withContent(hash: Hash): IterationRow | undefined {
-    return this.#bySeq.findLast((row) => row.entry?.hash === hash);
+  withContent(hash: Hash, ordinary: boolean): IterationRow | undefined {
+    return this.#bySeq.findLast(({ entry }) => entry?.hash === hash && !(ordinary && entry.class === "protected"));
   }
 
   /** Those that some iteration has. */
@@ -107,6 +107,11 @@ export class PathHistory {
 
   named(name: string): WorkspacePath[] {
     return [...this.#paths.keys()].filter((path) => path !== "" && nameOf(path) === name).sort(comparePaths);
+  }
+
+  protected(): WorkspacePath[] {
+    const rows = this.#bySeq.filter(({ entry }) => entry?.class === "protected");
+    return [...new Set(rows.map(({ path }) => path))].sort(comparePaths);
   }
 
   #refuseDuplicates(rows: readonly IterationRow[]): void {

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 
 /** Version of the tables, in `user_version`. An index of another version is emptied and filled again from the log. */
-const FORMAT = 6;
+const FORMAT = 7;
 
 /**
  * `state`: how far the index has come (`frontier` ends with a check sum: heads are signed from this row); `generation` counts resets, so that a connection notices one by another process.
@@ -10,7 +10,7 @@ const FORMAT = 6;
  * `commits`: `last` and `first` are the seqs of a commit's events; `rooted`: 1 where the last event states a Merkle root.
  * `folders`: one row for each folder that ever held something; the root is row 1, its own parent is 0.
  * `remote_work`: names are bytes, empty where there is none.
- * `iterations`: names are bytes, so that their order is the order of paths; `kind` 0 is a deletion.
+ * `iterations`: names are bytes, so that their order is the order of paths; `kind` 0 is a deletion, 4 a protected file.
  */
 const TABLES = `
   CREATE TABLE state (
@@ -31,6 +31,7 @@ const TABLES = `
     kind INTEGER NOT NULL, mode INTEGER NOT NULL, size INTEGER NOT NULL, mtime INTEGER NOT NULL, hash BLOB,
     PRIMARY KEY (folder, name, seq)) WITHOUT ROWID;
   CREATE INDEX iterations_by_seq ON iterations (seq);
+  CREATE INDEX iterations_protected ON iterations (folder, name) WHERE kind = 4;
   CREATE TABLE remote_work (
     replica BLOB NOT NULL, session BLOB NOT NULL, turn BLOB NOT NULL, action BLOB NOT NULL, actor BLOB NOT NULL,
     first_seq INTEGER NOT NULL, last_seq INTEGER NOT NULL, first_ts TEXT NOT NULL, last_ts TEXT NOT NULL,

@@ -20,7 +20,9 @@ import { RowInserts } from "./row-inserts.ts";
 import { atMost, bytesAt, DamagedCell, numberAt, type Row, type Statements, textAt } from "./statements.ts";
 
 const DELETED = 0;
-const KINDS: readonly (EntryKind | undefined)[] = [undefined, "file", "symlink", "dir"];
+const KINDS: readonly (EntryKind | undefined)[] = [undefined, "file", "symlink", "dir", "file"];
+/** A file whose class is `protected`. */
+const PROTECTED = 4;
 /** As text, "" where there is none: many small blobs take twice as long to come out of SQLite. */
 const HASH = "lower(hex(hash))";
 const COLUMNS = `seq, iteration, kind, mode, size, mtime, ${HASH}`;
@@ -67,7 +69,7 @@ function entryOf(path: WorkspacePath, row: Row): Entry | undefined {
   if (code === DELETED) return undefined;
   const kind = KINDS[code];
   if (kind === undefined) throw new DamagedCell(`an iteration has the kind ${code}`);
-  return {
+  const entry = {
     path,
     kind,
     mode: numberAt(row, 3),
@@ -75,6 +77,7 @@ function entryOf(path: WorkspacePath, row: Row): Entry | undefined {
     mtimeMs: numberAt(row, 5),
     hash: hashAt(row, 6),
   };
+  return code === PROTECTED ? { ...entry, class: "protected" } : entry;
 }
 
 function hashAt(row: Row, at: number): Hash | undefined {
@@ -126,7 +129,8 @@ export class IterationTable {
       }
       const { kind, mode, size, mtimeMs, hash } = entry;
       const hashBytes = hash === undefined ? null : hashToBytes(hash);
-      inserts.add(folder, name, seq, iteration, KINDS.indexOf(kind), mode, size, mtimeMs, hashBytes);
+      const code = entry.class === "protected" ? PROTECTED : KINDS.indexOf(kind);
+      inserts.add(folder, name, seq, iteration, code, mode, size, mtimeMs, hashBytes);
     }
     inserts.finish();
   }
@@ -145,8 +149,9 @@ export class IterationTable {
   }
 
   /** The last row with this content. */
-  withContent(hash: Hash): IterationRow | undefined {
-    const sql = `SELECT ${COLUMNS}, folder, name FROM iterations WHERE hash = ? ORDER BY seq DESC LIMIT 1`;
+  withContent(hash: Hash, ordinary: boolean): IterationRow | undefined {
+    const among = ordinary ? `hash = ? AND kind <> ${PROTECTED}` : "hash = ?";
+    const sql = `SELECT ${COLUMNS}, folder, name FROM iterations WHERE ${among} ORDER BY seq DESC LIMIT 1`;
     const row = this.#sql.first(sql, hashToBytes(hash));
     if (row === undefined) return undefined;
     const path = childOf(this.#folders.pathOf(numberAt(row, 7)), decodeName(bytesAt(row, 8)));
@@ -299,6 +304,11 @@ export class IterationTable {
   /** Paths of any time with this last component, in no order. */
   named(name: string): WorkspacePath[] {
     return this.#paths("SELECT DISTINCT folder, name FROM iterations WHERE name = ?", pathToBytes(name));
+  }
+
+  /** Paths that ever were a protected file, in no order. */
+  protected(): WorkspacePath[] {
+    return this.#paths(`SELECT DISTINCT folder, name FROM iterations WHERE kind = ${PROTECTED}`);
   }
 
   #paths(sql: string, ...cells: readonly (number | Buffer)[]): WorkspacePath[] {

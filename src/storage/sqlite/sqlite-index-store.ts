@@ -177,9 +177,9 @@ export class SqliteIndexStore implements IndexStore {
     return this.#read(() => this.#on.iterations.touched(after, upTo).sort(comparePaths));
   }
 
-  async withContent(hash: Hash): Promise<IterationRow | undefined> {
+  async withContent(hash: Hash, which?: { readonly ordinary?: true }): Promise<IterationRow | undefined> {
     this.#prepareContents();
-    return this.#read(() => this.#on.iterations.withContent(hash));
+    return this.#read(() => this.#on.iterations.withContent(hash, which?.ordinary === true));
   }
 
   async withContents(hashes: readonly Hash[]): Promise<ReadonlySet<Hash>> {
@@ -189,6 +189,10 @@ export class SqliteIndexStore implements IndexStore {
 
   async pathsNamed(name: string): Promise<readonly WorkspacePath[]> {
     return this.#read(() => this.#on.iterations.named(name).sort(comparePaths));
+  }
+
+  async protectedPaths(): Promise<readonly WorkspacePath[]> {
+    return this.#read(() => this.#on.iterations.protected().sort(comparePaths));
   }
 
   async commitFrom(seq: number): Promise<CommitRow | undefined> {

@@ -138,6 +138,7 @@ const configure = workspaceRoute(calls.configure, {
     maxBytes: number("how many bytes in all; 0: no limit").optional(),
     maxFileSize: number("how many bytes in one file").optional(),
     keepAside: bool("keep small files aside that git ignores, before a run").optional(),
+    protectedNames: patterns("names of files that are secrets; with ! in front: that are none"),
   }),
   answer: (on, { body }) => on.configure(body),
 });

@@ -1,0 +1,97 @@
+import type { ProtectedShape } from "../api/shapes.ts";
+import type { EventDraft } from "../core/event.ts";
+import { pathOfRecordId } from "../core/file-record.ts";
+import { ProtectedNames } from "../core/protected-names.ts";
+import type { WorkspacePath } from "../core/path.ts";
+import type { WorkspaceRecord } from "../core/workspace-record.ts";
+import type { IterationRow } from "../storage/index-store.ts";
+import { workspaceRecord } from "./own-record.ts";
+import type { HistoryContext } from "./context.ts";
+import { IndexDisagrees } from "./index-disagrees.ts";
+import { baseSays, linesSay } from "./row-line.ts";
+import { shownPath } from "./shape.ts";
+
+/**
+ * Secrets, by the names of their files: which files are protected, and what of them is told.
+ * The class is written into each record by the one door to history (`classedDrafts`), and into each base. Whoever reads a
+ * content for an answer learns from `isProtected` whether it is for people only; `agentView` refuses it to agents and readers.
+ */
+
+/** What was made of a workspace's record last. */
+const known = new WeakMap<WorkspaceRecord, ProtectedNames>();
+
+/** The names in force. */
+export async function protectedNames(context: HistoryContext): Promise<ProtectedNames> {
+  return namesOf(await workspaceRecord(context));
+}
+
+/** Those of a workspace's record. */
+export function namesOf(record: WorkspaceRecord): ProtectedNames {
+  const names = known.get(record) ?? new ProtectedNames(record.protectedNames);
+  known.set(record, names);
+  return names;
+}
+
+/** The drafts with the class of each file's state, by the names in force. */
+export async function classedDrafts(
+  context: HistoryContext,
+  drafts: readonly EventDraft[],
+): Promise<readonly EventDraft[]> {
+  if (!drafts.some(isOfFile)) return drafts;
+  const names = await protectedNames(context);
+  return drafts.map((draft) => {
+    const path = isOfFile(draft) ? pathOfRecordId(draft.recordId) : undefined;
+    const { class: given, ...record } = draft.record;
+    if (path !== undefined && names.holds(path)) return { ...draft, record: { ...record, class: "protected" } };
+    return path === undefined || given === undefined ? draft : { ...draft, record };
+  });
+}
+
+function isOfFile({ recordId, record }: EventDraft): boolean {
+  return recordId.startsWith("file") && record["kind"] === "file";
+}
+
+/**
+ * Is this iteration for people only? By the person's word on its name, else as what it was recorded. Where the index says that
+ * a file with a name of the table was recorded as an ordinary one, the log is asked. Throws `IndexDisagrees`.
+ */
+export async function isProtected(context: HistoryContext, row: IterationRow): Promise<boolean> {
+  if (row.entry?.kind !== "file") return false;
+  const names = await protectedNames(context);
+  const added = names.added(row.path);
+  if (added !== undefined) return added;
+  if (row.entry.class === "protected") return true;
+  if (!names.holds(row.path)) return false;
+  const [said] = await linesSay(context, [row]);
+  const isTrue = said === "same" || (said === "in-base" && (await baseSays(context, row)));
+  if (!isTrue) throw new IndexDisagrees(`about the class of ${shownPath(row.path)}`, { seq: row.seq });
+  return false;
+}
+
+/** How many of the paths are told. */
+const MOST_TOLD = 3;
+
+/** The protected files as they were last recorded. */
+export async function protectedFiles(context: HistoryContext): Promise<ProtectedShape> {
+  const names = await protectedNames(context);
+  const { seq } = await context.index.head();
+  const paths = names.hasAdded ? await everyHeld(context, { names, seq }) : await context.index.protectedPaths();
+  const rows = await context.index.iterationsAt(paths, seq);
+  const held = rows.filter((row) => row?.entry?.kind === "file" && (names.added(row.path) ?? isClassed(row)));
+  return { files: held.length, first: held.slice(0, MOST_TOLD).flatMap((row) => (row ? [shownPath(row.path)] : [])) };
+}
+
+function isClassed({ entry }: IterationRow): boolean {
+  return entry?.class === "protected";
+}
+
+/** What a person has added counts for files that were recorded before. */
+async function everyHeld(
+  { index }: HistoryContext,
+  { names, seq }: { readonly names: ProtectedNames; readonly seq: number },
+): Promise<WorkspacePath[]> {
+  const paths: WorkspacePath[] = [];
+  for await (const rows of index.entriesAt(seq))
+    for (const row of rows) if (names.added(row.path) ?? isClassed(row)) paths.push(row.path);
+  return paths;
+}
