@@ -25,6 +25,7 @@ import { findReplicaRecord } from "./find-replica-record.ts";
 import type { FolderJournal } from "./folder-journal.ts";
 import { checkRoot, isElsewhere, ROOT_REPLACED } from "./guards.ts";
 import { holdFolders } from "./hold-folders.ts";
+import { ignoredOn } from "./ignored-paths.ts";
 import { LocalMaterializer } from "./local-materializer.ts";
 import { haltedSync } from "./not-under-way.ts";
 import { agreedPaths, isNewsOnly, isOnlyTaken, planCycle, toldConflicts, type CyclePlan } from "./plan-cycle.ts";
@@ -341,6 +342,7 @@ export class FolderCycle implements Disposable {
       ...ground,
       recent: this.#losses.recent,
       since: () => eventBefore(context.index, context.now(), MEMORY_MS),
+      ignored: (side) => ignoredOn(side, { ...both, context }),
       isSent: (path) => journal.isSent(path),
     });
     const sides = decided === "restore" ? sidesToRestore(losses) : new Set(sidesKept(decided));

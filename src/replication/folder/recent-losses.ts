@@ -1,9 +1,9 @@
 import type { ReplicaHalt } from "../../core/replica-record.ts";
 import type { Timers } from "../timers.ts";
 import { isMuch } from "./guards.ts";
-import { NO_LOSSES, type Losses, type Lost } from "./weigh-losses.ts";
+import type { Losses, Lost } from "./weigh-losses.ts";
 
-type Counted = Omit<Losses, "halted">;
+type Counted = Omit<Losses, "halted" | "ignored">;
 
 /** How long a deletion is remembered, to see with others that it was a large one; what has come since then is no part of what is left. */
 export const MEMORY_MS = 10_000;
@@ -23,7 +23,7 @@ const MOST_WAITS = 10;
 const MOST_DOUBTS = 5;
 const DOUBT_MS = 1_000;
 
-const { halted: _nothing, ...NONE } = NO_LOSSES;
+const NONE: Counted = { local: 0, upstream: 0, older: { local: 0, upstream: 0 } };
 
 /** Remembers what was deleted a moment ago: a large deletion is seen in several pieces. */
 export class RecentLosses {
@@ -49,9 +49,11 @@ export class RecentLosses {
    * no more go: so many milliseconds; `undefined`: no longer. `found`: what would halt the sync.
    */
   waitFor(
-    { local, upstream, halted }: Lost & Partial<Pick<Losses, "halted">>,
+    { halted, ignored = NONE, ...weighed }: Lost & Partial<Pick<Losses, "halted" | "ignored">>,
     found?: ReplicaHalt,
   ): number | undefined {
+    // What counts for nothing may be the first piece of what counts.
+    const { local, upstream } = sum(weighed, ignored, 1);
     const lost = { local: local + this.#recent.local, upstream: upstream + this.#recent.upstream };
     const isMore = lost.local > this.#last.local || lost.upstream > this.#last.upstream;
     this.#last = lost;

@@ -136,7 +136,7 @@ const HINTS: Readonly<Record<string, string>> = {
   "root-replaced":
     "if the folder was put back, resume with --restore-files; if what it holds is what is meant, with --accept-deletions",
   "root-emptied": LOST,
-  "mass-deletion": LOST,
+  "mass-deletion": `${LOST}. What may go unasked for good (what a tool can make again): name it in .gitignore, or keep it from the origin with --filter-from`,
   nested: "stop the sync, and choose a folder that lies beside both: chronicle sync stop",
   forked:
     "`chronicle sync adopt-as-new` goes on as a replica of its own: what this folder has is proposed to the origin, what the origin has comes here, and nothing is deleted",

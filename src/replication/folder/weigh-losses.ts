@@ -3,8 +3,10 @@ import { ROOT, type WorkspacePath } from "../../core/path.ts";
 import type { ReplicaHalt } from "../../core/replica-record.ts";
 import { both, settle, type Side } from "../../core/reconcile.ts";
 import { withBreaths } from "../../util/with-breaths.ts";
+import { shownPath } from "../../workspace/shape.ts";
 import type { CyclePath, SettledDecision } from "./decide-cycle.ts";
 import { checkLoss, countLost, enoughKept, type Loss } from "./guards.ts";
+import type { IgnoredPaths } from "./ignored-paths.ts";
 import type { CycleSides, FileHistory } from "./read-cycle.ts";
 
 /** Entries that went from the folder, and those that went from the origin. */
@@ -17,11 +19,15 @@ export interface Lost {
 export interface Losses extends Lost {
   /** Those of them that the folder has had for a while, and not only for some seconds. */
   readonly older: Lost;
+  /** Those that go as well, and count for nothing. */
+  readonly ignored: Lost;
   readonly halted: { readonly [side in Side]?: ReplicaHalt };
 }
 
+const NOTHING: Lost = { local: 0, upstream: 0 };
+
 /** Nothing goes. */
-export const NO_LOSSES: Losses = { local: 0, upstream: 0, older: { local: 0, upstream: 0 }, halted: {} };
+export const NO_LOSSES: Losses = { local: 0, upstream: 0, older: NOTHING, ignored: NOTHING, halted: {} };
 
 /** The sides that get back what they have lost, where that is wanted: what has halted it may be too little by now to do so again. */
 export function sidesToRestore({ halted, local, upstream }: Losses): ReadonlySet<Side> {
@@ -43,6 +49,8 @@ export interface LossGround extends Pick<
   readonly recent: Lost & Pick<Losses, "older">;
   /** The own event up to which everything was recorded some seconds ago already. Asked where something is lost. */
   readonly since: () => Promise<number>;
+  /** What of a side the ignore rules leave out. */
+  readonly ignored: (side: Side) => Pick<IgnoredPaths, "of">;
   /** Is the path's deletion on its way already? */
   readonly isSent: (path: WorkspacePath) => boolean;
 }
@@ -77,6 +85,7 @@ export async function weighLosses(
     local: local.lost,
     upstream: upstream.lost,
     older: { local: local.older, upstream: upstream.older },
+    ignored: { local: countLost(here) - local.lost, upstream: countLost(there) - upstream.lost },
     halted: {
       ...(local.halt === undefined ? {} : { local: local.halt }),
       ...(upstream.halt === undefined ? {} : { remote: upstream.halt }),
@@ -84,20 +93,42 @@ export async function weighLosses(
   };
 }
 
-/** What one side has lost, and what it would be halted for. */
+/** What one side has lost, what is left of it, as far as that was asked, and what it would be halted for. */
 interface Weighed {
   readonly lost: number;
   readonly older: number;
+  readonly kept: number;
   readonly halt?: ReplicaHalt | undefined;
+}
+
+/** What is weighed of a side. */
+interface Weighing {
+  readonly side: Side;
+  readonly passages: readonly Passage[];
+  /** Which of some paths count for nothing. `undefined`: all count. */
+  readonly ignored?: Pick<IgnoredPaths, "of">;
+}
+
+/**
+ * What the ignore rules leave out is nobody's work: it was recorded before they did, and counts for nothing. But where nothing else is
+ * left, the whole side may be gone, and all of it counts.
+ */
+async function weigh(ground: LossGround, passages: readonly Passage[], side: Side): Promise<Weighed> {
+  if (countLost(passages) === 0) return { lost: 0, older: 0, kept: 0 };
+  const rules = ground.ignored(side);
+  const ignored = await rules.of(passages.flatMap(({ before, after }) => before ?? after ?? []));
+  if (ignored.size === 0) return weighThese(ground, { side, passages });
+  const work = passages.filter(({ path }) => !ignored.has(path));
+  const weighed = await weighThese(ground, { side, passages: work, ignored: rules });
+  return weighed.halt !== undefined || weighed.kept > 0 ? weighed : weighThese(ground, { side, passages });
 }
 
 /**
  * Twice: what is lost now and was a moment ago, against all that is kept; and the same of what was there before that moment. Of a
  * deletion in two pieces only that is left over otherwise which came between them.
  */
-async function weigh(ground: LossGround, passages: readonly Passage[], side: Side): Promise<Weighed> {
+async function weighThese(ground: LossGround, { side, passages, ignored }: Weighing): Promise<Weighed> {
   const lost = countLost(passages);
-  if (lost === 0) return { lost, older: 0 };
   const since = await ground.since();
   const gone = passages.filter(({ before, after }) => before !== undefined && after === undefined);
   const come = passages.filter(({ before, after }) => before === undefined && after !== undefined);
@@ -105,15 +136,17 @@ async function weigh(ground: LossGround, passages: readonly Passage[], side: Sid
   const older = countLost([...goneBefore, ...come]);
   const { recent } = ground;
   const where = side === "local" ? "local" : "upstream";
-  const all = lost + recent[where];
+  const all = lost === 0 ? 0 : lost + recent[where];
   const allOlder = older === 0 ? 0 : older + recent.older[where];
-  const enough = { all: enoughKept(all), older: enoughKept(allOlder) };
+  const least = ignored === undefined ? 0 : 1;
+  const enough = { all: Math.max(least, enoughKept(all)), older: enoughKept(allOlder) };
   const moved = { all: gone.length - lost, older: goneBefore.length - older };
-  const kept = await countKept(ground, { side, since, enough, moved });
+  const kept = await countKept(ground, { side, since, enough, moved, ignored });
+  const told = { side, gone };
   const halt =
-    (await haltFor(ground, { lost: all, kept: kept.all }, side)) ??
-    (await haltFor(ground, { lost: allOlder, kept: kept.older }, side));
-  return { lost, older, halt };
+    (await haltFor(ground, { lost: all, kept: kept.all }, told)) ??
+    (await haltFor(ground, { lost: allOlder, kept: kept.older }, told));
+  return { lost, older, kept: kept.all, halt };
 }
 
 interface Counting {
@@ -123,6 +156,7 @@ interface Counting {
   readonly enough: Kept;
   /** These have another name by now. */
   readonly moved: Kept;
+  readonly ignored: Weighing["ignored"];
 }
 
 /** Entries that were there when both sides last agreed, and still are; and those of them that had been there before some seconds. */
@@ -131,7 +165,7 @@ interface Kept {
   readonly older: number;
 }
 
-async function countKept(ground: LossGround, { side, since, enough, moved }: Counting): Promise<Kept> {
+async function countKept(ground: LossGround, { side, since, enough, moved, ignored }: Counting): Promise<Kept> {
   const { mirror, own, rules, editorFiles } = ground;
   const goes = (path: WorkspacePath, entry: Entry): boolean =>
     editorFiles?.looksMade(entry) !== true &&
@@ -139,7 +173,9 @@ async function countKept(ground: LossGround, { side, since, enough, moved }: Cou
   let { all, older } = moved;
   if (all >= enough.all && older >= enough.older) return moved;
   for await (const rows of withBreaths(mirror.entriesAt(ground.applied))) {
-    const were = rows.filter(({ path, entry }) => entry !== undefined && path !== ROOT && goes(path, entry));
+    const went = rows.filter(({ path, entry }) => entry !== undefined && path !== ROOT && goes(path, entry));
+    const left = await ignored?.of(went.flatMap(({ entry }) => entry ?? []));
+    const were = left === undefined ? went : went.filter(({ path }) => !left.has(path));
     const are = await (side === "local" ? thereAt(own, were, ground.local) : thereAt(mirror, were, ground.head));
     all += are.length;
     older += (await thereAt(own, are, since)).length;
@@ -162,15 +198,33 @@ async function thereAt<T extends { readonly path: WorkspacePath }>(
   return paths.filter((_, i) => rows[i]?.entry !== undefined);
 }
 
-async function haltFor(ground: LossGround, loss: Loss, side: Side): Promise<ReplicaHalt | undefined> {
+/** What is said of a loss. */
+interface Told {
+  readonly side: Side;
+  readonly gone: readonly Pick<Passage, "path">[];
+}
+
+async function haltFor(ground: LossGround, loss: Loss, { side, gone }: Told): Promise<ReplicaHalt | undefined> {
   const reason = checkLoss(loss);
   if (reason === undefined) return undefined;
   const where = side === "local" ? "here" : "at the origin";
   const { lost, kept } = loss;
   if (reason === "mass-deletion")
-    return { reason, detail: `${lost} of ${lost + kept} entries were deleted ${where} at once` };
+    return { reason, detail: `${lost} of ${lost + kept} entries were deleted ${where} at once${mostlyIn(gone)}` };
   const what = (await isBare(ground, side)) ? "everything" : "everything that was there before";
   return { reason, detail: `${what} was deleted ${where}` };
+}
+
+/** The folder in which most of them were, where it is one at the top. */
+function mostlyIn(gone: Told["gone"]): string {
+  const counts = new Map<string, number>();
+  for (const { path } of gone) {
+    const [top = ""] = path.split("/", 1);
+    counts.set(top, (counts.get(top) ?? 0) + 1);
+  }
+  const [most] = [...counts].toSorted(([, a], [, b]) => b - a);
+  if (most === undefined || most[1] < 2 || most[1] * 2 < gone.length) return "";
+  return `, ${most[1]} of them in ${shownPath(most[0] as WorkspacePath)}/`;
 }
 
 /** Is there nothing at all on a side that concerns the other one? */
