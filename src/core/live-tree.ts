@@ -46,6 +46,21 @@ export class LiveTree {
     return workspaceRoot(hashOf(this.#root), further);
   }
 
+  /**
+   * Computes the hashes of the folders that have changed, and stops after each `step` names so that others may have a turn.
+   * Afterwards the root costs nothing, unless a path is set meanwhile.
+   */
+  *computing(step: number): Generator<void, void> {
+    let left = step;
+    for (const folder of changedFolders(this.#root)) {
+      left -= (folder.children?.size ?? 0) + 1;
+      hashOf(folder);
+      if (left > 0) continue;
+      left = step;
+      yield;
+    }
+  }
+
   /** The hash of a folder, or of a further root (`pathInRoot(id, ROOT)`); `undefined`: there is none. */
   folderHash(path: WorkspacePath): Hash | undefined {
     let node: Node | undefined = this.#root;
@@ -67,6 +82,13 @@ function prune(way: readonly Node[], parts: readonly string[]): void {
     if (node === undefined || node.entry !== undefined || (node.children?.size ?? 0) > 0) return;
     way[depth - 1]?.children?.delete(parts[depth - 1] ?? "");
   }
+}
+
+/** The folders whose hashes are not known, each behind those that it holds. */
+function* changedFolders(folder: Node): Generator<Node, void> {
+  if (folder.treeHash !== undefined) return;
+  for (const child of folder.children?.values() ?? []) if (child.children !== undefined) yield* changedFolders(child);
+  yield folder;
 }
 
 function hashOf(folder: Node): Hash {

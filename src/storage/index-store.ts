@@ -84,8 +84,8 @@ export interface IndexStore {
   treeSeq(): Promise<number>;
   /** Every stored folder hash. For comparing. */
   treeRows(): Promise<readonly TreeRow[]>;
-  /** Every iteration of every path with `after < seq <= upTo`, in no order. For comparing. */
-  rowsBetween(after: number, upTo: number): Promise<readonly IterationRow[]>;
+  /** Every iteration of every path with `after < seq <= upTo`, in batches, by seq. For comparing. */
+  rowsBetween(after: number, upTo: number): AsyncIterable<readonly IterationRow[]>;
   /** The faults of the store itself, for people; none: it is sound. Reads all of it. */
   check(): Promise<readonly string[]>;
   /** Stores folder hashes as of a seq. `treeSeq` goes there only where none is missing in between. */

@@ -1,16 +1,10 @@
-import { breathe } from "./breathe.ts";
-
-/** After so many items others have a turn. */
-const BREATH_ITEMS = 4_096;
+import { Breather } from "./breathe.ts";
 
 /** The same batches; of very many items the process has a turn for other things now and then. */
 export async function* withBreaths<T>(batches: AsyncIterable<readonly T[]>): AsyncGenerator<readonly T[], void> {
-  let left = BREATH_ITEMS;
+  const breather = new Breather();
   for await (const batch of batches) {
     yield batch;
-    left -= batch.length;
-    if (left > 0) continue;
-    left = BREATH_ITEMS;
-    await breathe();
+    await breather.after(batch.length);
   }
 }

@@ -5,6 +5,7 @@ import type { Hash } from "../core/hash.ts";
 import { displayPath } from "../core/path.ts";
 import type { BlobStore } from "../storage/blob-store.ts";
 import type { EventRow, IndexStore } from "../storage/index-store.ts";
+import { Breather } from "../util/breathe.ts";
 
 /** What is wrong with a base, and where. */
 export interface BaseFault {
@@ -35,6 +36,7 @@ export async function checkBase(
   const faults: BaseFault[] = [];
   const comparison = options.against === undefined ? undefined : await Comparison.begin(options.against);
   let tree: BaseTreeCheck | undefined;
+  const breather = new Breather();
   for await (const batch of decodeBase(reader.pieces())) {
     if (batch.header !== undefined) {
       tree = new BaseTreeCheck(batch.header);
@@ -45,11 +47,16 @@ export async function checkBase(
     tree?.add(batch.entries ?? []);
     faults.push(...((await comparison?.take(batch)) ?? []));
     options.onRows?.(batch);
+    await breather.after(rowsIn(batch));
   }
   for (const { path, stored, computed } of tree?.finish() ?? []) {
     faults.push({ where: displayPath(path), detail: `stored ${stored ?? "nothing"}, computed ${computed}` });
   }
   return [...faults, ...(comparison?.finish() ?? [])];
+}
+
+function rowsIn({ entries = [], records = [] }: BaseBatch): number {
+  return entries.length + records.length;
 }
 
 /** The rows of a base against those of an index. */

@@ -8,13 +8,15 @@ import type { Hash } from "../core/hash.ts";
 import { displayPath, type WorkspacePath } from "../core/path.ts";
 import { noteRemoteWork, remoteWorkIn, type RemoteWorkRow } from "../core/remote-work.ts";
 import type { EventRow, IndexHead, IndexStore, IterationRow, TreeRow } from "../storage/index-store.ts";
+import { breathe, Breather } from "../util/breathe.ts";
+import { withBreaths } from "../util/with-breaths.ts";
 import { eventRow, iterationOf, type PlacedEvent } from "./project.ts";
 
 /** The number of differences that are told one by one. */
 const MOST_TOLD = 20;
 
-/** A base can bring many rows before the first line. */
-const FIRST_ROWS = 100_000;
+/** Events that are read at once, in search of the first line: a base can bring many rows before it. */
+const SOME_EVENTS = 2_000;
 
 /**
  * Compares an index with the log, while the log is replayed: every row must be what the events say, and there is none
@@ -83,7 +85,7 @@ export class IndexAudit {
       for (const { event } of mine) expected.push(...(bases.get(event.seq) ?? []).map(rowOfBase));
       // A base brings rows of events that are compacted away.
       const from = Math.min(first, ...expected.map((row) => row.seq));
-      this.#compareIterations(expected, await this.#index.rowsBetween(from - 1, last));
+      await this.#compareIterations(expected, this.#index.rowsBetween(from - 1, last));
     });
   }
 
@@ -116,9 +118,8 @@ export class IndexAudit {
     const isSame = await this.#guarded(async () => {
       const now = await this.#index.head();
       if (now.seq < this.#known.seq || this.#isElsewhere) return false;
-      const beyond = await this.#index.rowsBetween(now.seq, Number.MAX_SAFE_INTEGER);
-      const before = await this.#index.rowsBetween(Number.MIN_SAFE_INTEGER, 0);
-      for (const row of [...before, ...beyond]) this.#tell(`an iteration of no event: ${shown(row)}`);
+      await this.#tellOfNoEvent(Number.MIN_SAFE_INTEGER, 0);
+      await this.#tellOfNoEvent(now.seq, Number.MAX_SAFE_INTEGER);
       const strange = [
         ...(await this.#index.events({ from: Number.MIN_SAFE_INTEGER, to: 0, limit: 1 })),
         ...(await this.#index.events({ from: now.seq + 1, to: Number.MAX_SAFE_INTEGER, limit: 1 })),
@@ -144,6 +145,11 @@ export class IndexAudit {
     }));
   }
 
+  async #tellOfNoEvent(after: number, upTo: number): Promise<void> {
+    for await (const rows of withBreaths(this.#index.rowsBetween(after, upTo)))
+      for (const row of rows) this.#tell(`an iteration of no event: ${shown(row)}`);
+  }
+
   /** Compares the tables that are about the whole history, as opposed to single events. */
   async #compareWhole(): Promise<void> {
     const open = await this.#index.openRecords("");
@@ -162,9 +168,15 @@ export class IndexAudit {
   /** Does it begin at another compaction than the log (an archive was dropped, or put back)? Then the next look rebuilds it. */
   async #beginsElsewhere(first: number): Promise<boolean> {
     const found = await this.#guarded(async () => {
-      const rows = await this.#index.events({ from: 1, to: this.#known.seq, limit: FIRST_ROWS });
-      const own = rows.find((row) => row.offset >= 0 && (row.seq <= first || row.op === "compact"));
-      return own !== undefined && own.seq !== first && (own.seq < first || own.op === "compact");
+      for (let from = 1; ;) {
+        const rows = await this.#index.events({ from, to: this.#known.seq, limit: SOME_EVENTS });
+        const own = rows.find((row) => row.offset >= 0 && (row.seq <= first || row.op === "compact"));
+        if (own !== undefined) return own.seq !== first && (own.seq < first || own.op === "compact");
+        const last = rows.at(-1);
+        if (last === undefined) return false;
+        from = last.seq + 1;
+        await breathe();
+      }
     });
     return found === true;
   }
@@ -192,14 +204,25 @@ export class IndexAudit {
     for (const seq of found.keys()) this.#tell(`event ${seq}, which is not in the log`);
   }
 
-  #compareIterations(expected: readonly IterationRow[], rows: readonly IterationRow[]): void {
-    const found = new Map(rows.map((row) => [keyOf(row), row]));
+  async #compareIterations(
+    expected: readonly IterationRow[],
+    batches: AsyncIterable<readonly IterationRow[]>,
+  ): Promise<void> {
+    const missing = new Map<string, IterationRow>();
+    const breather = new Breather();
     for (const row of expected) {
-      const known = found.get(keyOf(row));
-      found.delete(keyOf(row));
-      if (known === undefined || !sameIteration(row, known)) this.#tell(shown(row));
+      missing.set(keyOf(row), row);
+      await breather.after(1);
     }
-    for (const row of found.values()) this.#tell(`${shown(row)}, which was never recorded`);
+    for await (const rows of withBreaths(batches)) {
+      for (const row of rows) {
+        const wanted = missing.get(keyOf(row));
+        missing.delete(keyOf(row));
+        if (wanted === undefined) this.#tell(`${shown(row)}, which was never recorded`);
+        else if (!sameIteration(wanted, row)) this.#tell(shown(wanted));
+      }
+    }
+    for (const row of missing.values()) this.#tell(shown(row));
   }
 
   #tell(detail: string): void {

@@ -12,6 +12,7 @@ import { decodeSentinel, headBefore, type Sentinel } from "../core/sentinel.ts";
 import { decodeSigner, signerRecordId } from "../core/signer-record.ts";
 import type { RawLine } from "../storage/event-log.ts";
 import type { IndexStore } from "../storage/index-store.ts";
+import { breathe, Breather } from "../util/breathe.ts";
 import { headBeforeFirst, isSealed } from "./catch-up.ts";
 import { checkBase } from "./check-base.ts";
 import { checkRecord } from "./check-record.ts";
@@ -79,6 +80,9 @@ export interface VerifyLogOptions extends Pick<VerifyOptions, "onProgress"> {
 /** How many events are replayed at once. */
 const BATCH = 2_000;
 
+/** How many names are hashed before others have a turn. */
+const NAMES_AT_ONCE = 4_096;
+
 /** So many places are told of one content. */
 const MOST_PLACES = 20;
 
@@ -122,6 +126,7 @@ class LogVerifier {
   readonly #options: VerifyLogOptions;
   readonly #isIndexed: boolean;
   readonly #state = new LiveTree();
+  readonly #breather = new Breather();
   #tree = new LogTree();
   readonly #needed = new Map<Hash, Need>();
   readonly #places = new Map<Hash, string[]>();
@@ -380,7 +385,7 @@ class LogVerifier {
         const base = event.op === "compact" ? undefined : baseOf(event);
         if (base !== undefined) bases.set(base, await this.#checkBaseline(base, event));
       }
-      this.#follow(pending, bases);
+      await this.#follow(pending, bases);
       if (this.#isIndexed) await project(this.#context, pending, { atHand: bases });
       const [first] = pending;
       if (first?.event.op === "compact") await this.#checkSentinel(first.event);
@@ -394,7 +399,7 @@ class LogVerifier {
       return;
     }
     for (const { event } of pending) this.#tree.append(event.hash);
-    this.#checkMilestone(pending.at(-1)?.event);
+    await this.#checkMilestone(pending.at(-1)?.event);
     await this.#audit(pending, bases);
   }
 
@@ -416,16 +421,21 @@ class LogVerifier {
   }
 
   /** Brings the present state up to these events. */
-  #follow(pending: readonly PlacedEvent[], bases: ReadonlyMap<Hash, readonly BaseEntry[]>): void {
+  async #follow(pending: readonly PlacedEvent[], bases: ReadonlyMap<Hash, readonly BaseEntry[]>): Promise<void> {
     for (const { event } of pending) {
       const base = baseOf(event);
-      for (const { path, entry } of base === undefined ? [] : (bases.get(base) ?? [])) this.#state.set(path, entry);
+      for (const { path, entry } of base === undefined ? [] : (bases.get(base) ?? [])) {
+        this.#state.set(path, entry);
+        await this.#breather.after(1);
+      }
       const row = iterationOf(event);
       if (row !== undefined) this.#state.set(row.path, row.entry);
     }
+    await breathe();
   }
 
-  #merkleRoot(): Hash {
+  async #merkleRoot(): Promise<Hash> {
+    for (const _ of this.#state.computing(NAMES_AT_ONCE)) await breathe();
     return this.#state.root(this.#context.worktree.roots.flatMap(({ id }) => id ?? []));
   }
 
@@ -472,7 +482,7 @@ class LogVerifier {
         this.#needRows(batch, event);
       },
     });
-    const root = this.#merkleRoot();
+    const root = await this.#merkleRoot();
     if (faults !== undefined && root !== sentinel.root) {
       this.#report("root-wrong", where, `states the Merkle root ${sentinel.root}, computed ${root}`);
     }
@@ -482,9 +492,9 @@ class LogVerifier {
     }
   }
 
-  #checkMilestone(event: LogEvent | undefined): void {
+  async #checkMilestone(event: LogEvent | undefined): Promise<void> {
     if (event === undefined || !this.#isMilestone(event)) return;
-    const root = this.#merkleRoot();
+    const root = await this.#merkleRoot();
     if (this.#options.seqsOfInterest.has(event.seq)) {
       this.#at.set(event.seq, { hash: event.hash, logRoot: this.#tree.root(), root });
     }

@@ -189,8 +189,8 @@ export class MemoryIndexStore implements IndexStore {
     return [...this.#tree].flatMap(([folder, rows]) => rows.map((row) => ({ folder, ...row })));
   }
 
-  async rowsBetween(after: number, upTo: number): Promise<readonly IterationRow[]> {
-    return this.#history.between(after, upTo);
+  async *rowsBetween(after: number, upTo: number): AsyncGenerator<readonly IterationRow[]> {
+    yield this.#history.between(after, upTo);
   }
 
   /** Only this process writes it. */

@@ -44,6 +44,24 @@ export interface NamedRow {
   readonly row: Row;
 }
 
+/** Where a row stands by seq. */
+export interface RowPlace {
+  readonly seq: number;
+  readonly folder: number;
+  readonly name: Uint8Array;
+}
+
+/** The place behind all rows of a seq, and of those before it. */
+export function behindSeq(seq: number): RowPlace {
+  return { seq, folder: Number.MAX_SAFE_INTEGER, name: NONE };
+}
+
+/** Some rows, and the place of the last one; `undefined`: there are no more. */
+export interface RowPage {
+  readonly rows: readonly IterationRow[];
+  readonly end: RowPlace | undefined;
+}
+
 /** What a byte that is not UTF-8 becomes when SQLite's text is read: such a name is to be read as bytes. */
 const REPLACED = "\ufffd";
 
@@ -292,13 +310,18 @@ export class IterationTable {
     return this.#paths("SELECT DISTINCT folder, name FROM iterations WHERE seq > ? AND seq <= ?", after, upTo);
   }
 
-  /** All rows with `after < seq <= upTo`, in no order. */
-  between(after: number, upTo: number): IterationRow[] {
-    const sql = `SELECT ${COLUMNS}, folder, name FROM iterations WHERE seq > ? AND seq <= ?`;
-    return this.#sql.all(sql, after, upTo).map((row) => {
+  /** A page of the rows behind a place with `seq <= upTo`, by seq. */
+  pageBySeq({ seq, folder, name }: RowPlace, upTo: number): RowPage {
+    const sql = `SELECT ${COLUMNS}, folder, name FROM iterations
+      WHERE (seq, folder, name) > (?, ?, ?) AND seq <= ? ORDER BY seq, folder, name LIMIT ${PAGE}`;
+    const found = this.#sql.all(sql, seq, folder, name, upTo);
+    const rows = found.map((row) => {
       const path = childOf(this.#folders.pathOf(numberAt(row, 7)), decodeName(bytesAt(row, 8)));
       return iterationRow(path, row);
     });
+    const last = found.length < PAGE ? undefined : found.at(-1);
+    if (last === undefined) return { rows, end: undefined };
+    return { rows, end: { seq: numberAt(last, 0), folder: numberAt(last, 7), name: bytesAt(last, 8) } };
   }
 
   /** Paths of any time with this last component, in no order. */

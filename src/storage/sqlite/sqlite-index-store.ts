@@ -20,6 +20,7 @@ import type {
 } from "../index-store.ts";
 import { discardSqliteFiles } from "./discard-sqlite-files.ts";
 import { walkEntries } from "./entry-walk.ts";
+import { behindSeq, type RowPlace } from "./iteration-table.ts";
 import { IndexConnection, indexTrouble } from "./index-connection.ts";
 import { recreateTables } from "./index-schema.ts";
 import { bytesAt, DamagedCell, numberAt, type Row, textAt } from "./statements.ts";
@@ -241,8 +242,13 @@ export class SqliteIndexStore implements IndexStore {
     );
   }
 
-  async rowsBetween(after: number, upTo: number): Promise<readonly IterationRow[]> {
-    return this.#read(() => this.#on.iterations.between(after, upTo));
+  async *rowsBetween(after: number, upTo: number): AsyncGenerator<readonly IterationRow[]> {
+    for (let place: RowPlace | undefined = behindSeq(after); place !== undefined;) {
+      const from: RowPlace = place;
+      const { rows, end } = this.#read(() => this.#on.iterations.pageBySeq(from, upTo));
+      if (rows.length > 0) yield rows;
+      place = end;
+    }
   }
 
   async check(): Promise<readonly string[]> {

@@ -1,0 +1,32 @@
+import { describe, expect, test } from "vitest";
+import { Project } from "../helpers/project.ts";
+
+const FOLDERS = 40;
+const FILES = 250;
+
+/** How often others had their turn while it went on: what waits in the process waits at most for one stretch of it. */
+async function turnsDuring(work: () => Promise<unknown>): Promise<number> {
+  let turns = 0;
+  let isOn = true;
+  const turn = (): void => {
+    turns += 1;
+    if (isOn) setImmediate(turn);
+  };
+  setImmediate(turn);
+  await work();
+  isOn = false;
+  return turns;
+}
+
+describe("Truth 20: a verify gives way to others", () => {
+  test("to look at many files' rows, hashes and contents is no single stretch", { timeout: 300_000 }, async () => {
+    await using project = new Project();
+    for (let folder = 0; folder < FOLDERS; folder += 1)
+      for (let file = 0; file < FILES; file += 1) project.write(`d${folder}/f${file}`, `${file % 50}`);
+    const workspace = await project.init();
+    const turns = await turnsDuring(() => workspace.verify({ quick: true }));
+    // The base of the history, its rows in the index and the hashes of its folders: each is looked at in pieces.
+    expect(turns).toBeGreaterThanOrEqual(6);
+    expect(await workspace.verify()).toMatchObject({ ok: true, problems: [] });
+  });
+});
