@@ -107,6 +107,7 @@ export type RepairPlace =
 export interface LogOptions {
   readonly from?: number;
   readonly to?: number;
+  /** At most so many: the first of those that are asked for, with `reverse` the newest. */
   readonly limit?: number;
   /** Newest first. */
   readonly reverse?: boolean;
@@ -182,6 +183,8 @@ export interface Recording {
 /** How much of the past is shown as people think of it. */
 export interface RecentShape {
   items: RecentItem[];
+  /** The operation that a plain `undo` takes back next; `null`: there is none. */
+  undoable: string | null;
 }
 
 /** One line of `list`: a baseline, a run, a restore, a snapshot, what a sync brought in one go. */

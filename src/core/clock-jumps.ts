@@ -44,10 +44,68 @@ export interface SeqSpan {
   readonly to: number;
 }
 
-/** The spans between the jumps, the last one first: within each of them times grow with seq. */
-export function spansBetween(jumps: readonly ClockJump[], { from, to }: SeqSpan): SeqSpan[] {
-  const starts = [from, ...jumps.map(({ seq }) => seq).filter((seq) => seq > from && seq <= to)];
-  return starts.map((start, i) => ({ from: start, to: (starts[i + 1] ?? to + 1) - 1 })).reverse();
+/**
+ * The spans between the jumps, the last one first: within each of them times grow with seq. Each of those where the clock was behind is
+ * one, with the time at which all of it counts as recorded.
+ */
+export function spansBetween(
+  jumps: readonly ClockJump[],
+  { from, to }: SeqSpan,
+  behind: readonly BehindSpan[] = [],
+): (SeqSpan & Partial<BehindSpan>)[] {
+  const isWithin = (seq: number): boolean => behind.some((one) => seq > one.from && seq <= one.to);
+  const cuts = [...jumps.map(({ seq }) => seq), ...behind.map((one) => one.to + 1)];
+  const inside = cuts.filter((seq) => seq > from && seq <= to && !isWithin(seq));
+  const starts = [...new Set([from, ...inside])].sort((a, b) => a - b);
+  return starts
+    .map((start, i) => {
+      const ts = behind.find((one) => one.from === start)?.ts;
+      return { from: start, to: (starts[i + 1] ?? to + 1) - 1, ...(ts === undefined ? {} : { ts }) };
+    })
+    .reverse();
+}
+
+/** Events whose clock was behind: all of them were recorded after the event before the first, which is of `ts`. */
+export interface BehindSpan extends SeqSpan {
+  readonly ts: string;
+}
+
+/** Where an event would stand: the first in a span whose time is at or after the one given; its time and that of its predecessor. */
+export interface Crossing {
+  readonly seq: number;
+  readonly ts: string;
+  /** `undefined`: it is the first of the log. */
+  readonly before: string | undefined;
+}
+
+/**
+ * The spans in which the clock was behind, and not ahead until then. A clock that runs ahead leaps forward before the jump, by more
+ * than it goes back; one that is behind does so afterwards. Where neither or both can be seen, it was ahead. `firstFrom`: the first
+ * event of the span whose time is at or after a time.
+ */
+export async function spansBehind(
+  all: readonly ClockJump[],
+  { from, to }: SeqSpan,
+  firstFrom: (span: SeqSpan, ts: string) => Promise<Crossing | undefined>,
+): Promise<BehindSpan[]> {
+  const jumps = all.filter(({ seq }) => seq > from && seq <= to);
+  const starts = [from, ...jumps.map(({ seq }) => seq), to + 1];
+  const found: BehindSpan[] = [];
+  for (const [i, jump] of jumps.entries()) {
+    if (jump.seq <= (found.at(-1)?.to ?? from)) continue;
+    const back = Date.parse(jump.before) - Date.parse(jump.ts);
+    if (back <= TOLD_FROM_MS) continue;
+    const leaps = (at: Crossing | undefined): boolean =>
+      at?.before !== undefined && Date.parse(at.ts) - Date.parse(at.before) >= back;
+    const last = starts[i] ?? from;
+    if (leaps(await firstFrom({ from: last, to: jump.seq - 1 }, jump.ts))) continue;
+    let caughtUp: Crossing | undefined;
+    for (let k = i + 1; k < starts.length - 1 && caughtUp === undefined; k += 1)
+      caughtUp = await firstFrom({ from: starts[k] ?? to, to: (starts[k + 1] ?? to + 1) - 1 }, jump.before);
+    if (caughtUp !== undefined && leaps(caughtUp))
+      found.push({ from: jump.seq, to: caughtUp.seq - 1, ts: jump.before });
+  }
+  return found;
 }
 
 /**

@@ -1,4 +1,4 @@
-import { type SeqSpan, spansBetween } from "../core/clock-jumps.ts";
+import { type SeqSpan, spansBehind, spansBetween } from "../core/clock-jumps.ts";
 import { ChronicleError } from "../core/errors.ts";
 import { parseMoment, type Moment } from "../core/moment.ts";
 import type { Context } from "./context.ts";
@@ -149,33 +149,54 @@ async function atTime(context: Context, ms: number, asked: Asked): Promise<Resol
   const last = await lastAtOrBefore(context, limit, { from: beforeAll + 1, to: head.seq });
   const first = asked.snapshots[0];
   if (start !== undefined && last === undefined) return compactedAway(`the state at ${limit}`, start.seq);
-  if (first === undefined || last === undefined || last < first.seq) {
-    const what = `nothing was recorded yet at ${limit}: the history begins at ${first?.ts ?? "no time"}`;
-    return missing(what, LOOK, first === undefined ? {} : { begins: first.seq });
-  }
+  if (first === undefined) return missing(`nothing was recorded yet at ${limit}`, LOOK);
+  if (last === undefined || last < first.seq) return atBeginning(context, limit, first);
   return atSeq(limit, last, { ...asked, head: head.seq });
+}
+
+/** A time before the history begins is its beginning: the earliest state that is known of that time. */
+function atBeginning(context: Context, limit: string, first: Snapshot): ResolvedMoment {
+  const { number, ts } = first;
+  context.tell?.(
+    `nothing was recorded yet at ${limit}: the history begins at ${ts}, with snapshot ${number}, which is meant`,
+  );
+  return { ...ofSnapshot(first), label: `snapshot ${number} (the history begins at ${ts})` };
 }
 
 /**
  * The last event of a span whose time is at or before a time. A clock that ran ahead of what follows it is passed over: what
- * follows is looked at first. Within each stretch without a jump times grow, so its event is found by halving.
+ * follows is looked at first. What a clock recorded that was behind counts as of the time before it. Within each stretch without a jump times grow, so its event is found by halving.
  */
 async function lastAtOrBefore({ index }: Context, limit: string, span: SeqSpan): Promise<number | undefined> {
-  const isInTime = async (seq: number): Promise<boolean> => {
-    const row = await index.locate(seq);
-    return row !== undefined && row.ts <= limit;
-  };
-  for (const { from, to } of spansBetween(await index.clockJumps(), span)) {
-    if (!(await isInTime(from))) continue;
-    let [low, high] = [from, to];
-    while (low < high) {
-      const middle = Math.ceil((low + high) / 2);
-      if (await isInTime(middle)) low = middle;
-      else high = middle - 1;
-    }
-    return low;
+  const tsOf = async (seq: number): Promise<string | undefined> => (await index.locate(seq))?.ts;
+  const jumps = await index.clockJumps();
+  const behind = await spansBehind(jumps, span, async (within, ts) => {
+    const last = await lastWhere(within, async (seq) => ((await tsOf(seq)) ?? "") < ts);
+    const seq = last === undefined ? within.from : last + 1;
+    const found = seq > within.to ? undefined : await tsOf(seq);
+    return found === undefined
+      ? undefined
+      : { seq, ts: found, before: seq > span.from ? await tsOf(seq - 1) : undefined };
+  });
+  for (const { from, to, ts } of spansBetween(jumps, span, behind)) {
+    if (ts !== undefined && ts <= limit) return to;
+    if (ts !== undefined) continue;
+    const last = await lastWhere({ from, to }, async (seq) => ((await tsOf(seq)) ?? "~") <= limit);
+    if (last !== undefined) return last;
   }
   return undefined;
+}
+
+/** The last of a span for which something holds that holds for none behind one for which it does not. */
+async function lastWhere({ from, to }: SeqSpan, holds: (seq: number) => Promise<boolean>): Promise<number | undefined> {
+  if (from > to || !(await holds(from))) return undefined;
+  let [low, high] = [from, to];
+  while (low < high) {
+    const middle = Math.ceil((low + high) / 2);
+    if (await holds(middle)) low = middle;
+    else high = middle - 1;
+  }
+  return low;
 }
 
 const ID_KINDS = ["snapshot:", "session:", "intent:", "action:", "transaction:"] as const;

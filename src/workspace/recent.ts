@@ -30,7 +30,8 @@ export async function recentWork(context: Context, limit = 20): Promise<RecentSh
   lines.sort((a, b) => b.seq - a.seq);
   const items: RecentItem[] = [];
   for (const { item } of lines.slice(0, limit)) items.push(await item());
-  return { items };
+  const undoable = stackOf(await listOperations(context)).undoable.at(-1);
+  return { items, undoable: undoable ?? null };
 }
 
 /** Snapshots that a session took are part of its line; nothing goes back to what is compacted away. */

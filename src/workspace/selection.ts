@@ -290,7 +290,7 @@ async function workOnFile(context: Context, given: string): Promise<ChosenWork> 
 }
 
 async function workSince(context: Context, moment: string): Promise<ChosenWork> {
-  const seq = await sinceWhen(context, moment);
+  const { seq } = await resolveMoment(context, moment);
   const span = await spanFrom(context, [seq]);
   return {
     label: `since seq:${seq}`,
@@ -301,17 +301,6 @@ async function workSince(context: Context, moment: string): Promise<ChosenWork> 
     actions: [],
     mayBe: new Set(),
   };
-}
-
-/** Since a time before there was a history is since it began. */
-async function sinceWhen(context: Context, moment: string): Promise<number> {
-  try {
-    return (await resolveMoment(context, moment)).seq;
-  } catch (error) {
-    const begins = error instanceof ChronicleError ? error.data["begins"] : undefined;
-    if (typeof begins === "number") return begins;
-    throw error;
-  }
 }
 
 /** From the first of these events (or the beginning) to the head. */

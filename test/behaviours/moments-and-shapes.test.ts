@@ -73,13 +73,26 @@ describe("moments", () => {
     await workspace.restore(String(now.number - 1), { paths: ["a.txt"] });
   });
 
+  it.each(["2001-01-01", "400d"])(
+    "a time before the history begins (%s) is its beginning, everywhere",
+    async (moment) => {
+      expect(await sizeAt(moment)).toBe(await sizeAt("baseline"));
+      const ways = [
+        (when: string) => workspace.diff(when, "now"),
+        (when: string) => workspace.changes({ since: when }),
+        (when: string) => workspace.restore(when, { dryRun: true }),
+        (when: string) => workspace.undo({ since: when, dryRun: true }),
+      ];
+      for (const way of ways) expect((await way(moment)).changes).toEqual((await way("baseline")).changes);
+      expect((await workspace.diff(moment, "now")).from).toContain("the history begins at");
+    },
+  );
+
   const none: readonly [string, string, string][] = [
     ["a snapshot that is not there", "99", "NOT_FOUND"],
     ["a position behind the end", "seq:9999", "NOT_FOUND"],
     ["a position before the first state", "seq:1", "NOT_FOUND"],
     ["a name that is not there", "better", "NOT_FOUND"],
-    ["a time before the first state", "2001-01-01", "NOT_FOUND"],
-    ["too long ago", "400d", "NOT_FOUND"],
     ["too many steps", "good~3", "NOT_FOUND"],
     ["nothing", "", "USAGE"],
     ["a negative number", "-1", "USAGE"],

@@ -12,6 +12,8 @@ writes it anew). Words are explained in [glossary.md](glossary.md).
   \`init\` begin one where there is none, and say so on stderr.
 - A **moment** is a snapshot's number (\`3\`), a position in the log (\`seq:40\`), an id or its unique prefix, a name, \`latest\`,
   \`baseline\`, \`now\` (the disk; for \`diff\`), a time (\`10m\`, \`2h30m\`, \`2026-01-31T12:00\`), and \`X~2\`: two snapshots before X.
+  A time before the history begins is its beginning, and that is said. What was recorded while the clock was behind counts as of the
+  time before that, and a clock that ran ahead is passed over: order is that of the log.
 - Paths are relative to where you stand; \`@ID:path\` names a path in a further root, and \`.\` in the workspace's folder
   the first root alone. Without a path, every root is meant. A file that is itself called \`@ID:path\` is \`./@ID:path\`.
 - A path that \`diff\` or \`restore\` is given and that was never recorded, and is not there now, is not found; for an excluded one

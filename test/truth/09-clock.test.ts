@@ -151,3 +151,52 @@ describe("Truth 9: a store of records", () => {
     expect(times.sort()).toEqual(["2030-01-10T12:01:00.000Z", "2030-01-20T12:00:00.000Z"]);
   });
 });
+
+describe("Truth 9: a clock that was behind", () => {
+  /** States "0" to "3" of one file, an hour apart; the clock was a month behind when "2" was recorded. */
+  async function behind(project: ClockedProject): Promise<void> {
+    project.write("a.txt", "0");
+    const workspace = await project.init();
+    project.pass(60);
+    project.write("a.txt", "1");
+    await workspace.snapshot({ message: "one" });
+    project.pass(60 - 30 * DAY);
+    project.write("a.txt", "2");
+    await workspace.snapshot({ message: "two" });
+    project.pass(60 + 30 * DAY);
+    project.write("a.txt", "3");
+    await workspace.snapshot({ message: "three" });
+    project.pass(10);
+  }
+
+  it.each([
+    ["5m", "3"],
+    ["30m", "2"],
+    ["2030-01-10T14:30:00Z", "2"],
+    ["2030-01-10T12:59:00Z", "0"],
+    ["2030-01-10T12:00:00Z", "0"],
+    ["2029-12-20", "0"],
+  ])("a restore of %s brings the state of that time (%s)", async (moment, text) => {
+    await using project = new ClockedProject();
+    await behind(project);
+    const workspace = await project.open();
+    project.write("a.txt", "not recorded");
+    await workspace.restore(moment);
+    expect(project.read("a.txt")).toBe(text);
+  });
+
+  it("as long as it is behind, how long ago is told by it", async () => {
+    await using project = new ClockedProject();
+    project.write("a.txt", "0");
+    const workspace = await project.init();
+    project.pass(60 - 30 * DAY);
+    project.write("a.txt", "1");
+    await workspace.snapshot({ message: "one" });
+    project.pass(60);
+    project.write("a.txt", "2");
+    await workspace.snapshot({ message: "two" });
+    project.pass(10);
+    await workspace.restore("30m");
+    expect(project.read("a.txt")).toBe("1");
+  });
+});

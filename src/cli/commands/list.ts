@@ -48,10 +48,12 @@ async function recent(context: CommandContext, workspace: WorkspaceApi, limit: n
   const head = ["when", "what", "", "", last].map((text) => paint("dim", text));
   for (const line of columns([head, ...rows], "<<<>")) context.print(line);
   context.print();
-  context.print(paint("dim", isUpstream(context) ? UPSTREAM_HINT : context.worded(HINT)));
+  const hint = result.undoable === null ? HINT : `${UNDO_HINT}; ${HINT}`;
+  context.print(paint("dim", isUpstream(context) ? UPSTREAM_HINT : context.worded(hint)));
 }
 
-const HINT = "chronicle undo takes back the last; chronicle restore <moment> goes anywhere";
+const UNDO_HINT = "chronicle undo takes back the last";
+const HINT = "chronicle restore <moment> goes anywhere";
 const UPSTREAM_HINT = "chronicle --upstream restore <moment> --to DIR has any moment of it in another folder";
 
 function isUpstream({ input }: CommandContext): boolean {

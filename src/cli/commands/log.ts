@@ -18,9 +18,27 @@ function optionsOf(input: Input): LogOptions {
   };
 }
 
-/** The newest events in the order of the log, and one more to know whether there are earlier ones. */
-async function newest(workspace: WorkspaceApi, options: LogOptions): Promise<LogEventShape[]> {
-  return (await workspace.log({ ...options, reverse: true, limit: SHOWN_TO_PEOPLE + 1 })).reverse();
+/**
+ * So many events as are asked for, in the order that is asked for: the newest, or where the first event is named, those from there
+ * on, so that a program goes on by `--from`.
+ */
+async function events(workspace: WorkspaceApi, options: LogOptions, limit: number): Promise<LogEventShape[]> {
+  if (limit === 0) return workspace.log(options);
+  if (options.reverse === true || options.from !== undefined) return workspace.log({ ...options, limit });
+  return (await workspace.log({ ...options, reverse: true, limit })).reverse();
+}
+
+const NEWEST = `the newest ${SHOWN_TO_PEOPLE} events`;
+
+/** Are the first events meant, and not the newest? */
+function isFirst({ from, reverse }: LogOptions): boolean {
+  return from !== undefined && reverse !== true;
+}
+
+/** Without the one that is too much. */
+function cut(found: readonly LogEventShape[], options: LogOptions): readonly LogEventShape[] {
+  if (options.reverse === true || isFirst(options)) return found.slice(0, SHOWN_TO_PEOPLE);
+  return found.slice(-SHOWN_TO_PEOPLE);
 }
 
 function rowOf(event: LogEventShape, context: CommandContext): string[] {
@@ -48,20 +66,21 @@ export async function log(context: CommandContext): Promise<number> {
   const { input } = context;
   const options = optionsOf(input);
   const limit = input.number("limit");
-  const cut = limit === undefined && !context.json;
-  const limited = limit === undefined || limit === 0 ? options : { ...options, limit };
-  let events = cut && options.reverse !== true ? await newest(workspace, options) : await workspace.log(limited);
-  if (context.json) context.printJson(events);
-  else {
-    if (cut && events.length > SHOWN_TO_PEOPLE) {
-      events = options.reverse === true ? events.slice(0, SHOWN_TO_PEOPLE) : events.slice(-SHOWN_TO_PEOPLE);
-      context.say(`the newest ${SHOWN_TO_PEOPLE} events; --limit 0 shows all`);
-    }
-    for (const line of columns(
-      events.map((event) => rowOf(event, context)),
-      ">",
-    ))
-      context.print(line);
+  if (context.json) {
+    context.printJson(await events(workspace, options, limit ?? 0));
+    return EXIT.done;
   }
+  // One more, to know whether there are others.
+  const found = await events(workspace, options, limit ?? SHOWN_TO_PEOPLE + 1);
+  const shown = limit === undefined ? cut(found, options) : found;
+  if (shown.length < found.length) {
+    const which = isFirst(options) ? `the first ${SHOWN_TO_PEOPLE} events from ${options.from}` : NEWEST;
+    context.say(`${which}; --limit 0 shows all`);
+  }
+  for (const line of columns(
+    shown.map((event) => rowOf(event, context)),
+    ">",
+  ))
+    context.print(line);
   return EXIT.done;
 }

@@ -36,12 +36,18 @@ export const LOG: CommandSpec = {
   name: "log",
   group: GROUP,
   summary: "the events, as they stand in the log",
-  details: "Text shows the last 50 events; --limit 0 shows all. JSON gives all unless --limit says otherwise.",
+  details:
+    "In the order of the log. Text shows the newest 50 events, or with --from the first 50 from there on; --limit 0 shows " +
+    "all. JSON gives all unless --limit says otherwise.",
   args: [],
   options: [
     { flags: "--from <seq>", description: "first event", value: "count" },
     { flags: "--to <seq>", description: "last event", value: "count" },
-    { flags: "--limit <n>", description: "at most so many (0: all)", value: "count" },
+    {
+      flags: "--limit <n>",
+      description: "the newest so many; with --from the first from there on (0: all)",
+      value: "count",
+    },
     { flags: "--reverse", description: "newest first" },
     { flags: "--prefix <text>", description: "only records whose id begins with this, like file:src/" },
   ],
