@@ -3,6 +3,8 @@ import type { Disk } from "../disk/disk.ts";
 import { FileWitnessNotes } from "../replication/replica/witness-notes.ts";
 import { ConfinedFs } from "../worktree/confined-fs.ts";
 import { accessCheck } from "./access-check.ts";
+import { storeLayout } from "../storage/files/layout.ts";
+import { storeOfHead } from "./file-head-keeper.ts";
 import { forgottenIn } from "./forgotten.ts";
 import type { StoreParts } from "./open-context.ts";
 import { Tombstones } from "./tombstones.ts";
@@ -97,6 +99,27 @@ async function blobCheck({ blobs }: StoreParts): Promise<DoctorCheck> {
   };
 }
 
+/** Is the history of a head in another store, as it says itself? Several stores may keep their heads in one folder. */
+function isInOtherStore({ backends: { disk }, configFolder }: StoreParts, id: string): boolean {
+  const home = storeOfHead(disk, configFolder, id);
+  if (home === undefined) return false;
+  const layout = storeLayout(home);
+  return [layout.workspace(id).folder, `${layout.forgotten}/${id}`].some((folder) => disk.lstat(folder) !== undefined);
+}
+
+/** What is said of heads whose histories are gone. */
+function withoutHistory(parts: StoreParts, ids: readonly string[]): Pick<DoctorCheck, "detail" | "hint"> {
+  const { backends, layout, configFolder } = parts;
+  const places = Map.groupBy(ids, (id) => storeOfHead(backends.disk, configFolder, id) ?? layout.home);
+  const named = [...places].map(([home, of]) => `${of.join(", ")} (of the store ${home})`);
+  return {
+    detail: `${ids.length} signed ${ids.length === 1 ? "head" : "heads"} without a history: ${named.join("; ")}`,
+    hint:
+      `put ${[...places.keys()].join(" and ")} back from a copy; where you removed a history yourself, ` +
+      `remove its head from ${configFolder}/heads as well`,
+  };
+}
+
 /** The names of heads that are in force. */
 const HEAD = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
@@ -118,12 +141,8 @@ function forgottenCheck(parts: StoreParts): DoctorCheck[] {
   const others = new Tombstones(disk, configFolder).list().map(({ id }) => id);
   const heads = disk.lstat(`${configFolder}/heads`) === undefined ? [] : disk.list(`${configFolder}/heads`);
   const orphans = heads.map((item) => item.name.toString()).filter((id) => HEAD.test(id) && !isHere(id));
-  const missing = orphans.filter((id) => !others.includes(id));
-  if (missing.length > 0) {
-    const detail = `${missing.length} signed ${missing.length === 1 ? "head" : "heads"} without a history in this store: ${missing.join(", ")}`;
-    const hint = `the store was removed, or they are another store's: put ${layout.home} back from a copy, or look with --store`;
-    return [{ name, ok: false, detail, hint }];
-  }
+  const missing = orphans.filter((id) => !others.includes(id) && !isInOtherStore(parts, id));
+  if (missing.length > 0) return [{ name, ok: false, ...withoutHistory(parts, missing) }];
   const kept = forgottenIn(parts).length;
   if (kept === 0) return [];
   const detail = `${kept} ${kept === 1 ? "history" : "histories"} can be brought back: \`chronicle unforget\``;

@@ -11,10 +11,12 @@ import {
 } from "../core/signed-head.ts";
 import { createPrivateKey } from "node:crypto";
 import type { Disk } from "../disk/disk.ts";
-import { readFully, writeFileDurably } from "../disk/write-fully.ts";
+import { readFully, writeFileDurably, writeFully } from "../disk/write-fully.ts";
 import type { HeadKeeper, HeadToSign, KeptHead, SignedHead } from "../workspace/context.ts";
 
 const KEY_NAME = "chronicle";
+/** Behind a workspace's id: names the store that its history is in. */
+const STORE = ".store";
 /** Between a workspace's id and what tells its retired notes apart. */
 const FORMER = ".former-";
 
@@ -30,19 +32,35 @@ interface KeyPair {
   readonly vkey: string;
 }
 
+interface HeadPlaces {
+  readonly configFolder: string;
+  readonly home: string;
+  readonly pid: number;
+}
+
+/** The folder of the store in which a history was when its head was last kept; `undefined`: nobody has written that down. */
+export function storeOfHead(disk: Disk, configFolder: string, workspaceId: string): string | undefined {
+  const home = readText(disk, `${configFolder}/heads/${workspaceId}${STORE}`) ?? "";
+  return home === "" ? undefined : home;
+}
+
 /** Keeps the key (0600) and the signed heads in the configuration folder, apart from the store. */
 export class FileHeadKeeper implements HeadKeeper {
   readonly keyFile: string;
   readonly #disk: Disk;
   readonly #folder: string;
   readonly #pid: number;
+  readonly #home: string;
+  /** Workspaces whose heads were kept by this process: that they are in this store stands beside their heads. */
+  readonly #noted = new Set<string>();
   readonly #last = new Map<string, Loaded<KeptHead | undefined>>();
   #key: Loaded<KeyPair> | undefined;
 
-  /** `pid`: this process's, so that several may keep heads at the same time. */
-  constructor(disk: Disk, configFolder: string, pid: number) {
+  /** `home`: the store's folder. `pid`: this process's, so that several may keep heads at the same time. */
+  constructor(disk: Disk, { configFolder, home, pid }: HeadPlaces) {
     this.#disk = disk;
     this.#folder = configFolder;
+    this.#home = home;
     this.#pid = pid;
     this.keyFile = `${configFolder}/key.pem`;
   }
@@ -70,6 +88,7 @@ export class FileHeadKeeper implements HeadKeeper {
   }
 
   signFirst(head: HeadToSign): void {
+    this.#noteStore(head.workspaceId);
     this.#write(this.#firstFile(head.workspaceId), this.sign(head).note);
   }
 
@@ -81,6 +100,7 @@ export class FileHeadKeeper implements HeadKeeper {
 
   replace(head: HeadToSign): void {
     const { workspaceId } = head;
+    this.#noteStore(workspaceId);
     this.#write(this.#headFile(workspaceId), this.sign(head).note);
     const first = this.#firstFile(workspaceId);
     // It counts only while nothing else is kept, so nothing depends on when it is gone.
@@ -113,6 +133,25 @@ export class FileHeadKeeper implements HeadKeeper {
     const { workspaceId, seq, hash, logRoot, root } = head;
     const note = signHead(encodeHead({ workspace: workspaceId, seq, hash, logRoot, root }), pem, KEY_NAME);
     return { workspaceId, seq, hash, logRoot, root, note, key: vkey };
+  }
+
+  /** Several stores may keep their heads in one folder: `doctor` is to know which of them a head is of. */
+  #noteStore(workspaceId: string): void {
+    if (this.#noted.has(workspaceId)) return;
+    this.#noted.add(workspaceId);
+    const path = `${this.#headFile(workspaceId)}${STORE}`;
+    if (readText(this.#disk, path) === this.#home) return;
+    makeFolders(this.#disk, `${this.#folder}/heads`);
+    const fresh = `${path}.${this.#pid}.new`;
+    if (this.#disk.lstat(fresh) !== undefined) this.#disk.unlink(fresh);
+    const fd = this.#disk.open(fresh, "create");
+    try {
+      // Not synced: one that a power cut takes is written again, and nothing depends on it.
+      writeFully(this.#disk, fd, Buffer.from(this.#home), 0);
+    } finally {
+      this.#disk.close(fd);
+    }
+    this.#disk.rename(fresh, path);
   }
 
   #write(path: string, note: string): void {

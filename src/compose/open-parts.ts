@@ -44,7 +44,7 @@ export async function openParts(options: StoreOptions, backends: Backends): Prom
     layout,
     blobs,
     syncs: new SyncDesk(disk),
-    heads: new FileHeadKeeper(disk, configFolder, processes.pid),
+    heads: new FileHeadKeeper(disk, { configFolder, home: options.home, pid: processes.pid }),
     headPace: new HeadPace(now, backends.timers),
     actor: options.actor ?? nameOfRole(options.role),
     onNote: options.onNote,
