@@ -51,7 +51,7 @@ function read(value: unknown): HookCall {
   const kind = KINDS[neededText(input, "hook_event_name")] ?? "none";
   const cwd = neededText(input, "cwd");
   const base = { session: safeId(neededText(input, "session_id")), cwd, lane: "", depth: 0 };
-  if (kind === "turn-start") return { ...base, kind, startsTurn: turnAt(base.session, input) };
+  if (kind === "turn-start") return { ...base, kind, ...turnAt(base.session, input) };
   // Chronicle's own tools record what they do by themselves.
   const isOwn = textAt(objectAt(input, "mcp_context"), "server_name") === "chronicle";
   if (isOwn && (kind === "before" || kind === "after")) return { ...base, kind: "none" };
@@ -63,8 +63,9 @@ function read(value: unknown): HookCall {
 }
 
 /** Gemini has no ids of turns: the session's and the time at which it began. */
-function turnAt(session: string, input: HookInput): string {
-  return safeId(`${session.slice(0, 8)}-${textAt(input, "timestamp") ?? "0"}`);
+function turnAt(session: string, input: HookInput): Pick<HookCall, "startsTurn"> {
+  const began = textAt(input, "timestamp");
+  return began === undefined ? {} : { startsTurn: safeId(`${session.slice(0, 8)}-${began}`) };
 }
 
 /** Gemini CLI. Its hooks must print JSON, and nothing else. */

@@ -8,7 +8,7 @@ export interface HookCall {
   readonly kind: HookKind;
   /** The agent's own id of the session: letters, digits, `.`, `_`, `-`. */
   readonly session: string;
-  /** The agent's own id of the turn, where it has one. */
+  /** The agent's own id of the turn, where it has one. Default: the turn that the session's last prompt has begun. */
   readonly turn?: string;
   /** The agent's working folder, absolute. */
   readonly cwd: string;

@@ -69,12 +69,21 @@ async function noteOf(going: Going): Promise<SessionNote> {
 async function beginTurn(going: Going): Promise<string> {
   const { call, notes, open } = going;
   const note = await noteOf(going);
-  const turn = call.turn ?? call.startsTurn;
   const workspace = await open(note.workspace, false);
   await endUnsaid(workspace, note);
   await workspace.abandonActions({ session: call.session, reason: "the next turn began" });
-  notes.put(call.session, { workspace: note.workspace, ...(turn === undefined ? {} : { turn }), open: {} });
+  const turn = call.turn ?? call.startsTurn ?? (await newTurn(workspace, call));
+  notes.put(call.session, { workspace: note.workspace, turn, open: {} });
   return note.workspace;
+}
+
+/**
+ * The id of a turn whose agent gives it none: the session, and how far the log had come. Two with one id have nothing recorded
+ * between them.
+ */
+async function newTurn(workspace: WorkspaceApi, { session }: HookCall): Promise<string> {
+  const [last] = await workspace.log({ reverse: true, limit: 1 });
+  return `${session.slice(0, 8)}-${last?.seq ?? 0}`;
 }
 
 function keyOf({ lane, toolCall }: HookCall): string {
@@ -88,7 +97,8 @@ async function beforeTool(going: Going): Promise<void> {
   if (note.open[keyOf(call)] !== undefined) return;
   if (adapter.sequential) await endForgotten(workspace, note, call.lane);
   await endUnsaid(workspace, note);
-  const turn = call.turn ?? note.turn;
+  // Where the turn's beginning was not seen, it begins with this call.
+  const turn = call.turn ?? (note.turn ??= await newTurn(workspace, call));
   const snapshot = await keep(() =>
     workspace.snapshotAction({
       type: call.action?.type ?? "unknown",
@@ -96,7 +106,7 @@ async function beforeTool(going: Going): Promise<void> {
       ...(call.action?.summary === undefined ? {} : { summary: call.action.summary }),
       actor: adapter.name,
       session: call.session,
-      ...(turn === undefined ? {} : { turn }),
+      turn,
       ...(call.toolCall === undefined ? {} : { toolCall: call.toolCall }),
       depth: call.depth,
       onFailure: "block",

@@ -148,7 +148,7 @@ export async function lastTurnBut(context: Context, isPassed: (work: Work) => Pr
     const work = await workIn(context, all, last);
     if (!(await isPassed(work))) return work;
     const isOther = ({ turn, session }: Turn): boolean => turn !== last.turn || session !== last.session;
-    rest = { actions: rest.actions.filter(isOther), elsewhere: rest.elsewhere.filter(isOther) };
+    rest = { ...rest, actions: rest.actions.filter(isOther), elsewhere: rest.elsewhere.filter(isOther) };
     if (rest.actions.length + rest.elsewhere.length === 0) return workIn(context, all, lastTurn(all));
   }
 }
@@ -157,13 +157,15 @@ export async function lastTurnBut(context: Context, isPassed: (work: Work) => Pr
 interface Turns {
   readonly actions: readonly (LoggedAction & Turn)[];
   readonly elsewhere: readonly (WorkElsewhere & Turn)[];
+  /** How many actions belong to none. */
+  readonly others: number;
 }
 
 async function allTurns(context: Context): Promise<Turns> {
-  return {
-    actions: (await actionsEver(context)).filter(isInTurn),
-    elsewhere: (await workElsewhere(context)).filter(isInTurn),
-  };
+  const all = await actionsEver(context);
+  const actions = all.filter(isInTurn);
+  const elsewhere = (await workElsewhere(context)).filter(isInTurn);
+  return { actions, elsewhere, others: all.length - actions.length };
 }
 
 async function workIn(context: Context, { actions, elsewhere }: Turns, { turn, session }: Turn): Promise<ChosenWork> {
@@ -188,13 +190,21 @@ function isInTurn<T extends { readonly turn?: string }>(one: T): one is T & { re
 }
 
 /** What came from an origin is not the last turn of anybody here; what a replica has written is. */
-function lastTurn({ actions, elsewhere }: Turns): Turn {
+function lastTurn({ actions, elsewhere, others }: Turns): Turn {
   const here = actions.findLast((one) => one.state !== "open") ?? actions.at(-1);
   const there = elsewhere.findLast((one) => one.from === "replica");
   const last = (there?.toSeq ?? 0) > (here?.lastSeq ?? 0) ? there : here;
   if (last !== undefined) return last;
+  if (others > 0) {
+    throw new ChronicleError("NOT_FOUND", "none of the recorded actions belongs to a turn", {
+      hint: "`chronicle actions` lists them; `chronicle undo --action ID` takes one back, `--session ID` a session's",
+      data: { actions: others },
+    });
+  }
   throw new ChronicleError("NOT_FOUND", "no action of any turn was recorded yet", {
-    hint: "turns come from agents: `chronicle agents install` sets them up; `chronicle diff` shows what changed",
+    hint:
+      "turns are those of agents whose hooks call Chronicle: `chronicle agents status` says whether they do, `chronicle agents " +
+      "install` sets them up; plain `chronicle undo` takes the last run or restore back",
   });
 }
 

@@ -416,6 +416,22 @@ describe("other selections", () => {
     await expect(workspace.undo({ file: "nothing" })).rejects.toMatchObject({ code: "NOT_FOUND" });
   });
 
+  it("the last turn where no action names one says what is there instead", async () => {
+    await using project = new Project();
+    project.write("a.txt", "0");
+    const workspace = await project.init();
+    await expect(workspace.undo({ turn: "last" })).rejects.toMatchObject({
+      code: "NOT_FOUND",
+      hint: expect.stringContaining("agents status"),
+    });
+    await workspace.action({ type: "write_file", payload: { path: "a.txt" } }, () => project.write("a.txt", "1"));
+    await expect(workspace.undo({ turn: "last" })).rejects.toMatchObject({
+      code: "NOT_FOUND",
+      message: "none of the recorded actions belongs to a turn",
+      hint: expect.stringContaining("`chronicle undo --action ID`"),
+    });
+  });
+
   it("since a time before the history began: everything since it did", async () => {
     await using project = new Project();
     const workspace = await begun(project, { f: "a\n" });

@@ -101,6 +101,40 @@ describe("an agent whose hooks are answered", () => {
     expect((await workspace.verify()).problems).toEqual([]);
   });
 
+  it.each([claude, codex, gemini])(
+    "has turns though $title gives them no ids: each prompt begins one",
+    async (adapter) => {
+      await using project = new Project();
+      project.write("a.txt", "0\n");
+      const agent = new Agent(adapter, project);
+      const [prompt, before, after] =
+        adapter === gemini
+          ? ["BeforeAgent", "BeforeTool", "AfterTool"]
+          : ["UserPromptSubmit", "PreToolUse", "PostToolUse"];
+      const shell = adapter === gemini ? "run_shell_command" : "Bash";
+      const command = async (text: string): Promise<void> => {
+        const call = { tool_name: shell, tool_input: { command: `echo ${text}` }, tool_use_id: `c${text}` };
+        await agent.hears(before, call);
+        project.write("a.txt", `${text}\n`);
+        await agent.hears(after, { ...call, tool_response: {} });
+      };
+      await agent.hears("SessionStart", { source: "startup" });
+      await command("0, before any prompt");
+      for (const turn of ["1", "2"]) {
+        await agent.hears(prompt, { prompt: "do it" });
+        await agent.hears(prompt, { prompt: "do it, please" });
+        await command(`${turn}a`);
+        await command(`${turn}b`);
+      }
+      const workspace = await project.open();
+      const turns = (await workspace.list()).map(({ turn }) => turn);
+      expect([turns[1] === turns[2], turns[3] === turns[4], new Set(turns).size]).toEqual([true, true, 3]);
+      expect(turns).not.toContain(undefined);
+      await workspace.undo({ turn: "last" });
+      expect(project.read("a.txt")).toBe("1b\n");
+    },
+  );
+
   it("leaves nothing open when a call is denied, or the turn ends in it", async () => {
     await using project = new Project();
     const agent = new Agent(claude, project);
