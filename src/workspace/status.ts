@@ -2,6 +2,7 @@ import type { SigningShape, StatusShape } from "../api/shapes.ts";
 import type { ProgressOptions } from "../api/workspace-api.ts";
 import type { Change } from "../core/change.ts";
 import { type ClockJump, notableJumps } from "../core/clock-jumps.ts";
+import type { IdentifiedConflict } from "../core/conflict-record.ts";
 import { coverageOf } from "../core/coverage.ts";
 import type { Entry } from "../core/entry.ts";
 import { ChronicleError } from "../core/errors.ts";
@@ -9,6 +10,7 @@ import { quoteCommand } from "../core/quote-command.ts";
 import { latestActions, type LoggedAction } from "./actions.ts";
 import { compare, readDisk, type Reading } from "./read-disk.ts";
 import { catchUp } from "./catch-up.ts";
+import { openConflicts } from "./conflicts.ts";
 import type { Context } from "./context.ts";
 import { foldersOf } from "./hosted.ts";
 import { type Loser, lossNotes } from "./omitted-changes.ts";
@@ -99,6 +101,23 @@ function signingNotes({ state, detail, hint }: SigningShape): string[] {
   return [hint === null ? what : `${what}; ${hint}`];
 }
 
+/** Those of undos, and those of the sync of this folder, which are settled elsewhere. */
+function conflictNotes(conflicts: readonly IdentifiedConflict[]): string[] {
+  const ofSync = conflicts.filter(({ record }) => record.sync !== undefined).length;
+  const ofUndo = conflicts.length - ofSync;
+  const notes: string[] = [];
+  if (ofUndo > 0) {
+    const what = ofUndo === 1 ? "1 conflict of an undo waits" : `${ofUndo} conflicts of undos wait`;
+    notes.push(`${what} for a decision: \`chronicle conflicts\` shows both sides`);
+  }
+  if (ofSync > 0) {
+    const what =
+      ofSync === 1 ? "1 conflict of this folder's sync waits" : `${ofSync} conflicts of this folder's sync wait`;
+    notes.push(`${what} for a decision: \`chronicle sync conflicts\` shows both sides`);
+  }
+  return notes;
+}
+
 async function notesOf(context: Context): Promise<string[]> {
   const notes: string[] = [];
   const archived = await archivedSince(context);
@@ -112,11 +131,7 @@ async function notesOf(context: Context): Promise<string[]> {
   }
   notes.push(...clockNotes(notableJumps(await context.index.clockJumps())));
   notes.push(...(await openNotes(context)), ...(await orphanNotes(context)));
-  const conflicts = (await context.index.openRecords("conflict:")).length;
-  if (conflicts > 0) {
-    const what = conflicts === 1 ? "1 conflict of an undo waits" : `${conflicts} conflicts of undos wait`;
-    notes.push(`${what} for a decision: \`chronicle conflicts\` shows both sides`);
-  }
+  notes.push(...conflictNotes(await openConflicts(context)));
   const sessions = await listSessions(context);
   const losers = [...(await latestActions(context, MOST_ACTIONS)).map(loserOfAction), ...sessions.map(loserOf)];
   notes.push(...(await lossNotes(context, losers.toSorted(byEnd))));

@@ -64,12 +64,14 @@ export const VERSIONS: CommandSpec = {
 export const RESOLVE: CommandSpec = {
   name: "resolve",
   group: "Go back",
-  summary: "settle a conflict of an undo with later work",
-  details: "What is there now is recorded first; where a file is changed, undo takes that back.",
+  summary: "settle a conflict of an undo with later work, or of a folder with what it follows",
+  details:
+    "Of a sync, --take-undo takes the origin's side; `chronicle sync resolve` merges, too. " +
+    "What is there now is recorded first; where a file is changed, undo takes that back.",
   args: [{ name: "<conflict>", description: "an id, its beginning, or the path" }],
   options: [
     { flags: "--keep-current", description: "the file stays as it is now" },
-    { flags: "--take-undo", description: "the file becomes what the undo wanted" },
+    { flags: "--take-undo", description: "the file becomes what the undo wanted, or what the origin has" },
     { flags: "--merged <file>", description: "the file gets the content of this one", completes: "path" },
   ],
   examples: [
