@@ -7,6 +7,7 @@ import type { Disk } from "../disk/disk.ts";
 import type { Channel } from "../replication/channel.ts";
 import { findReplicaRecord } from "../replication/folder/find-replica-record.ts";
 import type { BeginOptions, OpenSyncPlace, SyncPlace, SyncPlaces } from "../replication/folder/sync-places.ts";
+import { NODE_TIMERS } from "../replication/timers.ts";
 import { dialOrigin } from "../replication/replica/dial-origin.ts";
 import { answer } from "../workspace/answer.ts";
 import { listConflicts } from "../workspace/conflicts.ts";
@@ -20,6 +21,7 @@ import { RootsCache } from "./roots-cache.ts";
 import { standsApart } from "./stands-apart.ts";
 import { storeTasks } from "./store-tasks.ts";
 import { SyncTokens } from "./sync-tokens.ts";
+import { watchLog } from "./watch-log.ts";
 
 /** An origin as a replica knows it. */
 export interface KnownOrigin {
@@ -88,6 +90,7 @@ export class FileSyncPlaces implements SyncPlaces {
     const { context, mirror, options } = hold;
     const folder = folderOf(context);
     const record = await findReplicaRecord(context);
+    const { log: ownLog } = this.#parts.layout.workspace(id);
     opening.move();
     return {
       id,
@@ -101,6 +104,7 @@ export class FileSyncPlaces implements SyncPlaces {
         identity: () => identityOf(this.#disk, folder),
         nameRules: namesOnDisk(this.#disk, folder),
         apart: this.#apart(id, folder),
+        watchOwn: (onGrown) => watchLog(this.#disk, ownLog, { timers: NODE_TIMERS, onGrown }),
         beforeMove: () => new RootsCache(this.#disk, this.#parts.layout).drop(id),
       },
       [Symbol.asyncDispose]: () => hold[Symbol.asyncDispose](),

@@ -104,8 +104,13 @@ interface Planned {
   readonly head: number;
   /** What was looked at because the origin had not taken it. */
   readonly again: readonly WorkspacePath[];
+  /** Those that were in conflict. */
+  readonly disputed: readonly WorkspacePath[];
   readonly isWhole: boolean;
 }
+
+/** So many own events are looked through for a conflict; where there are more, there may be one. */
+const MOST_SINCE = 1_000;
 
 /** So often a part of a commit is waited for to become a whole, for so long each time. */
 const MOST_PARTS = 50;
@@ -126,6 +131,8 @@ export class FolderCycle implements Disposable {
   #isLookedAtAgain = false;
   #done: JustDone | undefined;
   #open: readonly IdentifiedConflict[] = [];
+  /** Paths that were in conflict when the last step was planned: whoever has settled one since may have changed nothing else. */
+  #disputed: readonly WorkspacePath[] = [];
   /** The folder on another device that was found to be the same. */
   #recognised: FolderIdentity | undefined;
   #part = { local: 0, head: 0, times: 0 };
@@ -268,6 +275,16 @@ export class FolderCycle implements Disposable {
     }
   }
 
+  /** Has a conflict been opened or settled since the last step? Where nobody knows what is the same, everything is to be compared anyway. */
+  async isDisputedAnew(): Promise<boolean> {
+    const { context } = this.#parts;
+    await catchUp(context, { recover: false });
+    if (this.#known === undefined) return false;
+    const { seq: to } = await context.index.head();
+    const since = await context.index.events({ from: this.#known + 1, to, limit: MOST_SINCE });
+    return since.length === MOST_SINCE || since.some(({ recordId }) => recordId.startsWith("conflict:"));
+  }
+
   /** Open conflicts with the origin, as of now. */
   async openConflicts(): Promise<readonly IdentifiedConflict[]> {
     const { context } = this.#parts;
@@ -331,7 +348,8 @@ export class FolderCycle implements Disposable {
     const first = isPlain ? await planFirst({ ...ground, nameRules }) : undefined;
     if (first !== undefined) {
       await journal.scan();
-      return { plan: first, contents: [], paths: [], losses: NO_LOSSES, local, head, again, isWhole: true };
+      const nothing = { contents: [], paths: [], disputed: [], losses: NO_LOSSES };
+      return { plan: first, ...nothing, local, head, again, isWhole: true };
     }
     const paths = await readCycle(ground, [...(await this.#touched({ local, head })), ...again]);
     await breatheAfter(paths.length);
@@ -350,6 +368,7 @@ export class FolderCycle implements Disposable {
     const isBack = this.#isLookedAtAgain && decided === undefined && losses.halted.local === undefined;
     if (sides.has("local") || isBack) journal.skipTo(local);
     await journal.scan();
+    journal.withdraw(conflicts.flatMap(({ record: { path, sync } }) => (sync === undefined ? [] : { ...sync, path })));
     await breatheAfter(paths.length);
     const plan = planCycle(await this.#back.decide({ paths, decisions, sides }), {
       origin: this.#record.origin,
@@ -363,13 +382,15 @@ export class FolderCycle implements Disposable {
       newId: context.newId,
       now: new Date(context.now()).toISOString(),
     });
-    return { plan, contents: merged.contents, paths, losses, local, head, again, isWhole: areWhole(paths) };
+    const { contents } = merged;
+    const disputed = conflicts.map(({ record }) => record.path);
+    return { plan, contents, paths, disputed, losses, local, head, again, isWhole: areWhole(paths) };
   }
 
   async #touched({ local, head }: Pick<Planned, "local" | "head">): Promise<Set<WorkspacePath>> {
     const { context, mirror } = this.#parts;
     const { index } = context;
-    const touched = new Set([...this.#open.map(({ record }) => record.path), ...this.#back.paths]);
+    const touched = new Set([...this.#open.map(({ record }) => record.path), ...this.#disputed, ...this.#back.paths]);
     for (const path of await mirror.touched(this.#applied, head)) touched.add(path);
     if (this.#known === undefined) {
       for (const path of await differingPaths([mirror, this.#applied], [index, local])) touched.add(path);
@@ -435,12 +456,16 @@ export class FolderCycle implements Disposable {
     return { kind: "done", applied: report?.applied.length ?? 0, conflicts: told, isMore };
   }
 
-  async #advance({ plan, paths, local, head, again }: Planned, report: UpstreamReport | undefined): Promise<void> {
+  async #advance(
+    { plan, paths, local, head, again, disputed }: Planned,
+    report: UpstreamReport | undefined,
+  ): Promise<void> {
     const { mirror, journal } = this.#parts;
     this.#applied = head;
     this.#known = local;
     this.#isLookedAtAgain = false;
     this.#done = undefined;
+    this.#disputed = disputed;
     journal.decided(again, journal.refused.size === 0 ? [] : agreedPaths({ paths, plan }, report));
     journal.release(local);
     if (report !== undefined) this.#advanceOver(plan, local, report);

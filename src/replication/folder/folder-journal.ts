@@ -1,6 +1,7 @@
 import { sameEntry, type Entry } from "../../core/entry.ts";
 import type { Hash } from "../../core/hash.ts";
-import type { WorkspacePath } from "../../core/path.ts";
+import type { SyncConflict } from "../../core/conflict-record.ts";
+import { foldersAbove, type WorkspacePath } from "../../core/path.ts";
 import type { BlobReader } from "../../storage/blob-store.ts";
 import { Signal } from "../../util/signal.ts";
 import type { JournalEntry, JournalPage } from "../../workspace/replica/journal.ts";
@@ -8,6 +9,11 @@ import type { WriteBackAnswer, WriteBackReason } from "../../core/write-back.ts"
 import type { WriteJournal } from "../replica/write-journal.ts";
 import type { Refusal } from "./refused-paths.ts";
 import type { ReplicatedPaths } from "./replicated-paths.ts";
+
+/** A path about which the folder and its origin disagree. */
+export interface Dispute extends Pick<SyncConflict, "baseSeq" | "since"> {
+  readonly path: WorkspacePath;
+}
 
 /** Where a folder's own changes are read, and what of them goes back. */
 export interface JournalSource {
@@ -117,6 +123,24 @@ export class FolderJournal implements WriteJournal {
     if (!this.#isRead || this.#scanned < from) return;
     this.#scanned = Math.max(this.#scanned, to);
     this.#released = Math.max(this.#released, to);
+    this.#settleIdle();
+  }
+
+  /**
+   * These are disputed. An entry that was to settle one of them, and stands on what the origin has, is not sent any more: whoever
+   * settled it has taken that back.
+   */
+  withdraw(disputes: readonly Dispute[]): void {
+    const byPath = new Map(disputes.map((one) => [one.path, one]));
+    const isTakenBack = ({ path, seen }: JournalEntry): boolean => {
+      if (seen > (byPath.get(path)?.baseSeq ?? Infinity)) return true;
+      return foldersAbove(path).some((folder) => seen > (byPath.get(folder)?.since ?? Infinity));
+    };
+    const gone = disputes.length === 0 ? [] : this.#queue.filter(isTakenBack);
+    if (gone.length === 0) return;
+    this.#queue = this.#queue.filter((one) => !gone.includes(one));
+    for (const { path, localSeq } of gone)
+      if (this.#waiting.get(path)?.localSeq === localSeq) this.#waiting.delete(path);
     this.#settleIdle();
   }
 

@@ -38,6 +38,8 @@ export interface FolderSyncParts extends Pick<
   readonly identity: () => FolderIdentity | undefined;
   /** What the folder's disk does to names. `undefined`: nothing. */
   readonly nameRules?: NameRules | undefined;
+  /** Tells when the replica's own log may have grown, whoever writes it. Default: nobody else does. */
+  readonly watchOwn?: (onGrown: () => void) => Disposable;
   /** See `CycleParts`. */
   readonly beforeMove?: () => void;
   /** Does the folder stand where it may follow this origin? Default: yes. */
@@ -81,6 +83,8 @@ export class FolderSync {
   /** Answers of the origin, one after the other, in which something was not taken. */
   #refusals = 0;
   #comparing: AbortController | undefined;
+  #ownLog: Disposable | undefined;
+  #hasGrown = false;
   #wasDegraded = false;
   #progress: SyncShape["progress"];
 
@@ -328,6 +332,22 @@ export class FolderSync {
     else this.#waiting.look();
   }
 
+  #ignoreOwn(): void {
+    this.#ownLog?.[Symbol.dispose]();
+    this.#ownLog = undefined;
+  }
+
+  /** An undo of a settlement may change nothing but its conflict, of which no watcher of the folder tells. */
+  #ownGrown(): void {
+    if (this.#hasGrown) return;
+    this.#hasGrown = true;
+    const look = async (): Promise<void> => {
+      this.#hasGrown = false;
+      if (this.#isUnderWay && (await this.#cycle.isDisputedAnew())) this.#loop.wake();
+    };
+    this.#inTurn(look).catch((error: unknown) => this.#loop.failed(error));
+  }
+
   #isQuiet(sequence: number): boolean {
     const isIdle = !this.#loop.isBusy && this.#journal.pending === 0 && this.record.keeps === undefined;
     const wanted = Math.max(sequence, this.#journal.awaited, this.#parts.mirror.head.seq);
@@ -353,6 +373,7 @@ export class FolderSync {
   /** Begins to watch, to connect and to look. */
   async #setOut(decided: LossDecision | undefined): Promise<void> {
     this.#isUnderWay = true;
+    this.#ownLog ??= this.#parts.watchOwn?.(() => this.#ownGrown());
     this.#loop.setOut(decided);
     this.#link.start();
     try {
@@ -367,6 +388,7 @@ export class FolderSync {
   async #comeToRest(): Promise<void> {
     this.#isUnderWay = false;
     this.#comparing?.abort();
+    this.#ignoreOwn();
     this.#probe[Symbol.dispose]();
     await this.#link.stop();
     await this.#watcher.stop();
@@ -394,6 +416,7 @@ export class FolderSync {
     if (!this.#isUnderWay || !this.isActive) return;
     await this.#inTurn(() => this.#cycle.write({ halted }));
     this.#isUnderWay = false;
+    this.#ignoreOwn();
     await Promise.all([this.#watcher.stop(), this.#link.stop()]);
     this.#tell({ kind: "halted", reason: haltedBecause(halted), hint: hintFor(halted) });
     this.#tell({ kind: "state" });

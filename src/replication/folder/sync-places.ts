@@ -19,7 +19,7 @@ export interface SyncPlace {
 export interface OpenSyncPlace extends AsyncDisposable, Pick<SyncPlace, "id" | "folder" | "record"> {
   readonly parts: Pick<
     FolderSyncParts,
-    "context" | "mirror" | "session" | "identity" | "nameRules" | "apart" | "beforeMove"
+    "context" | "mirror" | "session" | "identity" | "nameRules" | "apart" | "watchOwn" | "beforeMove"
   >;
   /** Open conflicts with the origin, as they are now. */
   conflicts(): Promise<ConflictShape[]>;

@@ -82,6 +82,37 @@ it("the origin's side, taken and undone, is the dispute that it was, and nothing
   expect((await rig.during(rig.host.tree()))["f"]).toBe("theirs");
 });
 
+it("the folder's side, kept and undone before the origin has heard of it, is the dispute that it was", async () => {
+  await disputed();
+  rig.desk.cut();
+  await resolve("f", { keep: "local" });
+  await rig.pass(5_000);
+  await rig.during(undo(rig.desk.context));
+  rig.desk.hint("f");
+  await rig.pass(5_000);
+  rig.desk.heal();
+  await rig.flush();
+  expect((await rig.during(rig.host.tree()))["f"]).toBe("theirs");
+  expect(rig.desk.tree()["f"]).toBe("mine");
+  expect(rig.desk.sync.shape.conflicts).toBe(1);
+});
+
+it("kept, undone and redone before the origin has heard of it, it goes there", async () => {
+  await disputed();
+  rig.desk.cut();
+  await resolve("f", { keep: "local" });
+  await rig.pass(5_000);
+  for (const work of [undo, redo]) {
+    await rig.during(work(rig.desk.context));
+    rig.desk.hint("f");
+    await rig.pass(5_000);
+  }
+  rig.desk.heal();
+  await rig.flush();
+  expect((await rig.during(rig.host.tree()))["f"]).toBe("mine");
+  expect(rig.desk.sync.shape).toMatchObject({ state: "in-sync", conflicts: 0, pending: 0 });
+});
+
 it("a folder that was settled with all that lay in it comes back whole", async () => {
   rig = await FolderRig.start({ "d/f": "1" });
   await rig.flush();
