@@ -22,6 +22,11 @@ export interface SyncSettings {
    * `leave`: each stays on the side on which it was made (the default); `sync`: they go both ways.
    */
   readonly editorFiles?: "leave" | "sync";
+  /**
+   * Files that are secrets by their names (`.env`, `id_rsa`, `*.pem` …) go both ways, too. Only with a person's token, or on the owner's
+   * socket: else the origin turns the replica out (`FORBIDDEN`). Default: each stays on the side on which it was made.
+   */
+  readonly withProtected?: boolean;
   /** A file in the folder must have been quiet for so long, in milliseconds (default 50). */
   readonly debounceMs?: number;
 }
@@ -107,6 +112,8 @@ export interface SyncShape {
   left_out_paths?: LeftOutPathShape[];
   /** The token may only read: nothing of the folder goes to the origin, though the mode would have it so. */
   read_only?: true;
+  /** Files that are secrets by their names go both ways, too (`withProtected`). Absent: each stays on its side. */
+  with_protected?: true;
   /** The origin's event up to which the folder is reconciled. */
   applied: number;
   /** The last event of the origin that is held here. */

@@ -30,6 +30,7 @@ export interface OriginLease extends Disposable {
     | "history"
     | "contents"
     | "blocks"
+    | "secrets"
     | "cursors"
     | "signedHead"
     | "trees"
@@ -185,8 +186,7 @@ async function openOrigin(
     context,
     options: {
       history,
-      contents,
-      blocks: contents,
+      ...{ contents, blocks: contents, secrets: contents },
       cursors,
       signedHead,
       trees: new HistoryTrees(context),

@@ -49,6 +49,8 @@ export interface ReplicaRecord {
   /** What becomes of editors' own files (core/editor-files.ts). Default: `leave`. */
   readonly editorFiles?: EditorFilesRule;
   readonly debounceMs?: number;
+  /** Files that are secrets by their names go both ways, too. Default: each stays on its side. */
+  readonly withProtected?: true;
   /** The origin's event up to which the folder has been reconciled; 0: none. */
   readonly applied: number;
   /** The own event up to which the origin has answered, as far as is known; a pruning spares what follows. */
@@ -78,12 +80,13 @@ export function replicaDraft(record: ReplicaRecord): EventDraft {
 
 /** A replica record as JSON. */
 export function encodeReplica(record: ReplicaRecord): RecordBody {
-  const { sandboxId, filterTo, filterFrom, editorFiles, debounceMs, keeps, folder, halted, paused, stopped, ...rest } =
-    record;
+  const { sandboxId, filterTo, filterFrom, editorFiles, debounceMs, withProtected, ...others } = record;
+  const { keeps, folder, halted, paused, stopped, ...rest } = others;
   const body: Record<string, Json> = { ...rest, sandbox_id: sandboxId, filter_to: filterTo, filter_from: filterFrom };
   if (editorFiles !== undefined) body["editor_files"] = editorFiles;
   if (debounceMs !== undefined) body["debounce_ms"] = debounceMs;
   if (keeps !== undefined) body["keeps"] = keeps;
+  if (withProtected === true) body["with_protected"] = true;
   if (folder !== undefined) body["folder"] = { ...folder };
   if (paused === true) body["paused"] = true;
   if (stopped === true) body["stopped"] = true;
@@ -126,6 +129,7 @@ function settings(body: RecordBody): Partial<ReplicaRecord> {
   }
   const editorFiles = optionalText(body, "editor_files");
   if (editorFiles !== undefined) found.editorFiles = editorFilesRule(editorFiles);
+  if (body["with_protected"] !== undefined && flag(body, "with_protected")) found.withProtected = true;
   if (body["debounce_ms"] !== undefined) found.debounceMs = whole(body, "debounce_ms");
   const keeps = optionalText(body, "keeps");
   if (keeps !== undefined) found.keeps = keepsRule(keeps);

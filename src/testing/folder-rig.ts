@@ -33,6 +33,8 @@ export class RigHost {
   awaySince: number | undefined;
   /** May whoever comes only read? */
   isReadOnly = false;
+  /** Does whoever comes have an agent's token? */
+  isAgents = false;
   /** What has gone wrong here in conversations. */
   readonly failures: unknown[] = [];
   readonly #clock: VirtualClock;
@@ -99,7 +101,10 @@ export class RigHost {
     if (this.#origins === undefined) throw new Error("the origin is not open");
     using lease = await this.#origins.lease(this.#id);
     const options = {
-      ...optionsFor(lease.options, { readOnly: this.isReadOnly }),
+      ...optionsFor(lease.options, {
+        readOnly: this.isReadOnly,
+        presenter: { id: "rig", isOperator: !this.isAgents, replicas: [] },
+      }),
       timers: this.#clock,
       heartbeatMs: HEARTBEAT_MS,
       folderAway: () => this.awaySince,
@@ -147,7 +152,7 @@ export class RigDesk {
   watchMs = 0;
   lookedMs = 0;
   /** Settings that hold from the next start on. */
-  settings: Partial<Pick<ReplicaRecord, "editorFiles" | "filterTo" | "filterFrom">> = {};
+  settings: Partial<Pick<ReplicaRecord, "editorFiles" | "filterTo" | "filterFrom" | "withProtected">> = {};
   readonly #clock: VirtualClock;
   readonly #host: RigHost;
   readonly #record: Partial<ReplicaRecord>;

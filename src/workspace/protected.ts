@@ -1,5 +1,6 @@
 import type { ProtectedShape } from "../api/shapes.ts";
 import type { EventDraft } from "../core/event.ts";
+import type { Hash } from "../core/hash.ts";
 import { pathOfRecordId } from "../core/file-record.ts";
 import { ProtectedNames } from "../core/protected-names.ts";
 import type { WorkspacePath } from "../core/path.ts";
@@ -66,6 +67,16 @@ export async function isProtected(context: HistoryContext, row: IterationRow): P
   const isTrue = said === "same" || (said === "in-base" && (await baseSays(context, row)));
   if (!isTrue) throw new IndexDisagrees(`about the class of ${shownPath(row.path)}`, { seq: row.seq });
   return false;
+}
+
+/**
+ * Whether a content is a secret wherever it was recorded: what an ordinary path had is shown with that, too. `last`: the last
+ * iteration with it. Throws `IndexDisagrees`.
+ */
+export async function isSecretContent(context: HistoryContext, last: IterationRow, hash: Hash): Promise<boolean> {
+  if (!(await isProtected(context, last))) return false;
+  const ordinary = await context.index.withContent(hash, { ordinary: true });
+  return ordinary === undefined || (await isProtected(context, ordinary));
 }
 
 /** How many of the paths are told. */

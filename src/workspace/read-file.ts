@@ -4,7 +4,6 @@ import { ChronicleError } from "../core/errors.ts";
 import { isHash, type Hash } from "../core/hash.ts";
 import type { WorkspacePath } from "../core/path.ts";
 import type { BlobReader, ByteRange } from "../storage/blob-store.ts";
-import type { IterationRow } from "../storage/index-store.ts";
 import type { Context } from "./context.ts";
 import { fileShape, isPresent, type PresentRow } from "./file-shape.ts";
 import { parseGivenPath } from "./given-path.ts";
@@ -14,7 +13,7 @@ import { seqOf } from "./list-files.ts";
 import { missingContent } from "./pruning.ts";
 import { proveHistory, proveRow, refuseSize } from "./proved-content.ts";
 import { baseOf } from "./project.ts";
-import { isProtected, protectedNames } from "./protected.ts";
+import { isProtected, isSecretContent, protectedNames } from "./protected.ts";
 import { provedState } from "./proved-state.ts";
 import { readEvents } from "./read-events.ts";
 import { shownPath } from "./shape.ts";
@@ -118,7 +117,7 @@ export async function openBlob(context: Context, given: string): ReturnType<File
   if (row !== undefined) await proveRow(context, row, { isLast: false });
   const reader = await context.blobs.open(given);
   if (reader !== undefined) {
-    const isSecret = row === undefined ? await isSecretName(context, kept) : await isOnlySecret(context, row, given);
+    const isSecret = row === undefined ? await isSecretName(context, kept) : await isSecretContent(context, row, given);
     return { size: reader.size, ...(isSecret ? FOR_PEOPLE : {}), pieces: () => reader.pieces() };
   }
   if (version !== undefined) throw await missingVersion(context, version, given);
@@ -154,13 +153,6 @@ async function pathInConflict(context: Context, hash: Hash): Promise<WorkspacePa
   const events = await readEvents(context, await context.index.records("conflict:"));
   const conflicts = events.map(({ record }) => decodeConflict(record));
   return conflicts.find((one) => contentsOfConflict(one).includes(hash))?.path;
-}
-
-/** Whether a content is a secret wherever it was recorded: what an ordinary path had is shown with that, too. */
-async function isOnlySecret(context: Context, last: IterationRow, hash: Hash): Promise<boolean> {
-  if (!(await isProtected(context, last))) return false;
-  const ordinary = await context.index.withContent(hash, { ordinary: true });
-  return ordinary === undefined || (await isProtected(context, ordinary));
 }
 
 /** A content that no path ever had has no class of its own: the name for which it was kept decides. */

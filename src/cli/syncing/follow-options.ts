@@ -22,6 +22,7 @@ export function followOptions({ input }: CommandContext): SyncSettings {
     ...(policy === undefined ? {} : { policy }),
     ...(editorFiles === undefined ? {} : { editorFiles }),
     ...(debounceMs === undefined ? {} : { debounceMs }),
+    ...(input.flag("withProtected") ? { withProtected: true } : {}),
   };
 }
 

@@ -28,6 +28,11 @@ const FOLLOWING: readonly OptionSpec[] = [
     description: "leave: editors' backups, swap files and locks stay where they are (default); sync: they go both ways",
     completes: ["leave", "sync"],
   },
+  {
+    flags: "--with-protected",
+    description:
+      "bring files here that are secrets by their names (.env, id_rsa …), and write them back: with a person's token",
+  },
   { flags: "--force", description: "also into a home folder, or one of the system's" },
   { flags: "--debounce <ms>", description: "a file must have been quiet for so long (default 50)", value: "count" },
 ];

@@ -111,12 +111,13 @@ export class OriginLink {
 
   #begin(channel: Channel, welcome: () => void): ReplicaSession {
     const { mirror, session, rules, journal, timers } = this.#options;
-    const { origin, workspace: asked, sandboxId, applied } = this.#options.record();
+    const { origin, workspace: asked, sandboxId, applied, withProtected } = this.#options.record();
     const workspace = mirror.workspace === "" ? origin : mirror.workspace;
     return new ReplicaSession(channel, {
       ...session,
       mirror,
       sandboxId,
+      withProtected,
       // What a folder has already is no news: it is for the step to say what is.
       early: applied === 0 ? session.early : undefined,
       ...(workspace === "" ? {} : { workspace }),

@@ -3,6 +3,7 @@ import type { Entry } from "../../core/entry.ts";
 import { FilterPattern } from "../../core/filter-pattern.ts";
 import { hasGitName } from "../../core/git-name.ts";
 import { splitRoot, type WorkspacePath } from "../../core/path.ts";
+import { ProtectedNames } from "../../core/protected-names.ts";
 import type { ReconcileMode } from "../../core/reconcile.ts";
 import { SANDBOX_POLICY } from "../../core/sandbox-policy.ts";
 
@@ -12,7 +13,12 @@ export interface ReplicationRules {
   readonly policy?: string;
   readonly filterTo: readonly string[];
   readonly filterFrom: readonly string[];
+  /** Files that are secrets by their names go both ways, too. Default: each stays on its side. */
+  readonly withProtected?: boolean;
 }
+
+/** Both sides have the same table of names; what a person has added at the origin the origin knows. */
+const SECRETS = new ProtectedNames();
 
 const NO_POLICY: FilterPolicy = { toReplica: [], fromReplica: [], useGitignore: true };
 
@@ -20,10 +26,12 @@ const NO_POLICY: FilterPolicy = { toReplica: [], fromReplica: [], useGitignore: 
 export class ReplicatedPaths {
   readonly mode: ReconcileMode;
   readonly #filter: DirectionalFilter;
+  readonly #withProtected: boolean;
 
   /** Throws `USAGE` for a pattern that is none. */
-  constructor({ mode, policy, filterTo, filterFrom }: ReplicationRules) {
+  constructor({ mode, policy, filterTo, filterFrom, withProtected = false }: ReplicationRules) {
     this.mode = mode;
+    this.#withProtected = withProtected;
     this.#filter = filterOf(policy);
     for (const text of filterTo) this.#filter.addPattern(new FilterPattern(text), "to-replica");
     for (const text of filterFrom) this.#filter.addPattern(new FilterPattern(text), "from-replica");
@@ -32,6 +40,7 @@ export class ReplicatedPaths {
   /** Does what the origin has there lie in the folder, too? If not, neither side's changes concern the other. */
   isShared(path: WorkspacePath, isFolder: boolean): boolean {
     if (splitRoot(path).root !== undefined || hasGitName(path)) return false;
+    if (!isFolder && !this.#withProtected && SECRETS.holds(path)) return false;
     return this.#filter.passesPath(path, isFolder, "to-replica");
   }
 

@@ -63,9 +63,9 @@ function usage(message: string, hint: string): ChronicleError {
 export function recordFor(known: ReplicaRecord | undefined, start: SyncStart, id: string): ReplicaRecord {
   const url = upstreamUrl(start.upstream);
   if (known !== undefined) refuseOther(known, url, start.workspace);
-  const { stopped: _stopped, paused: _paused, workspace: named, ...before } = known ?? fresh(id);
+  const { stopped: _stopped, paused: _paused, workspace: named, withProtected: had, ...before } = known ?? fresh(id);
   const workspace = start.workspace ?? (isConfirmed(before) ? named : undefined);
-  const { mode, filterTo, filterFrom, policy, editorFiles, debounceMs } = start;
+  const { mode, filterTo, filterFrom, policy, editorFiles, debounceMs, withProtected = had } = start;
   return {
     ...before,
     url,
@@ -76,6 +76,7 @@ export function recordFor(known: ReplicaRecord | undefined, start: SyncStart, id
     ...(policy === undefined ? {} : { policy }),
     ...(editorFiles === undefined ? {} : { editorFiles }),
     ...(debounceMs === undefined ? {} : { debounceMs }),
+    ...(withProtected === true ? { withProtected } : {}),
   };
 }
 

@@ -63,6 +63,7 @@ export function syncShape(facts: SyncFacts): SyncShape {
     pending: facts.pending,
     conflicts: facts.conflicts,
     ...keptBack(facts),
+    ...(record.withProtected === true ? { with_protected: true as const } : {}),
     applied: facts.applied,
     head: facts.head,
     ...trouble(facts),

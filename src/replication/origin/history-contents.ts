@@ -1,5 +1,11 @@
+import { type ConflictRecord, contentsOfConflict, decodeConflict } from "../../core/conflict-record.ts";
 import type { LogEvent } from "../../core/event.ts";
-import type { Hash } from "../../core/hash.ts";
+import { isHash, type Hash } from "../../core/hash.ts";
+import { pathOfOutsideId } from "../../core/outside-record.ts";
+import type { WorkspacePath } from "../../core/path.ts";
+import { decodePlan } from "../../core/plan.ts";
+import { decodeIntent } from "../../core/records.ts";
+import { contentsOfVersion, decodeVersion } from "../../core/write-back-record.ts";
 import type { BlobBlock } from "../../storage/blob-block.ts";
 import type { BlobReader } from "../../storage/blob-store.ts";
 import type { EventRow } from "../../storage/index-store.ts";
@@ -7,10 +13,12 @@ import { inSlices } from "../../util/in-slices.ts";
 import { answer } from "../../workspace/answer.ts";
 import type { HistoryContext } from "../../workspace/context.ts";
 import { HistoryNeeds } from "../../workspace/history-needs.ts";
+import { isSecretContent, protectedNames } from "../../workspace/protected.ts";
 import { readEvents } from "../../workspace/read-events.ts";
 import type { WorkspaceBlocks } from "./block-server.ts";
 import type { WorkspaceContents } from "./content-server.ts";
 import type { NamedContents } from "./event-push.ts";
+import type { SecretContents } from "./session-contents.ts";
 
 /** Contents that are looked up in one turn. */
 const SLICE = 500;
@@ -21,10 +29,10 @@ const PAGE = 5_000;
  * The contents that a history names, at whatever time: of files, and of what other records need (bases, filters, plans,
  * both sides of a conflict). What was freed is not found, and neither is what the store holds for other workspaces only.
  */
-export class HistoryContents implements WorkspaceContents, NamedContents, WorkspaceBlocks {
+export class HistoryContents implements WorkspaceContents, NamedContents, WorkspaceBlocks, SecretContents {
   readonly #context: HistoryContext;
-  /** What other records than those of files name, up to event `#seq`. */
-  readonly #others = new Set<Hash>();
+  /** What other records than those of files name, up to event `#seq`, and for which paths, where they say it. */
+  readonly #others = new Map<Hash, readonly WorkspacePath[]>();
   #seq = 0;
   #reading: Promise<void> | undefined;
 
@@ -50,6 +58,40 @@ export class HistoryContents implements WorkspaceContents, NamedContents, Worksp
     for await (const some of inSlices(await this.#named(hashes), SLICE))
       for (const hash of await this.#context.blobs.has(some)) stored.add(hash);
     return stored;
+  }
+
+  async secrets(hashes: readonly Hash[]): Promise<ReadonlySet<Hash>> {
+    return answer(this.#context, async ({ head }) => {
+      const names = await protectedNames(this.#context);
+      const ofFiles = names.hasAdded ? new Set(hashes) : await this.#protectedContents();
+      const found = new Set<Hash>();
+      for (const hash of hashes) if (ofFiles.has(hash) && (await this.#isSecretOfFiles(hash))) found.add(hash);
+      // What no path ever had, or has not yet: both sides of a conflict, what an operation is about to put into place.
+      const known = await this.#context.index.withContents(hashes);
+      const others = hashes.filter((hash) => !known.has(hash));
+      if (others.length > 0) await this.#readOn(head.seq);
+      for (const hash of others)
+        if (this.#others.get(hash)?.some((path) => names.holds(path)) === true) found.add(hash);
+      return found;
+    });
+  }
+
+  async isSecretPath(path: WorkspacePath): Promise<boolean> {
+    return (await protectedNames(this.#context)).holds(path);
+  }
+
+  /** All that was ever recorded as protected: few files are. */
+  async #protectedContents(): Promise<ReadonlySet<Hash>> {
+    const { index } = this.#context;
+    const hashes = new Set<Hash>();
+    for (const path of await index.protectedPaths())
+      for (const { entry } of await index.iterations(path)) if (entry?.hash !== undefined) hashes.add(entry.hash);
+    return hashes;
+  }
+
+  async #isSecretOfFiles(hash: Hash): Promise<boolean> {
+    const last = await this.#context.index.withContent(hash);
+    return last !== undefined && isSecretContent(this.#context, last, hash);
   }
 
   /** One look-up is quick, ten thousand are not: others have their turns in between. */
@@ -87,7 +129,9 @@ export class HistoryContents implements WorkspaceContents, NamedContents, Worksp
     const { index } = this.#context;
     const rows = await index.events({ from: this.#seq + 1, to: upTo, limit: PAGE });
     for (const event of await readEvents(this.#context, rows.filter(isNoFile))) {
-      for (const hash of contentsOf(event)) this.#others.add(hash);
+      for (const hash of contentsOf(event)) if (!this.#others.has(hash)) this.#others.set(hash, []);
+      for await (const [hash, path] of pathsOf(this.#context, event))
+        this.#others.set(hash, [...(this.#others.get(hash) ?? []), path]);
     }
     this.#seq = rows.length < PAGE ? upTo : (rows.at(-1)?.seq ?? upTo);
   }
@@ -103,4 +147,29 @@ function contentsOf(event: LogEvent): Hash[] {
   needs.event(event, "");
   needs.finish();
   return hashes;
+}
+
+/** The contents of files that another record names, and for which path. */
+async function* pathsOf(
+  { blobs }: HistoryContext,
+  { recordId, record }: LogEvent,
+): AsyncGenerator<readonly [Hash, WorkspacePath], void> {
+  const outside = pathOfOutsideId(recordId);
+  const { hash } = record;
+  if (outside !== undefined && typeof hash === "string" && isHash(hash)) yield [hash, outside];
+  if (recordId.startsWith("conflict:")) yield* ofConflict(decodeConflict(record));
+  if (recordId.startsWith("version:")) {
+    const version = decodeVersion(record);
+    for (const one of contentsOfVersion(version)) yield [one, version.path];
+  }
+  if (!recordId.startsWith("intent:") || record["state"] !== "open") return;
+  const { plan, changes = [], conflicts = [] } = decodeIntent(record);
+  const planned = plan === undefined ? undefined : await blobs.get(plan);
+  for (const { path, after } of [...changes, ...(planned === undefined ? [] : decodePlan(planned))])
+    if (after?.hash !== undefined) yield [after.hash, path];
+  for (const one of conflicts) yield* ofConflict(one.record);
+}
+
+function* ofConflict(conflict: ConflictRecord): Generator<readonly [Hash, WorkspacePath], void> {
+  for (const hash of contentsOfConflict(conflict)) yield [hash, conflict.path];
 }

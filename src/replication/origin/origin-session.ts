@@ -18,6 +18,7 @@ import { EventPush, type NamedContents } from "./event-push.ts";
 import type { LogHistory } from "./log-history.ts";
 import { TreeServer } from "./tree-server.ts";
 import type { TreeSource } from "./tree-source.ts";
+import { type SecretContents, SessionContents } from "./session-contents.ts";
 import type { ReplicaCursors } from "./replica-cursors.ts";
 import { WriteBackIntake, type WriteBackParts } from "./write-back-intake.ts";
 import { parseSignedHead } from "../../core/signed-head.ts";
@@ -28,6 +29,10 @@ export interface OriginOptions {
   readonly contents: WorkspaceContents & NamedContents;
   /** The same, many at once. Left out: they are asked for one by one. */
   readonly blocks?: WorkspaceBlocks;
+  /** Which of them are secrets: given only where that is asked for and `mayHaveSecrets`. Left out: none is. */
+  readonly secrets?: SecretContents;
+  /** Whoever is here is a person. Default: an agent or a reader. */
+  readonly mayHaveSecrets?: boolean;
   readonly cursors: ReplicaCursors;
   /** Throws `FORBIDDEN` where whoever is here may not be this replica (`admitReplica`). Default: it may be each. */
   readonly admit?: (replica: string) => void;
@@ -64,6 +69,8 @@ const TREE = "tree";
 const BLOCKS = "blocks";
 /** Contents ahead of their events, by `ContentAhead`. */
 const AHEAD = "ahead";
+/** Secrets by name, for a person who asks for them. */
+const PROTECTED = "protected";
 /** Nothing is taken from whoever is here. */
 const READ_ONLY = "read-only";
 
@@ -77,6 +84,7 @@ const READ_ONLY = "read-only";
 export class OriginSession {
   readonly #channel: Channel;
   readonly #options: OriginOptions;
+  readonly #given: SessionContents;
   readonly #contents: ContentServer;
   readonly #blocks: BlockServer | undefined;
   readonly #push: EventPush;
@@ -103,9 +111,10 @@ export class OriginSession {
   constructor(channel: Channel, options: OriginOptions) {
     this.#channel = channel;
     this.#options = options;
-    this.#contents = new ContentServer(channel, options.contents);
-    this.#blocks = options.blocks === undefined ? undefined : new BlockServer(channel, options.blocks);
-    this.#push = new EventPush(channel, { ...options, onMore: () => this.#tellHead() });
+    const contents = (this.#given = new SessionContents(options));
+    this.#contents = new ContentServer(channel, contents);
+    this.#blocks = options.blocks === undefined ? undefined : new BlockServer(channel, contents);
+    this.#push = new EventPush(channel, { ...options, contents, onMore: () => this.#tellHead() });
     this.#trees = options.trees === undefined ? undefined : new TreeServer(channel, options.trees);
     this.#fetch = new ContentFetch(channel);
     const { writeBack } = options;
@@ -156,8 +165,12 @@ export class OriginSession {
   #sendAhead(content: ForeseenContent): void {
     if (!this.#takesAhead || !this.#push.isIdle || this.#channel.pendingBytes > 0) return;
     const message = contentAheadOf(content);
-    // Where the connection ends, whoever receives is told.
-    if (message !== undefined) this.#channel.send(message).catch(() => undefined);
+    if (message === undefined) return;
+    // Where the connection ends, whoever receives is told; and what is not sent ahead comes with its event.
+    this.#given.gives(content.path).then(
+      (gives) => (gives ? this.#channel.send(message).catch(() => undefined) : undefined),
+      () => undefined,
+    );
   }
 
   #beginPulse(): void {
@@ -253,6 +266,7 @@ export class OriginSession {
       throw new ChronicleError("NOT_FOUND", "this origin serves another workspace");
     }
     this.#options.admit?.(sandbox_id);
+    if (capabilities.includes(PROTECTED)) this.#admitSecrets();
     this.#replica = sandbox_id;
     this.#claimed = head.sequence;
     this.#knowsTrees = capabilities.includes(TREE);
@@ -263,14 +277,7 @@ export class OriginSession {
     await this.#channel.send({
       type: "HelloAck",
       version: PROTOCOL_VERSION,
-      capabilities: [
-        "witness",
-        "folder",
-        ...(this.#trees === undefined ? [] : [TREE]),
-        ...(this.#blocks === undefined ? [] : [BLOCKS]),
-        ...(this.#takesAhead ? [AHEAD] : []),
-        ...(this.#options.readOnly === true && capabilities.includes(READ_ONLY) ? [READ_ONLY] : []),
-      ],
+      capabilities: this.#knownTo(capabilities),
       workspace: history.workspace,
       head: { sequence: own.seq, hash: own.hash },
       ...(settled === undefined ? { settled_local_seq } : this.#decidedUpTo(settled)),
@@ -283,6 +290,25 @@ export class OriginSession {
     this.#push.begin({ seq: head.sequence, hash: head.hash });
     this.#acknowledge(head.sequence);
     await this.#sendSignedHead();
+  }
+
+  /** Throws `FORBIDDEN`. */
+  #admitSecrets(): void {
+    if (this.#options.mayHaveSecrets !== true) throw onlyForPeople();
+    this.#given.admitSecrets();
+  }
+
+  /** What of the protocol this side offers a replica that knows that much. */
+  #knownTo(capabilities: readonly string[]): string[] {
+    return [
+      "witness",
+      "folder",
+      ...(this.#trees === undefined ? [] : [TREE]),
+      ...(this.#blocks === undefined ? [] : [BLOCKS]),
+      ...(this.#takesAhead ? [AHEAD] : []),
+      ...(capabilities.includes(PROTECTED) ? [PROTECTED] : []),
+      ...(this.#options.readOnly === true && capabilities.includes(READ_ONLY) ? [READ_ONLY] : []),
+    ];
   }
 
   /** What the replica is told of its own entries; from here on nobody else may send some as this replica. */
@@ -409,4 +435,10 @@ function contradiction(sequence: number, last: number): ChronicleError {
       data: { sequence, last },
     },
   );
+}
+
+function onlyForPeople(): ChronicleError {
+  return new ChronicleError("FORBIDDEN", "files that are secrets by their names go to people only", {
+    hint: "follow without --with-protected, or with a token of the role operator",
+  });
 }

@@ -13,6 +13,8 @@ interface Introduction {
   /** One that can start anew reconciles by trees. */
   readonly mirror?: unknown;
   readonly journal?: { readonly settledTo: number };
+  /** Secrets by name are wanted, which an origin gives to people. */
+  readonly withProtected?: boolean | undefined;
 }
 
 /**
@@ -20,12 +22,16 @@ interface Introduction {
  * than before is then seen, and not passed over.
  */
 export function replicaHello(introduction: Introduction): MessageOf<"Hello"> {
-  const { sandboxId, workspace: known, asked = known, token, upstream, mirror, journal } = introduction;
+  const { sandboxId, workspace: known, asked = known, token, upstream, mirror, journal, withProtected } = introduction;
   const { seq: sequence, hash } = upstream.head;
   return {
     type: "Hello",
     versions: [PROTOCOL_VERSION],
-    capabilities: [...KNOWN, ...(mirror === undefined ? [] : ["tree"])],
+    capabilities: [
+      ...KNOWN,
+      ...(mirror === undefined ? [] : ["tree"]),
+      ...(withProtected === true ? ["protected"] : []),
+    ],
     ...(asked === undefined ? {} : { workspace: asked }),
     sandbox_id: sandboxId,
     ...(token === undefined ? {} : { token }),

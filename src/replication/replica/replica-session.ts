@@ -39,6 +39,8 @@ export interface ReplicaOptions extends TakeRules {
   readonly workspace?: string;
   /** How the workspace is asked for, where not by its id: its name, for example. */
   readonly asked?: string;
+  /** Files that are secrets by their names are asked for, too. Default: they stay where they are. */
+  readonly withProtected?: boolean | undefined;
   /** Where the transport has not asked for it already. */
   readonly token?: string;
   readonly upstream: UpstreamLines;

@@ -10,13 +10,14 @@ export const startSync = defineCall({
   method: "POST",
   path: "/v1/syncs",
   reply: { json: "SyncShape", status: 201 },
-  ask: ({ filterTo, filterFrom, editorFiles, debounceMs, ...rest }: SyncStart) => ({
+  ask: ({ filterTo, filterFrom, editorFiles, debounceMs, withProtected, ...rest }: SyncStart) => ({
     body: {
       ...rest,
       filter_to: filterTo,
       filter_from: filterFrom,
       editor_files: editorFiles,
       debounce_ms: debounceMs,
+      with_protected: withProtected,
     },
   }),
 });

@@ -43,15 +43,20 @@ const start = syncRoute(calls.startSync, {
       .describe("whether files that editors make for themselves stay where they are (default), or go both ways")
       .optional(),
     debounce_ms: number("a file must have been quiet for so long (default 50)", MAX_DEBOUNCE_MS).optional(),
+    with_protected: z
+      .boolean()
+      .describe("files that are secrets by their names go both ways, too: for people")
+      .optional(),
     token: text("a bearer token for an upstream on a port", 8_000).optional(),
     force: z.boolean().describe("also into a home folder, or one of the system's").optional(),
   }),
-  answer: (on, { body: { filter_to, filter_from, editor_files, debounce_ms, ...rest } }) => {
+  answer: (on, { body: { filter_to, filter_from, editor_files, debounce_ms, with_protected, ...rest } }) => {
     const named = withoutUndefined({
       filterTo: filter_to,
       filterFrom: filter_from,
       editorFiles: editor_files,
       debounceMs: debounce_ms,
+      withProtected: with_protected,
     });
     const options: SyncStart = { ...rest, ...named };
     return on.start(options);
