@@ -1,6 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, it, test } from "vitest";
+import { partsOf } from "../../src/compose/parts-of.ts";
 import { sha256 } from "../../src/core/hash.ts";
 import type { OriginOptions } from "../../src/replication/origin/origin-session.ts";
 import type { ReplicaOptions } from "../../src/replication/replica/replica-session.ts";
@@ -105,6 +106,27 @@ describe("Truth 21: what an origin gives to replicas", () => {
 
   test("nothing at all to others who ask", async () => {
     await expect(taken({ mayHaveSecrets: false }, { withProtected: true })).rejects.toThrow("the connection ended");
+  });
+});
+
+test("Truth 21: no secret goes along with an event that is sent while its commit goes on", async () => {
+  await using project = new Project();
+  await using elsewhere = new Project();
+  project.write("a.txt", "a");
+  const store = await project.store();
+  const { workspace } = await store.init({ roots: [project.folder] });
+  const copy = await elsewhere.init();
+  const replica = copy.id;
+  await copy.close();
+  const there = await storeParts(elsewhere.home, elsewhere.configFolder);
+  await pushAll({ here: partsOf(store), id: workspace.id, there, replica }, async ({ options }) => {
+    const has = async (content: string) => (await options.blobs.has([sha256(content)])).size > 0;
+    for (const [n, secret] of [SECRET, LATER].entries()) {
+      await workspace.putFile(".env", Buffer.from(secret));
+      await workspace.putFile("b.txt", Buffer.from(`ordinary ${n}`));
+      await expect.poll(() => has(`ordinary ${n}`), { timeout: 60_000 }).toBe(true);
+      expect(await has(secret)).toBe(false);
+    }
   });
 });
 

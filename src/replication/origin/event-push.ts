@@ -24,6 +24,8 @@ const SLICES = new TurnSlices(16);
 export interface NamedContents {
   /** Many at once, in any order; those that are not there with `undefined`, or not at all. */
   openNamed(hashes: readonly Hash[]): AsyncIterable<readonly [Hash, BlobReader | undefined]>;
+  /** May the content of this event be given? Asked before the history knows the event. Left out: each may. */
+  isGiven?(event: Pick<SealedEvent, "record">): boolean;
 }
 
 /** What is pushed from. */
@@ -190,10 +192,11 @@ export class EventPush {
 
   /** The small contents of events that go along with them. */
   async #inlineOf(events: readonly SealedEvent[]): Promise<ReadonlyMap<SealedEvent, Uint8Array>> {
-    const named = events.flatMap((event) => smallContentOf(event) ?? []);
+    const { contents: from } = this.#options;
+    const named = events.flatMap((event) => (from.isGiven?.(event) === false ? [] : (smallContentOf(event) ?? [])));
     const contents = new Map<Hash, Uint8Array>();
     if (named.length === 0) return NONE;
-    for await (const [hash, reader] of this.#options.contents.openNamed(named.map((one) => one.hash)))
+    for await (const [hash, reader] of from.openNamed(named.map((one) => one.hash)))
       if (reader !== undefined && reader.size < INLINE_BELOW_BYTES) contents.set(hash, await bytesOf(reader));
     const inline = new Map<SealedEvent, Uint8Array>();
     for (const { event, hash, size } of named) {

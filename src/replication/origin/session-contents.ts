@@ -1,3 +1,4 @@
+import type { SealedEvent } from "../../core/event.ts";
 import type { Hash } from "../../core/hash.ts";
 import type { WorkspacePath } from "../../core/path.ts";
 import type { BlobBlock } from "../../storage/blob-block.ts";
@@ -43,6 +44,11 @@ export class SessionContents implements WorkspaceContents, NamedContents, Worksp
   /** May what is recorded at this path be given? */
   async gives(path: WorkspacePath): Promise<boolean> {
     return this.#givesSecrets || (await this.#source.secrets?.isSecretPath(path)) !== true;
+  }
+
+  /** An event may be on its way before its commit has ended: what it names no index knows by then, but it says its class itself. */
+  isGiven({ record }: Pick<SealedEvent, "record">): boolean {
+    return this.#givesSecrets || record["class"] !== "protected";
   }
 
   async open(hash: Hash, isNamed?: boolean): Promise<BlobReader | undefined> {
