@@ -8,7 +8,6 @@ import { takeSnapshot } from "../snapshot.ts";
 describe("recent work has a line for what a sync brought", () => {
   it("at a replica: what came in a row is one, unless something was done in between", async () => {
     await using replica = await ReplicaRig.open({ a: "1" });
-    const before = await replica.head();
     await replica.apply({ applied: 1, changes: [await replica.change("b", await replica.file("b", "2"))] });
     const both = [await replica.change("a", undefined), await replica.change("c", await replica.file("c", "3"))];
     await replica.apply({ applied: 2, changes: both });
@@ -23,7 +22,9 @@ describe("recent work has a line for what a sync brought", () => {
       ["sync", 3],
       ["baseline", 1],
     ]);
-    expect(items[2]).toMatchObject({ id: ORIGIN, back: `chronicle restore seq:${before}` });
+    expect(items[0]?.back).toMatch(/^chronicle restore seq:\d+$/);
+    // There is no way to before the folder was filled: what filled it would stay, and only one's own edits would go.
+    expect(items[2]).toMatchObject({ id: ORIGIN, back: "" });
     expect(items[2]?.summary).toMatch(/^from /);
     expect((await recentWork(replica.context, 1)).items).toEqual(items.slice(0, 1));
   });

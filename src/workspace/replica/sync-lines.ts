@@ -6,6 +6,7 @@ import { decodeWriteBack } from "../../core/write-back-record.ts";
 import type { Context } from "../context.ts";
 import { isInBase } from "../read-base.ts";
 import { readEvents } from "../read-events.ts";
+import { firstFill } from "./brought-paths.ts";
 
 /** What came from a sync with less than this between one and the next is one line, in milliseconds. */
 const PAUSE_MS = 120_000;
@@ -48,13 +49,15 @@ export async function syncLines(
 ): Promise<SyncLine[]> {
   const borders = between.toSorted((a, b) => a - b);
   const lines: SyncLine[] = [];
+  const filled = (await firstFill(context)) ?? 0;
   for (const source of [...(await origins(context)), ...(await replicas(context))]) {
-    for (const run of await runsOf(context, source, { borders, most })) lines.push(lineOf(source, run));
+    for (const run of await runsOf(context, source, { borders, most })) lines.push(lineOf(source, run, filled));
   }
   return lines;
 }
 
-function lineOf({ id, summary }: Source, run: readonly Brought[]): SyncLine {
+/** Nothing goes back to before the folder was filled: what filled it would stay, and everything else would go. */
+function lineOf({ id, summary }: Source, run: readonly Brought[], filled: number): SyncLine {
   const [last, first] = [run[0] as Brought, run.at(-1) as Brought];
   const item = (): RecentItem => ({
     kind: "sync",
@@ -62,7 +65,7 @@ function lineOf({ id, summary }: Source, run: readonly Brought[]): SyncLine {
     timestamp: last.ts,
     summary,
     changed: run.reduce((sum, one) => sum + one.changed, 0),
-    back: `chronicle restore seq:${first.fromSeq}`,
+    back: first.fromSeq < filled ? "" : `chronicle restore seq:${first.fromSeq}`,
   });
   return { seq: last.seq, item };
 }
