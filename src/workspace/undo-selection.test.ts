@@ -432,6 +432,22 @@ describe("other selections", () => {
     });
   });
 
+  it.each([true, false])(
+    "a time before the history began is said to be its beginning, once (dry run: %s)",
+    async (dryRun) => {
+      await using project = new Project();
+      project.write("a.txt", "0");
+      await (await project.init()).close();
+      const notes: string[] = [];
+      const store = await project.store({ onNote: (note) => void notes.push(note) });
+      const workspace = await store.open({ folder: project.folder });
+      project.write("a.txt", "1");
+      expect((await workspace.undo({ since: "3h", dryRun })).changes).toHaveLength(1);
+      expect(notes).toEqual([expect.stringContaining("the history begins at")]);
+      await workspace.close();
+    },
+  );
+
   it("since a time before the history began: everything since it did", async () => {
     await using project = new Project();
     const workspace = await begun(project, { f: "a\n" });

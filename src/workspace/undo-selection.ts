@@ -11,6 +11,7 @@ import { onlyFinished } from "./before-undo.ts";
 import { changeFiles, type FilePlan, type Present } from "./change-files.ts";
 import { openConflicts } from "./conflicts.ts";
 import type { Context } from "./context.ts";
+import { resolveMoment } from "./moments.ts";
 import { listOperations, stackOf } from "./operations.ts";
 import { orForced } from "./or-forced.ts";
 import type { SeqSpan } from "./own-changes.ts";
@@ -26,8 +27,16 @@ export async function undoSelection(
   options: UndoOptions,
   before: BeforeChange = NOTHING_BEFORE,
 ): Promise<UndoShape> {
-  const { label } = await workToUndo(context, options);
-  return undoWork(context, () => workToUndo(context, options), { label, options, before });
+  const meant = await atOneMoment(context, options);
+  const { label } = await workToUndo(context, meant);
+  return undoWork(context, () => workToUndo(context, meant), { label, options, before });
+}
+
+/** A time is looked up once: a moment later it may be another state, and what is said of it would be said again. */
+async function atOneMoment(context: Context, options: UndoOptions): Promise<UndoOptions> {
+  if (options.since === undefined) return options;
+  const { seq, now } = await resolveMoment(context, options.since);
+  return now ? options : { ...options, since: `seq:${seq}` };
 }
 
 /** The work that is meant; the last turn is the last of which more is left than what an undo has named already. */
