@@ -13,11 +13,15 @@ import { FramedChannel } from "../channels/framed-channel.ts";
 import { SocketWire } from "../channels/socket-wire.ts";
 import { WebSocketWire } from "../channels/web-socket-wire.ts";
 import { NODE_TIMERS } from "../timers.ts";
+import { RecentMap } from "../../util/recent-map.ts";
 import { BegunChannel } from "./begun-channel.ts";
 import { type OriginOptions, OriginSession } from "./origin-session.ts";
 
 /** Whoever has not said which workspace it wants by then is told to go, in milliseconds. */
 const HELLO_MS = 10_000;
+
+/** Of so many replicas it is remembered that they have copies. */
+const MOST_FORKED = 1_000;
 
 /** What replicas of one workspace are served from, to be given back. */
 export interface ServedOrigin extends Disposable {
@@ -36,6 +40,8 @@ export class OriginDoor implements ReplicaDoor {
   readonly #options: OriginDoorOptions;
   readonly #open = new Map<Channel, Promise<void>>();
   readonly #sessions = new Map<OriginSession, OriginOptions>();
+  /** What was said of replicas last. */
+  readonly #forked = new RecentMap<string, string>(MOST_FORKED);
   /** Workspaces that were put back, as a replica has said. */
   readonly #contradicted = new Set<string>();
   #isClosed = false;
@@ -67,6 +73,28 @@ export class OriginDoor implements ReplicaDoor {
     this.#isClosed = true;
     for (const channel of this.#open.keys()) channel.close(leaving());
     await Promise.all(this.#open.values());
+  }
+
+  /**
+   * A replica has one connection at a time. An earlier one of which nobody knows yet that it is dead keeps nobody out; where somebody
+   * answers there, these are two, and the later one goes.
+   */
+  #met(session: OriginSession): void {
+    const { replica, workspace } = session;
+    for (const other of this.#sessions.keys()) {
+      if (other === session || other.replica !== replica || other.workspace !== workspace) continue;
+      void other.isThere().then((isThere) => {
+        if (isThere) session.refuse(doubled());
+      });
+    }
+  }
+
+  /** Once for each replica: one that has a copy comes again and again. */
+  #noteForked(session: OriginSession, place: ReplicaPlace, cause: ChronicleError): void {
+    const key = `${place.workspace.id} ${session.replica}`;
+    if (this.#forked.get(key) === cause.message) return;
+    this.#forked.put(key, cause.message);
+    this.#options.onError(forked(session, place, cause));
   }
 
   /** Once for each workspace: a replica that finds out what they have in common asks about many events, and others come, too. */
@@ -106,12 +134,15 @@ export class OriginDoor implements ReplicaDoor {
     place.gone.addEventListener("abort", leave);
     try {
       using origin = await this.#options.originOf(place.workspace, visitor);
-      const session = new OriginSession(channel, origin.options);
+      const session: OriginSession = new OriginSession(channel, {
+        ...origin.options,
+        onReplica: () => this.#met(session),
+      });
       this.#sessions.set(session, origin.options);
       const { by, error } = await session.run().finally(() => this.#sessions.delete(session));
       // What a peer does wrong is its own affair; what fails here is to be known here.
       if (by === "us" && error?.code === "IO") this.#options.onError(error.cause ?? error);
-      if (error?.code === "ROLLBACK_DETECTED") this.#options.onError(forked(session, place, error));
+      if (error?.code === "ROLLBACK_DETECTED") this.#noteForked(session, place, error);
       this.#noteContradicted(session, place);
     } finally {
       place.gone.removeEventListener("abort", leave);
@@ -126,6 +157,12 @@ function putBack({ replica }: OriginSession, { workspace }: ReplicaPlace, cause:
     hint,
     data: { ...cause.data, replica, workspace: workspace.id },
     cause,
+  });
+}
+
+function doubled(): ChronicleError {
+  return new ChronicleError("ROLLBACK_DETECTED", "another copy of this replica is connected at the same time", {
+    hint: "where one of the two runs, `chronicle sync adopt-as-new` lets it go on as a replica of its own",
   });
 }
 

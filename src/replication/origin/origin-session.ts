@@ -1,4 +1,5 @@
 import { ChronicleError } from "../../core/errors.ts";
+import { sha256, type Hash } from "../../core/hash.ts";
 import type { ForeseenContent } from "../../core/foreseen-content.ts";
 import type { SettledWriteBack } from "../../core/write-back.ts";
 import type { Channel, ChannelEnd } from "../channel.ts";
@@ -36,6 +37,8 @@ export interface OriginOptions {
   readonly cursors: ReplicaCursors;
   /** Throws `FORBIDDEN` where whoever is here may not be this replica (`admitReplica`). Default: it may be each. */
   readonly admit?: (replica: string) => void;
+  /** The replica has said who it is, and may be that. Must not throw. */
+  readonly onReplica?: () => void;
   /** Where what replicas write goes to. Left out: nothing is taken from them. */
   readonly writeBack?: WriteBackParts;
   /** Whoever is here may only follow: a replica that knows of it is told, and can tell its user. */
@@ -101,6 +104,9 @@ export class OriginSession {
   /** The last event that it has said to hold. One that contradicts the log does not get further than that. */
   #claimed = 0;
   #contradicted: ChronicleError | undefined;
+  /** Whether it is there, was asked so often; and who waits for the answer, by the content that was asked for. */
+  #asked = 0;
+  readonly #questions = new Map<Hash, () => void>();
   /** Does the replica know how to reconcile in full? */
   #knowsTrees = false;
   /** Does it take contents ahead of their events? */
@@ -134,6 +140,30 @@ export class OriginSession {
   /** The last event that the replica holds durably, as far as this conversation knows. */
   get acknowledged(): number {
     return this.#push.acknowledged;
+  }
+
+  /** The workspace that it is about. */
+  get workspace(): string {
+    return this.#options.history.workspace;
+  }
+
+  /**
+   * Does the replica answer now? It is asked for a content that nobody has: whoever is there says so at once. Resolves to `false`
+   * when the conversation is over; as long as nobody knows, it does not resolve.
+   */
+  async isThere(): Promise<boolean> {
+    const { promise, resolve } = Promise.withResolvers<boolean>();
+    this.#asked += 1;
+    const content_hash = sha256(`is replica ${this.#replica} there? ${this.#asked}`);
+    this.#questions.set(content_hash, () => resolve(true));
+    void this.#channel.ended.then(() => resolve(false));
+    await this.#channel.send({ type: "ContentFetchRequest", content_hash }).catch(() => resolve(false));
+    return promise;
+  }
+
+  /** Ends the conversation: somebody else is this replica. */
+  refuse(why: ChronicleError): void {
+    this.#channel.close(why);
   }
 
   /** A barrier: resolves once the replica holds this event durably; rejects with `UNAVAILABLE` where the connection ends before. */
@@ -268,6 +298,7 @@ export class OriginSession {
     this.#options.admit?.(sandbox_id);
     if (capabilities.includes(PROTECTED)) this.#admitSecrets();
     this.#replica = sandbox_id;
+    this.#options.onReplica?.();
     this.#claimed = head.sequence;
     this.#knowsTrees = capabilities.includes(TREE);
     this.#knowsFolder = capabilities.includes("folder");
@@ -361,6 +392,9 @@ export class OriginSession {
   }
 
   #fetched(message: MessageOf<"ContentFetchResponse"> | MessageOf<"ContentNotFound">): void {
+    const answered = this.#questions.get(message.content_hash);
+    this.#questions.delete(message.content_hash);
+    if (answered !== undefined) return answered();
     if (!this.#fetch.hasAsked) throw new ChronicleError("USAGE", `${message.type} came and nothing was asked for`);
     this.#intake?.heard();
     this.#fetch.took(message);
