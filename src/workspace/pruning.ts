@@ -3,9 +3,10 @@ import { ChronicleError } from "../core/errors.ts";
 import type { Hash } from "../core/hash.ts";
 import { keepsSpan, keepsState } from "../core/kept-states.ts";
 import type { WorkspacePath } from "../core/path.ts";
+import { ProtectedNames } from "../core/protected-names.ts";
 import { decodePrune, pruneRecordId } from "../core/prune-record.ts";
 import type { EventRow, IterationRow } from "../storage/index-store.ts";
-import type { HistoryContext } from "./context.ts";
+import type { Context, HistoryContext } from "./context.ts";
 import type { LoggedPruning } from "./pruning-in-log.ts";
 import { readEvent } from "./read-events.ts";
 import { shownPath } from "./shape.ts";
@@ -84,8 +85,11 @@ export interface MissingContent {
   readonly iteration?: number;
 }
 
+/** Where contents may be missing, and which of an origin's history are left out on purpose. */
+type MissingFrom = HistoryContext & Partial<Pick<Context, "store">>;
+
 /** The error for a content that is not in the store: `PRUNED` if a pruning gave it up, else `BLOB_MISSING`. */
-export async function missingContent(context: HistoryContext, missing: MissingContent): Promise<ChronicleError> {
+export async function missingContent(context: MissingFrom, missing: MissingContent): Promise<ChronicleError> {
   const { path, hash, what, iteration } = missing;
   const rows = await context.index.iterations(path);
   const by = await iterationsPruned(context, rows);
@@ -95,6 +99,7 @@ export async function missingContent(context: HistoryContext, missing: MissingCo
   });
   const [event] = meant;
   if (event === undefined || meant.includes(undefined)) {
+    if (context.isCopy === true && context.store?.withheld().has(hash) === true) return atOrigin(missing);
     return new ChronicleError("BLOB_MISSING", `${what} (${hash}) is not in the store`, {
       hint: "run `chronicle verify` to see what else is missing",
       data: { hash },
@@ -103,6 +108,17 @@ export async function missingContent(context: HistoryContext, missing: MissingCo
   return new ChronicleError("PRUNED", `${what} was pruned by event ${event}`, {
     hint: "`chronicle history FILE` shows which iterations are kept",
     data: { by: event, hash },
+  });
+}
+
+/** A copy of an origin's history knows of more than it holds. */
+function atOrigin({ path, hash, what }: MissingContent): ChronicleError {
+  const isSecret = new ProtectedNames().holds(path);
+  return new ChronicleError("BLOB_MISSING", `${what} is at the origin only`, {
+    hint: isSecret
+      ? "it is a secret by its name: such files come with `--with-protected` and a person's token, once they are changed there or into a new folder"
+      : "a filter of the sync keeps it there, or the origin has freed it",
+    data: { hash },
   });
 }
 

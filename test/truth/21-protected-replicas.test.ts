@@ -6,6 +6,7 @@ import { sha256 } from "../../src/core/hash.ts";
 import type { OriginOptions } from "../../src/replication/origin/origin-session.ts";
 import type { ReplicaOptions } from "../../src/replication/replica/replica-session.ts";
 import { FolderRig } from "../../src/testing/folder-rig.ts";
+import { Sandbox } from "../cli/sandbox.ts";
 import { Project } from "../helpers/project.ts";
 import { pushAll } from "../helpers/pushed.ts";
 import { storeParts } from "../helpers/store-parts.ts";
@@ -128,6 +129,27 @@ test("Truth 21: no secret goes along with an event that is sent while its commit
       expect(await has(secret)).toBe(false);
     }
   });
+});
+
+test("Truth 21: a replica knows of the secrets that it does not have, and says so", async () => {
+  using desk = new Sandbox();
+  await using origin = new Project();
+  origin.write(".env", SECRET);
+  origin.write("a.txt", "a");
+  const there = await origin.init();
+  desk.write("own.txt", "own");
+  await desk.must(["init"]);
+  const replica = ((await desk.json(["status"])).value as { workspace: string }).workspace;
+  const here = await storeParts(origin.home, origin.configFolder);
+  const copy = await storeParts(desk.store, join(desk.folder, "config", "chronicle"));
+  await pushAll({ here, id: there.id, there: copy, replica });
+  for (const { blobs } of [here, copy]) await blobs.close();
+  expect((await desk.must(["status", "--upstream"])).stdout).toContain("1 file by name (.env)");
+  const refused = await desk.call(["cat", ".env", "--upstream"]);
+  expect(refused.stderr).toContain("is at the origin only");
+  expect(refused.stderr).toContain("--with-protected");
+  expect((await desk.must(["cat", "a.txt", "--upstream"])).stdout).toBe("a");
+  expect((await desk.call(["verify", "--upstream"])).code).toBe(0);
 });
 
 let rig: FolderRig;
