@@ -56,6 +56,9 @@ export class MemoryJournal implements WriteJournal {
     return { entries, upTo: all.length > limit ? (entries.at(-1)?.localSeq ?? after) : this.#head };
   }
 
+  /** Whoever has this journal sends everything behind what the origin remembers. */
+  remembered(): void {}
+
   async settled(upTo: number, { accepted, rejected }: WriteBackAnswer): Promise<void> {
     assert.ok(upTo >= this.settledTo, "what is settled only grows");
     this.settledTo = upTo;

@@ -21,6 +21,8 @@ export interface MachineOptions {
   readonly clock: VirtualClock;
   /** The disk as the engine sees it: a planted fault. */
   readonly seenAs?: (disk: SimDisk) => Disk;
+  /** What is on its disk: a copy of another machine. Default: nothing. */
+  readonly image?: SimDisk;
 }
 
 /**
@@ -40,11 +42,7 @@ export class SyncMachine {
   constructor(number: number, options: MachineOptions) {
     this.#ids = number * 10_000_000;
     this.#options = options;
-    const folder = { folder: 0o700 };
-    this.#disk = SimDisk.fromTree(
-      { [FOLDER]: { folder: 0o755 }, "/store": folder, "/config": folder, "/root": folder },
-      { clock: () => BigInt(this.#now()) * 1_000_000n },
-    );
+    this.#disk = options.image === undefined ? this.#empty() : this.#own(options.image);
   }
 
   get disk(): SimDisk {
@@ -60,6 +58,22 @@ export class SyncMachine {
   losePower(fate: CrashFate): void {
     this.#disk = this.#disk.crash(fate);
     this.#disk.plan = undefined;
+    this.#backends = undefined;
+  }
+
+  /** What is on its disk, as somebody copies it. `fate`: what is in the copy of what was not synced. */
+  copy(fate: CrashFate): SimDisk {
+    return this.#disk.crash(fate);
+  }
+
+  /** Nothing that runs on it changes its disk any more. */
+  switchOff(): void {
+    this.#disk.plan = () => "stop-before";
+  }
+
+  /** Somebody has put this on its disk, in the place of what was there; the machine can be started. */
+  putBack(image: SimDisk): void {
+    this.#disk = this.#own(image);
     this.#backends = undefined;
   }
 
@@ -84,6 +98,23 @@ export class SyncMachine {
   parts(): Promise<StoreParts> {
     return openParts(OPTIONS, this.#shared());
   }
+
+  #empty(): SimDisk {
+    const folder = { folder: 0o700 };
+    return SimDisk.fromTree(
+      { [FOLDER]: { folder: 0o755 }, "/store": folder, "/config": folder, "/root": folder },
+      { clock: this.#diskClock },
+    );
+  }
+
+  /** The image stays as it is. */
+  #own(image: SimDisk): SimDisk {
+    const disk = image.crash("keep", { clock: this.#diskClock });
+    disk.plan = undefined;
+    return disk;
+  }
+
+  readonly #diskClock = (): bigint => BigInt(this.#now()) * 1_000_000n;
 
   /** The same locks and the same index of contents for all. */
   #shared(): Backends {

@@ -3,7 +3,7 @@ import type { WorkspaceApi } from "../api/workspace-api.ts";
 import { openReplica, type ReplicaHold } from "../compose/open-replica.ts";
 import { Origins, type OriginLease } from "../compose/origins.ts";
 import { partsOf } from "../compose/parts-of.ts";
-import type { ChronicleError } from "../core/errors.ts";
+import { ChronicleError } from "../core/errors.ts";
 import type { WorkspacePath } from "../core/path.ts";
 import type { ReplicaRecord } from "../core/replica-record.ts";
 import type { Channel } from "../replication/channel.ts";
@@ -136,6 +136,8 @@ export interface ReplicaNodeOptions extends MachineOptions {
   readonly random: () => number;
   /** Its contents as its sync sees them: a planted fault. */
   readonly blobs?: (blobs: BlobStore) => BlobStore;
+  /** The replica of which it is a copy: its `image` has the workspace with this id. Default: it begins one. */
+  readonly id?: string;
 }
 
 /** A folder that follows an origin, on a machine of its own. Nothing watches it but `hint`. */
@@ -157,6 +159,7 @@ export class ReplicaNode {
   constructor(options: ReplicaNodeOptions) {
     this.machine = new SyncMachine(options.number, options);
     this.#options = options;
+    this.#id = options.id ?? "";
   }
 
   get id(): string {
@@ -223,6 +226,22 @@ export class ReplicaNode {
   hint(paths: readonly string[] | undefined): void {
     if (paths === undefined) this.#hasMissed = false;
     this.#hint?.({ paths: paths as readonly WorkspacePath[] | undefined });
+  }
+
+  /**
+   * Goes on as another replica, as somebody has asked for who was told that it is a copy, or was put back. Throws `UNAVAILABLE` where
+   * its process ends meanwhile.
+   */
+  async adoptAsNew(): Promise<void> {
+    const [sync, hold, store] = [this.sync, this.hold, this.#store];
+    await sync.becomeNew(hold.context.newId());
+    await sync.close();
+    await hold[Symbol.asyncDispose]();
+    await store?.close();
+    if (this.#sync !== sync) throw new ChronicleError("UNAVAILABLE", "the process has ended");
+    this.lose();
+    await this.start();
+    await this.sync.resume({ accept: "keep" });
   }
 
   /** Its process is gone. */

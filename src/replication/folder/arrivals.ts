@@ -2,7 +2,7 @@
 export interface ArrivalsOptions {
   /** The last event that is held here. */
   readonly held: () => number;
-  /** The last event that the origin has told of in this life of the sync; 0: it has told of none. */
+  /** The last event that the origin has, as far as it has told in this life of the sync; 0: it has told of none. */
   readonly told: () => number;
 }
 
@@ -38,7 +38,10 @@ export class Arrivals {
   waitFor(isFirst: boolean): number | undefined {
     const { held, told } = this.#options;
     if (this.#goal === undefined && (isFirst ? told() > 0 : told() - held() > FEW)) this.#goal = told();
-    const isWaiting = isFirst ? held() < (this.#goal ?? Infinity) : held() < (this.#goal ?? 0) && this.#isComing();
+    // An origin that was put back to an earlier state has no more what it was to be waited for.
+    const isWaiting = isFirst
+      ? held() < Math.min(this.#goal ?? Infinity, told() || Infinity)
+      : held() < (this.#goal ?? 0) && this.#isComing();
     if (isWaiting) return LOOK_MS;
     this.#still = this.#looks = 0;
     if (!isFirst) this.#goal = undefined;

@@ -43,6 +43,8 @@ export class FolderJournal implements WriteJournal {
   readonly changed = new Signal<void>();
   /** Some entries have had their answers. */
   readonly answered = new Signal<WriteBackAnswer>();
+  /** The origin has forgotten what it has taken: what is different there is to be proposed again. */
+  readonly forgotten = new Signal<void>();
   readonly #source: JournalSource;
   #queue: JournalEntry[] = [];
   /** The last entry of each path that has no answer yet. */
@@ -59,6 +61,8 @@ export class FolderJournal implements WriteJournal {
   #isRead = false;
   #released: number;
   #settled: number;
+  /** The last entry that the origin has answered in the life of this object. */
+  #answeredTo = 0;
 
   constructor(source: JournalSource) {
     this.#source = source;
@@ -214,9 +218,17 @@ export class FolderJournal implements WriteJournal {
         this.#again.add(entry.path);
       }
     }
+    if (told.size > 0) this.#answeredTo = Math.max(this.#answeredTo, ...told);
     this.#drop(upTo);
     this.#settleIdle();
     this.answered.emit(answer);
+  }
+
+  remembered(upTo: number): void {
+    if (upTo >= this.#answeredTo) return;
+    this.#answeredTo = upTo;
+    this.#awaited.clear();
+    this.forgotten.emit();
   }
 
   isStillHeld(localSeq: number, hash: Hash | undefined): Promise<boolean> {

@@ -190,6 +190,7 @@ export class FolderSync {
     this.#listening = [
       this.#parts.mirror.changed.listen(() => this.#loop.wake()),
       this.#journal.answered.listen(({ accepted, rejected }) => this.#answered(accepted.length, rejected)),
+      this.#journal.forgotten.listen(() => this.#compareAll()),
     ];
     if (this.isActive) await this.#setOut(undefined);
     this.#tell({ kind: "state" });
@@ -460,6 +461,12 @@ export class FolderSync {
     if (error === undefined) this.#loop.wake();
     else if (this.#isFolderGone()) this.#loop.looked();
     else this.#loop.failed(error);
+  }
+
+  /** Once what is being done is done: that would take it for looked at. */
+  #compareAll(): void {
+    const compare = this.#inTurn(async () => this.#cycle.compareAll());
+    compare.then(() => this.#loop.wake()).catch((error: unknown) => this.#loop.failed(error));
   }
 
   #isFolderGone(): boolean {

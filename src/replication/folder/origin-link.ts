@@ -60,7 +60,7 @@ export class OriginLink {
     return this.#keeper?.session;
   }
 
-  /** The last event that the origin has told of. */
+  /** The last event that the origin has, as far as it has told. */
   get sequence(): number {
     return this.#sequence;
   }
@@ -113,6 +113,7 @@ export class OriginLink {
     const { mirror, session, rules, journal, timers } = this.#options;
     const { origin, workspace: asked, sandboxId, applied, withProtected } = this.#options.record();
     const workspace = mirror.workspace === "" ? origin : mirror.workspace;
+    let isMet = false;
     return new ReplicaSession(channel, {
       ...session,
       mirror,
@@ -130,7 +131,9 @@ export class OriginLink {
         const mayWriteNow = this.#isReadOnly && !isReadOnly;
         this.#isReadOnly = isReadOnly;
         if (mayWriteNow) this.#options.onMayWrite();
-        this.#sequence = Math.max(this.#sequence, sequence);
+        // One that was put back to an earlier state has fewer events than it has told of in a conversation before.
+        this.#sequence = isMet ? Math.max(this.#sequence, sequence) : sequence;
+        isMet = true;
         this.#folderAwaySince = folderAwaySince;
         welcome();
         this.#options.onChange();

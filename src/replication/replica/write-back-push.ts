@@ -75,6 +75,7 @@ export class WriteBackPush {
   begin(settled: number, head: number): void {
     this.#settled = settled;
     this.#head = head;
+    this.#options.journal.remembered(settled);
     this.note();
   }
 

@@ -17,6 +17,8 @@ export interface WriteJournal {
    * event `decidedBy` of the origin.
    */
   settled(upTo: number, answer: WriteBackAnswer, decidedBy?: number): Promise<void>;
+  /** The origin remembers its answers up to here. If that is less than it has given, it was put back to an earlier state. */
+  remembered(upTo: number): void;
   /** Is this own event still the one of which the origin has heard? `hash` undefined: nobody knows which one that was. */
   isStillHeld(localSeq: number, hash: Hash | undefined): Promise<boolean>;
   /** There may be more entries. */
