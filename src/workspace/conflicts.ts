@@ -59,6 +59,15 @@ export async function openConflicts(context: Context): Promise<IdentifiedConflic
   return read(context, await context.index.openRecords("conflict:"));
 }
 
+/** Conflicts that were settled, in the order of that. */
+export async function settledConflicts(context: Context): Promise<IdentifiedConflict[]> {
+  const rows = (await context.index.records("conflict:")).filter(({ open }) => !open);
+  return read(
+    context,
+    rows.toSorted((a, b) => a.seq - b.seq),
+  );
+}
+
 async function read(context: Context, rows: readonly EventRow[]): Promise<IdentifiedConflict[]> {
   const events = await readEvents(context, rows);
   return events.map(({ recordId, record }) => ({

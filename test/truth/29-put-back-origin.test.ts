@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync, rmdirSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, vi } from "vitest";
 import { chronicleBin } from "../helpers/cli-package.ts";
@@ -213,4 +213,25 @@ describe("Truth 29: what is disputed while the origin goes back", () => {
     await both.flush();
     expect(both.there).toEqual({ "a.txt": "lost at the origin\n", "old.txt": "here\n" });
   }, 300_000);
+
+  it("what cannot come back, and was settled, is in nobody's way", async () => {
+    await using both = new Restored("--connect");
+    both.at("base.txt", "base\n");
+    await both.start();
+    await both.keep();
+    both.at("d/lost.txt", "in a folder\n");
+    await both.flush();
+    await both.putBack("all");
+    // A file stands by now in the place of the folder in which it would be.
+    both.here("d/lost.txt", undefined);
+    rmdirSync(join(both.desk.folder, "d"));
+    both.here("d", "a file\n");
+    await both.startDesk();
+    await isHalted(both);
+    expect(await both.run("sync", "rejoin")).toMatchObject({ text: expect.stringContaining("d/lost.txt") as unknown });
+    expect(await both.run("sync", "resolve", "d/lost.txt", "--keep-local")).toMatchObject({ code: 0 });
+    await both.rejoin();
+    expect(both.mine).toEqual({ "base.txt": "base\n", d: "a file\n" });
+    expect(both.there).toEqual(both.mine);
+  }, 240_000);
 });

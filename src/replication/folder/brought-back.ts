@@ -12,6 +12,8 @@ export interface Restoring {
   readonly decisions: readonly SettledDecision[];
   /** The sides that get back what they have lost; empty in every step but the one that somebody has decided about. */
   readonly sides: ReadonlySet<Side>;
+  /** Has somebody decided that this path is as it is? */
+  readonly isMeant: (path: WorkspacePath) => boolean;
 }
 
 /**
@@ -39,8 +41,8 @@ export class BroughtBack {
   }
 
   /** What is done then. */
-  async decide({ paths, decisions, sides }: Restoring): Promise<readonly SettledDecision[]> {
-    const kept = [...sides].reduce<readonly SettledDecision[]>(putBack, decisions);
+  async decide({ paths, decisions, sides, isMeant }: Restoring): Promise<readonly SettledDecision[]> {
+    const kept = [...sides].reduce((all, side) => putBack(all, side, isMeant), decisions);
     if (this.#gone.size === 0) return kept;
     const back = new Map<WorkspacePath, SettledDecision>();
     for (const one of paths) {

@@ -8,7 +8,7 @@ import type { Side } from "../../core/reconcile.ts";
 import type { FolderIdentity, Kept, ReplicaHalt, ReplicaRecord } from "../../core/replica-record.ts";
 import { capture } from "../../workspace/capture.ts";
 import { catchUp } from "../../workspace/catch-up.ts";
-import { openConflicts } from "../../workspace/conflicts.ts";
+import { openConflicts, settledConflicts } from "../../workspace/conflicts.ts";
 import type { Context } from "../../workspace/context.ts";
 import { breatheAfter } from "../../util/breathe.ts";
 import { settle } from "../../workspace/operate.ts";
@@ -136,6 +136,8 @@ export class FolderCycle implements Disposable {
   /** The folder on another device that was found to be the same. */
   #recognised: FolderIdentity | undefined;
   #part = { local: 0, head: 0, times: 0 };
+  /** While everything that is held is brought into the folder: the paths that somebody has settled otherwise. */
+  #settledAt: ReadonlyMap<WorkspacePath, number> = new Map();
 
   constructor(parts: CycleParts, record: ReplicaRecord) {
     this.#parts = parts;
@@ -261,6 +263,7 @@ export class FolderCycle implements Disposable {
   async #catchUpWithHeld(): Promise<void> {
     const before = this.#record;
     this.#record = { ...before, keeps: "both" };
+    this.#settledAt = await this.#readSettled();
     try {
       for (;;) {
         await capture(this.#parts.context, { cause: "capture" });
@@ -270,6 +273,7 @@ export class FolderCycle implements Disposable {
         if (outcome.kind === "done") return;
       }
     } finally {
+      this.#settledAt = new Map();
       const { keeps: _ended, ...now } = this.#record;
       this.#record = before.keeps === undefined ? now : { ...now, keeps: before.keeps };
     }
@@ -283,6 +287,15 @@ export class FolderCycle implements Disposable {
     const { seq: to } = await context.index.head();
     const since = await context.index.events({ from: this.#known + 1, to, limit: MOST_SINCE });
     return since.length === MOST_SINCE || since.some(({ recordId }) => recordId.startsWith("conflict:"));
+  }
+
+  /** What was settled would be in the way of what cannot be written again and again. By path: the origin's event that it was about. */
+  async #readSettled(): Promise<ReadonlyMap<WorkspacePath, number>> {
+    const { origin } = this.#record;
+    const settled = (await settledConflicts(this.#parts.context)).flatMap(({ record: { path, sync } }) =>
+      sync?.origin === origin ? [[path, sync.upstreamSeq] as const] : [],
+    );
+    return new Map(settled);
   }
 
   /** Open conflicts with the origin, as of now. */
@@ -370,7 +383,7 @@ export class FolderCycle implements Disposable {
     await journal.scan();
     journal.withdraw(conflicts.flatMap(({ record: { path, sync } }) => (sync === undefined ? [] : { ...sync, path })));
     await breatheAfter(paths.length);
-    const plan = planCycle(await this.#back.decide({ paths, decisions, sides }), {
+    const plan = planCycle(await this.#back.decide({ paths, decisions, sides, isMeant: this.#isMeant(paths) }), {
       origin: this.#record.origin,
       applied,
       rules,
@@ -385,6 +398,13 @@ export class FolderCycle implements Disposable {
     const { contents } = merged;
     const disputed = conflicts.map(({ record }) => record.path);
     return { plan, contents, paths, disputed, losses, local, head, again, isWhole: areWhole(paths) };
+  }
+
+  /** Was a conflict of a path settled about what the origin has last had of it? */
+  #isMeant(paths: readonly CyclePath[]): (path: WorkspacePath) => boolean {
+    if (this.#settledAt.size === 0) return () => false;
+    const upstream = new Map(paths.map((one) => [one.path, one.upstream?.seq ?? 0]));
+    return (path) => this.#settledAt.has(path) && this.#settledAt.get(path) === upstream.get(path);
   }
 
   async #touched({ local, head }: Pick<Planned, "local" | "head">): Promise<Set<WorkspacePath>> {

@@ -235,12 +235,16 @@ async function isBare({ own, local, mirror, head, rules }: LossGround, side: Sid
   return true;
 }
 
-/** Puts back what was lost on a side: there, everything that the other side still has. */
-export function putBack(decisions: readonly SettledDecision[], lostOn: Side): readonly SettledDecision[] {
+/** Puts back what was lost on a side: there, everything that the other side still has, but for what is meant to be as it is. */
+export function putBack(
+  decisions: readonly SettledDecision[],
+  lostOn: Side,
+  isMeant: (path: WorkspacePath) => boolean,
+): readonly SettledDecision[] {
   const other = lostOn === "local" ? "remote" : "local";
   return decisions.map((one) => {
-    const { sides, decision } = one;
+    const { path, sides, decision } = one;
     const isLost = sides[lostOn] === undefined && sides[other] !== undefined && decision[other] === undefined;
-    return isLost ? { ...one, decision: settle(sides, both(sides[other])) } : one;
+    return isLost && !isMeant(path) ? { ...one, decision: settle(sides, both(sides[other])) } : one;
   });
 }
