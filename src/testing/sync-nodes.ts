@@ -154,6 +154,8 @@ export class ReplicaNode {
   #sync: FolderSync | undefined;
   #timers: LifeTimers | undefined;
   #hasMissed = false;
+  /** Each start, and each end, is another one's. */
+  #life = 0;
   #hint: ((hint: WatchHint) => void) | undefined;
 
   constructor(options: ReplicaNodeOptions) {
@@ -182,10 +184,12 @@ export class ReplicaNode {
 
   /** Starts; the first time, begins its workspace with what lies in its folder. */
   async start(): Promise<void> {
+    const life = (this.#life += 1);
     if (this.#id === "") this.#id = await this.machine.init();
     const store = await this.machine.open();
-    this.#store = store;
     const hold = await openReplica(partsOf(store), this.#id);
+    if (life !== this.#life) throw ended();
+    this.#store = store;
     this.#hold = hold;
     const { mirror } = hold;
     const blobs = this.#options.blobs?.(hold.context.blobs) ?? hold.context.blobs;
@@ -201,6 +205,7 @@ export class ReplicaNode {
     const identity = () => this.#identity();
     const parts = { context: { ...context, live }, mirror, session, connect, identity, timers, random };
     const sync = new FolderSync(parts, (await findReplicaRecord(context)) ?? this.#fresh());
+    if (life !== this.#life) throw ended();
     this.#sync = sync;
     sync.happened.listen((happening) => this.#happened(happening));
     await sync.start();
@@ -229,23 +234,25 @@ export class ReplicaNode {
   }
 
   /**
-   * Goes on as another replica, as somebody has asked for who was told that it is a copy, or was put back. Throws `UNAVAILABLE` where
-   * its process ends meanwhile.
+   * Goes on as another replica, as somebody has asked for who was told that it is a copy, or was put back (`as-new`), or that its origin
+   * was (`rejoin`). Rejects where its process ends meanwhile.
    */
-  async adoptAsNew(): Promise<void> {
+  async beginAnew(how: "as-new" | "rejoin"): Promise<void> {
     const [sync, hold, store] = [this.sync, this.hold, this.#store];
-    await sync.becomeNew(hold.context.newId());
+    const newId = hold.context.newId();
+    await (how === "as-new" ? sync.becomeNew(newId) : sync.rejoin(newId));
     await sync.close();
     await hold[Symbol.asyncDispose]();
     await store?.close();
-    if (this.#sync !== sync) throw new ChronicleError("UNAVAILABLE", "the process has ended");
+    if (this.#sync !== sync) throw ended();
     this.lose();
     await this.start();
-    await this.sync.resume({ accept: "keep" });
+    await this.sync.resume();
   }
 
   /** Its process is gone. */
   lose(): void {
+    this.#life += 1;
     this.#timers?.end();
     this.#sync?.close().catch(NOTHING);
     this.#hold?.[Symbol.asyncDispose]().then(NOTHING, NOTHING);
@@ -264,6 +271,10 @@ export class ReplicaNode {
     const stat = this.machine.disk.lstat(FOLDER);
     return stat?.kind === "dir" ? { dev: String(stat.dev), ino: String(stat.ino) } : undefined;
   }
+}
+
+function ended(): ChronicleError {
+  return new ChronicleError("UNAVAILABLE", "the process has ended");
 }
 
 /** A worktree whose hints come from whoever is given the way to say them. */

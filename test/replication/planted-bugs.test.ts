@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
-import { appliesTwice, forgetful, Gullible } from "./planted-bugs.ts";
-import { SyncSimulation, type Planted } from "./sync-simulation.ts";
+import { appliesTwice, forgetful, Gullible, knowsNumbersOnly } from "./planted-bugs.ts";
+import { putBackSteps } from "./put-backs.ts";
+import { STORM_MS, SyncSimulation, type Planted } from "./sync-simulation.ts";
 
 /** One of so many seeds notices it. */
 const SEEDS = 40;
@@ -9,7 +10,7 @@ const SEED_MS = 15_000;
 /** A bug, in weather that brings it to light; and what is seen of it. */
 interface Bug {
   readonly name: string;
-  readonly planted: () => Planted;
+  readonly planted: (seed: number) => Planted;
   readonly notice: RegExp;
 }
 
@@ -42,6 +43,11 @@ const BUGS: readonly Bug[] = [
     planted: () => ({ echoMs: 400 }),
     notice: /nobody looks|trees differ/,
   },
+  {
+    name: "changes of a replica that was put back, or copied, are known by their numbers",
+    planted: (seed) => ({ door: knowsNumbersOnly, putBacks: putBackSteps(seed, STORM_MS) }),
+    notice: /nobody looks|trees differ|is nowhere|nobody has deleted|not equal/,
+  },
 ];
 
 it.each(BUGS)(
@@ -50,18 +56,20 @@ it.each(BUGS)(
     const found = await firstNotice(planted);
     expect(found?.told).toMatch(notice);
     // It is the bug: in the same weather without it all is well.
-    const { storm } = planted();
-    await new SyncSimulation(found?.seed ?? 0, storm === undefined ? {} : { storm }).run();
+    const seed = found?.seed ?? 0;
+    const { storm, putBacks } = planted(seed);
+    const weather = { ...(storm === undefined ? {} : { storm }), ...(putBacks === undefined ? {} : { putBacks }) };
+    await new SyncSimulation(seed, weather).run();
   },
   SEEDS * SEED_MS,
 );
 
 async function firstNotice(
-  planted: () => Planted,
+  planted: Bug["planted"],
 ): Promise<{ readonly seed: number; readonly told: string } | undefined> {
   for (let seed = 1; seed <= SEEDS; seed += 1) {
     try {
-      await new SyncSimulation(seed, planted()).run();
+      await new SyncSimulation(seed, planted(seed)).run();
     } catch (error) {
       return { seed, told: String(error) };
     }

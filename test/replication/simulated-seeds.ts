@@ -1,15 +1,21 @@
 import { describe, expect, it } from "vitest";
-import { SyncSimulation } from "./sync-simulation.ts";
+import { putBackSteps, type PutBackStep } from "./put-backs.ts";
+import { STORM_MS, SyncSimulation, type Planted } from "./sync-simulation.ts";
 
 /** More than enough for a seed, on a machine that has much else to do. */
 const SEED_MS = 15_000;
 /** Of more than so many that fail nobody learns anything. */
 const MOST_FAILURES = 5;
 
+/** Put-backs of a seed at most; each is left out once to see whether it matters. */
+const MOST_STEPS = 20;
+
 /** A kind of weather, and how much of it there is. */
 interface Kind {
   readonly name: string;
   readonly isHard: boolean;
+  /** Are machines put back to an earlier state, and started twice? */
+  readonly isPutBack: boolean;
   /** So many files share the seeds, so that all cores work on them. */
   readonly parts: number;
   /** What is in the environment says which seeds are run, instead of these; and how a failing one is run alone. */
@@ -23,6 +29,7 @@ interface Kind {
 const ORDINARY: Kind = {
   name: "an origin, its replicas, and everything that goes wrong",
   isHard: false,
+  isPutBack: false,
   parts: 4,
   env: { seeds: "SIM_SEEDS", first: "SIM_FIRST", files: "simulation" },
   seeds: 100,
@@ -46,6 +53,7 @@ const ORDINARY: Kind = {
 const HARD: Kind = {
   name: "an origin that is tidied up, replicas with rules of their own, disks that are full, fail or are away",
   isHard: true,
+  isPutBack: false,
   parts: 2,
   env: { seeds: "HARD_SEEDS", first: "HARD_FIRST", files: "hard" },
   seeds: 40,
@@ -65,6 +73,28 @@ const HARD: Kind = {
   },
 };
 
+/** Ordinary weather, and whole machines, stores or folders that are put back to an earlier state, or run twice. CI runs 1,000. */
+const PUT_BACK: Kind = {
+  name: "an origin and replicas that are put back to an earlier state, copied, and run twice",
+  isHard: false,
+  isPutBack: true,
+  parts: 4,
+  env: { seeds: "PUT_BACK_SEEDS", first: "PUT_BACK_FIRST", files: "put-back" },
+  seeds: 60,
+  leastInTwenty: {
+    edits: 300,
+    crashes: 30,
+    connections: 160,
+    copied: 40,
+    "put-back": 20,
+    cloned: 4,
+    swapped: 4,
+    adopted: 8,
+    "origin-put-back": 2,
+    conflicts: 20,
+  },
+};
+
 /** Runs one part (1 to 4) of the seeds of the simulation. */
 export function testSeeds(part: number): void {
   testPart(ORDINARY, part);
@@ -73,6 +103,11 @@ export function testSeeds(part: number): void {
 /** Runs one part (1 or 2) of its seeds in hard weather. */
 export function testHardSeeds(part: number): void {
   testPart(HARD, part);
+}
+
+/** Runs one part (1 to 4) of its seeds with machines that are put back. */
+export function testPutBackSeeds(part: number): void {
+  testPart(PUT_BACK, part);
 }
 
 function testPart(kind: Kind, part: number): void {
@@ -88,34 +123,61 @@ function testPart(kind: Kind, part: number): void {
         const failures: string[] = [];
         const counts: Record<string, number> = {};
         for (const seed of seeds) {
-          const failure = await failureOf(kind, seed, counts);
+          const failure = await failureOf(kind, seed, { counts, isFirst: failures.length === 0 });
           if (failure !== undefined) failures.push(failure);
           if (failures.length === MOST_FAILURES) break;
         }
         expect(failures.join("\n")).toBe("");
         if (seeds.length >= 20) expect(tooFew(kind, counts, seeds.length)).toEqual([]);
       },
-      (1 + seeds.length) * SEED_MS,
+      (1 + seeds.length + (kind.isPutBack ? MOST_STEPS : 0)) * SEED_MS,
     );
   });
 }
 
-/** Why a seed fails, and how to see it again; `undefined`: it does not. */
+/** Why a seed fails, how to see it again, and (of the first) with which of its put-backs it does; `undefined`: it does not fail. */
 async function failureOf(
-  { isHard, env }: Kind,
+  kind: Kind,
   seed: number,
-  counts: Record<string, number>,
+  { counts, isFirst }: { readonly counts: Record<string, number>; readonly isFirst: boolean },
 ): Promise<string | undefined> {
-  const simulation = new SyncSimulation(seed, { isHard });
+  const { env, isPutBack } = kind;
+  const steps = isPutBack ? putBackSteps(seed, STORM_MS) : undefined;
+  const { failure, counts: more } = await runOnce(kind, seed, steps);
+  for (const [what, count] of Object.entries(more)) counts[what] = (counts[what] ?? 0) + count;
+  if (failure === undefined) return undefined;
+  const again = `${env.first}=${seed} ${env.seeds}=1 npx vitest run test/replication/${env.files}`;
+  const fewest =
+    steps === undefined || !isFirst ? "" : `\n  with: ${(await shrunk(kind, seed, steps)).map(shown).join(", ")}`;
+  return `seed ${seed}: ${failure}\n  again: ${again}${fewest}`;
+}
+
+async function runOnce(
+  { isHard }: Kind,
+  seed: number,
+  putBacks: Planted["putBacks"],
+): Promise<{ readonly failure: string | undefined; readonly counts: Readonly<Record<string, number>> }> {
+  const simulation = new SyncSimulation(seed, { isHard, ...(putBacks === undefined ? {} : { putBacks }) });
   try {
     await simulation.run();
-    return undefined;
+    return { failure: undefined, counts: simulation.counts };
   } catch (error) {
-    const again = `${env.first}=${seed} ${env.seeds}=1 npx vitest run test/replication/${env.files}`;
-    return `seed ${seed}: ${String(error)}\n  again: ${again}`;
-  } finally {
-    for (const [what, count] of Object.entries(simulation.counts)) counts[what] = (counts[what] ?? 0) + count;
+    return { failure: String(error), counts: simulation.counts };
   }
+}
+
+/** The steps, without those that it fails without as well: each is left out once. */
+async function shrunk(kind: Kind, seed: number, steps: readonly PutBackStep[]): Promise<readonly PutBackStep[]> {
+  let kept = steps;
+  for (const one of steps) {
+    const fewer = kept.filter((step) => step !== one);
+    if ((await runOnce(kind, seed, fewer)).failure !== undefined) kept = fewer;
+  }
+  return kept;
+}
+
+function shown({ at, what, node, part }: PutBackStep): string {
+  return `${at} ms: ${what} ${part} of ${node}`;
 }
 
 /** What has hardly happened. */

@@ -5,31 +5,32 @@ import type { LogEvent } from "../../src/core/event.ts";
 import { decodeFile, pathOfRecordId, type FileRecord } from "../../src/core/file-record.ts";
 import { isWithin, type WorkspacePath } from "../../src/core/path.ts";
 import type { SimDisk } from "../../src/disk/sim-disk.ts";
-import type { ReplicaRecord } from "../../src/core/replica-record.ts";
+import { decodeReplica, type ReplicaRecord } from "../../src/core/replica-record.ts";
 import { parseLine } from "../../src/core/chain.ts";
-import { FOLDER } from "../../src/testing/sync-machine.ts";
 import { openConflicts } from "../../src/workspace/conflicts.ts";
 import type { OriginNode, ReplicaNode } from "../../src/testing/sync-nodes.ts";
+import { filesOf, treeOf, type Tree } from "./folder-tree.ts";
+import type { WrittenBytes } from "./written-bytes.ts";
 
 /** What is looked at. */
 export interface Synced {
   readonly origin: OriginNode;
   readonly replicas: readonly ReplicaNode[];
   readonly isHosted: boolean;
+  /** Was the origin put back to an earlier state? Then it does not know any more what it has answered before. */
+  readonly isOriginPutBack: boolean;
 }
 
 /** The event of an origin's baseline, whose states are no events of their own. */
 const BASELINE = 3;
-
-/** A folder's files: path → kind, mode and content. */
-type Tree = Readonly<Record<string, string>>;
 
 /**
  * What must hold in the end: trees that are equal but for listed conflicts; mirrors that are the origin's log, byte for byte,
  * as far as they were not begun anew behind what it has dropped;
  * each write that a replica was told of as taken, in the origin's history; no write there twice; and histories that verify.
  */
-export async function checkOutcome({ origin, replicas, isHosted }: Synced): Promise<void> {
+export async function checkOutcome(synced: Synced): Promise<void> {
+  const { origin, replicas, isOriginPutBack } = synced;
   const log = linesIn(origin.machine.disk, `/store/workspaces/${origin.id}`);
   const events = parsed(log);
   checkOnce(events);
@@ -37,18 +38,29 @@ export async function checkOutcome({ origin, replicas, isHosted }: Synced): Prom
     const name = `replica ${i + 1}`;
     const shape = replica.sync.shape;
     assert.equal(shape.state, "in-sync", `${name} is ${shape.state}: ${shape.reason ?? ""}`);
-    checkMirror(name, replica, log);
+    checkMirror(name, replica, { log, isOriginPutBack });
     // Of what an origin has dropped nobody can say that it never was there.
-    if (events[0]?.seq === 1) await checkWrites(name, replica, events);
+    if (events[0]?.seq === 1 && !isOriginPutBack) await checkWrites(name, replica, events);
   }
-  const differing = await differences({ origin, replicas, isHosted });
+  const differing = await differences(synced);
   assert.equal(differing.join("\n"), "", "trees differ where there is no conflict");
   await verified("the origin", origin.machine, origin.id);
   for (const [i, replica] of replicas.entries()) await verified(`replica ${i + 1}`, replica.machine, replica.id);
 }
 
+/** Nothing that somebody has written is lost, of all machines, and what nobody has deleted is everywhere. */
+export function checkWritten({ origin, replicas, isHosted }: Synced, written: WrittenBytes): void {
+  written.check([origin, ...replicas]);
+  for (const node of isHosted ? replicas : [origin, ...replicas]) {
+    const files = filesOf(node.machine.disk);
+    const name = node === origin ? "the origin" : `replica ${replicas.indexOf(node as ReplicaNode) + 1}`;
+    for (const [path, text] of written.lasting)
+      assert.equal(files.get(path), text, `nobody has deleted ${path}, and ${name} does not have it`);
+  }
+}
+
 /** Where the trees differ, and no open conflict says so. */
-export async function differences({ origin, replicas, isHosted }: Synced): Promise<string[]> {
+export async function differences({ origin, replicas, isHosted }: Omit<Synced, "isOriginPutBack">): Promise<string[]> {
   const wanted = isHosted ? await hostedTree(origin.workspace) : treeOf(origin.machine.disk);
   const shown: string[] = [];
   for (const [i, { hold, machine, sync }] of replicas.entries()) {
@@ -69,9 +81,14 @@ function isFiltered(path: string, { filterTo, filterFrom }: ReplicaRecord): bool
 }
 
 /** Each line that is held, or ever was, is the origin's, and none is missing since the mirror was begun. */
-function checkMirror(name: string, { machine, id, hold }: ReplicaNode, log: ReadonlyMap<number, string>): void {
+function checkMirror(
+  name: string,
+  { machine, id, hold }: ReplicaNode,
+  { log, isOriginPutBack }: { readonly log: ReadonlyMap<number, string>; readonly isOriginPutBack: boolean },
+): void {
   const folder = `/store/workspaces/${id}/upstream`;
-  const mirror = linesIn(machine.disk, folder);
+  // What the origin has lost lies beside what it has.
+  const mirror = linesIn(machine.disk, folder, !isOriginPutBack);
   for (const [seq, line] of log) {
     const held = mirror.get(seq);
     const isRight = held === line || (held === undefined && seq <= hold.mirror.start);
@@ -122,16 +139,31 @@ async function checkWrites(name: string, replica: ReplicaNode, events: readonly 
     for (const { path, entry } of rows) states.set(path, (states.get(path) ?? new Set()).add(stateOf(entry)));
   }
   const own = parsed(linesIn(replica.machine.disk, `/store/workspaces/${replica.id}`));
-  // What was there before it had met its origin (until then the record names none) is proposed as it was then, not change by change.
-  const begun = own.findIndex(({ recordId }) => /^replica:./u.test(recordId));
-  for (const { path, record, seq } of fileEvents(own.slice(begun))) {
+  const { sandboxId } = replica.sync.record;
+  for (const { path, record, seq } of fileEvents(own.slice(begunAt(own, sandboxId)))) {
     // A deletion loses nothing: whether it has come is seen in the trees.
     if (record.cause === "replica" || seq > settled || record.entry === undefined) continue;
     if (mode === "one-way-replica" || isFiltered(path, replica.sync.record)) continue;
     const isThere = states.get(path)?.has(stateOf(record.entry)) === true;
-    const isKept = kept.has(`version:${replica.id}:${seq}`);
+    const isKept = kept.has(`version:${sandboxId}:${seq}`);
     assert.ok(isThere || isKept, `what ${name} wrote as event ${seq} (${path}) is nowhere at the origin`);
   }
+}
+
+/**
+ * What was there before it had met its origin (until then the record names none), or before it went on as another replica, is proposed
+ * as it was then, not change by change: that is over where a record says that all of it is settled.
+ */
+function begunAt(own: readonly LogEvent[], sandboxId: string): number {
+  const records = own.flatMap(({ recordId, record, seq }, at) =>
+    recordId.startsWith("replica:") ? [{ at, seq, record: decodeReplica(record) }] : [],
+  );
+  const former = records.findLast(({ record }) => record.sandboxId !== sandboxId);
+  const begun =
+    former === undefined
+      ? records.find(({ record }) => record.origin !== "")
+      : records.find(({ at, record }) => at > former.at && record.settled > former.seq);
+  return begun?.at ?? own.length;
 }
 
 function stateOf(entry: Entry | undefined): string {
@@ -152,9 +184,11 @@ function parsed(log: ReadonlyMap<number, string>): LogEvent[] {
 }
 
 /** All lines of a log by seq, in their order, with those in its archive, and those of mirrors that were begun anew. */
-function linesIn(disk: SimDisk, folder: string): Map<number, string> {
+function linesIn(disk: SimDisk, folder: string, isWithFormer = true): Map<number, string> {
   const places = disk.list(folder).map(({ name }) => name.toString());
-  const beside = places.filter((name) => name === "archive" || name === "former" || name.startsWith("from-"));
+  const beside = places.filter(
+    (name) => name === "archive" || (isWithFormer && name === "former") || name.startsWith("from-"),
+  );
   const files = beside.flatMap((name) => disk.list(`${folder}/${name}`).map((one) => `${name}/${one.name.toString()}`));
   const lines = ["events.wal", ...files.filter((name) => name.endsWith(".wal"))].flatMap((name) => {
     const text = disk.content(`${folder}/${name}`)?.toString() ?? "";
@@ -183,19 +217,6 @@ async function hostedTree(workspace: WorkspaceApi): Promise<Tree> {
   for (const { path, kind, permissions } of (await workspace.files()).files) {
     const content = kind === "file" ? Buffer.concat(await Array.fromAsync((await workspace.file(path)).pieces())) : "";
     found[path] = `${kind} ${permissions} ${content.toString()}`;
-  }
-  return found;
-}
-
-function treeOf(disk: SimDisk, at = ""): Tree {
-  const found: Record<string, string> = {};
-  for (const { name } of disk.list(`${FOLDER}${at}`)) {
-    const path = `${at}/${name.toString()}`;
-    const stat = disk.lstat(`${FOLDER}${path}`);
-    if (stat === undefined || path.includes(".chronicle")) continue;
-    const content = stat.kind === "file" ? (disk.content(`${FOLDER}${path}`)?.toString() ?? "") : "";
-    found[path.slice(1)] = `${stat.kind} ${stat.mode} ${content}`;
-    if (stat.kind === "dir") Object.assign(found, treeOf(disk, path));
   }
   return found;
 }

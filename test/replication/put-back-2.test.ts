@@ -1,0 +1,3 @@
+import { testPutBackSeeds } from "./simulated-seeds.ts";
+
+testPutBackSeeds(2);
