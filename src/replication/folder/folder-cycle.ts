@@ -3,7 +3,7 @@ import type { ConflictRecord, IdentifiedConflict } from "../../core/conflict-rec
 import { ChronicleError } from "../../core/errors.ts";
 import type { NameRules } from "../../core/find-collisions.ts";
 import type { Hash } from "../../core/hash.ts";
-import type { WorkspacePath } from "../../core/path.ts";
+import { foldersAbove, type WorkspacePath } from "../../core/path.ts";
 import type { Side } from "../../core/reconcile.ts";
 import type { FolderIdentity, Kept, ReplicaHalt, ReplicaRecord } from "../../core/replica-record.ts";
 import { capture } from "../../workspace/capture.ts";
@@ -251,6 +251,9 @@ export class FolderCycle implements Disposable {
    * `REFUSED` where the folder is not there, or a conflict is open about what the origin has no more.
    */
   async rejoin(sandboxId: string, common: number): Promise<void> {
+    // It may have been put back before anything of it was in the folder.
+    const { workspace: origin } = this.#parts.mirror;
+    if (this.#record.origin !== origin) await this.write({ origin });
     await this.#catchUpWithHeld();
     const behind = (await this.openConflicts()).filter(({ record }) => isAfter(record, common));
     if (behind.length > 0) throw stillDisputed(behind);
@@ -289,11 +292,14 @@ export class FolderCycle implements Disposable {
     return since.length === MOST_SINCE || since.some(({ recordId }) => recordId.startsWith("conflict:"));
   }
 
-  /** What was settled would be in the way of what cannot be written again and again. By path: the origin's event that it was about. */
+  /**
+   * What was settled would be in the way of what cannot be written again and again. By path: the origin's event up to which it was
+   * about what the origin had of it, and beneath it.
+   */
   async #readSettled(): Promise<ReadonlyMap<WorkspacePath, number>> {
     const { origin } = this.#record;
     const settled = (await settledConflicts(this.#parts.context)).flatMap(({ record: { path, sync } }) =>
-      sync?.origin === origin ? [[path, sync.upstreamSeq] as const] : [],
+      sync?.origin === origin ? [[path, Math.max(sync.upstreamSeq, sync.since ?? 0)] as const] : [],
     );
     return new Map(settled);
   }
@@ -353,7 +359,8 @@ export class FolderCycle implements Disposable {
     const [local, head, applied] = [(await context.index.head()).seq, mirror.head.seq, this.#applied];
     const conflicts = (this.#open = await this.#readConflicts());
     const reached = { applied, head, local };
-    const isDeleting = (path: WorkspacePath): boolean => journal.isOnItsWay(path, undefined);
+    const isDeleting = (path: WorkspacePath, upstreamSeq: number): boolean =>
+      journal.isOnItsWay(path, undefined) || this.#isSettled(path, upstreamSeq);
     const both = { mirror, own: context.index, ...reached, conflicts, rules, isOwn: this.#isOwn };
     const ground = { ...both, editorFiles, isDeleting };
     const again = [...journal.again];
@@ -383,7 +390,9 @@ export class FolderCycle implements Disposable {
     await journal.scan();
     journal.withdraw(conflicts.flatMap(({ record: { path, sync } }) => (sync === undefined ? [] : { ...sync, path })));
     await breatheAfter(paths.length);
-    const plan = planCycle(await this.#back.decide({ paths, decisions, sides, isMeant: this.#isMeant(paths) }), {
+    const upstream = new Map(paths.map((one) => [one.path, one.upstream?.seq ?? 0]));
+    const isMeant = (path: WorkspacePath): boolean => this.#isSettled(path, upstream.get(path) ?? 0);
+    const plan = planCycle(await this.#back.decide({ paths, decisions, sides, isMeant }), {
       origin: this.#record.origin,
       applied,
       rules,
@@ -400,11 +409,10 @@ export class FolderCycle implements Disposable {
     return { plan, contents, paths, disputed, losses, local, head, again, isWhole: areWhole(paths) };
   }
 
-  /** Was a conflict of a path settled about what the origin has last had of it? */
-  #isMeant(paths: readonly CyclePath[]): (path: WorkspacePath) => boolean {
-    if (this.#settledAt.size === 0) return () => false;
-    const upstream = new Map(paths.map((one) => [one.path, one.upstream?.seq ?? 0]));
-    return (path) => this.#settledAt.has(path) && this.#settledAt.get(path) === upstream.get(path);
+  /** Was a conflict of a path, or of a folder above it, settled about what the origin has had of it as of this event? */
+  #isSettled(path: WorkspacePath, upstreamSeq: number): boolean {
+    if (this.#settledAt.size === 0) return false;
+    return [path, ...foldersAbove(path)].some((at) => (this.#settledAt.get(at) ?? -1) >= upstreamSeq);
   }
 
   async #touched({ local, head }: Pick<Planned, "local" | "head">): Promise<Set<WorkspacePath>> {

@@ -27,8 +27,8 @@ export interface CycleSides {
   readonly rules: ReplicatedPaths;
   /** Did this replica write what the origin's event says? */
   readonly isOwn: (seq: number) => Promise<boolean>;
-  /** Is a deletion of this path on its way to the origin, or was it refused there? Default: no. */
-  readonly isDeleting?: ((path: WorkspacePath) => boolean) | undefined;
+  /** Is a deletion of this path, which the origin has as of this event, on its way there, refused or decided? Default: no. */
+  readonly isDeleting?: ((path: WorkspacePath, upstreamSeq: number) => boolean) | undefined;
   /** Says what of the editors' own files is left out. Default: nothing is. */
   readonly editorFiles?: Pick<EditorFiles, "judge" | "looksMade" | "leftOut"> | undefined;
 }
@@ -169,7 +169,7 @@ async function readInto(
       const there = remote[i];
       const upstream = there === undefined ? undefined : { seq: there.seq, iteration: there.iteration };
       // What the folder never had, since a filter withheld it, it cannot have deleted.
-      const isNew = local[i] === undefined && !disputed.has(path) && sides.isDeleting?.(path) !== true;
+      const isNew = local[i] === undefined && !disputed.has(path) && sides.isDeleting?.(path, there?.seq ?? 0) !== true;
       const at = (isNew ? undefined : base[i]) ?? NEVER;
       found.set(path, { path, base: at, local: local[i]?.entry, remote: there?.entry, upstream });
     });
