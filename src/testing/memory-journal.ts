@@ -56,6 +56,11 @@ export class MemoryJournal implements WriteJournal {
     return { entries, upTo: all.length > limit ? (entries.at(-1)?.localSeq ?? after) : this.#head };
   }
 
+  /** Nobody else writes as this replica. */
+  async hasWritten(): Promise<boolean> {
+    return true;
+  }
+
   /** Whoever has this journal sends everything behind what the origin remembers. */
   remembered(): void {}
 

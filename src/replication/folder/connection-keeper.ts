@@ -151,9 +151,9 @@ export class ConnectionKeeper {
  */
 function isRefusal({ stage, error }: Attempt): boolean {
   if (error === undefined) return false;
-  if (stage === "welcome") return isFromPeer(error) && EXPELLED.has(error.code);
   // What this side has found out about itself stays so; what the origin says of its own history may be mended.
   if (error.code === "ROLLBACK_DETECTED") return !isFromPeer(error);
+  if (stage === "welcome") return isFromPeer(error) && EXPELLED.has(error.code);
   const isOwnComplaint = stage === "asking" && error.code === "USAGE" && !isFromPeer(error);
   return FINAL.has(error.code) && !isOwnComplaint;
 }

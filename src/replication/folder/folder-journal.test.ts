@@ -37,6 +37,7 @@ function journalOf(
     before: async () => more.before,
     open: async () => undefined,
     isStillHeld: async () => true,
+    hasWritten: async () => true,
     rules: new ReplicatedPaths({ mode: "two-way-safe", filterTo: [], filterFrom: [], ...more.rules }),
     keepsHere: more.keepsHere,
     settled: more.settled ?? 0,

@@ -23,6 +23,7 @@ export interface JournalSource {
   readonly before: (path: WorkspacePath) => Promise<Entry | undefined>;
   readonly open: (hash: Hash) => Promise<BlobReader | undefined>;
   readonly isStillHeld: (seq: number, hash: Hash | undefined) => Promise<boolean>;
+  readonly hasWritten: (seq: number, path: WorkspacePath) => Promise<boolean>;
   readonly rules: ReplicatedPaths;
   /** Is it an editor's own file, which stays here? Default: none is. */
   readonly keepsHere?: ((path: WorkspacePath, entry: Entry | undefined) => Promise<boolean>) | undefined;
@@ -233,6 +234,10 @@ export class FolderJournal implements WriteJournal {
 
   isStillHeld(localSeq: number, hash: Hash | undefined): Promise<boolean> {
     return this.#source.isStillHeld(localSeq, hash);
+  }
+
+  hasWritten(localSeq: number, path: WorkspacePath): Promise<boolean> {
+    return this.#source.hasWritten(localSeq, path);
   }
 
   open(hash: Hash): Promise<BlobReader | undefined> {

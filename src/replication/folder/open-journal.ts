@@ -1,6 +1,6 @@
 import type { ReplicaRecord } from "../../core/replica-record.ts";
 import type { Context } from "../../workspace/context.ts";
-import { isStillHeld, readJournal } from "../../workspace/replica/journal.ts";
+import { hasWritten, isStillHeld, readJournal } from "../../workspace/replica/journal.ts";
 import type { Mirror } from "../replica/mirror.ts";
 import type { EditorFiles } from "./editor-files.ts";
 import { FolderJournal } from "./folder-journal.ts";
@@ -27,6 +27,7 @@ export function openJournal(
     before: async (path) => (await mirror.iterationAt(path, mirror.head.seq))?.entry,
     open: (hash) => context.blobs.open(hash),
     isStillHeld: (seq, hash) => isStillHeld(context, seq, hash),
+    hasWritten: (seq, path) => hasWritten(context, seq, path),
     rules,
     keepsHere: (path, entry) => editorFiles.keepsHere(path, entry),
     settled,

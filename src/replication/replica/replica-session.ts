@@ -1,5 +1,6 @@
 import { ChronicleError } from "../../core/errors.ts";
 import type { SealedEvent } from "../../core/event.ts";
+import { decodeFile, pathOfRecordId } from "../../core/file-record.ts";
 import type { Hash } from "../../core/hash.ts";
 import type { BlobStore } from "../../storage/blob-store.ts";
 import { asFatal } from "../as-fatal.ts";
@@ -251,6 +252,16 @@ export class ReplicaSession {
     throw forked(settled);
   }
 
+  /** What the origin has taken of this replica, and has not answered yet, nothing else would tell from what a copy of it has written. */
+  async #refuseOther({ op, recordId, record }: SealedEvent): Promise<void> {
+    const { journal, sandboxId } = this.#options;
+    const path = op === "upsert" && journal !== undefined ? pathOfRecordId(recordId) : undefined;
+    if (path === undefined || record["replica"] === undefined) return;
+    const { replica } = decodeFile(path, record);
+    if (replica?.id !== sandboxId || (await journal?.hasWritten(replica.localSeq, path)) !== false) return;
+    throw forked(replica.localSeq);
+  }
+
   async #arrived(message: MessageOf<"Notification"> | MessageOf<"Rename"> | MessageOf<"Events">): Promise<void> {
     // What comes in between comes again, after the state that is being reconciled with.
     if (this.#trees !== undefined) return;
@@ -291,6 +302,7 @@ export class ReplicaSession {
   async #storeSome(some: readonly ArrivedEvent<SealedEvent>[]): Promise<void> {
     const { upstream, mirror, blobs, onEvents } = this.#options;
     const events = some.map(({ event }) => event);
+    for (const event of events) await this.#refuseOther(event);
     {
       // Until the lines are there, nothing but this keeps the collector from what they name.
       using _lease = await blobs.lease();

@@ -1,4 +1,5 @@
 import type { Hash } from "../../core/hash.ts";
+import type { WorkspacePath } from "../../core/path.ts";
 import type { BlobReader } from "../../storage/blob-store.ts";
 import type { Signal } from "../../util/signal.ts";
 import type { WriteBackAnswer, WriteBackEntry } from "../../core/write-back.ts";
@@ -21,6 +22,8 @@ export interface WriteJournal {
   remembered(upTo: number): void;
   /** Is this own event still the one of which the origin has heard? `hash` undefined: nobody knows which one that was. */
   isStillHeld(localSeq: number, hash: Hash | undefined): Promise<boolean>;
+  /** Is this own event a change of this path, or of something in it? What is not known any more may have been. */
+  hasWritten(localSeq: number, path: WorkspacePath): Promise<boolean>;
   /** There may be more entries. */
   readonly changed: Signal<void>;
   /** The content of an entry; `undefined` where it is gone. */

@@ -1,8 +1,10 @@
 import { describe, expect, it } from "vitest";
 import type { ConflictRecord, IdentifiedConflict } from "../../core/conflict-record.ts";
 import type { Entry } from "../../core/entry.ts";
+import type { WorkspacePath } from "../../core/path.ts";
 import { ORIGIN, replicaRecord, ReplicaRig } from "../../testing/replica-rig.ts";
 import { snapshotAction } from "../snapshot-action.ts";
+import { hasWritten } from "./journal.ts";
 
 const CONFLICT = "22222222-2222-4222-8222-222222222222";
 
@@ -172,6 +174,20 @@ describe("conflicts", () => {
       ["b", undefined],
     ]);
   });
+});
+
+it("knows which of its own events wrote a path: a copy of it, or one that was put back, has others there", async () => {
+  await using replica = await ReplicaRig.open({ a: "1" });
+  await replica.apply({ applied: 1 });
+  await replica.edit("b", "2");
+  const { entries } = await replica.journal();
+  const seq = entries.find(({ path }) => path === "b")?.localSeq ?? 0;
+  const has = (at: number, path: string): Promise<boolean> => hasWritten(replica.context, at, path as WorkspacePath);
+  expect(seq).toBeGreaterThan(1);
+  expect(await has(seq, "b")).toBe(true);
+  expect(await has(seq, "a")).toBe(false);
+  expect(await has(1, "b")).toBe(false);
+  expect(await has((await replica.head()) + 1, "b")).toBe(false);
 });
 
 it("is quick where nothing is new, whatever was before", async () => {

@@ -1,7 +1,7 @@
 import type { LogEvent } from "../../core/event.ts";
 import type { Hash } from "../../core/hash.ts";
 import { decodeFile, isOriginsState, pathOfRecordId, type FileRecord } from "../../core/file-record.ts";
-import { splitRoot, type WorkspacePath } from "../../core/path.ts";
+import { isWithin, splitRoot, type WorkspacePath } from "../../core/path.ts";
 import { proposedPath } from "../../core/proposal-record.ts";
 import type { WriteBackEntry } from "../../core/write-back.ts";
 import type { EventRow, IterationRow } from "../../storage/index-store.ts";
@@ -179,4 +179,18 @@ export async function isStillHeld(context: HistoryContext, seq: number, hash: Ha
   if (seq > (await context.index.head()).seq) return false;
   const row = hash === undefined ? undefined : await context.index.locate(seq);
   return row === undefined || isInBase(row) || (await readEvent(context, row)).hash === hash;
+}
+
+/**
+ * Is this own event a change of this path, or of something that lies in it? What was compacted away, and what stands in a base, cannot be
+ * asked any more, and stands.
+ */
+export async function hasWritten(context: HistoryContext, seq: number, path: WorkspacePath): Promise<boolean> {
+  if (seq > (await context.index.head()).seq) await catchUp(context, { recover: false });
+  if (seq > (await context.index.head()).seq) return false;
+  const [row] = await context.index.events({ from: seq, to: seq, limit: 1 });
+  if (row === undefined || isInBase(row)) return true;
+  const { recordId } = row;
+  const written = proposedPath(recordId) ?? (recordId.startsWith("file") ? pathOfRecordId(recordId) : undefined);
+  return written !== undefined && isWithin(written, path);
 }
