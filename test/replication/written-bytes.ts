@@ -88,11 +88,11 @@ export class WrittenBytes {
     const here = inFolders.get(node) ?? new Set();
     for (const [hash] of this.#folders.get(node) ?? []) if (!here.has(hash)) this.#folders.get(node)?.delete(hash);
     const now = filesOf(node.machine.disk);
-    const elsewhere = nodes.filter((one) => one !== node).map((one) => filesOf(one.machine.disk));
+    const folders = nodes.map((one) => filesOf(one.machine.disk));
     for (const [path, text] of this.#lasting) {
-      if (!before.has(path) || now.has(path)) continue;
-      const isHeld = elsewhere.some((files) => files.has(path)) || named.has(hashOf(text));
-      if (isFolderAlone || !isHeld) this.#lasting.delete(path);
+      const isTaken = isFolderAlone && before.has(path) && !now.has(path);
+      const isFound = named.has(hashOf(text)) || folders.some((files) => files.has(path));
+      if (isTaken || !isFound) this.#lasting.delete(path);
     }
   }
 
