@@ -7,6 +7,7 @@ import type {
   WriteBackRules,
 } from "../core/write-back.ts";
 import type { WorkspaceContents } from "../replication/origin/content-server.ts";
+import type { SecretContents } from "../replication/origin/session-contents.ts";
 import { ReceivedContents } from "../replication/origin/received-contents.ts";
 import type { WriteBackDoor } from "../replication/origin/write-back-door.ts";
 import type { WriteBackParts } from "../replication/origin/write-back-intake.ts";
@@ -25,7 +26,7 @@ export interface OpenWriteBack extends AsyncDisposable {
 /** Lets an engine, which nobody else in this process uses, decide what replicas write. Disposed of, the engine's work is done. */
 export function openWriteBack(
   context: Context,
-  contents: WorkspaceContents,
+  contents: WorkspaceContents & Partial<SecretContents>,
   rules: WriteBackRules = {},
 ): OpenWriteBack {
   const turns = new Turns(context, async () => undefined);

@@ -1,6 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, it, test } from "vitest";
+import { Origins } from "../../src/compose/origins.ts";
 import { partsOf } from "../../src/compose/parts-of.ts";
 import { sha256 } from "../../src/core/hash.ts";
 import type { OriginOptions } from "../../src/replication/origin/origin-session.ts";
@@ -129,6 +130,26 @@ test("Truth 21: no secret goes along with an event that is sent while its commit
       expect(await has(secret)).toBe(false);
     }
   });
+});
+
+test("Truth 21: whoever names a secret's hash in a change must have the secret: no replica need not send it", async () => {
+  await using project = new Project();
+  project.write(".env", SECRET);
+  project.write("a.txt", ORDINARY);
+  const workspace = await project.init();
+  const { id } = workspace;
+  await workspace.close();
+  const here = await storeParts(project.home, project.configFolder);
+  {
+    await using origins = new Origins(here);
+    using lease = await origins.lease(id);
+    const received = lease.options.writeBack?.received;
+    expect(await received?.has([sha256(SECRET), sha256(ORDINARY)])).toEqual(new Set([sha256(ORDINARY)]));
+    // Not after somebody who has it has sent it, either.
+    received?.add(sha256(SECRET));
+    expect(await received?.has([sha256(SECRET)])).toEqual(new Set());
+  }
+  await here.blobs.close();
 });
 
 test("Truth 21: a replica knows of the secrets that it does not have, and says so", async () => {
