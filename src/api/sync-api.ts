@@ -27,7 +27,10 @@ export interface SyncSettings {
    * socket: else the origin turns the replica out (`FORBIDDEN`). Default: each stays on the side on which it was made.
    */
   readonly withProtected?: boolean;
-  /** A file in the folder must have been quiet for so long, in milliseconds (default 50). */
+  /**
+   * A file in the folder must have been quiet for so long, in milliseconds (default 50). One that is never quiet is taken after 20
+   * times as long, and not before 5 s.
+   */
   readonly debounceMs?: number;
 }
 

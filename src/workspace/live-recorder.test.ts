@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { renameSync, writeFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
@@ -31,6 +32,27 @@ test("what somebody edits is recorded by itself, soon, and as no session", async
   const [first] = await workspace.history("deep/er/b");
   expect(first).toMatchObject({ cause: "capture", actor: "human" });
   expect(await workspace.sessions()).toEqual([]);
+});
+
+test("a file that is written in pieces is recorded when it is whole", async () => {
+  await using project = new Project();
+  const workspace = await project.init();
+  await workspace.follow({ record: true });
+  let pauses = 0;
+  let content = "";
+  for (let piece = 0, last = performance.now(); piece < 100; piece += 1) {
+    project.write("big", (content += `${piece}\n`));
+    const now = performance.now();
+    // A machine that is busy may keep the writer itself waiting.
+    if (now - last > 40) pauses += 1;
+    last = now;
+    await sleep(5);
+  }
+  for (; ; await sleep(5)) {
+    const [newest] = await workspace.history("big").catch(() => []);
+    if (newest?.hash === createHash("sha256").update(content).digest("hex")) break;
+  }
+  expect((await workspace.history("big")).length).toBeLessThanOrEqual(1 + pauses);
 });
 
 test("what was edited before it began is recorded when it begins; what is edited after closing is not", async () => {

@@ -1,14 +1,23 @@
 import type { FollowOptions } from "../api/workspace-api.ts";
 import { ChronicleError } from "../core/errors.ts";
+import type { WorkspacePath } from "../core/path.ts";
 import { capture } from "./capture.ts";
 import { refuseReadOnly } from "./commit.ts";
 import type { Context } from "./context.ts";
 import { followSettings } from "./follow-settings.ts";
 import { isHosted } from "./hosted.ts";
+import { longestWaitMs, QuietPaths } from "./quiet-paths.ts";
 import type { Turns } from "./turns.ts";
 
-/** How long after a hint a look begins: editors and tools write in bursts. */
+/** A file must have been quiet for so long before it is looked at, in milliseconds: editors and tools write in bursts. */
 const SETTLE_MS = 50;
+/** They keep the process alive, as the work does that they begin. */
+const TIMERS = {
+  after(ms: number, run: () => void): Disposable {
+    const timer = setTimeout(run, ms);
+    return { [Symbol.dispose]: () => clearTimeout(timer) };
+  },
+};
 /** Looks may take this share of the time at most, so that a busy folder is not read all the time. */
 const BUSY_FACTOR = 3;
 
@@ -24,6 +33,16 @@ export class LiveRecorder {
   #timer: NodeJS.Timeout | undefined;
   #working: Promise<void> | undefined;
   #isWanted = false;
+  /** What is being written still. It stays in the live view: a look at everything does not wait for it. */
+  readonly #busy = new QuietPaths({
+    ...{ quietMs: SETTLE_MS, mostMs: longestWaitMs(SETTLE_MS), timers: TIMERS },
+    onQuiet: (paths, isLate) => {
+      if (isLate) for (const path of paths ?? []) this.#late.add(path);
+      this.#plan(0);
+    },
+  });
+  /** What was waited for long enough. */
+  #late = new Set<WorkspacePath>();
   readonly #first = Promise.withResolvers<void>();
   /** What went wrong last, if it still does. */
   #told: string | undefined;
@@ -38,7 +57,7 @@ export class LiveRecorder {
     if (isHosted(this.#context.worktree.roots)) return this.#first.resolve();
     refuseReadOnly(this.#context);
     this.#onError = onError;
-    this.#listening ??= this.#context.live.hinted.listen(() => this.#plan(SETTLE_MS));
+    this.#listening ??= this.#context.live.hinted.listen((paths) => this.#busy.hint(paths));
     this.#plan(0);
   }
 
@@ -52,6 +71,7 @@ export class LiveRecorder {
     this.#listening?.[Symbol.dispose]();
     this.#listening = undefined;
     clearTimeout(this.#timer);
+    this.#busy.clear();
     await this.#working;
     this.#first.resolve();
   }
@@ -83,10 +103,18 @@ export class LiveRecorder {
     const { live } = this.#context;
     // Folders may be tracked now that were not before.
     if (await followSettings(this.#context)) await live.restart();
-    const only = live.takeHinted();
-    if (only === undefined) {
+    await live.settle();
+    const late = this.#late;
+    this.#late = new Set();
+    const hinted = live.takeHinted();
+    if (hinted === undefined) {
       await capture(this.#context, { cause: "capture" });
-    } else if (only.length > 0) {
+      return;
+    }
+    const isBusy = (path: WorkspacePath): boolean => this.#busy.holds(path) && !late.has(path);
+    const only = hinted.filter((path) => !isBusy(path));
+    live.giveBack(hinted.filter(isBusy));
+    if (only.length > 0) {
       const { coverage } = await capture(this.#context, { cause: "capture", only });
       live.looked({ only, omitted: coverage.omitted });
     }

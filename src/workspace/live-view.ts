@@ -15,8 +15,8 @@ interface Look {
  * else it says that everything must be looked at.
  */
 export class LiveView {
-  /** Something may have changed. */
-  readonly hinted = new Signal<void>();
+  /** Something may have changed, at these paths; `undefined`: anywhere. */
+  readonly hinted = new Signal<readonly WorkspacePath[] | undefined>();
   readonly #worktree: Worktree;
   readonly #dirty = new Set<WorkspacePath>();
   #everything = true;
@@ -70,6 +70,11 @@ export class LiveView {
     return paths;
   }
 
+  /** Every hint of the past has come, where that can be said: what is still being written is known then. */
+  async settle(): Promise<void> {
+    await this.#handle?.settled();
+  }
+
   giveBack(paths: readonly WorkspacePath[] | undefined): void {
     if (paths === undefined) this.#everything = true;
     else for (const path of paths) this.#dirty.add(path);
@@ -89,6 +94,6 @@ export class LiveView {
 
   #note({ paths }: WatchHint): void {
     this.giveBack(paths);
-    this.hinted.emit();
+    this.hinted.emit(paths);
   }
 }

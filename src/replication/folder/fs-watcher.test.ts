@@ -2,6 +2,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { FolderRig, writeSim } from "../../testing/folder-rig.ts";
 import { capture } from "../../workspace/capture.ts";
 import { historyOf } from "../../workspace/history.ts";
+import { longestWaitMs } from "../../workspace/quiet-paths.ts";
 import { FOLDER } from "../../testing/sync-machine.ts";
 import { FsWatcher } from "./fs-watcher.ts";
 
@@ -94,4 +95,32 @@ describe("a folder that is watched", () => {
     await rig.pass(16 * 60_000);
     expect(await rig.during(rig.host.tree())).toEqual({ a: "2" });
   });
+
+  it.each([50, 1_000])(
+    "is recorded when a file was quiet for the debounce of %i ms, and not before",
+    async (debounceMs) => {
+      const { desk } = await watched({ log: "0" });
+      await rig.during(desk.sync.pause());
+      const { context } = desk;
+      const options = { context, debounceMs, timers: rig.clock, onLooked: () => undefined };
+      const watcher = new FsWatcher({ ...options, inTurn: (work) => work() });
+      await rig.during(watcher.start());
+      const recorded = async (): Promise<number> => (await rig.during(historyOf(context, "log"))).length;
+      for (let piece = 1; piece <= 200; piece += 1) {
+        desk.edit("log", `${piece}`);
+        await rig.pass(10);
+      }
+      expect(await recorded()).toBe(1);
+      await rig.pass(debounceMs + 100);
+      expect(await recorded()).toBe(2);
+      // One that is never quiet is taken all the same, now and then.
+      const longest = longestWaitMs(debounceMs);
+      for (let at = 0; at < longest + 200; at += 20) {
+        desk.edit("log", `again ${at}`);
+        await rig.pass(20);
+      }
+      expect(await recorded()).toBe(3);
+      await rig.during(watcher.stop());
+    },
+  );
 });

@@ -2,13 +2,14 @@ import type { WorkspacePath } from "../../core/path.ts";
 import { capture } from "../../workspace/capture.ts";
 import type { Context } from "../../workspace/context.ts";
 import { followSettings } from "../../workspace/follow-settings.ts";
+import { longestWaitMs, QuietPaths } from "../../workspace/quiet-paths.ts";
 import { endOrphans } from "../../workspace/transaction.ts";
 import type { Timers } from "../timers.ts";
 
 /** What a folder is watched with. */
 export interface FsWatcherOptions {
   readonly context: Context;
-  /** A path must have been quiet for so long before it is looked at. */
+  /** A path must have been quiet for so long before it is looked at, in milliseconds; see `longestWaitMs`. */
   readonly debounceMs: number;
   readonly timers: Timers;
   /** Runs one change of the workspace after another. */
@@ -23,16 +24,6 @@ export interface FsWatcherOptions {
  */
 const UNHINTED_MS = 15 * 60_000;
 
-/** A path that never becomes quiet is looked at after so many delays. */
-const MOST_DELAYS = 20;
-
-/** Paths that were hinted at together; `undefined`: everything. */
-interface Batch {
-  readonly paths: Set<WorkspacePath> | undefined;
-  readonly delays: number;
-  timer: Disposable | undefined;
-}
-
 /**
  * Records what people and programs change in a folder, once it has been quiet for a moment: what an editor does in several
  * steps (a temporary file, a rename, a swap file that comes and goes) is then one change, or none. Whether something has
@@ -40,10 +31,11 @@ interface Batch {
  */
 export class FsWatcher {
   readonly #options: FsWatcherOptions;
-  /** The batch that waits for a path to be quiet. */
-  readonly #batchOf = new Map<WorkspacePath, Batch>();
-  #everything: Batch | undefined;
+  /** What was taken from the live view, and is being written still. */
+  readonly #busy: QuietPaths;
   #due = new Set<WorkspacePath>();
+  /** Those of them that were waited for long enough. */
+  #late = new Set<WorkspacePath>();
   #isAllDue = false;
   #isLookingAtAll = false;
   #listening: Disposable | undefined;
@@ -52,6 +44,11 @@ export class FsWatcher {
 
   constructor(options: FsWatcherOptions) {
     this.#options = options;
+    const { debounceMs, timers } = options;
+    this.#busy = new QuietPaths({
+      ...{ quietMs: debounceMs, mostMs: longestWaitMs(debounceMs), timers },
+      onQuiet: (paths, isLate) => this.#ripe(paths, isLate),
+    });
   }
 
   /** Begins to watch. What was changed before is for `look`. */
@@ -70,7 +67,7 @@ export class FsWatcher {
    */
   async look({ unhinted = false }: { readonly unhinted?: boolean } = {}): Promise<void> {
     if (unhinted) this.#options.context.live.giveBack(undefined);
-    this.#forgetBatches();
+    this.#forgetBusy();
     this.#isAllDue = true;
     await this.#lookAtDue();
   }
@@ -80,7 +77,7 @@ export class FsWatcher {
     this.#listening = undefined;
     this.#unhinted?.[Symbol.dispose]();
     this.#unhinted = undefined;
-    this.#forgetBatches();
+    this.#forgetBusy();
     await this.#looking?.catch(() => undefined);
   }
 
@@ -101,45 +98,17 @@ export class FsWatcher {
     // A look at everything takes for itself what comes before it; what comes after is for the next look.
     if (this.#isLookingAtAll) return;
     const { live } = this.#options.context;
-    const paths = live.takeHinted();
-    if (paths === undefined) {
-      // What is taken is everything, which the look that follows takes for itself.
-      const delays = (this.#everything?.delays ?? -1) + 1;
-      this.#everything?.timer?.[Symbol.dispose]();
-      this.#everything = this.#wait({ paths: undefined, delays, timer: undefined });
-      return;
-    }
-    if (paths.length === 0) return;
-    const earlier = paths.map((path) => this.#batchOf.get(path)?.delays ?? -1);
-    const batch = this.#wait({
-      paths: new Set(paths),
-      delays: Math.max(...earlier.slice(0, 1_000)) + 1,
-      timer: undefined,
-    });
-    for (const path of paths) {
-      this.#batchOf.get(path)?.paths?.delete(path);
-      this.#batchOf.set(path, batch);
-    }
+    // What is taken is everything, which the look that follows takes for itself.
+    this.#busy.hint(live.takeHinted());
   }
 
-  #wait(batch: Batch): Batch {
-    const { timers, debounceMs } = this.#options;
-    batch.timer = timers.after(batch.delays < MOST_DELAYS ? debounceMs : 0, () => this.#ripe(batch));
-    return batch;
-  }
-
-  #ripe(batch: Batch): void {
+  #ripe(paths: ReadonlySet<WorkspacePath> | undefined, isLate: boolean): void {
     if (this.#listening === undefined) return;
-    if (batch.paths === undefined) {
-      this.#everything = undefined;
-      this.#isAllDue = true;
-    } else {
-      for (const path of batch.paths) {
-        this.#batchOf.delete(path);
-        this.#due.add(path);
-      }
+    if (paths === undefined) this.#isAllDue = true;
+    for (const path of paths ?? []) {
+      this.#due.add(path);
+      if (isLate) this.#late.add(path);
     }
-    if (!this.#isDue) return;
     void this.#lookAtDue().catch((error: unknown) => this.#options.onLooked(error));
   }
 
@@ -168,12 +137,15 @@ export class FsWatcher {
     // Folders may be tracked now that were not before.
     const isOther = await followSettings(context);
     if (isOther) await live.restart();
-    const only = [...this.#due];
+    await live.settle();
+    // What is being written at this very moment waits again: its hints are taken, so it is not lost.
+    const only = [...this.#due].filter((path) => this.#late.has(path) || !this.#busy.holds(path));
+    this.#late = new Set();
     const isAll = this.#isAllDue || isOther;
     this.#isAllDue = false;
     this.#due = new Set();
     if (isAll) await this.#lookAtAll(only);
-    else {
+    else if (only.length > 0) {
       const { coverage } = await capture(context, { cause: "capture", only });
       live.looked({ only, omitted: coverage.omitted });
     }
@@ -193,18 +165,13 @@ export class FsWatcher {
     }
   }
 
-  #forgetBatches(): void {
+  #forgetBusy(): void {
     const { live } = this.#options.context;
-    for (const batch of new Set(this.#batchOf.values())) {
-      batch.timer?.[Symbol.dispose]();
-      live.giveBack([...(batch.paths ?? [])]);
-    }
-    this.#batchOf.clear();
+    const { paths, isAll } = this.#busy.clear();
+    live.giveBack(paths);
     live.giveBack([...this.#due]);
     this.#due = new Set();
-    if (this.#everything !== undefined || this.#isAllDue) live.giveBack(undefined);
-    this.#everything?.timer?.[Symbol.dispose]();
-    this.#everything = undefined;
+    if (isAll || this.#isAllDue) live.giveBack(undefined);
     this.#isAllDue = false;
   }
 }
