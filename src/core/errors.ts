@@ -71,7 +71,7 @@ export const NO_PERMISSION =
 const HINTS: Readonly<Record<string, string>> = {
   ENOSPC: "free some space on that disk, and try again",
   EDQUOT: "free some space within your quota, and try again",
-  EROFS: "that file system is mounted read-only",
+  EROFS: "mount that file system for writing again (`mount -o remount,rw`), and try again",
   EACCES: NO_PERMISSION,
   EPERM: NO_PERMISSION,
   EMFILE: "too many files are open: raise the limit (`ulimit -n`)",
@@ -91,21 +91,31 @@ export function codedError(error: unknown): unknown {
   });
 }
 
-/** What the system refused, as a sentence; what it says of itself where that is not about permissions. */
+/** What the system has refused, as a sentence; else what it says itself. Names of this process's descriptors tell nobody anything. */
 function plainMessage(error: Error, errno: string): string {
-  if (errno !== "EACCES" || !("path" in error) || typeof error.path !== "string") return error.message;
-  return `no permission to ${VERBS[String("syscall" in error ? error.syscall : "")] ?? "use"} ${error.path} (EACCES)`;
+  const plain = (text: string): string => text.replaceAll(/\/proc\/self\/fd\/\d+\/?/g, "");
+  const why = REFUSALS[errno];
+  if (why === undefined || !("path" in error) || typeof error.path !== "string") return plain(error.message);
+  const name = plain(error.path);
+  const call = "syscall" in error ? String(error.syscall) : "";
+  return `${why}: ${/^\.?$/.test(name) ? "the folder" : name} cannot be ${DONE[call] ?? "used"} (${errno})`;
 }
 
+const REFUSALS: Readonly<Record<string, string>> = {
+  EACCES: "no permission",
+  EROFS: "the file system is read-only",
+};
+
 /** Calls of the system in plain words. */
-const VERBS: Readonly<Record<string, string>> = {
-  open: "open",
-  lstat: "look at",
-  stat: "look at",
-  scandir: "list",
-  mkdir: "make",
-  unlink: "remove",
-  rename: "move",
+const DONE: Readonly<Record<string, string>> = {
+  open: "opened",
+  lstat: "looked at",
+  stat: "looked at",
+  scandir: "listed",
+  mkdir: "made",
+  unlink: "removed",
+  rmdir: "removed",
+  rename: "moved",
 };
 
 /** Runs something, giving failures of the operating system a code and a hint. */

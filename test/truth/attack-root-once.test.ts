@@ -129,7 +129,7 @@ describe("commands that root runs once in a user's store", { timeout: 400_000 },
     chownSync(join(heads, head), 0, 0);
     const { code, out } = home.owner("status");
     expect(code).toBe(1);
-    expect(out).toContain(`no permission to open ${join(heads, head)}`);
+    expect(out).toContain(`no permission: ${join(heads, head)} cannot be opened`);
     expect(out).toContain("chronicle doctor");
     const folder = join(home.box.folder, "config", "chronicle");
     const told = {

@@ -1,0 +1,22 @@
+import { expect, it } from "vitest";
+import { codedError } from "./errors.ts";
+
+/** An error as Node throws it. */
+function failed(code: string, what: string, call: string, path: string): Error {
+  return Object.assign(new Error(`${code}: ${what}, ${call} '${path}'`), { code, syscall: call, path });
+}
+
+it.each([
+  [
+    failed("EROFS", "read-only file system", "mkdir", "/proc/self/fd/48/.chronicle-tmp"),
+    "the file system is read-only: .chronicle-tmp cannot be made (EROFS)",
+  ],
+  [
+    failed("EACCES", "permission denied", "scandir", "/proc/self/fd/7"),
+    "no permission: the folder cannot be listed (EACCES)",
+  ],
+  [failed("EACCES", "permission denied", "open", "/store/key"), "no permission: /store/key cannot be opened (EACCES)"],
+  [failed("EIO", "i/o error", "open", "/proc/self/fd/9/a"), "EIO: i/o error, open 'a'"],
+])("%s is told without the names of this process's descriptors", (error, message) => {
+  expect(codedError(error)).toMatchObject({ code: "IO", message, cause: error });
+});
