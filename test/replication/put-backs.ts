@@ -218,7 +218,12 @@ export class PutBacks {
 async function rejoin(replica: ReplicaNode): Promise<void> {
   for (let tries = 1; ; tries += 1) {
     const { sync } = replica;
-    for (const { record } of await sync.conflicts()) await sync.resolve(record.path, { keep: "local" });
+    for (const { record } of await sync.conflicts()) {
+      await sync.resolve(record.path, { keep: "local" }).catch((error: unknown) => {
+        // It may have gone with the one of a folder above it.
+        if (!(error instanceof ChronicleError && error.code === "NOT_FOUND")) throw error;
+      });
+    }
     try {
       return await replica.beginAnew("rejoin");
     } catch (error) {
