@@ -2,7 +2,7 @@ import { ChronicleError } from "../../core/errors.ts";
 import type { WorkspacePath } from "../../core/path.ts";
 import { asFatal } from "../as-fatal.ts";
 import type { Channel } from "../channel.ts";
-import { pathFromFields, pathToFields } from "../protocol/fields.ts";
+import { anyPathFromFields, pathToFields } from "../protocol/fields.ts";
 import { MAX_CHILDREN, MAX_HEAD_BYTES } from "../protocol/limits.ts";
 import type { MessageOf } from "../protocol/messages.ts";
 import { nameFromFields, nameToFields } from "../protocol/tree-messages.ts";
@@ -132,7 +132,7 @@ function askedFrom(fields: Request["folders"][number]): AskedFolder {
   const { after, after_b64 } = fields;
   const isPaged = after !== undefined || after_b64 !== undefined;
   return {
-    path: pathFromFields(fields),
+    path: anyPathFromFields(fields),
     after: isPaged ? nameFromFields({ name: after, name_b64: after_b64 }) : undefined,
     hash: fields.hash,
   };

@@ -61,6 +61,16 @@ const DRIVE = /^[A-Za-z]:[\\/]|^\\\\/;
  * Windows' absolute paths, for Base64 of what is UTF-8, and where there is no path or more than one.
  */
 export function pathFromFields(fields: PathFields): WorkspacePath {
+  const path = anyPathFromFields(fields);
+  if (DRIVE.test(fields.filepath ?? "")) refuse(`the path ${displayPath(path)} is absolute on Windows`);
+  return path;
+}
+
+/**
+ * The same, for folders that are asked about and listed: they make a folder's hash, so that names which Windows reads as
+ * absolute pass.
+ */
+export function anyPathFromFields(fields: PathFields): WorkspacePath {
   const { filepath, filepath_b64, root } = fields;
   if ((filepath === undefined) === (filepath_b64 === undefined)) refuse("a message has one path");
   const named = root === undefined ? {} : { root };
@@ -71,7 +81,6 @@ export function pathFromFields(fields: PathFields): WorkspacePath {
   if (filepath_b64 !== undefined && pathToFields(path).filepath_b64 !== filepath_b64) {
     refuse("a path stands in Base64 only where its bytes are not UTF-8");
   }
-  if (DRIVE.test(filepath ?? "")) refuse(`the path ${displayPath(path)} is absolute on Windows`);
   return path;
 }
 

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { decodePath } from "../../core/file-record.ts";
 import type { WorkspacePath } from "../../core/path.ts";
-import { count, hash, pathFields, pathFromFields, pathToFields } from "./fields.ts";
+import { count, hash, pathFields, anyPathFromFields, pathToFields } from "./fields.ts";
 import { MAX_CHILDREN, MAX_FOLDERS } from "./limits.ts";
 
 /** A full reconciliation: folders by their Merkle hashes, so that only what differs is looked at. */
@@ -26,7 +26,7 @@ export function nameToFields(name: string): NameFields {
  * `PATH_INVALID`.
  */
 export function nameFromFields({ name, name_b64 }: NameFields): string {
-  if (name_b64 !== undefined) return pathFromFields({ filepath: name, filepath_b64: name_b64 });
+  if (name_b64 !== undefined) return anyPathFromFields({ filepath: name, filepath_b64: name_b64 });
   return decodePath({ path: name ?? "" });
 }
 
@@ -41,7 +41,7 @@ const folder = z.strictObject({
 
 /** A refinement: the path is one; `""` is the root. */
 function isFolder(fields: z.output<typeof folder>): boolean {
-  pathFromFields(fields);
+  anyPathFromFields(fields);
   return fields.after === undefined || fields.after_b64 === undefined;
 }
 
@@ -89,7 +89,7 @@ const listing = z
     /** There are further ones, after the last of these. */
     more: z.boolean(),
   })
-  .refine((fields) => pathFromFields(fields) !== undefined);
+  .refine((fields) => anyPathFromFields(fields) !== undefined);
 
 export const treeResponse = z
   .strictObject({

@@ -1,8 +1,9 @@
 import { ChronicleError } from "../../core/errors.ts";
 import type { Hash } from "../../core/hash.ts";
 import { compareNames, type WorkspacePath } from "../../core/path.ts";
+import { asFatal } from "../as-fatal.ts";
 import type { Channel } from "../channel.ts";
-import { pathFromFields, pathToFields } from "../protocol/fields.ts";
+import { anyPathFromFields, pathToFields } from "../protocol/fields.ts";
 import { MAX_FOLDERS } from "../protocol/limits.ts";
 import type { MessageOf } from "../protocol/messages.ts";
 import { nameFromFields, nameToFields } from "../protocol/tree-messages.ts";
@@ -79,13 +80,17 @@ export class TreeFetch {
 
   /** Nothing comes any more. */
   end(): void {
-    this.#end = new ChronicleError("UNAVAILABLE", "the connection ended before all folders had come");
+    this.#endWith(new ChronicleError("UNAVAILABLE", "the connection ended before all folders had come"));
+  }
+
+  #endWith(error: ChronicleError): void {
+    this.#end ??= error;
     for (const { reject } of this.#pending.values()) reject(this.#end);
     this.#pending.clear();
   }
 
   #page(page: Page): void {
-    const path = pathFromFields(page);
+    const path = anyPathFromFields(page);
     const pending = this.#pending.get(path);
     // One that nobody waits for came twice.
     if (pending === undefined) return;
@@ -103,8 +108,9 @@ export class TreeFetch {
   #ask(paths: readonly WorkspacePath[]): void {
     for (let at = 0; at < paths.length; at += MAX_FOLDERS) {
       const folders = paths.slice(at, at + MAX_FOLDERS).flatMap((path) => this.#fieldsOf(path) ?? []);
-      // A channel that has ended ends the session, which ends this.
-      this.#channel.send({ type: "TreeRequest", ...this.#state, folders }).catch(() => undefined);
+      const request = { type: "TreeRequest", ...this.#state, folders } as const;
+      // What cannot be asked never comes: whoever waits for it is told why.
+      this.#channel.send(request).catch((error: unknown) => this.#endWith(asFatal(error)));
     }
   }
 

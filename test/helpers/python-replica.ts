@@ -1,0 +1,144 @@
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import { once } from "node:events";
+import { cpSync, lstatSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, realpathSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+
+const SCRIPT = fileURLToPath(new URL("../format/replica.py", import.meta.url));
+
+export const hasPython = spawnSync("python3", ["--version"]).status === 0;
+
+/** What is told of a replica. */
+export interface ReplicaReport {
+  readonly sandbox_id: string;
+  readonly workspace: string;
+  readonly sequence: number;
+  readonly hash: string;
+  readonly root: string;
+  readonly settled: number;
+  readonly capabilities: readonly string[];
+  /** The last head that it has compared with what it holds. */
+  readonly witnessed: number;
+  /** How many messages of each type have come. */
+  readonly messages: Readonly<Record<string, number>>;
+  /** By path: the event that was in the way, and what is kept at the origin. */
+  readonly conflicts: Readonly<
+    Record<string, { readonly current_sequence: number; readonly kept?: { readonly content_hash: string | null } }>
+  >;
+  /** By path: why the origin has not taken it. */
+  readonly refused: Readonly<Record<string, string>>;
+}
+
+/** What a command is answered. `error`: what the origin has said; `fault`: the code with which the replica has ended it. */
+export interface ReplicaAnswer {
+  readonly ok?: ReplicaReport;
+  readonly ended?: string;
+  readonly error?: { readonly code: string; readonly message: string } | null;
+  readonly fault?: string;
+  readonly message?: string;
+}
+
+interface ConnectOptions {
+  /** The path of a socket, or a `ws:` address. */
+  readonly to: string;
+  readonly token?: string;
+  readonly capabilities?: readonly string[];
+}
+
+/** The replica that was written from docs/protocol.md alone, in a process of its own. */
+export class PythonReplica implements AsyncDisposable {
+  readonly base = realpathSync(mkdtempSync(join(tmpdir(), "chronicle-page-")));
+  readonly folder = join(this.base, "folder");
+  readonly #state = join(this.base, "state");
+  readonly #answers: ReplicaAnswer[] = [];
+  #child: ChildProcess | undefined;
+  #wake: (() => void) | undefined;
+
+  start(): void {
+    const child = spawn("python3", ["-B", SCRIPT, this.folder, this.#state], { stdio: ["pipe", "pipe", "inherit"] });
+    this.#child = child;
+    createInterface({ input: child.stdout }).on("line", (line) => {
+      this.#answers.push(JSON.parse(line) as ReplicaAnswer);
+      this.#wake?.();
+    });
+    child.on("exit", () => this.#wake?.());
+  }
+
+  /** Gives a command, and waits for its answer. */
+  async ask(command: string, more: object = {}): Promise<ReplicaAnswer> {
+    const child = this.#child;
+    if (child === undefined) throw new Error("the replica is not started");
+    child.stdin?.write(`${JSON.stringify({ do: command, ...more })}\n`);
+    for (;;) {
+      const answer = this.#answers.shift();
+      if (answer !== undefined) return answer;
+      if (child.exitCode !== null) throw new Error(`the replica ended with ${child.exitCode}`);
+      await new Promise<void>((resolve) => (this.#wake = resolve));
+    }
+  }
+
+  /** The same, where it must go well. */
+  async do(command: string, more: object = {}): Promise<ReplicaReport> {
+    const answer = await this.ask(command, more);
+    if (answer.ok === undefined) throw new Error(`${command}: ${JSON.stringify(answer)}`);
+    return answer.ok;
+  }
+
+  connect(options: ConnectOptions): Promise<ReplicaAnswer> {
+    return this.ask("connect", options);
+  }
+
+  /** The origin's lines, as they have come. */
+  get lines(): string {
+    return readFileSync(join(this.#state, "upstream.wal"), "utf8");
+  }
+
+  /** Keeps what it remembers, as a backup would. */
+  keep(): void {
+    cpSync(this.#state, join(this.base, "kept"), { recursive: true });
+  }
+
+  /** Puts that back. It must not run. */
+  putBack(): void {
+    rmSync(this.#state, { recursive: true });
+    cpSync(join(this.base, "kept"), this.#state, { recursive: true });
+  }
+
+  /** Ends it in the middle of whatever it does. */
+  async kill(): Promise<void> {
+    const child = this.#child;
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    const ended = once(child, "exit");
+    child.kill("SIGKILL");
+    await ended;
+    this.#answers.length = 0;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.kill();
+    rmSync(this.base, { recursive: true, force: true });
+  }
+}
+
+/** Everything in a folder by the bytes of its path: kind, mode, and the hash of the content or target. */
+export function bytesTree(folder: string): Record<string, string> {
+  const found: Record<string, string> = {};
+  const walk = (at: Buffer): void => {
+    for (const name of readdirSync(Buffer.concat([Buffer.from(`${folder}/`), at]), { encoding: "buffer" })) {
+      const path = at.length === 0 ? name : Buffer.concat([at, Buffer.from("/"), name]);
+      const full = Buffer.concat([Buffer.from(`${folder}/`), path]);
+      const stat = lstatSync(full);
+      const sha = (bytes: Buffer): string => createHash("sha256").update(bytes).digest("hex");
+      if (stat.isDirectory()) found[path.toString("latin1")] = `dir ${(stat.mode & 0o7777).toString(8)}`;
+      else if (stat.isSymbolicLink())
+        found[path.toString("latin1")] = `link ${sha(readlinkSync(full, { encoding: "buffer" }))}`;
+      else found[path.toString("latin1")] = `file ${(stat.mode & 0o7777).toString(8)} ${sha(readFileSync(full))}`;
+      if (stat.isDirectory()) walk(path);
+    }
+  };
+  walk(Buffer.alloc(0));
+  return found;
+}
