@@ -48,7 +48,7 @@ class Scene implements Disposable {
     this.peer.say({
       type: "HelloAck",
       version: 2,
-      capabilities: [],
+      capabilities: ["witness"],
       workspace: "w1",
       head: { sequence, hash },
       settled_local_seq: 0,
@@ -215,7 +215,7 @@ describe("P2, P3: blocks that are not what was asked for", () => {
   async function asked(): Promise<Scene> {
     const scene = await Scene.set();
     await scene.peer.next("Hello");
-    scene.welcome(FIRST, { capabilities: ["blocks"] });
+    scene.welcome(FIRST, { capabilities: ["witness", "blocks"] });
     scene.lines(FIRST);
     const { hashes } = await scene.peer.next("BlocksRequest");
     expect(Buffer.from(hashes).toString("hex")).toBe(sha256("one"));

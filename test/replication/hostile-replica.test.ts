@@ -74,7 +74,7 @@ class Scene implements AsyncDisposable {
 const HELLO = {
   type: "Hello",
   versions: [2],
-  capabilities: [],
+  capabilities: ["witness", "tree", "blocks"],
   sandbox_id: "hostile",
   head: { sequence: 0, hash: "" },
   settled_local_seq: 0,

@@ -34,7 +34,7 @@ class Talk implements AsyncDisposable {
 
   async hello(workspace?: string, replica: string = randomUUID()): Promise<Message> {
     await this.channel.send({
-      ...{ type: "Hello", versions: [2], capabilities: [], sandbox_id: replica, settled_local_seq: 0 },
+      ...{ type: "Hello", versions: [2], capabilities: ["witness"], sandbox_id: replica, settled_local_seq: 0 },
       ...(workspace === undefined ? {} : { workspace }),
       head: { sequence: 0, hash: EMPTY_HEAD.hash },
     });

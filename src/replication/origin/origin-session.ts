@@ -5,6 +5,7 @@ import type { SettledWriteBack } from "../../core/write-back.ts";
 import type { Channel, ChannelEnd } from "../channel.ts";
 import { asFatal } from "../as-fatal.ts";
 import { contentAheadOf } from "../protocol/event-messages.ts";
+import { agreedOn, type Capability, refuseUnagreed } from "../protocol/capabilities.ts";
 import { PROTOCOL_VERSION } from "../protocol/limits.ts";
 import type { Message, MessageOf } from "../protocol/messages.ts";
 import { Pulse } from "../pulse.ts";
@@ -66,17 +67,6 @@ export interface OriginOptions {
 const HEARTBEAT_MS = 5_000;
 const MAX_BEHIND = 1_000_000;
 
-/** Full reconciliations, by `TreeRequest`. */
-const TREE = "tree";
-/** Many contents at once, by `BlocksRequest`. */
-const BLOCKS = "blocks";
-/** Contents ahead of their events, by `ContentAhead`. */
-const AHEAD = "ahead";
-/** Secrets by name, for a person who asks for them. */
-const PROTECTED = "protected";
-/** Nothing is taken from whoever is here. */
-const READ_ONLY = "read-only";
-
 /**
  * One replica's conversation, as the origin leads it (docs/protocol.md, "A conversation").
  *
@@ -107,12 +97,8 @@ export class OriginSession {
   /** Whether it is there, was asked so often; and who waits for the answer, by the content that was asked for. */
   #asked = 0;
   readonly #questions = new Map<Hash, () => void>();
-  /** Does the replica know how to reconcile in full? */
-  #knowsTrees = false;
-  /** Does it take contents ahead of their events? */
-  #takesAhead = false;
-  /** May it be told that the folder is away? */
-  #knowsFolder = false;
+  /** What both sides have named. */
+  #agreed: ReadonlySet<Capability> = new Set();
 
   constructor(channel: Channel, options: OriginOptions) {
     this.#channel = channel;
@@ -193,7 +179,7 @@ export class OriginSession {
 
   /** Only to one who has nothing else to take: it is to have the content sooner than its event, which brings it again. */
   #sendAhead(content: ForeseenContent): void {
-    if (!this.#takesAhead || !this.#push.isIdle || this.#channel.pendingBytes > 0) return;
+    if (!this.#agreed.has("ahead") || !this.#push.isIdle || this.#channel.pendingBytes > 0) return;
     const message = contentAheadOf(content);
     if (message === undefined) return;
     // Where the connection ends, whoever receives is told; and what is not sent ahead comes with its event.
@@ -246,12 +232,13 @@ export class OriginSession {
   }
 
   #folderAway(): number | undefined {
-    return this.#knowsFolder ? this.#options.folderAway?.() : undefined;
+    return this.#agreed.has("folder") ? this.#options.folderAway?.() : undefined;
   }
 
   async #handle(message: Message): Promise<void> {
     if (message.type === "Hello") return this.#hello(message);
     if (this.#replica === undefined) throw new ChronicleError("USAGE", `${message.type} came before Hello`);
+    refuseUnagreed(message, this.#agreed);
     switch (message.type) {
       case "Ack":
         return this.#acknowledge(message.up_to_sequence);
@@ -281,6 +268,20 @@ export class OriginSession {
     }
   }
 
+  /** What this origin can do for its replicas. */
+  get #offered(): Capability[] {
+    const { foreseen, readOnly, mayHaveSecrets } = this.#options;
+    return [
+      "witness",
+      "folder",
+      ...(this.#trees === undefined ? [] : (["tree"] as const)),
+      ...(this.#blocks === undefined ? [] : (["blocks"] as const)),
+      ...(foreseen === undefined ? [] : (["ahead"] as const)),
+      ...(mayHaveSecrets === true ? (["protected"] as const) : []),
+      ...(readOnly === true ? (["read-only"] as const) : []),
+    ];
+  }
+
   async #hello(message: MessageOf<"Hello">): Promise<void> {
     const { versions, capabilities, workspace, sandbox_id, head, settled_local_seq } = message;
     // A network that repeats frames may repeat this one.
@@ -296,19 +297,17 @@ export class OriginSession {
       throw new ChronicleError("NOT_FOUND", "this origin serves another workspace");
     }
     this.#options.admit?.(sandbox_id);
-    if (capabilities.includes(PROTECTED)) this.#admitSecrets();
+    if (capabilities.includes("protected")) this.#admitSecrets();
     this.#replica = sandbox_id;
     this.#options.onReplica?.();
     this.#claimed = head.sequence;
-    this.#knowsTrees = capabilities.includes(TREE);
-    this.#knowsFolder = capabilities.includes("folder");
-    this.#takesAhead = this.#options.foreseen !== undefined && capabilities.includes(AHEAD);
+    this.#agreed = agreedOn(capabilities, this.#offered);
     const own = await history.head();
     const settled = await this.#options.writeBack?.door.settled(sandbox_id);
     await this.#channel.send({
       type: "HelloAck",
       version: PROTOCOL_VERSION,
-      capabilities: this.#knownTo(capabilities),
+      capabilities: [...this.#agreed],
       workspace: history.workspace,
       head: { sequence: own.seq, hash: own.hash },
       ...(settled === undefined ? { settled_local_seq } : this.#decidedUpTo(settled)),
@@ -327,19 +326,6 @@ export class OriginSession {
   #admitSecrets(): void {
     if (this.#options.mayHaveSecrets !== true) throw onlyForPeople();
     this.#given.admitSecrets();
-  }
-
-  /** What of the protocol this side offers a replica that knows that much. */
-  #knownTo(capabilities: readonly string[]): string[] {
-    return [
-      "witness",
-      "folder",
-      ...(this.#trees === undefined ? [] : [TREE]),
-      ...(this.#blocks === undefined ? [] : [BLOCKS]),
-      ...(this.#takesAhead ? [AHEAD] : []),
-      ...(capabilities.includes(PROTECTED) ? [PROTECTED] : []),
-      ...(this.#options.readOnly === true && capabilities.includes(READ_ONLY) ? [READ_ONLY] : []),
-    ];
   }
 
   /** What the replica is told of its own entries; from here on nobody else may send some as this replica. */
@@ -363,7 +349,7 @@ export class OriginSession {
 
   async #resync(reason: MessageOf<"FullResyncRequired">["reason"], current_sequence: number): Promise<false> {
     this.#push.stop();
-    const mayReconcile = this.#knowsTrees && reason !== "diverged";
+    const mayReconcile = this.#agreed.has("tree") && reason !== "diverged";
     const goal = mayReconcile ? await this.#trees?.begin() : undefined;
     if (goal !== undefined) this.#push.offered(goal.sequence);
     const told = goal === undefined ? { current_sequence } : { current_sequence: goal.sequence, anchor: goal.anchor };
@@ -448,6 +434,7 @@ export class OriginSession {
   }
 
   async #sendSignedHead(): Promise<void> {
+    if (!this.#agreed.has("witness")) return;
     const note = await this.#options.signedHead?.();
     if (note === undefined) return;
     const { workspace, seq: sequence, hash: head_hash, root } = parseSignedHead(note).content;

@@ -1,8 +1,5 @@
 import type { MessageOf } from "../protocol/messages.ts";
 
-/** What a replica knows of the protocol beside its versions (docs/protocol.md, "Versions"). */
-export const KNOWN = ["rename", "witness", "folder", "blocks", "read-only", "ahead"] as const;
-
 /** What an origin says of itself. */
 export interface OriginWord {
   /** Its last event. */

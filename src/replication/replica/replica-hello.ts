@@ -1,7 +1,7 @@
 import type { Head } from "../../core/event.ts";
 import { PROTOCOL_VERSION } from "../protocol/limits.ts";
 import type { MessageOf } from "../protocol/messages.ts";
-import { KNOWN } from "./origin-word.ts";
+import type { Capability } from "../protocol/capabilities.ts";
 
 /** What a replica says of itself. */
 interface Introduction {
@@ -10,11 +10,21 @@ interface Introduction {
   readonly asked?: string;
   readonly token?: string;
   readonly upstream: { readonly head: Head };
-  /** One that can start anew reconciles by trees. */
   readonly mirror?: unknown;
   readonly journal?: { readonly settledTo: number };
   /** Secrets by name are wanted, which an origin gives to people. */
   readonly withProtected?: boolean | undefined;
+}
+
+/** What a replica names beyond the version. One that can start anew (`mirror`) reconciles by trees. */
+export function capabilitiesOf({
+  mirror,
+  withProtected,
+}: Pick<Introduction, "mirror" | "withProtected">): Capability[] {
+  const named: Capability[] = ["rename", "witness", "folder", "blocks", "read-only", "ahead"];
+  if (mirror !== undefined) named.push("tree");
+  if (withProtected === true) named.push("protected");
+  return named;
 }
 
 /**
@@ -27,11 +37,7 @@ export function replicaHello(introduction: Introduction): MessageOf<"Hello"> {
   return {
     type: "Hello",
     versions: [PROTOCOL_VERSION],
-    capabilities: [
-      ...KNOWN,
-      ...(mirror === undefined ? [] : ["tree"]),
-      ...(withProtected === true ? ["protected"] : []),
-    ],
+    capabilities: capabilitiesOf({ mirror, withProtected }),
     ...(asked === undefined ? {} : { workspace: asked }),
     sandbox_id: sandboxId,
     ...(token === undefined ? {} : { token }),

@@ -25,7 +25,7 @@ async function welcome(origin: Channel, head: { readonly seq: number; readonly h
   await origin.send({
     type: "HelloAck",
     version: 2,
-    capabilities: ["tree"],
+    capabilities: ["rename", "tree"],
     workspace: ID,
     head: { sequence: head.seq, hash: head.hash as SealedEvent["hash"] },
     settled_local_seq: 0,

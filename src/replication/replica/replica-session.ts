@@ -5,6 +5,7 @@ import type { Hash } from "../../core/hash.ts";
 import type { BlobStore } from "../../storage/blob-store.ts";
 import { asFatal } from "../as-fatal.ts";
 import type { Channel, ChannelEnd } from "../channel.ts";
+import { agreedOn, type Capability, refuseUnagreed } from "../protocol/capabilities.ts";
 import { PROTOCOL_VERSION } from "../protocol/limits.ts";
 import type { Message, MessageOf } from "../protocol/messages.ts";
 import { Pulse } from "../pulse.ts";
@@ -26,7 +27,7 @@ import type { Mirror } from "./mirror.ts";
 import { TreeFetch } from "./tree-fetch.ts";
 import { TreeResync, type ResyncGoal } from "./tree-resync.ts";
 import { Witness } from "./witness.ts";
-import { replicaHello } from "./replica-hello.ts";
+import { capabilitiesOf, replicaHello } from "./replica-hello.ts";
 import { witnessed, type WitnessNotes } from "./witness-notes.ts";
 import { WriteBackPush } from "./write-back-push.ts";
 import type { WriteJournal } from "./write-journal.ts";
@@ -99,6 +100,8 @@ export class ReplicaSession {
   readonly #barriers: Barriers;
   #pulse: Pulse;
   #isWelcome = false;
+  /** What both sides have named. */
+  #agreed: ReadonlySet<Capability> = new Set();
   #workspace = "";
   /** While it reconciles in full. */
   #trees: TreeFetch | undefined;
@@ -181,6 +184,7 @@ export class ReplicaSession {
       // On a network that puts frames out of order they may come before the welcome; what is lost so comes again.
       return;
     }
+    refuseUnagreed(message, this.#agreed);
     switch (message.type) {
       case "Notification":
       case "Rename":
@@ -236,9 +240,10 @@ export class ReplicaSession {
     await this.#witness.met(workspace, head);
     await this.#refuseForked(message);
     this.#isWelcome = true;
-    this.#blocks.isKnown = capabilities.includes("blocks");
+    this.#agreed = agreedOn(capabilities, capabilitiesOf(this.#options));
+    this.#blocks.isKnown = this.#agreed.has("blocks");
     this.#workspace = workspace;
-    this.#options.onOrigin?.({ sequence: head.sequence, isReadOnly: capabilities.includes("read-only") });
+    this.#options.onOrigin?.({ sequence: head.sequence, isReadOnly: this.#agreed.has("read-only") });
     this.#pulse[Symbol.dispose]();
     this.#pulse = this.#pulseOf(heartbeat_ms);
     this.#writeBack?.begin(settled_local_seq, head.sequence);

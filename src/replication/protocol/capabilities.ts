@@ -1,0 +1,35 @@
+import { ChronicleError } from "../../core/errors.ts";
+import type { Message, MessageType } from "./messages.ts";
+
+/** What was added without a new version. It is used only where both sides have named it (docs/protocol.md, "Versions"). */
+export type Capability = "rename" | "tree" | "witness" | "folder" | "blocks" | "read-only" | "protected" | "ahead";
+
+/** Messages that need a capability. */
+const OF_MESSAGE: Readonly<Partial<Record<MessageType, Capability>>> = {
+  Rename: "rename",
+  TreeRequest: "tree",
+  TreeResponse: "tree",
+  HeadWitness: "witness",
+  BlocksRequest: "blocks",
+  BlocksResponse: "blocks",
+  ContentAhead: "ahead",
+};
+
+/** The capabilities that both sides have named. */
+export function agreedOn(theirs: readonly string[], ours: readonly Capability[]): ReadonlySet<Capability> {
+  return new Set(ours.filter((one) => theirs.includes(one)));
+}
+
+/** What a message needs beyond the version; `undefined`: nothing. */
+function neededBy(message: Message): Capability | undefined {
+  if (message.type === "Heartbeat") return message.folder_away_since === undefined ? undefined : "folder";
+  if (message.type === "FullResyncRequired") return message.anchor === undefined ? undefined : "tree";
+  return OF_MESSAGE[message.type];
+}
+
+/** Throws `USAGE` for a message that uses a capability which the two sides have not both named. */
+export function refuseUnagreed(message: Message, agreed: ReadonlySet<Capability>): void {
+  const needed = neededBy(message);
+  if (needed === undefined || agreed.has(needed)) return;
+  throw new ChronicleError("USAGE", `${message.type} uses the capability ${needed}, which was not agreed on`);
+}
