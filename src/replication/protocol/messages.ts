@@ -20,7 +20,7 @@ import { writeBack, writeBackResult } from "./write-back-messages.ts";
  * All messages. The twelve of the original keep their names and the names of their fields; docs/protocol.md has the table.
  * A message is a plain object as it stands in JSON, but for its bytes.
  */
-const MESSAGE = z.discriminatedUnion("type", [
+export const MESSAGE = z.discriminatedUnion("type", [
   notification,
   heartbeat,
   writeBack,

@@ -2,25 +2,115 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { PROTOCOL_SAMPLES } from "../../testing/protocol-samples.ts";
+import * as z from "zod";
 import { encodeMessage } from "./codec.ts";
 import { encodeFrame } from "./frame.ts";
 import * as limits from "./limits.ts";
+import { bytesFieldOf, isCredited, MESSAGE } from "./messages.ts";
 
 const page = readFileSync(join(import.meta.dirname, "../../../docs/protocol.md"), "utf8");
 
-function* keysOf(value: unknown): Generator<string> {
-  if (value === null || typeof value !== "object" || value instanceof Uint8Array) return;
-  for (const [key, inner] of Object.entries(value)) {
-    if (!Array.isArray(value)) yield key;
-    yield* keysOf(inner);
+/** A field as the page or the schema has it: its message and place, its type, and whether it may be absent or null. */
+type Field = readonly [place: string, type: string, presence: string];
+
+const SHARED = ["a path", "a state"];
+
+/** The cells of each row of the tables under "Fields"; the first one is the message, or the name of a shared table. */
+function* rows(): Generator<readonly string[]> {
+  const start = page.indexOf("\n### Fields\n");
+  let title = "";
+  for (const line of page.slice(start, page.indexOf("\n### What they hold\n", start)).split("\n")) {
+    if (/^[A-Z][a-z ]+:$/.test(line)) title = line.slice(0, -1).toLowerCase();
+    if (!line.startsWith("| ") || /^\| (field|message) \|/.test(line)) continue;
+    const cells = line.replaceAll("`", "").slice(2).split(" | ");
+    yield SHARED.includes(title) ? [title, ...cells] : cells;
   }
 }
 
-it("docs/protocol.md names every message and every field", () => {
-  for (const message of PROTOCOL_SAMPLES) {
-    expect(page).toContain(`\`${message.type}\` |`);
-    for (const key of keysOf(message)) expect(page, `${message.type}.${key}`).toContain(`\`${key}\``);
+/** The fields of all messages, as the page's tables have them. */
+function fieldsOfPage(): Field[] {
+  const shared = new Map<string, Field[]>();
+  const found: Field[] = [];
+  for (const [of = "", cell = "", type = "", presence = ""] of rows()) {
+    const name = cell.replace(/^\+ /, "");
+    const included = SHARED.find((one) => name.endsWith(one));
+    const prefix = included === undefined ? "" : name.slice(0, -included.length).trim();
+    const fields = included === undefined ? [[name, type, presence] as const] : (shared.get(included) ?? []);
+    const placed = fields.map(([place, ...rest]): Field => [`${prefix}${place}`, ...rest]);
+    if (SHARED.includes(of)) shared.set(of, [...(shared.get(of) ?? []), ...placed]);
+    else found.push(...placed.map(([place, ...rest]): Field => [`${of} ${place}`, ...rest]));
   }
+  return found;
+}
+
+/** What JSON Schema says of a value, as far as it is looked at here. */
+interface Schema {
+  readonly type?: string;
+  readonly const?: string;
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly required?: readonly string[];
+  readonly items?: Schema;
+  readonly anyOf?: readonly Schema[];
+  readonly oneOf?: readonly Schema[];
+}
+
+/** How the page names what the schema names; what stands for a rule of ours (a hash, bytes) has no type there. */
+const TYPES: Readonly<Record<string, string>> = { string: "text", boolean: "true or false" };
+
+function* fieldsOf(schema: Schema, place: string): Generator<Field> {
+  for (const [name, given] of Object.entries(schema.properties ?? {})) {
+    if (name === "type" && place.endsWith(" ")) continue;
+    const isNullable = given.anyOf?.some(({ type }) => type === "null") === true;
+    const isRequired = schema.required?.includes(name) === true;
+    const field = isNullable ? (given.anyOf?.find(({ type }) => type !== "null") ?? {}) : given;
+    const type = field.type === undefined ? "" : (TYPES[field.type] ?? field.type);
+    const presence = isNullable ? "may be null" : "always";
+    yield [`${place}${name}`, type, isRequired ? presence : "may be absent"];
+    if (field.type === "object") yield* fieldsOf(field, `${place}${name}.`);
+    if (field.items?.type === "object") yield* fieldsOf(field.items, `${place}${name}[].`);
+  }
+}
+
+/** The same, as the code checks them. */
+function fieldsOfCode(): Field[] {
+  const { oneOf = [] } = z.toJSONSchema(MESSAGE, { unrepresentable: "any", io: "input" }) as Schema;
+  return oneOf.flatMap((one) => [...fieldsOf(one, `${one.properties?.["type"]?.const} `)]);
+}
+
+/** The page's type, as coarse as the schema can say it. */
+function coarse(type: string): string {
+  if (type.startsWith("list of ")) return "array";
+  return type === "signed integer" ? "integer" : type;
+}
+
+it("docs/protocol.md names every message, and no other", () => {
+  const named = [...page.matchAll(/^\| (?:\+ )?`([A-Z]\w+)` \| (?:O → R|R → O|both) \|/gm)].map(([, name]) => name);
+  expect(named).toHaveLength(new Set(named).size);
+  expect(new Set<unknown>(named)).toEqual(new Set(PROTOCOL_SAMPLES.map(({ type }) => type)));
+});
+
+it("docs/protocol.md names every field, and says whether it may be absent or null", () => {
+  const order = ([a]: Field, [b]: Field): number => (a < b ? -1 : 1);
+  const whether = ([place, , presence]: Field): string => `${place}: ${presence}`;
+  const [told, checked] = [fieldsOfPage().toSorted(order), fieldsOfCode().toSorted(order)];
+  expect(told.map(whether)).toEqual(checked.map(whether));
+  for (const [at, [place, type]] of checked.entries()) {
+    const said = coarse(told[at]?.[1] ?? "");
+    if (type === "") expect(["hash", "bytes", "object"], place).toContain(said);
+    else expect(said, place).toBe(type);
+  }
+});
+
+it("docs/protocol.md names the fields whose bytes stand in the body, and those alone", () => {
+  for (const [place, type] of fieldsOfPage()) {
+    const [message = "", path = ""] = place.split(" ");
+    expect(type === "bytes", place).toBe(bytesFieldOf(message) === path.split(".").at(-1));
+  }
+});
+
+it("docs/protocol.md names what needs credit", () => {
+  const credited = /^(.*) are \*credited\*/m.exec(page)?.[1] ?? "";
+  for (const { type } of PROTOCOL_SAMPLES) expect(credited.includes(`\`${type}\``), type).toBe(isCredited(type));
 });
 
 it("docs/protocol.md has the example's bytes", () => {
