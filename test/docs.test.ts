@@ -73,6 +73,9 @@ describe("shell examples", () => {
       cwd: join(folder, "work"),
       env,
       encoding: "utf8",
+      // An example that waits for what does not come would keep the whole run waiting.
+      timeout: 600_000,
+      killSignal: "SIGKILL",
     });
     expect([page, ran.status, ran.status === 0 ? "" : ran.stdout]).toEqual([page, 0, ""]);
     const outputs = ran.stdout.split(/^@@ \d+\n/m).slice(1);

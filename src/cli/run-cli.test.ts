@@ -60,10 +60,10 @@ describe("errors", () => {
     expect(await failing(error, ["status"])).toEqual({
       code: 1,
       out: "",
-      err: "chronicle: ENOSPC: no space left on device, write\n",
+      err: "chronicle: ENOSPC: no space left on device, write\n  free some space on that disk, and try again\n",
     });
     expect(JSON.parse((await failing(error, ["status", "--json"])).out)).toMatchObject({
-      error: { code: "IO", data: { errno: "ENOSPC" }, hint: null },
+      error: { code: "IO", data: { errno: "ENOSPC" }, hint: "free some space on that disk, and try again" },
     });
   });
 

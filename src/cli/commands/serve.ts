@@ -6,7 +6,7 @@ import type { SyncRunner } from "../../api/sync-api.ts";
 import type { WorkspaceApi } from "../../api/workspace-api.ts";
 import { NodeDisk } from "../../disk/node-disk.ts";
 import type { CommandContext } from "../context.ts";
-import { whoAnswers } from "../hooking/ask-server.ts";
+import { askServer, whoAnswers } from "../hooking/ask-server.ts";
 import { addDiagnostic } from "../hooking/diagnostics.ts";
 import { makeHookImage } from "../hooking/make-hook-image.ts";
 import { launcherPath } from "../hooking/program-paths.ts";
@@ -29,6 +29,8 @@ import { typedPath } from "../typed-path.ts";
 const IMAGE_AFTER_MS = 5_000;
 /** One who listens, but does not answer for so long, is as good as gone; where nobody listens that is known at once. */
 const PATIENCE_MS = 5_000;
+/** How long whoever has the name may take to look for the syncs that it is to go on with. */
+const TAKE_UP_MS = 60_000;
 
 /** Of a history that is not signed its clients are told: how this process ends says nothing about their work. */
 function countingInto(recorded: { commits: number; events: number }): Pick<StoreOptions, "onCommit" | "onUnsigned"> {
@@ -86,7 +88,7 @@ export async function serve(context: CommandContext): Promise<number> {
   const endInterrupt = onInterrupt(context, server);
   try {
     const left = await server.serve();
-    if (server.runsSyncs && left !== "signal") succeed(context, disk, usual);
+    if (server.leavesSyncs && left !== "signal") await succeed(context, disk, usual);
     if (!quiet && !context.json) context.say(`ended: ${left}`);
     return EXIT.done;
   } catch (error) {
@@ -115,8 +117,16 @@ function operatorOf({ io, input }: CommandContext, disk: NodeDisk, configFolder:
   });
 }
 
-/** Syncs go on: the next process takes them up. */
-function succeed({ io, input }: CommandContext, disk: NodeDisk, run: RunFolder): void {
+/**
+ * Syncs go on: the next process takes them up. One that is there already may have looked for syncs before these were begun here,
+ * so it is asked for them: that has it look again.
+ */
+async function succeed({ io, input }: CommandContext, disk: NodeDisk, run: RunFolder): Promise<void> {
+  if (isOwnDoor(disk, run, ownUid())) {
+    const question = { door: run.door, path: "/v1/syncs", method: "GET", version: io.version } as const;
+    const answer = await askServer({ ...question, answerMs: TAKE_UP_MS });
+    if (answer?.status === 200) return;
+  }
   const { home } = placesOf({ env: io.env, userHome: io.userHome, cwd: io.cwd(), store: input.text("store") });
   startServer(disk, { run, home, launcher: launcherPath(), env: io.env, againMs: 0 });
 }

@@ -59,6 +59,7 @@ export class StoreServer {
   #errors = 0;
   #socket: ServerSocket | undefined;
   #isReclaiming = false;
+  #leavesSyncs = false;
 
   constructor(options: ServeOptions) {
     this.#options = options;
@@ -114,6 +115,8 @@ export class StoreServer {
       clearInterval(timer);
       this.#socket?.release();
       await this.#http.close();
+      // Those that the last requests began count, too; once they are closed nobody could tell.
+      this.#leavesSyncs = this.#runsSyncs;
       await this.#syncs?.close();
       this.#hosted?.close();
       await this.#watched?.close();
@@ -152,8 +155,12 @@ export class StoreServer {
     return new ServedSyncs({ disk, home: store.home, load: () => syncs(onError), onError });
   }
 
-  /** Has it syncs that its successor is to go on with? */
-  get runsSyncs(): boolean {
+  /** Once it has ended: had it syncs that its successor is to go on with? */
+  get leavesSyncs(): boolean {
+    return this.#leavesSyncs;
+  }
+
+  get #runsSyncs(): boolean {
     return (this.#syncs?.active ?? 0) > 0;
   }
 
@@ -289,7 +296,7 @@ export class StoreServer {
 
   #look(): void {
     const { idleMs } = this.#options;
-    const idle = this.runsSyncs ? 0 : this.#http.idleMs(Date.now());
+    const idle = this.#runsSyncs ? 0 : this.#http.idleMs(Date.now());
     if (idleMs > 0 && idle >= idleMs) this.leave("idle");
     else if (this.#socket?.isOurs() === false) this.#yieldOrReclaim().catch((error: unknown) => this.#onError(error));
     else if (codeMark(this.#options.disk) !== this.#code) this.leave("changed code");
