@@ -118,20 +118,6 @@ export function appliesTwice({ context, options }: OriginLease): WriteBackDoor {
   };
 }
 
-/** An origin that knows a replica's entries by their numbers alone, as if no history were ever put back, or copied. */
-export function knowsNumbersOnly({ context, options }: OriginLease): WriteBackDoor {
-  const real = openWriteBack(context, options.contents).parts.door;
-  return {
-    settled: async (replica) => {
-      const { hash: _hash, ...settled } = await real.settled(replica);
-      return settled;
-    },
-    reserve: (bytes) => real.reserve(bytes),
-    refusal: (entry) => real.refusal(entry),
-    decide: ({ after: _after, ...batch }) => real.decide(batch),
-  };
-}
-
 /** An engine that does not find what it has answered to replicas. */
 function withoutAnswers(context: Context): Context {
   const { index } = context;
