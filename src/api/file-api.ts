@@ -39,7 +39,7 @@ export interface ListFilesOptions {
   readonly after?: string;
 }
 
-/** What a content is. Not told by the client of a server, which gives nothing out that its caller may not see. */
+/** The class of a content. The client of a server leaves it out: a server gives nothing out that its caller may not see. */
 export interface Classed {
   /** A secret by the name of its file: agents and readers get `FORBIDDEN` in place of its bytes. */
   readonly class?: "protected";

@@ -163,7 +163,7 @@ export interface StatusShape {
   latest_snapshot: number | null;
   entries: number;
   bytes: number;
-  /** What of that is secret by its name. */
+  /** The recorded files that are secrets by their names. */
   protected: ProtectedShape;
   read_only: boolean;
   signing: SigningShape;

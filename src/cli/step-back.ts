@@ -75,7 +75,7 @@ async function agreed(
   direction: Direction,
 ): Promise<boolean> {
   const preview = await direction.step(workspace, { ...options, dryRun: true });
-  // Nothing to ask about: the step itself says why it has nothing to do.
+  // There is nothing to ask about: the step itself says why it has nothing to do.
   const resumes = preview.finished.length > 0;
   if (!resumes && isWithoutQuestion(preview)) return true;
   const paths = context.paths(workspace);

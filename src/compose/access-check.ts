@@ -17,7 +17,7 @@ interface Hindered {
   readonly isOthers: boolean;
 }
 
-/** Where a store and its keys lie. */
+/** The folders of a store and of its keys. */
 interface Places {
   readonly home: string;
   readonly configFolder: string;
@@ -61,7 +61,7 @@ function hinderedIn(disk: Disk, folder: string, uid: number): Hindered[] {
   return found;
 }
 
-/** What keeps this user from it; links lead elsewhere, and are anybody's. */
+/** The reason for which this user cannot use it. A link has none: it leads elsewhere, and may be anybody's. */
 function hindrance({ kind, mode, uid: owner }: FileStat, uid: number): string | undefined {
   if (kind === "symlink") return undefined;
   if (owner !== uid) return `belongs to ${owner === 0 ? "root" : `user ${owner}`}`;

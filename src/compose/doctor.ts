@@ -107,7 +107,7 @@ function isInOtherStore({ backends: { disk }, configFolder }: StoreParts, id: st
   return [layout.workspace(id).folder, `${layout.forgotten}/${id}`].some((folder) => disk.lstat(folder) !== undefined);
 }
 
-/** What is said of heads whose histories are gone. */
+/** The words of `doctor` about heads whose histories are gone. */
 function withoutHistory(parts: StoreParts, ids: readonly string[]): Pick<DoctorCheck, "detail" | "hint"> {
   const { backends, layout, configFolder } = parts;
   const places = Map.groupBy(ids, (id) => storeOfHead(backends.disk, configFolder, id) ?? layout.home);

@@ -42,9 +42,11 @@ export async function classedDrafts(
   const names = await protectedNames(context);
   return drafts.map((draft) => {
     const path = isOfFile(draft) ? pathOfRecordId(draft.recordId) : undefined;
-    const { class: given, ...record } = draft.record;
-    if (path !== undefined && names.holds(path)) return { ...draft, record: { ...record, class: "protected" } };
-    return path === undefined || given === undefined ? draft : { ...draft, record };
+    if (path === undefined) return draft;
+    const wanted = names.holds(path) ? "protected" : undefined;
+    if (draft.record["class"] === wanted) return draft;
+    const { class: _, ...record } = draft.record;
+    return { ...draft, record: wanted === undefined ? record : { ...record, class: wanted } };
   });
 }
 

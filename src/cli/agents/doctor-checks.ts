@@ -33,7 +33,7 @@ export async function agentChecks(io: Io, places: HookPlaces): Promise<DoctorChe
   ];
 }
 
-/** What cannot be looked at is a trouble of that check, not of `doctor`: the others still say what they find. */
+/** A check that cannot be made has failed, and `doctor` goes on: the others still say what they find. */
 async function tried(name: string, check: () => DoctorCheck | Promise<DoctorCheck>): Promise<DoctorCheck> {
   try {
     return await check();
