@@ -43,7 +43,7 @@ test("files are read, and it ends", async () => {
   await pool.abandon();
 });
 
-test("what could not be made durable can be given up", { timeout: 10_000 }, async () => {
+test("what could not be made durable can be given up", async () => {
   const lanes = Array.from({ length: poolSize() }, (_, lane): HeldLane => {
     return { grant: { lane, pack: undefined }, release: () => undefined };
   });
@@ -52,7 +52,7 @@ test("what could not be made durable can be given up", { timeout: 10_000 }, asyn
   await pool.abandon();
 });
 
-test("threads that are gone can be given up", { timeout: 10_000 }, async () => {
+test("threads that are gone can be given up", async () => {
   const { pool } = poolOf({ known: new CheckedBlocks().buffer });
   await expect(pool.finish()).rejects.toThrow();
   await pool.abandon();

@@ -137,4 +137,4 @@ it("undo and redo of any actions, in any order, leave exactly what the others di
     await store.close();
   });
   await fc.assert(property, { numRuns: 30 });
-}, 30_000);
+});

@@ -181,7 +181,7 @@ it("every command says the same of a server as of the store itself", async () =>
   for (const name of ["all", "part"]) expect(tree(join(there.folder, name))).toEqual(tree(join(here.folder, name)));
   expect(tree(join(here.folder, "part"))).toEqual(["src 755", "src/main.ts 644 let a = 1;\nlet b = 2;\nlet c = 3;\n"]);
   expect(remote.replaceAll(server.base, "/box").replaceAll("unix:/box/store/run/serve.sock", "/box/store")).toBe(local);
-}, 60_000);
+});
 
 /** Commands that look: of one and the same store they must give the same document. */
 const LOOKS: readonly (readonly string[])[] = [

@@ -140,7 +140,7 @@ it("a step of a replica", { timeout: 600_000 }, async () => {
   expect(checks).toBeGreaterThan(ALL ? 400 : 50);
 });
 
-it("of the commit that ends it, only the first lines are there", { timeout: 60_000 }, async () => {
+it("of the commit that ends it, only the first lines are there", async () => {
   const disk = await prepared();
   const writes: number[] = [];
   const onOperation = ({ name, path, index }: SimOperation): "go" => {

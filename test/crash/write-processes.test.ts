@@ -65,25 +65,21 @@ async function counted(where: Where): Promise<number[]> {
   return [...steady, doomed].flatMap(({ counts }) => counts).sort((a, b) => a - b);
 }
 
-test.each(["hosted", "beside a folder"])(
-  "three processes count up, one is killed: %s",
-  { timeout: 60_000 },
-  async (kind) => {
-    await using hosted = new HostedProject();
-    await using project = new Project();
-    const { home, configFolder } =
-      kind === "hosted" ? { home: hosted.home, configFolder: `${hosted.base}/config` } : project;
-    const workspace = kind === "hosted" ? await hosted.create() : await project.init();
-    await workspace.putFile("count", Buffer.from("0"));
-    const counts = await counted({ home, configFolder, id: workspace.id });
-    expect(new Set(counts).size).toBe(counts.length);
-    // The next change finishes what the killed one had begun.
-    await workspace.putFile("end", Buffer.from("end"));
-    const last = Number(await text(await workspace.file("count")));
-    // One that was killed may have written what it did not live to say.
-    expect(last - counts.length).toBeGreaterThanOrEqual(0);
-    expect(last - counts.length).toBeLessThanOrEqual(1);
-    expect((await workspace.history("count")).length).toBe(last + 1);
-    expect((await workspace.verify()).problems).toEqual([]);
-  },
-);
+test.each(["hosted", "beside a folder"])("three processes count up, one is killed: %s", async (kind) => {
+  await using hosted = new HostedProject();
+  await using project = new Project();
+  const { home, configFolder } =
+    kind === "hosted" ? { home: hosted.home, configFolder: `${hosted.base}/config` } : project;
+  const workspace = kind === "hosted" ? await hosted.create() : await project.init();
+  await workspace.putFile("count", Buffer.from("0"));
+  const counts = await counted({ home, configFolder, id: workspace.id });
+  expect(new Set(counts).size).toBe(counts.length);
+  // The next change finishes what the killed one had begun.
+  await workspace.putFile("end", Buffer.from("end"));
+  const last = Number(await text(await workspace.file("count")));
+  // One that was killed may have written what it did not live to say.
+  expect(last - counts.length).toBeGreaterThanOrEqual(0);
+  expect(last - counts.length).toBeLessThanOrEqual(1);
+  expect((await workspace.history("count")).length).toBe(last + 1);
+  expect((await workspace.verify()).problems).toEqual([]);
+});

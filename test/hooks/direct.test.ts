@@ -49,30 +49,26 @@ function headSeq(): number {
   return Number(readFileSync(join(heads, id), "utf8").split("\n")[1]);
 }
 
-test(
-  "tool calls leave the databases to the next process; the end of the turn closes them and keeps the head",
-  { timeout: 60_000 },
-  () => {
-    hook("SessionStart", { source: "startup" });
-    hook("UserPromptSubmit", { prompt: "go" });
-    expect(openFiles()).toEqual([]);
-    const began = headSeq();
-    edit("c1");
-    edit("c2");
-    expect(openFiles()).toEqual(["index.db-wal"]);
-    expect(existsSync(join(store, "blobs", "index.db-wal"))).toBe(true);
-    hook("Stop");
-    expect(openFiles()).toEqual([]);
-    // Two actions, each begun, its change, and closed (the file's first change belongs to the first).
-    expect(headSeq()).toBe(began + 6);
-    const cli = [chronicleBin(), "--store", store, "-C", tree];
-    const { actions } = JSON.parse(run([...cli, "changes", "--session", "s", "--json"])) as {
-      actions: { tool_call: string; changed: number }[];
-    };
-    expect(actions.map(({ tool_call, changed }) => [tool_call, changed])).toEqual([
-      ["c1", 1],
-      ["c2", 1],
-    ]);
-    run([...cli, "verify"]);
-  },
-);
+test("tool calls leave the databases to the next process; the end of the turn closes them and keeps the head", () => {
+  hook("SessionStart", { source: "startup" });
+  hook("UserPromptSubmit", { prompt: "go" });
+  expect(openFiles()).toEqual([]);
+  const began = headSeq();
+  edit("c1");
+  edit("c2");
+  expect(openFiles()).toEqual(["index.db-wal"]);
+  expect(existsSync(join(store, "blobs", "index.db-wal"))).toBe(true);
+  hook("Stop");
+  expect(openFiles()).toEqual([]);
+  // Two actions, each begun, its change, and closed (the file's first change belongs to the first).
+  expect(headSeq()).toBe(began + 6);
+  const cli = [chronicleBin(), "--store", store, "-C", tree];
+  const { actions } = JSON.parse(run([...cli, "changes", "--session", "s", "--json"])) as {
+    actions: { tool_call: string; changed: number }[];
+  };
+  expect(actions.map(({ tool_call, changed }) => [tool_call, changed])).toEqual([
+    ["c1", 1],
+    ["c2", 1],
+  ]);
+  run([...cli, "verify"]);
+});

@@ -78,40 +78,36 @@ function recorded(): [string, string, number][] {
   return actions.map(({ tool_call, state, changed }) => [tool_call, state, changed]);
 }
 
-test(
-  "an image answers as the file does, wherever it was made, and not after the hook was replaced",
-  { timeout: 60_000 },
-  () => {
-    chronicle("-C", tree, "init");
-    chronicle("agents", "install", "claude");
-    expect(images()).toHaveLength(1);
-    const script = join(base, "config", "chronicle", "bin", "chronicle-hook");
-    expect(readFileSync(script, "utf8")).toContain(`image=$store/cache/${images()[0]}\n`);
-    const elsewhere = join(base, "elsewhere");
-    mkdirSync(elsewhere);
-    edit("image", (input) => withImage(["claude", "--direct", "--store", "../store"], input, elsewhere));
-    edit("script", (input) => run([script, "claude", "--direct"], { input }));
-    edit("file", (input) => run([process.execPath, entry(), "claude", "--direct", "--store", store], { input }));
-    expect(withImage(["claude", "--direct", "--store", store], call("Stop"))).toMatchObject({ status: 0, stderr: "" });
-    // Replaced by one of the same size, at the same time, as packages are unpacked.
-    const text = readFileSync(entry());
-    rmSync(entry());
-    writeFileSync(entry(), text);
-    utimesSync(entry(), 499_162_500, 499_162_500);
-    expect(withImage(["claude", "--direct", "--store", store], call("PreToolUse")).status).toBe(75);
-    edit("stale", (input) => run([script, "claude", "--direct"], { input }));
-    // This process calls the hooks: as long as the session is open, what it starts is the agent's.
-    const end = { input: call("SessionEnd") };
-    expect(run([process.execPath, entry(), "claude", "--direct", "--store", store], end).status).toBe(0);
-    chronicle("agents", "install", "claude");
-    expect(images()).toHaveLength(1);
-    edit("anew", (input) => withImage(["claude", "--direct", "--store", store], input));
-    expect(recorded()).toEqual(["image", "script", "file", "stale", "anew"].map((id) => [id, "done", 1]));
-    chronicle("-C", tree, "verify");
-  },
-);
+test("an image answers as the file does, wherever it was made, and not after the hook was replaced", () => {
+  chronicle("-C", tree, "init");
+  chronicle("agents", "install", "claude");
+  expect(images()).toHaveLength(1);
+  const script = join(base, "config", "chronicle", "bin", "chronicle-hook");
+  expect(readFileSync(script, "utf8")).toContain(`image=$store/cache/${images()[0]}\n`);
+  const elsewhere = join(base, "elsewhere");
+  mkdirSync(elsewhere);
+  edit("image", (input) => withImage(["claude", "--direct", "--store", "../store"], input, elsewhere));
+  edit("script", (input) => run([script, "claude", "--direct"], { input }));
+  edit("file", (input) => run([process.execPath, entry(), "claude", "--direct", "--store", store], { input }));
+  expect(withImage(["claude", "--direct", "--store", store], call("Stop"))).toMatchObject({ status: 0, stderr: "" });
+  // Replaced by one of the same size, at the same time, as packages are unpacked.
+  const text = readFileSync(entry());
+  rmSync(entry());
+  writeFileSync(entry(), text);
+  utimesSync(entry(), 499_162_500, 499_162_500);
+  expect(withImage(["claude", "--direct", "--store", store], call("PreToolUse")).status).toBe(75);
+  edit("stale", (input) => run([script, "claude", "--direct"], { input }));
+  // This process calls the hooks: as long as the session is open, what it starts is the agent's.
+  const end = { input: call("SessionEnd") };
+  expect(run([process.execPath, entry(), "claude", "--direct", "--store", store], end).status).toBe(0);
+  chronicle("agents", "install", "claude");
+  expect(images()).toHaveLength(1);
+  edit("anew", (input) => withImage(["claude", "--direct", "--store", store], input));
+  expect(recorded()).toEqual(["image", "script", "file", "stale", "anew"].map((id) => [id, "done", 1]));
+  chronicle("-C", tree, "verify");
+});
 
-test("many files are read by worker threads of a process with an image, too", { timeout: 60_000 }, () => {
+test("many files are read by worker threads of a process with an image, too", () => {
   const many = join(tree, "many");
   mkdirSync(many);
   const tool = { tool_name: "Bash", tool_input: { command: "make" }, tool_use_id: "many" };

@@ -156,7 +156,7 @@ function newHome(env?: Record<string, string>): Home {
   return home;
 }
 
-describe("the installed hook", { timeout: 60_000 }, () => {
+describe("the installed hook", () => {
   it("works at once, starts the long-lived process, and works the same by it", async () => {
     const home = newHome();
     home.install();
@@ -315,7 +315,7 @@ describe("the installed hook", { timeout: 60_000 }, () => {
   });
 });
 
-describe("the long-lived process", { timeout: 60_000 }, () => {
+describe("the long-lived process", () => {
   it("leaves when it is idle, and on SIGTERM, and takes its socket away", async () => {
     const home = newHome();
     const idle = await home.serve("--idle", "0.4");

@@ -9,7 +9,7 @@ const canLimit = spawnSync("unshare", [...WITH_FEW_WATCHES, "true"]).status === 
 
 /** The kernel's own limit of watches, met by a real replica: not a watcher that is made to fail. */
 describe.skipIf(!canLimit)("a replica that gets too few watches", () => {
-  it("says so, looks again and again instead, and comes to the same files", { timeout: 60_000 }, async () => {
+  it("says so, looks again and again instead, and comes to the same files", async () => {
     await using sides = new TwoSides();
     for (let i = 0; i < FOLDERS; i += 1) sides.write("origin", `d${i}/file`, `${i}\n`);
     const { said } = await sides.follow(["unshare", ...WITH_FEW_WATCHES]);

@@ -17,7 +17,7 @@ function queueLength(): number {
 describe.skipIf(process.platform !== "linux" || QUEUE > 1_000_000)(
   "a replica that sleeps while very much happens",
   () => {
-    it("finds all of it, also that of which the kernel has dropped the events", { timeout: 60_000 }, async () => {
+    it("finds all of it, also that of which the kernel has dropped the events", async () => {
       await using sides = new TwoSides();
       sides.write("origin", "kept/file", "as it was\n");
       sides.write("origin", "gone/file", "to be deleted\n");

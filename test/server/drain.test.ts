@@ -127,7 +127,7 @@ afterEach(() => {
 const ended = (child: ChildProcess): Promise<number | null> =>
   child.exitCode === null ? new Promise((done) => child.on("exit", done)) : Promise.resolve(child.exitCode);
 
-describe("the program", { timeout: 60_000 }, () => {
+describe("the program", () => {
   it("loses nothing that it has acknowledged, however often it is killed", async () => {
     const made = program();
     const acknowledged = new Map<string, string>();

@@ -74,7 +74,7 @@ class Running implements AsyncDisposable {
   }
 }
 
-describe("chronicle serve", { timeout: 60_000 }, () => {
+describe("chronicle serve", () => {
   it("says what it listens on and how to ask it, and what it says works", async () => {
     await using running = new Running(["--port", "0"]);
     const [, command = ""] = await running.said(/ask it: (curl .*)\n/);

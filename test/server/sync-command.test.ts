@@ -168,7 +168,7 @@ describe("sync", () => {
     sync(["resolve", "notes.txt", "--merge", "--tool", tool], desk);
     await until(() => expect(read(origin, "notes.txt")).toBe("ours 3\ntheirs 3\ntheirs 2\n"));
     await same("notes.txt");
-  }, 30_000);
+  });
 
   it("halts before a folder that was emptied empties the other one", async () => {
     await asked((syncs) => syncs.flush(desk));
@@ -184,7 +184,7 @@ describe("sync", () => {
     expect(sync(["resume", desk, "--restore-files"])).toMatchObject({ folder: desk });
     await until(() => expect(read(desk, "src/x.ts")).toBe("x\n"));
     await same("notes.txt");
-  }, 20_000);
+  });
 
   it("halts while the folder is not there, and is watched as before when it is back", async () => {
     renameSync(desk, `${desk}-away`);
@@ -197,14 +197,14 @@ describe("sync", () => {
     const after = sync<SyncShape>(["flush", desk]);
     expect(after.state).toBe("in-sync");
     expect(after).not.toHaveProperty("degraded");
-  }, 20_000);
+  });
 
   it("goes on in the next process, with the token that was given once", async () => {
     process.kill((await processOf("desk-home")) ?? expect.fail("nobody runs it"), "SIGKILL");
     appendFileSync(join(origin, "notes.txt"), "while nobody looked\n");
     await until(() => expect(sync<SyncShape[]>(["status"])).toMatchObject([{ state: "in-sync" }]));
     await same("notes.txt");
-  }, 20_000);
+  });
 
   it("tells what happens, as lines of JSON", async () => {
     const monitor = begin("desk-home", ["sync", "monitor", "--json"], desk);
@@ -297,7 +297,7 @@ describe("sync", () => {
     expect(existsSync("/usr/lib/none")).toBe(false);
     const here = run("steered-home", ["replicate", "/etc", "--connect", socket]);
     expect(here.err).toContain("/etc is a folder of the system");
-  }, 30_000);
+  });
 
   it("says what is wrong with a token, and with what was typed", async () => {
     const wrong = join(base, "wrong.token");
@@ -325,7 +325,7 @@ describe("sync", () => {
     expect(refusal("serve", "--replication", "--socket", "/tmp/c.sock")).toContain("can be entered by others");
     expect(refusal("replicate", "x")).toContain("--connect SOCKET, or --ws-connect URL");
     expect(refusal("replicate", "x", "--connect", "a", "--ws-connect", "b")).toContain("reached in one way");
-  }, 20_000);
+  });
 
   it("settles by a path, from anywhere, in the folder that it lies in", async () => {
     const other = join(base, "other-desk");
@@ -340,7 +340,7 @@ describe("sync", () => {
     await until(() => expect(read(other, "notes.txt")).toBe("theirs\n"));
     sync(["stop", id]);
     await same("notes.txt");
-  }, 30_000);
+  });
 });
 
 describe("replicate", () => {
@@ -363,7 +363,7 @@ describe("replicate", () => {
     await until(() => expect(read(box, "src/x.ts")).toBe("changed\n"));
     second.kill("SIGTERM");
     expect((await once(second, "exit"))[0]).toBe(0);
-  }, 20_000);
+  });
 
   it("is steered from elsewhere by the same commands, and says there how it is", async () => {
     const box = join(base, "steered");
@@ -427,7 +427,7 @@ describe("replicate", () => {
     expect(events.map(({ seq }) => seq)).toEqual(events.map((_one, at) => at + 1));
     expect(events.filter((one) => one.kind === "conflict" && one.state === "settled")).toHaveLength(1);
     for (const one of [monitor, ofAll]) one.kill("SIGINT");
-  }, 60_000);
+  });
 
   it("ends where the origin refuses it, and goes on with what is right", async () => {
     const box = join(base, "refused");
@@ -450,7 +450,7 @@ describe("replicate", () => {
     await until(() => expect(existsSync(join(box, "src/x.ts"))).toBe(true));
     right.kill("SIGINT");
     expect((await once(right, "exit"))[0]).toBe(0);
-  }, 30_000);
+  });
 
   it("that died leaves a socket that keeps nobody from anything", async () => {
     const box = join(base, "steered");
@@ -470,5 +470,5 @@ describe("replicate", () => {
     await said(again, /in sync/);
     expect(run("steered-home", ["sync", "stop", box])).toMatchObject({ status: 0 });
     expect(readdirSync(folder).filter((name) => name.startsWith("sync-"))).toEqual([]);
-  }, 60_000);
+  });
 });

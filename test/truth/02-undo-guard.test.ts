@@ -86,7 +86,7 @@ describe("Truth 2: an undo deletes only what was seen to be absent", () => {
     expect((value as Told).skipped).toMatchObject([{ path: "@two:.env", reason: "unseen" }]);
     expect(existsSync(join(box.folder, "two/made"))).toBe(false);
     expect(readFileSync(join(box.folder, "two/.env"), "utf8")).toBe("SECRET=1\n");
-  }, 60_000);
+  });
 
   it("undo of a run", async () => {
     using box = boxed();

@@ -113,7 +113,7 @@ describe("Truth 14: a torn tail is the last commit, everything else is damage", 
       const [recovery] = await context.index.records("recovery:");
       expect(recovery?.seq).toBe(6);
     }
-  }, 60_000);
+  });
 
   it("the pages of the last append, durable or not, in any order, at any length: before it, or after it", async () => {
     // Lines that end within pages, and one that is longer than a page.

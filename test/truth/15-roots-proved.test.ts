@@ -70,7 +70,7 @@ const WORK: readonly (readonly [string, (workspace: WorkspaceApi, project: Proje
 ];
 
 describe.each(LIES)("Truth 15: roots that the log states are proved, where %s", (_, lie) => {
-  test.each(WORK)("%s", { timeout: 60_000 }, async (_name, work) => {
+  test.each(WORK)("%s", async (_name, work) => {
     await using project = new Project();
     const id = await lived(project);
     sql(project.home, id, lie);

@@ -201,5 +201,5 @@ describe("life of a full reconciliation", () => {
       expect(await entriesOf(mirror)).toEqual(await pair.rows());
     });
     expect(one.bytes).toBeLessThan(30_000);
-  }, 30_000);
+  });
 });

@@ -127,7 +127,7 @@ it("an edit in either folder is seen in the other; a conflict is made and settle
 
   const { problems } = await origin.verify();
   expect(problems).toEqual([]);
-}, 30_000);
+});
 
 it("the next process takes it up; stopped, it rests; started again, it goes on, with other settings too", async () => {
   const upstream = `unix:${join(base, "c.sock")}`;
@@ -176,7 +176,7 @@ it("the next process takes it up; stopped, it rests; started again, it goes on, 
   const [, second] = await origin.history("a");
   expect(second).toMatchObject({ cause: "replica" });
   expect(await origin.history("a")).toHaveLength(2);
-}, 30_000);
+});
 
 it("what is in a sync is not archived; forgotten, it takes the copy of the origin's history and the token along", async () => {
   const [, store] = stores as [StoreApi, StoreApi];
@@ -208,4 +208,4 @@ it("what is in a sync is not archived; forgotten, it takes the copy of the origi
   await expect(
     syncs.start({ upstream: `unix:${join(base, "c.sock")}`, folder: join(base, "desk") }),
   ).rejects.toMatchObject({ code: "READ_ONLY", hint: expect.stringContaining("unarchive") });
-}, 30_000);
+});

@@ -40,7 +40,7 @@ it("in the folder, though answers are lost with the connection", async () => {
     await rig.pass(1_000);
   }
   await everythingIsThrough();
-}, 30_000);
+});
 
 it("at the origin, though it comes in pieces", async () => {
   rig = await FolderRig.start(FILES);
@@ -51,7 +51,7 @@ it("at the origin, though it comes in pieces", async () => {
   for (const name of GONE.slice(450)) await rig.during(rig.host.write(name, undefined));
   await rig.during(rig.desk.sync.resume({ accept: "deletions" }));
   await everythingIsThrough();
-}, 30_000);
+});
 
 it.each(["here", "at the origin"])(
   "what is deleted right after it (%s) is not counted with it",
@@ -83,7 +83,7 @@ it("at the origin, and nothing more: what is deleted here before the origin is r
   for (const name of GONE.slice(450)) rig.desk.edit(name, undefined);
   await rig.until(isHalted);
   expect(rig.desk.sync.shape.reason).toContain("deleted here");
-}, 30_000);
+});
 
 describe("in the folder, while it is not watched yet, and the origin brings something", () => {
   /** Accepts; until the folder is watched, and looked at, the connection is made. */
@@ -104,7 +104,7 @@ describe("in the folder, while it is not watched yet, and the origin brings some
     await rig.until(isHalted);
     await rig.during(rig.desk.close());
     await acceptedMeanwhile();
-  }, 30_000);
+  });
 
   it("of what nobody has seen so far", async () => {
     rig = await FolderRig.start(FILES);
@@ -113,5 +113,5 @@ describe("in the folder, while it is not watched yet, and the origin brings some
     await rig.during(rig.desk.close());
     for (const name of GONE) removeSim(rig.desk.disk, `${FOLDER}/${name}`);
     await acceptedMeanwhile();
-  }, 30_000);
+  });
 });

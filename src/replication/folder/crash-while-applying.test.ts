@@ -11,7 +11,7 @@ async function rigOf(): Promise<FolderRig> {
   return rig;
 }
 
-it.each(["keep", "forget"] as const)("no conflict about what nobody edited (%s)", { timeout: 60_000 }, async (fate) => {
+it.each(["keep", "forget"] as const)("no conflict about what nobody edited (%s)", async (fate) => {
   let isThrough = false;
   for (let at = 0; !isThrough; at += 1) {
     const rig = await rigOf();

@@ -49,7 +49,7 @@ it("files are staged while contents come, and nothing of that is left", async ()
   await rig.close();
 });
 
-it.each(["keep", "forget"] as const)("power cut anywhere in a first sync (%s)", { timeout: 60_000 }, async (fate) => {
+it.each(["keep", "forget"] as const)("power cut anywhere in a first sync (%s)", async (fate) => {
   let isThrough = false;
   for (let at = 0; !isThrough; at += 1) {
     const rig = await begunOf();

@@ -127,7 +127,7 @@ async function told(replica: ReplicaRig, after = 0, limit = 1_000): Promise<Note
   return entries.map((one) => ({ path: one.path, seen: one.seen, hash: one.entry?.hash }));
 }
 
-it("says what was changed, and on what each change is based", { timeout: 60_000 }, async () => {
+it("says what was changed, and on what each change is based", async () => {
   const history = fc.tuple(fc.array(step, { minLength: 1, maxLength: 25 }), fc.nat(), fc.integer({ min: 1, max: 5 }));
   await fc.assert(
     fc.asyncProperty(history, async ([steps, from, limit]) => {
