@@ -36,7 +36,10 @@ export interface Channel {
    */
   receive(): AsyncIterable<Message>;
 
-  /** So many frames have arrived, consumed or not: while there are more and more, the other side is there. */
+  /**
+   * So many bytes have arrived, consumed or not, also of a frame that is not complete: while there are more and more, the other
+   * side is there, however long one frame takes.
+   */
   readonly arrived: number;
 
   /** Bytes of credited messages that wait to be sent. */

@@ -1,6 +1,9 @@
 import type { Timers } from "./timers.ts";
 
-/** So many beats without a word, and the other side is gone. */
+/**
+ * So many beats without a word, and the other side is gone. Beats are counted, not milliseconds: one that comes late, since this
+ * process was busy or its machine slept, is one beat, and what has arrived meanwhile is read before the next one.
+ */
 const SILENT_BEATS = 3;
 
 /** What a pulse does, and what it goes by. None of it may throw. */
@@ -9,8 +12,8 @@ export interface PulseActions {
   readonly arrived: () => number;
   /** It is time to say something. */
   readonly beat: () => void;
-  /** Nothing has arrived for three beats. Called once; there are no beats after it. */
-  readonly gone: () => void;
+  /** Nothing has arrived for three beats, which is so many milliseconds at least. Called once; there are no beats after it. */
+  readonly gone: (silentMs: number) => void;
 }
 
 /** Keeps a conversation alive, and notices when the other side has fallen silent (a half-open connection). */
@@ -38,7 +41,7 @@ export class Pulse implements Disposable {
     const arrived = this.#actions.arrived();
     this.#silent = arrived === this.#arrived ? this.#silent + 1 : 1;
     this.#arrived = arrived;
-    if (this.#silent > SILENT_BEATS) return this.#actions.gone();
+    if (this.#silent > SILENT_BEATS) return this.#actions.gone(SILENT_BEATS * this.#everyMs);
     this.#next = this.#timers.after(this.#everyMs, this.#tick);
     this.#actions.beat();
   };

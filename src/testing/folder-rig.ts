@@ -35,6 +35,10 @@ export class RigHost {
   isReadOnly = false;
   /** Does whoever comes have an agent's token? */
   isAgents = false;
+  /** How often it says something, in ms; `undefined`: as often as origins do. */
+  heartbeatMs: number | undefined = HEARTBEAT_MS;
+  /** Conversations that go on. */
+  conversations = 0;
   /** What has gone wrong here in conversations. */
   readonly failures: unknown[] = [];
   readonly #clock: VirtualClock;
@@ -106,10 +110,12 @@ export class RigHost {
         presenter: { id: "rig", isOperator: !this.isAgents, replicas: [] },
       }),
       timers: this.#clock,
-      heartbeatMs: HEARTBEAT_MS,
+      ...(this.heartbeatMs === undefined ? {} : { heartbeatMs: this.heartbeatMs }),
       folderAway: () => this.awaySince,
     };
+    this.conversations += 1;
     const { by, error } = await new OriginSession(channel, options).run();
+    this.conversations -= 1;
     if (by === "us" && error?.code === "IO") this.failures.push(error.cause ?? error);
   }
 
@@ -138,6 +144,10 @@ export class RigDesk {
   readonly happened: SyncHappening[] = [];
   /** Is nobody reachable? */
   isCut = false;
+  /** The ends of which nothing arrives (`a`: the origin's), while nobody is told. New connections are made, and are the same. */
+  readonly silent = new Set<"a" | "b">();
+  /** Names of messages of the origin that get lost, each once. */
+  readonly lost = new Set<string>();
   /** Does its watcher miss things, and say so? */
   isBlind = false;
   /** Can its watcher say that all hints of the past have come? Those that are late then come first. */
@@ -278,6 +288,12 @@ export class RigDesk {
     this.isCut = false;
   }
 
+  #isLost(frame: Uint8Array): boolean {
+    const text = Buffer.from(frame).toString("latin1");
+    const name = [...this.lost].find((one) => text.includes(`"type":"${one}"`));
+    return name !== undefined && this.lost.delete(name);
+  }
+
   #fresh(): ReplicaRecord {
     const url = "memory:";
     const filters = { filterTo: [], filterFrom: [] };
@@ -293,13 +309,14 @@ export class RigDesk {
     this.dialled.push(this.#clock.now);
     if (this.isCut) throw new ChronicleError("UNAVAILABLE", "the network is cut");
     const deliver: LinkOptions["deliver"] = ({ from, bytes }) => {
+      if (this.silent.has(from) || (from === "a" && this.#isLost(bytes))) return [];
       const damage = from === "a" ? this.damages.shift() : undefined;
       return [{ afterMs: 0, ...(damage === undefined ? {} : { bytes: damage(bytes) }) }];
     };
     const wires = memoryWires({ later: this.#clock.later, deliver });
     this.#cutLink = () => wires.cut();
-    void this.#host.serve(new FramedChannel(wires.a));
-    return new FramedChannel(wires.b);
+    void this.#host.serve(new FramedChannel(wires.a, { timers: this.#clock }));
+    return new FramedChannel(wires.b, { timers: this.#clock });
   }
 }
 

@@ -114,6 +114,11 @@ test("half-open connections under load, both ways and one way: each side notices
     timeout: PATIENCE_MS,
     interval: 250,
   });
+  // The connection of which the origin itself heard nothing any more is noted there.
+  const noted = readFileSync(join(origin.home, "run", "diagnostics.log"), "utf8");
+  expect(noted).toMatch(
+    /the replica has sent nothing for 6 s: the connection of replica \S+ of workspace \S+ is ended/,
+  );
   for (const id of [...followers.map((one) => one.id)]) await here.syncs.stop(id);
 }, 180_000);
 

@@ -220,6 +220,7 @@ export class FramedChannel implements Channel {
   }
 
   #takePiece(reader: FrameReader, piece: Uint8Array): void {
+    this.#arrived += piece.length;
     try {
       for (const frame of reader.push(piece)) {
         this.#takeFrame(frame);
@@ -235,7 +236,6 @@ export class FramedChannel implements Channel {
     const message = decodeMessage(frame);
     const credited = isCredited(message.type);
     this.#giver.arrived(frame, credited, this.#isReliable);
-    this.#arrived += 1;
     if (message.type === "Credit") return this.#grant(message);
     if (message.type === "Error" && message.fatal) return this.#ended(message);
     if (!credited) {

@@ -6,6 +6,12 @@ import { closeCodeOf } from "../protocol/wire-errors.ts";
 /** Bytes that the WebSocket holds before a writer has to wait. */
 const HIGH_WATER_BYTES = 1024 ** 2;
 
+/**
+ * A longer frame goes in pieces of so many bytes, each a message of its own: the other side is told of a message only when all of it
+ * has come, and would take a slow line for a dead one.
+ */
+const MESSAGE_BYTES = 256 * 1024;
+
 /** Bytes that wait for the reader before the connection stops being read. */
 const UNREAD_BYTES = 1024 ** 2;
 
@@ -13,7 +19,7 @@ const UNREAD_BYTES = 1024 ** 2;
 const PEACEFUL: ReadonlySet<number> = new Set([1000, 1001, 1005]);
 
 /**
- * A wire over an open WebSocket (package `ws`), of either side: a frame is a binary message. Made in the same turn in which
+ * A wire over an open WebSocket (package `ws`), of either side: a frame is a binary message, or several. Made in the same turn in which
  * the socket opens, or the first messages are lost. The socket is to be made with `perMessageDeflate: false`, and with
  * `maxPayload` of a frame. A text message is no part of the protocol, and breaks the connection.
  */
@@ -44,12 +50,22 @@ export class WebSocketWire implements Wire {
       // end the channel without it.
       return;
     }
-    const left = new Promise<void>((resolve, reject) => {
-      socket.send(frame, { binary: true, compress: false }, (error) => (error ? reject(error) : resolve()));
-    });
+    const left = this.#send(frame);
     if (socket.bufferedAmount > HIGH_WATER_BYTES) return left;
     // Whoever writes next is told by the state of the socket.
     left.catch(() => undefined);
+  }
+
+  /** Resolves when all of it has left. */
+  #send(frame: Uint8Array): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const sent = (error?: Error | null): void => (error ? reject(error) : resolve());
+      for (let at = 0; at < frame.length; at += MESSAGE_BYTES) {
+        const end = at + MESSAGE_BYTES;
+        const done = end < frame.length ? undefined : sent;
+        this.#socket.send(frame.subarray(at, end), { binary: true, compress: false }, done);
+      }
+    });
   }
 
   async *read(): AsyncGenerator<Uint8Array, void> {

@@ -28,7 +28,12 @@ interface Attempt {
 }
 
 const FIRST_WAIT_MS = 100;
+/** What one of the two sides did wrong may be as wrong the next time. */
 const LONGEST_WAIT_MS = 10_000;
+/** A network, or a server, that is there again is to be noticed soon; somebody who has waited for it so long has waited enough. */
+const LONGEST_AWAY_MS = 4_000;
+/** A conversation that has lasted so long has begun well. */
+const LASTING_MS = 10_000;
 
 /** Nobody who asks the same once more gets another answer. */
 const FINAL: ReadonlySet<ErrorCode> = new Set([
@@ -52,6 +57,8 @@ export class ConnectionKeeper {
   #channel: Channel | undefined;
   #state: LinkState = "connecting";
   #failures = 0;
+  /** The last attempt has taken as long as the longest wait for a network. */
+  #hasWaited = false;
   #wake: (() => void) | undefined;
 
   constructor(options: KeeperOptions) {
@@ -94,12 +101,14 @@ export class ConnectionKeeper {
         return this.#become("refused", error);
       if (stage === "welcome" && isOfTheNetwork(error)) this.#failures = 0;
       this.#become("offline", error);
-      await this.#pause();
+      await this.#pause(this.#longestWait(error));
     }
   }
 
   /** From the connecting on, to the end of the conversation. */
   async #attempt(): Promise<Attempt> {
+    this.#hasWaited = false;
+    using _long = this.#options.timers.after(LONGEST_AWAY_MS, () => (this.#hasWaited = true));
     try {
       this.#channel = await this.#options.connect(this.#ending.signal);
     } catch (error) {
@@ -111,7 +120,7 @@ export class ConnectionKeeper {
     try {
       this.#session = this.#options.begin(channel, () => {
         if (this.#state === "connected") return;
-        lasting = this.#options.timers.after(LONGEST_WAIT_MS, () => (this.#failures = 0));
+        lasting = this.#options.timers.after(LASTING_MS, () => (this.#failures = 0));
         this.#become("connected", undefined);
       });
       const end = await this.#session.run();
@@ -123,9 +132,14 @@ export class ConnectionKeeper {
     }
   }
 
-  /** Waits longer after each failure, and never as long as others do that failed at the same moment. */
-  #pause(): Promise<void> {
-    const wait = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** Math.min(this.#failures, 10));
+  #longestWait(error: ChronicleError | undefined): number {
+    if (!isOfTheNetwork(error)) return LONGEST_WAIT_MS;
+    return this.#hasWaited ? FIRST_WAIT_MS : LONGEST_AWAY_MS;
+  }
+
+  /** Waits longer after each failure, up to that, and never as long as others do that failed at the same moment. */
+  #pause(longest: number): Promise<void> {
+    const wait = Math.min(longest, FIRST_WAIT_MS * 2 ** Math.min(this.#failures, 10));
     this.#failures += 1;
     return new Promise((resolve) => {
       const timer = this.#options.timers.after(wait * (0.5 + this.#options.random() / 2), () => this.#wake?.());

@@ -34,8 +34,12 @@ export class ContentServer {
     this.#contents = contents;
   }
 
-  /** Puts a request into the queue; whoever reads the channel does not wait. Throws `LIMIT_EXCEEDED`. */
+  /**
+   * Puts a request into the queue, unless it is in it: whoever waits for long asks again. Whoever reads the channel does not wait.
+   * Throws `LIMIT_EXCEEDED`.
+   */
   ask(request: Request): void {
+    if (this.#waiting.some((one) => isSame(one, request))) return;
     if (this.#waiting.length >= MAX_WAITING) {
       throw new ChronicleError("LIMIT_EXCEEDED", `more than ${MAX_WAITING} contents are asked for at once`);
     }
@@ -46,8 +50,10 @@ export class ContentServer {
   async #serve(): Promise<void> {
     this.#isServing = true;
     try {
-      for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) {
+      // It stays the first one until it is answered: see `ask`.
+      for (let [next] = this.#waiting; next !== undefined; [next] = this.#waiting) {
         await this.#channel.send(await answer(this.#contents, next));
+        this.#waiting.shift();
       }
     } catch (error) {
       this.#waiting.length = 0;
@@ -60,6 +66,10 @@ export class ContentServer {
       this.#isServing = false;
     }
   }
+}
+
+function isSame(a: Request, b: Request): boolean {
+  return a.content_hash === b.content_hash && a.offset === b.offset && a.length === b.length;
 }
 
 async function answer(

@@ -16,9 +16,13 @@ import { NODE_TIMERS } from "../timers.ts";
 import { RecentMap } from "../../util/recent-map.ts";
 import { BegunChannel } from "./begun-channel.ts";
 import { type OriginOptions, OriginSession } from "./origin-session.ts";
+import { keepSayingBusy } from "./say-busy.ts";
 
 /** Whoever has not said which workspace it wants by then is told to go, in milliseconds. */
 const HELLO_MS = 10_000;
+
+/** Whoever has said it is told so often that it is being worked on, in milliseconds. */
+const BUSY_MS = 1_500;
 
 /** Of so many replicas it is remembered that they have copies. */
 const MOST_FORKED = 1_000;
@@ -108,7 +112,9 @@ export class OriginDoor implements ReplicaDoor {
 
   async #lead(channel: Channel, visitor: ReplicaVisitor): Promise<void> {
     let place: ReplicaPlace | undefined;
+    using opening = new DisposableStack();
     const meant = async (asked: string | undefined): Promise<string> => {
+      opening.use(keepSayingBusy(channel, NODE_TIMERS, BUSY_MS));
       place = await visitor.place(asked);
       return place.workspace.id;
     };
@@ -118,7 +124,7 @@ export class OriginDoor implements ReplicaDoor {
         timers: NODE_TIMERS,
         withinMs: HELLO_MS,
       });
-      if (place !== undefined) await this.#serve(begun, place, visitor);
+      if (place !== undefined) await this.#serve(begun, place, { visitor, opening });
     } catch (error) {
       if (!(error instanceof ChronicleError)) this.#options.onError(error);
       channel.close(asFatal(error));
@@ -128,12 +134,17 @@ export class OriginDoor implements ReplicaDoor {
     await channel.ended;
   }
 
-  async #serve(channel: Channel, place: ReplicaPlace, visitor: ReplicaVisitor): Promise<void> {
+  async #serve(
+    channel: Channel,
+    place: ReplicaPlace,
+    { visitor, opening }: { readonly visitor: ReplicaVisitor; readonly opening: Disposable },
+  ): Promise<void> {
     const leave = (): void => channel.close(new ChronicleError("UNAVAILABLE", "this workspace is being closed"));
     if (place.gone.aborted) return leave();
     place.gone.addEventListener("abort", leave);
     try {
       using origin = await this.#options.originOf(place.workspace, visitor);
+      opening[Symbol.dispose]();
       const session: OriginSession = new OriginSession(channel, {
         ...origin.options,
         onReplica: () => this.#met(session),
@@ -142,6 +153,7 @@ export class OriginDoor implements ReplicaDoor {
       const { by, error } = await session.run().finally(() => this.#sessions.delete(session));
       // What a peer does wrong is its own affair; what fails here is to be known here.
       if (by === "us" && error?.code === "IO") this.#options.onError(error.cause ?? error);
+      if (by === "us" && error?.data["silent_ms"] !== undefined) this.#options.onError(gone(session, place, error));
       if (error?.code === "ROLLBACK_DETECTED") this.#noteForked(session, place, error);
       this.#noteContradicted(session, place);
     } finally {
@@ -158,6 +170,12 @@ function putBack({ replica }: OriginSession, { workspace }: ReplicaPlace, cause:
     data: { ...cause.data, replica, workspace: workspace.id },
     cause,
   });
+}
+
+/** Whoever waits for its work is to know that it is away. */
+function gone({ replica = "" }: OriginSession, { workspace }: ReplicaPlace, cause: ChronicleError): ChronicleError {
+  const message = `${cause.message}: the connection of replica ${replica} of workspace ${workspace.id} is ended`;
+  return new ChronicleError("UNAVAILABLE", message, { data: { replica, workspace: workspace.id } });
 }
 
 function doubled(): ChronicleError {

@@ -10,7 +10,9 @@ import { PROTOCOL_VERSION } from "../protocol/limits.ts";
 import type { Message, MessageOf } from "../protocol/messages.ts";
 import { Pulse } from "../pulse.ts";
 import type { Signal } from "../../util/signal.ts";
+import { silent } from "../silent.ts";
 import { NODE_TIMERS, type Timers } from "../timers.ts";
+import { sayBusy } from "./say-busy.ts";
 import { Waiters } from "../waiters.ts";
 import { answerToWire } from "../protocol/write-back-entries.ts";
 import { ContentFetch } from "../replica/content-fetch.ts";
@@ -46,7 +48,7 @@ export interface OriginOptions {
   readonly readOnly?: boolean;
   /** Default: the platform's. */
   readonly timers?: Timers;
-  /** Something is said at least so often. In ms. Default 5,000. */
+  /** Something is said at least so often. In ms. Default 2,000. */
   readonly heartbeatMs?: number;
   /** A replica that lacks more events than this has to reconcile instead. Default 1,000,000. */
   readonly maxBehind?: number;
@@ -64,7 +66,8 @@ export interface OriginOptions {
   readonly look?: () => Promise<void>;
 }
 
-const HEARTBEAT_MS = 5_000;
+/** A connection that is dead is noticed after three to four times as long. */
+const HEARTBEAT_MS = 2_000;
 const MAX_BEHIND = 1_000_000;
 
 /**
@@ -91,6 +94,8 @@ export class OriginSession {
   #replica: string | undefined;
   /** The head that it was told last. */
   #told = 0;
+  /** It has been told that it is let in. */
+  #isAnswered = false;
   /** The last event that it has said to hold. One that contradicts the log does not get further than that. */
   #claimed = 0;
   #contradicted: ChronicleError | undefined;
@@ -193,12 +198,8 @@ export class OriginSession {
     const { timers = NODE_TIMERS } = this.#options;
     this.#pulse = new Pulse(timers, this.#heartbeatMs, {
       arrived: () => this.#channel.arrived,
-      beat: () => {
-        // Before `Hello` there is nobody to be told anything.
-        if (this.#replica !== undefined)
-          void this.#beat().catch((error: unknown) => this.#channel.close(asFatal(error)));
-      },
-      gone: () => this.#channel.close(new ChronicleError("UNAVAILABLE", "the replica has fallen silent")),
+      beat: () => void this.#beat().catch((error: unknown) => this.#channel.close(asFatal(error))),
+      gone: (ms) => this.#channel.close(silent("the replica", ms)),
     });
   }
 
@@ -207,6 +208,7 @@ export class OriginSession {
   }
 
   async #beat(): Promise<void> {
+    if (!this.#isAnswered) return sayBusy(this.#channel);
     this.#push.note();
     this.#fetch.beat();
     this.#intake?.beat();
@@ -313,6 +315,7 @@ export class OriginSession {
       ...(settled === undefined ? { settled_local_seq } : this.#decidedUpTo(settled)),
       heartbeat_ms: this.#heartbeatMs,
     });
+    this.#isAnswered = true;
     // A crash of the replica, or of the line, may have cost it these answers.
     if (settled !== undefined && settled.upTo > settled_local_seq) await this.#channel.send(answerToWire(settled.last));
     if (this.#folderAway() !== undefined) await this.#beat();

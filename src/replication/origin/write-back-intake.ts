@@ -24,7 +24,7 @@ export interface WriteBackParts {
 const MAX_WAITING = 16;
 
 /** Beats in which no content comes that was asked for: while it waits, it keeps the store's collector out. */
-const PATIENCE_BEATS = 30;
+const PATIENCE_BEATS = 75;
 
 /** What may go well another time (`NOT_FOUND`: the folder is away), and what never does here. */
 const AGAIN: ReadonlySet<string> = new Set(["LOCKED", "UNAVAILABLE", "LIMIT_EXCEEDED", "NOT_FOUND"]);

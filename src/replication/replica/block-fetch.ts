@@ -4,6 +4,7 @@ import { splitBlocks, type BlobBlock } from "../../storage/blob-block.ts";
 import type { Channel } from "../channel.ts";
 import { MAX_ASKED, MAX_PENDING } from "../protocol/limits.ts";
 import type { MessageOf } from "../protocol/messages.ts";
+import { Patience } from "./patience.ts";
 
 type Response = MessageOf<"BlocksResponse">;
 
@@ -30,8 +31,6 @@ const MOST_HELD = 2;
  * anew at the origin, so it is better that it knows of much at once.
  */
 const LOW = MAX_PENDING - MAX_ASKED;
-/** Beats without any answer after which requests are sent again: one of the two may have got lost. */
-const PATIENCE_BEATS = 2;
 
 /** One asking, until all of it is answered. */
 interface Asking {
@@ -51,7 +50,7 @@ interface Asking {
 export class BlockFetch {
   readonly #channel: Channel;
   #asking: Asking | undefined;
-  #beats = 0;
+  readonly #patience: Patience;
   #end: ChronicleError | undefined;
 
   /** Does the origin know how to answer? Until it has said so, nothing is asked for. */
@@ -59,6 +58,7 @@ export class BlockFetch {
 
   constructor(channel: Channel) {
     this.#channel = channel;
+    this.#patience = new Patience(channel);
   }
 
   /**
@@ -99,7 +99,7 @@ export class BlockFetch {
   async took(message: Response): Promise<void> {
     const asking = this.#asking;
     if (asking === undefined) return;
-    this.#beats = 0;
+    this.#patience.heard();
     asking.held.push(message);
     asking.wake();
     if (asking.held.length >= MOST_HELD) await new Promise<void>((resolve) => (asking.room = resolve));
@@ -109,9 +109,7 @@ export class BlockFetch {
   beat(): void {
     const asking = this.#asking;
     if (asking === undefined || asking.held.length > 0) return;
-    this.#beats += 1;
-    if (this.#beats < PATIENCE_BEATS) return;
-    this.#beats = 0;
+    if (!this.#patience.isOver()) return;
     this.#ask([...asking.pending]);
   }
 

@@ -2,6 +2,7 @@ import { ChronicleError } from "../../core/errors.ts";
 import type { Hash } from "../../core/hash.ts";
 import type { Channel } from "../channel.ts";
 import type { MessageOf } from "../protocol/messages.ts";
+import { Patience } from "./patience.ts";
 
 type Request = MessageOf<"ContentFetchRequest">;
 type Response = MessageOf<"ContentFetchResponse">;
@@ -12,19 +13,17 @@ interface Pending {
   readonly reject: (error: ChronicleError) => void;
 }
 
-/** Beats without any answer after which requests are sent again: one of the two may have got lost. */
-const PATIENCE_BEATS = 2;
-
 /** Asks for contents, and gives answers to whoever asked. */
 export class ContentFetch {
   readonly #channel: Channel;
   readonly #pending = new Map<string, Pending>();
-  #beats = 0;
+  readonly #patience: Patience;
   #hasAsked = false;
   #end: ChronicleError | undefined;
 
   constructor(channel: Channel) {
     this.#channel = channel;
+    this.#patience = new Patience(channel);
   }
 
   /** Was anything ever asked for? Before that, an answer is none. */
@@ -48,7 +47,7 @@ export class ContentFetch {
 
   /** An answer has come. One that nobody waits for came twice. */
   took(message: Response | MessageOf<"ContentNotFound">): void {
-    this.#beats = 0;
+    this.#patience.heard();
     if (message.type === "ContentNotFound") return this.#notFound(message.content_hash);
     const whole = keyOf({ content_hash: message.content_hash });
     const isWhole = message.chunk_manifest !== undefined || message.content.length === message.size;
@@ -61,9 +60,7 @@ export class ContentFetch {
 
   /** Time has passed. */
   beat(): void {
-    this.#beats += 1;
-    if (this.#beats < PATIENCE_BEATS) return;
-    this.#beats = 0;
+    if (!this.#patience.isOver()) return;
     for (const { request } of this.#pending.values()) this.#ask(request);
   }
 

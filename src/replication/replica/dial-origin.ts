@@ -1,5 +1,5 @@
 import type { IncomingMessage } from "node:http";
-import { connect } from "node:net";
+import { connect, type Socket } from "node:net";
 import { WebSocket } from "ws";
 import { ChronicleError, type ErrorCode, errnoOf } from "../../core/errors.ts";
 import type { Channel, Wire } from "../channel.ts";
@@ -18,8 +18,9 @@ export interface OriginAddress {
   readonly workspace?: string;
 }
 
-/** Nobody who has not answered by then is there, in milliseconds. */
-const PATIENCE_MS = 10_000;
+/** Nobody who has not answered by then is there, in milliseconds; and no network is, on which no connection is made by then. */
+const PATIENCE_MS = 8_000;
+const CONNECT_MS = 4_000;
 
 /**
  * Connects to an origin. Rejects with `UNAVAILABLE` where nobody answers, `UNAUTHENTICATED`, `FORBIDDEN`, `NOT_FOUND` (a server
@@ -73,6 +74,10 @@ function dialWebSocket({ url, token, workspace }: OriginAddress, signal: AbortSi
     maxPayload: MAX_FRAME_BYTES,
     handshakeTimeout: PATIENCE_MS,
     followRedirects: false,
+    finishRequest: (request) => {
+      request.once("socket", giveUpLate);
+      request.end();
+    },
     ...(token === undefined ? {} : { headers: { authorization: `Bearer ${token}` } }),
   });
   const ended = ending(signal, (error) => {
@@ -100,6 +105,15 @@ function dialWebSocket({ url, token, workspace }: OriginAddress, signal: AbortSi
     );
   });
   return promise;
+}
+
+/** The system itself would try for minutes, with longer and longer waits: who tries anew has a network that works again sooner. */
+function giveUpLate(socket: Socket): void {
+  if (!socket.connecting) return;
+  const late = (): void => void socket.destroy(new Error(`no connection is made within ${CONNECT_MS / 1_000} s`));
+  const timer = setTimeout(late, CONNECT_MS);
+  const done = (): void => clearTimeout(timer);
+  socket.once("connect", done).once("close", done);
 }
 
 /** Calls back when nobody wants it any more; returns what ends that. */

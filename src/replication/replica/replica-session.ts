@@ -10,6 +10,7 @@ import { PROTOCOL_VERSION } from "../protocol/limits.ts";
 import type { Message, MessageOf } from "../protocol/messages.ts";
 import { Pulse } from "../pulse.ts";
 import { ContentServer } from "../origin/content-server.ts";
+import { silent } from "../silent.ts";
 import { NODE_TIMERS, type Timers } from "../timers.ts";
 import { breathe } from "../../util/breathe.ts";
 import { Waiters } from "../waiters.ts";
@@ -70,8 +71,11 @@ export interface ReplicaOptions extends TakeRules {
 /** As long as each turn of the event loop brings more, up to about so many events are waited for. */
 const GATHER_MOST = 1_000;
 
-/** Before the origin has said how often it speaks. */
-const HANDSHAKE_BEAT_MS = 5_000;
+/** Before the origin has said how often it speaks: one that takes longer to let a replica in says `Credit` meanwhile. */
+const HANDSHAKE_BEAT_MS = 2_000;
+
+/** Whoever sends more than this between two heartbeats sends something else than heartbeats. */
+const HEARTBEAT_BYTES = 4_096;
 
 const NOTHING_WRITTEN = { localSeq: 0, pending: 0 };
 
@@ -109,6 +113,7 @@ export class ReplicaSession {
   #isCatchingUp = false;
   /** How far it was at the last heartbeat: a gap is one that does not close by itself. */
   #tailAtBeat = -1;
+  #bytesAtBeat = 0;
   #storing: Promise<void> | undefined;
 
   constructor(channel: Channel, options: ReplicaOptions) {
@@ -341,8 +346,12 @@ export class ReplicaSession {
 
   async #heartbeat(agentSequence: number): Promise<void> {
     const { seq } = this.#incoming.tail;
-    const isStuck = seq === this.#tailAtBeat && this.#storing === undefined && this.#trees === undefined;
-    this.#tailAtBeat = seq;
+    const { arrived } = this.#channel;
+    // One frame may take longer than a heartbeat on a slow line.
+    const isComing = arrived - this.#bytesAtBeat > HEARTBEAT_BYTES;
+    const isIdle = this.#storing === undefined && this.#trees === undefined && !isComing;
+    const isStuck = seq === this.#tailAtBeat && isIdle;
+    [this.#tailAtBeat, this.#bytesAtBeat] = [seq, arrived];
     if (agentSequence <= seq || !isStuck) return;
     this.#isCatchingUp = false;
     await this.#askAgain();
@@ -405,7 +414,7 @@ export class ReplicaSession {
       beat: () => {
         if (this.#isWelcome) void this.#beat().catch((error: unknown) => this.#channel.close(asFatal(error)));
       },
-      gone: () => this.#channel.close(new ChronicleError("UNAVAILABLE", "the origin has fallen silent")),
+      gone: (ms) => this.#channel.close(silent("the origin", ms)),
     });
   }
 

@@ -7,6 +7,7 @@ import { anyPathFromFields, pathToFields } from "../protocol/fields.ts";
 import { MAX_FOLDERS } from "../protocol/limits.ts";
 import type { MessageOf } from "../protocol/messages.ts";
 import { nameFromFields, nameToFields } from "../protocol/tree-messages.ts";
+import { Patience } from "./patience.ts";
 
 /** A folder to be asked for. */
 export interface WantedFolder {
@@ -33,20 +34,18 @@ interface Pending {
   readonly reject: (error: ChronicleError) => void;
 }
 
-/** Beats without any answer after which folders are asked for again: one of the two may have got lost. */
-const PATIENCE_BEATS = 2;
-
 /** Asks for folders of one state, and gives the answers to whoever asked. */
 export class TreeFetch {
   readonly #channel: Channel;
   readonly #state: { readonly sequence: number; readonly since: number };
   readonly #pending = new Map<WorkspacePath, Pending>();
-  #beats = 0;
+  readonly #patience: Patience;
   #end: ChronicleError | undefined;
 
   /** `sequence`: the state that is asked about; `since`: the last event that is held here. */
   constructor(channel: Channel, state: { readonly sequence: number; readonly since: number }) {
     this.#channel = channel;
+    this.#patience = new Patience(channel);
     this.#state = state;
   }
 
@@ -66,15 +65,13 @@ export class TreeFetch {
   /** An answer has come. */
   took({ sequence, folders }: MessageOf<"TreeResponse">): void {
     if (sequence !== this.#state.sequence) return;
-    this.#beats = 0;
+    this.#patience.heard();
     for (const page of folders) this.#page(page);
   }
 
   /** Time has passed. */
   beat(): void {
-    this.#beats += 1;
-    if (this.#beats < PATIENCE_BEATS || this.#pending.size === 0) return;
-    this.#beats = 0;
+    if (!this.#patience.isOver() || this.#pending.size === 0) return;
     this.#ask([...this.#pending.keys()]);
   }
 

@@ -20,9 +20,12 @@ export interface WriteBackPushOptions {
   readonly timers: Timers;
 }
 
-/** Beats without an answer after which a batch is sent again; so often, then the conversation is given up. */
-const PATIENCE_BEATS = 2;
-const MOST_TRIES = 20;
+/**
+ * Beats without an answer after which a batch is sent again, and so many more for each such piece of it: a slow line needs them. So
+ * often, then the conversation is given up.
+ */
+const PATIENCE = { beats: 2, pieceBytes: 256 * 1024 };
+const MOST_TRIES = 50;
 
 /** How long it waits before it sends what the origin could not take. In ms. */
 const AGAIN_MS = 1_000;
@@ -34,6 +37,8 @@ interface InFlight {
   readonly open: Set<number>;
   readonly contents: ReadonlySet<Hash>;
   readonly resolve: (answer: WriteBackAnswer | undefined) => void;
+  /** So many beats it is waited for an answer. */
+  readonly patience: number;
   beats: number;
   tries: number;
 }
@@ -105,7 +110,7 @@ export class WriteBackPush {
     // What has not left yet need not be sent again.
     if (flight === undefined || this.#channel.pendingBytes > 0) return;
     flight.beats += 1;
-    if (flight.beats < PATIENCE_BEATS) return;
+    if (flight.beats < flight.patience) return;
     flight.beats = 0;
     flight.tries += 1;
     if (flight.tries > MOST_TRIES)
@@ -179,7 +184,7 @@ export class WriteBackPush {
     const { promise, resolve } = Promise.withResolvers<WriteBackAnswer | undefined>();
     const open = new Set(message.entries.map(({ local_seq }) => local_seq));
     const contents = new Set(message.entries.flatMap(({ content_hash }) => content_hash ?? []).filter(isHash));
-    this.#flight = { message, open, contents, resolve, beats: 0, tries: 0 };
+    this.#flight = { message, open, contents, resolve, patience: patienceFor(message), beats: 0, tries: 0 };
     if (this.#isEnded) resolve(undefined);
     else await this.#send(message);
     const answer = await promise;
@@ -209,6 +214,11 @@ export class WriteBackPush {
   #fail(error: unknown): void {
     if (!this.#isEnded) this.#channel.close(asFatal(error));
   }
+}
+
+function patienceFor({ entries }: WriteBack): number {
+  const bytes = entries.reduce((sum, { inline_content }) => sum + (inline_content?.length ?? 0), 0);
+  return PATIENCE.beats + Math.floor(bytes / PATIENCE.pieceBytes);
 }
 
 function isSendable(entry: WriteBackEntry): boolean {

@@ -1,0 +1,9 @@
+import { ChronicleError } from "../core/errors.ts";
+
+/** The connection is ended, since nothing has come from the other side (`who`) for so long. */
+export function silent(who: "the origin" | "the replica", ms: number): ChronicleError {
+  return new ChronicleError("UNAVAILABLE", `${who} has sent nothing for ${ms / 1_000} s`, {
+    hint: "it is tried again by itself; is the other side running, and is the network between the two up?",
+    data: { silent_ms: ms },
+  });
+}
