@@ -1,3 +1,4 @@
+import type { WorkspacePath } from "./path.ts";
 import { STAGING_FOLDER } from "./staging-folder.ts";
 
 /**
@@ -13,6 +14,13 @@ const GIT = ".git";
 
 /** Most paths have nothing of such a name in them, and are many. */
 const MAYBE = /git|chronicle|[^\p{ASCII}]/iu;
+
+/** A path up to the `.git` in it, exactly so; `undefined`: there is none. */
+export function gitFolderOf(path: WorkspacePath): WorkspacePath | undefined {
+  const names = path.split("/");
+  const at = names.indexOf(GIT);
+  return at < 0 ? undefined : (names.slice(0, at + 1).join("/") as WorkspacePath);
+}
 
 /** Is one of the path's names such a name? Exactly `.git` is one, too. */
 export function hasGitName(path: string): boolean {

@@ -141,6 +141,12 @@ export class FolderScope {
     return this.judge(name, isFolder).tracked;
   }
 
+  /** Is the child a repository's own state, which only `forceInclude` takes in? */
+  isGits(name: string): boolean {
+    if (this.#forcedBy(name, true) !== undefined) return false;
+    return name === GIT || this.#state.excludedBy?.rule === "git";
+  }
+
   /**
    * Is the child folder to be walked: because it is tracked, or because something force-included may lie below it?
    * In a folder that is walked but not tracked, only what is force-included is tracked.

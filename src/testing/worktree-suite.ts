@@ -154,6 +154,18 @@ export function worktreeSuite(name: string, make: (options: HarnessOptions) => W
         expect([...gone.gone].sort()).toEqual(["a.env", "out", "out/beside", "out/deep", "out/deep/x", "out/deep/y"]);
       });
 
+      test("git's own state is not taken because it was named, nor because its folder was", async () => {
+        for (const folder of ["lib", ".git", "lib/.git"]) edit.makeFolder(folder);
+        for (const file of [".git/HEAD", "lib/.git/HEAD", "lib/.env"]) edit.write(file, "x");
+        const named = async (...only: string[]) => {
+          const { changed, omitted } = await recorder.capture({ only: only.map(asPath), named: true });
+          return [changed, omitted.map(({ path, detail }) => `${path} ${detail}`)].map((all) => all.toSorted());
+        };
+        expect(await named(".git")).toEqual([[], [".git git: .git"]]);
+        expect(await named(".git/HEAD")).toEqual([[], [".git/HEAD git: .git"]]);
+        expect(await named("lib", ".git/none")).toEqual([["lib", "lib/.env"], ["lib/.git git: .git"]]);
+      });
+
       test("a hint beneath a folder that is gone tells all that went with it", async () => {
         smallTree();
         await captured();

@@ -11,6 +11,7 @@ import { lastBegunHash, openActions, type LoggedAction } from "./actions.ts";
 import { beginningOf } from "./agent-session.ts";
 import { openBrackets, type Brackets } from "./brackets.ts";
 import type { Found } from "./capture.ts";
+import { NO_GIT, type SweptGit } from "./swept-paths.ts";
 import { summaryOf } from "./check-action.ts";
 import type { Context } from "./context.ts";
 import { Nesting, placeOf, type Place } from "./nesting.ts";
@@ -32,6 +33,8 @@ export interface AskedAction {
   readonly omitted: readonly Omission[];
   /** The contents that were kept aside for it. */
   readonly aside?: Aside;
+  /** Git's own state that it is about to change. */
+  readonly git?: SweptGit;
   /** The actions in whose function it was asked for. */
   readonly around: readonly string[];
   /** Nothing could be kept, and the caller goes on all the same. */
@@ -47,13 +50,14 @@ export function ofEarlierTurns(actions: readonly LoggedAction[], { session, turn
 /** The events that begin the action behind what the capture found; none of it if there is nothing to keep. */
 export async function beginning(context: Context, asked: AskedAction, found: Found): Promise<EventDraft[]> {
   const { request, actor, targets, outside } = asked;
+  const git = asked.git ?? NO_GIT;
+  const isKept = ({ path }: Omission): boolean => git.kept.includes(path);
   const drafts = await endings(context, request, found);
   const files = await keptFiles(context, asked, found);
-  const kept = files.length + keptOutside(request, outside) + outside.omitted.length;
-  const omitted = [...asked.omitted, ...found.omitted, ...outside.omitted];
-  const exposed = unprotected(targets.paths, [...asked.omitted, ...found.omitted]).concat(
-    outside.omitted.filter((one) => !isMeant(one)),
-  );
+  const kept = files.length + keptOutside(request, outside) + outside.omitted.length + git.kept.length;
+  const inside = [...asked.omitted, ...found.omitted, ...git.exposed].filter((one) => !isKept(one));
+  const omitted = [...inside, ...outside.omitted];
+  const exposed = unprotected(targets.paths, inside).concat(outside.omitted.filter((one) => !isMeant(one)));
   // What is there and could not be kept is not the same as nothing to keep.
   const isNothing = kept + exposed.length + offRecordOf(targets.paths, found.omitted).length === 0;
   if (targets.kind === "paths" && isNothing && asked.isExposed !== true) return drafts;
@@ -98,7 +102,9 @@ async function endings(context: Context, request: ActionRequest, found: Found): 
 async function keptFiles(context: Context, asked: AskedAction, found: Found): Promise<BackedUpFile[]> {
   const { request, targets } = asked;
   if (asked.isExposed === true) return [];
-  const files = withoutLeftOut(await filesBefore(context, targets.paths, found), [...asked.omitted, ...found.omitted]);
+  const { paths: gits } = asked.git ?? NO_GIT;
+  const paths = targets.paths.filter((path) => !gits.includes(path));
+  const files = withoutLeftOut(await filesBefore(context, paths, found), [...asked.omitted, ...found.omitted]);
   return request.type.startsWith("delete_") ? files.filter((file) => !file.absent) : files;
 }
 

@@ -9,11 +9,13 @@ import { comparePaths, type WorkspacePath } from "../core/path.ts";
 import type { BlobBatch } from "../storage/blob-store.ts";
 import { workspaceRecord } from "./own-record.ts";
 import type { Context } from "./context.ts";
+import { changesOfGitState, type GitAsked, keepGitState, outermost } from "./git-state.ts";
 import { changesOfOmitted, type OmittedPaths } from "./omitted-changes.ts";
 
 /**
  * Small files that git ignores are kept aside before a run, so that undo brings them back: no capture takes them, and
- * nobody else has them. What lies in ignored folders can be made again, and what a person excluded is never stored.
+ * nobody else has them. What lies in ignored folders can be made again, and what a person excluded is never stored. Git's
+ * own state is kept aside whole where an action names it.
  */
 
 const MOST_FILE_BYTES = 1024 * 1024;
@@ -24,39 +26,55 @@ export interface KeptAside {
   readonly omitted: OmittedPaths;
   readonly entries: ReadonlyMap<WorkspacePath, Entry>;
   readonly aside: Aside | undefined;
+  /** Git's own state that could not be kept. */
+  readonly exposed: readonly Omission[];
 }
 
 /**
  * Keeps what is small and ignored by git. Contents are durable when it resolves: the caller holds a lease of the blob store
  * until the record that names them is durable.
  */
-export async function keepAside(context: Context, omitted: OmittedPaths): Promise<KeptAside> {
-  const wanted = await wantedOf(context, omitted);
-  if (wanted.length === 0) return { omitted, entries: new Map(), aside: undefined };
+export async function keepAside(
+  context: Context,
+  omitted: OmittedPaths,
+  { tops, quota = {} }: GitAsked = { tops: [] },
+): Promise<KeptAside> {
+  const isOn = await mayKeep(context);
+  const wanted = isOn ? wantedOf(omitted) : [];
+  const git = isOn ? outermost(tops) : [];
+  if (wanted.length + git.length === 0) return { omitted, entries: new Map(), aside: undefined, exposed: [] };
   return inBatch(context, async (batch) => {
     const entries = new Map<WorkspacePath, Entry>();
     for (const { path, stat } of wanted) {
       const entry = await keep(context, batch, { path, stat });
       if (entry !== undefined) entries.set(path, entry);
     }
+    const exposed: Omission[] = [];
+    for (const top of git) {
+      const kept = await keepGitState(context, batch, { top, quota });
+      if (!(kept instanceof Map)) exposed.push(kept);
+      else for (const [path, entry] of kept) entries.set(path, entry);
+    }
     const changes = [...entries].map(([path, before]): Change => ({ path, before, after: undefined }));
-    return { omitted, entries, aside: await asideOf(context, batch, changes) };
+    return { omitted, entries, aside: await asideOf(context, batch, changes), exposed };
   });
 }
 
 /**
  * What became of the omitted paths, and of those that have come to be in the session and that only its own rules leave out
  * (`hidden`). What changed of those that were kept aside is kept as it is now as well, and so are small hidden files: undo
- * takes these away again.
+ * takes these away again. `git`: paths of git's own state that were looked at as it began.
  */
 export async function changesAside(
   context: Context,
   { omitted, entries }: Pick<KeptAside, "omitted" | "entries">,
   hidden: readonly OmittedChange[],
+  git: readonly WorkspacePath[] = [],
 ): Promise<{ readonly changes: readonly OmittedChange[]; readonly aside: Aside | undefined }> {
   const changes = [...(await changesOfOmitted(context, omitted)), ...hidden];
   const isKept = hidden.length > 0 && (await workspaceRecord(context)).keepsAside !== false;
-  if (!isKept && !changes.some(({ path }) => entries.has(path))) return { changes, aside: undefined };
+  if (!isKept && git.length === 0 && !changes.some(({ path }) => entries.has(path)))
+    return { changes, aside: undefined };
   return inBatch(context, async (batch) => {
     const plan: Change[] = [];
     const told: OmittedChange[] = [];
@@ -72,6 +90,11 @@ export async function changesAside(
         plan.push({ path, before, after });
         told.push({ ...change, kept: true, lost: false });
       }
+    }
+    for (const top of git) {
+      const found = await changesOfGitState(context, batch, { top, before: entries });
+      plan.push(...found.plan);
+      told.push(...found.told);
     }
     return { changes: told, aside: await asideOf(context, batch, plan) };
   });
@@ -89,11 +112,15 @@ export function privateOf(omitted: OmittedPaths): OmittedPaths {
   return new Map([...omitted].filter(([, one]) => isPrivate(one)));
 }
 
-/** The smallest first, as many as there is room for. None while a command off the record may have written them. */
-async function wantedOf(context: Context, omitted: OmittedPaths): Promise<Wanted[]> {
-  if ((context.offRecord.read()?.going.length ?? 0) > 0) return [];
+/** Is anything kept aside? Nothing is while a command off the record may have written it. */
+async function mayKeep(context: Context): Promise<boolean> {
+  if ((context.offRecord.read()?.going.length ?? 0) > 0) return false;
+  return (await workspaceRecord(context)).keepsAside !== false;
+}
+
+/** The smallest first, as many as there is room for. */
+function wantedOf(omitted: OmittedPaths): Wanted[] {
   const small = [...privateOf(omitted)].map(([path, { stat }]): Wanted => ({ path, stat }));
-  if (small.length === 0 || (await workspaceRecord(context)).keepsAside === false) return [];
   let bytes = 0;
   return small
     .toSorted((a, b) => a.stat.size - b.stat.size || comparePaths(a.path, b.path))

@@ -1,15 +1,17 @@
 import type { Aside } from "../core/aside.ts";
-import type { Change } from "../core/change.ts";
 import type { Omission } from "../core/coverage.ts";
+import type { Entry } from "../core/entry.ts";
 import { decodePlan } from "../core/plan.ts";
 import { decodeOmittedList, type ListedOmission } from "../core/omitted-list.ts";
 import type { OmittedChange } from "../core/omitted-change.ts";
+import { gitFolderOf } from "../core/git-name.ts";
 import { isWithin, type WorkspacePath } from "../core/path.ts";
 import { decodeSession } from "../core/records.ts";
 import type { LoggedAction } from "./actions.ts";
 import type { Context } from "./context.ts";
 import { coverageAt } from "./coverage-in-log.ts";
 import { readFilters } from "./filters.ts";
+import { gitPathsAmong, outermost } from "./git-state.ts";
 import { hiddenBySession, isRuleFile } from "./hidden-by-session.ts";
 import { changesAside } from "./keep-aside.ts";
 import type { OmittedPaths } from "./omitted-changes.ts";
@@ -36,14 +38,18 @@ interface Looked {
  * lease of the blob store until the action's record is.
  */
 export async function endOfOmitted(context: Context, action: LoggedAction, { omitted }: Looked): Promise<EndOfOmitted> {
-  if (action.scope !== "workspace") return {};
-  const before = await omittedBefore(context, action);
   const entries = await entriesAside(context, action);
-  // A path that it named was kept with it, and is told among its changes.
-  const isNamed = (path: WorkspacePath): boolean => action.paths.some((one) => isWithin(path, one));
+  const git = await gitOf(context, action, entries);
+  if (action.scope !== "workspace" && git.length === 0) return {};
+  const before = await omittedBefore(context, action);
+  // A path that it named was kept with it, and is told among its changes; git's own state is told by itself.
+  const isNamed = (path: WorkspacePath): boolean =>
+    git.some((one) => isWithin(path, one)) ||
+    (gitFolderOf(path) === undefined && action.paths.some((one) => isWithin(path, one)));
   const known = new Map([...before].filter(([path]) => !isNamed(path)));
-  const hidden = (await hiddenBy(context, action, { before, omitted })).filter(({ path }) => !isNamed(path));
-  const { changes, aside } = await changesAside(context, { omitted: known, entries }, hidden);
+  const looked = action.scope === "workspace" ? await hiddenBy(context, action, { before, omitted }) : [];
+  const hidden = looked.filter(({ path }) => !isNamed(path));
+  const { changes, aside } = await changesAside(context, { omitted: known, entries }, hidden, git);
   return { changes, ...(aside === undefined ? {} : { aside }) };
 }
 
@@ -89,11 +95,19 @@ async function omittedBefore(context: Context, { omittedBefore: list }: LoggedAc
   return new Map(rows.map((row) => [row.omission.path, row]));
 }
 
-/** The entries that were kept aside as it began. */
-async function entriesAside(
+/** The paths of git's own state that were kept aside as it began, and those that it named and that were not there. */
+async function gitOf(
   context: Context,
-  { aside }: LoggedAction,
-): Promise<Map<WorkspacePath, NonNullable<Change["before"]>>> {
+  { files }: LoggedAction,
+  entries: ReadonlyMap<WorkspacePath, Entry>,
+): Promise<WorkspacePath[]> {
+  const kept = [...entries.keys()].filter((path) => gitFolderOf(path) !== undefined);
+  const absent = files.filter((one) => one.absent).map(({ path }) => path);
+  return outermost([...kept, ...(await gitPathsAmong(context, absent))]);
+}
+
+/** The entries that were kept aside as it began. */
+async function entriesAside(context: Context, { aside }: LoggedAction): Promise<Map<WorkspacePath, Entry>> {
   const bytes = aside === undefined ? undefined : await context.blobs.get(aside.plan);
   const changes = bytes === undefined ? [] : decodePlan(bytes);
   return new Map(changes.flatMap(({ path, before }) => (before === undefined ? [] : [[path, before] as const])));

@@ -28,7 +28,8 @@ export function resolveTargets(context: Context, targets: Touched): Touched {
   return { kind: wholeWorkspace ? "workspace" : targets.kind, ...sorted, ...(swept.length === 0 ? {} : { swept }) };
 }
 
-function absoluteOf({ worktree }: Context, path: WorkspacePath): string {
+/** Where a path of the workspace is on its machine. */
+export function absoluteOf({ worktree }: Context, path: WorkspacePath): string {
   const { root, path: inner } = splitRoot(path);
   const folder = worktree.roots.find((one) => one.id === root)?.folder ?? "/";
   return posix.join(folder, inner);

@@ -79,8 +79,8 @@ async function keepAndBegin(context: Context, asked: Bare): Promise<readonly Sea
 
 /** Paths that it would sweep away although a rule keeps them out count as named, but for those that are kept aside. */
 async function withSwept(context: Context, bare: Bare): Promise<Bare> {
-  const { named, aside } = await keepSwept(context, bare.targets);
-  const kept = aside === undefined ? bare : { ...bare, aside };
+  const { named, aside, git } = await keepSwept(context, bare.targets, bare.quota);
+  const kept = { ...bare, git, ...(aside === undefined ? {} : { aside }) };
   if (named.length === 0) return kept;
   return { ...kept, targets: { ...bare.targets, paths: [...new Set([...bare.targets.paths, ...named])] } };
 }

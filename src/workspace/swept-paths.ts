@@ -6,8 +6,10 @@ import { isWithin, splitRoot, type WorkspacePath } from "../core/path.ts";
 import { capture } from "./capture.ts";
 import { workspaceRecord } from "./own-record.ts";
 import type { Context } from "./context.ts";
+import { gitStateNamed, isGitState } from "./git-state.ts";
 import { keepAside, privateOf } from "./keep-aside.ts";
 import { isExcludedByPerson, statOmitted } from "./omitted-changes.ts";
+import type { QuotaOptions } from "./quota.ts";
 
 /** Paths that a tool names, and the names that it sweeps. */
 interface Sweeping {
@@ -19,24 +21,45 @@ interface Sweeping {
 export interface Swept {
   /** Paths that are captured by name. */
   readonly named: readonly WorkspacePath[];
-  /** Small files that git ignores, kept aside as before a run. */
+  /** Small files that git ignores, kept aside as before a run, and git's own state. */
   readonly aside: Aside | undefined;
+  readonly git: SweptGit;
 }
+
+/** Git's own state that a tool is about to change. */
+export interface SweptGit {
+  readonly paths: readonly WorkspacePath[];
+  /** Those of them that are kept aside whole. */
+  readonly kept: readonly WorkspacePath[];
+  /** Those of them that cannot be kept, and why. */
+  readonly exposed: readonly Omission[];
+}
+
+/** Where no repository is concerned. */
+export const NO_GIT: SweptGit = { paths: [], kept: [], exposed: [] };
 
 /**
  * The paths that a tool is about to sweep away (`rm -rf *`, `git clean -fdx`) and that a look at the whole workspace does
  * not take: those that a rule keeps out, and those that cannot be kept. Once they are gone nobody has them. Paths that a
  * person excluded are never stored. Contents are durable when it resolves: the caller holds a lease of the blob store.
  */
-export async function keepSwept(context: Context, { paths, swept: sweeps = [] }: Sweeping): Promise<Swept> {
-  if (sweeps.length === 0) return { named: [], aside: undefined };
+export async function keepSwept(
+  context: Context,
+  { paths, swept: sweeps = [] }: Sweeping,
+  quota: QuotaOptions,
+): Promise<Swept> {
+  const tops = await gitStateNamed(context, paths);
+  if (sweeps.length + tops.length === 0) return { named: [], aside: undefined, git: NO_GIT };
   const isNamed = ({ path }: Omission): boolean => paths.some((one) => isWithin(path, one));
-  const swept = (await omittedIn(context, sweeps)).filter((one) => !isExcludedByPerson(one) && !isNamed(one));
+  const found = sweeps.length === 0 ? [] : await omittedIn(context, sweeps);
+  tops.push(...found.filter(isGitState).map(({ path }) => path));
+  const swept = found.filter((one) => !isExcludedByPerson(one) && !isNamed(one) && !isGitState(one));
   const ignored = privateOf(await statOmitted(context, { omitted: swept }));
   const isOff = (await workspaceRecord(context)).keepsAside === false;
-  const { entries, aside } = await keepAside(context, ignored);
+  const { entries, aside, exposed } = await keepAside(context, ignored, { tops, quota });
   const isAside = (path: WorkspacePath): boolean => entries.has(path) || (isOff && ignored.has(path));
-  return { named: swept.map(({ path }) => path).filter((path) => !isAside(path)), aside };
+  const git = { paths: tops, kept: tops.filter((path) => entries.has(path)), exposed };
+  return { named: swept.map(({ path }) => path).filter((path) => !isAside(path)), aside, git };
 }
 
 async function omittedIn(context: Context, sweeps: readonly Sweep[]): Promise<Omission[]> {

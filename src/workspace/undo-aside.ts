@@ -1,11 +1,14 @@
 import { actionRecordId, decodeAction } from "../core/action-record.ts";
 import type { Change } from "../core/change.ts";
 import { sameEntry } from "../core/entry.ts";
+import { gitFolderOf } from "../core/git-name.ts";
+import type { WorkspacePath } from "../core/path.ts";
 import { decodeIntent, decodeSession, type IntentRecord, type SessionRecord } from "../core/records.ts";
 import { composeChanges, decodePlan, invert } from "../core/plan.ts";
 import type { Hash } from "../core/hash.ts";
 import type { ApplyReport, BlockedPath } from "../worktree/worktree.ts";
 import type { Context } from "./context.ts";
+import { outermost } from "./git-state.ts";
 import { readEvent } from "./read-events.ts";
 import { shownPath } from "./shape.ts";
 
@@ -38,7 +41,7 @@ export async function asideOfStep(context: Context, step: Step): Promise<AsideSt
   for (const id of await worksOf(context, step)) found.push(await asideOfWork(context, id));
   // One path may have been changed by several of them, one after another.
   const changes = found.reduce<readonly Change[]>((all, one) => composeChanges(all, one.changes), []);
-  const fit = await fitting(context, step.kind === "undo" ? invert(changes) : changes);
+  const fit = wholeRepositories(await fitting(context, step.kind === "undo" ? invert(changes) : changes));
   return { changes: fit.changes, blocked: [...found.flatMap((one) => one.blocked), ...fit.blocked] };
 }
 
@@ -110,6 +113,23 @@ export function splitAside(
   };
 }
 
+/** A repository's own state comes back whole or not at all: a mixture of two states would be a broken repository. */
+function wholeRepositories({ changes, blocked }: AsideStep): AsideStep {
+  const broken = new Set(blocked.map(({ path }) => gitFolderOf(path)));
+  broken.delete(undefined);
+  if (broken.size === 0) return { changes, blocked };
+  const isLeft = ({ path }: { readonly path: WorkspacePath }): boolean => broken.has(gitFolderOf(path));
+  const left = [...broken].flatMap((path) => path ?? []);
+  const detail = "it was changed since: git's own state comes back whole, or not at all";
+  return {
+    changes: changes.filter((change) => !isLeft(change)),
+    blocked: [
+      ...blocked.filter((one) => !isLeft(one)),
+      ...left.map((path) => ({ path, reason: "changed", detail }) as const),
+    ],
+  };
+}
+
 /** Those of the changes that can be made: the path is on disk as the change begins, and its content is there. */
 async function fitting(context: Context, changes: readonly Change[]): Promise<AsideStep> {
   const there = await context.blobs.has(changes.flatMap(({ after }) => after?.hash ?? []));
@@ -159,7 +179,8 @@ export function asideNotes(changes: readonly Change[], { dryRun }: { readonly dr
 
 function noteOf(what: string, changes: readonly Change[]): string[] {
   if (changes.length === 0) return [];
-  const shown = changes.slice(0, MOST_PATHS).map(({ path }) => shownPath(path));
-  const more = changes.length > MOST_PATHS ? ` and ${changes.length - MOST_PATHS} more` : "";
+  const paths = outermost(changes.map(({ path }) => path));
+  const shown = paths.slice(0, MOST_PATHS).map(shownPath);
+  const more = paths.length > MOST_PATHS ? ` and ${paths.length - MOST_PATHS} more` : "";
   return [`${what}: ${shown.join(", ")}${more}`];
 }

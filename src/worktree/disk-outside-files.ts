@@ -114,7 +114,9 @@ export class DiskOutsideFiles implements OutsideFiles {
   }
 
   async look(path: WorkspacePath, request: OutsideRequest): Promise<OutsideLook> {
-    const walk = new Walk({ disk: this.#disk, limits: this.#limits, skip: [...this.#own, ...this.#roots] }, request);
+    // What is asked for in a root is what the workspace leaves to others: git's own state.
+    const roots = this.#roots.filter((root) => !isWithin(path, root));
+    const walk = new Walk({ disk: this.#disk, limits: this.#limits, skip: [...this.#own, ...roots] }, request);
     await walk.visit(path);
     return walk;
   }

@@ -30,14 +30,14 @@ export class MemoryOutsideFiles implements OutsideFiles {
   readonly home: string | undefined;
   readonly #files: MemoryFiles;
   readonly #own: readonly WorkspacePath[];
-  readonly #skip: readonly WorkspacePath[];
+  readonly #roots: readonly WorkspacePath[];
   readonly #limits: OutsideLimits;
 
   constructor({ files, home, own, roots, limits }: MemoryOutsideOptions) {
     this.home = home;
     this.#files = files;
     this.#own = own.map(beneathSlash);
-    this.#skip = [...this.#own, ...roots.map(beneathSlash)];
+    this.#roots = roots.map(beneathSlash);
     this.#limits = limits ?? OUTSIDE_LIMITS;
   }
 
@@ -111,7 +111,9 @@ export class MemoryOutsideFiles implements OutsideFiles {
   /** What lies beneath a folder and is kept by nobody else. */
   #beneath(top: WorkspacePath): WorkspacePath[] {
     if (isSystemPath(top) || this.#files.get(top)?.kind !== "dir" || this.#linkOnTheWay(top) !== undefined) return [];
-    return this.#files.beneath(top).filter((path) => !this.#skip.some((other) => isWithin(path, other)));
+    // What is asked for in a root is what the workspace leaves to others: git's own state.
+    const skip = [...this.#own, ...this.#roots.filter((root) => !isWithin(top, root))];
+    return this.#files.beneath(top).filter((path) => !skip.some((other) => isWithin(path, other)));
   }
 
   #excess(top: WorkspacePath): string | undefined {

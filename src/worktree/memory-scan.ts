@@ -115,13 +115,15 @@ export class MemoryScan {
     const node = this.#files.get(path);
     if (node === undefined) return;
     const isFolder = node.kind === "dir";
+    const isNamed = this.#named.some((one) => isWithin(path, one)) && !folder.scope.isGits(nameOf(inner));
     const verdict: Verdict =
-      this.#known.has(path) || this.#root.only !== undefined || this.#named.some((one) => isWithin(path, one))
+      this.#known.has(path) || this.#root.only !== undefined || isNamed
         ? { tracked: true, rule: "default" }
         : folder.scope.judge(nameOf(inner), isFolder);
-    const isOnTheWay = this.#named.some((one) => isWithin(one, path));
+    const isOnTheWay = this.#named.some((one) => one !== path && isWithin(one, path));
+    const isTold = this.#named.includes(path) || (folder.tracked && !isOnTheWay);
     if (verdict.tracked) this.#look(folder, path, node);
-    else if (folder.tracked && !isOnTheWay) this.omitted.push({ path, reason: "excluded", detail: detailOf(verdict) });
+    else if (isTold) this.omitted.push({ path, reason: "excluded", detail: detailOf(verdict) });
     if (!isFolder || (!verdict.tracked && !isOnTheWay && !folder.scope.walks(nameOf(inner)))) return;
     const scope = this.#filter.enter(folder.scope, inner, this.#rulesOf(inner));
     const weight = this.tally.weigh(path, folder.weight);

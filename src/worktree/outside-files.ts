@@ -5,8 +5,8 @@ import type { WorkspacePath } from "../core/path.ts";
 import type { ContentReader } from "./worktree.ts";
 
 /**
- * Files that belong to no workspace, of which an agent's tool is about to change some. Paths are those beneath `/`,
- * without the slash.
+ * Files that belong to no workspace, of which an agent's tool is about to change some: those outside of its folders, and
+ * the own state of a git repository in them. Paths are those beneath `/`, without the slash.
  *
  * Backends: `DiskOutsideFiles`, `MemoryOutsideFiles`, `NoOutsideFiles` (where the workspace has no folder).
  *

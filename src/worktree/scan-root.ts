@@ -60,14 +60,17 @@ export class RootScan {
 
   /**
    * Looks at one name in a folder, which may be there or not. Answers the folder to be walked, if it is one. `named`:
-   * whatever the rules say, and all that it holds.
+   * whatever the rules say, and all that it holds, but for git's own state.
    */
   lookFor(above: FolderWork, name: string, named = false): FolderWork | undefined {
     const { look } = this;
     const found = { ...foundIn(above, name, this.#p.cache.child(childOf(above.path, name))), named };
     const depth = look.folders.length;
-    if (named || look.isKnown(found)) {
+    if (look.isKnown(found) || (named && !this.#isGits(above, name))) {
       look.look(above, found, false);
+    } else if (named) {
+      const isThere = look.statOf(above, found, false) !== undefined;
+      if (isThere) look.omit(found.path, "excluded", detailOf(above.rules.scope.judge(name, true)));
     } else {
       const stat = look.statOf(above, found, false);
       if (stat === undefined) look.missing(above, found.child);
@@ -159,7 +162,7 @@ export class RootScan {
   #judge(work: FolderWork, found: Found, kind: NodeKind): Verdict {
     const { scope } = work.rules;
     const isFree = this.#p.root.only !== undefined || work.named;
-    const verdict = isFree ? WANTED : scope.judge(found.name, kind === "dir");
+    const verdict = isFree && !this.#isGits(work, found.name) ? WANTED : scope.judge(found.name, kind === "dir");
     if (verdict.tracked) {
       this.look.look(work, found, false);
       return verdict;
@@ -172,6 +175,11 @@ export class RootScan {
         this.look.enter(work, found, stat, { tracked: false, named: false });
     }
     return verdict;
+  }
+
+  /** Is it a repository's own state, which is never taken because it was named? */
+  #isGits(above: FolderWork, name: string): boolean {
+    return this.#p.root.only === undefined && above.rules.scope.isGits(name);
   }
 
   #isOwn(stat: { readonly dev: bigint; readonly ino: bigint }): boolean {

@@ -106,7 +106,7 @@ export interface ScanRequest {
   readonly paranoid?: boolean;
   /** Look only at these paths and what is beneath them (hints of a watcher). Default: everything. */
   readonly only?: readonly WorkspacePath[];
-  /** Take what is at and beneath `only` although a filter keeps it out: somebody has named it. */
+  /** Take what is at and beneath `only` although a filter keeps it out: somebody has named it. Git's own state is never taken so. */
   readonly named?: boolean;
   /**
    * What a tracked folder counts as that is not there. Default: nobody knows (a disk may not be mounted), and `NOT_FOUND`

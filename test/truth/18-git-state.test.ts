@@ -1,0 +1,140 @@
+import { randomBytes } from "node:crypto";
+import { describe, expect, test } from "vitest";
+import { Project } from "../helpers/project.ts";
+
+const PACK = "x".repeat(9 * 1024 * 1024);
+
+/** A project with a repository of its own and one in a folder. */
+function repository(): Project {
+  const project = new Project();
+  project.write("a", "1");
+  for (const folder of ["", "vendor/lib/"]) {
+    project.write(`${folder}.git/HEAD`, "ref: refs/heads/main\n");
+    project.write(`${folder}.git/refs/heads/main`, "1111\n");
+    project.write(`${folder}.git/objects/pack/p.pack`, PACK);
+    project.write(`${folder}.git/config`, "[core]\n");
+  }
+  project.write("vendor/lib/made", "m");
+  return project;
+}
+
+const bash = (command: string) => ({ type: "run_command", payload: { command }, session: "s" });
+const write = (path: string) => ({ type: "write_file", payload: { path }, session: "s" });
+
+describe("Truth 18: a repository's own state is no part of the workspace", () => {
+  test.each(["rm -rf .git", "rm -rf vendor", "rm -f .git/config vendor/lib/.git/HEAD", "rm -rf .", "git clean -ffdx"])(
+    "%s, denied: nothing of it is recorded, and a restore rewinds no branch",
+    async (command) => {
+      await using project = repository();
+      const workspace = await project.init();
+      const { seq } = await workspace.head();
+      const action = await workspace.snapshotAction(bash(command));
+      expect(action?.files_backed_up.filter((path) => path.includes(".git"))).toEqual([]);
+      await workspace.finishAction(action?.id ?? "", { outcome: "denied" });
+      project.write(".git/refs/heads/main", "2222\n");
+      project.write("a", "2");
+      await workspace.snapshot();
+      const paths = (await workspace.files()).files.map(({ path }) => path);
+      expect(paths.filter((path) => path.includes(".git"))).toEqual([]);
+      await workspace.restore(`seq:${seq}`);
+      expect([project.read("a"), project.read(".git/refs/heads/main")]).toEqual(["1", "2222\n"]);
+      expect((await workspace.verify()).problems).toEqual([]);
+    },
+  );
+
+  test.each([
+    ["rm -rf .git", ".git"],
+    ["rm -rf .", ".git"],
+    ["rm -rf vendor", "vendor/lib/.git"],
+  ])("%s, done: it is told, its undo brings it back whole, and redo removes it", async (command, git) => {
+    await using project = repository();
+    const workspace = await project.init();
+    const before = project.tree();
+    const action = await workspace.snapshotAction(bash(command));
+    project.remove(git);
+    const { action: ended } = await workspace.finishAction(action?.id ?? "");
+    const gone = project.tree();
+    expect(ended.omitted_changes).toMatchObject([{ path: git, change_type: "deleted", kept: true, lost: false }]);
+    const { notes } = await workspace.undo();
+    expect(notes.join()).toContain(`put back: ${git}`);
+    expect(project.tree()).toEqual(before);
+    await workspace.redo();
+    expect(project.tree()).toEqual(gone);
+    await workspace.rollback(ended.id);
+    expect(project.tree()).toEqual(before);
+    expect((await workspace.verify()).problems).toEqual([]);
+  });
+
+  test("where another repository was begun since, it is left alone as a whole", async () => {
+    await using project = repository();
+    const workspace = await project.init();
+    const action = await workspace.snapshotAction(bash("rm -rf .git a"));
+    for (const path of [".git", "a"]) project.remove(path);
+    await workspace.finishAction(action?.id ?? "");
+    project.write(".git/HEAD", "ref: refs/heads/other\n");
+    const { skipped } = await workspace.undo();
+    expect(skipped.map(({ path }) => path)).toEqual([".git"]);
+    expect([project.read("a"), Object.keys(project.tree()).filter((path) => path.startsWith(".git"))]).toEqual([
+      "1",
+      [".git", ".git/HEAD"],
+    ]);
+  });
+
+  test("a tool that edits or makes a file of it: undo takes that back, and touches no other path", async () => {
+    await using project = repository();
+    const workspace = await project.init();
+    for (const [path, made] of [
+      [".git/config", "[core]\nhooksPath = evil\n"],
+      [".git/hooks/pre-commit", "#!/bin/sh\n"],
+    ] as const) {
+      const before = project.tree();
+      const action = await workspace.snapshotAction(write(path));
+      project.write(path, made);
+      const end = await workspace.finishAction(action?.id ?? "");
+      expect([path, end.changes, end.action.omitted_changes?.map((one) => one.path)]).toEqual([path, [], [path]]);
+      project.write(".git/refs/heads/main", "2222\n");
+      await workspace.undo();
+      expect(project.read(".git/refs/heads/main")).toBe("2222\n");
+      project.write(".git/refs/heads/main", "1111\n");
+      project.remove(".git/hooks");
+      expect(project.tree()).toEqual(before);
+    }
+  });
+
+  test("with the switch off nothing of it is kept: it is told as lost, and undo removes nothing", async () => {
+    await using project = repository();
+    const workspace = await project.init();
+    await workspace.configure({ keepAside: false });
+    const kept = await workspace.snapshotAction({ ...write(".git/config"), onFailure: "warn" });
+    if (kept !== null) await workspace.finishAction(kept.id);
+    const action = await workspace.snapshotAction({ ...bash("rm -rf .git"), onFailure: "warn" });
+    project.remove(".git/refs");
+    project.write("a", "2");
+    await workspace.finishAction(action?.id ?? "");
+    await workspace.undo();
+    expect([project.read("a"), project.read(".git/HEAD")]).toEqual(["1", "ref: refs/heads/main\n"]);
+    const again = await workspace.snapshotAction({ ...bash("rm -rf .git"), onFailure: "warn" });
+    project.remove(".git");
+    const { action: ended } = await workspace.finishAction(again?.id ?? "");
+    expect(ended.omitted_changes).toMatchObject([{ path: ".git", change_type: "deleted", kept: false, lost: true }]);
+  });
+
+  test("where there is no room for it, the action is stopped", async () => {
+    await using project = repository();
+    project.write(".git/objects/pack/p.pack", randomBytes(3 * 1024 * 1024));
+    await (await project.init()).close();
+    const store = await project.store({ retention: { max_store_bytes: 2 * 1024 * 1024 } });
+    const workspace = await store.open({ folder: project.folder });
+    await expect(workspace.snapshotAction(bash("rm -rf .git"))).rejects.toMatchObject({ code: "LIMIT_EXCEEDED" });
+    expect(await workspace.snapshotAction({ ...bash("rm -rf .git"), onFailure: "warn" })).toMatchObject({
+      coverage: { complete: false },
+    });
+  });
+
+  test("where a person takes it in with forceInclude, it is recorded as before", async () => {
+    await using project = repository();
+    const workspace = await project.init({ forceInclude: [".git"] });
+    const action = await workspace.snapshotAction(bash("rm -rf .git"));
+    expect(action?.files_backed_up).toContain(".git/HEAD");
+  });
+});
