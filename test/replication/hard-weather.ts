@@ -14,6 +14,9 @@ type SimNode = OriginNode | ReplicaNode;
 const SYNCS_PER_FAILURE = 300;
 /** How long what passes by itself lasts at most, in ms. */
 const LASTS_MS = { full: 400, away: 500, doomed: 200, slow: 30 };
+/** How often a person looks for a conflict to settle, at most, and how long after one look the next one is, in ms. */
+const LOOKS = 40;
+const LOOKS_EVERY_MS = 50;
 /** Where a folder lies while it is not mounted. */
 const AWAY = "/home/unmounted";
 
@@ -165,13 +168,19 @@ export class HardWeather {
 
   async #settle(replica: ReplicaNode): Promise<void> {
     if (!replica.isUp) return;
-    const { sync } = replica;
     const keep = (["local", "upstream", "merge"] as const)[this.#random.below(3)] ?? "local";
+    // Conflicts are rare, and open for a short time: a person who settles one looks until there is one.
     const settling = async (): Promise<void> => {
-      const [conflict] = await sync.conflicts();
-      if (conflict === undefined) return;
-      await sync.resolve(conflict.record.path, { keep });
-      this.faults.settled += 1;
+      for (let look = 0; look < LOOKS && replica.isUp; look += 1) {
+        const { sync } = replica;
+        const [conflict] = await sync.conflicts();
+        if (conflict !== undefined) {
+          await sync.resolve(conflict.record.path, { keep });
+          this.faults.settled += 1;
+          return;
+        }
+        await this.#clock.wait(LOOKS_EVERY_MS);
+      }
     };
     unlessRefused(settling());
   }

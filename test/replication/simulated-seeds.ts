@@ -68,7 +68,7 @@ const HARD: Kind = {
     dropped: 2,
     pruned: 20,
     paused: 20,
-    settled: 1,
+    settled: 4,
     conflicts: 10,
   },
 };
