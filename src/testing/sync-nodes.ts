@@ -15,6 +15,7 @@ import { OriginSession } from "../replication/origin/origin-session.ts";
 import type { WriteBackDoor } from "../replication/origin/write-back-door.ts";
 import type { WriteBackParts } from "../replication/origin/write-back-intake.ts";
 import type { BlobStore } from "../storage/blob-store.ts";
+import type { IndexStore } from "../storage/index-store.ts";
 import { LiveView } from "../workspace/live-view.ts";
 import type { WatchHint, Worktree } from "../worktree/worktree.ts";
 import { FOLDER, SyncMachine, type MachineOptions } from "./sync-machine.ts";
@@ -136,6 +137,8 @@ export interface ReplicaNodeOptions extends MachineOptions {
   readonly random: () => number;
   /** Its contents as its sync sees them: a planted fault. */
   readonly blobs?: (blobs: BlobStore) => BlobStore;
+  /** The index of its own history as its sync sees it: a planted fault. */
+  readonly index?: (index: IndexStore) => IndexStore;
   /** The replica of which it is a copy: its `image` has the workspace with this id. Default: it begins one. */
   readonly id?: string;
 }
@@ -193,7 +196,8 @@ export class ReplicaNode {
     this.#hold = hold;
     const { mirror } = hold;
     const blobs = this.#options.blobs?.(hold.context.blobs) ?? hold.context.blobs;
-    const context = { ...hold.context, blobs };
+    const index = this.#options.index?.(hold.context.index) ?? hold.context.index;
+    const context = { ...hold.context, blobs, index };
     const session = { ...hold.options, blobs };
     this.#hasMissed = false;
     const live = new LiveView(

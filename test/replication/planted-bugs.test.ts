@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
-import { appliesTwice, forgetful, Gullible } from "./planted-bugs.ts";
-import { SyncSimulation, type Planted } from "./sync-simulation.ts";
+import { appliesTwice, findsNoEvent, forgetful, Gullible, knowsNumbersOnly } from "./planted-bugs.ts";
+import { putBackSteps } from "./put-backs.ts";
+import { STORM_MS, SyncSimulation, type Planted } from "./sync-simulation.ts";
 
 /** One of so many seeds notices it. */
 const SEEDS = 40;
@@ -42,6 +43,15 @@ const BUGS: readonly Bug[] = [
     planted: () => ({ echoMs: 400 }),
     notice: /nobody looks|trees differ/,
   },
+  {
+    name: "changes of a replica that was put back, or copied, are known by their numbers",
+    planted: (seed) => ({
+      door: knowsNumbersOnly,
+      replicaIndex: findsNoEvent,
+      putBacks: putBackSteps(seed, STORM_MS),
+    }),
+    notice: /nobody looks|trees differ|is nowhere|nobody has deleted|not equal/,
+  },
 ];
 
 it.each(BUGS)(
@@ -51,8 +61,9 @@ it.each(BUGS)(
     expect(found?.told).toMatch(notice);
     // It is the bug: in the same weather without it all is well.
     const seed = found?.seed ?? 0;
-    const { storm } = planted(seed);
-    await new SyncSimulation(seed, storm === undefined ? {} : { storm }).run();
+    const { storm, putBacks } = planted(seed);
+    const weather = { ...(storm === undefined ? {} : { storm }), ...(putBacks === undefined ? {} : { putBacks }) };
+    await new SyncSimulation(seed, weather).run();
   },
   SEEDS * SEED_MS,
 );

@@ -9,6 +9,7 @@ import { decodeMessage } from "../../src/replication/protocol/codec.ts";
 import { decodeFrame, decodeHeader } from "../../src/replication/protocol/frame.ts";
 import type { BlobBlock } from "../../src/storage/blob-block.ts";
 import type { BlobBatch, BlobStore } from "../../src/storage/blob-store.ts";
+import type { IndexStore } from "../../src/storage/index-store.ts";
 import { unpackBlock } from "../../src/storage/block.ts";
 import type { Context } from "../../src/workspace/context.ts";
 
@@ -116,6 +117,30 @@ export function appliesTwice({ context, options }: OriginLease): WriteBackDoor {
       return isRepeated ? forgetting.decide(await again(batch)) : real.decide(batch);
     },
   };
+}
+
+/** An origin that knows a replica's entries by their numbers alone, as if no history were ever put back, or copied. */
+export function knowsNumbersOnly({ context, options }: OriginLease): WriteBackDoor {
+  const real = openWriteBack(context, options.contents).parts.door;
+  return {
+    settled: async (replica) => {
+      const { hash: _hash, ...settled } = await real.settled(replica);
+      return settled;
+    },
+    reserve: (bytes) => real.reserve(bytes),
+    refusal: (entry) => real.refusal(entry),
+    decide: ({ after: _after, ...batch }) => real.decide(batch),
+  };
+}
+
+/**
+ * The same at the replica: it does not find which of its events has a number that the origin names. What was compacted away it cannot
+ * find either, and takes the origin's word for it.
+ */
+export function findsNoEvent(index: IndexStore): IndexStore {
+  return changed<IndexStore>(index, {
+    events: async (range) => (range.from === range.to && range.limit === 1 ? [] : index.events(range)),
+  });
 }
 
 /** An engine that does not find what it has answered to replicas. */

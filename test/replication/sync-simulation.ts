@@ -14,6 +14,7 @@ import {
 } from "../../src/testing/sync-nodes.ts";
 import { VirtualClock } from "../../src/testing/virtual-clock.ts";
 import type { BlobStore } from "../../src/storage/blob-store.ts";
+import type { IndexStore } from "../../src/storage/index-store.ts";
 import { HARD_REPLICAS, HardWeather } from "./hard-weather.ts";
 import { SimulatedNetwork, type StormWeather } from "./simulated-network.ts";
 import { filesOf } from "./folder-tree.ts";
@@ -47,6 +48,8 @@ export interface Planted {
   readonly originDisk?: (disk: SimDisk) => Disk;
   /** How replicas see their contents. */
   readonly replicaBlobs?: (blobs: BlobStore) => BlobStore;
+  /** How replicas see the index of their own history. */
+  readonly replicaIndex?: (index: IndexStore) => IndexStore;
   /** Who decides about what replicas write. */
   readonly door?: OriginNodeOptions["door"];
   readonly storm?: StormWeather;
@@ -124,7 +127,7 @@ export class SyncSimulation {
   }
 
   #addReplica(options: ReplicaOptions): ReplicaNode {
-    const { replicaBlobs: blobs = this.#hard?.slow, replicaDisk } = this.#planted;
+    const { replicaBlobs: blobs = this.#hard?.slow, replicaDisk, replicaIndex: index } = this.#planted;
     const { record, ...more } = options;
     const replica: ReplicaNode = new ReplicaNode({
       clock: this.clock,
@@ -133,6 +136,7 @@ export class SyncSimulation {
       connect: async () => this.network.connect(replica) ?? unanswered(),
       random: () => this.#weather.below(1_000) / 1_000,
       ...(blobs === undefined ? {} : { blobs }),
+      ...(index === undefined ? {} : { index }),
       ...seenBy(replicaDisk),
       ...more,
     });
