@@ -110,7 +110,7 @@ export async function lossNotes(context: Context, losers: readonly Loser[]): Pro
 }
 
 /** A removed path that is there again is not told any more. */
-async function stillLost(context: Context, changes: readonly OmittedChange[]): Promise<OmittedChange[]> {
+export async function stillLost(context: Context, changes: readonly OmittedChange[]): Promise<OmittedChange[]> {
   const lost = changes.filter((one) => one.lost);
   if (lost.length === 0) return [];
   const stats = await context.worktree.stats(lost.map(({ path }) => path));

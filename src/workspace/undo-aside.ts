@@ -9,6 +9,7 @@ import type { Hash } from "../core/hash.ts";
 import type { ApplyReport, BlockedPath } from "../worktree/worktree.ts";
 import type { Context } from "./context.ts";
 import { outermost } from "./git-state.ts";
+import { stillLost } from "./omitted-changes.ts";
 import { readEvent } from "./read-events.ts";
 import { shownPath } from "./shape.ts";
 
@@ -164,6 +165,16 @@ export async function bringBackAside(context: Context, { id }: { readonly id: st
   return splitAside(context, report, changes).aside;
 }
 
+/** For people: what a piece of work destroyed that nobody has a copy of, so that its undo leaves it as it is. */
+export async function lostNotes(context: Context, ids: Iterable<string>): Promise<string[]> {
+  const lost: WorkspacePath[] = [];
+  for (const id of ids) {
+    const { omittedChanges = [] } = (await workOf(context, id)) ?? {};
+    lost.push(...(await stillLost(context, omittedChanges)).map(({ path }) => path));
+  }
+  return pathsNote("what the rules leave out was removed or overwritten, and cannot be brought back", lost);
+}
+
 const MOST_PATHS = 20;
 
 /** For people: the paths outside of the rules that were, or would be, put back or removed. */
@@ -178,8 +189,15 @@ export function asideNotes(changes: readonly Change[], { dryRun }: { readonly dr
 }
 
 function noteOf(what: string, changes: readonly Change[]): string[] {
-  if (changes.length === 0) return [];
-  const paths = outermost(changes.map(({ path }) => path));
+  return pathsNote(
+    what,
+    changes.map(({ path }) => path),
+  );
+}
+
+function pathsNote(what: string, all: readonly WorkspacePath[]): string[] {
+  if (all.length === 0) return [];
+  const paths = outermost(all);
   const shown = paths.slice(0, MOST_PATHS).map(shownPath);
   const more = paths.length > MOST_PATHS ? ` and ${paths.length - MOST_PATHS} more` : "";
   return [`${what}: ${shown.join(", ")}${more}`];

@@ -20,6 +20,7 @@ import { ownersIn } from "./owners.ts";
 import { type ChosenWork, lastTurnBut, selectorOf, workOf } from "./selection.ts";
 import { planBack, type TakingBack } from "./take-back.ts";
 import { coveredBy, isOnlyNamed, takenBy } from "./taken.ts";
+import { lostNotes } from "./undo-aside.ts";
 
 /** Takes back what an action, a turn, a session, an actor did, or what was done to a file or since a moment. */
 export async function undoSelection(
@@ -73,7 +74,8 @@ export async function undoWork(
     const pending = await pendingOf(context, work, present.unrecorded);
     const own = { ...undone.own, pending };
     const nothing = pending.length === 0 ? undone.nothing : `${work.label}: it is as it was before already`;
-    const told = work.lost === undefined ? notes : [...notes, lostNote(work.lost)];
+    const gone = [...(work.lost === undefined ? [] : [lostNote(work.lost)]), ...(await lostNotes(context, own.ids))];
+    const told = [...notes, ...gone];
     return planBack(context, { ...undone, own, nothing }, { options: { force }, present, notes: told });
   };
   const how = { ...options, look: { absentRoot: "known" } } as const;

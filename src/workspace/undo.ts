@@ -25,7 +25,7 @@ import { crossedStep, interleavedStep, partStep, selectiveStep, type Step } from
 import { selectorOf } from "./selection.ts";
 import { shownPath, skippedShape } from "./shape.ts";
 import { planBack, type TakingHow } from "./take-back.ts";
-import { asideNotes } from "./undo-aside.ts";
+import { asideNotes, lostNotes } from "./undo-aside.ts";
 import { undoSelection } from "./undo-selection.ts";
 
 type Direction = Step["direction"];
@@ -79,14 +79,16 @@ interface StepHow extends TakingHow {
 }
 
 /** The step that is meant, as a plan. */
-async function planStep(context: Context, direction: Direction, how: StepHow): Promise<FilePlan<UndoShape>> {
-  const { options, present } = how;
+async function planStep(context: Context, direction: Direction, asked: StepHow): Promise<FilePlan<UndoShape>> {
+  const { options, present } = asked;
   const operations = await listOperations(context);
   const stack = stackOf(operations);
   const operation = pick(operations, stack[direction === "undo" ? "undoable" : "redoable"], {
     direction,
     asked: options.operation,
   });
+  const lost = direction === "undo" ? await lostNotes(context, [operation.id]) : [];
+  const how = { ...asked, notes: [...asked.notes, ...lost] };
   const step = { direction, operations, stack };
   const selective =
     (await selectiveStep(context, operation, step)) ?? (await interleavedStep(context, operation, step));

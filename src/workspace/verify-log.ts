@@ -77,6 +77,9 @@ export interface VerifyLogOptions extends Pick<VerifyOptions, "onProgress"> {
   readonly atEnd?: (index: IndexStore) => Promise<void>;
 }
 
+/** Stands for the hash of a line that has none. */
+export const NO_HASH = "0".repeat(64) as Hash;
+
 /** How many events are replayed at once. */
 const BATCH = 2_000;
 
@@ -97,7 +100,8 @@ export async function verifyLog(context: Context, options: VerifyLogOptions): Pr
     const end = await context.log.refresh();
     if (context.anchor !== undefined) await reader.startOn(context.anchor);
     await reader.read(context.log.read({ seq: 1, offset: 0 }));
-    if (end.tornBytes > 0 && !reader.torn) {
+    // What was recorded for certain was not torn, and stays where it is: it is damaged, and named as that.
+    if (end.tornBytes > 0 && !reader.torn && end.seq >= options.bound) {
       options.notes.push(
         `${end.tornBytes} bytes behind the last whole commit were torn by a crash; the next command moves them away`,
       );
@@ -326,9 +330,7 @@ class LogVerifier {
     this.broken = true;
     const claim = /^\{"hash":"([0-9a-f]{64})".*"seq":(\d+),"ts":"[^"]*"\}$/s.exec(line.bytes.toString("latin1"));
     this.#prev =
-      claim === null
-        ? { seq: this.#prev.seq + 1, hash: "0".repeat(64) as Hash }
-        : { seq: Number(claim[2]), hash: claim[1] as Hash };
+      claim === null ? { seq: this.#prev.seq + 1, hash: NO_HASH } : { seq: Number(claim[2]), hash: claim[1] as Hash };
     if (this.#options.seqsOfInterest.has(this.#prev.seq) && this.#prev.hash !== "")
       this.#hashes.set(this.#prev.seq, this.#prev.hash);
   }

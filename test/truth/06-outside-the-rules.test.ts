@@ -70,6 +70,14 @@ describe("Truth 6: what a command destroys outside of the rules is named", () =>
     );
   });
 
+  test("the undo of it says what does not come back", () => {
+    using box = projectWithSecrets();
+    box.run(["run", "--", "sh", "-c", "rm -rf .git big.db; echo x > made"]);
+    for (const args of [["--dry-run"], ["--json"]]) {
+      expect(box.run(["undo", ...args]).stdout).toContain("cannot be brought back: .git, big.db");
+    }
+  });
+
   test("the command's own exit code wins", () => {
     using box = projectWithSecrets();
     expect(run(box, "rm -rf .git; exit 7").code).toBe(7);

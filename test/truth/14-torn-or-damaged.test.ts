@@ -115,6 +115,24 @@ describe("Truth 14: a torn tail is the last commit, everything else is damage", 
     }
   });
 
+  it("the last line that the index knows, damaged: verify names that, and no crash", async () => {
+    await using project = new Project();
+    project.write("a", "1");
+    await (await project.init()).close();
+    const [folder = ""] = readdirSync(join(project.home, "workspaces"));
+    const log = join(project.home, "workspaces", folder, "events.wal");
+    const bytes = readFileSync(log);
+    const at = bytes.length - 30;
+    bytes[at] = (bytes[at] ?? 0) ^ 1;
+    writeFileSync(log, bytes);
+    const workspace = await project.open();
+    const { ok, problems, notes } = await workspace.verify();
+    expect(ok).toBe(false);
+    expect(problems.map(({ kind }) => kind)).not.toContain("log-replaced");
+    expect(notes.filter((note) => note.includes("torn"))).toEqual([]);
+    await expect(workspace.snapshot()).rejects.toMatchObject({ code: "LOG_DAMAGED" });
+  });
+
   it("the pages of the last append, durable or not, in any order, at any length: before it, or after it", async () => {
     // Lines that end within pages, and one that is longer than a page.
     const small = commitsOf([1, 2, 1], "x".repeat(700)).flat();
