@@ -56,6 +56,9 @@ export class ChronicleError extends Error {
   }
 }
 
+/** `data.about` of an `UNAVAILABLE`: the server is there, and still opens what it serves. */
+export const STARTING = "starting";
+
 /** The errno name (`ENOENT`, `ENOSPC` …) of a system error, or `undefined` for anything else. */
 export function errnoOf(error: unknown): string | undefined {
   if (!(error instanceof Error) || !("code" in error)) return undefined;

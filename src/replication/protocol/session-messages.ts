@@ -76,7 +76,7 @@ export const error = z.strictObject({
   hint: z.string().max(2048).optional(),
   /** The sender closes the connection after it. */
   fatal: z.boolean(),
-  /** What it is about. */
+  /** With `UNAVAILABLE`: `starting`, the server still opens what it serves. */
   about: name.optional(),
 });
 

@@ -1,4 +1,4 @@
-import { ChronicleError, type ErrorCode } from "../../core/errors.ts";
+import { ChronicleError, type ErrorCode, STARTING } from "../../core/errors.ts";
 import type { MessageOf } from "./messages.ts";
 
 /** The codes that are known here. Another one, of a later version, is taken for `IO`. */
@@ -31,10 +31,14 @@ const KNOWN: Readonly<Record<ErrorCode, true>> = {
 
 const MOST = 2000;
 
-/** An error as a message: its code, what it says and its hint. Its data stay here, for they may name what is nobody else's business. */
+/**
+ * An error as a message: its code, what it says and its hint, and whether it is that a server still starts. Its other data stay here,
+ * for they may name what is nobody else's business.
+ */
 export function errorToMessage(error: ChronicleError, fatal: boolean): MessageOf<"Error"> {
   const hint = error.hint === undefined ? {} : { hint: shortened(error.hint) };
-  return { type: "Error", code: error.code, message: shortened(error.message), ...hint, fatal };
+  const about = error.data["about"] === STARTING ? { about: STARTING } : {};
+  return { type: "Error", code: error.code, message: shortened(error.message), ...hint, fatal, ...about };
 }
 
 function shortened(text: string): string {
@@ -42,11 +46,11 @@ function shortened(text: string): string {
 }
 
 /** What the peer said, as an error of this side. `data.peer` marks it. */
-export function errorFromMessage({ code, message, hint }: MessageOf<"Error">): ChronicleError {
+export function errorFromMessage({ code, message, hint, about }: MessageOf<"Error">): ChronicleError {
   const known = Object.hasOwn(KNOWN, code) ? (code as ErrorCode) : "IO";
   return new ChronicleError(known, `the other side says: ${message}`, {
     ...(hint === undefined ? {} : { hint }),
-    data: { peer: true, code },
+    data: { peer: true, code, ...(about === undefined ? {} : { about }) },
   });
 }
 

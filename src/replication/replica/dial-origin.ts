@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import { connect, type Socket } from "node:net";
 import { WebSocket } from "ws";
-import { ChronicleError, type ErrorCode, errnoOf } from "../../core/errors.ts";
+import { ChronicleError, type ErrorCode, errnoOf, STARTING } from "../../core/errors.ts";
 import type { Channel, Wire } from "../channel.ts";
 import { FramedChannel } from "../channels/framed-channel.ts";
 import { SocketWire } from "../channels/socket-wire.ts";
@@ -147,8 +147,10 @@ const REFUSALS: Readonly<Record<number, readonly [ErrorCode, string, string]>> =
   404: ["NOT_FOUND", "the server there serves no replicas", "it is to be started there with `serve --replication`"],
   421: ["FORBIDDEN", "the server is not asked by this name", "start it with --allow-host and this name"],
   429: ["RATE_LIMITED", "the origin has too many replicas with this token", "it is tried again"],
-  503: ["UNAVAILABLE", "the origin is being ended, or started", "it is tried again"],
+  503: ["UNAVAILABLE", "the origin's server is being ended, or started", "it is tried again by itself"],
 };
+
+const UNAVAILABLE = 503;
 
 function refused(url: string, { statusCode = 0 }: IncomingMessage): ChronicleError {
   const known = REFUSALS[statusCode];
@@ -157,7 +159,8 @@ function refused(url: string, { statusCode = 0 }: IncomingMessage): ChronicleErr
     return unavailable(`whoever answers at ${url} is no origin (${statusCode})`, hint, undefined);
   }
   const [code, message, hint] = known;
-  return new ChronicleError(code, message, { hint, data: { status: statusCode, url } });
+  const about = statusCode === UNAVAILABLE ? { about: STARTING } : {};
+  return new ChronicleError(code, message, { hint, data: { status: statusCode, url, ...about } });
 }
 
 /** What Node says of a failure, without its advice. */

@@ -1,7 +1,7 @@
 import type { ReplicaPlace, ReplicaVisitor } from "../../api/replication-api.ts";
 import { mayDo } from "../../api/routes/role.ts";
 import type { StoreApi } from "../../api/store-api.ts";
-import { ChronicleError } from "../../core/errors.ts";
+import { ChronicleError, STARTING } from "../../core/errors.ts";
 import type { Caller } from "../caller.ts";
 import type { OpenWorkspaces } from "../open-workspaces.ts";
 import { openFor, seesShape } from "../scope.ts";
@@ -23,15 +23,44 @@ export function replicaVisitor(setting: ReplicaSetting, caller: Caller, named: s
     // What an agent does is not told as a person's work.
     ...(isOperator ? {} : { actor: agentName(caller.name) }),
     presenter: { id: caller.id, isOperator, replicas: caller.replicas ?? [] },
-    place: (asked) => placeOf(setting, caller, asked ?? named),
+    place: (asked) => inTime(placeOf(setting, caller, asked ?? named)),
   };
+}
+
+/** So long a workspace may take to be opened before a replica is told why it waits, in milliseconds. */
+const OPENING_MS = 5_000;
+
+/** What is opened too late is given back: it stays open for a while, for the replica comes again. */
+async function inTime(opening: Promise<ReplicaPlace>): Promise<ReplicaPlace> {
+  const { promise: late, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => {
+    reject(starting());
+    opening.then(
+      (place) => place[Symbol.dispose](),
+      // Whoever comes again is told.
+      () => undefined,
+    );
+  }, OPENING_MS);
+  try {
+    return await Promise.race([opening, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function starting(): ChronicleError {
+  return new ChronicleError("UNAVAILABLE", "the server is starting: it opens the workspace", {
+    hint: "it is tried again by itself, every few seconds: nothing is to be done",
+    data: { about: STARTING },
+  });
 }
 
 /** Where neither names one, it is that of the server's own folder, else the only one there is. */
 async function placeOf(setting: ReplicaSetting, caller: Caller, named: string | undefined): Promise<ReplicaPlace> {
   if (named !== undefined) return openFor(setting.workspaces, caller, named);
-  const seen = (await setting.store.workspaces()).filter((one) => seesShape(caller, one) && one.archived !== true);
+  // The server may be about to begin the history of its folder: it is no workspace before that.
   const own = await setting.defaultWorkspace();
+  const seen = (await setting.store.workspaces()).filter((one) => seesShape(caller, one) && one.archived !== true);
   const [only, second] = seen.some(({ id }) => id === own) ? seen.filter(({ id }) => id === own) : seen;
   if (only === undefined) {
     const isBound = caller.workspaces !== undefined;
