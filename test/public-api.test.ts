@@ -183,6 +183,7 @@ it("the library", () => {
       "type SyncStart",
       "type SyncState",
       "type SyncStatus",
+      "type SyncTroubleShape",
       "type TransactionOptions",
       "type TransactionRollbackShape",
       "type TransactionShape",

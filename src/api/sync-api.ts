@@ -70,6 +70,19 @@ export interface LeftOutPathShape {
   side: "local" | "upstream" | "both";
 }
 
+/** What keeps a sync from its work, and what to do about it. */
+export interface SyncTroubleShape {
+  /**
+   * For programs. `disk-full`: no room on a disk of this side; `no-permission`: something here may not be written, or its file
+   * system is read-only; `unreachable`: the origin does not answer; `token-refused`: it does not take the token, or not for this;
+   * `starting`: its server is there, and does not serve the workspace yet.
+   */
+  kind: "disk-full" | "no-permission" | "unreachable" | "token-refused" | "starting";
+  /** In words; and what to do next. */
+  message: string;
+  next: string;
+}
+
 /** A folder that follows an origin's workspace. */
 export interface SyncShape {
   /** The id of the folder's own workspace. */
@@ -91,6 +104,8 @@ export interface SyncShape {
    * origin refuses it for: `unauthenticated`, `forbidden`, `not_found` …
    */
   halted?: string;
+  /** One of the five kinds of trouble that have a next step of their own; others are in `reason` and `degraded` alone. */
+  trouble?: SyncTroubleShape;
   /** Why it is offline or halted, in words. */
   reason?: string;
   /** What to do about it. */

@@ -8,6 +8,7 @@ import { changeLines, type ChangesStyle, countsOf, coverageLines } from "../rend
 import { counted } from "../render/counted.ts";
 import { printable } from "../render/printable.ts";
 import { secretsLine } from "../render/secrets.ts";
+import { syncNotes } from "../syncing/sync-notes.ts";
 import type { Worded } from "../worded.ts";
 
 const MOST_LINES = 50;
@@ -80,7 +81,8 @@ function withAgents({ io, input, remote }: CommandContext, status: StatusShape):
 
 export async function status(context: CommandContext): Promise<number> {
   const workspace = await context.reading();
-  const result = withAgents(context, await workspace.status(context.progress()));
+  const own = withAgents(context, await workspace.status(context.progress()));
+  const result = { ...own, notes: [...own.notes, ...(await syncNotes(context, own.workspace))] };
   if (context.json) context.printJson(result);
   else {
     const paths = context.paths(workspace);

@@ -2,7 +2,7 @@ import { EXIT } from "../../api/problems.ts";
 import type { SyncApi, SyncShape } from "../../api/sync-api.ts";
 import type { CommandContext } from "../context.ts";
 import { printable } from "../render/printable.ts";
-import { keptLines, syncLines } from "../render/syncs.ts";
+import { keptLines, syncLines, troubleLines } from "../render/syncs.ts";
 import { showSyncs } from "../syncing/live-syncs.ts";
 import { reached } from "../syncing/reached.ts";
 import { listConflicts, settleConflict } from "../syncing/settle-sync.ts";
@@ -78,12 +78,16 @@ function tell(context: CommandContext, all: readonly SyncShape[]): void {
     context.print(line);
     const one = all[index];
     if (one === undefined) continue;
-    const { hint, degraded, conflicts, retry_at: again } = one;
-    if (degraded !== undefined) context.print(paint("yellow", `  note: ${printable(degraded)}`));
+    const { hint, degraded, conflicts, retry_at: again, trouble } = one;
+    const [what, next] = troubleLines(one, context.worded);
+    if (what !== undefined && one.reason !== trouble?.message) context.print(paint("yellow", `  ${what}`));
+    if (next !== undefined) context.print(paint("dim", `  ${next}`));
+    if (degraded !== undefined && !(trouble !== undefined && degraded.includes(trouble.message)))
+      context.print(paint("yellow", `  note: ${printable(degraded)}`));
     if (again !== undefined) context.print(paint("dim", `  ${againText(again, context)}`));
     const style = { paint, shown: printable, worded: context.worded, most: MOST_REFUSED };
     for (const text of keptLines(one, style)) context.print(text);
-    if (hint !== undefined) context.print(paint("dim", `  ${context.worded(hint)}`));
+    if (hint !== undefined && trouble === undefined) context.print(paint("dim", `  ${context.worded(hint)}`));
     if (conflicts > 0) context.print(paint("dim", `  ${context.worded("see: chronicle sync conflicts")}`));
   }
 }

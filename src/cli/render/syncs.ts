@@ -1,4 +1,4 @@
-import type { LeftOutPathShape, SyncEventShape, SyncShape } from "../../api/sync-api.ts";
+import type { LeftOutPathShape, SyncEventShape, SyncShape, SyncTroubleShape } from "../../api/sync-api.ts";
 import type { Paint } from "../paint.ts";
 import { columns } from "./columns.ts";
 import { counted } from "./counted.ts";
@@ -20,6 +20,21 @@ export function syncLines(syncs: readonly SyncShape[], paint: Paint): string[] {
     `${stateText(one, paint)}${one.conflicts === 0 ? "" : `, ${paint("yellow", counted(one.conflicts, "conflict"))}`}`,
   ]);
   return columns(rows);
+}
+
+const TROUBLES: Readonly<Record<SyncTroubleShape["kind"], string>> = {
+  "disk-full": "the disk is full",
+  "no-permission": "it may not be written",
+  unreachable: "the origin cannot be reached",
+  "token-refused": "the token is refused",
+  starting: "the origin's server is starting",
+};
+
+/** What keeps a sync from its work, on one line; and what to do next. */
+export function troubleLines({ trouble }: SyncShape, worded: (text: string) => string): readonly string[] {
+  if (trouble === undefined) return [];
+  const { kind, message, next } = trouble;
+  return [`${TROUBLES[kind]}: ${printable(message)}`, worded(printable(next))];
 }
 
 /** How refused paths are shown. */

@@ -170,6 +170,9 @@ export class FolderSync {
       wasReached: this.#link.wasReached,
       originAwaySince: this.#link.folderAwaySince,
       failure: this.#loop.failure,
+      blocked: this.#cycle.conflicts.flatMap(({ record: { reason, sync } }) =>
+        reason === "blocked" ? (sync?.detail ?? []) : [],
+      ),
       retryAt: this.#loop.retryAt,
       isBusy: this.#loop.isBusy,
       isWatchDegraded: this.#wasDegraded,

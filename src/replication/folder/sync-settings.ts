@@ -1,8 +1,9 @@
 import type { SyncMode, SyncShape, SyncStart } from "../../api/sync-api.ts";
 import { ChronicleError } from "../../core/errors.ts";
-import type { ReplicaRecord } from "../../core/replica-record.ts";
+import type { ReplicaHalt, ReplicaRecord } from "../../core/replica-record.ts";
 import { ReplicatedPaths } from "./replicated-paths.ts";
 import { haltedBecause, hintFor } from "./sync-shape.ts";
+import { haltTrouble } from "./sync-trouble.ts";
 import type { SyncPlace } from "./sync-places.ts";
 import { wholePath } from "../../core/whole-path.ts";
 
@@ -121,9 +122,7 @@ export function restingShape({ id, folder, record, conflicts }: SyncPlace, elsew
     mode: record.mode,
     state:
       stopped === true ? "stopped" : halted !== undefined ? "halted" : record.paused === true ? "paused" : "offline",
-    ...(halted !== undefined
-      ? { halted: halted.reason, reason: haltedBecause(halted), hint: hintFor(halted, record.stopped === true) }
-      : {}),
+    ...(halted !== undefined ? haltedShape(halted, hintFor(halted, record.stopped === true)) : {}),
     ...(isElsewhere && halted === undefined ? { elsewhere: true, reason: "another process runs it" } : {}),
     peer: null,
     lag: 0,
@@ -132,4 +131,10 @@ export function restingShape({ id, folder, record, conflicts }: SyncPlace, elsew
     applied,
     head: applied,
   };
+}
+
+function haltedShape(halted: ReplicaHalt, hint: string): Pick<SyncShape, "halted" | "reason" | "hint" | "trouble"> {
+  const trouble = haltTrouble(halted, hint);
+  const told = { halted: halted.reason, reason: haltedBecause(halted), hint };
+  return trouble === undefined ? told : { ...told, trouble };
 }

@@ -5,6 +5,7 @@ import type { ReplicaHalt, ReplicaRecord } from "../../core/replica-record.ts";
 import { refusedPaths, type Refusal } from "./refused-paths.ts";
 import type { LeftOut } from "./editor-files.ts";
 import { leftOutPaths } from "./left-out-paths.ts";
+import { troubleOf } from "./sync-trouble.ts";
 import type { LinkState } from "./connection-keeper.ts";
 
 /** All that is known of a sync. */
@@ -19,6 +20,8 @@ export interface SyncFacts {
   readonly originAwaySince: number | undefined;
   /** What the last cycle failed with, if it did. */
   readonly failure: ChronicleError | undefined;
+  /** Why paths cannot be written here: see `ConflictShape.detail`. */
+  readonly blocked: readonly string[];
   /** When that is tried again, in epoch milliseconds. */
   readonly retryAt: number | undefined;
   readonly isBusy: boolean;
@@ -53,6 +56,7 @@ export function syncShape(facts: SyncFacts): SyncShape {
     mode: record.mode,
     state: stateOf(facts),
     ...(halted === undefined ? {} : { halted: halted.reason }),
+    ...told(facts),
     ...(reason === undefined ? {} : { reason }),
     ...(hint === undefined ? {} : { hint }),
     peer: facts.wasReached ? record.url : null,
@@ -69,6 +73,13 @@ export function syncShape(facts: SyncFacts): SyncShape {
     ...trouble(facts),
     ...(facts.progress === undefined ? {} : { progress: facts.progress }),
   };
+}
+
+function told(facts: SyncFacts): Pick<SyncShape, "trouble"> {
+  const { halted } = facts.record;
+  const next = halted === undefined ? undefined : hintFor(halted);
+  const found = troubleOf(facts, next);
+  return found === undefined ? {} : { trouble: found };
 }
 
 function keptBack(

@@ -213,7 +213,7 @@ function noRoom(blocked: readonly BlockedPath[]): ChronicleError {
   const [first] = blocked;
   return new ChronicleError("IO", `there is no room for what the origin has: ${first?.detail ?? ""}`, {
     hint: "free some space on the disk of the folder; nothing was changed",
-    data: { paths: blocked.length },
+    data: { paths: blocked.length, errno: "ENOSPC" },
   });
 }
 

@@ -1,0 +1,25 @@
+import { join } from "node:path";
+import { ChronicleError } from "../../core/errors.ts";
+import { NodeDisk } from "../../disk/node-disk.ts";
+import type { CommandContext } from "../context.ts";
+import { placesOf } from "../places.ts";
+import { troubleLines } from "../render/syncs.ts";
+
+/** What keeps the sync of a workspace from its work, and what to do next, as far as the process that runs it says so now. */
+export async function syncNotes(context: CommandContext, workspace: string): Promise<string[]> {
+  const { io, input, remote } = context;
+  if (remote !== undefined) return [];
+  const { home } = placesOf({ env: io.env, userHome: io.userHome, cwd: io.cwd(), store: input.text("store") });
+  if (new NodeDisk().lstat(join(home, "workspaces", workspace, "upstream")) === undefined) return [];
+  const { runningDesk } = await import("./sync-desk.ts");
+  try {
+    await using desk = await runningDesk(context);
+    const sync = (await desk?.syncs.list())?.find(({ id }) => id === workspace);
+    const lines = sync === undefined ? [] : troubleLines(sync, (text) => text);
+    return lines.length === 0 ? [] : [`sync: ${lines.join("; ")}`];
+  } catch (error) {
+    // That process may be about to leave: everything else of a status is known without it.
+    if (error instanceof ChronicleError) return [];
+    throw error;
+  }
+}
