@@ -45,7 +45,10 @@ const MANY = { from: 24, to: 256, waitMs: 200 };
  */
 const LONGEST_REST_MS = 10_000;
 const FIRST_RETRY_MS = 500;
-const LONGEST_RETRY_MS = 30_000;
+/** A disk that has room again, or may be written again, tells nobody: to try is to look. */
+const LONGEST_RETRY_MS = 8_000;
+/** What takes long before it fails is tried more seldom: it takes at most one part of so many of all time, up to a longest wait. */
+const COSTLY = { parts: 4, mostMs: 30_000 };
 
 /** Runs cycles, one after another, for as long as there is something to look at; what fails is tried again after a while. */
 export class CycleLoop {
@@ -124,14 +127,15 @@ export class CycleLoop {
     this.wake();
   }
 
-  /** Something has failed: everything is compared anew after a while. */
-  failed(error: unknown): void {
+  /** Something has failed, after so long: everything is compared anew after a while. */
+  failed(error: unknown, spentMs = 0): void {
     if (!this.#options.isActive()) return;
     const failure = asFatal(codedError(error));
     if (this.#failure?.message !== failure.message) this.#options.tell({ kind: "degraded", reason: failure.message });
     this.#failure = failure;
     this.#options.cycle.compareAll();
-    const ms = Math.min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.min(this.#failures, 8));
+    const seldom = Math.min(COSTLY.mostMs, COSTLY.parts * spentMs);
+    const ms = Math.max(seldom, Math.min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.min(this.#failures, 8)));
     this.#lookLater(ms);
     this.#retryAt = this.#options.now() + ms;
     this.#failures += 1;
@@ -169,13 +173,14 @@ export class CycleLoop {
       const waitMs = this.#waitForMore();
       if (waitMs !== undefined) return this.#wakeLater(waitMs);
       this.#isWanted = false;
+      const began = this.#options.now();
       try {
         const outcome = await this.#options.inTurn(() => this.#step());
         this.#failure = undefined;
         this.#failures = 0;
         if (outcome !== undefined) await this.#after(outcome);
       } catch (error) {
-        this.failed(error);
+        this.failed(error, this.#options.now() - began);
       }
     }
     if (!this.#options.isActive()) this.#isWanted = false;

@@ -424,6 +424,7 @@ export class FolderCycle implements Disposable {
       for (const path of await differingPaths([mirror, this.#applied], [index, local])) touched.add(path);
     } else if (this.#known < local) {
       const own = await index.touched(this.#known, local);
+      this.#retries.changed(new Set(own));
       for (const path of await withoutOwn(index, own, { done: this.#done, local })) touched.add(path);
     }
     for (const path of this.#parts.editorFiles.besideOf(touched)) touched.add(path);

@@ -27,7 +27,7 @@ describe("a full disk", () => {
     expect(degraded).toMatch(/a step has failed, and is tried again: .*no room/);
     const wait = waitMs();
     expect(wait).toBeGreaterThan(0);
-    expect(wait).toBeLessThanOrEqual(30_000);
+    expect(wait).toBeLessThanOrEqual(8_000);
     rig.desk.machine.plan(undefined);
     await rig.pass(wait + 1_000);
     expect(rig.desk.tree()).toEqual({ a: "2" });
@@ -40,7 +40,7 @@ describe("a full disk", () => {
     ["resume", () => rig.desk.sync.resume()],
   ])("that has room again is tried at once by %s", async (_, ask) => {
     await full();
-    expect(waitMs()).toBeGreaterThan(5_000);
+    await rig.until(() => waitMs() > 5_000);
     rig.desk.machine.plan(undefined);
     const from = rig.clock.now;
     await rig.during(ask());

@@ -1,4 +1,4 @@
-import type { WorkspacePath } from "../../core/path.ts";
+import { foldersAbove, type WorkspacePath } from "../../core/path.ts";
 import type { Timers } from "../timers.ts";
 
 const FIRST_WAIT_MS = 500;
@@ -39,6 +39,15 @@ export class Retries implements Disposable {
     this.#waiting.get(path)?.[Symbol.dispose]();
     this.#waiting.delete(path);
     this.#attempts.delete(path);
+  }
+
+  /** Something was changed at these paths, such as a permission: what waits there, or beneath, may be tried now. */
+  changed(paths: ReadonlySet<WorkspacePath>): void {
+    for (const [path, timer] of this.#waiting) {
+      if (!paths.has(path) && !foldersAbove(path).some((folder) => paths.has(folder))) continue;
+      timer[Symbol.dispose]();
+      this.#waiting.delete(path);
+    }
   }
 
   /** All of it may be tried now. */
