@@ -88,6 +88,7 @@ it("the options", () => {
         "readonly keepWithinMs?: number",
         "readonly keepPinned?: boolean",
         "readonly dryRun?: boolean",
+        "readonly now?: boolean",
       ],
       "ResolveOptions": [
         "readonly keep: "current" | "undo" | "merged"",

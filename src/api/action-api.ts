@@ -124,6 +124,8 @@ export interface PruneOptions {
   /** Pinned ones are kept in any case, unless this is `false`. */
   readonly keepPinned?: boolean;
   readonly dryRun?: boolean;
+  /** `gc` may free it at once, and `unforget` brings nothing back (default: it is kept for 24 hours). Only in a store of this machine. */
+  readonly now?: boolean;
 }
 
 export interface SessionStart {

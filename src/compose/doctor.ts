@@ -130,7 +130,8 @@ function forgottenCheck(parts: StoreParts): DoctorCheck[] {
   const name = "forgotten";
   const isHere = (id: string): boolean =>
     [layout.workspace(id).folder, `${layout.forgotten}/${id}`].some((folder) => disk.lstat(folder) !== undefined);
-  const stones = new Tombstones(disk, configFolder).list().filter(({ store }) => store === layout.home);
+  const histories = new Tombstones(disk, configFolder).list().filter(({ part }) => part === undefined);
+  const stones = histories.filter(({ store }) => store === layout.home);
   const freed = stones.filter((one) => one.freed !== undefined).map(({ id }) => id);
   const gone = stones.find(({ id }) => !freed.includes(id) && !isHere(id));
   if (gone !== undefined) {
@@ -138,13 +139,13 @@ function forgottenCheck(parts: StoreParts): DoctorCheck[] {
     const detail = `the history ${gone.id} of ${gone.path || gone.name || "no folder"} is gone from the store: ${when}`;
     return [{ name, ok: false, detail, hint: `put ${layout.forgotten}/${gone.id} back from a copy` }];
   }
-  const others = new Tombstones(disk, configFolder).list().map(({ id }) => id);
+  const others = histories.map(({ id }) => id);
   const heads = disk.lstat(`${configFolder}/heads`) === undefined ? [] : disk.list(`${configFolder}/heads`);
   const orphans = heads.map((item) => item.name.toString()).filter((id) => HEAD.test(id) && !isHere(id));
   const missing = orphans.filter((id) => !others.includes(id) && !isInOtherStore(parts, id));
   if (missing.length > 0) return [{ name, ok: false, ...withoutHistory(parts, missing) }];
   const kept = forgottenIn(parts).length;
   if (kept === 0) return [];
-  const detail = `${kept} ${kept === 1 ? "history" : "histories"} can be brought back: \`chronicle unforget\``;
+  const detail = `${kept} ${kept === 1 ? "history or part of one" : "histories or parts of them"} can be brought back: \`chronicle unforget\``;
   return [{ name, ok: true, detail }];
 }

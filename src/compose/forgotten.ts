@@ -1,20 +1,24 @@
 import { ChronicleError } from "../core/errors.ts";
-import { GRACE_MS, type Tombstone } from "../core/tombstone.ts";
+import { GRACE_MS, type GivenUpPart, type Tombstone } from "../core/tombstone.ts";
 import { answer } from "../workspace/answer.ts";
-import { openBrackets, type OpenSession } from "../workspace/brackets.ts";
-import type { Context } from "../workspace/context.ts";
+import { refuseAtOnce } from "../workspace/refuse-at-once.ts";
 import { makeFolders } from "./file-head-keeper.ts";
 import { openContext, type StoreParts } from "./open-context.ts";
 import { removeTree } from "./remove-tree.ts";
 import { RootsCache, type ListedWorkspace } from "./roots-cache.ts";
-import { storeTasks } from "./store-tasks.ts";
+import { bringPartBack } from "./bring-part-back.ts";
+import { isThere, storeTasks } from "./store-tasks.ts";
 import { SyncTokens } from "./sync-tokens.ts";
+import { tombstoneOf } from "./note-given-up.ts";
 import { Tombstones } from "./tombstones.ts";
 import { endedName, moveWorkspace, withNames } from "./workspace-names.ts";
 
-/** A history that was forgotten, and can still be brought back. */
+/** A history that was forgotten, or a part of one that was given up, and that can still be brought back. */
 export interface ForgottenShape {
+  /** That of the workspace; of a part: its own. */
   id: string;
+  /** Not the whole history, but what a pruning gave up, or archived events. */
+  what?: GivenUpPart["kind"];
   name?: string;
   /** Its first folder; empty: it had none. */
   path: string;
@@ -36,7 +40,7 @@ export async function forgetWorkspace(
   const { id } = workspace;
   if (how.now) await refuseWhileOpen(parts, id);
   const stones = new Tombstones(parts.backends.disk, parts.configFolder);
-  const stone = await tombstoneOf(parts, workspace, how.now ? 0 : GRACE_MS);
+  const stone = await tombstoneOf(parts, workspace, { grace: how.now ? 0 : GRACE_MS });
   const { layout } = parts;
   await withNames(parts, async () => {
     makeFolders(parts.backends.disk, layout.forgotten);
@@ -46,28 +50,16 @@ export async function forgetWorkspace(
   });
 }
 
-async function tombstoneOf(parts: StoreParts, workspace: ListedWorkspace, grace: number): Promise<Tombstone> {
-  const { backends, heads, actor, layout } = parts;
-  const { id, name, folders } = workspace;
-  const [at, kept] = [backends.now(), heads.last(id)];
-  const { pid } = backends.processes;
-  return {
-    id,
-    ...(name === undefined ? {} : { name }),
-    path: folders[0] ?? "",
-    store: layout.home,
-    forgotten: new Date(at).toISOString(),
-    until: new Date(at + grace).toISOString(),
-    head: kept === undefined ? null : { seq: kept.seq, hash: kept.hash },
-    by: { pid, ancestors: await backends.processes.ancestors(pid), actor },
-  };
-}
-
-/** Brings a history back to where it was: by its id, its name, or the unique beginning of its id. Returns its id. */
+/**
+ * Brings a history, or a part of one, back to where it was: by its id, its name, or the unique beginning of its id. Returns the id of the
+ * workspace.
+ */
 export function unforgetWorkspace(parts: StoreParts, asked: string): Promise<string> {
   return withNames(parts, async () => {
     const { disk } = parts.backends;
     const one = meantBy(forgottenIn(parts), asked);
+    const part = new Tombstones(disk, parts.configFolder).get(one.id)?.part;
+    if (part !== undefined) return bringPartBack(parts, { id: one.id, part });
     const all = await new RootsCache(disk, parts.layout).list();
     const inTheWay = all.find(
       ({ id, name, folders }) =>
@@ -101,14 +93,26 @@ function takenBy(one: ForgottenShape, { id, name }: ListedWorkspace): ChronicleE
   });
 }
 
-/** The histories that can be brought back, by the time at which they were forgotten. */
+/** What can be brought back, by the time at which it was given up. */
 export function forgottenIn(parts: StoreParts): ForgottenShape[] {
   const stones = new Tombstones(parts.backends.disk, parts.configFolder);
-  const shapes = forgottenIds(parts).map((id): ForgottenShape => {
-    const { name, path = "", forgotten = null, until = null } = stones.get(id) ?? {};
-    return { id, ...(name === undefined ? {} : { name }), path, forgotten, until };
-  });
+  const histories = forgottenIds(parts).map((id): ForgottenShape => shapeOf(id, stones.get(id)));
+  const given = partsGivenUp(parts, stones).filter(({ until }) => Date.parse(until) > parts.backends.now());
+  const shapes = [...histories, ...given.map((one) => shapeOf(one.id, one))];
   return shapes.sort((a, b) => (a.forgotten ?? "").localeCompare(b.forgotten ?? ""));
+}
+
+function shapeOf(id: string, stone: Tombstone | undefined): ForgottenShape {
+  const { name, path = "", forgotten = null, until = null, part } = stone ?? {};
+  const what = part === undefined ? {} : { what: part.kind };
+  return { id, ...what, ...(name === undefined ? {} : { name }), path, forgotten, until };
+}
+
+/** The notes of parts of histories that are in the store. */
+function partsGivenUp(parts: StoreParts, stones: Tombstones): Tombstone[] {
+  const isIn = ({ store, part }: Tombstone): boolean =>
+    store === parts.layout.home && part !== undefined && isThere(parts, part.workspace);
+  return stones.list().filter(isIn);
 }
 
 /** The workspaces whose folders were moved away. */
@@ -122,6 +126,8 @@ function forgottenIds({ backends: { disk }, layout }: StoreParts): string[] {
 export async function freeForgotten(parts: StoreParts): Promise<void> {
   const stones = new Tombstones(parts.backends.disk, parts.configFolder);
   const isOver = ({ until }: Tombstone): boolean => Date.parse(until) <= parts.backends.now();
+  // What a pruning has given up is freed by the age of its event.
+  for (const one of partsGivenUp(parts, stones)) if (one.part?.kind === "pruning" && isOver(one)) stones.remove(one.id);
   const over = (): Tombstone[] =>
     forgottenIds(parts)
       .flatMap((id) => stones.get(id) ?? [])
@@ -142,40 +148,20 @@ function free(parts: StoreParts, stones: Tombstones, stone: Tombstone): void {
   disk.syncFolder(layout.workspaces);
   disk.syncFolder(layout.forgotten);
   new SyncTokens(disk, configFolder).remove(stone.id);
+  for (const one of stones.list()) if (one.part?.workspace === stone.id) stones.remove(one.id);
   removeTree(disk, ended);
 }
 
 /** Throws `REFUSED` while somebody is at work in a workspace. A history that cannot be read names nobody. */
 async function refuseWhileOpen(parts: StoreParts, id: string): Promise<void> {
-  const open = await openWork(parts, id);
-  if (open === undefined) return;
-  throw new ChronicleError("REFUSED", `${open} is at work in ${id}, whose history is not given up at once meanwhile`, {
-    hint: "end it first (`chronicle sessions` lists them), or leave out --now",
-    data: { workspace: id },
-  });
-}
-
-async function openWork(parts: StoreParts, id: string): Promise<string | undefined> {
   try {
     const { context, close } = await openContext(parts, id, { tasks: storeTasks(parts, id), readOnly: true });
     try {
-      return await answer(context, async ({ head }) => {
-        const { actions, runs, watches, agents, transactions } = await openBrackets(context, head);
-        if (runs.length > 0) return "a run";
-        if (watches.length > 0) return "a watch";
-        if (agents.some((one) => isGoingOn(context, one)) || actions.length > 0) return "an agent";
-        return transactions.length > 0 ? "a transaction" : undefined;
-      });
+      await answer(context, ({ head }) => refuseAtOnce(context, head));
     } finally {
       await close();
     }
   } catch (error) {
-    if (error instanceof ChronicleError) return undefined;
-    throw error;
+    if (!(error instanceof ChronicleError) || error.code === "REFUSED") throw error;
   }
-}
-
-/** An agent whose process is not known counts as going on: nobody can tell that it has gone. */
-function isGoingOn({ processes }: Context, { record: { pid } }: OpenSession): boolean {
-  return pid === null || pid <= 0 || processes.isAlive(pid);
 }

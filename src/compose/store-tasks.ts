@@ -9,7 +9,7 @@ import { answer } from "../workspace/answer.ts";
 import type { StoreTasks } from "../workspace/context.ts";
 import { signingFault, unsigned } from "../workspace/signing.ts";
 import type { SigningFault } from "../workspace/signing-fault.ts";
-import { lastPruning } from "../workspace/pruning-in-log.ts";
+import { prunedForGood, prunings } from "../workspace/pruning-in-log.ts";
 import { emptyWorktree, refuseFilled } from "./empty-worktree.ts";
 import { historiesOf, type MarkedHistory } from "./marked-histories.ts";
 import { mirrorParts } from "./mirror-places.ts";
@@ -17,6 +17,7 @@ import { openCopy } from "./open-copy.ts";
 import { newFolders } from "./new-folder.ts";
 import { openContext, stageCrew, type StoreParts } from "./open-context.ts";
 import { repairSource } from "./repair-sources.ts";
+import { noteGivenUp } from "./note-given-up.ts";
 import { treeSize } from "./tree-size.ts";
 import { faultOfWorkspaceFile } from "./workspace-file.ts";
 
@@ -42,6 +43,7 @@ export function storeTasks(parts: StoreParts, workspaceId: string): StoreTasks {
     emptyWorktree: async (folder) => emptyWorktree(parts.backends, folder, stageCrew(parts)),
     usage: () => storeUsage(parts),
     newFolder: newFolders(parts.backends.disk),
+    noteGivenUp: async (what) => noteGivenUp(parts, workspaceId, what),
     takes: (options) => parts.gauge.takes(options),
     grew: (bytes) => parts.gauge.grew(bytes),
   };
@@ -126,9 +128,12 @@ function marker(parts: StoreParts): { readonly alive: ReadonlySet<Hash>; readonl
       const { seq, hash: last, bytes } = log.head;
       const workspaceId = await history.workspaceOf(log);
       if (workspaceId === undefined) return;
-      const from = ends.get(key);
+      const end = ends.get(key);
+      // A pruning that was taken back meanwhile needs more than the first look has found.
+      const since = end === undefined ? [] : await prunings(log, workspaceId, end.position);
+      const from = since.some(({ cause }) => cause === "brought-back") ? undefined : end;
       const anchors = from === undefined ? await history.known() : [];
-      const pruning = from === undefined ? await lastPruning(log, workspaceId) : undefined;
+      const pruning = from === undefined ? prunedForGood(await prunings(log, workspaceId), now) : undefined;
       const options = from === undefined ? { anchors, pruning, anchor, now } : { anchors, from, now };
       for await (const hash of aliveContents(log, parts.blobs, options)) alive.add(hash);
       if (seq > 0) ends.set(key, { position: { seq: seq + 1, offset: bytes }, prev: { seq, hash: last } });

@@ -9,6 +9,15 @@ export interface KeptStates {
   readonly kept: readonly number[];
 }
 
+/** Keeps each state that one of several prunings keeps. `undefined` stands for no pruning, which keeps everything. */
+export function keptByAny(all: readonly (KeptStates | undefined)[]): KeptStates | undefined {
+  const prunings = all.filter((one) => one !== undefined);
+  if (prunings.length === 0 || prunings.length < all.length) return undefined;
+  const floorSeq = Math.min(...prunings.map((one) => one.floorSeq));
+  const kept = new Set(prunings.flatMap((one) => one.kept).filter((state) => state < floorSeq));
+  return { floorSeq, kept: [...kept].sort((a, b) => a - b) };
+}
+
 /** Can the state after this event still be gone back to? */
 export function keepsState(pruning: KeptStates | undefined, state: number): boolean {
   return pruning === undefined || state >= pruning.floorSeq || pruning.kept[firstFrom(pruning.kept, state)] === state;

@@ -1,5 +1,8 @@
 import type { RecordBody } from "./event.ts";
-import { damaged, list, orNull, text, whole } from "./record-fields.ts";
+import { damaged, flag, list, orNull, text, whole } from "./record-fields.ts";
+
+/** Why a pruning stands in the log. */
+export type PruneCause = "limits" | "asked" | "brought-back";
 
 /**
  * `prune:<workspace id>`: what was given up. Each pruning is a new event of the one record; the last one is in force.
@@ -8,7 +11,7 @@ import { damaged, list, orNull, text, whole } from "./record-fields.ts";
  * that can still be gone back to are those after each event from the floor on, and those that `kept` names.
  */
 export interface PruneRecord {
-  /** Everything from the state after this event on is kept. It only grows. */
+  /** Everything from the state after this event on is kept. It grows, until a pruning is taken back. */
   readonly floorSeq: number;
   /** States below the floor that are kept as well: seqs, ascending. */
   readonly kept: readonly number[];
@@ -17,8 +20,10 @@ export interface PruneRecord {
   /** How many actions and snapshots this event gave up. */
   readonly actions: number;
   readonly snapshots: number;
-  /** `limits`: by the configured limits; `asked`: by a person. */
-  readonly cause: "limits" | "asked";
+  /** `limits`: by the configured limits; `asked`: by a person; `brought-back`: a person has taken prunings back. */
+  readonly cause: PruneCause;
+  /** A person has said that its contents may be freed at once. */
+  readonly now?: boolean;
   /** At most so many bytes have been given up since contents were last freed. */
   readonly pendingBytes: number;
   readonly actor: string;
@@ -39,6 +44,7 @@ export function encodePrune(record: PruneRecord): RecordBody {
     actions: record.actions,
     snapshots: record.snapshots,
     cause: record.cause,
+    ...(record.now === true ? { now: true } : {}),
     pending_bytes: record.pendingBytes,
     actor: record.actor.toWellFormed(),
   };
@@ -55,10 +61,15 @@ export function decodePrune(body: RecordBody): PruneRecord {
     keptActions,
     actions: whole(body, "actions"),
     snapshots: whole(body, "snapshots"),
-    cause: text(body, "cause") === "limits" ? "limits" : "asked",
+    cause: causeOf(text(body, "cause")),
+    ...(body["now"] === undefined ? {} : { now: flag(body, "now") }),
     pendingBytes: orNull(body, "pending_bytes", whole) ?? 0,
     actor: text(body, "actor"),
   };
+}
+
+function causeOf(cause: string): PruneCause {
+  return cause === "limits" || cause === "brought-back" ? cause : "asked";
 }
 
 function statesIn(body: RecordBody, key: string, floorSeq: number): number[] {

@@ -1,11 +1,24 @@
 import type { Hash } from "./hash.ts";
 
-/** How long a history that was forgotten is kept, in milliseconds. */
+/** How long what was given up is kept all the same, in milliseconds. */
 export const GRACE_MS = 24 * 3_600_000;
 
-/** What is noted of a history that was forgotten, apart from the store. */
+/** May what was given up at `since` be freed? Both in milliseconds since the epoch. A time that is still to come is not over. */
+export function isGraceOver(since: number, now: number): boolean {
+  return since + GRACE_MS <= now;
+}
+
+/** A part of a history that a person has given up: what a pruning lets go, or a span of archived events. */
+export type GivenUpPart =
+  | { readonly kind: "pruning"; readonly event: number }
+  | { readonly kind: "archive"; readonly first: number; readonly last: number };
+
+/** What is noted of a history that was forgotten, or of a part that was given up, apart from the store. */
 export interface Tombstone {
+  /** That of the workspace; of a part: its own, which begins with that of the workspace. */
   readonly id: string;
+  /** Only a part of the history of this workspace was given up. */
+  readonly part?: GivenUpPart & { readonly workspace: string };
   readonly name?: string;
   /** Its first folder; empty: it had none. */
   readonly path: string;
@@ -20,6 +33,11 @@ export interface Tombstone {
   readonly head: { readonly seq: number; readonly hash: Hash } | null;
   /** Who has forgotten it: the process, those around it, and the name under which it acted. */
   readonly by: { readonly pid: number; readonly ancestors: readonly number[]; readonly actor: string };
+}
+
+/** The id of the tombstone of a part. */
+export function partId(workspace: string, part: GivenUpPart): string {
+  return `${workspace}.${part.kind}-${part.kind === "pruning" ? part.event : part.last}`;
 }
 
 /** A tombstone as the text of its file. */

@@ -3,6 +3,7 @@ import type { DuShape, GcShape } from "../api/shapes.ts";
 import type { RepairPlace } from "../api/workspace-api.ts";
 import type { ForeseenContent } from "../core/foreseen-content.ts";
 import type { Hash } from "../core/hash.ts";
+import type { GivenUpPart } from "../core/tombstone.ts";
 import type { OffRecord } from "../core/off-record.ts";
 import type { HistoryAnchor } from "../core/history-anchor.ts";
 import type { BlobStore } from "../storage/blob-store.ts";
@@ -169,6 +170,8 @@ export interface StoreTasks {
    * every lock); then it throws `LOCKED`.
    */
   collect(options?: { readonly waitMs?: number }): Promise<GcShape>;
+  /** Notes beside the key what is given up now and kept for a grace period, so that it can be brought back until then. */
+  noteGivenUp(what: GivenUpPart): Promise<void>;
   /** Throws `REFUSED` for a folder that is there and not empty. Makes nothing. */
   refuseFilled(folder: string): Promise<void>;
   /** A worktree over a folder that is empty, or is made now. Throws `REFUSED` for one that is not empty. */

@@ -33,6 +33,8 @@ interface ActionView {
   /** The floor from which it begins; actions below it are not in it until `belowRead`. */
   readonly actions: Map<string, SeenAction>;
   belowRead: boolean;
+  /** The floor when it was last looked at: where it is lower now, prunings were taken back. */
+  floor: number;
 }
 
 const views = new WeakMap<IndexStore, ActionView>();
@@ -40,15 +42,16 @@ const views = new WeakMap<IndexStore, ActionView>();
 const PAGE = 10_000;
 const PREFIX = "action:";
 
-/** The view, up to the head. It costs one query where nothing has happened. */
+/** The view, up to the head. It costs two queries where nothing has happened. */
 async function viewOf(context: Context): Promise<ActionView> {
   const head = (await context.index.head()).seq;
+  const floor = (await pruningInForce(context))?.floorSeq ?? 0;
   let view = views.get(context.index);
-  if (view === undefined || view.seq > head) {
-    const floor = (await pruningInForce(context))?.floorSeq ?? 0;
-    view = { seq: floor, actions: new Map(), belowRead: floor === 0 };
+  if (view === undefined || view.seq > head || view.floor > floor) {
+    view = { seq: floor, actions: new Map(), belowRead: floor === 0, floor };
     views.set(context.index, view);
   }
+  view.floor = floor;
   while (view.seq < head) {
     const rows = await context.index.events({ from: view.seq + 1, to: head, limit: PAGE });
     for (const row of rows) if (row.recordId.startsWith(PREFIX)) see(view, row);

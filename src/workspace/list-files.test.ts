@@ -110,7 +110,7 @@ test("a content that was pruned is said to be", async () => {
   await put(workspace, "a", "new");
   await workspace.snapshot();
   await workspace.snapshot();
-  await workspace.prune({ keepLast: 1, keepWithinMs: 0 });
+  await workspace.prune({ keepLast: 1, keepWithinMs: 0, now: true });
   await workspace.gc();
   expect(await text(await workspace.blob(sha256("new")))).toBe("new");
   for (const read of [() => workspace.blob(sha256("old")), () => workspace.file("a", { iteration: 1 })])

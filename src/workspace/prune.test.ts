@@ -178,7 +178,7 @@ describe("prune", () => {
     await write(project, workspace, "55555");
     const seen = await workspace.prune({ keepLast: 1, dryRun: true });
     expect((await workspace.list()).length).toBe(5);
-    const done = await workspace.prune({ keepLast: 1 });
+    const done = await workspace.prune({ keepLast: 1, now: true });
     expect({ ...done, dry_run: true, event: null }).toEqual(seen);
     expect(done.pruned_actions).toHaveLength(4);
     expect(done.pruned_snapshots).toEqual([plain.number]);

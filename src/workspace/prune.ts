@@ -1,7 +1,7 @@
 import type { PruneOptions } from "../api/action-api.ts";
 import type { PruneShape } from "../api/action-shapes.ts";
 import { ChronicleError } from "../core/errors.ts";
-import { encodePrune, pruneRecordId } from "../core/prune-record.ts";
+import { encodePrune, pruneRecordId, type PruneCause } from "../core/prune-record.ts";
 import { answerPruning, type KeepRules, type PruneAnswer, type RetentionLimits } from "../core/retention.ts";
 import { withCommit, type Commit } from "./commit.ts";
 import type { Context } from "./context.ts";
@@ -9,13 +9,14 @@ import { contentsGivenUp } from "./given-up.ts";
 import { forgetActions, keptMoments, mostActions, type KeptMomentsOptions } from "./kept-moments.ts";
 import { pruningInForce } from "./pruning.ts";
 import { readRange } from "./read-events.ts";
+import { refuseAtOnce } from "./refuse-at-once.ts";
 import { refuseUnsigned, signingFault } from "./signing.ts";
 
 const HOUR_MS = 3_600_000;
 
 /**
  * Gives up what is older than the rules keep: no line is removed, an event says what is given up, and `gc` may free its
- * contents. Nothing on disk changes.
+ * contents once the grace period is over, or at once with `now`. Nothing on disk changes.
  */
 export async function prune(context: Context, options: PruneOptions = {}): Promise<PruneShape> {
   const asked = askedFor(context, options);
@@ -23,13 +24,17 @@ export async function prune(context: Context, options: PruneOptions = {}): Promi
     await refuseUnsigned(context, "pruning");
     return shapeOf(await lookAt(context, asked), { dryRun: true, event: null }, context);
   }
+  const now = options.now === true;
   return withCommit(context, async (commit) => {
     await refuseUnsigned(context, "pruning");
+    if (now) await refuseAtOnce(context);
     const look = await lookAt(context, asked);
     // What is given up is counted while it can still be told from the rest.
     const shape = await shapeOf(look, { dryRun: false, event: null }, context);
     if (look.answer.pruned.length === 0) return shape;
-    return { ...shape, event: await append(context, commit, { look, cause: "asked" }) };
+    // First the note: what has one and is not given up is in nobody's way.
+    if (!now) await context.store.noteGivenUp({ kind: "pruning", event: (await commit.head()).seq + 1 });
+    return { ...shape, event: await append(context, commit, { look, cause: "asked", now }) };
   });
 }
 
@@ -115,11 +120,16 @@ async function shapeOf(
 
 interface ToAppend {
   readonly look: Look;
-  readonly cause: "limits" | "asked";
+  readonly cause: PruneCause;
+  readonly now?: boolean;
 }
 
 /** Writes the pruning; returns its event. With the lock held. */
-async function append(context: Context, commit: Commit, { look, cause }: ToAppend): Promise<number | null> {
+async function append(
+  context: Context,
+  commit: Commit,
+  { look, cause, now = false }: ToAppend,
+): Promise<number | null> {
   const { answer, floorSeq } = look;
   const [event] = await commit.append([
     {
@@ -132,6 +142,7 @@ async function append(context: Context, commit: Commit, { look, cause }: ToAppen
         actions: answer.pruned.filter((one) => one.kind === "action").length,
         snapshots: answer.pruned.filter((one) => one.kind === "snapshot").length,
         cause,
+        now,
         pendingBytes: (await pendingBytes(context)) + (await bytesBetween(context, floorSeq, answer.floorSeq)),
         actor: context.actor,
       }),

@@ -1,52 +1,91 @@
-import { parseLine, readEventFast } from "../core/chain.ts";
+import { readEventFast } from "../core/chain.ts";
 import { ChronicleError } from "../core/errors.ts";
+import type { LogEvent } from "../core/event.ts";
+import { keptByAny, type KeptStates } from "../core/kept-states.ts";
 import { decodePrune, pruneRecordId, type PruneRecord } from "../core/prune-record.ts";
-import type { EventLog } from "../storage/event-log.ts";
+import { isGraceOver } from "../core/tombstone.ts";
+import type { EventLog, LogPosition } from "../storage/event-log.ts";
 import type { Context } from "./context.ts";
 
-/** The pruning in force, read from the lines of the log alone: for those who free or miss contents because of it. */
+/** The prunings of a history, read from the lines of the log alone: for those who free or miss contents because of them. */
 
 /** A pruning, and its event. */
 export interface LoggedPruning extends PruneRecord {
   readonly seq: number;
+  /** When it was recorded, in milliseconds since the epoch. */
+  readonly ts: number;
 }
 
 const PRUNE_LINE = Buffer.from('"record_id":"prune:');
 
-/** The last pruning that a log tells of, read from its lines alone. Throws `LOG_DAMAGED` if that line is no pruning. */
-export async function lastPruning(log: EventLog, workspaceId: string): Promise<LoggedPruning | undefined> {
-  let line: Buffer | undefined;
-  for await (const lines of log.read({ seq: 1, offset: 0 })) {
-    // Most lines are not even looked at as JSON; what only looks like one is sorted out below.
-    for (const { bytes } of lines)
-      if (bytes.includes(PRUNE_LINE) && isPruning(bytes, workspaceId)) line = Buffer.from(bytes);
-  }
-  if (line === undefined) return undefined;
-  const { seq, record } = parseLine(line);
-  return { ...decodePrune(record), seq };
+/** What is read of a log here. */
+type LinesOfLog = Pick<EventLog, "read">;
+
+/** All prunings that a log tells of, oldest first, read from its lines alone. Throws `LOG_DAMAGED` for one that cannot be understood. */
+export async function prunings(log: LinesOfLog, workspaceId: string, from?: LogPosition): Promise<LoggedPruning[]> {
+  const found: LoggedPruning[] = [];
+  for await (const event of pruneEvents(log, workspaceId, from)) found.push(asPruning(event));
+  return found;
 }
 
-function isPruning(bytes: Buffer, workspaceId: string): boolean {
+async function* pruneEvents(
+  log: LinesOfLog,
+  workspaceId: string,
+  from: LogPosition = { seq: 1, offset: 0 },
+): AsyncGenerator<LogEvent> {
+  for await (const lines of log.read(from)) {
+    for (const { bytes } of lines) {
+      // Most lines are not even looked at as JSON.
+      const event = bytes.includes(PRUNE_LINE) ? eventIn(bytes) : undefined;
+      if (event?.recordId === pruneRecordId(workspaceId)) yield event;
+    }
+  }
+}
+
+/** `undefined` for what is no event at all: whoever reads the log in earnest says so. */
+function eventIn(bytes: Uint8Array): LogEvent | undefined {
   try {
-    return readEventFast(bytes).recordId === pruneRecordId(workspaceId);
+    return readEventFast(bytes);
   } catch {
-    // No event at all: whoever reads the log in earnest says so.
-    return false;
+    return undefined;
   }
 }
 
-/** The same for verifying: a damaged one gives up nothing, and its line is reported when its turn comes. */
+/** The pruning that an event records. Throws `LOG_DAMAGED`. */
+export function asPruning({ seq, ts, record }: Pick<LogEvent, "seq" | "ts" | "record">): LoggedPruning {
+  return { ...decodePrune(record), seq, ts: Date.parse(ts) };
+}
+
+/**
+ * What the prunings of a log let go for good, oldest first. One that a person has asked for lets nothing go for a grace period, and with
+ * it none that comes later within that time: until then, each state is kept that was kept when it came.
+ */
+export function prunedForGood(all: readonly LoggedPruning[], now: number): KeptStates | undefined {
+  let keeping: (LoggedPruning | undefined)[] = [undefined];
+  let isWaiting = false;
+  for (const one of all) {
+    const isYoung = one.cause === "asked" && one.now !== true && !isGraceOver(one.ts, now);
+    isWaiting = one.now !== true && (isWaiting || isYoung);
+    keeping = isWaiting ? [...keeping, one] : [one];
+  }
+  return keptByAny(keeping);
+}
+
+/** The pruning in force, for verifying: a damaged one gives up nothing, and its line is reported when its turn comes. */
 export async function pruningInLog({ log, workspaceId }: Context): Promise<LoggedPruning | undefined> {
+  let last: LogEvent | undefined;
+  for await (const event of pruneEvents(log, workspaceId)) last = event;
   try {
-    return await lastPruning(log, workspaceId);
+    return last === undefined ? undefined : asPruning(last);
   } catch (error) {
     if (error instanceof ChronicleError && error.code === "LOG_DAMAGED") return undefined;
     throw error;
   }
 }
 
-/** What of a history is pruned, for people. */
-export function prunedNote({ floorSeq, kept, seq }: LoggedPruning): string {
+/** What of a history is pruned, for people. `undefined`: nothing is. */
+export function prunedNote({ floorSeq, kept, seq }: LoggedPruning): string | undefined {
+  if (floorSeq === 0) return undefined;
   const states = kept.length === 1 ? "1 earlier state is" : `${kept.length} earlier states are`;
   return `pruned 1..${floorSeq} by event ${seq}: contents that only those events need may be gone; ${states} kept whole`;
 }

@@ -4,10 +4,10 @@ import type { Hash } from "../core/hash.ts";
 import { keepsSpan, keepsState } from "../core/kept-states.ts";
 import type { WorkspacePath } from "../core/path.ts";
 import { ProtectedNames } from "../core/protected-names.ts";
-import { decodePrune, pruneRecordId } from "../core/prune-record.ts";
+import { pruneRecordId } from "../core/prune-record.ts";
 import type { EventRow, IterationRow } from "../storage/index-store.ts";
 import type { Context, HistoryContext } from "./context.ts";
-import type { LoggedPruning } from "./pruning-in-log.ts";
+import { asPruning, type LoggedPruning } from "./pruning-in-log.ts";
 import { readEvent } from "./read-events.ts";
 import { shownPath } from "./shape.ts";
 
@@ -27,7 +27,7 @@ export async function pruningInForce(context: HistoryContext): Promise<LoggedPru
 }
 
 async function pruningAt(context: HistoryContext, row: EventRow): Promise<LoggedPruning> {
-  return { ...decodePrune((await readEvent(context, row)).record), seq: row.seq };
+  return asPruning(await readEvent(context, row));
 }
 
 const histories = new WeakMap<object, LoggedPruning[]>();
@@ -49,8 +49,10 @@ async function allPrunings(context: HistoryContext, last: LoggedPruning): Promis
 export async function prunedBy(context: HistoryContext, since: number, until?: number): Promise<number | undefined> {
   const last = await pruningInForce(context);
   if (last === undefined || keepsSpan(last, since, until)) return undefined;
-  const first = (await allPrunings(context, last)).find((one) => !keepsSpan(one, since, until));
-  return first?.seq ?? last.seq;
+  const all = await allPrunings(context, last);
+  // One that was taken back has given nothing up.
+  const kept = all.findLastIndex((one) => keepsSpan(one, since, until));
+  return all[kept + 1]?.seq ?? last.seq;
 }
 
 /** Throws `PRUNED` for a state that cannot be gone back to any more. */

@@ -201,7 +201,8 @@ class LogVerifier {
   async finish(): Promise<LogFindings> {
     await this.#replay();
     if (this.#start !== undefined) this.#tellStart(this.#start);
-    if (this.#pruning !== undefined) this.#options.notes.push(prunedNote(this.#pruning));
+    const pruned = this.#pruning === undefined ? undefined : prunedNote(this.#pruning);
+    if (pruned !== undefined) this.#options.notes.push(pruned);
     this.#needs.finish();
     await this.#needPrivate();
     return {

@@ -126,7 +126,7 @@ describe.each([
     await restoreVersion(context, `${R1}:4`);
     await undo(context);
     for (const message of ["once", "twice"]) await takeSnapshot(context, { message });
-    await prune(context, { keepLast: 1 });
+    await prune(context, { keepLast: 1, now: true });
     await context.store.collect();
     const gone = expect.objectContaining({ code: "PRUNED", message: expect.stringContaining("11111111 made of a") });
     await expect(openBlob(context, sha256("the replica's"))).rejects.toMatchObject({ code: "PRUNED" });

@@ -236,7 +236,7 @@ describe("keeping it", () => {
     await put(workspace, "a", "kept\n");
     await workspace.snapshot({ name: "last" });
     await put(workspace, "a", "now\n");
-    expect((await workspace.prune({ keepLast: 1 })).pruned_snapshots).toEqual([number]);
+    expect((await workspace.prune({ keepLast: 1, now: true })).pruned_snapshots).toEqual([number]);
     expect((await workspace.gc()).freed_blobs).toBeGreaterThan(0);
     await expect(workspace.restore(String(number))).rejects.toMatchObject({ code: "PRUNED" });
     await expect(workspace.file("a", { iteration: 2 })).rejects.toMatchObject({ code: "PRUNED" });

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { openStore } from "../../src/open.ts";
 import { Sandbox } from "./sandbox.ts";
+import { pruneNow } from "../helpers/grace.ts";
 
 /** `prune`, `pin`, `config.yaml`, `du --by` and the role of an agent, as people see them. */
 
@@ -36,9 +37,11 @@ describe("prune", () => {
       6,
       expect.stringContaining("--dry-run; if you are sure, add --yes"),
     ]);
-    const done = await box.must(["prune", ...rules, "--yes"]);
-    expect(done.stdout).toMatch(/^gave up 2 snapshots \(event \d+\); .* chronicle gc frees 2 contents of 10 B/);
-    const event = /event (\d+)/.exec(done.stdout)?.[1];
+    const given = await box.must(["prune", ...rules, "--yes"]);
+    expect(given.stdout).toMatch(/^gave up 2 snapshots \(event \d+\); .* chronicle gc frees 2 contents of 10 B/);
+    await box.must(["unforget", /chronicle unforget (\S+)`/.exec(given.stdout)?.[1] ?? "?"]);
+    await pruneNow(box, { keepLast: 1 });
+    const [, event] = /by event (\d+)/.exec((await box.must(["verify"])).stdout) ?? [];
     await box.must(["gc"]);
     const gone = await box.call(["cat", "a.txt@2"]);
     expect([gone.code, gone.stderr]).toEqual([3, expect.stringContaining(`pruned by event ${event}`)]);

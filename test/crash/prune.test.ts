@@ -4,6 +4,7 @@ import { ChronicleError, errnoOf } from "../../src/core/errors.ts";
 import { SimDisk } from "../../src/disk/sim-disk.ts";
 import { sweepCrashes, type SweepContext } from "../../src/testing/crash-sweep.ts";
 import { put, withWorkspace } from "../helpers/engine-sweep.ts";
+import { pruneSoon } from "../helpers/grace.ts";
 
 /**
  * Pruning and freeing on a disk that crashes: before, in the middle of and after every operation on it, with every fate of
@@ -42,6 +43,8 @@ async function prepare(): Promise<Prepared> {
       const { number } = await workspace.snapshot(n === 3 ? { name: "kept" } : {});
       contents.set(String(number), read(disk));
     }
+    // Nobody is at work: what is given up at once needs that.
+    await workspace.endSession("s");
     return (await workspace.status()).seq;
   });
   return { disk: disk.crash("keep"), contents, seq };
@@ -75,7 +78,7 @@ async function check(disk: SimDisk, prepared: Prepared, { error, acknowledged }:
     checks += 1;
     if (!full && checks % 3 !== 0) return;
     await checkListed(disk, workspace, prepared);
-    await workspace.prune({ keepLast: 1 });
+    await pruneSoon(workspace, { keepLast: 1 });
     await workspace.gc();
     await checkListed(disk, workspace, prepared);
     expect((await workspace.verify()).problems).toEqual([]);
@@ -90,7 +93,7 @@ describe("crash sweep", () => {
       prepare: () => prepared.disk,
       run: (disk, acknowledge) =>
         withWorkspace(disk, 1_000, async (workspace) => {
-          const { event } = await workspace.prune({ keepLast: 2 });
+          const { event } = await workspace.prune({ keepLast: 2, now: true });
           acknowledge(event ?? 0);
           await workspace.gc();
           await workspace.snapshotAction({ type: "write_file", payload: { path: "a.txt" }, session: "s" });

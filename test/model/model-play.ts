@@ -11,6 +11,7 @@ import { actorOf, isWithin, netPaths, pickOf, realPath, requestOf, sessionOf, ta
 import { checkEverything, checkLimit, readText } from "./model-retention.ts";
 import type { Begin, Happening, Scripted } from "./model-steps.ts";
 import { isTorn, type Touch } from "./model-tree.ts";
+import { pruneSoon } from "../helpers/grace.ts";
 
 export interface PlayOptions extends MachineOptions {
   /** Each step is another process's, as those of an agent's hooks are. */
@@ -227,7 +228,7 @@ export class ModelPlay {
     else if (what.kind === "prune") {
       const { keepLast, hourly, keepPinned } = what;
       const before = new Set((await workspace.list()).map((one) => one.id));
-      await workspace.prune({ keepLast, keepHourly: hourly, keepPinned });
+      await pruneSoon(workspace, { keepLast, keepHourly: hourly, keepPinned });
       await this.read({});
       const listed = await workspace.list();
       const ids = new Set(listed.map((one) => one.id));

@@ -157,7 +157,7 @@ export class HardWeather {
         this.faults.compacted += 1;
         if (dropArchive) this.faults.dropped += 1;
       } else {
-        await workspace.prune({ keepLast: 1 });
+        await workspace.prune({ keepLast: 1, now: this.faults.pruned % 2 === 0 });
         await workspace.gc();
         this.faults.pruned += 1;
       }

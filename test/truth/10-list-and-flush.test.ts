@@ -90,7 +90,7 @@ describe("Truth 10: the way back from an operation in `list`", () => {
   it("is not named where it was pruned", async () => {
     await using project = new Project();
     const { workspace } = await turned(project);
-    await workspace.prune({ keepLast: 1 });
+    await workspace.prune({ keepLast: 1, now: true });
     await workspace.gc();
     for (const { back, kind } of (await workspace.recent()).items) {
       if (back === "" || kind === "baseline") continue;

@@ -2,6 +2,7 @@ import { spawnSync } from "node:child_process";
 import { describe, expect, it } from "vitest";
 import { openStore } from "../../src/open.ts";
 import { type Ran, Sandbox } from "../cli/sandbox.ts";
+import { pruneNow } from "../helpers/grace.ts";
 
 interface Refusal {
   readonly error: {
@@ -101,7 +102,7 @@ describe("Truth: a dry run refuses what the command refuses", () => {
     box.write("f", "second\n");
     box.write("old", "old\n");
     await box.must(["run", "--", "sh", "-c", "echo third > f; echo new > new; rm old"]);
-    await box.must(["prune", "--keep-last", "1", "--min-age-hours", "0", "--yes"]);
+    await pruneNow(box, { keepLast: 1 });
     await box.must(["gc"]);
     const dry = await box.call(["undo", "--dry-run"]);
     expect(endOf(dry)).toEqual(endOf(await box.call(["undo"])));

@@ -1,6 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { describe, expect, it } from "vitest";
 import { Sandbox } from "../cli/sandbox.ts";
+import { pruneNow } from "../helpers/grace.ts";
 
 interface Told {
   readonly changes: readonly { readonly path: string; readonly change_type: string }[];
@@ -25,7 +26,7 @@ describe("Truth: a dry run does not promise what the real one leaves", () => {
     box.write("f", "second\n");
     box.write("old", "old\n");
     await box.must(["run", "--", "sh", "-c", "echo third > f; echo new > new; rm old"]);
-    await box.must(["prune", "--keep-last", "1", "--min-age-hours", "0", "--yes"]);
+    await pruneNow(box, { keepLast: 1 });
     await box.must(["gc"]);
     const dry = await told(box, ["undo", "--force", "--dry-run"]);
     expect(dry).toEqual({ changes: ["new"], skipped: ["f content-missing", "old content-missing"] });

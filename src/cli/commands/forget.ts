@@ -4,7 +4,7 @@ import { ChronicleError } from "../../core/errors.ts";
 import { confirm } from "../confirm.ts";
 import type { CommandContext } from "../context.ts";
 import { printable } from "../render/printable.ts";
-import { usageError } from "../usage-error.ts";
+import { refuseWithoutPerson } from "../without-person.ts";
 
 function sentence(item: WorkspaceShape): string {
   const named = item.name === undefined ? "a workspace without a folder" : printable(item.name);
@@ -14,7 +14,7 @@ function sentence(item: WorkspaceShape): string {
 /** On a terminal the workspace is named first; elsewhere only `--yes` takes a history away. */
 async function agreed(context: CommandContext, prefix: string): Promise<boolean> {
   const now = context.input.flag("now");
-  if (now) refuseWithoutPerson(context);
+  if (now) refuseWithoutPerson(context, "a history");
   else if (context.input.flag("yes")) return true;
   if (!context.canAsk) {
     throw new ChronicleError(
@@ -38,16 +38,6 @@ async function agreed(context: CommandContext, prefix: string): Promise<boolean>
       ? `Remove ${sentence(only)} for good, at once?`
       : `Remove ${sentence(only)}? It can be brought back for 24 hours.`,
   );
-}
-
-/** No option stands for a person here: what starts commands can give options, too. */
-function refuseWithoutPerson(context: CommandContext): void {
-  if (context.remote !== undefined)
-    throw usageError("--now is about a store of this machine", "run it there, in a terminal");
-  if (context.canAsk) return;
-  throw new ChronicleError("REFUSED", "only a person at a terminal gives a history up at once", {
-    hint: "leave out --now: then it is kept for 24 hours, and a later `chronicle gc` frees it",
-  });
 }
 
 function told(context: CommandContext, gone: WorkspaceShape): string {

@@ -4,10 +4,12 @@ import { EXIT } from "../../api/problems.ts";
 import type { WorkspaceApi } from "../../api/workspace-api.ts";
 import { formatBytes, parseDuration } from "../../core/duration.ts";
 import { ChronicleError } from "../../core/errors.ts";
+import { partId } from "../../core/tombstone.ts";
 import { confirm } from "../confirm.ts";
 import type { CommandContext } from "../context.ts";
 import { counted } from "../render/counted.ts";
 import { usageError } from "../usage-error.ts";
+import { refuseWithoutPerson } from "../without-person.ts";
 
 const COUNTS = ["keepLast", "keepHourly", "keepDaily", "keepWeekly", "keepMonthly", "keepYearly"] as const;
 
@@ -57,20 +59,36 @@ function sentence(result: PruneShape): string {
   if (given(result) === "") return `nothing to prune; ${kept}${young}`;
   const contents = `${counted(result.freed_contents, "content")} of ${formatBytes(result.freed_bytes)}`;
   if (result.dry_run) return `would give up ${given(result)}; ${kept}${young}; ${contents} could be freed`;
-  return `gave up ${given(result)} (event ${result.event}); ${kept}${young}; chronicle gc frees ${contents}`;
+  return `gave up ${given(result)} (event ${result.event}); ${kept}${young}`;
 }
 
-/** Only `--yes`, or somebody at the terminal, gives up what nothing brings back. */
+/** What becomes of it. Of a store elsewhere: it is brought back there. */
+function afterwards(context: CommandContext, workspace: WorkspaceApi, result: PruneShape): string {
+  if (result.dry_run || result.event === null) return "";
+  const contents = `${counted(result.freed_contents, "content")} of ${formatBytes(result.freed_bytes)}`;
+  if (context.input.flag("now")) return `; chronicle gc frees ${contents}`;
+  const back = `chronicle unforget ${partId(workspace.id, { kind: "pruning", event: result.event })}`;
+  return `; for 24 hours \`${back}\` brings it back, then chronicle gc frees ${contents}`;
+}
+
+/** Only `--yes`, or somebody at the terminal, gives up what is brought back for a day only. */
 async function agreed(context: CommandContext, workspace: WorkspaceApi, options: PruneOptions): Promise<boolean> {
-  if (context.input.flag("yes")) return true;
+  const now = context.input.flag("now");
+  if (now) refuseWithoutPerson(context, "a part of a history");
+  else if (context.input.flag("yes")) return true;
   if (!context.canAsk) {
-    throw new ChronicleError("REFUSED", "pruning cannot be undone, and nobody can be asked here", {
+    throw new ChronicleError("REFUSED", "pruning gives earlier states up, and nobody can be asked here", {
       hint: "see what would go with --dry-run; if you are sure, add --yes",
     });
   }
   const seen = await workspace.prune({ ...options, dryRun: true });
   if (given(seen) === "") return true;
-  return confirm(context, `Give up ${given(seen)} for good? They can then not be gone back to.`);
+  return confirm(
+    context,
+    now
+      ? `Give up ${given(seen)} for good, at once? They can then not be gone back to.`
+      : `Give up ${given(seen)}? They can be brought back for 24 hours.`,
+  );
 }
 
 export async function prune(context: CommandContext): Promise<number> {
@@ -88,8 +106,8 @@ export async function prune(context: CommandContext): Promise<number> {
   await context.store({ retention });
   const workspace = await context.workspace({});
   if (!dryRun && (await context.isOperator()) && !(await agreed(context, workspace, options))) return EXIT.failed;
-  const result = await workspace.prune({ ...options, dryRun });
+  const result = await workspace.prune({ ...options, dryRun, ...(context.input.flag("now") ? { now: true } : {}) });
   if (context.json) context.printJson(result);
-  else context.print(context.worded(sentence(result)));
+  else context.print(context.worded(sentence(result) + afterwards(context, workspace, result)));
   return EXIT.done;
 }

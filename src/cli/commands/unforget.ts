@@ -15,10 +15,11 @@ export async function unforget(context: CommandContext): Promise<number> {
   if (id === undefined) {
     const all = listForgotten(store);
     if (context.json) context.printJson(all);
-    else if (all.length === 0) context.say("nothing was forgotten that could be brought back");
+    else if (all.length === 0) context.say("nothing was given up that could be brought back");
     else {
       const rows = all.map((one) => [
         one.id,
+        one.what ?? "history",
         until(one.until),
         printable(one.path === "" ? (one.name ?? "") : one.path),
       ]);

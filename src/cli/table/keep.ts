@@ -134,7 +134,8 @@ export const FORGET: CommandSpec = {
 export const UNFORGET: CommandSpec = {
   name: "unforget",
   group: GROUP,
-  summary: "bring back a history that was forgotten within the last 24 hours, or list those",
+  summary: "bring back what was given up within the last 24 hours, or list it",
+  details: "That is: a history that was forgotten, and the part of one that prune gave up.",
   args: [{ name: "[id]", description: "an id, its unique prefix, or a name" }],
   options: [],
   examples: [

@@ -9,7 +9,9 @@ export const PRUNE: CommandSpec = {
   details:
     "Each --keep rule keeps more; without any the limits of config.yaml hold, or those given here instead. The baseline, named and pinned snapshots " +
     "and what open transactions need stay in any case, and nothing younger than min_age_hours (24) goes. It is an event " +
-    "in the log: no line is removed, and verify says what was pruned. Without a terminal it needs --yes.",
+    "in the log: no line is removed, and verify says what was pruned. For 24 hours gc frees nothing of it, and `chronicle unforget` " +
+    "brings it back. Without a terminal it needs --yes. --now lets gc free it at once: only a person at a terminal can say so, and " +
+    "only while nobody is at work there.",
   args: [],
   options: [
     { flags: "--keep-last <n>", description: "the newest actions and snapshots", value: "count" },
@@ -26,10 +28,11 @@ export const PRUNE: CommandSpec = {
     { flags: "--drop-pinned", description: "let go of pinned ones too, if no rule keeps them" },
     { flags: "-n, --dry-run", description: "only show what would be given up" },
     { flags: "-y, --yes", description: "do not ask" },
+    { flags: "--now", description: "for good, at once; asks in any case" },
   ],
   examples: [
     { line: "chronicle prune --dry-run", why: "what the configured limits would give up" },
-    { line: "chronicle prune --keep-last 10 --keep-daily 7 --yes", why: "then `chronicle gc` frees the space" },
+    { line: "chronicle prune --keep-last 10 --keep-daily 7 --yes", why: "a day later `chronicle gc` frees the space" },
   ],
 };
 

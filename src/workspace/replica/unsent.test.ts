@@ -17,7 +17,7 @@ async function edited(): Promise<ReplicaRig> {
   return replica;
 }
 
-const NOTHING_KEPT = { keepWithinMs: 0, keepPinned: false };
+const NOTHING_KEPT = { keepWithinMs: 0, keepPinned: false, now: true };
 
 describe("what an origin has not answered", () => {
   it("is not pruned; what it has answered is", async () => {

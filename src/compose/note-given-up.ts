@@ -1,0 +1,42 @@
+import { GRACE_MS, partId, type GivenUpPart, type Tombstone } from "../core/tombstone.ts";
+import type { StoreParts } from "./open-context.ts";
+import { RootsCache, type ListedWorkspace } from "./roots-cache.ts";
+import { Tombstones } from "./tombstones.ts";
+
+interface HowGivenUp {
+  /** How long it is kept, in milliseconds. */
+  readonly grace: number;
+  /** Not the whole history. */
+  readonly part?: GivenUpPart;
+}
+
+/** The note of what is given up now: what, when, by whom, and the last signed head. */
+export async function tombstoneOf(
+  parts: StoreParts,
+  workspace: Pick<ListedWorkspace, "id" | "name" | "folders">,
+  { grace, part }: HowGivenUp,
+): Promise<Tombstone> {
+  const { backends, heads, actor, layout } = parts;
+  const { id, name, folders } = workspace;
+  const [at, kept] = [backends.now(), heads.last(id)];
+  const { pid } = backends.processes;
+  return {
+    id: part === undefined ? id : partId(id, part),
+    ...(part === undefined ? {} : { part: { ...part, workspace: id } }),
+    ...(name === undefined ? {} : { name }),
+    path: folders[0] ?? "",
+    store: layout.home,
+    forgotten: new Date(at).toISOString(),
+    until: new Date(at + grace).toISOString(),
+    head: kept === undefined ? null : { seq: kept.seq, hash: kept.hash },
+    by: { pid, ancestors: await backends.processes.ancestors(pid), actor },
+  };
+}
+
+/** Notes beside the key that a part of a history is given up now, and until when it can be brought back. */
+export async function noteGivenUp(parts: StoreParts, id: string, part: GivenUpPart): Promise<void> {
+  const { disk } = parts.backends;
+  const listed = (await new RootsCache(disk, parts.layout).list()).find((one) => one.id === id);
+  const stone = await tombstoneOf(parts, listed ?? { id, folders: [] }, { grace: GRACE_MS, part });
+  new Tombstones(disk, parts.configFolder).put(stone);
+}
