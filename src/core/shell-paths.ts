@@ -1,6 +1,7 @@
 import { posix } from "node:path";
 import type { NameSweep } from "./name-sweep.ts";
 import { argumentsOf, type Arguments } from "./shell-arguments.ts";
+import { isScriptFlag, SHELLS, withoutPrefixes } from "./shell-prefixes.ts";
 import { parseShell, type ShellCommand, type ShellWord } from "./shell-words.ts";
 
 /** Where a shell line runs. */
@@ -26,14 +27,6 @@ const MAX_TARGETS = 1_000;
 
 /** A folder with a longer name is as good as unknown. */
 const MAX_FOLDER = 4_096;
-
-const PREFIXES: ReadonlySet<string> = new Set(
-  "sudo doas env nohup time command exec builtin nice ionice stdbuf setsid then do else if while until ! {".split(" "),
-);
-/** Options of the prefixes that take a value of their own. */
-const PREFIX_VALUES: ReadonlySet<string> = new Set("-u -g -n -C -S -c --user --group --chdir --adjustment".split(" "));
-const SHELLS: ReadonlySet<string> = new Set(["sh", "bash", "dash", "zsh", "ksh", "ash"]);
-const ASSIGNMENT = /^[A-Za-z_][A-Za-z0-9_]*\+?=/;
 
 /**
  * The paths that a shell line will probably create, overwrite, move or delete: a forecast, not a promise. What only the
@@ -108,7 +101,7 @@ class Forecast {
       if (rest.every((word) => word.known)) this.read(rest.map((word) => word.text).join(" "), at.cwd, 1);
       return;
     }
-    const flag = rest.findIndex((word) => /^-[a-zA-Z]*c[a-zA-Z]*$/.test(word.text));
+    const flag = rest.findIndex((word) => isScriptFlag(word.text));
     const script = flag < 0 ? undefined : rest[flag + 1];
     if (script?.known === true) this.read(script.text, at.cwd, 1);
   }
@@ -182,24 +175,4 @@ function folderAfter(
   if (cwd === undefined && !folder.text.startsWith("/")) return undefined;
   const path = normalised(cwd ?? "/", folder.text);
   return path.length > MAX_FOLDER ? undefined : path;
-}
-
-/** Without `sudo -u x`, `env A=b`, `A=b`, `timeout 5` and what begins a block. */
-function withoutPrefixes(words: readonly ShellWord[]): readonly ShellWord[] {
-  let at = 0;
-  let prefixed = false;
-  for (;;) {
-    const text = words[at]?.text;
-    if (text === undefined) return [];
-    if (ASSIGNMENT.test(text)) at += 1;
-    else if (prefixed && text.startsWith("-")) at += PREFIX_VALUES.has(text) ? 2 : 1;
-    else if (posix.basename(text) === "timeout") {
-      at += 1;
-      while ((words[at]?.text ?? "").startsWith("-")) at += /^-[sk]$/.test(words[at]?.text ?? "") ? 2 : 1;
-      at += 1;
-    } else if (PREFIXES.has(posix.basename(text))) {
-      prefixed = true;
-      at += 1;
-    } else return words.slice(at);
-  }
 }

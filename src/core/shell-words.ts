@@ -34,7 +34,16 @@ const NAME = /[A-Za-z0-9_]/;
 
 /** Reads a shell line. `variables`: the values that are known. */
 export function parseShell(line: string, variables: Readonly<Record<string, string>> = {}): ShellStep[] {
-  return new ShellReader(line.slice(0, MAX_SHELL_LINE), variables).read();
+  return readShell(line, variables).steps;
+}
+
+/** The same, with the lines within it whose output it takes: `$(…)` and those in backquotes. */
+export function readShell(
+  line: string,
+  variables: Readonly<Record<string, string>> = {},
+): { readonly steps: ShellStep[]; readonly inner: readonly string[] } {
+  const reader = new ShellReader(line.slice(0, MAX_SHELL_LINE), variables);
+  return { steps: reader.read(), inner: reader.inner };
 }
 
 class ShellReader {
@@ -42,6 +51,8 @@ class ShellReader {
   readonly #variables: Readonly<Record<string, string>>;
   readonly #steps: ShellStep[] = [];
   readonly #heredocs: { readonly end: string; readonly tabs: boolean }[] = [];
+  /** The lines of substitutions. */
+  readonly inner: string[] = [];
   #words: ShellWord[] = [];
   #outputs: ShellWord[] = [];
   #at = 0;
@@ -221,9 +232,11 @@ class ShellReader {
 
   #backquoted(): void {
     this.#known = false;
+    const from = this.#at;
     while (this.#at < this.#line.length && this.#line[this.#at] !== "`") {
       this.#at += this.#line[this.#at] === "\\" ? 2 : 1;
     }
+    this.inner.push(this.#line.slice(from, this.#at));
     this.#at += 1;
   }
 
@@ -269,5 +282,6 @@ class ShellReader {
     const inner = this.#line.slice(from, this.#at - 1);
     if (open === "{" && /^[A-Za-z_][A-Za-z0-9_]*$/.test(inner)) this.#substitute(inner);
     else this.#known = false;
+    if (open === "(") this.inner.push(inner);
   }
 }

@@ -1,6 +1,7 @@
 import { ChronicleError } from "../core/errors.ts";
 import type { HookAdapter, HookCall } from "./hook-call.ts";
 import { notUnderstood } from "./hook-input.ts";
+import { refusePersonsCommand } from "./refuse-persons-commands.ts";
 import { type HookDoors, performHook, SnapshotRefused } from "./perform-hook.ts";
 
 /** What an agent is answered. */
@@ -33,6 +34,8 @@ export async function answerHook(request: HookRequest): Promise<HookAnswer> {
   try {
     call = adapter.read(parse(request.input));
     request.onCall?.(call);
+    const refused = refusePersonsCommand(call, request.guarded);
+    if (refused !== undefined) return blocked(adapter, call, refused);
     const told = await performHook(adapter, call, request);
     if (told === undefined) return { stdout: adapter.goOn(), blocked: false, call };
     return { stdout: adapter.goOn(`Chronicle: ${told}`), blocked: false, problem: told, call };
@@ -46,6 +49,10 @@ export async function answerHook(request: HookRequest): Promise<HookAnswer> {
     const message = `Chronicle: this step is not recorded: ${told}`;
     return { stdout: adapter.goOn(message), blocked: false, problem: told, ...known };
   }
+}
+
+function blocked(adapter: HookAdapter, call: HookCall, problem: string): HookAnswer {
+  return { stdout: adapter.block(`Chronicle: ${problem}`), blocked: true, problem, call };
 }
 
 function parse(input: string): unknown {

@@ -2,6 +2,7 @@ import type { ActionEnd } from "../api/action-api.ts";
 import type { WorkspaceApi } from "../api/workspace-api.ts";
 import { ChronicleError } from "../core/errors.ts";
 import type { HookAdapter, HookCall } from "./hook-call.ts";
+import type { Guarded } from "./refuse-persons-commands.ts";
 import type { SessionNote, SessionNotes } from "./session-note.ts";
 
 /** What a hook works with. */
@@ -11,6 +12,8 @@ export interface HookDoors {
   readonly owner: number | null;
   /** The nearest workspace around a folder; `create` begins one there if there is none. Throws `NOT_FOUND`. */
   readonly open: (folder: string, create: boolean) => Promise<WorkspaceApi>;
+  /** What the shell lines of agents must not touch. */
+  readonly guarded: Guarded;
 }
 
 /** A hook's call on its way. */

@@ -51,7 +51,7 @@ class Agent {
   hears(event: string, more: object = {}) {
     const input = { session_id: "s1", cwd: this.#project.folder, hook_event_name: event, ...more };
     const base = { adapter: this.#adapter, notes: this.notes, owner: null, open: this.#open, strict: this.#strict };
-    return answerHook({ ...base, input: JSON.stringify(input) });
+    return answerHook({ ...base, guarded: { folders: [], variables: {} }, input: JSON.stringify(input) });
   }
 
   async #call(
@@ -281,7 +281,15 @@ describe("a hook that cannot do its work", () => {
     await using project = new Project();
     const notes = new MapNotes();
     const open = () => project.open();
-    const answer = await answerHook({ adapter: gemini, notes, owner: null, open, strict: false, input: "{" });
+    const answer = await answerHook({
+      adapter: gemini,
+      notes,
+      owner: null,
+      open,
+      strict: false,
+      guarded: { folders: [], variables: {} },
+      input: "{",
+    });
     expect(answer.problem).toMatch(/it is no JSON/);
     expect(JSON.parse(answer.stdout)).toHaveProperty("systemMessage");
   });

@@ -68,7 +68,7 @@ export async function serve(context: CommandContext): Promise<number> {
   const { configFolder } = placesOf({ env: io.env, userHome: io.userHome, cwd: io.cwd(), store: input.text("store") });
   const operator = ports.length === 0 ? undefined : operatorOf(context, disk, configFolder);
   const server = new StoreServer({
-    ...{ store, configFolder, disk, run, version: io.version, idleMs, ports },
+    ...{ store, configFolder, userHome: io.userHome, disk, run, version: io.version, idleMs, ports },
     ...(operator === undefined ? {} : { operatorToken: operator.token }),
     ...(oidc === undefined ? {} : { oidc }),
     ...{ recorded, metricsPublic: input.flag("metricsPublic") },

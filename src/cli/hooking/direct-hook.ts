@@ -2,6 +2,7 @@ import type { StoreOptions } from "../../api/store-api.ts";
 import type { Disk } from "../../disk/disk.ts";
 import { answerHook, type HookAnswer } from "../../hooks/answer-hook.ts";
 import type { HookAdapter, HookCall } from "../../hooks/hook-call.ts";
+import { guardedOf } from "../../hooks/refuse-persons-commands.ts";
 import { OpenWorkspaces } from "../../server/open-workspaces.ts";
 import { FileNotes } from "./file-notes.ts";
 import type { HookIo } from "./hook-io.ts";
@@ -40,7 +41,7 @@ export async function answerDirectly(io: HookIo, hook: DirectHook): Promise<Hook
   };
   try {
     const notes = new FileNotes(disk, run.folder);
-    return await answerHook({ adapter, input, strict, owner, open, notes, onCall });
+    return await answerHook({ adapter, input, strict, owner, open, notes, onCall, guarded: guardedOf(hook.store) });
   } finally {
     await close();
   }

@@ -1,6 +1,7 @@
 import { NodeDisk } from "../../disk/node-disk.ts";
 import type { Disk } from "../../disk/disk.ts";
 import { answerHook, type HookAnswer } from "../../hooks/answer-hook.ts";
+import { guardedOf, type KeptPlaces } from "../../hooks/refuse-persons-commands.ts";
 import { hookAdapter } from "../../hooks/adapters.ts";
 import type { HookAdapter } from "../../hooks/hook-call.ts";
 import { OFF_RECORD_VARIABLE } from "../off-record-variable.ts";
@@ -56,7 +57,7 @@ export async function hookCommand(io: HookIo, words: HookWords): Promise<number>
     const answer = (await byServer(going)) ?? (await here(going, places));
     return tell(going, answer);
   } catch (error) {
-    return tell(going, await withoutStore(going, error));
+    return tell(going, await withoutStore(going, places, error));
   }
 }
 
@@ -72,10 +73,10 @@ function goOn(io: HookIo, adapter: HookAdapter): number {
 }
 
 /** There is no store to work with: what that means for this call is decided where every trouble is. */
-function withoutStore({ words, adapter, input }: Going, error: unknown): Promise<HookAnswer> {
+function withoutStore({ words, adapter, input }: Going, places: KeptPlaces, error: unknown): Promise<HookAnswer> {
   const notes = { get: () => undefined, put: () => undefined, remove: () => undefined };
   const open = (): Promise<never> => Promise.reject(error);
-  return answerHook({ adapter, input, strict: words.strict, owner: null, notes, open });
+  return answerHook({ adapter, input, strict: words.strict, owner: null, notes, open, guarded: guardedOf(places) });
 }
 
 async function byServer({ io, words, input, disk, run }: Going): Promise<HookAnswer | undefined> {

@@ -1,5 +1,6 @@
 import type { Disk } from "../../disk/disk.ts";
 import type { HookAnswer } from "../../hooks/answer-hook.ts";
+import type { Guarded } from "../../hooks/refuse-persons-commands.ts";
 import type { OpenWorkspaces } from "../../server/open-workspaces.ts";
 import type { Route } from "../../server/route.ts";
 import { agentProcess } from "./agent-process.ts";
@@ -18,6 +19,8 @@ export interface HookDeskOptions {
   readonly folder: string;
   readonly version: string;
   readonly workspaces: OpenWorkspaces;
+  /** What the shell lines of agents must not touch. */
+  readonly guarded: Guarded;
   /** Takes a line for the diagnostics. */
   readonly diagnose: (line: string) => void;
 }
@@ -30,12 +33,12 @@ export class HookDesk {
 
   constructor(options: HookDeskOptions) {
     this.#options = options;
-    const { disk, folder, workspaces } = options;
+    const { disk, folder, workspaces, guarded } = options;
     const files = new FileNotes(disk, folder);
     files.removeOlder(Date.now() - NOTES_MS);
     const doors = {
       notes: new KeptNotes(files),
-      workspaces,
+      ...{ workspaces, guarded },
       ownerOf: (parent: number) => agentProcess(disk, parent),
     };
     this.route = hookRoute(doors, (agent, answer) => this.#onHook(agent, answer));

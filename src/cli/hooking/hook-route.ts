@@ -25,7 +25,7 @@ export function hookRoute(doors: RouteDoors, onAnswer: (agent: string, answer: H
       const adapter = hookAdapter(params["agent"] ?? "");
       const strict = query.get("strict") === "1";
       const owner = doors.ownerOf(Number(headers["x-chronicle-parent"]));
-      const { notes, workspaces } = doors;
+      const { notes, workspaces, guarded } = doors;
       const leases: Lease[] = [];
       const open = async (folder: string, create: boolean): Promise<WorkspaceApi> => {
         const lease = await workspaces.openFolder(folder, create);
@@ -33,7 +33,7 @@ export function hookRoute(doors: RouteDoors, onAnswer: (agent: string, answer: H
         return lease.workspace.as({ role: "agent" });
       };
       try {
-        const answer = await answerHook({ notes, open, owner, adapter, strict, input: body.toString("utf8") });
+        const answer = await answerHook({ notes, open, owner, adapter, strict, guarded, input: body.toString("utf8") });
         onAnswer(adapter.name, answer);
         const problem =
           answer.problem === undefined ? {} : { "x-chronicle-problem": encodeURIComponent(answer.problem) };

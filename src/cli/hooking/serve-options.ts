@@ -14,6 +14,8 @@ type OnError = (error: unknown) => void;
 export interface ServeOptions {
   readonly store: StoreApi;
   readonly configFolder: string;
+  /** `HOME`, as far as it is known. */
+  readonly userHome?: string;
   readonly disk: Disk;
   readonly run: RunFolder;
   readonly version: string;

@@ -24,6 +24,7 @@ import { isLater } from "./compare-versions.ts";
 import { addDiagnostic } from "./diagnostics.ts";
 import { whoAnswers } from "./ask-server.ts";
 import { codeMark } from "./code-mark.ts";
+import { guardedOf } from "../../hooks/refuse-persons-commands.ts";
 import { HookDesk } from "./hook-desk.ts";
 import { openApiPath } from "./program-paths.ts";
 import { ownFolder, ownUid, readSmall } from "./run-folder.ts";
@@ -81,6 +82,7 @@ export class StoreServer {
     const hooks = new HookDesk({
       ...{ disk, version, workspaces: this.#workspaces },
       folder: run.folder,
+      guarded: guardedOf({ home: store.home, configFolder: options.configFolder, userHome: options.userHome }),
       diagnose: (line) => this.#diagnose(line),
     });
     this.#http = new HttpServer({

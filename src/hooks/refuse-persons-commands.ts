@@ -1,0 +1,41 @@
+import { basename, dirname } from "node:path";
+import { WHO_CAN } from "../core/agents-role.ts";
+import { type GuardedPlace, personsCommandIn } from "../core/persons-commands.ts";
+import type { HookCall } from "./hook-call.ts";
+
+/** What the shell lines of an agent must not touch, and the variables that are known where they run. */
+export type Guarded = Omit<GuardedPlace, "cwd">;
+
+/** Where what Chronicle keeps lies. All absolute. */
+export interface KeptPlaces {
+  readonly home: string;
+  readonly configFolder: string;
+  readonly userHome?: string | undefined;
+}
+
+/** The folders of a store, guarded under the names that people have for them. */
+export function guardedOf({ home, configFolder, userHome }: KeptPlaces): Guarded {
+  return {
+    folders: [home, configFolder],
+    variables: {
+      ...(userHome === undefined ? {} : { HOME: userHome }),
+      ...(basename(home) === "chronicle" ? { XDG_STATE_HOME: dirname(home) } : {}),
+      CHRONICLE_HOME: home,
+      XDG_CONFIG_HOME: dirname(configFolder),
+    },
+  };
+}
+
+/**
+ * Why the tool of a call may not run: its shell line gives a command that only a person may give, or removes what Chronicle keeps.
+ * `undefined` for all other calls.
+ */
+export function refusePersonsCommand({ kind, action, cwd }: HookCall, guarded: Guarded): string | undefined {
+  const line = action?.payload.command;
+  if (kind !== "before" || line === undefined) return undefined;
+  const what = personsCommandIn(line, { ...guarded, cwd: action?.payload.cwd ?? cwd });
+  if (what === undefined) return undefined;
+  return what.startsWith("/")
+    ? `an agent may not do this: ${what} holds, or lies in, what Chronicle keeps of your work (${WHO_CAN})`
+    : `an agent may not do this: \`${what}\` gives up recorded history, or switches Chronicle off (${WHO_CAN})`;
+}
