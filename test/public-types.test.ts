@@ -233,7 +233,7 @@ it("shapes: fields may be added, none is renamed", () => {
       "ExpectedHeadShape": "seq ok signature",
       "ExplainShape": "path tracked recorded rule pattern? source? omitted?",
       "ForcedShape": "total_changes changes total_skipped skipped",
-      "GcShape": "freed_blobs freed_bytes pending_blobs pending_bytes",
+      "GcShape": "freed_blobs freed_bytes pending_blobs pending_bytes damaged?",
       "HeadShape": "workspace seq hash log_root root note key",
       "HealedContentShape": "from",
       "HurtContentShape": "hash needed_by",

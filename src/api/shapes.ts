@@ -437,6 +437,8 @@ export interface GcShape {
   /** Gone as well, but their bytes stay in packs of which most is still needed, until a later `gc`. */
   pending_blobs: number;
   pending_bytes: number;
+  /** Histories that were forgotten, and are damaged: what they still name was kept. Not there: none is. */
+  damaged?: { workspace: string; detail: string }[];
 }
 
 export interface RebuildShape {

@@ -1,5 +1,5 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
-import { constants } from "node:os";
+import { constants, uptime } from "node:os";
 import { isatty } from "node:tty";
 import { ChronicleError } from "../core/errors.ts";
 import type { Disk } from "../disk/disk.ts";
@@ -18,7 +18,24 @@ const PASSED_ON: readonly NodeJS.Signals[] = [
 
 /** The processes of this machine; the disk shows where a process is only waiting to be buried. */
 export function nodeProcesses(disk: Disk): Processes {
-  return { pid: process.pid, isAlive: (pid) => isAlive(disk, pid), ancestors: (pid) => ancestors(disk, pid), run };
+  return {
+    pid: process.pid,
+    isAlive: (pid) => isAlive(disk, pid),
+    ancestors: (pid) => ancestors(disk, pid),
+    startedAt: (pid) => startedAt(disk, pid),
+    run,
+  };
+}
+
+/** `USER_HZ` of Linux: in this unit it tells times to all programs, whatever its own clock does. */
+const TICKS_PER_SECOND = 100;
+
+/** proc_pid_stat(5): the 22nd field, counted from the name on the 20th, is the time from the start of the machine to that of the process. */
+function startedAt(disk: Disk, pid: number): number | undefined {
+  const stat = readStart(disk, `/proc/${pid}/stat`);
+  const ticks = stat === undefined ? undefined : stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19];
+  if (ticks === undefined || !/^\d+$/.test(ticks)) return undefined;
+  return Date.now() - uptime() * 1_000 + (Number(ticks) / TICKS_PER_SECOND) * 1_000;
 }
 
 /** No chain of processes is longer, unless it is read while numbers are given anew. */
@@ -61,8 +78,8 @@ function isAlive(disk: Disk, pid: number): boolean {
   return !isZombie(disk, pid);
 }
 
-/** Longer than the line up to the state: the name in it has at most 64 bytes. */
-const STAT_BYTES = 256;
+/** Longer than the line up to the time of the start: the name in it has at most 64 bytes, a number at most 20. */
+const STAT_BYTES = 1_024;
 
 /**
  * A process that has ended, and whose parent has not asked for its end, still takes signals. proc_pid_stat(5): the state

@@ -7,6 +7,7 @@ import { FileWithheldContents } from "../replication/replica/withheld-contents.t
 import { aliveContents, type AliveOptions } from "../workspace/alive.ts";
 import { answer } from "../workspace/answer.ts";
 import type { StoreTasks } from "../workspace/context.ts";
+import { salvagedContents } from "../workspace/salvaged-contents.ts";
 import { signingFault, unsigned } from "../workspace/signing.ts";
 import type { SigningFault } from "../workspace/signing-fault.ts";
 import { prunedForGood, prunings } from "../workspace/pruning-in-log.ts";
@@ -100,11 +101,12 @@ async function refuseUnproved(parts: StoreParts): Promise<void> {
 
 /**
  * Marks over all workspaces without a lock, then, with the collector's lock held, only what was appended meanwhile.
- * Throws rather than free anything while a history cannot be read, or is shorter than it was.
+ * Throws rather than free anything while a history cannot be read, or is shorter than it was. Of a forgotten one that is damaged
+ * everything is kept that it still names.
  */
 export async function collectStore(parts: StoreParts, options: { readonly waitMs?: number } = {}): Promise<GcShape> {
   await refuseUnproved(parts);
-  const { alive, mark } = marker(parts);
+  const { alive, damaged, mark } = marker(parts);
   await mark();
   const report = await parts.blobs.collect((hash) => alive.has(hash), { ...options, whenLocked: mark });
   parts.gauge.lookAgain();
@@ -113,12 +115,21 @@ export async function collectStore(parts: StoreParts, options: { readonly waitMs
     freed_bytes: report.freedBytes,
     pending_blobs: report.pendingBlobs,
     pending_bytes: report.pendingBytes,
+    ...(damaged.size === 0 ? {} : { damaged: [...damaged].map(([workspace, detail]) => ({ workspace, detail })) }),
   };
 }
 
+interface Marker {
+  readonly alive: ReadonlySet<Hash>;
+  /** What is damaged of histories that were forgotten, by workspace. */
+  readonly damaged: ReadonlyMap<string, string>;
+  readonly mark: () => Promise<void>;
+}
+
 /** Marks what all workspaces need; called once more, only what was appended since. */
-function marker(parts: StoreParts): { readonly alive: ReadonlySet<Hash>; readonly mark: () => Promise<void> } {
+function marker(parts: StoreParts): Marker {
   const alive = new Set<Hash>();
+  const damaged = new Map<string, string>();
   const now = parts.backends.now();
   const ends = new Map<string, NonNullable<AliveOptions["from"]>>();
   const markOne = async (history: MarkedHistory): Promise<void> => {
@@ -141,13 +152,26 @@ function marker(parts: StoreParts): { readonly alive: ReadonlySet<Hash>; readonl
       await log.close();
     }
   };
+  const salvage = async (history: MarkedHistory): Promise<void> => {
+    const log = history.openLog();
+    try {
+      const damagedHistory = { log, anchor: history.anchor, now };
+      for await (const hash of salvagedContents(parts.blobs, damagedHistory)) alive.add(hash);
+    } finally {
+      await log.close();
+    }
+  };
   const markIn = async (at: StoreParts): Promise<void> => {
     for (const id of workspaceIds(at)) {
       try {
         for (const history of historiesOf(at, id)) await markOne(history);
       } catch (error) {
         // One that was moved meanwhile is met where it is now.
-        if (isThere(at, id)) throw at === parts ? unreadable(id, error) : unreadableForgotten(id, error);
+        if (!isThere(at, id)) continue;
+        if (at === parts) throw unreadable(id, error);
+        if (!(error instanceof ChronicleError) || !DAMAGE.includes(error.code)) throw unreadableForgotten(id, error);
+        for (const history of historiesOf(at, id)) await salvage(history);
+        damaged.set(id, error.message);
       }
     }
   };
@@ -157,7 +181,7 @@ function marker(parts: StoreParts): { readonly alive: ReadonlySet<Hash>; readonl
     // One that was brought back meanwhile is in neither list.
     await markIn(parts);
   };
-  return { alive, mark };
+  return { alive, damaged, mark };
 }
 
 /** The same store, with the histories that were forgotten in the place of its own. */
@@ -211,6 +235,9 @@ function unreadable(id: string, error: unknown): unknown {
     cause: error,
   });
 }
+
+/** What is wrong with a history that can be read all the same. */
+const DAMAGE: readonly string[] = ["LOG_DAMAGED", "ROLLBACK_DETECTED", "BLOB_MISSING", "INTEGRITY_VIOLATION"];
 
 /** Nothing is freed while a forgotten history cannot be read: any content may be one that it needs. */
 function unreadableForgotten(id: string, error: unknown): unknown {

@@ -53,6 +53,7 @@ export function simBackends(disk: Disk, options: SimMachineOptions): Backends {
       pid: options.pid ?? 1,
       isAlive: (pid) => pid === options.pid,
       ancestors: () => Promise.resolve([]),
+      startedAt: () => undefined,
       run: async (command): Promise<ProcessEnd> => {
         const code = (await options.command?.(command)) ?? 0;
         return { exitCode: code, signal: null, code };

@@ -15,6 +15,8 @@ export interface OpenSession {
   /** The number of runs and actions around it. */
   readonly depth: number;
   readonly record: SessionRecord;
+  /** The time of its last event. */
+  readonly ts: string;
 }
 
 /** A transaction that is active. */
@@ -45,7 +47,7 @@ export async function openSessions(context: Context, at?: Head): Promise<OpenSes
   const open: OpenSession[] = [];
   for (const row of await openRows(context, "session:", at)) {
     const known = await once(context, row, { seen: seenIn(sessions, context.index), decode: sessionIn });
-    open.push({ id: row.recordId.slice("session:".length), seq: known.record.fromSeq, ...known });
+    open.push({ id: row.recordId.slice("session:".length), seq: known.record.fromSeq, ts: row.ts, ...known });
   }
   return open.sort((a, b) => a.seq - b.seq);
 }

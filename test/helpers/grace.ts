@@ -6,10 +6,10 @@ import { ChronicleError } from "../../src/core/errors.ts";
 import { openStore } from "../../src/open.ts";
 import type { Sandbox } from "../cli/sandbox.ts";
 
-/** Makes it a day later for every history that was forgotten, in the configuration folder of a test. */
-export function letGracePass(configFolder: string): void {
+/** Makes it a day later for every history that was forgotten, or for one, in the configuration folder of a test. */
+export function letGracePass(configFolder: string, id?: string): void {
   const folder = join(configFolder, "forgotten");
-  for (const name of readdirSync(folder)) {
+  for (const name of id === undefined ? readdirSync(folder) : [`${id}.json`]) {
     const file = join(folder, name);
     const stone = JSON.parse(readFileSync(file, "utf8")) as { until: string };
     writeFileSync(file, JSON.stringify({ ...stone, until: new Date(Date.now() - 1_000).toISOString() }));

@@ -14,5 +14,7 @@ export async function gc(context: CommandContext): Promise<number> {
       context.print(`${what} no longer needed, but in packs that are still in use: freed by a later gc`);
     }
   }
+  for (const { workspace, detail } of result.damaged ?? [])
+    context.say(`the forgotten history ${workspace} is damaged, and what it still names was kept: ${detail}`);
   return EXIT.done;
 }

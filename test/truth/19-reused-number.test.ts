@@ -1,0 +1,36 @@
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { openFileStore } from "../../src/compose/file-store.ts";
+import { Sandbox } from "../cli/sandbox.ts";
+import { storeBackends } from "../helpers/store-parts.ts";
+
+/** A process is an agent's by its number only where it was there already when the agent named it. */
+
+const DAY = 86_400_000;
+
+/** Records an agent's session of the process that runs this test, as at a time. */
+async function sessionAt(box: Sandbox, at: number, id: string): Promise<void> {
+  const places = { home: box.store, configFolder: join(box.folder, "config/chronicle"), waitMs: 5_000 };
+  const store = await openFileStore(places, { ...storeBackends(), now: () => at });
+  const { workspace } = await store.init({ roots: [box.project] });
+  await workspace.startSession({ id, actor: "claude", pid: process.pid });
+  await workspace.close();
+  await store.close();
+}
+
+describe.skipIf(process.platform !== "linux")(
+  "Truth 19: the number of an agent's process",
+  { timeout: 600_000 },
+  () => {
+    it("makes no agent of another process that has it since", async () => {
+      using box = new Sandbox();
+      box.write("a.txt", "one\n");
+      await sessionAt(box, Date.now() - DAY, "dead");
+      const person = box.run(["gc"]);
+      expect([person.code, person.stderr]).toEqual([0, ""]);
+      await sessionAt(box, Date.now(), "alive");
+      const agent = box.run(["gc"]);
+      expect([agent.code, agent.stderr]).toEqual([6, expect.stringContaining("an agent may not do this")]);
+    });
+  },
+);
