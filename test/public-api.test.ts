@@ -175,6 +175,7 @@ it("the library", () => {
       "type SyncDecision",
       "type SyncEventShape",
       "type SyncMode",
+      "type SyncProgressShape",
       "type SyncResolution",
       "type SyncResolvedShape",
       "type SyncRunner",

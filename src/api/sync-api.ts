@@ -70,6 +70,15 @@ export interface LeftOutPathShape {
   side: "local" | "upstream" | "both";
 }
 
+/** How far a long piece of work of a sync is, in files. */
+export interface SyncProgressShape {
+  phase: "receiving" | "applying" | "sending";
+  done: number;
+  total: number;
+  /** Of a large file that is on its way (more than 2 MiB): so many bytes of how many. */
+  bytes?: { done: number; total: number };
+}
+
 /** What keeps a sync from its work, and what to do about it. */
 export interface SyncTroubleShape {
   /**
@@ -143,7 +152,7 @@ export interface SyncShape {
   /** When a step that has failed is tried again (ISO-8601); `flush` and `resume` try it at once. */
   retry_at?: string;
   /** Of a long piece of work that is going on, such as the first sync. `total` 0: not known. */
-  progress?: { phase: "receiving" | "applying" | "sending"; done: number; total: number };
+  progress?: SyncProgressShape;
 }
 
 /** How an open conflict between a folder and its upstream is settled. The other side stays in the history. */

@@ -146,6 +146,8 @@ export class RigDesk {
   isCut = false;
   /** The ends of which nothing arrives (`a`: the origin's), while nobody is told. New connections are made, and are the same. */
   readonly silent = new Set<"a" | "b">();
+  /** So long each frame takes, in ms. */
+  frameMs = 0;
   /** Names of messages of the origin that get lost, each once. */
   readonly lost = new Set<string>();
   /** Does its watcher miss things, and say so? */
@@ -311,7 +313,7 @@ export class RigDesk {
     const deliver: LinkOptions["deliver"] = ({ from, bytes }) => {
       if (this.silent.has(from) || (from === "a" && this.#isLost(bytes))) return [];
       const damage = from === "a" ? this.damages.shift() : undefined;
-      return [{ afterMs: 0, ...(damage === undefined ? {} : { bytes: damage(bytes) }) }];
+      return [{ afterMs: this.frameMs, ...(damage === undefined ? {} : { bytes: damage(bytes) }) }];
     };
     const wires = memoryWires({ later: this.#clock.later, deliver });
     this.#cutLink = () => wires.cut();

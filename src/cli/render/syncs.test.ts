@@ -62,6 +62,13 @@ describe("a sync", () => {
       "writing files ██░░░░░░░░░░░░░░░░░░░░░░ 10%  5,000 of 50,000",
     ],
     [{ state: "syncing", progress: { phase: "receiving", done: 5_000, total: 0 } }, "receiving 5,000"],
+    [
+      {
+        state: "syncing",
+        progress: { phase: "sending", done: 0, total: 1, bytes: { done: 50 * 1024 ** 2, total: 200 * 1024 ** 2 } },
+      },
+      "sending ██████░░░░░░░░░░░░░░░░░░ 25%  50 MiB of 200 MiB",
+    ],
   ])("%j", (some, text) => {
     expect(stateText({ ...sync, ...some }, plain)).toBe(text);
   });

@@ -1,4 +1,5 @@
 import type { LeftOutPathShape, SyncEventShape, SyncShape, SyncTroubleShape } from "../../api/sync-api.ts";
+import { formatBytes } from "../../core/duration.ts";
 import type { Paint } from "../paint.ts";
 import { columns } from "./columns.ts";
 import { counted } from "./counted.ts";
@@ -146,12 +147,14 @@ const BAR = 24;
 /** How far a long piece of work is, with a bar. */
 function progressText({ progress }: SyncShape): string | undefined {
   if (progress === undefined) return undefined;
-  const { phase, done, total } = progress;
-  const amount = done.toLocaleString("en-US");
-  if (total <= 0) return `${WORK[phase]} ${amount}`;
+  const { phase, bytes } = progress;
+  const { done, total } = bytes ?? progress;
+  const shown = (amount: number): string =>
+    bytes === undefined ? amount.toLocaleString("en-US") : formatBytes(amount);
+  if (total <= 0) return `${WORK[phase]} ${shown(done)}`;
   const share = Math.min(1, done / total);
   const bar = "█".repeat(Math.round(share * BAR)).padEnd(BAR, "░");
-  return `${WORK[phase]} ${bar} ${Math.floor(share * 100)}%  ${amount} of ${total.toLocaleString("en-US")}`;
+  return `${WORK[phase]} ${bar} ${Math.floor(share * 100)}%  ${shown(done)} of ${shown(total)}`;
 }
 
 /** What happened, on one line; `undefined`: nothing that people need to hear of. */

@@ -47,6 +47,8 @@ export interface FolderSyncParts extends Pick<
 }
 
 const DEFAULT_DEBOUNCE_MS = 50;
+/** So often at most it is told how much of a large file is here, or there. */
+const TELL_MS = 500;
 /** How long it waits before it tries again to write down that the origin will not have it. */
 const REFUSED_AGAIN_MS = 5_000;
 
@@ -87,6 +89,7 @@ export class FolderSync {
   #hasGrown = false;
   #wasDegraded = false;
   #progress: SyncShape["progress"];
+  #telling: Disposable | undefined;
 
   constructor(parts: FolderSyncParts, record: ReplicaRecord) {
     const { context, mirror, timers } = parts;
@@ -144,6 +147,7 @@ export class FolderSync {
         this.#loop.wake();
       },
       onReceived: (done, total) => (this.#progress = { phase: "receiving", done, total }),
+      onBytes: (phase, done, total) => this.#transferring(phase, { done, total }),
       onRefused: (why) => this.#refused(why),
     });
   }
@@ -328,7 +332,18 @@ export class FolderSync {
     return settled;
   }
 
+  /** Told now and then: each piece would be too often. */
+  #transferring(phase: "receiving" | "sending", bytes: { readonly done: number; readonly total: number }): void {
+    const files = this.#progress?.phase === phase ? this.#progress : { phase, done: 0, total: 1 };
+    this.#progress = { ...files, bytes: { ...bytes } };
+    this.#telling ??= this.#parts.timers.after(TELL_MS, () => {
+      this.#telling = undefined;
+      this.#tell({ kind: "state" });
+    });
+  }
+
   #linkChanged(): void {
+    if (this.#link.session === undefined && this.#progress?.bytes !== undefined) this.#progress = undefined;
     // A step that waits for all that the origin has may be due.
     if (this.record.keeps !== undefined) this.#loop.wake();
     // What ends because it is to rest is told by how it rests.
@@ -394,6 +409,8 @@ export class FolderSync {
     this.#comparing?.abort();
     this.#ignoreOwn();
     this.#probe[Symbol.dispose]();
+    this.#telling?.[Symbol.dispose]();
+    this.#telling = undefined;
     await this.#link.stop();
     await this.#watcher.stop();
     await this.#loop.rest();
@@ -482,6 +499,7 @@ export class FolderSync {
   }
 
   #answered(accepted: number, rejected: readonly RejectedEntry[]): void {
+    if (this.#progress?.phase === "sending") this.#progress = undefined;
     this.#refusals = rejected.length > 0 ? this.#refusals + 1 : accepted > 0 ? 0 : this.#refusals;
     if (accepted + rejected.length > 0) this.#tell(pushed(accepted, rejected));
     this.#probe.look();

@@ -27,6 +27,8 @@ export interface OriginLinkOptions {
   readonly onMayWrite: () => void;
   /** How much of a first sync has come. */
   readonly onReceived: (done: number, total: number) => void;
+  /** How much of a large content has come, or gone. */
+  readonly onBytes: NonNullable<ReplicaOptions["onBytes"]>;
   /** The origin will not have this replica. */
   readonly onRefused: (why: ReplicaHalt) => void;
 }
@@ -125,6 +127,7 @@ export class OriginLink {
       ...(asked === undefined ? {} : { asked }),
       wants: (path) => rules.isShared(path, false),
       onReceived: this.#options.onReceived,
+      onBytes: this.#options.onBytes,
       journal,
       timers,
       onOrigin: ({ sequence, folderAwaySince, isReadOnly = this.#isReadOnly }) => {

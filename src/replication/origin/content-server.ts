@@ -27,10 +27,13 @@ export class ContentServer {
   readonly #channel: Channel;
   readonly #contents: WorkspaceContents;
   readonly #waiting: Request[] = [];
+  readonly #onBytes: ((done: number, total: number) => void) | undefined;
   #isServing = false;
 
-  constructor(channel: Channel, contents: WorkspaceContents) {
+  /** `onBytes`: is told how much has been sent of a content that goes in pieces. Must not throw. */
+  constructor(channel: Channel, contents: WorkspaceContents, onBytes?: (done: number, total: number) => void) {
     this.#channel = channel;
+    this.#onBytes = onBytes;
     this.#contents = contents;
   }
 
@@ -52,7 +55,10 @@ export class ContentServer {
     try {
       // It stays the first one until it is answered: see `ask`.
       for (let [next] = this.#waiting; next !== undefined; [next] = this.#waiting) {
-        await this.#channel.send(await answer(this.#contents, next));
+        const said = await answer(this.#contents, next);
+        await this.#channel.send(said);
+        if (said.type === "ContentFetchResponse" && said.size > MAX_PIECE_BYTES)
+          this.#onBytes?.(said.offset + said.content.length, said.size);
         this.#waiting.shift();
       }
     } catch (error) {

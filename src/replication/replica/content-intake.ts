@@ -36,7 +36,12 @@ export interface IntakeParts {
   readonly onJoining?: () => void;
   /** Others who look at blocks. */
   readonly early?: EarlyFiles | undefined;
+  /** How much has come of a content that comes in pieces. Must not throw. */
+  readonly onBytes?: OnBytes | undefined;
 }
+
+/** So many bytes of how many. */
+export type OnBytes = (done: number, total: number) => void;
 
 /** An answer, and the looks at its blocks that are under way. */
 interface Looking {
@@ -68,9 +73,11 @@ export class ContentIntake {
   readonly #blocks: BlockFetch | undefined;
   readonly #onJoining: (() => void) | undefined;
   readonly #early: EarlyFiles | undefined;
+  readonly #onBytes: OnBytes | undefined;
 
-  constructor(blobs: BlobStore, fetch: ContentFetch, { held, blocks, onJoining, early }: IntakeParts = {}) {
+  constructor(blobs: BlobStore, fetch: ContentFetch, { held, blocks, onJoining, early, onBytes }: IntakeParts = {}) {
     this.#onJoining = onJoining;
+    this.#onBytes = onBytes;
     this.#blobs = blobs;
     this.#fetch = fetch;
     this.#held = held ?? { has: (hashes) => blobs.sound(hashes), add: () => undefined };
@@ -148,11 +155,11 @@ export class ContentIntake {
   }
 
   /** False: the origin has stopped having it. */
-  async #takeLarge(hash: Hash, { chunks }: Manifest): Promise<boolean> {
+  async #takeLarge(hash: Hash, { chunks, total_size: total }: Manifest): Promise<boolean> {
     const held = await this.#held.has(chunks.map((chunk) => chunk.hash));
     for (const chunk of chunks) {
       if (held.has(chunk.hash)) continue;
-      const pieces = this.#pieces(hash, chunk);
+      const pieces = this.#counted(this.#pieces(hash, chunk), { from: chunk.offset, total });
       try {
         await this.#inBatch(async (batch) => mustBe(chunk.hash, (await batch.putStream(pieces)).hash));
         this.#held.add(chunk.hash);
@@ -164,6 +171,18 @@ export class ContentIntake {
     const whole = this.#joined(chunks.map((chunk) => chunk.hash));
     await this.#inBatch(async (batch) => mustBe(hash, (await batch.putStream(whole)).hash));
     return true;
+  }
+
+  /** Chunks come in their order: what lies before one is here. */
+  async *#counted(
+    pieces: AsyncIterable<Uint8Array>,
+    { from, total }: { readonly from: number; readonly total: number },
+  ): AsyncGenerator<Uint8Array, void> {
+    let done = from;
+    for await (const piece of pieces) {
+      this.#onBytes?.((done += piece.length), total);
+      yield piece;
+    }
   }
 
   async *#pieces(hash: Hash, chunk: Manifest["chunks"][number]): AsyncGenerator<Uint8Array, void> {

@@ -64,6 +64,8 @@ export interface ReplicaOptions extends TakeRules {
    * are acknowledged: the place to materialise them. After a crash it goes on from its own cursor, by `upstream`'s lines.
    */
   readonly onEvents?: (events: readonly SealedEvent[]) => Promise<void>;
+  /** How much of a large content has come, or gone. Must not throw. */
+  readonly onBytes?: (phase: "receiving" | "sending", done: number, total: number) => void;
   /** The origin has let this replica in, or speaks again. Must not throw. */
   readonly onOrigin?: (said: OriginWord) => void;
 }
@@ -123,13 +125,18 @@ export class ReplicaSession {
     this.#fetch = new ContentFetch(channel);
     this.#blocks = new BlockFetch(channel);
     this.#barriers = new Barriers(channel);
-    const intake = new ContentIntake(options.blobs, this.#fetch, { blocks: this.#blocks, early: options.early });
+    const intake = new ContentIntake(options.blobs, this.#fetch, {
+      blocks: this.#blocks,
+      early: options.early,
+      onBytes: (done, total) => options.onBytes?.("receiving", done, total),
+    });
     this.#contents = new EventContents(options.blobs, intake, options);
     this.#ahead = new ContentsAhead(this.#contents, (error) => this.#channel.close(error));
     this.#witness = new Witness(options);
     const { journal, sandboxId, timers = NODE_TIMERS } = options;
     if (journal !== undefined) this.#writeBack = new WriteBackPush(channel, { sandboxId, journal, timers });
-    this.#served = new ContentServer(channel, { open: async (hash) => this.#writeBack?.open(hash) });
+    const served = { open: async (hash: Hash) => this.#writeBack?.open(hash) };
+    this.#served = new ContentServer(channel, served, (done, total) => options.onBytes?.("sending", done, total));
     this.#held.reach(options.upstream.head.seq);
     this.#pulse = this.#pulseOf(HANDSHAKE_BEAT_MS);
   }
