@@ -37,8 +37,8 @@ export interface Channel {
   receive(): AsyncIterable<Message>;
 
   /**
-   * So many bytes have arrived, consumed or not, also of a frame that is not complete: while there are more and more, the other
-   * side is there, however long one frame takes.
+   * The number of bytes that have arrived, consumed or not, including those of an incomplete frame. While it grows, the other side
+   * is alive, however long one frame takes.
    */
   readonly arrived: number;
 

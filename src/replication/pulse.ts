@@ -1,18 +1,18 @@
 import type { Timers } from "./timers.ts";
 
 /**
- * So many beats without a word, and the other side is gone. Beats are counted, not milliseconds: one that comes late, since this
- * process was busy or its machine slept, is one beat, and what has arrived meanwhile is read before the next one.
+ * The other side is considered gone after this number of silent heartbeats. Heartbeats are counted rather than milliseconds: if this
+ * process was busy or its machine slept, the late heartbeat counts once, and what arrived meanwhile is read before the next one.
  */
 const SILENT_BEATS = 3;
 
 /** What a pulse does, and what it goes by. None of it may throw. */
 export interface PulseActions {
-  /** So much has arrived: another number each time, and the other side is there, however long what came is worked on. */
+  /** The number of bytes that have arrived. While it grows, the other side is alive, however long the bytes take to process. */
   readonly arrived: () => number;
   /** It is time to say something. */
   readonly beat: () => void;
-  /** Nothing has arrived for three beats, which is so many milliseconds at least. Called once; there are no beats after it. */
+  /** Nothing has arrived for three heartbeats, at least `silentMs` milliseconds. Called once; no heartbeat follows. */
   readonly gone: (silentMs: number) => void;
 }
 

@@ -7,8 +7,8 @@ import { closeCodeOf } from "../protocol/wire-errors.ts";
 const HIGH_WATER_BYTES = 1024 ** 2;
 
 /**
- * A longer frame goes in pieces of so many bytes, each a message of its own: the other side is told of a message only when all of it
- * has come, and would take a slow line for a dead one.
+ * A longer frame is sent as several messages of this size. A WebSocket reports a message only when it is complete, so the receiver
+ * would take a slow line for a dead one.
  */
 const MESSAGE_BYTES = 256 * 1024;
 

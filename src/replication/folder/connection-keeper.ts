@@ -28,11 +28,11 @@ interface Attempt {
 }
 
 const FIRST_WAIT_MS = 100;
-/** What one of the two sides did wrong may be as wrong the next time. */
+/** The longest wait after a fault of one of the two sides, which the next attempt will probably meet again. */
 const LONGEST_WAIT_MS = 10_000;
-/** A network, or a server, that is there again is to be noticed soon; somebody who has waited for it so long has waited enough. */
+/** The longest wait for a network or a server that is away: its return should be noticed soon. */
 const LONGEST_AWAY_MS = 4_000;
-/** A conversation that has lasted so long has begun well. */
+/** After this time a connection counts as successful: the next failure begins with the shortest wait. */
 const LASTING_MS = 10_000;
 
 /** Nobody who asks the same once more gets another answer. */
@@ -57,7 +57,7 @@ export class ConnectionKeeper {
   #channel: Channel | undefined;
   #state: LinkState = "connecting";
   #failures = 0;
-  /** The last attempt has taken as long as the longest wait for a network. */
+  /** Has the last attempt itself taken as long as the longest wait for a network? */
   #hasWaited = false;
   #wake: (() => void) | undefined;
 
@@ -137,7 +137,7 @@ export class ConnectionKeeper {
     return this.#hasWaited ? FIRST_WAIT_MS : LONGEST_AWAY_MS;
   }
 
-  /** Waits longer after each failure, up to that, and never as long as others do that failed at the same moment. */
+  /** Waits longer after each failure, up to `longest`, with jitter so that replicas do not return all at once. */
   #pause(longest: number): Promise<void> {
     const wait = Math.min(longest, FIRST_WAIT_MS * 2 ** Math.min(this.#failures, 10));
     this.#failures += 1;

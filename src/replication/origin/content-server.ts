@@ -38,7 +38,7 @@ export class ContentServer {
   }
 
   /**
-   * Puts a request into the queue, unless it is in it: whoever waits for long asks again. Whoever reads the channel does not wait.
+   * Queues a request, unless it is queued already: a replica that waits long asks again. Does not block the reader of the channel.
    * Throws `LIMIT_EXCEEDED`.
    */
   ask(request: Request): void {

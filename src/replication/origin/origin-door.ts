@@ -21,7 +21,7 @@ import { keepSayingBusy } from "./say-busy.ts";
 /** Whoever has not said which workspace it wants by then is told to go, in milliseconds. */
 const HELLO_MS = 10_000;
 
-/** Whoever has said it is told so often that it is being worked on, in milliseconds. */
+/** The interval at which a replica is told that its `Hello` is being processed, in ms. */
 const BUSY_MS = 1_500;
 
 /** Of so many replicas it is remembered that they have copies. */
@@ -172,7 +172,7 @@ function putBack({ replica }: OriginSession, { workspace }: ReplicaPlace, cause:
   });
 }
 
-/** Whoever waits for its work is to know that it is away. */
+/** For the diagnostics: the user who waits for this replica's work should know that it is away. */
 function gone({ replica = "" }: OriginSession, { workspace }: ReplicaPlace, cause: ChronicleError): ChronicleError {
   const message = `${cause.message}: the connection of replica ${replica} of workspace ${workspace.id} is ended`;
   return new ChronicleError("UNAVAILABLE", message, { data: { replica, workspace: workspace.id } });

@@ -48,7 +48,7 @@ export interface OriginOptions {
   readonly readOnly?: boolean;
   /** Default: the platform's. */
   readonly timers?: Timers;
-  /** Something is said at least so often. In ms. Default 2,000. */
+  /** The interval of heartbeats, in ms. Default 2,000. */
   readonly heartbeatMs?: number;
   /** A replica that lacks more events than this has to reconcile instead. Default 1,000,000. */
   readonly maxBehind?: number;

@@ -18,7 +18,7 @@ export interface OriginAddress {
   readonly workspace?: string;
 }
 
-/** Nobody who has not answered by then is there, in milliseconds; and no network is, on which no connection is made by then. */
+/** How long to wait for a connection (`CONNECT_MS`) and for the first answer over it (`PATIENCE_MS`), in ms. */
 const PATIENCE_MS = 8_000;
 const CONNECT_MS = 4_000;
 
@@ -107,7 +107,7 @@ function dialWebSocket({ url, token, workspace }: OriginAddress, signal: AbortSi
   return promise;
 }
 
-/** The system itself would try for minutes, with longer and longer waits: who tries anew has a network that works again sooner. */
+/** Ends an attempt that the system would repeat for minutes, at growing intervals: a new one notices a healed network sooner. */
 function giveUpLate(socket: Socket): void {
   if (!socket.connecting) return;
   const late = (): void => void socket.destroy(new Error(`no connection is made within ${CONNECT_MS / 1_000} s`));

@@ -1,12 +1,12 @@
 import type { Channel } from "../channel.ts";
 
-/** So many beats without an answer, and without much else that comes: one of the two, question or answer, may have got lost. */
+/** The question is sent again after this number of heartbeats without an answer: the question or its answer may be lost. */
 const BEATS = 4;
 
-/** Whoever sends more than this between two beats sends something else than heartbeats: the answer may be on its way. */
+/** If more than this arrives between two heartbeats, the other side is sending data, and the answer may be behind it. */
 const QUIET_BYTES = 4_096;
 
-/** How long an answer is waited for before its question is sent again, in heartbeats. */
+/** Decides, heartbeat by heartbeat, when a question without an answer is sent again. */
 export class Patience {
   readonly #channel: Pick<Channel, "arrived">;
   #beats = 0;

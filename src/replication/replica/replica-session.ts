@@ -73,10 +73,10 @@ export interface ReplicaOptions extends TakeRules {
 /** As long as each turn of the event loop brings more, up to about so many events are waited for. */
 const GATHER_MOST = 1_000;
 
-/** Before the origin has said how often it speaks: one that takes longer to let a replica in says `Credit` meanwhile. */
+/** The interval assumed until the origin has named its own; an origin that needs longer for `HelloAck` sends `Credit` meanwhile. */
 const HANDSHAKE_BEAT_MS = 2_000;
 
-/** Whoever sends more than this between two heartbeats sends something else than heartbeats. */
+/** If more than this arrives between two heartbeats, the origin is sending data. */
 const HEARTBEAT_BYTES = 4_096;
 
 const NOTHING_WRITTEN = { localSeq: 0, pending: 0 };

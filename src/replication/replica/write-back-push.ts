@@ -21,8 +21,8 @@ export interface WriteBackPushOptions {
 }
 
 /**
- * Beats without an answer after which a batch is sent again, and so many more for each such piece of it: a slow line needs them. So
- * often, then the conversation is given up.
+ * A batch without an answer is sent again after `beats` heartbeats, and one more for each `pieceBytes` of it, since a slow line needs
+ * them. After `MOST_TRIES` the connection is given up.
  */
 const PATIENCE = { beats: 2, pieceBytes: 256 * 1024 };
 const MOST_TRIES = 50;
@@ -37,7 +37,7 @@ interface InFlight {
   readonly open: Set<number>;
   readonly contents: ReadonlySet<Hash>;
   readonly resolve: (answer: WriteBackAnswer | undefined) => void;
-  /** So many beats it is waited for an answer. */
+  /** The number of heartbeats to wait for an answer. */
   readonly patience: number;
   beats: number;
   tries: number;
