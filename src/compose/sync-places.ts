@@ -6,7 +6,13 @@ import type { FolderIdentity, ReplicaRecord } from "../core/replica-record.ts";
 import type { Disk } from "../disk/disk.ts";
 import type { Channel } from "../replication/channel.ts";
 import { findReplicaRecord } from "../replication/folder/find-replica-record.ts";
-import type { BeginOptions, OpenSyncPlace, SyncPlace, SyncPlaces } from "../replication/folder/sync-places.ts";
+import type {
+  AskedOrigin,
+  BeginOptions,
+  OpenSyncPlace,
+  SyncPlace,
+  SyncPlaces,
+} from "../replication/folder/sync-places.ts";
 import { NODE_TIMERS } from "../replication/timers.ts";
 import { dialOrigin } from "../replication/replica/dial-origin.ts";
 import { answer } from "../workspace/answer.ts";
@@ -129,6 +135,10 @@ export class FileSyncPlaces implements SyncPlaces {
     else this.#tokens.keep(id, token);
   }
 
+  tokenOf(id: string): string | undefined {
+    return this.#tokens.get(id);
+  }
+
   /** Where a workspace's sync has its origin, and with which token it asks there; `undefined`: it follows none. */
   async originOf(id: string): Promise<KnownOrigin | undefined> {
     const record = (await this.#look(id))?.record;
@@ -137,12 +147,16 @@ export class FileSyncPlaces implements SyncPlaces {
     return { url: record.url, workspace, token: this.#tokens.get(id) };
   }
 
-  connect(
-    id: string,
-    { url, workspace }: Pick<ReplicaRecord, "url" | "workspace">,
-    signal: AbortSignal,
-  ): Promise<Channel> {
-    const token = this.#tokens.get(id);
+  async find(folder: string): Promise<SyncPlace | undefined> {
+    const place = placeOf(this.#disk, folder);
+    return (await this.list()).find((one) => one.folder === place);
+  }
+
+  connect(id: string, record: Pick<ReplicaRecord, "url" | "workspace">, signal: AbortSignal): Promise<Channel> {
+    return this.dial({ ...record, token: this.#tokens.get(id) }, signal);
+  }
+
+  dial({ url, workspace, token }: AskedOrigin, signal: AbortSignal): Promise<Channel> {
     const named = workspace === undefined ? {} : { workspace };
     return dialOrigin({ url, ...named, ...(token === undefined ? {} : { token }) }, signal);
   }

@@ -303,9 +303,10 @@ describe("sync", () => {
     const wrong = join(base, "wrong.token");
     writeFileSync(wrong, "wrong\n", { mode: 0o600 });
     const refused = run("desk-home", ["sync", "start", url, join(base, "other"), "--token-file", wrong]);
-    expect(refused.status).toBe(1);
-    expect(refused.out).toContain("halted: the origin does not take this token");
-    // With another it goes on.
+    expect([refused.status, refused.out]).toEqual([6, ""]);
+    expect(refused.err).toContain("the origin does not take this token");
+    expect(refused.err).toContain("--token-file FILE");
+    expect(existsSync(join(base, "other"))).toBe(false);
     sync(["start", url, join(base, "other"), "--token-file", token()]);
     await until(() => expect(read(base, "other", "src/x.ts")).toBe("x\n"));
     run("desk-home", ["sync", "stop", join(base, "other")]);
@@ -435,17 +436,17 @@ describe("replicate", () => {
     writeFileSync(wrong, "wrong\n", { mode: 0o600 });
     const args = (file: string) => ["replicate", box, "--ws-connect", url, "--token-file", file];
     const refused = run("steered-home", args(wrong));
-    expect([refused.status, refused.out.match(/halted/g)?.length]).toEqual([1, 1]);
-    expect(refused.out).toContain("halted: the origin does not take this token");
-    expect(refused.out).toContain("on the origin's machine, `token create --role agent` makes one");
-    expect(refused.out).not.toContain("offline");
+    expect([refused.status, refused.out, existsSync(box)]).toEqual([6, "", false]);
+    expect(refused.err).toContain("the origin does not take this token");
+    expect(refused.err).toContain("on the origin's machine, `token create --role agent` makes one");
     const inside = join(origin, "inside");
     const nested = run("steered-home", ["replicate", inside, "--connect", socket]);
     expect([nested.status, nested.out.match(/would hold itself without end/g)?.length]).toEqual([1, 1]);
     expect(nested.out).not.toContain("offline");
     rmSync(inside, { recursive: true });
     const nowhere = run("steered-home", [...args(token()), "--workspace", "nosuch"]);
-    expect([nowhere.status, nowhere.err]).toEqual([1, expect.stringContaining("ended: the origin refuses it")]);
+    expect([nowhere.status, nowhere.err]).toEqual([3, expect.stringContaining("there is no workspace nosuch")]);
+    expect([nowhere.out, existsSync(box)]).toEqual(["", false]);
     const right = begin("steered-home", args(token()), base);
     await until(() => expect(existsSync(join(box, "src/x.ts"))).toBe(true));
     right.kill("SIGINT");

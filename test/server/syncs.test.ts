@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import type { SyncEventShape, SyncShape } from "../../src/api/sync-api.ts";
@@ -97,16 +97,59 @@ describe("a sync", () => {
     const { id } = await mine.syncs.start(start);
     const { workspace } = await mine.syncs.flush(id);
     await expect(mine.syncs.start({ ...start, workspace: other })).rejects.toMatchObject({ code: "REFUSED" });
-    await mine.syncs.start({ ...start, workspace: "other" });
-    const halted = { state: "halted", halted: "not_found", reason: "the origin answers for another workspace" };
-    await until(async () => expect(await mine.syncs.status(id)).toMatchObject(halted));
+    const before = await mine.syncs.status(id);
+    await expect(mine.syncs.start({ ...start, workspace: "other" })).rejects.toMatchObject({
+      code: "REFUSED",
+      message: expect.stringContaining(`this folder follows workspace ${workspace} at unix:`),
+      hint: "nothing was changed; to follow another workspace, choose another folder for it",
+    });
+    expect(await mine.syncs.status(id)).toEqual(before);
     writeFileSync(join(folder, "mine.txt"), "mine");
-    // What nobody has answered to is forgotten.
-    await mine.syncs.start(start);
     await mine.syncs.flush(id);
     expect((await served.read(workspace, "mine.txt")).text).toBe("mine");
     expect((await served.read("other", "mine.txt")).status).toBe(404);
     await mine.close();
+  });
+
+  it("is begun at an address of another origin only where the same workspace answers: else nothing is changed", async () => {
+    await using served = await Serving.start({ replication: true, folder: true });
+    await using another = await Serving.start({ replication: true, folder: true });
+    const mine = createClient({ url: `unix:${served.run.socket}` });
+    const folder = join(served.base, "one");
+    const upstream = `unix:${served.run.socket}`;
+    const { id } = await mine.syncs.start({ upstream, folder, debounceMs: 5 });
+    await mine.syncs.flush(id);
+    const before = await mine.syncs.status(id);
+    const elsewhere = { upstream: `unix:${another.run.socket}`, folder };
+    const follows = expect.stringContaining(`this folder follows workspace ${before.workspace} at unix:`);
+    await expect(mine.syncs.start(elsewhere)).rejects.toMatchObject({ code: "REFUSED", message: follows });
+    const nobody = { upstream: `unix:${join(served.base, "nobody.sock")}`, folder };
+    await expect(mine.syncs.start(nobody)).rejects.toMatchObject({
+      code: "REFUSED",
+      hint: expect.stringMatching(`follows workspace ${before.workspace} at unix:\\S+, and nothing was changed`),
+    });
+    const nosuch = mine.syncs.start({ upstream, folder, workspace: "nosuch" });
+    await expect(nosuch).rejects.toMatchObject({ code: "NOT_FOUND" });
+    expect(await mine.syncs.status(id)).toEqual(before);
+    // The same workspace, by another way.
+    const moved = join(served.base, "moved.sock");
+    symlinkSync(served.run.socket, moved);
+    expect(await mine.syncs.start({ upstream: `unix:${moved}`, folder })).toMatchObject({ upstream: `unix:${moved}` });
+    expect(await mine.syncs.flush(id)).toMatchObject({ workspace: before.workspace, state: "in-sync" });
+    await mine.close();
+  });
+
+  it("that its origin refuses for good leaves nothing behind: no folder, no workspace, no sync", async () => {
+    const folder = join(serving.base, "nothing");
+    const before = await serving.store.workspaces();
+    const refused = client.syncs.start({ upstream: upstream(), workspace: "nosuch", folder });
+    await expect(refused).rejects.toMatchObject({
+      code: "NOT_FOUND",
+      message: expect.stringContaining("there is no workspace nosuch"),
+    });
+    expect(existsSync(folder)).toBe(false);
+    expect((await serving.store.workspaces()).map(({ id }) => id)).toEqual(before.map(({ id }) => id));
+    expect((await client.syncs.list()).filter((one) => one.folder === folder)).toEqual([]);
   });
 
   it("whose origin is not there is waited for once, as long as one wants to", async () => {

@@ -163,7 +163,7 @@ export class ConnectionKeeper {
  * this side, did wrong in the middle of a conversation that had begun well may not happen again: it is another try's matter,
  * and one origin that is broken for a while must not leave syncs behind that somebody has to wake by hand.
  */
-function isRefusal({ stage, error }: Attempt): boolean {
+export function isRefusal({ stage, error }: Attempt): boolean {
   if (error === undefined) return false;
   // What this side has found out about itself stays so; what the origin says of its own history may be mended.
   if (error.code === "ROLLBACK_DETECTED") return !isFromPeer(error);

@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import { ChronicleError } from "../../core/errors.ts";
 import { SyncController } from "./sync-controller.ts";
 import type { SyncPlaces } from "./sync-places.ts";
 
@@ -14,6 +15,11 @@ function slowToBegin() {
       throw new Error("nothing is to be opened");
     },
     keepToken: () => undefined,
+    find: async () => undefined,
+    tokenOf: () => undefined,
+    dial: async () => {
+      throw new ChronicleError("UNAVAILABLE", "nobody is there");
+    },
     connect: async () => {
       throw new Error("nobody is to be asked");
     },

@@ -13,12 +13,13 @@ import type { ReplicaRecord } from "../../core/replica-record.ts";
 import { keepAlive } from "../../util/keep-alive.ts";
 import { shownPath } from "../../workspace/shape.ts";
 import { NODE_TIMERS, type Timers } from "../timers.ts";
+import { askOrigin } from "./ask-origin.ts";
 import { countFiles } from "./count-files.ts";
 import { FolderSync } from "./folder-sync.ts";
 import { ReplicatedPaths } from "./replicated-paths.ts";
 import { SyncFeed, type SyncNews } from "./sync-feed.ts";
 import type { BeginOptions, OpenSyncPlace, SyncPlaces } from "./sync-places.ts";
-import { checkStart, recordFor, restingShape } from "./sync-settings.ts";
+import { checkStart, judgeAnswer, recordFor, restingShape } from "./sync-settings.ts";
 
 /** What a controller works with. */
 export interface SyncControllerOptions {
@@ -95,6 +96,7 @@ export class SyncController implements SyncRunner {
   async start(options: SyncStart): Promise<SyncShape> {
     this.#refuseClosed();
     checkStart(options);
+    await this.#askFirst(options);
     const id = await withCode(() => this.#options.places.begin(options.folder, beginOptions(options)));
     return this.#inTurn(id, async () => {
       const known = this.#running.get(id);
@@ -109,6 +111,23 @@ export class SyncController implements SyncRunner {
       await sync.resume().catch(unlessHalted(sync));
       return { ...sync.shape, ...(joined === 0 ? {} : { joined }) };
     });
+  }
+
+  /** Before anything is made or changed: what the origin refuses for good, or answers for another workspace, leaves nothing behind. */
+  async #askFirst(start: SyncStart): Promise<void> {
+    const { places } = this.#options;
+    const place = await withCode(() => places.find(start.folder));
+    const id = place?.id;
+    const known = (id === undefined ? undefined : this.#running.get(id)?.sync.record) ?? place?.record;
+    const { url, workspace, withProtected } = recordFor(known, start, "");
+    const token = start.token ?? (id === undefined ? undefined : places.tokenOf(id));
+    const asked = { url, token, ...(workspace === undefined ? {} : { workspace }) };
+    const answer = await askOrigin({
+      connect: (signal) => places.dial(asked, signal),
+      ...{ workspace, token, withProtected, timers: this.#timers, signal: this.#closing.signal },
+    });
+    judgeAnswer(known, start, answer);
+    this.#refuseClosed();
   }
 
   async list(): Promise<SyncShape[]> {

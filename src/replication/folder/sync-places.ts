@@ -32,6 +32,11 @@ export interface BeginOptions {
   readonly follows?: Pick<ReplicaRecord, "url" | "workspace">;
 }
 
+/** Where an origin is, and with which token it is asked. */
+export interface AskedOrigin extends Pick<ReplicaRecord, "url" | "workspace"> {
+  readonly token?: string | undefined;
+}
+
 /** The folders of a store that follow origins, and the way to those. */
 export interface SyncPlaces {
   /** Those that have a sync, stopped ones too. */
@@ -45,6 +50,12 @@ export interface SyncPlaces {
   open(id: string): Promise<OpenSyncPlace>;
   /** Keeps the token that a sync's origin is asked with; `undefined`: none any more. */
   keepToken(id: string, token: string | undefined): void;
+  /** The one of this folder; `undefined`: it has none. */
+  find(folder: string): Promise<SyncPlace | undefined>;
+  /** The token that is kept for a sync. */
+  tokenOf(id: string): string | undefined;
+  /** Connects to an origin that no sync follows yet; rejects as `dialOrigin`. */
+  dial(asked: AskedOrigin, signal: AbortSignal): Promise<Channel>;
   /** Connects to the origin of a sync; rejects as `dialOrigin`. */
   connect(id: string, record: Pick<ReplicaRecord, "url" | "workspace">, signal: AbortSignal): Promise<Channel>;
 }

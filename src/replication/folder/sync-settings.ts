@@ -2,6 +2,7 @@ import type { SyncMode, SyncShape, SyncStart } from "../../api/sync-api.ts";
 import { ChronicleError } from "../../core/errors.ts";
 import type { ReplicaHalt, ReplicaRecord } from "../../core/replica-record.ts";
 import { ReplicatedPaths } from "./replicated-paths.ts";
+import type { OriginAnswer } from "./ask-origin.ts";
 import { haltedBecause, hintFor } from "./sync-shape.ts";
 import { haltTrouble } from "./sync-trouble.ts";
 import type { SyncPlace } from "./sync-places.ts";
@@ -102,9 +103,50 @@ function refuseOther(known: ReplicaRecord, url: string, workspace: string | unde
   const { workspace: named = known.origin } = known;
   const isOtherName = isConfirmed(known) && known.url === url && !ID.test(named) && workspace !== named;
   if (!ID.test(workspace) && !isOtherName) return;
-  throw new ChronicleError("REFUSED", "this folder follows another workspace", {
-    hint: `it follows ${known.origin}: choose another folder for this one`,
-    data: { origin: known.origin },
+  throw followsAnother(known);
+}
+
+function followsAnother({ origin, url }: ReplicaRecord): ChronicleError {
+  return new ChronicleError("REFUSED", `this folder follows workspace ${origin} at ${url}, for good`, {
+    hint: "nothing was changed; to follow another workspace, choose another folder for it",
+    data: { origin, upstream: url },
+  });
+}
+
+/**
+ * Is what an origin has answered no reason against a start? Throws what it refuses, and `REFUSED` where the folder follows
+ * another workspace, or might: a folder that has followed one takes a new address once the same workspace answers there.
+ */
+export function judgeAnswer(known: ReplicaRecord | undefined, start: SyncStart, answer: OriginAnswer): void {
+  if ("refused" in answer) throw refusedBy(answer.refused, known);
+  const isHeld = known !== undefined && known.origin !== "";
+  if (!isHeld) return;
+  if ("workspace" in answer) {
+    if (answer.workspace !== known.origin) throw followsAnother(known);
+    return;
+  }
+  const url = upstreamUrl(start.upstream);
+  const isSame = known.url === url && (start.workspace === undefined || isAskedFor(known, start.workspace));
+  if (isSame) return;
+  throw new ChronicleError("REFUSED", `${answer.unknown.message}: nobody knows whether it has the same workspace`, {
+    hint: `this folder follows workspace ${known.origin} at ${known.url}, and nothing was changed; try again once the new address answers`,
+    data: { origin: known.origin, upstream: known.url },
+    cause: answer.unknown,
+  });
+}
+
+function isAskedFor({ origin, workspace }: ReplicaRecord, asked: string): boolean {
+  return asked === origin || asked === workspace;
+}
+
+/** With what can be done about it, as the state of a sync says it. */
+function refusedBy(error: ChronicleError, known: ReplicaRecord | undefined): ChronicleError {
+  const follows =
+    known === undefined || known.origin === "" ? "" : `; this folder still follows ${known.origin} at ${known.url}`;
+  return new ChronicleError(error.code, `${error.message}${follows}`, {
+    hint: hintFor({ reason: error.code.toLowerCase() }),
+    data: error.data,
+    cause: error,
   });
 }
 
