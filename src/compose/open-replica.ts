@@ -4,6 +4,7 @@ import type { Mirror } from "../replication/replica/mirror.ts";
 import type { ReplicaOptions } from "../replication/replica/replica-session.ts";
 import { FileWitnessNotes } from "../replication/replica/witness-notes.ts";
 import { FileWithheldContents } from "../replication/replica/withheld-contents.ts";
+import type { UpstreamLayout } from "../storage/files/layout.ts";
 import type { Context } from "../workspace/context.ts";
 import { followOrigin } from "./follow-origin.ts";
 import { makeFolders } from "./file-head-keeper.ts";
@@ -36,7 +37,7 @@ export async function openReplica(parts: StoreParts, id: string): Promise<Replic
   const { context, close, early } = await openContext(parts, id, { tasks: storeTasks(parts, id) });
   closing.defer(close);
   const files = early === undefined ? undefined : closing.use(earlyFilesOf(backends.disk, early));
-  const mirror = await LogMirror.open(new FileMirrorPlaces(parts, upstream));
+  const mirror = await openMirror(parts, upstream);
   closing.defer(() => mirror.close());
   const notes = new FileWitnessNotes(backends.disk, upstream.witness);
   const withheld = new FileWithheldContents(backends.disk, upstream.withheld);
@@ -47,4 +48,16 @@ export async function openReplica(parts: StoreParts, id: string): Promise<Replic
     options: { upstream: mirror, mirror, blobs, notes, withheld, early: files },
     [Symbol.asyncDispose]: () => open.disposeAsync(),
   };
+}
+
+/** Where it is damaged, it is said where it lies: whoever has the origin needs no part of it. */
+async function openMirror(parts: StoreParts, layout: UpstreamLayout): Promise<LogMirror> {
+  try {
+    return await LogMirror.open(new FileMirrorPlaces(parts, layout));
+  } catch (error) {
+    if (!(error instanceof ChronicleError) || error.code !== "LOG_DAMAGED") throw error;
+    const { code, message, data } = error;
+    const hint = `move ${layout.folder} away and connect again: it is fetched anew`;
+    throw new ChronicleError(code, message, { hint, data, cause: error });
+  }
 }

@@ -53,14 +53,17 @@ export class ReplicateProcess implements AsyncDisposable {
     });
     this.#child = child;
     const first = Promise.withResolvers<void>();
+    const said: string[] = [];
     createInterface({ input: child.stdout }).on("line", (line) => {
+      // An event stands on one line, an error on several.
+      if (!line.startsWith('{"')) return void said.push(line);
       const event = JSON.parse(line) as SyncEventShape;
       this.#id ||= event.id;
       this.told.push(event);
       first.resolve();
     });
-    const [code] = (await Promise.race([first.promise.then(() => []), once(child, "exit")])) as [number?];
-    if (code !== undefined) throw new Error(`replicate ended with ${code}`);
+    const [code] = (await Promise.race([first.promise.then(() => []), once(child, "close")])) as [number?];
+    if (code !== undefined) throw new Error(`replicate ended with ${code}: ${said.join("\n")}`);
   }
 
   /** Ends it in the middle of whatever it does. */
